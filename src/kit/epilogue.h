@@ -13,9 +13,10 @@ enum { EPI_ROWS = 64 /* most rows that a thread has elements of */, EPI_ELEMS = 
 /* Where a matrix in global memory has the thread's elements; .u64. */
 typedef struct epi_matrix {
 	cptx_val rows;   /* addresses of the thread's first column, one for each row; transposed: of the first of both */
-	cptx_val pitch;  /* transposed: bytes from column to column */
-	cptx_val column; /* transposed: the address of the first row in the column at hand */
-	uint32_t bytes;  /* of an element */
+	cptx_val pitch;  /* elements from row to row of D, .u32 or a constant */
+	cptx_val column; /* transposed: the address of the first row in column `col`; columns come in ascending order */
+	uint32_t col;
+	uint32_t bytes; /* of an element */
 } epi_matrix;
 
 /* Registers that a visitor keeps, all .f32 but `at`. */
@@ -43,6 +44,8 @@ typedef struct epi {
 	const cptx_epilogue *e;
 	const cptx_acc *acc;
 	cptx_val m0, n0, rows, cols; /* the tile in D, and the size of D */
+	uint32_t part;               /* of an accumulator in tensor memory, the first column of what is in registers */
+	cptx_val row0, col;          /* .u32, of the thread's first element in D; where a visitor needs it */
 	uint32_t vec;
 	uint32_t first, end, needs;
 	uint32_t row_first, row_end;              /* numbers of the rows at hand */
@@ -56,20 +59,16 @@ bool epi_is_acc(cptx_kernel *k, cptx_site at, const cptx_acc *acc);
 uint32_t epi_row_of(const cptx_acc *acc, uint32_t r);
 /* The group that begins in that row and column from the thread's first on; false: the thread has none there. */
 bool epi_group_at(const cptx_acc *acc, uint32_t vec, uint32_t row, uint32_t col, epi_group *g);
-/* The thread's first column; of a part of tensor memory that is a constant, which is added to each access, so that parts
- * share addresses. */
-static inline cptx_val epi_first_col(const cptx_acc *acc) { return acc->col.kind == CPTX_VAL_INT ? cptx_imm(0) : acc->col; }
-static inline uint32_t epi_col_from_first(const cptx_acc *acc, uint32_t col)
-{
-	return (acc->col.kind == CPTX_VAL_INT ? (uint32_t)acc->col.i : 0) + col;
-}
 /* Makes integer sums .f32, in registers of their own, but with .integers. */
 void epi_convert(cptx_kernel *k, cptx_site at, const cptx_epilogue *e, cptx_acc *acc);
 cptx_val epi_both(cptx_kernel *k, cptx_site at, cptx_val p, cptx_val q);
+/* v in a .u32 register. */
+cptx_val epi_in_register(cptx_kernel *k, cptx_site at, cptx_val v);
 /* A predicate: v < end; NONE: always. */
 cptx_val epi_is_below(cptx_kernel *k, cptx_site at, cptx_val v, cptx_val end);
-/* Begins with the visitors from `first` on, behind those of GATE_PAIRS; epi_end behind the last element. */
-epi epi_begin(cptx_kernel *k, const cptx_epilogue *e, uint32_t first, uint32_t end);
+/* Begins with visitors that have no GATE_PAIRS among them; needs: of the caller. */
+epi epi_begin(cptx_kernel *k, cptx_site at, const cptx_epilogue *e, uint32_t first, uint32_t end, uint32_t needs);
+/* Behind the last element. */
 void epi_end(epi *x);
 /* The rows at hand are numbers first to end - 1; before elements of these. */
 void epi_rows(epi *x, cptx_site at, uint32_t first, uint32_t end);

@@ -139,8 +139,7 @@ void cptx_epilogue_store_(cptx_kernel *k, cptx_site at, cptx_epilogue *e, const 
 	if (!IS_GIVEN_TO(k, at, to, "matrix") || !epi_has_run(k, at, e, to->type) || !epi_is_acc(k, at, &e->acc) ||
 	    !check_matrix(k, at, e, to))
 		return;
-	epi x = epi_begin(k, e, e->next, e->count);
-	x.needs |= EPI_AT_ROW;
+	epi x = epi_begin(k, at, e, e->next, e->count, EPI_AT_ROW);
 	epi_rows(&x, at, 0, e->acc.rows);
 	epi_find_rows_of(&x, at, to->address, to->pitch, cptx_type_bits(to->type) / 8, &d);
 	for (uint32_t c = 0; c < e->acc.n; c++) {
@@ -149,7 +148,7 @@ void cptx_epilogue_store_(cptx_kernel *k, cptx_site at, cptx_epilogue *e, const 
 		epi_visit(&x, at, c, g.n);
 		const cptx_val ok = x.cols.kind == CPTX_VAL_NONE
 		                        ? CPTX_NONE_
-		                        : epi_is_below(k, at, cptx_acc_coordinate_(k, at, e->acc.col, c, x.n0), x.cols);
+		                        : epi_is_below(k, at, cptx_acc_coordinate_(k, at, x.col, c, CPTX_NONE_), x.cols);
 		epi_find_column_of(&x, at, c, &d);
 		for (uint32_t r = 0; r < e->acc.rows; r++)
 			if (epi_group_at(&e->acc, x.vec, r, c, &g))

@@ -96,7 +96,7 @@ static bool check_ring_acc(cptx_kernel *k, cptx_site at, const cptx_epilogue_rin
 	return o->tile.rows == CPTX_WARP && acc->n % o->tile.cols == 0 && !o->last.cols;
 }
 
-/* The .u32 address of the ring, without an offset. */
+/* The .u32 address of the rings of all units, without an offset. */
 static cptx_val set_aside(cptx_kernel *k, cptx_site at, const cptx_epilogue_ring_opt *o, uint32_t bytes)
 {
 	char name[32];
@@ -109,10 +109,22 @@ static cptx_val set_aside(cptx_kernel *k, cptx_site at, const cptx_epilogue_ring
 	return base.kind == CPTX_VAL_REG ? kit_plain(k, at, base) : CALL(mov, .a = base, .type = CPTX_U32);
 }
 
-/* ---- places in a tile ---- */
-
 /* Whether stores bring parts of an accumulator in tensor memory. */
 static bool has_parts(const cptx_epilogue_ring *ring) { return ring->opt.acc && !ring->opt.acc->count; }
+
+/* The address of the unit's first tile: a mad where it is needed takes less than a register that lives through a mainloop.
+ */
+static cptx_val first_tile(cptx_kernel *k, cptx_site at, const cptx_epilogue_ring *ring)
+{
+	const cptx_epilogue_ring_opt *o = &ring->opt;
+	const cptx_val apart = cptx_imm(o->stages * ring->bytes);
+
+	if (o->units == 1 || has_parts(ring))
+		return ring->smem;
+	return CALL(mad, .a = cptx_as(o->unit, CPTX_U32), .b = apart, .c = ring->smem, .mode = CPTX_LO);
+}
+
+/* ---- places in a tile ---- */
 
 /* Whether the unit is a warp, of mma.sync. */
 static bool is_warp(const cptx_acc *acc) { return acc->map.lanes == CPTX_WARP && acc->atom_rows > 1; }
@@ -182,6 +194,22 @@ static cptx_val leader(cptx_kernel *k, cptx_site at, const cptx_acc *acc, const 
 	return CALL(setp, .a = number, .b = cptx_imm(0), .cmp = CPTX_EQ);
 }
 
+/* How threads write an accumulator's results to tiles of a ring. */
+static cptx_epilogue_writer writer_of(cptx_kernel *k, cptx_site at, const cptx_epilogue_ring *ring, const cptx_acc *acc,
+                                      bool last)
+{
+	const cptx_tile *t = last ? &ring->opt.last : &ring->opt.tile;
+	const cptx_val smem = first_tile(k, at, ring);
+	cptx_epilogue_writer w = { .lane_bits = 0 };
+
+	w.by_lines = begin_lines(k, at, acc, t, smem, &w);
+	if (!w.by_lines)
+		begin_places(k, at, acc, t, smem, &w);
+	return w;
+}
+
+static bool is_made(const cptx_epilogue_writer *w) { return w->by_lines || w->first.kind == CPTX_VAL_REG; }
+
 /* Computes what stores of parts share.  A thread has a row. */
 static void begin_parts(cptx_kernel *k, cptx_site at, cptx_epilogue_ring *ring)
 {
@@ -189,6 +217,9 @@ static void begin_parts(cptx_kernel *k, cptx_site at, cptx_epilogue_ring *ring)
 	cptx_acc part = *ring->opt.acc;
 
 	part.atom_rows = 1;
+	if (ring->opt.units > 1)
+		ring->smem = CALL(mad, .a = cptx_as(ring->opt.unit, CPTX_U32), .b = cptx_imm(ring->opt.stages * ring->bytes),
+		                  .c = ring->smem, .mode = CPTX_LO);
 	ring->leads = cptx_regs_(k, at, CPTX_PRED, 1);
 	CALL(elect_sync, .mask = cptx_imm(-1), .p = ring->leads, .into = cptx_sink());
 	begin_places(k, at, &part, t, ring->smem, &ring->writer[0]);
@@ -196,20 +227,6 @@ static void begin_parts(cptx_kernel *k, cptx_site at, cptx_epilogue_ring *ring)
 	for (uint32_t i = 1; i < ARRAY_LEN(ring->flipped) && i < t->cols * t->elem.bits / 128 && !t->elem.mn_major; i++)
 		ring->flipped[i] = CALL(xor, .a = ring->flipped[0], .b = cptx_imm(16 * i));
 	ring->subtiles = part.n / t->cols;
-}
-
-/* Computes what stores of the accumulator's results share. */
-static void begin_writers(cptx_kernel *k, cptx_site at, cptx_epilogue_ring *ring, const cptx_acc *acc)
-{
-	ring->leads = leader(k, at, acc, &ring->opt.tile);
-	for (uint32_t i = 0; i < (ring->opt.last.cols ? 2 : 1); i++) {
-		const cptx_tile *t = i ? &ring->opt.last : &ring->opt.tile;
-		cptx_epilogue_writer *w = &ring->writer[i];
-		*w = (cptx_epilogue_writer){ .lane_bits = 0 };
-		w->by_lines = begin_lines(k, at, acc, t, ring->smem, w);
-		if (!w->by_lines)
-			begin_places(k, at, acc, t, ring->smem, w);
-	}
 }
 
 void cptx_epilogue_ring_new_(cptx_kernel *k, cptx_site at, cptx_epilogue_ring *ring, const cptx_epilogue_ring_opt *opt)
@@ -224,16 +241,14 @@ void cptx_epilogue_ring_new_(cptx_kernel *k, cptx_site at, cptx_epilogue_ring *r
 	*o = given;
 	o->stages = o->stages ? o->stages : 2, o->units = o->units ? o->units : 1;
 	const uint32_t bytes = (cptx_tile_bytes(&o->tile) + RING_ALIGN - 1) / RING_ALIGN * RING_ALIGN;
-	const cptx_val smem = set_aside(k, at, o, o->units * o->stages * bytes);
-	ring->smem = smem;
-	if (o->units > 1)
-		ring->smem =
-			CALL(mad, .a = cptx_as(o->unit, CPTX_U32), .b = cptx_imm(o->stages * bytes), .c = smem, .mode = CPTX_LO);
+	ring->smem = set_aside(k, at, o, o->units * o->stages * bytes);
 	ring->bytes = bytes;
-	if (has_parts(ring))
+	if (has_parts(ring)) {
 		begin_parts(k, at, ring);
-	else if (o->acc)
-		begin_writers(k, at, ring, o->acc);
+	} else if (o->acc) {
+		ring->leads = leader(k, at, o->acc, &o->tile);
+		ring->writer[0] = writer_of(k, at, ring, o->acc, false);
+	}
 }
 
 /* ---- subtiles ---- */
@@ -245,7 +260,10 @@ typedef struct sending {
 	const cptx_acc *acc;
 	epi *chain;         /* visitors that run where results are rounded */
 	cptx_val m0, n0;    /* of the CTA's tile, as the accumulator's rows and columns */
-	cptx_val z, map[2]; /* maps: of tiles, of the last */
+	cptx_val z, map[2]; /* maps: of .tile, of .last */
+	cptx_val leads;     /* predicate: the thread starts the copies */
+	cptx_epilogue_writer writer[2];
+	cptx_val flipped[8]; /* by st.shared: writer.first exclusive-or 16 * the index, in the subtile at hand */
 } sending;
 
 /* One of them: from that row and column of the unit's results on. */
@@ -256,12 +274,11 @@ typedef struct subtile {
 	bool last;
 	bool reused; /* its stage has the latest subtile of the results before */
 	const cptx_tile *tile;
-	cptx_epilogue_writer *writer;
 } subtile;
 
 static subtile subtile_of(const sending *s, uint32_t i)
 {
-	cptx_epilogue_ring *ring = s->ring;
+	const cptx_epilogue_ring *ring = s->ring;
 	const cptx_tile *t = &ring->opt.tile;
 	const uint32_t across = (s->acc->n + t->cols - 1) / t->cols, row = i / across * t->rows, col = i % across * t->cols;
 	const bool last = s->acc->n - col < t->cols;
@@ -275,8 +292,7 @@ static subtile subtile_of(const sending *s, uint32_t i)
 		              .cols = MIN(t->cols, s->acc->n - col),
 		              .last = last,
 		              .reused = i == 0 && ring->subtiles % ring->opt.stages,
-		              .tile = last ? &ring->opt.last : t,
-		              .writer = &ring->writer[last] };
+		              .tile = last ? &ring->opt.last : t };
 }
 
 /* All of a part, n columns from column `col` on, which is a subtile or a part of one. */
@@ -289,8 +305,7 @@ static subtile part_of(const sending *s, uint32_t col, uint32_t n)
 		              .first = col % all,
 		              .cols = n,
 		              .reused = i == 0 && ring->subtiles % stages,
-		              .tile = &ring->opt.tile,
-		              .writer = &ring->writer[0] };
+		              .tile = &ring->opt.tile };
 }
 
 static void synchronize(const sending *s, cptx_site at)
@@ -340,7 +355,7 @@ static void round_fragment(const sending *s, cptx_site at, const cptx_frag_map *
 /* Rounds a subtile for stmatrix, fragment after fragment. */
 static cptx_val round_lines(const sending *s, cptx_site at, const subtile *x, cptx_val words)
 {
-	const cptx_frag_map *map = &x->writer->lines.map;
+	const cptx_frag_map *map = &s->writer[x->last].lines.map;
 	uint32_t n = 0;
 
 	for (uint32_t r = 0; r < x->tile->rows; r += map->rows)
@@ -349,9 +364,9 @@ static cptx_val round_lines(const sending *s, cptx_site at, const subtile *x, cp
 	return words;
 }
 
-static void write_lines(const sending *s, cptx_site at, const subtile *x, cptx_val words)
+static void write_lines(sending *s, cptx_site at, const subtile *x, cptx_val words)
 {
-	cptx_epilogue_writer *w = x->writer;
+	cptx_epilogue_writer *w = &s->writer[x->last];
 	uint32_t n = 0;
 
 	w->lane_lines.lines = &w->lines;
@@ -373,20 +388,18 @@ static void write_lines(const sending *s, cptx_site at, const subtile *x, cptx_v
 static cptx_val place_of(sending *s, cptx_site at, const subtile *x, uint32_t byte)
 {
 	cptx_kernel *k = s->k;
-	const cptx_epilogue_writer *w = x->writer;
+	const cptx_epilogue_writer *w = &s->writer[x->last];
 	const uint32_t swizzled = x->tile->swizzle ? cptx_swizzle_get(x->tile->swizzle)->span - 1 : 0;
 	const uint32_t flip = byte & w->lane_bits & swizzled, i = flip / 16;
 
-	cptx_val *flipped = s->ring->flipped;
-
-	if (flip % 16 || i >= ARRAY_LEN(s->ring->flipped))
+	if (flip % 16 || i >= ARRAY_LEN(s->flipped))
 		return cptx_fail_(k, at,
 		                  "results whose elements a thread has on both sides of those of others; store them by "
 		                  "cptx_epilogue_store");
-	flipped[0] = w->first;
-	if (flipped[i].kind == CPTX_VAL_NONE)
-		flipped[i] = CALL(xor, .a = w->first, .b = cptx_imm(flip));
-	return cptx_offset(flipped[i], (int64_t)byte - flip);
+	s->flipped[0] = w->first;
+	if (s->flipped[i].kind == CPTX_VAL_NONE)
+		s->flipped[i] = CALL(xor, .a = w->first, .b = cptx_imm(flip));
+	return cptx_offset(s->flipped[i], (int64_t)byte - flip);
 }
 
 static void write_groups(sending *s, cptx_site at, const subtile *x)
@@ -396,7 +409,7 @@ static void write_groups(sending *s, cptx_site at, const subtile *x)
 	epi_group g;
 
 	if (!has_parts(s->ring))
-		memset(s->ring->flipped, 0, sizeof s->ring->flipped);
+		memset(s->flipped, 0, sizeof s->flipped);
 	take_rows(s, at, x->row, t->rows);
 	for (uint32_t c = 0; c < x->cols; c++) {
 		if (!epi_group_at(s->acc, most, s->chain->row_first, x->col + c, &g))
@@ -453,6 +466,7 @@ static void copy(const sending *s, cptx_site at, const subtile *x)
 {
 	cptx_kernel *k = s->k;
 	const bool rows = x->tile->elem.mn_major, warps = by_warps(s->acc, x->tile), three = s->z.kind != CPTX_VAL_NONE;
+	const cptx_val from = first_tile(k, at, s->ring);
 	cptx_tile_boxes boxes;
 
 	cptx_tile_get_boxes(x->tile, &boxes, NULL);
@@ -462,7 +476,7 @@ static void copy(const sending *s, cptx_site at, const subtile *x)
 		const cptx_val col = coordinate(k, at, warps ? s->acc->col : s->acc->unit_col, x->col + (rows ? 0 : along), s->n0);
 		const cptx_val c[3] = { rows ? row : col, rows ? col : row, s->z };
 		CALL(cp_async_bulk_tensor_store, .map = s->map[x->last], .coord = cptx_pack_(k, at, c, three ? 3 : 2),
-		     .s = cptx_offset(s->ring->smem, (int64_t)x->stage * s->ring->bytes + i * boxes.bytes),
+		     .s = cptx_offset(from, (int64_t)x->stage * s->ring->bytes + i * boxes.bytes),
 		     .dim = three ? CPTX_DIM_3D : CPTX_DIM_2D);
 	}
 	CALL(cp_async_bulk_commit_group, .z_ = 0);
@@ -473,7 +487,7 @@ static void acquire(const sending *s, cptx_site at, const subtile *x)
 {
 	cptx_kernel *k = s->k;
 
-	cptx_if_begin_(k, at, s->ring->leads);
+	cptx_if_begin_(k, at, s->leads);
 	CALL(cp_async_bulk_wait_group, .n = cptx_imm(x->reused ? 0 : s->ring->opt.stages - 1), .read = CPTX_READ);
 	cptx_block_end_(k, at);
 	synchronize(s, at);
@@ -486,7 +500,7 @@ static void send(const sending *s, cptx_site at, const subtile *x)
 
 	CALL(fence_proxy, .proxy = CPTX_ASYNC, .space = CPTX_SHARED_CTA);
 	synchronize(s, at);
-	cptx_if_begin_(k, at, s->ring->leads);
+	cptx_if_begin_(k, at, s->leads);
 	if (has_parts(s->ring))
 		copy_parts(s, at, x);
 	else
@@ -542,6 +556,16 @@ static bool check_subtiles(cptx_kernel *k, cptx_site at, const cptx_acc *acc, cp
 	return true;
 }
 
+/* What stores of a ring's results share: of the ring, if it is there, or computed here. */
+static void take_writers(cptx_site at, sending *s)
+{
+	const cptx_epilogue_ring *ring = s->ring;
+
+	s->leads = ring->opt.acc ? ring->leads : leader(s->k, at, s->acc, &ring->opt.tile);
+	for (uint32_t i = 0; i < (ring->opt.last.cols ? 2 : 1); i++)
+		s->writer[i] = is_made(&ring->writer[i]) ? ring->writer[i] : writer_of(s->k, at, ring, s->acc, i == 1);
+}
+
 /* What a store sends, and its maps: its own or the ring's. */
 static bool begin_sending(cptx_kernel *k, cptx_site at, cptx_epilogue_ring *ring, const cptx_acc *acc,
                           const cptx_epilogue_dst *to, sending *s)
@@ -560,8 +584,7 @@ static bool begin_sending(cptx_kernel *k, cptx_site at, cptx_epilogue_ring *ring
 		           s->map[0].kind == CPTX_VAL_NONE ? "map" : "last_map");
 		return false;
 	}
-	if (!ring->opt.acc)
-		begin_writers(k, at, ring, acc);
+	take_writers(at, s);
 	return true;
 }
 
@@ -569,7 +592,7 @@ static void store_subtile(sending *s, cptx_site at, const subtile *x)
 {
 	if (!x->first)
 		acquire(s, at, x);
-	if (x->writer->by_lines)
+	if (s->writer[x->last].by_lines)
 		write_lines(s, at, x, round_lines(s, at, x, cptx_regs_(s->k, at, CPTX_B32, x->words)));
 	else
 		write_groups(s, at, x);
@@ -584,10 +607,12 @@ static void store_parts(sending *s, cptx_site at, cptx_epilogue *e, const cptx_e
 	cptx_acc whole = e->acc;
 	const uint32_t cols = s->ring->opt.tile.cols, n = MIN(cols & -cols, PART);
 
-	whole.fenced = true;
+	whole.fenced = true, whole.row = s->ring->opt.acc->row;
+	memcpy(s->flipped, s->ring->flipped, sizeof s->flipped);
 	CALL(tcgen05_fence, .op = CPTX_FENCE_AFTER_THREAD_SYNC);
 	for (uint32_t col = 0; col < whole.n; col += n) {
 		cptx_acc_load_(k, at, &whole, col, n, &e->acc);
+		s->chain->part = col;
 		if (!e->acc.count)
 			return;
 		if (col + n == whole.n)
@@ -608,7 +633,7 @@ void cptx_epilogue_store_tma_(cptx_kernel *k, cptx_site at, cptx_epilogue *e, cp
 	if (!IS_GIVEN_TO(k, at, ring, "ring") || !epi_has_run(k, at, e, ring->opt.type) ||
 	    !begin_sending(k, at, ring, &e->acc, to, &s))
 		return;
-	epi chain = epi_begin(k, e, e->next, e->count);
+	epi chain = epi_begin(k, at, e, e->next, e->count, 0);
 	s.chain = &chain, s.m0 = chain.m0, s.n0 = chain.n0;
 	if (has_parts(ring))
 		store_parts(&s, at, e, to);
@@ -636,8 +661,7 @@ enum { PARTS = 4 };
 static bool check_deferred(cptx_kernel *k, cptx_site at, const cptx_epilogue_deferred_opt *o)
 {
 	const cptx_epilogue_ring *ring = o->ring;
-	const bool lines =
-		ring && ring->opt.acc && ring->writer[0].by_lines && (!ring->opt.last.cols || ring->writer[1].by_lines);
+	const bool lines = ring && ring->opt.acc && ring->writer[0].by_lines;
 
 	if (!lines)
 		cptx_fail_(k, at, "a deferred store without .ring, one of 16-bit results that stmatrix stores, made with .acc");
@@ -655,6 +679,8 @@ void cptx_epilogue_deferred_new_(cptx_kernel *k, cptx_site at, cptx_epilogue_def
 	    !check_deferred(k, at, &o) || !check_subtiles(k, at, o.ring->opt.acc, o.ring))
 		return;
 	d->opt = o;
+	if (o.ring->opt.last.cols)
+		o.ring->writer[1] = writer_of(k, at, o.ring, o.ring->opt.acc, true);
 	d->parts = MIN(o.ring->subtiles, o.parts ? o.parts : PARTS);
 	d->words = cptx_regs_(k, at, CPTX_B32, o.ring->opt.acc->count / 2);
 	d->stored = cptx_var_(k, at, CPTX_U32, cptx_imm(d->parts));
@@ -690,7 +716,7 @@ void cptx_epilogue_defer_(cptx_kernel *k, cptx_site at, cptx_epilogue *e, cptx_e
 	if (!is_deferred(k, at, d) || !epi_has_run(k, at, e, d->opt.ring->opt.type) ||
 	    !begin_sending(k, at, d->opt.ring, &e->acc, to, &s))
 		return;
-	epi chain = epi_begin(k, e, e->next, e->count);
+	epi chain = epi_begin(k, at, e, e->next, e->count, 0);
 	s.chain = &chain;
 	for (uint32_t i = 0; i < d->opt.ring->subtiles; i++) {
 		const subtile x = subtile_of(&s, i);
@@ -711,6 +737,7 @@ static void store_part(cptx_kernel *k, cptx_site at, const cptx_epilogue_deferre
 	sending s = { .k = k, .ring = ring, .acc = ring->opt.acc, .m0 = d->row, .n0 = d->col, .z = d->to.z };
 
 	s.map[0] = d->opt.maps ? d->to.map : ring->opt.map, s.map[1] = d->opt.maps ? d->to.last_map : ring->opt.last_map;
+	take_writers(at, &s);
 	for (uint32_t i = part * ring->subtiles / d->parts; i < (part + 1) * ring->subtiles / d->parts; i++) {
 		const subtile x = subtile_of(&s, i);
 		acquire(&s, at, &x);
