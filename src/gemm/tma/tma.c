@@ -43,17 +43,9 @@ void tma_gemm_load_factors(cptx_kernel *k, const tma_gemm_factors_load *l, bool 
 
 static cptx_val call_epilogue(cptx_kernel *k, void *user, const cptx_visit *x, cptx_val value)
 {
-	const cptx_gemm_opt *o = (const cptx_gemm_opt *)user;
+	const cptx_gemm_opt *o = user;
 
 	return o->epilogue(k, o->user, value, x->row, x->col);
-}
-
-/* The address of matrix z of those of M x N elements from an address on. */
-static cptx_val matrix_at(cptx_kernel *k, cptx_val first, const tma_gemm_params *p, cptx_val z, uint32_t bytes)
-{
-	cptx_val each = cptx_mul_wide(k, p->M, p->N), number = cptx_cvt(k, cptx_as(z, CPTX_U32), .dtype = CPTX_U64);
-
-	return cptx_mad(k, cptx_mul(k, each, number, .mode = CPTX_LO), bytes, first, .mode = CPTX_LO);
 }
 
 void tma_gemm_chain(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, cptx_epilogue *e)
@@ -65,14 +57,13 @@ void tma_gemm_chain(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, c
 	                  .transposed = o->swap, .integers = o->out == CPTX_S32);
 	if (o->alpha)
 		cptx_epilogue_add(k, e, CPTX_VISIT_SCALE, .value = p->alpha);
-	if (o->beta) {
-		cptx_val c = o->batched ? matrix_at(k, p->C, p, w->z, cptx_type_bits(o->out) / 8) : p->C;
-		cptx_epilogue_add(k, e, CPTX_VISIT_MATRIX, .value = p->beta, .address = c, .type = o->out, .pitch = p->N);
-	}
+	if (o->beta)
+		cptx_epilogue_add(k, e, CPTX_VISIT_MATRIX, .value = p->beta, .type = o->out, .pitch = p->N, .address = p->C,
+		                  .z = w->z);
 	if (o->bias)
 		cptx_epilogue_add(k, e, CPTX_VISIT_BIAS_COL, .address = p->bias);
 	if (o->epilogue)
-		cptx_epilogue_add(k, e, CPTX_VISIT_CALL, .fn = call_epilogue, .user = (void *)o);
+		cptx_epilogue_add(k, e, CPTX_VISIT_CALL, .fn = call_epilogue, .user = (void *)(uintptr_t)o);
 }
 
 void tma_gemm_load_row(cptx_kernel *k, cptx_val at, enum cptx_type type, uint32_t n, cptx_val inside, cptx_val *to)

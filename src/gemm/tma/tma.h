@@ -253,9 +253,8 @@ typedef struct tma_gemm_factors_load {
 } tma_gemm_factors_load;
 void tma_gemm_load_factors(cptx_kernel *k, const tma_gemm_factors_load *l, bool of_b, cptx_val to);
 
-/* An empty chain with the visitors of D's elements: alpha, beta * C, bias, the user's epilogue; of the problem and the
- * matrix at hand, so it is made anew for each tile, which costs an address with `batched` alone.  t stays until the chain is
- * run. */
+/* A chain with the visitors of D's elements: alpha, beta * C, bias, the user's epilogue; of the problem and the matrix at
+ * hand, so it is made anew for each tile.  t stays until the chain is run. */
 void tma_gemm_chain(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, cptx_epilogue *e);
 
 /* n neighbours of C or of the bias as f32, 4 to 32 bytes; 0 where the predicate is false. */
