@@ -4,8 +4,8 @@
 #ifndef CPTX_GEMM_TMA_TMA_H
 #define CPTX_GEMM_TMA_TMA_H
 
+#include <cptx/epilogue.h>
 #include <cptx/gemm.h>
-#include <cptx/mma.h>
 #include <cptx/pipeline.h>
 #include <cptx/scheduler.h>
 
@@ -249,6 +249,9 @@ typedef struct tma_gemm_factors_load {
 } tma_gemm_factors_load;
 void tma_gemm_load_factors(cptx_kernel *k, const tma_gemm_factors_load *l, bool of_b, cptx_val to);
 
+/* The chain of an accumulator of the tile at hand: alpha, beta * C, bias, the options' epilogue.  It runs where the results
+ * are stored.  N is even, as rows of D are aligned. */
+cptx_epilogue tma_gemm_chain(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, const cptx_acc *acc);
 /* n neighbours of C or of the bias as f32, 4 to 32 bytes; 0 where the predicate is false. */
 void tma_gemm_load_row(cptx_kernel *k, cptx_val at, enum cptx_type type, uint32_t n, cptx_val inside, cptx_val *to);
 /* One of them. */
