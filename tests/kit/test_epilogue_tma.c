@@ -405,6 +405,12 @@ START_TEST(misuse_is_refused)
 	b.ring.opt.last.cols = 0, line = __LINE__ + 1;
 	cptx_epilogue_deferred_new(b.k, &b.deferred, .ring = &b.ring);
 	refused(m, line, "results of 64 x 40 in subtiles of 64 x 32");
+	begin(&b, m = cptx_module_new(NULL), &plain);
+	make_ring(&b), b.ring.opt.map = b.ring.opt.last_map = CPTX_NONE_;
+	cptx_epilogue_new(b.k, &e);
+	cptx_epilogue_run(b.k, &e, &b.acc), line = __LINE__ + 1;
+	cptx_epilogue_store_tma(b.k, &e, &b.ring);
+	refused(m, line, "epilogue: no tensor map for the results: say .map");
 	begin(&b, m = cptx_module_new(NULL), &wide);
 	make_ring(&b), line = __LINE__ + 1;
 	cptx_epilogue_deferred_new(b.k, &b.deferred, .ring = &b.ring);

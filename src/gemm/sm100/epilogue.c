@@ -42,11 +42,8 @@ static void loaded(cptx_kernel *k, void *user, uint32_t first, const cptx_acc *p
 static void store_tile(tile_out *x)
 {
 	const gemm100 *g = x->g;
-	const bool swap = g->o->swap;
-	cptx_epilogue e;
+	cptx_epilogue e = tma_gemm_chain(g->k, &g->t, &g->w, &x->acc);
 
-	tma_gemm_chain(g->k, &g->t, &g->w, &e);
-	cptx_epilogue_run(g->k, &e, &x->acc, .row = swap ? g->w.n0 : g->w.m0, .col = swap ? g->w.m0 : g->w.n0, .at_store = true);
 	cptx_epilogue_store_tma(g->k, &e, &x->ring, .z = g->w.z, .map = g->w.p.map[CPTX_GEMM_MAP_D], .loaded = loaded,
 	                        .user = x);
 }

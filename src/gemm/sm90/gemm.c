@@ -11,7 +11,7 @@
  * The first K tile of a tile stands in front of the mainloop: its first wgmma does not add to the accumulators, which thus
  * need no zeros, and the predicates of the mainloop are constants.
  *
- * Results go through shared memory (gemm/sm90/epilogue.c), and TMA stores them while the next tile is computed.  CTAs are
+ * Results go through shared memory (<cptx/epilogue.h>), and TMA stores them while the next tile is computed.  CTAs are
  * persistent, and the producer runs ahead across tile borders.  Rounding is not overlapped with products, and stmatrix only
  * where registers have room for a rounded tile beside the next one's sums (gemm_shape.later).
  */
@@ -180,6 +180,20 @@ static cptx_val fix_up(gemm90 *g)
 	return begins;
 }
 
+/* Stores the results, or rounds them where another tile follows. */
+static void store(gemm90 *g, bool defer)
+{
+	cptx_kernel *k = g->k;
+	const cptx_val *map = g->w.in.map;
+	const cptx_epilogue_dst to = { .z = g->w.z, .map = map[CPTX_GEMM_MAP_D], .last_map = map[CPTX_GEMM_MAP_END_D] };
+	cptx_epilogue e = tma_gemm_chain(k, &g->t, &g->w, &g->acc);
+
+	if (defer)
+		cptx_epilogue_defer_(k, CPTX_HERE, &e, &g->before, &to);
+	else
+		cptx_epilogue_store_tma_(k, CPTX_HERE, &e, &g->ring, &to);
+}
+
 /* Behind the mainloop: all or a part of a tile is complete in the accumulators. */
 static void finish_tile(gemm90 *g)
 {
@@ -190,15 +204,15 @@ static void finish_tile(gemm90 *g)
 		CPTX_IF(k, cptx_negated(done))
 			cptx_mov(k, fix_up(g), .into = done);
 		CPTX_IF(k, done)
-			gemm_sm90_epilogue(g, false);
+			store(g, false);
 	} else if (g->s.later) {
 		cptx_epilogue_deferred_rest(k, &g->before, 1); /* each tile has a stage, so part 0 is stored */
 		CPTX_IF(k, cptx_setp(k, cptx_add(k, g->w.at, g->w.step), g->w.end, .cmp = CPTX_LT))
-			gemm_sm90_epilogue(g, true);
+			store(g, true);
 		CPTX_ELSE(k)
-			gemm_sm90_epilogue(g, false);
+			store(g, false);
 	} else {
-		gemm_sm90_epilogue(g, false);
+		store(g, false);
 	}
 }
 

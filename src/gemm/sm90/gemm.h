@@ -5,7 +5,6 @@
 
 #include "gemm/tma/tma.h"
 
-#include <cptx/epilogue.h>
 #include <cptx/operand.h>
 #include <cptx/roles.h>
 
@@ -56,8 +55,5 @@ typedef struct gemm90 {
 	cptx_epilogue_ring ring;
 	cptx_epilogue_deferred before; /* with `later`: the tile before, rounded */
 } gemm90;
-
-/* From the accumulators to D; all threads of a warpgroup.  defer: with `later`, where another tile follows. */
-void gemm_sm90_epilogue(gemm90 *g, bool defer);
 
 #endif

@@ -41,31 +41,6 @@ void tma_gemm_load_factors(cptx_kernel *k, const tma_gemm_factors_load *l, bool 
 	                               .cta_group = l->pair ? CPTX_CTA_GROUP_2 : 0);
 }
 
-static cptx_val call_epilogue(cptx_kernel *k, void *user, const cptx_visit *x, cptx_val value)
-{
-	const cptx_gemm_opt *o = user;
-
-	return o->epilogue(k, o->user, value, x->row, x->col);
-}
-
-void tma_gemm_chain(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, cptx_epilogue *e)
-{
-	const cptx_gemm_opt *o = t->o;
-	const tma_gemm_params *p = &w->p;
-
-	cptx_epilogue_new(k, e, .rows = p->M, .cols = p->N, .vec = t->any_row_of_d ? 1 : 128 / cptx_type_bits(o->out),
-	                  .transposed = o->swap, .integers = o->out == CPTX_S32);
-	if (o->alpha)
-		cptx_epilogue_add(k, e, CPTX_VISIT_SCALE, .value = p->alpha);
-	if (o->beta)
-		cptx_epilogue_add(k, e, CPTX_VISIT_MATRIX, .value = p->beta, .type = o->out, .pitch = p->N, .address = p->C,
-		                  .z = w->z);
-	if (o->bias)
-		cptx_epilogue_add(k, e, CPTX_VISIT_BIAS_COL, .address = p->bias);
-	if (o->epilogue)
-		cptx_epilogue_add(k, e, CPTX_VISIT_CALL, .fn = call_epilogue, .user = (void *)(uintptr_t)o);
-}
-
 void tma_gemm_load_row(cptx_kernel *k, cptx_val at, enum cptx_type type, uint32_t n, cptx_val inside, cptx_val *to)
 {
 	const cptx_val v = epi_load(k, CPTX_HERE, at, type, n, inside);

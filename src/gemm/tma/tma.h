@@ -253,10 +253,9 @@ typedef struct tma_gemm_factors_load {
 } tma_gemm_factors_load;
 void tma_gemm_load_factors(cptx_kernel *k, const tma_gemm_factors_load *l, bool of_b, cptx_val to);
 
-/* A chain with the visitors of D's elements: alpha, beta * C, bias, the user's epilogue; of the problem and the matrix at
- * hand, so it is made anew for each tile.  t stays until the chain is run. */
-void tma_gemm_chain(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, cptx_epilogue *e);
-
+/* The chain of an accumulator of the tile at hand: alpha, beta * C, bias, the options' epilogue.  It runs where the results
+ * are stored; acc may be in tensor memory. */
+cptx_epilogue tma_gemm_chain(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, const cptx_acc *acc);
 /* n neighbours of C or of the bias as f32, 4 to 32 bytes; 0 where the predicate is false. */
 void tma_gemm_load_row(cptx_kernel *k, cptx_val at, enum cptx_type type, uint32_t n, cptx_val inside, cptx_val *to);
 /* One of them. */

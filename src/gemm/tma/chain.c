@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* From the sums of a tile to elements of D, by <cptx/epilogue.h>. */
+#include "gemm/tma/tma.h"
+
+/* The options' epilogue. */
+static cptx_val call(cptx_kernel *k, void *user, const cptx_visit *x, cptx_val v)
+{
+	const cptx_gemm_opt *o = user;
+
+	return o->epilogue(k, o->user, v, x->row, x->col);
+}
+
+cptx_epilogue tma_gemm_chain(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, const cptx_acc *acc)
+{
+	const cptx_gemm_opt *o = t->o;
+	const tma_gemm_params *p = &w->p;
+	cptx_epilogue e;
+
+	/* rows of D are of whole 16 bytes, where it has a tensor map */
+	cptx_epilogue_new(k, &e, .rows = p->M, .cols = p->N, .vec = t->any_row_of_d ? 1 : 128 / cptx_type_bits(o->out),
+	                  .transposed = o->swap, .integers = o->out == CPTX_S32);
+	if (o->alpha)
+		cptx_epilogue_add(k, &e, CPTX_VISIT_SCALE, .value = p->alpha);
+	if (o->beta)
+		cptx_epilogue_add(k, &e, CPTX_VISIT_MATRIX, .value = p->beta, .type = o->out, .pitch = p->N, .address = p->C,
+		                  .z = w->z);
+	if (o->bias)
+		cptx_epilogue_add(k, &e, CPTX_VISIT_BIAS_COL, .address = p->bias);
+	if (o->epilogue)
+		cptx_epilogue_add(k, &e, CPTX_VISIT_CALL, .fn = call, .user = (void *)(uintptr_t)o);
+	cptx_epilogue_run(k, &e, acc, .row = o->swap ? w->n0 : w->m0, .col = o->swap ? w->m0 : w->n0, .at_store = true);
+	return e;
+}
