@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What epilogue.c (the chain), epilogue_visit.c (its visitors), epilogue_store.c and epilogue_tma.c (the stores) share. */
+/* What epilogue.c (the chain), epilogue_visit.c (its visitors), epilogue_store.c, epilogue_ring.c and epilogue_tma.c (the
+ * stores) share. */
 #ifndef KIT_EPILOGUE_H
 #define KIT_EPILOGUE_H
 
@@ -8,7 +9,7 @@
 #include "kit/mma.h"
 #include "kit/value.h"
 
-enum { EPI_ROWS = 64 /* most rows that a thread has elements of */, EPI_ELEMS = 1024, EPI_COLS = 512 };
+enum { EPI_ROWS = 64 /* most rows that a thread has elements of */, EPI_ELEMS = 1024, EPI_COLS = 512, EPI_STAGES = 16 };
 
 /* Where a matrix in global memory has the thread's elements; .u64. */
 typedef struct epi_matrix {
@@ -98,6 +99,23 @@ bool epi_has_run(cptx_kernel *k, cptx_site at, const cptx_epilogue *e, enum cptx
 bool epi_check_type(cptx_kernel *k, cptx_site at, enum cptx_type type);
 void epi_store_group(cptx_kernel *k, cptx_site at, enum cptx_type type, const epi_group *g, cptx_val to, uint16_t space,
                      cptx_val when);
+
+/* ---- rings: epilogue_ring.c ---- */
+
+/* Whether stores bring parts of an accumulator in tensor memory. */
+bool epi_has_parts(const cptx_epilogue_ring *ring);
+/* The address of the unit's first tile: a mad where it is needed takes less than a register that lives through a mainloop.
+ */
+cptx_val epi_first_tile(cptx_kernel *k, cptx_site at, const cptx_epilogue_ring *ring);
+/* Whether the unit is a warp, of mma.sync. */
+bool epi_is_warp(const cptx_acc *acc);
+/* Whether each warp sends subtiles of its own: such a unit, or of one from tensor memory, whose warps have 32 rows each. */
+bool epi_by_warps(const cptx_acc *acc, const cptx_tile *t);
+/* The thread that sends: the first of the unit, or of its warp. */
+cptx_val epi_leader(cptx_kernel *k, cptx_site at, const cptx_acc *acc, const cptx_tile *t);
+/* How threads write an accumulator's results to tiles of a ring. */
+cptx_epilogue_writer epi_writer_of(cptx_kernel *k, cptx_site at, const cptx_epilogue_ring *ring, const cptx_acc *acc,
+                                   bool last);
 
 /* ---- visitors ---- */
 

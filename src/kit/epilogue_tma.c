@@ -8,248 +8,7 @@
 #include "kit/epilogue.h"
 #include "base/options.h"
 
-#include <stdio.h>
-
-/* ---- tiles ---- */
-
-cptx_tile cptx_epilogue_tile(enum cptx_type type, uint32_t rows, uint32_t n)
-{
-	static const enum cptx_swizzle swizzles[] = { CPTX_SWIZZLE_128B, CPTX_SWIZZLE_64B, CPTX_SWIZZLE_32B, CPTX_SWIZZLE_NONE };
-	const uint32_t bits = epi_is_storable(type) ? cptx_type_bits(type) : 0;
-
-	for (uint32_t i = 0; bits && i < ARRAY_LEN(swizzles); i++) {
-		const uint32_t cols = cptx_swizzle_get(swizzles[i])->span * 8 / bits;
-		if (n && n % cols == 0)
-			return (cptx_tile){ .rows = rows, .cols = cols, .elem = { .bits = (uint8_t)bits }, .swizzle = swizzles[i] };
-	}
-	return (cptx_tile){ .rows = 0 };
-}
-
-enum {
-	PART = 32 /* columns that are loaded at once */,
-	MOST_STAGES = 16,
-	MOST_ROWS = 256,
-	RING_ALIGN = 1024,
-	THREADS = 128 /* of a unit that is no warp */
-};
-
-static bool check_ring_values(cptx_kernel *k, cptx_site at, const cptx_epilogue_ring_opt *o)
-{
-	static const char where[] = "cptx_epilogue_ring_new";
-	const uint32_t number = KIT_U32 | KIT_WHOLE | KIT_NONE;
-
-	return KIT_OPTION(where, o, map, KIT_U64 | KIT_NONE) && KIT_OPTION(where, o, last_map, KIT_U64 | KIT_NONE) &&
-	       KIT_OPTION(where, o, unit, KIT_U32 | KIT_NONE) && KIT_OPTION(where, o, barrier, number) &&
-	       KIT_OPTION(where, o, smem, number | KIT_VARIABLE);
-}
-
-/* Whether a tensor map writes such a tile of the type. */
-static bool is_tile(const cptx_tile *t, enum cptx_type type)
-{
-	cptx_tile_boxes boxes;
-
-	return t->elem.bits == cptx_type_bits(type) && !t->elem.padded && t->rows <= MOST_ROWS &&
-	       t->swizzle <= CPTX_SWIZZLE_128B && cptx_tile_get_boxes(t, &boxes, NULL) && boxes.count[1] == 1;
-}
-
-/* Whether `last` is as the tile but for fewer columns. */
-static bool is_narrower(const cptx_tile *last, const cptx_tile *t, enum cptx_type type)
-{
-	return is_tile(last, type) && last->rows == t->rows && last->cols < t->cols && last->elem.mn_major == t->elem.mn_major &&
-	       last->swizzle == t->swizzle;
-}
-
-static bool check_ring(cptx_kernel *k, cptx_site at, const cptx_epilogue_ring_opt *o)
-{
-	if (!epi_check_type(k, at, o->type))
-		return false;
-	if (!is_tile(&o->tile, o->type))
-		cptx_fail_(k, at, "epilogue: a tile of %u x %u; .tile is what cptx_epilogue_tile gives for .%s", o->tile.rows,
-		           o->tile.cols, cptx_type_name(o->type));
-	else if (o->last.cols && !is_narrower(&o->last, &o->tile, o->type))
-		cptx_fail_(k, at, "epilogue: .last of %u x %u; it is as .tile, of %u x %u, with fewer columns", o->last.rows,
-		           o->last.cols, o->tile.rows, o->tile.cols);
-	else if (o->stages > MOST_STAGES || o->units > CPTX_WARP)
-		cptx_fail_(k, at, "epilogue: %u stages for %u units; 1 to %d for 1 to %d", o->stages, o->units, MOST_STAGES,
-		           CPTX_WARP);
-	else if (o->units > 1 && o->unit.kind != CPTX_VAL_REG)
-		cptx_fail_(k, at, "epilogue: %u units and no .unit, the number of the thread's", o->units);
-	else
-		return check_ring_values(k, at, o);
-	return false;
-}
-
-static bool check_ring_acc(cptx_kernel *k, cptx_site at, const cptx_epilogue_ring_opt *o)
-{
-	const cptx_acc *acc = o->acc;
-
-	if (!acc)
-		return true;
-	if (!kit_acc_is_made(k, at, acc))
-		return false;
-	if (acc->count)
-		return epi_is_acc(k, at, acc);
-	if (o->tile.rows != CPTX_WARP || acc->n % o->tile.cols || o->last.cols)
-		cptx_fail_(k, at,
-		           "epilogue: a tile of %u x %u for parts of %u columns; it has 32 rows, divides them, and has no .last",
-		           o->tile.rows, o->tile.cols, acc->n);
-	return o->tile.rows == CPTX_WARP && acc->n % o->tile.cols == 0 && !o->last.cols;
-}
-
-/* The .u32 address of the rings of all units, without an offset. */
-static cptx_val set_aside(cptx_kernel *k, cptx_site at, const cptx_epilogue_ring_opt *o, uint32_t bytes)
-{
-	char name[32];
-	cptx_val base = o->smem;
-
-	if (base.kind == CPTX_VAL_NONE) {
-		snprintf(name, sizeof name, "epilogue_%u", cptx_kernel_dyn_smem(k));
-		base = cptx_shared_dyn_(k, at, bytes, RING_ALIGN, name);
-	}
-	return base.kind == CPTX_VAL_REG ? kit_plain(k, at, base) : CALL(mov, .a = base, .type = CPTX_U32);
-}
-
-/* Whether stores bring parts of an accumulator in tensor memory. */
-static bool has_parts(const cptx_epilogue_ring *ring) { return ring->opt.acc && !ring->opt.acc->count; }
-
-/* The address of the unit's first tile: a mad where it is needed takes less than a register that lives through a mainloop.
- */
-static cptx_val first_tile(cptx_kernel *k, cptx_site at, const cptx_epilogue_ring *ring)
-{
-	const cptx_epilogue_ring_opt *o = &ring->opt;
-	const cptx_val apart = cptx_imm(o->stages * ring->bytes);
-
-	if (o->units == 1 || has_parts(ring))
-		return ring->smem;
-	return CALL(mad, .a = cptx_as(o->unit, CPTX_U32), .b = apart, .c = ring->smem, .mode = CPTX_LO);
-}
-
-/* ---- places in a tile ---- */
-
-/* Whether the unit is a warp, of mma.sync. */
-static bool is_warp(const cptx_acc *acc) { return acc->map.lanes == CPTX_WARP && acc->atom_rows > 1; }
-
-/* Whether each warp sends subtiles of its own: such a unit, or of one from tensor memory, whose warps have 32 rows each. */
-static bool by_warps(const cptx_acc *acc, const cptx_tile *t)
-{
-	return is_warp(acc) || (acc->atom_rows == 1 && t->rows == CPTX_WARP);
-}
-
-/* Whether stmatrix stores these results: lanes hold them as they do the fragment that it takes. */
-static bool begin_lines(cptx_kernel *k, cptx_site at, const cptx_acc *acc, const cptx_tile *t, cptx_val smem,
-                        cptx_epilogue_writer *w)
-{
-	const bool warp = is_warp(acc);
-	const uint16_t cols = (uint16_t)(warp ? (t->cols % 16 ? 8 : 16) : t->cols);
-	const cptx_frag frag = { .kind = warp ? CPTX_FRAG_MMA_C : CPTX_FRAG_WGMMA_D,
-		                     .m = warp ? 16 : 64,
-		                     .n = warp ? 8 : cols,
-		                     .k = 16,
-		                     .bits = 16,
-		                     .beside = (uint8_t)(warp ? cols / 8 : 0) };
-	cptx_frag_map map;
-
-	if (t->elem.bits != 16 || !cptx_frag_resolve(&frag, &map, NULL) || map.lanes != acc->map.lanes || t->rows % map.rows)
-		return false;
-	for (uint32_t b = 0; 1u << b < map.lanes; b++)
-		if (map.lane[b].row != acc->map.lane[b].row || map.lane[b].col != acc->map.lane[b].col)
-			return false;
-	if (!cptx_tile_lines(t, &frag, 0, 0, &w->lines, NULL))
-		return false;
-	if (!cptx_lane_lines_begin_(k, at, &w->lane_lines, &w->lines, acc->thread, smem))
-		return true;
-	for (uint32_t i = 0; i < w->lines.count; i++)
-		for (uint32_t r = 0; r < t->rows; r += map.rows)
-			for (uint32_t c = 0; c < t->cols; c += map.cols)
-				cptx_lane_lines_at_(k, at, &w->lane_lines, i, r, c);
-	return true;
-}
-
-/* Where a thread's first element is: what each bit of its number adds to row and column, swizzled. */
-static void begin_places(cptx_kernel *k, cptx_site at, const cptx_acc *acc, const cptx_tile *t, cptx_val smem,
-                         cptx_epilogue_writer *w)
-{
-	const bool rows = acc->atom_rows == 1; /* from tensor memory: a row for each thread */
-	const bool warps = by_warps(acc, t);
-	uint32_t value[7], bits = warps ? 5 : 7;
-	cptx_val thread = cptx_as(acc->thread, CPTX_U32);
-
-	for (uint32_t b = 0; b < bits; b++)
-		value[b] =
-			rows ? cptx_tile_at(t, 1u << b, 0).byte : cptx_tile_at(t, acc->map.lane[b].row, acc->map.lane[b].col).byte;
-	if (warps)
-		thread = CALL(and, .a = thread, .b = cptx_imm(CPTX_WARP - 1));
-	for (uint32_t b = 0; b < bits; b++)
-		w->lane_bits |= value[b];
-	w->first = cptx_lane_bits_(k, at, thread, bits, value, false, smem);
-}
-
-/* The thread that sends: the first of the unit, or of its warp. */
-static cptx_val leader(cptx_kernel *k, cptx_site at, const cptx_acc *acc, const cptx_tile *t)
-{
-	cptx_val number = cptx_as(acc->thread, CPTX_U32);
-
-	if (by_warps(acc, t) && !is_warp(acc))
-		number = CALL(and, .a = number, .b = cptx_imm(CPTX_WARP - 1));
-	return CALL(setp, .a = number, .b = cptx_imm(0), .cmp = CPTX_EQ);
-}
-
-/* How threads write an accumulator's results to tiles of a ring. */
-static cptx_epilogue_writer writer_of(cptx_kernel *k, cptx_site at, const cptx_epilogue_ring *ring, const cptx_acc *acc,
-                                      bool last)
-{
-	const cptx_tile *t = last ? &ring->opt.last : &ring->opt.tile;
-	const cptx_val smem = first_tile(k, at, ring);
-	cptx_epilogue_writer w = { .lane_bits = 0 };
-
-	w.by_lines = begin_lines(k, at, acc, t, smem, &w);
-	if (!w.by_lines)
-		begin_places(k, at, acc, t, smem, &w);
-	return w;
-}
-
-static bool is_made(const cptx_epilogue_writer *w) { return w->by_lines || w->first.kind == CPTX_VAL_REG; }
-
-/* Computes what stores of parts share.  A thread has a row. */
-static void begin_parts(cptx_kernel *k, cptx_site at, cptx_epilogue_ring *ring)
-{
-	const cptx_tile *t = &ring->opt.tile;
-	cptx_acc part = *ring->opt.acc;
-
-	part.atom_rows = 1;
-	if (ring->opt.units > 1)
-		ring->smem = CALL(mad, .a = cptx_as(ring->opt.unit, CPTX_U32), .b = cptx_imm(ring->opt.stages * ring->bytes),
-		                  .c = ring->smem, .mode = CPTX_LO);
-	ring->leads = cptx_regs_(k, at, CPTX_PRED, 1);
-	CALL(elect_sync, .mask = cptx_imm(-1), .p = ring->leads, .into = cptx_sink());
-	begin_places(k, at, &part, t, ring->smem, &ring->writer[0]);
-	ring->flipped[0] = ring->writer[0].first;
-	for (uint32_t i = 1; i < ARRAY_LEN(ring->flipped) && i < t->cols * t->elem.bits / 128 && !t->elem.mn_major; i++)
-		ring->flipped[i] = CALL(xor, .a = ring->flipped[0], .b = cptx_imm(16 * i));
-	ring->subtiles = part.n / t->cols;
-}
-
-void cptx_epilogue_ring_new_(cptx_kernel *k, cptx_site at, cptx_epilogue_ring *ring, const cptx_epilogue_ring_opt *opt)
-{
-	if (!IS_GIVEN_TO(k, at, ring, "ring"))
-		return;
-	*ring = (cptx_epilogue_ring){ .bytes = 0 };
-	cptx_epilogue_ring_opt given, *o = &ring->opt;
-	if (!IS_GIVEN_TO(k, at, opt, "description") || !OPTIONS_READ_IN(cptx_epilogue_ring_opt, &given, opt, at, k) ||
-	    !check_ring(k, at, &given) || !check_ring_acc(k, at, &given))
-		return;
-	*o = given;
-	o->stages = o->stages ? o->stages : 2, o->units = o->units ? o->units : 1;
-	const uint32_t bytes = (cptx_tile_bytes(&o->tile) + RING_ALIGN - 1) / RING_ALIGN * RING_ALIGN;
-	ring->smem = set_aside(k, at, o, o->units * o->stages * bytes);
-	ring->bytes = bytes;
-	if (has_parts(ring)) {
-		begin_parts(k, at, ring);
-	} else if (o->acc) {
-		ring->leads = leader(k, at, o->acc, &o->tile);
-		ring->writer[0] = writer_of(k, at, ring, o->acc, false);
-	}
-}
+enum { PART = 32 /* columns that are loaded at once */, THREADS = 128 /* of a unit that is no warp */ };
 
 /* ---- subtiles ---- */
 
@@ -312,7 +71,7 @@ static void synchronize(const sending *s, cptx_site at)
 {
 	cptx_kernel *k = s->k;
 
-	if (by_warps(s->acc, &s->ring->opt.tile))
+	if (epi_by_warps(s->acc, &s->ring->opt.tile))
 		CALL(bar_warp_sync, .mask = cptx_imm(-1));
 	else
 		CALL(bar_sync, .a = s->ring->opt.barrier, .b = cptx_imm(THREADS));
@@ -408,7 +167,7 @@ static void write_groups(sending *s, cptx_site at, const subtile *x)
 	const uint32_t most = t->elem.mn_major ? 1 : 128 / t->elem.bits;
 	epi_group g;
 
-	if (!has_parts(s->ring))
+	if (!epi_has_parts(s->ring))
 		memset(s->flipped, 0, sizeof s->flipped);
 	take_rows(s, at, x->row, t->rows);
 	for (uint32_t c = 0; c < x->cols; c++) {
@@ -465,8 +224,8 @@ static void copy_parts(const sending *s, cptx_site at, const subtile *x)
 static void copy(const sending *s, cptx_site at, const subtile *x)
 {
 	cptx_kernel *k = s->k;
-	const bool rows = x->tile->elem.mn_major, warps = by_warps(s->acc, x->tile), three = s->z.kind != CPTX_VAL_NONE;
-	const cptx_val from = first_tile(k, at, s->ring);
+	const bool rows = x->tile->elem.mn_major, warps = epi_by_warps(s->acc, x->tile), three = s->z.kind != CPTX_VAL_NONE;
+	const cptx_val from = epi_first_tile(k, at, s->ring);
 	cptx_tile_boxes boxes;
 
 	cptx_tile_get_boxes(x->tile, &boxes, NULL);
@@ -501,7 +260,7 @@ static void send(const sending *s, cptx_site at, const subtile *x)
 	CALL(fence_proxy, .proxy = CPTX_ASYNC, .space = CPTX_SHARED_CTA);
 	synchronize(s, at);
 	cptx_if_begin_(k, at, s->leads);
-	if (has_parts(s->ring))
+	if (epi_has_parts(s->ring))
 		copy_parts(s, at, x);
 	else
 		copy(s, at, x);
@@ -514,11 +273,11 @@ static bool check_subtiles(cptx_kernel *k, cptx_site at, const cptx_acc *acc, cp
 {
 	const cptx_tile *t = &ring->opt.tile;
 
-	if (!ring->bytes || !t->rows || !t->cols || !ring->opt.stages || ring->opt.stages > MOST_STAGES) {
+	if (!ring->bytes || !t->rows || !t->cols || !ring->opt.stages || ring->opt.stages > EPI_STAGES) {
 		cptx_fail_(k, at, "a ring that cptx_epilogue_ring_new did not make");
 		return false;
 	}
-	if (has_parts(ring) != !acc->count || (has_parts(ring) && acc->n != ring->opt.acc->n)) {
+	if (epi_has_parts(ring) != !acc->count || (epi_has_parts(ring) && acc->n != ring->opt.acc->n)) {
 		cptx_fail_(
 			k, at,
 			"results of %u x %u in %s memory; with .acc in tensor memory a ring stores an accumulator there, as wide, "
@@ -526,12 +285,12 @@ static bool check_subtiles(cptx_kernel *k, cptx_site at, const cptx_acc *acc, cp
 			acc->m, acc->n, acc->count ? "registers, not in tensor" : "tensor");
 		return false;
 	}
-	if (has_parts(ring))
+	if (epi_has_parts(ring))
 		return true;
-	const bool warps = by_warps(acc, t);
-	const uint32_t rows = is_warp(acc) ? t->rows : warps ? CPTX_WARP : acc->atom_rows == 1 ? acc->m : acc->map.rows;
+	const bool warps = epi_by_warps(acc, t);
+	const uint32_t rows = epi_is_warp(acc) ? t->rows : warps ? CPTX_WARP : acc->atom_rows == 1 ? acc->m : acc->map.rows;
 	const uint32_t across = (acc->n + t->cols - 1) / t->cols;
-	const uint32_t subtiles = (warps && !is_warp(acc) ? 1 : acc->m / t->rows) * across;
+	const uint32_t subtiles = (warps && !epi_is_warp(acc) ? 1 : acc->m / t->rows) * across;
 	if (t->rows != rows || acc->m % rows || rows % MIN(rows, acc->map.rows) || acc->n % t->cols != ring->opt.last.cols) {
 		cptx_fail_(k, at,
 		           "results of %u x %u in subtiles of %u x %u; .rows is the height that cptx_epilogue_ring_opt tells, and "
@@ -556,14 +315,16 @@ static bool check_subtiles(cptx_kernel *k, cptx_site at, const cptx_acc *acc, cp
 	return true;
 }
 
+static bool is_made(const cptx_epilogue_writer *w) { return w->by_lines || w->first.kind == CPTX_VAL_REG; }
+
 /* What stores of a ring's results share: of the ring, if it is there, or computed here. */
 static void take_writers(cptx_site at, sending *s)
 {
 	const cptx_epilogue_ring *ring = s->ring;
 
-	s->leads = ring->opt.acc ? ring->leads : leader(s->k, at, s->acc, &ring->opt.tile);
+	s->leads = ring->opt.acc ? ring->leads : epi_leader(s->k, at, s->acc, &ring->opt.tile);
 	for (uint32_t i = 0; i < (ring->opt.last.cols ? 2 : 1); i++)
-		s->writer[i] = is_made(&ring->writer[i]) ? ring->writer[i] : writer_of(s->k, at, ring, s->acc, i == 1);
+		s->writer[i] = is_made(&ring->writer[i]) ? ring->writer[i] : epi_writer_of(s->k, at, ring, s->acc, i == 1);
 }
 
 /* What a store sends, and its maps: its own or the ring's. */
@@ -635,9 +396,9 @@ void cptx_epilogue_store_tma_(cptx_kernel *k, cptx_site at, cptx_epilogue *e, cp
 		return;
 	epi chain = epi_begin(k, at, e, e->next, e->count, 0);
 	s.chain = &chain, s.m0 = chain.m0, s.n0 = chain.n0;
-	if (has_parts(ring))
+	if (epi_has_parts(ring))
 		store_parts(&s, at, e, to);
-	for (uint32_t i = 0; !has_parts(ring) && i < ring->subtiles; i++) {
+	for (uint32_t i = 0; !epi_has_parts(ring) && i < ring->subtiles; i++) {
 		const subtile x = subtile_of(&s, i);
 		store_subtile(&s, at, &x);
 	}
@@ -649,7 +410,7 @@ void cptx_epilogue_ring_drain_(cptx_kernel *k, cptx_site at, const cptx_epilogue
 {
 	if (!IS_GIVEN_TO(k, at, ring, "ring") || (!ring->opt.acc && !epi_is_acc(k, at, acc)))
 		return;
-	cptx_if_begin_(k, at, ring->opt.acc ? ring->leads : leader(k, at, acc, &ring->opt.tile));
+	cptx_if_begin_(k, at, ring->opt.acc ? ring->leads : epi_leader(k, at, acc, &ring->opt.tile));
 	CALL(cp_async_bulk_wait_group, .n = cptx_imm(0), .read = CPTX_READ);
 	cptx_block_end_(k, at);
 }
@@ -680,7 +441,7 @@ void cptx_epilogue_deferred_new_(cptx_kernel *k, cptx_site at, cptx_epilogue_def
 		return;
 	d->opt = o;
 	if (o.ring->opt.last.cols)
-		o.ring->writer[1] = writer_of(k, at, o.ring, o.ring->opt.acc, true);
+		o.ring->writer[1] = epi_writer_of(k, at, o.ring, o.ring->opt.acc, true);
 	d->parts = MIN(o.ring->subtiles, o.parts ? o.parts : PARTS);
 	d->words = cptx_regs_(k, at, CPTX_B32, o.ring->opt.acc->count / 2);
 	d->stored = cptx_var_(k, at, CPTX_U32, cptx_imm(d->parts));
