@@ -20,13 +20,7 @@ cptx_tile cptx_epilogue_tile(enum cptx_type type, uint32_t rows, uint32_t n)
 	return (cptx_tile){ .rows = 0 };
 }
 
-enum {
-	PART = 32 /* columns that are loaded at once */,
-	EPI_STAGES = 16,
-	MOST_ROWS = 256,
-	RING_ALIGN = 1024,
-	THREADS = 128 /* of a unit that is no warp */
-};
+enum { MOST_ROWS = 256, RING_ALIGN = 1024 };
 
 static bool check_ring_values(cptx_kernel *k, cptx_site at, const cptx_epilogue_ring_opt *o)
 {
