@@ -256,9 +256,9 @@ static void multiply(gemm90 *g)
 	                   .thread = g->lane, .a_ring = g->a.smem, .b_ring = cptx_offset(g->a.smem, g->s.a_bytes),
 	                   .apart = g->a.apart);
 	cptx_acc_new(k, &g->mma, &g->acc);
-	cptx_epilogue_ring_new(k, &g->ring, .type = g->o->out, .tile = g->s.d, .last = g->s.rest, .stages = g->s.store_buffers,
-	                       .units = g->s.consumers, .unit = g->wg, .barrier = g->barrier, .acc = &g->acc,
-	                       .map = g->w.in.map[CPTX_GEMM_MAP_D], .last_map = g->w.in.map[CPTX_GEMM_MAP_END_D]);
+	cptx_epilogue_ring_new(k, &g->ring, .type = g->o->out, .tile = g->s.d, .map = g->w.in.map[CPTX_GEMM_MAP_D],
+	                       .stages = g->s.store_buffers, .units = g->s.consumers, .unit = g->wg, .barrier = g->barrier,
+	                       .last = g->s.rest, .last_map = g->w.in.map[CPTX_GEMM_MAP_END_D], .acc = &g->acc);
 	if (g->s.later)
 		cptx_epilogue_deferred_new(k, &g->before, .ring = &g->ring, .batched = g->o->batched, .maps = g->o->grouped);
 	multiply_tiles(g);

@@ -5,7 +5,7 @@
 /* The options' epilogue. */
 static cptx_val call(cptx_kernel *k, void *user, const cptx_visit *x, cptx_val v)
 {
-	const cptx_gemm_opt *o = user;
+	const cptx_gemm_opt *o = (const cptx_gemm_opt *)user;
 
 	return o->epilogue(k, o->user, v, x->row, x->col);
 }
@@ -22,7 +22,7 @@ cptx_epilogue tma_gemm_chain(cptx_kernel *k, const tma_gemm *t, const tma_gemm_w
 	if (o->alpha)
 		cptx_epilogue_add(k, &e, CPTX_VISIT_SCALE, .value = p->alpha);
 	if (o->beta)
-		cptx_epilogue_add(k, &e, CPTX_VISIT_MATRIX, .value = p->beta, .type = o->out, .pitch = p->N, .address = p->C,
+		cptx_epilogue_add(k, &e, CPTX_VISIT_MATRIX, .value = p->beta, .address = p->C, .type = o->out, .pitch = p->N,
 		                  .z = w->z);
 	if (o->bias)
 		cptx_epilogue_add(k, &e, CPTX_VISIT_BIAS_COL, .address = p->bias);
