@@ -14,10 +14,20 @@ static void store_by_tma(cptx_kernel *k, const tma_gemm_consumer *c, cptx_epilog
 	cptx_epilogue_store_tma(k, e, &ring, .z = z, .map = c->w->p.map[CPTX_GEMM_MAP_D]);
 }
 
+/* Where the matrix at hand of a batch begins; M x N elements of the type of D each. */
+static cptx_val matrix_at(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, cptx_val first)
+{
+	if (!t->o->batched)
+		return first;
+	cptx_val each = cptx_mul_wide(k, w->p.M, w->p.N), z = cptx_cvt(k, cptx_as(w->z, CPTX_U32), .dtype = CPTX_U64);
+
+	return cptx_mad(k, cptx_mul(k, each, z, .mode = CPTX_LO), cptx_type_bits(t->o->out) / 8, first, .mode = CPTX_LO);
+}
+
 /* The rows of one mma.sync after the other: addresses of all rows of D and C at once would take too many registers. */
 static void store_by_threads(cptx_kernel *k, const tma_gemm_consumer *c, cptx_epilogue *e, const cptx_acc *acc)
 {
-	cptx_val d = tma_gemm_matrix_at(k, c->t, c->w, c->w->p.map[CPTX_GEMM_MAP_D]);
+	cptx_val d = matrix_at(k, c->t, c->w, c->w->p.map[CPTX_GEMM_MAP_D]);
 	cptx_acc rows = *acc;
 
 	rows.m = acc->map.rows, rows.atoms_m = 1, rows.rows = acc->atom_rows,
@@ -39,7 +49,7 @@ static void store_tile(cptx_kernel *k, const tma_gemm_consumer *c, cptx_val lane
 	acc.thread = lane;
 	acc.row = cptx_add(k, cptx_as(cptx_frag_lane_row(k, &acc.map, lane), CPTX_U32), c->mma->row);
 	acc.col = cptx_add(k, cptx_as(cptx_frag_lane_col(k, &acc.map, lane), CPTX_U32), c->mma->col);
-	tma_gemm_chain(k, c->t, c->w, &e);
+	tma_gemm_chain_new(k, c->t, c->w, &e);
 	if (tma_gemm_is_map(c->t, CPTX_GEMM_MAP_D)) {
 		cptx_epilogue_run(k, &e, &acc, .row = c->w->m0, .col = c->w->n0, .at_store = true);
 		store_by_tma(k, c, &e);

@@ -194,6 +194,10 @@ typedef struct tma_gemm_sums {
 	cptx_val mine, lane; /* number of the partial sum in the cluster, of this thread in those that store it */
 	cptx_val barrier;    /* a named one of these; NONE: a warp */
 } tma_gemm_sums;
+/* Of a kernel whose CTAs have so many units, warps or warpgroups, that store partial sums of their own; unit, lane: numbers
+ * of the thread's in its CTA, and of the thread in its unit.  Without .barrier. */
+tma_gemm_sums tma_gemm_sums_of(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, uint32_t units, uint32_t threads,
+                               cptx_val unit, cptx_val lane);
 /* Of a part of a tile that another cluster finishes: stores registers of an accumulator (a multiple of four, from number
  * `first` of the thread's on); then, in all threads, tells that all are stored.  one: a predicate of one thread. */
 void tma_gemm_store_partials(cptx_kernel *k, const tma_gemm_work *w, const tma_gemm_sums *s, uint32_t first, cptx_val acc);
@@ -217,6 +221,13 @@ typedef struct tma_gemm_factors_load {
 	bool alone; /* no cluster: .shared::cta; for .shared::cluster ptxas calls a function on sm_12x */
 } tma_gemm_factors_load;
 void tma_gemm_load_factors(cptx_kernel *k, const tma_gemm_factors_load *l, bool of_b, cptx_val to);
+
+/* The visitors of D's elements: alpha, beta * C, bias, the options' epilogue; of the problem and the matrix at hand, so a
+ * chain is made anew for each tile.  t stays until the chain is run. */
+void tma_gemm_chain_new(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, cptx_epilogue *e);
+/* That chain, run on an accumulator of the tile at hand, which may be in tensor memory: elements are computed where the
+ * results are stored. */
+cptx_epilogue tma_gemm_chain(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, const cptx_acc *acc);
 
 /* ---- of the generators by mma.sync ---- */
 
@@ -247,14 +258,6 @@ void tma_gemm_copies_begin(cptx_kernel *k, tma_gemm_producer *p);
 void tma_gemm_copy(cptx_kernel *k, const tma_gemm_producer *p, uint32_t part, uint32_t parts);
 void tma_gemm_copied(cptx_kernel *k, tma_gemm_producer *p);
 void tma_gemm_copies_advance(cptx_kernel *k, tma_gemm_producer *p);
-
-/* An empty chain with the visitors of D's elements: alpha, beta * C, bias, the user's epilogue; of the problem and the
- * matrix at hand, so it is made anew for each tile, which costs an address with `batched` alone.  t stays until the chain is
- * run. */
-void tma_gemm_chain(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, cptx_epilogue *e);
-
-/* Where the matrix at hand of a batch begins; M x N elements of the type of D each. */
-cptx_val tma_gemm_matrix_at(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, cptx_val first);
 
 /* A warp that multiplies by mma.sync. */
 typedef struct tma_gemm_consumer {
