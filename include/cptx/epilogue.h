@@ -80,7 +80,9 @@ typedef struct cptx_visitor {
 	cptx_val address;    /**< .u64, global: of x[0], X[0][0], or one .f32.  Aligned to .vec elements of its type */
 	enum cptx_type type; /**< of what is there: CPTX_F32, BF16, F16 (AMAX, ROW_SUM: F32); 0: F32 */
 	cptx_val pitch;      /**< elements from row to row, .u32 or constant, a multiple of .vec */
-	const cptx_acc *acc; /**< of the same product's shape as the one that is run; must stay until then */
+	cptx_val z; /**< MATRIX: its number in a batch, .u32, .s32 or constant: matrices of opt.rows * pitch elements behind
+	                 one another; NONE: there is one */
+	const cptx_acc *acc;             /**< of the same product's shape as the one that is run; must stay until then */
 	enum cptx_visit_kind activation; /**< GATE, GATE_PAIRS: RELU, GELU_TANH, GELU_SIGMOID, SILU; NONE: v itself */
 	uint32_t
 		apart;     /**< GATE_PAIRS, 0: 1.  A power of two; a thread has both columns: of mma.sync 1, of wgmma 1, 8, 16 ...,
@@ -146,7 +148,8 @@ CPTX_API void cptx_epilogue_add_(cptx_kernel *k, cptx_site at, cptx_epilogue *e,
 typedef struct cptx_epilogue_tile_at {
 	cptx_val row, col; /**< of D where the CTA's tile begins: .u32, .s32 or constants; NONE: 0 */
 	bool at_store;     /**< visitors, but those in front of the last GATE_PAIRS, run when the results are stored (or rounded
-	                        by cptx_epilogue_defer) the first time, group by group */
+	                        by cptx_epilogue_defer) the first time, group by group.  For an accumulator in tensor
+	                        memory (stores by TMA, ring.opt.acc) always; not ADD_ACC, GATE, GATE_PAIRS, ROW_SUM then */
 	char z_;
 } cptx_epilogue_tile_at;
 CPTX_API void cptx_epilogue_run_(cptx_kernel *k, cptx_site at, cptx_epilogue *e, const cptx_acc *acc,
@@ -203,12 +206,11 @@ typedef struct cptx_epilogue_ring_opt {
 	cptx_val smem;       /**< .u32 shared memory address, aligned to 1024; NONE: cptx_shared_dyn sets it aside */
 	cptx_tile last;      /**< the last subtile of rows, as .tile but with fewer columns; .cols 0: there is none */
 	cptx_val last_map;   /**< that of .last */
-	const cptx_acc
-		*acc; /**< the accumulator whose results are stored, without GATE_PAIRS: the thread's addresses are
-	               computed here, in front of loops, in one to eight registers.  NULL: by each store.  It must stay.  One in
-	               tensor memory (any: not its address is read), for tiles of 32 rows: each call stores a part of its columns
-	               (cptx_acc_load), one part behind the other, of half a tile, a tile, two ...; units are warps then, and
-	               .unit modulo 4 is the quarter of the rows that the thread's has */
+	const cptx_acc *acc; /**< the accumulator whose results are stored, without GATE_PAIRS.  The thread's addresses in .tile
+	                        are computed here, in front of loops, in one to eight registers, those in .last by each store.
+	                        NULL: all by each store.  It must stay.  One in tensor memory (its address is not read), for
+	                        tiles of 32 rows: stores are of such accumulators, which come to registers 32 columns at once;
+	                        units are warps then, and .unit modulo 4 is the quarter of the rows that the thread's has */
 	char z_;
 } cptx_epilogue_ring_opt;
 
@@ -228,13 +230,12 @@ typedef struct cptx_epilogue_ring {
 		cptx_epilogue_ring_opt opt; /**< as given, with what 0 stands for */
 		uint64_t room_[40];         /**< for options of later versions */
 	};
-	cptx_val smem;                  /**< .u32, of the unit's first tile */
+	cptx_val smem;                  /**< .u32, where the rings of all units begin; of tensor memory, the unit's */
 	uint32_t bytes;                 /**< of a tile */
 	uint32_t subtiles;              /**< that a store sends; 0: there was none yet */
-	cptx_epilogue_writer writer[2]; /**< with .acc: of .tile, of .last */
+	cptx_epilogue_writer writer[2]; /**< with .acc: of .tile; with a deferred store too: of .last */
 	cptx_val leads;                 /**< with .acc: predicate, the thread starts the copies */
-	uint32_t done;                  /**< of parts: columns of the tile that are stored so far */
-	cptx_val flipped[8];            /**< by st.shared: writer.first exclusive-or 16 * the index, of the latest subtile */
+	cptx_val flipped[8];            /**< of tensor memory: writer[0].first exclusive-or 16 * the index */
 	uint64_t later_[4];             /**< for fields of later versions */
 } cptx_epilogue_ring;
 
@@ -244,10 +245,16 @@ CPTX_API void cptx_epilogue_ring_new_(cptx_kernel *k, cptx_site at, cptx_epilogu
 #define cptx_epilogue_ring_new(...) cptx_epilogue_ring_new_x_(__VA_ARGS__, .z_ = 0)
 #define cptx_epilogue_ring_new_x_(k, ring, ...)                                                                             \
 	cptx_epilogue_ring_new_((k), CPTX_HERE, (ring), CPTX_OPT(cptx_epilogue_ring_opt, __VA_ARGS__))
+/** Called while the kernel is built, where n columns from column `first` of an accumulator in tensor memory have come to
+ * registers, which it may change: part->n and part->regs. */
+typedef void (*cptx_epilogue_loaded_fn)(cptx_kernel *k, void *user, uint32_t first, const cptx_acc *part);
 /** What stores by TMA may be told. */
 typedef struct cptx_epilogue_dst {
 	cptx_val z;             /**< coordinate of a third dimension, .s32; NONE: two */
 	cptx_val map, last_map; /**< .u64, other tensor maps than the ring's: of a list of problems each tile has its own */
+	cptx_epilogue_loaded_fn loaded; /**< from tensor memory: behind each load; behind that of the last columns the
+	                                     accumulator may be released.  NULL: nothing */
+	void *user;                     /**< for it */
 	char z_;
 } cptx_epilogue_dst;
 CPTX_API void cptx_epilogue_store_tma_(cptx_kernel *k, cptx_site at, cptx_epilogue *e, cptx_epilogue_ring *ring,

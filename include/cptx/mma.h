@@ -111,11 +111,14 @@ typedef struct cptx_tiled_mma_opt {
 	                            uniform registers that ldmatrix adds for nothing.  NONE: 0 */
 	bool few_regs; /**< mma.sync: one address register for each operand; those of further steps, or rows, cost an exclusive
 	                  or each time (with .scale MN-major operands have one anyway) */
-	cptx_val a_ring, b_ring; /**< wgmma: .u32, addresses of stage 0 of A and of B, for cptx_mma_stage; NONE: not called */
-	uint32_t apart;          /**< with rings: bytes from stage to stage, of both */
-	cptx_val warp; /**< tcgen05: .u32, number of the thread's warp in the four that load accumulators, which ptxas knows to
-	                  be the same in all its threads (cptx_roles.warp): addresses of tensor memory stay in uniform registers.
-	                    NONE: by .thread */
+	cptx_val a_ring, b_ring; /**< wgmma, tcgen05: .u32, addresses of stage 0 of A and of B, for cptx_mma_stage; NONE: not
+	                            called */
+	uint32_t apart; /**< with rings: bytes from stage to stage, of both; tcgen05, 0: those of cptx_operand, of each */
+	cptx_val warp;  /**< tcgen05: .u32, number of the thread's warp in the four that load accumulators, which ptxas knows to
+	                   be the same in all its threads (cptx_roles.warp): addresses of tensor memory stay in uniform registers.
+	                     NONE: by .thread */
+	cptx_val scale_a_ring, scale_b_ring; /**< tcgen05 with .scale and rings: .u32, those of the scale factors, scale_a_bytes
+	                                        and scale_b_bytes from stage to stage */
 	char z_;
 } cptx_tiled_mma_opt;
 
@@ -135,7 +138,7 @@ typedef struct cptx_tiled_mma {
 	cptx_lane_lines a_lanes, b_lanes; /**< mma.sync: where the lane does, in tiles at a_base and b_base */
 	cptx_val a_first, b_first;        /**< wgmma: .u32, bytes from a tile's start to what the unit reads; NONE: 0 */
 	cptx_val a_start, b_start;        /**< with rings: .u32, where the unit's part of stage 0 begins, as descriptors count,
-	                                       without the offsets of a_ring and b_ring */
+	                                       without the offsets of a_ring and b_ring; tcgen05: .u64, its descriptor */
 	cptx_val row, col;                /**< .u32, of the unit's first element in the CTA's tile */
 	uint32_t idesc;                   /**< tcgen05: the instruction descriptor; with scale that of the first step */
 	uint32_t vec;                     /**< elements along K that share a scale factor; 0: there are none */
@@ -143,7 +146,9 @@ typedef struct cptx_tiled_mma {
 	uint32_t scale_a_bytes, scale_b_bytes;     /**< of a stage's factors in shared memory, of a CTA */
 	uint32_t scale_a_columns, scale_b_columns; /**< tcgen05: of tensor memory that they take */
 	cptx_val scale_a_first, scale_b_first;     /**< mma.sync: .u32, bytes from there to those of the lane */
-	uint64_t later_[8];                        /**< for fields of later versions */
+	cptx_val scale_a_start, scale_b_start;     /**< tcgen05 with rings: .u64, descriptors of stage 0 of the scale factors */
+	uint32_t stage_columns; /**< tcgen05: of tensor memory that A by A_TMEM and the scale factors of a stage take */
+	uint64_t later_[8];     /**< for fields of later versions */
 } cptx_tiled_mma;
 
 CPTX_API void cptx_tiled_mma_new_(cptx_kernel *k, cptx_site at, cptx_tiled_mma *mma, const cptx_tiled_mma_opt *opt);
@@ -175,7 +180,9 @@ typedef struct cptx_acc {
 	cptx_val unit_row, unit_col;      /**< .u32 or constants, of the unit's first element in it */
 	cptx_val thread;                  /**< .u32, of the thread in its unit */
 	cptx_val warp;                    /**< of the product's description */
-	uint64_t later_[4];               /**< for fields of later versions */
+	bool fenced; /**< in tensor memory: tcgen05.fence is left to the user, where several loads stand between one wait and one
+	                arrival; cptx_acc_new: false */
+	uint64_t later_[4]; /**< for fields of later versions */
 } cptx_acc;
 
 CPTX_API void cptx_acc_new_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, cptx_acc *acc, cptx_val tmem);
@@ -277,6 +284,10 @@ typedef struct cptx_mma_tile_opt {
 	                                shared memory, aligned to 4 bytes */
 	bool fenced; /**< tcgen05: the thread has called tcgen05.fence::after_thread_sync behind what it waited for: products of
 	                a loop need it once where only TMA writes the operands */
+	cptx_val tmem; /**< tcgen05, cptx_mma_stage: .u32, stage_columns of tensor memory that A by A_TMEM and the scale factors
+	                  are copied to.  Copies stay behind the products that the thread has started before */
+	cptx_val scale_b_from; /**< tcgen05, cptx_mma_stage: .u32, columns from the scale factors of the stage's first block of B
+	                          to those of the tile, r / 32 where it begins at row r of the block; NONE: 0 */
 	char z_;
 } cptx_mma_tile_opt;
 CPTX_API void cptx_mma_tile_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, const cptx_acc *acc, cptx_val a,
@@ -300,8 +311,9 @@ CPTX_API void cptx_mma_tile_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma 
 	cptx_mma_tile_((k), CPTX_HERE, (mma), (acc), (a), (b), CPTX_OPT(cptx_mma_tile_opt, __VA_ARGS__))
 CPTX_API void cptx_mma_stage_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, const cptx_acc *acc, cptx_val stage,
                               const cptx_mma_tile_opt *opt);
-/** wgmma, A in shared memory: cptx_mma_tile of a stage (.u32 or a constant) of a_ring and b_ring.  Its descriptors take a
- * mad and a cvt for each operand, where addresses take an and, a shift and as a rule an add more. */
+/** wgmma with A in shared memory, tcgen05: cptx_mma_tile of a stage (.u32 or a constant) of a_ring and b_ring.  By wgmma its
+ * descriptors take a mad and a cvt for each operand, where addresses take an and, a shift and as a rule an add more.  By
+ * tcgen05 they take a mad, and what the products read of tensor memory beside D is copied to .tmem first. */
 #define cptx_mma_stage(...) cptx_mma_stage_x_(__VA_ARGS__, .z_ = 0)
 #define cptx_mma_stage_x_(k, mma, acc, stage, ...)                                                                          \
 	cptx_mma_stage_((k), CPTX_HERE, (mma), (acc), CPTX_V(stage), CPTX_OPT(cptx_mma_tile_opt, __VA_ARGS__))

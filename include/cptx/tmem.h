@@ -9,9 +9,9 @@
  *   }                                                            frees
  *
  * The block has a barrier at its start, which makes known what was written in front of it (initialized mbarriers, say), and
- * one at its end: bar.sync 0, for a pair of CTAs barrier.cluster.  It must be left at its end: a ret, an exit or a branch
- * out of it is an error, for the columns would never be freed.  So is a break, goto or return of the C code between the
- * braces: it is told when the kernel is complete.
+ * one at its end: bar.sync 0, for a pair of CTAs and with .cluster barrier.cluster. It must be left at its end: a ret, an
+ * exit or a branch out of it is an error, for the columns would never be freed. So is a break, goto or return of the C code
+ * between the braces: it is told when the kernel is complete.
  *
  * Nothing here does more than the calls of <cptx/insn.h>.  Errors are those of the kernel's module.
  */
@@ -36,6 +36,7 @@ typedef struct cptx_tmem_opt {
 	uint32_t ctas;    /**< 2: a pair of CTAs allocates (cta_group::2), the same in both; 0: 1 */
 	cptx_val warp;    /**< a predicate that is true in the warp that allocates and frees, one whole warp of each CTA */
 	bool more;        /**< other code allocates later: tcgen05.relinquish_alloc_permit is left out */
+	bool cluster;     /**< both barriers are of the cluster: its CTAs signal mbarriers of one another in the block */
 	char z_;
 } cptx_tmem_opt;
 

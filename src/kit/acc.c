@@ -242,10 +242,11 @@ static cptx_val lanes_at(cptx_kernel *k, cptx_site at, const cptx_acc *acc, cptx
  */
 static void begin_move(cptx_kernel *k, cptx_site at) { CALL(tcgen05_fence, .op = CPTX_FENCE_AFTER_THREAD_SYNC); }
 
-static void end_move(cptx_kernel *k, cptx_site at, enum cptx_mod what)
+static void end_move(cptx_kernel *k, cptx_site at, enum cptx_mod what, bool fenced)
 {
 	CALL(tcgen05_wait, .op = what);
-	CALL(tcgen05_fence, .op = CPTX_FENCE_BEFORE_THREAD_SYNC);
+	if (!fenced)
+		CALL(tcgen05_fence, .op = CPTX_FENCE_BEFORE_THREAD_SYNC);
 }
 
 static void store_columns(cptx_kernel *k, cptx_site at, cptx_val to, cptx_val words)
@@ -254,7 +255,7 @@ static void store_columns(cptx_kernel *k, cptx_site at, cptx_val to, cptx_val wo
 
 	begin_move(k, at);
 	cptx_tmem_store_(k, at, to, words, &move);
-	end_move(k, at, CPTX_WAIT_ST);
+	end_move(k, at, CPTX_WAIT_ST, false);
 }
 
 static bool is_in_tmem(cptx_kernel *k, cptx_site at, const cptx_acc *acc)
@@ -289,9 +290,10 @@ void cptx_acc_load_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, uint32_t 
 	part->tmem = CPTX_NONE_;
 	part->n = n, part->atoms_m = part->atoms_n = 1, part->count = n;
 	cptx_val from = lanes_at(k, at, acc, acc->tmem, first);
-	begin_move(k, at);
+	if (!acc->fenced)
+		begin_move(k, at);
 	part->regs = cptx_as(cptx_tmem_load_(k, at, from, &move), CPTX_B32);
-	end_move(k, at, CPTX_WAIT_LD);
+	end_move(k, at, CPTX_WAIT_LD, acc->fenced);
 	part->regs = cptx_as(part->regs, acc->type);
 	kit_acc_find_rows(part);
 	part->row = sum_of(k, at, acc->thread, acc->row);

@@ -56,7 +56,7 @@ cptx_val epi_both(cptx_kernel *k, cptx_site at, cptx_val p, cptx_val q)
 	return CALL(and, .a = p, .b = q, .type = CPTX_PRED);
 }
 
-static cptx_val in_register(cptx_kernel *k, cptx_site at, cptx_val v)
+cptx_val epi_in_register(cptx_kernel *k, cptx_site at, cptx_val v)
 {
 	return v.kind == CPTX_VAL_REG ? cptx_as(v, CPTX_U32) : CALL(mov, .a = v, .type = CPTX_U32);
 }
@@ -65,7 +65,7 @@ cptx_val epi_is_below(cptx_kernel *k, cptx_site at, cptx_val v, cptx_val end)
 {
 	if (end.kind == CPTX_VAL_NONE)
 		return CPTX_NONE_;
-	return CALL(setp, .a = in_register(k, at, v), .b = end, .cmp = CPTX_LT, .type = CPTX_U32);
+	return CALL(setp, .a = epi_in_register(k, at, v), .b = end, .cmp = CPTX_LT, .type = CPTX_U32);
 }
 
 cptx_val epi_address(cptx_kernel *k, cptx_site at, cptx_val base, cptx_val v, uint32_t more, uint32_t bytes)
@@ -79,46 +79,36 @@ cptx_val epi_address(cptx_kernel *k, cptx_site at, cptx_val base, cptx_val v, ui
 	return cptx_offset(CALL(mad_wide, .a = cptx_as(v, CPTX_U32), .b = cptx_imm(bytes), .c = base), behind);
 }
 
-/* The thread's first column is a constant of a part of tensor memory; that is added to each access, so that parts share
- * addresses. */
-static cptx_val first_col(const cptx_acc *acc) { return acc->col.kind == CPTX_VAL_INT ? cptx_imm(0) : acc->col; }
-static uint32_t col_from_first(const cptx_acc *acc, uint32_t col)
-{
-	return (acc->col.kind == CPTX_VAL_INT ? (uint32_t)acc->col.i : 0) + col;
-}
-
 void epi_find_rows_of(const epi *x, cptx_site at, cptx_val address, cptx_val pitch, uint32_t bytes, epi_matrix *m)
 {
 	cptx_kernel *k = x->k;
-	const cptx_val col = cptx_acc_coordinate_(k, at, first_col(x->acc), 0, x->n0);
-	const cptx_val by = pitch.kind == CPTX_VAL_REG ? cptx_as(pitch, CPTX_U32) : pitch;
+	const bool t = x->e->opt.transposed;
+	const uint32_t rows = t ? 1 : x->row_end - x->row_first;
+	const cptx_val along = t ? x->row[x->row_first] : x->col;
+	const cptx_val first = kit_plain(k, at, epi_address(k, at, address, along, 0, bytes));
 
 	m->bytes = bytes;
-	if (x->e->opt.transposed) {
-		const cptx_val size = CALL(mov, .a = cptx_imm(bytes), .type = CPTX_U32);
-		const cptx_val down = epi_address(k, at, address, x->row[x->row_first], 0, bytes);
-		const cptx_val across = CALL(cvt, .a = in_register(k, at, col), .dtype = CPTX_U64);
-		m->pitch = CALL(mul_wide, .a = size, .b = by);
-		m->rows = CALL(mad, .a = across, .b = m->pitch, .c = kit_plain(k, at, down), .mode = CPTX_LO);
-		return;
-	}
-	const cptx_val first = kit_plain(k, at, epi_address(k, at, address, col, 0, bytes));
-	m->rows = cptx_regs_(k, at, CPTX_U64, x->row_end - x->row_first);
-	for (uint32_t r = x->row_first; r < x->row_end; r++) {
-		cptx_val elements = CALL(mul_wide, .a = in_register(k, at, x->row[r]), .b = by);
+	m->pitch = pitch.kind == CPTX_VAL_REG ? cptx_as(pitch, CPTX_U32) : pitch;
+	m->rows = cptx_regs_(k, at, CPTX_U64, rows);
+	for (uint32_t r = x->row_first; r < x->row_first + rows; r++) {
+		cptx_val elements = CALL(mul_wide, .a = epi_in_register(k, at, t ? x->col : x->row[r]), .b = m->pitch);
 		CALL(mad, .a = elements, .b = cptx_imm(bytes), .c = first, .mode = CPTX_LO,
 		     .into = cptx_elem(m->rows, r - x->row_first));
 	}
+	m->column = m->rows, m->col = 0;
 }
 
 void epi_find_column_of(const epi *x, cptx_site at, uint32_t col, epi_matrix *m)
 {
 	cptx_kernel *k = x->k;
 
-	m->column = m->rows;
-	col = col_from_first(x->acc, col);
-	if (x->e->opt.transposed && col)
-		m->column = CALL(mad, .a = m->pitch, .b = cptx_imm(col), .c = m->rows, .mode = CPTX_LO);
+	col += x->part;
+	if (!x->e->opt.transposed || col == m->col)
+		return;
+	/* from column to column: of multiples of the pitch ptxas keeps those that the rows behind need again */
+	m->column =
+		CALL(mad_wide, .a = epi_in_register(k, at, m->pitch), .b = cptx_imm((col - m->col) * m->bytes), .c = m->column);
+	m->col = col;
 }
 
 cptx_val epi_element_of(const epi *x, const epi_matrix *m, uint32_t row, uint32_t col)
@@ -127,7 +117,7 @@ cptx_val epi_element_of(const epi *x, const epi_matrix *m, uint32_t row, uint32_
 
 	if (x->e->opt.transposed)
 		return cptx_offset(m->column, (int64_t)down * m->bytes);
-	return cptx_offset(cptx_elem(m->rows, row - x->row_first), (int64_t)col_from_first(x->acc, col) * m->bytes);
+	return cptx_offset(cptx_elem(m->rows, row - x->row_first), (int64_t)(x->part + col) * m->bytes);
 }
 
 /* ---- making ---- */
@@ -161,7 +151,7 @@ void cptx_epilogue_new_(cptx_kernel *k, cptx_site at, cptx_epilogue *e, const cp
 static bool is_made(cptx_kernel *k, cptx_site at, const cptx_epilogue *e) { return KIT_IS_MADE(cptx_epilogue, k, at, e); }
 
 /* What a visitor lacks; NULL: nothing. */
-static const char *lack_of(uint32_t needs, const cptx_visitor *v)
+static const char *lack_of(uint32_t needs, const cptx_visitor *v, bool rows)
 {
 	const bool value = v->value.kind != CPTX_VAL_NONE, address = v->address.kind != CPTX_VAL_NONE;
 
@@ -173,6 +163,8 @@ static const char *lack_of(uint32_t needs, const cptx_visitor *v)
 		return "either .rows or .address";
 	if (needs & EPI_PITCH && v->pitch.kind == CPTX_VAL_NONE)
 		return ".pitch, in elements";
+	if (needs & EPI_PITCH && v->z.kind != CPTX_VAL_NONE && !rows)
+		return ".rows in cptx_epilogue_new, of each matrix of the batch";
 	if (needs & EPI_ACC && !v->acc)
 		return ".acc, another accumulator";
 	return needs & EPI_FN && !v->fn ? ".fn" : NULL;
@@ -187,13 +179,15 @@ static bool check_values(cptx_kernel *k, cptx_site at, const char *where, const 
 	row.count = MIN(row.count, (uint16_t)1);
 	return KIT_OPTION(where, v, value, KIT_F32 | KIT_REAL | KIT_NONE) &&
 	       KIT_OPTION(where, v, address, KIT_U64 | KIT_VARIABLE | KIT_NONE) &&
+	       KIT_OPTION(where, v, z, KIT_U32 | KIT_SIGNED | KIT_NONE) &&
 	       KIT_OPTION(where, v, pitch, KIT_U32 | KIT_COUNT | KIT_NONE) &&
 	       kit_value(k, at, where, ".rows", row, KIT_F32 | KIT_NONE);
 }
 
-static bool check_visitor(cptx_kernel *k, cptx_site at, const epi_kind *kind, uint32_t vec, const cptx_visitor *v)
+static bool check_visitor(cptx_kernel *k, cptx_site at, const cptx_epilogue *e, const epi_kind *kind, const cptx_visitor *v)
 {
-	const char *lacks = lack_of(kind->needs, v);
+	const uint32_t vec = e->opt.vec;
+	const char *lacks = lack_of(kind->needs, v, e->opt.rows.kind != CPTX_VAL_NONE);
 	const epi_kind *activation = epi_kind_get(v->activation);
 
 	if (lacks)
@@ -244,7 +238,7 @@ void cptx_epilogue_add_(cptx_kernel *k, cptx_site at, cptx_epilogue *e, enum cpt
 		cptx_fail_(k, at, "%s: of an epilogue of .integers; visitors are of .f32", what->name);
 		return;
 	}
-	if (!check_visitor(k, at, what, e->opt.vec, visitor))
+	if (!check_visitor(k, at, e, what, visitor))
 		return;
 	if (what->needs & EPI_ALONG_ROWS && e->opt.transposed) {
 		cptx_fail_(k, at, "%s: of accumulators of D^T (.transposed), which have elements of a column of D side by side",
@@ -273,7 +267,7 @@ static epi_at visitor_at(epi *x, uint32_t i) { return (epi_at){ x->e->at[i], &x-
 			kind_->hook(__VA_ARGS__);                                                                                       \
 	}
 
-epi epi_begin(cptx_kernel *k, const cptx_epilogue *e, uint32_t first, uint32_t end)
+epi epi_begin(cptx_kernel *k, cptx_site at, const cptx_epilogue *e, uint32_t first, uint32_t end, uint32_t needs)
 {
 	const bool t = e->opt.transposed;
 	epi x = { .k = k,
@@ -285,10 +279,15 @@ epi epi_begin(cptx_kernel *k, const cptx_epilogue *e, uint32_t first, uint32_t e
 		      .cols = t ? e->opt.rows : e->cols,
 		      .vec = t ? 1 : e->vec,
 		      .first = first,
-		      .end = end };
+		      .end = end,
+		      .needs = needs };
 
 	for (uint32_t i = first; i < end; i++)
 		x.needs |= epi_kind_get(e->kind[i])->needs;
+	if (x.needs & (EPI_AT_ROW | EPI_INSIDE)) {
+		x.row0 = cptx_acc_coordinate_(k, at, x.acc->row, 0, x.m0);
+		x.col = cptx_acc_coordinate_(k, at, x.acc->col, 0, x.n0);
+	}
 	EACH_VISITOR(&x, begin, &x, &w);
 	return x;
 }
@@ -301,7 +300,7 @@ void epi_rows(epi *x, cptx_site at, uint32_t first, uint32_t end)
 	if (!(x->needs & EPI_AT_ROW) && (x->rows.kind == CPTX_VAL_NONE || !(x->needs & EPI_INSIDE)))
 		return;
 	for (uint32_t r = first; r < end; r++) {
-		x->row[r] = cptx_acc_coordinate_(x->k, at, x->acc->row, epi_row_of(x->acc, r), x->m0);
+		x->row[r] = cptx_acc_coordinate_(x->k, at, x->row0, epi_row_of(x->acc, r), CPTX_NONE_);
 		x->row_ok[r] = epi_is_below(x->k, at, x->row[r], x->rows);
 	}
 	EACH_VISITOR(x, rows, x, &w);
@@ -310,12 +309,10 @@ void epi_rows(epi *x, cptx_site at, uint32_t first, uint32_t end)
 /* The columns of a group in D, as far as they are needed. */
 static void find_cols(const epi *x, cptx_site at, epi_group *g)
 {
-	const cptx_acc *acc = x->acc;
-
 	if (x->cols.kind != CPTX_VAL_NONE && x->needs & EPI_INSIDE)
-		g->col_ok = epi_is_below(x->k, at, cptx_acc_coordinate_(x->k, at, acc->col, g->col, x->n0), x->cols);
+		g->col_ok = epi_is_below(x->k, at, cptx_acc_coordinate_(x->k, at, x->col, x->part + g->col, CPTX_NONE_), x->cols);
 	for (uint32_t i = 0; x->needs & EPI_FN && i < g->n; i++)
-		g->at_col[i] = cptx_acc_coordinate_(x->k, at, acc->col, g->col + i, x->n0);
+		g->at_col[i] = cptx_acc_coordinate_(x->k, at, x->col, x->part + g->col + i, CPTX_NONE_);
 }
 
 void epi_visit(epi *x, cptx_site at, uint32_t col, uint32_t n)
@@ -346,7 +343,7 @@ static void run_some(cptx_kernel *k, cptx_site at, const cptx_epilogue *e, uint3
 {
 	if (first == end)
 		return;
-	epi x = epi_begin(k, e, first, end);
+	epi x = epi_begin(k, at, e, first, end, 0);
 	epi_rows(&x, at, 0, e->acc.rows);
 	epi_visit(&x, at, 0, e->acc.n);
 	epi_end(&x);
@@ -422,10 +419,12 @@ static bool gate_pairs(cptx_kernel *k, cptx_epilogue *e, uint32_t visitor)
 	return true;
 }
 
-/* Integer sums as .f32, in registers of their own. */
-static void convert(cptx_kernel *k, cptx_site at, cptx_acc *acc)
+void epi_convert(cptx_kernel *k, cptx_site at, const cptx_epilogue *e, cptx_acc *acc)
 {
 	cptx_val from = acc->regs;
+
+	if (acc->type != CPTX_S32 || e->opt.integers)
+		return;
 
 	acc->type = CPTX_F32, acc->regs = cptx_regs_(k, at, CPTX_F32, acc->count);
 	for (uint32_t i = 0; i < acc->count; i++)
@@ -434,18 +433,39 @@ static void convert(cptx_kernel *k, cptx_site at, cptx_acc *acc)
 
 static cptx_val or_zero(cptx_val v) { return v.kind == CPTX_VAL_NONE ? cptx_imm(0) : v; }
 
+/* Results from tensor memory come to registers, part after part, when they are stored. */
+static bool can_run(cptx_kernel *k, cptx_site at, const cptx_epilogue *e, const cptx_acc *acc,
+                    const cptx_epilogue_tile_at *tile)
+{
+	if (!tile->at_store || !kit_acc_is_made(k, at, acc) || acc->count)
+		return epi_is_acc(k, at, acc);
+	for (uint32_t i = 0; i < e->count; i++) {
+		const epi_kind *kind = epi_kind_get(e->kind[i]);
+		if (kind->needs & (EPI_ALONG_ROWS | EPI_ACC)) {
+			cptx_fail_(k, e->at[i], "%s: of an accumulator in tensor memory; cptx_acc_load brings a part of it to registers",
+			           kind->name);
+			return false;
+		}
+	}
+	return true;
+}
+
 void cptx_epilogue_run_(cptx_kernel *k, cptx_site at, cptx_epilogue *e, const cptx_acc *acc,
                         const cptx_epilogue_tile_at *tile)
 {
 	const uint32_t place = KIT_U32 | KIT_WHOLE | KIT_NONE;
 
-	if (!is_made(k, at, e) || !IS_GIVEN_TO(k, at, tile, "tile") || !epi_is_acc(k, at, acc) ||
+	if (!is_made(k, at, e) || !IS_GIVEN_TO(k, at, tile, "tile") || !can_run(k, at, e, acc, tile) ||
 	    !KIT_OPTION("cptx_epilogue_run", tile, row, place) || !KIT_OPTION("cptx_epilogue_run", tile, col, place))
 		return;
 	e->acc = *acc, e->vec = e->opt.vec;
 	e->row = or_zero(tile->row), e->col = or_zero(tile->col), e->cols = e->opt.cols;
-	if (acc->type == CPTX_S32 && !e->opt.integers)
-		convert(k, at, &e->acc);
+	if (!acc->count) {
+		e->acc.row = cptx_acc_coordinate_(k, at, acc->thread, 0, acc->row);
+		e->next = 0;
+		return;
+	}
+	epi_convert(k, at, e, &e->acc);
 	/* computed for each tile: registers that live through a mainloop are few */
 	if (e->count && e->acc.atom_rows > 1)
 		kit_acc_find_place(k, at, &e->acc);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What epilogue.c (the chain), epilogue_visit.c (its visitors), epilogue_store.c and epilogue_tma.c (the stores) share. */
+/* What epilogue.c (the chain), epilogue_visit.c (its visitors), epilogue_store.c, epilogue_ring.c and epilogue_tma.c (the
+ * stores) share. */
 #ifndef KIT_EPILOGUE_H
 #define KIT_EPILOGUE_H
 
@@ -10,14 +11,15 @@
 #include "kit/store.h"
 #include "kit/value.h"
 
-enum { EPI_ROWS = 64 /* most rows that a thread has elements of */, EPI_ELEMS = 1024, EPI_COLS = 512 };
+enum { EPI_ROWS = 64 /* most rows that a thread has elements of */, EPI_ELEMS = 1024, EPI_COLS = 512, EPI_STAGES = 16 };
 
 /* Where a matrix in global memory has the thread's elements; .u64. */
 typedef struct epi_matrix {
 	cptx_val rows;   /* addresses of the thread's first column, one for each row; transposed: of the first of both */
-	cptx_val pitch;  /* transposed: bytes from column to column */
-	cptx_val column; /* transposed: the address of the first row in the column at hand */
-	uint32_t bytes;  /* of an element */
+	cptx_val pitch;  /* elements from row to row of D, .u32 or a constant */
+	cptx_val column; /* transposed: the address of the first row in column `col`; columns come in ascending order */
+	uint32_t col;
+	uint32_t bytes; /* of an element */
 } epi_matrix;
 
 /* Registers that a visitor keeps, all .f32 but `at`. */
@@ -45,6 +47,8 @@ typedef struct epi {
 	const cptx_epilogue *e;
 	const cptx_acc *acc;
 	cptx_val m0, n0, rows, cols; /* the tile in D, and the size of D */
+	uint32_t part;               /* of an accumulator in tensor memory, the first column of what is in registers */
+	cptx_val row0, col;          /* .u32, of the thread's first element in D; where a visitor needs it */
 	uint32_t vec;
 	uint32_t first, end, needs;
 	uint32_t row_first, row_end;              /* numbers of the rows at hand */
@@ -58,11 +62,16 @@ bool epi_is_acc(cptx_kernel *k, cptx_site at, const cptx_acc *acc);
 uint32_t epi_row_of(const cptx_acc *acc, uint32_t r);
 /* The group that begins in that row and column from the thread's first on; false: the thread has none there. */
 bool epi_group_at(const cptx_acc *acc, uint32_t vec, uint32_t row, uint32_t col, epi_group *g);
+/* Makes integer sums .f32, in registers of their own, but with .integers. */
+void epi_convert(cptx_kernel *k, cptx_site at, const cptx_epilogue *e, cptx_acc *acc);
 cptx_val epi_both(cptx_kernel *k, cptx_site at, cptx_val p, cptx_val q);
+/* v in a .u32 register. */
+cptx_val epi_in_register(cptx_kernel *k, cptx_site at, cptx_val v);
 /* A predicate: v < end; NONE: always. */
 cptx_val epi_is_below(cptx_kernel *k, cptx_site at, cptx_val v, cptx_val end);
-/* Begins with the visitors from `first` on, behind those of GATE_PAIRS; epi_end behind the last element. */
-epi epi_begin(cptx_kernel *k, const cptx_epilogue *e, uint32_t first, uint32_t end);
+/* Begins with visitors that have no GATE_PAIRS among them; needs: of the caller. */
+epi epi_begin(cptx_kernel *k, cptx_site at, const cptx_epilogue *e, uint32_t first, uint32_t end, uint32_t needs);
+/* Behind the last element. */
 void epi_end(epi *x);
 /* The rows at hand are numbers first to end - 1; before elements of these. */
 void epi_rows(epi *x, cptx_site at, uint32_t first, uint32_t end);
@@ -96,6 +105,23 @@ bool epi_has_run(cptx_kernel *k, cptx_site at, const cptx_epilogue *e, enum cptx
 bool epi_check_type(cptx_kernel *k, cptx_site at, enum cptx_type type);
 void epi_store_group(cptx_kernel *k, cptx_site at, enum cptx_type type, const epi_group *g, cptx_val to, uint16_t space,
                      cptx_val when);
+
+/* ---- rings: epilogue_ring.c ---- */
+
+/* Whether stores bring parts of an accumulator in tensor memory. */
+bool epi_has_parts(const cptx_epilogue_ring *ring);
+/* The address of the unit's first tile: a mad where it is needed takes less than a register that lives through a mainloop.
+ */
+cptx_val epi_first_tile(cptx_kernel *k, cptx_site at, const cptx_epilogue_ring *ring);
+/* Whether the unit is a warp, of mma.sync. */
+bool epi_is_warp(const cptx_acc *acc);
+/* Whether each warp sends subtiles of its own: such a unit, or of one from tensor memory, whose warps have 32 rows each. */
+bool epi_by_warps(const cptx_acc *acc, const cptx_tile *t);
+/* The thread that sends: the first of the unit, or of its warp. */
+cptx_val epi_leader(cptx_kernel *k, cptx_site at, const cptx_acc *acc, const cptx_tile *t);
+/* How threads write an accumulator's results to tiles of a ring. */
+cptx_epilogue_writer epi_writer_of(cptx_kernel *k, cptx_site at, const cptx_epilogue_ring *ring, const cptx_acc *acc,
+                                   bool last);
 
 /* ---- visitors ---- */
 

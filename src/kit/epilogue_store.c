@@ -27,17 +27,20 @@ bool epi_has_run(cptx_kernel *k, cptx_site at, const cptx_epilogue *e, enum cptx
 {
 	if (!KIT_IS_MADE(cptx_epilogue, k, at, e))
 		return false;
-	if (!e->acc.count || !e->vec || e->vec > CPTX_EPILOGUE_VEC || e->next > e->count || e->count > CPTX_EPILOGUE_VISITORS) {
+	const bool tmem = !e->acc.count && e->acc.tmem.kind != CPTX_VAL_NONE;
+	const bool integers = tmem ? e->opt.integers : e->acc.type == CPTX_S32;
+	if ((!e->acc.count && !tmem) || !e->vec || e->vec > CPTX_EPILOGUE_VEC || e->next > e->count ||
+	    e->count > CPTX_EPILOGUE_VISITORS) {
 		cptx_fail_(k, at, "an epilogue without results; cptx_epilogue_run comes first");
 		return false;
 	}
-	if ((e->acc.type == CPTX_S32) != (type == CPTX_S32)) {
+	if (integers != (type == CPTX_S32)) {
 		cptx_fail_(k, at,
 		           "results stored as .%s, which are .%s; .integers of cptx_epilogue_opt leaves integer sums as they are",
-		           cptx_type_name(type), cptx_type_name(e->acc.type));
+		           cptx_type_name(type), cptx_type_name(integers ? CPTX_S32 : CPTX_F32));
 		return false;
 	}
-	return epi_is_acc(k, at, &e->acc);
+	return tmem || epi_is_acc(k, at, &e->acc);
 }
 
 bool epi_check_type(cptx_kernel *k, cptx_site at, enum cptx_type type)
@@ -70,10 +73,10 @@ void cptx_epilogue_store_(cptx_kernel *k, cptx_site at, cptx_epilogue *e, const 
 	epi_matrix d = { .bytes = 0 };
 	epi_group g;
 
-	if (!IS_GIVEN_TO(k, at, to, "matrix") || !epi_has_run(k, at, e, to->type) || !check_matrix(k, at, e, to))
+	if (!IS_GIVEN_TO(k, at, to, "matrix") || !epi_has_run(k, at, e, to->type) || !epi_is_acc(k, at, &e->acc) ||
+	    !check_matrix(k, at, e, to))
 		return;
-	epi x = epi_begin(k, e, e->next, e->count);
-	x.needs |= EPI_AT_ROW;
+	epi x = epi_begin(k, at, e, e->next, e->count, EPI_AT_ROW);
 	epi_rows(&x, at, 0, e->acc.rows);
 	epi_find_rows_of(&x, at, to->address, to->pitch, cptx_type_bits(to->type) / 8, &d);
 	for (uint32_t c = 0; c < e->acc.n; c++) {
@@ -82,7 +85,7 @@ void cptx_epilogue_store_(cptx_kernel *k, cptx_site at, cptx_epilogue *e, const 
 		epi_visit(&x, at, c, g.n);
 		const cptx_val ok = x.cols.kind == CPTX_VAL_NONE
 		                        ? CPTX_NONE_
-		                        : epi_is_below(k, at, cptx_acc_coordinate_(k, at, e->acc.col, c, x.n0), x.cols);
+		                        : epi_is_below(k, at, cptx_acc_coordinate_(k, at, x.col, c, CPTX_NONE_), x.cols);
 		epi_find_column_of(&x, at, c, &d);
 		for (uint32_t r = 0; r < e->acc.rows; r++)
 			if (epi_group_at(&e->acc, x.vec, r, c, &g))

@@ -8,228 +8,7 @@
 #include "kit/epilogue.h"
 #include "base/options.h"
 
-#include <stdio.h>
-
-/* ---- tiles ---- */
-
-cptx_tile cptx_epilogue_tile(enum cptx_type type, uint32_t rows, uint32_t n)
-{
-	static const enum cptx_swizzle swizzles[] = { CPTX_SWIZZLE_128B, CPTX_SWIZZLE_64B, CPTX_SWIZZLE_32B, CPTX_SWIZZLE_NONE };
-	const uint32_t bits = epi_is_storable(type) ? cptx_type_bits(type) : 0;
-
-	for (uint32_t i = 0; bits && i < ARRAY_LEN(swizzles); i++) {
-		const uint32_t cols = cptx_swizzle_get(swizzles[i])->span * 8 / bits;
-		if (n && n % cols == 0)
-			return (cptx_tile){ .rows = rows, .cols = cols, .elem = { .bits = (uint8_t)bits }, .swizzle = swizzles[i] };
-	}
-	return (cptx_tile){ .rows = 0 };
-}
-
-enum { MOST_STAGES = 16, MOST_ROWS = 256, RING_ALIGN = 1024, THREADS = 128 /* of a unit that is no warp */ };
-
-static bool check_ring_values(cptx_kernel *k, cptx_site at, const cptx_epilogue_ring_opt *o)
-{
-	static const char where[] = "cptx_epilogue_ring_new";
-	const uint32_t number = KIT_U32 | KIT_WHOLE | KIT_NONE;
-
-	return KIT_OPTION(where, o, map, KIT_U64 | KIT_NONE) && KIT_OPTION(where, o, last_map, KIT_U64 | KIT_NONE) &&
-	       KIT_OPTION(where, o, unit, KIT_U32 | KIT_NONE) && KIT_OPTION(where, o, barrier, number) &&
-	       KIT_OPTION(where, o, smem, number | KIT_VARIABLE);
-}
-
-/* Whether a tensor map writes such a tile of the type. */
-static bool is_tile(const cptx_tile *t, enum cptx_type type)
-{
-	cptx_tile_boxes boxes;
-
-	return t->elem.bits == cptx_type_bits(type) && !t->elem.padded && t->rows <= MOST_ROWS &&
-	       t->swizzle <= CPTX_SWIZZLE_128B && cptx_tile_get_boxes(t, &boxes, NULL) && boxes.count[1] == 1;
-}
-
-/* Whether `last` is as the tile but for fewer columns. */
-static bool is_narrower(const cptx_tile *last, const cptx_tile *t, enum cptx_type type)
-{
-	return is_tile(last, type) && last->rows == t->rows && last->cols < t->cols && last->elem.mn_major == t->elem.mn_major &&
-	       last->swizzle == t->swizzle;
-}
-
-static bool check_ring(cptx_kernel *k, cptx_site at, const cptx_epilogue_ring_opt *o)
-{
-	if (!epi_check_type(k, at, o->type))
-		return false;
-	if (!is_tile(&o->tile, o->type))
-		cptx_fail_(k, at, "epilogue: a tile of %u x %u; .tile is what cptx_epilogue_tile gives for .%s", o->tile.rows,
-		           o->tile.cols, cptx_type_name(o->type));
-	else if (o->last.cols && !is_narrower(&o->last, &o->tile, o->type))
-		cptx_fail_(k, at, "epilogue: .last of %u x %u; it is as .tile, of %u x %u, with fewer columns", o->last.rows,
-		           o->last.cols, o->tile.rows, o->tile.cols);
-	else if (o->stages > MOST_STAGES || o->units > CPTX_WARP)
-		cptx_fail_(k, at, "epilogue: %u stages for %u units; 1 to %d for 1 to %d", o->stages, o->units, MOST_STAGES,
-		           CPTX_WARP);
-	else if (o->units > 1 && o->unit.kind != CPTX_VAL_REG)
-		cptx_fail_(k, at, "epilogue: %u units and no .unit, the number of the thread's", o->units);
-	else
-		return check_ring_values(k, at, o);
-	return false;
-}
-
-static bool check_ring_acc(cptx_kernel *k, cptx_site at, const cptx_epilogue_ring_opt *o)
-{
-	const cptx_acc *acc = o->acc;
-
-	if (!acc)
-		return true;
-	if (!kit_acc_is_made(k, at, acc))
-		return false;
-	if (acc->count)
-		return epi_is_acc(k, at, acc);
-	if (o->tile.rows != CPTX_WARP || acc->n % o->tile.cols || o->last.cols)
-		cptx_fail_(k, at,
-		           "epilogue: a tile of %u x %u for parts of %u columns; it has 32 rows, divides them, and has no .last",
-		           o->tile.rows, o->tile.cols, acc->n);
-	return o->tile.rows == CPTX_WARP && acc->n % o->tile.cols == 0 && !o->last.cols;
-}
-
-/* The .u32 address of the ring, without an offset. */
-static cptx_val set_aside(cptx_kernel *k, cptx_site at, const cptx_epilogue_ring_opt *o, uint32_t bytes)
-{
-	char name[32];
-	cptx_val base = o->smem;
-
-	if (base.kind == CPTX_VAL_NONE) {
-		snprintf(name, sizeof name, "epilogue_%u", cptx_kernel_dyn_smem(k));
-		base = cptx_shared_dyn_(k, at, bytes, RING_ALIGN, name);
-	}
-	return base.kind == CPTX_VAL_REG ? kit_plain(k, at, base) : CALL(mov, .a = base, .type = CPTX_U32);
-}
-
-/* ---- places in a tile ---- */
-
-/* Whether stores bring parts of an accumulator in tensor memory. */
-static bool has_parts(const cptx_epilogue_ring *ring) { return ring->opt.acc && !ring->opt.acc->count; }
-
-/* Whether the unit is a warp, of mma.sync. */
-static bool is_warp(const cptx_acc *acc) { return acc->map.lanes == CPTX_WARP && acc->atom_rows > 1; }
-
-/* Whether each warp sends subtiles of its own: such a unit, or of one from tensor memory, whose warps have 32 rows each. */
-static bool by_warps(const cptx_acc *acc, const cptx_tile *t)
-{
-	return is_warp(acc) || (acc->atom_rows == 1 && t->rows == CPTX_WARP);
-}
-
-/* Whether stmatrix stores these results: lanes hold them as they do the fragment that it takes. */
-static bool begin_lines(cptx_kernel *k, cptx_site at, const cptx_acc *acc, const cptx_tile *t, cptx_val smem,
-                        cptx_epilogue_writer *w)
-{
-	const bool warp = is_warp(acc);
-	const uint16_t cols = (uint16_t)(warp ? (t->cols % 16 ? 8 : 16) : t->cols);
-	const cptx_frag frag = { .kind = warp ? CPTX_FRAG_MMA_C : CPTX_FRAG_WGMMA_D,
-		                     .m = warp ? 16 : 64,
-		                     .n = warp ? 8 : cols,
-		                     .k = 16,
-		                     .bits = 16,
-		                     .beside = (uint8_t)(warp ? cols / 8 : 0) };
-	cptx_frag_map map;
-
-	if (t->elem.bits != 16 || !cptx_frag_resolve(&frag, &map, NULL) || map.lanes != acc->map.lanes || t->rows % map.rows)
-		return false;
-	for (uint32_t b = 0; 1u << b < map.lanes; b++)
-		if (map.lane[b].row != acc->map.lane[b].row || map.lane[b].col != acc->map.lane[b].col)
-			return false;
-	if (!cptx_tile_lines(t, &frag, 0, 0, &w->lines, NULL))
-		return false;
-	if (!cptx_lane_lines_begin_(k, at, &w->lane_lines, &w->lines, acc->thread, smem))
-		return true;
-	for (uint32_t i = 0; i < w->lines.count; i++)
-		for (uint32_t r = 0; r < t->rows; r += map.rows)
-			for (uint32_t c = 0; c < t->cols; c += map.cols)
-				cptx_lane_lines_at_(k, at, &w->lane_lines, i, r, c);
-	return true;
-}
-
-/* Where a thread's first element is: what each bit of its number adds to row and column, swizzled. */
-static void begin_places(cptx_kernel *k, cptx_site at, const cptx_acc *acc, const cptx_tile *t, cptx_val smem,
-                         cptx_epilogue_writer *w)
-{
-	const bool rows = acc->atom_rows == 1; /* from tensor memory: a row for each thread */
-	const bool warps = by_warps(acc, t);
-	uint32_t value[7], bits = warps ? 5 : 7;
-	cptx_val thread = cptx_as(acc->thread, CPTX_U32);
-
-	for (uint32_t b = 0; b < bits; b++)
-		value[b] =
-			rows ? cptx_tile_at(t, 1u << b, 0).byte : cptx_tile_at(t, acc->map.lane[b].row, acc->map.lane[b].col).byte;
-	if (warps)
-		thread = CALL(and, .a = thread, .b = cptx_imm(CPTX_WARP - 1));
-	for (uint32_t b = 0; b < bits; b++)
-		w->lane_bits |= value[b];
-	w->first = cptx_lane_bits_(k, at, thread, bits, value, false, smem);
-}
-
-/* The thread that sends: the first of the unit, or of its warp. */
-static cptx_val leader(cptx_kernel *k, cptx_site at, const cptx_acc *acc, const cptx_tile *t)
-{
-	cptx_val number = cptx_as(acc->thread, CPTX_U32);
-
-	if (by_warps(acc, t) && !is_warp(acc))
-		number = CALL(and, .a = number, .b = cptx_imm(CPTX_WARP - 1));
-	return CALL(setp, .a = number, .b = cptx_imm(0), .cmp = CPTX_EQ);
-}
-
-/* Computes what stores of parts share.  A thread has a row. */
-static void begin_parts(cptx_kernel *k, cptx_site at, cptx_epilogue_ring *ring)
-{
-	const cptx_tile *t = &ring->opt.tile;
-	cptx_acc part = *ring->opt.acc;
-
-	part.atom_rows = 1;
-	ring->leads = cptx_regs_(k, at, CPTX_PRED, 1);
-	CALL(elect_sync, .mask = cptx_imm(-1), .p = ring->leads, .into = cptx_sink());
-	begin_places(k, at, &part, t, ring->smem, &ring->writer[0]);
-	ring->flipped[0] = ring->writer[0].first;
-	for (uint32_t i = 1; i < ARRAY_LEN(ring->flipped) && i < t->cols * t->elem.bits / 128 && !t->elem.mn_major; i++)
-		ring->flipped[i] = CALL(xor, .a = ring->flipped[0], .b = cptx_imm(16 * i));
-	ring->subtiles = part.n / t->cols;
-}
-
-/* Computes what stores of the accumulator's results share. */
-static void begin_writers(cptx_kernel *k, cptx_site at, cptx_epilogue_ring *ring, const cptx_acc *acc)
-{
-	ring->leads = leader(k, at, acc, &ring->opt.tile);
-	for (uint32_t i = 0; i < (ring->opt.last.cols ? 2 : 1); i++) {
-		const cptx_tile *t = i ? &ring->opt.last : &ring->opt.tile;
-		cptx_epilogue_writer *w = &ring->writer[i];
-		*w = (cptx_epilogue_writer){ .lane_bits = 0 };
-		w->by_lines = begin_lines(k, at, acc, t, ring->smem, w);
-		if (!w->by_lines)
-			begin_places(k, at, acc, t, ring->smem, w);
-	}
-}
-
-void cptx_epilogue_ring_new_(cptx_kernel *k, cptx_site at, cptx_epilogue_ring *ring, const cptx_epilogue_ring_opt *opt)
-{
-	if (!IS_GIVEN_TO(k, at, ring, "ring"))
-		return;
-	*ring = (cptx_epilogue_ring){ .bytes = 0 };
-	cptx_epilogue_ring_opt given, *o = &ring->opt;
-	if (!IS_GIVEN_TO(k, at, opt, "description") || !OPTIONS_READ_IN(cptx_epilogue_ring_opt, &given, opt, at, k) ||
-	    !check_ring(k, at, &given) || !check_ring_acc(k, at, &given))
-		return;
-	*o = given;
-	ring->made = kit_made(k, KIT_cptx_epilogue_ring);
-	o->stages = o->stages ? o->stages : 2, o->units = o->units ? o->units : 1;
-	const uint32_t bytes = (cptx_tile_bytes(&o->tile) + RING_ALIGN - 1) / RING_ALIGN * RING_ALIGN;
-	const cptx_val smem = set_aside(k, at, o, o->units * o->stages * bytes);
-	ring->smem = smem;
-	if (o->units > 1)
-		ring->smem =
-			CALL(mad, .a = cptx_as(o->unit, CPTX_U32), .b = cptx_imm(o->stages * bytes), .c = smem, .mode = CPTX_LO);
-	ring->bytes = bytes;
-	if (has_parts(ring))
-		begin_parts(k, at, ring);
-	else if (o->acc)
-		begin_writers(k, at, ring, o->acc);
-}
+enum { PART = 32 /* columns that are loaded at once */, THREADS = 128 /* of a unit that is no warp */ };
 
 /* ---- subtiles ---- */
 
@@ -240,7 +19,10 @@ typedef struct sending {
 	const cptx_acc *acc;
 	epi *chain;         /* visitors that run where results are rounded */
 	cptx_val m0, n0;    /* of the CTA's tile, as the accumulator's rows and columns */
-	cptx_val z, map[2]; /* maps: of tiles, of the last */
+	cptx_val z, map[2]; /* maps: of .tile, of .last */
+	cptx_val leads;     /* predicate: the thread starts the copies */
+	cptx_epilogue_writer writer[2];
+	cptx_val flipped[8]; /* by st.shared: writer.first exclusive-or 16 * the index, in the subtile at hand */
 } sending;
 
 /* One of them: from that row and column of the unit's results on. */
@@ -251,12 +33,11 @@ typedef struct subtile {
 	bool last;
 	bool reused; /* its stage has the latest subtile of the results before */
 	const cptx_tile *tile;
-	cptx_epilogue_writer *writer;
 } subtile;
 
 static subtile subtile_of(const sending *s, uint32_t i)
 {
-	cptx_epilogue_ring *ring = s->ring;
+	const cptx_epilogue_ring *ring = s->ring;
 	const cptx_tile *t = &ring->opt.tile;
 	const uint32_t across = (s->acc->n + t->cols - 1) / t->cols, row = i / across * t->rows, col = i % across * t->cols;
 	const bool last = s->acc->n - col < t->cols;
@@ -270,30 +51,27 @@ static subtile subtile_of(const sending *s, uint32_t i)
 		              .cols = MIN(t->cols, s->acc->n - col),
 		              .last = last,
 		              .reused = i == 0 && ring->subtiles % ring->opt.stages,
-		              .tile = last ? &ring->opt.last : t,
-		              .writer = &ring->writer[last] };
+		              .tile = last ? &ring->opt.last : t };
 }
 
-/* A part of one: `cols` columns of the results from column `col` on. */
-static subtile part_of(const sending *s, uint32_t col, uint32_t cols)
+/* All of a part, n columns from column `col` on, which is a subtile or a part of one. */
+static subtile part_of(const sending *s, uint32_t col, uint32_t n)
 {
 	cptx_epilogue_ring *ring = s->ring;
-	const uint32_t all = ring->opt.tile.cols, i = ring->done / all, stages = ring->opt.stages;
+	const uint32_t all = ring->opt.tile.cols, i = col / all, stages = ring->opt.stages;
 
-	return (subtile){ .col = col,
-		              .stage = i % stages,
-		              .first = ring->done % all,
-		              .cols = cols,
+	return (subtile){ .stage = i % stages,
+		              .first = col % all,
+		              .cols = n,
 		              .reused = i == 0 && ring->subtiles % stages,
-		              .tile = &ring->opt.tile,
-		              .writer = &ring->writer[0] };
+		              .tile = &ring->opt.tile };
 }
 
 static void synchronize(const sending *s, cptx_site at)
 {
 	cptx_kernel *k = s->k;
 
-	if (by_warps(s->acc, &s->ring->opt.tile))
+	if (epi_by_warps(s->acc, &s->ring->opt.tile))
 		CALL(bar_warp_sync, .mask = cptx_imm(-1));
 	else
 		CALL(bar_sync, .a = s->ring->opt.barrier, .b = cptx_imm(THREADS));
@@ -336,7 +114,7 @@ static void round_fragment(const sending *s, cptx_site at, const cptx_frag_map *
 /* Rounds a subtile for stmatrix, fragment after fragment. */
 static cptx_val round_lines(const sending *s, cptx_site at, const subtile *x, cptx_val words)
 {
-	const cptx_frag_map *map = &x->writer->lines.map;
+	const cptx_frag_map *map = &s->writer[x->last].lines.map;
 	uint32_t n = 0;
 
 	for (uint32_t r = 0; r < x->tile->rows; r += map->rows)
@@ -345,9 +123,9 @@ static cptx_val round_lines(const sending *s, cptx_site at, const subtile *x, cp
 	return words;
 }
 
-static void write_lines(const sending *s, cptx_site at, const subtile *x, cptx_val words)
+static void write_lines(sending *s, cptx_site at, const subtile *x, cptx_val words)
 {
-	cptx_epilogue_writer *w = x->writer;
+	cptx_epilogue_writer *w = &s->writer[x->last];
 	uint32_t n = 0;
 
 	w->lane_lines.lines = &w->lines;
@@ -369,20 +147,18 @@ static void write_lines(const sending *s, cptx_site at, const subtile *x, cptx_v
 static cptx_val place_of(sending *s, cptx_site at, const subtile *x, uint32_t byte)
 {
 	cptx_kernel *k = s->k;
-	const cptx_epilogue_writer *w = x->writer;
+	const cptx_epilogue_writer *w = &s->writer[x->last];
 	const uint32_t swizzled = x->tile->swizzle ? cptx_swizzle_get(x->tile->swizzle)->span - 1 : 0;
 	const uint32_t flip = byte & w->lane_bits & swizzled, i = flip / 16;
 
-	cptx_val *flipped = s->ring->flipped;
-
-	if (flip % 16 || i >= ARRAY_LEN(s->ring->flipped))
+	if (flip % 16 || i >= ARRAY_LEN(s->flipped))
 		return cptx_fail_(k, at,
 		                  "results whose elements a thread has on both sides of those of others; store them by "
 		                  "cptx_epilogue_store");
-	flipped[0] = w->first;
-	if (flipped[i].kind == CPTX_VAL_NONE)
-		flipped[i] = CALL(xor, .a = w->first, .b = cptx_imm(flip));
-	return cptx_offset(flipped[i], (int64_t)byte - flip);
+	s->flipped[0] = w->first;
+	if (s->flipped[i].kind == CPTX_VAL_NONE)
+		s->flipped[i] = CALL(xor, .a = w->first, .b = cptx_imm(flip));
+	return cptx_offset(s->flipped[i], (int64_t)byte - flip);
 }
 
 static void write_groups(sending *s, cptx_site at, const subtile *x)
@@ -391,8 +167,8 @@ static void write_groups(sending *s, cptx_site at, const subtile *x)
 	const uint32_t most = t->elem.mn_major ? 1 : 128 / t->elem.bits;
 	epi_group g;
 
-	if (!has_parts(s->ring))
-		memset(s->ring->flipped, 0, sizeof s->ring->flipped);
+	if (!epi_has_parts(s->ring))
+		memset(s->flipped, 0, sizeof s->flipped);
 	take_rows(s, at, x->row, t->rows);
 	for (uint32_t c = 0; c < x->cols; c++) {
 		if (!epi_group_at(s->acc, most, s->chain->row_first, x->col + c, &g))
@@ -436,7 +212,7 @@ static void copy_parts(const sending *s, cptx_site at, const subtile *x)
 {
 	cptx_kernel *k = s->k;
 	const bool rows = x->tile->elem.mn_major, three = s->z.kind != CPTX_VAL_NONE;
-	const uint32_t first = (uint32_t)s->acc->col.i + x->col - x->first;
+	const uint32_t first = (uint32_t)s->acc->col.i - x->first;
 	const cptx_val col = coordinate(k, at, cptx_imm(first), 0, s->n0), row = row_of_warp(s, at);
 	const cptx_val c[3] = { rows ? row : col, rows ? col : row, s->z };
 
@@ -448,7 +224,8 @@ static void copy_parts(const sending *s, cptx_site at, const subtile *x)
 static void copy(const sending *s, cptx_site at, const subtile *x)
 {
 	cptx_kernel *k = s->k;
-	const bool rows = x->tile->elem.mn_major, warps = by_warps(s->acc, x->tile), three = s->z.kind != CPTX_VAL_NONE;
+	const bool rows = x->tile->elem.mn_major, warps = epi_by_warps(s->acc, x->tile), three = s->z.kind != CPTX_VAL_NONE;
+	const cptx_val from = epi_first_tile(k, at, s->ring);
 	cptx_tile_boxes boxes;
 
 	cptx_tile_get_boxes(x->tile, &boxes, NULL);
@@ -458,7 +235,7 @@ static void copy(const sending *s, cptx_site at, const subtile *x)
 		const cptx_val col = coordinate(k, at, warps ? s->acc->col : s->acc->unit_col, x->col + (rows ? 0 : along), s->n0);
 		const cptx_val c[3] = { rows ? row : col, rows ? col : row, s->z };
 		CALL(cp_async_bulk_tensor_store, .map = s->map[x->last], .coord = cptx_pack_(k, at, c, three ? 3 : 2),
-		     .s = cptx_offset(s->ring->smem, (int64_t)x->stage * s->ring->bytes + i * boxes.bytes),
+		     .s = cptx_offset(from, (int64_t)x->stage * s->ring->bytes + i * boxes.bytes),
 		     .dim = three ? CPTX_DIM_3D : CPTX_DIM_2D);
 	}
 	CALL(cp_async_bulk_commit_group, .z_ = 0);
@@ -469,7 +246,7 @@ static void acquire(const sending *s, cptx_site at, const subtile *x)
 {
 	cptx_kernel *k = s->k;
 
-	cptx_if_begin_(k, at, s->ring->leads);
+	cptx_if_begin_(k, at, s->leads);
 	CALL(cp_async_bulk_wait_group, .n = cptx_imm(x->reused ? 0 : s->ring->opt.stages - 1), .read = CPTX_READ);
 	cptx_block_end_(k, at);
 	synchronize(s, at);
@@ -482,8 +259,8 @@ static void send(const sending *s, cptx_site at, const subtile *x)
 
 	CALL(fence_proxy, .proxy = CPTX_ASYNC, .space = CPTX_SHARED_CTA);
 	synchronize(s, at);
-	cptx_if_begin_(k, at, s->ring->leads);
-	if (has_parts(s->ring))
+	cptx_if_begin_(k, at, s->leads);
+	if (epi_has_parts(s->ring))
 		copy_parts(s, at, x);
 	else
 		copy(s, at, x);
@@ -492,31 +269,24 @@ static void send(const sending *s, cptx_site at, const subtile *x)
 
 /* ---- stores ---- */
 
-/* Parts of a row of subtiles, of which one is as wide as some of the other. */
-static bool check_parts(cptx_kernel *k, cptx_site at, const cptx_acc *acc, const cptx_epilogue_ring *ring)
-{
-	const uint32_t n = acc->n, all = ring->opt.acc->n, tile = ring->opt.tile.cols;
-	const bool fits = acc->atom_rows == 1 && acc->col.kind == CPTX_VAL_INT && n <= all - MIN(ring->done, all) &&
-	                  MAX(n, tile) % MIN(n, tile) == 0 && ring->done % MIN(n, tile) == 0;
-
-	if (!fits)
-		cptx_fail_(k, at,
-		           "a part of %u columns behind %u of %u, in subtiles of %u; parts come from cptx_acc_load, one behind the "
-		           "other, and half a subtile, one, two ... at once",
-		           n, ring->done, all, tile);
-	return fits;
-}
-
 static bool check_subtiles(cptx_kernel *k, cptx_site at, const cptx_acc *acc, cptx_epilogue_ring *ring)
 {
 	const cptx_tile *t = &ring->opt.tile;
 
-	if (has_parts(ring))
-		return check_parts(k, at, acc, ring);
-	const bool warps = by_warps(acc, t);
-	const uint32_t rows = is_warp(acc) ? t->rows : warps ? CPTX_WARP : acc->atom_rows == 1 ? acc->m : acc->map.rows;
+	if (epi_has_parts(ring) != !acc->count || (epi_has_parts(ring) && acc->n != ring->opt.acc->n)) {
+		cptx_fail_(
+			k, at,
+			"results of %u x %u in %s memory; with .acc in tensor memory a ring stores an accumulator there, as wide, "
+			"that cptx_epilogue_run took with .at_store, and no other does",
+			acc->m, acc->n, acc->count ? "registers, not in tensor" : "tensor");
+		return false;
+	}
+	if (epi_has_parts(ring))
+		return true;
+	const bool warps = epi_by_warps(acc, t);
+	const uint32_t rows = epi_is_warp(acc) ? t->rows : warps ? CPTX_WARP : acc->atom_rows == 1 ? acc->m : acc->map.rows;
 	const uint32_t across = (acc->n + t->cols - 1) / t->cols;
-	const uint32_t subtiles = (warps && !is_warp(acc) ? 1 : acc->m / t->rows) * across;
+	const uint32_t subtiles = (warps && !epi_is_warp(acc) ? 1 : acc->m / t->rows) * across;
 	if (t->rows != rows || acc->m % rows || rows % MIN(rows, acc->map.rows) || acc->n % t->cols != ring->opt.last.cols) {
 		cptx_fail_(k, at,
 		           "results of %u x %u in subtiles of %u x %u; .rows is the height that cptx_epilogue_ring_opt tells, and "
@@ -541,6 +311,18 @@ static bool check_subtiles(cptx_kernel *k, cptx_site at, const cptx_acc *acc, cp
 	return true;
 }
 
+static bool is_made(const cptx_epilogue_writer *w) { return w->by_lines || w->first.kind == CPTX_VAL_REG; }
+
+/* What stores of a ring's results share: of the ring, if it is there, or computed here. */
+static void take_writers(cptx_site at, sending *s)
+{
+	const cptx_epilogue_ring *ring = s->ring;
+
+	s->leads = ring->opt.acc ? ring->leads : epi_leader(s->k, at, s->acc, &ring->opt.tile);
+	for (uint32_t i = 0; i < (ring->opt.last.cols ? 2 : 1); i++)
+		s->writer[i] = is_made(&ring->writer[i]) ? ring->writer[i] : epi_writer_of(s->k, at, ring, s->acc, i == 1);
+}
+
 /* What a store sends, and its maps: its own or the ring's. */
 static bool begin_sending(cptx_kernel *k, cptx_site at, cptx_epilogue_ring *ring, const cptx_acc *acc,
                           const cptx_epilogue_dst *to, sending *s)
@@ -559,8 +341,7 @@ static bool begin_sending(cptx_kernel *k, cptx_site at, cptx_epilogue_ring *ring
 		           s->map[0].kind == CPTX_VAL_NONE ? "map" : "last_map");
 		return false;
 	}
-	if (!ring->opt.acc)
-		begin_writers(k, at, ring, acc);
+	take_writers(at, s);
 	return true;
 }
 
@@ -568,12 +349,37 @@ static void store_subtile(sending *s, cptx_site at, const subtile *x)
 {
 	if (!x->first)
 		acquire(s, at, x);
-	if (x->writer->by_lines)
+	if (s->writer[x->last].by_lines)
 		write_lines(s, at, x, round_lines(s, at, x, cptx_regs_(s->k, at, CPTX_B32, x->words)));
 	else
 		write_groups(s, at, x);
 	if (x->first + x->cols == x->tile->cols)
 		send(s, at, x);
+}
+
+/* Loads an accumulator from tensor memory, 32 columns or a subtile at once, and stores it. */
+static void store_parts(sending *s, cptx_site at, cptx_epilogue *e, const cptx_epilogue_dst *to)
+{
+	cptx_kernel *k = s->k;
+	cptx_acc whole = e->acc;
+	const uint32_t cols = s->ring->opt.tile.cols, n = MIN(cols & -cols, PART);
+
+	whole.fenced = true, whole.row = s->ring->opt.acc->row;
+	memcpy(s->flipped, s->ring->flipped, sizeof s->flipped);
+	CALL(tcgen05_fence, .op = CPTX_FENCE_AFTER_THREAD_SYNC);
+	for (uint32_t col = 0; col < whole.n; col += n) {
+		cptx_acc_load_(k, at, &whole, col, n, &e->acc);
+		s->chain->part = col;
+		if (!e->acc.count)
+			return;
+		if (col + n == whole.n)
+			CALL(tcgen05_fence, .op = CPTX_FENCE_BEFORE_THREAD_SYNC);
+		if (to->loaded)
+			to->loaded(k, to->user, col, &e->acc);
+		epi_convert(k, at, e, &e->acc);
+		const subtile x = part_of(s, col, n);
+		store_subtile(s, at, &x);
+	}
 }
 
 void cptx_epilogue_store_tma_(cptx_kernel *k, cptx_site at, cptx_epilogue *e, cptx_epilogue_ring *ring,
@@ -584,15 +390,11 @@ void cptx_epilogue_store_tma_(cptx_kernel *k, cptx_site at, cptx_epilogue *e, cp
 	if (!KIT_IS_MADE(cptx_epilogue_ring, k, at, ring) || !epi_has_run(k, at, e, ring->opt.type) ||
 	    !begin_sending(k, at, ring, &e->acc, to, &s))
 		return;
-	epi chain = epi_begin(k, e, e->next, e->count);
+	epi chain = epi_begin(k, at, e, e->next, e->count, 0);
 	s.chain = &chain, s.m0 = chain.m0, s.n0 = chain.n0;
-	const uint32_t wide = MIN(e->acc.n, ring->opt.tile.cols);
-	for (uint32_t col = 0; has_parts(ring) && col < e->acc.n; col += wide) {
-		const subtile x = part_of(&s, col, wide);
-		store_subtile(&s, at, &x);
-		ring->done = (ring->done + wide) % ring->opt.acc->n;
-	}
-	for (uint32_t i = 0; !has_parts(ring) && i < ring->subtiles; i++) {
+	if (epi_has_parts(ring))
+		store_parts(&s, at, e, to);
+	for (uint32_t i = 0; !epi_has_parts(ring) && i < ring->subtiles; i++) {
 		const subtile x = subtile_of(&s, i);
 		store_subtile(&s, at, &x);
 	}
@@ -602,9 +404,9 @@ void cptx_epilogue_store_tma_(cptx_kernel *k, cptx_site at, cptx_epilogue *e, cp
 
 void cptx_epilogue_ring_drain_(cptx_kernel *k, cptx_site at, const cptx_epilogue_ring *ring, const cptx_acc *acc)
 {
-	if (!KIT_IS_MADE(cptx_epilogue_ring, k, at, ring) || !epi_is_acc(k, at, acc))
+	if (!KIT_IS_MADE(cptx_epilogue_ring, k, at, ring) || (!ring->opt.acc && !epi_is_acc(k, at, acc)))
 		return;
-	cptx_if_begin_(k, at, ring->opt.acc ? ring->leads : leader(k, at, acc, &ring->opt.tile));
+	cptx_if_begin_(k, at, ring->opt.acc ? ring->leads : epi_leader(k, at, acc, &ring->opt.tile));
 	CALL(cp_async_bulk_wait_group, .n = cptx_imm(0), .read = CPTX_READ);
 	cptx_block_end_(k, at);
 }
@@ -616,8 +418,7 @@ enum { PARTS = 4 };
 static bool check_deferred(cptx_kernel *k, cptx_site at, const cptx_epilogue_deferred_opt *o)
 {
 	const cptx_epilogue_ring *ring = o->ring;
-	const bool lines =
-		ring && ring->opt.acc && ring->writer[0].by_lines && (!ring->opt.last.cols || ring->writer[1].by_lines);
+	const bool lines = ring && ring->opt.acc && ring->writer[0].by_lines;
 
 	if (!lines)
 		cptx_fail_(k, at, "a deferred store without .ring, one of 16-bit results that stmatrix stores, made with .acc");
@@ -636,6 +437,8 @@ void cptx_epilogue_deferred_new_(cptx_kernel *k, cptx_site at, cptx_epilogue_def
 		return;
 	d->made = kit_made(k, KIT_cptx_epilogue_deferred);
 	d->opt = o;
+	if (o.ring->opt.last.cols)
+		o.ring->writer[1] = epi_writer_of(k, at, o.ring, o.ring->opt.acc, true);
 	d->parts = MIN(o.ring->subtiles, o.parts ? o.parts : PARTS);
 	d->words = cptx_regs_(k, at, CPTX_B32, o.ring->opt.acc->count / 2);
 	d->stored = cptx_var_(k, at, CPTX_U32, cptx_imm(d->parts));
@@ -667,7 +470,7 @@ void cptx_epilogue_defer_(cptx_kernel *k, cptx_site at, cptx_epilogue *e, cptx_e
 	if (!is_deferred(k, at, d) || !epi_has_run(k, at, e, d->opt.ring->opt.type) ||
 	    !begin_sending(k, at, d->opt.ring, &e->acc, to, &s))
 		return;
-	epi chain = epi_begin(k, e, e->next, e->count);
+	epi chain = epi_begin(k, at, e, e->next, e->count, 0);
 	s.chain = &chain;
 	for (uint32_t i = 0; i < d->opt.ring->subtiles; i++) {
 		const subtile x = subtile_of(&s, i);
@@ -688,6 +491,7 @@ static void store_part(cptx_kernel *k, cptx_site at, const cptx_epilogue_deferre
 	sending s = { .k = k, .ring = ring, .acc = ring->opt.acc, .m0 = d->row, .n0 = d->col, .z = d->to.z };
 
 	s.map[0] = d->opt.maps ? d->to.map : ring->opt.map, s.map[1] = d->opt.maps ? d->to.last_map : ring->opt.last_map;
+	take_writers(at, &s);
 	for (uint32_t i = part * ring->subtiles / d->parts; i < (part + 1) * ring->subtiles / d->parts; i++) {
 		const subtile x = subtile_of(&s, i);
 		acquire(&s, at, &x);

@@ -81,19 +81,29 @@ static void load_rows(epi *x, const epi_at *w)
 /* Where x[c] of the thread's first column is. */
 static void find_cols(epi *x, const epi_at *w)
 {
-	const cptx_val col = cptx_acc_coordinate_(x->k, w->at, x->acc->col, 0, x->n0);
-
-	w->s->at = epi_address(x->k, w->at, w->v->address, col, 0, size_of(w->v));
+	w->s->at = epi_address(x->k, w->at, w->v->address, x->col, 0, size_of(w->v));
 }
 
 static void load_cols(epi *x, const epi_at *w, const epi_group *g)
 {
-	w->s->cols = epi_load(x->k, w->at, cptx_offset(w->s->at, (int64_t)g->col * size_of(w->v)), w->v->type, g->n, g->col_ok);
+	const cptx_val from = cptx_offset(w->s->at, (int64_t)(x->part + g->col) * size_of(w->v));
+
+	w->s->cols = epi_load(x->k, w->at, from, w->v->type, g->n, g->col_ok);
 }
 
 static void find_matrix(epi *x, const epi_at *w)
 {
-	epi_find_rows_of(x, w->at, w->v->address, w->v->pitch, size_of(w->v), &w->s->matrix);
+	cptx_kernel *k = x->k;
+	const cptx_site at = w->at;
+	cptx_val first = w->v->address;
+
+	if (w->v->z.kind != CPTX_VAL_NONE) {
+		const cptx_val z = CALL(cvt, .a = epi_in_register(k, at, w->v->z), .dtype = CPTX_U64);
+		const cptx_val each = CALL(mul_wide, .a = epi_in_register(k, at, x->e->opt.rows), .b = w->v->pitch);
+		const cptx_val elements = CALL(mul, .a = each, .b = z, .mode = CPTX_LO), start = kit_plain(k, at, first);
+		first = CALL(mad, .a = elements, .b = cptx_imm(size_of(w->v)), .c = start, .mode = CPTX_LO);
+	}
+	epi_find_rows_of(x, at, first, w->v->pitch, size_of(w->v), &w->s->matrix);
 }
 
 static void find_column(epi *x, const epi_at *w, const epi_group *g) { epi_find_column_of(x, w->at, g->col, &w->s->matrix); }

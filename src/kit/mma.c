@@ -352,13 +352,20 @@ static bool find_rings(cptx_kernel *k, cptx_site at, cptx_tiled_mma *mma)
 
 	if (a.kind == CPTX_VAL_NONE && b.kind == CPTX_VAL_NONE)
 		return true;
-	RULE(o->by == CPTX_BY_WGMMA && o->a_from == CPTX_A_SHARED,
-	     "with .a_ring and .b_ring; these are for wgmma with A in shared memory");
+	RULE(o->by == CPTX_BY_TCGEN05 || (o->by == CPTX_BY_WGMMA && o->a_from == CPTX_A_SHARED),
+	     "with .a_ring and .b_ring; these are for wgmma with A in shared memory, and for tcgen05");
 	RULE(is_ring(a) && is_ring(b), "whose rings have no addresses: .a_ring and .b_ring are .u32 registers, offsets from "
 	                               "these multiples of 16");
-	RULE(o->apart && o->apart % MAX(cptx_tile_align(&o->a_tile), cptx_tile_align(&o->b_tile)) == 0,
+	RULE((o->apart || o->by == CPTX_BY_TCGEN05) &&
+	         o->apart % MAX(cptx_tile_align(&o->a_tile), cptx_tile_align(&o->b_tile)) == 0,
 	     "with stages %u bytes apart; .apart is a multiple of the %u that swizzled tiles begin at", o->apart,
 	     MAX(cptx_tile_align(&o->a_tile), cptx_tile_align(&o->b_tile)));
+	if (o->by == CPTX_BY_TCGEN05) {
+		RULE(!mma->vec || (is_ring(o->scale_a_ring) && is_ring(o->scale_b_ring)),
+		     "whose rings of scale factors have no addresses: .scale_a_ring and .scale_b_ring are .u32 registers");
+		kit_find_rings_tcgen05(k, at, mma);
+		return true;
+	}
 	a.offset = b.offset = 0;
 	mma->a_start = in_units(k, at, a, mma->a_first), mma->b_start = in_units(k, at, b, mma->b_first);
 	return true;
@@ -410,6 +417,7 @@ void cptx_tiled_mma_new_(cptx_kernel *k, cptx_site at, cptx_tiled_mma *mma, cons
 	x.steps = opt->b_tile.cols / x.depth;
 	x.atom_n = opt->by == CPTX_BY_MMA_SYNC ? 8 : opt->n;
 	find_scale(&x);
+	x.stage_columns = x.scale_a_columns + x.scale_b_columns + (opt->a_from == CPTX_A_TMEM ? kit_a_columns(&x) : 0);
 	if (!resolve(k, at, &x) || !describe(k, at, &x))
 		return;
 	find_unit(k, at, &x);
@@ -632,10 +640,14 @@ void cptx_mma_stage_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, co
 		cptx_fail_(k, at, "a stage of a tiled mma that has no rings: say .a_ring, .b_ring and .apart in cptx_tiled_mma_new");
 		return;
 	}
-	if (!can_multiply(k, at, mma, acc, o->a_ring, o->b_ring, opt))
+	if (o->by != CPTX_BY_TCGEN05 && !can_multiply(k, at, mma, acc, o->a_ring, o->b_ring, opt))
 		return;
 	if (stage.kind == CPTX_VAL_INT ? stage.i < 0 || stage.i >= 64 : !is_address(stage)) {
 		cptx_fail_(k, at, "a stage that is no number: .u32, or a constant from 0 to 63");
+		return;
+	}
+	if (o->by == CPTX_BY_TCGEN05) {
+		kit_multiply_stage_tcgen05(k, at, mma, acc, stage, opt);
 		return;
 	}
 	wgmma_from from = { .a_more = 0 };

@@ -55,6 +55,13 @@ void kit_multiply_sync(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, 
 
 /* ---- by tcgen05: mma_tcgen05.c ---- */
 
+/* Columns of tensor memory that A of a tile takes. */
+uint32_t kit_a_columns(const cptx_tiled_mma *mma);
+/* Descriptors of stage 0; cptx_mma_stage. */
+void kit_find_rings_tcgen05(cptx_kernel *k, cptx_site at, cptx_tiled_mma *mma);
+void kit_multiply_stage_tcgen05(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, const cptx_acc *acc, cptx_val stage,
+                                const cptx_mma_tile_opt *opt);
+
 /* The instruction descriptor of a step; false: the rule of the kind that is broken. */
 bool kit_insn_desc(const cptx_tiled_mma *mma, uint32_t step, uint32_t *word, cptx_error *err);
 /* The steps of a tile from opt->first to end - 1, of which the first adds to D where the predicate holds. */

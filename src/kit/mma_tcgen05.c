@@ -156,6 +156,81 @@ void cptx_mma_copy_scale_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mm
 		}
 }
 
+/* ---- stages of rings ---- */
+
+uint32_t kit_a_columns(const cptx_tiled_mma *mma) { return mma->steps * STEP_COLUMNS; }
+
+void kit_find_rings_tcgen05(cptx_kernel *k, cptx_site at, cptx_tiled_mma *mma)
+{
+	const cptx_tiled_mma_opt *o = &mma->opt;
+	const cptx_tile scales = cptx_scale_tile();
+
+	mma->a_start = cptx_tile_word_(k, at, &o->a_tile, CPTX_DESC_TCGEN05, o->a_ring);
+	mma->b_start = cptx_tile_word_(k, at, &o->b_tile, CPTX_DESC_TCGEN05, o->b_ring);
+	if (!mma->vec)
+		return;
+	mma->scale_a_start = cptx_tile_word_(k, at, &scales, CPTX_DESC_TCGEN05, o->scale_a_ring);
+	mma->scale_b_start = cptx_tile_word_(k, at, &scales, CPTX_DESC_TCGEN05, o->scale_b_ring);
+}
+
+/* The descriptor of a stage, of stages so many bytes apart. */
+static cptx_val word_of_stage(cptx_kernel *k, cptx_site at, cptx_val first, cptx_val stage, uint32_t apart)
+{
+	const cptx_val by = cptx_imm(cptx_tile_word_bytes(apart));
+
+	if (stage.kind == CPTX_VAL_INT)
+		return stage.i ? CALL(add, .a = first, .b = cptx_imm(stage.i * by.i)) : first;
+	return CALL(mad_wide, .a = cptx_as(stage, CPTX_U32), .b = by, .c = first);
+}
+
+static uint32_t apart_of(const cptx_tiled_mma *mma, const cptx_tile *t)
+{
+	const uint32_t align = cptx_tile_align(t);
+
+	return mma->opt.apart ? mma->opt.apart : (cptx_tile_bytes(t) + align - 1) / align * align;
+}
+
+/* Copies the scale factors of a stage to tensor memory, from `to` on, and says where products find them. */
+static void copy_scales(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, cptx_val stage, cptx_val to,
+                        cptx_mma_tile_opt *opt)
+{
+	const cptx_val a = word_of_stage(k, at, mma->scale_a_start, stage, mma->scale_a_bytes);
+	const cptx_val b_at = cptx_offset(to, mma->scale_a_columns);
+
+	cptx_mma_copy_scale_(k, at, mma, false, to, a);
+	cptx_mma_copy_scale_(k, at, mma, true, b_at, word_of_stage(k, at, mma->scale_b_start, stage, mma->scale_b_bytes));
+	opt->scale_a = to, opt->scale_b = b_at;
+	if (opt->scale_b_from.kind == CPTX_VAL_NONE)
+		return;
+	const int64_t offset = b_at.offset;
+	cptx_val plain = to;
+	plain.offset = 0;
+	opt->scale_b = cptx_offset(CALL(add, .a = plain, .b = opt->scale_b_from), offset);
+}
+
+void kit_multiply_stage_tcgen05(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, const cptx_acc *acc, cptx_val stage,
+                                const cptx_mma_tile_opt *opt)
+{
+	const bool from_tmem = mma->opt.a_from == CPTX_A_TMEM;
+	cptx_mma_tile_opt tile = *opt;
+
+	if (mma->stage_columns && (opt->tmem.kind != CPTX_VAL_REG || cptx_type_bits((enum cptx_type)opt->tmem.type) != 32)) {
+		cptx_fail_(k, at,
+		           "a stage whose A or scale factors come from tensor memory: say .tmem, a .u32 address of %u columns",
+		           mma->stage_columns);
+		return;
+	}
+	cptx_val a = word_of_stage(k, at, mma->a_start, stage, apart_of(mma, &mma->opt.a_tile));
+	const cptx_val b = word_of_stage(k, at, mma->b_start, stage, apart_of(mma, &mma->opt.b_tile));
+	if (from_tmem) {
+		cptx_mma_copy_a_(k, at, mma, opt->tmem, a);
+		a = opt->tmem;
+	}
+	if (mma->vec)
+		copy_scales(k, at, mma, stage, cptx_offset(opt->tmem, from_tmem ? kit_a_columns(mma) : 0), &tile);
+	cptx_mma_tile_(k, at, mma, acc, a, b, &tile);
+}
+
 /* ---- completion ---- */
 
 void cptx_mma_commit_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, cptx_val mbarrier, cptx_val mask)

@@ -28,7 +28,7 @@ static int64_t open_columns(cptx_kernel *k)
 
 static void barrier(cptx_kernel *k, cptx_site at, const cptx_tmem *t)
 {
-	if (t->opt.ctas == 2) {
+	if (t->opt.ctas == 2 || t->opt.cluster) {
 		CALL(barrier_cluster_arrive, .aligned = true);
 		CALL(barrier_cluster_wait, .aligned = true);
 	} else {

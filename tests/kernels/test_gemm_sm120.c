@@ -137,7 +137,7 @@ START_TEST(says_which_rule_is_broken)
 		  "a list of problems cannot be shared along K", NULL },
 		{ OPT(E4M3, E4M3, UE8M0, F32, TILE(64, 64, 1, 1, 17)), "17 stages; 2 to 16", NULL },
 		{ OPT(E4M3, E4M3, UE8M0, F32, TILE(128, 128, 2, 2, 3)), "(2 stages fit)", NULL },
-		{ OPT(E4M3, E4M3, UE8M0, F32, TILE(64, 128, 2, 2, 2), .per_sm = 2), "of 49152 that there are (1 stages fit)", NULL },
+		{ OPT(E4M3, E4M3, UE8M0, F32, TILE(64, 128, 2, 2, 2), .per_sm = 2), "has at most 49152 (1 stages fit)", NULL },
 		{ OPT(E4M3, E4M3, UE8M0, F32, TILE(64, 64, 2, 2, 2), .per_sm = 3), "per_sm = 3; 1 or 2 CTAs", NULL },
 		{ OPT(E4M3, E4M3, UE8M0, F32, TILE(64, 64, 1, 1, 2)),
 		  "sm_90a has no mma.sync with scale factors; sm_120a and sm_121a have. Instead: wgmma", "sm_90a" },

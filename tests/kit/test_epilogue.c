@@ -647,11 +647,6 @@ START_TEST(rings_are_checked)
 	cptx_epilogue_run(b.k, &b.e, &acc, .row = b.m0, .col = b.n0), line = __LINE__ + 1;
 	cptx_epilogue_store_tma(b.k, &b.e, &b.ring);
 	refused(&b, line, "no .barrier in the ring");
-	const cptx_acc again = begin_plain(&b);
-	cptx_epilogue_ring_new(b.k, &b.ring, .type = CPTX_BF16, .tile = piece(&plain), .barrier = cptx_imm(1));
-	cptx_epilogue_run(b.k, &b.e, &again, .row = b.m0, .col = b.n0), line = __LINE__ + 1;
-	cptx_epilogue_store_tma(b.k, &b.e, &b.ring);
-	refused(&b, line, "epilogue: no tensor map for the results: say .map");
 }
 END_TEST
 

@@ -2,108 +2,104 @@
 /*
  * From accumulators in tensor memory to D, by the chain and the ring of <cptx/epilogue.h>.
  *
- * An epilogue warp has 32 rows of the tile, each thread one.  It loads a subtile of columns at once, and TMA stores its
- * results from a ring of the warp's own.  The accumulator is released as soon as its last subtile has been loaded.
+ * An epilogue warp has 32 rows of the tile, each thread one.  It loads up to 32 columns at once, and TMA stores its results
+ * from a ring of the warp's own.  The accumulator is released as soon as its last columns have been loaded.
  *
  * With stream_k a cluster that does not begin a tile stores its accumulator as partial sums in place of D, and the one that
- * does adds those of the others to each subtile (gemm/tma/reduce.c).
+ * does adds those of the others to its columns (gemm/tma/reduce.c).
  */
 #include "gemm/sm100/gemm.h"
 
-enum { SUBTILE = 32 /* columns at most: with more ptxas runs short of registers beside one another */ };
-
-/* What the subtiles of a tile share. */
+/* What the parts of a tile share. */
 typedef struct tile_out {
+	const gemm100 *g;
 	cptx_pipe_at at; /* of the accumulators */
 	cptx_acc acc;
-	cptx_epilogue chain;
 	cptx_epilogue_ring ring;
 	tma_gemm_sums sums;
 	cptx_val sums_end; /* as tma_gemm_wait_for_partials gives it */
 } tile_out;
 
-static tma_gemm_sums sums_of(const gemm100 *g)
+/* Releases the accumulator behind the load of its last columns. */
+static void release(const tile_out *x, uint32_t end)
 {
-	cptx_kernel *k = g->k;
+	const gemm100 *g = x->g;
 
-	return (tma_gemm_sums){ .at = g->w.p.workspace,
-		                    .clusters = g->w.clusters,
-		                    .of_cluster = g->s.cluster * EPILOGUE_WARPS,
-		                    .bytes = g->s.sum_bytes,
-		                    .threads = CPTX_WARP,
-		                    .mine = g->s.cluster > 1 ? cptx_mad(k, g->w.rank, EPILOGUE_WARPS, g->roles.warp, .mode = CPTX_LO)
-		                                             : g->roles.warp,
-		                    .lane = g->roles.lane };
-}
-
-/* The next subtile, from column `col` on; the last one releases the accumulator. */
-static cptx_acc load_subtile(const gemm100 *g, const tile_out *x, uint32_t col, uint32_t n)
-{
-	cptx_acc part;
-
-	cptx_acc_load(g->k, &x->acc, col, n, &part);
-	if (col + n == g->o->bn)
+	if (end == g->o->bn)
 		cptx_pipe_release(g->k, &g->accs, &x->at, g->elected);
-	return part;
 }
 
-static void store_tile(const gemm100 *g, tile_out *x)
+/* Columns that come from tensor memory on their way to D. */
+static void loaded(cptx_kernel *k, void *user, uint32_t first, const cptx_acc *part)
 {
-	cptx_kernel *k = g->k;
-	const uint32_t n = MIN(SUBTILE, g->s.d.cols);
+	const tile_out *x = user;
 
+	release(x, first + part->n);
+	if (x->g->o->stream_k)
+		tma_gemm_add_partials(k, &x->g->w, &x->sums, x->sums_end, first, part->regs);
+}
+
+static void store_tile(tile_out *x)
+{
+	const gemm100 *g = x->g;
+	cptx_epilogue e = tma_gemm_chain(g->k, &g->t, &g->w, &x->acc);
+
+	cptx_epilogue_store_tma(g->k, &e, &x->ring, .z = g->w.z, .map = g->w.p.map[CPTX_GEMM_MAP_D], .loaded = loaded,
+	                        .user = x);
+}
+
+static void store_partials(tile_out *x)
+{
+	const gemm100 *g = x->g;
+	const uint32_t n = g->o->bn % 32 ? 16 : 32;
+	cptx_acc acc = x->acc, part;
+
+	acc.fenced = true;
+	cptx_tcgen05_fence(g->k, .op = CPTX_FENCE_AFTER_THREAD_SYNC);
 	for (uint32_t col = 0; col < g->o->bn; col += n) {
-		cptx_acc part = load_subtile(g, x, col, n);
-		if (g->o->stream_k)
-			tma_gemm_add_partials(k, &g->w, &x->sums, x->sums_end, col, part.regs);
-		cptx_epilogue_run(k, &x->chain, &part, .row = g->o->swap ? g->w.n0 : g->w.m0, .col = g->o->swap ? g->w.m0 : g->w.n0);
-		cptx_epilogue_store_tma(k, &x->chain, &x->ring, .z = g->w.z, .map = g->w.p.map[CPTX_GEMM_MAP_D]);
+		cptx_acc_load(g->k, &acc, col, n, &part);
+		tma_gemm_store_partials(g->k, &g->w, &x->sums, col, part.regs);
 	}
-}
-
-static void store_partials(const gemm100 *g, const tile_out *x)
-{
-	const uint32_t n = MIN(SUBTILE, g->s.d.cols);
-
-	for (uint32_t col = 0; col < g->o->bn; col += n)
-		tma_gemm_store_partials(g->k, &g->w, &x->sums, col, load_subtile(g, x, col, n).regs);
+	cptx_tcgen05_fence(g->k, .op = CPTX_FENCE_BEFORE_THREAD_SYNC);
+	release(x, g->o->bn);
 	tma_gemm_flag_partials(g->k, &g->w, &x->sums, g->elected);
 }
 
-static void finish_or_store_partials(const gemm100 *g, tile_out *x)
+static void finish_or_store_partials(tile_out *x)
 {
+	const gemm100 *g = x->g;
 	cptx_kernel *k = g->k;
 
-	x->sums = sums_of(g);
+	x->sums = tma_gemm_sums_of(k, &g->t, &g->w, EPILOGUE_WARPS, CPTX_WARP, g->roles.warp, g->roles.lane);
 	CPTX_IF(k, cptx_tiles_finishes(k, &g->w.sched, &g->w.here)) {
 		x->sums_end = tma_gemm_wait_for_partials(k, &g->w, &x->sums, g->elected);
-		store_tile(g, x);
+		store_tile(x);
 	}
 	CPTX_ELSE(k)
-		store_partials(g, x);
+		store_partials(x);
 }
 
 void gemm_sm100_epilogue(gemm100 *g)
 {
 	cptx_kernel *k = g->k;
-	tile_out x = { .at = g->s.ctas > 1 ? cptx_pipe_consumer_of(k, &g->accs, g->leader) : cptx_pipe_consumer(k, &g->accs) };
+	tile_out x = { .g = g };
 
+	x.at = g->s.ctas > 1 ? cptx_pipe_consumer_of(k, &g->accs, g->leader) : cptx_pipe_consumer(k, &g->accs);
 	cptx_acc_in_tmem(k, &g->mma, &x.acc, g->tmem.address);
 	cptx_epilogue_ring_new(k, &x.ring, .type = g->o->out, .tile = g->s.d, .stages = STORE_STAGES, .units = EPILOGUE_WARPS,
 	                       .unit = g->roles.warp, .smem = g->smem_d, .acc = &x.acc);
 	CPTX_FOR(k, g->w.at, g->w.end, g->w.step) {
 		tma_gemm_locate(k, &g->t, &g->w, MAPS_OF_D);
-		tma_gemm_chain(k, &g->t, &g->w, &x.chain);
 		cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_WAIT_SUMS, g->elected);
 		cptx_pipe_wait_full(k, &g->accs, &x.at);
 		cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_BRING_OUT, g->elected);
 		x.acc = gemm_sm100_accumulator(g, &x.at);
 		if (g->o->stream_k)
-			finish_or_store_partials(g, &x);
+			finish_or_store_partials(&x);
 		else
-			store_tile(g, &x);
+			store_tile(&x);
 		cptx_pipe_next(k, &g->accs, &x.at);
 	}
 	cptx_timeline_stamp_when(k, &g->line, CPTX_TIMELINE_END, g->elected);
-	cptx_epilogue_ring_drain(k, &x.ring, &x.chain.acc); /* shared memory ends with the CTA */
+	cptx_epilogue_ring_drain(k, &x.ring, &x.acc); /* shared memory ends with the CTA */
 }

@@ -32,37 +32,26 @@ static cptx_val shared(gemm100 *g, uint32_t bytes, uint32_t align, const char *n
 	return cptx_mov(g->k, cptx_shared_dyn(g->k, bytes, align, name), .type = CPTX_U32);
 }
 
-static void make_ring(gemm100 *g, gemm100_side *x, enum cptx_type type, const cptx_tile *tile, uint32_t parts)
-{
-	cptx_operand_new(g->k, &x->ring, .type = type, .tile = *tile, .stages = g->o->stages, .batched = g->o->batched,
-	                 .parts = parts);
-	x->desc = cptx_tile_word(g->k, tile, CPTX_DESC_TCGEN05, x->ring.smem);
-}
-
-static void make_scales(gemm100 *g, gemm100_side *x, uint32_t bytes, const char *name)
-{
-	const cptx_tile tile = cptx_scale_tile();
-
-	x->scale_bytes = bytes, x->scales = shared(g, g->o->stages * bytes, 128, name);
-	x->sdesc = cptx_tile_word(g->k, &tile, CPTX_DESC_TCGEN05, x->scales);
-}
-
 /* Parts of A and B are what a CTA of a cluster loads, and multicasts. */
 static void lay_out(gemm100 *g)
 {
 	const cptx_gemm_opt *o = g->o;
 	const gemm100_shape *s = &g->s;
+	const bool scaled = gemm_sm100_scaled(o);
 
-	make_ring(g, &g->a, o->a, &s->a, s->cluster_n);
-	make_ring(g, &g->b, o->b, &s->b, s->cluster_m);
+	cptx_operand_new(g->k, &g->a, .type = o->a, .tile = s->a, .stages = o->stages, .batched = o->batched,
+	                 .parts = s->cluster_n);
+	cptx_operand_new(g->k, &g->b, .type = o->b, .tile = s->b, .stages = o->stages, .batched = o->batched,
+	                 .parts = s->cluster_m);
 	g->smem_d = shared(g, EPILOGUE_WARPS * STORE_STAGES * cptx_tile_bytes(&s->d), 1024, "d");
-	if (gemm_sm100_scaled(o)) {
-		make_scales(g, &g->a, s->sa_bytes, "scales_a");
-		make_scales(g, &g->b, s->sb_bytes, "scales_b");
+	if (scaled) {
+		g->scales_a = shared(g, o->stages * s->sa_bytes, 128, "scales_a");
+		g->scales_b = shared(g, o->stages * s->sb_bytes, 128, "scales_b");
 	}
 	cptx_tiled_mma_new(g->k, &g->mma, .by = CPTX_BY_TCGEN05, .a = o->a, .b = o->b, .m = o->bm, .n = o->bn,
 	                   .a_from = o->a_tmem ? CPTX_A_TMEM : CPTX_A_SHARED, .a_tile = s->a, .b_tile = s->b, .ctas = s->ctas,
-	                   .scale = o->scale, .kind = o->kind, .thread = g->roles.tid, .warp = g->roles.warp);
+	                   .scale = o->scale, .kind = o->kind, .thread = g->roles.tid, .warp = g->roles.warp,
+	                   .a_ring = g->a.smem, .b_ring = g->b.smem, .scale_a_ring = g->scales_a, .scale_b_ring = g->scales_b);
 }
 
 static void setup(gemm100 *g)
@@ -110,43 +99,32 @@ static cptx_val mask_of(const gemm100 *g, uint32_t bits, cptx_val first)
 /* The CTAs that get what this one loads of an operand that tiles share: those at its place in all tiles of the cluster. */
 static cptx_val sharers(const gemm100 *g)
 {
-	uint32_t mask = 0;
+	const uint32_t all = (1u << g->s.cluster) - 1;
 
-	for (uint32_t i = 0; i < g->s.tiles; i++)
-		mask |= 1u << i * g->s.ctas;
-	return g->s.ctas == 1 ? cptx_imm(mask) : mask_of(g, mask, g->w.in_pair);
+	return g->s.ctas == 1 ? cptx_imm(all) : mask_of(g, all & 0x5555, g->w.in_pair);
 }
 
-static void load_tile(const gemm100 *g, const cptx_operand *ring, cptx_val stage, cptx_val row, cptx_val k0, cptx_val full,
-                      cptx_val mask)
-{
-	const cptx_val none = { 0 };
-	const bool shares = ring->opt.parts > 1;
-
-	cptx_operand_load(g->k, ring, stage, row, k0, .barrier = full, .z = g->w.z, .part = shares ? g->w.tile_rank : none,
-	                  .mask = shares ? mask : none,
-	                  .map = g->w.in.map[ring == &g->a.ring ? CPTX_GEMM_MAP_A : CPTX_GEMM_MAP_B], .ctas = g->s.ctas);
-}
-
+/* Copies a stage: A, B, scale factors.  mask: as sharers gives it. */
 static void load_stage(const gemm100 *g, const cptx_pipe_at *here, cptx_val k0, cptx_val mask)
 {
 	cptx_kernel *k = g->k;
-	cptx_val full = cptx_pipe_full_of(k, here), row_b = g->w.n0;
+	const gemm100_shape *s = &g->s;
+	const cptx_val full = cptx_pipe_full_of(k, here), none = { 0 }, *map = g->w.in.map;
+	const bool share_a = s->cluster_n > 1, share_b = s->cluster_m > 1;
+	cptx_val row_b = g->w.n0;
 
-	load_tile(g, &g->a.ring, here->stage, g->w.m0, k0, full, mask);
-	if (g->s.ctas > 1)
-		row_b = at(g, cptx_as(g->w.in_pair, CPTX_S32), g->s.b.rows, g->w.n0);
-	load_tile(g, &g->b.ring, here->stage, row_b, k0, full, mask);
+	cptx_operand_load(k, &g->a, here->stage, g->w.m0, k0, .barrier = full, .z = g->w.z, .map = map[CPTX_GEMM_MAP_A],
+	                  .part = share_a ? g->w.tile_rank : none, .mask = share_a ? mask : none, .ctas = s->ctas);
+	if (s->ctas > 1)
+		row_b = at(g, cptx_as(g->w.in_pair, CPTX_S32), s->b.rows, g->w.n0);
+	cptx_operand_load(k, &g->b, here->stage, row_b, k0, .barrier = full, .z = g->w.z, .map = map[CPTX_GEMM_MAP_B],
+	                  .part = share_b ? g->w.tile_rank : none, .mask = share_b ? mask : none, .ctas = s->ctas);
 	if (!gemm_sm100_scaled(g->o))
 		return;
-	const tma_gemm_factors_load scales = { .t = &g->t,
-		                                   .work = &g->w,
-		                                   .in = &g->w.in,
-		                                   .block = cptx_div(k, k0, g->s.vec * CPTX_SCALE_FACTORS),
-		                                   .mbar = full,
-		                                   .pair = g->s.ctas > 1 };
-	tma_gemm_load_factors(k, &scales, false, at(g, here->stage, g->a.scale_bytes, g->a.scales));
-	tma_gemm_load_factors(k, &scales, true, at(g, here->stage, g->b.scale_bytes, g->b.scales));
+	tma_gemm_factors_load scales = { &g->t, &g->w, &g->w.in, none, full, s->ctas > 1, false };
+	scales.block = cptx_div(k, k0, s->vec * CPTX_SCALE_FACTORS);
+	tma_gemm_load_factors(k, &scales, false, at(g, here->stage, s->sa_bytes, g->scales_a));
+	tma_gemm_load_factors(k, &scales, true, at(g, here->stage, s->sb_bytes, g->scales_b));
 }
 
 /* Where what is computed now begins and ends along K, .s32. */
@@ -165,7 +143,7 @@ static void produce(gemm100 *g)
 {
 	cptx_kernel *k = g->k;
 	const gemm100_shape *s = &g->s;
-	uint32_t bytes = s->ctas * (g->a.ring.bytes + g->b.ring.bytes + s->sa_bytes + s->sb_bytes);
+	uint32_t bytes = s->ctas * (g->a.bytes + g->b.bytes + s->sa_bytes + s->sb_bytes);
 	cptx_pipe_at here = s->ctas > 1 ? cptx_pipe_producer_of(k, &g->stages, g->leader) : cptx_pipe_producer(k, &g->stages);
 	cptx_val k0 = cptx_reg(k, CPTX_S32), mask = { 0 };
 
@@ -192,64 +170,27 @@ static void produce(gemm100 *g)
 
 /* ---- the MMA warp ---- */
 
-/* The descriptor of a stage. */
-static cptx_val desc_of(const gemm100 *g, cptx_val stage, cptx_val first, uint32_t bytes)
-{
-	return cptx_mad_wide(g->k, stage, cptx_tile_word_bytes(bytes), first);
-}
-
-/* Where products find A and scale factors in tensor memory; NONE: they do not. */
-typedef struct in_tmem {
-	cptx_val a, scale_a, scale_b;
-} in_tmem;
-
-/* Copies them there, A from where that descriptor says. */
-static in_tmem copy_to_tmem(const gemm100 *g, cptx_val stage, cptx_val a)
-{
-	cptx_kernel *k = g->k;
-	const gemm100_shape *s = &g->s;
-	in_tmem t = { .a = { 0 } };
-
-	if (!s->slot)
-		return t;
-	cptx_val slot = cptx_add(k, g->tmem.address, s->accs * g->o->bn);
-	slot = s->slots > 1 ? at(g, stage, s->slot, slot) : slot;
-	if (g->o->a_tmem)
-		cptx_mma_copy_a(k, &g->mma, t.a = slot, a);
-	if (!gemm_sm100_scaled(g->o))
-		return t;
-	t.scale_a = cptx_offset(slot, s->at_sa), t.scale_b = cptx_offset(slot, s->at_sb);
-	cptx_mma_copy_scale_a(k, &g->mma, t.scale_a, desc_of(g, stage, g->a.sdesc, g->a.scale_bytes));
-	cptx_mma_copy_scale_b(k, &g->mma, t.scale_b, desc_of(g, stage, g->b.sdesc, g->b.scale_bytes));
-	if (g->o->bn % ROWS) { /* a tile may begin in the middle of a block of 128 columns */
-		cptx_val in_block = cptx_shr(k, cptx_and(k, cptx_as(g->w.n0, CPTX_U32), ROWS - 1), 5);
-		t.scale_b = cptx_offset(cptx_add(k, slot, in_block), s->at_sb);
-	}
-	return t;
-}
-
-static void multiply_stage(const gemm100 *g, const cptx_acc *acc, cptx_val stage, cptx_val adds)
-{
-	cptx_val a = desc_of(g, stage, g->a.desc, g->a.ring.apart);
-	cptx_val b = desc_of(g, stage, g->b.desc, g->b.ring.apart);
-	in_tmem t = copy_to_tmem(g, stage, a);
-
-	cptx_mma_tile(g->k, &g->mma, acc, g->o->a_tmem ? t.a : a, b, .fresh_when = cptx_negated(adds), .scale_a = t.scale_a,
-	              .scale_b = t.scale_b, .fenced = true);
-}
-
-/* The products of a tile. */
+/* The products of a tile.  What they read of tensor memory beside D is behind the accumulators. */
 static void multiply_tile(const gemm100 *g, cptx_pipe_at *here, const cptx_acc *acc, cptx_val k0, cptx_val everyone)
 {
 	cptx_kernel *k = g->k;
-	cptx_val first = first_k(g);
+	const gemm100_shape *s = &g->s;
+	cptx_val first = first_k(g), slots = { 0 }, slot = { 0 }, in_block = { 0 };
 
+	if (s->slot)
+		slot = slots = cptx_add(k, g->tmem.address, s->accs * g->o->bn);
+	if (s->vec && g->o->bn % ROWS) /* a tile may begin in the middle of a block of 128 columns */
+		in_block = cptx_shr(k, cptx_and(k, cptx_as(g->w.n0, CPTX_U32), ROWS - 1), 5);
 	cptx_mov(k, first, .into = k0);
-	CPTX_FOR(k, k0, end_k(g), g->s.bk) {
+	CPTX_FOR(k, k0, end_k(g), s->bk) {
 		cptx_timeline_stamp(k, &g->line, CPTX_GEMM_WAIT_DATA);
 		cptx_pipe_wait_full(k, &g->stages, here);
 		cptx_timeline_stamp(k, &g->line, CPTX_GEMM_MULTIPLY);
-		multiply_stage(g, acc, here->stage, cptx_setp(k, k0, first, .cmp = CPTX_NE));
+		if (s->slot && s->slots > 1)
+			slot = at(g, here->stage, s->slot, slots);
+		cptx_val fresh = cptx_negated(cptx_setp(k, k0, first, .cmp = CPTX_NE));
+		cptx_mma_stage(k, &g->mma, acc, here->stage, .fresh_when = fresh, .tmem = slot, .scale_b_from = in_block,
+		               .fenced = true);
 		cptx_mma_commit_to(k, &g->mma, cptx_pipe_empty(here), everyone);
 		cptx_pipe_next(k, &g->stages, here);
 	}
@@ -285,20 +226,13 @@ static void multiply(gemm100 *g)
 
 /* ---- roles ---- */
 
-static void cluster_barrier(const gemm100 *g)
-{
-	cptx_barrier_cluster_arrive(g->k, .aligned = true);
-	cptx_barrier_cluster_wait(g->k, .aligned = true);
-}
-
 static void roles(gemm100 *g)
 {
 	cptx_kernel *k = g->k;
-	bool alone = g->s.cluster > 1 && g->s.ctas == 1; /* the barriers of tensor memory are those of the CTA */
 
-	if (alone)
-		cluster_barrier(g); /* nobody signals an mbarrier that is not there yet */
-	CPTX_TMEM(k, &g->tmem, .columns = g->s.columns, .ctas = g->s.ctas, .warp = is(g, g->roles.warp, MMA_WARP)) {
+	/* the cluster begins together, for nobody signals an mbarrier that is not there yet, nor one of a CTA that has ended */
+	CPTX_TMEM(k, &g->tmem, .columns = g->s.columns, .ctas = g->s.ctas, .warp = is(g, g->roles.warp, MMA_WARP),
+	          .cluster = g->s.cluster > 1) {
 		CPTX_ROLE(k, &g->roles, .warps = EPILOGUE_WARPS)
 			gemm_sm100_epilogue(g);
 		CPTX_ROLE(k, &g->roles, .warps = 1, .elect = true)
@@ -310,8 +244,6 @@ static void roles(gemm100 *g)
 			else
 				multiply(g);
 		}
-		if (alone)
-			cluster_barrier(g); /* nor one of a CTA that has ended */
 	}
 }
 

@@ -30,7 +30,7 @@ typedef struct gemm100_shape {
 	uint32_t sa_bytes, sb_bytes;          /* scale factors of a stage, of a CTA */
 	uint32_t out_bytes;                   /* of an element of D */
 	uint32_t accs, slots;                 /* accumulators; stages' A and scale factors in tensor memory */
-	uint32_t at_sa, at_sb, slot, columns; /* in tensor memory: within a slot, behind A; columns of a slot; of all */
+	uint32_t slot, columns;               /* columns of tensor memory: of a slot; of all */
 	uint32_t sum_bytes;                   /* with stream_k: of the partial sums of an epilogue warp */
 	cptx_tile a, b, d;                    /* a, b: of a stage; d: what an epilogue warp stores at once */
 } gemm100_shape;
@@ -41,14 +41,6 @@ tma_gemm gemm_sm100_describe(const cptx_gemm_opt *opt);
 cptx_kernel *gemm_sm100_build(cptx_module *m, const cptx_gemm_opt *opt);
 static inline bool gemm_sm100_scaled(const cptx_gemm_opt *o) { return o->kind >= CPTX_TCGEN05_MXF8F6F4; }
 
-/* A or B in shared memory: the ring of stages, and those of its scale factors. */
-typedef struct gemm100_side {
-	cptx_operand ring;
-	cptx_val scales;      /* address of stage 0 */
-	cptx_val desc, sdesc; /* descriptors of stage 0 of both */
-	uint32_t scale_bytes; /* of a stage */
-} gemm100_side;
-
 typedef struct gemm100 {
 	cptx_kernel *k;
 	const cptx_gemm_opt *o;
@@ -56,10 +48,10 @@ typedef struct gemm100 {
 	tma_gemm t;
 	cptx_pipe stages, accs;
 	cptx_tmem tmem;
-	gemm100_side a, b;
+	cptx_operand a, b;
 	cptx_tiled_mma mma;
 	cptx_timeline line;
-	cptx_val smem_d; /* address of the rings of D */
+	cptx_val smem_d, scales_a, scales_b; /* addresses of the rings of D and of the scale factors */
 	cptx_roles roles;
 	cptx_val elected; /* one lane of the warp */
 	cptx_val leader;  /* rank of the CTA of the pair that multiplies */

@@ -19,23 +19,13 @@ static cptx_tile operand(const cptx_gemm_opt *o, enum cptx_type t, uint32_t rows
 		                .swizzle = bits == 32 && mn_major ? CPTX_SWIZZLE_128B_ATOM_32B : CPTX_SWIZZLE_128B };
 }
 
-static uint32_t tile_k(const cptx_gemm_opt *o)
-{
-	return is_fp4(o)                      ? 8 * SPAN_BYTES / 4
-	       : o->kind == CPTX_TCGEN05_F16  ? SPAN_BYTES / 2
-	       : o->kind == CPTX_TCGEN05_TF32 ? SPAN_BYTES / 4
-	                                      : SPAN_BYTES;
-}
-
 /* Columns of tensor memory.  A set of what a stage brings there for each stage, so that no copy waits for products; where
  * these do not fit, one: tcgen05.cp stays behind the products that the thread has started before. */
 static void place_in_tmem(const cptx_gemm_opt *o, gemm100_shape *s)
 {
 	const uint32_t most = CPTX_TMEM_COLUMNS / s->per_sm;
 
-	s->at_sa = o->a_tmem ? SPAN_BYTES / 4 : 0;
-	s->at_sb = s->at_sa + s->blocks * CPTX_SCALE_COLUMNS;
-	s->slot = s->at_sb + s->blocks * s->b_blocks * CPTX_SCALE_COLUMNS;
+	s->slot = (o->a_tmem ? SPAN_BYTES / 4 : 0) + s->blocks * (1 + s->b_blocks) * CPTX_SCALE_COLUMNS;
 	s->accs = 2 * o->bn + s->slot <= most ? 2 : 1;
 	s->slots = s->accs * o->bn + s->slot * o->stages <= most ? o->stages : 1;
 	s->columns = s->accs * o->bn + s->slot * s->slots;
@@ -57,9 +47,10 @@ static cptx_tile store_tile(const cptx_gemm_opt *o)
 gemm100_shape gemm_sm100_shape(const cptx_gemm_opt *opt)
 {
 	const cptx_gemm_opt in = tma_gemm_inner(opt), *o = &in;
-	gemm100_shape s = { .ctas = o->bm / ROWS, .bk = tile_k(o), .out_bytes = cptx_type_bits(o->out) / 8 };
+	gemm100_shape s = { .ctas = o->bm / ROWS, .per_sm = given(o->per_sm), .out_bytes = cptx_type_bits(o->out) / 8 };
 
-	s.per_sm = given(o->per_sm);
+	s.bk =
+		SPAN_BYTES * 8 / (is_fp4(o) ? 4 : MAX(tma_gemm_bits(o->a), 8)); /* elements of 4 and 6 bits are padded but there */
 	s.cluster_m = given(o->cluster_m), s.cluster_n = given(o->cluster_n);
 	s.tiles = s.cluster_m * s.cluster_n, s.cluster = s.tiles * s.ctas;
 	if (gemm_sm100_scaled(o)) {
@@ -80,10 +71,9 @@ tma_gemm gemm_sm100_describe(const cptx_gemm_opt *o)
 {
 	gemm100_shape s = gemm_sm100_shape(o);
 	uint32_t m = o->bm * s.cluster_m, n = o->bn * s.cluster_n;
-	cptx_tile a = s.a, b = s.b; /* the parts that a CTA of a cluster loads */
+	cptx_tile a = s.a, b = s.b;
 
-	a.rows /= s.cluster_n, b.rows /= s.cluster_m;
-
+	a.rows /= s.cluster_n, b.rows /= s.cluster_m; /* the parts that a CTA of a cluster loads */
 	return (tma_gemm){ .target = TARGET,
 		               .o = o,
 		               .a = o->swap ? b : a,

@@ -17,20 +17,6 @@ static void declare(gemm120 *g, cptx_module *m)
 	tma_gemm_declare(g->k, &g->t, &g->w);
 }
 
-static void make_operand(gemm120 *g, bool of_b)
-{
-	cptx_kernel *k = g->k;
-	const cptx_gemm_opt *o = g->o;
-
-	cptx_operand_new(k, of_b ? &g->b : &g->a,
-	                 .type = gemm_sm120_packed(o) ? CPTX_U8
-	                         : of_b               ? o->b
-	                                              : o->a,
-	                 .tile = of_b ? g->t.b : g->t.a, .stages = o->stages,
-	                 .smem = of_b ? cptx_offset(g->ring, g->s.a_bytes) : g->ring, .apart = g->s.stage, .batched = o->batched,
-	                 .alone = true);
-}
-
 static void setup(gemm120 *g)
 {
 	cptx_kernel *k = g->k;
@@ -39,10 +25,18 @@ static void setup(gemm120 *g)
 	g->tid = cptx_tid_x(k), g->lane = cptx_and(k, g->tid, SM120_WARP - 1);
 	g->warp = cptx_shfl_sync(k, cptx_shr(k, g->tid, 5), 0, 31, -1, .mode = CPTX_IDX);
 	cptx_pipe_new(k, &g->pipe, .stages = g->o->stages, .consumers = g->s.warps);
+	g->producer = (tma_gemm_producer){ .t = &g->t,
+		                               .w = &g->w,
+		                               .pipe = &g->pipe,
+		                               .line = &g->line,
+		                               .ring = g->ring,
+		                               .stage = g->s.stage,
+		                               .b_at = g->s.a_bytes,
+		                               .factors = g->s.a_bytes + g->s.b_bytes,
+		                               .factor_bytes = g->s.sf_bytes };
 	cptx_pipe_init(k, &g->pipe, cptx_setp(k, g->tid, 0, .cmp = CPTX_EQ));
 	tma_gemm_work_begin(k, &g->t, &g->w);
-	make_operand(g, false);
-	make_operand(g, true);
+	tma_gemm_producer_operands(k, &g->producer);
 	cptx_griddepcontrol(k, .op = CPTX_WAIT);
 	cptx_griddepcontrol(k, .op = CPTX_LAUNCH_DEPENDENTS);
 	cptx_timeline_begin(k, &g->line, .buffer = g->w.p.timeline, .warps = g->s.warps + 1, .events = g->o->timeline);
@@ -110,41 +104,26 @@ static void multiply(const gemm120 *g, cptx_pipe_at *at, cptx_val first_lane)
 	}
 }
 
-/* N is even, as rows are aligned: two neighbours are inside of D or none. */
-static void store_tile(const gemm120 *g)
-{
-	cptx_epilogue e;
-	cptx_acc acc = g->acc; /* its place is computed here, as registers are scarce in the mainloop */
-
-	acc.row = cptx_add(g->k, cptx_as(cptx_frag_lane_row(g->k, &acc.map, g->lane), CPTX_U32), g->mma.row);
-	acc.col = cptx_add(g->k, cptx_as(cptx_frag_lane_col(g->k, &acc.map, g->lane), CPTX_U32), g->mma.col);
-	tma_gemm_chain(g->k, &g->t, &g->w, &e);
-	cptx_epilogue_run(g->k, &e, &acc, .row = g->w.m0, .col = g->w.n0, .at_store = true);
-	tma_gemm_store(g->k, &g->t, &g->w, &e);
-}
-
 static void consume(gemm120 *g)
 {
 	cptx_kernel *k = g->k;
 	cptx_pipe_at at = cptx_pipe_consumer(k, &g->pipe);
 	cptx_val first_lane = cptx_setp(k, g->lane, 0, .cmp = CPTX_EQ);
-	const tma_gemm_sums sums = tma_gemm_sums_of_warps(&g->w, g->s.warps, gemm_sm120_sum_bytes(&g->s), g->warp, g->lane);
+	const tma_gemm_consumer warp = { .t = &g->t,
+		                             .w = &g->w,
+		                             .mma = &g->mma,
+		                             .acc = &g->acc,
+		                             .warps = g->s.warps,
+		                             .warp = g->warp,
+		                             .first_lane = first_lane,
+		                             .lane = g->lane };
 
 	make_mma(g);
 	CPTX_FOR(k, g->w.at, g->w.end, g->w.step) {
 		tma_gemm_locate(k, &g->t, &g->w, 0);
 		multiply(g, &at, first_lane);
 		cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_BRING_OUT, first_lane);
-		if (g->o->stream_k) {
-			CPTX_IF(k, cptx_tiles_finishes(k, &g->w.sched, &g->w.here)) {
-				tma_gemm_reduce(k, &g->w, &sums, g->acc.regs, first_lane);
-				store_tile(g);
-			}
-			CPTX_ELSE(k)
-				tma_gemm_leave(k, &g->w, &sums, g->acc.regs, first_lane);
-		} else {
-			store_tile(g);
-		}
+		tma_gemm_finish(k, &warp);
 	}
 	cptx_timeline_stamp_when(k, &g->line, CPTX_TIMELINE_END, first_lane);
 }
@@ -152,23 +131,13 @@ static void consume(gemm120 *g)
 cptx_kernel *gemm_sm120_build(cptx_module *m, const cptx_gemm_opt *o)
 {
 	gemm120 g = { .o = o, .s = gemm_sm120_shape(o), .t = gemm_sm120_describe(o) };
-	const gemm120_shape *s = &g.s;
 
 	declare(&g, m);
 	cptx_kernel *k = g.k;
 	setup(&g);
-	CPTX_IF(k, cptx_setp(k, g.warp, s->warps, .cmp = CPTX_EQ)) {
+	CPTX_IF(k, cptx_setp(k, g.warp, g.s.warps, .cmp = CPTX_EQ)) {
 		CPTX_IF(k, cptx_setp(k, g.lane, 0, .cmp = CPTX_EQ))
-			tma_gemm_produce(k, &(tma_gemm_producer){ .t = &g.t,
-			                                          .w = &g.w,
-			                                          .pipe = &g.pipe,
-			                                          .line = &g.line,
-			                                          .a = &g.a,
-			                                          .b = &g.b,
-			                                          .stage = s->stage,
-			                                          .factors = s->a_bytes + s->b_bytes,
-			                                          .factor_bytes = s->sf_bytes,
-			                                          .ring = g.ring });
+			tma_gemm_produce(k, &g.producer);
 	}
 	CPTX_ELSE(k)
 		consume(&g);

@@ -26,7 +26,7 @@ typedef struct gemm120 {
 	cptx_pipe pipe;
 	cptx_timeline line;
 	cptx_val ring, tid, warp, lane;
-	cptx_operand a, b; /* in each stage A, B, their factors */
+	tma_gemm_producer producer;
 	cptx_tiled_mma mma;
 	cptx_acc acc; /* of the warp */
 } gemm120;

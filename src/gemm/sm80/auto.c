@@ -10,29 +10,17 @@
 #include "gemm/auto.h"
 #include "gemm/sm80/gemm.h"
 
+#include <cptx/inspect.h>
+
 /* Dense bf16 with f32 sums.  Of the H200 the rate and the clock are measured (bench/RESULTS.md), all others are of data
- * sheets: 312, 71, 165 and 210 TFLOP/s.  Nothing is published of mma.sync on sm_100 and sm_103: they count as the H200. */
+ * sheets: 312, 71, 165 and 210 TFLOP/s.  Nothing is published of mma.sync on sm_100 and sm_103: they count as the H200.
+ * From target, GPU, multiprocessors, GHz, GB/s, products. */
 static const gemm_chip chips[] = {
-	{ .from = 80, .name = "A100, by its data sheet", .sms = 108, .ghz = 1.41, .memory_gbs = 1555, .products = 1024 },
-	{ .from = 86,
-	  .name = "GeForce RTX 3090, by its data sheet",
-	  .sms = 82,
-	  .ghz = 1.695,
-	  .memory_gbs = 936,
-	  .products = 256 },
-	{ .from = 89,
-	  .name = "GeForce RTX 4090, by its data sheet",
-	  .sms = 128,
-	  .ghz = 2.52,
-	  .memory_gbs = 1008,
-	  .products = 256 },
-	{ .from = 90, .name = "H200, by measured rates", .sms = 132, .ghz = 1.80, .memory_gbs = 4264, .products = 4096 / 3.0 },
-	{ .from = 120,
-	  .name = "GeForce RTX 5090, by its data sheet",
-	  .sms = 170,
-	  .ghz = 2.407,
-	  .memory_gbs = 1792,
-	  .products = 256 },
+	{ 80, "A100, by its data sheet", 108, 1.41, 1555, 1024 },
+	{ 86, "GeForce RTX 3090, by its data sheet", 82, 1.695, 936, 256 },
+	{ 89, "GeForce RTX 4090, by its data sheet", 128, 2.52, 1008, 256 },
+	{ 90, "H200, by measured rates", 132, 1.80, 4264, 4096 / 3.0 },
+	{ 120, "GeForce RTX 5090, by its data sheet", 170, 2.407, 1792, 256 },
 };
 
 enum { STAGES = 8 /* most that are tried */ };
@@ -46,18 +34,17 @@ enum { STAGES = 8 /* most that are tried */ };
 #define HINDRANCE 7.0      /* gemm_longer() */
 #define SHARING 5.0        /* times the accumulators of a shared tile: 4096 cubed lost 2.5 % by stream-K */
 
-/* CTAs of a multiprocessor, by shared memory and by registers, which come in units of 8 for each thread; 0: not one fits. */
+/* CTAs of a multiprocessor, by the estimate of registers, which setmaxnreg lets one CTA have in any case; 0: not one fits.
+ */
 static uint32_t resident(const cptx_gemm_opt *o, const cptx_target *t)
 {
 	cptx_gemm_plan plan;
+	cptx_occupancy fits = { 0 };
 
 	if (!cptx_gemm_check(o, t, &plan, NULL))
 		return 0;
-	const uint64_t smem = up(plan.smem + t->smem_reserved, t->smem_unit) * t->smem_unit;
-	const uint64_t regs = MIN(up(plan.regs, 8) * 8, 256u) * plan.threads;
-	const uint64_t most = MIN(t->smem_per_sm / smem, CPTX_REGS_PER_SM / regs);
-
-	return MAX((uint32_t)MIN(most, t->threads_per_sm / plan.threads), 1u);
+	cptx_occupancy_of(t, MIN(plan.regs, (uint32_t)CPTX_REGS_PER_THREAD), plan.smem, plan.threads, &fits);
+	return MAX(fits.ctas, 1u);
 }
 
 /* With another stage fewer CTAs would fit. */

@@ -12,21 +12,6 @@
 
 /* ---- set-up ---- */
 
-static void begin_operands(gemm80 *g)
-{
-	const tma_gemm_params *p = g->o->tma ? &g->w.p : &g->ahead.p;
-	const bool by_tma = g->o->tma;
-
-	/* of a list, a load names the map: the first here only stands for it */
-	for (int b = 0; b < 2; b++)
-		cptx_operand_new(g->k, &g->operand[b], .by = by_tma ? CPTX_OPERAND_TMA : CPTX_OPERAND_CP_ASYNC, .type = g->o->a,
-		                 .tile = b ? g->t.b : g->t.a, .stages = g->o->stages,
-		                 .smem = cptx_offset(g->ring, b ? g->s.a_bytes : 0), .apart = g->s.stage,
-		                 .map = g->o->grouped ? g->w.list.records : p->map[b], .batched = by_tma && g->o->batched,
-		                 .alone = true, .address = p->map[b], .rows = b ? p->N : p->M, .cols = p->K, .threads = g->s.threads,
-		                 .thread = g->roles.tid, .whole = !by_tma);
-}
-
 static void setup(gemm80 *g)
 {
 	cptx_kernel *k = g->k;
@@ -41,6 +26,15 @@ static void setup(gemm80 *g)
 	              .by = by_tma ? CPTX_PIPE_MBARRIER : CPTX_PIPE_CP_ASYNC_GROUPS);
 	cptx_pipe_init(k, &g->pipe, cptx_setp(k, g->roles.tid, 0, .cmp = CPTX_EQ));
 	g->ahead = g->w;
+	g->producer = (tma_gemm_producer){ .t = &g->t,
+		                               .w = by_tma ? &g->w : &g->ahead,
+		                               .pipe = &g->pipe,
+		                               .line = &g->line,
+		                               .ring = g->ring,
+		                               .stage = g->s.stage,
+		                               .b_at = g->s.a_bytes,
+		                               .threads = g->s.threads,
+		                               .thread = g->roles.tid };
 	tma_gemm_work_begin(k, &g->t, &g->w);
 	if (by_tma) {
 		tma_gemm_prefetch_maps(k, &g->t, &g->w, g->roles.tid);
@@ -48,107 +42,6 @@ static void setup(gemm80 *g)
 		cptx_griddepcontrol(k, .op = CPTX_LAUNCH_DEPENDENTS);
 	}
 	cptx_timeline_begin(k, &g->line, .buffer = g->w.p.timeline, .warps = g->s.threads / CPTX_WARP, .events = g->o->timeline);
-}
-
-/* ---- cp.async: all threads, ahead of what they multiply ---- */
-
-/* A and B of the problem, or of the matrix of a batch, that tile g->ahead is of. */
-static void find_matrix(gemm80 *g, int b)
-{
-	cptx_kernel *k = g->k;
-	const tma_gemm_work *w = &g->ahead;
-	cptx_val at = w->p.map[b];
-
-	if (g->o->batched) {
-		cptx_val each = cptx_mul_wide(k, b ? w->p.N : w->p.M, w->p.K);
-		cptx_val z = cptx_cvt(k, cptx_as(w->z, CPTX_U32), .dtype = CPTX_U64);
-		at = cptx_mad(k, cptx_shl(k, each, 1), z, at, .mode = CPTX_LO);
-	}
-	if (g->o->batched || g->o->grouped)
-		cptx_operand_rebase(k, &g->operand[b], at);
-}
-
-static void seek_tile(gemm80 *g)
-{
-	cptx_kernel *k = g->k;
-	tma_gemm_work *w = &g->ahead;
-
-	tma_gemm_locate(k, &g->t, w, 0);
-	for (int b = 0; b < 2; b++)
-		find_matrix(g, b);
-	cptx_val k0 = g->o->stream_k ? cptx_mul(k, w->k_first, g->o->bk, .mode = CPTX_LO) : cptx_imm(0);
-	for (int b = 0; b < 2; b++)
-		cptx_operand_seek(k, &g->operand[b], &g->from[b], b ? w->n0 : w->m0, k0);
-	cptx_mov(k, g->o->stream_k ? cptx_sub(k, w->k_end, w->k_first) : w->k_end, .into = g->left);
-}
-
-/* Behind the last tile, copies are of no rows: zeros. */
-static void seek_next(gemm80 *g)
-{
-	cptx_kernel *k = g->k;
-
-	for (int b = 0; b < 2; b++)
-		cptx_mov(k, 0, .into = g->from[b].rows), cptx_mov(k, 0, .into = g->from[b].bytes);
-	CPTX_IF(k, cptx_setp(k, g->ahead.at, g->ahead.end, .cmp = CPTX_LT))
-		seek_tile(g);
-}
-
-/* Part number `part` of `parts` of a K tile's copies; those of B follow those of A. */
-static void copy(const gemm80 *g, const cptx_pipe_at *to, uint32_t part, uint32_t parts)
-{
-	const uint32_t all = g->operand[0].copies + g->operand[1].copies;
-	uint32_t from = all * part / parts, end = all * (part + 1) / parts;
-
-	for (int b = 0; b < 2; b++) {
-		const uint32_t n = g->operand[b].copies, last = MIN(end, n);
-		if (from < last)
-			cptx_operand_load_from(g->k, &g->operand[b], to->stage, &g->from[b], .first = from, .copies = last - from);
-		from = MAX(from, n) - n, end = MAX(end, n) - n;
-	}
-}
-
-static void copied(gemm80 *g, cptx_pipe_at *to)
-{
-	cptx_pipe_filled(g->k, &g->pipe, to);
-	cptx_pipe_next(g->k, &g->pipe, to);
-}
-
-/* The end of a K tile: its branch would otherwise split the block that ptxas schedules. */
-static void advance_copies(gemm80 *g)
-{
-	cptx_kernel *k = g->k;
-
-	for (int b = 0; b < 2; b++)
-		cptx_operand_advance(k, &g->operand[b], &g->from[b], 0, g->o->bk);
-	cptx_sub(k, g->left, 1, .into = g->left);
-	CPTX_IF(k, cptx_setp(k, g->left, 0, .cmp = CPTX_EQ)) {
-		cptx_add(k, g->ahead.at, g->ahead.step, .into = g->ahead.at);
-		seek_next(g);
-	}
-}
-
-/* Copies of the first stages are on their way behind it. */
-static cptx_pipe_at begin_copies(gemm80 *g)
-{
-	cptx_kernel *k = g->k;
-	tma_gemm_params *p = &g->ahead.p;
-	cptx_val *const unknown[] = { &p->M, &p->N, &p->K, &p->map[CPTX_GEMM_MAP_A], &p->map[CPTX_GEMM_MAP_B] };
-
-	tma_gemm_work_begin(k, &g->t, &g->ahead);
-	for (size_t i = 0; g->o->grouped && i < ARRAY_LEN(unknown); i++) /* until the first problem is found */
-		cptx_mov(k, 0, .into = *unknown[i]);
-	begin_operands(g);
-	for (int b = 0; b < 2; b++)
-		g->from[b] = cptx_operand_source(k, &g->operand[b], 0, 0);
-	g->left = cptx_var(k, CPTX_U32, 0);
-	seek_next(g);
-	cptx_pipe_at to = cptx_pipe_producer(k, &g->pipe);
-	for (uint32_t s = 0; s + 1 < g->o->stages; s++) {
-		copy(g, &to, 0, 1);
-		copied(g, &to);
-		advance_copies(g);
-	}
-	return to;
 }
 
 /* ---- the mainloop ---- */
@@ -212,25 +105,25 @@ static void k_tile_of_tma(const gemm80 *g, cptx_pipe_at *at, bool last, cptx_val
 	multiply_last(g, !last);
 }
 
-static void k_tile_of_cp_async(gemm80 *g, cptx_pipe_at *at, cptx_pipe_at *to)
+static void k_tile_of_cp_async(gemm80 *g, cptx_pipe_at *at)
 {
 	cptx_kernel *k = g->k;
 
 	for (uint32_t step = 0; step + 1 < g->mma.steps; step++) {
-		copy(g, to, step, g->mma.steps - 1);
+		tma_gemm_copy(k, &g->producer, step, g->mma.steps - 1);
 		multiply(g, step, 1);
 	}
-	copied(g, to);
+	tma_gemm_copied(k, &g->producer);
 	stamp(g, CPTX_GEMM_WAIT_DATA);
 	cptx_pipe_wait_full(k, &g->pipe, at);
 	stamp(g, CPTX_GEMM_MULTIPLY);
 	next_offset(g);
 	multiply_last(g, true);
-	advance_copies(g);
+	tma_gemm_copies_advance(k, &g->producer);
 }
 
 /* The sums of a tile. */
-static void mainloop(gemm80 *g, cptx_pipe_at *at, cptx_pipe_at *to)
+static void mainloop(gemm80 *g, cptx_pipe_at *at)
 {
 	cptx_kernel *k = g->k;
 	cptx_val i = cptx_var(k, CPTX_U32, g->o->tma ? 1 : 0), another = { 0 };
@@ -239,7 +132,7 @@ static void mainloop(gemm80 *g, cptx_pipe_at *at, cptx_pipe_at *to)
 	cptx_acc_clear(k, &g->acc);
 	if (!g->o->tma) {
 		CPTX_FOR(k, i, n, 1)
-			k_tile_of_cp_async(g, at, to);
+			k_tile_of_cp_async(g, at);
 		return;
 	}
 	another = cptx_setp(k, cptx_add(k, g->w.at, g->w.step), g->w.end, .cmp = CPTX_LT);
@@ -264,79 +157,29 @@ static void begin_products(gemm80 *g)
 	g->offset = cptx_var(k, CPTX_U32, 0);
 }
 
-/* ---- D ---- */
-
-/* By TMA a warp rounds a slab of its part into shared memory of its own: no barrier of the CTA, no masks at the edges, and
- * the stores of one tile run beside the mma.sync of the next. */
-static void store_by_tma(gemm80 *g, cptx_epilogue *e)
-{
-	cptx_epilogue_ring ring;
-
-	cptx_epilogue_ring_new(g->k, &ring, .type = g->o->out, .tile = g->t.d, .stages = 1, .units = g->s.warps,
-	                       .unit = g->roles.warp, .smem = g->slabs);
-	cptx_epilogue_store_tma(g->k, e, &ring, .z = g->o->batched ? g->w.z : (cptx_val){ 0 },
-	                        .map = g->w.p.map[CPTX_GEMM_MAP_D]);
-}
-
-/* The mainloop leaves no registers for what follows from the number of the lane, so it is computed here. */
-static void store_tile(gemm80 *g, cptx_val lane)
-{
-	cptx_kernel *k = g->k;
-	cptx_epilogue e;
-	cptx_acc acc = g->acc;
-
-	acc.thread = lane;
-	acc.row = cptx_add(k, cptx_as(cptx_frag_lane_row(k, &acc.map, lane), CPTX_U32), g->mma.row);
-	acc.col = cptx_add(k, cptx_as(cptx_frag_lane_col(k, &acc.map, lane), CPTX_U32), g->mma.col);
-	tma_gemm_chain(k, &g->t, &g->w, &e);
-	if (g->o->tma) {
-		cptx_epilogue_run(k, &e, &acc, .row = g->w.m0, .col = g->w.n0, .at_store = true);
-		store_by_tma(g, &e);
-		return;
-	}
-	/* two neighbours at once where rows are so aligned */
-	cptx_val even = cptx_setp(k, cptx_and(k, g->w.p.N, 1), 0, .cmp = CPTX_EQ);
-	for (e.opt.vec = 2; e.opt.vec; e.opt.vec--) {
-		CPTX_IF(k, e.opt.vec == 2 ? even : cptx_negated(even)) {
-			cptx_epilogue_run(k, &e, &acc, .row = g->w.m0, .col = g->w.n0, .at_store = true);
-			tma_gemm_store(k, &g->t, &g->w, &e);
-		}
-	}
-}
-
-static void finish(gemm80 *g)
-{
-	cptx_kernel *k = g->k;
-	const cptx_val lane = cptx_laneid(k);
-	const tma_gemm_sums sums = tma_gemm_sums_of_warps(&g->w, g->s.warps, g->s.wm * g->s.wn * 4, g->roles.warp, lane);
-
-	stamp(g, CPTX_GEMM_BRING_OUT);
-	if (!g->o->stream_k) {
-		store_tile(g, lane);
-		return;
-	}
-	CPTX_IF(k, cptx_tiles_finishes(k, &g->w.sched, &g->w.here)) {
-		tma_gemm_reduce(k, &g->w, &sums, g->acc.regs, g->first_lane);
-		store_tile(g, lane);
-	}
-	CPTX_ELSE(k)
-		tma_gemm_leave(k, &g->w, &sums, g->acc.regs, g->first_lane);
-}
-
 static void consume(gemm80 *g)
 {
 	cptx_kernel *k = g->k;
-	cptx_pipe_at at = cptx_pipe_consumer(k, &g->pipe), to = { 0 };
+	cptx_pipe_at at = cptx_pipe_consumer(k, &g->pipe);
+	const tma_gemm_consumer warp = { .t = &g->t,
+		                             .w = &g->w,
+		                             .mma = &g->mma,
+		                             .acc = &g->acc,
+		                             .warps = g->s.warps,
+		                             .warp = g->roles.warp,
+		                             .first_lane = g->first_lane,
+		                             .slabs = g->slabs };
 
 	begin_products(g);
 	if (!g->o->tma)
-		to = begin_copies(g);
+		tma_gemm_copies_begin(k, &g->producer);
 	CPTX_IF(k, cptx_setp(k, g->w.at, g->w.end, .cmp = CPTX_LT))
 		fetch_first(g, &at);
 	CPTX_FOR(k, g->w.at, g->w.end, g->w.step) {
 		tma_gemm_locate(k, &g->t, &g->w, MAPS_OF_D);
-		mainloop(g, &at, &to);
-		finish(g);
+		mainloop(g, &at);
+		stamp(g, CPTX_GEMM_BRING_OUT);
+		tma_gemm_finish(k, &warp);
 	}
 	if (g->o->tma)
 		CPTX_IF(k, g->first_lane)
@@ -357,18 +200,12 @@ cptx_kernel *gemm_sm80_build(cptx_module *m, const cptx_gemm_opt *o)
 		consume(&g);
 		return k;
 	}
-	begin_operands(&g);
+	tma_gemm_producer_operands(k, &g.producer);
 	CPTX_ROLE(k, &g.roles, .warps = g.s.warps, .regs = g.s.regs) {
 		consume(&g);
 	}
 	CPTX_ROLE(k, &g.roles, .warps = g.s.producers, .regs = g.s.regs ? SM80_PRODUCER_REGS : 0, .elect = true) {
-		tma_gemm_produce(k, &(tma_gemm_producer){ .t = &g.t,
-		                                          .w = &g.w,
-		                                          .pipe = &g.pipe,
-		                                          .line = &g.line,
-		                                          .a = &g.operand[0],
-		                                          .b = &g.operand[1],
-		                                          .stage = g.s.stage });
+		tma_gemm_produce(k, &g.producer);
 	}
 	return k;
 }

@@ -29,9 +29,7 @@ typedef struct gemm80 {
 	tma_gemm_work w, ahead; /* what is computed; cp.async: what is copied */
 	cptx_pipe pipe;
 	cptx_timeline line;
-	cptx_operand operand[2];  /* A and B */
-	cptx_operand_src from[2]; /* cp.async */
-	cptx_val left;            /* cp.async: K tiles of the tile that are still to be copied */
+	tma_gemm_producer producer;
 	cptx_tiled_mma mma;
 	cptx_acc acc;
 	cptx_mma_frags frags;

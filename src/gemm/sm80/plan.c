@@ -24,15 +24,8 @@ static uint32_t estimate(const cptx_gemm_opt *o, const gemm80_shape *s)
 	return s->wm * s->wn / CPTX_WARP + (s->wm + s->wn) / 2 + 28 + (o->tma ? 0 : 16 + s->wn / 4);
 }
 
-/* A slab of D has the rows of a warp and up to 128 bytes of each. */
-static uint32_t slab_cols(const gemm80_shape *s)
-{
-	uint32_t cols = 128 / s->out_bytes;
-
-	while (cols > SM80_MMA && s->wn % cols)
-		cols /= 2;
-	return cols;
-}
+/* By TMA: D as a warp stores it, its rows and up to 128 bytes of each at once. */
+static cptx_tile slab(const cptx_gemm_opt *o, const gemm80_shape *s) { return cptx_epilogue_tile(o->out, s->wm, s->wn); }
 
 gemm80_shape gemm_sm80_shape(const cptx_gemm_opt *o)
 {
@@ -45,7 +38,8 @@ gemm80_shape gemm_sm80_shape(const cptx_gemm_opt *o)
 		/* one more warp would leave each of eight that compute two thirds of its registers: then a warpgroup gives them.  Of
 		 * other numbers that are no multiple of four nothing is gained. */
 		s.producers = s.estimate > regs_of(s.warps + 1) && s.warps % 4 == 0 ? 4 : 1;
-		s.slab_bytes = (uint32_t)up(s.wm * slab_cols(&s) * s.out_bytes, 1024) * 1024;
+		const cptx_tile d = slab(o, &s);
+		s.slab_bytes = (uint32_t)up(cptx_tile_bytes(&d), 1024) * 1024;
 	}
 	s.threads = (s.warps + s.producers) * CPTX_WARP;
 	if (s.producers > 1) {
@@ -75,18 +69,14 @@ static cptx_tile operand(uint32_t rows, uint32_t unit, uint32_t bk, bool mn_majo
 
 tma_gemm gemm_sm80_describe(const cptx_gemm_opt *o)
 {
-	static const enum cptx_swizzle swizzle[] = { CPTX_SWIZZLE_32B, CPTX_SWIZZLE_64B, CPTX_SWIZZLE_128B };
 	const gemm80_shape s = gemm_sm80_shape(o);
-	const uint32_t cols = slab_cols(&s), all = MAP(CPTX_GEMM_MAP_A) | MAP(CPTX_GEMM_MAP_B) | MAP(CPTX_GEMM_MAP_D);
+	const uint32_t all = MAP(CPTX_GEMM_MAP_A) | MAP(CPTX_GEMM_MAP_B) | MAP(CPTX_GEMM_MAP_D);
 
 	return (tma_gemm){ .target = target_of(o),
 		               .o = o,
 		               .a = operand(o->bm, s.wm, o->bk, o->a_m_major),
 		               .b = operand(o->bn, s.wn, o->bk, o->b_n_major),
-		               .d = { .rows = s.wm,
-		                      .cols = cols,
-		                      .elem = { .bits = (uint8_t)(8 * s.out_bytes) },
-		                      .swizzle = swizzle[cols * s.out_bytes / 64] },
+		               .d = slab(o, &s),
 		               .maps = all,
 		               .pointers = o->tma ? 0 : all,
 		               .any_row_of_d = !o->tma,
@@ -148,17 +138,6 @@ static bool check_threads(const cptx_gemm_opt *o, const gemm80_shape *s, const c
 	return true;
 }
 
-static bool check_smem(const cptx_gemm_opt *o, const cptx_target *target, uint32_t smem, uint32_t stage, cptx_error *err)
-{
-	const uint32_t own = o->tma ? STATIC_SMEM : 0, most = (target ? target->smem_per_cta : (uint32_t)MOST_SMEM) - own;
-	const uint32_t other = smem - o->stages * stage;
-
-	RULE(smem <= most, "%u stages of %ux%ux%u need %u bytes of shared memory; a CTA of %s has at most %u (%u stages fit)",
-	     target_of(o), o->stages, o->bm, o->bn, o->bk, smem, target ? target->name : "any target", most,
-	     other < most ? (most - other) / stage : 0);
-	return true;
-}
-
 static bool check(const cptx_gemm_opt *o, const cptx_target *target, cptx_gemm_plan *plan, cptx_error *err)
 {
 	if (target && target->number < (o->tma ? 90u : 80u))
@@ -168,10 +147,14 @@ static bool check(const cptx_gemm_opt *o, const cptx_target *target, cptx_gemm_p
 	if (!check_types(o, err) || !check_tile(o, err) || !tma_gemm_check_numbers(target_of(o), o, err))
 		return false;
 	const gemm80_shape s = gemm_sm80_shape(o);
-	const uint32_t smem = o->stages * s.stage + s.warps * s.slab_bytes;
-	if (!check_threads(o, &s, target, err) || !check_smem(o, target, smem, s.stage, err))
+	const gemm_smem smem = { .of = target ? target->name : "any target",
+		                     .most = (target ? target->smem_per_cta : (uint32_t)MOST_SMEM) - (o->tma ? STATIC_SMEM : 0),
+		                     .bk = o->bk,
+		                     .stage = s.stage,
+		                     .all = o->stages * s.stage + s.warps * s.slab_bytes };
+	if (!check_threads(o, &s, target, err) || !tma_gemm_check_smem(target_of(o), o, &smem, err))
 		return false;
-	*plan = (cptx_gemm_plan){ .threads = s.threads, .smem = smem, .bk = o->bk, .regs = s.estimate };
+	*plan = (cptx_gemm_plan){ .threads = s.threads, .smem = smem.all, .bk = o->bk, .regs = s.estimate };
 	return true;
 }
 

@@ -5,7 +5,6 @@
 
 #include "gemm/tma/tma.h"
 
-#include <cptx/epilogue.h>
 #include <cptx/operand.h>
 #include <cptx/roles.h>
 
@@ -24,11 +23,10 @@ typedef struct gemm_shape {
 	uint32_t a_bytes, b_bytes; /* of a stage */
 	uint32_t acc;              /* accumulators of a thread */
 	uint32_t a_parts, b_parts; /* that the CTAs of a cluster load; 1: if they share it, whole tiles by turns */
-	uint32_t out_cols;         /* columns that one store writes, for 64 rows */
-	uint32_t rest_cols;        /* that the last one writes, if these are fewer, else 0 */
-	uint32_t store_buffers;    /* such pieces in shared memory, a warpgroup */
+	uint32_t out_cols;         /* columns of a subtile of D, 64 rows high */
+	uint32_t store_buffers;    /* subtiles in shared memory, of a warpgroup */
 	bool later;                /* a tile is rounded, and stored while the next one is multiplied */
-	cptx_tile a, b, d, rest;
+	cptx_tile a, b, d, rest;   /* rest: the last subtile, if it has fewer columns, else .cols is 0 */
 } gemm_shape;
 
 gemm_shape gemm_sm90_shape(const cptx_gemm_opt *opt);
@@ -41,23 +39,19 @@ typedef struct gemm90 {
 	const cptx_gemm_opt *o; /* of the product that is computed: tma_gemm_inner; those of the caller are t.o */
 	gemm_shape s;           /* the same product */
 	tma_gemm t;
-	bool loads; /* what is built is for the loader */
 	cptx_pipe pipe;
 	cptx_timeline line;
-	cptx_val stages, stores; /* addresses in shared memory */
 	cptx_roles roles;
 	cptx_operand a, b; /* side by side in each stage */
 	tma_gemm_work w;
 	/* consumers */
 	cptx_tiled_mma mma;
 	cptx_acc acc;
+	cptx_pipe_at at, old;       /* this stage; the one whose wgmma may still be under way */
+	cptx_val releases, stamps;  /* predicates: this thread releases stages, writes stamps (NONE: none does) */
 	cptx_val wg, lane, barrier; /* wg: 0 to consumers - 1; lane: in the warpgroup; barrier: its own, a named one */
 	cptx_epilogue_ring ring;
 	cptx_epilogue_deferred before; /* with `later`: the tile before, rounded */
 } gemm90;
-
-/* From the accumulators to D; all threads of a warpgroup.  defer: with `later`, where another tile follows. */
-void gemm_sm90_epilogue_begin(gemm90 *g);
-void gemm_sm90_epilogue(gemm90 *g, bool defer);
 
 #endif

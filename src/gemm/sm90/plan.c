@@ -12,7 +12,7 @@ enum { USUAL_SMS = 132 /* of an H100 and an H200 */ };
 enum {
 	ACC_LATER = 128,       /* accumulators beside which a rounded tile has room, two elements in a word: 64 more */
 	ACC_LATER_VALUES = 80, /* the same, where C, bias or an epilogue need some, too */
-	ACC_WIDE = 160         /* beside which those of a piece of 64 columns have room; with three warpgroups 80 */
+	ACC_WIDE = 160         /* beside which those of a subtile of 64 columns have room; with three warpgroups 80 */
 };
 
 #define RULE(ok, ...) TMA_RULE(ok, TARGET ": " __VA_ARGS__)
@@ -31,24 +31,19 @@ static uint32_t parts(uint32_t rows, uint32_t sharers, bool mn_major)
 /* Elements of D are not just sums. */
 static bool has_values(const cptx_gemm_opt *o) { return o->alpha || o->beta || o->bias || o->epilogue; }
 
-/* Pieces of so many columns at most. */
-static void set_pieces(gemm_shape *s, const cptx_gemm_opt *o, uint32_t cols, uint32_t buffers)
+/* Subtiles of D of so many columns at most; with swap their 64 rows are contiguous. */
+static void set_subtiles(gemm_shape *s, const cptx_gemm_opt *o, uint32_t cols, uint32_t buffers)
 {
-	uint8_t bits = (uint8_t)(8 * s->out_bytes);
-	uint32_t span = o->swap ? SPAN : cols * s->out_bytes;
-	enum cptx_swizzle swizzle = span == 128  ? CPTX_SWIZZLE_128B
-	                            : span == 64 ? CPTX_SWIZZLE_64B
-	                            : span == 32 ? CPTX_SWIZZLE_32B
-	                                         : CPTX_SWIZZLE_NONE;
-
-	s->out_cols = MIN(cols, o->bn), s->rest_cols = o->bn % s->out_cols;
+	s->out_cols = MIN(cols, o->bn);
 	s->store_buffers = o->bn * s->blocks > s->out_cols ? buffers : 1;
-	s->d = (cptx_tile){ BLOCK_M, s->out_cols, { bits, o->swap, false }, swizzle, o->swap ? 0 : span, 0 };
-	s->rest = s->d, s->rest.cols = s->rest_cols;
+	s->d = cptx_epilogue_tile(o->out, BLOCK_M, cols);
+	s->d.cols = s->out_cols, s->d.pitch = o->swap ? 0 : cols * s->out_bytes, s->d.elem.mn_major = o->swap;
+	s->d.swizzle = o->swap ? CPTX_SWIZZLE_128B : s->d.swizzle;
+	s->rest = s->d, s->rest.cols = o->bn % s->out_cols;
 }
 
-/* The largest pieces that have room behind the stages; two of them, so that one is written while TMA reads the other. */
-static void choose_pieces(gemm_shape *s, const cptx_gemm_opt *o)
+/* The largest subtiles that have room behind the stages; two, so that one is written while TMA reads the other. */
+static void choose_subtiles(gemm_shape *s, const cptx_gemm_opt *o)
 {
 	static const uint8_t by_choice[][2] = { { 64, 2 }, { 32, 2 }, { 64, 1 }, { 16, 2 }, { 32, 1 }, { 16, 1 }, { 8, 1 } };
 	uint32_t most = tma_gemm_smem(TARGET, s->per_sm), widest = 64;
@@ -59,7 +54,7 @@ static void choose_pieces(gemm_shape *s, const cptx_gemm_opt *o)
 		uint32_t cols = by_choice[i][0];
 		if (cols > widest || (!o->swap && cols * s->out_bytes > SPAN))
 			continue;
-		set_pieces(s, o, cols, by_choice[i][1]);
+		set_subtiles(s, o, cols, by_choice[i][1]);
 		if (shared_bytes(o, s) <= most)
 			return;
 	}
@@ -82,7 +77,7 @@ gemm_shape gemm_sm90_shape(const cptx_gemm_opt *opt)
 	uint8_t in_bits = (uint8_t)(8 * s.in_bytes);
 	s.a = (cptx_tile){ o->bm, s.bk, { in_bits, o->a_m_major, false }, CPTX_SWIZZLE_128B, 0, 0 };
 	s.b = (cptx_tile){ o->bn, s.bk, { in_bits, o->b_n_major, false }, CPTX_SWIZZLE_128B, 0, 0 };
-	choose_pieces(&s, o);
+	choose_subtiles(&s, o);
 	s.later = !o->stream_k && s.per_sm == 1 && s.out_bytes == 2 && s.consumers <= 2 &&
 	          s.acc <= (has_values(o) ? ACC_LATER_VALUES : ACC_LATER);
 	return s;
@@ -110,7 +105,7 @@ tma_gemm gemm_sm90_describe(const cptx_gemm_opt *o)
 		           .per_sm = s.per_sm,
 		           .sums = o->stream_k ? s.consumers * (s.acc * WARPGROUP + 1) * 4 : 0 };
 
-	t.maps |= s.rest_cols ? MAP(CPTX_GEMM_MAP_END_D) : 0;
+	t.maps |= s.rest.cols ? MAP(CPTX_GEMM_MAP_END_D) : 0;
 	t.maps |= last_rows ? MAP(CPTX_GEMM_MAP_LAST_A) | MAP(CPTX_GEMM_MAP_LAST_B) : 0;
 	t.a.rows /= o->swap ? s.b_parts : s.a_parts, t.b.rows /= o->swap ? s.a_parts : s.b_parts;
 	return t;
@@ -120,20 +115,15 @@ tma_gemm gemm_sm90_describe(const cptx_gemm_opt *o)
 
 static bool is_fp8(enum cptx_type t) { return t == CPTX_E4M3 || t == CPTX_E5M2; }
 
-static bool check_types(const cptx_gemm_opt *o, cptx_error *err)
+static bool check(const cptx_gemm_opt *o, const cptx_target *target, cptx_gemm_plan *plan, cptx_error *err)
 {
+	(void)target;
 	RULE((is_16_bits(o->a) && o->a == o->b) || (is_fp8(o->a) && is_fp8(o->b)),
 	     "A is .%s and B .%s; both must be bf16, both f16, or each e4m3 or e5m2", cptx_type_name(o->a),
 	     cptx_type_name(o->b));
 	RULE(is_16_bits(o->a) || (!o->a_m_major && !o->b_n_major),
 	     "wgmma reads .%s along K only: store A as M rows, B as N rows of K", cptx_type_name(o->a));
-	return tma_gemm_check_out(TARGET, o->out, "", err);
-}
-
-static bool check(const cptx_gemm_opt *o, const cptx_target *target, cptx_gemm_plan *plan, cptx_error *err)
-{
-	(void)target;
-	if (!check_types(o, err))
+	if (!tma_gemm_check_out(TARGET, o->out, "", err))
 		return false;
 	RULE(o->bm == 64 || o->bm == 128 || o->bm == 192 || o->bm == 256, "tile %c = %u; 64, 128, 192 and 256 are possible",
 	     o->swap ? 'N' : 'M', o->bm);

@@ -41,14 +41,22 @@ bool tma_gemm_check_numbers(const char *target, const cptx_gemm_opt *o, cptx_err
 	return true;
 }
 
+bool tma_gemm_check_smem(const char *target, const cptx_gemm_opt *o, const gemm_smem *m, cptx_error *err)
+{
+	const uint32_t other = m->all - o->stages * m->stage;
+
+	RULE(m->all <= m->most,
+	     "%u stages of %ux%ux%u need %u bytes of shared memory; a CTA of %s has at most %u (%u stages fit)", target,
+	     o->stages, o->bm, o->bn, m->bk, m->all, m->of, m->most, other < m->most ? (m->most - other) / m->stage : 0);
+	return true;
+}
+
 bool tma_gemm_check_room(const char *target, const cptx_gemm_opt *o, uint32_t bk, uint32_t per_sm, uint32_t stage,
                          uint32_t smem, cptx_error *err)
 {
-	uint32_t most = tma_gemm_smem(target, per_sm), other = smem - o->stages * stage;
+	const gemm_smem m = { target, tma_gemm_smem(target, per_sm), bk, stage, smem };
 
-	RULE(smem <= most, "%u stages of %ux%ux%u take %u bytes of shared memory, of %u that there are (%u stages fit)", target,
-	     o->stages, o->bm, o->bn, bk, smem, most, other < most ? (most - other) / stage : 0);
-	return true;
+	return tma_gemm_check_smem(target, o, &m, err);
 }
 
 bool tma_gemm_check_out(const char *target, enum cptx_type out, const char *more, cptx_error *err)

@@ -8,7 +8,18 @@
  */
 #include "gemm/tma/tma.h"
 
-enum { FOUR = 16 /* bytes */ };
+enum { FOUR = 16 /* bytes */, FLAG = 4 };
+
+tma_gemm_sums tma_gemm_sums_of(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, uint32_t units, uint32_t threads,
+                               cptx_val unit, cptx_val lane)
+{
+	tma_gemm_sums s = { .at = w->p.workspace, .clusters = w->clusters, .threads = threads, .mine = unit, .lane = lane };
+
+	s.of_cluster = t->cluster * units, s.bytes = t->sums / units - FLAG;
+	if (t->cluster > 1)
+		s.mine = cptx_mad(k, w->rank, units, unit, .mode = CPTX_LO);
+	return s;
+}
 
 /* The number of the partial sums that those at this one's place in another cluster store. */
 static cptx_val number_of(cptx_kernel *k, const tma_gemm_sums *s, cptx_val cluster)
@@ -28,7 +39,7 @@ static cptx_val flag_at(cptx_kernel *k, const tma_gemm_sums *s, cptx_val number)
 {
 	cptx_val sums = cptx_mul_wide(k, s->clusters, s->of_cluster * s->bytes);
 
-	return cptx_add(k, cptx_add(k, s->at, sums), cptx_mul_wide(k, number, 4));
+	return cptx_add(k, cptx_add(k, s->at, sums), cptx_mul_wide(k, number, FLAG));
 }
 
 /* The next launch finds the flag as this one did. */
@@ -50,20 +61,28 @@ static void synchronize(cptx_kernel *k, const tma_gemm_sums *s)
 		cptx_bar_sync(k, s->barrier, .b = cptx_imm(s->threads));
 }
 
-void tma_gemm_store_partials(cptx_kernel *k, const tma_gemm_work *w, const tma_gemm_sums *s, uint32_t first, cptx_val acc)
+static void store_to(cptx_kernel *k, const tma_gemm_sums *s, cptx_val to, uint32_t first, cptx_val acc)
 {
-	cptx_val to = sums_at(k, s, number_of(k, s, w->cluster));
-
 	for (uint32_t i = 0; i < acc.count; i += 4)
 		cptx_st(k, cptx_offset(to, place_of(s, first + i)), cptx_slice(acc, i, 4), .space = CPTX_GLOBAL, .vec = CPTX_V4,
 		        .type = acc.type);
 }
 
-void tma_gemm_flag_partials(cptx_kernel *k, const tma_gemm_work *w, const tma_gemm_sums *s, cptx_val one)
+void tma_gemm_store_partials(cptx_kernel *k, const tma_gemm_work *w, const tma_gemm_sums *s, uint32_t first, cptx_val acc)
+{
+	store_to(k, s, sums_at(k, s, number_of(k, s, w->cluster)), first, acc);
+}
+
+static void set_flag(cptx_kernel *k, const tma_gemm_sums *s, cptx_val number, cptx_val one)
 {
 	synchronize(k, s);
-	cptx_st(k, flag_at(k, s, number_of(k, s, w->cluster)), 1, .sem = CPTX_RELEASE, .scope = CPTX_GPU, .space = CPTX_GLOBAL,
-	        .type = CPTX_U32, .when = one);
+	cptx_st(k, flag_at(k, s, number), 1, .sem = CPTX_RELEASE, .scope = CPTX_GPU, .space = CPTX_GLOBAL, .type = CPTX_U32,
+	        .when = one);
+}
+
+void tma_gemm_flag_partials(cptx_kernel *k, const tma_gemm_work *w, const tma_gemm_sums *s, cptx_val one)
+{
+	set_flag(k, s, number_of(k, s, w->cluster), one);
 }
 
 cptx_val tma_gemm_wait_for_partials(cptx_kernel *k, const tma_gemm_work *w, const tma_gemm_sums *s, cptx_val one)
@@ -80,10 +99,8 @@ cptx_val tma_gemm_wait_for_partials(cptx_kernel *k, const tma_gemm_work *w, cons
 	return end;
 }
 
-static void add_from(cptx_kernel *k, const tma_gemm_sums *s, cptx_val cluster, uint32_t first, cptx_val acc)
+static void add_from(cptx_kernel *k, const tma_gemm_sums *s, cptx_val from, uint32_t first, cptx_val acc)
 {
-	cptx_val from = sums_at(k, s, number_of(k, s, cluster));
-
 	for (uint32_t i = 0; i < acc.count; i += 4) {
 		cptx_val v =
 			cptx_ld(k, cptx_offset(from, place_of(s, first + i)), .space = CPTX_GLOBAL, .vec = CPTX_V4, .type = acc.type);
@@ -98,13 +115,15 @@ void tma_gemm_add_partials(cptx_kernel *k, const tma_gemm_work *w, const tma_gem
 	cptx_val cluster = cptx_var(k, CPTX_U32, cptx_add(k, w->cluster, 1));
 
 	CPTX_FOR(k, cluster, end, 1)
-		add_from(k, s, cluster, first, acc);
+		add_from(k, s, sums_at(k, s, number_of(k, s, cluster)), first, acc);
 }
 
 void tma_gemm_leave(cptx_kernel *k, const tma_gemm_work *w, const tma_gemm_sums *s, cptx_val acc, cptx_val first)
 {
-	tma_gemm_store_partials(k, w, s, 0, acc);
-	tma_gemm_flag_partials(k, w, s, first);
+	cptx_val number = number_of(k, s, w->cluster), to = sums_at(k, s, number);
+
+	store_to(k, s, to, 0, acc);
+	set_flag(k, s, number, first);
 }
 
 void tma_gemm_add_others(cptx_kernel *k, const tma_gemm_work *w, const tma_gemm_sums *s, cptx_val acc, cptx_val first)
@@ -112,26 +131,10 @@ void tma_gemm_add_others(cptx_kernel *k, const tma_gemm_work *w, const tma_gemm_
 	cptx_val cluster = cptx_var(k, CPTX_U32, cptx_add(k, w->cluster, 1)), end = tma_gemm_share_end(k, w);
 
 	CPTX_FOR(k, cluster, end, 1) {
+		cptx_val number = number_of(k, s, cluster), from = sums_at(k, s, number), flag = flag_at(k, s, number);
 		CPTX_IF(k, first)
-			wait_for_flag(k, flag_at(k, s, number_of(k, s, cluster)));
+			wait_for_flag(k, flag);
 		synchronize(k, s);
-		add_from(k, s, cluster, 0, acc);
+		add_from(k, s, from, 0, acc);
 	}
-}
-
-tma_gemm_sums tma_gemm_sums_of_warps(const tma_gemm_work *w, uint32_t warps, uint32_t bytes, cptx_val warp, cptx_val lane)
-{
-	return (tma_gemm_sums){ .at = w->p.workspace,
-		                    .clusters = w->clusters,
-		                    .of_cluster = warps,
-		                    .bytes = bytes,
-		                    .threads = CPTX_WARP,
-		                    .mine = warp,
-		                    .lane = lane };
-}
-
-void tma_gemm_reduce(cptx_kernel *k, const tma_gemm_work *w, const tma_gemm_sums *s, cptx_val acc, cptx_val first)
-{
-	CPTX_IF(k, cptx_setp(k, w->step, w->k_tiles, .cmp = CPTX_NE))
-		tma_gemm_add_others(k, w, s, acc, first);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the kernels of the GEMMs that are fed by TMA have in common: loads, and what comes behind the sums. */
+/* What the kernels of the GEMMs that are fed by TMA have in common: prefetches of tensor maps, loads of scale factors. */
 #include "gemm/tma/tma.h"
 
 #include <cptx/operand.h>
@@ -25,48 +25,4 @@ void tma_gemm_load_factors(cptx_kernel *k, const tma_gemm_factors_load *l, bool 
 	                               cptx_pack(k, batched ? 4 : 3, c), l->mbar, .dim = batched ? CPTX_DIM_4D : CPTX_DIM_3D,
 	                               .dst = l->alone ? CPTX_SHARED_CTA : CPTX_SHARED_CLUSTER,
 	                               .cta_group = l->pair ? CPTX_CTA_GROUP_2 : 0);
-}
-
-static cptx_val call_epilogue(cptx_kernel *k, void *user, const cptx_visit *x, cptx_val value)
-{
-	const cptx_gemm_opt *o = (const cptx_gemm_opt *)user;
-
-	return o->epilogue(k, o->user, value, x->row, x->col);
-}
-
-/* The address of matrix z of those of M x N elements from an address on. */
-static cptx_val matrix_at(cptx_kernel *k, cptx_val first, const tma_gemm_params *p, cptx_val z, uint32_t bytes)
-{
-	cptx_val each = cptx_mul_wide(k, p->M, p->N), number = cptx_cvt(k, cptx_as(z, CPTX_U32), .dtype = CPTX_U64);
-
-	return cptx_mad(k, cptx_mul(k, each, number, .mode = CPTX_LO), bytes, first, .mode = CPTX_LO);
-}
-
-void tma_gemm_chain(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, cptx_epilogue *e)
-{
-	const cptx_gemm_opt *o = t->o;
-	const tma_gemm_params *p = &w->p;
-
-	cptx_epilogue_new(k, e, .rows = p->M, .cols = p->N, .vec = t->any_row_of_d ? 1 : 128 / cptx_type_bits(o->out),
-	                  .transposed = o->swap, .integers = o->out == CPTX_S32);
-	if (o->alpha)
-		cptx_epilogue_add(k, e, CPTX_VISIT_SCALE, .value = p->alpha);
-	if (o->beta) {
-		cptx_val c = o->batched ? matrix_at(k, p->C, p, w->z, cptx_type_bits(o->out) / 8) : p->C;
-		cptx_epilogue_add(k, e, CPTX_VISIT_MATRIX, .value = p->beta, .address = c, .type = o->out, .pitch = p->N);
-	}
-	if (o->bias)
-		cptx_epilogue_add(k, e, CPTX_VISIT_BIAS_COL, .address = p->bias);
-	if (o->epilogue)
-		cptx_epilogue_add(k, e, CPTX_VISIT_CALL, .fn = call_epilogue, .user = (void *)o);
-}
-
-void tma_gemm_store(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, cptx_epilogue *e)
-{
-	const cptx_gemm_opt *o = t->o;
-	const uint32_t bytes = cptx_type_bits(o->out) / 8;
-	cptx_val d = w->p.map[CPTX_GEMM_MAP_D];
-
-	cptx_epilogue_store(k, e, .address = o->batched ? matrix_at(k, d, &w->p, w->z, bytes) : d, .type = o->out,
-	                    .pitch = w->p.N);
 }

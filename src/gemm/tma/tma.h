@@ -85,8 +85,15 @@ static inline uint64_t tma_gemm_address(const cptx_gemm_problem *p, uint32_t whi
 	return which == CPTX_GEMM_MAP_A ? p->a : which == CPTX_GEMM_MAP_B ? p->b : p->d;
 }
 
-/* Rules of all: of stages, group, timeline and lists; then of shared memory: a stage's and all. */
+/* Rules of all: of stages, group, timeline and lists; of shared memory; the same for what each of so many CTAs of the target
+ * can have. */
 bool tma_gemm_check_numbers(const char *target, const cptx_gemm_opt *o, cptx_error *err);
+/* Bytes of shared memory that a CTA of `of` can have, that a stage of `bk` elements along K takes, that all take. */
+typedef struct gemm_smem {
+	const char *of;
+	uint32_t most, bk, stage, all;
+} gemm_smem;
+bool tma_gemm_check_smem(const char *target, const cptx_gemm_opt *o, const gemm_smem *m, cptx_error *err);
 bool tma_gemm_check_room(const char *target, const cptx_gemm_opt *o, uint32_t bk, uint32_t per_sm, uint32_t stage,
                          uint32_t smem, cptx_error *err);
 /* Of the output, and of clusters of m x n tiles, `each` a number of CTAs; what: "tiles". */
@@ -187,6 +194,10 @@ typedef struct tma_gemm_sums {
 	cptx_val mine, lane; /* number of the partial sum in the cluster, of this thread in those that store it */
 	cptx_val barrier;    /* a named one of these; NONE: a warp */
 } tma_gemm_sums;
+/* Of a kernel whose CTAs have so many units, warps or warpgroups, that store partial sums of their own; unit, lane: numbers
+ * of the thread's in its CTA, and of the thread in its unit.  Without .barrier. */
+tma_gemm_sums tma_gemm_sums_of(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, uint32_t units, uint32_t threads,
+                               cptx_val unit, cptx_val lane);
 /* Of a part of a tile that another cluster finishes: stores registers of an accumulator (a multiple of four, from number
  * `first` of the thread's on); then, in all threads, tells that all are stored.  one: a predicate of one thread. */
 void tma_gemm_store_partials(cptx_kernel *k, const tma_gemm_work *w, const tma_gemm_sums *s, uint32_t first, cptx_val acc);
@@ -200,11 +211,6 @@ void tma_gemm_add_partials(cptx_kernel *k, const tma_gemm_work *w, const tma_gem
 void tma_gemm_leave(cptx_kernel *k, const tma_gemm_work *w, const tma_gemm_sums *s, cptx_val acc, cptx_val first);
 void tma_gemm_add_others(cptx_kernel *k, const tma_gemm_work *w, const tma_gemm_sums *s, cptx_val acc, cptx_val first);
 
-/* Partial sums of CTAs whose warps store one each. */
-tma_gemm_sums tma_gemm_sums_of_warps(const tma_gemm_work *w, uint32_t warps, uint32_t bytes, cptx_val warp, cptx_val lane);
-/* Of w->tile, which this cluster finishes: adds the partial sums of all others, if it is shared. */
-void tma_gemm_reduce(cptx_kernel *k, const tma_gemm_work *w, const tma_gemm_sums *s, cptx_val acc, cptx_val first);
-
 /* A stage's scale factors, from block `block` along K on, of the rows of A or B where the tile of `work` begins. */
 typedef struct tma_gemm_factors_load {
 	const tma_gemm *t;
@@ -216,25 +222,55 @@ typedef struct tma_gemm_factors_load {
 } tma_gemm_factors_load;
 void tma_gemm_load_factors(cptx_kernel *k, const tma_gemm_factors_load *l, bool of_b, cptx_val to);
 
-/* A producer thread without a cluster: what it fills a stage with, A, B and from `factors` bytes on their scale factors (0:
- * there are none), for all K tiles of all tiles. */
+/* The visitors of D's elements: alpha, beta * C, bias, the options' epilogue; of the problem and the matrix at hand, so a
+ * chain is made anew for each tile.  t stays until the chain is run. */
+void tma_gemm_chain_new(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, cptx_epilogue *e);
+/* That chain, run on an accumulator of the tile at hand, which may be in tensor memory: elements are computed where the
+ * results are stored. */
+cptx_epilogue tma_gemm_chain(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, const cptx_acc *acc);
+
+/* ---- of the generators by mma.sync ---- */
+
+/* What fills the ring of stages, across tile borders.  By TMA it is one thread, and stages may have scale factors behind A
+ * and B; by cp.async all threads copy ahead of what they multiply. */
 typedef struct tma_gemm_producer {
 	const tma_gemm *t;
-	tma_gemm_work *w;
+	tma_gemm_work *w; /* by cp.async that of the copies */
 	const cptx_pipe *pipe;
 	const cptx_timeline *line;
-	const cptx_operand *a, *b;
-	uint32_t stage, factors, factor_bytes; /* bytes: of a stage; where the factors of A begin; of these */
-	cptx_val ring;                         /* with factors: .u32, shared address of the first stage */
+	cptx_val ring;                  /* .u32, shared address of the first stage */
+	uint32_t stage, b_at;           /* bytes of a stage; where B begins in it */
+	uint32_t factors, factor_bytes; /* where the factors of A begin (0: there are none); bytes of these */
+	uint32_t threads;               /* by cp.async: all, and the number of this one */
+	cptx_val thread;
+	cptx_operand operand[2]; /* A and B: tma_gemm_producer_operands */
+	/* by cp.async: where the copies stand; K tiles of the tile that are still to be copied */
+	cptx_pipe_at to;
+	cptx_operand_src from[2];
+	cptx_val left;
 } tma_gemm_producer;
+void tma_gemm_producer_operands(cptx_kernel *k, tma_gemm_producer *p);
+/* By TMA: all K tiles of all tiles. */
 void tma_gemm_produce(cptx_kernel *k, const tma_gemm_producer *p);
+/* By cp.async: readies p->w and the operands, and begins the copies of all stages but one; makes part number `part` of
+ * `parts` of the copies of the next K tile; ends these, behind the last part; goes on to the K tile behind it. */
+void tma_gemm_copies_begin(cptx_kernel *k, tma_gemm_producer *p);
+void tma_gemm_copy(cptx_kernel *k, const tma_gemm_producer *p, uint32_t part, uint32_t parts);
+void tma_gemm_copied(cptx_kernel *k, tma_gemm_producer *p);
+void tma_gemm_copies_advance(cptx_kernel *k, tma_gemm_producer *p);
 
-/* An empty chain with the visitors of D's elements: alpha, beta * C, bias, the user's epilogue; of the problem and the
- * matrix at hand, so it is made anew for each tile, which costs an address with `batched` alone.  t stays until the chain is
- * run. */
-void tma_gemm_chain(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, cptx_epilogue *e);
-
-/* Stores its results from registers, where D is a pointer. */
-void tma_gemm_store(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, cptx_epilogue *e);
+/* A warp that multiplies by mma.sync. */
+typedef struct tma_gemm_consumer {
+	const tma_gemm *t;
+	const tma_gemm_work *w;
+	const cptx_tiled_mma *mma;
+	const cptx_acc *acc;
+	uint32_t warps;            /* of the CTA that multiply */
+	cptx_val warp, first_lane; /* number of this one; a predicate of one thread */
+	cptx_val lane;             /* of the warp; NONE: read anew, as the mainloop leaves no register for it */
+	cptx_val slabs;            /* where TMA stores D: .u32, shared memory, t->d for each warp in units of 1024 bytes */
+} tma_gemm_consumer;
+/* From the accumulators to D; with stream_k to D or to the workspace. */
+void tma_gemm_finish(cptx_kernel *k, const tma_gemm_consumer *c);
 
 #endif

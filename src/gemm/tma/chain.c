@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* From the sums of a tile to elements of D, by <cptx/epilogue.h>. */
+#include "gemm/tma/tma.h"
+
+/* The options' epilogue. */
+static cptx_val call(cptx_kernel *k, void *user, const cptx_visit *x, cptx_val v)
+{
+	const cptx_gemm_opt *o = (const cptx_gemm_opt *)user;
+
+	return o->epilogue(k, o->user, v, x->row, x->col);
+}
+
+void tma_gemm_chain_new(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, cptx_epilogue *e)
+{
+	const cptx_gemm_opt *o = t->o;
+	const tma_gemm_params *p = &w->p;
+
+	/* rows of D are of whole 16 bytes, where it has a tensor map */
+	cptx_epilogue_new(k, e, .rows = p->M, .cols = p->N, .vec = t->any_row_of_d ? 1 : 128 / cptx_type_bits(o->out),
+	                  .transposed = o->swap, .integers = o->out == CPTX_S32);
+	if (o->alpha)
+		cptx_epilogue_add(k, e, CPTX_VISIT_SCALE, .value = p->alpha);
+	if (o->beta)
+		cptx_epilogue_add(k, e, CPTX_VISIT_MATRIX, .value = p->beta, .address = p->C, .type = o->out, .pitch = p->N,
+		                  .z = w->z);
+	if (o->bias)
+		cptx_epilogue_add(k, e, CPTX_VISIT_BIAS_COL, .address = p->bias);
+	if (o->epilogue)
+		cptx_epilogue_add(k, e, CPTX_VISIT_CALL, .fn = call, .user = (void *)(uintptr_t)o);
+}
+
+cptx_epilogue tma_gemm_chain(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, const cptx_acc *acc)
+{
+	const bool swap = t->o->swap;
+	cptx_epilogue e;
+
+	tma_gemm_chain_new(k, t, w, &e);
+	cptx_epilogue_run(k, &e, acc, .row = swap ? w->n0 : w->m0, .col = swap ? w->m0 : w->n0, .at_store = true);
+	return e;
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/* D of the GEMMs by mma.sync: from the accumulators of each warp, by the chain and the stores of <cptx/epilogue.h>. */
+#include "gemm/tma/tma.h"
+
+/* By TMA a warp rounds a slab of its part into shared memory of its own: no barrier of the CTA, no masks at the edges, and
+ * the stores of one tile run beside the mma.sync of the next. */
+static void store_by_tma(cptx_kernel *k, const tma_gemm_consumer *c, cptx_epilogue *e)
+{
+	const cptx_val z = c->t->o->batched ? c->w->z : (cptx_val){ 0 };
+	cptx_epilogue_ring ring;
+
+	cptx_epilogue_ring_new(k, &ring, .type = c->t->o->out, .tile = c->t->d, .stages = 1, .units = c->warps, .unit = c->warp,
+	                       .smem = c->slabs);
+	cptx_epilogue_store_tma(k, e, &ring, .z = z, .map = c->w->p.map[CPTX_GEMM_MAP_D]);
+}
+
+/* Where the matrix at hand of a batch begins; M x N elements of the type of D each. */
+static cptx_val matrix_at(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, cptx_val first)
+{
+	if (!t->o->batched)
+		return first;
+	cptx_val each = cptx_mul_wide(k, w->p.M, w->p.N), z = cptx_cvt(k, cptx_as(w->z, CPTX_U32), .dtype = CPTX_U64);
+
+	return cptx_mad(k, cptx_mul(k, each, z, .mode = CPTX_LO), cptx_type_bits(t->o->out) / 8, first, .mode = CPTX_LO);
+}
+
+/* The rows of one mma.sync after the other: addresses of all rows of D and C at once would take too many registers. */
+static void store_by_threads(cptx_kernel *k, const tma_gemm_consumer *c, cptx_epilogue *e, const cptx_acc *acc)
+{
+	cptx_val d = matrix_at(k, c->t, c->w, c->w->p.map[CPTX_GEMM_MAP_D]);
+	cptx_acc rows = *acc;
+
+	rows.m = acc->map.rows, rows.atoms_m = 1, rows.rows = acc->atom_rows,
+	rows.count = acc->count / given(acc->atoms_m); /* none in a kernel with errors */
+	for (uint32_t i = 0; i < acc->atoms_m; i++) {
+		rows.regs = cptx_slice(acc->regs, i * rows.count, rows.count);
+		cptx_val row = i ? cptx_add(k, c->w->m0, i * rows.m) : c->w->m0;
+		cptx_epilogue_run(k, e, &rows, .row = row, .col = c->w->n0, .at_store = true);
+		cptx_epilogue_store(k, e, .address = d, .type = c->t->o->out, .pitch = c->w->p.N);
+	}
+}
+
+/* The mainloop leaves no registers for what follows from the number of the lane, so it is computed here. */
+static void store_tile(cptx_kernel *k, const tma_gemm_consumer *c, cptx_val lane)
+{
+	cptx_epilogue e;
+	cptx_acc acc = *c->acc;
+
+	acc.thread = lane;
+	acc.row = cptx_add(k, cptx_as(cptx_frag_lane_row(k, &acc.map, lane), CPTX_U32), c->mma->row);
+	acc.col = cptx_add(k, cptx_as(cptx_frag_lane_col(k, &acc.map, lane), CPTX_U32), c->mma->col);
+	tma_gemm_chain_new(k, c->t, c->w, &e);
+	if (tma_gemm_is_map(c->t, CPTX_GEMM_MAP_D)) {
+		cptx_epilogue_run(k, &e, &acc, .row = c->w->m0, .col = c->w->n0, .at_store = true);
+		store_by_tma(k, c, &e);
+	} else if (!c->t->any_row_of_d) {
+		store_by_threads(k, c, &e, &acc);
+	} else { /* two neighbours at once where rows are so aligned */
+		cptx_val even = cptx_setp(k, cptx_and(k, c->w->p.N, 1), 0, .cmp = CPTX_EQ);
+		for (e.opt.vec = 2; e.opt.vec; e.opt.vec--)
+			CPTX_IF(k, e.opt.vec == 2 ? even : cptx_negated(even))
+				store_by_threads(k, c, &e, &acc);
+	}
+}
+
+void tma_gemm_finish(cptx_kernel *k, const tma_gemm_consumer *c)
+{
+	const tma_gemm_work *w = c->w;
+	const cptx_val lane = c->lane.kind == CPTX_VAL_NONE ? cptx_laneid(k) : c->lane;
+	const tma_gemm_sums sums = { .at = w->p.workspace,
+		                         .clusters = w->clusters,
+		                         .of_cluster = c->warps,
+		                         .bytes = c->acc->m * c->acc->n * 4,
+		                         .threads = CPTX_WARP,
+		                         .mine = c->warp,
+		                         .lane = lane };
+
+	if (!c->t->o->stream_k) {
+		store_tile(k, c, lane);
+		return;
+	}
+	CPTX_IF(k, cptx_tiles_finishes(k, &w->sched, &w->here)) {
+		CPTX_IF(k, cptx_setp(k, w->step, w->k_tiles, .cmp = CPTX_NE))
+			tma_gemm_add_others(k, w, &sums, c->acc->regs, c->first_lane);
+		store_tile(k, c, lane);
+	}
+	CPTX_ELSE(k)
+		tma_gemm_leave(k, w, &sums, c->acc->regs, c->first_lane);
+}
