@@ -112,11 +112,12 @@ static void sums(cptx_module *m)
 	check(row.vectors == 2 && row.each == 4 && pipe.barriers.kind == CPTX_VAL_SYM && reduce.slot == 16 &&
 	          tiles.all.kind == CPTX_VAL_INT && tiles.all.i == 3 && roles.threads == 64,
 	      "fields behind options", &none);
-	CPTX_TILES(k, &tiles, &at) {
+	CPTX_TILES(k, &tiles, &at)
+	{
 		cptx_val sum = cptx_var(k, CPTX_F32, 0);
 		cptx_row_load(k, &row, cptx_mad_wide(k, at.m, 512 * 4, cptx_params_get(k, &p, "x")), .nc = true);
 		CPTX_ROW_EACH(k, &row, &each)
-			cptx_add(k, sum, each.v, .into = sum);
+		cptx_add(k, sum, each.v, .into = sum);
 		cptx_reduce_cta(k, &reduce, sum, CPTX_REDUCE_SUM);
 		CPTX_IF(k, cptx_setp(k, roles.tid, 0, .cmp = CPTX_EQ))
 			cptx_st(k, cptx_mad_wide(k, at.m, 4, cptx_params_get(k, &p, "sums")), sum, .space = CPTX_GLOBAL);

@@ -107,8 +107,8 @@ static void expect(cptx_module *m, const char *target, const char *topic, unsign
 		planted p = ask(m, target, by_loc);
 		const cptx_remark *r = remark(&p, topic);
 		ck_assert_msg(r, "no remark on %s", topic);
-		ck_assert_msg(r->at.file && strstr(r->at.file, "test_remark.c") && r->at.line == line, "%s at %s:%u, not %u (PTX %u)",
-		              topic, r->at.file ? r->at.file : "?", r->at.line, line, r->ptx_line);
+		ck_assert_msg(r->at.file && strstr(r->at.file, "test_remark.c") && r->at.line == line,
+		              "%s at %s:%u, not %u (PTX %u)", topic, r->at.file ? r->at.file : "?", r->at.line, line, r->ptx_line);
 		ck_assert(*r->advice && r->severity == CPTX_SAID_CONCERN);
 		cptx_verdict_destroy(p.v);
 		cptx_ptx_destroy(p.ptx);

@@ -145,8 +145,10 @@ START_TEST(calls)
 	FAILS("a tiled mma that cptx_tiled_mma_new did not make", cptx_mma_commit(x.k, &x.mma, x.u32));
 	FAILS("cptx_mma_tile: the description is NULL",
 	      cptx_mma_tile_(x.k, CPTX_HERE, &x.wgmma, &x.of_wgmma, x.u32, x.u32, NULL));
-	FAILS("an accumulator that cptx_acc_new, cptx_acc_in_tmem or cptx_acc_load did not make", cptx_mma_tile(x.k, &x.wgmma, &x.acc, x.u32, x.u32));
-	FAILS("an accumulator that cptx_acc_new, cptx_acc_in_tmem or cptx_acc_load did not make", cptx_mma_tile(x.k, &x.wgmma, NULL, x.u32, x.u32));
+	FAILS("an accumulator that cptx_acc_new, cptx_acc_in_tmem or cptx_acc_load did not make",
+	      cptx_mma_tile(x.k, &x.wgmma, &x.acc, x.u32, x.u32));
+	FAILS("an accumulator that cptx_acc_new, cptx_acc_in_tmem or cptx_acc_load did not make",
+	      cptx_mma_tile(x.k, &x.wgmma, NULL, x.u32, x.u32));
 	FAILS("with an accumulator that was made for another", cptx_mma_tile(x.k, &x.wgmma, &x.of_sync, x.u32, x.u32));
 	FAILS("a stage of a tiled mma that has no rings: say .a_ring, .b_ring and .apart in cptx_tiled_mma_new",
 	      cptx_mma_stage(x.k, &x.wgmma, &x.of_wgmma, x.u32));
