@@ -146,6 +146,7 @@ CPTX_API void cptx_epilogue_add_(cptx_kernel *k, cptx_site at, cptx_epilogue *e,
 
 /** Where a tile lies. */
 typedef struct cptx_epilogue_tile_at {
+	uint32_t size;     /**< CPTX_OPT fills it in */
 	cptx_val row, col; /**< of D where the CTA's tile begins: .u32, .s32 or constants; NONE: 0 */
 	bool at_store;     /**< visitors, but those in front of the last GATE_PAIRS, run when the results are stored (or rounded
 	                        by cptx_epilogue_defer) the first time, group by group.  For an accumulator in tensor
@@ -161,12 +162,13 @@ CPTX_API void cptx_epilogue_run_(cptx_kernel *k, cptx_site at, cptx_epilogue *e,
  */
 #define cptx_epilogue_run(...) cptx_epilogue_run_x_(__VA_ARGS__, .z_ = 0)
 #define cptx_epilogue_run_x_(k, e, acc, ...)                                                                                \
-	cptx_epilogue_run_((k), CPTX_HERE, (e), (acc), CPTX_OPT_(cptx_epilogue_tile_at, __VA_ARGS__))
+	cptx_epilogue_run_((k), CPTX_HERE, (e), (acc), CPTX_OPT(cptx_epilogue_tile_at, __VA_ARGS__))
 
 /* ---- stores --------------------------------------------------------------------------------------------------------- */
 
 /** The results in global memory. */
 typedef struct cptx_epilogue_to {
+	uint32_t size;       /**< CPTX_OPT fills it in */
 	cptx_val address;    /**< .u64, global, of D[0][0] */
 	enum cptx_type type; /**< CPTX_F32; rounded to nearest: BF16, F16; saturated too: E4M3, E5M2 (quantized: with a SCALE as
 	                          the last visitor but AMAX); S32 with .integers */
@@ -176,7 +178,7 @@ typedef struct cptx_epilogue_to {
 CPTX_API void cptx_epilogue_store_(cptx_kernel *k, cptx_site at, cptx_epilogue *e, const cptx_epilogue_to *to);
 /** Stores the results that are inside: one store for up to e.vec neighbours that the thread has, of 1 to 16 bytes. */
 #define cptx_epilogue_store(...) cptx_epilogue_store_x_(__VA_ARGS__, .z_ = 0)
-#define cptx_epilogue_store_x_(k, e, ...) cptx_epilogue_store_((k), CPTX_HERE, (e), CPTX_OPT_(cptx_epilogue_to, __VA_ARGS__))
+#define cptx_epilogue_store_x_(k, e, ...) cptx_epilogue_store_((k), CPTX_HERE, (e), CPTX_OPT(cptx_epilogue_to, __VA_ARGS__))
 
 /** The tile of shared memory, `rows` high, by which n columns of a unit's results leave: as wide as the widest swizzle (128,
  * 64, 32 bytes) that divides n, else 16 bytes.  .rows 0: n elements of the type are no multiple of 16 bytes. */
@@ -250,6 +252,7 @@ CPTX_API void cptx_epilogue_ring_new_(cptx_kernel *k, cptx_site at, cptx_epilogu
 typedef void (*cptx_epilogue_loaded_fn)(cptx_kernel *k, void *user, uint32_t first, const cptx_acc *part);
 /** What stores by TMA may be told. */
 typedef struct cptx_epilogue_dst {
+	uint32_t size;          /**< CPTX_OPT fills it in */
 	cptx_val z;             /**< coordinate of a third dimension, .s32; NONE: two */
 	cptx_val map, last_map; /**< .u64, other tensor maps than the ring's: of a list of problems each tile has its own */
 	cptx_epilogue_loaded_fn loaded; /**< from tensor memory: behind each load; behind that of the last columns the
@@ -266,7 +269,7 @@ CPTX_API void cptx_epilogue_store_tma_(cptx_kernel *k, cptx_site at, cptx_epilog
  */
 #define cptx_epilogue_store_tma(...) cptx_epilogue_store_tma_x_(__VA_ARGS__, .z_ = 0)
 #define cptx_epilogue_store_tma_x_(k, e, ring, ...)                                                                         \
-	cptx_epilogue_store_tma_((k), CPTX_HERE, (e), (ring), CPTX_OPT_(cptx_epilogue_dst, __VA_ARGS__))
+	cptx_epilogue_store_tma_((k), CPTX_HERE, (e), (ring), CPTX_OPT(cptx_epilogue_dst, __VA_ARGS__))
 CPTX_API void cptx_epilogue_ring_drain_(cptx_kernel *k, cptx_site at, const cptx_epilogue_ring *ring, const cptx_acc *acc);
 /** Waits until TMA has read all subtiles; before the threads end, or use the ring's memory for something else. */
 #define cptx_epilogue_ring_drain(k, ring, acc) cptx_epilogue_ring_drain_((k), CPTX_HERE, (ring), (acc))
@@ -325,7 +328,7 @@ CPTX_API void cptx_epilogue_defer_(cptx_kernel *k, cptx_site at, cptx_epilogue *
  * before.  cptx_epilogue_defer(k, &e, &d, .z = z) */
 #define cptx_epilogue_defer(...) cptx_epilogue_defer_x_(__VA_ARGS__, .z_ = 0)
 #define cptx_epilogue_defer_x_(k, e, d, ...)                                                                                \
-	cptx_epilogue_defer_((k), CPTX_HERE, (e), (d), CPTX_OPT_(cptx_epilogue_dst, __VA_ARGS__))
+	cptx_epilogue_defer_((k), CPTX_HERE, (e), (d), CPTX_OPT(cptx_epilogue_dst, __VA_ARGS__))
 CPTX_API void cptx_epilogue_deferred_store_(cptx_kernel *k, cptx_site at, const cptx_epilogue_deferred *d, uint32_t first,
                                             uint32_t end);
 /** Stores the next part, as cptx_epilogue_store_tma, if one is left; it is known to be one of first to end - 1.  All threads

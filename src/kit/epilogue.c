@@ -451,11 +451,13 @@ static bool can_run(cptx_kernel *k, cptx_site at, const cptx_epilogue *e, const 
 }
 
 void cptx_epilogue_run_(cptx_kernel *k, cptx_site at, cptx_epilogue *e, const cptx_acc *acc,
-                        const cptx_epilogue_tile_at *tile)
+                        const cptx_epilogue_tile_at *where)
 {
+	cptx_epilogue_tile_at given, *tile = &given;
 	const uint32_t place = KIT_U32 | KIT_WHOLE | KIT_NONE;
 
-	if (!is_made(k, at, e) || !IS_GIVEN_TO(k, at, tile, "tile") || !can_run(k, at, e, acc, tile) ||
+	if (!is_made(k, at, e) || !IS_GIVEN_TO(k, at, where, "tile") ||
+	    !OPTIONS_READ_IN(cptx_epilogue_tile_at, tile, where, at, k) || !can_run(k, at, e, acc, tile) ||
 	    !KIT_OPTION("cptx_epilogue_run", tile, row, place) || !KIT_OPTION("cptx_epilogue_run", tile, col, place))
 		return;
 	e->acc = *acc, e->vec = e->opt.vec;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Results of an epilogue, rounded, to memory: from registers to a matrix. */
 #include "kit/epilogue.h"
+#include "base/options.h"
 
 /* ---- rounding ---- */
 
@@ -68,13 +69,14 @@ static bool check_matrix(cptx_kernel *k, cptx_site at, const cptx_epilogue *e, c
 	return false;
 }
 
-void cptx_epilogue_store_(cptx_kernel *k, cptx_site at, cptx_epilogue *e, const cptx_epilogue_to *to)
+void cptx_epilogue_store_(cptx_kernel *k, cptx_site at, cptx_epilogue *e, const cptx_epilogue_to *opt)
 {
+	cptx_epilogue_to given, *to = &given;
 	epi_matrix d = { .bytes = 0 };
 	epi_group g;
 
-	if (!IS_GIVEN_TO(k, at, to, "matrix") || !epi_has_run(k, at, e, to->type) || !epi_is_acc(k, at, &e->acc) ||
-	    !check_matrix(k, at, e, to))
+	if (!IS_GIVEN_TO(k, at, opt, "matrix") || !OPTIONS_READ_IN(cptx_epilogue_to, to, opt, at, k) ||
+	    !epi_has_run(k, at, e, to->type) || !epi_is_acc(k, at, &e->acc) || !check_matrix(k, at, e, to))
 		return;
 	epi x = epi_begin(k, at, e, e->next, e->count, EPI_AT_ROW);
 	epi_rows(&x, at, 0, e->acc.rows);

@@ -325,13 +325,14 @@ static void take_writers(cptx_site at, sending *s)
 
 /* What a store sends, and its maps: its own or the ring's. */
 static bool begin_sending(cptx_kernel *k, cptx_site at, cptx_epilogue_ring *ring, const cptx_acc *acc,
-                          const cptx_epilogue_dst *to, sending *s)
+                          const cptx_epilogue_dst *opt, sending *s)
 {
+	cptx_epilogue_dst given, *to = &given;
 	static const char where[] = "cptx_epilogue_store_tma";
 
-	if (!IS_GIVEN_TO(k, at, to, "description") || !KIT_OPTION(where, to, z, KIT_U32 | KIT_SIGNED | KIT_NONE) ||
-	    !KIT_OPTION(where, to, map, KIT_U64 | KIT_NONE) || !KIT_OPTION(where, to, last_map, KIT_U64 | KIT_NONE) ||
-	    !check_subtiles(k, at, acc, ring))
+	if (!IS_GIVEN_TO(k, at, opt, "description") || !OPTIONS_READ_IN(cptx_epilogue_dst, to, opt, at, k) ||
+	    !KIT_OPTION(where, to, z, KIT_U32 | KIT_SIGNED | KIT_NONE) || !KIT_OPTION(where, to, map, KIT_U64 | KIT_NONE) ||
+	    !KIT_OPTION(where, to, last_map, KIT_U64 | KIT_NONE) || !check_subtiles(k, at, acc, ring))
 		return false;
 	*s = (sending){ .k = k, .ring = ring, .acc = acc, .z = to->z };
 	s->map[0] = to->map.kind == CPTX_VAL_NONE ? ring->opt.map : to->map;

@@ -286,7 +286,7 @@ static float stored(const trial *t, uint32_t z, uint32_t row, uint32_t col)
 static void make_map(cptx_device *dev, const trial *t, uint32_t cols, uint64_t to, cptx_tensor_map *map)
 {
 	const cptx_operand_opt o = { .type = t->out, .tile = tile_of(t, cols), .batched = t->batch != 0 };
-	const cptx_operand_matrix d = { to, t->rows, t->across, .batch = batch(t) };
+	const cptx_operand_matrix d = { .address = to, .rows = t->rows, .cols = t->across, .batch = batch(t) };
 	cptx_tensor_map_opt of;
 	cptx_error err = { 0 };
 	bool ok = cptx_operand_tensor_map(&o, &d, &of, &err) && cptx_tensor_map_make(dev, &of, map, &err);

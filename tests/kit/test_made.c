@@ -38,7 +38,8 @@ typedef struct things {
 	cptx_timeline timeline;
 	cptx_tmem tmem;
 	cptx_epilogue epilogue;
-	cptx_epilogue_ring ring;
+	cptx_epilogue_ring ring, ring_of_acc;
+	cptx_epilogue_deferred deferred;
 } things;
 
 struct args {
@@ -78,6 +79,9 @@ static void make_products(things *x)
 	cptx_epilogue_run(k, &x->epilogue, &x->acc, .row = x->u32);
 	cptx_epilogue_ring_new(k, &x->ring, .type = CPTX_BF16, .tile = cptx_epilogue_tile(CPTX_BF16, 64, 64), .map = x->u64,
 	                       .barrier = cptx_imm(1));
+	cptx_epilogue_ring_new(k, &x->ring_of_acc, .type = CPTX_BF16, .tile = cptx_epilogue_tile(CPTX_BF16, 64, 64),
+	                       .map = x->u64, .barrier = cptx_imm(1), .acc = &x->acc);
+	cptx_epilogue_deferred_new(k, &x->deferred, .ring = &x->ring_of_acc);
 }
 
 /* All nouns, with no block open. */
@@ -111,7 +115,7 @@ static void begin(things *x, cptx_module *m, const char *name)
 /* The same calls, of which each fails: each in a module of its own, which the first error closes. */
 static void fail_all(things *x)
 {
-	enum { CALLS = 14 };
+	enum { CALLS = 15 };
 	const cptx_tile none = { 0 };
 
 	for (int i = 0; i < CALLS; i++) {
@@ -132,6 +136,7 @@ static void fail_all(things *x)
 		case 10: cptx_roles_begin(k, &x->roles, .threads = 7); break;
 		case 11: cptx_row_new(k, &x->row, .n = 7); break;
 		case 12: cptx_tiles_new(k, &x->tiles, .tiles_m = y.pred); break;
+		case 13: cptx_epilogue_deferred_new(k, &x->deferred, .ring = NULL); break;
 		default: cptx_timeline_begin(k, &x->timeline, .buffer = y.u64); break;
 		}
 		ck_assert_msg(cptx_module_error(y.m) != NULL, "making number %d does not fail", i);
@@ -241,9 +246,12 @@ static bool call_acc(one_call *c)
 	CALL_WITH(epilogue, cptx_epilogue_add(k, &x->epilogue, CPTX_VISIT_RELU, .type = CPTX_F32));
 	CALL_WITH(epilogue, cptx_epilogue_run(k, &x->epilogue, &x->acc, .row = x->u32));
 	CALL_WITH(epilogue, cptx_epilogue_store(k, &x->epilogue, .address = x->u64, .type = CPTX_F32, .pitch = cptx_imm(64)));
-	CALL_WITH(epilogue, cptx_epilogue_store_tma(k, &x->epilogue, &x->ring, ((cptx_val){ 0 })));
-	CALL_WITH(ring, cptx_epilogue_store_tma(k, &x->epilogue, &x->ring, ((cptx_val){ 0 })));
+	CALL_WITH(epilogue, cptx_epilogue_store_tma(k, &x->epilogue, &x->ring));
+	CALL_WITH(ring, cptx_epilogue_store_tma(k, &x->epilogue, &x->ring));
 	CALL_WITH(ring, cptx_epilogue_ring_drain(k, &x->ring, &x->acc));
+	CALL_WITH(deferred, cptx_epilogue_defer(k, &x->epilogue, &x->deferred));
+	CALL_WITH(deferred, cptx_epilogue_deferred_store(k, &x->deferred, 0, 1));
+	CALL_WITH(deferred, cptx_epilogue_deferred_rest(k, &x->deferred, 0));
 	return false;
 }
 
@@ -395,11 +403,12 @@ START_TEST(all_structs_are_here)
 #define NOUN(type, bytes, what, by) #type " "
 #include "kit/nouns.def"
 		;
-	static const char *const tried[] = { "cptx_tiled_mma",   "cptx_acc",           "cptx_mma_frags", "cptx_operand",
-		                                 "cptx_operand_src", "cptx_params",        "cptx_pipe",      "cptx_pipe_at",
-		                                 "cptx_reduce",      "cptx_roles",         "cptx_row",       "cptx_row_at",
-		                                 "cptx_softmax",     "cptx_tiles",         "cptx_tiles_at",  "cptx_timeline",
-		                                 "cptx_tmem",        "cptx_epilogue_ring", "cptx_epilogue" };
+	static const char *const tried[] = {
+		"cptx_tiled_mma", "cptx_acc",    "cptx_mma_frags",     "cptx_operand",  "cptx_operand_src",
+		"cptx_params",    "cptx_pipe",   "cptx_pipe_at",       "cptx_reduce",   "cptx_roles",
+		"cptx_row",       "cptx_row_at", "cptx_softmax",       "cptx_tiles",    "cptx_tiles_at",
+		"cptx_timeline",  "cptx_tmem",   "cptx_epilogue_ring", "cptx_epilogue", "cptx_epilogue_deferred"
+	};
 	size_t length = 0;
 
 	for (size_t i = 0; i < sizeof tried / sizeof *tried; i++) {
