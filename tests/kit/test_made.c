@@ -59,7 +59,7 @@ static void begin_values(things *x, cptx_module *m, const char *name)
 
 static void make_products(things *x)
 {
-	const cptx_tile t = { 64, 64, .elem = { 16 }, .swizzle = CPTX_SWIZZLE_128B };
+	const cptx_tile t = { 64, 64, .elem.bits = 16, .swizzle = CPTX_SWIZZLE_128B };
 	cptx_tile tall = t;
 	cptx_kernel *k = x->k;
 
@@ -87,7 +87,7 @@ static void make_products(things *x)
 /* All nouns, with no block open. */
 static void begin(things *x, cptx_module *m, const char *name)
 {
-	const cptx_tile t = { 64, 64, .elem = { 16 }, .swizzle = CPTX_SWIZZLE_128B };
+	const cptx_tile t = { 64, 64, .elem.bits = 16, .swizzle = CPTX_SWIZZLE_128B };
 
 	begin_values(x, m, name);
 	cptx_kernel *k = x->k;

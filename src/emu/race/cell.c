@@ -210,12 +210,10 @@ static void set_writer(emu_cluster *c, emu_word *x, cell now)
 	    !((w->bits ^ now.bits) & ~(CELL_BYTES | CELL_PARTED))) {
 		now.bits |= w->bits;
 	} else if (w->bits & CELL_BYTES) {
-		push_node(c, x,
-		          &(reader){ .epoch = w->epoch,
-		                     .op = w->op,
-		                     .lanes = UINT32_C(1) << w->lane,
-		                     .agent = w->agent,
-		                     .bits = w->bits | CELL_PARTED });
+		const reader before = {
+			.epoch = w->epoch, .op = w->op, .lanes = UINT32_C(1) << w->lane, .agent = w->agent, .bits = w->bits | CELL_PARTED
+		};
+		push_node(c, x, &before);
 		now.bits |= CELL_PARTED;
 	} else {
 		now.bits |= w->bits & CELL_PARTED;

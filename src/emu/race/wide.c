@@ -281,7 +281,7 @@ typedef struct releaser {
 /* What the releaser does not know of is not released: who wrote the word has synchronized with none of its lanes. */
 static bool releases(const void *by, const cell *x)
 {
-	const releaser *r = by;
+	const releaser *r = (const releaser *)by;
 
 	if (x->bits & CELL_LATE || (x->agent == r->w->agent && r->lanes >> x->lane & 1))
 		return true;

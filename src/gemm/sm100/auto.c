@@ -34,13 +34,13 @@ static void predict(cptx_gemm_choice *c, const gemm_pick *x)
 	const tma_gemm t = gemm_sm100_describe(o);
 	const gemm_rounds r = gemm_rounds_of(&t, c, x);
 	const double out = OUT_CLOCKS * o->bn * r.together;
+	const gemm_clocks clocks = { .mma = r.together * COLUMN_CLOCKS * o->bn,
+		                         .load = r.together * load_clocks(o, &s, &in),
+		                         .tile = TILE_CLOCKS + (s.accs == 1 ? out : 0),
+		                         .out = out,
+		                         .sums = EPILOGUE_WARPS * s.sum_bytes };
 
-	gemm_roofline(c, x, &r,
-	              &(gemm_clocks){ .mma = r.together * COLUMN_CLOCKS * o->bn,
-	                              .load = r.together * load_clocks(o, &s, &in),
-	                              .tile = TILE_CLOCKS + (s.accs == 1 ? out : 0),
-	                              .out = out,
-	                              .sums = EPILOGUE_WARPS * s.sum_bytes });
+	gemm_roofline(c, x, &r, &clocks);
 }
 
 /* At most so many stages that each has a place of its own in tensor memory, if these are four. */

@@ -32,7 +32,7 @@ static void release(const tile_out *x, uint32_t end)
 /* Columns that come from tensor memory on their way to D. */
 static void loaded(cptx_kernel *k, void *user, uint32_t first, const cptx_acc *part)
 {
-	const tile_out *x = user;
+	const tile_out *x = (const tile_out *)user;
 
 	release(x, first + part->n);
 	if (x->g->o->stream_k)

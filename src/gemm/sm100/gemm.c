@@ -50,8 +50,8 @@ static void lay_out(gemm100 *g)
 	}
 	cptx_tiled_mma_new(g->k, &g->mma, .by = CPTX_BY_TCGEN05, .a = o->a, .b = o->b, .m = o->bm, .n = o->bn,
 	                   .a_from = o->a_tmem ? CPTX_A_TMEM : CPTX_A_SHARED, .a_tile = s->a, .b_tile = s->b, .ctas = s->ctas,
-	                   .scale = o->scale, .kind = o->kind, .thread = g->roles.tid, .warp = g->roles.warp,
-	                   .a_ring = g->a.smem, .b_ring = g->b.smem, .scale_a_ring = g->scales_a, .scale_b_ring = g->scales_b);
+	                   .scale = o->scale, .kind = o->kind, .thread = g->roles.tid, .a_ring = g->a.smem, .b_ring = g->b.smem,
+	                   .warp = g->roles.warp, .scale_a_ring = g->scales_a, .scale_b_ring = g->scales_b);
 }
 
 static void setup(gemm100 *g)
@@ -113,12 +113,14 @@ static void load_stage(const gemm100 *g, const cptx_pipe_at *here, cptx_val k0, 
 	const bool share_a = s->cluster_n > 1, share_b = s->cluster_m > 1;
 	cptx_val row_b = g->w.n0;
 
-	cptx_operand_load(k, &g->a, here->stage, g->w.m0, k0, .barrier = full, .z = g->w.z, .map = map[CPTX_GEMM_MAP_A],
-	                  .part = share_a ? g->w.tile_rank : none, .mask = share_a ? mask : none, .ctas = s->ctas);
+	cptx_operand_load(k, &g->a, here->stage, g->w.m0, k0, .barrier = full, .z = g->w.z,
+	                  .part = share_a ? g->w.tile_rank : none, .mask = share_a ? mask : none, .map = map[CPTX_GEMM_MAP_A],
+	                  .ctas = s->ctas);
 	if (s->ctas > 1)
 		row_b = at(g, cptx_as(g->w.in_pair, CPTX_S32), s->b.rows, g->w.n0);
-	cptx_operand_load(k, &g->b, here->stage, row_b, k0, .barrier = full, .z = g->w.z, .map = map[CPTX_GEMM_MAP_B],
-	                  .part = share_b ? g->w.tile_rank : none, .mask = share_b ? mask : none, .ctas = s->ctas);
+	cptx_operand_load(k, &g->b, here->stage, row_b, k0, .barrier = full, .z = g->w.z,
+	                  .part = share_b ? g->w.tile_rank : none, .mask = share_b ? mask : none, .map = map[CPTX_GEMM_MAP_B],
+	                  .ctas = s->ctas);
 	if (!gemm_sm100_scaled(g->o))
 		return;
 	tma_gemm_factors_load scales = { &g->t, &g->w, &g->w.in, none, full, s->ctas > 1, false };
@@ -189,8 +191,8 @@ static void multiply_tile(const gemm100 *g, cptx_pipe_at *here, const cptx_acc *
 		if (s->slot && s->slots > 1)
 			slot = at(g, here->stage, s->slot, slots);
 		cptx_val fresh = cptx_negated(cptx_setp(k, k0, first, .cmp = CPTX_NE));
-		cptx_mma_stage(k, &g->mma, acc, here->stage, .fresh_when = fresh, .tmem = slot, .scale_b_from = in_block,
-		               .fenced = true);
+		cptx_mma_stage(k, &g->mma, acc, here->stage, .fresh_when = fresh, .fenced = true, .tmem = slot,
+		               .scale_b_from = in_block);
 		cptx_mma_commit_to(k, &g->mma, cptx_pipe_empty(here), everyone);
 		cptx_pipe_next(k, &g->stages, here);
 	}

@@ -24,13 +24,13 @@ static void predict(cptx_gemm_choice *c, const gemm_pick *x)
 	const gemm_rounds r = gemm_rounds_of(&t, c, x);
 	const double busy = MIN(s.warps * r.together, CPTX_SM_PARTS) / CPTX_SM_PARTS;
 	const double rate = x->chip->products * (gemm_sm120_packed(o) ? 4 : 1) * busy, tile = (double)o->bm * o->bn;
+	const gemm_clocks clocks = { .mma = MAX(r.together * tile * s.bk / rate,
+		                                    gemm_shared_clocks(r.together * s.warps * (s.wm + s.wn) * SM120_SPAN)),
+		                         .load = gemm_l2_clocks(o, r.together * s.stage),
+		                         .tile = TILE_CLOCKS + r.together * tile * cptx_type_bits(o->out) / 8 / OUT_BYTES,
+		                         .sums = tile * 4 };
 
-	gemm_roofline(c, x, &r,
-	              &(gemm_clocks){ .mma = MAX(r.together * tile * s.bk / rate,
-	                                         gemm_shared_clocks(r.together * s.warps * (s.wm + s.wn) * SM120_SPAN)),
-	                              .load = gemm_l2_clocks(o, r.together * s.stage),
-	                              .tile = TILE_CLOCKS + r.together * tile * cptx_type_bits(o->out) / 8 / OUT_BYTES,
-	                              .sums = tile * 4 });
+	gemm_roofline(c, x, &r, &clocks);
 }
 
 const gemm_model gemm_sm120_model = { .chips = &rtx5090,

@@ -69,12 +69,12 @@ static void predict(cptx_gemm_choice *c, const gemm_pick *x)
 	const double mma = tile * o->bk / x->chip->products / busy;
 	const double shared = gemm_shared_clocks(stage + warps * (s.wm + s.wn) * o->bk * 2);
 	const double copies = o->tma ? 0 : stage / 16 / CPTX_WARP * COPY_CLOCKS;
+	const gemm_clocks clocks = { .mma = gemm_longer(mma, shared, HINDRANCE) + copies + K_TILE_CLOCKS,
+		                         .load = gemm_l2_clocks(o, stage),
+		                         .tile = TILE_CLOCKS + tile * s.out_bytes / OUT_BYTES,
+		                         .sums = SHARING * o->bm * o->bn * 4 };
 
-	gemm_roofline(c, x, &r,
-	              &(gemm_clocks){ .mma = gemm_longer(mma, shared, HINDRANCE) + copies + K_TILE_CLOCKS,
-	                              .load = gemm_l2_clocks(o, stage),
-	                              .tile = TILE_CLOCKS + tile * s.out_bytes / OUT_BYTES,
-	                              .sums = SHARING * o->bm * o->bn * 4 });
+	gemm_roofline(c, x, &r, &clocks);
 }
 
 const gemm_model gemm_sm80_model = { .chips = chips,
