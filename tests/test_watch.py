@@ -8,12 +8,14 @@ import tempfile
 import time
 
 WATCH = [sys.executable, "-IS", sys.argv[1]]
-# A command that starts a child in its own group, one in another session, and an orphan; each writes its number.
+# A command that starts a child in its own group, one in another session, and an orphan; each writes its number, and the
+# command goes on when all have.
 TREE = """
 echo $$ >>"$1"
 sh -c 'echo $$ >>"$1"; exec sleep 600' sh "$1" &
 setsid sh -c 'echo $$ >>"$1"; exec sleep 600' sh "$1" &
 (sh -c 'echo $$ >>"$1"; exec sleep 600' sh "$1" &)
+until [ "$(wc -l <"$1")" -ge 4 ]; do sleep 0.02; done
 """
 PROCESSES = 4
 failed = 0

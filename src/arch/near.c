@@ -201,6 +201,17 @@ static unsigned inexact(const arch_form *f, const arch_request *q, const arch_ne
 	return MIN(n, 4u);
 }
 
+/* In text, of two forms that differ in nothing else, the one that takes the sink _ takes all that the other does. */
+static unsigned wants_result(const arch_form *f)
+{
+	for (unsigned i = 0; i < f->noperand; i++) {
+		const arch_operand *o = &arch_operands[f->operand + i];
+		if (o->kind == OPERAND_REG && o->flags & OPERAND_DEST && !(o->flags & OPERAND_SINK))
+			return 1;
+	}
+	return 0;
+}
+
 /* Eighths of a bit, as exact as needed to tell 4 from 5 values. */
 static unsigned eighths_of_bits(unsigned values)
 {
@@ -248,7 +259,7 @@ void arch_near_form(unsigned form, const arch_request *q, arch_near *n)
 		if (group != ARCH_NO && is_wrong(n, i) && !q->mods[q->by_group ? group : arch_groups[f->group + group].field])
 			open |= 1u << group;
 	}
-	n->doubt = (uint16_t)(arch_choices(f, open) + DOUBT_PER_COST * inexact(f, q, n));
+	n->doubt = (uint16_t)(arch_choices(f, open) + DOUBT_PER_COST * inexact(f, q, n) + (q->by_group ? wants_result(f) : 0));
 	for (unsigned i = 0; i < n->nfault; i++)
 		if (n->fault[i].kind != FAULT_OPERAND)
 			return;

@@ -5,7 +5,7 @@
  */
 #include "parse/near.h"
 
-enum { COST_NUMBER = 36, COST_BRACES = 40 };
+enum { COST_NUMBER = 36, COST_BRACES = 40, STRANGER = 24 /* of doubt */ };
 
 typedef struct question {
 	near_text t;
@@ -26,11 +26,44 @@ static bool fits(const question *q, unsigned form, const uint16_t *mods)
 	return !q->o || parse_match(form, mods, q->o->token, q->o->n, q->o->vec, q->o->declared, &m);
 }
 
+/* How many elements a packed type has; 1 for any other. */
+static unsigned packed(unsigned type)
+{
+	const char *name = cptx_type_name((enum cptx_type)type), *x = strrchr(name, 'x');
+
+	return x && x[1] >= '2' && x[1] <= '9' ? (unsigned)(x[1] - '0') : 1;
+}
+
+static bool are_kin(unsigned a, unsigned b)
+{
+	const char cls = arch_types[a].cls;
+
+	return packed(a) == packed(b) && (packed(a) > 1 || cls == arch_types[b].cls);
+}
+
+/* A type that the form does not have, and nothing like it: another form was meant, if one is as near. */
+static unsigned strangers(const question *q, const near_words *w)
+{
+	unsigned doubt = 0;
+
+	for (unsigned i = 0; i < w->nfault; i++) {
+		const near_fault *f = &w->fault[i];
+		const unsigned group = f->kind == WORD_OTHER ? w->slot[f->slot].group : ARCH_NO;
+		const arch_group *g = group == ARCH_NO ? NULL : &arch_groups[arch_forms[w->form].group + group];
+		const unsigned type = g && g->is_type ? arch_type_of(q->t.text + f->at, f->len) : CPTX_TYPE_NONE;
+		bool kin = type == CPTX_TYPE_NONE;
+		for (unsigned a = 0; !kin && a < g->nalt; a++)
+			kin = are_kin(type, arch_alts[g->alt + a].mod);
+		doubt += kin ? 0 : STRANGER;
+	}
+	return doubt;
+}
+
 static void look_at(const question *q, unsigned form, candidate *c)
 {
 	near_align(form, &q->t, &c->words);
 	c->cost = c->words.cost;
-	c->doubt = 0;
+	c->doubt = strangers(q, &c->words);
 	c->assigned = false;
 	if (!q->o)
 		return;
@@ -38,7 +71,7 @@ static void look_at(const question *q, unsigned form, candidate *c)
 	unsigned have = q->o->n, least, most;
 	if (c->assigned) {
 		c->cost += c->near.operands;
-		c->doubt = c->near.doubt;
+		c->doubt += c->near.doubt;
 		return;
 	}
 	parse_operand_numbers(form, c->words.mods, &least, &most);
