@@ -133,8 +133,7 @@ static bool run(cptx_device *dev, const conv *c, const uint64_t at[3], cptx_erro
 	const cptx_params_part part = { table, CPTX_PARAM_COUNT(table), &args };
 	cptx_module *m = cptx_module_new(NULL);
 
-	image.c = c->c, image.w = c->w, image.h = c->h, image.d = 1, image.n = c->n;
-	image.stride[0] = image.stride[1] = step;
+	image.c = c->c, image.w = c->w, image.h = c->h, image.d = 1, image.n = c->n, image.stride[0] = image.stride[1] = step;
 	conv_build(m, c);
 	const bool ok = cptx_operand_image_map(&images, &image, &args.x, err) &&
 	                cptx_operand_tensor_map(&filters, &matrix, &args.w, err) && run_once(dev, m, &part, &opt, err);
@@ -175,10 +174,8 @@ bool conv_check(cptx_device *dev, const conv *c, uint64_t *wrong, cptx_error *er
 	*wrong = 0;
 	for (uint64_t i = 0; i < count[2] && ok; i++)
 		*wrong += host[2][i] != number_bits(CPTX_BF16, expected(c, (uint32_t)(i / c->k), (uint32_t)(i % c->k)));
-	for (int b = 0; b < 3; b++) {
-		cptx_mem_free(dev, at[b]);
-		free(host[b]);
-	}
+	for (int b = 0; b < 3; b++)
+		cptx_mem_free(dev, at[b]), free(host[b]);
 	return ok;
 }
 
