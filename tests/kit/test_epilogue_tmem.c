@@ -137,7 +137,6 @@ START_TEST(results_are_right)
 	begin(&b, m, t);
 	SURE(!cptx_module_error(m), "%s", cptx_module_error(m) ? cptx_module_error(m)->text : "");
 	ck_assert_uint_eq(b.seen, t->n);
-	free(emu_assembles(m, "sm_100a"));
 	cptx_device *dev = cptx_emu_open("sm_100a", &(cptx_emu_opt){ .seed = (uint64_t)_i + 1 }, &err);
 	cptx_program *p = cptx_device_load(dev, m, NULL, &err);
 	const uint64_t at = cptx_mem_alloc(dev, sizeof out, &err);
@@ -154,6 +153,22 @@ START_TEST(results_are_right)
 	cptx_program_destroy(p);
 	cptx_device_close(dev);
 	cptx_module_destroy(m);
+}
+END_TEST
+
+START_TEST(ptxas_takes_them)
+{
+	if (!test_ptxas()) {
+		skip("ptxas, to judge the epilogues");
+		return;
+	}
+	for (int i = 0; i < TRIALS; i++) {
+		cptx_module *m = cptx_module_new(NULL);
+		built b;
+		begin(&b, m, &trials[i]);
+		free(emu_assembles(m, "sm_100a"));
+		cptx_module_destroy(m);
+	}
 }
 END_TEST
 
@@ -184,6 +199,7 @@ int main(void)
 	TCase *t = test_case(s, "epilogue_tmem");
 
 	tcase_add_loop_test(t, results_are_right, 0, TRIALS);
+	tcase_add_test(t, ptxas_takes_them);
 	tcase_add_test(t, misuse_is_refused);
 	return test_main("kit epilogue_tmem", s);
 }
