@@ -34,8 +34,11 @@ static unsigned packed(unsigned type)
 	return x && x[1] >= '2' && x[1] <= '9' ? (unsigned)(x[1] - '0') : 1;
 }
 
+/* Groups of types have words, too, that are none. */
 static bool are_kin(unsigned a, unsigned b)
 {
+	if (b >= arch_ntype)
+		return false;
 	const char cls = arch_types[a].cls;
 
 	return packed(a) == packed(b) && (packed(a) > 1 || cls == arch_types[b].cls);
