@@ -99,7 +99,7 @@ static flow_where operand(flow_tracer *t, const cptx_item *it, const char *name)
 	return flow_where_is(t, &v);
 }
 
-/* What is known about a use's mbarrier, beside what cptx_stage_use has. */
+/* The mbarrier of a use: its variable and its place, which cptx_stage_use does not have. */
 typedef struct seen {
 	uint32_t variable;
 	flow_where at;

@@ -40,7 +40,7 @@ static cptx_val word_of(cptx_kernel *k, cptx_site at, const cptx_tile *t, cptx_v
 	return cptx_type_bits((enum cptx_type)v.type) == 64 ? v : cptx_tile_word_(k, at, t, CPTX_DESC_TCGEN05, v);
 }
 
-/* That of the operand that begins `col` elements along K further on. */
+/* The descriptor of the operand that begins `col` elements along K behind that of `word`. */
 static cptx_val word_from(cptx_kernel *k, cptx_site at, const cptx_tile *t, cptx_val word, uint32_t col)
 {
 	const uint32_t by = cptx_tile_word_step(t, 0, col);

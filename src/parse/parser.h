@@ -22,7 +22,7 @@ typedef struct name_slot {
 	uint32_t hash, binding;
 } name_slot;
 
-/* What is known of single names that end in digits. */
+/* Single names in scope that end in digits, as far as ranges of names must know them. */
 typedef struct name_numbers {
 	uint64_t stems[4]; /* a set of hashes of the text in front of the digits */
 	bool in_range;     /* such a name in scope hides, or could hide, one of a range */

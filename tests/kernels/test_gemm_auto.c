@@ -143,7 +143,7 @@ START_TEST(says_what_cannot_be_picked)
 }
 END_TEST
 
-/* What is picked gives the exact sums, as does the best with tiles shared along K. */
+/* The kernel that auto picks gives the exact sums, and so does the best one with tiles shared along K. */
 START_TEST(picks_are_right)
 {
 	static const char *const targets[] = { "sm_80", "sm_86", "sm_89", "sm_90a", "sm_120a" };

@@ -262,7 +262,7 @@ static float right(const trial *t, uint32_t z, uint32_t row, uint32_t col)
 	return v + 2 * of_c + bias[0][c] + bias[1][r] + (float)(r % 4) - (float)(c % 8);
 }
 
-/* What is stored there: contiguous are the accumulator's rows or its columns. */
+/* The stored element of D in that row and column; the accumulator's rows are contiguous, with mn_major its columns. */
 static float stored(const trial *t, uint32_t z, uint32_t row, uint32_t col)
 {
 	const uint32_t line = t->mn_major ? col : row, within = t->mn_major ? row : col;

@@ -112,7 +112,7 @@ static void begin(things *x, cptx_module *m, const char *name)
 	cptx_tmem_end_(k, CPTX_HERE, &x->tmem);
 }
 
-/* The same calls, of which each fails: each in a module of its own, which the first error closes. */
+/* Makes all nouns by calls that fail, each call in a module of its own, as the first error closes a module. */
 static void fail_all(things *x)
 {
 	enum { CALLS = 15 };

@@ -54,10 +54,11 @@ static inline mbarrier_by mbarrier_by_async(const emu_async *a, uint32_t late)
  * none.
  */
 emu_mbarrier *mbarrier_at(emu_warp *w, const emu_op *op, unsigned lane, unsigned space, uint64_t addr, emu_cta **cta);
-/* The same for an arrival or a wait by the thread itself: what GPUs take of an init that is not ordered is a warning. */
+/* As mbarrier_at, for an arrival or a wait by the thread itself: an init that is not ordered, which GPUs accept, is a
+ * warning. */
 emu_mbarrier *mbarrier_for_thread(emu_warp *w, const emu_op *op, unsigned lane, unsigned space, uint64_t addr,
                                   emu_cta **cta);
-/* The same for the async proxy to complete bytes at: its init must have been fenced. */
+/* As mbarrier_at, for the async proxy to complete bytes at: the mbarrier's init must have been fenced. */
 emu_mbarrier *mbarrier_for_async(emu_warp *w, const emu_op *op, unsigned lane, unsigned space, uint64_t addr, emu_cta **cta);
 void mbarrier_fence_init(emu_warp *w, uint32_t mask); /* what these lanes have initialized */
 /* The same by its place; NULL and a finding if it is there no more. */

@@ -232,7 +232,7 @@ static bool superseded(const emu_cluster *c, const reader *old, const reader *no
 	       a->epoch <= b->epoch;
 }
 
-/* The same warp has read all of these bytes later. */
+/* Whether the reader `now` is of the same warp as `old` and has read all of its bytes again. */
 static bool repeated(const reader *old, const reader *now)
 {
 	return old->agent == now->agent && !(old->bits & (CELL_LATE | (CELL_BYTES & ~now->bits)));
