@@ -55,7 +55,7 @@ static inline bool run_once(cptx_device *dev, cptx_module *m, const cptx_params_
 
 static inline uint32_t tiles_in(uint32_t n, uint32_t each) { return (n + each - 1) / each; }
 
-/* The same in a kernel: tiles along the dimension that is the parameter of that name. */
+/* The number of tiles along a dimension, computed in a kernel of its parameter of that name. */
 static inline cptx_val tiles_along(cptx_kernel *k, const cptx_params *p, const char *name, uint32_t each)
 {
 	return cptx_div(k, cptx_add(k, cptx_params_get(k, p, name), each - 1), each);

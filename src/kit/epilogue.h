@@ -88,12 +88,6 @@ cptx_val epi_address(cptx_kernel *k, cptx_site at, cptx_val base, cptx_val v, ui
 
 /* n elements behind one another (F32, BF16, F16) as .f32 registers, 0 where `when` does not hold. */
 cptx_val epi_load(cptx_kernel *k, cptx_site at, cptx_val address, enum cptx_type type, uint32_t n, cptx_val when);
-/* Two results, the first in the lower half: of 16 bits in a .b32, of 8 in a .b16.  into NONE: a register of its own. */
-static inline cptx_val epi_round_pair(cptx_kernel *k, cptx_site at, enum cptx_type type, cptx_val low, cptx_val high,
-                                      cptx_val into)
-{
-	return kit_round_pair(k, at, type, low, high, into);
-}
 
 /* ---- stores ---- */
 

@@ -106,7 +106,7 @@ static void round_fragment(const sending *s, cptx_site at, const cptx_frag_map *
 			const cptx_cell cell = { (uint16_t)(epi_row_of(s->acc, r) - row), (uint16_t)c };
 			if (!epi_group_at(s->acc, 2, r, col + c, &g) || !cptx_frag_place(map, cell, &p))
 				continue;
-			epi_round_pair(s->k, at, s->ring->opt.type, g.elem[0].value, g.elem[1].value, cptx_elem(words, p.reg));
+			kit_round_pair(s->k, at, s->ring->opt.type, g.elem[0].value, g.elem[1].value, cptx_elem(words, p.reg));
 		}
 	}
 }

@@ -20,7 +20,8 @@ void emu_find_deadlock(emu_cluster *c);
 void emu_find_limit(emu_cluster *c);
 /* A finding if the register is undefined in one of the lanes: "the address", "the predicate" ... */
 bool emu_need(emu_warp *w, const emu_op *op, uint32_t slot, uint32_t mask, const char *what);
-/* Calls emu_need for each register of an operand, those of an address or of a vector; an operand that is left out has none. */
+/* Calls emu_need for each register of an operand, those of an address or of a vector; an operand that is left out has none.
+ */
 void emu_need_arg(emu_warp *w, const emu_op *op, const emu_arg *a, uint32_t mask, const char *what);
 
 /* One that a cluster has made since the last round. */

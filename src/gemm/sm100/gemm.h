@@ -16,7 +16,6 @@ enum {
 	MMA_WARP = EPILOGUE_WARPS + 1,
 	WARPS,
 	STORE_STAGES = 2 /* tiles of D in shared memory, of an epilogue warp */,
-	READERS = EPILOGUE_WARPS /* the name that auto.c knows */
 };
 
 /* Numbers that follow from the options, with the names of the product that is computed (tma_gemm_inner). */
