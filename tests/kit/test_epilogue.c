@@ -2,6 +2,8 @@
 /* cptx/epilogue.h: chains of visitors on accumulators of every kind, every way to store them, and what is refused. */
 #include "on_emu.h"
 
+#include "reference/number.h"
+
 #include <cptx/epilogue.h>
 #include <cptx/operand.h>
 #include <cptx/tmem.h>
@@ -89,43 +91,12 @@ static const char *text_of(const trial *t)
 
 /* ---- numbers ---- */
 
-/* The bits of a number in a float of so many bits, rounded to nearest even; of 8 bits the largest is not exceeded. */
+/* The bits of a number, rounded; of types of 8 bits the largest number is not exceeded, as stores saturate. */
 static uint32_t encode(enum cptx_type type, double v)
 {
-	static const struct {
-		enum cptx_type type;
-		int mantissa, bias;
-		double most;
-	} of[] = { { CPTX_F32, 23, 127, 3e38 },
-		       { CPTX_BF16, 7, 127, 3e38 },
-		       { CPTX_F16, 10, 15, 65504 },
-		       { CPTX_E4M3, 3, 7, 448 },
-		       { CPTX_E5M2, 2, 15, 57344 } };
-	size_t i = 0;
-	int e = 0;
+	const double most = type == CPTX_E4M3 ? 448 : type == CPTX_E5M2 ? 57344 : INFINITY;
 
-	while (of[i].type != type)
-		i++;
-	const uint32_t sign = signbit(v) ? 1u << (cptx_type_bits(type) - 1) : 0;
-	v = fmin(fabs(v), of[i].most);
-	if (v > 0)
-		frexp(v, &e);
-	e = e - 1 < 1 - of[i].bias || v == 0 ? 1 - of[i].bias : e - 1;
-	/* in units of the last place; a carry goes to the exponent by itself */
-	const uint32_t units = (uint32_t)nearbyint(v / ldexp(1, e - of[i].mantissa));
-	return sign | (units + ((uint32_t)(e + of[i].bias - 1) << of[i].mantissa));
-}
-
-static double decode(enum cptx_type type, uint32_t bits)
-{
-	const int mantissa = type == CPTX_F32 ? 23 : type == CPTX_BF16 ? 7 : type == CPTX_F16 ? 10 : type == CPTX_E4M3 ? 3 : 2;
-	const int bias = type == CPTX_F32 || type == CPTX_BF16 ? 127 : type == CPTX_E4M3 ? 7 : 15;
-	const uint32_t top = 1u << (cptx_type_bits(type) - 1), rest = bits & (top - 1);
-	const int e = (int)(rest >> mantissa);
-	const uint32_t low = rest & ((1u << mantissa) - 1);
-	double v = e ? (low + ldexp(1, mantissa)) * ldexp(1, e - bias - mantissa) : low * ldexp(1, 1 - bias - mantissa);
-
-	return bits & top ? -v : v;
+	return (uint32_t)number_bits(type, fmin(fmax(v, -most), most));
 }
 
 /* What kernels read: the sums, a second one, and behind one another what visitors take. */
@@ -156,7 +127,7 @@ static double get(enum cptx_type type, uint32_t at, uint32_t i)
 	uint32_t bits = 0;
 
 	memcpy(&bits, aux + at + i * cptx_type_bits(type) / 8, cptx_type_bits(type) / 8);
-	return decode(type, bits);
+	return number_value(type, bits);
 }
 
 static void draw(const trial *t)
@@ -477,10 +448,10 @@ static void compare(const trial *t)
 			}
 			SURE(!twice(t) || stored(t, r + FURTHER, c) == got, "%s\nrow %u, column %u differs below", text_of(t), r, c);
 			const double want = right(t, r, c), near = t->chain < GELU ? 0 : 2e-3 * fabs(want) + 1e-5;
-			const bool ok = near > 0 ? fabs(decode(t->out, got) - want) <= near
+			const bool ok = near > 0 ? fabs(number_value(t->out, got) - want) <= near
 			                         : (got == encode(t->out, want) || (!want && !(got << 1 & empty)));
-			SURE(ok, "%s\nrow %u, column %u is %g (0x%x), not %g (0x%x)", text_of(t), r, c, decode(t->out, got), got, want,
-			     encode(t->out, want));
+			SURE(ok, "%s\nrow %u, column %u is %g (0x%x), not %g (0x%x)", text_of(t), r, c, number_value(t->out, got), got,
+			     want, encode(t->out, want));
 			most = fmax(most, fabs(want)), sum += want;
 		}
 		if (r < t->M && t->chain != EMPTY && !t->integers && t->chain < GELU)

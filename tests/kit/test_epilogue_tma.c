@@ -3,6 +3,8 @@
  * rings with a narrower last tile, maps of each store, matrices of a batch, and stores that are deferred. */
 #include "on_emu.h"
 
+#include "reference/number.h"
+
 #include <cptx/epilogue.h>
 #include <cptx/operand.h>
 
@@ -226,15 +228,6 @@ static uint8_t out[MOST * 4];
 
 static int drawn(uint32_t i, uint32_t most) { return (int)((i * 2654435761u >> 12) % (2 * most + 1)) - (int)most; }
 
-static float widened(uint16_t bf16)
-{
-	const uint32_t bits = (uint32_t)bf16 << 16;
-	float v;
-
-	memcpy(&v, &bits, 4);
-	return v;
-}
-
 static uint16_t narrowed(float v)
 {
 	uint32_t bits;
@@ -257,7 +250,7 @@ static float right(const trial *t, uint32_t z, uint32_t row, uint32_t col)
 {
 	const uint32_t r = t->transposed ? col : row, c = t->transposed ? row : col;
 	const float v = x[(z * t->rows + row) * t->across + col] * 0.5f;
-	const float of_c = widened(c_of[(z * d_rows(t) + r) * d_cols(t) + c]);
+	const float of_c = (float)number_value(CPTX_BF16, c_of[(z * d_rows(t) + r) * d_cols(t) + c]);
 
 	return v + 2 * of_c + bias[0][c] + bias[1][r] + (float)(r % 4) - (float)(c % 8);
 }
@@ -276,11 +269,7 @@ static float stored(const trial *t, uint32_t z, uint32_t row, uint32_t col)
 		return v;
 	}
 	memcpy(&half, out + 2 * (size_t)i, 2);
-	if (t->out == CPTX_BF16)
-		return widened(half);
-	const int e = half >> 10 & 31;
-	const float of = e ? (float)((half & 1023) + 1024) / 33554432.0f * (float)(1u << e) : (float)(half & 1023) / 16777216.0f;
-	return half & 0x8000 ? -of : of;
+	return (float)number_value(t->out, half);
 }
 
 static void make_map(cptx_device *dev, const trial *t, uint32_t cols, uint64_t to, cptx_tensor_map *map)
