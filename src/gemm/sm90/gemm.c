@@ -161,18 +161,9 @@ static cptx_val fix_up(gemm90 *g)
 {
 	cptx_kernel *k = g->k;
 	cptx_val begins = cptx_setp(k, g->w.k_first, 0, .cmp = CPTX_EQ), first = cptx_setp(k, g->lane, 0, .cmp = CPTX_EQ);
-	const uint32_t units = g->s.consumers;
-	const tma_gemm_sums sums = {
-		.at = g->w.p.workspace,
-		.clusters = g->w.clusters,
-		.of_cluster = g->s.cluster * units,
-		.bytes = g->s.acc * WARPGROUP * 4,
-		.threads = WARPGROUP,
-		.mine = g->s.cluster > 1 ? cptx_mad(k, g->w.rank, units, g->wg, .mode = CPTX_LO) : g->wg,
-		.lane = g->lane,
-		.barrier = g->barrier,
-	};
+	tma_gemm_sums sums = tma_gemm_sums_of(k, &g->t, &g->w, g->s.consumers, WARPGROUP, g->wg, g->lane);
 
+	sums.barrier = g->barrier;
 	CPTX_IF(k, begins)
 		tma_gemm_add_others(k, &g->w, &sums, g->acc.regs, first);
 	CPTX_ELSE(k)

@@ -67,18 +67,12 @@ void tma_gemm_finish(cptx_kernel *k, const tma_gemm_consumer *c)
 {
 	const tma_gemm_work *w = c->w;
 	const cptx_val lane = c->lane.kind == CPTX_VAL_NONE ? cptx_laneid(k) : c->lane;
-	const tma_gemm_sums sums = { .at = w->p.workspace,
-		                         .clusters = w->clusters,
-		                         .of_cluster = c->warps,
-		                         .bytes = c->acc->m * c->acc->n * 4,
-		                         .threads = CPTX_WARP,
-		                         .mine = c->warp,
-		                         .lane = lane };
 
 	if (!c->t->o->stream_k) {
 		store_tile(k, c, lane);
 		return;
 	}
+	const tma_gemm_sums sums = tma_gemm_sums_of(k, c->t, w, c->warps, CPTX_WARP, c->warp, lane);
 	CPTX_IF(k, cptx_tiles_finishes(k, &w->sched, &w->here)) {
 		CPTX_IF(k, cptx_setp(k, w->step, w->k_tiles, .cmp = CPTX_NE))
 			tma_gemm_add_others(k, w, &sums, c->acc->regs, c->first_lane);
