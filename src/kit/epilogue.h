@@ -11,7 +11,7 @@
 #include "kit/store.h"
 #include "kit/value.h"
 
-enum { EPI_ROWS = 64 /* most rows that a thread has elements of */, EPI_ELEMS = 1024, EPI_COLS = 512, EPI_STAGES = 16 };
+enum { EPI_ROWS = 64 /* most rows that a thread has elements of */, EPI_ELEMS = 8192, EPI_COLS = 512, EPI_STAGES = 16 };
 
 /* Where a matrix in global memory has the thread's elements; .u64. */
 typedef struct epi_matrix {
