@@ -97,15 +97,16 @@ def end_as(status):
 
 def watch(child, most_cpu, most_idle):
     """The exit status; None and why if it had to be ended."""
-    used, idle_since, wait = 0.0, time.monotonic(), 0.01
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])  # not earlier: the command would inherit it
+    used, idle_since, looked = 0.0, time.monotonic(), time.monotonic()
     while True:
         pid, status = os.waitpid(child.pid, os.WNOHANG)
         if pid:
             return status, None
-        time.sleep(wait)
-        wait = min(2 * wait, LOOKS)
-        if wait < LOOKS:
+        signal.sigtimedwait([signal.SIGCHLD], LOOKS)  # ends at once where the command does, or an orphan of it
+        if time.monotonic() - looked < LOOKS:
             continue
+        looked = time.monotonic()
         table = processes()
         tree = below(os.getpid(), table)[1:]
         ended = os.times()
