@@ -76,6 +76,7 @@ typedef cptx_val (*cptx_visit_fn)(cptx_kernel *k, void *user, const cptx_visit *
 
 /** A visitor; which fields are read the kind says.  Plain data; values stay the caller's. */
 typedef struct cptx_visitor {
+	uint32_t size;       /**< CPTX_OPT fills it in */
 	cptx_val value;      /**< .f32 register or cptx_immf(constant) */
 	cptx_val address;    /**< .u64, global: of x[0], X[0][0], or one .f32.  Aligned to .vec elements of its type */
 	enum cptx_type type; /**< of what is there: CPTX_F32, BF16, F16 (AMAX, ROW_SUM: F32); 0: F32 */
@@ -142,7 +143,7 @@ CPTX_API void cptx_epilogue_add_(cptx_kernel *k, cptx_site at, cptx_epilogue *e,
 #define cptx_epilogue_add(...) cptx_epilogue_add_x_(__VA_ARGS__, .z_ = 0)
 #define cptx_epilogue_add_x_(k, e, ...) cptx_epilogue_add_y_(k, e, __VA_ARGS__)
 #define cptx_epilogue_add_y_(k, e, kind, ...)                                                                               \
-	cptx_epilogue_add_((k), CPTX_HERE, (e), (kind), CPTX_OPT_(cptx_visitor, __VA_ARGS__))
+	cptx_epilogue_add_((k), CPTX_HERE, (e), (kind), CPTX_OPT(cptx_visitor, __VA_ARGS__))
 
 /** Where a tile lies. */
 typedef struct cptx_epilogue_tile_at {

@@ -196,48 +196,73 @@ typedef struct cptx_gemm_plan {
 	uint64_t workspace;                     /**< bytes of the workspace; only with a problem */
 } cptx_gemm_plan;
 
+CPTX_API bool cptx_gemm_check_(const cptx_gemm_opt *opt, const cptx_target *target, cptx_gemm_plan *plan, size_t size,
+                               cptx_error *err);
 /** Checks options; false: err names the rule that is broken and what would be right.  target, plan: may be NULL. */
-CPTX_API bool cptx_gemm_check(const cptx_gemm_opt *opt, const cptx_target *target, cptx_gemm_plan *plan, cptx_error *err);
+static inline bool cptx_gemm_check(const cptx_gemm_opt *opt, const cptx_target *target, cptx_gemm_plan *plan,
+                                   cptx_error *err)
+{
+	return cptx_gemm_check_(opt, target, plan, sizeof *plan, err);
+}
+CPTX_API bool cptx_gemm_check_problem_(const cptx_gemm_opt *opt, const cptx_gemm_problem *problem, uint32_t sms,
+                                       cptx_gemm_plan *plan, size_t size, cptx_error *err);
 /** Checks options and the sizes of a problem.  sms: multiprocessors of the device, for the grid ([sync]: with one CTA on
  * each; a launch asks the device how many fit).  Addresses are not checked. */
-CPTX_API bool cptx_gemm_check_problem(const cptx_gemm_opt *opt, const cptx_gemm_problem *problem, uint32_t sms,
-                                      cptx_gemm_plan *plan, cptx_error *err);
+static inline bool cptx_gemm_check_problem(const cptx_gemm_opt *opt, const cptx_gemm_problem *problem, uint32_t sms,
+                                           cptx_gemm_plan *plan, cptx_error *err)
+{
+	return cptx_gemm_check_problem_(opt, problem, sms, plan, sizeof *plan, err);
+}
 
 /** A shape and the time that a model predicts: for wgmma a model of the H200, fitted to measurements; for tcgen05 of the
  * B200 and for mma.sync with scale factors of the GeForce RTX 5090, made of public figures without measurements; for
  * mma.sync without scale factors by figures of a GPU for each target (cptx_gemm_model). */
 typedef struct cptx_gemm_choice {
-	cptx_gemm_opt opt;                 /**< all options, with the shape filled in */
-	uint32_t ctas;                     /**< value for cptx_gemm_problem.ctas */
 	double us;                         /**< predicted time */
 	double mma_us, load_us, memory_us; /**< predicted time of the tensor cores, of filling shared memory, of global memory */
 	double measured_us;                /**< time measured by cptx_gemm_tune, else 0 */
 	double tail;                       /**< share of the multiprocessors' time that the last wave leaves idle */
+	uint32_t ctas;                     /**< value for cptx_gemm_problem.ctas */
+	cptx_gemm_opt opt;                 /**< all options, with the shape filled in; last, since options grow */
 } cptx_gemm_choice;
+CPTX_API size_t cptx_gemm_auto_(const cptx_gemm_opt *opt, const cptx_target *target, const cptx_gemm_problem *problem,
+                                uint32_t sms, cptx_gemm_choice *choices, size_t size, size_t room, cptx_error *err);
 /**
  * Picks the shape for a problem: bm, bn, stages, warps or cluster, swap, per_sm, stream_k, group where it is 0, for [sync]
  * bk too, and the number of CTAs; all else is taken from `opt`.  Writes the best `room` choices, best first, and returns
  * their number; 0: no kernel can do the problem, and err says why.  sms: multiprocessors of the device.
  */
-CPTX_API size_t cptx_gemm_auto(const cptx_gemm_opt *opt, const cptx_gemm_problem *problem, uint32_t sms,
-                               cptx_gemm_choice *choices, size_t room, cptx_error *err);
+static inline size_t cptx_gemm_auto(const cptx_gemm_opt *opt, const cptx_gemm_problem *problem, uint32_t sms,
+                                    cptx_gemm_choice *choices, size_t room, cptx_error *err)
+{
+	return cptx_gemm_auto_(opt, NULL, problem, sms, choices, sizeof *choices, room, err);
+}
 /**
  * Picks the shape for a problem on a target: only shapes that fit there, [sync] by the model of the target's GPU and, from
  * sm_90 on and where the rows are aligned, with .tma or without, whichever is faster.  target NULL: any; [sync] then counts
  * as sm_80, with .tma as sm_90, and .tma stays as it is.
  */
-CPTX_API size_t cptx_gemm_auto_for(const cptx_gemm_opt *opt, const cptx_target *target, const cptx_gemm_problem *problem,
-                                   uint32_t sms, cptx_gemm_choice *choices, size_t room, cptx_error *err);
+static inline size_t cptx_gemm_auto_for(const cptx_gemm_opt *opt, const cptx_target *target,
+                                        const cptx_gemm_problem *problem, uint32_t sms, cptx_gemm_choice *choices,
+                                        size_t room, cptx_error *err)
+{
+	return cptx_gemm_auto_(opt, target, problem, sms, choices, sizeof *choices, room, err);
+}
 /** The GPU whose model cptx_gemm_auto_for takes and where its figures come from: "A100, by its data sheet"; *sms (may be
  * NULL) gets the number of its multiprocessors.  NULL: there are no such options, or the build has no kernels. */
 CPTX_API const char *cptx_gemm_model(const cptx_gemm_opt *opt, const cptx_target *target, uint32_t *sms);
+CPTX_API bool cptx_gemm_tune_(cptx_device *dev, const cptx_gemm_problem *problem, cptx_gemm_choice *choices, size_t size,
+                              size_t n, cptx_error *err);
 /**
  * Measures choices on a device and sorts them by their time: in bursts of launches, with copies of A and B (some 256 MB of
  * the device's memory) that take turns, so that these come from global memory.  problem: with addresses; D is written, the
  * workspace is tune's own.  False: a choice could not be run; the order is as it was.
  */
-CPTX_API bool cptx_gemm_tune(cptx_device *dev, const cptx_gemm_problem *problem, cptx_gemm_choice *choices, size_t n,
-                             cptx_error *err);
+static inline bool cptx_gemm_tune(cptx_device *dev, const cptx_gemm_problem *problem, cptx_gemm_choice *choices, size_t n,
+                                  cptx_error *err)
+{
+	return cptx_gemm_tune_(dev, problem, choices, sizeof *choices, n, err);
+}
 
 /**
  * Adds the kernel to a module.  NULL on error: err says why (and the module holds it if building failed).
@@ -288,8 +313,14 @@ typedef struct cptx_gemm_runner_stats {
 	uint64_t misses;   /**< calls that had to look for a shape or to load a program */
 	uint64_t programs; /**< programs that were loaded; the runner keeps them */
 } cptx_gemm_runner_stats;
+CPTX_API void cptx_gemm_runner_count_(cptx_gemm_runner *runner, cptx_gemm_runner_stats *stats, size_t size);
 /** The counters of a runner; all 0 for NULL. */
-CPTX_API cptx_gemm_runner_stats cptx_gemm_runner_count(cptx_gemm_runner *runner);
+static inline cptx_gemm_runner_stats cptx_gemm_runner_count(cptx_gemm_runner *runner)
+{
+	cptx_gemm_runner_stats stats;
+	cptx_gemm_runner_count_(runner, &stats, sizeof stats);
+	return stats;
+}
 
 enum { CPTX_GEMM_GROUP_BYTES = 896 /**< bytes of the table for each problem of a list */ };
 /**

@@ -6,31 +6,24 @@
 
 static bool absent(cptx_error *err) { return error_absent(err, NOWHERE, "ready kernels", "kernels"); }
 
-bool cptx_gemm_check(const cptx_gemm_opt *o, const cptx_target *target, cptx_gemm_plan *plan, cptx_error *err)
+bool cptx_gemm_check_(const cptx_gemm_opt *o, const cptx_target *target, cptx_gemm_plan *plan, size_t size, cptx_error *err)
 {
-	(void)o, (void)target, (void)plan;
+	(void)o, (void)target, (void)plan, (void)size;
 	return absent(err);
 }
 
-bool cptx_gemm_check_problem(const cptx_gemm_opt *o, const cptx_gemm_problem *p, uint32_t sms, cptx_gemm_plan *plan,
-                             cptx_error *err)
+bool cptx_gemm_check_problem_(const cptx_gemm_opt *o, const cptx_gemm_problem *p, uint32_t sms, cptx_gemm_plan *plan,
+                              size_t size, cptx_error *err)
 {
-	(void)o, (void)p, (void)sms, (void)plan;
+	(void)o, (void)p, (void)sms, (void)plan, (void)size;
 	return absent(err);
 }
 
-size_t cptx_gemm_auto(const cptx_gemm_opt *o, const cptx_gemm_problem *p, uint32_t sms, cptx_gemm_choice *choices,
-                      size_t room, cptx_error *err)
+size_t cptx_gemm_auto_(const cptx_gemm_opt *o, const cptx_target *target, const cptx_gemm_problem *p, uint32_t sms,
+                       cptx_gemm_choice *choices, size_t size, size_t room, cptx_error *err)
 {
-	(void)o, (void)p, (void)sms, (void)choices, (void)room;
+	(void)o, (void)target, (void)p, (void)sms, (void)choices, (void)size, (void)room;
 	return absent(err);
-}
-
-size_t cptx_gemm_auto_for(const cptx_gemm_opt *o, const cptx_target *target, const cptx_gemm_problem *p, uint32_t sms,
-                          cptx_gemm_choice *choices, size_t room, cptx_error *err)
-{
-	(void)target;
-	return cptx_gemm_auto(o, p, sms, choices, room, err);
 }
 
 const char *cptx_gemm_model(const cptx_gemm_opt *o, const cptx_target *target, uint32_t *sms)
@@ -39,9 +32,10 @@ const char *cptx_gemm_model(const cptx_gemm_opt *o, const cptx_target *target, u
 	return NULL;
 }
 
-bool cptx_gemm_tune(cptx_device *dev, const cptx_gemm_problem *p, cptx_gemm_choice *choices, size_t n, cptx_error *err)
+bool cptx_gemm_tune_(cptx_device *dev, const cptx_gemm_problem *p, cptx_gemm_choice *choices, size_t size, size_t n,
+                     cptx_error *err)
 {
-	(void)dev, (void)p, (void)choices, (void)n;
+	(void)dev, (void)p, (void)choices, (void)size, (void)n;
 	return absent(err);
 }
 
@@ -90,8 +84,8 @@ bool cptx_gemm_run(cptx_gemm_runner *r, const cptx_gemm_opt *o, const cptx_gemm_
 	return absent(err);
 }
 
-cptx_gemm_runner_stats cptx_gemm_runner_count(cptx_gemm_runner *r)
+void cptx_gemm_runner_count_(cptx_gemm_runner *r, cptx_gemm_runner_stats *stats, size_t size)
 {
 	(void)r;
-	return (cptx_gemm_runner_stats){ .hits = 0 };
+	memset(stats, 0, size);
 }

@@ -11,16 +11,22 @@
 
 /* ---- choices ---- */
 
+static cptx_gemm_choice *kept(const gemm_pick *x, size_t i) { return (void *)(x->choices + i * x->size); }
+
 static void keep(gemm_pick *x, const cptx_gemm_choice *choice)
 {
-	cptx_gemm_choice *to = x->choices;
 	size_t i = x->n < x->room ? x->n++ : x->room;
 
-	for (; i > 0 && choice->us < to[i - 1].us; i--)
+	for (; i > 0 && choice->us < kept(x, i - 1)->us; i--)
 		if (i < x->room)
-			to[i] = to[i - 1];
-	if (i < x->room)
-		to[i] = *choice;
+			memcpy(kept(x, i), kept(x, i - 1), x->size);
+	if (i == x->room)
+		return;
+	cptx_gemm_choice *to = kept(x, i);
+	memset(to, 0, x->size);
+	memcpy(to, choice, offsetof(cptx_gemm_choice, opt));
+	to->opt.size = x->opt_size;
+	OPTIONS_WRITE(cptx_gemm_opt, &to->opt, &choice->opt);
 }
 
 /* Keeps a choice, if the problem can be done so. */
@@ -219,7 +225,7 @@ const char *cptx_gemm_model(const cptx_gemm_opt *opt, const cptx_target *target,
 
 static bool can_pick(const cptx_gemm_opt *o, const gemm_pick *x, cptx_error *err)
 {
-	RULE(x->choices && x->room, "there is no room for choices");
+	RULE(x->choices && x->room && x->size > offsetof(cptx_gemm_choice, opt), "there is no room for choices");
 	RULE(gemm_generator_of(o), ".mma = %u; there are mma.sync, wgmma and tcgen05", (unsigned)o->mma);
 	return true;
 }
@@ -232,6 +238,7 @@ size_t gemm_auto_fill(gemm_pick *x, const cptx_gemm_opt *opt, const cptx_gemm_pr
 	if (!read_options(&o, opt, err) || !OPTIONS_READ(cptx_gemm_problem, &problem, p, NOWHERE, err) || !can_pick(&o, x, err))
 		return 0;
 	const gemm_generator *g = gemm_generator_of(&o);
+	x->opt_size = (uint32_t)MIN(opt->size, x->size - offsetof(cptx_gemm_choice, opt));
 	x->p = &problem, x->target = target_of(g, &o, x->target), x->chip = chip_of(g->model, x->target);
 	x->sms = given(x->sms);
 	/* what no shape can mend is said of the simplest one */
@@ -241,16 +248,10 @@ size_t gemm_auto_fill(gemm_pick *x, const cptx_gemm_opt *opt, const cptx_gemm_pr
 	return x->n;
 }
 
-size_t cptx_gemm_auto_for(const cptx_gemm_opt *opt, const cptx_target *target, const cptx_gemm_problem *p, uint32_t sms,
-                          cptx_gemm_choice *choices, size_t room, cptx_error *err)
+size_t cptx_gemm_auto_(const cptx_gemm_opt *opt, const cptx_target *target, const cptx_gemm_problem *p, uint32_t sms,
+                       cptx_gemm_choice *choices, size_t size, size_t room, cptx_error *err)
 {
-	gemm_pick x = { .choices = choices, .room = room, .target = target, .sms = sms };
+	gemm_pick x = { .choices = (char *)choices, .size = size, .room = room, .target = target, .sms = sms };
 
 	return gemm_auto_fill(&x, opt, p, err);
-}
-
-size_t cptx_gemm_auto(const cptx_gemm_opt *opt, const cptx_gemm_problem *p, uint32_t sms, cptx_gemm_choice *choices,
-                      size_t room, cptx_error *err)
-{
-	return cptx_gemm_auto_for(opt, NULL, p, sms, choices, room, err);
 }

@@ -38,8 +38,9 @@ enum { GEMM_AXES = 8 /* at most */, GEMM_AS_GIVEN = UINT16_MAX };
 
 /* The best choices for a problem, best first, and what they are for. */
 typedef struct gemm_pick {
-	cptx_gemm_choice *choices;
-	size_t n, room;
+	char *choices; /* the caller's cptx_gemm_choice, of `size` bytes each as its header says */
+	size_t size, n, room;
+	uint32_t opt_size; /* .size of the options in a choice: that of the options that were given */
 	const cptx_gemm_problem *p;
 	const cptx_target *target; /* NULL: any */
 	const gemm_chip *chip;

@@ -129,12 +129,17 @@ static bool read_options(cptx_gemm_opt *o, const cptx_gemm_opt *given, const cpt
 	return can_read(o, given, err) && check_options(o, target, plan, err);
 }
 
-bool cptx_gemm_check(const cptx_gemm_opt *opt, const cptx_target *target, cptx_gemm_plan *plan, cptx_error *err)
+bool cptx_gemm_check_(const cptx_gemm_opt *opt, const cptx_target *target, cptx_gemm_plan *plan, size_t size,
+                      cptx_error *err)
 {
 	cptx_gemm_opt o;
 	cptx_gemm_plan here;
 
-	return read_options(&o, opt, target, plan ? plan : &here, err);
+	if (!read_options(&o, opt, target, &here, err))
+		return false;
+	if (plan)
+		RESULT_FILL(plan, size, &here);
+	return true;
 }
 
 /* A factor that is given must be the kernel's: without it the result would be another one. */
@@ -147,8 +152,8 @@ static bool check_factors(const cptx_gemm_opt *o, const cptx_gemm_problem *p, cp
 	return true;
 }
 
-bool cptx_gemm_check_problem(const cptx_gemm_opt *opt, const cptx_gemm_problem *p, uint32_t sms, cptx_gemm_plan *plan,
-                             cptx_error *err)
+bool cptx_gemm_check_problem_(const cptx_gemm_opt *opt, const cptx_gemm_problem *p, uint32_t sms, cptx_gemm_plan *plan,
+                              size_t size, cptx_error *err)
 {
 	cptx_gemm_opt given, *o = &given;
 	cptx_gemm_plan here;
@@ -166,7 +171,7 @@ bool cptx_gemm_check_problem(const cptx_gemm_opt *opt, const cptx_gemm_problem *
 	if (!tma_gemm_check_problem(&t, p, sms, &here, err))
 		return false;
 	if (plan)
-		*plan = here;
+		RESULT_FILL(plan, size, &here);
 	return true;
 }
 

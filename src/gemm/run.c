@@ -111,9 +111,12 @@ static bool choose(const cptx_gemm_runner *r, const cptx_gemm_problem *p, cptx_g
 {
 	const cptx_device_info *info = cptx_device_get_info(r->dev);
 	cptx_gemm_choice c;
-	gemm_pick x = {
-		.choices = &c, .room = 1, .target = cptx_target_find(info->target), .sms = info->sms, .whole_tiles = true
-	};
+	gemm_pick x = { .choices = (char *)&c,
+		            .size = sizeof c,
+		            .room = 1,
+		            .target = cptx_target_find(info->target),
+		            .sms = info->sms,
+		            .whole_tiles = true };
 
 	if (!gemm_auto_fill(&x, o, p, err))
 		return false;
@@ -211,14 +214,14 @@ bool cptx_gemm_run(cptx_gemm_runner *r, const cptx_gemm_opt *opt, const cptx_gem
 	return ok;
 }
 
-cptx_gemm_runner_stats cptx_gemm_runner_count(cptx_gemm_runner *r)
+void cptx_gemm_runner_count_(cptx_gemm_runner *r, cptx_gemm_runner_stats *stats, size_t size)
 {
 	cptx_gemm_runner_stats s = { .hits = 0 };
 
-	if (!r)
-		return s;
-	pthread_mutex_lock(&r->lock);
-	s = r->stats;
-	pthread_mutex_unlock(&r->lock);
-	return s;
+	if (r) {
+		pthread_mutex_lock(&r->lock);
+		s = r->stats;
+		pthread_mutex_unlock(&r->lock);
+	}
+	RESULT_FILL(stats, size, &s);
 }

@@ -13,6 +13,8 @@ enum { SETS = 8, ROUNDS = 3, WARM = 2, FEWEST = 2, MOST = 100 };
 #define BURST_US 2000.0
 
 typedef struct candidate {
+	cptx_gemm_choice choice;
+	size_t given; /* its place in the caller's list */
 	cptx_program *program;
 	cptx_launch *launch[SETS];
 	uint64_t workspace; /* bytes */
@@ -21,7 +23,6 @@ typedef struct candidate {
 typedef struct tuning {
 	cptx_device *dev;
 	const cptx_gemm_problem *p;
-	cptx_gemm_choice *choice;
 	struct candidate *candidate;
 	size_t n;
 	uint32_t sets;
@@ -31,7 +32,7 @@ typedef struct tuning {
 
 static bool copy_operands(tuning *t, cptx_error *err)
 {
-	const cptx_gemm_opt *o = &t->choice->opt;
+	const cptx_gemm_opt *o = &t->candidate->choice.opt;
 	uint64_t all = given(t->p->batch) * t->p->k;
 	uint64_t a = t->p->m * all * tma_gemm_bits(o->a) / 8, b = t->p->n * all * tma_gemm_bits(o->b) / 8;
 
@@ -52,9 +53,9 @@ static bool load(tuning *t, size_t i, cptx_error *err)
 	cptx_gemm_plan plan;
 	cptx_gemm_problem p = *t->p;
 
-	p.ctas = t->choice[i].ctas;
-	if (cptx_gemm_build(m, &t->choice[i].opt, err) &&
-	    cptx_gemm_check_problem(&t->choice[i].opt, &p, cptx_device_get_info(t->dev)->sms, &plan, err)) {
+	p.ctas = c->choice.ctas;
+	if (cptx_gemm_build(m, &c->choice.opt, err) &&
+	    cptx_gemm_check_problem(&c->choice.opt, &p, cptx_device_get_info(t->dev)->sms, &plan, err)) {
 		c->workspace = plan.workspace;
 		c->program = cptx_device_load(t->dev, m, NULL, err);
 		t->workspace_bytes = MAX(t->workspace_bytes, c->workspace);
@@ -72,10 +73,10 @@ static bool prepare(tuning *t, cptx_error *err)
 		return false;
 	for (size_t i = 0; i < t->n; i++)
 		for (uint32_t s = 0; s < t->sets; s++) {
+			candidate *c = &t->candidate[i];
 			cptx_gemm_problem p = *t->p;
-			p.a = t->a[s], p.b = t->b[s], p.workspace = t->workspace, p.ctas = t->choice[i].ctas;
-			t->candidate[i].launch[s] = cptx_gemm_launch(t->candidate[i].program, t->dev, &t->choice[i].opt, &p, err);
-			if (!t->candidate[i].launch[s])
+			p.a = t->a[s], p.b = t->b[s], p.workspace = t->workspace, p.ctas = c->choice.ctas;
+			if (!(c->launch[s] = cptx_gemm_launch(c->program, t->dev, &c->choice.opt, &p, err)))
 				return false;
 		}
 	return true;
@@ -107,11 +108,12 @@ static bool measure(tuning *t, cptx_error *err)
 {
 	for (int round = 0; round < ROUNDS; round++)
 		for (size_t i = 0; i < t->n; i++) {
-			double us = burst(t, &t->candidate[i], MAX(t->choice[i].us, 1.0), err);
+			cptx_gemm_choice *c = &t->candidate[i].choice;
+			double us = burst(t, &t->candidate[i], MAX(c->us, 1.0), err);
 			if (err->code != CPTX_OK)
 				return false;
-			if (!round || us < t->choice[i].measured_us)
-				t->choice[i].measured_us = us;
+			if (!round || us < c->measured_us)
+				c->measured_us = us;
 		}
 	return true;
 }
@@ -133,7 +135,7 @@ static void release(tuning *t)
 
 static int by_measured(const void *a, const void *b)
 {
-	double x = ((const cptx_gemm_choice *)a)->measured_us, y = ((const cptx_gemm_choice *)b)->measured_us;
+	double x = ((const candidate *)a)->choice.measured_us, y = ((const candidate *)b)->choice.measured_us;
 
 	return (x > y) - (x < y);
 }
@@ -149,10 +151,44 @@ static bool check_arguments(const cptx_device *dev, const cptx_gemm_problem *p, 
 	return true;
 }
 
-bool cptx_gemm_tune(cptx_device *dev, const cptx_gemm_problem *p, cptx_gemm_choice *choices, size_t n, cptx_error *err)
+/* The caller's choices, of `size` bytes each: the fields that this library knows. */
+static bool read_choices(tuning *t, const cptx_gemm_choice *choices, size_t size, cptx_error *err)
+{
+	for (size_t i = 0; i < t->n; i++) {
+		const cptx_gemm_choice *from = (const void *)((const char *)choices + i * size);
+		candidate *c = &t->candidate[i];
+
+		memcpy(&c->choice, from, offsetof(cptx_gemm_choice, opt));
+		c->given = i;
+		if (!OPTIONS_READ(cptx_gemm_opt, &c->choice.opt, &from->opt, NOWHERE, err))
+			return false;
+	}
+	return true;
+}
+
+/* Sorts the caller's choices by their times; where there is no memory for that they keep their order. */
+static bool sort_choices(tuning *t, cptx_gemm_choice *choices, size_t size, cptx_error *err)
+{
+	char *sorted = NEW_ARRAY(char, t->n *size);
+
+	if (!sorted)
+		return error_set(err, CPTX_E_MEMORY, NOWHERE, "out of memory");
+	qsort(t->candidate, t->n, sizeof *t->candidate, by_measured);
+	for (size_t i = 0; i < t->n; i++) {
+		cptx_gemm_choice *to = (void *)(sorted + i * size);
+		memcpy(to, (const char *)choices + t->candidate[i].given * size, size);
+		to->measured_us = t->candidate[i].choice.measured_us;
+	}
+	memcpy(choices, sorted, t->n * size);
+	free(sorted);
+	return true;
+}
+
+bool cptx_gemm_tune_(cptx_device *dev, const cptx_gemm_problem *p, cptx_gemm_choice *choices, size_t size, size_t n,
+                     cptx_error *err)
 {
 	cptx_error own = { .code = CPTX_OK };
-	tuning t = { .dev = dev, .p = p, .choice = choices, .n = n };
+	tuning t = { .dev = dev, .p = p, .n = n };
 
 	err = err ? err : &own;
 	*err = (cptx_error){ .code = CPTX_OK };
@@ -168,9 +204,8 @@ bool cptx_gemm_tune(cptx_device *dev, const cptx_gemm_problem *p, cptx_gemm_choi
 	if (!t.candidate)
 		return error_set(err, CPTX_E_MEMORY, NOWHERE, "out of memory");
 	t.begin = cptx_event_new(dev, err), t.end = cptx_event_new(dev, err);
-	bool ok = err->code == CPTX_OK && copy_operands(&t, err) && prepare(&t, err) && measure(&t, err);
-	if (ok)
-		qsort(choices, n, sizeof *choices, by_measured);
+	bool ok = read_choices(&t, choices, size, err) && err->code == CPTX_OK && copy_operands(&t, err) && prepare(&t, err) &&
+	          measure(&t, err) && sort_choices(&t, choices, size, err);
 	release(&t);
 	return ok;
 }

@@ -226,8 +226,12 @@ void cptx_epilogue_add_(cptx_kernel *k, cptx_site at, cptx_epilogue *e, enum cpt
 {
 	const epi_kind *what = epi_kind_get(kind);
 
-	if (!is_made(k, at, e) || !IS_GIVEN_TO(k, at, visitor, "visitor"))
+	cptx_visitor known;
+
+	if (!is_made(k, at, e) || !IS_GIVEN_TO(k, at, visitor, "visitor") ||
+	    !OPTIONS_READ_IN(cptx_visitor, &known, visitor, at, k))
 		return;
+	visitor = &known;
 	if (!what || e->count == CPTX_EPILOGUE_VISITORS) {
 		cptx_fail_(k, at,
 		           what ? "epilogue: more than %d visitors" : "epilogue: %d is no kind of visitor; see enum cptx_visit_kind",

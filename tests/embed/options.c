@@ -187,6 +187,23 @@ static void run_kernel(cptx_device *dev)
 	cptx_module_destroy(m);
 }
 
+/* What the calls on shapes fill in, and a list of choices that is sorted. */
+static void look_at_shapes(cptx_device *dev, cptx_gemm_runner *runner, const cptx_gemm_opt *opt, const cptx_gemm_problem *p)
+{
+	cptx_error err = { .code = CPTX_OK };
+	cptx_gemm_choice choice[2];
+
+	RESULT(cptx_gemm_plan, cptx_gemm_check(opt, NULL, r, &err) && r->threads == 256);
+	RESULT(cptx_gemm_plan, cptx_gemm_check_problem(opt, p, 4, r, &err) && r->grid == 1);
+	RESULT(cptx_gemm_choice, cptx_gemm_auto(opt, p, 4, r, 1, &err) == 1 && r->us > 0 && r->opt.bm);
+	RESULT(cptx_gemm_runner_stats, (*r = cptx_gemm_runner_count(runner), r->misses == 1 && r->programs == 1));
+	check(cptx_gemm_auto(opt, p, 4, choice, 2, &err) == 2 && choice[0].us <= choice[1].us, "two choices", &err);
+	KNOWN("choice's options", &choice[1].opt);
+	check(cptx_gemm_tune(dev, p, choice, 2, &err) && choice[0].measured_us <= choice[1].measured_us && choice[0].opt.bm &&
+	          choice[1].opt.bm,
+	      "cptx_gemm_tune", &err);
+}
+
 /* One problem, and a list, whose next one stands where the caller's struct ends. */
 static void run_gemm(cptx_device *dev)
 {
@@ -225,6 +242,7 @@ static void run_gemm(cptx_device *dev)
 	opt.grouped = false;
 	cptx_gemm_runner *r = cptx_gemm_runner_new(dev, NULL, &err);
 	check(cptx_gemm_run(r, &opt, &p[1], NULL, &err), "cptx_gemm_run", &err);
+	look_at_shapes(dev, r, &opt, &p[1]);
 #ifdef MORE
 	opt.later = 1;
 	check(!cptx_gemm_check(&opt, NULL, NULL, &err) && strstr(err.text, "does not know"), "what the library does not know",

@@ -344,9 +344,9 @@ START_TEST(tunes)
 {
 	enum { M = 130, N = 64, K = 320, CHOICES = 3 };
 	cptx_gemm_choice c[CHOICES] = {
-		{ F16(.bm = 128, .bn = 64), .us = 5000 },
-		{ F16(.bm = 128, .bn = 32, .stream_k = true), .ctas = 3, .us = 5000 },
-		{ F16(.bm = 256, .bn = 32), .us = 5000 },
+		{ .us = 5000, .opt = F16(.bm = 128, .bn = 64) },
+		{ .us = 5000, .ctas = 3, .opt = F16(.bm = 128, .bn = 32, .stream_k = true) },
+		{ .us = 5000, .opt = F16(.bm = 256, .bn = 32) },
 	};
 	cptx_gemm_problem p = { .m = M, .n = N, .k = K };
 	cptx_error err = { 0 };
