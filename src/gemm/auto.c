@@ -11,7 +11,10 @@
 
 /* ---- choices ---- */
 
-static cptx_gemm_choice *kept(const gemm_pick *x, size_t i) { return (void *)(x->choices + i * x->size); }
+static cptx_gemm_choice *kept(const gemm_pick *x, size_t i)
+{
+	return (cptx_gemm_choice *)(void *)(x->choices + i * x->size);
+}
 
 static void keep(gemm_pick *x, const cptx_gemm_choice *choice)
 {

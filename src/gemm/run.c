@@ -223,5 +223,6 @@ void cptx_gemm_runner_count_(cptx_gemm_runner *r, cptx_gemm_runner_stats *stats,
 		s = r->stats;
 		pthread_mutex_unlock(&r->lock);
 	}
-	RESULT_FILL(stats, size, &s);
+	if (stats)
+		RESULT_FILL(stats, size, &s);
 }

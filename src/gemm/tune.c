@@ -155,7 +155,7 @@ static bool check_arguments(const cptx_device *dev, const cptx_gemm_problem *p, 
 static bool read_choices(tuning *t, const cptx_gemm_choice *choices, size_t size, cptx_error *err)
 {
 	for (size_t i = 0; i < t->n; i++) {
-		const cptx_gemm_choice *from = (const void *)((const char *)choices + i * size);
+		const cptx_gemm_choice *from = (const cptx_gemm_choice *)(const void *)((const char *)choices + i * size);
 		candidate *c = &t->candidate[i];
 
 		memcpy(&c->choice, from, offsetof(cptx_gemm_choice, opt));
@@ -175,7 +175,7 @@ static bool sort_choices(tuning *t, cptx_gemm_choice *choices, size_t size, cptx
 		return error_set(err, CPTX_E_MEMORY, NOWHERE, "out of memory");
 	qsort(t->candidate, t->n, sizeof *t->candidate, by_measured);
 	for (size_t i = 0; i < t->n; i++) {
-		cptx_gemm_choice *to = (void *)(sorted + i * size);
+		cptx_gemm_choice *to = (cptx_gemm_choice *)(void *)(sorted + i * size);
 		memcpy(to, (const char *)choices + t->candidate[i].given * size, size);
 		to->measured_us = t->candidate[i].choice.measured_us;
 	}
