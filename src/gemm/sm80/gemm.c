@@ -189,16 +189,16 @@ static void consume(gemm80 *g)
 	stamp(g, CPTX_TIMELINE_END);
 }
 
-cptx_kernel *gemm_sm80_build(cptx_module *m, const cptx_gemm_opt *o)
+void gemm_sm80_build(cptx_kernel *k, const tma_gemm *t)
 {
-	gemm80 g = { .o = o, .s = gemm_sm80_shape(o), .t = gemm_sm80_describe(o) };
-	cptx_kernel *k = g.k = cptx_kernel_begin(m, o->name, .block = { g.s.threads }, .min_ctas = 1);
+	const cptx_gemm_opt *o = t->o;
+	gemm80 g = { .k = k, .o = o, .s = gemm_sm80_shape(o), .t = *t };
 
 	tma_gemm_declare(k, &g.t, &g.w);
 	setup(&g);
 	if (!o->tma) {
 		consume(&g);
-		return k;
+		return;
 	}
 	tma_gemm_producer_operands(k, &g.producer);
 	CPTX_ROLE(k, &g.roles, .warps = g.s.warps, .regs = g.s.regs) {
@@ -207,5 +207,4 @@ cptx_kernel *gemm_sm80_build(cptx_module *m, const cptx_gemm_opt *o)
 	CPTX_ROLE(k, &g.roles, .warps = g.s.producers, .regs = g.s.regs ? SM80_PRODUCER_REGS : 0, .elect = true) {
 		tma_gemm_produce(k, &g.producer);
 	}
-	return k;
 }

@@ -89,13 +89,12 @@ static double fixed_us(const gemm_shape *s, double ctas, uint32_t sms)
 	return start + (s->per_sm > 1 ? PER_SM_US : s->cluster > 1 ? CLUSTER_US : 0);
 }
 
-static void predict(cptx_gemm_choice *c, const gemm_pick *x)
+static void predict(cptx_gemm_choice *c, const gemm_pick *x, const tma_gemm *t)
 {
 	const cptx_gemm_opt *o = &c->opt;
 	const cptx_gemm_problem in = tma_gemm_inner_problem(o, x->p);
 	const gemm_shape s = gemm_sm90_shape(o);
-	const tma_gemm t = gemm_sm90_describe(o);
-	const gemm_rounds r = gemm_rounds_of(&t, c, x);
+	const gemm_rounds r = gemm_rounds_of(t, c, x);
 	const double clock = 1e-3 / x->chip->ghz, k_tiles = (double)up(x->p->k, s.bk);
 	double busy = r.tiles * (o->stream_k ? k_tiles : 1) * s.cluster / (r.rounds * x->sms); /* on average */
 	double latency = (LATENCY_US + LATENCY_CLUSTER_US * log2(s.cluster)) / o->stages, bytes = memory_bytes(o, &s, &in);

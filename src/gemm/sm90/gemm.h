@@ -30,9 +30,7 @@ typedef struct gemm_shape {
 } gemm_shape;
 
 gemm_shape gemm_sm90_shape(const cptx_gemm_opt *opt);
-/* What gemm_sm90 is made of; what is described has the names of the options. */
-tma_gemm gemm_sm90_describe(const cptx_gemm_opt *opt);
-cptx_kernel *gemm_sm90_build(cptx_module *m, const cptx_gemm_opt *opt);
+void gemm_sm90_build(cptx_kernel *k, const tma_gemm *t);
 
 typedef struct gemm90 {
 	cptx_kernel *k;
@@ -42,7 +40,7 @@ typedef struct gemm90 {
 	cptx_pipe pipe;
 	cptx_timeline line;
 	cptx_roles roles;
-	cptx_operand a, b; /* side by side in each stage */
+	tma_gemm_producer producer; /* A and B lie side by side in each stage */
 	tma_gemm_work w;
 	/* consumers */
 	cptx_tiled_mma mma;
