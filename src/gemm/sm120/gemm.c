@@ -24,9 +24,7 @@ static void setup(gemm120 *g)
 		                               .w = &g->w,
 		                               .pipe = &g->pipe,
 		                               .line = &g->line,
-		                               .ring = g->ring,
-		                               .stage = g->s.stage,
-		                               .b_at = g->s.a_bytes,
+		                               .ring = { { g->ring, g->s.stage, 0 }, { g->ring, g->s.stage, g->s.a_bytes } },
 		                               .scales = { { g->ring, g->s.stage, scales },
 		                                           { g->ring, g->s.stage, scales + g->s.sf_bytes } } };
 	cptx_pipe_init(k, &g->pipe, cptx_setp(k, g->tid, 0, .cmp = CPTX_EQ));

@@ -30,9 +30,7 @@ static void setup(gemm80 *g)
 		                               .w = by_tma ? &g->w : &g->ahead,
 		                               .pipe = &g->pipe,
 		                               .line = &g->line,
-		                               .ring = g->ring,
-		                               .stage = g->s.stage,
-		                               .b_at = g->s.a_bytes,
+		                               .ring = { { g->ring, g->s.stage, 0 }, { g->ring, g->s.stage, g->s.a_bytes } },
 		                               .threads = g->s.threads,
 		                               .thread = g->roles.tid };
 	tma_gemm_work_begin(k, &g->t, &g->w);

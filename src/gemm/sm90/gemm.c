@@ -33,11 +33,8 @@ static void setup(gemm90 *g)
 		                               .w = &g->w,
 		                               .pipe = &g->pipe,
 		                               .line = &g->line,
-		                               .ring = ring,
-		                               .stage = stage,
-		                               .b_at = s->a_bytes,
+		                               .ring = { { ring, stage, 0 }, { ring, stage, s->a_bytes } },
 		                               .clusters = true };
-	tma_gemm_producer_operands(k, &g->producer);
 	cptx_roles_begin(k, &g->roles, .threads = (s->consumers + 1) * WARPGROUP, .ctas = g->t.per_sm);
 	cptx_pipe_new(k, &g->pipe, .stages = g->o->stages, .consumers = s->consumers, .cta_release = true,
 	              .multicast = g->t.cluster);
@@ -47,8 +44,8 @@ static void setup(gemm90 *g)
 
 static void load(gemm90 *g)
 {
+	tma_gemm_producer_operands(g->k, &g->producer);
 	cptx_pipe_at at = tma_gemm_produce(g->k, &g->producer);
-
 	if (g->t.cluster > 1)
 		cptx_pipe_drain(g->k, &g->pipe, &at);
 }
@@ -149,7 +146,7 @@ static void multiply(gemm90 *g)
 {
 	cptx_kernel *k = g->k;
 	const uint32_t cluster = g->t.cluster;
-	const cptx_val ring = g->producer.ring;
+	const tma_gemm_ring *ring = &g->producer.ring[0];
 
 	g->barrier = cptx_shr(k, g->roles.warp, 2);
 	g->wg = cptx_sub(k, g->barrier, 1);
@@ -163,8 +160,8 @@ static void multiply(gemm90 *g)
 		g->stamps = cptx_setp(k, cptx_and(k, g->lane, 31), 0, .cmp = CPTX_EQ);
 	cptx_tiled_mma_new(k, &g->mma, .by = CPTX_BY_WGMMA, .a = g->o->a, .b = g->o->b, .m = g->s.blocks * BLOCK_M,
 	                   .n = g->o->bn, .units_m = g->s.consumers, .a_tile = g->s.a, .b_tile = g->s.b, .unit = g->wg,
-	                   .thread = g->lane, .a_ring = ring, .b_ring = cptx_offset(ring, g->s.a_bytes),
-	                   .apart = g->producer.stage);
+	                   .thread = g->lane, .a_ring = ring->smem, .b_ring = cptx_offset(ring->smem, g->s.a_bytes),
+	                   .apart = ring->apart);
 	cptx_acc_new(k, &g->mma, &g->acc);
 	cptx_epilogue_ring_new(k, &g->ring, .type = g->o->out, .tile = g->s.d, .map = g->w.in.map[CPTX_GEMM_MAP_D],
 	                       .stages = g->s.store_buffers, .units = g->s.consumers, .unit = g->wg, .barrier = g->barrier,

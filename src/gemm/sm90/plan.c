@@ -98,6 +98,7 @@ static tma_gemm describe(const cptx_gemm_opt *o)
 		                       (last_rows ? MAP(CPTX_GEMM_MAP_LAST_A) | MAP(CPTX_GEMM_MAP_LAST_B) : 0),
 		               .order = gemm_order_of(o, USUAL_SMS),
 		               .counts_k_tiles = true,
+		               .whole_k_tiles = true,
 		               .bk = s.bk,
 		               .sums = o->stream_k ? s.consumers * (s.acc * WARPGROUP + 1) * 4 : 0 };
 }

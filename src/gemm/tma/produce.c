@@ -2,22 +2,35 @@
 /* The producers of the GEMMs: one thread by TMA, or all threads by cp.async. */
 #include "gemm/tma/tma.h"
 
+/* Parts of a tile lie behind one another: its columns are one span. */
+static cptx_val part_smem(cptx_kernel *k, const tma_gemm_producer *p, const cptx_tile *part, bool of_b)
+{
+	const tma_gemm_ring *r = &p->ring[of_b];
+	cptx_val smem = r->smem;
+
+	if (given(p->t->parts[of_b]) > 1)
+		smem = cptx_mad(k, p->w->tile_rank, cptx_tile_bytes(part), smem, .mode = CPTX_LO);
+	return cptx_offset(smem, r->at);
+}
+
 void tma_gemm_producer_operands(cptx_kernel *k, tma_gemm_producer *p)
 {
 	const cptx_gemm_opt *o = &p->t->in;
 	const tma_gemm_params *in = &p->w->p;
-	const bool by_tma = tma_gemm_is_map(p->t, CPTX_GEMM_MAP_A), ring = p->ring.kind != CPTX_VAL_NONE;
+	const bool by_tma = tma_gemm_is_map(p->t, CPTX_GEMM_MAP_A);
 
-	for (int b = 0; b < 2; b++)
+	for (int b = 0; b < 2; b++) {
+		const cptx_tile part = tma_gemm_part(p->t, b != o->swap);
+		const cptx_val smem = part_smem(k, p, &part, b);
 		cptx_operand_new(k, &p->operand[b], .by = by_tma ? CPTX_OPERAND_TMA : CPTX_OPERAND_CP_ASYNC,
 		                 .type = given(p->t->packed) > 1 ? CPTX_U8
 		                         : b                     ? o->b
 		                                                 : o->a,
-		                 .tile = b ? p->t->b : p->t->a, .parts = p->t->parts[b], .stages = o->stages,
-		                 .smem = ring ? cptx_offset(p->ring, b ? p->b_at : 0) : p->ring, .apart = p->stage,
+		                 .tile = part, .stages = o->stages, .smem = smem, .apart = p->ring[b].apart,
 		                 .batched = by_tma && o->batched, .alone = !p->clusters,
 		                 .address = by_tma ? (cptx_val){ 0 } : in->map[b], .rows = b ? in->N : in->M, .cols = in->K,
 		                 .threads = p->threads, .thread = p->thread, .whole = !by_tma);
+	}
 }
 
 /* ---- by TMA ---- */
@@ -25,11 +38,11 @@ void tma_gemm_producer_operands(cptx_kernel *k, tma_gemm_producer *p)
 /* What this CTA loads of A or B of a tile into each stage. */
 typedef struct source {
 	bool of_b;
-	cptx_val map, row; /* row: of the tile */
-	cptx_val when;     /* NONE: always */
-	cptx_val bytes;    /* that come, from all CTAs that load parts */
-	uint32_t sharers;  /* CTAs; of an operand without parts these load whole tiles by turns */
-	cptx_val mask;     /* of the CTAs that get it */
+	cptx_val map, row;
+	cptx_val when;           /* NONE: always */
+	cptx_val bytes;          /* that come, from all CTAs that load parts */
+	uint32_t sharers, parts; /* CTAs; of an operand without parts these load whole tiles by turns */
+	cptx_val mask;           /* of the CTAs that get it */
 } source;
 
 /*
@@ -41,8 +54,8 @@ static void leave_out_rows(cptx_kernel *k, const tma_gemm_producer *p, source *x
 {
 	const tma_gemm_params *in = &p->w->in;
 	const cptx_operand *op = &p->operand[x->of_b];
-	const uint32_t tile = op->opt.tile.rows, rows = tile / op->opt.parts;
-	cptx_val all = cptx_sub(k, cptx_as(x->of_b ? in->N : in->M, CPTX_S32), x->row), left = all;
+	const uint32_t rows = op->opt.tile.rows, tile = rows * x->parts;
+	cptx_val all = cptx_sub(k, cptx_as(x->of_b ? in->N : in->M, CPTX_S32), x->of_b ? p->w->n0 : p->w->m0), left = all;
 
 	if (rows < tile)
 		left = cptx_sub(k, all, cptx_mul(k, cptx_as(p->w->rank, CPTX_S32), rows, .mode = CPTX_LO));
@@ -51,23 +64,29 @@ static void leave_out_rows(cptx_kernel *k, const tma_gemm_producer *p, source *x
 	                   cptx_setp(k, left, rows, .cmp = CPTX_GE), .type = CPTX_U64);
 	all = cptx_max(k, cptx_min(k, all, tile), 0);
 	cptx_val even = cptx_and(k, cptx_add(k, cptx_as(all, CPTX_U32), 1), ~1);
-	x->bytes = cptx_mul(k, even, op->bytes / tile, .mode = CPTX_LO);
+	x->bytes = cptx_mul(k, even, op->bytes / rows, .mode = CPTX_LO);
 }
 
 static source source_of(cptx_kernel *k, const tma_gemm_producer *p, bool of_b, cptx_val mask)
 {
 	const tma_gemm_work *w = p->w;
 	const cptx_gemm_opt *o = &p->t->in;
+	const uint32_t rows = p->operand[of_b].opt.tile.rows;
 	source x = { .of_b = of_b,
 		         .map = w->in.map[of_b ? CPTX_GEMM_MAP_B : CPTX_GEMM_MAP_A],
 		         .row = of_b ? w->n0 : w->m0,
-		         .bytes = cptx_imm(p->operand[of_b].bytes),
-		         .sharers = given(of_b ? o->cluster_m : o->cluster_n) };
+		         .sharers = given(of_b ? o->cluster_m : o->cluster_n),
+		         .parts = given(p->t->parts[of_b]) };
 
+	x.bytes = cptx_imm(x.parts * p->operand[of_b].bytes);
 	if (x.sharers > 1)
 		x.mask = mask;
 	if (p->t->maps & MAP(CPTX_GEMM_MAP_LAST_A))
 		leave_out_rows(k, p, &x);
+	if (of_b && p->t->pair) /* half of B each */
+		x.row = cptx_mad(k, cptx_as(w->in_pair, CPTX_S32), p->t->b.rows, x.row, .mode = CPTX_LO);
+	if (x.parts > 1)
+		x.row = cptx_mad(k, cptx_as(w->tile_rank, CPTX_S32), rows, x.row, .mode = CPTX_LO);
 	return x;
 }
 
@@ -84,20 +103,15 @@ static cptx_val sharers(cptx_kernel *k, const tma_gemm_producer *p)
 static void load_operand(cptx_kernel *k, const tma_gemm_producer *p, const cptx_pipe_at *at, const source *x, cptx_val k0,
                          cptx_val full)
 {
-	const tma_gemm_work *w = p->w;
-	const cptx_operand *op = &p->operand[x->of_b];
-	cptx_val when = x->when, row = x->row;
+	cptx_val when = x->when;
 
-	if (x->sharers != op->opt.parts) {
+	if (x->sharers != x->parts) {
 		cptx_val turn = cptx_and(k, cptx_div(k, cptx_as(k0, CPTX_U32), p->t->bk), x->sharers - 1);
-		cptx_val mine = cptx_setp(k, turn, w->rank, .cmp = CPTX_EQ);
+		cptx_val mine = cptx_setp(k, turn, p->w->rank, .cmp = CPTX_EQ);
 		when = when.kind == CPTX_VAL_NONE ? mine : cptx_and(k, when, mine, .type = CPTX_PRED);
 	}
-	if (x->of_b && p->t->pair) /* half of B each */
-		row = cptx_mad(k, cptx_as(w->in_pair, CPTX_S32), op->opt.tile.rows, row, .mode = CPTX_LO);
-	cptx_operand_load(k, op, at->stage, row, k0, .barrier = full, .z = w->z,
-	                  .part = op->opt.parts > 1 ? w->tile_rank : (cptx_val){ 0 }, .mask = x->mask, .map = x->map,
-	                  .ctas = p->t->pair ? 2 : 0, .when = when);
+	cptx_operand_load(k, &p->operand[x->of_b], at->stage, x->row, k0, .barrier = full, .z = p->w->z, .mask = x->mask,
+	                  .map = x->map, .ctas = p->t->pair ? 2 : 0, .when = when);
 }
 
 /* Blocks of the rows where the tile begins, and of K from k0 on. */
@@ -109,9 +123,9 @@ static void load_scales(cptx_kernel *k, const tma_gemm_producer *p, const cptx_p
 	cptx_val to = { 0 };
 
 	for (int b = 0; b < 2; b++) {
-		const tma_gemm_scale_ring *r = &p->scales[b];
-		if (!b || r->ring.id != p->scales[0].ring.id)
-			to = cptx_mad(k, at->stage, r->apart, r->ring, .mode = CPTX_LO);
+		const tma_gemm_ring *r = &p->scales[b];
+		if (!b || r->smem.id != p->scales[0].smem.id)
+			to = cptx_mad(k, at->stage, r->apart, r->smem, .mode = CPTX_LO);
 		cptx_val c[4] = { cptx_mov(k, 0, .type = CPTX_S32), block, cptx_shr(k, b ? w->n0 : w->m0, 7), w->z };
 		cptx_cp_async_bulk_tensor_load(
 			k, cptx_offset(to, r->at), w->in.map[b ? CPTX_GEMM_MAP_SCALE_B : CPTX_GEMM_MAP_SCALE_A],

@@ -53,8 +53,9 @@ typedef struct tma_gemm {
 	gemm_order order;       /* where opt.group is 0 */
 	uint32_t pair;          /* rows of a CTA, where a pair of CTAs makes a tile; else 0 */
 	bool counts_k_tiles;    /* always; else with stream_k */
-	uint32_t bk;            /* elements along K of a stage */
-	uint32_t sums;          /* with stream_k: bytes that a CTA may leave in the workspace, flags too */
+	bool whole_k_tiles; /* the producer runs to the end of the last K tile, not to K, which ptxas 13.0 reads in each turn */
+	uint32_t bk;        /* elements along K of a stage */
+	uint32_t sums;      /* with stream_k: bytes that a CTA may leave in the workspace, flags too */
 	/* gemm_describe fills in: the options as the caller gave them, and by the names of the product that is computed; how a
 	 * problem is laid on clusters, rows and columns of D of one; CTAs of a cluster, and those that a multiprocessor holds */
 	const cptx_gemm_opt *o;
@@ -238,11 +239,11 @@ void tma_gemm_chain_new(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *
  * results are stored. */
 cptx_epilogue tma_gemm_chain(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, const cptx_acc *acc);
 
-/* Where the scale factors of stage s are in shared memory: ring + s * apart + at. */
-typedef struct tma_gemm_scale_ring {
-	cptx_val ring; /* .u32 */
+/* A ring of tiles in shared memory: that of stage s is at smem + s * apart + at.  Several may share their stages. */
+typedef struct tma_gemm_ring {
+	cptx_val smem; /* .u32 */
 	uint32_t apart, at;
-} tma_gemm_scale_ring;
+} tma_gemm_ring;
 
 /* What fills the ring of stages, across tile borders.  By TMA it is one thread; of a cluster each CTA loads its part of an
  * operand that the cluster shares and multicasts it, and the copies of a pair count at the barrier of its first CTA.  By
@@ -252,18 +253,17 @@ typedef struct tma_gemm_producer {
 	tma_gemm_work *w; /* by cp.async that of the copies */
 	const cptx_pipe *pipe;
 	const cptx_timeline *line;
-	cptx_val ring;        /* .u32, shared address of the first stage; NONE: A and B have rings of their own */
-	uint32_t stage, b_at; /* bytes of a stage of the ring; where B begins in it */
-	bool clusters;        /* copies are to .shared::cluster, for which ptxas calls a function on sm_12x; else ::cta */
-	tma_gemm_scale_ring scales[2]; /* of A and B */
-	uint32_t threads;              /* by cp.async: all, and the number of this one */
+	tma_gemm_ring ring[2], scales[2]; /* of A and B; of their scale factors */
+	bool clusters;    /* copies are to .shared::cluster, for which ptxas calls a function on sm_12x; else ::cta */
+	uint32_t threads; /* by cp.async: all, and the number of this one */
 	cptx_val thread;
-	cptx_operand operand[2]; /* A and B: tma_gemm_producer_operands */
+	cptx_operand operand[2]; /* tma_gemm_producer_operands: A and B, of a cluster the parts that this CTA loads */
 	/* by cp.async: where the copies stand; K tiles of the tile that are still to be copied */
 	cptx_pipe_at to;
 	cptx_operand_src from[2];
 	cptx_val left;
 } tma_gemm_producer;
+/* Behind tma_gemm_work_begin, in the threads that copy. */
 void tma_gemm_producer_operands(cptx_kernel *k, tma_gemm_producer *p);
 /* By TMA: all K tiles of all tiles.  Gives where it stands then. */
 cptx_pipe_at tma_gemm_produce(cptx_kernel *k, const tma_gemm_producer *p);

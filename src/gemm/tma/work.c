@@ -155,7 +155,7 @@ cptx_val tma_gemm_k_first(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work
 
 cptx_val tma_gemm_k_end(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w)
 {
-	if (t->o->stream_k)
+	if (t->o->stream_k || t->whole_k_tiles)
 		return along_k(k, t, w->k_end);
 	return cptx_as(given(t->packed) > 1 ? cptx_shr(k, w->in.K, 1) : w->in.K, CPTX_S32);
 }
