@@ -92,7 +92,7 @@ void gemm_sm100_epilogue(gemm100 *g)
 		tma_gemm_locate(k, &g->t, &g->w, MAPS_OF_D);
 		cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_WAIT_SUMS, g->elected);
 		cptx_pipe_wait_full(k, &g->accs, &x.at);
-		cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_BRING_OUT, g->elected);
+		cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_EPILOGUE, g->elected);
 		x.acc = gemm_sm100_accumulator(g, &x.at);
 		if (g->o->stream_k)
 			finish_or_store_partials(&x);

@@ -27,14 +27,9 @@ static cptx_val at(const gemm100 *g, cptx_val i, uint32_t each, cptx_val first)
 
 /* ---- set-up ---- */
 
-static cptx_val shared(gemm100 *g, uint32_t bytes, uint32_t align, const char *name)
+static tma_gemm_ring ring(gemm100 *g, const char *name, uint32_t tiles, uint32_t bytes, uint32_t align)
 {
-	return cptx_mov(g->k, cptx_shared_dyn(g->k, bytes, align, name), .type = CPTX_U32);
-}
-
-static tma_gemm_ring ring(gemm100 *g, const char *name, uint32_t bytes, uint32_t align)
-{
-	return (tma_gemm_ring){ shared(g, g->o->stages * bytes, align, name), bytes, 0 };
+	return (tma_gemm_ring){ cptx_mov(g->k, cptx_shared_dyn(g->k, tiles * bytes, align, name), .type = CPTX_U32), bytes, 0 };
 }
 
 static void lay_out(gemm100 *g)
@@ -44,12 +39,12 @@ static void lay_out(gemm100 *g)
 	tma_gemm_producer *p = &g->producer;
 
 	*p = (tma_gemm_producer){ .t = &g->t, .w = &g->w, .pipe = &g->stages, .line = &g->line, .clusters = true };
-	p->ring[0] = ring(g, "a", cptx_tile_bytes(&s->a), 1024);
-	p->ring[1] = ring(g, "b", cptx_tile_bytes(&s->b), 1024);
-	g->smem_d = shared(g, EPILOGUE_WARPS * STORE_STAGES * cptx_tile_bytes(&s->d), 1024, "d");
+	p->ring[0] = ring(g, "a", o->stages, cptx_tile_bytes(&s->a), 1024);
+	p->ring[1] = ring(g, "b", o->stages, cptx_tile_bytes(&s->b), 1024);
+	g->smem_d = ring(g, "d", EPILOGUE_WARPS * STORE_STAGES, cptx_tile_bytes(&s->d), 1024).smem;
 	if (s->vec) {
-		p->scales[0] = ring(g, "scales_a", tma_gemm_scale_bytes(&g->t.scales, false), 128);
-		p->scales[1] = ring(g, "scales_b", tma_gemm_scale_bytes(&g->t.scales, true), 128);
+		p->scales[0] = ring(g, "scales_a", o->stages, tma_gemm_scale_bytes(&g->t.scales, false), 128);
+		p->scales[1] = ring(g, "scales_b", o->stages, tma_gemm_scale_bytes(&g->t.scales, true), 128);
 	}
 	cptx_tiled_mma_new(g->k, &g->mma, .by = CPTX_BY_TCGEN05, .a = o->a, .b = o->b, .m = o->bm, .n = o->bn,
 	                   .a_from = o->a_tmem ? CPTX_A_TMEM : CPTX_A_SHARED, .a_tile = s->a, .b_tile = s->b, .ctas = s->ctas,
@@ -150,10 +145,8 @@ static void roles(gemm100 *g)
 	          .cluster = g->t.cluster > 1) {
 		CPTX_ROLE(k, &g->roles, .warps = EPILOGUE_WARPS)
 			gemm_sm100_epilogue(g);
-		CPTX_ROLE(k, &g->roles, .warps = 1, .elect = true) {
-			tma_gemm_producer_operands(k, &g->producer);
+		CPTX_ROLE(k, &g->roles, .warps = 1, .elect = true)
 			tma_gemm_produce(k, &g->producer);
-		}
 		CPTX_ROLE(k, &g->roles, .warps = 1, .elect = true) {
 			if (g->s.ctas > 1)
 				CPTX_IF(k, is(g, g->w.in_pair, 0))

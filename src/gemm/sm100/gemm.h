@@ -22,7 +22,7 @@ enum {
 typedef struct gemm100_shape {
 	uint32_t ctas;                        /* that make a tile: 1 or 2 */
 	uint32_t tiles, cluster_m, cluster_n; /* of a cluster */
-	uint32_t cluster, per_sm;             /* CTAs; those of a multiprocessor */
+	uint32_t per_sm;                      /* CTAs of a multiprocessor */
 	uint32_t bk;                          /* elements along K of a stage */
 	uint32_t vec, blocks;                 /* elements of a scale factor; blocks of scale factors along K of a stage */
 	uint32_t b_blocks;                    /* blocks of 128 columns that a tile's scale factors of B are in */

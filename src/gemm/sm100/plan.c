@@ -52,7 +52,7 @@ gemm100_shape gemm_sm100_shape(const cptx_gemm_opt *opt)
 	s.bk =
 		SPAN_BYTES * 8 / (is_fp4(o) ? 4 : MAX(tma_gemm_bits(o->a), 8)); /* elements of 4 and 6 bits are padded but there */
 	s.cluster_m = given(o->cluster_m), s.cluster_n = given(o->cluster_n);
-	s.tiles = s.cluster_m * s.cluster_n, s.cluster = s.tiles * s.ctas;
+	s.tiles = s.cluster_m * s.cluster_n;
 	if (gemm_sm100_scaled(o)) {
 		s.vec = o->scale == CPTX_UE4M3 ? 16 : 32;
 		s.blocks = s.bk / (s.vec * CPTX_SCALE_FACTORS);

@@ -115,7 +115,7 @@ static void consume(gemm120 *g)
 	CPTX_FOR(k, g->w.at, g->w.end, g->w.step) {
 		tma_gemm_locate(k, &g->t, &g->w, 0);
 		multiply(g, &at, first_lane);
-		cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_BRING_OUT, first_lane);
+		cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_EPILOGUE, first_lane);
 		tma_gemm_finish(k, &warp);
 	}
 	cptx_timeline_stamp_when(k, &g->line, CPTX_TIMELINE_END, first_lane);

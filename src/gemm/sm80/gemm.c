@@ -176,7 +176,7 @@ static void consume(gemm80 *g)
 	CPTX_FOR(k, g->w.at, g->w.end, g->w.step) {
 		tma_gemm_locate(k, &g->t, &g->w, MAPS_OF_D);
 		mainloop(g, &at);
-		stamp(g, CPTX_GEMM_BRING_OUT);
+		stamp(g, CPTX_GEMM_EPILOGUE);
 		tma_gemm_finish(k, &warp);
 	}
 	if (g->o->tma)

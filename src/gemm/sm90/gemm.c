@@ -13,7 +13,7 @@
  *
  * Results go through shared memory (<cptx/epilogue.h>), and TMA stores them while the next tile is computed.  CTAs are
  * persistent, and the producer runs ahead across tile borders.  Rounding is not overlapped with products, and stmatrix only
- * where registers have room for a rounded tile beside the next one's sums (gemm_shape.later).
+ * where registers have room for a rounded tile beside the next one's sums (gemm_shape.deferred).
  */
 #include "gemm/sm90/gemm.h"
 
@@ -44,7 +44,6 @@ static void setup(gemm90 *g)
 
 static void load(gemm90 *g)
 {
-	tma_gemm_producer_operands(g->k, &g->producer);
 	cptx_pipe_at at = tma_gemm_produce(g->k, &g->producer);
 	if (g->t.cluster > 1)
 		cptx_pipe_drain(g->k, &g->pipe, &at);
@@ -60,7 +59,7 @@ static void multiply_stage(gemm90 *g, bool fresh)
 	cptx_pipe_wait_full(k, &g->pipe, &g->at);
 	cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_MULTIPLY, g->stamps);
 	cptx_mma_stage(k, &g->mma, &g->acc, g->at.stage, .fresh = fresh);
-	if (g->s.later)
+	if (g->s.deferred)
 		cptx_epilogue_deferred_store(k, &g->before, fresh ? 0 : 1, fresh ? 1 : g->before.parts);
 	if (!fresh) {
 		cptx_mma_wait(k, &g->mma, 1);
@@ -80,9 +79,9 @@ static cptx_val fix_up(gemm90 *g)
 
 	sums.barrier = g->barrier;
 	CPTX_IF(k, begins)
-		tma_gemm_add_others(k, &g->w, &sums, g->acc.regs, first);
+		tma_gemm_fixup_reduce(k, &g->w, &sums, g->acc.regs, first);
 	CPTX_ELSE(k)
-		tma_gemm_leave(k, &g->w, &sums, g->acc.regs, first);
+		tma_gemm_fixup_store(k, &g->w, &sums, g->acc.regs, first);
 	return begins;
 }
 
@@ -111,7 +110,7 @@ static void finish_tile(gemm90 *g)
 			cptx_mov(k, fix_up(g), .into = done);
 		CPTX_IF(k, done)
 			store(g, false);
-	} else if (g->s.later) {
+	} else if (g->s.deferred) {
 		cptx_epilogue_deferred_rest(k, &g->before, 1); /* each tile has a stage, so part 0 is stored */
 		CPTX_IF(k, cptx_setp(k, cptx_add(k, g->w.at, g->w.step), g->w.end, .cmp = CPTX_LT))
 			store(g, true);
@@ -135,7 +134,7 @@ static void multiply_tiles(gemm90 *g)
 			multiply_stage(g, false);
 		cptx_mma_wait(k, &g->mma, 0);
 		cptx_pipe_release(k, &g->pipe, &g->old, g->releases);
-		cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_BRING_OUT, g->stamps);
+		cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_EPILOGUE, g->stamps);
 		finish_tile(g);
 	}
 	cptx_timeline_stamp_when(k, &g->line, CPTX_TIMELINE_END, g->stamps);
@@ -166,7 +165,7 @@ static void multiply(gemm90 *g)
 	cptx_epilogue_ring_new(k, &g->ring, .type = g->o->out, .tile = g->s.d, .map = g->w.in.map[CPTX_GEMM_MAP_D],
 	                       .stages = g->s.store_buffers, .units = g->s.consumers, .unit = g->wg, .barrier = g->barrier,
 	                       .last = g->s.rest, .last_map = g->w.in.map[CPTX_GEMM_MAP_END_D], .acc = &g->acc);
-	if (g->s.later)
+	if (g->s.deferred)
 		cptx_epilogue_deferred_new(k, &g->before, .ring = &g->ring, .batched = g->o->batched, .maps = g->o->grouped);
 	multiply_tiles(g);
 }

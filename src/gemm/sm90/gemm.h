@@ -25,7 +25,7 @@ typedef struct gemm_shape {
 	uint32_t a_parts, b_parts; /* that the CTAs of a cluster load; 1: if they share it, whole tiles by turns */
 	uint32_t out_cols;         /* columns of a subtile of D, 64 rows high */
 	uint32_t store_buffers;    /* subtiles in shared memory, of a warpgroup */
-	bool later;                /* a tile is rounded, and stored while the next one is multiplied */
+	bool deferred;             /* a tile is rounded, and stored while the next one is multiplied */
 	cptx_tile a, b, d, rest;   /* rest: the last subtile, if it has fewer columns, else .cols is 0 */
 } gemm_shape;
 
@@ -49,7 +49,7 @@ typedef struct gemm90 {
 	cptx_val releases, stamps;  /* predicates: this thread releases stages, writes stamps (NONE: none does) */
 	cptx_val wg, lane, barrier; /* wg: 0 to consumers - 1; lane: in the warpgroup; barrier: its own, a named one */
 	cptx_epilogue_ring ring;
-	cptx_epilogue_deferred before; /* with `later`: the tile before, rounded */
+	cptx_epilogue_deferred before; /* with .deferred: the tile before, rounded */
 } gemm90;
 
 #endif

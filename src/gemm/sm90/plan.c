@@ -10,9 +10,9 @@ enum { USUAL_SMS = 132 /* of an H100 and an H200 */ };
  * found by trying; tests/kernels (ptxas_neither_warns_nor_spills) holds the shapes at their edges.
  */
 enum {
-	ACC_LATER = 128,       /* accumulators beside which a rounded tile has room, two elements in a word: 64 more */
-	ACC_LATER_VALUES = 80, /* the same, where C, bias or an epilogue need some, too */
-	ACC_WIDE = 160         /* beside which those of a subtile of 64 columns have room; with three warpgroups 80 */
+	ACC_DEFERRED = 128,       /* accumulators beside which a rounded tile has room, two elements in a word: 64 more */
+	ACC_DEFERRED_VALUES = 80, /* the same, where C, bias or an epilogue need some, too */
+	ACC_WIDE = 160            /* beside which those of a subtile of 64 columns have room; with three warpgroups 80 */
 };
 
 #define RULE(ok, ...) TMA_RULE(ok, TARGET ": " __VA_ARGS__)
@@ -78,8 +78,8 @@ gemm_shape gemm_sm90_shape(const cptx_gemm_opt *opt)
 	s.a = (cptx_tile){ o->bm, s.bk, { in_bits, o->a_m_major, false }, CPTX_SWIZZLE_128B, 0, 0 };
 	s.b = (cptx_tile){ o->bn, s.bk, { in_bits, o->b_n_major, false }, CPTX_SWIZZLE_128B, 0, 0 };
 	choose_subtiles(&s, o);
-	s.later = !o->stream_k && s.per_sm == 1 && s.out_bytes == 2 && s.consumers <= 2 &&
-	          s.acc <= (has_values(o) ? ACC_LATER_VALUES : ACC_LATER);
+	s.deferred = !o->stream_k && s.per_sm == 1 && s.out_bytes == 2 && s.consumers <= 2 &&
+	             s.acc <= (has_values(o) ? ACC_DEFERRED_VALUES : ACC_DEFERRED);
 	return s;
 }
 

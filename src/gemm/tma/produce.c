@@ -192,9 +192,12 @@ static void produce_tile(cptx_kernel *k, const tma_gemm_producer *p, cptx_pipe_a
 	}
 }
 
-cptx_pipe_at tma_gemm_produce(cptx_kernel *k, const tma_gemm_producer *p)
+cptx_pipe_at tma_gemm_produce(cptx_kernel *k, tma_gemm_producer *p)
 {
 	tma_gemm_work *w = p->w;
+
+	if (!p->operand[0].bytes)
+		tma_gemm_producer_operands(k, p);
 	cptx_pipe_at at = p->t->pair ? cptx_pipe_producer_of(k, p->pipe, w->leader) : cptx_pipe_producer(k, p->pipe);
 	const cptx_val k0 = cptx_reg(k, CPTX_S32), mask = sharers(k, p);
 
@@ -209,17 +212,8 @@ cptx_pipe_at tma_gemm_produce(cptx_kernel *k, const tma_gemm_producer *p)
 /* A or B of the problem, or of the matrix of a batch, that the copies are of. */
 static void find_matrix(cptx_kernel *k, tma_gemm_producer *p, int b)
 {
-	const cptx_gemm_opt *o = p->t->o;
-	const tma_gemm_work *w = p->w;
-	cptx_val at = w->p.map[b];
-
-	if (o->batched) {
-		cptx_val each = cptx_mul_wide(k, b ? w->p.N : w->p.M, w->p.K);
-		cptx_val z = cptx_cvt(k, cptx_as(w->z, CPTX_U32), .dtype = CPTX_U64);
-		at = cptx_mad(k, cptx_shl(k, each, 1), z, at, .mode = CPTX_LO);
-	}
-	if (o->batched || o->grouped)
-		cptx_operand_rebase(k, &p->operand[b], at);
+	if (p->t->o->batched || p->t->o->grouped)
+		cptx_operand_rebase(k, &p->operand[b], tma_gemm_matrix(k, p->t, p->w, b ? CPTX_GEMM_MAP_B : CPTX_GEMM_MAP_A));
 }
 
 static void seek_tile(cptx_kernel *k, tma_gemm_producer *p)

@@ -185,6 +185,9 @@ typedef struct tma_gemm_work {
 } tma_gemm_work;
 /* Declares the parameters: gemm/tma/params.c. */
 void tma_gemm_declare(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w);
+/* Where the matrix at hand of what is a pointer begins, A or B of 16 bits or D: a batch has them dense behind one another.
+ */
+cptx_val tma_gemm_matrix(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, enum cptx_gemm_map which);
 /* Where what is done now begins and ends along K, as tensor maps count it: .s32, or a constant. */
 cptx_val tma_gemm_k_first(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w);
 cptx_val tma_gemm_k_end(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w);
@@ -229,8 +232,8 @@ cptx_val tma_gemm_wait_for_partials(cptx_kernel *k, const tma_gemm_work *w, cons
 void tma_gemm_add_partials(cptx_kernel *k, const tma_gemm_work *w, const tma_gemm_sums *s, cptx_val end, uint32_t first,
                            cptx_val acc);
 /* Both of whole accumulators in registers, the second of w->tile, which is shared.  first: in the first of the threads. */
-void tma_gemm_leave(cptx_kernel *k, const tma_gemm_work *w, const tma_gemm_sums *s, cptx_val acc, cptx_val first);
-void tma_gemm_add_others(cptx_kernel *k, const tma_gemm_work *w, const tma_gemm_sums *s, cptx_val acc, cptx_val first);
+void tma_gemm_fixup_store(cptx_kernel *k, const tma_gemm_work *w, const tma_gemm_sums *s, cptx_val acc, cptx_val first);
+void tma_gemm_fixup_reduce(cptx_kernel *k, const tma_gemm_work *w, const tma_gemm_sums *s, cptx_val acc, cptx_val first);
 
 /* The visitors of D's elements: alpha, beta * C, bias, the options' epilogue; of the problem and the matrix at hand, so a
  * chain is made anew for each tile.  t stays until the chain is run. */
@@ -265,8 +268,8 @@ typedef struct tma_gemm_producer {
 } tma_gemm_producer;
 /* Behind tma_gemm_work_begin, in the threads that copy. */
 void tma_gemm_producer_operands(cptx_kernel *k, tma_gemm_producer *p);
-/* By TMA: all K tiles of all tiles.  Gives where it stands then. */
-cptx_pipe_at tma_gemm_produce(cptx_kernel *k, const tma_gemm_producer *p);
+/* By TMA: all K tiles of all tiles, of operands that it makes if nobody has.  Gives where it stands then. */
+cptx_pipe_at tma_gemm_produce(cptx_kernel *k, tma_gemm_producer *p);
 /* By cp.async: readies p->w and the operands, and begins the copies of all stages but one; makes part number `part` of
  * `parts` of the copies of the next K tile; ends these, behind the last part; goes on to the K tile behind it. */
 void tma_gemm_copies_begin(cptx_kernel *k, tma_gemm_producer *p);
