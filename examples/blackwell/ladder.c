@@ -218,7 +218,7 @@ void gemm_store(gemm *g, const gemm_at *at, cptx_pipe_at *accs)
 
 	cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_WAIT_SUMS, g->lane_0);
 	cptx_pipe_wait_full(k, &g->accs, accs);
-	cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_BRING_OUT, g->lane_0);
+	cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_EPILOGUE, g->lane_0);
 	cptx_acc acc = gemm_acc(g, accs);
 	for (uint32_t c = 0; c < n; c += chunk) {
 		cptx_acc_load(k, &acc, c, chunk, &part);

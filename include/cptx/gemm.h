@@ -354,7 +354,7 @@ enum cptx_gemm_phase {
 	CPTX_GEMM_WAIT_DATA, /**< waits for a stage to be full */
 	CPTX_GEMM_MULTIPLY,  /**< issues matrix instructions */
 	CPTX_GEMM_WAIT_SUMS, /**< waits for an accumulator to be complete */
-	CPTX_GEMM_BRING_OUT  /**< runs the epilogue; for a tile that is stored while the next one is multiplied, rounds it */
+	CPTX_GEMM_EPILOGUE   /**< runs the epilogue; for a tile that is stored while the next one is multiplied, rounds it */
 };
 /** The layout of a kernel's timeline in memory, for the grid and threads of its plan and that many stamps for a warp. */
 CPTX_API cptx_timeline_layout cptx_gemm_timeline(uint32_t grid, uint32_t threads, uint32_t stamps);

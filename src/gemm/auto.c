@@ -33,7 +33,7 @@ static void keep(gemm_pick *x, const cptx_gemm_choice *choice)
 }
 
 /* Keeps a choice, if the problem can be done so. */
-static void offer(const gemm_model *m, gemm_pick *x, const cptx_gemm_choice *choice)
+static void offer(const gemm_model *m, gemm_pick *x, const tma_gemm *t, const cptx_gemm_choice *choice)
 {
 	cptx_gemm_choice c = *choice;
 	cptx_gemm_problem p = *x->p;
@@ -41,7 +41,7 @@ static void offer(const gemm_model *m, gemm_pick *x, const cptx_gemm_choice *cho
 	p.ctas = c.ctas;
 	if ((x->whole_tiles && c.opt.stream_k) || !cptx_gemm_check_problem(&c.opt, &p, x->sms, NULL, NULL))
 		return;
-	m->predict(&c, x);
+	m->predict(&c, x, t);
 	keep(x, &c);
 }
 
@@ -52,10 +52,10 @@ static void offer_shared(const gemm_model *m, gemm_pick *x, const tma_gemm *t, c
 	const uint64_t most = tma_gemm_resident(x->sms, t->cluster, given(t->per_sm));
 
 	c.opt.stream_k = true;
-	offer(m, x, &c);
+	offer(m, x, t, &c);
 	for (uint64_t parts = 2; parts <= 8 && parts * 4 <= k_tiles && tiles * parts <= most; parts++) {
 		c.ctas = (uint32_t)(tiles * parts * t->cluster);
-		offer(m, x, &c);
+		offer(m, x, t, &c);
 	}
 }
 
@@ -67,7 +67,7 @@ static void offer_one_each(const gemm_model *m, gemm_pick *x, const tma_gemm *t,
 	for (int shared = 0; t->per_sm > 1 && shared < 2; shared++) {
 		c.opt.stream_k = shared, c.ctas = x->sms;
 		if (tiles * (shared ? k_tiles : 1) > x->sms)
-			offer(m, x, &c);
+			offer(m, x, t, &c);
 	}
 }
 
@@ -108,11 +108,11 @@ static uint32_t best_group(const tma_gemm *t, const gemm_pick *x)
 
 static void offer_all(const gemm_generator *g, gemm_pick *x, const cptx_gemm_opt *o)
 {
-	const tma_gemm t = g->describe(o);
+	const tma_gemm t = gemm_describe(g, o);
 	cptx_gemm_choice c = { .opt = *o };
 
 	c.opt.group = o->group ? o->group : best_group(&t, x);
-	offer(g->model, x, &c);
+	offer(g->model, x, &t, &c);
 	offer_shared(g->model, x, &t, c);
 	if (g->model->one_each)
 		offer_one_each(g->model, x, &t, c);

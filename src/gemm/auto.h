@@ -63,8 +63,8 @@ typedef struct gemm_model {
 	/* Whether a shape works well with so many stages; NULL: it does.  Where stages are an axis only those are tried; else,
 	 * if it does with none, the most that fit. */
 	bool (*suits)(const cptx_gemm_opt *o, const cptx_target *target);
-	/* Fills in the times of a choice that can do the problem. */
-	void (*predict)(cptx_gemm_choice *c, const gemm_pick *x);
+	/* Fills in the times of a choice that can do the problem, of the kernel that t says but for .stream_k. */
+	void (*predict)(cptx_gemm_choice *c, const gemm_pick *x, const tma_gemm *t);
 } gemm_model;
 
 /* ---- what costs are made of ---- */

@@ -82,7 +82,7 @@ static bool check_target(const gemm_generator *g, const cptx_target *t, cptx_err
 
 static void list_maps(const gemm_generator *g, const cptx_gemm_opt *o, cptx_gemm_plan *plan)
 {
-	const uint32_t maps = g->describe(o).maps;
+	const uint32_t maps = gemm_describe(g, o).maps;
 
 	for (int i = 0; i < CPTX_GEMM_MAP_KINDS; i++)
 		if (maps & MAP(i))
@@ -167,7 +167,7 @@ bool cptx_gemm_check_problem_(const cptx_gemm_opt *opt, const cptx_gemm_problem 
 	p = &known;
 	if (!check_factors(o, p, err))
 		return false;
-	tma_gemm t = generators[number_of(o)]->describe(o);
+	tma_gemm t = gemm_describe(generators[number_of(o)], o);
 	if (!tma_gemm_check_problem(&t, p, sms, &here, err))
 		return false;
 	if (plan)
@@ -185,7 +185,12 @@ cptx_kernel *cptx_gemm_build(cptx_module *m, const cptx_gemm_opt *opt, cptx_erro
 	if (!read_options(&o, opt, NULL, &plan, err))
 		return NULL;
 	o = completed(&o);
-	cptx_kernel *k = generators[number_of(&o)]->build(m, &o);
+	const gemm_generator *g = generators[number_of(&o)];
+	const tma_gemm t = gemm_describe(g, &o);
+	const uint32_t cluster = t.cluster > 1 ? t.cluster : 0;
+	cptx_kernel *k = cptx_kernel_begin(m, o.name, .block = { plan.threads }, .min_ctas = t.per_sm,
+	                                   .cluster = { cluster, cluster > 1, cluster > 1 });
+	g->build(k, &t);
 	const cptx_error *e = cptx_module_error(m);
 	if (e && err)
 		*err = *e;
@@ -204,7 +209,7 @@ bool cptx_gemm_maps(const cptx_gemm_opt *opt, const cptx_gemm_problem *p, cptx_t
 		return false;
 	p = &known;
 	RULE(map, "no room for the maps was given (NULL)");
-	tma_gemm t = generators[number_of(o)]->describe(o);
+	tma_gemm t = gemm_describe(generators[number_of(o)], o);
 	RULE(t.maps & ~t.pointers, "kernels by mma.sync without .tma and scale factors take no tensor maps");
 	return tma_gemm_maps(&t, p, map, err);
 }
@@ -248,7 +253,7 @@ cptx_launch *cptx_gemm_launch(const cptx_program *program, cptx_device *dev, con
 		return NULL;
 	p = &known;
 	o = completed(&o);
-	tma_gemm t = generators[number_of(&o)]->describe(&o);
+	tma_gemm t = gemm_describe(generators[number_of(&o)], &o);
 	if (!fill_device(&t, program, dev, p, &plan, err))
 		return NULL;
 	return tma_gemm_launch(&t, &plan, program, dev, p, 0, 0, err);
@@ -287,7 +292,7 @@ cptx_launch *cptx_gemm_launch_grouped(const cptx_program *program, cptx_device *
 		return NULL;
 	}
 	o = completed(&o);
-	tma_gemm t = generators[number_of(&o)]->describe(&o);
+	tma_gemm t = gemm_describe(generators[number_of(&o)], &o);
 	cptx_gemm_problem *known = read_list(p, n, err);
 	if (!known && p && n)
 		return NULL;

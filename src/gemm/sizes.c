@@ -90,7 +90,7 @@ cptx_timeline_layout cptx_gemm_timeline(uint32_t grid, uint32_t threads, uint32_
 	static const char *const phases[] = {
 		[CPTX_GEMM_WAIT_ROOM] = "wait for room", [CPTX_GEMM_LOAD] = "load",
 		[CPTX_GEMM_WAIT_DATA] = "wait for data", [CPTX_GEMM_MULTIPLY] = "multiply",
-		[CPTX_GEMM_WAIT_SUMS] = "wait for sums", [CPTX_GEMM_BRING_OUT] = "bring out",
+		[CPTX_GEMM_WAIT_SUMS] = "wait for sums", [CPTX_GEMM_EPILOGUE] = "epilogue",
 	};
 
 	return (cptx_timeline_layout){

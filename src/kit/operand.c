@@ -516,11 +516,20 @@ static void load_boxes(cptx_kernel *k, cptx_site at, const cptx_operand *op, cpt
 	const cptx_val along = mn_major && !op->opt.im2col ? row : src->col, other = mn_major ? src->col : row;
 
 	const cptx_val to = stage_of(k, at, op, stage, plus_parts(k, at, op->smem, o->part, part_bytes(op)));
-	for (uint32_t i = 0; i < (op->opt.spans ? 1 : b->count[0]); i++)
+	const uint32_t across_spans = op->opt.spans ? 1 : b->count[0];
+	const bool together = !is_none(o->when) && across_spans * b->count[1] > 1; /* one branch for all copies */
+	cptx_operand_load_opt copy = *o;
+	if (together) {
+		cptx_if_begin_(k, at, o->when);
+		copy.when = (cptx_val){ 0 };
+	}
+	for (uint32_t i = 0; i < across_spans; i++)
 		for (uint32_t j = 0; j < b->count[1]; j++) {
 			cptx_val x = plus(k, at, along, i * b->box[0]), y = plus(k, at, other, j * b->box[1]);
-			copy_box(k, at, op, cptx_offset(to, (int64_t)i * span + j * b->bytes), coordinates(k, at, op, o, x, y), o);
+			copy_box(k, at, op, cptx_offset(to, (int64_t)i * span + j * b->bytes), coordinates(k, at, op, o, x, y), &copy);
 		}
+	if (together)
+		cptx_block_end_(k, at);
 }
 
 static bool check_load_values(cptx_kernel *k, cptx_site at, const cptx_operand_load_opt *o)

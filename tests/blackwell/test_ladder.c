@@ -147,7 +147,7 @@ END_TEST
 START_TEST(timelines)
 {
 	static const char *const phases[] = {
-		"wait for room", "load", "wait for data", "multiply", "wait for sums", "bring out"
+		"wait for room", "load", "wait for data", "multiply", "wait for sums", "epilogue"
 	};
 	const ladder_rung *rung = _i ? &rung_v7 : &rung_v6;
 	ladder_opt o = rung_small(rung, CPTX_BF16, CPTX_F32), none = o;

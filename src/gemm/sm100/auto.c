@@ -26,13 +26,12 @@ static double load_clocks(const cptx_gemm_opt *o, const gemm100_shape *s, const 
 	return MAX(MAX(gemm_l2_clocks(o, bytes), rows), gemm_shared_clocks(2 * rows * SPAN_BYTES));
 }
 
-static void predict(cptx_gemm_choice *c, const gemm_pick *x)
+static void predict(cptx_gemm_choice *c, const gemm_pick *x, const tma_gemm *t)
 {
 	const cptx_gemm_opt *o = &c->opt;
 	const cptx_gemm_problem in = tma_gemm_inner_problem(o, x->p);
 	const gemm100_shape s = gemm_sm100_shape(o);
-	const tma_gemm t = gemm_sm100_describe(o);
-	const gemm_rounds r = gemm_rounds_of(&t, c, x);
+	const gemm_rounds r = gemm_rounds_of(t, c, x);
 	const double out = OUT_CLOCKS * o->bn * r.together;
 	const gemm_clocks clocks = { .mma = r.together * COLUMN_CLOCKS * o->bn,
 		                         .load = r.together * load_clocks(o, &s, &in),

@@ -84,7 +84,7 @@ void gemm_sm100_epilogue(gemm100 *g)
 	cptx_kernel *k = g->k;
 	tile_out x = { .g = g };
 
-	x.at = g->s.ctas > 1 ? cptx_pipe_consumer_of(k, &g->accs, g->leader) : cptx_pipe_consumer(k, &g->accs);
+	x.at = g->s.ctas > 1 ? cptx_pipe_consumer_of(k, &g->accs, g->w.leader) : cptx_pipe_consumer(k, &g->accs);
 	cptx_acc_in_tmem(k, &g->mma, &x.acc, g->tmem.address);
 	cptx_epilogue_ring_new(k, &x.ring, .type = g->o->out, .tile = g->s.d, .stages = STORE_STAGES, .units = EPILOGUE_WARPS,
 	                       .unit = g->roles.warp, .smem = g->smem_d, .acc = &x.acc);
@@ -92,7 +92,7 @@ void gemm_sm100_epilogue(gemm100 *g)
 		tma_gemm_locate(k, &g->t, &g->w, MAPS_OF_D);
 		cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_WAIT_SUMS, g->elected);
 		cptx_pipe_wait_full(k, &g->accs, &x.at);
-		cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_BRING_OUT, g->elected);
+		cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_EPILOGUE, g->elected);
 		x.acc = gemm_sm100_accumulator(g, &x.at);
 		if (g->o->stream_k)
 			finish_or_store_partials(&x);

@@ -22,7 +22,7 @@ enum {
 typedef struct gemm100_shape {
 	uint32_t ctas;                        /* that make a tile: 1 or 2 */
 	uint32_t tiles, cluster_m, cluster_n; /* of a cluster */
-	uint32_t cluster, per_sm;             /* CTAs; those of a multiprocessor */
+	uint32_t per_sm;                      /* CTAs of a multiprocessor */
 	uint32_t bk;                          /* elements along K of a stage */
 	uint32_t vec, blocks;                 /* elements of a scale factor; blocks of scale factors along K of a stage */
 	uint32_t b_blocks;                    /* blocks of 128 columns that a tile's scale factors of B are in */
@@ -35,9 +35,7 @@ typedef struct gemm100_shape {
 } gemm100_shape;
 
 gemm100_shape gemm_sm100_shape(const cptx_gemm_opt *opt);
-/* What gemm_sm100 is made of. */
-tma_gemm gemm_sm100_describe(const cptx_gemm_opt *opt);
-cptx_kernel *gemm_sm100_build(cptx_module *m, const cptx_gemm_opt *opt);
+void gemm_sm100_build(cptx_kernel *k, const tma_gemm *t);
 static inline bool gemm_sm100_scaled(const cptx_gemm_opt *o) { return o->kind >= CPTX_TCGEN05_MXF8F6F4; }
 
 typedef struct gemm100 {
@@ -47,13 +45,12 @@ typedef struct gemm100 {
 	tma_gemm t;
 	cptx_pipe stages, accs;
 	cptx_tmem tmem;
-	cptx_operand a, b;
+	tma_gemm_producer producer;
 	cptx_tiled_mma mma;
 	cptx_timeline line;
-	cptx_val smem_d, scales_a, scales_b; /* addresses of the rings of D and of the scale factors */
+	cptx_val smem_d; /* address of the rings of D */
 	cptx_roles roles;
 	cptx_val elected; /* one lane of the warp */
-	cptx_val leader;  /* rank of the CTA of the pair that multiplies */
 	tma_gemm_work w;
 } gemm100;
 

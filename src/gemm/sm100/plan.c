@@ -52,7 +52,7 @@ gemm100_shape gemm_sm100_shape(const cptx_gemm_opt *opt)
 	s.bk =
 		SPAN_BYTES * 8 / (is_fp4(o) ? 4 : MAX(tma_gemm_bits(o->a), 8)); /* elements of 4 and 6 bits are padded but there */
 	s.cluster_m = given(o->cluster_m), s.cluster_n = given(o->cluster_n);
-	s.tiles = s.cluster_m * s.cluster_n, s.cluster = s.tiles * s.ctas;
+	s.tiles = s.cluster_m * s.cluster_n;
 	if (gemm_sm100_scaled(o)) {
 		s.vec = o->scale == CPTX_UE4M3 ? 16 : 32;
 		s.blocks = s.bk / (s.vec * CPTX_SCALE_FACTORS);
@@ -67,27 +67,17 @@ gemm100_shape gemm_sm100_shape(const cptx_gemm_opt *opt)
 	return s;
 }
 
-tma_gemm gemm_sm100_describe(const cptx_gemm_opt *o)
+static tma_gemm describe(const cptx_gemm_opt *o)
 {
-	gemm100_shape s = gemm_sm100_shape(o);
-	uint32_t m = o->bm * s.cluster_m, n = o->bn * s.cluster_n;
-	cptx_tile a = s.a, b = s.b;
+	const gemm100_shape s = gemm_sm100_shape(o);
 
-	a.rows /= s.cluster_n, b.rows /= s.cluster_m; /* the parts that a CTA of a cluster loads */
-	return (tma_gemm){ .target = TARGET,
-		               .o = o,
-		               .a = o->swap ? b : a,
-		               .b = o->swap ? a : b,
+	return (tma_gemm){ .a = s.a,
+		               .b = s.b,
+		               .parts = { s.cluster_n, s.cluster_m },
 		               .d = s.d,
-		               .factors = { s.vec, s.blocks, o->swap ? s.b_blocks : 1, o->swap ? 1 : s.b_blocks },
-		               .maps = MAP(CPTX_GEMM_MAP_A) | MAP(CPTX_GEMM_MAP_B) | MAP(CPTX_GEMM_MAP_D) |
-		                       (gemm_sm100_scaled(o) ? MAP(CPTX_GEMM_MAP_SCALE_A) | MAP(CPTX_GEMM_MAP_SCALE_B) : 0),
+		               .scales = { s.vec, s.blocks, { 1, s.b_blocks } },
 		               .pair = s.ctas > 1 ? ROWS : 0,
-		               .side_m = o->swap ? n : m,
-		               .side_n = o->swap ? m : n,
 		               .bk = s.bk,
-		               .cluster = s.cluster,
-		               .per_sm = s.per_sm,
 		               .sums = o->stream_k ? EPILOGUE_WARPS * (s.sum_bytes + 4) : 0 };
 }
 
@@ -162,7 +152,6 @@ static bool check_tile(const cptx_gemm_opt *o, cptx_error *err)
 	RULE(o->bn >= step && o->bn <= 256 && o->bn % step == 0,
 	     "tile %c = %u; multiples of %u up to 256 are possible with %u %s%s", second, o->bn, step, o->bm,
 	     o->swap ? "columns" : "rows", gemm_sm100_scaled(o) ? " and scale factors" : "");
-	RULE(given(o->per_sm) <= 2, "per_sm = %u; 1 or 2 CTAs on a multiprocessor are possible", o->per_sm);
 	return tma_gemm_check_numbers(TARGET, o, err) &&
 	       tma_gemm_check_cluster(TARGET, given(o->cluster_m), given(o->cluster_n), o->bm / ROWS, err);
 }
@@ -200,5 +189,5 @@ const gemm_generator gemm_sm100 = { .target = TARGET,
 	                                .op = CPTX_OP_TCGEN05_MMA,
 	                                .check = check,
 	                                .build = gemm_sm100_build,
-	                                .describe = gemm_sm100_describe,
+	                                .describe = describe,
 	                                .model = &gemm_sm100_model };

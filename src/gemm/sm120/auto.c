@@ -16,12 +16,11 @@ static const gemm_chip rtx5090 = {
 #define TILE_CLOCKS 800.0 /* the ends of a tile that nothing overlaps */
 #define OUT_BYTES 32.0    /* of D, a clock */
 
-static void predict(cptx_gemm_choice *c, const gemm_pick *x)
+static void predict(cptx_gemm_choice *c, const gemm_pick *x, const tma_gemm *t)
 {
 	const cptx_gemm_opt *o = &c->opt;
 	const gemm120_shape s = gemm_sm120_shape(o);
-	const tma_gemm t = gemm_sm120_describe(o);
-	const gemm_rounds r = gemm_rounds_of(&t, c, x);
+	const gemm_rounds r = gemm_rounds_of(t, c, x);
 	const double busy = MIN(s.warps * r.together, CPTX_SM_PARTS) / CPTX_SM_PARTS;
 	const double rate = x->chip->products * (gemm_sm120_packed(o) ? 4 : 1) * busy, tile = (double)o->bm * o->bn;
 	const gemm_clocks clocks = { .mma = MAX(r.together * tile * s.bk / rate,

@@ -11,15 +11,10 @@ static cptx_val times(cptx_kernel *k, cptx_val a, uint32_t b) { return cptx_mul(
 
 /* ---- set-up ---- */
 
-static void declare(gemm120 *g, cptx_module *m)
-{
-	g->k = cptx_kernel_begin(m, g->o->name, .block = { (g->s.warps + 1) * SM120_WARP }, .min_ctas = g->s.per_sm);
-	tma_gemm_declare(g->k, &g->t, &g->w);
-}
-
 static void setup(gemm120 *g)
 {
 	cptx_kernel *k = g->k;
+	const uint32_t scales = g->s.a_bytes + g->s.b_bytes; /* where they begin in a stage */
 
 	g->ring = cptx_mov(k, cptx_shared_dyn(k, g->o->stages * g->s.stage, 1024, "ring"), .type = CPTX_U32);
 	g->tid = cptx_tid_x(k), g->lane = cptx_and(k, g->tid, SM120_WARP - 1);
@@ -29,11 +24,9 @@ static void setup(gemm120 *g)
 		                               .w = &g->w,
 		                               .pipe = &g->pipe,
 		                               .line = &g->line,
-		                               .ring = g->ring,
-		                               .stage = g->s.stage,
-		                               .b_at = g->s.a_bytes,
-		                               .factors = g->s.a_bytes + g->s.b_bytes,
-		                               .factor_bytes = g->s.sf_bytes };
+		                               .ring = { { g->ring, g->s.stage, 0 }, { g->ring, g->s.stage, g->s.a_bytes } },
+		                               .scales = { { g->ring, g->s.stage, scales },
+		                                           { g->ring, g->s.stage, scales + g->s.sf_bytes } } };
 	cptx_pipe_init(k, &g->pipe, cptx_setp(k, g->tid, 0, .cmp = CPTX_EQ));
 	tma_gemm_work_begin(k, &g->t, &g->w);
 	tma_gemm_producer_operands(k, &g->producer);
@@ -122,18 +115,17 @@ static void consume(gemm120 *g)
 	CPTX_FOR(k, g->w.at, g->w.end, g->w.step) {
 		tma_gemm_locate(k, &g->t, &g->w, 0);
 		multiply(g, &at, first_lane);
-		cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_BRING_OUT, first_lane);
+		cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_EPILOGUE, first_lane);
 		tma_gemm_finish(k, &warp);
 	}
 	cptx_timeline_stamp_when(k, &g->line, CPTX_TIMELINE_END, first_lane);
 }
 
-cptx_kernel *gemm_sm120_build(cptx_module *m, const cptx_gemm_opt *o)
+void gemm_sm120_build(cptx_kernel *k, const tma_gemm *t)
 {
-	gemm120 g = { .o = o, .s = gemm_sm120_shape(o), .t = gemm_sm120_describe(o) };
+	gemm120 g = { .k = k, .o = t->o, .s = gemm_sm120_shape(t->o), .t = *t };
 
-	declare(&g, m);
-	cptx_kernel *k = g.k;
+	tma_gemm_declare(k, &g.t, &g.w);
 	setup(&g);
 	CPTX_IF(k, cptx_setp(k, g.warp, g.s.warps, .cmp = CPTX_EQ)) {
 		CPTX_IF(k, cptx_setp(k, g.lane, 0, .cmp = CPTX_EQ))
@@ -141,5 +133,4 @@ cptx_kernel *gemm_sm120_build(cptx_module *m, const cptx_gemm_opt *o)
 	}
 	CPTX_ELSE(k)
 		consume(&g);
-	return k;
 }

@@ -32,9 +32,7 @@ typedef struct gemm120 {
 } gemm120;
 
 gemm120_shape gemm_sm120_shape(const cptx_gemm_opt *opt);
-/* What gemm_sm120 is made of. */
-tma_gemm gemm_sm120_describe(const cptx_gemm_opt *opt);
-cptx_kernel *gemm_sm120_build(cptx_module *m, const cptx_gemm_opt *opt);
+void gemm_sm120_build(cptx_kernel *k, const tma_gemm *t);
 /* Two elements of 4 bits lie in a byte of shared memory: kinds mxf4 and mxf4nvf4.  Else each has a byte. */
 static inline bool gemm_sm120_packed(const cptx_gemm_opt *o) { return o->a == CPTX_E2M1 && o->b == CPTX_E2M1; }
 /* Of the sums of a warp. */

@@ -32,25 +32,17 @@ static cptx_tile operand(const cptx_gemm_opt *o, bool of_b)
 		                .swizzle = mn_major && rows < SM120_SPAN ? CPTX_SWIZZLE_64B : CPTX_SWIZZLE_128B };
 }
 
-tma_gemm gemm_sm120_describe(const cptx_gemm_opt *o)
+static tma_gemm describe(const cptx_gemm_opt *o)
 {
-	gemm120_shape s = gemm_sm120_shape(o);
+	const gemm120_shape s = gemm_sm120_shape(o);
 
-	return (tma_gemm){ .target = TARGET,
-		               .o = o,
-		               .a = operand(o, false),
+	return (tma_gemm){ .a = operand(o, false),
 		               .b = operand(o, true),
 		               .d = { .rows = o->bm, .cols = o->bn, .elem = { .bits = (uint8_t)cptx_type_bits(o->out) } },
 		               .packed = gemm_sm120_packed(o) ? 2 : 1,
-		               .factors = { s.vec, s.blocks, 1, 1 },
-		               .maps = MAP(CPTX_GEMM_MAP_A) | MAP(CPTX_GEMM_MAP_B) | MAP(CPTX_GEMM_MAP_D) |
-		                       MAP(CPTX_GEMM_MAP_SCALE_A) | MAP(CPTX_GEMM_MAP_SCALE_B),
+		               .scales = { s.vec, s.blocks, { 1, 1 } },
 		               .pointers = MAP(CPTX_GEMM_MAP_D),
-		               .side_m = o->bm,
-		               .side_n = o->bn,
 		               .bk = s.bk,
-		               .cluster = 1,
-		               .per_sm = s.per_sm,
 		               .sums = o->stream_k ? s.warps * (gemm_sm120_sum_bytes(&s) + 4) : 0 };
 }
 
@@ -107,7 +99,6 @@ static bool check(const cptx_gemm_opt *o, const cptx_target *target, cptx_gemm_p
 	         s.wn * o->warps_n == o->bn,
 	     "%ux%u warps for a tile of %ux%u; each must have a multiple of 32 rows and of 32 columns", o->warps_m, o->warps_n,
 	     o->bm, o->bn);
-	RULE(s.per_sm <= 2, "per_sm = %u; 1 or 2 CTAs on a multiprocessor are possible", s.per_sm);
 	/* found with ptxas for all shapes: others spill registers */
 	bool more = o->stream_k || o->grouped;
 	RULE(s.wm * s.wn <= (more ? 32u : 64u) * 64 && (s.wn <= 64 || gemm_sm120_packed(o)),
@@ -131,5 +122,5 @@ const gemm_generator gemm_sm120 = { .target = TARGET,
 	                                .op = CPTX_OP_MMA_BLOCK_SCALE,
 	                                .check = check,
 	                                .build = gemm_sm120_build,
-	                                .describe = gemm_sm120_describe,
+	                                .describe = describe,
 	                                .model = &gemm_sm120_model };

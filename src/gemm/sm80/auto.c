@@ -56,14 +56,14 @@ static bool suits(const cptx_gemm_opt *o, const cptx_target *target)
 	return o->stages == STAGES || resident(&more, target) < resident(o, target);
 }
 
-static void predict(cptx_gemm_choice *c, const gemm_pick *x)
+static void predict(cptx_gemm_choice *c, const gemm_pick *x, const tma_gemm *t)
 {
 	const cptx_gemm_opt *o = &c->opt;
 	const gemm80_shape s = gemm_sm80_shape(o);
-	tma_gemm t = gemm_sm80_describe(o);
+	tma_gemm of = *t;
 
-	t.per_sm = o->stream_k || o->timeline ? 1 : resident(o, x->target);
-	const gemm_rounds r = gemm_rounds_of(&t, c, x);
+	of.per_sm = o->stream_k || o->timeline ? 1 : resident(o, x->target);
+	const gemm_rounds r = gemm_rounds_of(&of, c, x);
 	const double warps = s.warps * r.together, tile = (double)o->bm * o->bn * r.together, stage = s.stage * r.together;
 	const double busy = warps / (up((uint64_t)warps, CPTX_SM_PARTS) * CPTX_SM_PARTS);
 	const double mma = tile * o->bk / x->chip->products / busy;

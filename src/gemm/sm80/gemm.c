@@ -30,9 +30,7 @@ static void setup(gemm80 *g)
 		                               .w = by_tma ? &g->w : &g->ahead,
 		                               .pipe = &g->pipe,
 		                               .line = &g->line,
-		                               .ring = g->ring,
-		                               .stage = g->s.stage,
-		                               .b_at = g->s.a_bytes,
+		                               .ring = { { g->ring, g->s.stage, 0 }, { g->ring, g->s.stage, g->s.a_bytes } },
 		                               .threads = g->s.threads,
 		                               .thread = g->roles.tid };
 	tma_gemm_work_begin(k, &g->t, &g->w);
@@ -178,7 +176,7 @@ static void consume(gemm80 *g)
 	CPTX_FOR(k, g->w.at, g->w.end, g->w.step) {
 		tma_gemm_locate(k, &g->t, &g->w, MAPS_OF_D);
 		mainloop(g, &at);
-		stamp(g, CPTX_GEMM_BRING_OUT);
+		stamp(g, CPTX_GEMM_EPILOGUE);
 		tma_gemm_finish(k, &warp);
 	}
 	if (g->o->tma)
@@ -189,16 +187,16 @@ static void consume(gemm80 *g)
 	stamp(g, CPTX_TIMELINE_END);
 }
 
-cptx_kernel *gemm_sm80_build(cptx_module *m, const cptx_gemm_opt *o)
+void gemm_sm80_build(cptx_kernel *k, const tma_gemm *t)
 {
-	gemm80 g = { .o = o, .s = gemm_sm80_shape(o), .t = gemm_sm80_describe(o) };
-	cptx_kernel *k = g.k = cptx_kernel_begin(m, o->name, .block = { g.s.threads }, .min_ctas = 1);
+	const cptx_gemm_opt *o = t->o;
+	gemm80 g = { .k = k, .o = o, .s = gemm_sm80_shape(o), .t = *t };
 
 	tma_gemm_declare(k, &g.t, &g.w);
 	setup(&g);
 	if (!o->tma) {
 		consume(&g);
-		return k;
+		return;
 	}
 	tma_gemm_producer_operands(k, &g.producer);
 	CPTX_ROLE(k, &g.roles, .warps = g.s.warps, .regs = g.s.regs) {
@@ -207,5 +205,4 @@ cptx_kernel *gemm_sm80_build(cptx_module *m, const cptx_gemm_opt *o)
 	CPTX_ROLE(k, &g.roles, .warps = g.s.producers, .regs = g.s.regs ? SM80_PRODUCER_REGS : 0, .elect = true) {
 		tma_gemm_produce(k, &g.producer);
 	}
-	return k;
 }

@@ -40,8 +40,6 @@ typedef struct gemm80 {
 } gemm80;
 
 gemm80_shape gemm_sm80_shape(const cptx_gemm_opt *o);
-/* What gemm_sm80 is made of. */
-tma_gemm gemm_sm80_describe(const cptx_gemm_opt *o);
-cptx_kernel *gemm_sm80_build(cptx_module *m, const cptx_gemm_opt *o);
+void gemm_sm80_build(cptx_kernel *k, const tma_gemm *t);
 
 #endif

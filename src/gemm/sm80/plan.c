@@ -67,25 +67,18 @@ static cptx_tile operand(uint32_t rows, uint32_t unit, uint32_t bk, bool mn_majo
 		                .swizzle = mn_major ? swizzle_of(rows, unit) : swizzle_of(bk, bk) };
 }
 
-tma_gemm gemm_sm80_describe(const cptx_gemm_opt *o)
+static tma_gemm describe(const cptx_gemm_opt *o)
 {
 	const gemm80_shape s = gemm_sm80_shape(o);
-	const uint32_t all = MAP(CPTX_GEMM_MAP_A) | MAP(CPTX_GEMM_MAP_B) | MAP(CPTX_GEMM_MAP_D);
 
 	return (tma_gemm){ .target = target_of(o),
-		               .o = o,
 		               .a = operand(o->bm, s.wm, o->bk, o->a_m_major),
 		               .b = operand(o->bn, s.wn, o->bk, o->b_n_major),
 		               .d = slab(o, &s),
-		               .maps = all,
-		               .pointers = o->tma ? 0 : all,
+		               .pointers = o->tma ? 0 : MAP(CPTX_GEMM_MAP_A) | MAP(CPTX_GEMM_MAP_B) | MAP(CPTX_GEMM_MAP_D),
 		               .any_row_of_d = !o->tma,
 		               .counts_k_tiles = true,
-		               .side_m = o->bm,
-		               .side_n = o->bn,
 		               .bk = o->bk,
-		               .cluster = 1,
-		               .per_sm = 1,
 		               .sums = o->stream_k ? s.warps * (s.wm * s.wn * 4 + 4) : 0 };
 }
 
@@ -162,5 +155,5 @@ const gemm_generator gemm_sm80 = { .target = "sm_80",
 	                               .by = "mma.sync",
 	                               .check = check,
 	                               .build = gemm_sm80_build,
-	                               .describe = gemm_sm80_describe,
+	                               .describe = describe,
 	                               .model = &gemm_sm80_model };

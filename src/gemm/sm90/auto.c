@@ -23,7 +23,7 @@ static const gemm_chip h200 = { .name = "H200, fitted to measured times", .sms =
 #define CLUSTER_US 0.683       /* more with clusters */
 #define TILE_CLOCKS 570.0      /* the first load of a tile, wgmma's start and end */
 #define COLUMN_CLOCKS 8.79     /* of each column of 64 rows that is rounded and stored */
-#define LATER_CLOCKS 2040.0    /* instead of both, where a tile is stored while the next one is multiplied */
+#define DEFERRED_CLOCKS 2040.0 /* instead of both, where a tile is stored while the next one is multiplied */
 #define SHARED_BYTES 151.8     /* of shared memory in a clock */
 #define WRITTEN 0.157          /* of each byte that TMA writes there, the time of one that wgmma reads */
 #define WAIT_FOR_A 0.041       /* clocks that CTAs wait for each other, for each row of A that they share; of B */
@@ -89,13 +89,12 @@ static double fixed_us(const gemm_shape *s, double ctas, uint32_t sms)
 	return start + (s->per_sm > 1 ? PER_SM_US : s->cluster > 1 ? CLUSTER_US : 0);
 }
 
-static void predict(cptx_gemm_choice *c, const gemm_pick *x)
+static void predict(cptx_gemm_choice *c, const gemm_pick *x, const tma_gemm *t)
 {
 	const cptx_gemm_opt *o = &c->opt;
 	const cptx_gemm_problem in = tma_gemm_inner_problem(o, x->p);
 	const gemm_shape s = gemm_sm90_shape(o);
-	const tma_gemm t = gemm_sm90_describe(o);
-	const gemm_rounds r = gemm_rounds_of(&t, c, x);
+	const gemm_rounds r = gemm_rounds_of(t, c, x);
 	const double clock = 1e-3 / x->chip->ghz, k_tiles = (double)up(x->p->k, s.bk);
 	double busy = r.tiles * (o->stream_k ? k_tiles : 1) * s.cluster / (r.rounds * x->sms); /* on average */
 	double latency = (LATENCY_US + LATENCY_CLUSTER_US * log2(s.cluster)) / o->stages, bytes = memory_bytes(o, &s, &in);
@@ -112,7 +111,7 @@ static void predict(cptx_gemm_choice *c, const gemm_pick *x)
 	}
 	c->memory_us = bytes / (1e3 * x->chip->memory_gbs * (1 - IDLE * (1 - busy)));
 	double end = TILE_CLOCKS + COLUMN_CLOCKS * s.blocks * o->bn * r.together;
-	double ends = (end + (r.rounds - 1) * (s.later ? LATER_CLOCKS : end)) * clock;
+	double ends = (end + (r.rounds - 1) * (s.deferred ? DEFERRED_CLOCKS : end)) * clock;
 	c->us = fixed_us(&s, r.run, x->sms) + ends + longer(longer(c->mma_us, c->load_us), c->memory_us);
 	if (o->stream_k)
 		c->us += REDUCE_US + gemm_sharers(&r) * o->bm * o->bn * 4.0 / REDUCE_BYTES_US;
@@ -120,7 +119,7 @@ static void predict(cptx_gemm_choice *c, const gemm_pick *x)
 
 /* ---- the candidates ---- */
 
-/* With room for two pieces of D of 32 columns: narrower ones cost more than a stage gains. */
+/* With room for two subtiles of D of 32 columns: narrower ones cost more than a stage gains. */
 static bool suits(const cptx_gemm_opt *o, const cptx_target *target)
 {
 	const gemm_shape s = gemm_sm90_shape(o);

@@ -13,7 +13,7 @@
  *
  * Results go through shared memory (<cptx/epilogue.h>), and TMA stores them while the next tile is computed.  CTAs are
  * persistent, and the producer runs ahead across tile borders.  Rounding is not overlapped with products, and stmatrix only
- * where registers have room for a rounded tile beside the next one's sums (gemm_shape.later).
+ * where registers have room for a rounded tile beside the next one's sums (gemm_shape.deferred).
  */
 #include "gemm/sm90/gemm.h"
 
@@ -25,114 +25,28 @@ static void setup(gemm90 *g)
 {
 	cptx_kernel *k = g->k;
 	const gemm_shape *s = &g->s;
+	const uint32_t stage = s->a_bytes + s->b_bytes;
 
 	tma_gemm_declare(k, &g->t, &g->w);
-	const cptx_val ring =
-		cptx_mov(k, cptx_shared_dyn(k, g->o->stages * (s->a_bytes + s->b_bytes), 1024, "ring"), .type = CPTX_U32);
-	cptx_operand_new(k, &g->a, .type = g->o->a, .tile = s->a, .stages = g->o->stages, .smem = ring,
-	                 .apart = s->a_bytes + s->b_bytes, .batched = g->o->batched, .parts = s->a_parts);
-	cptx_operand_new(k, &g->b, .type = g->o->b, .tile = s->b, .stages = g->o->stages, .smem = cptx_offset(ring, s->a_bytes),
-	                 .apart = s->a_bytes + s->b_bytes, .batched = g->o->batched, .parts = s->b_parts);
-	cptx_roles_begin(k, &g->roles, .threads = (s->consumers + 1) * WARPGROUP, .ctas = s->per_sm);
+	const cptx_val ring = cptx_mov(k, cptx_shared_dyn(k, g->o->stages * stage, 1024, "ring"), .type = CPTX_U32);
+	g->producer = (tma_gemm_producer){ .t = &g->t,
+		                               .w = &g->w,
+		                               .pipe = &g->pipe,
+		                               .line = &g->line,
+		                               .ring = { { ring, stage, 0 }, { ring, stage, s->a_bytes } },
+		                               .clusters = true };
+	cptx_roles_begin(k, &g->roles, .threads = (s->consumers + 1) * WARPGROUP, .ctas = g->t.per_sm);
 	cptx_pipe_new(k, &g->pipe, .stages = g->o->stages, .consumers = s->consumers, .cta_release = true,
-	              .multicast = s->cluster);
+	              .multicast = g->t.cluster);
 	cptx_pipe_init(k, &g->pipe, cptx_setp(k, g->roles.tid, 0, .cmp = CPTX_EQ));
-	tma_gemm_prefetch_maps(k, &g->t, &g->w, g->roles.tid);
-	tma_gemm_work_begin(k, &g->t, &g->w);
-	/* what stands in front of this may overlap with the launch before, cptx_launch_opt.overlap */
-	cptx_griddepcontrol(k, .op = CPTX_WAIT);
-	cptx_griddepcontrol(k, .op = CPTX_LAUNCH_DEPENDENTS);
-	cptx_timeline_begin(k, &g->line, .buffer = g->w.p.timeline, .warps = (s->consumers + 1) * WARPGROUP / 32,
-	                    .events = g->o->timeline);
+	tma_gemm_start(k, &g->t, &g->w, g->roles.tid, &g->line, (s->consumers + 1) * WARPGROUP / CPTX_WARP);
 }
 
-/* ---- the producer ---- */
-
-/* What this CTA loads of an operand of a tile into each stage. */
-typedef struct source {
-	const cptx_operand *op;
-	cptx_val map, row; /* row: of the tile */
-	cptx_val when;     /* NONE: always */
-	cptx_val bytes;    /* that come, from all CTAs that load parts */
-	uint32_t sharers;  /* CTAs; with op->opt.parts 1 these load whole tiles by turns */
-} source;
-
-/*
- * Rows beyond the end are not asked for: TMA took up to three times as long for one as for a row that is there, on an H200.
- * So the residue rows have a map of their own, and what the stage has behind them stays as it was: it makes sums that are
- * not stored.
- */
-static source source_of(const gemm90 *g, bool b)
-{
-	cptx_kernel *k = g->k;
-	const tma_gemm_params *in = &g->w.in;
-	const cptx_operand *op = b ? &g->b : &g->a;
-	const uint32_t tile = op->opt.tile.rows, rows = tile / op->opt.parts;
-	source x = { .op = op,
-		         .map = in->map[b ? CPTX_GEMM_MAP_B : CPTX_GEMM_MAP_A],
-		         .row = b ? g->w.n0 : g->w.m0,
-		         .bytes = cptx_imm(op->bytes),
-		         .sharers = b ? g->s.cluster_m : g->s.cluster_n };
-
-	if (!(g->t.maps & MAP(CPTX_GEMM_MAP_LAST_A)))
-		return x;
-	cptx_val all = cptx_sub(k, cptx_as(b ? in->N : in->M, CPTX_S32), x.row), left = all;
-	if (rows < tile)
-		left = cptx_sub(k, all, cptx_mul(k, cptx_as(g->w.rank, CPTX_S32), rows, .mode = CPTX_LO));
-	x.when = cptx_setp(k, left, 0, .cmp = CPTX_GT);
-	x.map = cptx_selp(k, x.map, in->map[b ? CPTX_GEMM_MAP_LAST_B : CPTX_GEMM_MAP_LAST_A],
-	                  cptx_setp(k, left, rows, .cmp = CPTX_GE), .type = CPTX_U64);
-	all = cptx_max(k, cptx_min(k, all, tile), 0);
-	cptx_val even = cptx_and(k, cptx_add(k, cptx_as(all, CPTX_U32), 1), ~1);
-	x.bytes = cptx_mul(k, even, SPAN, .mode = CPTX_LO);
-	return x;
-}
-
-static void load_operand(const gemm90 *g, const cptx_pipe_at *at, const source *x, cptx_val k0)
-{
-	cptx_kernel *k = g->k;
-	cptx_val when = x->when;
-
-	if (x->sharers != x->op->opt.parts) {
-		cptx_val turn = cptx_and(k, cptx_div(k, cptx_as(k0, CPTX_U32), g->s.bk), x->sharers - 1);
-		cptx_val mine = cptx_setp(k, turn, g->w.rank, .cmp = CPTX_EQ);
-		when = when.kind == CPTX_VAL_NONE ? mine : cptx_and(k, when, mine, .type = CPTX_PRED);
-	}
-	cptx_operand_load(k, x->op, at->stage, x->row, k0, .barrier = cptx_pipe_full(at), .z = g->w.z,
-	                  .part = x->op->opt.parts > 1 ? g->w.rank : (cptx_val){ 0 },
-	                  .mask = x->sharers > 1 ? cptx_imm((1 << x->sharers) - 1) : (cptx_val){ 0 }, .map = x->map,
-	                  .when = when);
-}
-
-/* By one thread. */
 static void load(gemm90 *g)
 {
-	cptx_kernel *k = g->k;
-	const bool b_first = g->s.cluster_m > 1; /* what the cluster shares goes first: others wait for it, too */
-	cptx_pipe_at at = cptx_pipe_producer(k, &g->pipe);
-	cptx_val k0 = cptx_reg(k, CPTX_S32), end = cptx_reg(k, CPTX_S32);
-
-	CPTX_FOR(k, g->w.at, g->w.end, g->w.step) {
-		tma_gemm_locate(k, &g->t, &g->w, ~MAPS_OF_D);
-		cptx_mov(k, g->o->stream_k ? cptx_mul(k, cptx_as(g->w.k_first, CPTX_S32), g->s.bk, .mode = CPTX_LO) : cptx_imm(0),
-		         .into = k0);
-		cptx_mul(k, cptx_as(g->w.k_end, CPTX_S32), g->s.bk, .mode = CPTX_LO, .into = end);
-		const source a = source_of(g, false), b = source_of(g, true);
-		const bool constant = a.bytes.kind == CPTX_VAL_INT;
-		cptx_val bytes = constant ? cptx_imm(a.bytes.i + b.bytes.i) : cptx_add(k, a.bytes, b.bytes);
-		CPTX_FOR(k, k0, end, g->s.bk) {
-			cptx_timeline_stamp(k, &g->line, CPTX_GEMM_WAIT_ROOM);
-			cptx_pipe_wait_empty(k, &g->pipe, &at);
-			cptx_timeline_stamp(k, &g->line, CPTX_GEMM_LOAD);
-			cptx_pipe_expect(k, &g->pipe, &at, bytes);
-			load_operand(g, &at, b_first ? &b : &a, k0);
-			load_operand(g, &at, b_first ? &a : &b, k0);
-			cptx_pipe_next(k, &g->pipe, &at);
-		}
-	}
-	cptx_timeline_stamp(k, &g->line, CPTX_TIMELINE_END);
-	if (g->s.cluster > 1)
-		cptx_pipe_drain(k, &g->pipe, &at);
+	cptx_pipe_at at = tma_gemm_produce(g->k, &g->producer);
+	if (g->t.cluster > 1)
+		cptx_pipe_drain(g->k, &g->pipe, &at);
 }
 
 /* ---- the MMA warpgroups ---- */
@@ -145,7 +59,7 @@ static void multiply_stage(gemm90 *g, bool fresh)
 	cptx_pipe_wait_full(k, &g->pipe, &g->at);
 	cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_MULTIPLY, g->stamps);
 	cptx_mma_stage(k, &g->mma, &g->acc, g->at.stage, .fresh = fresh);
-	if (g->s.later)
+	if (g->s.deferred)
 		cptx_epilogue_deferred_store(k, &g->before, fresh ? 0 : 1, fresh ? 1 : g->before.parts);
 	if (!fresh) {
 		cptx_mma_wait(k, &g->mma, 1);
@@ -165,9 +79,9 @@ static cptx_val fix_up(gemm90 *g)
 
 	sums.barrier = g->barrier;
 	CPTX_IF(k, begins)
-		tma_gemm_add_others(k, &g->w, &sums, g->acc.regs, first);
+		tma_gemm_fixup_reduce(k, &g->w, &sums, g->acc.regs, first);
 	CPTX_ELSE(k)
-		tma_gemm_leave(k, &g->w, &sums, g->acc.regs, first);
+		tma_gemm_fixup_store(k, &g->w, &sums, g->acc.regs, first);
 	return begins;
 }
 
@@ -196,7 +110,7 @@ static void finish_tile(gemm90 *g)
 			cptx_mov(k, fix_up(g), .into = done);
 		CPTX_IF(k, done)
 			store(g, false);
-	} else if (g->s.later) {
+	} else if (g->s.deferred) {
 		cptx_epilogue_deferred_rest(k, &g->before, 1); /* each tile has a stage, so part 0 is stored */
 		CPTX_IF(k, cptx_setp(k, cptx_add(k, g->w.at, g->w.step), g->w.end, .cmp = CPTX_LT))
 			store(g, true);
@@ -220,7 +134,7 @@ static void multiply_tiles(gemm90 *g)
 			multiply_stage(g, false);
 		cptx_mma_wait(k, &g->mma, 0);
 		cptx_pipe_release(k, &g->pipe, &g->old, g->releases);
-		cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_BRING_OUT, g->stamps);
+		cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_EPILOGUE, g->stamps);
 		finish_tile(g);
 	}
 	cptx_timeline_stamp_when(k, &g->line, CPTX_TIMELINE_END, g->stamps);
@@ -230,7 +144,8 @@ static void multiply_tiles(gemm90 *g)
 static void multiply(gemm90 *g)
 {
 	cptx_kernel *k = g->k;
-	const uint32_t cluster = g->s.cluster;
+	const uint32_t cluster = g->t.cluster;
+	const tma_gemm_ring *ring = &g->producer.ring[0];
 
 	g->barrier = cptx_shr(k, g->roles.warp, 2);
 	g->wg = cptx_sub(k, g->barrier, 1);
@@ -244,29 +159,25 @@ static void multiply(gemm90 *g)
 		g->stamps = cptx_setp(k, cptx_and(k, g->lane, 31), 0, .cmp = CPTX_EQ);
 	cptx_tiled_mma_new(k, &g->mma, .by = CPTX_BY_WGMMA, .a = g->o->a, .b = g->o->b, .m = g->s.blocks * BLOCK_M,
 	                   .n = g->o->bn, .units_m = g->s.consumers, .a_tile = g->s.a, .b_tile = g->s.b, .unit = g->wg,
-	                   .thread = g->lane, .a_ring = g->a.smem, .b_ring = cptx_offset(g->a.smem, g->s.a_bytes),
-	                   .apart = g->a.apart);
+	                   .thread = g->lane, .a_ring = ring->smem, .b_ring = cptx_offset(ring->smem, g->s.a_bytes),
+	                   .apart = ring->apart);
 	cptx_acc_new(k, &g->mma, &g->acc);
 	cptx_epilogue_ring_new(k, &g->ring, .type = g->o->out, .tile = g->s.d, .map = g->w.in.map[CPTX_GEMM_MAP_D],
 	                       .stages = g->s.store_buffers, .units = g->s.consumers, .unit = g->wg, .barrier = g->barrier,
 	                       .last = g->s.rest, .last_map = g->w.in.map[CPTX_GEMM_MAP_END_D], .acc = &g->acc);
-	if (g->s.later)
+	if (g->s.deferred)
 		cptx_epilogue_deferred_new(k, &g->before, .ring = &g->ring, .batched = g->o->batched, .maps = g->o->grouped);
 	multiply_tiles(g);
 }
 
-cptx_kernel *gemm_sm90_build(cptx_module *m, const cptx_gemm_opt *opt)
+void gemm_sm90_build(cptx_kernel *k, const tma_gemm *t)
 {
-	cptx_gemm_opt o = tma_gemm_inner(opt);
-	gemm90 g = { .o = &o, .s = gemm_sm90_shape(opt), .t = gemm_sm90_describe(opt) };
-	const uint32_t regs = g.s.per_sm > 1 ? 0 : regs_mma[g.s.consumers];
+	gemm90 g = { .k = k, .o = &t->in, .s = gemm_sm90_shape(t->o), .t = *t };
+	const uint32_t regs = t->per_sm > 1 ? 0 : regs_mma[g.s.consumers];
 
-	g.k = cptx_kernel_begin(m, o.name, .block = { (g.s.consumers + 1) * WARPGROUP }, .min_ctas = g.s.per_sm,
-	                        .cluster = { g.s.cluster > 1 ? g.s.cluster : 0 });
 	setup(&g);
-	CPTX_ROLE(g.k, &g.roles, .warps = 4, .regs = regs ? REGS_PRODUCER : 0, .elect = true, .exits = true)
+	CPTX_ROLE(k, &g.roles, .warps = 4, .regs = regs ? REGS_PRODUCER : 0, .elect = true, .exits = true)
 		load(&g);
-	CPTX_ROLE(g.k, &g.roles, .warps = 4 * g.s.consumers, .regs = regs)
+	CPTX_ROLE(k, &g.roles, .warps = 4 * g.s.consumers, .regs = regs)
 		multiply(&g);
-	return g.k;
 }

@@ -25,14 +25,12 @@ typedef struct gemm_shape {
 	uint32_t a_parts, b_parts; /* that the CTAs of a cluster load; 1: if they share it, whole tiles by turns */
 	uint32_t out_cols;         /* columns of a subtile of D, 64 rows high */
 	uint32_t store_buffers;    /* subtiles in shared memory, of a warpgroup */
-	bool later;                /* a tile is rounded, and stored while the next one is multiplied */
+	bool deferred;             /* a tile is rounded, and stored while the next one is multiplied */
 	cptx_tile a, b, d, rest;   /* rest: the last subtile, if it has fewer columns, else .cols is 0 */
 } gemm_shape;
 
 gemm_shape gemm_sm90_shape(const cptx_gemm_opt *opt);
-/* What gemm_sm90 is made of; what is described has the names of the options. */
-tma_gemm gemm_sm90_describe(const cptx_gemm_opt *opt);
-cptx_kernel *gemm_sm90_build(cptx_module *m, const cptx_gemm_opt *opt);
+void gemm_sm90_build(cptx_kernel *k, const tma_gemm *t);
 
 typedef struct gemm90 {
 	cptx_kernel *k;
@@ -42,7 +40,7 @@ typedef struct gemm90 {
 	cptx_pipe pipe;
 	cptx_timeline line;
 	cptx_roles roles;
-	cptx_operand a, b; /* side by side in each stage */
+	tma_gemm_producer producer; /* A and B lie side by side in each stage */
 	tma_gemm_work w;
 	/* consumers */
 	cptx_tiled_mma mma;
@@ -51,7 +49,7 @@ typedef struct gemm90 {
 	cptx_val releases, stamps;  /* predicates: this thread releases stages, writes stamps (NONE: none does) */
 	cptx_val wg, lane, barrier; /* wg: 0 to consumers - 1; lane: in the warpgroup; barrier: its own, a named one */
 	cptx_epilogue_ring ring;
-	cptx_epilogue_deferred before; /* with `later`: the tile before, rounded */
+	cptx_epilogue_deferred before; /* with .deferred: the tile before, rounded */
 } gemm90;
 
 #endif

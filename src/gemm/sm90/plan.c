@@ -10,9 +10,9 @@ enum { USUAL_SMS = 132 /* of an H100 and an H200 */ };
  * found by trying; tests/kernels (ptxas_neither_warns_nor_spills) holds the shapes at their edges.
  */
 enum {
-	ACC_LATER = 128,       /* accumulators beside which a rounded tile has room, two elements in a word: 64 more */
-	ACC_LATER_VALUES = 80, /* the same, where C, bias or an epilogue need some, too */
-	ACC_WIDE = 160         /* beside which those of a subtile of 64 columns have room; with three warpgroups 80 */
+	ACC_DEFERRED = 128,       /* accumulators beside which a rounded tile has room, two elements in a word: 64 more */
+	ACC_DEFERRED_VALUES = 80, /* the same, where C, bias or an epilogue need some, too */
+	ACC_WIDE = 160            /* beside which those of a subtile of 64 columns have room; with three warpgroups 80 */
 };
 
 #define RULE(ok, ...) TMA_RULE(ok, TARGET ": " __VA_ARGS__)
@@ -78,37 +78,29 @@ gemm_shape gemm_sm90_shape(const cptx_gemm_opt *opt)
 	s.a = (cptx_tile){ o->bm, s.bk, { in_bits, o->a_m_major, false }, CPTX_SWIZZLE_128B, 0, 0 };
 	s.b = (cptx_tile){ o->bn, s.bk, { in_bits, o->b_n_major, false }, CPTX_SWIZZLE_128B, 0, 0 };
 	choose_subtiles(&s, o);
-	s.later = !o->stream_k && s.per_sm == 1 && s.out_bytes == 2 && s.consumers <= 2 &&
-	          s.acc <= (has_values(o) ? ACC_LATER_VALUES : ACC_LATER);
+	s.deferred = !o->stream_k && s.per_sm == 1 && s.out_bytes == 2 && s.consumers <= 2 &&
+	             s.acc <= (has_values(o) ? ACC_DEFERRED_VALUES : ACC_DEFERRED);
 	return s;
 }
 
-tma_gemm gemm_sm90_describe(const cptx_gemm_opt *o)
+static tma_gemm describe(const cptx_gemm_opt *o)
 {
-	gemm_shape s = gemm_sm90_shape(o);
-	uint32_t m = o->bm * s.cluster_m, n = o->bn * s.cluster_n;
+	const gemm_shape s = gemm_sm90_shape(o);
 	/* sums that are left for others must not have in them what nobody loaded */
-	bool last_rows = !o->a_m_major && !o->b_n_major && !o->stream_k;
-	tma_gemm t = { .target = TARGET,
-		           .o = o,
-		           .a = o->swap ? s.b : s.a,
-		           .b = o->swap ? s.a : s.b,
-		           .d = s.d,
-		           .rest = s.rest,
-		           .maps = MAP(CPTX_GEMM_MAP_A) | MAP(CPTX_GEMM_MAP_B) | MAP(CPTX_GEMM_MAP_D),
-		           .order = gemm_order_of(o, USUAL_SMS),
-		           .counts_k_tiles = true,
-		           .side_m = o->swap ? n : m,
-		           .side_n = o->swap ? m : n,
-		           .bk = s.bk,
-		           .cluster = s.cluster,
-		           .per_sm = s.per_sm,
-		           .sums = o->stream_k ? s.consumers * (s.acc * WARPGROUP + 1) * 4 : 0 };
+	const bool last_rows = !o->a_m_major && !o->b_n_major && !o->stream_k;
 
-	t.maps |= s.rest.cols ? MAP(CPTX_GEMM_MAP_END_D) : 0;
-	t.maps |= last_rows ? MAP(CPTX_GEMM_MAP_LAST_A) | MAP(CPTX_GEMM_MAP_LAST_B) : 0;
-	t.a.rows /= o->swap ? s.b_parts : s.a_parts, t.b.rows /= o->swap ? s.a_parts : s.b_parts;
-	return t;
+	return (tma_gemm){ .a = s.a,
+		               .b = s.b,
+		               .parts = { s.a_parts, s.b_parts },
+		               .d = s.d,
+		               .rest = s.rest,
+		               .maps = (s.rest.cols ? MAP(CPTX_GEMM_MAP_END_D) : 0) |
+		                       (last_rows ? MAP(CPTX_GEMM_MAP_LAST_A) | MAP(CPTX_GEMM_MAP_LAST_B) : 0),
+		               .order = gemm_order_of(o, USUAL_SMS),
+		               .counts_k_tiles = true,
+		               .whole_k_tiles = true,
+		               .bk = s.bk,
+		               .sums = o->stream_k ? s.consumers * (s.acc * WARPGROUP + 1) * 4 : 0 };
 }
 
 /* ---- rules ---- */
@@ -138,7 +130,6 @@ static bool check(const cptx_gemm_opt *o, const cptx_target *target, cptx_gemm_p
 	    !tma_gemm_check_cluster(TARGET, given(o->cluster_m), given(o->cluster_n), 1, err))
 		return false;
 	gemm_shape s = gemm_sm90_shape(o);
-	RULE(s.per_sm <= 2, "per_sm = %u; 1 or 2 CTAs on a multiprocessor are possible", s.per_sm);
 	RULE(s.per_sm == 1 || (o->bm * o->bn <= 8192 && o->bm != 192),
 	     "tile %ux%u; two CTAs on a multiprocessor have registers for 64x128, 128x64 and 256x32", o->bm, o->bn);
 	uint32_t smem = shared_bytes(o, &s);
@@ -154,5 +145,5 @@ const gemm_generator gemm_sm90 = { .target = TARGET,
 	                               .op = CPTX_OP_WGMMA_MMA_ASYNC,
 	                               .check = check,
 	                               .build = gemm_sm90_build,
-	                               .describe = gemm_sm90_describe,
+	                               .describe = describe,
 	                               .model = &gemm_sm90_model };

@@ -14,20 +14,10 @@ static void store_by_tma(cptx_kernel *k, const tma_gemm_consumer *c, cptx_epilog
 	cptx_epilogue_store_tma(k, e, &ring, .z = z, .map = c->w->p.map[CPTX_GEMM_MAP_D]);
 }
 
-/* Where the matrix at hand of a batch begins; M x N elements of the type of D each. */
-static cptx_val matrix_at(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, cptx_val first)
-{
-	if (!t->o->batched)
-		return first;
-	cptx_val each = cptx_mul_wide(k, w->p.M, w->p.N), z = cptx_cvt(k, cptx_as(w->z, CPTX_U32), .dtype = CPTX_U64);
-
-	return cptx_mad(k, cptx_mul(k, each, z, .mode = CPTX_LO), cptx_type_bits(t->o->out) / 8, first, .mode = CPTX_LO);
-}
-
 /* The rows of one mma.sync after the other: addresses of all rows of D and C at once would take too many registers. */
 static void store_by_threads(cptx_kernel *k, const tma_gemm_consumer *c, cptx_epilogue *e, const cptx_acc *acc)
 {
-	cptx_val d = matrix_at(k, c->t, c->w, c->w->p.map[CPTX_GEMM_MAP_D]);
+	cptx_val d = tma_gemm_matrix(k, c->t, c->w, CPTX_GEMM_MAP_D);
 	cptx_acc rows = *acc;
 
 	rows.m = acc->map.rows, rows.atoms_m = 1, rows.rows = acc->atom_rows,
@@ -75,9 +65,9 @@ void tma_gemm_finish(cptx_kernel *k, const tma_gemm_consumer *c)
 	const tma_gemm_sums sums = tma_gemm_sums_of(k, c->t, w, c->warps, CPTX_WARP, c->warp, lane);
 	CPTX_IF(k, cptx_tiles_finishes(k, &w->sched, &w->here)) {
 		CPTX_IF(k, cptx_setp(k, w->step, w->k_tiles, .cmp = CPTX_NE))
-			tma_gemm_add_others(k, w, &sums, c->acc->regs, c->first_lane);
+			tma_gemm_fixup_reduce(k, w, &sums, c->acc->regs, c->first_lane);
 		store_tile(k, c, lane);
 	}
 	CPTX_ELSE(k)
-		tma_gemm_leave(k, w, &sums, c->acc->regs, c->first_lane);
+		tma_gemm_fixup_store(k, w, &sums, c->acc->regs, c->first_lane);
 }

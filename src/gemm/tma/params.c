@@ -26,7 +26,7 @@ static bool make_map(const tma_gemm *t, const cptx_gemm_problem *p, enum cptx_ge
 	const bool of_b = which == CPTX_GEMM_MAP_B || which == CPTX_GEMM_MAP_LAST_B;
 	const bool last = which == CPTX_GEMM_MAP_LAST_A || which == CPTX_GEMM_MAP_LAST_B;
 	const uint64_t rows = of_b ? p->n : p->m, cols = of_d ? p->n : p->k / given(t->packed);
-	cptx_tile tile = of_b ? t->b : !of_d ? t->a : which == CPTX_GEMM_MAP_D ? t->d : t->rest;
+	cptx_tile tile = !of_d ? tma_gemm_part(t, of_b) : which == CPTX_GEMM_MAP_D ? t->d : t->rest;
 	const bool turned = of_d && tile.elem.mn_major; /* its rows are columns of D */
 
 	if (last)
@@ -53,29 +53,29 @@ static bool make_map(const tma_gemm *t, const cptx_gemm_problem *p, enum cptx_ge
 }
 
 /* Blocks, each as 128 words; along K, then along the rows. */
-static bool make_map_of_factors(const tma_gemm *t, const cptx_gemm_problem *p, bool of_b, cptx_tensor_map_opt *map,
-                                cptx_error *err)
+static bool make_map_of_scales(const tma_gemm *t, const cptx_gemm_problem *p, bool of_b, cptx_tensor_map_opt *map,
+                               cptx_error *err)
 {
-	const tma_gemm_factors *f = &t->factors;
+	const tma_gemm_scales *s = &t->scales;
 	uint64_t rows = of_b ? p->n : p->m;
 
 	*map = (cptx_tensor_map_opt){ .type = CPTX_TENSOR_U32,
 		                          .rank = t->o->batched ? 4 : 3,
 		                          .address = of_b ? p->scale_b : p->scale_a,
-		                          .dim = { CPTX_SCALE_BYTES / 4, up(p->k, (uint64_t)f->vec * CPTX_SCALE_FACTORS),
+		                          .dim = { CPTX_SCALE_BYTES / 4, up(p->k, (uint64_t)s->vec * CPTX_SCALE_FACTORS),
 		                                   up(rows, CPTX_SCALE_ROWS), given(p->batch) },
-		                          .box = { CPTX_SCALE_BYTES / 4, f->along_k, of_b ? f->of_b : f->of_a, 1 } };
+		                          .box = { CPTX_SCALE_BYTES / 4, s->along_k, s->rows[of_b != t->o->swap], 1 } };
 	return cptx_tensor_map_check(map, err);
 }
 
 bool tma_gemm_maps(const tma_gemm *t, const cptx_gemm_problem *p, cptx_tensor_map_opt *map, cptx_error *err)
 {
 	for (uint32_t i = 0; i < CPTX_GEMM_MAP_KINDS; i++) {
-		bool of_factors = i == CPTX_GEMM_MAP_SCALE_A || i == CPTX_GEMM_MAP_SCALE_B;
+		bool of_scales = i == CPTX_GEMM_MAP_SCALE_A || i == CPTX_GEMM_MAP_SCALE_B;
 		if (!(t->maps & MAP(i)))
 			continue;
-		if (tma_gemm_is_map(t, i) && !(of_factors ? make_map_of_factors(t, p, i == CPTX_GEMM_MAP_SCALE_B, map, err)
-		                                          : make_map(t, p, (enum cptx_gemm_map)i, map, err)))
+		if (tma_gemm_is_map(t, i) && !(of_scales ? make_map_of_scales(t, p, i == CPTX_GEMM_MAP_SCALE_B, map, err)
+		                                         : make_map(t, p, (enum cptx_gemm_map)i, map, err)))
 			return false;
 		map++;
 	}
@@ -99,8 +99,8 @@ bool tma_gemm_all_there(const tma_gemm *t, const cptx_gemm_problem *p, cptx_erro
 	       check_address(t, "the bias", t->o->bias, p->bias, err) &&
 	       check_address(t, "the timeline", t->o->timeline, p->timeline, err) &&
 	       check_address(t, "the workspace", t->o->stream_k, p->workspace, err) &&
-	       check_address(t, "the scale factors of A", t->factors.vec, p->scale_a, err) &&
-	       check_address(t, "the scale factors of B", t->factors.vec, p->scale_b, err);
+	       check_address(t, "the scale factors of A", t->scales.vec, p->scale_a, err) &&
+	       check_address(t, "the scale factors of B", t->scales.vec, p->scale_b, err);
 }
 
 /* ---- parameters ---- */
@@ -195,6 +195,17 @@ void tma_gemm_declare(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w)
 	cptx_params_declare(k, &p, list.row, list.n);
 	for (uint32_t i = 0; i < p.n; i++)
 		*list.val[i] = p.val[i];
+}
+
+void tma_gemm_prefetch_maps(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, cptx_val tid)
+{
+	const uint32_t all = t->maps & ~(MAP(CPTX_GEMM_MAP_LAST_A) | MAP(CPTX_GEMM_MAP_LAST_B));
+	uint32_t warp = 0;
+
+	for (uint32_t i = 0; i < CPTX_GEMM_MAP_KINDS && !t->o->grouped; i++)
+		if (all & MAP(i))
+			cptx_prefetch(k, w->p.map[i], .tensormap = CPTX_TENSORMAP,
+			              .when = cptx_setp(k, tid, 32 * warp++, .cmp = CPTX_EQ));
 }
 
 /* ---- launches ---- */

@@ -35,6 +35,8 @@ bool tma_gemm_check_numbers(const char *target, const cptx_gemm_opt *o, cptx_err
 	RULE(o->timeline <= GEMM_MOST_timeline, "%u stamps of a timeline for a warp; at most %d", target, o->timeline,
 	     GEMM_MOST_timeline);
 	RULE(o->group <= GEMM_MOST_group, "group = %u; at most %d rows of tiles", target, o->group, GEMM_MOST_group);
+	RULE(o->per_sm <= GEMM_MOST_per_sm, "per_sm = %u; 1 or %d CTAs on a multiprocessor are possible", target, o->per_sm,
+	     GEMM_MOST_per_sm);
 	RULE(!o->grouped || (!o->batched && !o->stream_k), "a list of problems cannot be %s", target,
 	     o->batched ? "batched" : "shared along K (stream_k)");
 	RULE(!o->grouped || !o->timeline, "a list of problems has no timeline", target);
@@ -154,10 +156,11 @@ bool tma_gemm_check_problem(const tma_gemm *t, const cptx_gemm_problem *p, uint3
 	     "M = %llu, N = %llu, K = %llu; rows that threads copy have less than 2^31 bytes, 2^30 elements", t->target,
 	     (unsigned long long)p->m, (unsigned long long)p->n, (unsigned long long)p->k);
 	RULE(given(p->batch) == 1 || t->o->batched, "%u matrices; the kernel is made for one (.batched)", t->target, p->batch);
-	return check_matrix(t, 'A', t->a.elem.bits / given(t->packed), p->m, p->k, err) &&
-	       check_matrix(t, 'B', t->b.elem.bits / given(t->packed), p->n, p->k, err) &&
+	const cptx_tile a = tma_gemm_part(t, false), b = tma_gemm_part(t, true);
+	return check_matrix(t, 'A', a.elem.bits / given(t->packed), p->m, p->k, err) &&
+	       check_matrix(t, 'B', b.elem.bits / given(t->packed), p->n, p->k, err) &&
 	       check_matrix(t, 'D', t->d.elem.bits, p->m, p->n, err) &&
-	       check_row(t, 'A', &t->a, t->a.elem.mn_major ? p->m : p->k, err) &&
-	       check_row(t, 'B', &t->b, t->b.elem.mn_major ? p->n : p->k, err) &&
+	       check_row(t, 'A', &a, a.elem.mn_major ? p->m : p->k, err) &&
+	       check_row(t, 'B', &b, b.elem.mn_major ? p->n : p->k, err) &&
 	       (t->any_row_of_d || check_row(t, 'D', &t->d, p->n, err)) && fit(t, p, sms, plan, err);
 }

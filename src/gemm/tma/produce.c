@@ -1,78 +1,210 @@
 /* SPDX-License-Identifier: MIT */
-/* The producers of the GEMMs by mma.sync: one thread by TMA, or all threads by cp.async. */
+/* The producers of the GEMMs: one thread by TMA, or all threads by cp.async. */
 #include "gemm/tma/tma.h"
+
+/* Parts of a tile lie behind one another: its columns are one span. */
+static cptx_val part_smem(cptx_kernel *k, const tma_gemm_producer *p, const cptx_tile *part, bool of_b)
+{
+	const tma_gemm_ring *r = &p->ring[of_b];
+	cptx_val smem = r->smem;
+
+	if (given(p->t->parts[of_b]) > 1)
+		smem = cptx_mad(k, p->w->tile_rank, cptx_tile_bytes(part), smem, .mode = CPTX_LO);
+	return cptx_offset(smem, r->at);
+}
 
 void tma_gemm_producer_operands(cptx_kernel *k, tma_gemm_producer *p)
 {
-	const cptx_gemm_opt *o = p->t->o;
+	const cptx_gemm_opt *o = &p->t->in;
 	const tma_gemm_params *in = &p->w->p;
 	const bool by_tma = tma_gemm_is_map(p->t, CPTX_GEMM_MAP_A);
 
-	for (int b = 0; b < 2; b++)
+	for (int b = 0; b < 2; b++) {
+		const cptx_tile part = tma_gemm_part(p->t, b != o->swap);
+		const cptx_val smem = part_smem(k, p, &part, b);
 		cptx_operand_new(k, &p->operand[b], .by = by_tma ? CPTX_OPERAND_TMA : CPTX_OPERAND_CP_ASYNC,
 		                 .type = given(p->t->packed) > 1 ? CPTX_U8
 		                         : b                     ? o->b
 		                                                 : o->a,
-		                 .tile = b ? p->t->b : p->t->a, .stages = o->stages, .smem = cptx_offset(p->ring, b ? p->b_at : 0),
-		                 .apart = p->stage, .batched = by_tma && o->batched, .alone = true,
+		                 .tile = part, .stages = o->stages, .smem = smem, .apart = p->ring[b].apart,
+		                 .batched = by_tma && o->batched, .alone = !p->clusters,
 		                 .address = by_tma ? (cptx_val){ 0 } : in->map[b], .rows = b ? in->N : in->M, .cols = in->K,
 		                 .threads = p->threads, .thread = p->thread, .whole = !by_tma);
+	}
 }
 
 /* ---- by TMA ---- */
 
-static void load_factors(cptx_kernel *k, const tma_gemm_producer *p, const cptx_pipe_at *at, cptx_val k0, uint32_t span)
+/* Which run of `each` elements, a power of two, k0 is in: ptxas 13.0 divides by a constant in 15 instructions here. */
+static cptx_val run_of(cptx_kernel *k, cptx_val k0, uint32_t each)
 {
-	const tma_gemm_factors *f = &p->t->factors;
-	cptx_val to = cptx_mad(k, at->stage, p->stage, p->ring, .mode = CPTX_LO);
-	cptx_val block = cptx_div(k, k0, span / f->along_k);
-	const tma_gemm_factors_load l = {
-		.t = p->t, .work = p->w, .in = &p->w->p, .block = block, .mbar = cptx_pipe_full(at), .alone = true
-	};
+	uint32_t bits = 0;
 
-	tma_gemm_load_factors(k, &l, false, cptx_offset(to, p->factors));
-	tma_gemm_load_factors(k, &l, true, cptx_offset(to, p->factors + p->factor_bytes));
+	while (each >> bits > 1)
+		bits++;
+	return cptx_shr(k, k0, bits);
 }
 
-static void load_stage(cptx_kernel *k, const tma_gemm_producer *p, const cptx_pipe_at *at, cptx_val k0, uint32_t span)
+/* What this CTA loads of A or B of a tile into each stage. */
+typedef struct source {
+	bool of_b;
+	cptx_val map, row;
+	cptx_val when;           /* NONE: always */
+	cptx_val bytes;          /* that come, from all CTAs that load parts */
+	uint32_t sharers, parts; /* CTAs; of an operand without parts these load whole tiles by turns */
+	cptx_val mask;           /* of the CTAs that get it */
+} source;
+
+/*
+ * Rows beyond the end are not asked for: TMA took up to three times as long for one as for a row that is there, on an H200.
+ * So the residue rows have a map of their own, and what the stage has behind them stays as it was: it makes sums that are
+ * not stored.
+ */
+static void leave_out_rows(cptx_kernel *k, const tma_gemm_producer *p, source *x)
+{
+	const tma_gemm_params *in = &p->w->in;
+	const cptx_operand *op = &p->operand[x->of_b];
+	const uint32_t rows = op->opt.tile.rows, tile = rows * x->parts;
+	cptx_val all = cptx_sub(k, cptx_as(x->of_b ? in->N : in->M, CPTX_S32), x->of_b ? p->w->n0 : p->w->m0), left = all;
+
+	if (rows < tile)
+		left = cptx_sub(k, all, cptx_mul(k, cptx_as(p->w->rank, CPTX_S32), rows, .mode = CPTX_LO));
+	x->when = cptx_setp(k, left, 0, .cmp = CPTX_GT);
+	x->map = cptx_selp(k, x->map, in->map[x->of_b ? CPTX_GEMM_MAP_LAST_B : CPTX_GEMM_MAP_LAST_A],
+	                   cptx_setp(k, left, rows, .cmp = CPTX_GE), .type = CPTX_U64);
+	all = cptx_max(k, cptx_min(k, all, tile), 0);
+	cptx_val even = cptx_and(k, cptx_add(k, cptx_as(all, CPTX_U32), 1), ~1);
+	x->bytes = cptx_mul(k, even, op->bytes / rows, .mode = CPTX_LO);
+}
+
+static source source_of(cptx_kernel *k, const tma_gemm_producer *p, bool of_b, cptx_val mask)
 {
 	const tma_gemm_work *w = p->w;
-	const cptx_val z = p->t->o->batched ? w->z : (cptx_val){ 0 }, full = cptx_pipe_full(at);
+	const cptx_gemm_opt *o = &p->t->in;
+	const uint32_t rows = p->operand[of_b].opt.tile.rows;
+	source x = { .of_b = of_b,
+		         .map = w->in.map[of_b ? CPTX_GEMM_MAP_B : CPTX_GEMM_MAP_A],
+		         .row = of_b ? w->n0 : w->m0,
+		         .sharers = given(of_b ? o->cluster_m : o->cluster_n),
+		         .parts = given(p->t->parts[of_b]) };
 
-	cptx_operand_load(k, &p->operand[0], at->stage, w->m0, k0, .barrier = full, .z = z, .map = w->p.map[CPTX_GEMM_MAP_A]);
-	cptx_operand_load(k, &p->operand[1], at->stage, w->n0, k0, .barrier = full, .z = z, .map = w->p.map[CPTX_GEMM_MAP_B]);
-	if (p->factors)
-		load_factors(k, p, at, k0, span);
+	x.bytes = cptx_imm(x.parts * p->operand[of_b].bytes);
+	if (x.sharers > 1)
+		x.mask = mask;
+	if (p->t->maps & MAP(CPTX_GEMM_MAP_LAST_A))
+		leave_out_rows(k, p, &x);
+	if (of_b && p->t->pair) /* half of B each */
+		x.row = cptx_mad(k, cptx_as(w->in_pair, CPTX_S32), p->t->b.rows, x.row, .mode = CPTX_LO);
+	if (x.parts > 1)
+		x.row = cptx_mad(k, cptx_as(w->tile_rank, CPTX_S32), rows, x.row, .mode = CPTX_LO);
+	return x;
 }
 
-/* A place along K as tensor maps count it, where two packed elements are one. */
-static cptx_val along_k(cptx_kernel *k, cptx_val k_tile, uint32_t span)
+/* The CTAs that get what this one loads of an operand that tiles share: those at its place in all tiles of the cluster. */
+static cptx_val sharers(cptx_kernel *k, const tma_gemm_producer *p)
 {
-	return cptx_as(cptx_mul(k, k_tile, span, .mode = CPTX_LO), CPTX_S32);
+	const uint32_t all = (1u << p->t->cluster) - 1;
+
+	if (!p->t->pair || p->t->cluster == 2)
+		return cptx_imm(all);
+	return cptx_cvt(k, cptx_shl(k, cptx_mov(k, all & 0x5555, .type = CPTX_U32), p->w->in_pair), .dtype = CPTX_U16);
 }
 
-void tma_gemm_produce(cptx_kernel *k, const tma_gemm_producer *p)
+static void load_operand(cptx_kernel *k, const tma_gemm_producer *p, const cptx_pipe_at *at, const source *x, cptx_val k0,
+                         cptx_val full)
 {
-	const bool shared = p->t->o->stream_k;
-	const uint32_t packed = given(p->t->packed), span = p->t->bk / packed;
-	tma_gemm_work *w = p->w;
-	cptx_pipe_at at = cptx_pipe_producer(k, p->pipe);
-	cptx_val k0 = cptx_reg(k, CPTX_S32), end;
+	cptx_val when = x->when;
 
-	CPTX_FOR(k, w->at, w->end, w->step) {
-		tma_gemm_locate(k, p->t, w, ~MAPS_OF_D);
-		cptx_mov(k, shared ? along_k(k, w->k_first, span) : cptx_imm(0), .into = k0);
-		end = shared ? along_k(k, w->k_end, span) : cptx_as(packed > 1 ? cptx_shr(k, w->p.K, 1) : w->p.K, CPTX_S32);
-		CPTX_FOR(k, k0, end, span) {
-			cptx_timeline_stamp(k, p->line, CPTX_GEMM_WAIT_ROOM);
-			cptx_pipe_wait_empty(k, p->pipe, &at);
-			cptx_timeline_stamp(k, p->line, CPTX_GEMM_LOAD);
-			cptx_pipe_expect(k, p->pipe, &at, p->stage);
-			load_stage(k, p, &at, k0, span);
-			cptx_pipe_next(k, p->pipe, &at);
-		}
+	if (x->sharers != x->parts) {
+		cptx_val turn = cptx_and(k, run_of(k, cptx_as(k0, CPTX_U32), p->t->bk), x->sharers - 1);
+		cptx_val mine = cptx_setp(k, turn, p->w->rank, .cmp = CPTX_EQ);
+		when = when.kind == CPTX_VAL_NONE ? mine : cptx_and(k, when, mine, .type = CPTX_PRED);
 	}
+	cptx_operand_load(k, &p->operand[x->of_b], at->stage, x->row, k0, .barrier = full, .z = p->w->z, .mask = x->mask,
+	                  .map = x->map, .ctas = p->t->pair ? 2 : 0, .when = when);
+}
+
+/* Blocks of the rows where the tile begins, and of K from k0 on. */
+static void load_scales(cptx_kernel *k, const tma_gemm_producer *p, const cptx_pipe_at *at, cptx_val k0, cptx_val full)
+{
+	const tma_gemm *t = p->t;
+	const tma_gemm_work *w = p->w;
+	const cptx_val block = run_of(k, k0, t->scales.vec * CPTX_SCALE_FACTORS / given(t->packed));
+	cptx_val to = { 0 };
+
+	for (int b = 0; b < 2; b++) {
+		const tma_gemm_ring *r = &p->scales[b];
+		if (!b || r->smem.id != p->scales[0].smem.id)
+			to = cptx_mad(k, at->stage, r->apart, r->smem, .mode = CPTX_LO);
+		cptx_val c[4] = { cptx_mov(k, 0, .type = CPTX_S32), block, cptx_shr(k, b ? w->n0 : w->m0, 7), w->z };
+		cptx_cp_async_bulk_tensor_load(
+			k, cptx_offset(to, r->at), w->in.map[b ? CPTX_GEMM_MAP_SCALE_B : CPTX_GEMM_MAP_SCALE_A],
+			cptx_pack(k, t->o->batched ? 4 : 3, c), full, .dim = t->o->batched ? CPTX_DIM_4D : CPTX_DIM_3D,
+			.dst = p->clusters ? CPTX_SHARED_CLUSTER : CPTX_SHARED_CTA, .cta_group = t->pair ? CPTX_CTA_GROUP_2 : 0);
+	}
+}
+
+/* Copies a stage.  What the cluster shares goes first: others wait for it, too. */
+static void load_stage(cptx_kernel *k, const tma_gemm_producer *p, const cptx_pipe_at *at, const source *x, cptx_val k0)
+{
+	const bool b_first = x[1].sharers > 1;
+	const cptx_val full = cptx_pipe_full_of(k, at);
+
+	load_operand(k, p, at, &x[b_first], k0, full);
+	load_operand(k, p, at, &x[!b_first], k0, full);
+	if (p->t->scales.vec)
+		load_scales(k, p, at, k0, full);
+}
+
+/* Bytes of a stage, of a pair those of both CTAs. */
+static cptx_val stage_bytes(cptx_kernel *k, const tma_gemm *t, const source *x)
+{
+	const uint32_t scales = tma_gemm_scale_bytes(&t->scales, false) + tma_gemm_scale_bytes(&t->scales, true);
+
+	if (x[0].bytes.kind == CPTX_VAL_INT)
+		return cptx_imm((x[0].bytes.i + x[1].bytes.i + scales) * (t->pair ? 2 : 1));
+	return cptx_add(k, x[0].bytes, x[1].bytes);
+}
+
+static void produce_tile(cptx_kernel *k, const tma_gemm_producer *p, cptx_pipe_at *at, cptx_val k0, cptx_val mask)
+{
+	const tma_gemm *t = p->t;
+	tma_gemm_work *w = p->w;
+
+	tma_gemm_locate(k, t, w, ~MAPS_OF_D);
+	cptx_mov(k, tma_gemm_k_first(k, t, w), .into = k0);
+	const cptx_val end = tma_gemm_k_end(k, t, w);
+	source x[2];
+	for (int b = 0; b < 2; b++)
+		x[b] = source_of(k, p, b, mask);
+	const cptx_val bytes = stage_bytes(k, t, x);
+	CPTX_FOR(k, k0, end, t->bk / given(t->packed)) {
+		cptx_timeline_stamp(k, p->line, CPTX_GEMM_WAIT_ROOM);
+		cptx_pipe_wait_empty(k, p->pipe, at);
+		cptx_timeline_stamp(k, p->line, CPTX_GEMM_LOAD);
+		if (t->pair)
+			CPTX_IF(k, cptx_setp(k, w->in_pair, 0, .cmp = CPTX_EQ))
+				cptx_pipe_expect(k, p->pipe, at, bytes);
+		else
+			cptx_pipe_expect(k, p->pipe, at, bytes);
+		load_stage(k, p, at, x, k0);
+		cptx_pipe_next(k, p->pipe, at);
+	}
+}
+
+cptx_pipe_at tma_gemm_produce(cptx_kernel *k, tma_gemm_producer *p)
+{
+	tma_gemm_work *w = p->w;
+
+	if (!p->operand[0].bytes)
+		tma_gemm_producer_operands(k, p);
+	cptx_pipe_at at = p->t->pair ? cptx_pipe_producer_of(k, p->pipe, w->leader) : cptx_pipe_producer(k, p->pipe);
+	const cptx_val k0 = cptx_reg(k, CPTX_S32), mask = sharers(k, p);
+
+	CPTX_FOR(k, w->at, w->end, w->step)
+		produce_tile(k, p, &at, k0, mask);
 	cptx_timeline_stamp(k, p->line, CPTX_TIMELINE_END);
+	return at;
 }
 
 /* ---- by cp.async ---- */
@@ -80,17 +212,8 @@ void tma_gemm_produce(cptx_kernel *k, const tma_gemm_producer *p)
 /* A or B of the problem, or of the matrix of a batch, that the copies are of. */
 static void find_matrix(cptx_kernel *k, tma_gemm_producer *p, int b)
 {
-	const cptx_gemm_opt *o = p->t->o;
-	const tma_gemm_work *w = p->w;
-	cptx_val at = w->p.map[b];
-
-	if (o->batched) {
-		cptx_val each = cptx_mul_wide(k, b ? w->p.N : w->p.M, w->p.K);
-		cptx_val z = cptx_cvt(k, cptx_as(w->z, CPTX_U32), .dtype = CPTX_U64);
-		at = cptx_mad(k, cptx_shl(k, each, 1), z, at, .mode = CPTX_LO);
-	}
-	if (o->batched || o->grouped)
-		cptx_operand_rebase(k, &p->operand[b], at);
+	if (p->t->o->batched || p->t->o->grouped)
+		cptx_operand_rebase(k, &p->operand[b], tma_gemm_matrix(k, p->t, p->w, b ? CPTX_GEMM_MAP_B : CPTX_GEMM_MAP_A));
 }
 
 static void seek_tile(cptx_kernel *k, tma_gemm_producer *p)

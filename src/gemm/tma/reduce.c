@@ -91,9 +91,13 @@ cptx_val tma_gemm_wait_for_partials(cptx_kernel *k, const tma_gemm_work *w, cons
 
 	CPTX_IF(k, cptx_setp(k, w->step, w->k_tiles, .cmp = CPTX_NE)) {
 		cptx_mov(k, tma_gemm_share_end(k, w), .into = end);
-		CPTX_IF(k, one)
-			CPTX_FOR(k, i, end, 1)
-				wait_for_flag(k, flag_at(k, s, number_of(k, s, i)));
+		CPTX_IF(k, one) {
+			cptx_val flag = cptx_var(k, CPTX_U64, flag_at(k, s, number_of(k, s, first)));
+			CPTX_FOR(k, i, end, 1) {
+				wait_for_flag(k, flag);
+				cptx_add(k, flag, s->of_cluster * FLAG, .into = flag);
+			}
+		}
 	}
 	synchronize(k, s);
 	return end;
@@ -118,7 +122,7 @@ void tma_gemm_add_partials(cptx_kernel *k, const tma_gemm_work *w, const tma_gem
 		add_from(k, s, sums_at(k, s, number_of(k, s, cluster)), first, acc);
 }
 
-void tma_gemm_leave(cptx_kernel *k, const tma_gemm_work *w, const tma_gemm_sums *s, cptx_val acc, cptx_val first)
+void tma_gemm_fixup_store(cptx_kernel *k, const tma_gemm_work *w, const tma_gemm_sums *s, cptx_val acc, cptx_val first)
 {
 	cptx_val number = number_of(k, s, w->cluster), to = sums_at(k, s, number);
 
@@ -126,7 +130,7 @@ void tma_gemm_leave(cptx_kernel *k, const tma_gemm_work *w, const tma_gemm_sums 
 	set_flag(k, s, number, first);
 }
 
-void tma_gemm_add_others(cptx_kernel *k, const tma_gemm_work *w, const tma_gemm_sums *s, cptx_val acc, cptx_val first)
+void tma_gemm_fixup_reduce(cptx_kernel *k, const tma_gemm_work *w, const tma_gemm_sums *s, cptx_val acc, cptx_val first)
 {
 	cptx_val cluster = cptx_var(k, CPTX_U32, cptx_add(k, w->cluster, 1)), end = tma_gemm_share_end(k, w);
 

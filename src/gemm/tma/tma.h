@@ -12,10 +12,15 @@
 
 #include "base/base.h"
 
-/* Scale factors: so many elements for one, so many blocks of 4 factors along K and of 128 rows of A and B in a stage. */
-typedef struct tma_gemm_factors {
-	uint32_t vec, along_k, of_a, of_b;
-} tma_gemm_factors;
+/* Scale factors: so many elements for one; so many blocks of 4 of them along K, and of 128 rows of A and B, in a stage. */
+typedef struct tma_gemm_scales {
+	uint32_t vec, along_k, rows[2];
+} tma_gemm_scales;
+/* Bytes of those of A or B in a stage. */
+static inline uint32_t tma_gemm_scale_bytes(const tma_gemm_scales *s, bool of_b)
+{
+	return s->along_k * s->rows[of_b] * CPTX_SCALE_BYTES;
+}
 
 /* Tensor maps are known by enum cptx_gemm_map; a set of them: MAP() of each, together.  Parameters, and records of a list,
  * have them in the order of the enum. */
@@ -34,27 +39,34 @@ gemm_order gemm_order_of(const cptx_gemm_opt *o, uint32_t sms);
 uint32_t gemm_order_rows(const gemm_order *g, uint64_t rows, uint64_t cols, uint64_t at_once);
 cptx_val gemm_order_rows_of(cptx_kernel *k, const gemm_order *g, cptx_val rows, cptx_val cols, cptx_val at_once);
 
-/* A kernel, without what only one of the generators knows. */
+/* A kernel, without what only one of the generators knows.  Operands have the names of the product that is computed. */
 typedef struct tma_gemm {
-	const char *target;     /* for messages, and whose limits */
-	const cptx_gemm_opt *o; /* as the caller gave them */
-	cptx_tile a, b, d;      /* what one CTA loads or stores at once; a part of a tile where CTAs share it */
-	cptx_tile rest;         /* of D, at the end of a tile; no columns: there is none */
+	const char *target;     /* for messages, and whose limits; NULL: the generator's */
+	cptx_tile a, b;         /* of a stage of a CTA */
+	uint32_t parts[2];      /* of A and B: parts of the tile that the CTAs of a cluster load for each other; 0: 1 */
+	cptx_tile d, rest;      /* of D, what is stored at once; at the end of a tile, no columns: there is none */
 	uint32_t packed;        /* elements along K in one of those that TMA sees; 0: 1 */
-	tma_gemm_factors factors;
-	uint32_t maps;       /* MAP() of each that it has */
-	uint32_t pointers;   /* MAP() of those that are given by their address, not by a map */
-	bool any_row_of_d;   /* rows of D need not be of whole 16 bytes */
-	gemm_order order;    /* where opt.group is 0 */
-	uint32_t pair;       /* rows of a CTA, where a pair of CTAs makes a tile; else 0 */
-	bool counts_k_tiles; /* always; else with stream_k */
-	/* how a problem is laid on clusters: rows and columns of D of one, elements along K of a stage; CTAs of a cluster; CTAs
-	 * that a multiprocessor holds; with stream_k: bytes that a CTA may leave in the workspace, flags too */
-	uint32_t side_m, side_n, bk, cluster, per_sm, sums;
+	tma_gemm_scales scales; /* .vec is 0: none */
+	uint32_t maps;          /* MAP() of those that it has besides A, B, D and scale factors; gemm_describe: of all */
+	uint32_t pointers;      /* MAP() of those that are given by their address, not by a map */
+	bool any_row_of_d;      /* rows of D need not be of whole 16 bytes */
+	gemm_order order;       /* where opt.group is 0 */
+	uint32_t pair;          /* rows of a CTA, where a pair of CTAs makes a tile; else 0 */
+	bool counts_k_tiles;    /* always; else with stream_k */
+	bool whole_k_tiles; /* the producer runs to the end of the last K tile, not to K, which ptxas 13.0 reads in each turn */
+	uint32_t bk;        /* elements along K of a stage */
+	uint32_t sums;      /* with stream_k: bytes that a CTA may leave in the workspace, flags too */
+	/* gemm_describe fills in: the options as the caller gave them, and by the names of the product that is computed; how a
+	 * problem is laid on clusters, rows and columns of D of one; CTAs of a cluster, and those that a multiprocessor holds */
+	const cptx_gemm_opt *o;
+	cptx_gemm_opt in;
+	uint32_t side_m, side_n, cluster, per_sm;
 } tma_gemm;
 
 /* False: it is a pointer. */
 static inline bool tma_gemm_is_map(const tma_gemm *t, uint32_t which) { return !(t->pointers & MAP(which)); }
+/* What TMA loads at once of A or B of the options. */
+cptx_tile tma_gemm_part(const tma_gemm *t, bool of_b);
 
 /*
  * With opt.swap a kernel computes D^T = B^T * A^T.  Its parts but for the epilogue have the names of that product: its A is
@@ -132,14 +144,16 @@ typedef struct gemm_generator {
 	const char *target, *by, *where; /* for messages: whose limits, what multiplies, what has it */
 	uint16_t op;                     /* what a target must have; 0: .check says */
 	bool (*check)(const cptx_gemm_opt *o, const cptx_target *target, cptx_gemm_plan *plan, cptx_error *err);
-	cptx_kernel *(*build)(cptx_module *m, const cptx_gemm_opt *o);
-	tma_gemm (*describe)(const cptx_gemm_opt *o);
-	const struct gemm_model *model; /* of its speed: gemm/auto.h */
+	void (*build)(cptx_kernel *k, const tma_gemm *t);
+	tma_gemm (*describe)(const cptx_gemm_opt *o); /* what only the generator knows: gemm_describe */
+	const struct gemm_model *model;               /* of its speed: gemm/auto.h */
 } gemm_generator;
 extern const struct gemm_model gemm_sm80_model, gemm_sm90_model, gemm_sm100_model, gemm_sm120_model;
 extern const gemm_generator gemm_sm80, gemm_sm90, gemm_sm100, gemm_sm120;
 /* NULL: .mma is none. */
 const gemm_generator *gemm_generator_of(const cptx_gemm_opt *o);
+/* The kernel of a generator for options, which must stay. */
+tma_gemm gemm_describe(const gemm_generator *g, const cptx_gemm_opt *o);
 
 /* ---- the kernel ---- */
 
@@ -160,6 +174,7 @@ typedef struct tma_gemm_work {
 	tma_gemm_group list;
 	cptx_val cluster, clusters;        /* number of this one, and how many there are */
 	cptx_val rank, in_pair, tile_rank; /* of this CTA in its cluster; in its pair, and that of its tile in the cluster */
+	cptx_val leader;                   /* of a pair: the rank of its first CTA, which multiplies */
 	cptx_val tiles_m, tiles_n, tiles;  /* cluster tiles of a matrix */
 	cptx_val k_tiles;                  /* where these are counted */
 	cptx_tiles sched;
@@ -170,10 +185,19 @@ typedef struct tma_gemm_work {
 } tma_gemm_work;
 /* Declares the parameters: gemm/tma/params.c. */
 void tma_gemm_declare(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w);
+/* Where the matrix at hand of what is a pointer begins, A or B of 16 bits or D: a batch has them dense behind one another.
+ */
+cptx_val tma_gemm_matrix(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, enum cptx_gemm_map which);
+/* Where what is done now begins and ends along K, as tensor maps count it: .s32, or a constant. */
+cptx_val tma_gemm_k_first(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w);
+cptx_val tma_gemm_k_end(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w);
 /* Has the maps that all tiles need fetched, by one thread of a warp each; not of a list. */
 void tma_gemm_prefetch_maps(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, cptx_val tid);
 /* Sets all up to k_tiles, and the loop. */
 void tma_gemm_work_begin(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w);
+/* Both; then waits for the launch before, which what stands in front of this may overlap (cptx_launch_opt.overlap), and
+ * begins the timeline of so many warps. */
+void tma_gemm_start(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w, cptx_val tid, cptx_timeline *line, uint32_t warps);
 /* What w->at says: the problem, of whose maps this thread uses those of the set `maps`, tile and K tiles; with its place. */
 void tma_gemm_find(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w, uint32_t maps);
 void tma_gemm_locate(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w, uint32_t maps);
@@ -208,19 +232,8 @@ cptx_val tma_gemm_wait_for_partials(cptx_kernel *k, const tma_gemm_work *w, cons
 void tma_gemm_add_partials(cptx_kernel *k, const tma_gemm_work *w, const tma_gemm_sums *s, cptx_val end, uint32_t first,
                            cptx_val acc);
 /* Both of whole accumulators in registers, the second of w->tile, which is shared.  first: in the first of the threads. */
-void tma_gemm_leave(cptx_kernel *k, const tma_gemm_work *w, const tma_gemm_sums *s, cptx_val acc, cptx_val first);
-void tma_gemm_add_others(cptx_kernel *k, const tma_gemm_work *w, const tma_gemm_sums *s, cptx_val acc, cptx_val first);
-
-/* A stage's scale factors, from block `block` along K on, of the rows of A or B where the tile of `work` begins. */
-typedef struct tma_gemm_factors_load {
-	const tma_gemm *t;
-	const tma_gemm_work *work;
-	const tma_gemm_params *in; /* whose maps they are: &work->p, or &work->in */
-	cptx_val block, mbar;
-	bool pair;  /* the mbarrier may be that of the other CTA of a pair */
-	bool alone; /* no cluster: .shared::cta; for .shared::cluster ptxas calls a function on sm_12x */
-} tma_gemm_factors_load;
-void tma_gemm_load_factors(cptx_kernel *k, const tma_gemm_factors_load *l, bool of_b, cptx_val to);
+void tma_gemm_fixup_store(cptx_kernel *k, const tma_gemm_work *w, const tma_gemm_sums *s, cptx_val acc, cptx_val first);
+void tma_gemm_fixup_reduce(cptx_kernel *k, const tma_gemm_work *w, const tma_gemm_sums *s, cptx_val acc, cptx_val first);
 
 /* The visitors of D's elements: alpha, beta * C, bias, the options' epilogue; of the problem and the matrix at hand, so a
  * chain is made anew for each tile.  t stays until the chain is run. */
@@ -229,35 +242,42 @@ void tma_gemm_chain_new(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *
  * results are stored. */
 cptx_epilogue tma_gemm_chain(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, const cptx_acc *acc);
 
-/* ---- of the generators by mma.sync ---- */
+/* A ring of tiles in shared memory: that of stage s is at smem + s * apart + at.  Several may share their stages. */
+typedef struct tma_gemm_ring {
+	cptx_val smem; /* .u32 */
+	uint32_t apart, at;
+} tma_gemm_ring;
 
-/* What fills the ring of stages, across tile borders.  By TMA it is one thread, and stages may have scale factors behind A
- * and B; by cp.async all threads copy ahead of what they multiply. */
+/* What fills the ring of stages, across tile borders.  By TMA it is one thread; of a cluster each CTA loads its part of an
+ * operand that the cluster shares and multicasts it, and the copies of a pair count at the barrier of its first CTA.  By
+ * cp.async all threads copy ahead of what they multiply. */
 typedef struct tma_gemm_producer {
 	const tma_gemm *t;
 	tma_gemm_work *w; /* by cp.async that of the copies */
 	const cptx_pipe *pipe;
 	const cptx_timeline *line;
-	cptx_val ring;                  /* .u32, shared address of the first stage */
-	uint32_t stage, b_at;           /* bytes of a stage; where B begins in it */
-	uint32_t factors, factor_bytes; /* where the factors of A begin (0: there are none); bytes of these */
-	uint32_t threads;               /* by cp.async: all, and the number of this one */
+	tma_gemm_ring ring[2], scales[2]; /* of A and B; of their scale factors */
+	bool clusters;    /* copies are to .shared::cluster, for which ptxas calls a function on sm_12x; else ::cta */
+	uint32_t threads; /* by cp.async: all, and the number of this one */
 	cptx_val thread;
-	cptx_operand operand[2]; /* A and B: tma_gemm_producer_operands */
+	cptx_operand operand[2]; /* tma_gemm_producer_operands: A and B, of a cluster the parts that this CTA loads */
 	/* by cp.async: where the copies stand; K tiles of the tile that are still to be copied */
 	cptx_pipe_at to;
 	cptx_operand_src from[2];
 	cptx_val left;
 } tma_gemm_producer;
+/* Behind tma_gemm_work_begin, in the threads that copy. */
 void tma_gemm_producer_operands(cptx_kernel *k, tma_gemm_producer *p);
-/* By TMA: all K tiles of all tiles. */
-void tma_gemm_produce(cptx_kernel *k, const tma_gemm_producer *p);
+/* By TMA: all K tiles of all tiles, of operands that it makes if nobody has.  Gives where it stands then. */
+cptx_pipe_at tma_gemm_produce(cptx_kernel *k, tma_gemm_producer *p);
 /* By cp.async: readies p->w and the operands, and begins the copies of all stages but one; makes part number `part` of
  * `parts` of the copies of the next K tile; ends these, behind the last part; goes on to the K tile behind it. */
 void tma_gemm_copies_begin(cptx_kernel *k, tma_gemm_producer *p);
 void tma_gemm_copy(cptx_kernel *k, const tma_gemm_producer *p, uint32_t part, uint32_t parts);
 void tma_gemm_copied(cptx_kernel *k, tma_gemm_producer *p);
 void tma_gemm_copies_advance(cptx_kernel *k, tma_gemm_producer *p);
+
+/* ---- of the generators by mma.sync ---- */
 
 /* A warp that multiplies by mma.sync. */
 typedef struct tma_gemm_consumer {

@@ -6,6 +6,29 @@ static cptx_val ceil_div(cptx_kernel *k, cptx_val a, uint32_t b) { return cptx_d
 
 cptx_val tma_gemm_share_end(cptx_kernel *k, const tma_gemm_work *w) { return cptx_tiles_share_end(k, &w->sched, &w->here); }
 
+tma_gemm gemm_describe(const gemm_generator *g, const cptx_gemm_opt *o)
+{
+	const uint32_t m = given(o->cluster_m), n = given(o->cluster_n),
+				   scales = MAP(CPTX_GEMM_MAP_SCALE_A) | MAP(CPTX_GEMM_MAP_SCALE_B);
+	tma_gemm t = g->describe(o);
+
+	t.target = t.target ? t.target : g->target;
+	t.o = o, t.in = tma_gemm_inner(o);
+	t.maps |= MAP(CPTX_GEMM_MAP_A) | MAP(CPTX_GEMM_MAP_B) | MAP(CPTX_GEMM_MAP_D) | (t.scales.vec ? scales : 0);
+	t.cluster = m * n * (t.pair ? 2 : 1), t.per_sm = given(o->per_sm);
+	t.side_m = o->swap ? o->bn * n : o->bm * m, t.side_n = o->swap ? o->bm * m : o->bn * n;
+	return t;
+}
+
+cptx_tile tma_gemm_part(const tma_gemm *t, bool of_b)
+{
+	const bool b = of_b != t->o->swap;
+	cptx_tile part = b ? t->b : t->a;
+
+	part.rows /= given(t->parts[b]);
+	return part;
+}
+
 cptx_gemm_opt tma_gemm_inner(const cptx_gemm_opt *o)
 {
 	cptx_gemm_opt in = *o;
@@ -67,7 +90,7 @@ static void schedule(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w, cptx_v
 	w->at = w->here.at, w->end = w->here.end, w->step = w->here.step;
 }
 
-void tma_gemm_work_begin(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w)
+static void begin(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w)
 {
 	cptx_val cta = cptx_ctaid_x(k), ctas = cptx_nctaid_x(k);
 
@@ -89,6 +112,22 @@ void tma_gemm_work_begin(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w)
 	schedule(k, t, w, (cptx_val){ 0 });
 }
 
+void tma_gemm_work_begin(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w)
+{
+	begin(k, t, w);
+	if (t->pair)
+		w->leader = cptx_and(k, w->rank, ~1u);
+}
+
+void tma_gemm_start(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w, cptx_val tid, cptx_timeline *line, uint32_t warps)
+{
+	tma_gemm_prefetch_maps(k, t, w, tid);
+	tma_gemm_work_begin(k, t, w);
+	cptx_griddepcontrol(k, .op = CPTX_WAIT);
+	cptx_griddepcontrol(k, .op = CPTX_LAUNCH_DEPENDENTS);
+	cptx_timeline_begin(k, line, .buffer = w->p.timeline, .warps = warps, .events = t->o->timeline);
+}
+
 static void find_problem(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w, uint32_t maps)
 {
 	if (!t->o->grouped)
@@ -102,6 +141,37 @@ static void take(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w)
 {
 	cptx_tiles_take(k, &w->sched, &w->here);
 	w->tile = w->here.id, w->k_first = w->here.k_first, w->k_end = t->o->grouped ? w->k_tiles : w->here.k_end;
+}
+
+cptx_val tma_gemm_matrix(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, enum cptx_gemm_map which)
+{
+	const bool of_d = which == CPTX_GEMM_MAP_D;
+	const cptx_val rows = which == CPTX_GEMM_MAP_B ? w->p.N : w->p.M, cols = of_d ? w->p.N : w->p.K;
+
+	if (!t->o->batched)
+		return w->p.map[which];
+	const cptx_val each = cptx_mul_wide(k, rows, cols), z = cptx_cvt(k, cptx_as(w->z, CPTX_U32), .dtype = CPTX_U64);
+	if (of_d) /* in the other order ptxas 13.0 takes 2 to 6 instructions more for each tile, of A and B the reverse */
+		return cptx_mad(k, cptx_mul(k, each, z, .mode = CPTX_LO), cptx_type_bits(t->o->out) / 8, w->p.map[which],
+		                .mode = CPTX_LO);
+	return cptx_mad(k, cptx_shl(k, each, 1), z, w->p.map[which], .mode = CPTX_LO);
+}
+
+static cptx_val along_k(cptx_kernel *k, const tma_gemm *t, cptx_val k_tile)
+{
+	return cptx_as(cptx_mul(k, k_tile, t->bk / given(t->packed), .mode = CPTX_LO), CPTX_S32);
+}
+
+cptx_val tma_gemm_k_first(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w)
+{
+	return t->o->stream_k ? along_k(k, t, w->k_first) : cptx_imm(0);
+}
+
+cptx_val tma_gemm_k_end(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w)
+{
+	if (t->o->stream_k || t->whole_k_tiles)
+		return along_k(k, t, w->k_end);
+	return cptx_as(given(t->packed) > 1 ? cptx_shr(k, w->in.K, 1) : w->in.K, CPTX_S32);
 }
 
 void tma_gemm_find(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w, uint32_t maps)
