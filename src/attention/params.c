@@ -95,7 +95,8 @@ static cptx_operand_matrix matrix_of(const cptx_operand_opt *op, uint64_t at, co
 	const uint64_t row = dense || some == 1 ? dim : s->row, head = dense || heads == 1 ? some * row : s->head;
 	const bool along_k = op->tile.elem.mn_major;
 
-	return (cptx_operand_matrix){ .address = at,
+	return (cptx_operand_matrix){ .size = CPTX_OPT_SIZE(cptx_operand_matrix),
+		                          .address = at,
 		                          .rows = along_k ? dim : some,
 		                          .cols = along_k ? some : dim,
 		                          .pitch = row * bytes,
@@ -108,7 +109,9 @@ static cptx_operand_matrix matrix_of(const cptx_operand_opt *op, uint64_t at, co
 static bool make_maps(const attention_operands *ops, const cptx_attention_opt *o, const cptx_attention_problem *p,
                       attention_args *args, cptx_error *err)
 {
-	const cptx_operand_opt out = { .type = attention_out(o), .tile = ops->o, .batched = true, .batch_dims = 2 };
+	const cptx_operand_opt out = {
+		.size = CPTX_OPT_SIZE(cptx_operand_opt), .type = attention_out(o), .tile = ops->o, .batched = true, .batch_dims = 2
+	};
 	const uint32_t dim_v = attention_dim_v(o);
 	/* where there are no keys nothing is read, and a map needs some address */
 	const uint64_t k_at = p->keys ? p->k : p->q, v_at = p->keys ? p->v : p->q;

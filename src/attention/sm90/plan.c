@@ -94,7 +94,9 @@ static bool check(const cptx_attention_opt *o, cptx_attention_plan *plan, cptx_e
 static attention_operands operands(const cptx_attention_opt *o)
 {
 	const shape90 s = attention_sm90_shape(o);
-	const cptx_operand_opt all = { .type = o->in, .batched = true, .batch_dims = 2 };
+	const cptx_operand_opt all = {
+		.size = CPTX_OPT_SIZE(cptx_operand_opt), .type = o->in, .batched = true, .batch_dims = 2
+	};
 	attention_operands ops = { .q = all, .k = all, .v = all, .o = s.o };
 
 	ops.q.tile = s.q, ops.k.tile = s.k, ops.v.tile = s.v;

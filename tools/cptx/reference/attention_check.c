@@ -239,7 +239,7 @@ static void judge(attention_report *rep, const row *r, uint32_t col, double valu
 static void compare_row(const bench *b, row *r, attention_report *rep, bool once)
 {
 	const cptx_attention_problem *p = &b->p;
-	const double half = b->o->in == CPTX_BF16 ? 0x1p-9 : 0x1p-12, out = b->d.type == CPTX_F32 ? 0x1p-24 : half;
+	const double half = b->o->in == CPTX_BF16 ? 0x1p-8 : 0x1p-11, out = b->d.type == CPTX_F32 ? 0x1p-24 : half;
 	const double score = (b->o->softcap ? 0x1p-10 : 0x1p-20) * (r->largest + 1);
 	const uint32_t bytes = cptx_type_bits(b->d.type) / 8;
 	unsigned char *o = at(&b->d, r->batch, r->head, r->query);
@@ -247,7 +247,7 @@ static void compare_row(const bench *b, row *r, attention_report *rep, bool once
 	compute(b, r);
 	for (uint32_t i = 0; i < b->d.dim; i++) {
 		const double sum = r->sum > 0 ? r->sum : 1, right = r->o[i] / sum, size = r->size[i] / sum;
-		const double allowed = (1.1 * half + 2 * score + 0x1p-16) * size + 1.1 * out * fabs(right);
+		const double allowed = (1.01 * half + 2 * score + 0x1p-16) * size + 1.01 * out * fabs(right);
 		judge(rep, r, i, element(&b->d, o + i * bytes), right, allowed + (b->o->in == CPTX_F16 ? 0x1p-24 : 0));
 	}
 	if (once) /* what is not poison in the end was written by mistake */
