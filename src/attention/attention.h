@@ -78,7 +78,8 @@ typedef struct attention_in {
 	cptx_val map_q, map_k, map_v, map_o; /* tensor maps */
 	cptx_val queries, keys, heads;       /* .u32 */
 	cptx_val group;                      /* .u32, heads of Q for one of K and V */
-	cptx_val tiles, row_tiles;           /* .u32, of all heads and batches, and of one head */
+	cptx_val slots, row_tiles;           /* .u32: turns of all CTAs together; tiles of one head */
+	cptx_val rounds;                     /* .u32, turns of a CTA in a section, with causal */
 	cptx_val planes, section;            /* .u32, heads * batches; how many of them share L2 */
 	cptx_val scale;                      /* .f32: what scores are multiplied by in front of the exponential of 2 */
 	cptx_val before;                     /* .f32: what they are multiplied by before softcap or .score; else NONE */
@@ -94,6 +95,7 @@ void attention_declare(cptx_kernel *k, attention_in *in, const cptx_attention_op
 
 /* A tile, and its blocks of `bk` keys: from the last one down, for ends of causal rows lie there. */
 typedef struct attention_tile {
+	cptx_val there;       /* predicate; NONE: always there */
 	cptx_val row0;        /* .s32, its first query */
 	cptx_val head, plane; /* .u32: of Q; batch * heads + head */
 	cptx_val kv_head, batch;
@@ -103,8 +105,8 @@ typedef struct attention_tile {
 	                         those in front of `plain` do not; the rest (of windows) does again */
 } attention_tile;
 
-/* Tile number `id` of the launch. */
-void attention_locate(cptx_kernel *k, const attention_in *in, cptx_val id, attention_tile *t);
+/* The tile of a slot: a CTA takes slots ctaid.x, ctaid.x + nctaid.x and so on. */
+void attention_locate(cptx_kernel *k, const attention_in *in, cptx_val slot, attention_tile *t);
 
 /* ---- scores ---- */
 

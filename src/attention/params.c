@@ -8,7 +8,7 @@
 typedef struct attention_args {
 	cptx_tensor_map_opt q, k, v, o;
 	uint64_t lse;
-	uint32_t queries, keys, heads, group, tiles, row_tiles, planes, section;
+	uint32_t queries, keys, heads, group, slots, rounds, row_tiles, planes, section;
 	float scale, before, cap;
 	int32_t left, right;
 } attention_args;
@@ -49,7 +49,8 @@ static parameters list_parameters(const cptx_attention_opt *o, attention_in *in)
 		NUMBER(CPTX_U32, keys, true),
 		NUMBER(CPTX_U32, heads, true),
 		NUMBER(CPTX_U32, group, true),
-		NUMBER(CPTX_U32, tiles, true),
+		NUMBER(CPTX_U32, slots, true),
+		NUMBER(CPTX_U32, rounds, o->causal),
 		NUMBER(CPTX_U32, row_tiles, true),
 		NUMBER(CPTX_U32, planes, true),
 		NUMBER(CPTX_U32, section, true),
@@ -124,16 +125,20 @@ static bool make_maps(const attention_operands *ops, const cptx_attention_opt *o
 	       cptx_operand_tensor_map(&ops->v, &v, &args->v, err) && cptx_operand_tensor_map(&out, &d, &args->o, err);
 }
 
-/* Heads of Q and batches whose K and V fit L2 together: the tiles of these come one after another. */
-static uint32_t section_of(const cptx_attention_opt *o, const cptx_attention_problem *p)
+/* Heads of Q and batches whose K and V fit L2 together: the tiles of these come one after another.  They are enough for one
+ * and a half rounds of the CTAs, or else all. */
+static uint32_t section_of(const cptx_attention_opt *o, const cptx_attention_problem *p, uint32_t grid)
 {
 	const uint64_t bytes = (uint64_t)(p->keys ? p->keys : 1) * (o->dim + attention_dim_v(o)) * 2;
+	const uint64_t planes = (uint64_t)p->heads * p->batch, tiles = attention_up(p->queries, o->bq);
 	uint64_t n = 1;
 
-	while (2 * n * bytes <= L2_BYTES && n < UINT16_MAX)
+	while (2 * n * bytes <= L2_BYTES && n < planes)
 		n *= 2;
-	n *= p->heads / p->kv_heads;
-	return (uint32_t)attention_min((int64_t)n, (int64_t)p->heads * p->batch);
+	n *= p->heads ? p->heads / p->kv_heads : 1;
+	while (2 * n * tiles < 3 * (uint64_t)grid && n < planes)
+		n *= 2;
+	return (uint32_t)attention_min((int64_t)n, (int64_t)planes);
 }
 
 static int32_t bounded(uint32_t reach) { return (int32_t)attention_min(reach, ATTENTION_MOST_ROWS); }
@@ -141,16 +146,21 @@ static int32_t bounded(uint32_t reach) { return (int32_t)attention_min(reach, AT
 static attention_args args_of(const cptx_attention_opt *o, const cptx_attention_problem *p, const cptx_attention_plan *plan)
 {
 	const float scale = o->softcap ? p->scale / p->softcap : p->scale;
+	const uint32_t section = section_of(o, p, plan->grid), planes = p->heads * p->batch,
+				   row_tiles = attention_up(p->queries, o->bq);
+	const uint32_t rounds = attention_up(section * row_tiles, plan->grid);
+	const uint32_t sections = section ? attention_up(planes, section) : 0;
 
 	return (attention_args){ .lse = p->lse,
 		                     .queries = p->queries,
 		                     .keys = p->keys,
 		                     .heads = p->heads,
-		                     .group = p->heads / p->kv_heads,
-		                     .tiles = (uint32_t)plan->tiles,
-		                     .row_tiles = attention_up(p->queries, o->bq),
-		                     .planes = p->heads * p->batch,
-		                     .section = section_of(o, p),
+		                     .group = p->heads ? p->heads / p->kv_heads : 1,
+		                     .slots = o->causal ? sections * rounds * plan->grid : (uint32_t)plan->tiles,
+		                     .rounds = rounds,
+		                     .row_tiles = row_tiles,
+		                     .planes = planes,
+		                     .section = section,
 		                     .scale = (float)((o->score     ? 1
 		                                       : o->softcap ? p->softcap
 		                                                    : p->scale) *

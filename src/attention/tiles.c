@@ -50,16 +50,48 @@ static void find_blocks(cptx_kernel *k, const attention_in *in, attention_tile *
 }
 
 /*
- * Heads and batches ("planes") are divided into sections whose K and V fit L2.  In a section all planes come for one row of
- * tiles, then for the row above it: causal tiles get shorter that way, and the longest are not left for the end.
+ * Causal: the tiles of a section are dealt to CTAs round by round, longest first, and every other round backwards: then each
+ * gets about the same work without asking anybody.  Sections take turns too, for the last round of one is not a whole one.
  */
-void attention_locate(cptx_kernel *k, const attention_in *in, cptx_val id, attention_tile *t)
+static void deal(cptx_kernel *k, const attention_in *in, cptx_val slot, cptx_val *section, cptx_val *rest)
+{
+	const cptx_val ctas = cptx_nctaid_x(k), all = cptx_div(k, slot, ctas);
+	const cptx_val number = cptx_sub(k, slot, cptx_mul(k, all, ctas, .mode = CPTX_LO));
+
+	*section = cptx_div(k, all, in->rounds);
+	const cptx_val round = cptx_sub(k, all, cptx_mul(k, *section, in->rounds, .mode = CPTX_LO));
+	const cptx_val turn = cptx_and(k, cptx_add(k, round, *section), 1);
+	const cptx_val back = cptx_sub(k, cptx_sub(k, ctas, 1), number);
+	const cptx_val place = cptx_selp(k, back, number, cptx_setp(k, turn, 1, .cmp = CPTX_EQ), .type = CPTX_U32);
+	*rest = cptx_mad(k, round, ctas, place, .mode = CPTX_LO);
+}
+
+/* Tiles that are all as long: in order. */
+static void number(cptx_kernel *k, const attention_in *in, cptx_val slot, cptx_val *section, cptx_val *rest)
 {
 	const cptx_val of_section = cptx_mul(k, in->section, in->row_tiles, .mode = CPTX_LO);
-	const cptx_val section = cptx_div(k, id, of_section);
-	const cptx_val rest = cptx_sub(k, id, cptx_mul(k, section, of_section, .mode = CPTX_LO));
+
+	*section = cptx_div(k, slot, of_section);
+	*rest = cptx_sub(k, slot, cptx_mul(k, *section, of_section, .mode = CPTX_LO));
+}
+
+/*
+ * Heads and batches ("planes") are divided into sections whose K and V fit L2.  In a section all planes come for one row of
+ * tiles, then for the row above it: causal tiles get shorter that way.
+ */
+void attention_locate(cptx_kernel *k, const attention_in *in, cptx_val slot, attention_tile *t)
+{
+	cptx_val section, rest;
+
+	if (in->o->causal)
+		deal(k, in, slot, &section, &rest);
+	else
+		number(k, in, slot, &section, &rest);
 	const cptx_val first = cptx_mul(k, section, in->section, .mode = CPTX_LO);
 	const cptx_val planes = cptx_min(k, cptx_sub(k, in->planes, first), in->section);
+	*t = (attention_tile){ .row0 = { 0 } };
+	if (in->o->causal)
+		t->there = cptx_setp(k, rest, cptx_mul(k, planes, in->row_tiles, .mode = CPTX_LO), .cmp = CPTX_LT);
 	const cptx_val row = cptx_div(k, rest, planes);
 	const cptx_val row_tile = cptx_sub(k, cptx_sub(k, in->row_tiles, 1), row);
 

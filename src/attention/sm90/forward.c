@@ -66,7 +66,7 @@ static void setup(forward90 *f)
 	cptx_pipe_prepare(k, &f->q_pipe, first);
 	cptx_pipe_prepare(k, &f->k_pipe, first);
 	cptx_pipe_init(k, &f->v_pipe, first);
-	cptx_tiles_new(k, &f->tiles, .schedule = CPTX_TILES_PERSISTENT, .all = f->in.tiles);
+	cptx_tiles_new(k, &f->tiles, .schedule = CPTX_TILES_PERSISTENT, .all = f->in.slots);
 	/* what stands in front of this may overlap with the launch before, cptx_launch_opt.overlap */
 	cptx_griddepcontrol(k, .op = CPTX_WAIT);
 	cptx_griddepcontrol(k, .op = CPTX_LAUNCH_DEPENDENTS);
@@ -117,6 +117,14 @@ static void load_tile(forward90 *f)
 	load_v(f, key);
 }
 
+/* Whether a tile is there and has keys that count. */
+static cptx_val has_blocks(cptx_kernel *k, const attention_tile *t)
+{
+	const cptx_val some = cptx_setp(k, t->blocks, 0, .cmp = CPTX_GT);
+
+	return t->there.kind == CPTX_VAL_NONE ? some : cptx_and(k, some, t->there, .type = CPTX_PRED);
+}
+
 /* By one thread. */
 static void produce(forward90 *f)
 {
@@ -129,7 +137,7 @@ static void produce(forward90 *f)
 	CPTX_TILES(k, &f->tiles, &t)
 	{
 		attention_locate(k, &f->in, t.id, &f->tile);
-		CPTX_IF(k, cptx_setp(k, f->tile.blocks, 0, .cmp = CPTX_GT))
+		CPTX_IF(k, has_blocks(k, &f->tile))
 			load_tile(f);
 	}
 }
@@ -286,6 +294,17 @@ static void end_turns(forward90 *f)
 		cptx_bar_sync(k, f->turn, .b = cptx_imm(2 * WARPGROUP));
 }
 
+static void multiply_tile(forward90 *f)
+{
+	cptx_kernel *k = f->k;
+
+	cptx_acc_clear(k, &f->results);
+	cptx_softmax_new(k, &f->soft, f->sums.rows, f->in.scale);
+	CPTX_IF(k, cptx_setp(k, f->tile.blocks, 0, .cmp = CPTX_GT))
+		multiply_blocks(f);
+	store(f);
+}
+
 static void multiply(forward90 *f)
 {
 	cptx_kernel *k = f->k;
@@ -297,11 +316,12 @@ static void multiply(forward90 *f)
 	CPTX_TILES(k, &f->tiles, &t)
 	{
 		attention_locate(k, &f->in, t.id, &f->tile);
-		cptx_acc_clear(k, &f->results);
-		cptx_softmax_new(k, &f->soft, f->sums.rows, f->in.scale);
-		CPTX_IF(k, cptx_setp(k, f->tile.blocks, 0, .cmp = CPTX_GT))
-			multiply_blocks(f);
-		store(f);
+		if (f->o->causal) {
+			CPTX_IF(k, f->tile.there)
+				multiply_tile(f);
+		} else {
+			multiply_tile(f);
+		}
 	}
 	if (f->s.ping_pong)
 		end_turns(f);
