@@ -54,9 +54,20 @@ static const char *run(const void *user, const mutant *x, unsigned seed)
 	return how;
 }
 
+#define INIT_FENCE "fence.mbarrier_init.release.cluster"
+#define FENCE "wgmma.fence.sync.aligned"
+#define BEHIND_S "that of S stands in front of it, and nothing is written between"
+#define LAST_TURN "it takes the last arrival, so that none is left when the kernel ends; nobody comes behind it"
 static const spared spare[] = {
-	{ "full causal", "fence.mbarrier_init.release.cluster", 0, "the last pipeline's stands behind these mbarriers too" },
-	{ "full causal", "fence.mbarrier_init.release.cluster", 1, "the last pipeline's stands behind these mbarriers too" },
+	{ "full causal", INIT_FENCE, 0, "the last pipeline's stands behind these mbarriers too" },
+	{ "full causal", INIT_FENCE, 1, "the last pipeline's stands behind these mbarriers too" },
+	{ "full causal", "mbarrier.try_wait.parity.shared::cta.b64", 1,
+	  "the first K of a tile: Q is let go behind all K of the tile before, and was waited for" },
+	{ "full", "bar.sync", 4, LAST_TURN },
+	{ "causal", "bar.sync", 5, LAST_TURN },
+	{ "full causal", "griddepcontrol.wait", 0, "there is one launch, and nothing in front of it" },
+	{ "full causal", FENCE, 2, BEHIND_S },
+	{ "causal", FENCE, 4, BEHIND_S },
 };
 
 START_TEST(nothing_may_be_missing)
