@@ -31,15 +31,13 @@ class Ours:
 
     lib = None
 
-    def __init__(self, case, q, k, v, shape=(0, 0), variant=None):
+    def __init__(self, case, q, k, v, shape=(0, 0)):
         if not Ours.lib:
             Ours.lib = ctypes.CDLL(os.environ["CPTX_BENCH"])
             Ours.lib.attention_new.restype = ctypes.c_void_p
             Ours.lib.attention_error.restype = ctypes.c_char_p
             Ours.lib.attention_error.argtypes = Ours.lib.attention_free.argtypes = [ctypes.c_void_p]
             Ours.lib.attention_run.argtypes = [ctypes.c_void_p, ctypes.c_int]
-        if variant is not None:
-            os.environ["ATTN_VARIANT"] = str(variant)
         self.out = torch.full_like(q, float("nan"))
         numbers = [0, case["dim"], 0, case["causal"], shape[0], shape[1], 0, case["batch"], case["heads"], case["kv_heads"],
                    case["queries"], case["keys"]]
@@ -94,19 +92,18 @@ def exact(case, q, k, v, heads):
     return torch.stack(out)
 
 
-def measure(case, shapes, rounds, variants):
+def measure(case, shapes, rounds):
     torch.manual_seed(1)
     size = lambda heads, rows: (case["batch"], heads, rows, case["dim"])
     q, k, v = (torch.randn(size(h, n), device="cuda", dtype=torch.bfloat16) for h, n in (
         (case["heads"], case["queries"]), (case["kv_heads"], case["keys"]), (case["kv_heads"], case["keys"])))
     arms = {}
     for shape in shapes or [(0, 0)]:
-        for variant in variants:
-            name = "cptx" + (f" {shape[0]}x{shape[1]}" if shape[0] else "") + (f" v{variant}" if variant is not None else "")
-            try:
-                arms[name] = Ours(case, q, k, v, shape, variant)
-            except RuntimeError as why:
-                print(f"  {name}: {why}")
+        name = "cptx" + (f" {shape[0]}x{shape[1]}" if shape[0] else "")
+        try:
+            arms[name] = Ours(case, q, k, v, shape)
+        except RuntimeError as why:
+            print(f"  {name}: {why}")
     for name, backend in BACKENDS.items():
         try:
             arms[name] = Peer(case, q, k, v, backend)
@@ -143,7 +140,6 @@ def main():
     p.add_argument("--case", action="append", default=[])
     p.add_argument("--shape", action="append", default=[])
     p.add_argument("--rounds", type=int, default=9)
-    p.add_argument("--variant", action="append", type=int, default=[])
     p.add_argument("--json")
     args = p.parse_args()
     cases = args.case or [f"128:64:8:1:{n}:{n}:{mask}" for mask in ("causal", "full") for n in (2048, 4096, 8192, 16384)]
@@ -152,7 +148,7 @@ def main():
     results = {}
     for text in cases:
         print(text)
-        results[text] = measure(parse(text), shapes, args.rounds, args.variant or [None])
+        results[text] = measure(parse(text), shapes, args.rounds)
         for name, r in results[text].items():
             error = f"  error {r['error']:.3f}" if r["error"] else ""
             print(f"  {name:20s} {r['tflops']:7.1f} TFLOP/s{error}{r['note']}")

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Attention forward on the emulator against f64, in several orders of asynchronous work: every option, sizes that fill no
- * tile, and options and sizes at random.  CPTX_TRIALS and CPTX_SEEDS: more of both.
+ * tile, and options and sizes at random.  CPTX_ATTENTION_TRIALS and CPTX_SEEDS: more of both.
  */
 #include "reference/number.h"
 #include "trial.h"
@@ -168,7 +168,7 @@ static void draw(cptx_attention_opt *o, attention_trial *t)
 
 START_TEST(random_ones_are_right)
 {
-	const unsigned trials = trial_count("CPTX_TRIALS", 40);
+	const unsigned trials = trial_count("CPTX_ATTENTION_TRIALS", 40);
 	unsigned built = 0;
 
 	state = 0x9e3779b97f4a7c15u;
