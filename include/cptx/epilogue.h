@@ -259,6 +259,7 @@ typedef struct cptx_epilogue_dst {
 	cptx_epilogue_loaded_fn loaded; /**< from tensor memory: behind each load; behind that of the last columns the
 	                                     accumulator may be released.  NULL: nothing */
 	void *user;                     /**< for it */
+	cptx_val z2;                    /**< coordinate of a fourth dimension, .s32, with .z; NONE: none */
 	char z_;
 } cptx_epilogue_dst;
 CPTX_API void cptx_epilogue_store_tma_(cptx_kernel *k, cptx_site at, cptx_epilogue *e, cptx_epilogue_ring *ring,

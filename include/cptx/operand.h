@@ -84,6 +84,7 @@ typedef struct cptx_operand_opt {
 	                       outside as a whole: a copy outside of the matrix then costs a predicate alone, else ptxas reckons
 	                       with any number of bytes, in some five instructions a copy */
 	const char *name; /**< of the shared memory; NULL: "operand_" and its offset */
+	uint32_t batch_dims; /**< TMA, batched: dimensions of matrices, 1 or 2 (.z and .z2 of a load); 0: 1 */
 	char z_;
 } cptx_operand_opt;
 
@@ -176,6 +177,7 @@ typedef struct cptx_operand_load_opt {
 	cptx_val w, h, d, n; /**< im2col: the first pixel's place in the bounding box's coordinates, .s32 or constants; as many
 	                        as there are, else not read */
 	cptx_val offset[3];  /**< im2col: of the filter's tap along w, h, d: .u16, .u32 or constants; NONE: 0 */
+	cptx_val z2;         /**< TMA, .batch_dims 2: the number of the matrix along the second, as .z */
 	char z_;
 } cptx_operand_load_opt;
 
@@ -210,6 +212,8 @@ typedef struct cptx_operand_matrix {
 	                          elements 32; 0: dense */
 	uint64_t batch;      /**< batched: matrices; 0: 1 */
 	uint64_t apart;      /**< batched: bytes from matrix to matrix; 0: dense */
+	uint64_t batch2;     /**< .batch_dims 2: so many batches; 0: 1 */
+	uint64_t apart2;     /**< .batch_dims 2: bytes from batch to batch; 0: dense */
 	char z_;
 } cptx_operand_matrix;
 
@@ -218,7 +222,7 @@ CPTX_API enum cptx_tensor_type cptx_operand_tensor_type(enum cptx_type type, con
 CPTX_API bool cptx_operand_tensor_map_(cptx_site at, uint32_t size, const cptx_operand_opt *op,
                                        const cptx_operand_matrix *matrix, cptx_tensor_map_opt *map, cptx_error *err);
 /** The tensor map of an operand that TMA loads: cptx_operand_tensor_map(&op, &matrix, &map, &err); .by, .type, .tile,
- * .batched, .spans and .parts of the description are read.  Fields such as .l2 may be changed then. */
+ * .batched, .batch_dims, .spans and .parts of the description are read.  Fields such as .l2 may be changed then. */
 #define cptx_operand_tensor_map(...) cptx_operand_tensor_map_(CPTX_HERE, CPTX_OPT_SIZE(cptx_tensor_map_opt), __VA_ARGS__)
 
 /** Images in global memory, channels innermost: NWC, NHWC or NDHWC.  What is not there (op.im2col) is not read. */

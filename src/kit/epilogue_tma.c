@@ -17,10 +17,10 @@ typedef struct sending {
 	cptx_kernel *k;
 	cptx_epilogue_ring *ring;
 	const cptx_acc *acc;
-	epi *chain;         /* visitors that run where results are rounded */
-	cptx_val m0, n0;    /* of the CTA's tile, as the accumulator's rows and columns */
-	cptx_val z, map[2]; /* maps: of .tile, of .last */
-	cptx_val leads;     /* predicate: the thread starts the copies */
+	epi *chain;             /* visitors that run where results are rounded */
+	cptx_val m0, n0;        /* of the CTA's tile, as the accumulator's rows and columns */
+	cptx_val z, z2, map[2]; /* maps: of .tile, of .last */
+	cptx_val leads;         /* predicate: the thread starts the copies */
 	cptx_epilogue_writer writer[2];
 	cptx_val flipped[8]; /* by st.shared: writer.first exclusive-or 16 * the index, in the subtile at hand */
 } sending;
@@ -207,24 +207,33 @@ static cptx_val row_of_warp(const sending *s, cptx_site at)
 	return cptx_as(CALL(mad, .a = cptx_as(warp, CPTX_U32), .b = cptx_imm(CPTX_WARP), .c = from, .mode = CPTX_LO), CPTX_S32);
 }
 
+/* Has TMA store a box: at (row, col), and where there are more dimensions at .z and .z2. */
+static void store_box(const sending *s, cptx_site at, bool rows, cptx_val row, cptx_val col, cptx_val map, cptx_val from)
+{
+	static const uint16_t dim[] = { CPTX_DIM_2D, CPTX_DIM_3D, CPTX_DIM_4D };
+	cptx_kernel *k = s->k;
+	const uint32_t more = (s->z.kind != CPTX_VAL_NONE) + (s->z2.kind != CPTX_VAL_NONE);
+	const cptx_val c[4] = { rows ? row : col, rows ? col : row, s->z, s->z2 };
+
+	CALL(cp_async_bulk_tensor_store, .map = map, .coord = cptx_pack_(k, at, c, 2 + more), .s = from, .dim = dim[more]);
+}
+
 /* A part that completes a subtile is the last of its columns. */
 static void copy_parts(const sending *s, cptx_site at, const subtile *x)
 {
 	cptx_kernel *k = s->k;
-	const bool rows = x->tile->elem.mn_major, three = s->z.kind != CPTX_VAL_NONE;
+	const bool rows = x->tile->elem.mn_major;
 	const uint32_t first = (uint32_t)s->acc->col.i - x->first;
 	const cptx_val col = coordinate(k, at, cptx_imm(first), 0, s->n0), row = row_of_warp(s, at);
-	const cptx_val c[3] = { rows ? row : col, rows ? col : row, s->z };
 
-	CALL(cp_async_bulk_tensor_store, .map = s->map[0], .coord = cptx_pack_(k, at, c, three ? 3 : 2),
-	     .s = cptx_offset(s->ring->smem, (int64_t)x->stage * s->ring->bytes), .dim = three ? CPTX_DIM_3D : CPTX_DIM_2D);
+	store_box(s, at, rows, row, col, s->map[0], cptx_offset(s->ring->smem, (int64_t)x->stage * s->ring->bytes));
 	CALL(cp_async_bulk_commit_group, .z_ = 0);
 }
 
 static void copy(const sending *s, cptx_site at, const subtile *x)
 {
 	cptx_kernel *k = s->k;
-	const bool rows = x->tile->elem.mn_major, warps = epi_by_warps(s->acc, x->tile), three = s->z.kind != CPTX_VAL_NONE;
+	const bool rows = x->tile->elem.mn_major, warps = epi_by_warps(s->acc, x->tile);
 	const cptx_val from = epi_first_tile(k, at, s->ring);
 	cptx_tile_boxes boxes;
 
@@ -233,10 +242,8 @@ static void copy(const sending *s, cptx_site at, const subtile *x)
 		const uint32_t along = i * boxes.box[0];
 		const cptx_val row = coordinate(k, at, warps ? s->acc->row : s->acc->unit_row, x->row + (rows ? along : 0), s->m0);
 		const cptx_val col = coordinate(k, at, warps ? s->acc->col : s->acc->unit_col, x->col + (rows ? 0 : along), s->n0);
-		const cptx_val c[3] = { rows ? row : col, rows ? col : row, s->z };
-		CALL(cp_async_bulk_tensor_store, .map = s->map[x->last], .coord = cptx_pack_(k, at, c, three ? 3 : 2),
-		     .s = cptx_offset(from, (int64_t)x->stage * s->ring->bytes + i * boxes.bytes),
-		     .dim = three ? CPTX_DIM_3D : CPTX_DIM_2D);
+		store_box(s, at, rows, row, col, s->map[x->last],
+		          cptx_offset(from, (int64_t)x->stage * s->ring->bytes + i * boxes.bytes));
 	}
 	CALL(cp_async_bulk_commit_group, .z_ = 0);
 }
@@ -331,10 +338,15 @@ static bool begin_sending(cptx_kernel *k, cptx_site at, cptx_epilogue_ring *ring
 	static const char where[] = "cptx_epilogue_store_tma";
 
 	if (!IS_GIVEN_TO(k, at, opt, "description") || !OPTIONS_READ_IN(cptx_epilogue_dst, to, opt, at, k) ||
-	    !KIT_OPTION(where, to, z, KIT_U32 | KIT_SIGNED | KIT_NONE) || !KIT_OPTION(where, to, map, KIT_U64 | KIT_NONE) ||
+	    !KIT_OPTION(where, to, z, KIT_U32 | KIT_SIGNED | KIT_NONE) ||
+	    !KIT_OPTION(where, to, z2, KIT_U32 | KIT_SIGNED | KIT_NONE) || !KIT_OPTION(where, to, map, KIT_U64 | KIT_NONE) ||
 	    !KIT_OPTION(where, to, last_map, KIT_U64 | KIT_NONE) || !check_subtiles(k, at, acc, ring))
 		return false;
-	*s = (sending){ .k = k, .ring = ring, .acc = acc, .z = to->z };
+	if (to->z2.kind != CPTX_VAL_NONE && to->z.kind == CPTX_VAL_NONE) {
+		cptx_fail_(k, at, "epilogue: .z2 without .z; a fourth dimension stands behind a third");
+		return false;
+	}
+	*s = (sending){ .k = k, .ring = ring, .acc = acc, .z = to->z, .z2 = to->z2 };
 	s->map[0] = to->map.kind == CPTX_VAL_NONE ? ring->opt.map : to->map;
 	s->map[1] = to->last_map.kind == CPTX_VAL_NONE ? ring->opt.last_map : to->last_map;
 	if (s->map[0].kind == CPTX_VAL_NONE || (ring->opt.last.cols && s->map[1].kind == CPTX_VAL_NONE)) {
@@ -471,6 +483,10 @@ void cptx_epilogue_defer_(cptx_kernel *k, cptx_site at, cptx_epilogue *e, cptx_e
 	if (!is_deferred(k, at, d) || !epi_has_run(k, at, e, d->opt.ring->opt.type) ||
 	    !begin_sending(k, at, d->opt.ring, &e->acc, to, &s))
 		return;
+	if (s.z2.kind != CPTX_VAL_NONE) {
+		cptx_fail_(k, at, "a deferred store with .z2; it has three dimensions at most: cptx_epilogue_store_tma");
+		return;
+	}
 	epi chain = epi_begin(k, at, e, e->next, e->count, 0);
 	s.chain = &chain;
 	for (uint32_t i = 0; i < d->opt.ring->subtiles; i++) {

@@ -76,20 +76,23 @@ static bool check_tma(const cptx_operand_opt *o, cptx_error *err)
 	RULE(!dims || (dims >= 3 && dims <= CPTX_TENSOR_RANK), ".im2col = %u; images have 3 to %d dimensions", dims,
 	     CPTX_TENSOR_RANK);
 	RULE(!dims || (!o->spans && !o->batched && parts == 1), ".im2col with .spans, .batched or .parts; it goes alone");
+	RULE(o->batch_dims <= (o->batched ? 2 : 0), ".batch_dims = %u; it is 1 or 2, with .batched", o->batch_dims);
 	RULE(!dims || across(&o->tile) <= MOST_PIXELS, "%u pixels; a load brings at most %d", across(&o->tile), MOST_PIXELS);
 	return true;
 }
 
-/* A further dimension, of matrices. */
-static bool add_batch(const cptx_operand_matrix *m, cptx_tensor_map_opt *map, cptx_error *err)
+static uint32_t batch_dims(const cptx_operand_opt *o) { return o->batched ? or_one(o->batch_dims) : 0; }
+
+/* A further dimension: so many matrices, or batches of these, so many bytes apart; 0: those of all along dimension `of`. */
+static bool add_batch(uint64_t batch, uint64_t apart, uint32_t of, cptx_tensor_map_opt *map, cptx_error *err)
 {
 	uint64_t stride[CPTX_TENSOR_RANK];
 	const uint32_t last = map->rank;
 
 	RULE(last < CPTX_TENSOR_RANK, "too many dimensions");
 	cptx_tensor_map_strides(map, stride);
-	map->dim[last] = m->batch ? m->batch : 1;
-	map->stride[last] = m->apart ? m->apart : stride[1] * map->dim[1];
+	map->dim[last] = batch ? batch : 1;
+	map->stride[last] = apart ? apart : stride[of] * map->dim[of];
 	map->box[last] = 1;
 	map->rank++;
 	return cptx_tensor_map_check(map, err);
@@ -136,7 +139,8 @@ static bool tensor_map_of(const cptx_operand_opt *opt, const cptx_operand_matrix
 	if (o->spans ? !cptx_tile_tensor_map_3d(&part, type, m->address, m->rows, m->cols, m->pitch, map, err)
 	             : !cptx_tile_tensor_map(&part, type, m->address, m->rows, m->cols, m->pitch, map, err))
 		return false;
-	return !o->batched || add_batch(m, map, err);
+	return (!o->batched || add_batch(m->batch, m->apart, 1, map, err)) &&
+	       (batch_dims(o) < 2 || add_batch(m->batch2, m->apart2, map->rank - 1, map, err));
 }
 
 /* Gives a map, of zeros where it was not made, and then the error with the user's line. */
@@ -485,6 +489,8 @@ static cptx_val coordinates(cptx_kernel *k, cptx_site at, const cptx_operand *op
 	}
 	if (op->opt.batched)
 		c[n++] = as_s32(o->z);
+	if (batch_dims(&op->opt) == 2)
+		c[n++] = as_s32(o->z2);
 	return cptx_pack_(k, at, c, n);
 }
 
@@ -492,7 +498,7 @@ static void copy_box(cptx_kernel *k, cptx_site at, const cptx_operand *op, cptx_
                      const cptx_operand_load_opt *o)
 {
 	static const uint16_t dim[] = { CPTX_DIM_1D, CPTX_DIM_1D, CPTX_DIM_2D, CPTX_DIM_3D, CPTX_DIM_4D, CPTX_DIM_5D };
-	const uint32_t dims = op->opt.im2col ? op->opt.im2col : 2u + op->opt.spans + op->opt.batched;
+	const uint32_t dims = op->opt.im2col ? op->opt.im2col : 2u + op->opt.spans + batch_dims(&op->opt);
 	const bool multicast = !is_none(o->mask);
 
 	CALL(cp_async_bulk_tensor_load, .s = to, .map = is_none(o->map) ? op->opt.map : o->map, .coord = coord,
@@ -537,10 +543,11 @@ static bool check_load_values(cptx_kernel *k, cptx_site at, const cptx_operand_l
 	static const char where[] = "cptx_operand_load";
 	const uint32_t number = KIT_U32 | KIT_WHOLE | KIT_NONE, place = KIT_U32 | KIT_SIGNED | KIT_NONE;
 	bool ok = KIT_OPTION(where, o, barrier, number | KIT_VARIABLE) && KIT_OPTION(where, o, z, place) &&
-	          KIT_OPTION(where, o, part, number) && KIT_OPTION(where, o, mask, KIT_U16 | KIT_WHOLE | KIT_NONE) &&
-	          KIT_OPTION(where, o, map, KIT_U64 | KIT_NONE) && KIT_OPTION(where, o, when, KIT_PRED | KIT_NONE) &&
-	          KIT_OPTION(where, o, policy, KIT_U64 | KIT_NONE) && KIT_OPTION(where, o, w, place) &&
-	          KIT_OPTION(where, o, h, place) && KIT_OPTION(where, o, d, place) && KIT_OPTION(where, o, n, place);
+	          KIT_OPTION(where, o, z2, place) && KIT_OPTION(where, o, part, number) &&
+	          KIT_OPTION(where, o, mask, KIT_U16 | KIT_WHOLE | KIT_NONE) && KIT_OPTION(where, o, map, KIT_U64 | KIT_NONE) &&
+	          KIT_OPTION(where, o, when, KIT_PRED | KIT_NONE) && KIT_OPTION(where, o, policy, KIT_U64 | KIT_NONE) &&
+	          KIT_OPTION(where, o, w, place) && KIT_OPTION(where, o, h, place) && KIT_OPTION(where, o, d, place) &&
+	          KIT_OPTION(where, o, n, place);
 
 	for (size_t i = 0; ok && i < ARRAY_LEN(o->offset); i++)
 		ok = kit_value(k, at, where, ".offset", o->offset[i], number | KIT_U16);
@@ -557,6 +564,8 @@ static bool check_load(cptx_kernel *k, cptx_site at, const cptx_operand *op, con
 		cptx_fail_(k, at, "a load by TMA without an mbarrier: say .barrier, cptx_pipe_full(&at)");
 	else if (p->batched && is_none(o->z))
 		cptx_fail_(k, at, "a load of a batched operand: say .z, the number of the matrix");
+	else if (batch_dims(p) == 2 && is_none(o->z2))
+		cptx_fail_(k, at, "a load of an operand with two dimensions of matrices: say .z2, the number along the second");
 	else if (p->parts > 1 && is_none(o->part))
 		cptx_fail_(k, at, "a load of an operand in %u parts: say .part, 0 to %u", p->parts, p->parts - 1);
 	else if (p->parts <= 1 && !is_none(o->part))

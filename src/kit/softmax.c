@@ -128,13 +128,13 @@ cptx_val cptx_softmax_step_(cptx_kernel *k, cptx_site at, const cptx_softmax *so
 		CALL(mul, .a = finite_max(k, at, cptx_elem(soft->max, r)), .b = soft->scale, .into = from);
 		CALL(neg, .a = from, .into = from);
 		CALL(fma, .a = cptx_elem(old, r), .b = soft->scale, .c = from, .rnd = CPTX_RN, .into = factor);
-		CALL(ex2, .a = factor, .into = factor);
+		CALL(ex2, .a = factor, .ftz = true, .into = factor);
 		CALL(mul, .a = sum, .b = factor, .into = sum);
 	}
 	CPTX_ACC_EACH(scores, e)
 	{
 		CALL(fma, .a = e.value, .b = soft->scale, .c = cptx_elem(less, e.at_row), .rnd = CPTX_RN, .into = e.value);
-		CALL(ex2, .a = e.value, .into = e.value);
+		CALL(ex2, .a = e.value, .ftz = true, .into = e.value);
 	}
 	cptx_acc_row_reduce_(k, at, scores, CPTX_REDUCE_SUM, soft->sum);
 	return correct;

@@ -5,6 +5,8 @@
 #include "kernels.h"
 #include "../reparse.h"
 
+#include <cptx/attention.h>
+
 #include "../../examples/examples.h"
 #include "../test.h"
 
@@ -21,6 +23,17 @@ static void gemm_sync_sm_90a(cptx_module *m) { gemm(m, CPTX_GEMM_SYNC, "sm_90a",
 static void gemm_sync_sm_120a(cptx_module *m) { gemm(m, CPTX_GEMM_SYNC, "sm_120a", CPTX_BF16, CPTX_BF16); }
 static void gemm_wgmma(cptx_module *m) { gemm(m, CPTX_GEMM_WGMMA, "sm_90a", CPTX_BF16, CPTX_BF16); }
 static void gemm_tcgen05(cptx_module *m) { gemm(m, CPTX_GEMM_TCGEN05, "sm_100a", CPTX_BF16, CPTX_BF16); }
+static void attention_wgmma(cptx_module *m)
+{
+	cptx_attention_build(m,
+	                     &(cptx_attention_opt){ .size = CPTX_OPT_SIZE(cptx_attention_opt),
+	                                            .mma = CPTX_ATTENTION_WGMMA,
+	                                            .in = CPTX_BF16,
+	                                            .dim = 128,
+	                                            .causal = true,
+	                                            .lse = true },
+	                     NULL);
+}
 static void rms_norm_8192(cptx_module *m) { rms_norm(m, 8192, 512); }
 static void rms_norm_1000(cptx_module *m) { rms_norm(m, 1000, 128); }
 static void softmax_8192(cptx_module *m) { softmax(m, 8192, 512); }
@@ -38,6 +51,7 @@ static const sample samples[] = {
 	{ "gemm_sync_sm_120a", "sm_120a", gemm_sync_sm_120a, false },
 	{ "gemm_wgmma", "sm_90a", gemm_wgmma, false },
 	{ "gemm_tcgen05", "sm_100a", gemm_tcgen05, false },
+	{ "attention_wgmma", "sm_90a", attention_wgmma, false },
 	{ "rms_norm", "sm_80", rms_norm_8192, false },
 	{ "rms_norm_ragged", "sm_90", rms_norm_1000, false },
 	{ "softmax", "sm_90a", softmax_8192, false },

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "reference/gemm_check.h"
+#include "reference/measure.h"
 #include "reference/number.h"
 
 #include <cptx/emu.h>
@@ -8,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { GUARD = 4096 /* poisoned bytes behind D, which must stay */, POISON = 0xff /* NaN in every type */ };
 
@@ -288,45 +288,6 @@ static void compare(const bench *t, uint32_t which, gemm_report *r)
 		}
 }
 
-static int by_value(const void *a, const void *b)
-{
-	float x = *(const float *)a, y = *(const float *)b;
-	return (x > y) - (x < y);
-}
-
-/* Median over bursts of about 3 ms each; a pause before each keeps the device out of its power limit. */
-static bool measure(const bench *t, cptx_launch *launch, gemm_report *r, cptx_error *err)
-{
-	float times[64];
-	unsigned n = t->p->bursts > 64 ? 64 : t->p->bursts, done = 0, runs = 1;
-	cptx_event *start = cptx_event_new(t->dev, err), *end = cptx_event_new(t->dev, err);
-
-	for (unsigned i = 0; i <= n && err->code == CPTX_OK; i++) {
-		float ms = 0;
-		for (int warm = 0; warm < 2; warm++)
-			cptx_launch_run(launch, NULL, err);
-		cptx_event_record(start, NULL, err);
-		for (unsigned j = 0; j < runs; j++)
-			cptx_launch_run(launch, NULL, err);
-		cptx_event_record(end, NULL, err);
-		cptx_event_synchronize(end, err);
-		if (!cptx_event_elapsed(start, end, &ms, err))
-			break;
-		if (i == 0)
-			runs = ms < 3 ? (unsigned)(3 / (ms > 0.003f ? ms : 0.003f)) + 1 : 1;
-		else
-			times[done++] = ms / (float)runs;
-		nanosleep(&(struct timespec){ .tv_nsec = 30000000 }, NULL);
-	}
-	if (done && err->code == CPTX_OK) {
-		qsort(times, done, sizeof *times, by_value);
-		r->ms = (double)times[done / 2];
-	}
-	cptx_event_destroy(start);
-	cptx_event_destroy(end);
-	return err->code == CPTX_OK;
-}
-
 static bool run(bench *t, cptx_module *module, gemm_report *r, cptx_error *err)
 {
 	const gemm_problem *p = t->p;
@@ -343,7 +304,7 @@ static bool run(bench *t, cptx_module *module, gemm_report *r, cptx_error *err)
 			compare(&t[i], which, r);
 	}
 	if (ok && p->bursts && !r->wrong && !emulated(t->dev))
-		ok = measure(t, launch, r, err);
+		ok = measure_launch(t->dev, launch, p->bursts, &r->ms, err);
 	cptx_launch_destroy(launch);
 	cptx_program_destroy(program);
 	return ok;

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Attention forward: O = softmax(scale * Q * K^T) * V for each head of each batch.
+ *
+ *   Q: batch x heads x queries x dim         K, V: batch x kv_heads x keys x dim (of V dim_v)         O: as Q, but dim_v
+ *   LSE: batch x heads x queries, f32: the natural logarithm of the sum of exp(score), of the scores that count
+ *
+ * Heads h / (heads / kv_heads) of K and V serve head h of Q (GQA; kv_heads = 1 is MQA).
+ *
+ *   mma                        targets      how                                                     Q, K, V
+ *   CPTX_ATTENTION_WGMMA       sm_90a       TMA, wgmma, warp-specialized, P in registers            bf16 f16
+ *
+ * A kernel is made for types, a head size, what scores go through and a tile shape; it serves every batch, number of heads,
+ * number of queries and keys, every stride and scale.  The usual way: cptx_attention_run does all in one call; or
+ * cptx_attention_auto picks the shape, cptx_attention_build makes the kernel, cptx_attention_launch prepares a launch on a
+ * device or the emulator.
+ *
+ * Which keys count for query i, of `queries` with `keys`:
+ *   full       all keys
+ *   .causal    j <= i + shift, where shift is keys - queries, so that the last query sees all keys (as in decoding), or with
+ *              .top_left 0
+ *   .window    i + shift - window_left <= j <= i + shift + window_right; with .causal window_right is 0
+ * A query for which no key counts, and any query where keys is 0, gets zeros in O and minus infinity in LSE.  queries,
+ * batch or heads of 0: nothing is written.
+ *
+ * Scores: s = scale * (q . k), in f32; with .softcap s = softcap * tanh(s / softcap), by tanh.approx.f32; with .score what
+ * your function builds.  Probabilities are rounded to the type of V before the second product, sums are f32.
+ *
+ * Infinities and NaN: a NaN score makes the row's O and LSE NaN, as does plus infinity.  A V that is infinite or NaN makes
+ * its column of O NaN in all rows whose key blocks include it, also where its probability is 0 (0 * infinity), except that
+ * keys from `keys` on are never read.
+ */
+#ifndef CPTX_ATTENTION_H
+#define CPTX_ATTENTION_H
+
+#include <cptx/cptx.h>
+#include <cptx/device.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** The instructions that multiply. */
+enum cptx_attention_mma {
+	CPTX_ATTENTION_SYNC,    /**< mma.sync; no kernel yet */
+	CPTX_ATTENTION_WGMMA,   /**< wgmma.mma_async, sm_90a */
+	CPTX_ATTENTION_TCGEN05, /**< tcgen05.mma; no kernel yet */
+	CPTX_ATTENTION_MMAS     /**< number of instructions */
+};
+/** The best instruction of a target: tcgen05, else wgmma, else mma.sync.  NULL: mma.sync. */
+CPTX_API enum cptx_attention_mma cptx_attention_mma_of(const cptx_target *target);
+/** The name of an instruction: "mma.sync", "wgmma", "tcgen05"; out of range: "?". */
+CPTX_API const char *cptx_attention_mma_name(enum cptx_attention_mma mma);
+
+/** Where a score stands. */
+typedef struct cptx_attention_score {
+	cptx_val value;      /**< .f32, scale * (q . k), behind .softcap */
+	cptx_val batch;      /**< .u32 */
+	cptx_val head;       /**< .u32, of Q */
+	cptx_val query, key; /**< .u32; they may lie behind the last (then the result does not count, so guard loads) */
+} cptx_attention_score;
+/**
+ * Builds a function of a score: ALiBi, a bias that is loaded, a mask (give minus infinity).  Returns an .f32.  It is called
+ * for each score that a thread has, in several places of the kernel, so code that it builds for one score is not run for
+ * another.
+ */
+typedef cptx_val (*cptx_attention_score_fn)(cptx_kernel *k, void *user, const cptx_attention_score *score);
+
+/** The types, head size and shape of a kernel.  Options that a kernel does not have must be 0: all checks refuse others. */
+typedef struct cptx_attention_opt {
+	uint32_t size;               /**< CPTX_OPT fills it in */
+	enum cptx_attention_mma mma; /**< instruction that multiplies */
+	enum cptx_type in;           /**< of Q, K and V: CPTX_BF16 or CPTX_F16 */
+	enum cptx_type out;          /**< of O: as in, or CPTX_F32; 0: as in */
+	uint32_t dim;   /**< head size of Q and K: 8 to 256, a multiple of 8.  It costs as the next multiple of 32 */
+	uint32_t dim_v; /**< head size of V and O, as dim; 0: dim */
+
+	/* which keys count, and what is done to scores */
+	bool causal;   /**< no key behind the query */
+	bool top_left; /**< with causal or window: query 0 stands at key 0; else the last query at the last key */
+	bool window;   /**< a sliding window, of the sizes of the problem */
+	bool softcap;  /**< softcap * tanh(s / softcap), softcap of the problem */
+	cptx_attention_score_fn score; /**< builds what is done to a score; NULL: nothing */
+	void *user;                    /**< second argument of score */
+	bool lse;                      /**< writes LSE */
+
+	/* the shape: cptx_attention_auto picks it where it is 0 */
+	uint32_t bq;     /**< queries of a CTA: 64 for each MMA warpgroup: 64, 128, 192 */
+	uint32_t bk;     /**< keys of a block: 16 to 256, a multiple of 16 */
+	uint32_t stages; /**< of K and of V in shared memory, 2 to 8 */
+
+	const char *name; /**< name of the kernel; NULL: "attention" */
+	char z_;
+} cptx_attention_opt;
+
+/** How a tensor lies in memory; elements of a row are contiguous.  All 0: densely, in the order batch, head, row. */
+typedef struct cptx_attention_stride {
+	uint64_t batch, head,
+		row; /**< elements from one to the next; multiples of 16 bytes.  Of what there is one of, not read */
+} cptx_attention_stride;
+
+/** The sizes and operands of a problem. */
+typedef struct cptx_attention_problem {
+	uint32_t size;          /**< CPTX_OPT fills it in */
+	uint32_t batch;         /**< batches */
+	uint32_t heads;         /**< heads of Q and O */
+	uint32_t kv_heads;      /**< heads of K and V, which divide those of Q; 0: heads */
+	uint32_t queries, keys; /**< rows of a head of Q, and of K and V; below 2^30 */
+	uint64_t q, k, v, o;    /**< device addresses, aligned to 16 */
+	uint64_t lse;           /**< with .lse: of batch x heads x queries f32, dense, aligned to 4 */
+	cptx_attention_stride q_stride, k_stride, v_stride, o_stride; /**< how they lie */
+	float scale;                                                  /**< of the scores, above 0; 0: 1 / sqrt(dim) */
+	float softcap;                                                /**< with .softcap: above 0 */
+	uint32_t window_left;  /**< with .window: keys in front of the query's place that count; UINT32_MAX: all */
+	uint32_t window_right; /**< with .window: keys behind it; UINT32_MAX: all */
+	uint32_t ctas;         /**< most CTAs to launch; 0: one for each multiprocessor */
+	char z_;
+} cptx_attention_problem;
+
+/** Resources of a kernel. */
+typedef struct cptx_attention_plan {
+	uint32_t threads;    /**< threads of a CTA, along x */
+	uint32_t smem;       /**< dynamic shared memory, bytes */
+	uint32_t dim, dim_v; /**< head sizes that are computed: those of the options, rounded up */
+	uint32_t groups;     /**< MMA warpgroups */
+	uint32_t regs[2];    /**< registers of a producer's thread and of an MMA warpgroup's */
+	uint64_t tiles;      /**< tiles of queries; only with a problem */
+	uint32_t grid;       /**< CTAs of a launch; only with a problem */
+	double flop;         /**< 2 * (dim + dim_v) for each score that counts; only with a problem */
+} cptx_attention_plan;
+
+/** Checks options; false: err names the rule that is broken and what would be right.  target, plan: may be NULL. */
+CPTX_API bool cptx_attention_check(const cptx_attention_opt *opt, const cptx_target *target, cptx_attention_plan *plan,
+                                   cptx_error *err);
+/** Checks options and a problem.  sms: multiprocessors of the device, for the grid.  Addresses are not checked. */
+CPTX_API bool cptx_attention_check_problem(const cptx_attention_opt *opt, const cptx_attention_problem *problem,
+                                           uint32_t sms, cptx_attention_plan *plan, cptx_error *err);
+
+/** A shape and why it was chosen. */
+typedef struct cptx_attention_choice {
+	cptx_attention_opt opt;    /**< all options, with the shape filled in */
+	double us;                 /**< time that a model of the H200 predicts */
+	double mma_us, softmax_us; /**< of the tensor cores, and of the exponentials and the rest of the softmax */
+	double waste;              /**< share of the scores in computed blocks that do not count */
+	double tail;               /**< share of the multiprocessors' time that is idle at the end */
+} cptx_attention_choice;
+/**
+ * Picks bq, bk and stages where they are 0 for a problem; all else is taken from opt.  Writes the best `room` choices, best
+ * first, and returns their number; 0: no kernel can do the problem, and err says why.
+ */
+CPTX_API size_t cptx_attention_auto(const cptx_attention_opt *opt, const cptx_attention_problem *problem, uint32_t sms,
+                                    cptx_attention_choice *choices, size_t room, cptx_error *err);
+
+/**
+ * Adds the kernel to a module.  bq, bk and stages of 0: the usual ones for the head size.  NULL on error: err says why (and
+ * the module holds it if building failed).  Parameters: those that cptx_attention_launch fills.
+ */
+CPTX_API cptx_kernel *cptx_attention_build(cptx_module *m, const cptx_attention_opt *opt, cptx_error *err);
+/** Prepares a launch of the kernel in `program` (named as opt says) for a problem.  opt: the options that it was built with;
+ * others are not always noticed, and then results are wrong, or the kernel waits for ever. */
+CPTX_API cptx_launch *cptx_attention_launch(const cptx_program *program, cptx_device *dev, const cptx_attention_opt *opt,
+                                            const cptx_attention_problem *problem, cptx_error *err);
+
+/**
+ * Runs attention in one call each: it chooses a shape where none is given, builds, compiles (or finds in the cache), loads
+ * and launches, and keeps the programs for later calls.
+ *
+ *   cptx_attention_runner *r = cptx_attention_runner_new(dev, NULL, &err);
+ *   cptx_attention_opt opt = { .mma = CPTX_ATTENTION_WGMMA, .in = CPTX_BF16, .dim = 128, .causal = true };
+ *   cptx_attention_problem p = { .batch = 1, .heads = 64, .kv_heads = 8, .queries = n, .keys = n, .q = q, .k = k, .v = v,
+ *                                .o = o };
+ *   cptx_attention_run(r, &opt, &p, stream, &err);
+ *
+ * Threads: all calls but destroy may be made by many threads at once.
+ */
+typedef struct cptx_attention_runner cptx_attention_runner;
+/** Makes a runner for a device, which must stay open.  cache: for machine code, may be NULL; it stays the caller's and must
+ * stay open.  NULL on error. */
+CPTX_API cptx_attention_runner *cptx_attention_runner_new(cptx_device *dev, cptx_cache *cache, cptx_error *err);
+/** Frees a runner and its programs; the work that it started must have ended.  NULL is allowed. */
+CPTX_API void cptx_attention_runner_destroy(cptx_attention_runner *runner);
+/** Starts attention as work of a stream (NULL: the default one); does not wait.  Errors: those of
+ * cptx_attention_check_problem, cptx_device_load and cptx_launch_new. */
+CPTX_API bool cptx_attention_run(cptx_attention_runner *runner, const cptx_attention_opt *opt,
+                                 const cptx_attention_problem *problem, cptx_stream *stream, cptx_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+/* What the attention generators share: a generator's description, parameters, tiles of queries, and scores. */
+#ifndef CPTX_ATTENTION_ATTENTION_H
+#define CPTX_ATTENTION_ATTENTION_H
+
+#include "base/base.h"
+
+#include <cptx/attention.h>
+#include <cptx/operand.h>
+#include <cptx/params.h>
+#include <cptx/softmax.h>
+
+enum {
+	ATTENTION_MOST_ROWS = 1 << 29, /* queries or keys: sums of three such numbers are .s32 */
+	ATTENTION_CHUNK = 16           /* bytes that addresses and strides are multiples of */
+};
+#define ATTENTION_LOG2E 1.44269504088896340736
+
+/* ---- generators ---- */
+
+/* How Q, K, V and O lie in shared memory, and how many stages there are; the values of the kernel are not set. */
+typedef struct attention_operands {
+	cptx_operand_opt q, k, v;
+	cptx_tile o; /* a subtile of O that is stored at once */
+} attention_operands;
+
+/* One of sm80, sm90, sm100. */
+typedef struct attention_generator {
+	const char *target; /* whose rules it has */
+	const char *where;  /* "sm_90a has" */
+	enum cptx_op op;    /* an instruction that a target must have; 0: all have it */
+	bool by_tma;        /* parameters are tensor maps; else pointers and strides */
+	/* Fills in bq, bk and stages where they are 0. */
+	void (*complete)(cptx_attention_opt *o);
+	/* Rules of completed options; fills in threads, smem, dims, groups and regs of the plan. */
+	bool (*check)(const cptx_attention_opt *o, cptx_attention_plan *plan, cptx_error *err);
+	cptx_kernel *(*build)(cptx_module *m, const cptx_attention_opt *o);
+	attention_operands (*operands)(const cptx_attention_opt *o);
+	/* The shapes to choose from that fit the options, at most `room`: bk and stages are set in each. */
+	size_t (*shapes)(const cptx_attention_opt *o, cptx_attention_opt *to, size_t room);
+	/* Cycles that a CTA takes for a block of keys: of the tensor cores, and of the rest. */
+	void (*cycles)(const cptx_attention_opt *o, double *mma, double *softmax);
+} attention_generator;
+
+extern const attention_generator attention_sm90;
+/* NULL: there is none yet, or no such instruction. */
+const attention_generator *attention_generator_of(const cptx_attention_opt *o);
+
+/* The rules of a message begin with "attention: ". */
+#define ATTENTION_RULE(ok, ...)                                                                                             \
+	do                                                                                                                      \
+		if (!(ok))                                                                                                          \
+			return error_set(err, CPTX_E_ARG, NOWHERE, "attention: " __VA_ARGS__);                                          \
+	while (0)
+
+/* Reads and completes options, and checks them for the target. */
+bool attention_read(cptx_attention_opt *o, const cptx_attention_opt *given, const cptx_target *target,
+                    cptx_attention_plan *plan, cptx_error *err);
+/* Reads a problem, fills in what 0 stands for, and checks it against completed options. */
+bool attention_read_problem(cptx_attention_problem *p, const cptx_attention_problem *given, const cptx_attention_opt *o,
+                            cptx_error *err);
+/* Scores of a problem that count. */
+double attention_scores(const cptx_attention_opt *o, const cptx_attention_problem *p);
+
+static inline uint32_t attention_up(uint32_t n, uint32_t each) { return (n + each - 1) / each; }
+/* The head size of V and O. */
+static inline uint32_t attention_dim_v(const cptx_attention_opt *o) { return o->dim_v ? o->dim_v : o->dim; }
+static inline enum cptx_type attention_out(const cptx_attention_opt *o) { return o->out ? o->out : o->in; }
+static inline int64_t attention_min(int64_t a, int64_t b) { return a < b ? a : b; }
+static inline int64_t attention_max(int64_t a, int64_t b) { return a > b ? a : b; }
+
+/* ---- what a kernel knows of its problem ---- */
+
+/* Values of parameters, as the kernel has them; those that it does not have are NONE. */
+typedef struct attention_in {
+	const cptx_attention_opt *o;
+	cptx_params params;
+	cptx_val map_q, map_k, map_v, map_o; /* tensor maps */
+	cptx_val queries, keys, heads;       /* .u32 */
+	cptx_val group;                      /* .u32, heads of Q for one of K and V */
+	cptx_val slots, row_tiles;           /* .u32: turns of all CTAs together; tiles of one head */
+	cptx_val rounds;                     /* .u32, turns of a CTA in a section, with causal */
+	cptx_val planes, section;            /* .u32, heads * batches; how many of them share L2 */
+	cptx_val scale;                      /* .f32: what scores are multiplied by in front of the exponential of 2 */
+	cptx_val before;                     /* .f32: what they are multiplied by before softcap or .score; else NONE */
+	cptx_val cap;                        /* .f32 */
+	cptx_val left, right;                /* .s32 */
+	cptx_val lse;                        /* .u64 */
+	cptx_val shift;                      /* .s32, key that query 0 stands at; without causal and window NONE */
+} attention_in;
+
+void attention_declare(cptx_kernel *k, attention_in *in, const cptx_attention_opt *o);
+
+/* ---- tiles of queries ---- */
+
+/* A tile, and its blocks of `bk` keys: from the last one down, for ends of causal rows lie there. */
+typedef struct attention_tile {
+	cptx_val there;       /* predicate; NONE: always there */
+	cptx_val row0;        /* .s32, its first query */
+	cptx_val head, plane; /* .u32: of Q; batch * heads + head */
+	cptx_val kv_head, batch;
+	cptx_val last_key;    /* .s32, the first key of the last block */
+	cptx_val blocks;      /* .s32, blocks in which any score counts; 0 or less: none */
+	cptx_val edge, plain; /* .s32: blocks in front of number `edge` (from the last one down) need the mask; from there on
+	                         those in front of `plain` do not; the rest (of windows) does again */
+} attention_tile;
+
+/* The tile of a slot: a CTA takes slots ctaid.x, ctaid.x + nctaid.x and so on. */
+void attention_locate(cptx_kernel *k, const attention_in *in, cptx_val slot, attention_tile *t);
+
+/* ---- scores ---- */
+
+/* The state of the rows of a tile: where each begins and ends. */
+typedef struct attention_rows {
+	cptx_val first, end; /* row vectors, .s32: keys first to end - 1 count; NONE: from 0, to the last */
+} attention_rows;
+
+/* In front of a tile's blocks. */
+attention_rows attention_rows_of(cptx_kernel *k, const attention_in *in, const attention_tile *t, const cptx_acc *s);
+/*
+ * What is done to products Q * K^T of the block from `key` on (.s32) before the softmax: scale and soft cap, the user's
+ * function, and with `masked` minus infinity where a score does not count.
+ */
+void attention_scores_of(cptx_kernel *k, const attention_in *in, const attention_tile *t, const attention_rows *rows,
+                         const cptx_acc *s, cptx_val key, bool masked);
+/* Writes LSE, a row vector, of the rows that there are. */
+void attention_store_lse(cptx_kernel *k, const attention_in *in, const attention_tile *t, const cptx_acc *s, cptx_val lse);
+
+#endif

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/* What is done to scores between the first product and the softmax, and what is left of the softmax behind it. */
+#include "attention/attention.h"
+
+#include <math.h>
+
+/* The user's function of one score. */
+static void call_score(cptx_kernel *k, const attention_in *in, const attention_tile *t, const cptx_acc *s,
+                       const cptx_acc_elem *e, cptx_val key)
+{
+	const cptx_attention_score score = { .value = e->value,
+		                                 .batch = t->batch,
+		                                 .head = t->head,
+		                                 .query = cptx_acc_row(k, s, e, t->row0),
+		                                 .key = cptx_acc_col(k, s, e, key) };
+
+	cptx_mov(k, in->o->score(k, in->o->user, &score), .into = e->value);
+}
+
+static void modify(cptx_kernel *k, const attention_in *in, const attention_tile *t, const cptx_acc *s, cptx_val key)
+{
+	CPTX_ACC_EACH(s, e)
+	{
+		cptx_mul(k, e.value, in->before, .into = e.value);
+		if (in->o->softcap)
+			cptx_tanh(k, e.value, .into = e.value);
+		if (in->o->softcap && in->o->score)
+			cptx_mul(k, e.value, in->cap, .into = e.value);
+		if (in->o->score)
+			call_score(k, in, t, s, &e, key);
+	}
+}
+
+/* Columns of a block are compared as constants: each row's bounds are taken relative to the thread's first column. */
+static cptx_val relative(cptx_kernel *k, cptx_val bounds, cptx_val column)
+{
+	cptx_val r = cptx_regs(k, CPTX_S32, bounds.count);
+
+	for (uint32_t i = 0; i < bounds.count; i++)
+		cptx_sub(k, cptx_elem(bounds, i), column, .into = cptx_elem(r, i));
+	return r;
+}
+
+static void mask(cptx_kernel *k, const attention_rows *rows, const cptx_acc *s, cptx_val key)
+{
+	const cptx_val column = cptx_add(k, key, cptx_as(s->col, CPTX_S32)), end = relative(k, rows->end, column);
+	const bool below = rows->first.kind != CPTX_VAL_NONE;
+	const cptx_val first = below ? relative(k, rows->first, column) : rows->first;
+
+	CPTX_ACC_EACH(s, e)
+	{
+		cptx_val outside = cptx_setp(k, cptx_elem(end, e.at_row), e.col, .cmp = CPTX_LE);
+		cptx_mov(k, -INFINITY, .type = CPTX_F32, .into = e.value, .when = outside);
+		if (below) {
+			outside = cptx_setp(k, cptx_elem(first, e.at_row), e.col, .cmp = CPTX_GT);
+			cptx_mov(k, -INFINITY, .type = CPTX_F32, .into = e.value, .when = outside);
+		}
+	}
+}
+
+void attention_scores_of(cptx_kernel *k, const attention_in *in, const attention_tile *t, const attention_rows *rows,
+                         const cptx_acc *s, cptx_val key, bool masked)
+{
+	if (in->o->softcap || in->o->score)
+		modify(k, in, t, s, key);
+	if (masked)
+		mask(k, rows, s, key);
+}
+
+void attention_store_lse(cptx_kernel *k, const attention_in *in, const attention_tile *t, const cptx_acc *s, cptx_val lse)
+{
+	const cptx_val first =
+		cptx_mad_wide(k, t->plane, in->queries, cptx_cvt(k, cptx_as(t->row0, CPTX_U32), .dtype = CPTX_U64));
+	const cptx_val at = cptx_mad(k, first, 4, in->lse, .mode = CPTX_LO);
+	const cptx_val leads = cptx_setp(k, s->col, 0, .cmp = CPTX_EQ);
+	uint32_t next = 0;
+
+	CPTX_ACC_EACH(s, e)
+	{
+		if (e.at_row != next)
+			continue;
+		const cptx_val row = cptx_acc_row(k, s, &e, (cptx_val){ 0 });
+		const cptx_val query = cptx_add(k, row, cptx_as(t->row0, CPTX_U32));
+		const cptx_val inside = cptx_setp(k, query, in->queries, .cmp = CPTX_LT);
+		const cptx_val address = cptx_add(k, at, cptx_mul_wide(k, row, 4));
+		cptx_st(k, address, cptx_elem(lse, next), .space = CPTX_GLOBAL,
+		        .when = cptx_and(k, inside, leads, .type = CPTX_PRED));
+		next++;
+	}
+}

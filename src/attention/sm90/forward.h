@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of the sm_90a attention share. */
+#ifndef CPTX_ATTENTION_SM90_FORWARD_H
+#define CPTX_ATTENTION_SM90_FORWARD_H
+
+#include "attention/attention.h"
+
+enum { WARPGROUP = 128, ROWS = 64 /* of an MMA warpgroup */ };
+
+/* What follows from the options. */
+typedef struct shape90 {
+	uint32_t dim, dim_v;      /* rounded up to whole swizzle spans of 64 bytes */
+	uint32_t groups, threads; /* MMA warpgroups; threads of the CTA */
+	uint32_t regs[2];         /* of a producer's thread, of an MMA warpgroup's; 0: as they come */
+	cptx_tile q, k, v, o;     /* in shared memory; o: a subtile of a warpgroup's results */
+	uint32_t o_stages;        /* subtiles of O of a warpgroup in shared memory */
+	uint32_t smem;
+	bool ping_pong; /* warpgroups issue products by turns, so that the softmax of one runs under the products of another */
+} shape90;
+
+shape90 attention_sm90_shape(const cptx_attention_opt *o);
+cptx_kernel *attention_sm90_build(cptx_module *m, const cptx_attention_opt *o);
+size_t attention_sm90_shapes(const cptx_attention_opt *o, cptx_attention_opt *to, size_t room);
+void attention_sm90_cycles(const cptx_attention_opt *o, double *mma, double *softmax);
+
+#endif

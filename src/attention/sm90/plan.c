@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/* The shape of the sm_90a attention, and its rules. */
+#include "attention/sm90/forward.h"
+
+#include <cptx/epilogue.h>
+
+#define TARGET "sm_90a"
+#define RULE(ok, ...) ATTENTION_RULE(ok, TARGET ": " __VA_ARGS__)
+
+enum {
+	STATIC_SMEM = 1024, /* for mbarriers */
+	MOST_STAGES_OF_O = 2,
+	PING_PONG_DIM = 128, /* with larger heads products take so long that the turns would keep groups waiting */
+	MOST_REGS = 216 /* of the 240 that an MMA thread has, for S, P (half of S) and O: what ptxas 13.0 leaves beside them */
+};
+/* Registers of a thread by the number of MMA warpgroups; one has them all anyway. */
+static const uint8_t producer_regs[] = { 0, 0, 24, 32 }, mma_regs[] = { 0, 0, 240, 160 };
+
+static uint32_t most_smem(void)
+{
+	const cptx_target *t = cptx_target_find(TARGET);
+
+	return MIN(t->smem_per_sm - t->smem_reserved, t->smem_per_cta) - STATIC_SMEM;
+}
+
+/* Whole spans of 64 bytes, and of 128 where they are even. */
+static uint32_t round_dim(uint32_t dim) { return attention_up(dim, 32) * 32; }
+
+static cptx_tile tile(uint32_t rows, uint32_t cols, uint32_t dim, bool mn_major)
+{
+	return (cptx_tile){ rows, cols, { 16, mn_major, false }, dim % 64 ? CPTX_SWIZZLE_64B : CPTX_SWIZZLE_128B, 0, 0 };
+}
+
+static uint32_t bytes_of(const cptx_attention_opt *o, const shape90 *s)
+{
+	return cptx_tile_bytes(&s->q) + o->stages * (cptx_tile_bytes(&s->k) + cptx_tile_bytes(&s->v)) +
+	       s->groups * s->o_stages * cptx_tile_bytes(&s->o);
+}
+
+shape90 attention_sm90_shape(const cptx_attention_opt *o)
+{
+	shape90 s = { .dim = round_dim(o->dim), .dim_v = round_dim(attention_dim_v(o)), .groups = o->bq / ROWS };
+
+	s.threads = (s.groups + 1) * WARPGROUP;
+	s.regs[0] = producer_regs[s.groups], s.regs[1] = mma_regs[s.groups];
+	s.q = tile(o->bq, s.dim, s.dim, false);
+	s.k = tile(o->bk, s.dim, s.dim, false);
+	s.v = tile(s.dim_v, o->bk, s.dim_v, true);
+	s.o = cptx_epilogue_tile(attention_out(o), ROWS, s.dim_v);
+	s.o_stages = MOST_STAGES_OF_O;
+	if (bytes_of(o, &s) > most_smem() || s.o.cols == s.dim_v)
+		s.o_stages = 1;
+	s.smem = bytes_of(o, &s);
+	s.ping_pong = s.groups > 1 && s.dim <= PING_PONG_DIM;
+	return s;
+}
+
+/* ---- shapes to choose from ---- */
+
+/* Keys of a block by the head size, where nothing else is known. */
+static void complete(cptx_attention_opt *o)
+{
+	const uint32_t dim = (uint32_t)attention_max(round_dim(o->dim), round_dim(attention_dim_v(o)));
+
+	if (!o->bq)
+		o->bq = dim <= 64 ? 192 : 128;
+	if (!o->stages)
+		o->stages = 2;
+	if (!o->bk)
+		o->bk = dim <= 128 ? 128 : dim <= 160 ? 112 : dim <= 192 ? 96 : 64;
+}
+
+static uint32_t registers(const cptx_attention_opt *o, const shape90 *s) { return o->bk / 2 + o->bk / 4 + s->dim_v / 2; }
+
+static bool check(const cptx_attention_opt *o, cptx_attention_plan *plan, cptx_error *err)
+{
+	const shape90 s = attention_sm90_shape(o);
+	const uint32_t regs = registers(o, &s), most = s.groups > 2 ? MOST_REGS - 80 : MOST_REGS;
+
+	RULE(regs <= most, "blocks of %u keys and head size %u need %u registers for S, P and O; %u warpgroups have %u", o->bk,
+	     attention_dim_v(o), regs, s.groups, most);
+	RULE(s.smem <= most_smem(),
+	     "%u queries, and %u stages of %u keys of head size %u need %u bytes of shared memory; a CTA has at most %u", o->bq,
+	     o->stages, o->bk, o->dim, s.smem, most_smem());
+	*plan = (cptx_attention_plan){ .threads = s.threads,
+		                           .smem = s.smem,
+		                           .dim = s.dim,
+		                           .dim_v = s.dim_v,
+		                           .groups = s.groups,
+		                           .regs = { s.regs[0], s.regs[1] } };
+	return true;
+}
+
+static attention_operands operands(const cptx_attention_opt *o)
+{
+	const shape90 s = attention_sm90_shape(o);
+	const cptx_operand_opt all = {
+		.size = CPTX_OPT_SIZE(cptx_operand_opt), .type = o->in, .batched = true, .batch_dims = 2
+	};
+	attention_operands ops = { .q = all, .k = all, .v = all, .o = s.o };
+
+	ops.q.tile = s.q, ops.k.tile = s.k, ops.v.tile = s.v;
+	ops.k.stages = ops.v.stages = o->stages;
+	return ops;
+}
+
+const attention_generator attention_sm90 = { .target = TARGET,
+	                                         .where = "sm_90a has",
+	                                         .op = CPTX_OP_WGMMA_MMA_ASYNC,
+	                                         .by_tma = true,
+	                                         .complete = complete,
+	                                         .check = check,
+	                                         .build = attention_sm90_build,
+	                                         .operands = operands,
+	                                         .shapes = attention_sm90_shapes,
+	                                         .cycles = attention_sm90_cycles };

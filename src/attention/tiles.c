@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+/* Which queries a tile has, and which blocks of keys count for them. */
+#include "attention/attention.h"
+
+static cptx_val clamp(cptx_kernel *k, cptx_val v, cptx_val most) { return cptx_max(k, cptx_min(k, v, most), 0); }
+
+/* Blocks of keys that v keys fill, or begin (up); v is not negative. */
+static cptx_val blocks_of(cptx_kernel *k, const attention_in *in, cptx_val v, bool up)
+{
+	if (up)
+		v = cptx_add(k, v, in->o->bk - 1);
+	return cptx_as(cptx_div(k, cptx_as(v, CPTX_U32), in->o->bk), CPTX_S32);
+}
+
+/* The keys behind the last one that counts for a query: at most `keys`. */
+static cptx_val end_of(cptx_kernel *k, const attention_in *in, cptx_val query)
+{
+	const cptx_val keys = cptx_as(in->keys, CPTX_S32);
+	cptx_val end;
+
+	if (!in->o->causal && !in->o->window)
+		return keys;
+	end = cptx_add(k, cptx_add(k, query, in->shift), 1);
+	if (in->o->window)
+		end = cptx_add(k, end, in->right);
+	return clamp(k, end, keys);
+}
+
+/* The first one. */
+static cptx_val first_of(cptx_kernel *k, const attention_in *in, cptx_val query)
+{
+	return cptx_max(k, cptx_sub(k, cptx_add(k, query, in->shift), in->left), 0);
+}
+
+static void find_blocks(cptx_kernel *k, const attention_in *in, attention_tile *t)
+{
+	const cptx_val behind = cptx_min(k, cptx_add(k, t->row0, in->o->bq), cptx_as(in->queries, CPTX_S32));
+	const cptx_val last = cptx_sub(k, behind, 1);
+	const cptx_val end = blocks_of(k, in, end_of(k, in, last), true);
+
+	t->last_key = cptx_mul(k, cptx_sub(k, end, 1), in->o->bk, .mode = CPTX_LO);
+	t->blocks = end;
+	if (in->o->window)
+		t->blocks = cptx_sub(k, end, blocks_of(k, in, first_of(k, in, t->row0), false));
+	t->edge = cptx_sub(k, end, blocks_of(k, in, end_of(k, in, t->row0), false));
+	t->edge = cptx_min(k, t->edge, t->blocks);
+	t->plain = t->blocks;
+	if (in->o->window)
+		t->plain = cptx_sub(k, end, blocks_of(k, in, first_of(k, in, last), true));
+}
+
+/*
+ * Causal: the tiles of a section are dealt to CTAs round by round, longest first, and every other round backwards: then each
+ * gets about the same work without asking anybody.  Sections take turns too, for the last round of one is not a whole one.
+ */
+static void deal(cptx_kernel *k, const attention_in *in, cptx_val slot, cptx_val *section, cptx_val *rest)
+{
+	const cptx_val ctas = cptx_nctaid_x(k), all = cptx_div(k, slot, ctas);
+	const cptx_val number = cptx_sub(k, slot, cptx_mul(k, all, ctas, .mode = CPTX_LO));
+
+	*section = cptx_div(k, all, in->rounds);
+	const cptx_val round = cptx_sub(k, all, cptx_mul(k, *section, in->rounds, .mode = CPTX_LO));
+	const cptx_val turn = cptx_and(k, cptx_add(k, round, *section), 1);
+	const cptx_val back = cptx_sub(k, cptx_sub(k, ctas, 1), number);
+	const cptx_val place = cptx_selp(k, back, number, cptx_setp(k, turn, 1, .cmp = CPTX_EQ), .type = CPTX_U32);
+	*rest = cptx_mad(k, round, ctas, place, .mode = CPTX_LO);
+}
+
+/* Tiles that are all as long: in order. */
+static void number(cptx_kernel *k, const attention_in *in, cptx_val slot, cptx_val *section, cptx_val *rest)
+{
+	const cptx_val of_section = cptx_mul(k, in->section, in->row_tiles, .mode = CPTX_LO);
+
+	*section = cptx_div(k, slot, of_section);
+	*rest = cptx_sub(k, slot, cptx_mul(k, *section, of_section, .mode = CPTX_LO));
+}
+
+/*
+ * Heads and batches ("planes") are divided into sections whose K and V fit L2.  In a section all planes come for one row of
+ * tiles, then for the row above it: causal tiles get shorter that way.
+ */
+void attention_locate(cptx_kernel *k, const attention_in *in, cptx_val slot, attention_tile *t)
+{
+	cptx_val section, rest;
+
+	if (in->o->causal)
+		deal(k, in, slot, &section, &rest);
+	else
+		number(k, in, slot, &section, &rest);
+	const cptx_val first = cptx_mul(k, section, in->section, .mode = CPTX_LO);
+	const cptx_val planes = cptx_min(k, cptx_sub(k, in->planes, first), in->section);
+	*t = (attention_tile){ .row0 = { 0 } };
+	if (in->o->causal)
+		t->there = cptx_setp(k, rest, cptx_mul(k, planes, in->row_tiles, .mode = CPTX_LO), .cmp = CPTX_LT);
+	const cptx_val row = cptx_div(k, rest, planes);
+	const cptx_val row_tile = cptx_sub(k, cptx_sub(k, in->row_tiles, 1), row);
+
+	t->plane = cptx_add(k, first, cptx_sub(k, rest, cptx_mul(k, row, planes, .mode = CPTX_LO)));
+	t->batch = cptx_div(k, t->plane, in->heads);
+	t->head = cptx_sub(k, t->plane, cptx_mul(k, t->batch, in->heads, .mode = CPTX_LO));
+	t->kv_head = cptx_div(k, t->head, in->group);
+	t->row0 = cptx_as(cptx_mul(k, row_tile, in->o->bq, .mode = CPTX_LO), CPTX_S32);
+	find_blocks(k, in, t);
+}
+
+/* ---- rows ---- */
+
+attention_rows attention_rows_of(cptx_kernel *k, const attention_in *in, const attention_tile *t, const cptx_acc *s)
+{
+	attention_rows rows = { .end = cptx_regs(k, CPTX_S32, s->rows) };
+	uint32_t next = 0;
+
+	if (in->o->window)
+		rows.first = cptx_regs(k, CPTX_S32, s->rows);
+	CPTX_ACC_EACH(s, e)
+	{
+		if (e.at_row != next)
+			continue;
+		const cptx_val query = cptx_as(cptx_acc_row(k, s, &e, t->row0), CPTX_S32);
+		cptx_mov(k, end_of(k, in, query), .into = cptx_elem(rows.end, next));
+		if (in->o->window)
+			cptx_mov(k, first_of(k, in, query), .into = cptx_elem(rows.first, next));
+		next++;
+	}
+	return rows;
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Attention forward on the emulator against f64, in several orders of asynchronous work: every option, sizes that fill no
+ * tile, and options and sizes at random.  CPTX_ATTENTION_TRIALS and CPTX_SEEDS: more of both.
+ */
+#include "reference/number.h"
+#include "trial.h"
+
+#include <math.h>
+
+#define BASE .size = CPTX_OPT_SIZE(cptx_attention_opt), .mma = CPTX_ATTENTION_WGMMA
+#define SIZES .size = CPTX_OPT_SIZE(cptx_attention_problem)
+
+/* ALiBi, and a mask of every third key. */
+static cptx_val build_score(cptx_kernel *k, void *user, const cptx_attention_score *s)
+{
+	const cptx_val apart =
+		cptx_cvt(k, cptx_sub(k, cptx_as(s->key, CPTX_S32), cptx_as(s->query, CPTX_S32)), .dtype = CPTX_F32, .rnd = CPTX_RN);
+	const cptx_val slope = cptx_cvt(k, cptx_add(k, s->head, s->batch), .dtype = CPTX_F32, .rnd = CPTX_RN);
+	const cptx_val v = cptx_fma(k, cptx_mul(k, apart, slope), 0.01f, s->value, .rnd = CPTX_RN);
+	const cptx_val third = cptx_setp(k, cptx_rem(k, s->key, 3), 0, .cmp = CPTX_EQ);
+
+	(void)user;
+	return cptx_selp(k, -(float)INFINITY, v, third, .type = CPTX_F32);
+}
+
+static double score_of(const void *user, double v, uint32_t batch, uint32_t head, uint32_t query, uint32_t key)
+{
+	(void)user;
+	return key % 3 == 0 ? -INFINITY : v + 0.01 * ((double)key - query) * (head + batch);
+}
+
+typedef struct sample {
+	const char *what;
+	cptx_attention_opt o;
+	cptx_attention_problem p;
+	attention_score_fn score;
+} sample;
+
+static const sample samples[] = {
+	{ "full", { BASE, .in = CPTX_BF16, .dim = 128 }, { SIZES, .batch = 2, .heads = 2, .queries = 131, .keys = 300 }, NULL },
+	{ "heads of 64, GQA, LSE",
+	  { BASE, .in = CPTX_F16, .dim = 64, .lse = true },
+	  { SIZES, .batch = 1, .heads = 6, .kv_heads = 2, .queries = 200, .keys = 257 },
+	  NULL },
+	{ "MQA, causal",
+	  { BASE, .in = CPTX_BF16, .dim = 64, .causal = true, .lse = true },
+	  { SIZES, .batch = 2, .heads = 4, .kv_heads = 1, .queries = 333, .keys = 400 },
+	  NULL },
+	{ "causal, more queries than keys: rows in which nothing counts",
+	  { BASE, .in = CPTX_BF16, .dim = 128, .causal = true, .lse = true },
+	  { SIZES, .batch = 1, .heads = 2, .queries = 300, .keys = 90 },
+	  NULL },
+	{ "causal from the top left",
+	  { BASE, .in = CPTX_BF16, .dim = 128, .causal = true, .top_left = true, .lse = true },
+	  { SIZES, .batch = 1, .heads = 2, .queries = 300, .keys = 190 },
+	  NULL },
+	{ "window",
+	  { BASE, .in = CPTX_BF16, .dim = 64, .window = true, .lse = true },
+	  { SIZES, .batch = 1, .heads = 2, .queries = 400, .keys = 500, .window_left = 70, .window_right = 33 },
+	  NULL },
+	{ "window of one key",
+	  { BASE, .in = CPTX_BF16, .dim = 64, .window = true, .top_left = true },
+	  { SIZES, .batch = 1, .heads = 1, .queries = 200, .keys = 150 },
+	  NULL },
+	{ "window without ends",
+	  { BASE, .in = CPTX_BF16, .dim = 64, .window = true },
+	  { SIZES, .batch = 1, .heads = 1, .queries = 70, .keys = 300, .window_left = UINT32_MAX, .window_right = UINT32_MAX },
+	  NULL },
+	{ "causal window, small blocks",
+	  { BASE, .in = CPTX_BF16, .dim = 128, .causal = true, .window = true, .bk = 32, .lse = true },
+	  { SIZES, .batch = 1, .heads = 2, .queries = 300, .keys = 310, .window_left = 40 },
+	  NULL },
+	{ "soft cap, scale",
+	  { BASE, .in = CPTX_BF16, .dim = 128, .softcap = true, .lse = true },
+	  { SIZES, .batch = 1, .heads = 2, .queries = 100, .keys = 200, .scale = 0.3f, .softcap = 2 },
+	  NULL },
+	{ "score function",
+	  { BASE, .in = CPTX_BF16, .dim = 64, .causal = true, .score = build_score, .lse = true },
+	  { SIZES, .batch = 2, .heads = 2, .queries = 100, .keys = 200 },
+	  score_of },
+	{ "score function behind a soft cap",
+	  { BASE, .in = CPTX_F16, .dim = 64, .softcap = true, .score = build_score },
+	  { SIZES, .batch = 1, .heads = 3, .queries = 65, .keys = 190, .softcap = 3 },
+	  score_of },
+	{ "f32 out, heads of 40",
+	  { BASE, .in = CPTX_F16, .out = CPTX_F32, .dim = 40 },
+	  { SIZES, .batch = 1, .heads = 2, .queries = 70, .keys = 140 },
+	  NULL },
+	{ "heads of 8",
+	  { BASE, .in = CPTX_BF16, .dim = 8 },
+	  { SIZES, .batch = 1, .heads = 2, .queries = 70, .keys = 140 },
+	  NULL },
+	{ "heads of 96",
+	  { BASE, .in = CPTX_BF16, .dim = 96 },
+	  { SIZES, .batch = 1, .heads = 2, .queries = 70, .keys = 300 },
+	  NULL },
+	{ "heads of 192 and 128",
+	  { BASE, .in = CPTX_BF16, .dim = 192, .dim_v = 128, .causal = true },
+	  { SIZES, .batch = 1, .heads = 2, .queries = 140, .keys = 300 },
+	  NULL },
+	{ "heads of 256, one warpgroup",
+	  { BASE, .in = CPTX_BF16, .dim = 256, .causal = true, .bq = 64 },
+	  { SIZES, .batch = 1, .heads = 2, .queries = 140, .keys = 200 },
+	  NULL },
+	{ "more stages, few CTAs",
+	  { BASE, .in = CPTX_BF16, .dim = 64, .causal = true, .bk = 64, .stages = 4 },
+	  { SIZES, .batch = 1, .heads = 4, .queries = 400, .keys = 400, .ctas = 3 },
+	  NULL },
+	{ "no keys", { BASE, .in = CPTX_BF16, .dim = 64, .lse = true }, { SIZES, .batch = 2, .heads = 2, .queries = 70 }, NULL },
+	{ "no queries", { BASE, .in = CPTX_BF16, .dim = 64, .lse = true }, { SIZES, .batch = 1, .heads = 2, .keys = 70 }, NULL },
+	{ "no batches, causal",
+	  { BASE, .in = CPTX_BF16, .dim = 64, .causal = true },
+	  { SIZES, .heads = 2, .queries = 64, .keys = 70 },
+	  NULL },
+	{ "one of each",
+	  { BASE, .in = CPTX_BF16, .dim = 128, .causal = true, .lse = true },
+	  { SIZES, .batch = 1, .heads = 1, .queries = 1, .keys = 1 },
+	  NULL },
+	{ "strides: sequence, batch, head",
+	  { BASE, .in = CPTX_BF16, .dim = 64, .causal = true, .lse = true },
+	  { SIZES, .batch = 2, .heads = 4, .kv_heads = 2, .queries = 100, .keys = 150,
+	    .q_stride = { .row = 2 * 4 * 64 + 8, .batch = 4 * 64, .head = 64 },
+	    .k_stride = { .row = 2 * 64, .batch = 150 * 2 * 64, .head = 64 },
+	    .v_stride = { .row = 80, .batch = 2 * 150 * 80 + 16, .head = 150 * 80 },
+	    .o_stride = { .row = 2 * 4 * 72, .batch = 72, .head = 2 * 72 } },
+	  NULL },
+};
+enum { SAMPLES = sizeof samples / sizeof *samples };
+
+START_TEST(options_are_right)
+{
+	const sample *s = &samples[_i];
+	const attention_trial t = { .p = s->p, .seed = (uint64_t)_i + 1, .score = s->score };
+
+	trial_is_right(&s->o, &t, trial_count("CPTX_SEEDS", 3), s->what);
+}
+END_TEST
+
+/* ---- at random ---- */
+
+static uint64_t state;
+static uint32_t any(uint32_t n) { return (uint32_t)(number_random(&state) % n); }
+
+static void draw(cptx_attention_opt *o, attention_trial *t)
+{
+	static const uint32_t kv[] = { 1, 2, 3 }, groups[] = { 1, 2, 4 };
+	cptx_attention_problem *p = &t->p;
+
+	*o = (cptx_attention_opt){ BASE, .in = any(2) ? CPTX_BF16 : CPTX_F16, .dim = 8 * (1 + any(any(3) ? 16 : 32)) };
+	o->dim_v = any(4) ? 0 : 8 * (1 + any(16));
+	o->out = any(4) ? CPTX_TYPE_NONE : CPTX_F32;
+	o->causal = any(2), o->window = !any(3), o->top_left = (o->causal || o->window) && any(2);
+	o->softcap = !any(5), o->lse = any(2);
+	o->bk = any(2) ? 0 : 16 * (1 + any(12)), o->bq = any(2) ? 0 : 64 * (1 + any(3)), o->stages = any(3) ? 0 : 2 + any(3);
+	if (!any(6))
+		o->score = build_score, t->score = score_of;
+	*p = (cptx_attention_problem){ SIZES, .batch = 1 + any(2), .queries = 1 + any(any(3) ? 300 : 20), .keys = any(400) };
+	p->kv_heads = kv[any(3)], p->heads = p->kv_heads * groups[any(3)];
+	p->softcap = o->softcap ? 1 + (float)any(4) : 0;
+	p->window_left = o->window ? any(200) : 0, p->window_right = o->window && !o->causal ? any(100) : 0;
+	p->ctas = any(2) ? 0 : 1 + any(5);
+	if (any(2)) { /* row by row, the heads beside one another, rows padded */
+		const uint64_t row = p->heads * (o->dim + 8ull * any(2));
+		p->q_stride = (cptx_attention_stride){ p->queries * row, row / p->heads, row };
+	}
+}
+
+START_TEST(random_ones_are_right)
+{
+	const unsigned trials = trial_count("CPTX_ATTENTION_TRIALS", 40);
+	unsigned built = 0;
+
+	state = 0x9e3779b97f4a7c15u;
+	for (unsigned i = 0; i < trials; i++) {
+		cptx_attention_opt o;
+		attention_trial t = { .seed = i };
+		cptx_error err = { 0 };
+		char what[20];
+		draw(&o, &t);
+		snprintf(what, sizeof what, "random %u", i);
+		if (!cptx_attention_check_problem(&o, &t.p, 1, NULL, &err)) { /* it says which rule is broken */
+			SURE(!strncmp(err.text, "attention: sm_90a: ", 19), "%s: %s", what, err.text);
+			continue;
+		}
+		trial_is_right(&o, &t, trial_count("CPTX_SEEDS", 2), what);
+		built++;
+	}
+	ck_assert_uint_gt(built, trials / 2);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("attention");
+	TCase *t = test_case(s, "forward");
+
+	tcase_add_loop_test(t, options_are_right, 0, SAMPLES);
+	tcase_add_test(test_case(s, "random"), random_ones_are_right);
+	return test_main("attention forward", s);
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+/* Rules of options and problems, each with its words; what ptxas says of kernels; one call that does all. */
+#include "trial.h"
+
+#include "../kit/on_emu.h"
+
+#define BASE .size = CPTX_OPT_SIZE(cptx_attention_opt), .mma = CPTX_ATTENTION_WGMMA, .in = CPTX_BF16, .dim = 128
+#define SIZES .size = CPTX_OPT_SIZE(cptx_attention_problem), .batch = 1, .heads = 4, .queries = 64, .keys = 64
+
+typedef struct rule {
+	const char *says;
+	cptx_attention_opt o;
+	cptx_attention_problem p; /* size 0: the options break it */
+} rule;
+
+#define S CPTX_OPT_SIZE(cptx_attention_opt)
+static const rule rules[] = {
+	{ ".mma = 9; there are", { .size = S, .mma = (enum cptx_attention_mma)9, .in = CPTX_BF16, .dim = 64 }, { 0 } },
+	{ "no kernel by mma.sync yet", { .size = S, .mma = CPTX_ATTENTION_SYNC, .in = CPTX_BF16, .dim = 64 }, { 0 } },
+	{ "no kernel by tcgen05 yet", { .size = S, .mma = CPTX_ATTENTION_TCGEN05, .in = CPTX_BF16, .dim = 64 }, { 0 } },
+	{ ".in is not given", { .size = S, .mma = CPTX_ATTENTION_WGMMA, .dim = 64 }, { 0 } },
+	{ ".in is e4m3", { .size = S, .mma = CPTX_ATTENTION_WGMMA, .in = CPTX_E4M3, .dim = 64 }, { 0 } },
+	{ ".out is f16; O is of the type of Q, .bf16", { BASE, .out = CPTX_F16 }, { 0 } },
+	{ ".dim is not given", { .size = S, .mma = CPTX_ATTENTION_WGMMA, .in = CPTX_BF16 }, { 0 } },
+	{ ".dim = 100; it is from 8 to 256, in steps of 8", { .size = S, .mma = 1, .in = CPTX_BF16, .dim = 100 }, { 0 } },
+	{ ".dim_v = 264", { BASE, .dim_v = 264 }, { 0 } },
+	{ ".bq = 32; it is from 64 to 192", { BASE, .bq = 32 }, { 0 } },
+	{ ".bk = 24", { BASE, .bk = 24 }, { 0 } },
+	{ ".stages = 1", { BASE, .stages = 1 }, { 0 } },
+	{ ".top_left without .causal", { BASE, .top_left = true }, { 0 } },
+	{ "sm_90a: blocks of 256 keys", { BASE, .bk = 256 }, { 0 } },
+	{ "bytes of shared memory; a CTA has at most", { BASE, .stages = 3 }, { 0 } },
+	{ "kernel", { BASE, .name = "1" }, { 0 } },
+	{ "4 heads of Q, and 3 of K and V", { BASE }, { SIZES, .kv_heads = 3 } },
+	{ ".scale = -1; it is above 0", { BASE }, { SIZES, .scale = -1 } },
+	{ "the problem has softcap = 3", { BASE }, { SIZES, .softcap = 3 } },
+	{ ".softcap = 0; it is above 0", { BASE, .softcap = true }, { SIZES, .scale = 1 } },
+	{ "the problem has a window", { BASE }, { SIZES, .window_left = 3 } },
+	{ ".window_right = 2; with .causal", { BASE, .causal = true, .window = true }, { SIZES, .window_right = 2 } },
+	{ ".q_stride.row = 100", { BASE }, { SIZES, .q_stride = { 8192, 8192, 100 } } },
+	{ ".k_stride.head = 0", { BASE }, { SIZES, .k_stride = { 8192, 0, 128 } } },
+	{ ".o_stride.row = 64; rows have 128", { BASE }, { SIZES, .o_stride = { 8192, 8192, 64 } } },
+	{ "both are below 2^29", { BASE }, { SIZES, .q_stride = { 1 } } },
+};
+enum { RULES = sizeof rules / sizeof *rules };
+
+START_TEST(rules_are_named)
+{
+	const rule *r = &rules[_i];
+	cptx_attention_problem p = r->p;
+	cptx_error err = { 0 };
+
+	if (p.q_stride.batch == 1)
+		p.q_stride.batch = 0, p.keys = 1u << 29;
+	const bool ok = p.size ? cptx_attention_check_problem(&r->o, &p, 1, NULL, &err)
+	                       : cptx_attention_check(&r->o, cptx_target_find("sm_90a"), NULL, &err);
+	ck_assert_msg(!ok && strstr(err.text, r->says), "\"%s\" should have \"%s\"", err.text, r->says);
+	if (p.size)
+		return;
+	cptx_module *m = cptx_module_new(NULL);
+	ck_assert_ptr_null(cptx_attention_build(m, &r->o, &err));
+	cptx_module_destroy(m);
+}
+END_TEST
+
+START_TEST(another_target)
+{
+	const cptx_attention_opt o = { BASE };
+	cptx_error err = { 0 };
+
+	ck_assert(!cptx_attention_check(&o, cptx_target_find("sm_80"), NULL, &err));
+	ck_assert_msg(strstr(err.text, "sm_90a") && err.code == CPTX_E_TARGET, "%s", err.text);
+	ck_assert_int_eq(cptx_attention_mma_of(cptx_target_find("sm_90a")), CPTX_ATTENTION_WGMMA);
+	ck_assert_int_eq(cptx_attention_mma_of(NULL), CPTX_ATTENTION_SYNC);
+	ck_assert_str_eq(cptx_attention_mma_name(CPTX_ATTENTION_TCGEN05), "tcgen05");
+	ck_assert_str_eq(cptx_attention_mma_name((enum cptx_attention_mma)7), "?");
+}
+END_TEST
+
+/* The usual shapes, and those at the edge of the rules. */
+static const cptx_attention_opt shapes[] = {
+	{ BASE },
+	{ BASE, .causal = true, .lse = true },
+	{ BASE, .causal = true, .window = true, .softcap = true, .lse = true },
+	{ BASE, .bk = 176 },
+	{ .size = S, .mma = CPTX_ATTENTION_WGMMA, .in = CPTX_BF16, .dim = 64, .causal = true },
+	{ .size = S, .mma = CPTX_ATTENTION_WGMMA, .in = CPTX_F16, .dim = 64, .window = true, .lse = true },
+	{ .size = S, .mma = CPTX_ATTENTION_WGMMA, .in = CPTX_BF16, .dim = 96, .out = CPTX_F32, .causal = true },
+	{ .size = S, .mma = CPTX_ATTENTION_WGMMA, .in = CPTX_BF16, .dim = 192, .causal = true, .window = true },
+	{ .size = S, .mma = CPTX_ATTENTION_WGMMA, .in = CPTX_BF16, .dim = 256, .causal = true, .lse = true },
+};
+enum { SHAPES = sizeof shapes / sizeof *shapes };
+
+START_TEST(ptxas_neither_warns_nor_spills)
+{
+	cptx_module *m;
+	unsigned n = 0;
+
+	if (!test_ptxas()) {
+		skip("ptxas, to judge the kernels");
+		return;
+	}
+	m = cptx_module_new(NULL);
+	cptx_attention_build(m, &shapes[_i], NULL);
+	char *said = emu_assembles(m, "sm_90a");
+	SURE(assembly_spills(said, &n) == 0 && n == 1, "%s", said);
+	SURE(!strstr(said, "C75") && !strstr(said, "serialized"), "%s", said);
+	free(said);
+	cptx_module_destroy(m);
+}
+END_TEST
+
+/* Two kernels in three runs; the third finds its own. */
+START_TEST(one_call_does_all)
+{
+	enum { N = 2 * 3 * 80 * 64 };
+	static uint16_t in[N], first[N], again[N];
+	cptx_device *dev = trial_device(1);
+	cptx_error err = { 0 };
+	cptx_attention_runner *r = cptx_attention_runner_new(dev, NULL, &err);
+	cptx_attention_opt o = { .mma = CPTX_ATTENTION_WGMMA, .in = CPTX_BF16, .dim = 64 };
+	cptx_attention_problem p = { .batch = 2, .heads = 3, .queries = 80, .keys = 80 };
+
+	for (int i = 0; i < N; i++)
+		in[i] = (uint16_t)(0x3f00 + i * 7 % 256);
+	uint64_t *const at[] = { &p.q, &p.k, &p.v, &p.o };
+	for (int i = 0; i < 4; i++) {
+		*at[i] = cptx_mem_alloc(dev, sizeof in, &err);
+		SURE(cptx_mem_write(dev, *at[i], in, sizeof in, &err), "%s", err.text);
+	}
+	SURE(cptx_attention_run(r, &o, &p, NULL, &err), "%s", err.text);
+	cptx_mem_read(dev, first, p.o, sizeof first, &err);
+	o.causal = true;
+	SURE(cptx_attention_run(r, &o, &p, NULL, &err), "%s", err.text);
+	cptx_mem_read(dev, again, p.o, sizeof again, &err);
+	ck_assert(memcmp(first, again, sizeof again));
+	o.causal = false;
+	SURE(cptx_attention_run(r, &o, &p, NULL, &err), "%s", err.text);
+	cptx_mem_read(dev, again, p.o, sizeof again, &err);
+	ck_assert(!memcmp(first, again, sizeof again));
+	p.o++;
+	ck_assert(!cptx_attention_run(r, &o, &p, NULL, &err) && strstr(err.text, ".o is 0x"));
+	p.o = 0;
+	ck_assert(!cptx_attention_run(r, &o, &p, NULL, &err) && strstr(err.text, "the address .o is 0"));
+	cptx_attention_runner_destroy(r);
+	cptx_device_close(dev);
+}
+END_TEST
+
+START_TEST(choices_fit)
+{
+	const cptx_attention_opt o = { BASE, .causal = true };
+	const cptx_attention_problem p = { SIZES, .q_stride = { 0 } };
+	cptx_attention_choice c[8];
+	cptx_error err = { 0 };
+	const size_t n = cptx_attention_auto(&o, &p, 132, c, 8, &err);
+
+	SURE(n > 2, "%s", err.text);
+	for (size_t i = 0; i < n; i++) {
+		ck_assert(cptx_attention_check(&c[i].opt, NULL, NULL, NULL));
+		ck_assert(c[i].us > 0 && (!i || c[i].us >= c[i - 1].us));
+		ck_assert(c[i].waste >= 0 && c[i].waste < 1 && c[i].tail >= 0 && c[i].tail < 1);
+	}
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("attention");
+	TCase *t = test_case(s, "rules");
+
+	tcase_add_loop_test(t, rules_are_named, 0, RULES);
+	tcase_add_test(t, another_target);
+	tcase_add_loop_test(t, ptxas_neither_warns_nor_spills, 0, SHAPES);
+	tcase_add_test(t, one_call_does_all);
+	tcase_add_test(t, choices_fit);
+	return test_main("attention rules", s);
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/* Attention kernels on the emulator, beside the reference of `cptx attention`. */
+#ifndef TEST_ATTENTION_TRIAL_H
+#define TEST_ATTENTION_TRIAL_H
+
+#include "../test.h"
+#include "../verify/assemble.h"
+#include "reference/attention_check.h"
+
+#include <cptx/emu.h>
+
+/* An emulated device whose asynchronous work is done in an order that the seed says. */
+static inline cptx_device *trial_device(unsigned seed)
+{
+	cptx_error err = { 0 };
+	const cptx_emu_opt opt = { .seed = seed,
+		                       .schedule = (enum cptx_emu_schedule)(seed % 3),
+		                       .threads = 1,
+		                       .sms = 1 + seed % 4,
+		                       .step_limit = 3000000,
+		                       .pedantic = true };
+	cptx_device *dev = cptx_emu_open("sm_90a", &opt, &err);
+
+	SURE(dev != NULL, "%s", err.text);
+	return dev;
+}
+
+/* Builds the options' kernel and runs the trial in some orders: all is right, and nothing is found. */
+static inline void trial_is_right(const cptx_attention_opt *o, const attention_trial *t, unsigned orders, const char *what)
+{
+	char text[300];
+
+	for (unsigned seed = 0; seed < orders; seed++) {
+		cptx_device *dev = trial_device(seed);
+		cptx_module *m = cptx_module_new(NULL);
+		cptx_error err = { 0 };
+		attention_report r;
+		SURE(cptx_attention_build(m, o, &err) != NULL, "%s: %s", what, err.text);
+		SURE(attention_trial_run(dev, m, o, t, &r, &err), "%s, order %u: %s", what, seed, err.text);
+		attention_report_text(&r, text, sizeof text);
+		SURE(!r.wrong && r.compared == r.elements, "%s, order %u: %s", what, seed, text);
+		SURE(!cptx_emu_finding_at(dev, 0), "%s, order %u: %s", what, seed, cptx_emu_finding_at(dev, 0)->text);
+		cptx_module_destroy(m);
+		cptx_device_close(dev);
+	}
+}
+
+/* A number of the environment, or another. */
+static inline unsigned trial_count(const char *name, unsigned otherwise)
+{
+	const char *s = getenv(name);
+
+	return s ? (unsigned)atoi(s) : otherwise;
+}
+
+#endif

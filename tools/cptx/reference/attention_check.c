@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: MIT */
+#include "reference/attention_check.h"
+#include "reference/measure.h"
+#include "reference/number.h"
+
+#include <cptx/emu.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { POISON = 0xff, GUARD = 64 /* bytes behind each tensor */, DRAWS = 4096, HALVES = 65536 };
+
+/* A tensor of the host and the device. */
+typedef struct tensor {
+	enum cptx_type type;
+	uint32_t rows, dim;
+	cptx_attention_stride s; /* in full */
+	uint64_t bytes, at;
+	unsigned char *host;
+} tensor;
+
+typedef struct bench {
+	cptx_device *dev;
+	const cptx_attention_opt *o;
+	const attention_trial *t;
+	cptx_attention_problem p; /* with what 0 stands for, and addresses */
+	tensor q, k, v, d;
+	float *lse;
+	float *number; /* of all 16-bit patterns of Q, K and V */
+	double *score; /* of a row */
+} bench;
+
+static bool emulated(const cptx_device *dev)
+{
+	cptx_emu_counters c;
+
+	return cptx_emu_get_counters(dev, &c);
+}
+
+/* ---- tensors ---- */
+
+static bool make_tensor(bench *b, tensor *x, enum cptx_type type, const cptx_attention_stride *given, uint32_t rows,
+                        uint32_t heads, uint32_t dim, cptx_error *err)
+{
+	const uint64_t bytes = cptx_type_bits(type) / 8, batch = b->p.batch;
+	uint64_t last = dim;
+
+	*x = (tensor){ .type = type, .rows = rows, .dim = dim, .s = *given };
+	if (!x->s.batch && !x->s.head && !x->s.row)
+		x->s = (cptx_attention_stride){ (uint64_t)heads * rows * dim, (uint64_t)rows * dim, dim };
+	if (rows && heads && batch)
+		last += (rows - 1) * x->s.row + (heads - 1) * x->s.head + (batch - 1) * x->s.batch;
+	x->bytes = last * bytes + GUARD;
+	x->host = malloc(x->bytes);
+	if (!x->host) {
+		*err = (cptx_error){ .code = CPTX_E_MEMORY };
+		snprintf(err->text, sizeof err->text, "no memory for %llu bytes", (unsigned long long)x->bytes);
+		return false;
+	}
+	memset(x->host, POISON, x->bytes);
+	return (x->at = cptx_mem_alloc(b->dev, x->bytes, err)) != 0;
+}
+
+static unsigned char *at(const tensor *x, uint32_t batch, uint32_t head, uint32_t row)
+{
+	const uint64_t i = batch * x->s.batch + head * x->s.head + row * x->s.row;
+
+	return x->host + i * (cptx_type_bits(x->type) / 8);
+}
+
+/* About normal, a deviation of 1; what lies between rows stays NaN. */
+static void fill(const tensor *x, uint32_t heads, uint32_t batch, uint64_t seed)
+{
+	uint16_t draw[DRAWS];
+	uint64_t s = seed * 2654435761u + 88172645463325252u, r = 0;
+
+	for (int i = 0; i < DRAWS; i++) {
+		double sum = -6;
+		for (int j = 0; j < 12; j++)
+			sum += (double)(number_random(&s) >> 11) / 9007199254740992.0;
+		draw[i] = (uint16_t)number_bits(x->type, sum);
+	}
+	for (uint32_t z = 0; z < batch * heads; z++)
+		for (uint32_t i = 0; i < x->rows; i++) {
+			uint16_t *row = (uint16_t *)(void *)at(x, z / heads, z % heads, i);
+			for (uint32_t j = 0; j < x->dim; j++, r >>= 12) {
+				r = j % 5 ? r : number_random(&s);
+				row[j] = draw[r % DRAWS];
+			}
+		}
+}
+
+static bool prepare(bench *b, cptx_error *err)
+{
+	const cptx_attention_opt *o = b->o;
+	cptx_attention_problem *p = &b->p;
+	const uint32_t dim_v = o->dim_v ? o->dim_v : o->dim;
+	const uint64_t lses = (uint64_t)p->batch * p->heads * p->queries * sizeof(float) + GUARD;
+
+	if (!make_tensor(b, &b->q, o->in, &p->q_stride, p->queries, p->heads, o->dim, err) ||
+	    !make_tensor(b, &b->k, o->in, &p->k_stride, p->keys, p->kv_heads, o->dim, err) ||
+	    !make_tensor(b, &b->v, o->in, &p->v_stride, p->keys, p->kv_heads, dim_v, err) ||
+	    !make_tensor(b, &b->d, o->out ? o->out : o->in, &p->o_stride, p->queries, p->heads, dim_v, err))
+		return false;
+	fill(&b->q, p->heads, p->batch, 3 * b->t->seed + 1);
+	fill(&b->k, p->kv_heads, p->batch, 3 * b->t->seed + 2);
+	fill(&b->v, p->kv_heads, p->batch, 3 * b->t->seed + 3);
+	b->lse = malloc(lses), b->number = malloc(HALVES * sizeof(float)), b->score = malloc((p->keys + 1ull) * sizeof(double));
+	p->lse = cptx_mem_alloc(b->dev, lses, err);
+	if (!b->lse || !b->number || !b->score || !p->lse)
+		return false;
+	memset(b->lse, POISON, lses);
+	for (uint32_t i = 0; i < HALVES; i++)
+		b->number[i] = (float)number_value(o->in, i);
+	p->q = b->q.at, p->k = b->k.at, p->v = b->v.at, p->o = b->d.at;
+	const tensor *all[] = { &b->q, &b->k, &b->v, &b->d };
+	for (int i = 0; i < 4; i++)
+		if (!cptx_mem_write(b->dev, all[i]->at, all[i]->host, all[i]->bytes, err))
+			return false;
+	return cptx_mem_write(b->dev, p->lse, b->lse, lses, err);
+}
+
+static void release(bench *b)
+{
+	tensor *all[] = { &b->q, &b->k, &b->v, &b->d };
+
+	for (int i = 0; i < 4; i++) {
+		cptx_mem_free(b->dev, all[i]->at);
+		free(all[i]->host);
+	}
+	cptx_mem_free(b->dev, b->p.lse);
+	free(b->lse);
+	free(b->number);
+	free(b->score);
+}
+
+/* ---- the reference ---- */
+
+/* Where a row stands, and what it must be. */
+typedef struct row {
+	uint32_t batch, head, query;
+	int64_t first, end;       /* keys that count */
+	double max, sum, largest; /* of the scores, and of their magnitudes */
+	double o[256], size[256]; /* and the sums of the magnitudes of what is added */
+} row;
+
+static void find_keys(const bench *b, row *r)
+{
+	const cptx_attention_opt *o = b->o;
+	const cptx_attention_problem *p = &b->p;
+	const int64_t place = (int64_t)r->query + (o->top_left ? 0 : (int64_t)p->keys - p->queries);
+
+	r->first = 0, r->end = p->keys;
+	if (o->causal || o->window)
+		r->end = place + (o->causal ? 0 : (int64_t)p->window_right) + 1;
+	if (o->window && place - (int64_t)p->window_left > 0)
+		r->first = place - (int64_t)p->window_left;
+	r->end = r->end > (int64_t)p->keys ? (int64_t)p->keys : r->end;
+}
+
+static double score_of(const bench *b, const row *r, const uint16_t *q, int64_t key)
+{
+	const cptx_attention_problem *p = &b->p;
+	const uint16_t *k =
+		(const uint16_t *)(const void *)at(&b->k, r->batch, r->head / (p->heads / p->kv_heads), (uint32_t)key);
+	double s = 0;
+
+	for (uint32_t i = 0; i < b->o->dim; i++)
+		s += (double)b->number[q[i]] * (double)b->number[k[i]];
+	s *= (double)p->scale;
+	if (b->o->softcap)
+		s = (double)p->softcap * tanh(s / (double)p->softcap);
+	return b->t->score ? b->t->score(b->t->user, s, r->batch, r->head, r->query, (uint32_t)key) : s;
+}
+
+static void compute(const bench *b, row *r)
+{
+	const uint16_t *q = (const uint16_t *)(const void *)at(&b->q, r->batch, r->head, r->query);
+	const uint32_t kv_head = r->head / (b->p.heads / b->p.kv_heads);
+
+	find_keys(b, r);
+	r->max = -INFINITY, r->sum = r->largest = 0;
+	memset(r->o, 0, sizeof r->o), memset(r->size, 0, sizeof r->size);
+	for (int64_t j = r->first; j < r->end; j++) {
+		const double s = b->score[j] = score_of(b, r, q, j);
+		r->max = s > r->max ? s : r->max;
+		r->largest = isfinite(s) && fabs(s) > r->largest ? fabs(s) : r->largest;
+	}
+	for (int64_t j = r->first; j < r->end && r->max > -INFINITY; j++) {
+		const uint16_t *v = (const uint16_t *)(const void *)at(&b->v, r->batch, kv_head, (uint32_t)j);
+		const double e = exp(b->score[j] - r->max);
+		r->sum += e;
+		for (uint32_t i = 0; i < b->v.dim && e > 0; i++) {
+			const double x = e * (double)b->number[v[i]];
+			r->o[i] += x, r->size[i] += fabs(x);
+		}
+	}
+}
+
+/* ---- comparing ---- */
+
+static double element(const tensor *x, const unsigned char *from)
+{
+	float f;
+	uint16_t h;
+
+	if (x->type == CPTX_F32) {
+		memcpy(&f, from, sizeof f);
+		return (double)f;
+	}
+	memcpy(&h, from, sizeof h);
+	return number_value(x->type, h);
+}
+
+static void judge(attention_report *rep, const row *r, uint32_t col, double value, double reference, double allowed)
+{
+	const double error = value == reference ? 0 : fabs(value - reference);
+
+	rep->compared++;
+	if (col != UINT32_MAX && isfinite(error))
+		rep->rms += error * error;
+	if (error <= allowed) {
+		if (allowed > 0 && error / allowed > rep->worst)
+			rep->worst = error / allowed;
+		return;
+	}
+	if (!rep->wrong++) {
+		rep->batch = r->batch, rep->head = r->head, rep->row = r->query, rep->col = col;
+		rep->value = value, rep->reference = reference;
+	}
+}
+
+/*
+ * P and O are rounded once each, so the error is half an ulp of what is added and of the result, and a bit more by sums in
+ * f32, ex2.approx and, with a soft cap, tanh.approx (2^-11 of its result), which change a score a little.
+ */
+static void compare_row(const bench *b, const row *r, attention_report *rep, bool once)
+{
+	const cptx_attention_problem *p = &b->p;
+	const double half = b->o->in == CPTX_BF16 ? 0x1p-8 : 0x1p-11, out = b->d.type == CPTX_F32 ? 0x1p-24 : half;
+	const double score = (b->o->softcap ? 0x1p-10 : 0x1p-20) * (r->largest + 1);
+	const uint32_t bytes = cptx_type_bits(b->d.type) / 8;
+	unsigned char *o = at(&b->d, r->batch, r->head, r->query);
+
+	for (uint32_t i = 0; i < b->d.dim; i++) {
+		const double sum = r->sum > 0 ? r->sum : 1, right = r->o[i] / sum, size = r->size[i] / sum;
+		const double allowed = (1.01 * half + 2 * score + 0x1p-16) * size + 1.01 * out * fabs(right);
+		judge(rep, r, i, element(&b->d, o + i * bytes), right, allowed + (b->o->in == CPTX_F16 ? 0x1p-24 : 0));
+	}
+	if (once) /* what is not poison in the end was written by mistake */
+		memset(o, POISON, (size_t)b->d.dim * bytes);
+	if (!b->o->lse)
+		return;
+	float *lse = &b->lse[((uint64_t)r->batch * p->heads + r->head) * p->queries + r->query];
+	const double right = r->sum > 0 ? r->max + log(r->sum) : -INFINITY;
+	judge(rep, r, UINT32_MAX, (double)*lse, right, isfinite(right) ? 0x1p-20 * (fabs(right) + 1) + score : 0);
+	if (once)
+		memset(lse, POISON, sizeof *lse);
+}
+
+static uint64_t strays(const void *from, uint64_t bytes)
+{
+	const unsigned char *c = from;
+	uint64_t n = 0;
+
+	for (uint64_t i = 0; i < bytes; i++)
+		n += c[i] != POISON;
+	return n;
+}
+
+static bool compare(bench *b, attention_report *rep, cptx_error *err)
+{
+	const cptx_attention_problem *p = &b->p;
+	const uint64_t lses = (uint64_t)p->batch * p->heads * p->queries;
+	const uint32_t rows = b->t->rows && b->t->rows < p->queries ? b->t->rows : p->queries;
+	uint64_t seed = b->t->seed + 11;
+	row r = { 0 };
+
+	if (!cptx_mem_read(b->dev, b->d.host, b->d.at, b->d.bytes, err) ||
+	    !cptx_mem_read(b->dev, b->lse, p->lse, lses * sizeof(float) + GUARD, err))
+		return false;
+	rep->elements = lses * (b->d.dim + (b->o->lse ? 1 : 0));
+	for (uint32_t z = 0; z < p->batch * p->heads; z++)
+		for (uint32_t i = 0; i < rows; i++) {
+			r.batch = z / p->heads, r.head = z % p->heads;
+			r.query = rows < p->queries ? (uint32_t)(number_random(&seed) % p->queries) : i;
+			compute(b, &r);
+			compare_row(b, &r, rep, rows == p->queries);
+		}
+	rep->rms = rep->compared ? sqrt(rep->rms / (double)rep->compared) : 0;
+	rep->stray =
+		rows == p->queries && !rep->wrong && strays(b->d.host, b->d.bytes) + strays(b->lse, lses * sizeof(float) + GUARD);
+	rep->wrong += rep->stray;
+	return true;
+}
+
+bool attention_trial_run(cptx_device *dev, cptx_module *module, const cptx_attention_opt *o, const attention_trial *t,
+                         attention_report *r, cptx_error *err)
+{
+	bench b = { .dev = dev, .o = o, .t = t, .p = t->p };
+
+	*r = (attention_report){ .worst = 0 };
+	*err = (cptx_error){ .code = CPTX_OK };
+	if (!cptx_attention_check_problem(o, &b.p, cptx_device_get_info(dev)->sms, &r->plan, err))
+		return false;
+	b.p.kv_heads = b.p.kv_heads ? b.p.kv_heads : b.p.heads;
+	cptx_program *program = cptx_device_load(dev, module, &t->load, err);
+	bool ok = program && prepare(&b, err);
+	cptx_launch *l = ok ? cptx_attention_launch(program, dev, o, &b.p, err) : NULL;
+	b.p.scale = b.p.scale != 0 ? b.p.scale : (float)(1 / sqrt(o->dim));
+	ok = l &&
+	     cptx_program_resources(program, o->name ? o->name : "attention", r->plan.threads, r->plan.smem, &r->resources, err);
+	ok = ok && cptx_launch_run(l, NULL, err) && compare(&b, r, err);
+	if (ok && t->bursts && !r->wrong && !emulated(dev))
+		ok = measure_launch(dev, l, t->bursts, &r->ms, err);
+	cptx_launch_destroy(l);
+	cptx_program_destroy(program);
+	release(&b);
+	if (!ok && err->code == CPTX_OK) {
+		err->code = CPTX_E_MEMORY;
+		snprintf(err->text, sizeof err->text, "out of memory");
+	}
+	return ok;
+}
+
+void attention_report_text(const attention_report *r, char *text, size_t size)
+{
+	char place[40] = "LSE";
+
+	if (r->stray)
+		snprintf(text, size, "memory beside O or LSE was written");
+	else if (!r->wrong && r->compared == r->elements)
+		snprintf(text, size, "all %llu elements right; largest error %.2f of the bound", (unsigned long long)r->elements,
+		         r->worst);
+	else if (!r->wrong)
+		snprintf(text, size, "%llu of %llu elements compared, all right; largest error %.2f of the bound",
+		         (unsigned long long)r->compared, (unsigned long long)r->elements, r->worst);
+	if (!r->wrong || r->stray)
+		return;
+	if (r->col != UINT32_MAX)
+		snprintf(place, sizeof place, "O, column %u", r->col);
+	snprintf(text, size, "%llu of %llu elements are wrong; the first: batch %u, head %u, query %u, %s: %g, not %g",
+	         (unsigned long long)r->wrong, (unsigned long long)r->compared, r->batch, r->head, r->row, place, r->value,
+	         r->reference);
+}
