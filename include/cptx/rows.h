@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Row kernels: norms, softmax, cross entropy, gated activations and what else reads rows of a matrix, reduces each, and writes
- * rows; forward and backward.  <cptx/rows.def> lists the kernels with their operands and options.
+ * Row kernels: norms, softmax, cross entropy, gated activations and what else reads rows of a matrix, reduces each, and
+ * writes rows; forward and backward.  <cptx/rows.def> lists the kernels with their operands and options.
  *
  *   cptx_rows_runner *r = cptx_rows_runner_new(dev, NULL, &err);
  *   cptx_rows_opt opt = { .kernel = CPTX_ROWS_RMS_NORM, .in = CPTX_BF16, .n = 8192, .with = CPTX_ROWS_BIT(CPTX_ROWS_W) };
@@ -11,19 +11,20 @@
  * Matrices have elements of .f32, .f16 or .bf16; all arithmetic is in f32, and results are rounded once, to nearest even.  A
  * row has 1 to 262,144 elements, at any stride.  A kernel is made for a row's length; it serves any number of rows.
  *
- * Where a row lives: in registers, so that memory is read once, of one CTA or, with .split, of the CTAs of a cluster; else it
- * stays in memory (CPTX_ROWS_MEMORY), and each pass of the kernel reads it again.  Short rows share a CTA, and a warp: .per_row
- * threads hold one.  What is 0 in the options is chosen by a model of bytes, CTAs and waves (cptx_rows_auto).
+ * Where a row lives: in registers, so that memory is read once, of one CTA or, with .split, of the CTAs of a cluster; else
+ * it stays in memory (CPTX_ROWS_MEMORY), and each pass of the kernel reads it again.  Short rows share a CTA, and a warp:
+ * .per_row threads hold one.  What is 0 in the options is chosen by a model of bytes, CTAs and waves (cptx_rows_auto).
  *
- * NaN, infinities: a row with a NaN is NaN in norms, softmax and loss.  A softmax over infinities, or over -infinity alone, is
- * NaN, as PyTorch's.  argmax passes over NaN; of a row of NaN it is column 0.  Quantizing takes a row with an infinity or a NaN
- * to scale infinity or NaN.  A row of zeros has scale 1.  Labels: one that is neither a column nor ignored has loss NaN.
+ * NaN, infinities: a row with a NaN is NaN in norms, softmax and loss.  A softmax over infinities, or over -infinity alone,
+ * is NaN, as PyTorch's.  argmax passes over NaN; of a row of NaN it is column 0.  Quantizing takes a row with an infinity or
+ * a NaN to scale infinity or NaN.  A row of zeros has scale 1.  Labels: one that is neither a column nor ignored has loss
+ * NaN.
  *
- * In place: an output may be an input of the same type, stride and address, where the row lives in registers or the kernel is
- * local; a row in memory is read again, so there it is refused.
+ * In place: an output may be an input of the same type, stride and address, where the row lives in registers or the kernel
+ * is local; a row in memory is read again, so there it is refused.
  *
- * Weights' gradients: each CTA adds up its rows in f32, in their order, and a second launch adds the CTAs' sums in theirs: the
- * same bits in each run on the same kind of device.
+ * Weights' gradients: each CTA adds up its rows in f32, in their order, and a second launch adds the CTAs' sums in theirs:
+ * the same bits in each run on the same kind of device.
  */
 #ifndef CPTX_ROWS_H
 #define CPTX_ROWS_H
@@ -86,16 +87,16 @@ typedef struct cptx_rows_opt {
 	enum cptx_type weight;        /**< of w, b, cos, sin and gradients of weights: CPTX_F32, CPTX_F16, CPTX_BF16; 0: as in */
 	enum cptx_type index;         /**< of labels and columns: CPTX_S32 or CPTX_S64; 0: CPTX_S64 */
 	uint32_t n;                   /**< elements of a row, 1 to 262,144 */
-	uint32_t align;               /**< all rows of matrices begin at multiples of so many elements, a power of two; 0: rows are
-	                                   dense, and the matrix begins at a multiple of 16 bytes */
-	uint32_t with;                /**< set of operands that the kernel may have, beside those that it always has */
-	float eps;                    /**< added to the mean square or variance; 0: 1e-5 */
-	float smoothing;              /**< of labels: part of the probability that all classes share, 0 to 1 */
-	float z_loss;                 /**< factor of lse^2 in the loss */
-	int64_t ignored_label;        /**< with .ignore: the label of rows that do not count */
-	bool ignore;                  /**< rows with ignored_label have loss 0 and gradient 0 */
-	bool tanh;                    /**< GELU by tanh in place of erf */
-	uint32_t heads;               /**< neighbouring rows that share a row of cos and sin; 0: 1 */
+	uint32_t align;        /**< all rows of matrices begin at multiples of so many elements, a power of two; 0: rows are
+	                            dense, and the matrix begins at a multiple of 16 bytes */
+	uint32_t with;         /**< set of operands that the kernel may have, beside those that it always has */
+	float eps;             /**< added to the mean square or variance; 0: 1e-5 */
+	float smoothing;       /**< of labels: part of the probability that all classes share, 0 to 1 */
+	float z_loss;          /**< factor of lse^2 in the loss */
+	int64_t ignored_label; /**< with .ignore: the label of rows that do not count */
+	bool ignore;           /**< rows with ignored_label have loss 0 and gradient 0 */
+	bool tanh;             /**< GELU by tanh in place of erf */
+	uint32_t heads;        /**< neighbouring rows that share a row of cos and sin; 0: 1 */
 	/* the shape; 0: chosen */
 	enum cptx_rows_place place; /**< where a row lives */
 	uint32_t threads;           /**< of a CTA: 32 to 1024, a multiple of 32 */
@@ -147,16 +148,16 @@ CPTX_API bool cptx_rows_check(const cptx_rows_opt *opt, const cptx_target *targe
                               cptx_rows_plan *plan, cptx_error *err);
 /** A shape and what the model says of it. */
 typedef struct cptx_rows_choice {
-	cptx_rows_opt opt;     /**< all options, with the shape filled in */
-	double us;             /**< predicted time, in microseconds */
-	double memory_us;      /**< bytes over the bandwidth of the memory */
-	double waves;          /**< CTAs over those that the device holds at once */
-	double in_flight;      /**< bytes that a multiprocessor's CTAs ask for at once */
-	uint32_t ctas_per_sm;  /**< CTAs that a multiprocessor holds */
-	uint32_t regs;         /**< estimate of registers per thread */
+	cptx_rows_opt opt;    /**< all options, with the shape filled in */
+	double us;            /**< predicted time, in microseconds */
+	double memory_us;     /**< bytes over the bandwidth of the memory */
+	double waves;         /**< CTAs over those that the device holds at once */
+	double in_flight;     /**< bytes that a multiprocessor's CTAs ask for at once */
+	uint32_t ctas_per_sm; /**< CTAs that a multiprocessor holds */
+	uint32_t regs;        /**< estimate of registers per thread */
 } cptx_rows_choice;
-/** Writes the best `room` shapes for so many rows, best first, and returns their number; 0: err says why.  What is not 0 in the
- * shape of opt stays.  target and sms as for cptx_rows_check. */
+/** Writes the best `room` shapes for so many rows, best first, and returns their number; 0: err says why.  What is not 0 in
+ * the shape of opt stays.  target and sms as for cptx_rows_check. */
 CPTX_API size_t cptx_rows_auto(const cptx_rows_opt *opt, const cptx_target *target, uint32_t rows, uint32_t sms,
                                cptx_rows_choice *choices, size_t room, cptx_error *err);
 
@@ -172,7 +173,8 @@ CPTX_API cptx_kernel *cptx_rows_build(cptx_module *m, const cptx_rows_opt *opt, 
 CPTX_API cptx_launch *cptx_rows_launch(const cptx_program *program, cptx_device *dev, const cptx_rows_opt *opt,
                                        const cptx_rows_problem *problem, uint32_t number, cptx_error *err);
 
-/** Runs row kernels in one call each: chooses, builds, compiles (or finds in the cache), loads, launches, and keeps programs. */
+/** Runs row kernels in one call each: chooses, builds, compiles (or finds in the cache), loads, launches, and keeps
+ * programs. */
 typedef struct cptx_rows_runner cptx_rows_runner;
 /** Makes a runner for a device, which must stay open.  cache: for machine code, may be NULL; it stays the caller's and must
  * stay open.  NULL on error. */
@@ -208,8 +210,8 @@ CPTX_API uint64_t cptx_rows_workspace(cptx_rows_runner *runner, const cptx_rows_
  *           e.v[CPTX_ROWS_Y] = cptx_mul(k, e.v[CPTX_ROWS_X], scale);
  *   }
  *
- * The same body serves rows in registers, where a pass is a C loop over a thread's elements, and rows in memory, where it is a
- * loop of the kernel around one.  What passes carry over from element to element stands in registers declared in front of
+ * The same body serves rows in registers, where a pass is a C loop over a thread's elements, and rows in memory, where it is
+ * a loop of the kernel around one.  What passes carry over from element to element stands in registers declared in front of
  * them (cptx_var).  Kernels of the library are written with these calls, too.
  */
 

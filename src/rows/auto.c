@@ -2,10 +2,10 @@
 /*
  * Chooses where rows live and how many threads hold one.
  *
- * The model: a multiprocessor holds C CTAs, as registers and threads allow; each moves B bytes at the multiprocessor's share of
- * the bandwidth, and beside that needs a latency L in which it moves nothing: it starts, waits for the first load, meets at
- * barriers.  C CTAs hide each other's latency, so a round of them takes the longer of C * B / bandwidth and L + B / bandwidth.
- * Rounds follow one another, the last one with the CTAs that are left.
+ * The model: a multiprocessor holds C CTAs, as registers and threads allow; each moves B bytes at the multiprocessor's share
+ * of the bandwidth, and beside that needs a latency L in which it moves nothing: it starts, waits for the first load, meets
+ * at barriers.  C CTAs hide each other's latency, so a round of them takes the longer of C * B / bandwidth and L + B /
+ * bandwidth. Rounds follow one another, the last one with the CTAs that are left.
  */
 #include "base/options.h"
 #include "rows/rows.h"
@@ -205,6 +205,7 @@ size_t cptx_rows_auto(const cptx_rows_opt *opt, const cptx_target *target, uint3
 	else if (!x.n)
 		error_set(err, CPTX_E_ARG, NOWHERE,
 		          "rows: no shape with what is given of .place, .threads = %u, .per_row = %u, .split = %u has room for rows "
-		          "of %u elements", o.threads, o.per_row, o.split, o.n);
+		          "of %u elements",
+		          o.threads, o.per_row, o.split, o.n);
 	return x.n;
 }

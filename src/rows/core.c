@@ -2,9 +2,9 @@
 /*
  * The frame around a body: which rows and columns a thread has, passes over them, reductions, scalars.
  *
- * A row of registers is one cptx_row for each operand.  A row in memory is a loop over turns: the same cptx_rows, with a count
- * that changes from turn to turn, are loaded and stored in each.  Threads of a warp that hold several rows, the last of which
- * may not exist, go on with a count of 0, so that all take part in the shuffles.
+ * A row of registers is one cptx_row for each operand.  A row in memory is a loop over turns: the same cptx_rows, with a
+ * count that changes from turn to turn, are loaded and stored in each.  Threads of a warp that hold several rows, the last
+ * of which may not exist, go on with a count of 0, so that all take part in the shuffles.
  */
 #include "base/options.h"
 #include "rows/rows.h"
@@ -120,8 +120,8 @@ static cptx_val sums_of(const cptx_rows_row *r, unsigned operand)
 
 static cptx_val columns_of_part(const cptx_rows_row *r) { return is_none(r->count) ? cptx_imm(r->s.part) : r->count; }
 
-/* The row of registers that the others are like.  Its length is a register where it may differ: in the last CTA of a row, for
- * a row that does not exist, from turn to turn. */
+/* The row of registers that the others are like.  Its length is a register where it may differ: in the last CTA of a row,
+ * for a row that does not exist, from turn to turn. */
 static void shape(cptx_rows_row *r)
 {
 	cptx_kernel *k = r->k;
@@ -182,9 +182,9 @@ static void store(cptx_rows_row *r, cptx_site at, unsigned operand)
 	const bool sums = rows_has(R_SUMS & r->s.writes, operand);
 	cptx_val to = here_of(r, at, operand, rows_bytes(type));
 
-	cptx_row_store_(r->k, at, &r->have[operand], to,
-	                CPTX_OPT(cptx_row_access, .type = type, .align = sums ? r->s.each : 0,
-	                         .cop = sums ? (enum cptx_mod)0 : CPTX_CS));
+	cptx_row_store_(
+		r->k, at, &r->have[operand], to,
+		CPTX_OPT(cptx_row_access, .type = type, .align = sums ? r->s.each : 0, .cop = sums ? (enum cptx_mod)0 : CPTX_CS));
 }
 
 /* Begins the loop over turns of rows in memory. */
@@ -424,7 +424,8 @@ static void row(cptx_rows_row *r)
 		cptx_fail(k, "the body left a pass before its end");
 }
 
-/* A kernel with sums begins with zeros: in registers, or in memory.  They have all columns, also of a row that does not exist. */
+/* A kernel with sums begins with zeros: in registers, or in memory.  They have all columns, also of a row that does not
+ * exist. */
 static void begin_sums(cptx_rows_row *r)
 {
 	cptx_kernel *k = r->k;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What works on each element alone (activations, gates, rotations), and rows that become smaller: quantized, their maximum. */
+/* What works on each element alone (activations, gates, rotations), and rows that become smaller: quantized, their maximum.
+ */
 #include "rows/rows.h"
 
 #include <math.h>
@@ -8,12 +9,10 @@
 
 static const float log2e = 1.44269504f;
 
-static cptx_val exponential(cptx_kernel *k, cptx_val x) { return cptx_ex2(k, cptx_mul(k, x, log2e)); }
-
 /* 1 / (1 + e^-x) */
 static cptx_val sigmoid(cptx_kernel *k, cptx_val x)
 {
-	return cptx_rcp(k, cptx_add(k, cptx_ex2(k, cptx_mul(k, x, -log2e)), 1.0f), .approx = true);
+	return cptx_rcp(k, cptx_add(k, cptx_ex2(k, cptx_mul(k, x, -log2e)), 1.0f));
 }
 
 void rows_swiglu(cptx_kernel *k, cptx_rows_row *row, void *user)
@@ -21,7 +20,8 @@ void rows_swiglu(cptx_kernel *k, cptx_rows_row *row, void *user)
 	cptx_rows_at e;
 
 	(void)user;
-	CPTX_ROWS_EACH (k, row, &e, .reads = R_X | R_X2, .writes = R_Y) {
+	CPTX_ROWS_EACH(k, row, &e, .reads = R_X | R_X2, .writes = R_Y)
+	{
 		cptx_val gate = cptx_mul(k, V(X), sigmoid(k, V(X)));
 		V(Y) = cptx_mul(k, gate, V(X2));
 	}
@@ -33,7 +33,8 @@ void rows_swiglu_backward(cptx_kernel *k, cptx_rows_row *row, void *user)
 	cptx_rows_at e;
 
 	(void)user;
-	CPTX_ROWS_EACH (k, row, &e, .reads = R_X | R_X2 | R_DY, .writes = R_DX | R_DX2) {
+	CPTX_ROWS_EACH(k, row, &e, .reads = R_X | R_X2 | R_DY, .writes = R_DX | R_DX2)
+	{
 		cptx_val s = sigmoid(k, V(X)), gate = cptx_mul(k, V(X), s), rest = cptx_sub(k, 1.0f, s);
 		cptx_val slope = cptx_fma(k, gate, rest, s, .rnd = CPTX_RN);
 		V(DX2) = cptx_mul(k, V(DY), gate);
@@ -49,15 +50,15 @@ typedef struct gelu {
 } gelu;
 
 /*
- * g = erfc(-x / sqrt(2)) / 2, by the polynomial in 1 / (1 + p z) of Hastings' approximation 26 (Abramowitz and Stegun 7.1.26),
- * whose absolute error is 1.5e-7; the smaller of g(x) and g(-x) is computed, so that nothing cancels.
+ * g = erfc(-x / sqrt(2)) / 2, by the polynomial in 1 / (1 + p z) of Hastings' approximation 26 (Abramowitz and
+ * Stegun 7.1.26), whose absolute error is 1.5e-7; the smaller of g(x) and g(-x) is computed, so that nothing cancels.
  */
 static gelu gelu_erf(cptx_kernel *k, cptx_val x, bool slope)
 {
 	static const float a[] = { 1.061405429f, -1.453152027f, 1.421413741f, -0.284496736f, 0.254829592f };
 	gelu g = { .gate = { 0 } };
 	cptx_val z = cptx_mul(k, cptx_abs(k, x), 0.70710678f);
-	cptx_val t = cptx_rcp(k, cptx_fma(k, z, 0.3275911f, 1.0f, .rnd = CPTX_RN), .approx = true), sum = cptx_var(k, CPTX_F32, a[0]);
+	cptx_val t = cptx_rcp(k, cptx_fma(k, z, 0.3275911f, 1.0f, .rnd = CPTX_RN)), sum = cptx_var(k, CPTX_F32, a[0]);
 	cptx_val square = cptx_mul(k, z, z), bell = cptx_ex2(k, cptx_mul(k, square, -log2e));
 
 	for (int i = 1; i < 5; i++)
@@ -94,8 +95,8 @@ void rows_gelu(cptx_kernel *k, cptx_rows_row *row, void *user)
 	cptx_rows_at e;
 
 	(void)user;
-	CPTX_ROWS_EACH (k, row, &e, .reads = R_X, .writes = R_Y)
-		V(Y) = cptx_mul(k, V(X), gelu_of(k, row, V(X), false).gate);
+	CPTX_ROWS_EACH(k, row, &e, .reads = R_X, .writes = R_Y)
+	V(Y) = cptx_mul(k, V(X), gelu_of(k, row, V(X), false).gate);
 }
 
 void rows_geglu(cptx_kernel *k, cptx_rows_row *row, void *user)
@@ -103,7 +104,8 @@ void rows_geglu(cptx_kernel *k, cptx_rows_row *row, void *user)
 	cptx_rows_at e;
 
 	(void)user;
-	CPTX_ROWS_EACH (k, row, &e, .reads = R_X | R_X2, .writes = R_Y) {
+	CPTX_ROWS_EACH(k, row, &e, .reads = R_X | R_X2, .writes = R_Y)
+	{
 		cptx_val gate = gelu_of(k, row, V(X), false).gate;
 		V(Y) = cptx_mul(k, cptx_mul(k, V(X), gate), V(X2));
 	}
@@ -114,7 +116,8 @@ void rows_gelu_backward(cptx_kernel *k, cptx_rows_row *row, void *user)
 	cptx_rows_at e;
 
 	(void)user;
-	CPTX_ROWS_EACH (k, row, &e, .reads = R_X | R_DY, .writes = R_DX) {
+	CPTX_ROWS_EACH(k, row, &e, .reads = R_X | R_DY, .writes = R_DX)
+	{
 		gelu g = gelu_of(k, row, V(X), true);
 		V(DX) = cptx_mul(k, V(DY), cptx_add(k, g.gate, g.rest));
 	}
@@ -125,7 +128,8 @@ void rows_geglu_backward(cptx_kernel *k, cptx_rows_row *row, void *user)
 	cptx_rows_at e;
 
 	(void)user;
-	CPTX_ROWS_EACH (k, row, &e, .reads = R_X | R_X2 | R_DY, .writes = R_DX | R_DX2) {
+	CPTX_ROWS_EACH(k, row, &e, .reads = R_X | R_X2 | R_DY, .writes = R_DX | R_DX2)
+	{
 		gelu g = gelu_of(k, row, V(X), true);
 		cptx_val both = cptx_mul(k, V(DY), V(X2)), slope = cptx_add(k, g.gate, g.rest);
 		V(DX2) = cptx_mul(k, V(DY), cptx_mul(k, V(X), g.gate));
@@ -138,7 +142,8 @@ void rows_rotary(cptx_kernel *k, cptx_rows_row *row, void *user)
 	cptx_rows_at e;
 
 	(void)user;
-	CPTX_ROWS_EACH (k, row, &e, .reads = R_X | R_X2 | R_COS | R_SIN, .writes = R_Y | R_Y2) {
+	CPTX_ROWS_EACH(k, row, &e, .reads = R_X | R_X2 | R_COS | R_SIN, .writes = R_Y | R_Y2)
+	{
 		cptx_val less = cptx_mul(k, V(X2), V(SIN)), more = cptx_mul(k, V(X), V(SIN));
 		V(Y) = cptx_sub(k, cptx_mul(k, V(X), V(COS)), less);
 		V(Y2) = cptx_fma(k, V(X2), V(COS), more, .rnd = CPTX_RN);
@@ -154,15 +159,18 @@ void rows_quantize(cptx_kernel *k, cptx_rows_row *row, void *user)
 	cptx_rows_at e;
 
 	(void)user;
-	CPTX_ROWS_EACH (k, row, &e, .reads = R_X)
-		cptx_max(k, top, cptx_abs(k, V(X)), .nan = true, .into = top);
+	CPTX_ROWS_EACH(k, row, &e, .reads = R_X)
+	cptx_max(k, top, cptx_abs(k, V(X)), .NaN = true, .into = top);
 	/* as numbers without a sign, a NaN is the largest */
-	cptx_rows_reduce(k, row, cptx_as(top, CPTX_U32), CPTX_REDUCE_MAX);
+	cptx_val bits = cptx_var(k, CPTX_U32, 0);
+	cptx_mov(k, cptx_as(top, CPTX_B32), .into = cptx_as(bits, CPTX_B32));
+	cptx_rows_reduce(k, row, bits, CPTX_REDUCE_MAX);
+	cptx_mov(k, cptx_as(bits, CPTX_B32), .into = cptx_as(top, CPTX_B32));
 	cptx_val scale = cptx_div(k, top, largest, .rnd = CPTX_RN), is_zero = cptx_setp(k, top, 0.0f, .cmp = CPTX_EQ);
 	cptx_selp(k, 1.0f, scale, is_zero, .type = CPTX_F32, .into = scale);
 	cptx_rows_put(k, row, CPTX_ROWS_SCALE, scale);
-	CPTX_ROWS_EACH (k, row, &e, .reads = R_X, .writes = R_Y)
-		V(Y) = cptx_div(k, V(X), scale, .rnd = CPTX_RN);
+	CPTX_ROWS_EACH(k, row, &e, .reads = R_X, .writes = R_Y)
+	V(Y) = cptx_div(k, V(X), scale, .rnd = CPTX_RN);
 }
 
 void rows_argmax(cptx_kernel *k, cptx_rows_row *row, void *user)
@@ -172,7 +180,8 @@ void rows_argmax(cptx_kernel *k, cptx_rows_row *row, void *user)
 
 	(void)user;
 	cptx_reduce_clear(k, best, CPTX_REDUCE_ARG_MAX);
-	CPTX_ROWS_EACH (k, row, &e, .reads = R_X, .fill = -INFINITY) {
+	CPTX_ROWS_EACH(k, row, &e, .reads = R_X, .fill = -INFINITY)
+	{
 		cptx_val better = cptx_setp(k, V(X), value, .cmp = CPTX_GT);
 		cptx_mov(k, V(X), .into = value, .when = better);
 		cptx_mov(k, cptx_rows_column(k, row, &e), .into = column, .when = better);

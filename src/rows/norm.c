@@ -9,7 +9,8 @@ static float mean_of(const cptx_rows_row *row) { return 1.0f / (float)cptx_rows_
 
 static cptx_val rstd_of(cptx_kernel *k, const cptx_rows_row *row, cptx_val squares)
 {
-	cptx_val mean = cptx_fma(k, squares, mean_of(row), cptx_rows_options(row)->eps, .rnd = CPTX_RN), rstd = cptx_rsqrt(k, mean);
+	cptx_val mean = cptx_fma(k, squares, mean_of(row), cptx_rows_options(row)->eps, .rnd = CPTX_RN),
+			 rstd = cptx_rsqrt(k, mean);
 
 	if (with(row, R_RSTD))
 		cptx_rows_put(k, row, CPTX_ROWS_RSTD, rstd);
@@ -36,12 +37,12 @@ void rows_rms_norm(cptx_kernel *k, cptx_rows_row *row, void *user)
 	cptx_rows_at e;
 
 	(void)user;
-	CPTX_ROWS_EACH (k, row, &e, .reads = R_X)
-		cptx_fma(k, V(X), V(X), sum, .rnd = CPTX_RN, .into = sum);
+	CPTX_ROWS_EACH(k, row, &e, .reads = R_X)
+	cptx_fma(k, V(X), V(X), sum, .rnd = CPTX_RN, .into = sum);
 	cptx_rows_reduce(k, row, sum, CPTX_REDUCE_SUM);
 	cptx_val rstd = rstd_of(k, row, sum);
-	CPTX_ROWS_EACH (k, row, &e, .reads = R_X | weights(row), .writes = R_Y)
-		V(Y) = scaled(k, row, &e, cptx_mul(k, V(X), rstd));
+	CPTX_ROWS_EACH(k, row, &e, .reads = R_X | weights(row), .writes = R_Y)
+	V(Y) = scaled(k, row, &e, cptx_mul(k, V(X), rstd));
 }
 
 void rows_add_rms_norm(cptx_kernel *k, cptx_rows_row *row, void *user)
@@ -51,7 +52,8 @@ void rows_add_rms_norm(cptx_kernel *k, cptx_rows_row *row, void *user)
 	cptx_rows_at e;
 
 	(void)user;
-	CPTX_ROWS_EACH (k, row, &e, .reads = R_X | R_X2, .writes = keeps ? R_Y2 : 0) {
+	CPTX_ROWS_EACH(k, row, &e, .reads = R_X | R_X2, .writes = keeps ? R_Y2 : 0)
+	{
 		cptx_val both = cptx_add(k, V(X), V(X2), .into = V(X));
 		cptx_fma(k, both, both, sum, .rnd = CPTX_RN, .into = sum);
 		V(Y2) = both;
@@ -59,7 +61,8 @@ void rows_add_rms_norm(cptx_kernel *k, cptx_rows_row *row, void *user)
 	cptx_rows_reduce(k, row, sum, CPTX_REDUCE_SUM);
 	cptx_val rstd = rstd_of(k, row, sum);
 	/* y2 may be x: in memory it is written behind the last read of that */
-	CPTX_ROWS_EACH (k, row, &e, .reads = R_X | (keeps ? 0 : R_X2) | weights(row), .writes = R_Y | (keeps ? 0 : R_Y2)) {
+	CPTX_ROWS_EACH(k, row, &e, .reads = R_X | (keeps ? 0 : R_X2) | weights(row), .writes = R_Y | (keeps ? 0 : R_Y2))
+	{
 		cptx_val both = keeps ? V(X) : cptx_add(k, V(X), V(X2));
 		V(Y2) = both;
 		V(Y) = scaled(k, row, &e, cptx_mul(k, both, rstd));
@@ -72,11 +75,12 @@ void rows_layer_norm(cptx_kernel *k, cptx_rows_row *row, void *user)
 	cptx_rows_at e;
 
 	(void)user;
-	CPTX_ROWS_EACH (k, row, &e, .reads = R_X)
-		cptx_add(k, mean, V(X), .into = mean);
+	CPTX_ROWS_EACH(k, row, &e, .reads = R_X)
+	cptx_add(k, mean, V(X), .into = mean);
 	cptx_rows_reduce(k, row, mean, CPTX_REDUCE_SUM);
 	cptx_mul(k, mean, mean_of(row), .into = mean);
-	CPTX_ROWS_EACH (k, row, &e, .reads = R_X) {
+	CPTX_ROWS_EACH(k, row, &e, .reads = R_X)
+	{
 		cptx_val d = cptx_sub(k, V(X), mean), inside = cptx_rows_inside(k, row, &e);
 		cptx_fma(k, d, d, squares, .rnd = CPTX_RN, .into = squares, .when = inside);
 	}
@@ -84,8 +88,8 @@ void rows_layer_norm(cptx_kernel *k, cptx_rows_row *row, void *user)
 	cptx_val rstd = rstd_of(k, row, squares);
 	if (with(row, R_MEAN))
 		cptx_rows_put(k, row, CPTX_ROWS_MEAN, mean);
-	CPTX_ROWS_EACH (k, row, &e, .reads = R_X | weights(row), .writes = R_Y)
-		V(Y) = scaled(k, row, &e, cptx_mul(k, cptx_sub(k, V(X), mean), rstd));
+	CPTX_ROWS_EACH(k, row, &e, .reads = R_X | weights(row), .writes = R_Y)
+	V(Y) = scaled(k, row, &e, cptx_mul(k, cptx_sub(k, V(X), mean), rstd));
 }
 
 /* With g = dy * w and h the normal x: dx = rstd * (g - h * mean(g * h)), dw = sum over rows of dy * h. */
@@ -97,7 +101,8 @@ void rows_rms_norm_backward(cptx_kernel *k, cptx_rows_row *row, void *user)
 
 	(void)user;
 	cptx_reduce_clear(k, sums, CPTX_REDUCE_SUM);
-	CPTX_ROWS_EACH (k, row, &e, .reads = R_X | R_DY | w) {
+	CPTX_ROWS_EACH(k, row, &e, .reads = R_X | R_DY | w)
+	{
 		cptx_val g = w ? cptx_mul(k, V(DY), V(W)) : V(DY);
 		cptx_fma(k, g, V(X), dot, .rnd = CPTX_RN, .into = dot);
 		if (!with(row, R_RSTD))
@@ -109,7 +114,8 @@ void rows_rms_norm_backward(cptx_kernel *k, cptx_rows_row *row, void *user)
 	else
 		rstd = cptx_rsqrt(k, cptx_fma(k, squares, mean_of(row), cptx_rows_options(row)->eps, .rnd = CPTX_RN));
 	cptx_val part = cptx_mul(k, cptx_mul(k, dot, mean_of(row)), cptx_mul(k, rstd, rstd));
-	CPTX_ROWS_EACH (k, row, &e, .reads = R_X | R_DY | w, .writes = R_DX | dw) {
+	CPTX_ROWS_EACH(k, row, &e, .reads = R_X | R_DY | w, .writes = R_DX | dw)
+	{
 		cptx_val g = w ? cptx_mul(k, V(DY), V(W)) : V(DY), less = cptx_mul(k, V(X), part);
 		V(DX) = cptx_mul(k, cptx_sub(k, g, less), rstd);
 		if (dw)
@@ -127,7 +133,8 @@ void rows_layer_norm_backward(cptx_kernel *k, cptx_rows_row *row, void *user)
 
 	(void)user;
 	cptx_reduce_clear(k, sums, CPTX_REDUCE_SUM);
-	CPTX_ROWS_EACH (k, row, &e, .reads = R_X | R_DY | w) {
+	CPTX_ROWS_EACH(k, row, &e, .reads = R_X | R_DY | w)
+	{
 		cptx_val g = w ? cptx_mul(k, V(DY), V(W)) : V(DY), h = cptx_mul(k, cptx_sub(k, V(X), mean), rstd);
 		cptx_fma(k, g, h, dot, .rnd = CPTX_RN, .into = dot);
 		cptx_add(k, all, g, .into = all);
@@ -135,7 +142,8 @@ void rows_layer_norm_backward(cptx_kernel *k, cptx_rows_row *row, void *user)
 	cptx_rows_reduce(k, row, sums, CPTX_REDUCE_SUM);
 	cptx_mul(k, dot, mean_of(row), .into = dot);
 	cptx_mul(k, all, mean_of(row), .into = all);
-	CPTX_ROWS_EACH (k, row, &e, .reads = R_X | R_DY | w, .writes = R_DX | sums_of) {
+	CPTX_ROWS_EACH(k, row, &e, .reads = R_X | R_DY | w, .writes = R_DX | sums_of)
+	{
 		cptx_val g = w ? cptx_mul(k, V(DY), V(W)) : V(DY), h = cptx_mul(k, cptx_sub(k, V(X), mean), rstd);
 		cptx_val less = cptx_fma(k, h, dot, all, .rnd = CPTX_RN);
 		V(DX) = cptx_mul(k, cptx_sub(k, g, less), rstd);
@@ -151,6 +159,6 @@ void rows_column_sum(cptx_kernel *k, cptx_rows_row *row, void *user)
 	cptx_rows_at e;
 
 	(void)user;
-	CPTX_ROWS_EACH (k, row, &e, .reads = R_X, .writes = R_DW)
-		cptx_add(k, V(DW), V(X), .into = V(DW));
+	CPTX_ROWS_EACH(k, row, &e, .reads = R_X, .writes = R_DW)
+	cptx_add(k, V(DW), V(X), .into = V(DW));
 }

@@ -59,8 +59,10 @@ static bool check_own(const cptx_rows_opt *o, cptx_error *err)
 	ROWS_RULE(!(o->reads & R_SUMS), "dw and db are sums over rows, which a kernel writes");
 	ROWS_RULE(!(o->writes & (R_W | R_B)), "w and b are the same for all rows, and no row can write them: dw, db");
 	for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++)
-		ROWS_RULE(!rows_has(o->reads & o->writes, i), "%s is read and written; a result is another operand, which may lie at "
-		                                              "the same address", rows_operands[i].name);
+		ROWS_RULE(!rows_has(o->reads & o->writes, i),
+		          "%s is read and written; a result is another operand, which may lie at "
+		          "the same address",
+		          rows_operands[i].name);
 	ROWS_RULE(o->reads, "a kernel that reads nothing");
 	ROWS_RULE(o->writes, "a kernel that writes nothing");
 	return true;
@@ -82,7 +84,8 @@ static bool check_numbers(cptx_rows_opt *o, cptx_error *err)
 
 bool rows_complete(cptx_rows_opt *o, const cptx_target *target, cptx_error *err)
 {
-	ROWS_RULE((unsigned)o->kernel < CPTX_ROWS_KERNELS, ".kernel is %u; <cptx/rows.def> lists the kernels", (unsigned)o->kernel);
+	ROWS_RULE((unsigned)o->kernel < CPTX_ROWS_KERNELS, ".kernel is %u; <cptx/rows.def> lists the kernels",
+	          (unsigned)o->kernel);
 	if (!check_types(o, err) || (o->kernel == CPTX_ROWS_OWN ? !check_own(o, err) : !check_operands(o, err)) ||
 	    !check_numbers(o, err))
 		return false;
@@ -156,8 +159,8 @@ bool rows_check_shape(const cptx_rows_opt *o, const cptx_target *target, cptx_er
 	          "rows of %u threads in CTAs of %u; .per_row is 1, 2, 4, 8, 16 or 32, or all threads", o->per_row, o->threads);
 	ROWS_RULE(is_power(o->split) && o->split <= MOST_SPLIT, "rows of %u CTAs; .split is 1, 2, 4, 8 or 16", o->split);
 	const rows_shape s = rows_shape_of(o);
-	ROWS_RULE(s.rows == 1 || o->split == 1, "rows of %u threads and of %u CTAs; only all threads of a CTA share a row with others",
-	          o->per_row, o->split);
+	ROWS_RULE(s.rows == 1 || o->split == 1,
+	          "rows of %u threads and of %u CTAs; only all threads of a CTA share a row with others", o->per_row, o->split);
 	ROWS_RULE(s.rows == 1 || s.resident, "rows of %u of %u threads stay in registers; those in memory have the whole CTA",
 	          o->per_row, o->threads);
 	ROWS_RULE((uint64_t)(o->split - 1) * s.part < o->n, "%u CTAs for a row of %u elements: the last one would have none",
@@ -165,8 +168,8 @@ bool rows_check_shape(const cptx_rows_opt *o, const cptx_target *target, cptx_er
 	ROWS_RULE(elements_of(o, &s) <= MOST_ELEMENTS, "%u elements of a row in each thread; registers have room for %d",
 	          elements_of(o, &s), MOST_ELEMENTS);
 	if (s.cluster && target && !target->cluster)
-		return error_set(err, CPTX_E_TARGET, NOWHERE, "rows: %s has no clusters, by which %u CTAs would share a row; .split = 1",
-		                 target->name, o->split);
+		return error_set(err, CPTX_E_TARGET, NOWHERE,
+		                 "rows: %s has no clusters, by which %u CTAs would share a row; .split = 1", target->name, o->split);
 	ROWS_RULE(!s.cluster || !target || o->split <= target->cluster || target->family != 12,
 	          "a cluster of %u CTAs; %s has at most %u", o->split, target->name, target->cluster);
 	ROWS_RULE(o->min_ctas <= 32, "%u CTAs on a multiprocessor; it holds 32", o->min_ctas);
@@ -182,12 +185,22 @@ size_t rows_table(const rows_shape *s, cptx_param_row table[ROWS_PARAMS])
 
 	for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++)
 		if (rows_has(all, i))
-			table[n++] = (cptx_param_row){ rows_operands[i].name, "rows_args", CPTX_PARAM_SCALAR, CPTX_PTR,
-				                           (uint32_t)(offsetof(rows_args, at) + i * sizeof(uint64_t)), sizeof(uint64_t), 0 };
+			table[n++] = (cptx_param_row){ rows_operands[i].name,
+				                           "rows_args",
+				                           CPTX_PARAM_SCALAR,
+				                           CPTX_PTR,
+				                           (uint32_t)(offsetof(rows_args, at) + i * sizeof(uint64_t)),
+				                           sizeof(uint64_t),
+				                           0 };
 	for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++)
 		if (rows_has(all, i) && rows_operands[i].kind == ROWS_MATRIX)
-			table[n++] = (cptx_param_row){ rows_operands[i].stride_name, "rows_args", CPTX_PARAM_SCALAR, CPTX_U32,
-				                           (uint32_t)(offsetof(rows_args, stride) + i * sizeof(uint32_t)), sizeof(uint32_t), 0 };
+			table[n++] = (cptx_param_row){ rows_operands[i].stride_name,
+				                           "rows_args",
+				                           CPTX_PARAM_SCALAR,
+				                           CPTX_U32,
+				                           (uint32_t)(offsetof(rows_args, stride) + i * sizeof(uint32_t)),
+				                           sizeof(uint32_t),
+				                           0 };
 	table[n++] = (cptx_param_row)CPTX_PARAM_ROW(rows_args, CPTX_U32, rows);
 	if (s->sums)
 		table[n++] = (cptx_param_row)CPTX_PARAM_ROW(rows_args, CPTX_PTR, workspace);
@@ -200,8 +213,13 @@ size_t rows_sum_table(const rows_shape *s, cptx_param_row table[ROWS_PARAMS])
 
 	for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++)
 		if (rows_has(s->writes & R_SUMS, i))
-			table[n++] = (cptx_param_row){ rows_operands[i].name, "rows_args", CPTX_PARAM_SCALAR, CPTX_PTR,
-				                           (uint32_t)(offsetof(rows_args, at) + i * sizeof(uint64_t)), sizeof(uint64_t), 0 };
+			table[n++] = (cptx_param_row){ rows_operands[i].name,
+				                           "rows_args",
+				                           CPTX_PARAM_SCALAR,
+				                           CPTX_PTR,
+				                           (uint32_t)(offsetof(rows_args, at) + i * sizeof(uint64_t)),
+				                           sizeof(uint64_t),
+				                           0 };
 	table[n++] = (cptx_param_row)CPTX_PARAM_ROW(rows_args, CPTX_PTR, workspace);
 	table[n++] = (cptx_param_row)CPTX_PARAM_ROW(rows_args, CPTX_U32, sums);
 	return n;
@@ -215,7 +233,8 @@ static uint64_t row_bytes(const cptx_rows_opt *o, uint32_t set)
 
 	for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++)
 		if (rows_has(set, i) && rows_operands[i].kind != ROWS_VECTOR)
-			bytes += (rows_operands[i].kind == ROWS_MATRIX ? o->n : 1) * (uint64_t)rows_bytes(rows_type_of(o, (enum cptx_rows_operand)i));
+			bytes += (rows_operands[i].kind == ROWS_MATRIX ? o->n : 1) *
+			         (uint64_t)rows_bytes(rows_type_of(o, (enum cptx_rows_operand)i));
 	return bytes;
 }
 
@@ -223,8 +242,14 @@ static cptx_rows_plan plan_of(const cptx_rows_choice *c, uint32_t rows, uint32_t
 {
 	const cptx_rows_opt *o = &c->opt;
 	const rows_shape s = rows_shape_of(o);
-	cptx_rows_plan p = { .place = o->place, .threads = o->threads, .per_row = o->per_row, .split = o->split,
-		                 .min_ctas = o->min_ctas, .elements = elements_of(o, &s), .reads = s.reads, .writes = s.writes,
+	cptx_rows_plan p = { .place = o->place,
+		                 .threads = o->threads,
+		                 .per_row = o->per_row,
+		                 .split = o->split,
+		                 .min_ctas = o->min_ctas,
+		                 .elements = elements_of(o, &s),
+		                 .reads = s.reads,
+		                 .writes = s.writes,
 		                 .launches = s.sums ? 2 : 1 };
 	uint32_t units = (rows + s.rows - 1) / s.rows;
 	const uint32_t at_once = MAX(sms * MAX(c->ctas_per_sm, 1u) / o->split, 1u);
@@ -320,9 +345,10 @@ static bool check_matrix(const cptx_rows_opt *o, const cptx_rows_matrix *m, unsi
 	}
 	ROWS_RULE(stride * size <= UINT32_MAX, "%s has a stride of %llu elements; it is at most 2^32 - 1 bytes", name,
 	          (unsigned long long)stride);
-	ROWS_RULE(align_at(m, size, o->n, align) >= align,
-	          "rows of %s, at 0x%llx with a stride of %llu elements, do not begin at multiples of %u elements: say .align = %u",
-	          name, (unsigned long long)m->address, (unsigned long long)stride, align, align_at(m, size, o->n, align));
+	ROWS_RULE(
+		align_at(m, size, o->n, align) >= align,
+		"rows of %s, at 0x%llx with a stride of %llu elements, do not begin at multiples of %u elements: say .align = %u",
+		name, (unsigned long long)m->address, (unsigned long long)stride, align, align_at(m, size, o->n, align));
 	return true;
 }
 
@@ -336,8 +362,10 @@ static bool check_in_place(const cptx_rows_opt *o, const rows_shape *s, const cp
 			ROWS_RULE(rows_type_of(o, (enum cptx_rows_operand)w) == rows_type_of(o, (enum cptx_rows_operand)r) &&
 			              p->at[w].stride == p->at[r].stride && rows_operands[w].kind == rows_operands[r].kind,
 			          "%s in place of %s, which has another type or stride", rows_operands[w].name, rows_operands[r].name);
-			ROWS_RULE(s->resident || s->local, "%s in place of %s, of which rows in memory are read again: .place = "
-			          "CPTX_ROWS_REGISTERS, or an address of its own", rows_operands[w].name, rows_operands[r].name);
+			ROWS_RULE(s->resident || s->local,
+			          "%s in place of %s, of which rows in memory are read again: .place = "
+			          "CPTX_ROWS_REGISTERS, or an address of its own",
+			          rows_operands[w].name, rows_operands[r].name);
 		}
 	return true;
 }
@@ -355,12 +383,13 @@ static bool fill_args(const cptx_rows_opt *o, const rows_shape *s, const cptx_ro
 		if (!check_matrix(o, &p->at[i], i, err))
 			return false;
 		a->at[i] = p->at[i].address;
-		a->stride[i] = (uint32_t)((p->at[i].stride ? p->at[i].stride : o->n) *
-		                          rows_bytes(rows_type_of(o, (enum cptx_rows_operand)i)));
+		a->stride[i] =
+			(uint32_t)((p->at[i].stride ? p->at[i].stride : o->n) * rows_bytes(rows_type_of(o, (enum cptx_rows_operand)i)));
 	}
 	ROWS_RULE(!plan->workspace || p->workspace, "the problem has no workspace; sums of columns need %llu bytes",
 	          (unsigned long long)plan->workspace);
-	ROWS_RULE(p->workspace % 16 == 0, "the workspace at 0x%llx is no multiple of 16 bytes", (unsigned long long)p->workspace);
+	ROWS_RULE(p->workspace % 16 == 0, "the workspace at 0x%llx is no multiple of 16 bytes",
+	          (unsigned long long)p->workspace);
 	return check_in_place(o, s, p, err);
 }
 

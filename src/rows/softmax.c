@@ -2,7 +2,8 @@
 /*
  * Softmax, its logarithm, cross entropy, and their gradients.
  *
- * The maximum is found first and then the sum, of differences from it: of rows of the lowest numbers, too, nothing overflows.
+ * The maximum is found first and then the sum, of differences from it: of rows of the lowest numbers, too, nothing
+ * overflows.
  */
 #include "rows/rows.h"
 
@@ -13,7 +14,10 @@
 static const float log2e = 1.44269504f, ln2 = 0.69314718f;
 
 /* e^(x - top) */
-static cptx_val power(cptx_kernel *k, cptx_val x, cptx_val top) { return cptx_ex2(k, cptx_mul(k, cptx_sub(k, x, top), log2e)); }
+static cptx_val power(cptx_kernel *k, cptx_val x, cptx_val top)
+{
+	return cptx_ex2(k, cptx_mul(k, cptx_sub(k, x, top), log2e));
+}
 
 /* The largest element; with `all` also the sum of all. */
 static cptx_val top_of(cptx_kernel *k, cptx_rows_row *row, cptx_val all)
@@ -21,7 +25,8 @@ static cptx_val top_of(cptx_kernel *k, cptx_rows_row *row, cptx_val all)
 	cptx_val top = cptx_var(k, CPTX_F32, cptx_f32_bits(0xff800000u));
 	cptx_rows_at e;
 
-	CPTX_ROWS_EACH (k, row, &e, .reads = R_X, .fill = -INFINITY) {
+	CPTX_ROWS_EACH(k, row, &e, .reads = R_X, .fill = -INFINITY)
+	{
 		cptx_max(k, top, V(X), .into = top);
 		if (all.kind != CPTX_VAL_NONE)
 			cptx_add(k, all, V(X), .into = all, .when = cptx_rows_inside(k, row, &e));
@@ -36,7 +41,8 @@ static cptx_val sum_of(cptx_kernel *k, cptx_rows_row *row, cptx_val top, bool be
 	cptx_val sum = cptx_var(k, CPTX_F32, 0.0f);
 	cptx_rows_at e;
 
-	CPTX_ROWS_EACH (k, row, &e, .reads = R_X, .fill = -INFINITY) {
+	CPTX_ROWS_EACH(k, row, &e, .reads = R_X, .fill = -INFINITY)
+	{
 		cptx_val p = power(k, V(X), top);
 		cptx_add(k, sum, p, .into = sum);
 		if (become)
@@ -66,7 +72,8 @@ void rows_softmax(cptx_kernel *k, cptx_rows_row *row, void *user)
 	if (cptx_rows_options(row)->with & R_LSE)
 		lse_of(k, row, top, sum);
 	cptx_val scale = cptx_rcp(k, sum, .rnd = CPTX_RN);
-	CPTX_ROWS_EACH (k, row, &e, .reads = R_X, .writes = R_Y) {
+	CPTX_ROWS_EACH(k, row, &e, .reads = R_X, .writes = R_Y)
+	{
 		cptx_val p = keeps ? V(X) : power(k, V(X), top);
 		V(Y) = cptx_mul(k, p, scale);
 	}
@@ -81,8 +88,8 @@ void rows_log_softmax(cptx_kernel *k, cptx_rows_row *row, void *user)
 	(void)user;
 	if (cptx_rows_options(row)->with & R_LSE)
 		lse_of(k, row, top, sum);
-	CPTX_ROWS_EACH (k, row, &e, .reads = R_X, .writes = R_Y)
-		V(Y) = cptx_sub(k, cptx_sub(k, V(X), top), log_sum);
+	CPTX_ROWS_EACH(k, row, &e, .reads = R_X, .writes = R_Y)
+	V(Y) = cptx_sub(k, cptx_sub(k, V(X), top), log_sum);
 }
 
 void rows_softmax_backward(cptx_kernel *k, cptx_rows_row *row, void *user)
@@ -91,11 +98,11 @@ void rows_softmax_backward(cptx_kernel *k, cptx_rows_row *row, void *user)
 	cptx_rows_at e;
 
 	(void)user;
-	CPTX_ROWS_EACH (k, row, &e, .reads = R_Y | R_DY)
-		cptx_fma(k, V(Y), V(DY), dot, .rnd = CPTX_RN, .into = dot);
+	CPTX_ROWS_EACH(k, row, &e, .reads = R_Y | R_DY)
+	cptx_fma(k, V(Y), V(DY), dot, .rnd = CPTX_RN, .into = dot);
 	cptx_rows_reduce(k, row, dot, CPTX_REDUCE_SUM);
-	CPTX_ROWS_EACH (k, row, &e, .reads = R_Y | R_DY, .writes = R_DX)
-		V(DX) = cptx_mul(k, cptx_sub(k, V(DY), dot), V(Y));
+	CPTX_ROWS_EACH(k, row, &e, .reads = R_Y | R_DY, .writes = R_DX)
+	V(DX) = cptx_mul(k, cptx_sub(k, V(DY), dot), V(Y));
 }
 
 void rows_log_softmax_backward(cptx_kernel *k, cptx_rows_row *row, void *user)
@@ -104,10 +111,11 @@ void rows_log_softmax_backward(cptx_kernel *k, cptx_rows_row *row, void *user)
 	cptx_rows_at e;
 
 	(void)user;
-	CPTX_ROWS_EACH (k, row, &e, .reads = R_DY)
-		cptx_add(k, sum, V(DY), .into = sum);
+	CPTX_ROWS_EACH(k, row, &e, .reads = R_DY)
+	cptx_add(k, sum, V(DY), .into = sum);
 	cptx_rows_reduce(k, row, sum, CPTX_REDUCE_SUM);
-	CPTX_ROWS_EACH (k, row, &e, .reads = R_Y | R_DY, .writes = R_DX) {
+	CPTX_ROWS_EACH(k, row, &e, .reads = R_Y | R_DY, .writes = R_DX)
+	{
 		cptx_val p = cptx_ex2(k, cptx_mul(k, V(Y), log2e));
 		V(DX) = cptx_sub(k, V(DY), cptx_mul(k, p, sum));
 	}
@@ -133,7 +141,8 @@ static label label_of(cptx_kernel *k, const cptx_rows_row *row)
 	return l;
 }
 
-/* The gradient of all elements: ((1 + 2 z lse) * p - smoothing / n - (1 - smoothing) at the label) * gradient of the loss. */
+/* The gradient of all elements: ((1 + 2 z lse) * p - smoothing / n - (1 - smoothing) at the label) * gradient of the loss.
+ */
 static void gradient(cptx_kernel *k, cptx_rows_row *row, const label *l, cptx_val lse)
 {
 	const cptx_rows_opt *o = cptx_rows_options(row);
@@ -150,7 +159,8 @@ static void gradient(cptx_kernel *k, cptx_rows_row *row, const label *l, cptx_va
 	cptx_val at_label = cptx_mul(k, scale, -(1 - o->smoothing)), all = cptx_mul(k, scale, -o->smoothing / (float)o->n);
 	if (l->ignored.kind != CPTX_VAL_NONE) /* 0 also of rows with infinities */
 		lse = cptx_selp(k, cptx_f32_bits(0x7f800000u), lse, l->ignored, .type = CPTX_F32);
-	CPTX_ROWS_EACH (k, row, &e, .reads = R_X, .writes = R_DX, .fill = -INFINITY) {
+	CPTX_ROWS_EACH(k, row, &e, .reads = R_X, .writes = R_DX, .fill = -INFINITY)
+	{
 		cptx_val is_label = cptx_setp(k, cptx_rows_column(k, row, &e), l->column, .cmp = CPTX_EQ);
 		cptx_val d = cptx_mul(k, power(k, V(X), lse), of_p);
 		if (o->smoothing != 0)

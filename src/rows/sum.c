@@ -34,7 +34,7 @@ void rows_build_sum(cptx_module *m, const cptx_rows_opt *o, const char *name)
 	at = cptx_add(k, at, cptx_mul_wide(k, column, 4));
 	cptx_val inside = cptx_setp(k, column, o->n, .cmp = CPTX_LT), part = cptx_var(k, CPTX_U32, y);
 	cptx_val one = cptx_var(k, CPTX_F32, 0.0f);
-	CPTX_FOR (k, part, parts, Y) {
+	CPTX_FOR(k, part, parts, Y) {
 		cptx_ld(k, at, .space = CPTX_GLOBAL, .type = CPTX_F32, .into = one, .when = inside);
 		cptx_add(k, sum, one, .into = sum);
 		cptx_add(k, at, cptx_imm((int64_t)Y * s.sum_pitch * 4), .into = at);
