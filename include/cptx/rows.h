@@ -257,7 +257,7 @@ CPTX_API void cptx_rows_put_(cptx_kernel *k, cptx_site at, const cptx_rows_row *
                              cptx_val v);
 /** Stores the row's scalar, an .f32 or, of columns, a .u32, by one thread. */
 #define cptx_rows_put(k, row, operand, v) cptx_rows_put_((k), CPTX_HERE, (row), (operand), CPTX_V(v))
-CPTX_API cptx_val cptx_rows_element_(cptx_kernel *k, cptx_site at, const cptx_rows_row *row, enum cptx_rows_operand operand,
+CPTX_API cptx_val cptx_rows_element_(cptx_kernel *k, cptx_site at, cptx_rows_row *row, enum cptx_rows_operand operand,
                                      cptx_val column);
 /** One element of the row of a matrix, .f32, loaded from memory: column .u32, less than n. */
 #define cptx_rows_element(k, row, operand, column) cptx_rows_element_((k), CPTX_HERE, (row), (operand), (column))

@@ -105,7 +105,7 @@ void cptx_rows_put_(cptx_kernel *k, cptx_site at, const cptx_rows_row *row, enum
 	absent_in(k);
 }
 
-cptx_val cptx_rows_element_(cptx_kernel *k, cptx_site at, const cptx_rows_row *row, enum cptx_rows_operand operand,
+cptx_val cptx_rows_element_(cptx_kernel *k, cptx_site at, cptx_rows_row *row, enum cptx_rows_operand operand,
                             cptx_val column)
 {
 	(void)operand, (void)column;

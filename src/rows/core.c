@@ -28,6 +28,7 @@ struct cptx_rows_row {
 	/* the pass */
 	cptx_rows_pass pass;
 	bool open;
+	bool read_alone; /* threads read elements that others of the warp have, and may overwrite behind the next reduction */
 	cptx_row_at it;
 };
 
@@ -334,11 +335,13 @@ void cptx_rows_reduce_(cptx_kernel *k, cptx_site at, cptx_rows_row *r, cptx_val 
 		return;
 	if (r->s.local)
 		cptx_fail_(k, at, "a reduction in a kernel whose options say .local: its elements do not depend on one another");
-	else if (r->s.rows > 1)
+	else if (r->s.rows > 1 && r->read_alone)
+		CALL(bar_warp_sync, .mask = cptx_imm(0xffffffffu)), r->read_alone = false;
+	if (!r->s.local && r->s.rows > 1)
 		cptx_reduce_lanes_(k, at, v, op, r->o->per_row);
-	else if (r->s.cluster)
+	else if (!r->s.local && r->s.cluster)
 		cptx_reduce_cluster_(k, at, &r->all, v, op);
-	else
+	else if (!r->s.local)
 		cptx_reduce_cta_(k, at, &r->all, v, op);
 }
 
@@ -386,8 +389,7 @@ void cptx_rows_put_(cptx_kernel *k, cptx_site at, const cptx_rows_row *r, enum c
 	CALL(st, .a = to, .b = v, .space = CPTX_GLOBAL, .when = one);
 }
 
-cptx_val cptx_rows_element_(cptx_kernel *k, cptx_site at, const cptx_rows_row *r, enum cptx_rows_operand operand,
-                            cptx_val column)
+cptx_val cptx_rows_element_(cptx_kernel *k, cptx_site at, cptx_rows_row *r, enum cptx_rows_operand operand, cptx_val column)
 {
 	if (!IS_GIVEN_TO(k, at, r, "row"))
 		return (cptx_val){ 0 };
@@ -395,6 +397,7 @@ cptx_val cptx_rows_element_(cptx_kernel *k, cptx_site at, const cptx_rows_row *r
 		return cptx_fail_(k, at, "%s is no matrix that the kernel reads", cptx_rows_operand_name(operand));
 	const enum cptx_type type = rows_type_of(r->o, operand);
 	cptx_val row = r->row;
+	r->read_alone = true;
 	if (!is_none(r->there))
 		row = CALL(min, .a = row, .b = CALL(sub, .a = r->rows, .b = cptx_imm(1)));
 	cptx_val from = CALL(add, .a = r->at[operand], .b = CALL(mul_wide, .a = row, .b = r->stride[operand]));

@@ -12,7 +12,7 @@ static const float log2e = 1.44269504f;
 /* 1 / (1 + e^-x) */
 static cptx_val sigmoid(cptx_kernel *k, cptx_val x)
 {
-	return cptx_rcp(k, cptx_add(k, cptx_ex2(k, cptx_mul(k, x, -log2e)), 1.0f));
+	return cptx_rcp(k, cptx_add(k, cptx_ex2(k, cptx_mul(k, x, -log2e)), 1.0f), .rnd = CPTX_APPROX);
 }
 
 void rows_swiglu(cptx_kernel *k, cptx_rows_row *row, void *user)
@@ -58,7 +58,8 @@ static gelu gelu_erf(cptx_kernel *k, cptx_val x, bool slope)
 	static const float a[] = { 1.061405429f, -1.453152027f, 1.421413741f, -0.284496736f, 0.254829592f };
 	gelu g = { .gate = { 0 } };
 	cptx_val z = cptx_mul(k, cptx_abs(k, x), 0.70710678f);
-	cptx_val t = cptx_rcp(k, cptx_fma(k, z, 0.3275911f, 1.0f, .rnd = CPTX_RN)), sum = cptx_var(k, CPTX_F32, a[0]);
+	cptx_val t = cptx_rcp(k, cptx_fma(k, z, 0.3275911f, 1.0f, .rnd = CPTX_RN), .rnd = CPTX_APPROX),
+			 sum = cptx_var(k, CPTX_F32, a[0]);
 	cptx_val square = cptx_mul(k, z, z), bell = cptx_ex2(k, cptx_mul(k, square, -log2e));
 
 	for (int i = 1; i < 5; i++)

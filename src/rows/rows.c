@@ -76,7 +76,8 @@ static bool check_numbers(cptx_rows_opt *o, cptx_error *err)
 	ROWS_RULE(o->smoothing >= 0 && o->smoothing <= 1, ".smoothing is %g; it is a part, 0 to 1", (double)o->smoothing);
 	ROWS_RULE(isfinite(o->z_loss), ".z_loss is %g", (double)o->z_loss);
 	ROWS_RULE((unsigned)o->place <= CPTX_ROWS_MEMORY, ".place is none of CPTX_ROWS_AUTO, REGISTERS and MEMORY");
-	o->eps = o->eps > 0 ? o->eps : 1e-5f;
+	if (rows_kernels[o->kernel].takes & O_EPS)
+		o->eps = o->eps > 0 ? o->eps : 1e-5f;
 	o->heads = o->heads ? o->heads : 1;
 	o->name = o->name ? o->name : "rows";
 	return cptx_name_check("kernel", o->name, err);

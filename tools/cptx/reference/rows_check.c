@@ -47,6 +47,13 @@ static uint32_t row_count(const check *t, unsigned i)
 
 	return operands[i].kind == VECTOR ? 1 : shares ? (t->c->rows + t->o.heads - 1) / t->o.heads : t->c->rows;
 }
+/* Of the drawn rows. */
+static uint32_t drawn_of(const check *t, unsigned i)
+{
+	const bool shares = i == CPTX_ROWS_COS || i == CPTX_ROWS_SIN;
+
+	return operands[i].kind == VECTOR ? 1 : shares ? (t->drawn + t->o.heads - 1) / t->o.heads : t->drawn;
+}
 static uint32_t columns(const check *t, unsigned i) { return operands[i].kind == SCALAR ? 1 : t->o.n; }
 
 static bool no_memory(cptx_error *err)
@@ -109,7 +116,7 @@ static void draw(check *t, unsigned i)
 {
 	double table[TABLE];
 	uint64_t seed = t->c->seed * 2654435761u + i * 77u + 88172645463325252u;
-	const uint32_t rows = operands[i].kind == VECTOR ? 1 : t->drawn, n = columns(t, i), size = size_of(t->type[i]);
+	const uint32_t rows = drawn_of(t, i), n = columns(t, i), size = size_of(t->type[i]);
 
 	for (int j = 0; j < TABLE; j++)
 		table[j] = normal(&seed);
@@ -139,7 +146,7 @@ static void draw(check *t, unsigned i)
 /* The drawn rows, again and again. */
 static bool upload(const check *t, unsigned i, uint64_t to, cptx_error *err)
 {
-	const uint64_t all = t->bytes[i], period = operands[i].kind == VECTOR ? all : t->drawn * t->pitch[i];
+	const uint64_t all = t->bytes[i], period = drawn_of(t, i) * t->pitch[i];
 	uint64_t there = period < all ? period : all;
 
 	if (!cptx_mem_write(t->dev, to, t->host[i], there, err))
