@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Bandwidth of the library's row kernels beside the driver's copy of as many bytes, in one run.  With arguments: MB of each
- * matrix (256), then kernels by name; each with all its vectors.  Every element is compared first.
+ * matrix (256), then kernels by name; each with all its vectors.  CPTX_SHAPES=1 tries many shapes.  Every element is
+ * compared first.
  */
 #include "reference/rows_check.h"
 
@@ -56,11 +57,12 @@ static uint32_t vectors_of(enum cptx_rows_kernel kernel)
 	return with;
 }
 
-static int bench(cptx_device *dev, enum cptx_rows_kernel kernel, enum cptx_type type, uint32_t n, size_t bytes,
-                 double by_copy)
+static int bench(cptx_device *dev, const cptx_rows_opt *shape, enum cptx_rows_kernel kernel, enum cptx_type type, uint32_t n,
+                 size_t bytes, double by_copy)
 {
 	const uint32_t rows = (uint32_t)(bytes / n / (cptx_type_bits(type) / 8));
 	cptx_rows_opt o = { .kernel = kernel, .in = type, .n = n, .with = vectors_of(kernel) };
+	o.place = shape->place, o.threads = shape->threads, o.per_row = shape->per_row, o.split = shape->split;
 	rows_case c = { .rows = rows, .seed = n, .bursts = BURSTS, .drawn = (1u << 19) / n < 8 ? 8 : (1u << 19) / n };
 	rows_report r;
 	cptx_error err = { .code = CPTX_OK };
@@ -80,6 +82,27 @@ static int bench(cptx_device *dev, enum cptx_rows_kernel kernel, enum cptx_type 
 	return r.wrong != 0;
 }
 
+/* All shapes that give a thread 8 to 64 elements of a row. */
+static int bench_shapes(cptx_device *dev, enum cptx_rows_kernel kernel, enum cptx_type type, uint32_t n, size_t bytes,
+                        double by_copy)
+{
+	int failed = 0;
+
+	for (uint32_t threads = 128; threads <= 1024; threads *= 2)
+		for (uint32_t lanes = 8; lanes <= 64; lanes *= 2)
+			for (uint32_t split = 1; split <= 16; split *= 2) {
+				const uint32_t per_row = lanes == 64 ? threads : lanes, each = n / per_row / split;
+				cptx_rows_opt shape = {
+					.place = CPTX_ROWS_REGISTERS, .threads = threads, .per_row = per_row, .split = split
+				};
+				if (each >= 8 && each <= 64 && (split == 1 || (per_row == threads && n > 8192)) &&
+				    (per_row == threads || threads <= 256))
+					failed |= bench(dev, &shape, kernel, type, n, bytes, by_copy);
+			}
+	const cptx_rows_opt memory = { .place = CPTX_ROWS_MEMORY, .threads = 1024, .per_row = 1024, .split = 1 };
+	return failed | (n > 8192 ? bench(dev, &memory, kernel, type, n, bytes, by_copy) : 0);
+}
+
 int main(int argc, char **argv)
 {
 	static const enum cptx_type types[] = { CPTX_BF16, CPTX_F32 };
@@ -97,9 +120,12 @@ int main(int argc, char **argv)
 	printf("copy of %zu MB: %.0f GB/s\n", bytes >> 20, by_copy);
 	for (int k = 0; k < kernels; k++)
 		for (size_t t = 0; t < sizeof types / sizeof *types; t++)
-			for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
-				failed |= bench(dev, cptx_rows_kernel_find(argc > 2 ? argv[k + 2] : usual[k]), types[t], lengths[i], bytes,
-				                by_copy);
+			for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+				const enum cptx_rows_kernel kernel = cptx_rows_kernel_find(argc > 2 ? argv[k + 2] : usual[k]);
+				failed |= getenv("CPTX_SHAPES") ? bench_shapes(dev, kernel, types[t], lengths[i], bytes, by_copy)
+				                                : bench(dev, &(cptx_rows_opt){ .place = CPTX_ROWS_AUTO }, kernel, types[t],
+				                                        lengths[i], bytes, by_copy);
+			}
 	cptx_device_close(dev);
 	return failed;
 }

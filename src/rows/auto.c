@@ -161,8 +161,6 @@ static void consider(search *x, enum cptx_rows_place place, uint32_t threads, ui
 	predict(&c, x->target, x->rows, x->sms);
 	if (!given && (c.regs > MOST_REGS || c.regs * threads > CPTX_REGS_PER_SM))
 		return;
-	if (!o->min_ctas && !given)
-		o->min_ctas = c.ctas_per_sm;
 	insert(x, &c);
 }
 

@@ -303,16 +303,15 @@ cptx_kernel *cptx_rows_build(cptx_module *m, const cptx_rows_opt *opt, cptx_erro
 
 	if (!read_whole(&o, opt, NULL, err))
 		return NULL;
-	cptx_kernel *k = rows_build(m, &o);
-	if (rows_shape_of(&o).sums) {
-		char *name = rows_sum_name(&o);
-		if (name)
-			rows_build_sum(m, &o, name);
-		else
-			error_set(err, CPTX_E_MEMORY, NOWHERE, "out of memory");
-		free(name);
-		k = name ? k : NULL;
+	char *name = rows_shape_of(&o).sums ? rows_sum_name(&o) : NULL;
+	if (rows_shape_of(&o).sums && !name) {
+		error_set(err, CPTX_E_MEMORY, NOWHERE, "out of memory");
+		return NULL;
 	}
+	if (name) /* in front: ptxas 13.0 crashes on some modules where it stands behind */
+		rows_build_sum(m, &o, name);
+	free(name);
+	cptx_kernel *k = rows_build(m, &o);
 	const cptx_error *e = cptx_module_error(m);
 	if (e && err)
 		*err = *e;
