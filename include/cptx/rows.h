@@ -102,6 +102,7 @@ typedef struct cptx_rows_opt {
 	uint32_t threads;           /**< of a CTA: 32 to 1024, a multiple of 32 */
 	uint32_t per_row;           /**< threads that hold a row: 1, 2, 4, 8, 16 or 32, or all of the CTA */
 	uint32_t split;             /**< CTAs that share a row, 1 to 16: a cluster (sm_90 and later) where the kernel reduces */
+	bool prefetch;              /**< CTAs that take many rows have L2 ask for the next one early; sm_90 and later */
 	uint32_t min_ctas;          /**< CTAs that a multiprocessor's registers shall hold */
 	/* CPTX_ROWS_OWN */
 	uint32_t reads, writes; /**< sets of operands.  Of vectors w and b are read, and dw and db added up over rows */

@@ -30,8 +30,9 @@ static const chip *chip_of(const cptx_target *t)
 	return best;
 }
 
-/* Latencies, microseconds: of a CTA without reductions; of each reduction over lanes, a CTA, a cluster.  Seen on an H200. */
-static const double start_us = 1.8, lanes_us = 0.1, cta_us = 0.35, cluster_us = 1.6;
+/* Latencies, microseconds: of a CTA without reductions; of each reduction over lanes, a CTA, a cluster and each of its CTAs.
+ * Seen on an H200. */
+static const double start_us = 1.8, lanes_us = 0.1, cta_us = 0.35, cluster_us = 1.2, cluster_each_us = 0.15;
 enum { REDUCTIONS = 2 /* of a kernel that has any, about */, OWN_REGS = 24 /* addresses, sums, what is computed */ };
 
 static uint32_t bits_in(uint32_t set)
@@ -92,7 +93,7 @@ static void predict(cptx_rows_choice *c, const cptx_target *t, uint32_t rows, ui
 	const rows_shape s = rows_shape_of(o);
 	const chip *on = chip_of(t);
 	const double per_sm = on->bandwidth / on->sms, read = element_bytes(o, s.reads), write = element_bytes(o, s.writes);
-	const double each = s.local ? 0 : s.rows > 1 ? lanes_us : s.cluster ? cluster_us : cta_us;
+	const double each = s.local ? 0 : s.rows > 1 ? lanes_us : s.cluster ? cluster_us + cluster_each_us * o->split : cta_us;
 	const double latency = start_us + REDUCTIONS * each, units = ceil((double)rows / s.rows) * o->split;
 	/* rows in memory: later passes find half of a row in L2 */
 	const double passes = s.resident || s.local ? 1 : 2;
@@ -107,7 +108,9 @@ static void predict(cptx_rows_choice *c, const cptx_target *t, uint32_t rows, ui
 	const double rest = ceil((c->waves - full) * c->ctas_per_sm);
 	c->memory_us = rows * (double)o->n * (read + write) / (per_sm * sms);
 	c->us = full * round + (rest > 0 ? fmax(rest * bytes / per_sm, own + bytes / per_sm) : 0);
-	c->us = fmax(c->us, c->memory_us);
+	if (!s.resident && s.sums) /* sums of columns are read and written in L2 for each row */
+		c->us *= 2.5;
+	c->us = fmax(c->us, c->memory_us * (s.cluster ? 1.05 : 1.02));
 }
 
 /* ---- the search ---- */
@@ -121,12 +124,30 @@ typedef struct search {
 	cptx_error why;
 } search;
 
+/* How many times twice or half the usual elements of a thread, and threads of a CTA. */
+static int far_from_usual(const cptx_rows_choice *c)
+{
+	const rows_shape s = rows_shape_of(&c->opt);
+	int far = 0;
+
+	for (uint32_t n = elements_of(&c->opt, &s); n > 16; n /= 2)
+		far++;
+	for (uint32_t n = elements_of(&c->opt, &s); n < 8; n *= 2)
+		far++;
+	return far + (c->opt.threads < 128 || c->opt.threads > 512);
+}
+
 static bool better(const cptx_rows_choice *a, const cptx_rows_choice *b)
 {
-	if (a->us < b->us * 0.995 || b->us < a->us * 0.995)
+	if (a->us < b->us * 0.97 || b->us < a->us * 0.97)
 		return a->us < b->us;
-	/* as fast: fewer CTAs for a row, then more that hide each other's latency */
-	return a->opt.split != b->opt.split ? a->opt.split < b->opt.split : a->in_flight > b->in_flight;
+	/* as fast: in registers, fewer CTAs for a row, about 16 elements in a thread, more that hide each other's latency */
+	if (a->opt.place != b->opt.place)
+		return a->opt.place < b->opt.place;
+	if (a->opt.split != b->opt.split)
+		return a->opt.split < b->opt.split;
+	const int far_a = far_from_usual(a), far_b = far_from_usual(b);
+	return far_a != far_b ? far_a < far_b : a->in_flight > b->in_flight;
 }
 
 static void insert(search *x, const cptx_rows_choice *c)
@@ -154,6 +175,7 @@ static void consider(search *x, enum cptx_rows_place place, uint32_t threads, ui
 	if ((o->place && o->place != place) || (o->threads && o->threads != threads) || (o->per_row && o->per_row != per_row) ||
 	    (o->split && o->split != split))
 		return;
+	o->prefetch = o->prefetch || !x->target || x->target->number >= 90;
 	o->place = place, o->threads = threads, o->per_row = per_row, o->split = split;
 	x->why = (cptx_error){ .code = CPTX_OK };
 	if (!rows_check_shape(o, x->target, &x->why))

@@ -25,9 +25,10 @@ struct cptx_rows_row {
 	cptx_row base, have[CPTX_ROWS_OPERANDS];
 	uint32_t made, loaded; /* sets */
 	cptx_reduce all;
+	cptx_val step; /* rows to the next one of this CTA; NONE: it has one row */
 	/* the pass */
 	cptx_rows_pass pass;
-	bool open;
+	bool open, prefetches;
 	bool read_alone; /* threads read elements that others of the warp have, and may overwrite behind the next reduction */
 	cptx_row_at it;
 };
@@ -413,6 +414,25 @@ cptx_val cptx_rows_element_(cptx_kernel *k, cptx_site at, cptx_rows_row *r, enum
 
 /* ---- the kernel ---- */
 
+/* Has L2 ask memory for the part of the next row, while this one is worked on: where all of it is there and is aligned. */
+static void prefetch(cptx_rows_row *r)
+{
+	cptx_kernel *k = r->k;
+	const rows_shape *s = &r->s;
+	cptx_val next = cptx_add(k, r->row, r->step), one = cptx_setp(k, r->thread, 0, .cmp = CPTX_EQ);
+	cptx_val is_there = cptx_setp(k, next, r->rows, .cmp = CPTX_LT);
+
+	CPTX_IF(k, cptx_and(k, one, is_there)) {
+		for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++) {
+			if (!rows_has(s->reads, i) || rows_operands[i].kind != ROWS_MATRIX)
+				continue;
+			const uint32_t size = rows_bytes(rows_type_of(r->o, (enum cptx_rows_operand)i));
+			cptx_val ahead = cptx_mul_wide(k, r->step, r->stride[i]);
+			cptx_cp_async_bulk_prefetch(k, cptx_add(k, r->begin[i], ahead), cptx_imm(s->part * size));
+		}
+	}
+}
+
 /* The code of one row. */
 static void row(cptx_rows_row *r)
 {
@@ -422,6 +442,8 @@ static void row(cptx_rows_row *r)
 	for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++)
 		if (rows_has((r->s.reads | r->s.writes) & ~(r->s.writes & R_SUMS), i) && rows_operands[i].kind != ROWS_SCALAR)
 			r->begin[i] = begin_of(r, i);
+	if (r->prefetches && !is_none(r->step))
+		prefetch(r);
 	r->o->body(k, r, r->o->user);
 	if (r->open)
 		cptx_fail(k, "the body left a pass before its end");
@@ -485,7 +507,7 @@ static void rows(cptx_rows_row *r)
 		r->row = cptx_reg(k, CPTX_U32), r->there = cptx_reg(k, CPTX_PRED);
 	}
 	shape(r);
-	if (!r->s.sums) {
+	if (!r->s.loops) {
 		if (r->s.rows > 1)
 			cptx_exit(k, .when = cptx_setp(k, of_warp, r->rows, .cmp = CPTX_GE));
 		settle(r, of_warp, in_warp);
@@ -498,6 +520,7 @@ static void rows(cptx_rows_row *r)
 		r->row = next;
 	CPTX_FOR(k, next, r->rows, step) {
 		settle(r, next, in_warp);
+		r->step = step;
 		row(r);
 	}
 	for (unsigned i = 0; r->s.resident && i < CPTX_ROWS_OPERANDS; i++)
@@ -516,7 +539,9 @@ cptx_kernel *rows_build(cptx_module *m, const cptx_rows_opt *o)
 		return NULL;
 	declare(&r);
 	place(&r);
-	if (r.s.sums)
+	r.prefetches = o->prefetch && r.s.loops && r.s.resident && r.s.rows == 1 && r.s.even && rows_align_of(o) == r.s.each &&
+	               !(r.s.reads & (R_COS | R_SIN));
+	if (r.s.loops)
 		r.units = quotient(r.k, cptx_nctaid_x(r.k), o->split);
 	if (!r.s.local && r.s.rows == 1)
 		cptx_reduce_new(r.k, &r.all, .threads = o->threads, .words = 4, .cluster = r.s.cluster ? o->split : 0);

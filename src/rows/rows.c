@@ -92,6 +92,9 @@ bool rows_complete(cptx_rows_opt *o, const cptx_target *target, cptx_error *err)
 		return false;
 	if (target && target->number < 80)
 		return error_set(err, CPTX_E_TARGET, NOWHERE, "rows: %s is not served; sm_80 and later are", target->name);
+	if (target && o->prefetch && target->number < 90)
+		return error_set(err, CPTX_E_TARGET, NOWHERE, "rows: %s has no bulk prefetch; .prefetch is of sm_90 and later",
+		                 target->name);
 	if (target && o->out == CPTX_E4M3 && target->number < 89)
 		return error_set(err, CPTX_E_TARGET, NOWHERE, "rows: %s cannot convert to .e4m3; sm_89 and later can", target->name);
 	if (o->kernel != CPTX_ROWS_OWN)
@@ -133,6 +136,7 @@ rows_shape rows_shape_of(const cptx_rows_opt *o)
 		return s;
 	enum { TURN = 2 /* vectors of a thread in a turn of rows in memory */ };
 	s.cluster = o->split > 1 && !s.local;
+	s.loops = s.sums || s.cluster;
 	s.rows = o->threads / o->per_row;
 	s.part = o->split > 1 ? (o->n + o->split * s.each - 1) / (o->split * s.each) * s.each : o->n;
 	s.turn = s.resident ? s.part : MIN(TURN * o->per_row * s.each, (s.part + s.each - 1) / s.each * s.each);
@@ -239,6 +243,17 @@ static uint64_t row_bytes(const cptx_rows_opt *o, uint32_t set)
 	return bytes;
 }
 
+/* CTAs of clusters, or without, that a device holds at once, in clusters.  A cluster lies in a GPC, which has 16
+ * multiprocessors or a few more. */
+static uint32_t units_at_once(const cptx_rows_opt *o, const rows_shape *s, uint32_t sms, uint32_t ctas)
+{
+	enum { GPC = 16 };
+
+	if (!s->cluster || sms < GPC)
+		return MAX(sms * MAX(ctas, 1u) / o->split, 1u);
+	return MAX(sms / GPC * (GPC * MAX(ctas, 1u) / o->split), 1u);
+}
+
 static cptx_rows_plan plan_of(const cptx_rows_choice *c, uint32_t rows, uint32_t sms)
 {
 	const cptx_rows_opt *o = &c->opt;
@@ -253,10 +268,9 @@ static cptx_rows_plan plan_of(const cptx_rows_choice *c, uint32_t rows, uint32_t
 		                 .writes = s.writes,
 		                 .launches = s.sums ? 2 : 1 };
 	uint32_t units = (rows + s.rows - 1) / s.rows;
-	const uint32_t at_once = MAX(sms * MAX(c->ctas_per_sm, 1u) / o->split, 1u);
 
-	if (s.sums)
-		units = MAX(MIN(units, at_once), 1u);
+	if (s.loops) /* as few as need no more turns */
+		units = MAX(MIN(units, units_at_once(o, &s, sms, c->ctas_per_sm)), 1u);
 	p.grid = units * o->split;
 	const uint32_t sums = (uint32_t)(rows_has(s.writes, CPTX_ROWS_DW) + rows_has(s.writes, CPTX_ROWS_DB));
 	if (s.sums)
@@ -410,6 +424,12 @@ cptx_launch *cptx_rows_launch(const cptx_program *program, cptx_device *dev, con
 	if (!cptx_rows_auto(opt, cptx_target_find(info->target ? info->target : ""), p.rows, info->sms, &c, 1, err))
 		return NULL;
 	const rows_shape s = rows_shape_of(&c.opt);
+	cptx_resources fits;
+	if (s.cluster && !s.sums) { /* sums have a workspace for as many CTAs as the model says */
+		if (!cptx_program_resources(program, c.opt.name, c.opt.threads, 0, &fits, err))
+			return NULL;
+		c.ctas_per_sm = MAX(fits.ctas_per_sm, 1u);
+	}
 	const cptx_rows_plan plan = plan_of(&c, p.rows, info->sms);
 	if (number >= plan.launches || (!p.rows && !number)) {
 		error_set(err, CPTX_E_ARG, NOWHERE, "rows: launch %u of %u%s", number, plan.launches,

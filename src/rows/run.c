@@ -68,8 +68,8 @@ static bool same(const cptx_rows_opt *a, const cptx_rows_opt *b)
 	       memcmp(&a->z_loss, &b->z_loss, sizeof a->z_loss) == 0 && a->ignored_label == b->ignored_label &&
 	       a->ignore == b->ignore && a->tanh == b->tanh && a->heads == b->heads && a->place == b->place &&
 	       a->threads == b->threads && a->per_row == b->per_row && a->split == b->split && a->min_ctas == b->min_ctas &&
-	       a->reads == b->reads && a->writes == b->writes && a->local == b->local && a->body == b->body &&
-	       a->user == b->user && !strcmp(a->name, b->name);
+	       a->prefetch == b->prefetch && a->reads == b->reads && a->writes == b->writes && a->local == b->local &&
+	       a->body == b->body && a->user == b->user && !strcmp(a->name, b->name);
 }
 
 static loaded *load(cptx_rows_runner *r, const cptx_rows_opt *asked, uint32_t rows, cptx_error *err)
