@@ -16,9 +16,11 @@
 /* A GPU for each architecture: its largest.  bandwidth: bytes in a microsecond that a copy reaches, of the memory. */
 typedef struct chip {
 	uint32_t number, sms;
-	double bandwidth;
+	double bandwidth, l2; /* l2: bytes */
 } chip;
-static const chip chips[] = { { 80, 108, 1.75e6 }, { 90, 132, 4.2e6 }, { 100, 148, 7.0e6 }, { 120, 170, 1.6e6 } };
+static const chip chips[] = {
+	{ 80, 108, 1.75e6, 40e6 }, { 90, 132, 4.2e6, 50e6 }, { 100, 148, 7.0e6, 126e6 }, { 120, 170, 1.6e6, 96e6 }
+};
 
 static const chip *chip_of(const cptx_target *t)
 {
@@ -30,10 +32,10 @@ static const chip *chip_of(const cptx_target *t)
 	return best;
 }
 
-/* Latencies, microseconds: of a CTA without reductions; of each reduction over lanes, a CTA, a cluster and each of its CTAs.
+/* Latencies, microseconds: of a CTA without reductions; of each reduction over lanes, a CTA, a cluster for each of its CTAs.
  * Seen on an H200. */
-static const double start_us = 1.8, lanes_us = 0.1, cta_us = 0.35, cluster_us = 1.2, cluster_each_us = 0.15;
-enum { REDUCTIONS = 2 /* of a kernel that has any, about */, OWN_REGS = 24 /* addresses, sums, what is computed */ };
+static const double start_us = 1.8, lanes_us = 0.1, cta_us = 0.35, cluster_each_us = 0.08, cluster_share = 0.8;
+enum { REDUCTIONS = 2 /* of a kernel that has any, about */, OWN_REGS = 16 /* addresses, sums, what is computed */ };
 
 static uint32_t bits_in(uint32_t set)
 {
@@ -75,7 +77,7 @@ static uint32_t regs_of(const cptx_rows_opt *o, const rows_shape *s)
 	const uint32_t rows = bits_in(s->reads & set_of(ROWS_MATRIX)) + bits_in(s->writes & R_SUMS), n = elements_of(o, s);
 	const uint32_t vectors = bits_in(s->reads & set_of(ROWS_VECTOR));
 
-	return (OWN_REGS + n * rows + n * vectors * rows_bytes(o->weight) / 4 + 7) / 8 * 8;
+	return (OWN_REGS + n * rows + n * vectors / 8 + 7) / 8 * 8;
 }
 
 /* CTAs that a multiprocessor holds. */
@@ -87,30 +89,38 @@ static uint32_t ctas_of(const cptx_rows_choice *c, const cptx_target *t)
 	return MIN(MIN(by_regs, by_threads), most);
 }
 
+/* Reads of a row in memory, in bytes of one: later passes are cheap where all rows that are worked on stay in L2. */
+static double passes_of(const cptx_rows_choice *c, const rows_shape *s, const chip *on, double read)
+{
+	const double worked_on = (double)on->sms * c->ctas_per_sm * s->part * read;
+
+	return s->resident || s->local ? 1 : worked_on < 0.8 * on->l2 ? 1.7 : 2.3;
+}
+
 static void predict(cptx_rows_choice *c, const cptx_target *t, uint32_t rows, uint32_t sms)
 {
 	const cptx_rows_opt *o = &c->opt;
 	const rows_shape s = rows_shape_of(o);
 	const chip *on = chip_of(t);
 	const double per_sm = on->bandwidth / on->sms, read = element_bytes(o, s.reads), write = element_bytes(o, s.writes);
-	const double each = s.local ? 0 : s.rows > 1 ? lanes_us : s.cluster ? cluster_us + cluster_each_us * o->split : cta_us;
+	const double each = s.local ? 0 : s.rows > 1 ? lanes_us : s.cluster ? cluster_each_us * o->split : cta_us;
 	const double latency = start_us + REDUCTIONS * each, units = ceil((double)rows / s.rows) * o->split;
-	/* rows in memory: later passes find half of a row in L2 */
-	const double passes = s.resident || s.local ? 1 : 2;
-	const double bytes = s.rows * (double)s.part * (read * passes + write), turns = ceil((double)s.part / s.turn);
-	const double own = latency + (turns - 1) * 0.7 * passes;
 
 	c->regs = regs_of(o, &s);
 	c->ctas_per_sm = MAX(ctas_of(c, t), 1u);
+	const double bytes = s.rows * (double)s.part * (read * passes_of(c, &s, on, read) + write);
+	const double own = latency + (ceil((double)s.part / s.turn) - 1) * 0.7;
+	/* CTAs of a cluster wait for one another, so that others' transfers hide theirs in part only */
+	const double waits = s.cluster ? cluster_share * c->ctas_per_sm * bytes / per_sm : 0;
 	c->waves = units / ((double)sms * c->ctas_per_sm);
 	c->in_flight = c->ctas_per_sm * (double)o->threads * elements_of(o, &s) * read;
-	const double round = fmax(c->ctas_per_sm * bytes / per_sm, own + bytes / per_sm), full = floor(c->waves);
-	const double rest = ceil((c->waves - full) * c->ctas_per_sm);
+	const double full = floor(c->waves), rest = ceil((c->waves - full) * c->ctas_per_sm);
+	const double round = fmax(c->ctas_per_sm * bytes / per_sm, own + waits + bytes / per_sm);
 	c->memory_us = rows * (double)o->n * (read + write) / (per_sm * sms);
 	c->us = full * round + (rest > 0 ? fmax(rest * bytes / per_sm, own + bytes / per_sm) : 0);
 	if (!s.resident && s.sums) /* sums of columns are read and written in L2 for each row */
 		c->us *= 2.5;
-	c->us = fmax(c->us, c->memory_us * (s.cluster ? 1.05 : 1.02));
+	c->us = fmax(c->us, c->memory_us * 1.02);
 }
 
 /* ---- the search ---- */

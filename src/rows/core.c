@@ -507,7 +507,7 @@ static void rows(cptx_rows_row *r)
 		r->row = cptx_reg(k, CPTX_U32), r->there = cptx_reg(k, CPTX_PRED);
 	}
 	shape(r);
-	if (!r->s.loops) {
+	if (!r->s.sums) {
 		if (r->s.rows > 1)
 			cptx_exit(k, .when = cptx_setp(k, of_warp, r->rows, .cmp = CPTX_GE));
 		settle(r, of_warp, in_warp);
@@ -539,9 +539,9 @@ cptx_kernel *rows_build(cptx_module *m, const cptx_rows_opt *o)
 		return NULL;
 	declare(&r);
 	place(&r);
-	r.prefetches = o->prefetch && r.s.loops && r.s.resident && r.s.rows == 1 && r.s.even && rows_align_of(o) == r.s.each &&
+	r.prefetches = o->prefetch && r.s.sums && r.s.resident && r.s.rows == 1 && r.s.even && rows_align_of(o) == r.s.each &&
 	               !(r.s.reads & (R_COS | R_SIN));
-	if (r.s.loops)
+	if (r.s.sums)
 		r.units = quotient(r.k, cptx_nctaid_x(r.k), o->split);
 	if (!r.s.local && r.s.rows == 1)
 		cptx_reduce_new(r.k, &r.all, .threads = o->threads, .words = 4, .cluster = r.s.cluster ? o->split : 0);

@@ -136,7 +136,6 @@ rows_shape rows_shape_of(const cptx_rows_opt *o)
 		return s;
 	enum { TURN = 2 /* vectors of a thread in a turn of rows in memory */ };
 	s.cluster = o->split > 1 && !s.local;
-	s.loops = s.sums || s.cluster;
 	s.rows = o->threads / o->per_row;
 	s.part = o->split > 1 ? (o->n + o->split * s.each - 1) / (o->split * s.each) * s.each : o->n;
 	s.turn = s.resident ? s.part : MIN(TURN * o->per_row * s.each, (s.part + s.each - 1) / s.each * s.each);
@@ -269,7 +268,7 @@ static cptx_rows_plan plan_of(const cptx_rows_choice *c, uint32_t rows, uint32_t
 		                 .launches = s.sums ? 2 : 1 };
 	uint32_t units = (rows + s.rows - 1) / s.rows;
 
-	if (s.loops) /* as few as need no more turns */
+	if (s.sums) /* as few as need no more turns */
 		units = MAX(MIN(units, units_at_once(o, &s, sms, c->ctas_per_sm)), 1u);
 	p.grid = units * o->split;
 	const uint32_t sums = (uint32_t)(rows_has(s.writes, CPTX_ROWS_DW) + rows_has(s.writes, CPTX_ROWS_DB));
@@ -424,12 +423,6 @@ cptx_launch *cptx_rows_launch(const cptx_program *program, cptx_device *dev, con
 	if (!cptx_rows_auto(opt, cptx_target_find(info->target ? info->target : ""), p.rows, info->sms, &c, 1, err))
 		return NULL;
 	const rows_shape s = rows_shape_of(&c.opt);
-	cptx_resources fits;
-	if (s.cluster && !s.sums) { /* sums have a workspace for as many CTAs as the model says */
-		if (!cptx_program_resources(program, c.opt.name, c.opt.threads, 0, &fits, err))
-			return NULL;
-		c.ctas_per_sm = MAX(fits.ctas_per_sm, 1u);
-	}
 	const cptx_rows_plan plan = plan_of(&c, p.rows, info->sms);
 	if (number >= plan.launches || (!p.rows && !number)) {
 		error_set(err, CPTX_E_ARG, NOWHERE, "rows: launch %u of %u%s", number, plan.launches,

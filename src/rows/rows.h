@@ -54,7 +54,6 @@ typedef struct rows_shape {
 	bool local;         /* elements do not depend on one another */
 	bool sums;          /* CTAs take many rows each, and add up columns */
 	bool cluster;       /* .split is one */
-	bool loops;         /* CTAs take many rows each: those of clusters, which start slowly, and those with sums */
 	uint32_t each;      /* elements of a vector */
 	uint32_t part;      /* columns of a CTA, the last one may have fewer */
 	uint32_t turn;      /* columns that a CTA holds at once: part, or in memory fewer */
