@@ -34,7 +34,7 @@ static const chip *chip_of(const cptx_target *t)
 
 /* Latencies, microseconds: of a CTA without reductions; of each reduction over lanes, a CTA, a cluster for each of its CTAs.
  * Seen on an H200. */
-static const double start_us = 1.8, lanes_us = 0.1, cta_us = 0.35, cluster_each_us = 0.08, cluster_share = 0.8;
+static const double start_us = 1.8, lanes_us = 0.1, cta_us = 0.35, cluster_each_us = 0.08, cluster_share = 0.6;
 enum { REDUCTIONS = 2 /* of a kernel that has any, about */, OWN_REGS = 16 /* addresses, sums, what is computed */ };
 
 static uint32_t bits_in(uint32_t set)
@@ -77,7 +77,8 @@ static uint32_t regs_of(const cptx_rows_opt *o, const rows_shape *s)
 	const uint32_t rows = bits_in(s->reads & set_of(ROWS_MATRIX)) + bits_in(s->writes & R_SUMS), n = elements_of(o, s);
 	const uint32_t vectors = bits_in(s->reads & set_of(ROWS_VECTOR));
 
-	return (OWN_REGS + n * rows + n * vectors / 8 + 7) / 8 * 8;
+	/* as ptxas does: of several rows, products of elements are kept, too */
+	return (OWN_REGS + n * rows + (rows > 1 ? 2 * n : 0) + n * vectors / 8 + 7) / 8 * 8;
 }
 
 /* CTAs that a multiprocessor holds. */
@@ -94,7 +95,7 @@ static double passes_of(const cptx_rows_choice *c, const rows_shape *s, const ch
 {
 	const double worked_on = (double)on->sms * c->ctas_per_sm * s->part * read;
 
-	return s->resident || s->local ? 1 : worked_on < 0.8 * on->l2 ? 1.7 : 2.3;
+	return s->resident || s->local ? 1 : worked_on < 0.8 * on->l2 ? 1.9 : 2.3;
 }
 
 static void predict(cptx_rows_choice *c, const cptx_target *t, uint32_t rows, uint32_t sms)
@@ -177,7 +178,7 @@ static void insert(search *x, const cptx_rows_choice *c)
 /* One shape; what the options give stays. */
 static void consider(search *x, enum cptx_rows_place place, uint32_t threads, uint32_t per_row, uint32_t split)
 {
-	enum { MOST_REGS = 200 };
+	enum { MOST_REGS = 200, MOST_ELEMENTS = 64 };
 	cptx_rows_choice c = { .opt = *x->o };
 	cptx_rows_opt *o = &c.opt;
 	const bool given = o->place && o->threads && o->per_row && o->split;
@@ -191,7 +192,8 @@ static void consider(search *x, enum cptx_rows_place place, uint32_t threads, ui
 	if (!rows_check_shape(o, x->target, &x->why))
 		return;
 	predict(&c, x->target, x->rows, x->sms);
-	if (!given && (c.regs > MOST_REGS || c.regs * threads > CPTX_REGS_PER_SM))
+	const rows_shape s = rows_shape_of(o);
+	if (!given && (elements_of(o, &s) > MOST_ELEMENTS || c.regs > MOST_REGS || c.regs * threads > CPTX_REGS_PER_SM))
 		return;
 	insert(x, &c);
 }

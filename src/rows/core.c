@@ -330,19 +330,34 @@ cptx_val cptx_rows_inside_(cptx_kernel *k, cptx_site at, const cptx_rows_row *r,
 
 /* ---- reductions and scalars ---- */
 
+/* Elements that threads read beside their own are read in front of what is stored behind the next reduction, perhaps in
+ * their place: a CTA's barriers order that, but neither shuffles nor st.async do. */
+static void order(cptx_kernel *k, cptx_site at, cptx_rows_row *r)
+{
+	r->read_alone = false;
+	if (r->s.rows > 1)
+		CALL(bar_warp_sync, .mask = cptx_imm(0xffffffffu));
+	if (!r->s.cluster || !(r->s.writes & (R_Y | R_Y2 | R_DX | R_DX2)))
+		return;
+	CALL(barrier_cluster_arrive, .aligned = true);
+	CALL(barrier_cluster_wait, .aligned = true);
+}
+
 void cptx_rows_reduce_(cptx_kernel *k, cptx_site at, cptx_rows_row *r, cptx_val v, enum cptx_reduce_op op)
 {
 	if (!IS_GIVEN_TO(k, at, r, "row"))
 		return;
-	if (r->s.local)
+	if (r->s.local) {
 		cptx_fail_(k, at, "a reduction in a kernel whose options say .local: its elements do not depend on one another");
-	else if (r->s.rows > 1 && r->read_alone)
-		CALL(bar_warp_sync, .mask = cptx_imm(0xffffffffu)), r->read_alone = false;
-	if (!r->s.local && r->s.rows > 1)
+		return;
+	}
+	if (r->read_alone)
+		order(k, at, r);
+	if (r->s.rows > 1)
 		cptx_reduce_lanes_(k, at, v, op, r->o->per_row);
-	else if (!r->s.local && r->s.cluster)
+	else if (r->s.cluster)
 		cptx_reduce_cluster_(k, at, &r->all, v, op);
-	else if (!r->s.local)
+	else
 		cptx_reduce_cta_(k, at, &r->all, v, op);
 }
 

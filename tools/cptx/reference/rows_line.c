@@ -89,7 +89,7 @@ static void softmax(const rows_line *l, bool logarithm)
 		if (logarithm)
 			SET(Y, i, IN(X, i) - lse, fabs(d) + fabs(lse - top));
 		else
-			SET(Y, i, p, p * (1 + fabs(d) / 4));
+			SET(Y, i, p, p > 0 ? p * (1 + fabs(d) / 4) : p);
 	}
 	SET(LSE, 0, lse, fabs(top) + fabs(lse - top) + 1);
 }
