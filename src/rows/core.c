@@ -442,6 +442,8 @@ static void prefetch(cptx_rows_row *r)
 			if (!rows_has(s->reads, i) || rows_operands[i].kind != ROWS_MATRIX)
 				continue;
 			const uint32_t size = rows_bytes(rows_type_of(r->o, (enum cptx_rows_operand)i));
+			if (s->each * size % 16 || s->part * size % 16) /* what a bulk prefetch takes */
+				continue;
 			cptx_val ahead = cptx_mul_wide(k, r->step, r->stride[i]);
 			cptx_cp_async_bulk_prefetch(k, cptx_add(k, r->begin[i], ahead), cptx_imm(s->part * size));
 		}

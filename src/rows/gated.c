@@ -96,8 +96,7 @@ void rows_gelu(cptx_kernel *k, cptx_rows_row *row, void *user)
 	cptx_rows_at e;
 
 	(void)user;
-	CPTX_ROWS_EACH(k, row, &e, .reads = R_X, .writes = R_Y)
-	V(Y) = cptx_mul(k, V(X), gelu_of(k, row, V(X), false).gate);
+	CPTX_ROWS_EACH(k, row, &e, .reads = R_X, .writes = R_Y) { V(Y) = cptx_mul(k, V(X), gelu_of(k, row, V(X), false).gate); }
 }
 
 void rows_geglu(cptx_kernel *k, cptx_rows_row *row, void *user)
@@ -160,8 +159,7 @@ void rows_quantize(cptx_kernel *k, cptx_rows_row *row, void *user)
 	cptx_rows_at e;
 
 	(void)user;
-	CPTX_ROWS_EACH(k, row, &e, .reads = R_X)
-	cptx_max(k, top, cptx_abs(k, V(X)), .NaN = true, .into = top);
+	CPTX_ROWS_EACH(k, row, &e, .reads = R_X) { cptx_max(k, top, cptx_abs(k, V(X)), .NaN = true, .into = top); }
 	/* as numbers without a sign, a NaN is the largest */
 	cptx_val bits = cptx_var(k, CPTX_U32, 0);
 	cptx_mov(k, cptx_as(top, CPTX_B32), .into = cptx_as(bits, CPTX_B32));
@@ -170,8 +168,7 @@ void rows_quantize(cptx_kernel *k, cptx_rows_row *row, void *user)
 	cptx_val scale = cptx_div(k, top, largest, .rnd = CPTX_RN), is_zero = cptx_setp(k, top, 0.0f, .cmp = CPTX_EQ);
 	cptx_selp(k, 1.0f, scale, is_zero, .type = CPTX_F32, .into = scale);
 	cptx_rows_put(k, row, CPTX_ROWS_SCALE, scale);
-	CPTX_ROWS_EACH(k, row, &e, .reads = R_X, .writes = R_Y)
-	V(Y) = cptx_div(k, V(X), scale, .rnd = CPTX_RN);
+	CPTX_ROWS_EACH(k, row, &e, .reads = R_X, .writes = R_Y) { V(Y) = cptx_div(k, V(X), scale, .rnd = CPTX_RN); }
 }
 
 void rows_argmax(cptx_kernel *k, cptx_rows_row *row, void *user)

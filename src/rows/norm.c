@@ -37,12 +37,13 @@ void rows_rms_norm(cptx_kernel *k, cptx_rows_row *row, void *user)
 	cptx_rows_at e;
 
 	(void)user;
-	CPTX_ROWS_EACH(k, row, &e, .reads = R_X)
-	cptx_fma(k, V(X), V(X), sum, .rnd = CPTX_RN, .into = sum);
+	CPTX_ROWS_EACH(k, row, &e, .reads = R_X) { cptx_fma(k, V(X), V(X), sum, .rnd = CPTX_RN, .into = sum); }
 	cptx_rows_reduce(k, row, sum, CPTX_REDUCE_SUM);
 	cptx_val rstd = rstd_of(k, row, sum);
 	CPTX_ROWS_EACH(k, row, &e, .reads = R_X | weights(row), .writes = R_Y)
-	V(Y) = scaled(k, row, &e, cptx_mul(k, V(X), rstd));
+	{
+		V(Y) = scaled(k, row, &e, cptx_mul(k, V(X), rstd));
+	}
 }
 
 void rows_add_rms_norm(cptx_kernel *k, cptx_rows_row *row, void *user)
@@ -75,8 +76,7 @@ void rows_layer_norm(cptx_kernel *k, cptx_rows_row *row, void *user)
 	cptx_rows_at e;
 
 	(void)user;
-	CPTX_ROWS_EACH(k, row, &e, .reads = R_X)
-	cptx_add(k, mean, V(X), .into = mean);
+	CPTX_ROWS_EACH(k, row, &e, .reads = R_X) { cptx_add(k, mean, V(X), .into = mean); }
 	cptx_rows_reduce(k, row, mean, CPTX_REDUCE_SUM);
 	cptx_mul(k, mean, mean_of(row), .into = mean);
 	CPTX_ROWS_EACH(k, row, &e, .reads = R_X)
@@ -89,7 +89,9 @@ void rows_layer_norm(cptx_kernel *k, cptx_rows_row *row, void *user)
 	if (with(row, R_MEAN))
 		cptx_rows_put(k, row, CPTX_ROWS_MEAN, mean);
 	CPTX_ROWS_EACH(k, row, &e, .reads = R_X | weights(row), .writes = R_Y)
-	V(Y) = scaled(k, row, &e, cptx_mul(k, cptx_sub(k, V(X), mean), rstd));
+	{
+		V(Y) = scaled(k, row, &e, cptx_mul(k, cptx_sub(k, V(X), mean), rstd));
+	}
 }
 
 /* With g = dy * w and h the normal x: dx = rstd * (g - h * mean(g * h)), dw = sum over rows of dy * h. */
@@ -159,6 +161,5 @@ void rows_column_sum(cptx_kernel *k, cptx_rows_row *row, void *user)
 	cptx_rows_at e;
 
 	(void)user;
-	CPTX_ROWS_EACH(k, row, &e, .reads = R_X, .writes = R_DW)
-	cptx_add(k, V(DW), V(X), .into = V(DW));
+	CPTX_ROWS_EACH(k, row, &e, .reads = R_X, .writes = R_DW) { cptx_add(k, V(DW), V(X), .into = V(DW)); }
 }

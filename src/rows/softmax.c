@@ -88,8 +88,7 @@ void rows_log_softmax(cptx_kernel *k, cptx_rows_row *row, void *user)
 	(void)user;
 	if (cptx_rows_options(row)->with & R_LSE)
 		lse_of(k, row, top, sum);
-	CPTX_ROWS_EACH(k, row, &e, .reads = R_X, .writes = R_Y)
-	V(Y) = cptx_sub(k, cptx_sub(k, V(X), top), log_sum);
+	CPTX_ROWS_EACH(k, row, &e, .reads = R_X, .writes = R_Y) { V(Y) = cptx_sub(k, cptx_sub(k, V(X), top), log_sum); }
 }
 
 void rows_softmax_backward(cptx_kernel *k, cptx_rows_row *row, void *user)
@@ -98,11 +97,9 @@ void rows_softmax_backward(cptx_kernel *k, cptx_rows_row *row, void *user)
 	cptx_rows_at e;
 
 	(void)user;
-	CPTX_ROWS_EACH(k, row, &e, .reads = R_Y | R_DY)
-	cptx_fma(k, V(Y), V(DY), dot, .rnd = CPTX_RN, .into = dot);
+	CPTX_ROWS_EACH(k, row, &e, .reads = R_Y | R_DY) { cptx_fma(k, V(Y), V(DY), dot, .rnd = CPTX_RN, .into = dot); }
 	cptx_rows_reduce(k, row, dot, CPTX_REDUCE_SUM);
-	CPTX_ROWS_EACH(k, row, &e, .reads = R_Y | R_DY, .writes = R_DX)
-	V(DX) = cptx_mul(k, cptx_sub(k, V(DY), dot), V(Y));
+	CPTX_ROWS_EACH(k, row, &e, .reads = R_Y | R_DY, .writes = R_DX) { V(DX) = cptx_mul(k, cptx_sub(k, V(DY), dot), V(Y)); }
 }
 
 void rows_log_softmax_backward(cptx_kernel *k, cptx_rows_row *row, void *user)
@@ -111,8 +108,7 @@ void rows_log_softmax_backward(cptx_kernel *k, cptx_rows_row *row, void *user)
 	cptx_rows_at e;
 
 	(void)user;
-	CPTX_ROWS_EACH(k, row, &e, .reads = R_DY)
-	cptx_add(k, sum, V(DY), .into = sum);
+	CPTX_ROWS_EACH(k, row, &e, .reads = R_DY) { cptx_add(k, sum, V(DY), .into = sum); }
 	cptx_rows_reduce(k, row, sum, CPTX_REDUCE_SUM);
 	CPTX_ROWS_EACH(k, row, &e, .reads = R_Y | R_DY, .writes = R_DX)
 	{

@@ -175,7 +175,9 @@ static void own_body(cptx_kernel *k, cptx_rows_row *row, void *user)
 
 	++*(int *)user;
 	CPTX_ROWS_EACH(k, row, &e, .reads = CPTX_ROWS_BIT(CPTX_ROWS_X))
-	cptx_add(k, sum, cptx_abs(k, e.v[CPTX_ROWS_X]), .into = sum);
+	{
+		cptx_add(k, sum, cptx_abs(k, e.v[CPTX_ROWS_X]), .into = sum);
+	}
 	cptx_rows_reduce(k, row, sum, CPTX_REDUCE_SUM);
 	cptx_mul(k, sum, 1.0f / (float)cptx_rows_options(row)->n, .into = sum);
 	CPTX_ROWS_EACH(k, row, &e, .reads = CPTX_ROWS_BIT(CPTX_ROWS_X) | CPTX_ROWS_BIT(CPTX_ROWS_W),

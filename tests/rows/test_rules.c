@@ -42,8 +42,8 @@ START_TEST(shapes)
 {
 	REFUSES("CTAs of 48 threads; .threads is a multiple of 32 up to 1024", .place = CPTX_ROWS_REGISTERS, .threads = 48,
 	        .per_row = 48, .split = 1);
-	REFUSES("has room for rows of 4096 elements", .threads = 48);
-	REFUSES("has room for rows of 4096 elements", .split = 3);
+	REFUSES("CTAs of 48 threads", .threads = 48);
+	REFUSES("no shape with what is given", .split = 3);
 	refuses(OPT(.split = 4), "sm_80", "sm_80 has no clusters, by which 4 CTAs would share a row");
 	refuses(OPT(.kernel = CPTX_ROWS_QUANTIZE), "sm_80", "sm_80 cannot convert to .e4m3; sm_89 and later can");
 	refuses(OPT(.prefetch = true), "sm_80", "sm_80 has no bulk prefetch");
@@ -81,7 +81,9 @@ static void wrong(cptx_kernel *k, cptx_rows_row *row, void *user)
 		break;
 	case 2:
 		CPTX_ROWS_EACH(k, row, &e, .reads = x)
-		CPTX_ROWS_EACH(k, row, &inner, .reads = x) {}
+		{
+			CPTX_ROWS_EACH(k, row, &inner, .reads = x) {}
+		}
 		break;
 	case 3: cptx_rows_column(k, row, &e); break;
 	case 4: cptx_rows_put(k, row, CPTX_ROWS_LSE, 0.0f); break;
