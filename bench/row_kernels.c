@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Bandwidth of the library's row kernels beside the driver's copy of as many bytes, in one run.  With arguments: MB of each
+ * matrix (256), then kernels by name; each with all its vectors.  CPTX_SHAPES=1 tries many shapes.  Every element is
+ * compared first.
+ */
+#include "reference/rows_check.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SETS = 3, RUNS = 24, BURSTS = 9 };
+
+static int by_value(const void *a, const void *b)
+{
+	const float x = *(const float *)a, y = *(const float *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* GB/s of copies from one buffer to another, bytes read and written. */
+static double copy(cptx_device *dev, size_t bytes, cptx_error *err)
+{
+	uint64_t from[SETS], to[SETS];
+	float ms[BURSTS] = { 0 };
+	cptx_event *start = cptx_event_new(dev, err), *end = cptx_event_new(dev, err);
+
+	for (int i = 0; i < SETS; i++)
+		from[i] = cptx_mem_alloc(dev, bytes, err), to[i] = cptx_mem_alloc(dev, bytes, err);
+	for (int b = 0; b < BURSTS && !err->code; b++) {
+		cptx_event_record(start, NULL, err);
+		for (int i = 0; i < RUNS; i++)
+			cptx_mem_copy_async(dev, to[i % SETS], from[i % SETS], bytes, NULL, err);
+		cptx_event_record(end, NULL, err);
+		cptx_event_synchronize(end, err);
+		cptx_event_elapsed(start, end, &ms[b], err);
+	}
+	for (int i = 0; i < SETS; i++)
+		cptx_mem_free(dev, from[i]), cptx_mem_free(dev, to[i]);
+	cptx_event_destroy(start), cptx_event_destroy(end);
+	qsort(ms, BURSTS, sizeof *ms, by_value);
+	return 2e-6 * (double)bytes * RUNS / (double)ms[BURSTS / 2];
+}
+
+static uint32_t vectors_of(enum cptx_rows_kernel kernel)
+{
+	uint32_t with = 0;
+
+	for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++) {
+		cptx_rows_opt o = { .kernel = kernel, .in = CPTX_F32, .n = 1, .with = 1u << i };
+		cptx_error err = { .code = CPTX_OK };
+		const bool vector = i == CPTX_ROWS_W || i == CPTX_ROWS_B || i == CPTX_ROWS_DW || i == CPTX_ROWS_DB;
+		if (vector && cptx_rows_check(&o, NULL, 1, 0, NULL, &err))
+			with |= 1u << i;
+	}
+	return with;
+}
+
+static int bench(cptx_device *dev, const cptx_rows_opt *shape, enum cptx_rows_kernel kernel, enum cptx_type type, uint32_t n,
+                 size_t bytes, double by_copy)
+{
+	const uint32_t rows = (uint32_t)(bytes / n / (cptx_type_bits(type) / 8));
+	cptx_rows_opt o = { .kernel = kernel, .in = type, .n = n, .with = vectors_of(kernel) };
+	o.place = shape->place, o.threads = shape->threads, o.per_row = shape->per_row, o.split = shape->split;
+	rows_case c = { .rows = rows, .seed = n, .bursts = BURSTS, .drawn = (1u << 19) / n < 8 ? 8 : (1u << 19) / n };
+	rows_report r;
+	cptx_error err = { .code = CPTX_OK };
+
+	if (!rows_check(dev, &o, &c, &r, &err)) {
+		printf("%-22s %-4s %7u x %6u  %s\n", cptx_rows_kernel_name(kernel), cptx_type_name(type), rows, n, err.text);
+		return 1;
+	}
+	const double gbps = r.ms > 0 ? (double)r.plan.bytes / r.ms * 1e-6 : 0;
+	printf(
+		"%-22s %-4s %7u x %6u  %s %9.2f us %6.0f GB/s  %.3f of copy  (%s, %u threads, %u a row, split %u, %u registers, %u "
+		"local, %u CTAs per SM)\n",
+		cptx_rows_kernel_name(kernel), cptx_type_name(type), rows, n, r.wrong ? "WRONG" : "right", r.ms * 1e3, gbps,
+		gbps / by_copy, r.plan.place == CPTX_ROWS_REGISTERS ? "registers" : "memory", r.plan.threads, r.plan.per_row,
+		r.plan.split, r.resources.regs, r.resources.local_bytes, r.resources.ctas_per_sm);
+	fflush(stdout);
+	return r.wrong != 0;
+}
+
+/* All shapes that give a thread 8 to 64 elements of a row. */
+static int bench_shapes(cptx_device *dev, enum cptx_rows_kernel kernel, enum cptx_type type, uint32_t n, size_t bytes,
+                        double by_copy)
+{
+	int failed = 0;
+
+	for (uint32_t threads = 128; threads <= 1024; threads *= 2)
+		for (uint32_t lanes = 8; lanes <= 64; lanes *= 2)
+			for (uint32_t split = 1; split <= 16; split *= 2) {
+				const uint32_t per_row = lanes == 64 ? threads : lanes, each = n / per_row / split;
+				cptx_rows_opt shape = {
+					.place = CPTX_ROWS_REGISTERS, .threads = threads, .per_row = per_row, .split = split
+				};
+				if (each >= 8 && each <= 64 && (split == 1 || (per_row == threads && n > 8192)) &&
+				    (per_row == threads || threads <= 256))
+					failed |= bench(dev, &shape, kernel, type, n, bytes, by_copy);
+			}
+	const cptx_rows_opt memory = { .place = CPTX_ROWS_MEMORY, .threads = 1024, .per_row = 1024, .split = 1 };
+	return failed | (n > 8192 ? bench(dev, &memory, kernel, type, n, bytes, by_copy) : 0);
+}
+
+int main(int argc, char **argv)
+{
+	static const enum cptx_type types[] = { CPTX_BF16, CPTX_F32 };
+	static const char *const usual[] = { "rms-norm", "softmax", "cross-entropy", "rms-norm-backward" };
+	static const uint32_t lengths[] = { 1024, 4096, 16384, 65536, 131072, 262144 };
+	const size_t bytes = (argc > 1 ? strtoul(argv[1], NULL, 10) : 256) << 20;
+	const int kernels = argc > 2 ? argc - 2 : (int)(sizeof usual / sizeof *usual);
+	cptx_error err = { .code = CPTX_OK };
+	cptx_device *dev = cptx_device_open(getenv("CPTX_DEVICE"), &err);
+	int failed = 0;
+
+	const double by_copy = dev ? copy(dev, bytes, &err) : 0;
+	if (err.code)
+		return fprintf(stderr, "%s\n", err.text), 1;
+	printf("copy of %zu MB: %.0f GB/s\n", bytes >> 20, by_copy);
+	for (int k = 0; k < kernels; k++)
+		for (size_t t = 0; t < sizeof types / sizeof *types; t++)
+			for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+				const enum cptx_rows_kernel kernel = cptx_rows_kernel_find(argc > 2 ? argv[k + 2] : usual[k]);
+				failed |= getenv("CPTX_SHAPES") ? bench_shapes(dev, kernel, types[t], lengths[i], bytes, by_copy)
+				                                : bench(dev, &(cptx_rows_opt){ .place = CPTX_ROWS_AUTO }, kernel, types[t],
+				                                        lengths[i], bytes, by_copy);
+			}
+	cptx_device_close(dev);
+	return failed;
+}

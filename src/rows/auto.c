@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Chooses where rows live and how many threads hold one.
+ *
+ * The model: a multiprocessor holds C CTAs, as registers and threads allow; each moves B bytes at the multiprocessor's share
+ * of the bandwidth, and beside that needs a latency L in which it moves nothing: it starts, waits for the first load, meets
+ * at barriers.  C CTAs hide each other's latency, so a round of them takes the longer of C * B / bandwidth and L + B /
+ * bandwidth. Rounds follow one another, the last one with the CTAs that are left.
+ */
+#include "base/options.h"
+#include "rows/rows.h"
+
+#include <math.h>
+#include <stdio.h>
+
+/* A GPU for each architecture: its largest.  bandwidth: bytes in a microsecond that a copy reaches, of the memory. */
+typedef struct chip {
+	uint32_t number, sms;
+	double bandwidth, l2; /* l2: bytes */
+} chip;
+static const chip chips[] = {
+	{ 80, 108, 1.75e6, 40e6 }, { 90, 132, 4.2e6, 50e6 }, { 100, 148, 7.0e6, 126e6 }, { 120, 170, 1.6e6, 96e6 }
+};
+
+static const chip *chip_of(const cptx_target *t)
+{
+	const chip *best = &chips[1];
+
+	for (size_t i = 0; t && i < ARRAY_LEN(chips); i++)
+		if (chips[i].number <= t->number)
+			best = &chips[i];
+	return best;
+}
+
+/* Latencies, microseconds: of a CTA without reductions; of each reduction over lanes, a CTA, a cluster for each of its CTAs.
+ * Seen on an H200. */
+static const double start_us = 1.8, lanes_us = 0.1, cta_us = 0.35, cluster_each_us = 0.08, cluster_share = 0.6;
+enum { REDUCTIONS = 2 /* of a kernel that has any, about */, OWN_REGS = 16 /* addresses, sums, what is computed */ };
+
+static uint32_t bits_in(uint32_t set)
+{
+	uint32_t n = 0;
+
+	for (; set; set &= set - 1)
+		n++;
+	return n;
+}
+
+static uint32_t set_of(enum rows_kind kind)
+{
+	uint32_t set = 0;
+
+	for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++)
+		set |= rows_operands[i].kind == kind ? 1u << i : 0;
+	return set;
+}
+
+static uint32_t element_bytes(const cptx_rows_opt *o, uint32_t set)
+{
+	uint32_t bytes = 0;
+
+	for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++)
+		bytes += rows_has(set & set_of(ROWS_MATRIX), i) ? rows_bytes(rows_type_of(o, (enum cptx_rows_operand)i)) : 0;
+	return bytes;
+}
+
+/* Elements of a row in each thread, of one operand. */
+static uint32_t elements_of(const cptx_rows_opt *o, const rows_shape *s)
+{
+	const uint32_t vectors = (s->turn + s->each - 1) / s->each;
+
+	return (vectors + o->per_row - 1) / o->per_row * s->each;
+}
+
+static uint32_t regs_of(const cptx_rows_opt *o, const rows_shape *s)
+{
+	const uint32_t rows = bits_in(s->reads & set_of(ROWS_MATRIX)) + bits_in(s->writes & R_SUMS), n = elements_of(o, s);
+	const uint32_t vectors = bits_in(s->reads & set_of(ROWS_VECTOR));
+
+	/* as ptxas does: of several rows, products of elements are kept, too */
+	return (OWN_REGS + n * rows + (rows > 1 ? 2 * n : 0) + n * vectors / 8 + 7) / 8 * 8;
+}
+
+/* CTAs that a multiprocessor holds. */
+static uint32_t ctas_of(const cptx_rows_choice *c, const cptx_target *t)
+{
+	const uint32_t threads = c->opt.threads, by_regs = CPTX_REGS_PER_SM / (c->regs * threads);
+	const uint32_t by_threads = (t ? t->threads_per_sm : 2048) / threads, most = t ? t->ctas_per_sm : 32;
+
+	return MIN(MIN(by_regs, by_threads), most);
+}
+
+/* Reads of a row in memory, in bytes of one: later passes are cheap where all rows that are worked on stay in L2. */
+static double passes_of(const cptx_rows_choice *c, const rows_shape *s, const chip *on, double read)
+{
+	const double worked_on = (double)on->sms * c->ctas_per_sm * s->part * read;
+
+	return s->resident || s->local ? 1 : worked_on < 0.8 * on->l2 ? 1.9 : 2.3;
+}
+
+static void predict(cptx_rows_choice *c, const cptx_target *t, uint32_t rows, uint32_t sms)
+{
+	const cptx_rows_opt *o = &c->opt;
+	const rows_shape s = rows_shape_of(o);
+	const chip *on = chip_of(t);
+	const double per_sm = on->bandwidth / on->sms, read = element_bytes(o, s.reads), write = element_bytes(o, s.writes);
+	const double each = s.local ? 0 : s.rows > 1 ? lanes_us : s.cluster ? cluster_each_us * o->split : cta_us;
+	const double latency = start_us + REDUCTIONS * each, units = ceil((double)rows / s.rows) * o->split;
+
+	c->regs = regs_of(o, &s);
+	c->ctas_per_sm = MAX(ctas_of(c, t), 1u);
+	const double bytes = s.rows * (double)s.part * (read * passes_of(c, &s, on, read) + write);
+	const double own = latency + (ceil((double)s.part / s.turn) - 1) * 0.7;
+	/* CTAs of a cluster wait for one another, so that others' transfers hide theirs in part only */
+	const double waits = s.cluster ? cluster_share * c->ctas_per_sm * bytes / per_sm : 0;
+	c->waves = units / ((double)sms * c->ctas_per_sm);
+	c->in_flight = c->ctas_per_sm * (double)o->threads * elements_of(o, &s) * read;
+	const double full = floor(c->waves), rest = ceil((c->waves - full) * c->ctas_per_sm);
+	const double round = fmax(c->ctas_per_sm * bytes / per_sm, own + waits + bytes / per_sm);
+	c->memory_us = rows * (double)o->n * (read + write) / (per_sm * sms);
+	c->us = full * round + (rest > 0 ? fmax(rest * bytes / per_sm, own + bytes / per_sm) : 0);
+	if (!s.resident && s.sums) /* sums of columns are read and written in L2 for each row */
+		c->us *= 2.5;
+	c->us = fmax(c->us, c->memory_us * 1.02);
+}
+
+/* ---- the search ---- */
+
+typedef struct search {
+	const cptx_rows_opt *o;
+	const cptx_target *target;
+	uint32_t rows, sms;
+	cptx_rows_choice *best;
+	size_t n, room;
+	cptx_error why;
+} search;
+
+/* How many times twice or half the usual elements of a thread, and threads of a CTA. */
+static int far_from_usual(const cptx_rows_choice *c)
+{
+	const rows_shape s = rows_shape_of(&c->opt);
+	int far = 0;
+
+	for (uint32_t n = elements_of(&c->opt, &s); n > 16; n /= 2)
+		far++;
+	for (uint32_t n = elements_of(&c->opt, &s); n < 8; n *= 2)
+		far++;
+	return far + (c->opt.threads < 128 || c->opt.threads > 512);
+}
+
+static bool better(const cptx_rows_choice *a, const cptx_rows_choice *b)
+{
+	if (a->us < b->us * 0.97 || b->us < a->us * 0.97)
+		return a->us < b->us;
+	/* as fast: in registers, fewer CTAs for a row, about 16 elements in a thread, more that hide each other's latency */
+	if (a->opt.place != b->opt.place)
+		return a->opt.place < b->opt.place;
+	if (a->opt.split != b->opt.split)
+		return a->opt.split < b->opt.split;
+	const int far_a = far_from_usual(a), far_b = far_from_usual(b);
+	return far_a != far_b ? far_a < far_b : a->in_flight > b->in_flight;
+}
+
+static void insert(search *x, const cptx_rows_choice *c)
+{
+	size_t at = x->n;
+
+	while (at && better(c, &x->best[at - 1]))
+		at--;
+	if (at >= x->room)
+		return;
+	x->n = MIN(x->n + 1, x->room);
+	for (size_t i = x->n - 1; i > at; i--)
+		x->best[i] = x->best[i - 1];
+	x->best[at] = *c;
+}
+
+/* One shape; what the options give stays. */
+static void consider(search *x, enum cptx_rows_place place, uint32_t threads, uint32_t per_row, uint32_t split)
+{
+	enum { MOST_REGS = 200, MOST_ELEMENTS = 64 };
+	cptx_rows_choice c = { .opt = *x->o };
+	cptx_rows_opt *o = &c.opt;
+	const bool given = o->place && o->threads && o->per_row && o->split;
+
+	if ((o->place && o->place != place) || (o->threads && o->threads != threads) || (o->per_row && o->per_row != per_row) ||
+	    (o->split && o->split != split))
+		return;
+	o->prefetch = o->prefetch || !x->target || x->target->number >= 90;
+	o->place = place, o->threads = threads, o->per_row = per_row, o->split = split;
+	x->why = (cptx_error){ .code = CPTX_OK };
+	if (!rows_check_shape(o, x->target, &x->why))
+		return;
+	predict(&c, x->target, x->rows, x->sms);
+	const rows_shape s = rows_shape_of(o);
+	if (!given && (elements_of(o, &s) > MOST_ELEMENTS || c.regs > MOST_REGS || c.regs * threads > CPTX_REGS_PER_SM))
+		return;
+	insert(x, &c);
+}
+
+static void consider_all(search *x)
+{
+	static const enum cptx_rows_place places[] = { CPTX_ROWS_REGISTERS, CPTX_ROWS_MEMORY };
+	const cptx_rows_opt *o = x->o;
+	const uint32_t most = o->threads ? o->threads : 1024;
+
+	for (size_t p = 0; p < ARRAY_LEN(places); p++)
+		for (uint32_t threads = o->threads ? o->threads : 64; threads <= most; threads *= 2) {
+			for (uint32_t lanes = 1; lanes <= 32 && lanes < threads && threads <= 256; lanes *= 2)
+				consider(x, places[p], threads, lanes, 1);
+			for (uint32_t split = 1; split <= 16; split *= 2)
+				consider(x, places[p], threads, threads, split);
+			if (o->per_row && o->per_row < threads && threads > 256)
+				consider(x, places[p], threads, o->per_row, 1);
+		}
+}
+
+size_t cptx_rows_auto(const cptx_rows_opt *opt, const cptx_target *target, uint32_t rows, uint32_t sms,
+                      cptx_rows_choice *choices, size_t room, cptx_error *err)
+{
+	cptx_rows_opt o;
+	search x = { .o = &o, .target = target, .room = room, .best = choices };
+
+	if (err)
+		*err = (cptx_error){ .code = CPTX_OK };
+	if (!IS_GIVEN(opt, "options struct", NOWHERE, err) || !IS_GIVEN(choices, "list of choices", NOWHERE, err) ||
+	    !OPTIONS_READ(cptx_rows_opt, &o, opt, NOWHERE, err))
+		return 0;
+	if (!rows_complete(&o, target, err))
+		return 0;
+	x.sms = sms ? sms : chip_of(target)->sms;
+	x.rows = rows ? rows : 1u << 20;
+	if (room)
+		consider_all(&x);
+	if (!x.n && x.why.code)
+		error_set(err, x.why.code, NOWHERE, "%s", x.why.text);
+	else if (!x.n)
+		error_set(err, CPTX_E_ARG, NOWHERE,
+		          "rows: no shape with what is given of .place, .threads = %u, .per_row = %u, .split = %u has room for rows "
+		          "of %u elements",
+		          o.threads, o.per_row, o.split, o.n);
+	return x.n;
+}

@@ -1,0 +1,571 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The frame around a body: which rows and columns a thread has, passes over them, reductions, scalars.
+ *
+ * A row of registers is one cptx_row for each operand.  A row in memory is a loop over turns: the same cptx_rows, with a
+ * count that changes from turn to turn, are loaded and stored in each.  Threads of a warp that hold several rows, the last
+ * of which may not exist, go on with a count of 0, so that all take part in the shuffles.
+ */
+#include "base/options.h"
+#include "rows/rows.h"
+
+struct cptx_rows_row {
+	cptx_kernel *k;
+	const cptx_rows_opt *o;
+	rows_shape s;
+	cptx_params params;
+	cptx_val at[CPTX_ROWS_OPERANDS], stride[CPTX_ROWS_OPERANDS];
+	cptx_val begin[CPTX_ROWS_OPERANDS]; /* addresses of this CTA's part of the row */
+	cptx_val rows, units;               /* of the problem; CTAs or clusters of the grid */
+	cptx_val unit, group, thread;       /* of the CTA or cluster; of the row in the CTA; in the row */
+	cptx_val row;                       /* number of the row */
+	cptx_val first, count;              /* column and number of columns of this CTA's part; NONE: from 0, all of .part */
+	cptx_val there;                     /* the row exists; NONE: it does */
+	cptx_val turn, here;                /* rows in memory: column of the turn in the part, its columns */
+	cptx_row base, have[CPTX_ROWS_OPERANDS];
+	uint32_t made, loaded; /* sets */
+	cptx_reduce all;
+	cptx_val step; /* rows to the next one of this CTA; NONE: it has one row */
+	/* the pass */
+	cptx_rows_pass pass;
+	bool open, prefetches;
+	bool read_alone; /* threads read elements that others of the warp have, and may overwrite behind the next reduction */
+	cptx_row_at it;
+};
+
+static bool is_none(cptx_val v) { return v.kind == CPTX_VAL_NONE; }
+const cptx_rows_opt *cptx_rows_options(const cptx_rows_row *r) { return r ? r->o : NULL; }
+bool cptx_rows_keeps(const cptx_rows_row *r) { return r && r->s.resident; }
+
+/* ---- where the CTA's rows and columns are ---- */
+
+static cptx_val quotient(cptx_kernel *k, cptx_val v, uint32_t n)
+{
+	uint32_t log = 0;
+
+	if (n == 1)
+		return v;
+	if (n & (n - 1))
+		return cptx_div(k, v, n);
+	while (1u << log < n)
+		log++;
+	return cptx_shr(k, v, log);
+}
+
+static void declare(cptx_rows_row *r)
+{
+	cptx_kernel *k = r->k;
+	cptx_param_row table[ROWS_PARAMS];
+	const size_t n = rows_table(&r->s, table);
+
+	cptx_params_declare(k, &r->params, table, n);
+	for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++) {
+		if (!rows_has(r->s.reads | r->s.writes, i) || rows_has(R_SUMS & r->s.writes, i))
+			continue;
+		r->at[i] = cptx_params_get(k, &r->params, rows_operands[i].name);
+		if (rows_operands[i].kind == ROWS_MATRIX)
+			r->stride[i] = cptx_params_get(k, &r->params, rows_operands[i].stride_name);
+	}
+	r->rows = cptx_params_get(k, &r->params, "rows");
+}
+
+/* Which rows and columns are this thread's. */
+static void place(cptx_rows_row *r)
+{
+	cptx_kernel *k = r->k;
+	const cptx_rows_opt *o = r->o;
+	cptx_val cta = cptx_ctaid_x(k), tid = cptx_tid_x(k);
+
+	r->unit = quotient(k, cta, o->split);
+	r->thread = tid;
+	if (r->s.rows > 1) {
+		r->group = quotient(k, tid, o->per_row);
+		r->thread = cptx_and(k, tid, o->per_row - 1);
+	}
+	if (o->split > 1) {
+		r->first = cptx_mul(k, cptx_and(k, cta, o->split - 1), r->s.part, .mode = CPTX_LO);
+		if (!r->s.even)
+			r->count = cptx_min(k, cptx_sub(k, o->n, r->first), r->s.part);
+	}
+}
+
+/* The address of a row's part in an operand. */
+static cptx_val begin_of(const cptx_rows_row *r, unsigned operand)
+{
+	cptx_kernel *k = r->k;
+	const uint32_t size = rows_bytes(rows_type_of(r->o, (enum cptx_rows_operand)operand));
+	cptx_val row = r->row, at = r->at[operand];
+
+	if (rows_operands[operand].kind == ROWS_MATRIX) {
+		if (operand == CPTX_ROWS_COS || operand == CPTX_ROWS_SIN)
+			row = quotient(k, row, r->o->heads);
+		at = cptx_add(k, at, cptx_mul_wide(k, row, r->stride[operand]));
+	}
+	return is_none(r->first) ? at : cptx_add(k, at, cptx_mul_wide(k, r->first, size));
+}
+
+/* Partial sums of the columns, f32: of an operand those of all groups stand together. */
+static cptx_val sums_of(const cptx_rows_row *r, unsigned operand)
+{
+	cptx_kernel *k = r->k;
+	cptx_val at = cptx_params_get(k, &r->params, "workspace"), part = r->unit, all = r->units;
+
+	if (r->s.rows > 1) {
+		part = cptx_mad(k, r->unit, r->s.rows, r->group, .mode = CPTX_LO);
+		all = cptx_mul(k, all, r->s.rows, .mode = CPTX_LO);
+	}
+	if (operand == CPTX_ROWS_DB && rows_has(r->s.writes, CPTX_ROWS_DW))
+		part = cptx_add(k, part, all);
+	at = cptx_add(k, at, cptx_mul_wide(k, part, r->s.sum_pitch * 4));
+	return is_none(r->first) ? at : cptx_add(k, at, cptx_mul_wide(k, r->first, 4));
+}
+
+static cptx_val columns_of_part(const cptx_rows_row *r) { return is_none(r->count) ? cptx_imm(r->s.part) : r->count; }
+
+/* The row of registers that the others are like.  Its length is a register where it may differ: in the last CTA of a row,
+ * for a row that does not exist, from turn to turn. */
+static void shape(cptx_rows_row *r)
+{
+	cptx_kernel *k = r->k;
+	const rows_shape *s = &r->s;
+	cptx_val count = r->count;
+
+	if (!s->resident || !is_none(r->there))
+		count = r->here = cptx_var(k, CPTX_U32, 0);
+	const bool varies = !is_none(count);
+	cptx_row_new(k, &r->base, .type = r->o->in, .n = varies ? 0 : s->part, .count = count, .most = varies ? s->turn : 0,
+	             .whole = r->o->n % s->each == 0, .threads = r->o->per_row, .thread = r->thread,
+	             .align = rows_align_of(r->o));
+}
+
+static cptx_row *row_of(cptx_rows_row *r, cptx_site at, unsigned operand)
+{
+	if (!rows_has(r->made, operand)) {
+		if (r->made)
+			cptx_row_like_(r->k, at, &r->base, &r->have[operand]);
+		else
+			r->have[operand] = r->base;
+		r->made |= 1u << operand;
+	}
+	return &r->have[operand];
+}
+
+/* ---- passes ---- */
+
+static cptx_val here_of(const cptx_rows_row *r, cptx_site at, unsigned operand, uint32_t size)
+{
+	cptx_kernel *k = r->k;
+
+	if (r->s.resident)
+		return r->begin[operand];
+	return CALL(add, .a = r->begin[operand], .b = CALL(mul_wide, .a = r->turn, .b = cptx_imm(size)));
+}
+
+static enum cptx_type type_here(const cptx_rows_row *r, unsigned operand)
+{
+	return rows_has(R_SUMS & r->s.writes, operand) ? CPTX_F32 : rows_type_of(r->o, (enum cptx_rows_operand)operand);
+}
+
+static void load(cptx_rows_row *r, cptx_site at, unsigned operand, float fill)
+{
+	const enum cptx_type type = type_here(r, operand);
+	const bool vector = rows_operands[operand].kind == ROWS_VECTOR, sums = rows_has(R_SUMS & r->s.writes, operand);
+	const cptx_row *row = row_of(r, at, operand);
+	cptx_val from = here_of(r, at, operand, rows_bytes(type));
+
+	cptx_row_load_(r->k, at, row, from,
+	               CPTX_OPT(cptx_row_access, .fill = vector ? 0 : fill, .type = type, .align = vector ? r->s.each : 0,
+	                        .cop = vector || !r->s.resident ? (enum cptx_mod)0 : CPTX_CS, .nc = vector && !sums));
+}
+
+static void store(cptx_rows_row *r, cptx_site at, unsigned operand)
+{
+	const enum cptx_type type = type_here(r, operand);
+	const bool sums = rows_has(R_SUMS & r->s.writes, operand);
+	cptx_val to = here_of(r, at, operand, rows_bytes(type));
+
+	cptx_row_store_(
+		r->k, at, &r->have[operand], to,
+		CPTX_OPT(cptx_row_access, .type = type, .align = sums ? r->s.each : 0, .cop = sums ? (enum cptx_mod)0 : CPTX_CS));
+}
+
+/* Begins the loop over turns of rows in memory. */
+static void begin_turns(cptx_rows_row *r, cptx_site at)
+{
+	cptx_kernel *k = r->k;
+	cptx_val end = columns_of_part(r);
+
+	r->turn = cptx_var_(k, at, CPTX_U32, cptx_imm(0));
+	cptx_for_begin_(k, at, r->turn, end, cptx_imm(r->s.turn));
+	CALL(min, .a = CALL(sub, .a = end, .b = r->turn), .b = cptx_imm(r->s.turn), .type = CPTX_U32, .into = r->here);
+}
+
+/* The elements that the pass reads, of the element where it stands; what it writes is to be given. */
+static void show(cptx_rows_row *r, cptx_rows_at *e)
+{
+	const uint32_t sums = r->pass.writes & R_SUMS;
+
+	for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++)
+		e->v[i] = rows_has(r->pass.reads | sums, i) ? cptx_elem(r->have[i].v, r->it.i) : (cptx_val){ 0 };
+}
+
+static bool check_pass(cptx_kernel *k, cptx_site at, const cptx_rows_row *r, const cptx_rows_pass *p)
+{
+	const uint32_t wrong = (p->reads & ~r->s.reads) | (p->writes & ~r->s.writes);
+
+	if (r->open) {
+		cptx_fail_(k, at, "a pass inside of another; passes over a row follow one another");
+		return false;
+	}
+	for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++) {
+		if (rows_has(wrong, i))
+			cptx_fail_(k, at, "the pass %s %s, which the kernel's options do not say: .reads, .writes, .with",
+			           rows_has(p->reads & ~r->s.reads, i) ? "reads" : "writes", rows_operands[i].name);
+		else if (rows_has(p->reads | p->writes, i) && rows_operands[i].kind == ROWS_SCALAR)
+			cptx_fail_(k, at, "the pass names %s, of which a row has one: cptx_rows_get, cptx_rows_put",
+			           rows_operands[i].name);
+		else
+			continue;
+		return false;
+	}
+	return true;
+}
+
+bool cptx_rows_each_(cptx_kernel *k, cptx_site at, cptx_rows_row *r, cptx_rows_at *e, const cptx_rows_pass *opt)
+{
+	cptx_rows_pass pass;
+
+	if (!IS_GIVEN_TO(k, at, r, "row") || !IS_GIVEN_TO(k, at, e, "place in the row") ||
+	    !IS_GIVEN_TO(k, at, opt, "description") || !OPTIONS_READ_IN(cptx_rows_pass, &pass, opt, at, k) ||
+	    !check_pass(k, at, r, &pass))
+		return false;
+	r->pass = pass, r->open = true;
+	const uint32_t sums = pass.writes & R_SUMS;
+	for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++)
+		if (rows_has(pass.reads | pass.writes, i))
+			row_of(r, at, i);
+	if (!r->s.resident)
+		begin_turns(r, at);
+	for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++) {
+		if (!rows_has(pass.reads | (r->s.resident ? 0 : sums), i) || rows_has(r->loaded, i))
+			continue;
+		load(r, at, i, pass.fill);
+		r->loaded |= r->s.resident ? 1u << i : 0;
+	}
+	if (!cptx_row_each_(k, at, &r->base, &r->it, false)) {
+		r->open = false;
+		return false;
+	}
+	show(r, e);
+	return true;
+}
+
+/* The results of the element into the rows' registers. */
+static bool keep(cptx_kernel *k, cptx_site at, cptx_rows_row *r, const cptx_rows_at *e)
+{
+	for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++) {
+		if (!rows_has(r->pass.writes & ~(uint32_t)R_SUMS, i))
+			continue;
+		if (e->v[i].kind == CPTX_VAL_NONE) {
+			cptx_fail_(k, at, "the pass writes %s, and its body sets no v[CPTX_ROWS_...] of that", rows_operands[i].name);
+			return false;
+		}
+		CALL(mov, .a = e->v[i], .into = cptx_elem(r->have[i].v, r->it.i));
+	}
+	return true;
+}
+
+bool cptx_rows_next_(cptx_kernel *k, cptx_site at, cptx_rows_row *r, cptx_rows_at *e)
+{
+	if (!IS_GIVEN_TO(k, at, r, "row") || !IS_GIVEN_TO(k, at, e, "place in the row") || !r->open)
+		return false;
+	if (keep(k, at, r, e) && cptx_row_each_(k, at, &r->base, &r->it, true)) {
+		show(r, e);
+		return true;
+	}
+	for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++)
+		if (rows_has(r->pass.writes & (r->s.resident ? ~(uint32_t)R_SUMS : ~0u), i))
+			store(r, at, i);
+	if (!r->s.resident)
+		cptx_block_end_(k, at);
+	r->open = false;
+	return false;
+}
+
+static bool is_open(cptx_kernel *k, cptx_site at, const cptx_rows_row *r, const cptx_rows_at *e)
+{
+	if (!IS_GIVEN_TO(k, at, r, "row") || !IS_GIVEN_TO(k, at, e, "place in the row"))
+		return false;
+	if (!r->open)
+		cptx_fail_(k, at, "an element of a row outside of a pass: CPTX_ROWS_EACH");
+	return r->open;
+}
+
+/* In the part: .u32. */
+static cptx_val column_in_part(cptx_kernel *k, cptx_site at, const cptx_rows_row *r)
+{
+	cptx_val column = cptx_as(cptx_row_column_(k, at, &r->base, &r->it), CPTX_U32);
+
+	return r->s.resident ? column : CALL(add, .a = column, .b = r->turn);
+}
+
+cptx_val cptx_rows_column_(cptx_kernel *k, cptx_site at, const cptx_rows_row *r, const cptx_rows_at *e)
+{
+	if (!is_open(k, at, r, e))
+		return (cptx_val){ 0 };
+	cptx_val column = column_in_part(k, at, r);
+	return is_none(r->first) ? column : CALL(add, .a = column, .b = r->first);
+}
+
+cptx_val cptx_rows_inside_(cptx_kernel *k, cptx_site at, const cptx_rows_row *r, const cptx_rows_at *e)
+{
+	if (!is_open(k, at, r, e))
+		return (cptx_val){ 0 };
+	const uint32_t per_turn = r->base.opt.threads * r->base.each, n = r->base.opt.n;
+	if (n && (uint64_t)(r->it.i / r->base.each + 1) * per_turn <= n)
+		return (cptx_val){ 0 };
+	cptx_val column = cptx_as(cptx_row_column_(k, at, &r->base, &r->it), CPTX_U32);
+	return CALL(setp, .a = column, .b = n ? cptx_imm(n) : r->base.opt.count, .cmp = CPTX_LT);
+}
+
+/* ---- reductions and scalars ---- */
+
+/* Elements that threads read beside their own are read in front of what is stored behind the next reduction, perhaps in
+ * their place: a CTA's barriers order that, but neither shuffles nor st.async do. */
+static void order(cptx_kernel *k, cptx_site at, cptx_rows_row *r)
+{
+	r->read_alone = false;
+	if (r->s.rows > 1)
+		CALL(bar_warp_sync, .mask = cptx_imm(0xffffffffu));
+	if (!r->s.cluster || !(r->s.writes & (R_Y | R_Y2 | R_DX | R_DX2)))
+		return;
+	CALL(barrier_cluster_arrive, .aligned = true);
+	CALL(barrier_cluster_wait, .aligned = true);
+}
+
+void cptx_rows_reduce_(cptx_kernel *k, cptx_site at, cptx_rows_row *r, cptx_val v, enum cptx_reduce_op op)
+{
+	if (!IS_GIVEN_TO(k, at, r, "row"))
+		return;
+	if (r->s.local) {
+		cptx_fail_(k, at, "a reduction in a kernel whose options say .local: its elements do not depend on one another");
+		return;
+	}
+	if (r->read_alone)
+		order(k, at, r);
+	if (r->s.rows > 1)
+		cptx_reduce_lanes_(k, at, v, op, r->o->per_row);
+	else if (r->s.cluster)
+		cptx_reduce_cluster_(k, at, &r->all, v, op);
+	else
+		cptx_reduce_cta_(k, at, &r->all, v, op);
+}
+
+static bool is_scalar(cptx_kernel *k, cptx_site at, const cptx_rows_row *r, uint32_t set, unsigned operand, const char *does)
+{
+	if (!IS_GIVEN_TO(k, at, r, "row"))
+		return false;
+	if (operand >= CPTX_ROWS_OPERANDS || rows_operands[operand].kind != ROWS_SCALAR)
+		cptx_fail_(k, at, "%s is no scalar of a row", cptx_rows_operand_name((enum cptx_rows_operand)operand));
+	else if (!rows_has(set, operand))
+		cptx_fail_(k, at, "the body %s %s, which the kernel's options do not say: .reads, .writes, .with", does,
+		           rows_operands[operand].name);
+	else
+		return true;
+	return false;
+}
+
+cptx_val cptx_rows_get_(cptx_kernel *k, cptx_site at, const cptx_rows_row *r, enum cptx_rows_operand operand)
+{
+	if (!is_scalar(k, at, r, r->s.reads, operand, "reads"))
+		return (cptx_val){ 0 };
+	const enum cptx_type type = rows_type_of(r->o, operand);
+	cptx_val row = r->row;
+	if (!is_none(r->there))
+		row = CALL(min, .a = row, .b = CALL(sub, .a = r->rows, .b = cptx_imm(1)));
+	cptx_val from = CALL(add, .a = r->at[operand], .b = CALL(mul_wide, .a = row, .b = cptx_imm(rows_bytes(type))));
+	cptx_val v = CALL(ld, .a = from, .space = CPTX_GLOBAL, .type = type);
+	return type == CPTX_S32 ? CALL(cvt, .a = v, .dtype = CPTX_S64) : v;
+}
+
+void cptx_rows_put_(cptx_kernel *k, cptx_site at, const cptx_rows_row *r, enum cptx_rows_operand operand, cptx_val v)
+{
+	if (!is_scalar(k, at, r, r->s.writes, operand, "writes"))
+		return;
+	const enum cptx_type type = rows_type_of(r->o, operand);
+	cptx_val who = r->thread, one;
+	if (!is_none(r->first)) /* of the first CTA alone */
+		who = CALL(or, .a = who, .b = r->first, .type = CPTX_B32), who = cptx_as(who, CPTX_U32);
+	one = CALL(setp, .a = who, .b = cptx_imm(0), .cmp = CPTX_EQ);
+	if (!is_none(r->there))
+		one = CALL(and, .a = one, .b = r->there);
+	if (type == CPTX_S64)
+		v = CALL(cvt, .a = cptx_as(v, CPTX_U32), .dtype = CPTX_U64);
+	cptx_val to = CALL(add, .a = r->at[operand], .b = CALL(mul_wide, .a = r->row, .b = cptx_imm(rows_bytes(type))));
+	CALL(st, .a = to, .b = v, .space = CPTX_GLOBAL, .when = one);
+}
+
+cptx_val cptx_rows_element_(cptx_kernel *k, cptx_site at, cptx_rows_row *r, enum cptx_rows_operand operand, cptx_val column)
+{
+	if (!IS_GIVEN_TO(k, at, r, "row"))
+		return (cptx_val){ 0 };
+	if (operand >= CPTX_ROWS_OPERANDS || rows_operands[operand].kind != ROWS_MATRIX || !rows_has(r->s.reads, operand))
+		return cptx_fail_(k, at, "%s is no matrix that the kernel reads", cptx_rows_operand_name(operand));
+	const enum cptx_type type = rows_type_of(r->o, operand);
+	cptx_val row = r->row;
+	r->read_alone = true;
+	if (!is_none(r->there))
+		row = CALL(min, .a = row, .b = CALL(sub, .a = r->rows, .b = cptx_imm(1)));
+	cptx_val from = CALL(add, .a = r->at[operand], .b = CALL(mul_wide, .a = row, .b = r->stride[operand]));
+	from = CALL(add, .a = from, .b = CALL(mul_wide, .a = column, .b = cptx_imm(rows_bytes(type))));
+	if (type == CPTX_F32)
+		return CALL(ld, .a = from, .space = CPTX_GLOBAL, .type = CPTX_F32);
+	cptx_val half = CALL(ld, .a = from, .space = CPTX_GLOBAL, .type = CPTX_B16);
+	if (type == CPTX_F16)
+		return CALL(cvt, .a = cptx_as(half, CPTX_F16), .dtype = CPTX_F32);
+	cptx_val wide = CALL(cvt, .a = cptx_as(half, CPTX_U16), .dtype = CPTX_U32);
+	return cptx_as(CALL(shl, .a = wide, .b = cptx_imm(16)), CPTX_F32);
+}
+
+/* ---- the kernel ---- */
+
+/* Has L2 ask memory for the part of the next row, while this one is worked on: where all of it is there and is aligned. */
+static void prefetch(cptx_rows_row *r)
+{
+	cptx_kernel *k = r->k;
+	const rows_shape *s = &r->s;
+	cptx_val next = cptx_add(k, r->row, r->step), one = cptx_setp(k, r->thread, 0, .cmp = CPTX_EQ);
+	cptx_val is_there = cptx_setp(k, next, r->rows, .cmp = CPTX_LT);
+
+	CPTX_IF(k, cptx_and(k, one, is_there)) {
+		for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++) {
+			if (!rows_has(s->reads, i) || rows_operands[i].kind != ROWS_MATRIX)
+				continue;
+			const uint32_t size = rows_bytes(rows_type_of(r->o, (enum cptx_rows_operand)i));
+			if (s->each * size % 16 || s->part * size % 16) /* what a bulk prefetch takes */
+				continue;
+			cptx_val ahead = cptx_mul_wide(k, r->step, r->stride[i]);
+			cptx_cp_async_bulk_prefetch(k, cptx_add(k, r->begin[i], ahead), cptx_imm(s->part * size));
+		}
+	}
+}
+
+/* The code of one row. */
+static void row(cptx_rows_row *r)
+{
+	cptx_kernel *k = r->k;
+
+	r->loaded = r->s.resident ? r->s.writes & R_SUMS : 0;
+	for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++)
+		if (rows_has((r->s.reads | r->s.writes) & ~(r->s.writes & R_SUMS), i) && rows_operands[i].kind != ROWS_SCALAR)
+			r->begin[i] = begin_of(r, i);
+	if (r->prefetches && !is_none(r->step))
+		prefetch(r);
+	r->o->body(k, r, r->o->user);
+	if (r->open)
+		cptx_fail(k, "the body left a pass before its end");
+}
+
+/* A kernel with sums begins with zeros: in registers, or in memory.  They have all columns, also of a row that does not
+ * exist. */
+static void begin_sums(cptx_rows_row *r)
+{
+	cptx_kernel *k = r->k;
+
+	for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++) {
+		if (!rows_has(r->s.writes & R_SUMS, i))
+			continue;
+		r->begin[i] = sums_of(r, i);
+		cptx_row *have = row_of(r, CPTX_HERE, i);
+		for (uint32_t j = 0; j < have->v.count; j++)
+			cptx_mov(k, 0.0f, .into = cptx_elem(have->v, j));
+		if (r->s.rows > 1)
+			have->opt.n = r->s.part, have->opt.count = (cptx_val){ 0 };
+		if (r->s.resident)
+			continue;
+		begin_turns(r, CPTX_HERE);
+		store(r, CPTX_HERE, i);
+		cptx_block_end_(k, CPTX_HERE);
+	}
+}
+
+/* Where the threads of a warp hold several rows: which one is this thread's, and is it there? */
+static void settle(cptx_rows_row *r, cptx_val of_warp, cptx_val in_warp)
+{
+	cptx_kernel *k = r->k;
+
+	if (is_none(in_warp))
+		return;
+	cptx_add(k, of_warp, in_warp, .into = r->row);
+	cptx_setp(k, r->row, r->rows, .cmp = CPTX_LT, .into = r->there);
+	cptx_selp(k, r->s.part, 0, r->there, .type = CPTX_U32, .into = r->here);
+}
+
+/* The first row of the warp, which is all that its threads agree on. */
+static cptx_val row_of_warp(const cptx_rows_row *r, cptx_val tid)
+{
+	cptx_kernel *k = r->k;
+
+	if (r->s.rows == 1)
+		return r->unit;
+	cptx_val in_cta = quotient(k, cptx_and(k, tid, ~31u), r->o->per_row);
+	return cptx_mad(k, r->unit, r->s.rows, in_cta, .mode = CPTX_LO);
+}
+
+static void rows(cptx_rows_row *r)
+{
+	cptx_kernel *k = r->k;
+	const uint32_t per_warp = r->s.rows > 1 ? 32 / r->o->per_row : 1;
+	cptx_val of_warp = row_of_warp(r, cptx_tid_x(k)), in_warp = { 0 };
+
+	r->row = of_warp;
+	if (per_warp > 1) {
+		in_warp = cptx_and(k, r->group, per_warp - 1);
+		r->row = cptx_reg(k, CPTX_U32), r->there = cptx_reg(k, CPTX_PRED);
+	}
+	shape(r);
+	if (!r->s.sums) {
+		if (r->s.rows > 1)
+			cptx_exit(k, .when = cptx_setp(k, of_warp, r->rows, .cmp = CPTX_GE));
+		settle(r, of_warp, in_warp);
+		row(r);
+		return;
+	}
+	begin_sums(r);
+	cptx_val next = cptx_var(k, CPTX_U32, of_warp), step = cptx_mul(k, r->units, r->s.rows, .mode = CPTX_LO);
+	if (per_warp == 1)
+		r->row = next;
+	CPTX_FOR(k, next, r->rows, step) {
+		settle(r, next, in_warp);
+		r->step = step;
+		row(r);
+	}
+	for (unsigned i = 0; r->s.resident && i < CPTX_ROWS_OPERANDS; i++)
+		if (rows_has(r->s.writes & R_SUMS, i))
+			store(r, CPTX_HERE, i);
+}
+
+cptx_kernel *rows_build(cptx_module *m, const cptx_rows_opt *o)
+{
+	cptx_rows_row r = { .k = NULL };
+
+	r.o = o, r.s = rows_shape_of(o);
+	r.k = cptx_kernel_begin(m, o->name, .block = { o->threads }, .cluster = { r.s.cluster ? o->split : 0 },
+	                        .min_ctas = o->min_ctas);
+	if (!r.k)
+		return NULL;
+	declare(&r);
+	place(&r);
+	r.prefetches = o->prefetch && r.s.sums && r.s.resident && r.s.rows == 1 && r.s.even && rows_align_of(o) == r.s.each &&
+	               !(r.s.reads & (R_COS | R_SIN));
+	if (r.s.sums)
+		r.units = quotient(r.k, cptx_nctaid_x(r.k), o->split);
+	if (!r.s.local && r.s.rows == 1)
+		cptx_reduce_new(r.k, &r.all, .threads = o->threads, .words = 4, .cluster = r.s.cluster ? o->split : 0);
+	rows(&r);
+	if (r.s.cluster) { /* others tell this CTA what they have read */
+		cptx_barrier_cluster_arrive(r.k, .aligned = true);
+		cptx_barrier_cluster_wait(r.k, .aligned = true);
+	}
+	return r.k;
+}

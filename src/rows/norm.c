@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+/* Norms of rows and their gradients. */
+#include "rows/rows.h"
+
+#define V(operand) e.v[CPTX_ROWS_##operand]
+
+static bool with(const cptx_rows_row *row, uint32_t set) { return cptx_rows_options(row)->with & set; }
+static float mean_of(const cptx_rows_row *row) { return 1.0f / (float)cptx_rows_options(row)->n; }
+
+static cptx_val rstd_of(cptx_kernel *k, const cptx_rows_row *row, cptx_val squares)
+{
+	cptx_val mean = cptx_fma(k, squares, mean_of(row), cptx_rows_options(row)->eps, .rnd = CPTX_RN),
+			 rstd = cptx_rsqrt(k, mean);
+
+	if (with(row, R_RSTD))
+		cptx_rows_put(k, row, CPTX_ROWS_RSTD, rstd);
+	return rstd;
+}
+
+/* y = normal * w + b, as far as these are there. */
+static cptx_val scaled(cptx_kernel *k, const cptx_rows_row *row, const cptx_rows_at *at, cptx_val normal)
+{
+	const cptx_rows_at e = *at;
+
+	if (with(row, R_W) && with(row, R_B))
+		return cptx_fma(k, normal, V(W), V(B), .rnd = CPTX_RN);
+	if (with(row, R_B))
+		return cptx_add(k, normal, V(B));
+	return with(row, R_W) ? cptx_mul(k, normal, V(W)) : normal;
+}
+
+static uint32_t weights(const cptx_rows_row *row) { return cptx_rows_options(row)->with & (R_W | R_B); }
+
+void rows_rms_norm(cptx_kernel *k, cptx_rows_row *row, void *user)
+{
+	cptx_val sum = cptx_var(k, CPTX_F32, 0.0f);
+	cptx_rows_at e;
+
+	(void)user;
+	CPTX_ROWS_EACH(k, row, &e, .reads = R_X) { cptx_fma(k, V(X), V(X), sum, .rnd = CPTX_RN, .into = sum); }
+	cptx_rows_reduce(k, row, sum, CPTX_REDUCE_SUM);
+	cptx_val rstd = rstd_of(k, row, sum);
+	CPTX_ROWS_EACH(k, row, &e, .reads = R_X | weights(row), .writes = R_Y)
+	{
+		V(Y) = scaled(k, row, &e, cptx_mul(k, V(X), rstd));
+	}
+}
+
+void rows_add_rms_norm(cptx_kernel *k, cptx_rows_row *row, void *user)
+{
+	cptx_val sum = cptx_var(k, CPTX_F32, 0.0f);
+	const bool keeps = cptx_rows_keeps(row);
+	cptx_rows_at e;
+
+	(void)user;
+	CPTX_ROWS_EACH(k, row, &e, .reads = R_X | R_X2, .writes = keeps ? R_Y2 : 0)
+	{
+		cptx_val both = cptx_add(k, V(X), V(X2), .into = V(X));
+		cptx_fma(k, both, both, sum, .rnd = CPTX_RN, .into = sum);
+		V(Y2) = both;
+	}
+	cptx_rows_reduce(k, row, sum, CPTX_REDUCE_SUM);
+	cptx_val rstd = rstd_of(k, row, sum);
+	/* y2 may be x: in memory it is written behind the last read of that */
+	CPTX_ROWS_EACH(k, row, &e, .reads = R_X | (keeps ? 0 : R_X2) | weights(row), .writes = R_Y | (keeps ? 0 : R_Y2))
+	{
+		cptx_val both = keeps ? V(X) : cptx_add(k, V(X), V(X2));
+		V(Y2) = both;
+		V(Y) = scaled(k, row, &e, cptx_mul(k, both, rstd));
+	}
+}
+
+void rows_layer_norm(cptx_kernel *k, cptx_rows_row *row, void *user)
+{
+	cptx_val mean = cptx_var(k, CPTX_F32, 0.0f), squares = cptx_var(k, CPTX_F32, 0.0f);
+	cptx_rows_at e;
+
+	(void)user;
+	CPTX_ROWS_EACH(k, row, &e, .reads = R_X) { cptx_add(k, mean, V(X), .into = mean); }
+	cptx_rows_reduce(k, row, mean, CPTX_REDUCE_SUM);
+	cptx_mul(k, mean, mean_of(row), .into = mean);
+	CPTX_ROWS_EACH(k, row, &e, .reads = R_X)
+	{
+		cptx_val d = cptx_sub(k, V(X), mean), inside = cptx_rows_inside(k, row, &e);
+		cptx_fma(k, d, d, squares, .rnd = CPTX_RN, .into = squares, .when = inside);
+	}
+	cptx_rows_reduce(k, row, squares, CPTX_REDUCE_SUM);
+	cptx_val rstd = rstd_of(k, row, squares);
+	if (with(row, R_MEAN))
+		cptx_rows_put(k, row, CPTX_ROWS_MEAN, mean);
+	CPTX_ROWS_EACH(k, row, &e, .reads = R_X | weights(row), .writes = R_Y)
+	{
+		V(Y) = scaled(k, row, &e, cptx_mul(k, cptx_sub(k, V(X), mean), rstd));
+	}
+}
+
+/* With g = dy * w and h the normal x: dx = rstd * (g - h * mean(g * h)), dw = sum over rows of dy * h. */
+void rows_rms_norm_backward(cptx_kernel *k, cptx_rows_row *row, void *user)
+{
+	const uint32_t w = weights(row), dw = cptx_rows_options(row)->with & R_DW;
+	cptx_val sums = cptx_regs(k, CPTX_F32, 2), dot = cptx_elem(sums, 0), squares = cptx_elem(sums, 1), rstd;
+	cptx_rows_at e;
+
+	(void)user;
+	cptx_reduce_clear(k, sums, CPTX_REDUCE_SUM);
+	CPTX_ROWS_EACH(k, row, &e, .reads = R_X | R_DY | w)
+	{
+		cptx_val g = w ? cptx_mul(k, V(DY), V(W)) : V(DY);
+		cptx_fma(k, g, V(X), dot, .rnd = CPTX_RN, .into = dot);
+		if (!with(row, R_RSTD))
+			cptx_fma(k, V(X), V(X), squares, .rnd = CPTX_RN, .into = squares);
+	}
+	cptx_rows_reduce(k, row, with(row, R_RSTD) ? dot : sums, CPTX_REDUCE_SUM);
+	if (with(row, R_RSTD))
+		rstd = cptx_rows_get(k, row, CPTX_ROWS_RSTD);
+	else
+		rstd = cptx_rsqrt(k, cptx_fma(k, squares, mean_of(row), cptx_rows_options(row)->eps, .rnd = CPTX_RN));
+	cptx_val part = cptx_mul(k, cptx_mul(k, dot, mean_of(row)), cptx_mul(k, rstd, rstd));
+	CPTX_ROWS_EACH(k, row, &e, .reads = R_X | R_DY | w, .writes = R_DX | dw)
+	{
+		cptx_val g = w ? cptx_mul(k, V(DY), V(W)) : V(DY), less = cptx_mul(k, V(X), part);
+		V(DX) = cptx_mul(k, cptx_sub(k, g, less), rstd);
+		if (dw)
+			cptx_fma(k, V(DY), cptx_mul(k, V(X), rstd), V(DW), .rnd = CPTX_RN, .into = V(DW));
+	}
+}
+
+/* As above with h = (x - mean) * rstd: dx = rstd * (g - mean(g) - h * mean(g * h)), db = sum over rows of dy. */
+void rows_layer_norm_backward(cptx_kernel *k, cptx_rows_row *row, void *user)
+{
+	const uint32_t w = weights(row), sums_of = cptx_rows_options(row)->with & R_SUMS;
+	cptx_val mean = cptx_rows_get(k, row, CPTX_ROWS_MEAN), rstd = cptx_rows_get(k, row, CPTX_ROWS_RSTD);
+	cptx_val sums = cptx_regs(k, CPTX_F32, 2), dot = cptx_elem(sums, 0), all = cptx_elem(sums, 1);
+	cptx_rows_at e;
+
+	(void)user;
+	cptx_reduce_clear(k, sums, CPTX_REDUCE_SUM);
+	CPTX_ROWS_EACH(k, row, &e, .reads = R_X | R_DY | w)
+	{
+		cptx_val g = w ? cptx_mul(k, V(DY), V(W)) : V(DY), h = cptx_mul(k, cptx_sub(k, V(X), mean), rstd);
+		cptx_fma(k, g, h, dot, .rnd = CPTX_RN, .into = dot);
+		cptx_add(k, all, g, .into = all);
+	}
+	cptx_rows_reduce(k, row, sums, CPTX_REDUCE_SUM);
+	cptx_mul(k, dot, mean_of(row), .into = dot);
+	cptx_mul(k, all, mean_of(row), .into = all);
+	CPTX_ROWS_EACH(k, row, &e, .reads = R_X | R_DY | w, .writes = R_DX | sums_of)
+	{
+		cptx_val g = w ? cptx_mul(k, V(DY), V(W)) : V(DY), h = cptx_mul(k, cptx_sub(k, V(X), mean), rstd);
+		cptx_val less = cptx_fma(k, h, dot, all, .rnd = CPTX_RN);
+		V(DX) = cptx_mul(k, cptx_sub(k, g, less), rstd);
+		if (sums_of & R_DW)
+			cptx_fma(k, V(DY), h, V(DW), .rnd = CPTX_RN, .into = V(DW));
+		if (sums_of & R_DB)
+			cptx_add(k, V(DB), V(DY), .into = V(DB));
+	}
+}
+
+void rows_column_sum(cptx_kernel *k, cptx_rows_row *row, void *user)
+{
+	cptx_rows_at e;
+
+	(void)user;
+	CPTX_ROWS_EACH(k, row, &e, .reads = R_X, .writes = R_DW) { cptx_add(k, V(DW), V(X), .into = V(DW)); }
+}

@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: MIT */
+/* The public calls of the row kernels: what is checked, and launches. */
+#include "base/options.h"
+#include "rows/rows.h"
+
+#include <math.h>
+#include <stdio.h>
+
+/* ---- complete options ---- */
+
+static bool is_real(enum cptx_type t) { return t == CPTX_F32 || t == CPTX_F16 || t == CPTX_BF16; }
+static bool is_power(uint32_t n) { return n && !(n & (n - 1)); }
+
+static bool check_types(cptx_rows_opt *o, cptx_error *err)
+{
+	const bool quantize = o->kernel == CPTX_ROWS_QUANTIZE;
+
+	o->out = o->out ? o->out : quantize ? CPTX_E4M3 : o->in;
+	o->weight = o->weight ? o->weight : o->in;
+	o->index = o->index ? o->index : CPTX_S64;
+	ROWS_RULE(is_real(o->in), ".in is .%s; rows are read as .f32, .f16 or .bf16", cptx_type_name(o->in));
+	ROWS_RULE(quantize ? o->out == CPTX_E4M3 : is_real(o->out), ".out is .%s; %s writes %s", cptx_type_name(o->out),
+	          cptx_rows_kernel_name(o->kernel), quantize ? ".e4m3" : ".f32, .f16 or .bf16");
+	ROWS_RULE(is_real(o->weight), ".weight is .%s; weights are .f32, .f16 or .bf16", cptx_type_name(o->weight));
+	ROWS_RULE(o->index == CPTX_S32 || o->index == CPTX_S64, ".index is .%s; labels and columns are .s32 or .s64",
+	          cptx_type_name(o->index));
+	return true;
+}
+
+/* The kernel's operands, with those that are asked for, and its options. */
+static bool check_operands(const cptx_rows_opt *o, cptx_error *err)
+{
+	const rows_kernel *kernel = &rows_kernels[o->kernel];
+	const uint32_t may = kernel->may_read | kernel->may_write;
+	const bool asked[] = { o->eps != 0, o->smoothing != 0, o->ignore, o->z_loss != 0, o->tanh, o->heads > 1 };
+#define ROWS_OPTION(ID, field, about) #field,
+	static const char *const names[] = {
+#include <cptx/rows.def>
+	};
+	_Static_assert(ARRAY_LEN(asked) == ROWS_OPTIONS, "an option of rows.def is asked about here");
+
+	for (unsigned i = 0; i < 32; i++)
+		ROWS_RULE(!rows_has(o->with & ~may, i), "%s has no operand %s to ask for by .with", kernel->name,
+		          cptx_rows_operand_name((enum cptx_rows_operand)i));
+	for (unsigned i = 0; i < ROWS_OPTIONS; i++)
+		ROWS_RULE(!asked[i] || kernel->takes >> i & 1, "%s has no option .%s", kernel->name, names[i]);
+	ROWS_RULE((!o->body || o->body == kernel->body) && !o->reads && !o->writes && !o->local && !o->user,
+	          "%s is built by the library; .body, .user, .reads, .writes and .local are of CPTX_ROWS_OWN", kernel->name);
+	return true;
+}
+
+static bool check_own(const cptx_rows_opt *o, cptx_error *err)
+{
+	const uint32_t both = o->reads | o->writes;
+
+	ROWS_RULE(o->body, "CPTX_ROWS_OWN is built by .body, which is NULL");
+	ROWS_RULE(!o->with, ".with asks for operands of the library's kernels; those of CPTX_ROWS_OWN are .reads and .writes");
+	ROWS_RULE(both < 1u << CPTX_ROWS_OPERANDS, ".reads and .writes are sets of the %d operands", CPTX_ROWS_OPERANDS);
+	ROWS_RULE(!(o->reads & R_SUMS), "dw and db are sums over rows, which a kernel writes");
+	ROWS_RULE(!(o->writes & (R_W | R_B)), "w and b are the same for all rows, and no row can write them: dw, db");
+	for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++)
+		ROWS_RULE(!rows_has(o->reads & o->writes, i),
+		          "%s is read and written; a result is another operand, which may lie at "
+		          "the same address",
+		          rows_operands[i].name);
+	ROWS_RULE(o->reads, "a kernel that reads nothing");
+	ROWS_RULE(o->writes, "a kernel that writes nothing");
+	return true;
+}
+
+static bool check_numbers(cptx_rows_opt *o, cptx_error *err)
+{
+	ROWS_RULE(o->n >= 1 && o->n <= CPTX_ROWS_MOST, "rows of %u elements; they have 1 to %d", o->n, CPTX_ROWS_MOST);
+	ROWS_RULE(!o->align || is_power(o->align), "rows at multiples of %u elements; .align is a power of two", o->align);
+	ROWS_RULE(o->eps >= 0 && isfinite(o->eps), ".eps is %g; it is added under a root, 0 or more", (double)o->eps);
+	ROWS_RULE(o->smoothing >= 0 && o->smoothing <= 1, ".smoothing is %g; it is a part, 0 to 1", (double)o->smoothing);
+	ROWS_RULE(isfinite(o->z_loss), ".z_loss is %g", (double)o->z_loss);
+	ROWS_RULE((unsigned)o->place <= CPTX_ROWS_MEMORY, ".place is none of CPTX_ROWS_AUTO, REGISTERS and MEMORY");
+	if (rows_kernels[o->kernel].takes & O_EPS)
+		o->eps = o->eps > 0 ? o->eps : 1e-5f;
+	o->heads = o->heads ? o->heads : 1;
+	o->name = o->name ? o->name : "rows";
+	return cptx_name_check("kernel", o->name, err);
+}
+
+bool rows_complete(cptx_rows_opt *o, const cptx_target *target, cptx_error *err)
+{
+	ROWS_RULE((unsigned)o->kernel < CPTX_ROWS_KERNELS, ".kernel is %u; <cptx/rows.def> lists the kernels",
+	          (unsigned)o->kernel);
+	if (!check_types(o, err) || (o->kernel == CPTX_ROWS_OWN ? !check_own(o, err) : !check_operands(o, err)) ||
+	    !check_numbers(o, err))
+		return false;
+	if (target && target->number < 80)
+		return error_set(err, CPTX_E_TARGET, NOWHERE, "rows: %s is not served; sm_80 and later are", target->name);
+	if (target && o->prefetch && target->number < 90)
+		return error_set(err, CPTX_E_TARGET, NOWHERE, "rows: %s has no bulk prefetch; .prefetch is of sm_90 and later",
+		                 target->name);
+	if (target && o->out == CPTX_E4M3 && target->number < 89)
+		return error_set(err, CPTX_E_TARGET, NOWHERE, "rows: %s cannot convert to .e4m3; sm_89 and later can", target->name);
+	if (o->kernel != CPTX_ROWS_OWN)
+		o->body = rows_kernels[o->kernel].body;
+	return true;
+}
+
+uint32_t rows_align_of(const cptx_rows_opt *o)
+{
+	const uint32_t each = 16 / rows_bytes(o->in), dense = o->n & (~o->n + 1);
+
+	return MIN(o->align ? o->align : dense, each);
+}
+
+enum cptx_type rows_type_of(const cptx_rows_opt *o, enum cptx_rows_operand operand)
+{
+	switch (rows_operands[operand].type) {
+	case ROWS_IN: return o->in;
+	case ROWS_OUT: return o->out;
+	case ROWS_WEIGHT: return o->weight;
+	case ROWS_INDEX: return o->index;
+	default: return CPTX_F32;
+	}
+}
+
+rows_shape rows_shape_of(const cptx_rows_opt *o)
+{
+	const rows_kernel *kernel = &rows_kernels[o->kernel];
+	const bool own = o->kernel == CPTX_ROWS_OWN;
+	rows_shape s = { .reads = own ? o->reads : kernel->reads | (o->with & kernel->may_read),
+		             .writes = own ? o->writes : kernel->writes | (o->with & kernel->may_write),
+		             .local = own ? o->local : kernel->local,
+		             .each = 16 / rows_bytes(o->in),
+		             .resident = o->place == CPTX_ROWS_REGISTERS };
+
+	s.sums = s.writes & R_SUMS;
+	s.sum_pitch = (o->n + s.each - 1) / s.each * s.each;
+	if (!o->per_row)
+		return s;
+	enum { TURN = 2 /* vectors of a thread in a turn of rows in memory */ };
+	s.cluster = o->split > 1 && !s.local;
+	s.rows = o->threads / o->per_row;
+	s.part = o->split > 1 ? (o->n + o->split * s.each - 1) / (o->split * s.each) * s.each : o->n;
+	s.turn = s.resident ? s.part : MIN(TURN * o->per_row * s.each, (s.part + s.each - 1) / s.each * s.each);
+	s.even = s.part * o->split == o->n;
+	return s;
+}
+
+/* Registers of a thread that one operand's row takes. */
+static uint32_t elements_of(const cptx_rows_opt *o, const rows_shape *s)
+{
+	const uint32_t vectors = (s->turn + s->each - 1) / s->each;
+
+	return (vectors + o->per_row - 1) / o->per_row * s->each;
+}
+
+bool rows_check_shape(const cptx_rows_opt *o, const cptx_target *target, cptx_error *err)
+{
+	enum { MOST_ELEMENTS = 128, MOST_SPLIT = 16 };
+
+	ROWS_RULE(o->place && o->threads && o->per_row && o->split,
+	          "the shape is not chosen: .place, .threads, .per_row and .split, which cptx_rows_auto fills in");
+	ROWS_RULE(o->threads <= CPTX_THREADS_PER_CTA && o->threads % CPTX_WARP == 0,
+	          "CTAs of %u threads; .threads is a multiple of 32 up to 1024", o->threads);
+	ROWS_RULE(o->per_row == o->threads || (is_power(o->per_row) && o->per_row <= CPTX_WARP),
+	          "rows of %u threads in CTAs of %u; .per_row is 1, 2, 4, 8, 16 or 32, or all threads", o->per_row, o->threads);
+	ROWS_RULE(is_power(o->split) && o->split <= MOST_SPLIT, "rows of %u CTAs; .split is 1, 2, 4, 8 or 16", o->split);
+	const rows_shape s = rows_shape_of(o);
+	ROWS_RULE(s.rows == 1 || o->split == 1,
+	          "rows of %u threads and of %u CTAs; only all threads of a CTA share a row with others", o->per_row, o->split);
+	ROWS_RULE(s.rows == 1 || s.resident, "rows of %u of %u threads stay in registers; those in memory have the whole CTA",
+	          o->per_row, o->threads);
+	ROWS_RULE((uint64_t)(o->split - 1) * s.part < o->n, "%u CTAs for a row of %u elements: the last one would have none",
+	          o->split, o->n);
+	ROWS_RULE(elements_of(o, &s) <= MOST_ELEMENTS, "%u elements of a row in each thread; registers have room for %d",
+	          elements_of(o, &s), MOST_ELEMENTS);
+	if (s.cluster && target && !target->cluster)
+		return error_set(err, CPTX_E_TARGET, NOWHERE,
+		                 "rows: %s has no clusters, by which %u CTAs would share a row; .split = 1", target->name, o->split);
+	ROWS_RULE(!s.cluster || !target || o->split <= target->cluster || target->family != 12,
+	          "a cluster of %u CTAs; %s has at most %u", o->split, target->name, target->cluster);
+	ROWS_RULE(o->min_ctas <= 32, "%u CTAs on a multiprocessor; it holds 32", o->min_ctas);
+	return true;
+}
+
+/* ---- parameters ---- */
+
+size_t rows_table(const rows_shape *s, cptx_param_row table[ROWS_PARAMS])
+{
+	const uint32_t all = s->reads | (s->writes & ~(uint32_t)R_SUMS);
+	size_t n = 0;
+
+	for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++)
+		if (rows_has(all, i))
+			table[n++] = (cptx_param_row){ rows_operands[i].name,
+				                           "rows_args",
+				                           CPTX_PARAM_SCALAR,
+				                           CPTX_PTR,
+				                           (uint32_t)(offsetof(rows_args, at) + i * sizeof(uint64_t)),
+				                           sizeof(uint64_t),
+				                           0 };
+	for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++)
+		if (rows_has(all, i) && rows_operands[i].kind == ROWS_MATRIX)
+			table[n++] = (cptx_param_row){ rows_operands[i].stride_name,
+				                           "rows_args",
+				                           CPTX_PARAM_SCALAR,
+				                           CPTX_U32,
+				                           (uint32_t)(offsetof(rows_args, stride) + i * sizeof(uint32_t)),
+				                           sizeof(uint32_t),
+				                           0 };
+	table[n++] = (cptx_param_row)CPTX_PARAM_ROW(rows_args, CPTX_U32, rows);
+	if (s->sums)
+		table[n++] = (cptx_param_row)CPTX_PARAM_ROW(rows_args, CPTX_PTR, workspace);
+	return n;
+}
+
+size_t rows_sum_table(const rows_shape *s, cptx_param_row table[ROWS_PARAMS])
+{
+	size_t n = 0;
+
+	for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++)
+		if (rows_has(s->writes & R_SUMS, i))
+			table[n++] = (cptx_param_row){ rows_operands[i].name,
+				                           "rows_args",
+				                           CPTX_PARAM_SCALAR,
+				                           CPTX_PTR,
+				                           (uint32_t)(offsetof(rows_args, at) + i * sizeof(uint64_t)),
+				                           sizeof(uint64_t),
+				                           0 };
+	table[n++] = (cptx_param_row)CPTX_PARAM_ROW(rows_args, CPTX_PTR, workspace);
+	table[n++] = (cptx_param_row)CPTX_PARAM_ROW(rows_args, CPTX_U32, sums);
+	return n;
+}
+
+/* ---- plans ---- */
+
+static uint64_t row_bytes(const cptx_rows_opt *o, uint32_t set)
+{
+	uint64_t bytes = 0;
+
+	for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++)
+		if (rows_has(set, i) && rows_operands[i].kind != ROWS_VECTOR)
+			bytes += (rows_operands[i].kind == ROWS_MATRIX ? o->n : 1) *
+			         (uint64_t)rows_bytes(rows_type_of(o, (enum cptx_rows_operand)i));
+	return bytes;
+}
+
+/* CTAs of clusters, or without, that a device holds at once, in clusters.  A cluster lies in a GPC, which has 16
+ * multiprocessors or a few more. */
+static uint32_t units_at_once(const cptx_rows_opt *o, const rows_shape *s, uint32_t sms, uint32_t ctas)
+{
+	enum { GPC = 16 };
+
+	if (!s->cluster || sms < GPC)
+		return MAX(sms * MAX(ctas, 1u) / o->split, 1u);
+	return MAX(sms / GPC * (GPC * MAX(ctas, 1u) / o->split), 1u);
+}
+
+static cptx_rows_plan plan_of(const cptx_rows_choice *c, uint32_t rows, uint32_t sms)
+{
+	const cptx_rows_opt *o = &c->opt;
+	const rows_shape s = rows_shape_of(o);
+	cptx_rows_plan p = { .place = o->place,
+		                 .threads = o->threads,
+		                 .per_row = o->per_row,
+		                 .split = o->split,
+		                 .min_ctas = o->min_ctas,
+		                 .elements = elements_of(o, &s),
+		                 .reads = s.reads,
+		                 .writes = s.writes,
+		                 .launches = s.sums ? 2 : 1 };
+	uint32_t units = (rows + s.rows - 1) / s.rows;
+
+	if (s.sums) /* as few as need no more turns */
+		units = MAX(MIN(units, units_at_once(o, &s, sms, c->ctas_per_sm)), 1u);
+	p.grid = units * o->split;
+	const uint32_t sums = (uint32_t)(rows_has(s.writes, CPTX_ROWS_DW) + rows_has(s.writes, CPTX_ROWS_DB));
+	if (s.sums)
+		p.workspace = (uint64_t)rows_sums_of(&s, p.grid, o->split) * s.sum_pitch * 4 * sums;
+	p.bytes = rows * row_bytes(o, s.reads | s.writes);
+	return p;
+}
+
+bool cptx_rows_check(const cptx_rows_opt *opt, const cptx_target *target, uint32_t rows, uint32_t sms, cptx_rows_plan *plan,
+                     cptx_error *err)
+{
+	cptx_rows_choice c;
+
+	if (!cptx_rows_auto(opt, target, rows, sms, &c, 1, err))
+		return false;
+	if (plan)
+		*plan = plan_of(&c, rows, sms ? sms : 132);
+	return true;
+}
+
+/* ---- kernels and launches ---- */
+
+static bool read_whole(cptx_rows_opt *o, const cptx_rows_opt *given, const cptx_target *target, cptx_error *err)
+{
+	if (err)
+		*err = (cptx_error){ .code = CPTX_OK };
+	return IS_GIVEN(given, "options struct", NOWHERE, err) && OPTIONS_READ(cptx_rows_opt, o, given, NOWHERE, err) &&
+	       rows_complete(o, target, err) && rows_check_shape(o, target, err);
+}
+
+char *rows_sum_name(const cptx_rows_opt *o)
+{
+	const size_t size = strlen(o->name) + sizeof "_sum";
+	char *name = NEW_UNSET(char, size);
+
+	if (name)
+		snprintf(name, size, "%s_sum", o->name);
+	return name;
+}
+
+cptx_kernel *cptx_rows_build(cptx_module *m, const cptx_rows_opt *opt, cptx_error *err)
+{
+	cptx_rows_opt o;
+
+	if (!read_whole(&o, opt, NULL, err))
+		return NULL;
+	char *name = rows_shape_of(&o).sums ? rows_sum_name(&o) : NULL;
+	if (rows_shape_of(&o).sums && !name) {
+		error_set(err, CPTX_E_MEMORY, NOWHERE, "out of memory");
+		return NULL;
+	}
+	if (name) /* in front: ptxas 13.0 crashes on some modules where it stands behind */
+		rows_build_sum(m, &o, name);
+	free(name);
+	cptx_kernel *k = rows_build(m, &o);
+	const cptx_error *e = cptx_module_error(m);
+	if (e && err)
+		*err = *e;
+	return e ? NULL : k;
+}
+
+/* Where rows of an operand begin: at multiples of how many elements, at most `most`? */
+static uint32_t align_at(const cptx_rows_matrix *m, uint32_t size, uint32_t n, uint32_t most)
+{
+	const uint64_t stride = (m->stride ? m->stride : n) * size;
+	uint32_t align = most;
+
+	while (align > 1 && (m->address % ((uint64_t)align * size) || stride % ((uint64_t)align * size)))
+		align /= 2;
+	return align;
+}
+
+static bool check_matrix(const cptx_rows_opt *o, const cptx_rows_matrix *m, unsigned operand, cptx_error *err)
+{
+	const char *name = rows_operands[operand].name;
+	const uint32_t size = rows_bytes(rows_type_of(o, (enum cptx_rows_operand)operand)), align = rows_align_of(o);
+	const uint64_t stride = m->stride ? m->stride : o->n;
+
+	ROWS_RULE(m->address, "the problem has no address of %s", name);
+	ROWS_RULE(m->address % size == 0, "%s at 0x%llx is no multiple of its elements' %u bytes", name,
+	          (unsigned long long)m->address, size);
+	if (rows_operands[operand].kind != ROWS_MATRIX) {
+		ROWS_RULE(m->address % 16 == 0, "%s at 0x%llx is no multiple of 16 bytes", name, (unsigned long long)m->address);
+		ROWS_RULE(!m->stride, "%s has a stride of %llu; only matrices have strides", name, (unsigned long long)m->stride);
+		return true;
+	}
+	ROWS_RULE(stride * size <= UINT32_MAX, "%s has a stride of %llu elements; it is at most 2^32 - 1 bytes", name,
+	          (unsigned long long)stride);
+	ROWS_RULE(
+		align_at(m, size, o->n, align) >= align,
+		"rows of %s, at 0x%llx with a stride of %llu elements, do not begin at multiples of %u elements: say .align = %u",
+		name, (unsigned long long)m->address, (unsigned long long)stride, align, align_at(m, size, o->n, align));
+	return true;
+}
+
+/* A result at the place of an input of another type, or one that is read again later. */
+static bool check_in_place(const cptx_rows_opt *o, const rows_shape *s, const cptx_rows_problem *p, cptx_error *err)
+{
+	for (unsigned w = 0; w < CPTX_ROWS_OPERANDS; w++)
+		for (unsigned r = 0; r < CPTX_ROWS_OPERANDS; r++) {
+			if (!rows_has(s->writes, w) || !rows_has(s->reads, r) || p->at[w].address != p->at[r].address)
+				continue;
+			ROWS_RULE(rows_type_of(o, (enum cptx_rows_operand)w) == rows_type_of(o, (enum cptx_rows_operand)r) &&
+			              p->at[w].stride == p->at[r].stride && rows_operands[w].kind == rows_operands[r].kind,
+			          "%s in place of %s, which has another type or stride", rows_operands[w].name, rows_operands[r].name);
+			ROWS_RULE(s->resident || s->local,
+			          "%s in place of %s, of which rows in memory are read again: .place = "
+			          "CPTX_ROWS_REGISTERS, or an address of its own",
+			          rows_operands[w].name, rows_operands[r].name);
+		}
+	return true;
+}
+
+static bool fill_args(const cptx_rows_opt *o, const rows_shape *s, const cptx_rows_problem *p, const cptx_rows_plan *plan,
+                      rows_args *a, cptx_error *err)
+{
+	*a = (rows_args){ .workspace = p->workspace, .rows = p->rows };
+	a->sums = p->rows ? rows_sums_of(s, plan->grid, o->split) : 0;
+	for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++) {
+		if (!rows_has(s->reads | s->writes, i)) {
+			ROWS_RULE(!p->at[i].address, "the problem has an operand %s, and the kernel none: .with", rows_operands[i].name);
+			continue;
+		}
+		if (!check_matrix(o, &p->at[i], i, err))
+			return false;
+		a->at[i] = p->at[i].address;
+		a->stride[i] =
+			(uint32_t)((p->at[i].stride ? p->at[i].stride : o->n) * rows_bytes(rows_type_of(o, (enum cptx_rows_operand)i)));
+	}
+	ROWS_RULE(!plan->workspace || p->workspace, "the problem has no workspace; sums of columns need %llu bytes",
+	          (unsigned long long)plan->workspace);
+	ROWS_RULE(p->workspace % 16 == 0, "the workspace at 0x%llx is no multiple of 16 bytes",
+	          (unsigned long long)p->workspace);
+	return check_in_place(o, s, p, err);
+}
+
+cptx_launch *cptx_rows_launch(const cptx_program *program, cptx_device *dev, const cptx_rows_opt *opt,
+                              const cptx_rows_problem *problem, uint32_t number, cptx_error *err)
+{
+	cptx_rows_choice c;
+	cptx_rows_problem p;
+	cptx_param_row table[ROWS_PARAMS];
+	rows_args args;
+
+	if (err)
+		*err = (cptx_error){ .code = CPTX_OK };
+	if (!IS_GIVEN(program, "program", NOWHERE, err) || !IS_GIVEN(dev, "device", NOWHERE, err) ||
+	    !IS_GIVEN(problem, "problem", NOWHERE, err) || !OPTIONS_READ(cptx_rows_problem, &p, problem, NOWHERE, err))
+		return NULL;
+	const cptx_device_info *info = cptx_device_get_info(dev);
+	if (!cptx_rows_auto(opt, cptx_target_find(info->target ? info->target : ""), p.rows, info->sms, &c, 1, err))
+		return NULL;
+	const rows_shape s = rows_shape_of(&c.opt);
+	const cptx_rows_plan plan = plan_of(&c, p.rows, info->sms);
+	if (number >= plan.launches || (!p.rows && !number)) {
+		error_set(err, CPTX_E_ARG, NOWHERE, "rows: launch %u of %u%s", number, plan.launches,
+		          p.rows ? "; they count from 0" : ": of no rows there is only that of the sums, 1");
+		return NULL;
+	}
+	if (!fill_args(&c.opt, &s, &p, &plan, &args, err))
+		return NULL;
+	if (!number)
+		return cptx_params_launch(program, dev, c.opt.name,
+		                          &(cptx_params_part){ .rows = table, .n = rows_table(&s, table), .args = &args }, 1,
+		                          CPTX_LAUNCH(.grid = { plan.grid }), err);
+	char *name = rows_sum_name(&c.opt);
+	const uint32_t sums = (uint32_t)(rows_has(s.writes, CPTX_ROWS_DW) + rows_has(s.writes, CPTX_ROWS_DB));
+	cptx_launch *l = cptx_params_launch(
+		program, dev, name, &(cptx_params_part){ .rows = table, .n = rows_sum_table(&s, table), .args = &args }, 1,
+		CPTX_LAUNCH(.grid = { (c.opt.n + ROWS_SUM_COLUMNS - 1) / ROWS_SUM_COLUMNS, sums }), err);
+	free(name);
+	return l;
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/* Inside src/rows: the table of kernels, what a shape means for a row, and the state that bodies work on. */
+#ifndef CPTX_ROWS_ROWS_H
+#define CPTX_ROWS_ROWS_H
+
+#include "base/base.h"
+
+#include <cptx/params.h>
+#include <cptx/rows.h>
+#include <cptx/vector.h>
+
+/* R_X and so on, O_EPS and so on: the sets of rows.def. */
+enum {
+#define ROWS_OPERAND(ID, name, kind, type, about) R_##ID = 1 << CPTX_ROWS_##ID,
+#include <cptx/rows.def>
+	R_SUMS = R_DW | R_DB
+};
+enum rows_option {
+#define ROWS_OPTION(ID, field, about) ROWS_OPTION_##ID,
+#include <cptx/rows.def>
+	ROWS_OPTIONS
+};
+enum {
+#define ROWS_OPTION(ID, field, about) O_##ID = 1 << ROWS_OPTION_##ID,
+#include <cptx/rows.def>
+	O_NONE = 0
+};
+
+enum rows_kind { ROWS_MATRIX, ROWS_VECTOR, ROWS_SCALAR };
+enum rows_type { ROWS_IN, ROWS_OUT, ROWS_WEIGHT, ROWS_F32, ROWS_INDEX };
+typedef struct rows_operand {
+	const char *name, *stride_name, *about;
+	enum rows_kind kind;
+	enum rows_type type;
+} rows_operand;
+extern const rows_operand rows_operands[CPTX_ROWS_OPERANDS];
+
+typedef struct rows_kernel {
+	const char *name, *about;
+	cptx_rows_body body;
+	bool local;
+	uint32_t reads, writes, may_read, may_write, takes;
+} rows_kernel;
+/* Of CPTX_ROWS_OWN the first: without a name. */
+extern const rows_kernel rows_kernels[CPTX_ROWS_KERNELS];
+
+#define ROWS_KERNEL(ID, name, body, local, reads, writes, may_read, may_write, takes, about)                                \
+	void body(cptx_kernel *k, cptx_rows_row *row, void *user);
+#include <cptx/rows.def>
+
+/* What options mean for the code: options are complete and checked. */
+typedef struct rows_shape {
+	uint32_t reads, writes;
+	bool local;         /* elements do not depend on one another */
+	bool sums;          /* CTAs take many rows each, and add up columns */
+	bool cluster;       /* .split is one */
+	uint32_t each;      /* elements of a vector */
+	uint32_t part;      /* columns of a CTA, the last one may have fewer */
+	uint32_t turn;      /* columns that a CTA holds at once: part, or in memory fewer */
+	uint32_t rows;      /* of a CTA */
+	uint32_t sum_pitch; /* floats of a CTA's sums of one operand */
+	bool resident;      /* in registers */
+	bool even;          /* all CTAs have part columns */
+} rows_shape;
+rows_shape rows_shape_of(const cptx_rows_opt *o);
+enum cptx_type rows_type_of(const cptx_rows_opt *o, enum cptx_rows_operand operand);
+uint32_t rows_align_of(const cptx_rows_opt *o);
+/* Groups of threads that take rows in a launch of the kernel with sums: each has a row of partial sums. */
+static inline uint32_t rows_sums_of(const rows_shape *s, uint32_t grid, uint32_t split) { return grid / split * s->rows; }
+static inline bool rows_has(uint32_t set, unsigned operand) { return set >> operand & 1; }
+static inline uint32_t rows_bytes(enum cptx_type t) { return cptx_type_bits(t) / 8; }
+
+/* Arguments of a launch, and the table of those that the kernel has. */
+typedef struct rows_args {
+	uint64_t at[CPTX_ROWS_OPERANDS], workspace;
+	uint32_t stride[CPTX_ROWS_OPERANDS], rows, sums;
+} rows_args;
+enum { ROWS_PARAMS = 2 * CPTX_ROWS_OPERANDS + 2 };
+size_t rows_table(const rows_shape *s, cptx_param_row table[ROWS_PARAMS]);
+size_t rows_sum_table(const rows_shape *s, cptx_param_row table[ROWS_PARAMS]);
+enum { ROWS_SUM_COLUMNS = 32, ROWS_SUM_PARTS = 32 /* threads of the second launch, x and y */ };
+
+/* Checks and completes the options; the shape stays 0 where it is to be chosen. */
+bool rows_complete(cptx_rows_opt *o, const cptx_target *target, cptx_error *err);
+/* The same for a shape that is given. */
+bool rows_check_shape(const cptx_rows_opt *o, const cptx_target *target, cptx_error *err);
+/* Builds the kernel of complete options. */
+cptx_kernel *rows_build(cptx_module *m, const cptx_rows_opt *o);
+void rows_build_sum(cptx_module *m, const cptx_rows_opt *o, const char *name);
+/* "rows_sum"; to be freed */
+char *rows_sum_name(const cptx_rows_opt *o);
+
+#define ROWS_RULE(ok, ...)                                                                                                  \
+	do                                                                                                                      \
+		if (!(ok))                                                                                                          \
+			return error_set(err, CPTX_E_ARG, NOWHERE, "rows: " __VA_ARGS__);                                               \
+	while (0)
+
+#endif

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Softmax, its logarithm, cross entropy, and their gradients.
+ *
+ * The maximum is found first and then the sum, of differences from it: of rows of the lowest numbers, too, nothing
+ * overflows.
+ */
+#include "rows/rows.h"
+
+#include <math.h>
+
+#define V(operand) e.v[CPTX_ROWS_##operand]
+
+static const float log2e = 1.44269504f, ln2 = 0.69314718f;
+
+/* e^(x - top) */
+static cptx_val power(cptx_kernel *k, cptx_val x, cptx_val top)
+{
+	return cptx_ex2(k, cptx_mul(k, cptx_sub(k, x, top), log2e));
+}
+
+/* The largest element; with `all` also the sum of all. */
+static cptx_val top_of(cptx_kernel *k, cptx_rows_row *row, cptx_val all)
+{
+	cptx_val top = cptx_var(k, CPTX_F32, cptx_f32_bits(0xff800000u));
+	cptx_rows_at e;
+
+	CPTX_ROWS_EACH(k, row, &e, .reads = R_X, .fill = -INFINITY)
+	{
+		cptx_max(k, top, V(X), .into = top);
+		if (all.kind != CPTX_VAL_NONE)
+			cptx_add(k, all, V(X), .into = all, .when = cptx_rows_inside(k, row, &e));
+	}
+	cptx_rows_reduce(k, row, top, CPTX_REDUCE_MAX);
+	return top;
+}
+
+/* Sum of e^(x - top); in registers the elements become these where they are asked for. */
+static cptx_val sum_of(cptx_kernel *k, cptx_rows_row *row, cptx_val top, bool become)
+{
+	cptx_val sum = cptx_var(k, CPTX_F32, 0.0f);
+	cptx_rows_at e;
+
+	CPTX_ROWS_EACH(k, row, &e, .reads = R_X, .fill = -INFINITY)
+	{
+		cptx_val p = power(k, V(X), top);
+		cptx_add(k, sum, p, .into = sum);
+		if (become)
+			cptx_mov(k, p, .into = V(X));
+	}
+	cptx_rows_reduce(k, row, sum, CPTX_REDUCE_SUM);
+	return sum;
+}
+
+/* top + ln(sum) */
+static cptx_val lse_of(cptx_kernel *k, const cptx_rows_row *row, cptx_val top, cptx_val sum)
+{
+	cptx_val lse = cptx_fma(k, cptx_lg2(k, sum), ln2, top, .rnd = CPTX_RN);
+
+	if (cptx_rows_options(row)->with & R_LSE)
+		cptx_rows_put(k, row, CPTX_ROWS_LSE, lse);
+	return lse;
+}
+
+void rows_softmax(cptx_kernel *k, cptx_rows_row *row, void *user)
+{
+	const bool keeps = cptx_rows_keeps(row);
+	cptx_val top = top_of(k, row, CPTX_NONE_), sum = sum_of(k, row, top, keeps);
+	cptx_rows_at e;
+
+	(void)user;
+	if (cptx_rows_options(row)->with & R_LSE)
+		lse_of(k, row, top, sum);
+	cptx_val scale = cptx_rcp(k, sum, .rnd = CPTX_RN);
+	CPTX_ROWS_EACH(k, row, &e, .reads = R_X, .writes = R_Y)
+	{
+		cptx_val p = keeps ? V(X) : power(k, V(X), top);
+		V(Y) = cptx_mul(k, p, scale);
+	}
+}
+
+void rows_log_softmax(cptx_kernel *k, cptx_rows_row *row, void *user)
+{
+	cptx_val top = top_of(k, row, CPTX_NONE_), sum = sum_of(k, row, top, false);
+	cptx_val log_sum = cptx_mul(k, cptx_lg2(k, sum), ln2);
+	cptx_rows_at e;
+
+	(void)user;
+	if (cptx_rows_options(row)->with & R_LSE)
+		lse_of(k, row, top, sum);
+	CPTX_ROWS_EACH(k, row, &e, .reads = R_X, .writes = R_Y) { V(Y) = cptx_sub(k, cptx_sub(k, V(X), top), log_sum); }
+}
+
+void rows_softmax_backward(cptx_kernel *k, cptx_rows_row *row, void *user)
+{
+	cptx_val dot = cptx_var(k, CPTX_F32, 0.0f);
+	cptx_rows_at e;
+
+	(void)user;
+	CPTX_ROWS_EACH(k, row, &e, .reads = R_Y | R_DY) { cptx_fma(k, V(Y), V(DY), dot, .rnd = CPTX_RN, .into = dot); }
+	cptx_rows_reduce(k, row, dot, CPTX_REDUCE_SUM);
+	CPTX_ROWS_EACH(k, row, &e, .reads = R_Y | R_DY, .writes = R_DX) { V(DX) = cptx_mul(k, cptx_sub(k, V(DY), dot), V(Y)); }
+}
+
+void rows_log_softmax_backward(cptx_kernel *k, cptx_rows_row *row, void *user)
+{
+	cptx_val sum = cptx_var(k, CPTX_F32, 0.0f);
+	cptx_rows_at e;
+
+	(void)user;
+	CPTX_ROWS_EACH(k, row, &e, .reads = R_DY) { cptx_add(k, sum, V(DY), .into = sum); }
+	cptx_rows_reduce(k, row, sum, CPTX_REDUCE_SUM);
+	CPTX_ROWS_EACH(k, row, &e, .reads = R_Y | R_DY, .writes = R_DX)
+	{
+		cptx_val p = cptx_ex2(k, cptx_mul(k, V(Y), log2e));
+		V(DX) = cptx_sub(k, V(DY), cptx_mul(k, p, sum));
+	}
+}
+
+/* ---- cross entropy ---- */
+
+/* A row's label: its column, whether it is one, whether it counts. */
+typedef struct label {
+	cptx_val column, is_column; /* .u32; a predicate */
+	cptx_val ignored;           /* a predicate; NONE: none is */
+} label;
+
+static label label_of(cptx_kernel *k, const cptx_rows_row *row)
+{
+	const cptx_rows_opt *o = cptx_rows_options(row);
+	cptx_val target = cptx_rows_get(k, row, CPTX_ROWS_TARGET), wide = cptx_as(target, CPTX_U64);
+	label l = { .is_column = cptx_setp(k, wide, cptx_imm(o->n), .cmp = CPTX_LT) };
+
+	l.column = cptx_selp(k, cptx_cvt(k, wide, .dtype = CPTX_U32), 0, l.is_column, .type = CPTX_U32);
+	if (o->ignore)
+		l.ignored = cptx_setp(k, target, cptx_imm(o->ignored_label), .cmp = CPTX_EQ);
+	return l;
+}
+
+/* The gradient of all elements: ((1 + 2 z lse) * p - smoothing / n - (1 - smoothing) at the label) * gradient of the loss.
+ */
+static void gradient(cptx_kernel *k, cptx_rows_row *row, const label *l, cptx_val lse)
+{
+	const cptx_rows_opt *o = cptx_rows_options(row);
+	cptx_val scale = o->with & R_DLOSS ? cptx_rows_get(k, row, CPTX_ROWS_DLOSS) : cptx_var(k, CPTX_F32, 1.0f);
+	cptx_rows_at e;
+
+	if (l->ignored.kind != CPTX_VAL_NONE)
+		scale = cptx_selp(k, 0.0f, scale, l->ignored, .type = CPTX_F32);
+	cptx_val of_p = scale;
+	if (o->z_loss != 0) {
+		cptx_val more = cptx_fma(k, lse, 2 * o->z_loss, 1.0f, .rnd = CPTX_RN);
+		of_p = cptx_mul(k, scale, more);
+	}
+	cptx_val at_label = cptx_mul(k, scale, -(1 - o->smoothing)), all = cptx_mul(k, scale, -o->smoothing / (float)o->n);
+	if (l->ignored.kind != CPTX_VAL_NONE) /* 0 also of rows with infinities */
+		lse = cptx_selp(k, cptx_f32_bits(0x7f800000u), lse, l->ignored, .type = CPTX_F32);
+	CPTX_ROWS_EACH(k, row, &e, .reads = R_X, .writes = R_DX, .fill = -INFINITY)
+	{
+		cptx_val is_label = cptx_setp(k, cptx_rows_column(k, row, &e), l->column, .cmp = CPTX_EQ);
+		cptx_val d = cptx_mul(k, power(k, V(X), lse), of_p);
+		if (o->smoothing != 0)
+			d = cptx_add(k, d, all);
+		cptx_add(k, d, at_label, .into = d, .when = is_label);
+		V(DX) = d;
+	}
+}
+
+void rows_cross_entropy(cptx_kernel *k, cptx_rows_row *row, void *user)
+{
+	const cptx_rows_opt *o = cptx_rows_options(row);
+	const label l = label_of(k, row);
+	cptx_val x = cptx_rows_element(k, row, CPTX_ROWS_X, l.column), all = { 0 };
+
+	(void)user;
+	if (o->smoothing != 0)
+		all = cptx_var(k, CPTX_F32, 0.0f);
+	cptx_val top = top_of(k, row, all), sum = sum_of(k, row, top, false), lse = lse_of(k, row, top, sum);
+	cptx_val loss = cptx_mul(k, cptx_sub(k, lse, x), 1 - o->smoothing);
+	if (o->smoothing != 0) {
+		cptx_rows_reduce(k, row, all, CPTX_REDUCE_SUM);
+		cptx_val mean_loss = cptx_sub(k, lse, cptx_mul(k, all, 1.0f / (float)o->n));
+		cptx_fma(k, mean_loss, o->smoothing, loss, .rnd = CPTX_RN, .into = loss);
+	}
+	if (o->z_loss != 0)
+		cptx_fma(k, cptx_mul(k, lse, lse), o->z_loss, loss, .rnd = CPTX_RN, .into = loss);
+	cptx_selp(k, loss, cptx_f32_bits(0x7fc00000u), l.is_column, .type = CPTX_F32, .into = loss);
+	if (o->ignore)
+		cptx_selp(k, 0.0f, loss, l.ignored, .type = CPTX_F32, .into = loss);
+	cptx_rows_put(k, row, CPTX_ROWS_LOSS, loss);
+	if (o->with & R_DX)
+		gradient(k, row, &l, lse);
+}
+
+void rows_cross_entropy_backward(cptx_kernel *k, cptx_rows_row *row, void *user)
+{
+	const label l = label_of(k, row);
+
+	(void)user;
+	gradient(k, row, &l, cptx_rows_get(k, row, CPTX_ROWS_LSE));
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/* The second launch of kernels with sums: adds up the CTAs' sums of each column, always in the same order. */
+#include "rows/rows.h"
+
+/* Rounds one .f32 and stores it. */
+static void store(cptx_kernel *k, enum cptx_type type, cptx_val to, cptx_val v, cptx_val when)
+{
+	if (type != CPTX_F32)
+		v = cptx_cvt(k, v, .rnd = CPTX_RN, .dtype = type);
+	cptx_st(k, to, type == CPTX_F32 ? v : cptx_as(v, CPTX_B16), .space = CPTX_GLOBAL, .when = when);
+}
+
+void rows_build_sum(cptx_module *m, const cptx_rows_opt *o, const char *name)
+{
+	enum { X = ROWS_SUM_COLUMNS, Y = ROWS_SUM_PARTS, PITCH = (X + 1) * 4 };
+	const rows_shape s = rows_shape_of(o);
+	cptx_param_row table[ROWS_PARAMS];
+	cptx_params params = { .n = 0 };
+	cptx_kernel *k = cptx_kernel_begin(m, name, .block = { X, Y });
+	const size_t n = rows_sum_table(&s, table);
+
+	if (!k)
+		return;
+	cptx_params_declare(k, &params, table, n);
+	cptx_val to = cptx_params_get(k, &params, table[0].name), parts = cptx_params_get(k, &params, "sums");
+	cptx_val from = cptx_params_get(k, &params, "workspace"), which = cptx_ctaid_y(k);
+	cptx_val x = cptx_tid_x(k), y = cptx_tid_y(k), column = cptx_mad(k, cptx_ctaid_x(k), X, x, .mode = CPTX_LO);
+	if (n > 3) { /* both sums: those of db lie behind those of dw */
+		cptx_val second = cptx_setp(k, which, 0, .cmp = CPTX_NE);
+		cptx_selp(k, cptx_params_get(k, &params, table[1].name), to, second, .type = CPTX_U64, .into = to);
+	}
+	cptx_val first = cptx_mad(k, which, parts, y, .mode = CPTX_LO);
+	cptx_val at = cptx_add(k, from, cptx_mul_wide(k, first, s.sum_pitch * 4)), sum = cptx_var(k, CPTX_F32, 0.0f);
+	at = cptx_add(k, at, cptx_mul_wide(k, column, 4));
+	cptx_val inside = cptx_setp(k, column, o->n, .cmp = CPTX_LT), part = cptx_var(k, CPTX_U32, y);
+	cptx_val one = cptx_var(k, CPTX_F32, 0.0f);
+	CPTX_FOR(k, part, parts, Y) {
+		cptx_ld(k, at, .space = CPTX_GLOBAL, .type = CPTX_F32, .into = one, .when = inside);
+		cptx_add(k, sum, one, .into = sum);
+		cptx_add(k, at, cptx_imm((int64_t)Y * s.sum_pitch * 4), .into = at);
+	}
+	cptx_val shared = cptx_mov(k, cptx_shared(k, CPTX_F32, Y * (X + 1)), .type = CPTX_U32);
+	cptx_val mine = cptx_mad(k, x, 4, cptx_mad(k, y, PITCH, shared, .mode = CPTX_LO), .mode = CPTX_LO);
+	cptx_st(k, mine, sum, .space = CPTX_SHARED);
+	cptx_bar_sync(k, 0);
+	/* a warp for each column */
+	cptx_val other = cptx_mad(k, y, 4, cptx_mad(k, x, PITCH, shared, .mode = CPTX_LO), .mode = CPTX_LO);
+	cptx_ld(k, other, .space = CPTX_SHARED, .type = CPTX_F32, .into = sum);
+	cptx_reduce_warp(k, sum, CPTX_REDUCE_SUM);
+	cptx_val its = cptx_mad(k, cptx_ctaid_x(k), X, y, .mode = CPTX_LO);
+	cptx_val stores = cptx_and(k, cptx_setp(k, its, o->n, .cmp = CPTX_LT), cptx_setp(k, x, 0, .cmp = CPTX_EQ));
+	store(k, o->weight, cptx_add(k, to, cptx_mul_wide(k, its, rows_bytes(o->weight))), sum, stores);
+}

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: MIT */
+/* Each row kernel on the emulator, every element against f64, with all findings; and ptxas takes what is chosen for a GPU.
+ */
+#include "../ask.h"
+#include "../test.h"
+#include "../verify/assemble.h"
+#include "reference/number.h"
+#include "reference/rows_check.h"
+
+#include <cptx/emu.h>
+
+static const char *const targets[] = { "sm_80", "sm_90a", "sm_100a", "sm_120a" };
+static const enum cptx_type types[] = { CPTX_BF16, CPTX_F32, CPTX_F16 };
+
+/* All operands that the kernel may have, as the library does not refuse them. */
+static uint32_t all_of(enum cptx_rows_kernel kernel)
+{
+	uint32_t with = 0;
+
+	for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++) {
+		cptx_rows_opt o = { .kernel = kernel, .in = CPTX_F32, .n = 1, .with = 1u << i };
+		cptx_error err = { .code = CPTX_OK };
+		with |= cptx_rows_check(&o, NULL, 1, 0, NULL, &err) ? 1u << i : 0;
+	}
+	return with;
+}
+
+static bool on_target(const cptx_rows_opt *o, const char *target)
+{
+	return o->kernel != CPTX_ROWS_QUANTIZE || strcmp(target, "sm_80") != 0;
+}
+
+static void try_one(const char *target, const cptx_rows_opt *o, const rows_case *c)
+{
+	cptx_error err = { .code = CPTX_OK };
+	cptx_emu_opt emu = { .seed = c->seed, .threads = 1, .pedantic = true };
+	cptx_device *dev = cptx_emu_open(target, &emu, &err);
+	rows_report r;
+	char text[300];
+
+	SURE(dev != NULL, "%s", err.text);
+	SURE(rows_check(dev, o, c, &r, &err), "%s: %s, .%s, %u x %u: %s", target, cptx_rows_kernel_name(o->kernel),
+	     cptx_type_name(o->in), c->rows, o->n, err.text);
+	rows_report_text(&r, text, sizeof text);
+	SURE(!r.wrong && (r.elements || !c->rows),
+	     "%s: %s, .%s, %u x %u, place %d, %u threads, %u a row, split %u, seed %llu: %s", target,
+	     cptx_rows_kernel_name(o->kernel), cptx_type_name(o->in), c->rows, o->n, (int)r.plan.place, r.plan.threads,
+	     r.plan.per_row, r.plan.split, (unsigned long long)c->seed, text);
+	cptx_device_close(dev);
+}
+
+/* Options that the kernel takes, asked for by the seed's bits. */
+static cptx_rows_opt options_of(enum cptx_rows_kernel kernel, uint64_t bits)
+{
+	cptx_rows_opt o = { .kernel = kernel, .in = types[bits % 3], .weight = bits & 4 ? CPTX_F32 : (enum cptx_type)0 };
+	const bool loss = kernel == CPTX_ROWS_CROSS_ENTROPY || kernel == CPTX_ROWS_CROSS_ENTROPY_BACKWARD;
+	const bool gelu = kernel == CPTX_ROWS_GELU || kernel == CPTX_ROWS_GEGLU || kernel == CPTX_ROWS_GELU_BACKWARD ||
+	                  kernel == CPTX_ROWS_GEGLU_BACKWARD;
+
+	o.with = all_of(kernel) & (bits & 8 ? ~0u : (uint32_t)(bits >> 8));
+	if (kernel != CPTX_ROWS_QUANTIZE && bits & 16)
+		o.out = types[bits >> 5 & 1];
+	o.index = bits & 64 ? CPTX_S32 : CPTX_S64;
+	if (loss && bits & 128)
+		o.smoothing = 0.1f, o.z_loss = 1e-3f, o.ignore = true, o.ignored_label = -100;
+	o.tanh = gelu && bits & 128;
+	if (kernel == CPTX_ROWS_ROTARY)
+		o.heads = bits & 128 ? 3 : 1;
+	return o;
+}
+
+START_TEST(each_kernel)
+{
+	static const uint32_t sizes[][2] = { { 5, 264 }, { 37, 33 }, { 2, 2056 } };
+
+	for (int kernel = CPTX_ROWS_OWN + 1; kernel < CPTX_ROWS_KERNELS; kernel++)
+		for (unsigned t = 0; t < sizeof targets / sizeof *targets; t++) {
+			const unsigned i = ((unsigned)kernel + t) % 3;
+			cptx_rows_opt o = options_of((enum cptx_rows_kernel)kernel, 8 | (t & 1 ? 128 : 0) | i);
+			o.in = types[i], o.n = sizes[i][1];
+			if (on_target(&o, targets[t]))
+				try_one(targets[t], &o, &(rows_case){ .rows = sizes[i][0], .seed = (uint64_t)kernel * 4 + t + 1 });
+		}
+}
+END_TEST
+
+/* Each way of holding a row, with lengths that fill it and lengths that do not. */
+START_TEST(shapes)
+{
+	static const struct {
+		enum cptx_rows_place place;
+		uint32_t threads, per_row, split, n, rows;
+	} all[] = {
+		{ CPTX_ROWS_REGISTERS, 64, 1, 1, 8, 70 },     { CPTX_ROWS_REGISTERS, 32, 4, 1, 61, 9 },
+		{ CPTX_ROWS_REGISTERS, 64, 32, 1, 256, 3 },   { CPTX_ROWS_REGISTERS, 32, 32, 1, 511, 3 },
+		{ CPTX_ROWS_REGISTERS, 96, 96, 1, 1000, 2 },  { CPTX_ROWS_REGISTERS, 64, 64, 2, 1024, 3 },
+		{ CPTX_ROWS_REGISTERS, 32, 32, 16, 2051, 2 }, { CPTX_ROWS_REGISTERS, 64, 64, 8, 1600, 2 },
+		{ CPTX_ROWS_MEMORY, 64, 64, 1, 3000, 2 },     { CPTX_ROWS_MEMORY, 32, 32, 4, 4097, 2 },
+	};
+	static const enum cptx_rows_kernel kernels[] = {
+		CPTX_ROWS_LAYER_NORM,        CPTX_ROWS_SOFTMAX, CPTX_ROWS_CROSS_ENTROPY,
+		CPTX_ROWS_RMS_NORM_BACKWARD, CPTX_ROWS_SWIGLU,  CPTX_ROWS_ADD_RMS_NORM
+	};
+
+	for (unsigned k = 0; k < sizeof kernels / sizeof *kernels; k++)
+		for (unsigned i = 0; i < sizeof all / sizeof *all; i++) {
+			cptx_rows_opt o = options_of(kernels[k], 8 | 128 | (k + i) % 3);
+			o.n = all[i].n, o.place = all[i].place, o.threads = all[i].threads, o.per_row = all[i].per_row,
+			o.split = all[i].split;
+			try_one(i % 2 ? "sm_90a" : "sm_100a", &o,
+			        &(rows_case){ .rows = all[i].rows, .seed = i + 1, .pad = i % 3, .off = i % 2 });
+		}
+}
+END_TEST
+
+START_TEST(special_numbers)
+{
+	static const enum cptx_rows_kernel kernels[] = { CPTX_ROWS_RMS_NORM,    CPTX_ROWS_LAYER_NORM,    CPTX_ROWS_SOFTMAX,
+		                                             CPTX_ROWS_LOG_SOFTMAX, CPTX_ROWS_CROSS_ENTROPY, CPTX_ROWS_ARGMAX };
+
+	for (unsigned k = 0; k < sizeof kernels / sizeof *kernels; k++)
+		for (uint32_t n = 1; n < 2000; n = n * 5 + 3) {
+			cptx_rows_opt o = { .kernel = kernels[k], .in = types[n % 3], .n = n };
+			try_one("sm_90a", &o, &(rows_case){ .rows = 16, .seed = n, .special = true });
+		}
+}
+END_TEST
+
+START_TEST(in_place_and_no_rows)
+{
+	static const enum cptx_rows_kernel kernels[] = {
+		CPTX_ROWS_RMS_NORM, CPTX_ROWS_SOFTMAX,          CPTX_ROWS_CROSS_ENTROPY,
+		CPTX_ROWS_SWIGLU,   CPTX_ROWS_SOFTMAX_BACKWARD, CPTX_ROWS_ADD_RMS_NORM
+	};
+
+	for (unsigned k = 0; k < sizeof kernels / sizeof *kernels; k++)
+		for (uint32_t n = 40; n < 5000; n *= 10) {
+			cptx_rows_opt o = options_of(kernels[k], 8 | k % 2);
+			o.n = n, o.place = CPTX_ROWS_REGISTERS, o.weight = (enum cptx_type)0;
+			try_one("sm_90a", &o, &(rows_case){ .rows = 9, .seed = n, .in_place = true });
+		}
+	cptx_rows_opt o = { .kernel = CPTX_ROWS_COLUMN_SUM, .in = CPTX_F32, .n = 100 };
+	try_one("sm_80", &o, &(rows_case){ .rows = 0, .seed = 1 });
+}
+END_TEST
+
+START_TEST(random_problems)
+{
+	const char *given = getenv("CPTX_ROWS_TRIALS");
+	const unsigned trials = given ? (unsigned)strtoul(given, NULL, 10) : 60;
+	uint64_t seed = 88172645463325252u;
+
+	for (unsigned i = 0; i < trials; i++) {
+		const uint64_t bits = number_random(&seed) >> 8;
+		const unsigned kernel = 1 + (unsigned)(number_random(&seed) >> 20) % (CPTX_ROWS_KERNELS - 1);
+		const char *target = targets[number_random(&seed) >> 30 & 3];
+		cptx_rows_opt o = options_of((enum cptx_rows_kernel)kernel, bits);
+		o.n = 1 + (uint32_t)(number_random(&seed) >> 20) % (i % 5 ? 700 : 6000);
+		rows_case c = { .rows = 1 + (uint32_t)(number_random(&seed) >> 20) % 20, .seed = i + 1 };
+		if (bits >> 40 & 1)
+			c.pad = (uint32_t)(bits >> 41) % 9, c.off = (uint32_t)(bits >> 45) % 5;
+		if (bits >> 50 & 1 && o.n > 64 && kernel != CPTX_ROWS_OWN)
+			o.place = CPTX_ROWS_MEMORY, o.threads = 64;
+		if (on_target(&o, target))
+			try_one(target, &o, &c);
+	}
+}
+END_TEST
+
+/* y = x - the mean of |x|, with w added. */
+static void own_body(cptx_kernel *k, cptx_rows_row *row, void *user)
+{
+	cptx_val sum = cptx_var(k, CPTX_F32, 0.0f);
+	cptx_rows_at e;
+
+	++*(int *)user;
+	CPTX_ROWS_EACH(k, row, &e, .reads = CPTX_ROWS_BIT(CPTX_ROWS_X))
+	{
+		cptx_add(k, sum, cptx_abs(k, e.v[CPTX_ROWS_X]), .into = sum);
+	}
+	cptx_rows_reduce(k, row, sum, CPTX_REDUCE_SUM);
+	cptx_mul(k, sum, 1.0f / (float)cptx_rows_options(row)->n, .into = sum);
+	CPTX_ROWS_EACH(k, row, &e, .reads = CPTX_ROWS_BIT(CPTX_ROWS_X) | CPTX_ROWS_BIT(CPTX_ROWS_W),
+	               .writes = CPTX_ROWS_BIT(CPTX_ROWS_Y))
+	{
+		cptx_val less = cptx_sub(k, e.v[CPTX_ROWS_X], sum);
+		e.v[CPTX_ROWS_Y] = cptx_add(k, less, e.v[CPTX_ROWS_W]);
+	}
+}
+
+START_TEST(own_kernel_by_the_runner)
+{
+	enum { ROWS = 6, N = 96 };
+	int built = 0;
+	cptx_rows_opt o = { .kernel = CPTX_ROWS_OWN,
+		                .in = CPTX_F32,
+		                .n = N,
+		                .body = own_body,
+		                .user = &built,
+		                .name = "own",
+		                .reads = CPTX_ROWS_BIT(CPTX_ROWS_X) | CPTX_ROWS_BIT(CPTX_ROWS_W),
+		                .writes = CPTX_ROWS_BIT(CPTX_ROWS_Y) };
+	float x[ROWS][N], w[N], y[ROWS][N];
+	cptx_error err = { .code = CPTX_OK };
+	cptx_device *dev = cptx_emu_open("sm_90a", NULL, &err);
+	cptx_rows_runner *r = cptx_rows_runner_new(dev, NULL, &err);
+	cptx_rows_problem p = { .rows = ROWS };
+
+	for (int i = 0; i < ROWS * N; i++)
+		x[i / N][i % N] = (float)(i % 7 - 3), w[i % N] = (float)(i % N);
+	p.at[CPTX_ROWS_X].address = cptx_mem_alloc(dev, sizeof x, &err);
+	p.at[CPTX_ROWS_W].address = cptx_mem_alloc(dev, sizeof w, &err);
+	p.at[CPTX_ROWS_Y].address = cptx_mem_alloc(dev, sizeof y, &err);
+	cptx_mem_write(dev, p.at[CPTX_ROWS_X].address, x, sizeof x, &err);
+	cptx_mem_write(dev, p.at[CPTX_ROWS_W].address, w, sizeof w, &err);
+	for (int i = 0; i < 3; i++)
+		ck_assert_msg(cptx_rows_run(r, &o, &p, NULL, &err), "%s", err.text);
+	ck_assert_int_eq(built, 1); /* the program is found again */
+	cptx_mem_read(dev, y, p.at[CPTX_ROWS_Y].address, sizeof y, &err);
+	for (int row = 0; row < ROWS; row++) {
+		float mean = 0;
+		for (int i = 0; i < N; i++)
+			mean += (x[row][i] < 0 ? -x[row][i] : x[row][i]) / N;
+		for (int i = 0; i < N; i++) {
+			const float off = y[row][i] - (x[row][i] - mean + w[i]);
+			SURE(off < 1e-4f && off > -1e-4f, "row %d, column %d: %g", row, i, (double)y[row][i]);
+		}
+	}
+	/* sums of columns by the runner, with the workspace that it says */
+	cptx_rows_opt sum = { .kernel = CPTX_ROWS_COLUMN_SUM, .in = CPTX_F32, .n = N };
+	cptx_rows_problem q = { .rows = ROWS, .at = { [CPTX_ROWS_X] = p.at[CPTX_ROWS_X], [CPTX_ROWS_DW] = p.at[CPTX_ROWS_W] } };
+	q.workspace = cptx_mem_alloc(dev, cptx_rows_workspace(r, &sum, ROWS, &err), &err);
+	ck_assert_msg(cptx_rows_run(r, &sum, &q, NULL, &err), "%s", err.text);
+	cptx_mem_read(dev, w, p.at[CPTX_ROWS_W].address, sizeof w, &err);
+	for (int i = 0; i < N; i++) {
+		float all = 0;
+		for (int row = 0; row < ROWS; row++)
+			all += x[row][i];
+		SURE(w[i] == all, "column %d: %g, not %g", i, (double)w[i], (double)all);
+	}
+	cptx_rows_runner_destroy(r);
+	cptx_device_close(dev);
+}
+END_TEST
+
+/* What is chosen for large matrices is taken by ptxas, without spills in front of 64 K. */
+START_TEST(assembles)
+{
+	if (!test_ptxas()) {
+		skip("no ptxas");
+		return;
+	}
+	for (unsigned i = 0; i < 12; i++) {
+		static const enum cptx_rows_kernel kernels[] = { CPTX_ROWS_RMS_NORM, CPTX_ROWS_CROSS_ENTROPY, CPTX_ROWS_SWIGLU,
+			                                             CPTX_ROWS_ARGMAX };
+		static const uint32_t lengths[] = { 128, 4096, 50000 };
+		cptx_rows_opt o = options_of(kernels[i % 4], 8 | i % 3);
+		cptx_rows_choice c;
+		cptx_error err = { .code = CPTX_OK };
+		const char *target = targets[i / 3];
+		unsigned n = 0;
+		o.n = lengths[i % 3];
+		SURE(cptx_rows_auto(&o, cptx_target_find(target), 1 << 14, 0, &c, 1, &err), "%s", err.text);
+		cptx_module *m = cptx_module_new(NULL);
+		SURE(cptx_rows_build(m, &c.opt, &err) != NULL, "%s", err.text);
+		cptx_ptx *ptx = cptx_emit(m, target, NULL, &err);
+		SURE(ptx != NULL, "%s", err.text);
+		assembly job = { .target = target, .ptx = cptx_ptx_text(ptx) };
+		assemble(&job, 1);
+		SURE(job.status == 0, "%s: %s", target, job.said);
+		SURE(assembly_spills(job.said, &n) == 0, "%s %s, %u elements: %s", target, cptx_rows_kernel_name(o.kernel), o.n,
+		     job.said);
+		assemble_free(&job, 1);
+		cptx_ptx_destroy(ptx);
+		cptx_module_destroy(m);
+	}
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("rows");
+
+	tcase_add_test(test_case(s, "kernels"), each_kernel);
+	tcase_add_test(test_case(s, "shapes"), shapes);
+	tcase_add_test(test_case(s, "special"), special_numbers);
+	tcase_add_test(test_case(s, "in_place"), in_place_and_no_rows);
+	tcase_add_test(test_case(s, "random"), random_problems);
+	tcase_add_test(test_case(s, "own"), own_kernel_by_the_runner);
+	tcase_add_test(test_case(s, "ptxas"), assembles);
+	return test_main("rows", s);
+}

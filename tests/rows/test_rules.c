@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+/* Row kernels: what is refused, by which words. */
+#include "../test.h"
+
+#include <cptx/rows.h>
+
+static void refuses(const cptx_rows_opt *o, const char *target, const char *says)
+{
+	cptx_error err = { .code = CPTX_OK };
+
+	ck_assert_msg(!cptx_rows_check(o, cptx_target_find(target), 4096, 0, NULL, &err), "taken, not: %s", says);
+	ck_assert_msg(strstr(err.text, says) != NULL, "%s\nnot: %s", err.text, says);
+}
+#define OPT(...)                                                                                                            \
+	&(cptx_rows_opt) { .kernel = CPTX_ROWS_SOFTMAX, .in = CPTX_BF16, .n = 4096, __VA_ARGS__ }
+#define REFUSES(says, ...) refuses(OPT(__VA_ARGS__), "sm_90a", says)
+
+static void nothing(cptx_kernel *k, cptx_rows_row *row, void *user) { (void)k, (void)row, (void)user; }
+
+#pragma GCC diagnostic ignored "-Woverride-init"
+START_TEST(options)
+{
+	REFUSES("rows of 0 elements; they have 1 to 262144", .n = 0);
+	REFUSES("rows of 262145 elements", .n = 262145);
+	REFUSES(".in is .e4m3; rows are read as .f32, .f16 or .bf16", .in = CPTX_E4M3);
+	REFUSES(".out is .e4m3; softmax writes", .out = CPTX_E4M3);
+	REFUSES("quantize writes .e4m3", .kernel = CPTX_ROWS_QUANTIZE, .out = CPTX_F32);
+	REFUSES(".weight is .s32", .weight = CPTX_S32);
+	REFUSES(".index is .u32", .index = CPTX_U32);
+	REFUSES("softmax has no operand w to ask for by .with", .with = CPTX_ROWS_BIT(CPTX_ROWS_W));
+	REFUSES("softmax has no option .eps", .eps = 1e-6f);
+	REFUSES("softmax has no option .tanh", .tanh = true);
+	REFUSES("softmax has no option .ignore", .ignore = true);
+	REFUSES(".smoothing is 2; it is a part, 0 to 1", .kernel = CPTX_ROWS_CROSS_ENTROPY, .smoothing = 2);
+	REFUSES("softmax is built by the library", .body = nothing);
+	REFUSES(".align is a power of two", .align = 3);
+	REFUSES("<cptx/rows.def> lists the kernels", .kernel = CPTX_ROWS_KERNELS);
+}
+END_TEST
+
+START_TEST(shapes)
+{
+	REFUSES("CTAs of 48 threads; .threads is a multiple of 32 up to 1024", .place = CPTX_ROWS_REGISTERS, .threads = 48,
+	        .per_row = 48, .split = 1);
+	REFUSES("CTAs of 48 threads", .threads = 48);
+	REFUSES("no shape with what is given", .split = 3);
+	refuses(OPT(.split = 4), "sm_80", "sm_80 has no clusters, by which 4 CTAs would share a row");
+	refuses(OPT(.kernel = CPTX_ROWS_QUANTIZE), "sm_80", "sm_80 cannot convert to .e4m3; sm_89 and later can");
+	refuses(OPT(.prefetch = true), "sm_80", "sm_80 has no bulk prefetch");
+	refuses(OPT(.in = CPTX_F32), "sm_75", "sm_75 is not served");
+}
+END_TEST
+
+START_TEST(own)
+{
+	const uint32_t x = CPTX_ROWS_BIT(CPTX_ROWS_X), y = CPTX_ROWS_BIT(CPTX_ROWS_Y), w = CPTX_ROWS_BIT(CPTX_ROWS_W);
+
+	REFUSES("CPTX_ROWS_OWN is built by .body, which is NULL", .kernel = CPTX_ROWS_OWN, .reads = x, .writes = y);
+	REFUSES("those of CPTX_ROWS_OWN are .reads and .writes", .kernel = CPTX_ROWS_OWN, .body = nothing, .with = w);
+	REFUSES("a kernel that writes nothing", .kernel = CPTX_ROWS_OWN, .body = nothing, .reads = x);
+	REFUSES("a kernel that reads nothing", .kernel = CPTX_ROWS_OWN, .body = nothing, .writes = y);
+	REFUSES("x is read and written", .kernel = CPTX_ROWS_OWN, .body = nothing, .reads = x, .writes = x);
+	REFUSES("no row can write them", .kernel = CPTX_ROWS_OWN, .body = nothing, .reads = x, .writes = w);
+}
+END_TEST
+
+static int which;
+
+static void wrong(cptx_kernel *k, cptx_rows_row *row, void *user)
+{
+	const uint32_t x = CPTX_ROWS_BIT(CPTX_ROWS_X), y = CPTX_ROWS_BIT(CPTX_ROWS_Y);
+	cptx_rows_at e = { .later_ = { 0 } }, inner;
+
+	(void)user;
+	switch (which) {
+	case 0: CPTX_ROWS_EACH(k, row, &e, .reads = CPTX_ROWS_BIT(CPTX_ROWS_X2)) {
+		}
+		break;
+	case 1: CPTX_ROWS_EACH(k, row, &e, .reads = x, .writes = y) {
+		}
+		break;
+	case 2:
+		CPTX_ROWS_EACH(k, row, &e, .reads = x)
+		{
+			CPTX_ROWS_EACH(k, row, &inner, .reads = x) {}
+		}
+		break;
+	case 3: cptx_rows_column(k, row, &e); break;
+	case 4: cptx_rows_put(k, row, CPTX_ROWS_LSE, 0.0f); break;
+	case 5: cptx_rows_get(k, row, CPTX_ROWS_X); break;
+	default: cptx_rows_reduce(k, row, cptx_var(k, CPTX_F32, 0.0f), CPTX_REDUCE_SUM); break;
+	}
+}
+
+START_TEST(bodies)
+{
+	static const char *const says[] = { "the pass reads x2, which the kernel's options do not say",
+		                                "the pass writes y, and its body sets no v[CPTX_ROWS_...] of that",
+		                                "a pass inside of another",
+		                                "an element of a row outside of a pass: CPTX_ROWS_EACH",
+		                                "the body writes lse, which the kernel's options do not say",
+		                                "x is no scalar of a row",
+		                                "a reduction in a kernel whose options say .local" };
+
+	for (which = 0; which < 7; which++) {
+		cptx_rows_opt o = { .kernel = CPTX_ROWS_OWN,
+			                .in = CPTX_F32,
+			                .n = 256,
+			                .body = wrong,
+			                .local = which == 6,
+			                .reads = CPTX_ROWS_BIT(CPTX_ROWS_X),
+			                .writes = CPTX_ROWS_BIT(CPTX_ROWS_Y),
+			                .place = CPTX_ROWS_REGISTERS,
+			                .threads = 64,
+			                .per_row = 64,
+			                .split = 1 };
+		cptx_error err = { .code = CPTX_OK };
+		cptx_module *m = cptx_module_new(NULL);
+		ck_assert(!cptx_rows_build(m, &o, &err));
+		ck_assert_msg(strstr(err.text, says[which]) && strstr(err.text, "test_rules.c"), "%s\nnot: %s", err.text,
+		              says[which]);
+		cptx_module_destroy(m);
+	}
+}
+END_TEST
+
+static void refuses_problem(cptx_device *dev, const cptx_rows_opt *o, const cptx_rows_problem *p, const char *says)
+{
+	cptx_error err = { .code = CPTX_OK };
+	cptx_rows_runner *r = cptx_rows_runner_new(dev, NULL, &err);
+
+	ck_assert_msg(!cptx_rows_run(r, o, p, NULL, &err) && strstr(err.text, says), "%s\nnot: %s", err.text, says);
+	cptx_rows_runner_destroy(r);
+}
+
+START_TEST(problems)
+{
+	cptx_error err = { .code = CPTX_OK };
+	cptx_device *dev = cptx_device_open("emu:sm_90a", &err);
+	const uint64_t at = cptx_mem_alloc(dev, 1 << 16, &err), to = cptx_mem_alloc(dev, 1 << 16, &err);
+	cptx_rows_opt o = { .kernel = CPTX_ROWS_SOFTMAX, .in = CPTX_BF16, .n = 256 }, sum = o;
+	cptx_rows_problem p = { .rows = 2 };
+
+	p.at[CPTX_ROWS_X].address = at;
+	refuses_problem(dev, &o, &p, "the problem has no address of y");
+	p.at[CPTX_ROWS_Y].address = to + 1;
+	refuses_problem(dev, &o, &p, "is no multiple of its elements' 2 bytes");
+	o.align = 8, p.at[CPTX_ROWS_Y].address = to + 2;
+	refuses_problem(dev, &o, &p, "do not begin at multiples of 8 elements: say .align = 1");
+	p.at[CPTX_ROWS_Y] = (cptx_rows_matrix){ .address = at, .stride = 512 };
+	refuses_problem(dev, &o, &p, "y in place of x, which has another type or stride");
+	p.at[CPTX_ROWS_Y] = (cptx_rows_matrix){ .address = at };
+	o.place = CPTX_ROWS_MEMORY;
+	refuses_problem(dev, &o, &p, "y in place of x, of which rows in memory are read again");
+	p.at[CPTX_ROWS_Y].address = to, p.at[CPTX_ROWS_LSE].address = to;
+	refuses_problem(dev, &o, &p, "the problem has an operand lse, and the kernel none: .with");
+	sum.kernel = CPTX_ROWS_COLUMN_SUM;
+	p = (cptx_rows_problem){ .rows = 2, .at = { [CPTX_ROWS_X] = { .address = at }, [CPTX_ROWS_DW] = { .address = to } } };
+	refuses_problem(dev, &sum, &p, "the problem has no workspace; sums of columns need");
+	cptx_device_close(dev);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("rows_rules");
+	TCase *c = test_case(s, "rules");
+
+	tcase_add_test(c, options);
+	tcase_add_test(c, shapes);
+	tcase_add_test(c, own);
+	tcase_add_test(c, bodies);
+	tcase_add_test(c, problems);
+	return test_main("rows_rules", s);
+}

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: MIT */
+/* cptx rows: row kernels as PTX; runs them and compares every element with f64. */
+#include "cli/compiling.h"
+#include "reference/number.h"
+#include "reference/rows_check.h"
+
+#include <cptx/emu.h>
+
+#include <getopt.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	OPTION_RUN,
+	OPTION_FOR,
+	OPTION_BACKWARD,
+	OPTION_EXPLAIN,
+	OPTION_IN,
+	OPTION_OUT,
+	OPTION_WEIGHT,
+	OPTION_INDEX,
+	OPTION_WITH,
+	OPTION_EPS,
+	OPTION_SMOOTHING,
+	OPTION_Z_LOSS,
+	OPTION_IGNORE,
+	OPTION_TANH,
+	OPTION_HEADS,
+	OPTION_ALIGN,
+	OPTION_PLACE,
+	OPTION_THREADS,
+	OPTION_PER_ROW,
+	OPTION_SPLIT,
+	OPTION_PAD,
+	OPTION_IN_PLACE,
+	OPTION_ARCH,
+	OPTION_DEVICE,
+	OPTION_OUTPUT,
+	OPTION_COMPILER,
+	OPTIONS
+};
+static const cli_option options[OPTIONS] = {
+	[OPTION_RUN] = { "run", 'r', "ROWSxCOLS",
+	                 "run random rows on a GPU or the emulator; compare every element; a GPU is timed", "4096x8192" },
+	[OPTION_FOR] = { "for", 'f', "ROWSxCOLS", "make the kernel for such a matrix without a run", "4096x8192" },
+	[OPTION_BACKWARD] = { "backward", 'b', NULL, "the kernel's gradients", NULL },
+	[OPTION_EXPLAIN] = { "explain", 'e', NULL, "the best shapes by a model of bytes, CTAs and waves", NULL },
+	[OPTION_IN] = { "in", 'i', "TYPE", "of the inputs: f32, f16 or bf16 (the default)", "f32 f16 bf16" },
+	[OPTION_OUT] = { "out", 'u', "TYPE", "of the results; default: as --in, of quantize e4m3", "f32 f16 bf16 e4m3" },
+	[OPTION_WEIGHT] = { "weight", 'w', "TYPE", "of the weights; default: as --in", "f32 f16 bf16" },
+	[OPTION_INDEX] = { "index", 'I', "TYPE", "of labels and columns: s32 or s64 (the default)", "s32 s64" },
+	[OPTION_WITH] = { "with", 'W', "NAME,...", "operands that the kernel may have; default: all vectors; none: none", NULL },
+	[OPTION_EPS] = { "eps", 'E', "NUMBER", "of norms; default 1e-5", NULL },
+	[OPTION_SMOOTHING] = { "smoothing", 0, "NUMBER", "of labels, 0 to 1", NULL },
+	[OPTION_Z_LOSS] = { "z-loss", 0, "NUMBER", "factor of lse^2 in the loss", NULL },
+	[OPTION_IGNORE] = { "ignore", 0, "LABEL", "rows with it do not count", NULL },
+	[OPTION_TANH] = { "tanh", 0, NULL, "GELU by tanh", NULL },
+	[OPTION_HEADS] = { "heads", 0, "N", "rows that share a row of cos and sin", NULL },
+	[OPTION_ALIGN] = { "align", 0, "N", "rows begin at multiples of so many elements", NULL },
+	[OPTION_PLACE] = { "place", 'p', "NAME", "where rows live: registers or memory; default: chosen", "registers memory" },
+	[OPTION_THREADS] = { "threads", 't', "N", "of a CTA; default: chosen", "128 256 512 1024" },
+	[OPTION_PER_ROW] = { "per-row", 0, "N", "threads that hold a row; default: chosen", "1 2 4 8 16 32" },
+	[OPTION_SPLIT] = { "split", 's', "N", "CTAs that share a row; default: chosen", "1 2 4 8 16" },
+	[OPTION_PAD] = { "pad", 0, "N", "of a run: elements between rows", NULL },
+	[OPTION_IN_PLACE] = { "in-place", 0, NULL, "of a run: the result lies where an input does", NULL },
+	[OPTION_ARCH] = { "arch", 'a', "NAME", "target; default: that of the device, else sm_90a", "@arch" },
+	[OPTION_DEVICE] = { "device", 'd', "NAME", "device for --run; default cuda:0, or where there is none emu:sm_90a",
+	                    "cuda:0" },
+	[OPTION_OUTPUT] = { "output", 'o', "FILE", "write the PTX there; - is standard output", "@file" },
+	[OPTION_COMPILER] = { "compiler", 'C', "NAME", "who compiles for --run; default: auto, the driver", COMPILING_CHOICES },
+};
+
+typedef struct request {
+	const cli_command *cmd;
+	uint32_t seen;
+	cptx_rows_opt o;
+	rows_case c;
+	const char *arch, *device, *output, *with;
+} request;
+
+static bool asked(const request *q, int option) { return q->seen >> option & 1; }
+
+static bool read_type(const char *value, enum cptx_type *to) { return (*to = cptx_type_find(value)) != CPTX_TYPE_NONE; }
+
+static bool read_number(const char *value, float *to)
+{
+	char *end;
+
+	*to = strtof(value, &end);
+	return *value && !*end && isfinite(*to);
+}
+
+static bool read_count(const char *value, uint32_t *to)
+{
+	uint64_t n;
+	const bool ok = number_dims(value, &n, 1, UINT32_MAX);
+
+	*to = ok ? (uint32_t)n : 0;
+	return ok;
+}
+
+static bool read_sizes(request *q, const char *value)
+{
+	uint64_t d[2];
+
+	if (!number_dims(value, d, 2, UINT32_MAX))
+		return false;
+	q->c.rows = (uint32_t)d[0], q->o.n = (uint32_t)d[1];
+	return true;
+}
+
+static bool read_place(request *q, const char *value)
+{
+	q->o.place = !strcmp(value, "registers") ? CPTX_ROWS_REGISTERS
+	             : !strcmp(value, "memory")  ? CPTX_ROWS_MEMORY
+	                                         : CPTX_ROWS_AUTO;
+	return q->o.place != CPTX_ROWS_AUTO;
+}
+
+static bool read_label(request *q, const char *value)
+{
+	char *end;
+
+	q->o.ignore = true, q->o.ignored_label = strtoll(value, &end, 10);
+	return *value && !*end;
+}
+
+static int read_option(request *q, int option, const char *value)
+{
+	bool ok = true;
+
+	q->seen |= 1u << option;
+	switch (option) {
+	case OPTION_RUN:
+	case OPTION_FOR: ok = read_sizes(q, value); break;
+	case OPTION_IN: ok = read_type(value, &q->o.in); break;
+	case OPTION_OUT: ok = read_type(value, &q->o.out); break;
+	case OPTION_WEIGHT: ok = read_type(value, &q->o.weight); break;
+	case OPTION_INDEX: ok = read_type(value, &q->o.index); break;
+	case OPTION_WITH: q->with = value; break;
+	case OPTION_EPS: ok = read_number(value, &q->o.eps); break;
+	case OPTION_SMOOTHING: ok = read_number(value, &q->o.smoothing); break;
+	case OPTION_Z_LOSS: ok = read_number(value, &q->o.z_loss); break;
+	case OPTION_IGNORE: ok = read_label(q, value); break;
+	case OPTION_TANH: q->o.tanh = true; break;
+	case OPTION_HEADS: ok = read_count(value, &q->o.heads); break;
+	case OPTION_ALIGN: ok = read_count(value, &q->o.align); break;
+	case OPTION_PLACE: ok = read_place(q, value); break;
+	case OPTION_THREADS: ok = read_count(value, &q->o.threads); break;
+	case OPTION_PER_ROW: ok = read_count(value, &q->o.per_row); break;
+	case OPTION_SPLIT: ok = read_count(value, &q->o.split); break;
+	case OPTION_PAD: ok = read_count(value, &q->c.pad); break;
+	case OPTION_IN_PLACE: q->c.in_place = true; break;
+	case OPTION_ARCH: q->arch = value; break;
+	case OPTION_DEVICE: q->device = value; break;
+	case OPTION_OUTPUT: q->output = value; break;
+	case OPTION_COMPILER: return compiling_named(q->cmd, value, &q->c.load.compiler);
+	default: break;
+	}
+	return ok ? EXIT_OK
+	          : cli_bad_value(q->cmd, (size_t)option, value,
+	                          option == OPTION_RUN || option == OPTION_FOR ? "expected rows and columns, as in 4096x8192"
+	                          : options[option].choices                    ? options[option].choices
+	                                                                       : "expected a number");
+}
+
+/* The kernel by its name, and what else it shall have. */
+static int complete(request *q, const char *name)
+{
+	char full[64];
+	const uint32_t vectors = 1u << CPTX_ROWS_W | 1u << CPTX_ROWS_B | 1u << CPTX_ROWS_DW | 1u << CPTX_ROWS_DB;
+
+	snprintf(full, sizeof full, "%s%s", name, asked(q, OPTION_BACKWARD) ? "-backward" : "");
+	q->o.kernel = cptx_rows_kernel_find(full);
+	if (q->o.kernel == CPTX_ROWS_KERNELS || q->o.kernel == CPTX_ROWS_OWN) {
+		cli_near near = { .word = full };
+		for (int i = 1; i < CPTX_ROWS_KERNELS; i++)
+			cli_near_try(&near, cptx_rows_kernel_name((enum cptx_rows_kernel)i));
+		return cli_usage(q->cmd, near.best ? "there is no row kernel '%s'; did you mean %s?" : "there is no row kernel '%s'",
+		                 full, near.best);
+	}
+	for (const char *w = q->with; w && *w && strcmp(w, "none") != 0;) {
+		char word[32] = "";
+		const size_t n = strcspn(w, ",");
+		memcpy(word, w, n < sizeof word ? n : 0);
+		const enum cptx_rows_operand operand = cptx_rows_operand_find(word);
+		if (operand == CPTX_ROWS_OPERANDS)
+			return cli_usage(q->cmd, "--with %s: there is no operand '%.*s'", q->with, (int)n, w);
+		q->o.with |= CPTX_ROWS_BIT(operand);
+		w += n + (w[n] == ',');
+	}
+	for (unsigned i = 0; !q->with && i < CPTX_ROWS_OPERANDS; i++) { /* what the library does not refuse */
+		cptx_rows_opt o = { .kernel = q->o.kernel, .in = CPTX_F32, .n = 1, .with = 1u << i };
+		cptx_error err = { .code = CPTX_OK };
+		if (vectors >> i & 1 && cptx_rows_check(&o, NULL, 1, 0, NULL, &err))
+			q->o.with |= 1u << i;
+	}
+	return EXIT_OK;
+}
+
+static void print_choice(FILE *out, const char *label, const cptx_rows_choice *c, uint32_t n)
+{
+	const cptx_rows_opt *o = &c->opt;
+
+	fprintf(out,
+	        "%-8s %9.1f us  %-9s %4u threads, %u a row, %2u CTA%s a row; %2u CTAs per SM, %6.1f waves, %5.0f KB in flight, "
+	        "%u registers\n",
+	        label, c->us, o->place == CPTX_ROWS_REGISTERS ? "registers" : "memory", o->threads, o->per_row, o->split,
+	        o->split > 1 ? "s" : " ", c->ctas_per_sm, c->waves, c->in_flight / 1024, c->regs);
+	(void)n;
+}
+
+static int explain(const request *q, const cptx_target *target, uint32_t sms, FILE *out)
+{
+	cptx_rows_choice choices[8];
+	cptx_error err = { .code = CPTX_OK };
+	const size_t n = cptx_rows_auto(&q->o, target, q->c.rows, sms, choices, 8, &err);
+
+	if (!n)
+		return cli_refused(q->cmd, &err);
+	fprintf(out, "memory   %9.1f us  for its bytes alone\n", choices[0].memory_us);
+	for (size_t i = 0; i < n; i++)
+		print_choice(out, i ? "" : "chosen", &choices[i], q->o.n);
+	return EXIT_OK;
+}
+
+static int run_on(const request *q, cptx_device *dev)
+{
+	rows_report r;
+	cptx_error err = { .code = CPTX_OK };
+	const cptx_device_info *info = cptx_device_get_info(dev);
+
+	if (!rows_check(dev, &q->o, &q->c, &r, &err))
+		return cli_refused(q->cmd, &err);
+	printf("kernel   %s, %s, %u rows of %u\n", cptx_rows_kernel_name(q->o.kernel), cptx_type_name(q->o.in), q->c.rows,
+	       q->o.n);
+	printf("shape    %s, %u threads, %u a row, %u CTA%s a row\n",
+	       r.plan.place == CPTX_ROWS_REGISTERS ? "registers" : "memory", r.plan.threads, r.plan.per_row, r.plan.split,
+	       r.plan.split > 1 ? "s" : "");
+	printf("device   %s (%s): ", info->name, info->target);
+	if (r.resources.regs) /* the emulator compiles nothing */
+		printf("%u registers, %u bytes of local memory, ", r.resources.regs, r.resources.local_bytes);
+	printf("%u CTAs on %u multiprocessors\n", r.plan.grid, info->sms);
+	rows_report_text(&r, err.text, sizeof err.text);
+	if (r.wrong)
+		return cli_failed(q->cmd, "%s", err.text);
+	printf("check    %s\n", err.text);
+	if (r.ms > 0)
+		printf("time     %.2f us, %.0f GB/s\n", r.ms * 1e3, (double)r.plan.bytes / r.ms * 1e-6);
+	return cli_flush(q->cmd, EXIT_OK);
+}
+
+static int print(const request *q, const cptx_target *target, uint32_t sms)
+{
+	cptx_rows_choice c;
+	cptx_error err = { .code = CPTX_OK };
+	cptx_module *m = cptx_module_new(NULL);
+	cptx_ptx *ptx = cptx_rows_auto(&q->o, target, q->c.rows, sms, &c, 1, &err) && cptx_rows_build(m, &c.opt, &err)
+	                    ? cptx_emit(m, target->name, NULL, &err)
+	                    : NULL;
+	int status = EXIT_OK;
+
+	if (!ptx)
+		status = cli_refused(q->cmd, &err);
+	else if (!cli_write(q->cmd, q->output ? q->output : "-", cptx_ptx_text(ptx), cptx_ptx_size(ptx)))
+		status = EXIT_FAILED;
+	cptx_ptx_destroy(ptx);
+	cptx_module_destroy(m);
+	return status;
+}
+
+static cptx_device *open_device(const request *q, cptx_error *err)
+{
+	cptx_device *dev = cptx_device_open(q->device, err);
+
+	if (dev || q->device || (err->code != CPTX_E_NO_DRIVER && err->code != CPTX_E_NO_DEVICE))
+		return dev;
+	*err = (cptx_error){ .code = CPTX_OK };
+	return cptx_emu_open(q->arch ? q->arch : "sm_90a", NULL, err);
+}
+
+static int run(const cli_command *cmd, int argc, char **argv)
+{
+	request q = { .cmd = cmd, .o = { .in = CPTX_BF16 }, .c = { .seed = 1, .bursts = 11, .drawn = 2048 } };
+	cptx_error err = { .code = CPTX_OK };
+	const char *value;
+	int status = EXIT_OK;
+
+	for (int option; (option = cli_next(cmd, argc, argv, &value, &status)) != -1;) {
+		if (option == -2)
+			return status;
+		if ((status = read_option(&q, option, value)))
+			return status;
+	}
+	if (optind >= argc)
+		return cli_usage(cmd, "which kernel? cptx rows --help lists them");
+	if (optind + 1 < argc)
+		return cli_usage(cmd, "what is '%s'? One kernel at a time", argv[optind + 1]);
+	if (!q.c.rows)
+		return cli_usage(cmd, "of which size? --run ROWSxCOLS, or --for ROWSxCOLS without a run");
+	if ((status = complete(&q, argv[optind])))
+		return status;
+	cptx_device *dev = asked(&q, OPTION_RUN) ? open_device(&q, &err) : NULL;
+	if (asked(&q, OPTION_RUN) && !dev)
+		return cli_refused(cmd, &err);
+	const cptx_device_info *info = dev ? cptx_device_get_info(dev) : NULL;
+	const cptx_target *target = cli_target(cmd, q.arch ? q.arch : info && info->target ? info->target : "sm_90a");
+	cptx_emu_counters counters;
+	if (dev && cptx_emu_get_counters(dev, &counters)) /* true on an emulator only */
+		q.c.bursts = 0;
+	status = target ? EXIT_OK : EXIT_USAGE;
+	if (!status && asked(&q, OPTION_EXPLAIN))
+		status = explain(&q, target, info ? info->sms : 0, q.output && !strcmp(q.output, "-") ? stderr : stdout);
+	if (!status && (q.output || (!asked(&q, OPTION_RUN) && !asked(&q, OPTION_EXPLAIN))))
+		status = print(&q, target, info ? info->sms : 0);
+	if (!status && dev)
+		status = run_on(&q, dev);
+	cptx_device_close(dev);
+	return status ? status : cli_flush(cmd, EXIT_OK);
+}
+
+const cli_command cmd_rows = {
+	.name = "rows",
+	.arguments = "KERNEL [OPTION]...",
+	.about = "Generates a kernel over the rows of a matrix, as PTX; --run checks and times it.",
+	.details = "kernels:\n"
+#define ROWS_KERNEL(ID, name, body, local, reads, writes, may_read, may_write, takes, about) "  " name ": " about "\n"
+#include <cptx/rows.def>
+			   "\nRows have 1 to 262,144 elements. <cptx/rows.h> says more of operands and options.\n"
+			   "--run draws all inputs and compares every element with f64.\n\n"
+			   "  cptx rows rms-norm --in bf16 --run 4096x8192\n"
+			   "  cptx rows cross-entropy --with dx,lse --run 64x131072 --device emu:sm_90a\n"
+			   "  cptx rows softmax --in f32 --for 4096x8192 --explain\n",
+	.options = options,
+	.noption = OPTIONS,
+	.run = run,
+};
