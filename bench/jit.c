@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Host time of a back end that makes PTX of traces: nanoseconds per instruction to build, check and print, on one core, beside
- * a string printer that checks nothing and LLVM's NVPTX.  All arms but LLVM print the same bytes, or it is said and the status
- * is 1.
+ * Host time of a back end that makes PTX of traces: nanoseconds per instruction to build, check and print, on one core,
+ * beside a string printer that checks nothing and LLVM's NVPTX.  All arms but LLVM print the same bytes, or it is said and
+ * the status is 1.
  */
 #include "jit_trace.h"
 #include <cptx/cptx.h>
@@ -118,8 +118,8 @@ static void compare(const bench *b, const char *text, size_t n)
 		return;
 	while (at < n && at < b->size && text[at] == b->expected[at])
 		at++;
-	fprintf(stderr, "bench_jit: the texts differ at byte %zu:\n%.80s\n-- printer:\n%.80s\n", at, text + (at > 40 ? at - 40 : 0),
-	        b->expected + (at > 40 ? at - 40 : 0));
+	fprintf(stderr, "bench_jit: the texts differ at byte %zu:\n%.80s\n-- printer:\n%.80s\n", at,
+	        text + (at > 40 ? at - 40 : 0), b->expected + (at > 40 ? at - 40 : 0));
 	exit(1);
 }
 
@@ -193,8 +193,11 @@ typedef struct arm {
 	arm_time (*run)(bench *b);
 } arm;
 
-static const arm arms[] = { { "string printer", by_printer }, { "ordinary calls", by_calls }, { "fast path", by_fast_calls },
-	                        { "calls, kept", by_kept_calls },   { "fast path, kept", by_kept_fast } };
+static const arm arms[] = { { "string printer", by_printer },
+	                        { "ordinary calls", by_calls },
+	                        { "fast path", by_fast_calls },
+	                        { "calls, kept", by_kept_calls },
+	                        { "fast path, kept", by_kept_fast } };
 enum { ARMS = sizeof arms / sizeof *arms, MOST_ROUNDS = 2001 };
 
 static void run(size_t n)

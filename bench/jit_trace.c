@@ -25,9 +25,10 @@ typedef struct maker {
 } maker;
 
 static const uint8_t result_of[TRACE_OPS] = {
-	[U32_ADD] = TYPE_U32,     [U32_ADD_IMM] = TYPE_U32, [U32_AND] = TYPE_U32, [U32_MAD] = TYPE_U32, [U64_ELEMENT] = TYPE_U64,
-	[U64_ADDRESS] = TYPE_U64, [F32_LOAD] = TYPE_F32,    [F32_CVT] = TYPE_F32, [F32_IMM] = TYPE_F32, [F32_ADD] = TYPE_F32,
-	[F32_MUL] = TYPE_F32,     [F32_FMA] = TYPE_F32,     [F32_EX2] = TYPE_F32, [F32_SELECT] = TYPE_F32, [PRED_LESS] = TYPE_PRED,
+	[U32_ADD] = TYPE_U32,     [U32_ADD_IMM] = TYPE_U32, [U32_AND] = TYPE_U32,    [U32_MAD] = TYPE_U32,
+	[U64_ELEMENT] = TYPE_U64, [U64_ADDRESS] = TYPE_U64, [F32_LOAD] = TYPE_F32,   [F32_CVT] = TYPE_F32,
+	[F32_IMM] = TYPE_F32,     [F32_ADD] = TYPE_F32,     [F32_MUL] = TYPE_F32,    [F32_FMA] = TYPE_F32,
+	[F32_EX2] = TYPE_F32,     [F32_SELECT] = TYPE_F32,  [PRED_LESS] = TYPE_PRED,
 };
 
 static void add_step(maker *m, unsigned op, uint32_t a, uint32_t b, uint32_t c)
@@ -54,8 +55,9 @@ static uint32_t any(maker *m, unsigned type)
 
 static void add_random(maker *m)
 {
-	static const uint8_t mix[] = { U32_ADD, U32_ADD_IMM, U32_AND, U32_MAD, F32_CVT, F32_IMM, F32_ADD, F32_ADD, F32_MUL, F32_MUL,
-		                           F32_FMA, F32_FMA,     F32_FMA, F32_FMA, F32_EX2, F32_SELECT, PRED_LESS, F32_LOAD, STORE };
+	static const uint8_t mix[] = { U32_ADD, U32_ADD_IMM, U32_AND,   U32_MAD,  F32_CVT, F32_IMM, F32_ADD,
+		                           F32_ADD, F32_MUL,     F32_MUL,   F32_FMA,  F32_FMA, F32_FMA, F32_FMA,
+		                           F32_EX2, F32_SELECT,  PRED_LESS, F32_LOAD, STORE };
 	unsigned op = mix[roll(&m->dice, sizeof mix)];
 	unsigned of = op <= U32_MAD || op == F32_CVT ? TYPE_U32 : TYPE_F32;
 
@@ -162,22 +164,14 @@ static char *put_format(char *p, const char *format, const trace *t, uint32_t va
 }
 
 static const char *const formats[TRACE_OPS] = {
-	[U32_ADD] = "\tadd.u32 $d, $a, $b;\n",
-	[U32_ADD_IMM] = "\tadd.u32 $d, $a, $i;\n",
-	[U32_AND] = "\tand.b32 $d, $a, $b;\n",
-	[U32_MAD] = "\tmad.lo.u32 $d, $a, $b, $c;\n",
-	[U64_ELEMENT] = "\tmul.wide.u32 $d, $a, 4;\n",
-	[U64_ADDRESS] = "\tadd.u64 $d, $a, %rd1;\n",
-	[F32_LOAD] = "\tld.global.nc.f32 $d, [$a];\n",
-	[F32_CVT] = "\tcvt.rn.f32.u32 $d, $a;\n",
-	[F32_IMM] = "\tmov.f32 $d, 0f$f;\n",
-	[F32_ADD] = "\tadd.ftz.f32 $d, $a, $b;\n",
-	[F32_MUL] = "\tmul.ftz.f32 $d, $a, $b;\n",
-	[F32_FMA] = "\tfma.rn.ftz.f32 $d, $a, $b, $c;\n",
-	[F32_EX2] = "\tex2.approx.ftz.f32 $d, $a;\n",
-	[F32_SELECT] = "\tselp.f32 $d, $a, $b, $c;\n",
-	[PRED_LESS] = "\tsetp.lt.f32 $d, $a, $b;\n",
-	[STORE] = "\tst.global.f32 [$a], $b;\n",
+	[U32_ADD] = "\tadd.u32 $d, $a, $b;\n",         [U32_ADD_IMM] = "\tadd.u32 $d, $a, $i;\n",
+	[U32_AND] = "\tand.b32 $d, $a, $b;\n",         [U32_MAD] = "\tmad.lo.u32 $d, $a, $b, $c;\n",
+	[U64_ELEMENT] = "\tmul.wide.u32 $d, $a, 4;\n", [U64_ADDRESS] = "\tadd.u64 $d, $a, %rd1;\n",
+	[F32_LOAD] = "\tld.global.nc.f32 $d, [$a];\n", [F32_CVT] = "\tcvt.rn.f32.u32 $d, $a;\n",
+	[F32_IMM] = "\tmov.f32 $d, 0f$f;\n",           [F32_ADD] = "\tadd.ftz.f32 $d, $a, $b;\n",
+	[F32_MUL] = "\tmul.ftz.f32 $d, $a, $b;\n",     [F32_FMA] = "\tfma.rn.ftz.f32 $d, $a, $b, $c;\n",
+	[F32_EX2] = "\tex2.approx.ftz.f32 $d, $a;\n",  [F32_SELECT] = "\tselp.f32 $d, $a, $b, $c;\n",
+	[PRED_LESS] = "\tsetp.lt.f32 $d, $a, $b;\n",   [STORE] = "\tst.global.f32 [$a], $b;\n",
 };
 
 static char *put_registers(char *p, const char *type, const char *prefix, uint32_t n)

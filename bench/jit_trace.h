@@ -48,8 +48,8 @@ enum { VAR_POINTER, VAR_SIZE, VAR_TID, TRACE_FIRST };
 trace trace_make(size_t n);
 void trace_free(trace *t);
 
-/* The printer: PTX for sm_80 without any check, as such compilers print it; returns the bytes.  `to` has TRACE_LINE bytes for
- * each instruction. */
+/* The printer: PTX for sm_80 without any check, as such compilers print it; returns the bytes.  `to` has TRACE_LINE bytes
+ * for each instruction. */
 enum { TRACE_LINE = 80, TRACE_HEAD = 1024 };
 size_t trace_print(const trace *t, char *to);
 /* LLVM's NVPTX back end from IR that its C API builds; NULL: this build has none.  To be freed

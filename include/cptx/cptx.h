@@ -106,7 +106,7 @@ typedef struct cptx_site {
 } cptx_site;
 
 #if defined(__GNUC__)
-#define CPTX_COUNTER_ __COUNTER__ /* tells macros of one line apart */
+#define CPTX_COUNTER_ __COUNTER__                /* tells macros of one line apart */
 #define CPTX_LINE_ ((uint32_t) __builtin_LINE()) /* for a call that spans lines gcc gives its first line, clang its last */
 #else
 #define CPTX_COUNTER_ __LINE__
@@ -259,9 +259,9 @@ CPTX_API cptx_module *cptx_module_new(const cptx_allocator *allocator);
 /** Frees the module and all that was made in it.  NULL is allowed. */
 CPTX_API void cptx_module_destroy(cptx_module *m);
 /**
- * Empties a module, frozen or with an error, for the next kernels; all that was made in it is gone.  It keeps its memory, so that
- * a module that is filled with no more than before allocates nothing, and what it knows of calls.  False: the module is NULL,
- * or memory is short.
+ * Empties a module, frozen or with an error, for the next kernels; all that was made in it is gone.  It keeps its memory, so
+ * that a module that is filled with no more than before allocates nothing, and what it knows of calls.  False: the module is
+ * NULL, or memory is short.
  */
 CPTX_API bool cptx_module_clear(cptx_module *m);
 /** The first error of a module, or NULL.  For a NULL module the result is an error, CPTX_E_ARG. */
@@ -560,8 +560,8 @@ typedef struct cptx_emit_opt {
 	bool lines;           /**< print .file and .loc, so that debuggers and profilers show the user's C lines */
 	uint16_t min_version; /**< print at least this .version (times ten); 0: the lowest that has all that the module uses */
 	bool keep;            /**< for a parsed module: print what was not edited as it was read, byte for byte */
-	char *buffer;         /**< the text goes here, with a NUL, and must not be freed before `ptx`; NULL: to memory of its own */
-	size_t buffer_size;   /**< bytes of buffer; too few are an error, CPTX_E_LIMIT, which says how many the text takes */
+	char *buffer; /**< the text goes here, with a NUL, and must not be freed before `ptx`; NULL: to memory of its own */
+	size_t buffer_size; /**< bytes of buffer; too few are an error, CPTX_E_LIMIT, which says how many the text takes */
 	char z_;
 } cptx_emit_opt;
 
@@ -689,9 +689,9 @@ CPTX_API cptx_val cptx_insn_(cptx_kernel *k, cptx_site at, enum cptx_op op, cons
 /* ---- Calls that are made again and again ------------------------------------------------------------------------- */
 
 /**
- * What a place in a program remembers of the first call that it made: the form that was chosen, and the kinds and types of its
- * operands.  It begins zeroed and is filled once; it holds nothing of any module, so that all modules, targets and threads may
- * share it, at the same time too.  It has no destructor.
+ * What a place in a program remembers of the first call that it made: the form that was chosen, and the kinds and types of
+ * its operands.  It begins zeroed and is filled once; it holds nothing of any module, so that all modules, targets and
+ * threads may share it, at the same time too.  It has no destructor.
  */
 typedef struct cptx_again {
 	uint64_t room_[64]; /* for the library alone */
@@ -699,15 +699,15 @@ typedef struct cptx_again {
 CPTX_API cptx_val cptx_insn_again_(cptx_kernel *k, cptx_site at, cptx_again *again, enum cptx_op op, const cptx_val *vals,
                                    const uint16_t *mods);
 /**
- * A builder call that goes by a cptx_again of yours: CPTX_AGAIN(cptx_fma, &fma[type], k, a, b, c, .rnd = CPTX_RN).  It does what
- * cptx_fma(k, a, b, c, .rnd = CPTX_RN) does, with the same errors, and faster where modifiers and kinds of operands are those
- * that `again` holds: back ends that make calls of many types at one place have one for each.
+ * A builder call that goes by a cptx_again of yours: CPTX_AGAIN(cptx_fma, &fma[type], k, a, b, c, .rnd = CPTX_RN).  It does
+ * what cptx_fma(k, a, b, c, .rnd = CPTX_RN) does, with the same errors, and faster where modifiers and kinds of operands are
+ * those that `again` holds: back ends that make calls of many types at one place have one for each.
  */
 #define CPTX_AGAIN(name, again, ...) name##_a_((again), __VA_ARGS__, .z_ = 0)
 /**
  * A builder call with a cptx_again of its own: CPTX_FAST(cptx_fma, k, a, b, c, .rnd = CPTX_RN).  Best where a line of the
- * program always makes the same instruction, on other registers.  Other compilers than gcc and clang make an ordinary call of
- * it in C.
+ * program always makes the same instruction, on other registers.  Other compilers than gcc and clang make an ordinary call
+ * of it in C.
  */
 #define CPTX_FAST(name, ...) CPTX_FAST2_(CPTX_NAME_(cptx_again_, CPTX_COUNTER_), name, __VA_ARGS__)
 #define CPTX_FAST2_(again, name, ...) CPTX_FAST_(again, name, __VA_ARGS__)
@@ -724,8 +724,7 @@ CPTX_API cptx_val cptx_insn_again_(cptx_kernel *k, cptx_site at, cptx_again *aga
 #include <cptx/cplusplus.h>
 #else
 #define CPTX_INSN_AT_(name, kernel, at, ...) name##_s_((kernel), (at), &(struct name##_){ __VA_ARGS__ })
-#define CPTX_AGAIN_(name, again, kernel, ...)                                                                               \
-	name##_again_((kernel), CPTX_HERE, &(struct name##_){ __VA_ARGS__ }, (again))
+#define CPTX_AGAIN_(name, again, kernel, ...) name##_again_((kernel), CPTX_HERE, &(struct name##_){ __VA_ARGS__ }, (again))
 #ifdef __GNUC__
 #define CPTX_FAST_(again, name, ...)                                                                                        \
 	__extension__({                                                                                                         \

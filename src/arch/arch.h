@@ -196,8 +196,8 @@ typedef struct arch_known { /* a match without its operands */
 } arch_known;
 enum { KNOWN_NONE = 0xff, KNOWN_SINK = 0xfe };
 /*
- * What most operands are kept as (ir.h): a word with the kind in its lowest bits, above it the type, and above that the number
- * of a register, or an integer with WORD_ZERO added.
+ * What most operands are kept as (ir.h): a word with the kind in its lowest bits, above it the type, and above that the
+ * number of a register, or an integer with WORD_ZERO added.
  */
 enum { WORD_KIND = 4, WORD_TYPE = 6, WORD_NUMBER = WORD_KIND + WORD_TYPE };
 #define WORD_NUMBERS (UINT32_C(1) << (32 - WORD_NUMBER))
@@ -217,9 +217,9 @@ typedef struct arch_operand_plan {
 } arch_operand_plan;
 typedef struct arch_plan {
 	arch_operand_plan of[ARCH_OPERANDS];
-	uint16_t other;       /* a bit for each that is not AGAIN_WORD */
-	bool whole, makes;    /* whole: the item's words do not hold all; makes: operand 0 is AGAIN_NEW */
-	bool direct;          /* the plan tells all; else the call is matched by arch_match_again */
+	uint16_t other;    /* a bit for each that is not AGAIN_WORD */
+	bool whole, makes; /* whole: the item's words do not hold all; makes: operand 0 is AGAIN_NEW */
+	bool direct;       /* the plan tells all; else the call is matched by arch_match_again */
 } arch_plan;
 /* A call that was matched: what it was, and its match. */
 typedef struct arch_remembered {

@@ -114,8 +114,8 @@ static arch_remembered *new_call(arch_memo *memo, uint8_t *number)
 }
 
 /*
- * The hash of the key of a call: of its destination and of the op's slots (not of its guard, which no form depends on), and of
- * its modifiers, four to a word.
+ * The hash of the key of a call: of its destination and of the op's slots (not of its guard, which no form depends on), and
+ * of its modifiers, four to a word.
  */
 static uint32_t hash_of(unsigned op, const cptx_val *vals, const uint16_t *mods)
 {

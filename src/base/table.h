@@ -18,7 +18,7 @@ typedef struct hash_table {
 	hash_entry *at;
 	uint32_t *first, *last; /* first and last entry of each of `nslot` lists, a power of two; TABLE_NONE: empty */
 	uint32_t n, cap, nslot;
-	uint32_t dropped; /* how many of the n entries were dropped */
+	uint32_t dropped;         /* how many of the n entries were dropped */
 	struct hash_table *spare; /* the owner's: the next of a list of tables that are not in use */
 } hash_table;
 

@@ -326,7 +326,8 @@ static bool print(cptx_ptx *out, cptx_module *m, const cptx_emit_opt *o, cptx_er
 }
 
 /* Checks what a caller gives; the target, or NULL, with an error. */
-static const cptx_target *wanted(cptx_module *m, const char *target, const cptx_emit_opt *opt, cptx_emit_opt *o, cptx_error *err)
+static const cptx_target *wanted(cptx_module *m, const char *target, const cptx_emit_opt *opt, cptx_emit_opt *o,
+                                 cptx_error *err)
 {
 	const cptx_target *t = target || !m ? cptx_target_find(target) : m->target;
 

@@ -117,7 +117,8 @@ static inline uint32_t name_declared(emitter *e, uint32_t id)
 	}
 	for (reg_name *name = &e->out->names[id]; name < &e->out->names[id + n]; name++) {
 		bool fits = len + 2 <= NAME_MOST; /* 2: ".x" */
-		name->len = fits ? (uint8_t)(ir_reg_name(k, name->text, (uint32_t)(name - e->out->names)) - name->text) : NAME_LONGER;
+		name->len =
+			fits ? (uint8_t)(ir_reg_name(k, name->text, (uint32_t)(name - e->out->names)) - name->text) : NAME_LONGER;
 	}
 	return n;
 }

@@ -25,6 +25,11 @@ static inline cptx_val new_registers(cptx_kernel *k, const arch_known *n)
 	cptx_val v = { .kind = CPTX_VAL_REG, .type = n->dest_type, .count = n->dest_count, .owner = k->owner };
 
 	v.id = (uint32_t)k->nreg;
+	if (n->dest_count == 1) { /* apart from the loop, of which gcc makes byte stores that stall the next load */
+		ir_reg r = { .type = n->dest_type, .made = 1, .at = ++d->count & IR_MOST_MADE };
+		k->reg[k->nreg++] = r;
+		return v;
+	}
 	for (unsigned i = 0; i < n->dest_count; i++)
 		k->reg[k->nreg++] = (ir_reg){ .type = n->dest_type, .made = 1, .at = ++d->count & IR_MOST_MADE };
 	return v;
@@ -58,7 +63,7 @@ static bool put_others(making *g)
 }
 
 /*
- * Writes the words of the operands, of a new register 0; false: this call differs in something that only matching judges.  It
+ * Writes the words of the operands, of a new register 0; false: this call differs in something that only matching judges. It
  * has no branch on what an operand is, which would be mispredicted again and again, and always writes a multiple of
  * PUT_AT_ONCE words.
  */
@@ -73,7 +78,8 @@ static inline bool put_operands(making *g)
 	do {
 		for (unsigned j = 0; j < PUT_AT_ONCE; j++, i++, o++) {
 			const cptx_val *v = &g->vals[o->from];
-			uint32_t below = o->reg ? regs : o->below, stranger = o->reg ? (uint32_t)(v->owner ^ k->owner) : (uint32_t)v->offset;
+			uint32_t below = o->reg ? regs : o->below,
+					 stranger = o->reg ? (uint32_t)(v->owner ^ k->owner) : (uint32_t)v->offset;
 			wrong |= ((v->id >= below) | stranger) & o->mask;
 			g->words[i] = o->front + (v->id << WORD_NUMBER & o->mask);
 		}
@@ -83,7 +89,8 @@ static inline bool put_operands(making *g)
 _Static_assert(ARCH_OPERANDS % PUT_AT_ONCE == 0, "put_operands reads plans in such numbers");
 
 /* Appends the call; false, with nothing done and no error, where only matching can tell. */
-static inline bool append_again(cptx_kernel *k, cptx_site at, const arch_remembered *r, const cptx_val *vals, cptx_val *result)
+static inline bool append_again(cptx_kernel *k, cptx_site at, const arch_remembered *r, const cptx_val *vals,
+                                cptx_val *result)
 {
 	const arch_known *n = &r->known;
 	cptx_val guard = { 0 };

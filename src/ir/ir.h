@@ -316,7 +316,7 @@ struct cptx_module {
 	arena a;
 	arch_memo memo;
 	uint32_t fills; /* how often it was emptied */
-	uint16_t tag; /* a hash that its variables and functions carry as owner, to tell modules apart */
+	uint16_t tag;   /* a hash that its variables and functions carry as owner, to tell modules apart */
 	cptx_error err;
 	bool frozen;
 	cptx_kernel *first, *last; /* bodies with code */
@@ -333,7 +333,7 @@ struct cptx_module {
 	hash_table stems;                 /* names without the digits at their end; made when needed, like locals and words */
 	hash_table locals, words;         /* which bodies have a name; words of the TOP_TEXT entries */
 	hash_table renamed;               /* renamed variables and functions, like a body's `renamed` */
-	hash_table *spare_tables; /* tables of bodies that cptx_module_clear removed, empty */
+	hash_table *spare_tables;         /* tables of bodies that cptx_module_clear removed, empty */
 	bool has_locals, has_words, has_stems; /* which of these tables were made */
 	bool odd_names;                        /* a name of the module begins with % or $ */
 	bool gone_unsorted;
@@ -526,8 +526,8 @@ static inline size_t ir_bytes_of(unsigned noperand, unsigned nmod, unsigned nwho
 {
 	return (noperand * sizeof(uint32_t) + nmod * sizeof(uint16_t) + 7) / 8 * 8 + nwhole * sizeof(cptx_val);
 }
-/* A new instruction that is in no list yet, with room for its words, modifiers and, if `whole`, whole values; NULL when memory
- * is short.  What it does not use is given back by arena_end. */
+/* A new instruction that is in no list yet, with room for its words, modifiers and, if `whole`, whole values; NULL when
+ * memory is short.  What it does not use is given back by arena_end. */
 static inline ir_item *ir_item_room(cptx_kernel *k, cptx_site at, unsigned noperand, unsigned nmod, bool whole)
 {
 	uint16_t file = ir_file_number(k->m, at.file); /* may allocate */

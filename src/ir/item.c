@@ -11,7 +11,8 @@ const ir_class_info ir_classes[CLASS_COUNT] = {
 };
 
 const uint8_t ir_class_of_bits[256] = {
-	[1] = CLASS_PRED + 1, [8] = CLASS_B8 + 1, [16] = CLASS_B16 + 1, [32] = CLASS_B32 + 1, [64] = CLASS_B64 + 1, [128] = CLASS_B128 + 1,
+	[1] = CLASS_PRED + 1, [8] = CLASS_B8 + 1,   [16] = CLASS_B16 + 1,
+	[32] = CLASS_B32 + 1, [64] = CLASS_B64 + 1, [128] = CLASS_B128 + 1,
 };
 
 /* The number of a source file by its name, for a pointer other than that of the last call. */

@@ -43,7 +43,9 @@ bool cptx_module_clear(cptx_module *m)
 	free_source(m);
 	ir_index_clear(m);
 	arena_rewind(&m->a, (char *)(m + 1));
-	cptx_module kept = { .a = m->a, .memo = m->memo, .fills = m->fills + 1, .names = m->names, .spare_tables = m->spare_tables };
+	cptx_module kept = {
+		.a = m->a, .memo = m->memo, .fills = m->fills + 1, .names = m->names, .spare_tables = m->spare_tables
+	};
 	*m = kept;
 	return begin(m) || ir_no_memory(m, NOWHERE);
 }

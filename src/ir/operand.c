@@ -69,8 +69,8 @@ size_t ir_put_value(uint32_t *words, unsigned i, const cptx_val *v, uint16_t own
 	return size + sizeof *v;
 }
 
-/* Writes the words, modifiers and whole values that stand behind an item, at most ir_bytes_of(noperand, nmod, noperand) bytes;
- * returns how many. */
+/* Writes the words, modifiers and whole values that stand behind an item, at most ir_bytes_of(noperand, nmod, noperand)
+ * bytes; returns how many. */
 static inline size_t fill(uint32_t *words, uint16_t owner, const cptx_val *operand, unsigned noperand, const uint16_t *mod,
                           unsigned nmod)
 {
@@ -139,7 +139,8 @@ bool ir_refill(cptx_kernel *k, ir_item *it, const cptx_val *operand, unsigned no
 	for (unsigned i = 0; i < it->noperand; i++)
 		nwhole += ir_word_is_whole(old[i]);
 	size_t size = fill((uint32_t *)(void *)made, k->owner, operand, noperand, mod, nmod);
-	if (size > ir_bytes_of(it->noperand, it->nmod, nwhole)) { /* at least 8 bytes, since the item had operands or modifiers */
+	if (size >
+	    ir_bytes_of(it->noperand, it->nmod, nwhole)) { /* at least 8 bytes, since the item had operands or modifiers */
 		words = arena_alloc(&k->m->a, size + ITEM_BEHIND);
 		if (!words)
 			return ir_no_memory(k->m, NOWHERE);

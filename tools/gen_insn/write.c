@@ -52,10 +52,11 @@ static void write_again(FILE *out, const struct op *op)
 {
 	const char *n = op->row->name;
 
-	fprintf(out,
-	        "static inline cptx_val cptx_%s_again_(cptx_kernel *k, cptx_site at, const struct cptx_%s_ *s, cptx_again *again)\n"
-	        "{\n\treturn cptx_insn_again_(k, at, again, CPTX_OP_",
-	        n, n);
+	fprintf(
+		out,
+		"static inline cptx_val cptx_%s_again_(cptx_kernel *k, cptx_site at, const struct cptx_%s_ *s, cptx_again *again)\n"
+		"{\n\treturn cptx_insn_again_(k, at, again, CPTX_OP_",
+		n, n);
 	upper(out, n);
 	fprintf(out, ", s->val_, s->mod_);\n}\n#define cptx_%s_a_(again_, kernel_", n);
 	for (int i = 0; i < op->npos; i++)
