@@ -200,10 +200,10 @@ static const arm arms[] = { { "string printer", by_printer },
 	                        { "fast path, kept", by_kept_fast } };
 enum { ARMS = sizeof arms / sizeof *arms, MOST_ROUNDS = 2001 };
 
-static void run(size_t n)
+static void run(size_t n, bool unrolled)
 {
 	static double build[ARMS][MOST_ROUNDS], print[ARMS][MOST_ROUNDS], all[ARMS][MOST_ROUNDS];
-	bench b = { .t = trace_make(n) };
+	bench b = { .t = trace_make(n, unrolled) };
 	size_t insns = b.t.n - TRACE_FIRST + 5, rounds = 4000000 / insns + 5;
 
 	rounds = rounds > MOST_ROUNDS ? MOST_ROUNDS : rounds;
@@ -215,7 +215,7 @@ static void run(size_t n)
 			arm_time t = arms[a].run(&b);
 			build[a][i] = t.build, print[a][i] = t.print, all[a][i] = t.build + t.print;
 		}
-	printf("%zu instructions, %zu bytes, median of %zu rounds: ns per instruction\n", insns, b.size, rounds);
+	printf("%zu instructions%s, %zu bytes, median of %zu rounds: ns per instruction\n", insns, unrolled ? " of an unrolled loop" : " in random order", b.size, rounds);
 	double printer = 0;
 	for (unsigned a = 0; a < ARMS; a++) {
 		qsort(build[a], rounds, sizeof(double), by_value);
@@ -235,8 +235,8 @@ int main(int argc, char **argv)
 	static const size_t sizes[] = { 10, 100, 1000, 10000, 100000 };
 
 	for (int i = 1; i < argc; i++)
-		run((size_t)strtoull(argv[i], NULL, 10));
+		run((size_t)strtoull(argv[i], NULL, 10), false), run((size_t)strtoull(argv[i], NULL, 10), true);
 	for (size_t i = 0; argc < 2 && i < sizeof sizes / sizeof *sizes; i++)
-		run(sizes[i]);
+		run(sizes[i], false), run(sizes[i], true);
 	return 0;
 }

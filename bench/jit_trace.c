@@ -22,6 +22,8 @@ typedef struct maker {
 	trace t;
 	pile of[TRACE_TYPES];
 	uint64_t dice;
+	bool unrolled;
+	unsigned turn;
 } maker;
 
 static const uint8_t result_of[TRACE_OPS] = {
@@ -58,7 +60,7 @@ static void add_random(maker *m)
 	static const uint8_t mix[] = { U32_ADD, U32_ADD_IMM, U32_AND,   U32_MAD,  F32_CVT, F32_IMM, F32_ADD,
 		                           F32_ADD, F32_MUL,     F32_MUL,   F32_FMA,  F32_FMA, F32_FMA, F32_FMA,
 		                           F32_EX2, F32_SELECT,  PRED_LESS, F32_LOAD, STORE };
-	unsigned op = mix[roll(&m->dice, sizeof mix)];
+	unsigned op = mix[m->unrolled ? m->turn++ % sizeof mix : roll(&m->dice, sizeof mix)];
 	unsigned of = op <= U32_MAD || op == F32_CVT ? TYPE_U32 : TYPE_F32;
 
 	if (op == F32_LOAD || op == STORE) {
@@ -73,9 +75,9 @@ static void add_random(maker *m)
 	add_step(m, op, a, b, c);
 }
 
-trace trace_make(size_t n)
+trace trace_make(size_t n, bool unrolled)
 {
-	maker m = { .dice = n };
+	maker m = { .dice = n, .unrolled = unrolled };
 
 	m.t.step = calloc(n + 16, sizeof *m.t.step);
 	for (unsigned i = 0; i < TRACE_TYPES; i++)

@@ -6,6 +6,7 @@
 #ifndef BENCH_JIT_TRACE_H
 #define BENCH_JIT_TRACE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -44,16 +45,14 @@ typedef struct trace {
 } trace;
 enum { VAR_POINTER, VAR_SIZE, VAR_TID, TRACE_FIRST };
 
-/* A trace of n instructions in all; the same for the same n.  To be freed by trace_free. */
-trace trace_make(size_t n);
+/* A trace of n instructions in all; the same for the same arguments.  unrolled: the operations repeat, as those of an unrolled
+ * loop do; else their order is random.  To be freed by trace_free. */
+trace trace_make(size_t n, bool unrolled);
 void trace_free(trace *t);
 
 /* The printer: PTX for sm_80 without any check, as such compilers print it; returns the bytes.  `to` has TRACE_LINE bytes
  * for each instruction. */
 enum { TRACE_LINE = 80, TRACE_HEAD = 1024 };
 size_t trace_print(const trace *t, char *to);
-/* LLVM's NVPTX back end from IR that its C API builds; NULL: this build has none.  To be freed
- * of code generation, else none. */
-char *trace_llvm(const trace *t, double *build_ns, double *codegen_ns);
 
 #endif
