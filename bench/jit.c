@@ -215,7 +215,8 @@ static void run(size_t n, bool unrolled)
 			arm_time t = arms[a].run(&b);
 			build[a][i] = t.build, print[a][i] = t.print, all[a][i] = t.build + t.print;
 		}
-	printf("%zu instructions%s, %zu bytes, median of %zu rounds: ns per instruction\n", insns, unrolled ? " of an unrolled loop" : " in random order", b.size, rounds);
+	printf("%zu instructions%s, %zu bytes, median of %zu rounds: ns per instruction\n", insns,
+	       unrolled ? " of an unrolled loop" : " in random order", b.size, rounds);
 	double printer = 0;
 	for (unsigned a = 0; a < ARMS; a++) {
 		qsort(build[a], rounds, sizeof(double), by_value);

@@ -45,8 +45,8 @@ typedef struct trace {
 } trace;
 enum { VAR_POINTER, VAR_SIZE, VAR_TID, TRACE_FIRST };
 
-/* A trace of n instructions in all; the same for the same arguments.  unrolled: the operations repeat, as those of an unrolled
- * loop do; else their order is random.  To be freed by trace_free. */
+/* A trace of n instructions in all; the same for the same arguments.  unrolled: the operations repeat, as those of an
+ * unrolled loop do; else their order is random.  To be freed by trace_free. */
 trace trace_make(size_t n, bool unrolled);
 void trace_free(trace *t);
 

@@ -109,7 +109,6 @@ typedef struct cptx_site {
 #define CPTX_COUNTER_ __COUNTER__                /* tells macros of one line apart */
 #define CPTX_LINE_ ((uint32_t) __builtin_LINE()) /* for a call that spans lines gcc gives its first line, clang its last */
 #else
-#define CPTX_COUNTER_ __LINE__
 #define CPTX_LINE_ ((uint32_t)__LINE__)
 #endif
 /** The site of this line. */
@@ -258,12 +257,6 @@ typedef struct cptx_allocator {
 CPTX_API cptx_module *cptx_module_new(const cptx_allocator *allocator);
 /** Frees the module and all that was made in it.  NULL is allowed. */
 CPTX_API void cptx_module_destroy(cptx_module *m);
-/**
- * Empties a module, frozen or with an error, for the next kernels; all that was made in it is gone.  It keeps its memory, so
- * that a module that is filled with no more than before allocates nothing, and what it knows of calls.  False: the module is
- * NULL, or memory is short.
- */
-CPTX_API bool cptx_module_clear(cptx_module *m);
 /** The first error of a module, or NULL.  For a NULL module the result is an error, CPTX_E_ARG. */
 CPTX_API const cptx_error *cptx_module_error(const cptx_module *m);
 /**
@@ -575,13 +568,6 @@ typedef struct cptx_ptx cptx_ptx;
  * line, the targets that have it, and a replacement where there is one.
  */
 CPTX_API cptx_ptx *cptx_emit(cptx_module *m, const char *target, const cptx_emit_opt *opt, cptx_error *err);
-/** An empty text, for cptx_emit_again; NULL if memory is short.  `allocator` may be NULL. */
-CPTX_API cptx_ptx *cptx_ptx_new(const cptx_allocator *allocator);
-/**
- * cptx_emit in place of an earlier text, whose memory it uses again: once that is large enough, nothing is allocated.  The
- * earlier text is gone, and on error (false) there is none.
- */
-CPTX_API bool cptx_emit_again(cptx_ptx *ptx, cptx_module *m, const char *target, const cptx_emit_opt *opt, cptx_error *err);
 /** Frees the text.  NULL is allowed. */
 CPTX_API void cptx_ptx_destroy(cptx_ptx *ptx);
 /** The text, NUL-terminated; lives as long as `ptx`. */
@@ -686,37 +672,12 @@ CPTX_API size_t cptx_spelling_example(const char *spelling, size_t nth, char *te
 
 CPTX_API cptx_val cptx_insn_(cptx_kernel *k, cptx_site at, enum cptx_op op, const cptx_val *vals, const uint16_t *mods);
 
-/* ---- Calls that are made again and again ------------------------------------------------------------------------- */
-
-/**
- * What a place in a program remembers of the first call that it made: the form that was chosen, and the kinds and types of
- * its operands.  It begins zeroed and is filled once; it holds nothing of any module, so that all modules, targets and
- * threads may share it, at the same time too.  It has no destructor.
- */
-typedef struct cptx_again {
-	uint64_t room_[64]; /* for the library alone */
-} cptx_again;
-CPTX_API cptx_val cptx_insn_again_(cptx_kernel *k, cptx_site at, cptx_again *again, enum cptx_op op, const cptx_val *vals,
-                                   const uint16_t *mods);
-/**
- * A builder call that goes by a cptx_again of yours: CPTX_AGAIN(cptx_fma, &fma[type], k, a, b, c, .rnd = CPTX_RN).  It does
- * what cptx_fma(k, a, b, c, .rnd = CPTX_RN) does, with the same errors, and faster where modifiers and kinds of operands are
- * those that `again` holds: back ends that make calls of many types at one place have one for each.
- */
-#define CPTX_AGAIN(name, again, ...) name##_a_((again), __VA_ARGS__, .z_ = 0)
-/**
- * A builder call with a cptx_again of its own: CPTX_FAST(cptx_fma, k, a, b, c, .rnd = CPTX_RN).  Best where a line of the
- * program always makes the same instruction, on other registers.  Other compilers than gcc and clang make an ordinary call
- * of it in C.
- */
-#define CPTX_FAST(name, ...) CPTX_FAST2_(CPTX_NAME_(cptx_again_, CPTX_COUNTER_), name, __VA_ARGS__)
-#define CPTX_FAST2_(again, name, ...) CPTX_FAST_(again, name, __VA_ARGS__)
-
 #ifdef __cplusplus
 }
 #endif
 
-#include <cptx/edit.h> /* looking into and editing bodies */
+#include <cptx/again.h> /* calls, modules and texts for compilers that run for long */
+#include <cptx/edit.h>  /* looking into and editing bodies */
 
 /* Expands a builder call of insn.h. */
 #define CPTX_INSN_(name, kernel, ...) CPTX_INSN_AT_(name, kernel, CPTX_HERE, __VA_ARGS__)
@@ -724,16 +685,6 @@ CPTX_API cptx_val cptx_insn_again_(cptx_kernel *k, cptx_site at, cptx_again *aga
 #include <cptx/cplusplus.h>
 #else
 #define CPTX_INSN_AT_(name, kernel, at, ...) name##_s_((kernel), (at), &(struct name##_){ __VA_ARGS__ })
-#define CPTX_AGAIN_(name, again, kernel, ...) name##_again_((kernel), CPTX_HERE, &(struct name##_){ __VA_ARGS__ }, (again))
-#ifdef __GNUC__
-#define CPTX_FAST_(again, name, ...)                                                                                        \
-	__extension__({                                                                                                         \
-		static cptx_again again;                                                                                            \
-		name##_a_(&again, __VA_ARGS__, .z_ = 0);                                                                            \
-	})
-#else
-#define CPTX_FAST_(again, name, ...) name(__VA_ARGS__)
-#endif
 
 /* ---- Short forms ------------------------------------------------------------------------------------------------- */
 
