@@ -3,10 +3,11 @@
  * cptx: for compilers that run for long: calls that are made again and again, and modules and texts that keep their memory.
  * <cptx/cptx.h> includes this header.
  */
+#ifndef CPTX_H
+#include <cptx/cptx.h> /* which includes this header where <cptx/insn.h> needs it, in front of that */
+#endif
 #ifndef CPTX_AGAIN_H
 #define CPTX_AGAIN_H
-
-#include <cptx/cptx.h>
 
 #ifdef __cplusplus
 extern "C" {

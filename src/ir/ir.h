@@ -103,12 +103,14 @@ typedef struct ir_class_info {
 	const char *type, *prefix;
 } ir_class_info;
 extern const ir_class_info ir_classes[CLASS_COUNT];
-extern const uint8_t ir_class_of_bits[256]; /* the class of types of so many bits that are no floating point numbers, + 1 */
+/* By the logarithm of a type's bits: the class, + 1, of one that is no floating point number; 0: there is none. */
+extern const uint8_t ir_class_of_log[8];
 _Static_assert(CLASS_F32 == CLASS_B32 + 1 && CLASS_F64 == CLASS_B64 + 1, "ir_class_of adds 1 for these");
 /* CLASS_COUNT: registers have no such type. */
 static inline enum ir_class ir_class_of(unsigned type)
 {
-	unsigned found = type < arch_ntype ? ir_class_of_bits[arch_types[type].bits] : 0;
+	unsigned bits = type < arch_ntype ? arch_types[type].bits : 0;
+	unsigned found = bits && !(bits & (bits - 1)) ? ir_class_of_log[__builtin_ctz(bits)] : 0;
 
 	return found ? (enum ir_class)(found - 1 + (type == CPTX_F32 || type == CPTX_F64)) : CLASS_COUNT;
 }

@@ -10,10 +10,8 @@ const ir_class_info ir_classes[CLASS_COUNT] = {
 	[CLASS_F64] = { "b64", "%fd" },  [CLASS_B128] = { "b128", "%rq" },
 };
 
-const uint8_t ir_class_of_bits[256] = {
-	[1] = CLASS_PRED + 1, [8] = CLASS_B8 + 1,   [16] = CLASS_B16 + 1,
-	[32] = CLASS_B32 + 1, [64] = CLASS_B64 + 1, [128] = CLASS_B128 + 1,
-};
+const uint8_t ir_class_of_log[8] = { CLASS_PRED + 1, 0, 0, CLASS_B8 + 1, CLASS_B16 + 1, CLASS_B32 + 1, CLASS_B64 + 1,
+	                                 CLASS_B128 + 1 };
 
 /* The number of a source file by its name, for a pointer other than that of the last call. */
 uint16_t ir_find_file(cptx_module *m, const char *file)
