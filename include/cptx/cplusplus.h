@@ -54,6 +54,17 @@ inline cptx_val cptx_list_(cptx_kernel *k, cptx_site at, cptx_vals_ v) { return 
 		CPTX_SET_(CPTX_SET_N_(__VA_ARGS__), cptx_s_, __VA_ARGS__)                                                           \
 		return name##_s_(cptx_k_, cptx_at_, &cptx_s_);                                                                      \
 	}((kernel), (at))
+#define CPTX_AGAIN_(name, again, kernel, ...)                                                                               \
+	[&](cptx_kernel *cptx_k_, cptx_site cptx_at_, cptx_again *cptx_a_) {                                                    \
+		struct name##_ cptx_s_ = {};                                                                                        \
+		CPTX_SET_(CPTX_SET_N_(__VA_ARGS__), cptx_s_, __VA_ARGS__)                                                           \
+		return name##_again_(cptx_k_, cptx_at_, &cptx_s_, cptx_a_);                                                         \
+	}((kernel), CPTX_HERE, (again))
+#define CPTX_FAST_(again, name, ...)                                                                                        \
+	[&] {                                                                                                                   \
+		static cptx_again again;                                                                                            \
+		return name##_a_(&again, __VA_ARGS__, .z_ = 0);                                                                     \
+	}()
 #define CPTX_SET_(n, ...)  CPTX_SET2_(n, __VA_ARGS__)
 #define CPTX_SET2_(n, ...) CPTX_SET_##n##_(__VA_ARGS__)
 #define CPTX_SET_N_(...) CPTX_SET_N2_(__VA_ARGS__, 32, 31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, 18, 17, 16, 15,  \

@@ -106,6 +106,7 @@ typedef struct cptx_site {
 } cptx_site;
 
 #if defined(__GNUC__)
+#define CPTX_COUNTER_ __COUNTER__                /* tells macros of one line apart */
 #define CPTX_LINE_ ((uint32_t) __builtin_LINE()) /* for a call that spans lines gcc gives its first line, clang its last */
 #else
 #define CPTX_LINE_ ((uint32_t)__LINE__)
@@ -552,6 +553,8 @@ typedef struct cptx_emit_opt {
 	bool lines;           /**< print .file and .loc, so that debuggers and profilers show the user's C lines */
 	uint16_t min_version; /**< print at least this .version (times ten); 0: the lowest that has all that the module uses */
 	bool keep;            /**< for a parsed module: print what was not edited as it was read, byte for byte */
+	char *buffer; /**< the text goes here, with a NUL, and must not be freed before `ptx`; NULL: to memory of its own */
+	size_t buffer_size; /**< bytes of buffer; too few are an error, CPTX_E_LIMIT, which says how many the text takes */
 	char z_;
 } cptx_emit_opt;
 
@@ -673,7 +676,8 @@ CPTX_API cptx_val cptx_insn_(cptx_kernel *k, cptx_site at, enum cptx_op op, cons
 }
 #endif
 
-#include <cptx/edit.h> /* looking into and editing bodies */
+#include <cptx/again.h> /* calls, modules and texts for compilers that run for long */
+#include <cptx/edit.h>  /* looking into and editing bodies */
 
 /* Expands a builder call of insn.h. */
 #define CPTX_INSN_(name, kernel, ...) CPTX_INSN_AT_(name, kernel, CPTX_HERE, __VA_ARGS__)

@@ -195,24 +195,60 @@ typedef struct arch_known { /* a match without its operands */
 	uint8_t from[ARCH_OPERANDS]; /* index of each operand's value among the call's, or KNOWN_NONE or KNOWN_SINK */
 } arch_known;
 enum { KNOWN_NONE = 0xff, KNOWN_SINK = 0xfe };
-enum { ARCH_MEMO = 128 };
+/*
+ * What most operands are kept as (ir.h): a word with the kind in its lowest bits, above it the type, and above that the
+ * number of a register, or an integer with WORD_ZERO added.
+ */
+enum { WORD_KIND = 4, WORD_TYPE = 6, WORD_NUMBER = WORD_KIND + WORD_TYPE };
+#define WORD_NUMBERS (UINT32_C(1) << (32 - WORD_NUMBER))
+#define WORD_ZERO (WORD_NUMBERS / 2)
+/* How an operand of a remembered call becomes one of its item, when the same call is made with other registers. */
+enum arch_operand_again {
+	AGAIN_WORD,  /* front + (the number of its value & mask) << WORD_NUMBER */
+	AGAIN_NEW,   /* a new register */
+	AGAIN_FLOAT, /* any floating point number */
+	AGAIN_WHOLE  /* whatever else its key says; its value is kept as it is */
+};
+typedef struct arch_operand_plan {
+	uint32_t front, mask; /* mask 0: no value of the call says more */
+	uint32_t below;       /* an integer that fits is below this */
+	uint8_t from, is, type;
+	bool reg;
+} arch_operand_plan;
+typedef struct arch_plan {
+	arch_operand_plan of[ARCH_OPERANDS];
+	uint16_t other;    /* a bit for each that is not AGAIN_WORD */
+	bool whole, makes; /* whole: the item's words do not hold all; makes: operand 0 is AGAIN_NEW */
+	bool direct;       /* the plan tells all; else the call is matched by arch_match_again */
+} arch_plan;
+/* A call that was matched: what it was, and its match. */
 typedef struct arch_remembered {
-	uint64_t hash, key[1 + ARCH_SLOTS + ARCH_FIELDS / 4];
-	arch_known known;
 	uint16_t op; /* the op + 1; 0: empty */
+	uint8_t nslot, nfield;
+	uint32_t hash;
+	uint64_t key[1 + ARCH_SLOTS + ARCH_FIELDS / 4];
+	arch_known known;
+	arch_plan plan;
 } arch_remembered;
+enum { ARCH_MEMO = 128, ARCH_MEMO_BLOCK = 16, ARCH_MEMO_PLACES = 256 };
 typedef struct arch_memo {
-	arch_remembered at[ARCH_MEMO];
-	unsigned turn;
+	const cptx_allocator *hook;
+	unsigned n, turn; /* calls in use; the next one to be replaced when all are */
+	uint8_t at[ARCH_MEMO_PLACES];
+	arch_remembered *block[ARCH_MEMO / ARCH_MEMO_BLOCK]; /* made when needed */
 } arch_memo;
+void arch_memo_begin(arch_memo *memo, const cptx_allocator *hook);
+void arch_memo_end(arch_memo *memo);
 
 /*
  * Chooses the first form of `op` that fits.  vals: into, when, unless, then the op's slots; mods: the op's fields, 0: not
  * given, with room for a multiple of four; vec: elements of vectors and lists.  False if no form fits; arch_why then tells
- * what to change, and the nearest forms.  The memo begins zeroed.
+ * what to change, and the nearest forms.
  */
 bool arch_match_op(arch_memo *memo, unsigned op, const cptx_val *vals, const uint16_t *mods, const cptx_val *vec,
                    arch_match *out);
+/* The entry for a call that the memo remembers, or NULL.  It holds until the next call is matched. */
+const arch_remembered *arch_recalled(const arch_memo *memo, unsigned op, const cptx_val *vals, const uint16_t *mods);
 void arch_why(unsigned op, const cptx_val *vals, const uint16_t *mods, const cptx_val *vec, buf *why);
 /*
  * Matches one form, which the spelling in text has already chosen; mods has its groups.  declared: registers have the types
@@ -252,9 +288,21 @@ _Static_assert(offsetof(cptx_val, id) == sizeof(uint64_t), "the number stands be
 static inline uint64_t arch_value_key(const cptx_val *v)
 {
 	uint64_t rest = arch_value_front(*v) & ~arch_value_front((cptx_val){ .owner = UINT16_MAX });
-	bool moved = (v->kind == CPTX_VAL_REG || v->kind == CPTX_VAL_SYM) && v->offset;
+	unsigned moved = ((v->kind == CPTX_VAL_REG) | (v->kind == CPTX_VAL_SYM)) & (v->offset != 0); /* without a branch */
 
-	return moved ? rest | arch_value_front((cptx_val){ .owner = 1 }) : rest;
+	return rest | (uint64_t)moved << 8 * offsetof(cptx_val, owner);
+}
+/* Whether a call has the same instruction and modifiers as a remembered one, and values of the same kinds. */
+static inline bool arch_is_again(const arch_remembered *r, unsigned op, const cptx_val *vals, const uint16_t *mods)
+{
+	const uint64_t *key = r->key;
+	uint64_t other = (uint64_t)(r->op ^ (op + 1)) | (arch_value_key(&vals[0]) ^ *key++);
+
+	for (unsigned i = 0; i < r->nslot; i++)
+		other |= arch_value_key(&vals[3 + i]) ^ *key++;
+	for (unsigned i = 0; i < r->nfield; i += 4)
+		other |= arch_four_mods(mods + i, r->nfield - i) ^ *key++;
+	return !other;
 }
 /*
  * Matching again: for a call that differs from an earlier match only in the numbers of registers and in constants (its

@@ -8,7 +8,7 @@
 
 struct arena_chunk {
 	struct arena_chunk *next;
-	size_t pad; /* makes the memory behind it aligned to 16 bytes */
+	size_t size; /* with this head, which leaves the memory behind it aligned to 16 bytes */
 };
 
 enum { CHUNK_FIRST = 64 << 10, CHUNK_MOST = 32 << 20 }; /* untouched pages of a big chunk cost nothing */
@@ -48,34 +48,81 @@ void arena_init(arena *a, const cptx_allocator *hook)
 	*a = (arena){ .hook = hook && hook->realloc_fn ? *hook : heap_default };
 }
 
-void arena_free(arena *a)
+static void free_chunks(arena *a, struct arena_chunk *c)
 {
-	for (struct arena_chunk *c = a->chunk, *next; c; c = next) {
+	for (struct arena_chunk *next; c; c = next) {
 		next = c->next;
 		heap_realloc(&a->hook, c, 0);
 	}
-	a->chunk = NULL;
+}
+
+void arena_free(arena *a)
+{
+	free_chunks(a, a->chunk);
+	free_chunks(a, a->kept);
+	a->chunk = a->kept = NULL;
 	a->at = a->end = NULL;
+}
+
+void arena_rewind(arena *a, char *at)
+{
+	struct arena_chunk *c = a->chunk;
+
+	while (c->next) { /* the first chunk is the last of the list; the others are needed again in the order of their making */
+		struct arena_chunk *next = c->next;
+		c->next = a->kept;
+		a->kept = c;
+		c = next;
+	}
+	a->chunk = c;
+	a->at = at;
+	a->end = (char *)c + c->size;
+	a->failed = false;
+	memset(a->spare, 0, sizeof a->spare);
+}
+
+/* Takes a kept chunk of at least that size out of the list; NULL: there is none. */
+static struct arena_chunk *take_kept(arena *a, size_t size)
+{
+	for (struct arena_chunk **c = &a->kept; *c; c = &(*c)->next) {
+		struct arena_chunk *found = *c;
+		if (found->size < size)
+			continue;
+		*c = found->next;
+		return found;
+	}
+	return NULL;
+}
+
+/* The size of the next chunk: a sixteenth of all so far, so that little is left over at the end; or most of what the caller
+ * expects. */
+static size_t next_size(const arena *a, size_t least)
+{
+	size_t more = a->ahead ? MIN(a->ahead - a->ahead / 8, a->total) : a->total / 16;
+
+	return MAX(MIN(MAX(more, (size_t)CHUNK_FIRST), (size_t)CHUNK_MOST), least);
 }
 
 void *arena_grow(arena *a, size_t size)
 {
-	/* A sixteenth of all chunks so far, so that little is left over at the end; or most of what the caller expects. */
-	size_t more = a->ahead ? MIN(a->ahead - a->ahead / 8, a->total) : a->total / 16;
-	size_t next = MIN(MAX(more, (size_t)CHUNK_FIRST), (size_t)CHUNK_MOST);
-	size_t want = MAX(next, size + sizeof(struct arena_chunk));
-	struct arena_chunk *c = a->failed ? NULL : (struct arena_chunk *)heap_realloc(&a->hook, NULL, want);
+	size_t least = size + sizeof(struct arena_chunk);
+	struct arena_chunk *c = take_kept(a, least);
 
 	if (!c) {
-		a->failed = true;
-		a->at = a->end = NULL;
-		return NULL;
+		size_t want = next_size(a, least);
+		c = a->failed ? NULL : (struct arena_chunk *)heap_realloc(&a->hook, NULL, want);
+		if (!c) {
+			a->failed = true;
+			a->at = a->end = NULL;
+			return NULL;
+		}
+		c->size = want;
+		a->total += want;
 	}
 	c->next = a->chunk;
-	a->total += want;
 	a->chunk = c;
 	a->at = (char *)(c + 1) + size;
-	a->end = (char *)c + want;
+	a->end = (char *)c + c->size;
 	return c + 1;
 }
 

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 #include <atomic>
@@ -27,5 +28,13 @@ static inline void *atomic_put_pointer(void **place, void *p)
 
 	return __atomic_compare_exchange_n(place, &had, p, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) ? NULL : had;
 }
+
+/* The state of something that threads fill once: the first takes it, fills it, and publishes it for all. */
+static inline uint32_t atomic_state(const uint32_t *state) { return __atomic_load_n(state, __ATOMIC_ACQUIRE); }
+static inline bool atomic_take(uint32_t *state, uint32_t empty, uint32_t taken)
+{
+	return __atomic_compare_exchange_n(state, &empty, taken, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+}
+static inline void atomic_publish(uint32_t *state, uint32_t ready) { __atomic_store_n(state, ready, __ATOMIC_RELEASE); }
 
 #endif

@@ -29,6 +29,7 @@ enum { ARENA_SIZES = 40 };
 typedef struct arena {
 	cptx_allocator hook;
 	struct arena_chunk *chunk; /* the newest chunk; chunks are a list */
+	struct arena_chunk *kept;  /* chunks of before arena_rewind that are not in use again yet */
 	char *at, *end;
 	size_t total; /* bytes of all chunks */
 	size_t ahead; /* estimate of the bytes that will still be asked for, 0 if unknown: big chunks come in huge pages */
@@ -39,6 +40,8 @@ typedef struct arena {
 
 void arena_init(arena *a, const cptx_allocator *hook);
 void arena_free(arena *a);
+/* Empties the arena, but for what lies in front of `at` in its first chunk; it keeps its memory for what comes next. */
+void arena_rewind(arena *a, char *at);
 void *arena_grow(arena *a, size_t size); /* the slow path of arena_alloc */
 char *arena_strdup(arena *a, const char *s);
 void *arena_memdup(arena *a, const void *p, size_t size);
@@ -85,7 +88,7 @@ typedef struct buf {
 	const cptx_allocator *hook;
 	char *p;
 	size_t n, cap;
-	bool failed;
+	bool failed, foreign; /* foreign: the memory is the caller's; growing leaves it */
 } buf;
 
 void buf_init(buf *b, const cptx_allocator *hook);

@@ -77,3 +77,10 @@ void table_free(hash_table *t, const cptx_allocator *hook)
 		heap_realloc(hook, t->first, 0);
 	*t = (hash_table){ 0 };
 }
+
+void table_clear(hash_table *t)
+{
+	t->n = t->dropped = 0;
+	if (t->first)
+		memset(t->first, 0xff, 2 * (size_t)t->cap * sizeof *t->first);
+}

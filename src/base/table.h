@@ -18,7 +18,8 @@ typedef struct hash_table {
 	hash_entry *at;
 	uint32_t *first, *last; /* first and last entry of each of `nslot` lists, a power of two; TABLE_NONE: empty */
 	uint32_t n, cap, nslot;
-	uint32_t dropped; /* how many of the n entries were dropped */
+	uint32_t dropped;         /* how many of the n entries were dropped */
+	struct hash_table *spare; /* the owner's: the next of a list of tables that are not in use */
 } hash_table;
 
 /* FNV-1a; `hash`: TABLE_HASH, or the hash of the text in front. */
@@ -35,6 +36,7 @@ static inline uint32_t table_hash(uint32_t hash, const char *s)
 bool table_add(hash_table *t, const cptx_allocator *hook, uint32_t hash, uint32_t id);
 void table_drop(hash_table *t, uint32_t hash, uint32_t id); /* Drops a number with that hash, if it is there. */
 void table_free(hash_table *t, const cptx_allocator *hook);
+void table_clear(hash_table *t); /* drops all, and keeps the memory */
 
 static inline uint32_t table_same(const hash_table *t, uint32_t i, uint32_t hash)
 {

@@ -7,20 +7,24 @@ void buf_init(buf *b, const cptx_allocator *hook) { *b = (buf){ .hook = hook ? h
 
 void buf_free(buf *b)
 {
-	if (b->p)
+	if (b->p && !b->foreign)
 		heap_realloc(b->hook, b->p, 0);
 	b->p = NULL;
 	b->n = b->cap = 0;
+	b->foreign = false;
 }
 
 bool buf_grow(buf *b, size_t more)
 {
 	size_t want = MAX(b->cap * 2, b->n + more + 256);
-	char *p = b->failed ? NULL : HEAP_ARRAY(b->hook, char, b->p, want);
+	char *p = b->failed ? NULL : HEAP_ARRAY(b->hook, char, b->foreign ? NULL : b->p, want);
 	if (!p) {
 		b->failed = true;
 		return false;
 	}
+	if (b->foreign && b->n)
+		memcpy(p, b->p, b->n);
+	b->foreign = false;
 	b->p = p;
 	b->cap = want;
 	return true;

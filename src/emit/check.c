@@ -86,10 +86,8 @@ size_t cptx_check(cptx_module *m, const char *arch, cptx_report_fn report, void 
 		             .target = arch_target_index(code),
 		             .version = code->ptx,
 		             .strict = m->version };
-	buf_init(&c.e.spelled, &out->hook);
 	for (const cptx_kernel *k = m->first; k; k = k->next)
 		check_body(&c, k, device);
-	emit_done(&c.e);
 	cptx_ptx_destroy(out);
 	return c.n;
 }

@@ -237,62 +237,151 @@ static bool emit_module(emitter *e)
 	return true;
 }
 
-cptx_ptx *emit_new(cptx_module *m, const cptx_target *t)
+static void begin(cptx_ptx *out, const cptx_allocator *hook, const cptx_target *t)
 {
-	const cptx_allocator *hook = &m->a.hook;
-	cptx_ptx *out = HEAP_ARRAY(hook, cptx_ptx, NULL, 1);
-
-	if (!out)
-		return NULL;
 	*out = (cptx_ptx){ .hook = *hook, .target = t };
 	buf_init(&out->text, &out->hook);
+	buf_init(&out->own, &out->hook);
 	buf_init(&out->map, &out->hook);
 	buf_init(&out->files, &out->hook);
+	buf_init(&out->spelled, &out->hook);
+}
+
+cptx_ptx *emit_new(cptx_module *m, const cptx_target *t)
+{
+	cptx_ptx *out = HEAP_ARRAY(&m->a.hook, cptx_ptx, NULL, 1);
+
+	if (out)
+		begin(out, &m->a.hook, t);
 	return out;
 }
 
-cptx_ptx *cptx_emit(cptx_module *m, const char *target, const cptx_emit_opt *opt, cptx_error *err)
+cptx_ptx *cptx_ptx_new(const cptx_allocator *allocator)
 {
-	cptx_emit_opt o;
-	const cptx_target *t = target || !m ? cptx_target_find(target) : m->target;
-	cptx_error ignored;
+	const cptx_allocator *hook = allocator && allocator->realloc_fn ? allocator : &heap_default;
+	cptx_ptx *out = HEAP_ARRAY(hook, cptx_ptx, NULL, 1);
 
-	if (!err)
-		err = &ignored;
+	if (out)
+		begin(out, hook, NULL);
+	return out;
+}
+
+static void empty(buf *b)
+{
+	b->n = 0;
+	b->failed = false;
+}
+
+/* Makes an earlier result ready for a text, which goes to the caller's buffer if there is one. */
+static void begin_text(cptx_ptx *out, const cptx_target *t, const cptx_emit_opt *o)
+{
+	if (out->text.foreign) {
+		out->text = out->own;
+		buf_init(&out->own, &out->hook);
+	}
+	out->target = t;
+	out->version = 0;
+	empty(&out->text), empty(&out->map), empty(&out->files), empty(&out->spelled);
+	if (!o || !o->buffer)
+		return;
+	out->own = out->text;
+	out->text = (buf){ .hook = &out->hook, .p = o->buffer, .cap = o->buffer_size, .foreign = true };
+}
+
+/* Puts a text that took more room while it was printed, but fits now, into the caller's buffer. */
+static bool end_text(cptx_ptx *out, const cptx_emit_opt *o, cptx_error *err)
+{
+	size_t n = out->text.n;
+
+	if (!o->buffer || out->text.foreign)
+		return true;
+	if (n >= o->buffer_size)
+		return error_set(err, CPTX_E_LIMIT, NOWHERE, "the text takes %zu bytes with its NUL; .buffer_size is %zu", n + 1,
+		                 o->buffer_size);
+	memcpy(o->buffer, out->text.p, n + 1);
+	buf_free(&out->own);
+	out->own = out->text;
+	out->text = (buf){ .hook = &out->hook, .p = o->buffer, .n = n, .cap = o->buffer_size, .foreign = true };
+	return true;
+}
+
+static bool print(cptx_ptx *out, cptx_module *m, const cptx_emit_opt *o, cptx_error *err)
+{
+	emitter e = { .m = m,
+		          .out = out,
+		          .err = err,
+		          .opt = o,
+		          .target = arch_target_index(out->target),
+		          .version = MAX(out->target->ptx, m->version),
+		          .line = 1,
+		          .locs = o->lines && !m->parsed };
+	enum { LINE = 40 }; /* bytes of a line, about */
+
+	buf_reserve(&out->text, cptx_module_size(m) * LINE + 4096);
+	if (emit_module(&e) && end_text(out, o, err))
+		return true;
+	if (err->code == CPTX_OK)
+		error_set(err, CPTX_E_MEMORY, NOWHERE, "out of memory while printing");
+	return false;
+}
+
+/* Checks what a caller gives; the target, or NULL, with an error. */
+static const cptx_target *wanted(cptx_module *m, const char *target, const cptx_emit_opt *opt, cptx_emit_opt *o,
+                                 cptx_error *err)
+{
+	const cptx_target *t = target || !m ? cptx_target_find(target) : m->target;
+
 	*err = (cptx_error){ .code = CPTX_OK };
-	if (!OPTIONS_READ(cptx_emit_opt, &o, opt, NOWHERE, err))
+	if (!OPTIONS_READ(cptx_emit_opt, o, opt, NOWHERE, err))
 		return NULL;
 	if (!m || !cptx_module_freeze(m)) {
 		*err = *cptx_module_error(m);
 		return NULL;
 	}
-	if (!t) {
+	if (!t)
 		arch_no_target(target, NOWHERE, err);
+	return t;
+}
+
+cptx_ptx *cptx_emit(cptx_module *m, const char *target, const cptx_emit_opt *opt, cptx_error *err)
+{
+	cptx_error ignored;
+	cptx_emit_opt o;
+
+	err = err ? err : &ignored;
+	const cptx_target *t = wanted(m, target, opt, &o, err);
+	if (!t)
 		return NULL;
-	}
 	cptx_ptx *out = emit_new(m, t);
 	if (!out) {
 		error_set(err, CPTX_E_MEMORY, NOWHERE, "out of memory while printing");
 		return NULL;
 	}
-	emitter e = { .m = m,
-		          .out = out,
-		          .err = err,
-		          .opt = &o,
-		          .target = arch_target_index(t),
-		          .version = MAX(t->ptx, m->version),
-		          .line = 1,
-		          .locs = o.lines && !m->parsed };
-	buf_init(&e.spelled, &out->hook);
-	size_t n = cptx_module_size(m);
-	buf_reserve(&out->text, n * 64 + 4096); /* an estimate of the size; the buffer grows if need be */
-	bool ok = emit_module(&e);
-	emit_done(&e);
-	if (!ok) {
-		if (err->code == CPTX_OK)
-			error_set(err, CPTX_E_MEMORY, NOWHERE, "out of memory while printing");
-		cptx_ptx_destroy(out);
-		return NULL;
+	begin_text(out, t, &o);
+	bool ok = print(out, m, &o, err);
+	emit_done(out);
+	if (ok)
+		return out;
+	cptx_ptx_destroy(out);
+	return NULL;
+}
+
+bool cptx_emit_again(cptx_ptx *ptx, cptx_module *m, const char *target, const cptx_emit_opt *opt, cptx_error *err)
+{
+	cptx_error ignored;
+	cptx_emit_opt o;
+
+	err = err ? err : &ignored;
+	if (!ptx) {
+		*err = (cptx_error){ .code = CPTX_OK };
+		return IS_GIVEN(ptx, "text", NOWHERE, err);
 	}
-	return out;
+	const cptx_target *t = wanted(m, target, opt, &o, err);
+	begin_text(ptx, t, t ? &o : NULL);
+	if (t && print(ptx, m, &o, err))
+		return true;
+	begin_text(ptx, NULL, NULL); /* no half of a text */
+	buf_put(&ptx->text, "", 1);
+	ptx->text.n = 0;
+	return false;
 }

@@ -12,13 +12,6 @@ typedef struct line_entry {
 	uint16_t file, step;
 } line_entry;
 
-struct cptx_ptx {
-	cptx_allocator hook;
-	const cptx_target *target;
-	unsigned version;
-	buf text, map, files; /* map: entries of line_entry; files: the names, each with its NUL */
-};
-
 /* A register's name, ready to be copied: most of the text is register names.  A longer name is put together at each use. */
 enum { NAME_MOST = 15, NAME_LONGER = UINT8_MAX };
 typedef struct reg_name {
@@ -30,9 +23,9 @@ typedef struct reg_name {
  * A spelling that the target is known to have, and how its operands are printed: all that usual lines need, so that the
  * table is read once for each spelling.
  */
-enum { SPELLINGS = 1024, OPCODE_MOST = ARCH_OPCODE, OPCODE_USUAL = 32, SPELLINGS_TEXT = 1 << 16 };
+enum { SPELLINGS = 1024, SPELLING_PLACES = 2048, OPCODE_MOST = ARCH_OPCODE, OPCODE_USUAL = 32, SPELLINGS_TEXT = 1 << 16 };
 typedef struct spelling {
-	uint16_t form /* the form + 1; 0: an empty entry */, len;
+	uint16_t form, len;
 	uint64_t mods[ARCH_GROUPS / 4]; /* its modifiers, four to a word */
 	/* place of the text in `spelled`, which has a blank behind it; at least OPCODE_USUAL bytes may be read there */
 	uint32_t text;
@@ -40,6 +33,26 @@ typedef struct spelling {
 	bool odd;           /* the table must tell how operands are printed: in braces, several inside of brackets ... */
 	bool asks, special; /* asks: arch_form.asks; special: an operand may be a special register */
 } spelling;
+
+struct cptx_ptx {
+	cptx_allocator hook;
+	const cptx_target *target;
+	unsigned version;
+	buf text, map, files; /* map: entries of line_entry; files: the names, each with its NUL */
+	buf own;              /* while `text` is the caller's buffer: memory for other texts */
+	/* what the emitter works with, kept from print to print */
+	reg_name *names; /* of the body's registers */
+	size_t names_cap;
+	spelling *known;
+	unsigned cap_known;
+	buf spelled; /* texts of the known spellings */
+};
+
+/* The name that the next made register of a class has, if its number is the one behind the last. */
+typedef struct next_name {
+	reg_name name;
+	uint32_t number; /* 0: none is ready */
+} next_name;
 
 typedef struct emitter {
 	const cptx_module *m;
@@ -56,13 +69,12 @@ typedef struct emitter {
 	size_t kept_version_at;        /* place of the version in kept text */
 	size_t version_at, target_end; /* places in the text of its version, and of the end of its target */
 	uint32_t loc_line;             /* line of the last .loc */
-	reg_name *names;               /* names of the body's registers */
-	size_t names_cap, longest_name;
+	next_name next[CLASS_COUNT];
+	size_t longest_name;
 	size_t operand_most, line_most; /* most bytes of an operand of the body, and of a line without vectors and lists */
 	size_t longest_symbol, longest_global; /* longest name of a variable, label or function: of the body, of the module */
-	spelling known[SPELLINGS];             /* a hash table with linear probing */
+	uint16_t place[SPELLING_PLACES];       /* numbers in out->known, from 1: a hash table with linear probing */
 	unsigned nknown;
-	buf spelled;  /* texts of the known spellings */
 	unsigned end; /* lowest version that removed something that was printed; 0: none */
 	const ir_item *ends;
 	const cptx_kernel *ends_in; /* the body where that stands */
@@ -94,7 +106,7 @@ static inline bool emit_check_insn(emitter *e, const ir_item *it)
 	const spelling *s = emit_spelling(e, it);
 	return s && emit_check_operands(e, s, it);
 }
-void emit_done(emitter *e); /* frees what the emitter allocated for itself */
+void emit_done(cptx_ptx *out); /* frees what the emitter allocated for itself */
 /* Whether all that was printed still exists in this .version; if not, sets an error. */
 bool emit_still_there(emitter *e, unsigned version);
 

@@ -29,7 +29,7 @@ static char *put_hex(char *p, uint64_t v, int digits)
 
 static inline char *put_reg(const emitter *e, char *p, uint32_t id)
 {
-	const reg_name *name = &e->names[id];
+	const reg_name *name = &e->out->names[id];
 
 	memcpy(p, name, sizeof *name); /* copying all of it is faster than copying its length */
 	return name->len != NAME_LONGER ? p + name->len : ir_reg_name(e->k, p, id);
@@ -80,22 +80,45 @@ static void name_range(reg_name *to, const char *prefix, size_t len, uint32_t nu
 	}
 }
 
+/* Makes the name of a made register.  In the order in which they were made their numbers follow one another, so that names
+ * mostly differ from that before in their last digit. */
+static inline void name_made(emitter *e, uint32_t id)
+{
+	uint32_t number = e->k->reg[id].at;
+	enum ir_class cls = ir_class_of(e->k->reg[id].type);
+	next_name *next = &e->next[cls];
+	const char *prefix = e->k->decl[cls].name;
+
+	if (next->number != number)
+		name_range(&next->name, prefix, strlen(prefix), number, 1);
+	e->out->names[id] = next->name;
+	bool same = next->name.len != NAME_LONGER && number % 10 != 9;
+	next->number = same ? number + 1 : 0;
+	if (same)
+		next->name.text[next->name.len - 1]++;
+}
+
 /* Makes the names of the registers from `id` on that are declared together; returns how many. */
-static uint32_t name_declared(emitter *e, uint32_t id)
+static inline uint32_t name_declared(emitter *e, uint32_t id)
 {
 	const cptx_kernel *k = e->k;
-	const ir_decl *d = &k->decl[ir_decl_of(k, id)];
-	uint32_t n = k->reg[id].made ? 1 : d->count;
+
+	if (k->reg[id].made) {
+		name_made(e, id);
+		return 1;
+	}
+	const ir_decl *d = &k->decl[k->reg[id].at];
+	uint32_t n = d->count;
 	size_t len = strlen(d->name);
 
-	e->longest_name = MAX(e->longest_name, len + 12);
 	if (d->form == DECL_RANGE) {
-		name_range(&e->names[id], d->name, len, ir_number_of(k, id), n);
+		name_range(&e->out->names[id], d->name, len, ir_number_of(k, id), n);
 		return n;
 	}
-	for (reg_name *name = &e->names[id]; name < &e->names[id + n]; name++) {
+	for (reg_name *name = &e->out->names[id]; name < &e->out->names[id + n]; name++) {
 		bool fits = len + 2 <= NAME_MOST; /* 2: ".x" */
-		name->len = fits ? (uint8_t)(ir_reg_name(k, name->text, (uint32_t)(name - e->names)) - name->text) : NAME_LONGER;
+		name->len =
+			fits ? (uint8_t)(ir_reg_name(k, name->text, (uint32_t)(name - e->out->names)) - name->text) : NAME_LONGER;
 	}
 	return n;
 }
@@ -104,15 +127,18 @@ bool emit_name_registers(emitter *e)
 {
 	const cptx_kernel *k = e->k;
 
-	if (k->nreg > e->names_cap) {
-		reg_name *names = HEAP_ARRAY(&e->out->hook, reg_name, e->names, k->nreg);
+	if (k->nreg > e->out->names_cap) {
+		reg_name *names = HEAP_ARRAY(&e->out->hook, reg_name, e->out->names, k->nreg);
 		if (!names)
 			return error_set(e->err, CPTX_E_MEMORY, NOWHERE, "out of memory while printing");
-		e->names = names;
-		e->names_cap = k->nreg;
+		e->out->names = names;
+		e->out->names_cap = k->nreg;
 	}
 	measure_names(e);
 	e->longest_name = sizeof(reg_name);
+	for (size_t i = 0; i < k->ndecl; i++)
+		e->longest_name = MAX(e->longest_name, strlen(k->decl[i].name) + 12);
+	memset(e->next, 0, sizeof e->next);
 	for (uint32_t i = 0, n; i < k->nreg; i += n)
 		n = name_declared(e, i);
 	e->operand_most = 64 + e->longest_name + e->longest_symbol;
@@ -381,7 +407,7 @@ bool emit_insn(emitter *e, const ir_item *it)
 	char *p = open_line(e, 0);
 	if (p) {
 		p = put_guard(e, p, it);
-		const char *text = e->spelled.p + opcode->text;
+		const char *text = e->out->spelled.p + opcode->text;
 		memcpy(p, text, OPCODE_USUAL);
 		if (opcode->len > OPCODE_USUAL)
 			memcpy(p + OPCODE_USUAL, text + OPCODE_USUAL, opcode->len - (size_t)OPCODE_USUAL);

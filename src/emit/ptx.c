@@ -6,7 +6,9 @@ void cptx_ptx_destroy(cptx_ptx *ptx)
 {
 	if (!ptx)
 		return;
+	emit_done(ptx);
 	buf_free(&ptx->text);
+	buf_free(&ptx->own);
 	buf_free(&ptx->map);
 	buf_free(&ptx->files);
 	cptx_allocator hook = ptx->hook;

@@ -138,19 +138,20 @@ static bool same_rest(const spelling *s, const uint16_t *mods, unsigned n)
 	return true;
 }
 
-/* The entry for an item's spelling: where it stands, or would stand. */
-static inline spelling *place_of(emitter *e, const ir_item *it)
+/* The place in the table for an item's spelling: where its number stands, or would stand. */
+static inline uint16_t *place_of(emitter *e, const ir_item *it)
 {
 	const uint16_t *mods = ir_mods(it);
-	unsigned n = it->nmod, form = it->form + 1u;
-	uint64_t first = arch_four_mods(mods, n), hash = (form ^ first) * 0x9e3779b97f4a7c15u;
+	unsigned n = it->nmod, form = it->form;
+	uint64_t first = arch_four_mods(mods, n), hash = (form ^ first << 1) * 0x9e3779b97f4a7c15u;
 
 	for (unsigned i = 4; i < n; i += 4)
 		hash = (hash ^ arch_four_mods(mods + i, n - i)) * 0x9e3779b97f4a7c15u;
 	for (size_t at = hash >> 40;; at++) {
-		spelling *s = &e->known[at % SPELLINGS];
-		if (!s->form || (s->form == form && s->mods[0] == first && same_rest(s, mods, n)))
-			return s;
+		uint16_t *place = &e->place[at % SPELLING_PLACES];
+		const spelling *s = &e->out->known[*place - 1];
+		if (!*place || (s->form == form && s->mods[0] == first && same_rest(s, mods, n)))
+			return place;
 	}
 }
 
@@ -168,28 +169,42 @@ static void note_operands(spelling *s, const ir_item *it)
 	s->asks = f->asks;
 }
 
+static bool room_for_spelling(emitter *e, size_t n)
+{
+	if (e->out->spelled.n > SPELLINGS_TEXT || e->nknown == SPELLINGS) { /* start with an empty table again */
+		memset(e->place, 0, sizeof e->place);
+		e->nknown = 0;
+		e->out->spelled.n = 0;
+	}
+	if (e->nknown == e->out->cap_known) {
+		unsigned cap = e->out->cap_known ? e->out->cap_known * 2 : 32;
+		spelling *known = HEAP_ARRAY(&e->out->hook, spelling, e->out->known, cap);
+		if (!known)
+			return false;
+		e->out->known = known;
+		e->out->cap_known = cap;
+	}
+	return buf_reserve(&e->out->spelled, n + 1 + OPCODE_USUAL);
+}
+
 static const spelling *keep_spelling(emitter *e, const ir_item *it, const char *opcode)
 {
 	size_t n = strlen(opcode);
 
-	if (e->spelled.n > SPELLINGS_TEXT || 4 * e->nknown > 3 * SPELLINGS) { /* start with an empty table again */
-		memset(e->known, 0, sizeof e->known);
-		e->nknown = 0;
-		e->spelled.n = 0;
-	}
-	if (!buf_reserve(&e->spelled, n + 1 + OPCODE_USUAL)) {
+	if (!room_for_spelling(e, n)) {
 		error_set(e->err, CPTX_E_MEMORY, NOWHERE, "out of memory while printing");
 		return NULL;
 	}
-	spelling *s = place_of(e, it);
-	*s = (spelling){ .form = (uint16_t)(it->form + 1), .len = (uint16_t)(n + 1), .text = (uint32_t)e->spelled.n };
+	uint16_t *place = place_of(e, it);
+	spelling *s = &e->out->known[e->nknown++];
+	*place = (uint16_t)e->nknown;
+	*s = (spelling){ .form = it->form, .len = (uint16_t)(n + 1), .text = (uint32_t)e->out->spelled.n };
 	for (unsigned i = 0; i < it->nmod; i += 4)
 		s->mods[i / 4] = arch_four_mods(ir_mods(it) + i, it->nmod - i);
 	note_operands(s, it);
-	e->nknown++;
-	buf_put(&e->spelled, opcode, n);
-	buf_put(&e->spelled, " ", 1);
-	memset(e->spelled.p + e->spelled.n, 0, OPCODE_USUAL);
+	buf_put(&e->out->spelled, opcode, n);
+	buf_put(&e->out->spelled, " ", 1);
+	memset(e->out->spelled.p + e->out->spelled.n, 0, OPCODE_USUAL);
 	return s;
 }
 
@@ -208,15 +223,19 @@ static const spelling *new_spelling(emitter *e, const ir_item *it)
 
 const spelling *emit_spelling(emitter *e, const ir_item *it)
 {
-	const spelling *s = place_of(e, it);
-	return s->form ? s : new_spelling(e, it);
+	unsigned number = *place_of(e, it);
+	return number ? &e->out->known[number - 1] : new_spelling(e, it);
 }
 
-void emit_done(emitter *e)
+void emit_done(cptx_ptx *out)
 {
-	if (e->names)
-		heap_realloc(&e->out->hook, e->names, 0);
-	buf_free(&e->spelled);
+	if (out->names)
+		heap_realloc(&out->hook, out->names, 0);
+	if (out->known)
+		heap_realloc(&out->hook, out->known, 0);
+	buf_free(&out->spelled);
+	out->names = NULL, out->names_cap = 0;
+	out->known = NULL, out->cap_known = 0;
 }
 
 bool emit_still_there(emitter *e, unsigned version)

@@ -40,9 +40,11 @@ void ir_report_no_form(cptx_kernel *k, cptx_site at, unsigned op, const cptx_val
 static cptx_val append_insn(cptx_kernel *k, cptx_site at, unsigned op, const cptx_val *vals, const uint16_t *mods)
 {
 	const arch_op *o = &arch_ops[op];
-	cptx_val none = { 0 }, guard;
+	cptx_val none = { 0 }, guard, made;
 	arch_match m;
 
+	if (ir_insn_again(k, at, op, vals, mods, &made))
+		return made;
 	for (unsigned i = 0; i < 3u + o->nslot; i++)
 		if (vals[i].kind && !ir_is_ours(k, &vals[i])) {
 			ir_error(k, CPTX_E_ARG, at, "%s: operand %s %s", o->name,

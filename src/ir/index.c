@@ -138,6 +138,21 @@ static void release(hash_table *t, const cptx_allocator *hook)
 	heap_realloc(hook, t, 0);
 }
 
+/* An empty table; a module that nobody else reads yet has some to spare. */
+static hash_table *new_table(cptx_module *m)
+{
+	hash_table *t = m->frozen ? NULL : m->spare_tables;
+
+	if (t) {
+		m->spare_tables = t->spare;
+		return t;
+	}
+	t = HEAP_ARRAY(&m->a.hook, hash_table, NULL, 1);
+	if (t)
+		*t = (hash_table){ 0 };
+	return t;
+}
+
 /* The body's index, made if need be; NULL when memory is short. */
 static const hash_table *index_of(const cptx_kernel *k)
 {
@@ -147,10 +162,9 @@ static const hash_table *index_of(const cptx_kernel *k)
 
 	if (t)
 		return t;
-	t = HEAP_ARRAY(hook, hash_table, NULL, 1);
+	t = new_table(k->m);
 	if (!t)
 		return NULL;
-	*t = (hash_table){ 0 };
 	if (!add_all(t, k, hook, false)) {
 		release(t, hook);
 		return NULL;
@@ -161,8 +175,30 @@ static const hash_table *index_of(const cptx_kernel *k)
 	return had ? had : t;
 }
 
+void ir_index_clear(cptx_module *m)
+{
+	for (size_t i = 0; i < m->nbody; i++) {
+		hash_table *t = (hash_table *)(uintptr_t)m->body[i]->names;
+		table_free(&m->body[i]->renamed, &m->a.hook);
+		if (!t)
+			continue;
+		table_clear(t);
+		t->spare = m->spare_tables;
+		m->spare_tables = t;
+	}
+	table_clear(&m->names);
+	table_free(&m->locals, &m->a.hook);
+	table_free(&m->words, &m->a.hook);
+	table_free(&m->stems, &m->a.hook);
+	table_free(&m->renamed, &m->a.hook);
+}
+
 void ir_index_free(cptx_module *m)
 {
+	for (hash_table *t = m->spare_tables, *next; t; t = next) {
+		next = t->spare;
+		release(t, &m->a.hook);
+	}
 	for (size_t i = 0; i < m->nbody; i++)
 		release((hash_table *)m->body[i]->names, &m->a.hook);
 	table_free(&m->names, &m->a.hook);

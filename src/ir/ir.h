@@ -55,9 +55,7 @@ _Static_assert(sizeof(ir_item) % 8 == 0, "a pointer or a whole value may stand b
  *   the number of a label, list, prototype or special register;
  *   or, if the kind is WORD_WHOLE, the place of the whole value, in units of 8 bytes from the first word on.
  */
-enum { WORD_KIND = 4, WORD_TYPE = 6, WORD_NUMBER = WORD_KIND + WORD_TYPE, WORD_WHOLE = 15 };
-#define WORD_NUMBERS (UINT32_C(1) << (32 - WORD_NUMBER))
-#define WORD_ZERO (WORD_NUMBERS / 2) /* the bits that stand for the integer 0 */
+enum { WORD_WHOLE = 15 };
 
 static inline const uint32_t *ir_words(const ir_item *it)
 {
@@ -105,7 +103,17 @@ typedef struct ir_class_info {
 	const char *type, *prefix;
 } ir_class_info;
 extern const ir_class_info ir_classes[CLASS_COUNT];
-enum ir_class ir_class_of(unsigned type);
+/* By the logarithm of a type's bits: the class, + 1, of one that is no floating point number; 0: there is none. */
+extern const uint8_t ir_class_of_log[8];
+_Static_assert(CLASS_F32 == CLASS_B32 + 1 && CLASS_F64 == CLASS_B64 + 1, "ir_class_of adds 1 for these");
+/* CLASS_COUNT: registers have no such type. */
+static inline enum ir_class ir_class_of(unsigned type)
+{
+	unsigned bits = type < arch_ntype ? arch_types[type].bits : 0;
+	unsigned found = bits && !(bits & (bits - 1)) ? ir_class_of_log[__builtin_ctz(bits)] : 0;
+
+	return found ? (enum ir_class)(found - 1 + (type == CPTX_F32 || type == CPTX_F64)) : CLASS_COUNT;
+}
 
 /*
  * Registers declared together.  The first CLASS_COUNT declarations of a body are the builder's: their registers are numbered
@@ -309,7 +317,8 @@ static inline void ir_top_body(ir_top *t, cptx_kernel *k)
 struct cptx_module {
 	arena a;
 	arch_memo memo;
-	uint16_t tag; /* a hash that its variables and functions carry as owner, to tell modules apart */
+	uint32_t fills; /* how often it was emptied */
+	uint16_t tag;   /* a hash that its variables and functions carry as owner, to tell modules apart */
 	cptx_error err;
 	bool frozen;
 	cptx_kernel *first, *last; /* bodies with code */
@@ -326,6 +335,7 @@ struct cptx_module {
 	hash_table stems;                 /* names without the digits at their end; made when needed, like locals and words */
 	hash_table locals, words;         /* which bodies have a name; words of the TOP_TEXT entries */
 	hash_table renamed;               /* renamed variables and functions, like a body's `renamed` */
+	hash_table *spare_tables;         /* tables of bodies that cptx_module_clear removed, empty */
 	bool has_locals, has_words, has_stems; /* which of these tables were made */
 	bool odd_names;                        /* a name of the module begins with % or $ */
 	bool gone_unsorted;
@@ -354,6 +364,11 @@ struct cptx_module {
 	size_t source_size;
 };
 
+static inline bool ir_open_quietly(const cptx_kernel *k)
+{
+	return k->m->err.code == CPTX_OK && !k->m->frozen && !k->removed && !k->closed;
+}
+
 static inline void ir_top_var(cptx_module *m, ir_top *t, uint32_t id)
 {
 	t->sym = id;
@@ -365,6 +380,7 @@ bool ir_error(cptx_kernel *k, enum cptx_code code, cptx_site at, const char *for
 /* Whether items may be appended to a body: no error yet, the module is not frozen, this body is open.  Reports the latter
  * two as errors. */
 bool ir_open(cptx_kernel *k, cptx_site at);
+static inline bool ir_open_quietly(const cptx_kernel *k); /* the same, without an error */
 /* Sets the error that memory is short.  Returns false. */
 bool ir_no_memory(cptx_module *m, cptx_site at);
 
@@ -438,6 +454,7 @@ void ir_index_local(cptx_kernel *k, enum ir_named kind, uint32_t id);
 void ir_index_renamed_local(cptx_kernel *k, enum ir_named kind, uint32_t id, const char *old);
 void ir_index_ended(cptx_kernel *k, uint32_t sym); /* enters that the scope of a variable has ended */
 void ir_index_free(cptx_module *m);
+void ir_index_clear(cptx_module *m); /* empties all, and keeps the memory */
 
 /* ---- name.c ---- */
 #define IR_PREFIX "__cptx" /* prefix of the names that cptx prints; users may not have it */
@@ -496,6 +513,55 @@ static inline void ir_guard(ir_item *it, cptx_val guard)
 	it->guard = (guard.id + 1) & INT32_MAX;
 	it->flags = guard.negated ? ITEM_NEGATED : 0;
 }
+/*
+ * Modifiers are copied by fours, so that all copies have the same length: up to three more behind both arrays are read and
+ * written.  ITEM_BEHIND: slack behind an item, which may be written here, and read by code that reads modifiers by fours.
+ */
+enum { ITEM_BEHIND = 16 };
+static inline void ir_put_mods(uint16_t *to, const uint16_t *mod, unsigned nmod)
+{
+	for (unsigned i = 0; i < nmod; i += 4)
+		memcpy(to + i, mod + i, 4 * sizeof *to);
+}
+/* The bytes behind an item. */
+static inline size_t ir_bytes_of(unsigned noperand, unsigned nmod, unsigned nwhole)
+{
+	return (noperand * sizeof(uint32_t) + nmod * sizeof(uint16_t) + 7) / 8 * 8 + nwhole * sizeof(cptx_val);
+}
+/* A new instruction that is in no list yet, with room for its words, modifiers and, if `whole`, whole values; NULL when
+ * memory is short.  What it does not use is given back by arena_end. */
+static inline ir_item *ir_item_room(cptx_kernel *k, cptx_site at, unsigned noperand, unsigned nmod, bool whole)
+{
+	uint16_t file = ir_file_number(k->m, at.file); /* may allocate */
+	size_t behind = ir_bytes_of(noperand, nmod, whole ? noperand : 0) + ITEM_BEHIND;
+	ir_item *it = ARENA_SIZED(&k->m->a, ir_item, sizeof *it + behind);
+
+	if (it)
+		*it = (ir_item){ .nmod = nmod & 31, .noperand = noperand & 15, .owner = k->owner, .file = file, .line = at.line };
+	return it;
+}
+/* Puts an item at the cursor of the body. */
+static inline void ir_link(cptx_kernel *k, ir_item *it)
+{
+	ir_item *next = k->cursor;
+
+	it->prev = next ? next->prev : k->last;
+	it->next = next;
+	if (it->prev)
+		it->prev->next = it;
+	else
+		k->first = it;
+	if (next)
+		next->prev = it;
+	else
+		k->last = it;
+	k->closed_if = NULL;
+}
+/* Writes operand i into the words, and, where a word cannot hold it, behind the `size` bytes in use; returns those in use
+ * then. */
+size_t ir_put_value(uint32_t *words, unsigned i, const cptx_val *v, uint16_t owner, size_t size);
+/* Appends a call that the memo knows from an earlier one; false, with nothing done and no error: it must be matched. */
+bool ir_insn_again(cptx_kernel *k, cptx_site at, unsigned op, const cptx_val *vals, const uint16_t *mods, cptx_val *result);
 uint32_t ir_word(const cptx_val *v, uint16_t owner); /* packs a value into a word; WORD_WHOLE if no word can hold it */
 static inline bool ir_is_call(unsigned op) { return op == CPTX_OP_CALL_FUNC || op == CPTX_OP_CALL_PTR; }
 /* Whether a call (an op for which ir_is_call holds) passes and takes what the function or prototype declares; if not, `why`

@@ -10,18 +10,8 @@ const ir_class_info ir_classes[CLASS_COUNT] = {
 	[CLASS_F64] = { "b64", "%fd" },  [CLASS_B128] = { "b128", "%rq" },
 };
 
-enum ir_class ir_class_of(unsigned type)
-{
-	switch (cptx_type_bits((enum cptx_type)type)) {
-	case 1: return CLASS_PRED;
-	case 8: return CLASS_B8;
-	case 16: return CLASS_B16;
-	case 32: return type == CPTX_F32 ? CLASS_F32 : CLASS_B32;
-	case 64: return type == CPTX_F64 ? CLASS_F64 : CLASS_B64;
-	case 128: return CLASS_B128;
-	default: return CLASS_COUNT;
-	}
-}
+const uint8_t ir_class_of_log[8] = { CLASS_PRED + 1, 0, 0, CLASS_B8 + 1, CLASS_B16 + 1, CLASS_B32 + 1, CLASS_B64 + 1,
+	                                 CLASS_B128 + 1 };
 
 /* The number of a source file by its name, for a pointer other than that of the last call. */
 uint16_t ir_find_file(cptx_module *m, const char *file)

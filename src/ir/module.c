@@ -5,34 +5,58 @@
 
 #include <stdio.h>
 
+/* Begins a zeroed module, whose arena is there; false when memory is short. */
+static bool begin(cptx_module *m)
+{
+	m->target_more = "";
+	m->tag = (uint16_t)(((uintptr_t)m / 64 + m->fills) * 2654435761u >> 13 | 1);
+	return ir_top_append(m, TOP_HEAD) != NULL;
+}
+
 cptx_module *cptx_module_new(const cptx_allocator *allocator)
 {
 	arena a;
 	arena_init(&a, allocator);
 	cptx_module *m = ARENA_NEW(&a, cptx_module);
 
-	if (!m) {
-		arena_free(&a);
-		return NULL;
-	}
-	m->a = a;
-	m->target_more = "";
-	if (!ir_top_append(m, TOP_HEAD)) {
+	if (m) {
+		m->a = a;
+		arch_memo_begin(&m->memo, &m->a.hook);
+		if (begin(m))
+			return m;
 		a = m->a;
-		arena_free(&a);
-		return NULL;
 	}
-	m->tag = (uint16_t)((uintptr_t)m / 64 * 2654435761u >> 13 | 1);
-	return m;
+	arena_free(&a);
+	return NULL;
+}
+
+static void free_source(cptx_module *m)
+{
+	if (m->source)
+		heap_realloc(&m->a.hook, (void *)(uintptr_t)m->source, 0);
+}
+
+bool cptx_module_clear(cptx_module *m)
+{
+	if (!m)
+		return false;
+	free_source(m);
+	ir_index_clear(m);
+	arena_rewind(&m->a, (char *)(m + 1));
+	cptx_module kept = {
+		.a = m->a, .memo = m->memo, .fills = m->fills + 1, .names = m->names, .spare_tables = m->spare_tables
+	};
+	*m = kept;
+	return begin(m) || ir_no_memory(m, NOWHERE);
 }
 
 void cptx_module_destroy(cptx_module *m)
 {
 	if (!m)
 		return;
-	if (m->source)
-		heap_realloc(&m->a.hook, (void *)(uintptr_t)m->source, 0);
+	free_source(m);
 	ir_index_free(m);
+	arch_memo_end(&m->memo);
 	arena a = m->a; /* copied, because the module itself lies in the arena */
 	arena_free(&a);
 }

@@ -41,11 +41,6 @@ static uint32_t pack_other(const cptx_val *v, uint16_t owner)
 	return memcmp(&back, v, sizeof back) ? WORD_WHOLE : word;
 }
 
-static size_t bytes_of(unsigned noperand, unsigned nmod, unsigned nwhole)
-{
-	return (noperand * sizeof(uint32_t) + nmod * sizeof(uint16_t) + 7) / 8 * 8 + nwhole * sizeof(cptx_val);
-}
-
 /* The word of a value that is not NONE; WORD_WHOLE if no word can hold all of it. */
 static inline uint32_t word_of(const cptx_val *v, uint16_t owner)
 {
@@ -64,52 +59,30 @@ static inline uint32_t word_of(const cptx_val *v, uint16_t owner)
 
 uint32_t ir_word(const cptx_val *v, uint16_t owner) { return v->kind == CPTX_VAL_NONE ? 0 : word_of(v, owner); }
 
-/* Modifiers are copied by fours, so that all copies have the same length: up to three more behind both arrays are read and
- * written. */
-static inline void put_mods(uint16_t *to, const uint16_t *mod, unsigned nmod)
+size_t ir_put_value(uint32_t *words, unsigned i, const cptx_val *v, uint16_t owner, size_t size)
 {
-	for (unsigned i = 0; i < nmod; i += 4)
-		memcpy(to + i, mod + i, 4 * sizeof *to);
+	words[i] = v->kind == CPTX_VAL_NONE ? 0 : word_of(v, owner);
+	if (!ir_word_is_whole(words[i]))
+		return size;
+	words[i] |= (uint32_t)v->kind << WORD_KIND | (uint32_t)(size / 8) << 2 * WORD_KIND;
+	memcpy((char *)words + size, v, sizeof *v);
+	return size + sizeof *v;
 }
-enum {
-	ITEM_BEHIND = 8
-}; /* slack behind an item: that many bytes may be written here, and read by code that reads modifiers by fours */
 
-/* Writes the words, modifiers and whole values that stand behind an item, at most bytes_of(noperand, nmod, noperand) bytes;
- * returns how many. */
+/* Writes the words, modifiers and whole values that stand behind an item, at most ir_bytes_of(noperand, nmod, noperand)
+ * bytes; returns how many. */
 static inline size_t fill(uint32_t *words, uint16_t owner, const cptx_val *operand, unsigned noperand, const uint16_t *mod,
                           unsigned nmod)
 {
-	size_t size = bytes_of(noperand, nmod, 0);
+	size_t size = ir_bytes_of(noperand, nmod, 0);
 
 	if (nmod)
-		put_mods((uint16_t *)(words + noperand), mod, nmod);
+		ir_put_mods((uint16_t *)(words + noperand), mod, nmod);
 	for (unsigned i = 0; i < noperand; i++) {
 		const cptx_val *v = &operand[i];
-		words[i] = v->kind == CPTX_VAL_NONE ? 0 : word_of(v, owner);
-		if (!ir_word_is_whole(words[i]))
-			continue;
-		words[i] |= (uint32_t)v->kind << WORD_KIND | (uint32_t)(size / 8) << 2 * WORD_KIND;
-		memcpy((char *)words + size, v, sizeof *v);
-		size += sizeof *v;
+		size = ir_put_value(words, i, v, owner, size);
 	}
 	return size;
-}
-
-static void link_item(cptx_kernel *k, ir_item *it)
-{
-	ir_item *next = k->cursor;
-
-	it->prev = next ? next->prev : k->last;
-	it->next = next;
-	if (it->prev)
-		it->prev->next = it;
-	else
-		k->first = it;
-	if (next)
-		next->prev = it;
-	else
-		k->last = it;
 }
 
 ir_item *ir_append(cptx_kernel *k, cptx_site at, enum ir_item_kind kind, const cptx_val *operand, unsigned noperand,
@@ -119,21 +92,14 @@ ir_item *ir_append(cptx_kernel *k, cptx_site at, enum ir_item_kind kind, const c
 		ir_error(k, CPTX_E_STATE, at, "it is only declared; cptx_func_define opens its body");
 		return NULL;
 	}
-	uint16_t file = ir_file_number(k->m, at.file); /* may allocate */
-	ir_item *it = ARENA_SIZED(&k->m->a, ir_item, sizeof *it + bytes_of(noperand, nmod, noperand) + ITEM_BEHIND);
+	ir_item *it = ir_item_room(k, at, noperand, nmod, true);
 	if (!it) {
 		ir_no_memory(k->m, at);
 		return NULL;
 	}
-	*it = (ir_item){ .kind = (uint16_t)kind,
-		             .nmod = (uint16_t)nmod,
-		             .noperand = (uint16_t)noperand,
-		             .owner = k->owner,
-		             .file = file,
-		             .line = at.line };
+	it->kind = (uint16_t)kind & 15;
 	arena_end(&k->m->a, (char *)(it + 1) + fill((uint32_t *)(it + 1), k->owner, operand, noperand, mod, nmod));
-	link_item(k, it);
-	k->closed_if = NULL;
+	ir_link(k, it);
 	return it;
 }
 
@@ -141,7 +107,7 @@ ir_item *ir_append_like(cptx_kernel *k, cptx_site at, const ir_item *like, const
 {
 	uint16_t file = ir_file_number(k->m, at.file); /* may allocate */
 	unsigned noperand = like->noperand, nmod = like->nmod;
-	size_t size = bytes_of(noperand, nmod, 0);
+	size_t size = ir_bytes_of(noperand, nmod, 0);
 	ir_item *it = ARENA_SIZED(&k->m->a, ir_item, sizeof *it + size + ITEM_BEHIND);
 
 	if (!it) {
@@ -155,10 +121,9 @@ ir_item *ir_append_like(cptx_kernel *k, cptx_site at, const ir_item *like, const
 	uint32_t *to = (uint32_t *)(it + 1);
 	for (unsigned i = 0; i < noperand; i++)
 		to[i] = words[i];
-	put_mods((uint16_t *)(to + noperand), mod, nmod);
+	ir_put_mods((uint16_t *)(to + noperand), mod, nmod);
 	arena_end(&k->m->a, (char *)to + size);
-	link_item(k, it);
-	k->closed_if = NULL;
+	ir_link(k, it);
 	k->ninsn++;
 	return it;
 }
@@ -174,7 +139,8 @@ bool ir_refill(cptx_kernel *k, ir_item *it, const cptx_val *operand, unsigned no
 	for (unsigned i = 0; i < it->noperand; i++)
 		nwhole += ir_word_is_whole(old[i]);
 	size_t size = fill((uint32_t *)(void *)made, k->owner, operand, noperand, mod, nmod);
-	if (size > bytes_of(it->noperand, it->nmod, nwhole)) { /* at least 8 bytes, since the item had operands or modifiers */
+	if (size >
+	    ir_bytes_of(it->noperand, it->nmod, nwhole)) { /* at least 8 bytes, since the item had operands or modifiers */
 		words = arena_alloc(&k->m->a, size + ITEM_BEHIND);
 		if (!words)
 			return ir_no_memory(k->m, NOWHERE);

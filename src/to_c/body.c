@@ -495,10 +495,18 @@ bool body_begin(to_c *t, to_c_body *b, const cptx_kernel *k)
 {
 	*b = (to_c_body){ .t = t, .k = k, .indent = 1 };
 	buf_init(&b->line, t->out.hook);
+	arch_memo_begin(&b->memo, t->out.hook);
 	if (!names_new(t, &b->names) || !names_new(t, &b->ptx_names))
 		return false;
 	b->ptx_names.outer = &t->ptx_names;
 	return vars_signature(b);
+}
+
+void body_end(to_c_body *b)
+{
+	arch_memo_end(&b->memo);
+	b->t->failed |= b->line.failed;
+	buf_free(&b->line);
 }
 
 void put_body(to_c *t, const cptx_kernel *k)
@@ -514,6 +522,5 @@ void put_body(to_c *t, const cptx_kernel *k)
 	}
 	for (size_t i = 0; i < b.nfound; i++)
 		t->found_var[b.found[i]] = IR_NONE;
-	t->failed |= b.line.failed;
-	buf_free(&b.line);
+	body_end(&b);
 }

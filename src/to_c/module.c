@@ -108,8 +108,7 @@ static void put_declaration(to_c *t, const cptx_kernel *k)
 
 	if (body_begin(t, &b, k))
 		put_signature(&b, true);
-	t->failed |= b.line.failed;
-	buf_free(&b.line);
+	body_end(&b);
 }
 
 static void put_functions(to_c *t, const char **name)

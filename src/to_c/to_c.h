@@ -199,6 +199,7 @@ bool call_makes(to_c_body *b, const ir_item *it, bool result, uint16_t mod);
 
 /* ---- body.c ---- */
 bool body_begin(to_c *t, to_c_body *b, const cptx_kernel *k);
+void body_end(to_c_body *b);
 void put_text(to_c_body *b, const char *call, const char *text); /* prints call(k, "text"); */
 void put_body(to_c *t, const cptx_kernel *k);
 void flush_line(to_c_body *b); /* prints the line as a statement, on several lines if it is long */

@@ -47,6 +47,26 @@ void write_isa(FILE *out)
 	fprintf(out, "\tCPTX_OP_COUNT = %d /**< how many there are */\n};\n\n#endif\n", nops);
 }
 
+/* The call of a cptx_again, for CPTX_FAST and CPTX_AGAIN. */
+static void write_again(FILE *out, const struct op *op)
+{
+	const char *n = op->row->name;
+
+	fprintf(
+		out,
+		"static inline cptx_val cptx_%s_again_(cptx_kernel *k, cptx_site at, const struct cptx_%s_ *s, cptx_again *again)\n"
+		"{\n\treturn cptx_insn_again_(k, at, again, CPTX_OP_",
+		n, n);
+	upper(out, n);
+	fprintf(out, ", s->val_, s->mod_);\n}\n#define cptx_%s_a_(again_, kernel_", n);
+	for (int i = 0; i < op->npos; i++)
+		fprintf(out, ", %s_", op->pos[i]);
+	fprintf(out, ", ...) CPTX_AGAIN_(cptx_%s, again_, kernel_", n);
+	for (int i = 0; i < op->npos; i++)
+		fprintf(out, ", .%s = CPTX_V(%s_)", op->pos[i], op->pos[i]);
+	fputs(", .y_ = 0, __VA_ARGS__)\n\n", out);
+}
+
 static void write_builder(FILE *out, const struct op *op)
 {
 	const char *n = op->row->name;
@@ -77,7 +97,8 @@ static void write_builder(FILE *out, const struct op *op)
 	for (int i = 0; i < op->npos; i++)
 		fprintf(out, ", .%s = CPTX_V(%s_)", op->pos[i], op->pos[i]);
 	/* Behind the operands comes what takes no value, so that compilers warn of one without a name. */
-	fputs(", .y_ = 0, __VA_ARGS__)\n\n", out);
+	fputs(", .y_ = 0, __VA_ARGS__)\n", out);
+	write_again(out, op);
 }
 
 void write_insn(FILE *out)

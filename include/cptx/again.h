@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cptx: for compilers that run for long: calls that are made again and again, and modules and texts that keep their memory.
+ * <cptx/cptx.h> includes this header.
+ */
+#ifndef CPTX_H
+#include <cptx/cptx.h> /* which includes this header where <cptx/insn.h> needs it, in front of that */
+#endif
+#ifndef CPTX_AGAIN_H
+#define CPTX_AGAIN_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * What a place in a program remembers of the first call that it made: the form that was chosen, and the kinds and types of
+ * its operands.  It begins zeroed and is filled once; it holds nothing of any module, so that all modules, targets and
+ * threads may share it, at the same time too.  It has no destructor.
+ */
+typedef struct cptx_again {
+	uint64_t room_[64]; /* for the library alone */
+} cptx_again;
+CPTX_API cptx_val cptx_insn_again_(cptx_kernel *k, cptx_site at, cptx_again *again, enum cptx_op op, const cptx_val *vals,
+                                   const uint16_t *mods);
+/**
+ * A builder call that goes by a cptx_again of yours: CPTX_AGAIN(cptx_fma, &fma[type], k, a, b, c, .rnd = CPTX_RN).  It does
+ * what cptx_fma(k, a, b, c, .rnd = CPTX_RN) does, with the same errors, and faster where modifiers and kinds of operands are
+ * those that `again` holds: back ends that make calls of many types at one place have one for each.
+ */
+#define CPTX_AGAIN(name, again, ...) name##_a_((again), __VA_ARGS__, .z_ = 0)
+/**
+ * A builder call with a cptx_again of its own: CPTX_FAST(cptx_fma, k, a, b, c, .rnd = CPTX_RN).  Best where a line of the
+ * program always makes the same instruction, on other registers.  Other compilers than gcc and clang make an ordinary call
+ * of it in C.
+ */
+#define CPTX_FAST(name, ...) CPTX_FAST2_(CPTX_NAME_(cptx_again_, CPTX_COUNTER_), name, __VA_ARGS__)
+#define CPTX_FAST2_(again, name, ...) CPTX_FAST_(again, name, __VA_ARGS__)
+#ifdef __GNUC__
+#define CPTX_COUNTER_ __COUNTER__ /* tells macros of one line apart */
+#else
+#define CPTX_COUNTER_ __LINE__
+#endif
+#ifndef __cplusplus /* cplusplus.h has the C++ versions of these macros */
+#define CPTX_AGAIN_(name, again, kernel, ...) name##_again_((kernel), CPTX_HERE, &(struct name##_){ __VA_ARGS__ }, (again))
+#ifdef __GNUC__
+#define CPTX_FAST_(again, name, ...)                                                                                        \
+	__extension__({                                                                                                         \
+		static cptx_again again;                                                                                            \
+		name##_a_(&again, __VA_ARGS__, .z_ = 0);                                                                            \
+	})
+#else
+#define CPTX_FAST_(again, name, ...) name(__VA_ARGS__)
+#endif
+#endif
+
+/* ---- Modules and texts that keep their memory ---- */
+
+/**
+ * Empties a module, frozen or with an error, for the next kernels; all that was made in it is gone.  It keeps its memory, so
+ * that a module that is filled with no more than before allocates nothing, and what it knows of calls.  False: the module is
+ * NULL, or memory is short.
+ */
+CPTX_API bool cptx_module_clear(cptx_module *m);
+/** An empty text, for cptx_emit_again; NULL if memory is short.  `allocator` may be NULL. */
+CPTX_API cptx_ptx *cptx_ptx_new(const cptx_allocator *allocator);
+/**
+ * cptx_emit in place of an earlier text, whose memory it uses again: once that is large enough, nothing is allocated.  The
+ * earlier text is gone, and on error (false) there is none.
+ */
+CPTX_API bool cptx_emit_again(cptx_ptx *ptx, cptx_module *m, const char *target, const cptx_emit_opt *opt, cptx_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+/* Modules and texts that are used again and again, and calls that threads make at one place. */
+#include "../test.h"
+#include <cptx/cptx.h>
+
+#include <pthread.h>
+
+/* An allocator that counts. */
+typedef struct counts {
+	size_t calls, blocks; /* calls that ask for memory; blocks in use */
+} counts;
+
+static void *counted(void *user, void *old, size_t size)
+{
+	counts *c = user;
+
+	if (!size) {
+		c->blocks -= old != NULL;
+		free(old);
+		return NULL;
+	}
+	c->calls++;
+	c->blocks += old == NULL;
+	return realloc(old, size);
+}
+
+/* A kernel with `n` times the same sum; returns the last. */
+static cptx_val build(cptx_module *m, unsigned n, bool fast)
+{
+	cptx_kernel *k = cptx_kernel_begin(m, "k", .block = { 64 });
+	cptx_val p = cptx_param(k, CPTX_PTR, "p"), at = cptx_param(k, CPTX_U32, "at");
+	cptx_val x = cptx_add(k, p, cptx_mul_wide(k, at, 4)), sum = cptx_var(k, CPTX_F32, 0.5f);
+
+	for (unsigned i = 0; i < n; i++) {
+		cptx_val v = fast ? CPTX_FAST(cptx_ld, k, cptx_offset(x, 4 * (int64_t)i), .type = CPTX_F32, .space = CPTX_GLOBAL)
+		                  : cptx_ld(k, cptx_offset(x, 4 * (int64_t)i), .type = CPTX_F32, .space = CPTX_GLOBAL);
+		cptx_val w = fast ? CPTX_FAST(cptx_fma, k, v, v, sum, .rnd = CPTX_RN) : cptx_fma(k, v, v, sum, .rnd = CPTX_RN);
+		cptx_val q = fast ? CPTX_FAST(cptx_setp, k, w, 1.0f, .cmp = CPTX_GT) : cptx_setp(k, w, 1.0f, .cmp = CPTX_GT);
+		if (fast)
+			CPTX_FAST(cptx_add, k, sum, w, .into = sum, .unless = q);
+		else
+			cptx_add(k, sum, w, .into = sum, .unless = q);
+	}
+	cptx_st(k, x, sum, .space = CPTX_GLOBAL);
+	return sum;
+}
+
+static char *text_of(unsigned n, bool fast)
+{
+	cptx_error err;
+	cptx_module *m = cptx_module_new(NULL);
+
+	build(m, n, fast);
+	cptx_ptx *p = cptx_emit(m, "sm_80", NULL, &err);
+	ck_assert_msg(p != NULL, "%s", err.text);
+	char *text = strdup(cptx_ptx_text(p));
+	cptx_ptx_destroy(p);
+	cptx_module_destroy(m);
+	return text;
+}
+
+START_TEST(fast_and_ordinary_are_one)
+{
+	char *a = text_of(40, false), *b = text_of(40, true);
+
+	ck_assert_str_eq(a, b);
+	free(a), free(b);
+}
+END_TEST
+
+START_TEST(nothing_is_allocated_again)
+{
+	counts c = { 0 };
+	cptx_allocator hook = { counted, &c };
+	unsigned kernels = getenv("CPTX_WHOLE") ? 1000000 : 5000;
+	cptx_module *m = cptx_module_new(&hook);
+	cptx_ptx *p = cptx_ptx_new(&hook);
+	char *expected = text_of(300, true), *small = text_of(9, true);
+	cptx_error err;
+	size_t calls = 0, blocks = 0;
+
+	for (unsigned i = 0; i < kernels; i++) {
+		bool big = i % 100 < 2;
+		ck_assert(cptx_module_clear(m));
+		build(m, big ? 300 : 9, i % 3 != 0);
+		SURE(cptx_emit_again(p, m, "sm_80", NULL, &err), "%s", err.text);
+		SURE(!strcmp(cptx_ptx_text(p), big ? expected : small), "kernel %u is another one", i);
+		if (i == 2) /* one big kernel of each path was there */
+			calls = c.calls, blocks = c.blocks;
+	}
+	ck_assert_uint_eq(c.calls, calls);
+	ck_assert_uint_eq(c.blocks, blocks);
+	cptx_ptx_destroy(p);
+	cptx_module_destroy(m);
+	ck_assert_uint_eq(c.blocks, 0);
+	free(expected), free(small);
+}
+END_TEST
+
+START_TEST(what_was_cleared_is_gone)
+{
+	cptx_module *m = cptx_module_new(NULL);
+	cptx_val old = build(m, 2, true);
+
+	ck_assert(cptx_module_clear(m));
+	cptx_kernel *k = cptx_kernel_begin(m, "k");
+	cptx_val f = cptx_reg(k, CPTX_F32);
+	for (unsigned i = 0; i < 20; i++)
+		f = CPTX_FAST(cptx_add, k, f, f);
+	ck_assert_ptr_null(cptx_module_error(m));
+	cptx_add(k, f, old);
+	ck_assert_ptr_nonnull(cptx_module_error(m));
+	ck_assert_ptr_nonnull(strstr(cptx_module_error(m)->text, "operand b"));
+	ck_assert(cptx_module_clear(m)); /* errors go, too */
+	ck_assert_ptr_null(cptx_module_error(m));
+	ck_assert(!cptx_module_clear(NULL));
+	cptx_module_destroy(m);
+}
+END_TEST
+
+START_TEST(into_a_buffer)
+{
+	static char buffer[1 << 16];
+	char *expected = text_of(50, true), says[32];
+	size_t n = strlen(expected);
+	cptx_module *m = cptx_module_new(NULL);
+	cptx_ptx *p = cptx_ptx_new(NULL);
+	cptx_error err;
+
+	build(m, 50, true);
+	for (size_t size = n - 1; size <= sizeof buffer; size = size < n + 3 ? size + 1 : size + 9000) {
+		memset(buffer, 'x', sizeof buffer);
+		bool ok = cptx_emit_again(p, m, "sm_80", CPTX_OPT(cptx_emit_opt, .buffer = buffer, .buffer_size = size), &err);
+		ck_assert_int_eq(ok, size > n);
+		if (!ok) {
+			ck_assert_int_eq(err.code, CPTX_E_LIMIT);
+			snprintf(says, sizeof says, "takes %zu bytes", n + 1);
+			ck_assert_msg(strstr(err.text, says) != NULL, "%s", err.text);
+			ck_assert_str_eq(cptx_ptx_text(p), "");
+			continue;
+		}
+		ck_assert_ptr_eq(cptx_ptx_text(p), buffer);
+		ck_assert_uint_eq(cptx_ptx_size(p), n);
+		ck_assert_str_eq(buffer, expected);
+		SURE(size == sizeof buffer || buffer[size] == 'x', "it wrote behind %zu bytes", size);
+		ck_assert_uint_gt(cptx_ptx_origin(p, 20).line, 0);
+	}
+	ck_assert(cptx_emit_again(p, m, "sm_80", NULL, &err)); /* to its own memory again */
+	ck_assert_ptr_ne(cptx_ptx_text(p), buffer);
+	ck_assert_str_eq(cptx_ptx_text(p), expected);
+	ck_assert(!cptx_emit_again(p, m, "sm_1", NULL, &err));
+	ck_assert_str_eq(cptx_ptx_text(p), "");
+	ck_assert(!cptx_emit_again(NULL, m, "sm_80", NULL, &err));
+	ck_assert_int_eq(err.code, CPTX_E_ARG);
+	cptx_ptx_destroy(p);
+	cptx_module_destroy(m);
+	free(expected);
+}
+END_TEST
+
+static void *in_thread(void *user)
+{
+	unsigned n = 20 + (unsigned)(uintptr_t)user % 3;
+
+	for (unsigned i = 0; i < 50; i++) {
+		char *a = text_of(n, true), *b = text_of(n, false);
+		if (strcmp(a, b))
+			return user;
+		free(a), free(b);
+	}
+	return NULL;
+}
+
+START_TEST(threads_share_a_place)
+{
+	pthread_t t[8];
+
+	for (uintptr_t i = 0; i < 8; i++)
+		ck_assert_int_eq(pthread_create(&t[i], NULL, in_thread, (void *)(i + 1)), 0);
+	for (unsigned i = 0; i < 8; i++) {
+		void *failed;
+		pthread_join(t[i], &failed);
+		ck_assert_ptr_null(failed);
+	}
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("kept");
+	TCase *c = test_case(s, "kept");
+
+	tcase_add_test(c, threads_share_a_place); /* first: its places are empty then */
+	tcase_add_test(c, fast_and_ordinary_are_one);
+	tcase_add_test(c, nothing_is_allocated_again);
+	tcase_add_test(c, what_was_cleared_is_gone);
+	tcase_add_test(c, into_a_buffer);
+	return test_main("api_kept", s);
+}

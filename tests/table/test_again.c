@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Calls by a cptx_again: of every form of the table they print what the ordinary calls print, whether the place is empty,
+ * filled by the same call, or filled by another one; and where an ordinary call is refused, they are refused in the same
+ * words.
+ */
+#include "../test.h"
+#include "cases.h"
+#include "report.h"
+
+#include <stdio.h>
+
+enum { SPELLINGS = 12, WHOLE = 40, TIMES = 3, WRONG = 6 };
+
+/* How the calls of a module are made. */
+typedef struct maker {
+	cptx_again *again;  /* NULL: ordinary ones */
+	const trial *first; /* a call in front, which fills an empty place; NULL: none */
+	unsigned times;
+} maker;
+
+static void make(cptx_kernel *k, const maker *by, const trial *t)
+{
+	enum cptx_op op = (enum cptx_op)arch_forms[t->form].op;
+	cptx_site at = { "again.c", 7 };
+
+	if (by->again)
+		cptx_insn_again_(k, at, by->again, op, t->vals, t->mods);
+	else
+		cptx_insn_(k, at, op, t->vals, t->mods);
+}
+
+static bool has_b128(const trial *t)
+{
+	for (unsigned i = 0; t && i < t->ntok; i++)
+		if (t->tok[i].v.type == CPTX_B128)
+			return true;
+	return false;
+}
+
+/* The text of a module that repeats a call, or the error; to be freed. */
+static char *made(const maker *by, const trial *t, const cptx_target *target)
+{
+	pool p = pool_make(has_b128(t) || has_b128(by->first));
+	cptx_error err;
+	char *text = NULL;
+
+	if (by->first)
+		make(p.k, by, by->first);
+	for (unsigned i = 0; i < by->times; i++)
+		make(p.k, by, t);
+	cptx_ptx *ptx = cptx_emit(p.m, target->name, NULL, &err);
+	text = strdup(ptx ? cptx_ptx_text(ptx) : err.text);
+	cptx_ptx_destroy(ptx);
+	cptx_module_destroy(p.m);
+	ck_assert_ptr_nonnull(text);
+	return text;
+}
+
+/* Whether the texts by both paths are the same; `first` as in the maker. */
+static bool same(cptx_again *again, const trial *first, const trial *t, const cptx_target *target, report *bad,
+                 const char *what)
+{
+	char line[LINE];
+	char *expected = made(&(maker){ NULL, first, TIMES }, t, target);
+	char *got = made(&(maker){ again, first, TIMES }, t, target);
+	bool ok = !strcmp(expected, got);
+
+	if (!ok) {
+		size_t at = 0;
+		while (expected[at] == got[at])
+			at++;
+		trial_print(t, line);
+		report_add(bad, t->form, what, line, got + (at > 80 ? at - 80 : 0));
+	}
+	free(expected);
+	free(got);
+	return ok;
+}
+
+static const cptx_target *newest(void)
+{
+	const cptx_target *t = NULL;
+
+	for (size_t i = 0; cptx_target_at(i); i++)
+		t = cptx_target_at(i);
+	return t;
+}
+
+static unsigned ntried, nfilled;
+
+/* Operands of other kinds at a place that knows the plain ones. */
+static void try_others(const spelling *s, const trial *base, const cptx_target *target, report *bad)
+{
+	dice d = { spell_seed(s->form) };
+
+	for (unsigned i = 0; i < arch_forms[s->form].noperand; i++)
+		for (unsigned n = 0; n < (spell_whole() ? pool_nvalue() : WRONG); n++) {
+			cptx_again again = { { 0 } };
+			trial other = trial_with(s, base, i, pool_value(spell_whole() ? n : roll(&d, pool_nvalue())));
+			ntried++;
+			if (other.structured)
+				same(&again, base, &other, target, bad, "another operand");
+		}
+}
+
+static void try_spelling(const spelling *s, bool others, report *bad)
+{
+	static const cptx_again empty;
+	outcome o;
+
+	for (unsigned full = 0; full < 2; full++) {
+		cptx_again again = { { 0 } };
+		trial t = full ? trial_full(s) : trial_of(s);
+		const cptx_target *target = trial_lowest(&t, BY_CALL, &o);
+		if (!target)
+			target = newest(); /* it is refused, by both */
+		ntried++;
+		same(&again, NULL, &t, target, bad, "an empty place");
+		nfilled += memcmp(&again, &empty, sizeof again) != 0;
+		same(&again, NULL, &t, target, bad, "a place that another module filled");
+		if (others && !full)
+			try_others(s, &t, target, bad);
+	}
+}
+
+START_TEST(both_paths_make_the_same)
+{
+	report bad = { 0 };
+
+	for (unsigned form = 0; form < arch_nform; form++) {
+		unsigned n = 0;
+		if (!spell_wanted(form))
+			continue;
+		spelling *s = spell_all(form, spell_whole() ? SPELLINGS * WHOLE : SPELLINGS, &n);
+		for (unsigned i = 0; i < n && i < (spell_whole() ? SPELLINGS * WHOLE : SPELLINGS); i++)
+			try_spelling(&s[i], i == 0 || spell_whole(), &bad);
+		free(s);
+	}
+	printf("%u calls by both paths, %u of them kept at their place, %u not the same\n", ntried, nfilled, bad.n);
+	ck_assert_uint_eq(bad.n, 0);
+	ck_assert_uint_gt(nfilled, ntried / 8); /* else nothing was tried */
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("again");
+
+	pool_init();
+	tcase_add_test(test_case(s, "again"), both_paths_make_the_same);
+	return test_main("table_again", s);
+}
