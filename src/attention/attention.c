@@ -131,8 +131,8 @@ static bool check_numbers(const cptx_attention_problem *p, const cptx_attention_
 	     "the problem has a window, and the kernel none: say .window in its options");
 	RULE(!o->causal || !p->window_right, ".window_right = %u; with .causal no key behind the query counts: it is 0",
 	     p->window_right);
-	RULE((uint64_t)p->batch * p->heads < UINT64_C(1) << 31, "%u batches of %u heads; there are less than 2^31 in all", p->batch,
-	     p->heads);
+	RULE((uint64_t)p->batch * p->heads < UINT64_C(1) << 31, "%u batches of %u heads; there are less than 2^31 in all",
+	     p->batch, p->heads);
 	return true;
 }
 

@@ -126,7 +126,8 @@ static void cross_entropy(const rows_line *l, bool backward)
 	const double x = is_column ? IN(X, (uint32_t)target) : NAN;
 	const double loss = (1 - s) * (lse - x) + (s > 0 ? s * (lse - all) : 0) + z * lse * lse;
 	SET(LSE, 0, lse, fabs(lse) + 1);
-	SET(LOSS, 0, ignored ? 0 : loss, ignored ? 0 : fabs(lse) + fabs(x) + (s > 0 ? s * mag : 0) + 2 * fabs(z) * lse * lse + 1);
+	SET(LOSS, 0, ignored ? 0 : loss,
+	    ignored ? 0 : fabs(lse) + fabs(x) + (s > 0 ? s * mag : 0) + 2 * fabs(z) * lse * lse + 1);
 	FOR_ALL
 	{
 		const double d = IN(X, i) - lse, p = exp(d), one = is_column && i == (uint32_t)target ? 1 - s : 0;
