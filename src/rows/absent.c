@@ -59,7 +59,12 @@ uint64_t cptx_rows_workspace(cptx_rows_runner *r, const cptx_rows_opt *o, uint32
 	return absent(err);
 }
 
-const cptx_rows_opt *cptx_rows_options(const cptx_rows_row *row) { return (void)row, NULL; }
+const cptx_rows_opt *cptx_rows_options(const cptx_rows_row *row)
+{
+	(void)row;
+	return NULL;
+}
+
 bool cptx_rows_keeps(const cptx_rows_row *row) { return (void)row, false; }
 
 bool cptx_rows_each_(cptx_kernel *k, cptx_site at, cptx_rows_row *row, cptx_rows_at *e, const cptx_rows_pass *pass)

@@ -219,7 +219,7 @@ size_t cptx_rows_auto(const cptx_rows_opt *opt, const cptx_target *target, uint3
                       cptx_rows_choice *choices, size_t room, cptx_error *err)
 {
 	cptx_rows_opt o;
-	search x = { .o = &o, .target = target, .room = room, .best = choices };
+	search x = { .o = &o, .target = target, .best = choices, .room = room };
 
 	if (err)
 		*err = (cptx_error){ .code = CPTX_OK };

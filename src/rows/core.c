@@ -377,7 +377,7 @@ static bool is_scalar(cptx_kernel *k, cptx_site at, const cptx_rows_row *r, uint
 
 cptx_val cptx_rows_get_(cptx_kernel *k, cptx_site at, const cptx_rows_row *r, enum cptx_rows_operand operand)
 {
-	if (!is_scalar(k, at, r, r->s.reads, operand, "reads"))
+	if (!is_scalar(k, at, r, r ? r->s.reads : 0, operand, "reads"))
 		return (cptx_val){ 0 };
 	const enum cptx_type type = rows_type_of(r->o, operand);
 	cptx_val row = r->row;
@@ -390,7 +390,7 @@ cptx_val cptx_rows_get_(cptx_kernel *k, cptx_site at, const cptx_rows_row *r, en
 
 void cptx_rows_put_(cptx_kernel *k, cptx_site at, const cptx_rows_row *r, enum cptx_rows_operand operand, cptx_val v)
 {
-	if (!is_scalar(k, at, r, r->s.writes, operand, "writes"))
+	if (!is_scalar(k, at, r, r ? r->s.writes : 0, operand, "writes"))
 		return;
 	const enum cptx_type type = rows_type_of(r->o, operand);
 	cptx_val who = r->thread, one;
@@ -550,8 +550,8 @@ cptx_kernel *rows_build(cptx_module *m, const cptx_rows_opt *o)
 	cptx_rows_row r = { .k = NULL };
 
 	r.o = o, r.s = rows_shape_of(o);
-	r.k = cptx_kernel_begin(m, o->name, .block = { o->threads }, .cluster = { r.s.cluster ? o->split : 0 },
-	                        .min_ctas = o->min_ctas);
+	r.k = cptx_kernel_begin(m, o->name, .block = { o->threads }, .min_ctas = o->min_ctas,
+	                        .cluster = { r.s.cluster ? o->split : 0 });
 	if (!r.k)
 		return NULL;
 	declare(&r);
@@ -561,7 +561,7 @@ cptx_kernel *rows_build(cptx_module *m, const cptx_rows_opt *o)
 	if (r.s.sums)
 		r.units = quotient(r.k, cptx_nctaid_x(r.k), o->split);
 	if (!r.s.local && r.s.rows == 1)
-		cptx_reduce_new(r.k, &r.all, .threads = o->threads, .words = 4, .cluster = r.s.cluster ? o->split : 0);
+		cptx_reduce_new(r.k, &r.all, .threads = o->threads, .cluster = r.s.cluster ? o->split : 0, .words = 4);
 	rows(&r);
 	if (r.s.cluster) { /* others tell this CTA what they have read */
 		cptx_barrier_cluster_arrive(r.k, .aligned = true);

@@ -431,15 +431,16 @@ cptx_launch *cptx_rows_launch(const cptx_program *program, cptx_device *dev, con
 	}
 	if (!fill_args(&c.opt, &s, &p, &plan, &args, err))
 		return NULL;
+	const cptx_params_part part = { .rows = table,
+		                            .n = number ? rows_sum_table(&s, table) : rows_table(&s, table),
+		                            .args = &args };
 	if (!number)
-		return cptx_params_launch(program, dev, c.opt.name,
-		                          &(cptx_params_part){ .rows = table, .n = rows_table(&s, table), .args = &args }, 1,
-		                          CPTX_LAUNCH(.grid = { plan.grid }), err);
+		return cptx_params_launch(program, dev, c.opt.name, &part, 1, CPTX_LAUNCH(.grid = { plan.grid }), err);
 	char *name = rows_sum_name(&c.opt);
 	const uint32_t sums = (uint32_t)(rows_has(s.writes, CPTX_ROWS_DW) + rows_has(s.writes, CPTX_ROWS_DB));
-	cptx_launch *l = cptx_params_launch(
-		program, dev, name, &(cptx_params_part){ .rows = table, .n = rows_sum_table(&s, table), .args = &args }, 1,
-		CPTX_LAUNCH(.grid = { (c.opt.n + ROWS_SUM_COLUMNS - 1) / ROWS_SUM_COLUMNS, sums }), err);
+	cptx_launch *l =
+		cptx_params_launch(program, dev, name, &part, 1,
+	                       CPTX_LAUNCH(.grid = { (c.opt.n + ROWS_SUM_COLUMNS - 1) / ROWS_SUM_COLUMNS, sums }), err);
 	free(name);
 	return l;
 }

@@ -14,7 +14,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cptx/attention.h>
 #include <cptx/gemm.h>
+#include <cptx/rows.h>
 #include <cptx/cache.h>
 #include <cptx/dlpack.h>
 #include <cptx/emu.h>
@@ -56,6 +58,8 @@ static struct { /* what objects are given */
 	cptx_stream *stream;
 	cptx_event *event;
 	cptx_gemm_runner *runner;
+	cptx_attention_runner *attention_runner;
+	cptx_rows_runner *rows_runner;
 } have;
 static enum mode mode;
 static int hole; /* the argument that is left out, or meaningless; SPOILT: which of the ways */
@@ -80,8 +84,10 @@ static void prepare_once(void)
 	have.stream = cptx_stream_new(have.dev, NULL);
 	have.event = cptx_event_new(have.dev, NULL);
 	have.runner = cptx_gemm_runner_new(have.dev, NULL, NULL);
+	have.attention_runner = cptx_attention_runner_new(have.dev, NULL, NULL);
+	have.rows_runner = cptx_rows_runner_new(have.dev, NULL, NULL);
 	if (!(have.ptx && have.flow && have.dev && have.program && have.launch && have.tensors && have.cache && have.verdict &&
-	      have.runner))
+	      have.runner && have.attention_runner && have.rows_runner))
 		_exit(1);
 }
 
@@ -114,6 +120,9 @@ static const void *object(const char *type)
 		{ "cptx_stream", have.stream },
 		{ "cptx_event", have.event },
 		{ "cptx_gemm_runner", have.runner },
+		{ "cptx_attention_runner", have.attention_runner },
+		{ "cptx_rows_runner", have.rows_runner },
+		{ "cptx_rows_row", NULL }, /* there is one in callbacks only */
 		{ "cptx_item", cptx_item_first(have.k) },
 		{ "cptx_target", cptx_target_find("sm_90a") },
 		{ "cptx_cubin", NULL }, /* they need a compiler */

@@ -40,7 +40,7 @@ static const rule rules[] = {
 	{ ".q_stride.row = 100", { BASE }, { SIZES, .q_stride = { 8192, 8192, 100 } } },
 	{ ".k_stride.head = 0", { BASE }, { SIZES, .k_stride = { 8192, 0, 128 } } },
 	{ ".o_stride.row = 64; rows have 128", { BASE }, { SIZES, .o_stride = { 8192, 8192, 64 } } },
-	{ "both are below 2^29", { BASE }, { SIZES, .q_stride = { 1 } } },
+	{ "both are below 2^29", { BASE }, { SIZES, .q_stride = { 1, 0, 0 } } },
 };
 enum { RULES = sizeof rules / sizeof *rules };
 

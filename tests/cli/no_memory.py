@@ -29,6 +29,8 @@ COMMANDS = [
     ["gemm", "--arch", "sm_90a", "-o", "-"],
     ["gemm", "--arch", "sm_80", "--tile", "64x64x32", "--warps", "2x2", "-o", "{o}"],
     ["gemm", "--arch", "sm_90a", "--explain", "128x1024x512"],
+    ["attention", "--arch", "sm_90a", "--dim", "64", "-o", "-"],
+    ["rows", "softmax", "--arch", "sm_90a", "--in", "f32", "--for", "64x1000", "-o", "-"],
     ["gemm", "--device", "emu:sm_90a", "--mma", "sync", "--tile", "64x64x32", "--warps", "2x2", "--run", "64x64x32"],
     ["run", "-g", "1", "-b", "64", "-a", "buf:u32[64]=iota", turn],
     ["run", "-g", "1", "-b", "64", "-a", "buf:u32[64]=iota", "--counters", turn],

@@ -15,7 +15,7 @@ size_t attention_sm90_shapes(const cptx_attention_opt *o, cptx_attention_opt *to
 	for (uint32_t groups = 2; groups <= 3; groups++)
 		for (size_t i = 0; i < ARRAY_LEN(bk); i++) {
 			cptx_attention_opt x = *o;
-			x.bq = o->bq ? o->bq : groups * ROWS, x.bk = o->bk ? o->bk : bk[i], x.stages = o->stages ? o->stages : 2;
+			x.bq = o->bq ? o->bq : groups * GROUP_ROWS, x.bk = o->bk ? o->bk : bk[i], x.stages = o->stages ? o->stages : 2;
 			if (n < room && (!o->bq || groups == 2) && (!o->bk || !i) && cptx_attention_check(&x, NULL, NULL, NULL))
 				to[n++] = x;
 		}

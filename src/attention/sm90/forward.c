@@ -197,11 +197,11 @@ static void step(forward90 *f, bool masked)
 	cptx_sub(k, f->key0, f->o->bk, .into = f->key0);
 	cptx_pipe_wait_full(k, &f->k_pipe, &f->k_at);
 	if (f->s.ping_pong)
-		cptx_bar_sync(k, f->turn, .b = cptx_imm(2 * WARPGROUP));
+		cptx_bar_sync(k, f->turn, .b = cptx_imm(2 * GROUP_THREADS));
 	issue_qk(f);
 	issue_pv(f);
 	if (f->s.ping_pong)
-		cptx_bar_arrive(k, f->next_turn, 2 * WARPGROUP);
+		cptx_bar_arrive(k, f->next_turn, 2 * GROUP_THREADS);
 	cptx_mma_wait(k, &f->qk, 1);
 	release(f, &f->k_pipe, &f->k_at);
 	attention_scores_of(k, &f->in, &f->tile, &f->rows, &f->sums, f->key0, masked);
@@ -257,15 +257,16 @@ static void begin_group(forward90 *f)
 	const enum cptx_type in = f->o->in;
 
 	f->group = cptx_shr(k, cptx_role_warp(k, &f->roles), 2);
-	f->thread = cptx_and(k, f->roles.tid, WARPGROUP - 1);
+	f->thread = cptx_and(k, f->roles.tid, GROUP_THREADS - 1);
 	f->releases = cptx_setp(k, f->thread, 0, .cmp = CPTX_EQ);
 	f->q_at = cptx_pipe_consumer(k, &f->q_pipe);
 	f->k_at = cptx_pipe_consumer(k, &f->k_pipe);
 	f->v_at = cptx_pipe_consumer(k, &f->v_pipe);
-	cptx_tiled_mma_new(k, &f->qk, .by = CPTX_BY_WGMMA, .a = in, .b = in, .m = ROWS, .n = f->o->bk, .units_m = f->s.groups,
-	                   .unit = f->group, .thread = f->thread, .a_tile = f->s.q, .b_tile = f->s.k);
-	cptx_tiled_mma_new(k, &f->pv, .by = CPTX_BY_WGMMA, .a = in, .b = in, .m = ROWS, .n = f->s.dim_v, .units_m = f->s.groups,
-	                   .unit = f->group, .thread = f->thread, .a_from = CPTX_A_REGS, .b_tile = f->s.v);
+	cptx_tiled_mma_new(k, &f->qk, .by = CPTX_BY_WGMMA, .a = in, .b = in, .m = GROUP_ROWS, .n = f->o->bk,
+	                   .units_m = f->s.groups, .a_tile = f->s.q, .b_tile = f->s.k, .unit = f->group, .thread = f->thread);
+	cptx_tiled_mma_new(k, &f->pv, .by = CPTX_BY_WGMMA, .a = in, .b = in, .m = GROUP_ROWS, .n = f->s.dim_v,
+	                   .units_m = f->s.groups, .a_from = CPTX_A_REGS, .b_tile = f->s.v, .unit = f->group,
+	                   .thread = f->thread);
 	cptx_acc_new(k, &f->qk, &f->sums);
 	cptx_acc_new(k, &f->pv, &f->results);
 	f->p = cptx_regs(k, CPTX_B32, f->sums.count / 2);
@@ -283,7 +284,7 @@ static void begin_turns(forward90 *f)
 	f->turn = cptx_add(k, f->group, TURN);
 	f->next_turn = cptx_selp(k, TURN, cptx_add(k, f->turn, 1), last, .type = CPTX_U32);
 	CPTX_IF(k, last)
-		cptx_bar_arrive(k, f->next_turn, 2 * WARPGROUP);
+		cptx_bar_arrive(k, f->next_turn, 2 * GROUP_THREADS);
 }
 
 static void end_turns(forward90 *f)
@@ -291,7 +292,7 @@ static void end_turns(forward90 *f)
 	cptx_kernel *k = f->k;
 
 	CPTX_IF(k, cptx_setp(k, f->group, 0, .cmp = CPTX_EQ))
-		cptx_bar_sync(k, f->turn, .b = cptx_imm(2 * WARPGROUP));
+		cptx_bar_sync(k, f->turn, .b = cptx_imm(2 * GROUP_THREADS));
 }
 
 static void multiply_tile(forward90 *f)

@@ -5,7 +5,7 @@
 
 #include "attention/attention.h"
 
-enum { WARPGROUP = 128, ROWS = 64 /* of an MMA warpgroup */ };
+enum { GROUP_THREADS = 128, GROUP_ROWS = 64 /* of an MMA warpgroup */ };
 
 /* What follows from the options. */
 typedef struct shape90 {

@@ -39,14 +39,14 @@ static uint32_t bytes_of(const cptx_attention_opt *o, const shape90 *s)
 
 shape90 attention_sm90_shape(const cptx_attention_opt *o)
 {
-	shape90 s = { .dim = round_dim(o->dim), .dim_v = round_dim(attention_dim_v(o)), .groups = o->bq / ROWS };
+	shape90 s = { .dim = round_dim(o->dim), .dim_v = round_dim(attention_dim_v(o)), .groups = o->bq / GROUP_ROWS };
 
-	s.threads = (s.groups + 1) * WARPGROUP;
+	s.threads = (s.groups + 1) * GROUP_THREADS;
 	s.regs[0] = producer_regs[s.groups], s.regs[1] = mma_regs[s.groups];
 	s.q = tile(o->bq, s.dim, s.dim, false);
 	s.k = tile(o->bk, s.dim, s.dim, false);
 	s.v = tile(s.dim_v, o->bk, s.dim_v, true);
-	s.o = cptx_epilogue_tile(attention_out(o), ROWS, s.dim_v);
+	s.o = cptx_epilogue_tile(attention_out(o), GROUP_ROWS, s.dim_v);
 	s.o_stages = MOST_STAGES_OF_O;
 	if (bytes_of(o, &s) > most_smem() || s.o.cols == s.dim_v)
 		s.o_stages = 1;
