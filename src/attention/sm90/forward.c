@@ -80,8 +80,8 @@ static void load_k(forward90 *f, cptx_val key)
 
 	cptx_pipe_wait_empty(k, &f->k_pipe, &f->k_at);
 	cptx_pipe_expect(k, &f->k_pipe, &f->k_at, f->key.bytes);
-	cptx_operand_load(k, &f->key, f->k_at.stage, key, 0, .z = f->tile.kv_head, .z2 = f->tile.batch,
-	                  .barrier = cptx_pipe_full(&f->k_at));
+	cptx_operand_load(k, &f->key, f->k_at.stage, key, 0, .barrier = cptx_pipe_full(&f->k_at), .z = f->tile.kv_head,
+	                  .z2 = f->tile.batch);
 	cptx_pipe_next(k, &f->k_pipe, &f->k_at);
 }
 
@@ -91,8 +91,8 @@ static void load_v(forward90 *f, cptx_val key)
 
 	cptx_pipe_wait_empty(k, &f->v_pipe, &f->v_at);
 	cptx_pipe_expect(k, &f->v_pipe, &f->v_at, f->v.bytes);
-	cptx_operand_load(k, &f->v, f->v_at.stage, 0, key, .z = f->tile.kv_head, .z2 = f->tile.batch,
-	                  .barrier = cptx_pipe_full(&f->v_at));
+	cptx_operand_load(k, &f->v, f->v_at.stage, 0, key, .barrier = cptx_pipe_full(&f->v_at), .z = f->tile.kv_head,
+	                  .z2 = f->tile.batch);
 	cptx_pipe_next(k, &f->v_pipe, &f->v_at);
 }
 
@@ -104,8 +104,8 @@ static void load_tile(forward90 *f)
 
 	cptx_pipe_wait_empty(k, &f->q_pipe, &f->q_at);
 	cptx_pipe_expect(k, &f->q_pipe, &f->q_at, f->q.bytes);
-	cptx_operand_load(k, &f->q, 0, f->tile.row0, 0, .z = f->tile.head, .z2 = f->tile.batch,
-	                  .barrier = cptx_pipe_full(&f->q_at));
+	cptx_operand_load(k, &f->q, 0, f->tile.row0, 0, .barrier = cptx_pipe_full(&f->q_at), .z = f->tile.head,
+	                  .z2 = f->tile.batch);
 	cptx_pipe_next(k, &f->q_pipe, &f->q_at);
 	load_k(f, key);
 	CPTX_FOR(k, i, f->tile.blocks, 1) {
