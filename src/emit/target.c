@@ -149,8 +149,10 @@ static inline uint16_t *place_of(emitter *e, const ir_item *it)
 		hash = (hash ^ arch_four_mods(mods + i, n - i)) * 0x9e3779b97f4a7c15u;
 	for (size_t at = hash >> 40;; at++) {
 		uint16_t *place = &e->place[at % SPELLING_PLACES];
+		if (!*place)
+			return place;
 		const spelling *s = &e->out->known[*place - 1];
-		if (!*place || (s->form == form && s->mods[0] == first && same_rest(s, mods, n)))
+		if (s->form == form && s->mods[0] == first && same_rest(s, mods, n))
 			return place;
 	}
 }
