@@ -109,9 +109,9 @@ static inline bool append_again(cptx_kernel *k, cptx_site at, const arch_remembe
 	if (r->plan.makes && !has_room(k, n))
 		return false;
 	ir_item *it = ir_item_room(k, at, n->noperand, n->ngroup, r->plan.whole);
-	making g = { k, r, vals, (uint32_t *)(it + 1), ir_bytes_of(n->noperand, n->ngroup, 0) };
 	if (!it)
 		return false;
+	making g = { k, r, vals, (uint32_t *)(it + 1), ir_bytes_of(n->noperand, n->ngroup, 0) };
 	bool fits = put_operands(&g);
 	ir_put_mods((uint16_t *)(g.words + n->noperand), n->mod, n->ngroup);
 	if (!fits || (r->plan.other && !put_others(&g))) {
