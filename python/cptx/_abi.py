@@ -20,7 +20,8 @@ class Site(Structure):
 
 class EmitOpt(Structure):
     of_c = "cptx_emit_opt"
-    _fields_ = [("size", c_uint32), ("lines", c_bool), ("min_version", c_uint16), ("keep", c_bool), ("z_", c_char)]
+    _fields_ = [("size", c_uint32), ("lines", c_bool), ("min_version", c_uint16), ("keep", c_bool),
+                ("buffer", c_void_p), ("buffer_size", c_size_t), ("z_", c_char)]
 
 
 class LoadOpt(Structure):

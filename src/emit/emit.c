@@ -275,10 +275,11 @@ static void empty(buf *b)
 /* Makes an earlier result ready for a text, which goes to the caller's buffer if there is one. */
 static void begin_text(cptx_ptx *out, const cptx_target *t, const cptx_emit_opt *o)
 {
-	if (out->text.foreign) {
+	if (out->text.foreign)
 		out->text = out->own;
-		buf_init(&out->own, &out->hook);
-	}
+	else /* the last text outgrew a buffer, and has memory of its own beside this */
+		buf_free(&out->own);
+	buf_init(&out->own, &out->hook);
 	out->target = t;
 	out->version = 0;
 	empty(&out->text), empty(&out->map), empty(&out->files), empty(&out->spelled);
