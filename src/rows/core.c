@@ -375,14 +375,20 @@ static bool is_scalar(cptx_kernel *k, cptx_site at, const cptx_rows_row *r, uint
 	return false;
 }
 
+/* The thread's row; where there is none, the last one. */
+static cptx_val row_to_read(cptx_kernel *k, cptx_site at, const cptx_rows_row *r)
+{
+	if (is_none(r->there))
+		return r->row;
+	return CALL(min, .a = r->row, .b = CALL(sub, .a = r->rows, .b = cptx_imm(1)));
+}
+
 cptx_val cptx_rows_get_(cptx_kernel *k, cptx_site at, const cptx_rows_row *r, enum cptx_rows_operand operand)
 {
 	if (!is_scalar(k, at, r, r ? r->s.reads : 0, operand, "reads"))
 		return (cptx_val){ 0 };
 	const enum cptx_type type = rows_type_of(r->o, operand);
-	cptx_val row = r->row;
-	if (!is_none(r->there))
-		row = CALL(min, .a = row, .b = CALL(sub, .a = r->rows, .b = cptx_imm(1)));
+	const cptx_val row = row_to_read(k, at, r);
 	cptx_val from = CALL(add, .a = r->at[operand], .b = CALL(mul_wide, .a = row, .b = cptx_imm(rows_bytes(type))));
 	cptx_val v = CALL(ld, .a = from, .space = CPTX_GLOBAL, .type = type);
 	return type == CPTX_S32 ? CALL(cvt, .a = v, .dtype = CPTX_S64) : v;
@@ -412,10 +418,8 @@ cptx_val cptx_rows_element_(cptx_kernel *k, cptx_site at, cptx_rows_row *r, enum
 	if (operand >= CPTX_ROWS_OPERANDS || rows_operands[operand].kind != ROWS_MATRIX || !rows_has(r->s.reads, operand))
 		return cptx_fail_(k, at, "%s is no matrix that the kernel reads", cptx_rows_operand_name(operand));
 	const enum cptx_type type = rows_type_of(r->o, operand);
-	cptx_val row = r->row;
+	const cptx_val row = row_to_read(k, at, r);
 	r->read_alone = true;
-	if (!is_none(r->there))
-		row = CALL(min, .a = row, .b = CALL(sub, .a = r->rows, .b = cptx_imm(1)));
 	cptx_val from = CALL(add, .a = r->at[operand], .b = CALL(mul_wide, .a = row, .b = r->stride[operand]));
 	from = CALL(add, .a = from, .b = CALL(mul_wide, .a = column, .b = cptx_imm(rows_bytes(type))));
 	if (type == CPTX_F32)

@@ -182,6 +182,16 @@ bool rows_check_shape(const cptx_rows_opt *o, const cptx_target *target, cptx_er
 
 /* ---- parameters ---- */
 
+/* The parameter that is the address of an operand. */
+static cptx_param_row address_row(unsigned operand)
+{
+	const size_t offset = offsetof(rows_args, at) + operand * sizeof(uint64_t);
+
+	return (cptx_param_row){
+		rows_operands[operand].name, "rows_args", CPTX_PARAM_SCALAR, CPTX_PTR, (uint32_t)offset, sizeof(uint64_t), 0
+	};
+}
+
 size_t rows_table(const rows_shape *s, cptx_param_row table[ROWS_PARAMS])
 {
 	const uint32_t all = s->reads | (s->writes & ~(uint32_t)R_SUMS);
@@ -189,13 +199,7 @@ size_t rows_table(const rows_shape *s, cptx_param_row table[ROWS_PARAMS])
 
 	for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++)
 		if (rows_has(all, i))
-			table[n++] = (cptx_param_row){ rows_operands[i].name,
-				                           "rows_args",
-				                           CPTX_PARAM_SCALAR,
-				                           CPTX_PTR,
-				                           (uint32_t)(offsetof(rows_args, at) + i * sizeof(uint64_t)),
-				                           sizeof(uint64_t),
-				                           0 };
+			table[n++] = address_row(i);
 	for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++)
 		if (rows_has(all, i) && rows_operands[i].kind == ROWS_MATRIX)
 			table[n++] = (cptx_param_row){ rows_operands[i].stride_name,
@@ -217,13 +221,7 @@ size_t rows_sum_table(const rows_shape *s, cptx_param_row table[ROWS_PARAMS])
 
 	for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++)
 		if (rows_has(s->writes & R_SUMS, i))
-			table[n++] = (cptx_param_row){ rows_operands[i].name,
-				                           "rows_args",
-				                           CPTX_PARAM_SCALAR,
-				                           CPTX_PTR,
-				                           (uint32_t)(offsetof(rows_args, at) + i * sizeof(uint64_t)),
-				                           sizeof(uint64_t),
-				                           0 };
+			table[n++] = address_row(i);
 	table[n++] = (cptx_param_row)CPTX_PARAM_ROW(rows_args, CPTX_PTR, workspace);
 	table[n++] = (cptx_param_row)CPTX_PARAM_ROW(rows_args, CPTX_U32, sums);
 	return n;
@@ -271,7 +269,7 @@ static cptx_rows_plan plan_of(const cptx_rows_choice *c, uint32_t rows, uint32_t
 	if (s.sums) /* as few as need no more turns */
 		units = MAX(MIN(units, units_at_once(o, &s, sms, c->ctas_per_sm)), 1u);
 	p.grid = units * o->split;
-	const uint32_t sums = (uint32_t)(rows_has(s.writes, CPTX_ROWS_DW) + rows_has(s.writes, CPTX_ROWS_DB));
+	const uint32_t sums = rows_sum_operands(&s);
 	if (s.sums)
 		p.workspace = (uint64_t)rows_sums_of(&s, p.grid, o->split) * s.sum_pitch * 4 * sums;
 	p.bytes = rows * row_bytes(o, s.reads | s.writes);
@@ -331,8 +329,7 @@ cptx_kernel *cptx_rows_build(cptx_module *m, const cptx_rows_opt *opt, cptx_erro
 	return e ? NULL : k;
 }
 
-/* Where rows of an operand begin: at multiples of how many elements, at most `most`? */
-static uint32_t align_at(const cptx_rows_matrix *m, uint32_t size, uint32_t n, uint32_t most)
+uint32_t rows_align_at(const cptx_rows_matrix *m, uint32_t size, uint32_t n, uint32_t most)
 {
 	const uint64_t stride = (m->stride ? m->stride : n) * size;
 	uint32_t align = most;
@@ -359,9 +356,9 @@ static bool check_matrix(const cptx_rows_opt *o, const cptx_rows_matrix *m, unsi
 	ROWS_RULE(stride * size <= UINT32_MAX, "%s has a stride of %llu elements; it is at most 2^32 - 1 bytes", name,
 	          (unsigned long long)stride);
 	ROWS_RULE(
-		align_at(m, size, o->n, align) >= align,
+		rows_align_at(m, size, o->n, align) >= align,
 		"rows of %s, at 0x%llx with a stride of %llu elements, do not begin at multiples of %u elements: say .align = %u",
-		name, (unsigned long long)m->address, (unsigned long long)stride, align, align_at(m, size, o->n, align));
+		name, (unsigned long long)m->address, (unsigned long long)stride, align, rows_align_at(m, size, o->n, align));
 	return true;
 }
 
@@ -437,7 +434,7 @@ cptx_launch *cptx_rows_launch(const cptx_program *program, cptx_device *dev, con
 	if (!number)
 		return cptx_params_launch(program, dev, c.opt.name, &part, 1, CPTX_LAUNCH(.grid = { plan.grid }), err);
 	char *name = rows_sum_name(&c.opt);
-	const uint32_t sums = (uint32_t)(rows_has(s.writes, CPTX_ROWS_DW) + rows_has(s.writes, CPTX_ROWS_DB));
+	const uint32_t sums = rows_sum_operands(&s);
 	cptx_launch *l =
 		cptx_params_launch(program, dev, name, &part, 1,
 	                       CPTX_LAUNCH(.grid = { (c.opt.n + ROWS_SUM_COLUMNS - 1) / ROWS_SUM_COLUMNS, sums }), err);

@@ -65,9 +65,16 @@ typedef struct rows_shape {
 rows_shape rows_shape_of(const cptx_rows_opt *o);
 enum cptx_type rows_type_of(const cptx_rows_opt *o, enum cptx_rows_operand operand);
 uint32_t rows_align_of(const cptx_rows_opt *o);
+/* Where rows of `n` elements of `size` bytes begin: at multiples of how many elements, a power of two up to `most`. */
+uint32_t rows_align_at(const cptx_rows_matrix *m, uint32_t size, uint32_t n, uint32_t most);
 /* Groups of threads that take rows in a launch of the kernel with sums: each has a row of partial sums. */
 static inline uint32_t rows_sums_of(const rows_shape *s, uint32_t grid, uint32_t split) { return grid / split * s->rows; }
 static inline bool rows_has(uint32_t set, unsigned operand) { return set >> operand & 1; }
+/* Operands that are sums of columns. */
+static inline uint32_t rows_sum_operands(const rows_shape *s)
+{
+	return (uint32_t)rows_has(s->writes, CPTX_ROWS_DW) + rows_has(s->writes, CPTX_ROWS_DB);
+}
 static inline uint32_t rows_bytes(enum cptx_type t) { return cptx_type_bits(t) / 8; }
 
 /* Arguments of a launch, and the table of those that the kernel has. */
@@ -82,7 +89,7 @@ enum { ROWS_SUM_COLUMNS = 32, ROWS_SUM_PARTS = 32 /* threads of the second launc
 
 /* Checks and completes the options; the shape stays 0 where it is to be chosen. */
 bool rows_complete(cptx_rows_opt *o, const cptx_target *target, cptx_error *err);
-/* The same for a shape that is given. */
+/* Checks the shape of complete options, which must be chosen. */
 bool rows_check_shape(const cptx_rows_opt *o, const cptx_target *target, cptx_error *err);
 /* Builds the kernel of complete options. */
 cptx_kernel *rows_build(cptx_module *m, const cptx_rows_opt *o);

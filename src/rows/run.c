@@ -1,25 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* Row kernels in one call each: programs of earlier calls are kept, and found by their options. */
 #include "base/options.h"
+#include "kit/runner.h"
 #include "rows/rows.h"
-
-#include <pthread.h>
 
 /* A loaded kernel: what was asked for, and the shape that was chosen.  A shape is chosen for a number of rows, to a power of
  * two. */
 typedef struct loaded {
-	struct loaded *next;
+	kit_kept kept;
 	cptx_rows_opt asked, opt;
 	uint32_t rows;
-	char *name;
-	cptx_program *program;
 } loaded;
 
 struct cptx_rows_runner {
-	cptx_device *dev;
-	cptx_cache *cache;
-	pthread_mutex_t lock;
-	loaded *kernels;
+	kit_runner base;
 };
 
 cptx_rows_runner *cptx_rows_runner_new(cptx_device *dev, cptx_cache *cache, cptx_error *err)
@@ -28,36 +22,10 @@ cptx_rows_runner *cptx_rows_runner_new(cptx_device *dev, cptx_cache *cache, cptx
 		*err = (cptx_error){ .code = CPTX_OK };
 	if (!IS_GIVEN(dev, "device", NOWHERE, err))
 		return NULL;
-	cptx_rows_runner *r = NEW(cptx_rows_runner);
-	if (!r || pthread_mutex_init(&r->lock, NULL)) {
-		free(r);
-		error_set(err, CPTX_E_MEMORY, NOWHERE, "out of memory");
-		return NULL;
-	}
-	r->dev = dev, r->cache = cache;
-	return r;
+	return (cptx_rows_runner *)kit_runner_new(sizeof(cptx_rows_runner), dev, cache, err);
 }
 
-static void release(loaded *l)
-{
-	if (!l)
-		return;
-	cptx_program_destroy(l->program);
-	free(l->name);
-	free(l);
-}
-
-void cptx_rows_runner_destroy(cptx_rows_runner *r)
-{
-	if (!r)
-		return;
-	for (loaded *l = r->kernels, *next; l; l = next) {
-		next = l->next;
-		release(l);
-	}
-	pthread_mutex_destroy(&r->lock);
-	free(r);
-}
+void cptx_rows_runner_destroy(cptx_rows_runner *r) { kit_runner_destroy(r ? &r->base : NULL); }
 
 /* Complete options with the same values are the same kernel; names are compared as texts. */
 static bool same(const cptx_rows_opt *a, const cptx_rows_opt *b)
@@ -72,33 +40,26 @@ static bool same(const cptx_rows_opt *a, const cptx_rows_opt *b)
 	       a->body == b->body && a->user == b->user && !strcmp(a->name, b->name);
 }
 
-static loaded *load(cptx_rows_runner *r, const cptx_rows_opt *asked, uint32_t rows, cptx_error *err)
+static const loaded *load(cptx_rows_runner *r, const cptx_rows_opt *asked, uint32_t rows, cptx_error *err)
 {
-	const cptx_device_info *info = cptx_device_get_info(r->dev);
+	const uint32_t sms = cptx_device_get_info(r->base.dev)->sms;
 	cptx_rows_choice c;
-	loaded *l = NEW(loaded);
-	const size_t size = strlen(asked->name) + 1;
+	loaded *l = (loaded *)kit_kept_new(sizeof *l, asked->name, err);
 
-	if (!l || !(l->name = NEW_UNSET(char, size))) {
-		release(l);
-		error_set(err, CPTX_E_MEMORY, NOWHERE, "out of memory");
+	if (!l)
 		return NULL;
-	}
-	memcpy(l->name, asked->name, size);
-	l->asked = *asked, l->asked.name = l->name, l->rows = rows;
+	l->asked = *asked, l->asked.name = l->kept.name, l->rows = rows;
 	cptx_module *m = cptx_module_new(NULL);
-	if (cptx_rows_auto(&l->asked, cptx_target_find(info->target ? info->target : ""), rows, info->sms, &c, 1, err)) {
+	bool ok = cptx_rows_auto(&l->asked, r->base.target, rows, sms, &c, 1, err);
+	if (ok) {
 		l->opt = c.opt;
-		if (cptx_rows_build(m, &l->opt, err))
-			l->program = cptx_device_load_(NOWHERE, r->dev, m, CPTX_OPT(cptx_load_opt, .cache = r->cache), err);
+		ok = cptx_rows_build(m, &l->opt, err) && kit_runner_load(&r->base, &l->kept, m, err);
 	}
 	cptx_module_destroy(m);
-	if (!l->program) {
-		release(l);
-		return NULL;
-	}
-	l->next = r->kernels, r->kernels = l;
-	return l;
+	if (ok)
+		return l;
+	kit_kept_free(&l->kept);
+	return NULL;
 }
 
 /* The largest power of two that is no more: shapes for about as many rows are the same. */
@@ -113,22 +74,19 @@ static uint32_t about(uint32_t rows)
 
 static const loaded *find(cptx_rows_runner *r, const cptx_rows_opt *o, uint32_t rows, cptx_error *err)
 {
-	pthread_mutex_lock(&r->lock);
-	const loaded *l = r->kernels;
-	while (l && !(l->rows == about(rows) && same(&l->asked, o)))
-		l = l->next;
-	l = l ? l : load(r, o, about(rows), err);
-	pthread_mutex_unlock(&r->lock);
+	pthread_mutex_lock(&r->base.lock);
+	const loaded *l = (const loaded *)r->base.kernels;
+	while (l && !(l->rows == rows && same(&l->asked, o)))
+		l = (const loaded *)l->kept.next;
+	l = l ? l : load(r, o, rows, err);
+	pthread_mutex_unlock(&r->base.lock);
 	return l;
 }
 
 static bool read_options(const cptx_rows_runner *r, const cptx_rows_opt *opt, cptx_rows_opt *o, cptx_error *err)
 {
-	if (!IS_GIVEN(r, "runner", NOWHERE, err) || !IS_GIVEN(opt, "options struct", NOWHERE, err) ||
-	    !OPTIONS_READ(cptx_rows_opt, o, opt, NOWHERE, err))
-		return false;
-	const char *target = cptx_device_get_info(r->dev)->target;
-	return rows_complete(o, cptx_target_find(target ? target : ""), err);
+	return IS_GIVEN(r, "runner", NOWHERE, err) && IS_GIVEN(opt, "options struct", NOWHERE, err) &&
+	       OPTIONS_READ(cptx_rows_opt, o, opt, NOWHERE, err) && rows_complete(o, r->base.target, err);
 }
 
 /* What all rows of matrices are aligned to. */
@@ -137,14 +95,9 @@ static uint32_t align_of(const cptx_rows_opt *o, const cptx_rows_problem *p)
 	const rows_shape s = rows_shape_of(o);
 	uint32_t align = s.each;
 
-	for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++) {
-		const uint64_t size = rows_bytes(rows_type_of(o, (enum cptx_rows_operand)i));
-		const uint64_t stride = (p->at[i].stride ? p->at[i].stride : o->n) * size;
-		if (!rows_has(s.reads | s.writes, i) || rows_operands[i].kind != ROWS_MATRIX)
-			continue;
-		while (align > 1 && (p->at[i].address % (align * size) || stride % (align * size)))
-			align /= 2;
-	}
+	for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++)
+		if (rows_has(s.reads | s.writes, i) && rows_operands[i].kind == ROWS_MATRIX)
+			align = rows_align_at(&p->at[i], rows_bytes(rows_type_of(o, (enum cptx_rows_operand)i)), o->n, align);
 	return align;
 }
 
@@ -164,9 +117,9 @@ bool cptx_rows_run(cptx_rows_runner *r, const cptx_rows_opt *opt, const cptx_row
 	const bool sums = rows_shape_of(&o).sums;
 	if (!p.rows && !sums)
 		return true;
-	const loaded *l = find(r, &o, MAX(p.rows, 1u), err);
+	const loaded *l = find(r, &o, about(MAX(p.rows, 1u)), err);
 	for (uint32_t i = p.rows ? 0 : 1; l && i < (sums ? 2u : 1u); i++) {
-		cptx_launch *launch = cptx_rows_launch(l->program, r->dev, &l->opt, &p, i, err);
+		cptx_launch *launch = cptx_rows_launch(l->kept.program, r->base.dev, &l->opt, &p, i, err);
 		const bool ok = launch && cptx_launch_run(launch, stream, err);
 		cptx_launch_destroy(launch);
 		if (!ok)
@@ -184,13 +137,12 @@ uint64_t cptx_rows_workspace(cptx_rows_runner *r, const cptx_rows_opt *opt, uint
 		*err = (cptx_error){ .code = CPTX_OK };
 	if (!read_options(r, opt, &o, err) || !rows_shape_of(&o).sums)
 		return 0;
-	const cptx_device_info *info = cptx_device_get_info(r->dev);
+	const uint32_t sms = cptx_device_get_info(r->base.dev)->sms;
 	/* where a run finds the alignment, the shape is the same: the model does not look at it */
 	cptx_rows_choice c;
 	cptx_rows_plan plan = { .workspace = 0 };
-	const cptx_target *t = cptx_target_find(info->target ? info->target : "");
-	if (cptx_rows_auto(&o, t, about(MAX(rows, 1u)), info->sms, &c, 1, err) &&
-	    cptx_rows_check(&c.opt, t, rows, info->sms, &plan, err))
+	if (cptx_rows_auto(&o, r->base.target, about(MAX(rows, 1u)), sms, &c, 1, err) &&
+	    cptx_rows_check(&c.opt, r->base.target, rows, sms, &plan, err))
 		most = plan.workspace;
 	return most;
 }
