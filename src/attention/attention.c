@@ -10,7 +10,9 @@
 
 const attention_generator *attention_generator_of(const cptx_attention_opt *o)
 {
-	static const attention_generator *const all[CPTX_ATTENTION_MMAS] = { [CPTX_ATTENTION_WGMMA] = &attention_sm90 };
+	static const attention_generator *const all[CPTX_ATTENTION_MMAS] = {
+		[CPTX_ATTENTION_SYNC] = NULL, [CPTX_ATTENTION_WGMMA] = &attention_sm90, [CPTX_ATTENTION_TCGEN05] = NULL
+	};
 
 	return (unsigned)o->mma < CPTX_ATTENTION_MMAS ? all[o->mma] : NULL;
 }
@@ -146,26 +148,48 @@ bool attention_read_problem(cptx_attention_problem *p, const cptx_attention_prob
 	return check_numbers(p, o, err) && check_strides(p, o, err);
 }
 
+/* The sum of min(i, most) for i from 1 to n; 0 where n is below 1. */
+static int64_t sum_to(int64_t n, int64_t most)
+{
+	const int64_t rising = attention_max(attention_min(n, most), 0);
+
+	return rising * (rising + 1) / 2 + attention_max(n - most, 0) * most;
+}
+
+/* The keys in front of number i + `behind` for all queries i, where `behind` is that of query 0: at most all keys each. */
+static int64_t keys_in_front(const cptx_attention_problem *p, int64_t behind)
+{
+	return sum_to(behind + p->queries - 1, p->keys) - sum_to(behind - 1, p->keys);
+}
+
 /* Scores that count in a head: the keys of all queries. */
-static double scores_of_head(const cptx_attention_opt *o, const cptx_attention_problem *p)
+static int64_t scores_of_head(const cptx_attention_opt *o, const cptx_attention_problem *p)
 {
 	const int64_t shift = o->top_left ? 0 : (int64_t)p->keys - p->queries;
 	const int64_t right = o->causal ? 0 : p->window_right;
-	double sum = 0;
 
 	if (!o->causal && !o->window)
-		return (double)p->queries * p->keys;
-	for (int64_t i = 0; i < p->queries; i++) {
-		const int64_t end = attention_min(i + shift + right + 1, p->keys);
-		const int64_t first = o->window ? attention_max(i + shift - (int64_t)p->window_left, 0) : 0;
-		sum += (double)attention_max(end - first, 0);
-	}
-	return sum;
+		return (int64_t)p->queries * p->keys;
+	const int64_t in_front = o->window ? keys_in_front(p, shift - (int64_t)p->window_left) : 0;
+	return keys_in_front(p, shift + right + 1) - in_front;
 }
 
 double attention_scores(const cptx_attention_opt *o, const cptx_attention_problem *p)
 {
-	return scores_of_head(o, p) * p->heads * p->batch;
+	return (double)scores_of_head(o, p) * p->heads * p->batch;
+}
+
+bool attention_plan_problem(const cptx_attention_opt *o, const cptx_attention_problem *p, uint32_t sms,
+                            cptx_attention_plan *plan, cptx_error *err)
+{
+	const uint32_t most = p->ctas ? p->ctas : attention_max(sms, 1);
+
+	plan->tiles = (uint64_t)attention_up(p->queries, o->bq) * p->heads * p->batch;
+	RULE(plan->tiles < UINT64_C(1) << 31, "%llu tiles of %u queries; there are less than 2^31 in a launch",
+	     (unsigned long long)plan->tiles, o->bq);
+	plan->grid = (uint32_t)attention_max(attention_min((int64_t)plan->tiles, most), 1);
+	plan->flop = 2.0 * (o->dim + attention_dim_v(o)) * attention_scores(o, p);
+	return true;
 }
 
 bool cptx_attention_check_problem(const cptx_attention_opt *opt, const cptx_attention_problem *problem, uint32_t sms,
@@ -175,14 +199,9 @@ bool cptx_attention_check_problem(const cptx_attention_opt *opt, const cptx_atte
 	cptx_attention_problem p;
 	cptx_attention_plan here;
 
-	if (!attention_read(&o, opt, NULL, &here, err) || !attention_read_problem(&p, problem, &o, err))
+	if (!attention_read(&o, opt, NULL, &here, err) || !attention_read_problem(&p, problem, &o, err) ||
+	    !attention_plan_problem(&o, &p, sms, &here, err))
 		return false;
-	const uint32_t most = p.ctas ? p.ctas : attention_max(sms, 1);
-	here.tiles = (uint64_t)attention_up(p.queries, o.bq) * p.heads * p.batch;
-	RULE(here.tiles < UINT64_C(1) << 31, "%llu tiles of %u queries; there are less than 2^31 in a launch",
-	     (unsigned long long)here.tiles, o.bq);
-	here.grid = (uint32_t)attention_max(attention_min((int64_t)here.tiles, most), 1);
-	here.flop = 2.0 * (o.dim + attention_dim_v(&o)) * attention_scores(&o, &p);
 	if (plan)
 		*plan = here;
 	return true;

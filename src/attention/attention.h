@@ -59,6 +59,9 @@ bool attention_read(cptx_attention_opt *o, const cptx_attention_opt *given, cons
 /* Reads a problem, fills in what 0 stands for, and checks it against completed options. */
 bool attention_read_problem(cptx_attention_problem *p, const cptx_attention_problem *given, const cptx_attention_opt *o,
                             cptx_error *err);
+/* Completes the plan of the options (attention_read) for a problem that was read. */
+bool attention_plan_problem(const cptx_attention_opt *o, const cptx_attention_problem *p, uint32_t sms,
+                            cptx_attention_plan *plan, cptx_error *err);
 /* Scores of a problem that count. */
 double attention_scores(const cptx_attention_opt *o, const cptx_attention_problem *p);
 

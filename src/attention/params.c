@@ -202,7 +202,7 @@ cptx_launch *cptx_attention_launch(const cptx_program *program, cptx_device *dev
 
 	if (!IS_GIVEN(program, "program", NOWHERE, err) || !IS_GIVEN(dev, "device", NOWHERE, err) ||
 	    !attention_read(&o, opt, NULL, &plan, err) || !attention_read_problem(&p, problem, &o, err) ||
-	    !cptx_attention_check_problem(&o, &p, cptx_device_get_info(dev)->sms, &plan, err) || !check_addresses(&o, &p, err))
+	    !attention_plan_problem(&o, &p, cptx_device_get_info(dev)->sms, &plan, err) || !check_addresses(&o, &p, err))
 		return NULL;
 	attention_args args = args_of(&o, &p, &plan);
 	const attention_operands ops = attention_generator_of(&o)->operands(&o);

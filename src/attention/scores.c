@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What is done to scores between the first product and the softmax, and what is left of the softmax behind it. */
+/* Scores between the first product and the softmax: scale, soft cap, the user's function and the mask; and the store of LSE.
+ */
 #include "attention/attention.h"
 
 #include <math.h>

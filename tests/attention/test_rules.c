@@ -164,6 +164,41 @@ START_TEST(choices_fit)
 }
 END_TEST
 
+/* Scores that count, by a loop over all. */
+static unsigned long count_scores(const cptx_attention_opt *o, const cptx_attention_problem *p)
+{
+	const int64_t shift = o->top_left ? 0 : (int64_t)p->keys - p->queries;
+	unsigned long n = 0;
+
+	for (int64_t q = shift; q < shift + p->queries; q++)
+		for (int64_t key = 0; key < p->keys; key++)
+			n += (!o->causal || key <= q) &&
+			     (!o->window || (key >= q - p->window_left && (o->causal || key <= q + p->window_right)));
+	return n;
+}
+
+/* cptx_attention_plan.flop has those of all scores that count, however rows and windows lie. */
+START_TEST(operations_are_counted)
+{
+	static const uint32_t sizes[] = { 0, 1, 5, 64, 131 }, reach[] = { 0, 1, 7, 200, UINT32_MAX };
+	enum { LENGTHS = sizeof sizes / sizeof *sizes, REACHES = sizeof reach / sizeof *reach };
+
+	for (unsigned i = 0; i < LENGTHS * LENGTHS * REACHES * REACHES * 8; i++) {
+		const unsigned size = i / 8 % (LENGTHS * LENGTHS), side = i / 8 / (LENGTHS * LENGTHS);
+		cptx_attention_opt o = { BASE, .causal = i & 1, .window = i & 2, .top_left = i & 4 && i & 3 };
+		cptx_attention_problem p = { SIZES, .q_stride = { 0 } };
+		cptx_attention_plan plan;
+		cptx_error err = { 0 };
+
+		p.queries = sizes[size % LENGTHS], p.keys = sizes[size / LENGTHS];
+		if (o.window)
+			p.window_left = reach[side % REACHES], p.window_right = o.causal ? 0 : reach[side / REACHES];
+		SURE(cptx_attention_check_problem(&o, &p, 132, &plan, &err), "%s", err.text);
+		ck_assert_uint_eq((unsigned long)(plan.flop / (2.0 * (128 + 128) * 4)), count_scores(&o, &p));
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("attention");
@@ -174,5 +209,6 @@ int main(void)
 	tcase_add_loop_test(t, ptxas_neither_warns_nor_spills, 0, SHAPES);
 	tcase_add_test(t, one_call_does_all);
 	tcase_add_test(t, choices_fit);
+	tcase_add_test(t, operations_are_counted);
 	return test_main("attention rules", s);
 }
