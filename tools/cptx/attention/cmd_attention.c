@@ -18,12 +18,7 @@ static void print_module(const attention_request *q, const cptx_module *m, const
 
 	attention_options_text(q, text, sizeof text);
 	fprintf(out, "options  %s\n", text);
-	fprintf(out, "PTX      %s, %zu bytes, %zu instructions, .version %u.%u, %s\n",
-	        !q->output               ? "not kept (-o FILE keeps it)"
-	        : strcmp(q->output, "-") ? q->output
-	                                 : "standard output",
-	        cptx_ptx_size(ptx), cptx_module_size(m), cptx_ptx_version(ptx) / 10, cptx_ptx_version(ptx) % 10,
-	        cptx_ptx_target(ptx)->name);
+	compiling_print_ptx(out, m, ptx, q->output);
 }
 
 /* Rows of each head that a host can compare in some seconds; 0: all. */
@@ -37,17 +32,14 @@ static uint32_t rows_to_compare(const attention_request *q)
 
 static int run_on(attention_request *q, cptx_device *dev, cptx_module *m, FILE *out)
 {
-	const cptx_device_info *info = cptx_device_get_info(dev);
 	attention_report r;
 	cptx_error err = { 0 };
 
 	q->trial.rows = rows_to_compare(q);
 	if (!attention_trial_run(dev, m, &q->o, &q->trial, &r, &err))
 		return cli_failed(q->cmd, "%s", err.text);
-	fprintf(out, "device   %s (%s): ", info->name, info->target);
-	if (r.resources.regs) /* the emulator compiles nothing */
-		fprintf(out, "%u registers, %u bytes of local memory, ", r.resources.regs, r.resources.local_bytes);
-	fprintf(out, "%u CTAs on %u multiprocessors, %u bytes of shared memory\n", r.plan.grid, info->sms, r.plan.smem);
+	compiling_print_device(out, cptx_device_get_info(dev), &r.resources, r.plan.grid);
+	fprintf(out, ", %u bytes of shared memory\n", r.plan.smem);
 	attention_report_text(&r, err.text, sizeof err.text);
 	if (r.wrong)
 		return cli_failed(q->cmd, "%s", err.text);

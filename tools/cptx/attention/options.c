@@ -3,6 +3,7 @@
  * printed. */
 #include "attention/request.h"
 #include "cli/compiling.h"
+#include "cli/fields.h"
 #include "reference/number.h"
 
 #include <math.h>
@@ -40,46 +41,22 @@ static const struct {
 
 /* The fields that the options set, those of one behind one another. */
 enum { OPTION_INSIDE = -1 };
-static const struct {
-	int option;
-	size_t offset;
-	uint32_t least, most, step; /* of numbers */
-} fields[] = {
+static const cli_field fields[] = {
 #define ATTENTION_FIELD(ID, field, type, set, least, most, step, about)                                                     \
-	{ OPTION_##ID, offsetof(cptx_attention_opt, field), least, most, step },
+	{ OPTION_##ID, offsetof(cptx_attention_opt, field), least, most, step, 0 },
 #include "attention/options.def"
 };
-enum { FIELDS = sizeof fields / sizeof *fields, MOST_FIELDS = 2 /* of an option */ };
 
-/* The fields of an option: the number of the first; how many. */
-static size_t fields_of(int option, size_t *first)
+static const char *const mma_words[CPTX_ATTENTION_MMAS] = {
+	[CPTX_ATTENTION_SYNC] = "sync", [CPTX_ATTENTION_WGMMA] = "wgmma", [CPTX_ATTENTION_TCGEN05] = "tcgen05"
+};
+
+static const cli_field *fields_of(int option, size_t *n)
 {
-	size_t n = 0;
-
-	for (*first = 0; *first < FIELDS && fields[*first].option != option;)
-		++*first;
-	while (*first + n < FIELDS && fields[*first + n].option == option)
-		n++;
-	return n;
+	return cli_fields_of(fields, sizeof fields / sizeof *fields, option, n);
 }
-
-static void *field_at(const cptx_attention_opt *o, size_t field) { return (char *)o + fields[field].offset; }
 
 /* ---- reading ---- */
-
-static bool read_dims(attention_request *q, size_t first, size_t n, const char *value)
-{
-	uint64_t d[MOST_FIELDS];
-
-	if (!number_dims(value, d, n, UINT32_MAX))
-		return false;
-	for (size_t i = 0; i < n; i++) {
-		if (d[i] < fields[first + i].least || d[i] > fields[first + i].most || d[i] % fields[first + i].step)
-			return false;
-		*(uint32_t *)field_at(&q->o, first + i) = (uint32_t)d[i];
-	}
-	return true;
-}
 
 static bool read_number(const char *value, float *to)
 {
@@ -106,10 +83,8 @@ static bool read_own(attention_request *q, int option, const char *value)
 
 static bool read_mma(attention_request *q, const char *value)
 {
-	static const char *const words[] = { "sync", "wgmma", "tcgen05" };
-
 	for (unsigned i = 0; i < CPTX_ATTENTION_MMAS; i++)
-		if (!strcmp(value, words[i])) {
+		if (!strcmp(value, mma_words[i])) {
 			q->o.mma = (enum cptx_attention_mma)i;
 			return true;
 		}
@@ -118,12 +93,13 @@ static bool read_mma(attention_request *q, const char *value)
 
 static bool read_listed(attention_request *q, int option, const char *value)
 {
-	size_t first, n = fields_of(option, &first);
+	size_t n;
+	const cli_field *f = fields_of(option, &n);
 
 	switch (values[option].shape) {
-	case DIMS: return read_dims(q, first, n, value);
-	case FLAG: return *(bool *)field_at(&q->o, first) = true;
-	case TYPE: return (*(enum cptx_type *)field_at(&q->o, first) = cptx_type_find(value)) != CPTX_TYPE_NONE;
+	case DIMS: return cli_read_numbers(&q->o, f, n, value);
+	case FLAG: return *(bool *)cli_field_at(&q->o, f) = true;
+	case TYPE: return (*(enum cptx_type *)cli_field_at(&q->o, f) = cptx_type_find(value)) != CPTX_TYPE_NONE;
 	case MMA: return read_mma(q, value);
 	default: return read_own(q, option, value);
 	}
@@ -180,23 +156,23 @@ int attention_option_read(attention_request *q, int option, const char *value)
 /* The value of an option; "": none is needed. */
 static void print_value(const attention_request *q, int option, char *to, size_t size)
 {
-	static const char *const words[] = { "sync", "wgmma", "tcgen05" };
 	const cptx_attention_problem *p = &q->trial.p;
-	size_t first, n = fields_of(option, &first), used = 0;
+	size_t n, used = 0;
+	const cli_field *f = fields_of(option, &n);
 	const cptx_attention_opt *o = &q->o;
 
 	*to = 0;
 	switch (values[option].shape) {
 	case DIMS:
-		for (size_t i = 0; i < n && *(const uint32_t *)field_at(o, first + i); i++)
+		for (size_t i = 0; i < n && *(const uint32_t *)cli_field_at(o, &f[i]); i++)
 			used +=
-				(size_t)snprintf(to + used, size - used, "%s%u", i ? "x" : "", *(const uint32_t *)field_at(o, first + i));
+				(size_t)snprintf(to + used, size - used, "%s%u", i ? "x" : "", *(const uint32_t *)cli_field_at(o, &f[i]));
 		break;
 	case TYPE:
-		if (*(const enum cptx_type *)field_at(o, first))
-			snprintf(to, size, "%s", cptx_type_name(*(const enum cptx_type *)field_at(o, first)));
+		if (*(const enum cptx_type *)cli_field_at(o, f))
+			snprintf(to, size, "%s", cptx_type_name(*(const enum cptx_type *)cli_field_at(o, f)));
 		break;
-	case MMA: snprintf(to, size, "%s", words[o->mma]); break;
+	case MMA: snprintf(to, size, "%s", mma_words[o->mma]); break;
 	default:
 		if (option == OPTION_SOFTCAP && o->softcap)
 			snprintf(to, size, "%.9g", (double)p->softcap);
@@ -207,14 +183,13 @@ static void print_value(const attention_request *q, int option, char *to, size_t
 
 void attention_options_text(const attention_request *q, char *text, size_t size)
 {
-	size_t used = 0, first;
+	size_t used = 0, n;
 	char value[40];
 
 	*text = 0;
 	for (int i = 0; i < ATTENTION_OPTIONS && used < size; i++) {
-		fields_of(i, &first);
 		print_value(q, i, value, sizeof value);
-		const bool flag = values[i].shape == FLAG && *(const bool *)field_at(&q->o, first);
+		const bool flag = values[i].shape == FLAG && *(const bool *)cli_field_at(&q->o, fields_of(i, &n));
 		if (flag || *value)
 			used += (size_t)snprintf(text + used, size - used, "%s--%s%s%s", used ? " " : "", attention_options[i].name,
 			                         *value ? " " : "", value);

@@ -25,3 +25,21 @@ cptx_cache *compiling_cache(const cli_command *cmd)
 		cli_failed(cmd, "%s", err.text);
 	return cache;
 }
+
+void compiling_print_ptx(FILE *out, const cptx_module *m, const cptx_ptx *ptx, const char *output)
+{
+	fprintf(out, "PTX      %s, %zu bytes, %zu instructions, .version %u.%u, %s\n",
+	        !output               ? "not kept (-o FILE keeps it)"
+	        : strcmp(output, "-") ? output
+	                              : "standard output",
+	        cptx_ptx_size(ptx), cptx_module_size(m), cptx_ptx_version(ptx) / 10, cptx_ptx_version(ptx) % 10,
+	        cptx_ptx_target(ptx)->name);
+}
+
+void compiling_print_device(FILE *out, const cptx_device_info *info, const cptx_resources *resources, uint32_t ctas)
+{
+	fprintf(out, "device   %s (%s): ", info->name, info->target);
+	if (resources->regs) /* the emulator compiles nothing */
+		fprintf(out, "%u registers, %u bytes of local memory, ", resources->regs, resources->local_bytes);
+	fprintf(out, "%u CTAs on %u multiprocessors", ctas, info->sms);
+}

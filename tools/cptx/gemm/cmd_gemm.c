@@ -19,12 +19,7 @@ static void print_module(const gemm_request *q, const cptx_module *m, const cptx
 	        cptx_type_name(o->a), o->b_n_major ? "B[K][N]" : "B[N][K]^T", cptx_type_name(o->b), shape);
 	gemm_options_text(q, shape, sizeof shape);
 	fprintf(out, "options %s\n", shape);
-	fprintf(out, "PTX      %s, %zu bytes, %zu instructions, .version %u.%u, %s\n",
-	        !q->output               ? "not kept (-o FILE keeps it)"
-	        : strcmp(q->output, "-") ? q->output
-	                                 : "standard output",
-	        cptx_ptx_size(ptx), cptx_module_size(m), cptx_ptx_version(ptx) / 10, cptx_ptx_version(ptx) % 10,
-	        cptx_ptx_target(ptx)->name);
+	compiling_print_ptx(out, m, ptx, q->output);
 }
 
 static int run_on(const gemm_request *q, cptx_device *dev, cptx_module *m, FILE *out)
@@ -35,10 +30,8 @@ static int run_on(const gemm_request *q, cptx_device *dev, cptx_module *m, FILE 
 
 	if (!gemm_check(dev, m, &q->o, p, &r, &err))
 		return cli_failed(q->cmd, "%s", err.text);
-	fprintf(out, "device   %s (%s): ", cptx_device_get_info(dev)->name, cptx_device_get_info(dev)->target);
-	if (r.resources.regs) /* the emulator compiles nothing */
-		fprintf(out, "%u registers, %u bytes of local memory, ", r.resources.regs, r.resources.local_bytes);
-	fprintf(out, "%u CTAs on %u multiprocessors\n", r.grid, cptx_device_get_info(dev)->sms);
+	compiling_print_device(out, cptx_device_get_info(dev), &r.resources, r.grid);
+	fputc('\n', out);
 	if (r.timeline && !cli_write(q->cmd, q->timeline, r.timeline, strlen(r.timeline))) {
 		free(r.timeline);
 		return EXIT_FAILED;

@@ -2,6 +2,7 @@
 /* The options of `cptx gemm`: what the list of the generators (src/gemm/options.def) says of them, read and printed. */
 #include "reference/number.h"
 #include "cli/compiling.h"
+#include "cli/fields.h"
 #include "gemm/request.h"
 
 #include <ctype.h>
@@ -49,16 +50,11 @@ static const struct {
 
 /* The fields that the options set, those of one behind one another. */
 enum { OPTION_INSIDE = -1 };
-static const struct {
-	int option;
-	size_t offset;
-	uint32_t least, most, none; /* of numbers */
-} fields[] = {
+static const cli_field fields[] = {
 #define GEMM_FIELD(ID, field, type, set, none, least, most, why, about)                                                     \
-	{ OPTION_##ID, offsetof(cptx_gemm_opt, field), least, most, none },
+	{ OPTION_##ID, offsetof(cptx_gemm_opt, field), least, most, 1, none },
 #include "gemm/options.def"
 };
-enum { FIELDS = sizeof fields / sizeof *fields, MOST_FIELDS = 3 /* of an option */ };
 
 static const char *const mma_words[] = {
 	[CPTX_GEMM_SYNC] = "sync", [CPTX_GEMM_WGMMA] = "wgmma", [CPTX_GEMM_TCGEN05] = "tcgen05"
@@ -66,19 +62,10 @@ static const char *const mma_words[] = {
 
 unsigned gemm_option_of(int option) { return option < GEMM_OPTIONS ? values[option].of : GEMM_ALL; }
 
-/* The fields of an option: the number of the first; how many. */
-static size_t fields_of(int option, size_t *first)
+static const cli_field *fields_of(int option, size_t *n)
 {
-	size_t n = 0;
-
-	for (*first = 0; *first < FIELDS && fields[*first].option != option;)
-		++*first;
-	while (*first + n < FIELDS && fields[*first + n].option == option)
-		n++;
-	return n;
+	return cli_fields_of(fields, sizeof fields / sizeof *fields, option, n);
 }
-
-static void *field_at(const cptx_gemm_opt *o, size_t field) { return (char *)o + fields[field].offset; }
 
 /* ---- reading ---- */
 
@@ -101,24 +88,8 @@ static bool is_choice(int option, const char *word)
 	return false;
 }
 
-static bool read_dims(gemm_request *q, size_t first, size_t n, const char *value)
-{
-	uint64_t d[MOST_FIELDS], most = 0;
-
-	for (size_t i = 0; i < n; i++)
-		most = fields[first + i].most > most ? fields[first + i].most : most;
-	if (!number_dims(value, d, n, most))
-		return false;
-	for (size_t i = 0; i < n; i++) {
-		if (d[i] < fields[first + i].least || d[i] > fields[first + i].most)
-			return false;
-		*(uint32_t *)field_at(&q->o, first + i) = (uint32_t)d[i];
-	}
-	return true;
-}
-
 /* "e4m3", or where there are two fields "e4m3,e2m1" for A and B. */
-static bool read_types(gemm_request *q, int option, size_t first, size_t n, const char *value)
+static bool read_types(gemm_request *q, int option, const cli_field *f, size_t n, const char *value)
 {
 	char word[16] = "";
 	size_t length = strcspn(value, n > 1 ? "," : "");
@@ -131,7 +102,7 @@ static bool read_types(gemm_request *q, int option, size_t first, size_t n, cons
 		/* of A and B the kernel names what it takes */
 		if (cptx_type_find(type) == CPTX_TYPE_NONE || (option == OPTION_SCALE && !is_choice(option, type)))
 			return false;
-		*(enum cptx_type *)field_at(&q->o, first + i) = cptx_type_find(type);
+		*(enum cptx_type *)cli_field_at(&q->o, &f[i]) = cptx_type_find(type);
 	}
 	return true;
 }
@@ -154,12 +125,12 @@ static bool read_kind(gemm_request *q, const char *value)
 	return false;
 }
 
-static bool read_layout(gemm_request *q, size_t first, size_t n, const char *value)
+static bool read_layout(gemm_request *q, const cli_field *f, size_t n, const char *value)
 {
 	if (strlen(value) != n || strspn(value, "tn") != n)
 		return false;
 	for (size_t i = 0; i < n; i++)
-		*(bool *)field_at(&q->o, first + i) = value[i] == 'n';
+		*(bool *)cli_field_at(&q->o, &f[i]) = value[i] == 'n';
 	return true;
 }
 
@@ -191,14 +162,15 @@ static bool read_own(gemm_request *q, int option, const char *value)
 
 static bool read_listed(gemm_request *q, int option, const char *value)
 {
-	size_t first, n = fields_of(option, &first);
+	size_t n;
+	const cli_field *f = fields_of(option, &n);
 
 	switch (values[option].shape) {
-	case DIMS: return read_dims(q, first, n, value);
-	case FLAG: return *(bool *)field_at(&q->o, first) = true;
+	case DIMS: return cli_read_numbers(&q->o, f, n, value);
+	case FLAG: return *(bool *)cli_field_at(&q->o, f) = true;
 	case TYPE:
-	case TYPES: return read_types(q, option, first, n, value);
-	case LAYOUT: return read_layout(q, first, n, value);
+	case TYPES: return read_types(q, option, f, n, value);
+	case LAYOUT: return read_layout(q, f, n, value);
 	case MMA: return (q->o.mma = word_at(mma_words, CPTX_GEMM_MMAS, value)) < CPTX_GEMM_MMAS;
 	case KIND: return read_kind(q, value);
 	default: return read_own(q, option, value);
@@ -233,14 +205,14 @@ int gemm_option_read(gemm_request *q, int option, const char *value)
 
 /* ---- printing ---- */
 
-static void print_dims(const cptx_gemm_opt *o, size_t first, size_t n, char *to, size_t size)
+static void print_dims(const cptx_gemm_opt *o, const cli_field *f, size_t n, char *to, size_t size)
 {
 	bool asks = false;
 	size_t used = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		uint32_t v = *(const uint32_t *)field_at(o, first + i);
-		asks |= v > fields[first + i].none;
+		uint32_t v = *(const uint32_t *)cli_field_at(o, &f[i]);
+		asks |= v > f[i].none;
 		used += (size_t)snprintf(to + used, size - used, "%s%u", i ? "x" : "", v ? v : 1);
 	}
 	if (!asks)
@@ -250,12 +222,13 @@ static void print_dims(const cptx_gemm_opt *o, size_t first, size_t n, char *to,
 /* The value of an option; "": none is needed. */
 static void print_value(const gemm_request *q, const cptx_gemm_opt *o, int option, char *to, size_t size)
 {
-	size_t first, n = fields_of(option, &first);
-	const enum cptx_type *type = field_at(o, first);
+	size_t n;
+	const cli_field *f = fields_of(option, &n);
+	const enum cptx_type *type = cli_field_at(o, f);
 
 	*to = 0;
 	switch (values[option].shape) {
-	case DIMS: print_dims(o, first, n, to, size); break;
+	case DIMS: print_dims(o, f, n, to, size); break;
 	case TYPES:
 		snprintf(to, size, "%s%s%s", cptx_type_name(o->a), o->b == o->a ? "" : ",",
 		         o->b == o->a ? "" : cptx_type_name(o->b));
@@ -279,15 +252,14 @@ void gemm_options_text(const gemm_request *q, char *text, size_t size)
 	cptx_gemm_opt o = q->o;
 	cptx_gemm_plan plan = { 0 };
 	char value[64];
-	size_t used = 0, first;
+	size_t used = 0, n;
 
 	cptx_gemm_check(&o, NULL, &plan, NULL);
 	o.bk = plan.bk;
 	*text = 0;
 	for (int i = 0; i < GEMM_OPTIONS && used < size; i++) {
 		if (values[i].shape == FLAG) {
-			fields_of(i, &first);
-			if (*(const bool *)field_at(&o, first))
+			if (*(const bool *)cli_field_at(&o, fields_of(i, &n)))
 				used += (size_t)snprintf(text + used, size - used, "%s--%s", used ? " " : "", gemm_options[i].name);
 			continue;
 		}

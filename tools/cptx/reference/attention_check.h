@@ -10,7 +10,7 @@
 typedef double (*attention_score_fn)(const void *user, double score, uint32_t batch, uint32_t head, uint32_t query,
                                      uint32_t key);
 
-/* What is run. */
+/* A problem to run, and how much of its result to compare. */
 typedef struct attention_trial {
 	cptx_attention_problem p; /* sizes, strides and numbers; addresses are filled in */
 	uint64_t seed;            /* of Q, K and V, which are random */

@@ -199,7 +199,7 @@ static int complete(request *q, const char *name)
 	return EXIT_OK;
 }
 
-static void print_choice(FILE *out, const char *label, const cptx_rows_choice *c, uint32_t n)
+static void print_choice(FILE *out, const char *label, const cptx_rows_choice *c)
 {
 	const cptx_rows_opt *o = &c->opt;
 
@@ -208,7 +208,6 @@ static void print_choice(FILE *out, const char *label, const cptx_rows_choice *c
 	        "%u registers\n",
 	        label, c->us, o->place == CPTX_ROWS_REGISTERS ? "registers" : "memory", o->threads, o->per_row, o->split,
 	        o->split > 1 ? "s" : " ", c->ctas_per_sm, c->waves, c->in_flight / 1024, c->regs);
-	(void)n;
 }
 
 static int explain(const request *q, const cptx_target *target, uint32_t sms, FILE *out)
@@ -221,7 +220,7 @@ static int explain(const request *q, const cptx_target *target, uint32_t sms, FI
 		return cli_refused(q->cmd, &err);
 	fprintf(out, "memory   %9.1f us  for its bytes alone\n", choices[0].memory_us);
 	for (size_t i = 0; i < n; i++)
-		print_choice(out, i ? "" : "chosen", &choices[i], q->o.n);
+		print_choice(out, i ? "" : "chosen", &choices[i]);
 	return EXIT_OK;
 }
 
@@ -229,7 +228,6 @@ static int run_on(const request *q, cptx_device *dev)
 {
 	rows_report r;
 	cptx_error err = { .code = CPTX_OK };
-	const cptx_device_info *info = cptx_device_get_info(dev);
 
 	if (!rows_check(dev, &q->o, &q->c, &r, &err))
 		return cli_refused(q->cmd, &err);
@@ -238,10 +236,8 @@ static int run_on(const request *q, cptx_device *dev)
 	printf("shape    %s, %u threads, %u a row, %u CTA%s a row\n",
 	       r.plan.place == CPTX_ROWS_REGISTERS ? "registers" : "memory", r.plan.threads, r.plan.per_row, r.plan.split,
 	       r.plan.split > 1 ? "s" : "");
-	printf("device   %s (%s): ", info->name, info->target);
-	if (r.resources.regs) /* the emulator compiles nothing */
-		printf("%u registers, %u bytes of local memory, ", r.resources.regs, r.resources.local_bytes);
-	printf("%u CTAs on %u multiprocessors\n", r.plan.grid, info->sms);
+	compiling_print_device(stdout, cptx_device_get_info(dev), &r.resources, r.plan.grid);
+	putchar('\n');
 	rows_report_text(&r, err.text, sizeof err.text);
 	if (r.wrong)
 		return cli_failed(q->cmd, "%s", err.text);
