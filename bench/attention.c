@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-/* What is measured; all numbers, so that Python needs no structs. */
+/* The numbers that describe a measurement, in an array, so that Python needs no structs. */
 enum { IN, DIM, DIM_V, CAUSAL, BQ, BK, STAGES, BATCH, HEADS, KV_HEADS, QUERIES, KEYS, NUMBERS };
 
 typedef struct bench {

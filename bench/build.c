@@ -3,25 +3,13 @@
  * Host time to build, check and print the GEMM: nanoseconds per instruction, on one core, beside a memcpy of the text.
  * Each round builds a module, prints it and frees both, as a program that generates kernels would.
  */
+#include "clock.h"
+
 #include <cptx/gemm.h>
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-static double now(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
-
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-	return (x > y) - (x < y);
-}
 
 enum { ROUNDS = 501 };
 
@@ -33,20 +21,20 @@ int main(void)
 	cptx_error err;
 
 	for (int i = 0; i < ROUNDS; i++) {
-		double t0 = now();
+		double t0 = now_ns();
 		cptx_module *m = cptx_module_new(NULL);
 		if (!cptx_gemm_build(m, &o, &err) || !cptx_module_freeze(m))
 			return fprintf(stderr, "%s\n", err.text), 1;
-		double t1 = now();
+		double t1 = now_ns();
 		cptx_ptx *p = cptx_emit(m, "sm_90a", NULL, &err);
 		if (!p)
 			return fprintf(stderr, "%s\n", err.text), 1;
-		double t2 = now();
+		double t2 = now_ns();
 		insns = cptx_module_size(m), bytes = cptx_ptx_size(p);
 		char *to = malloc(bytes);
-		double t3 = now();
+		double t3 = now_ns();
 		memcpy(to, cptx_ptx_text(p), bytes);
-		double t4 = now();
+		double t4 = now_ns();
 		volatile char used = to[bytes / 2];
 		(void)used;
 		free(to);

@@ -1,29 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Host time of a back end that makes PTX of traces: nanoseconds per instruction to build, check and print, on one core,
- * beside a string printer that checks nothing and LLVM's NVPTX.  All arms but LLVM print the same bytes, or it is said and
- * the status is 1.
+ * beside a string printer that checks nothing.  All arms print the same bytes, or it is said and the status is 1.
  */
+#include "clock.h"
 #include "jit_trace.h"
+
 #include <cptx/cptx.h>
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-static double now(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
-
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-	return (x > y) - (x < y);
-}
 
 typedef struct arm_time {
 	double build, print; /* ns */
@@ -127,7 +114,7 @@ typedef cptx_val (*call_fn)(cptx_kernel *k, const trace_step *s, const cptx_val 
 
 static inline arm_time by(bench *b, call_fn make)
 {
-	double t0 = now();
+	double t0 = now_ns();
 	cptx_error err;
 	cptx_module *m = cptx_module_new(NULL);
 	cptx_kernel *k = begin(m, b->v);
@@ -136,22 +123,22 @@ static inline arm_time by(bench *b, call_fn make)
 		b->v[i] = make(k, &b->t.step[i], b->v);
 	if (!cptx_module_freeze(m))
 		die(cptx_module_error(m)->text);
-	double t1 = now();
+	double t1 = now_ns();
 	cptx_ptx *p = cptx_emit(m, "sm_80", NULL, &err);
 	if (!p)
 		die(err.text);
-	double t2 = now();
+	double t2 = now_ns();
 	compare(b, cptx_ptx_text(p), cptx_ptx_size(p));
-	double t3 = now();
+	double t3 = now_ns();
 	cptx_ptx_destroy(p);
 	cptx_module_destroy(m);
-	return (arm_time){ t1 - t0 + now() - t3, t2 - t1 };
+	return (arm_time){ t1 - t0 + now_ns() - t3, t2 - t1 };
 }
 
 static arm_time by_calls(bench *b) { return by(b, call); }
 static arm_time by_fast_calls(bench *b) { return by(b, call_fast); }
 
-/* The same with a module and a text that are kept from kernel to kernel, as the printer's buffer is. */
+/* Builds and prints the trace with a module and a text that are kept from kernel to kernel, as the printer's buffer is. */
 static inline arm_time by_kept(bench *b, call_fn make)
 {
 	static cptx_module *m;
@@ -160,17 +147,17 @@ static inline arm_time by_kept(bench *b, call_fn make)
 
 	m = m ? m : cptx_module_new(NULL);
 	p = p ? p : cptx_ptx_new(NULL);
-	double t0 = now();
+	double t0 = now_ns();
 	cptx_module_clear(m);
 	cptx_kernel *k = begin(m, b->v);
 	for (size_t i = TRACE_FIRST; i < b->t.n; i++)
 		b->v[i] = make(k, &b->t.step[i], b->v);
 	if (!cptx_module_freeze(m))
 		die(cptx_module_error(m)->text);
-	double t1 = now();
+	double t1 = now_ns();
 	if (!cptx_emit_again(p, m, "sm_80", NULL, &err))
 		die(err.text);
-	double t2 = now();
+	double t2 = now_ns();
 	compare(b, cptx_ptx_text(p), cptx_ptx_size(p));
 	return (arm_time){ t1 - t0, t2 - t1 };
 }
@@ -179,9 +166,9 @@ static arm_time by_kept_fast(bench *b) { return by_kept(b, call_fast); }
 
 static arm_time by_printer(bench *b)
 {
-	double t0 = now();
+	double t0 = now_ns();
 	size_t n = trace_print(&b->t, b->text);
-	double t1 = now();
+	double t1 = now_ns();
 
 	if (n != b->size)
 		die("the printer changed its mind");

@@ -1,28 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Modules and texts that are used again and again, and calls that threads make at one place. */
+#include "../meter.h"
 #include "../test.h"
 #include <cptx/cptx.h>
 
 #include <pthread.h>
-
-/* An allocator that counts. */
-typedef struct counts {
-	size_t calls, blocks; /* calls that ask for memory; blocks in use */
-} counts;
-
-static void *counted(void *user, void *old, size_t size)
-{
-	counts *c = user;
-
-	if (!size) {
-		c->blocks -= old != NULL;
-		free(old);
-		return NULL;
-	}
-	c->calls++;
-	c->blocks += old == NULL;
-	return realloc(old, size);
-}
 
 /* A kernel with `n` times the same sum; returns the last. */
 static cptx_val build(cptx_module *m, unsigned n, bool fast)
@@ -70,14 +52,15 @@ END_TEST
 
 START_TEST(nothing_is_allocated_again)
 {
-	counts c = { 0 };
-	cptx_allocator hook = { counted, &c };
+	meter c = { 0 };
+	cptx_allocator hook = { metered, &c };
 	unsigned kernels = getenv("CPTX_WHOLE") ? 1000000 : 5000;
 	cptx_module *m = cptx_module_new(&hook);
 	cptx_ptx *p = cptx_ptx_new(&hook);
 	char *expected = text_of(300, true), *small = text_of(9, true);
 	cptx_error err;
-	size_t calls = 0, blocks = 0;
+	unsigned long requests = 0;
+	long live = 0;
 
 	for (unsigned i = 0; i < kernels; i++) {
 		bool big = i % 100 < 2;
@@ -86,13 +69,13 @@ START_TEST(nothing_is_allocated_again)
 		SURE(cptx_emit_again(p, m, "sm_80", NULL, &err), "%s", err.text);
 		SURE(!strcmp(cptx_ptx_text(p), big ? expected : small), "kernel %u is another one", i);
 		if (i == 2) /* one big kernel of each path was there */
-			calls = c.calls, blocks = c.blocks;
+			requests = c.requests, live = c.live;
 	}
-	ck_assert_uint_eq(c.calls, calls);
-	ck_assert_uint_eq(c.blocks, blocks);
+	ck_assert_uint_eq(c.requests, requests);
+	ck_assert_int_eq(c.live, live);
 	cptx_ptx_destroy(p);
 	cptx_module_destroy(m);
-	ck_assert_uint_eq(c.blocks, 0);
+	ck_assert_int_eq(c.live, 0);
 	free(expected), free(small);
 }
 END_TEST

@@ -46,12 +46,7 @@ static const char *run(const void *user, const mutant *x, unsigned seed)
 
 	ck_assert(mutant_make(m, x));
 	const bool ok = attention_trial_run(dev, m, user, &t, &r, &err);
-	const cptx_emu_finding *f = cptx_emu_finding_at(dev, 0);
-	SURE(ok || f, "%s", err.text);
-	const char *how = f ? cptx_finding_name(f->code) : r.wrong ? "wrong" : "";
-	cptx_device_close(dev);
-	cptx_module_destroy(m);
-	return how;
+	return mutant_verdict(dev, m, ok, r.wrong, &err);
 }
 
 #define INIT_FENCE "fence.mbarrier_init.release.cluster"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "mutant.h"
 
+#include <check.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -157,4 +158,16 @@ unsigned mutants_try(const mutant_subject *s, unsigned of_kind[MUTANT_KINDS])
 	printf("%s: %u mutants, %u found by the first seed, %u spared\n", s->name, c.made, c.first, c.spared);
 	try_one(s, &(mutant){ .whole = true }, &c);
 	return c.lost;
+}
+
+const char *mutant_verdict(cptx_device *dev, cptx_module *m, bool ok, bool wrong, const cptx_error *err)
+{
+	const cptx_emu_finding *f = cptx_emu_finding_at(dev, 0);
+
+	if (!ok && !f)
+		ck_abort_msg("%s", err->text);
+	const char *verdict = f ? cptx_finding_name(f->code) : wrong ? "wrong" : "";
+	cptx_device_close(dev);
+	cptx_module_destroy(m);
+	return verdict;
 }

@@ -3,7 +3,7 @@
 #ifndef TEST_MUTANT_H
 #define TEST_MUTANT_H
 
-#include <cptx/cptx.h>
+#include <cptx/emu.h>
 
 /* Kinds that the rungs have, the generators, and all. */
 enum { MUTANT_OF_RUNGS = 14, MUTANT_OF_GENERATORS = 15, MUTANT_KINDS = 20 };
@@ -19,6 +19,9 @@ typedef struct mutant {
 
 /* Takes it out of the module's only kernel.  False: there is no such instruction. */
 bool mutant_make(cptx_module *m, const mutant *x);
+/* What a run on the emulator showed: the name of the first finding, "wrong", or "".  Closes the device and frees the module;
+ * fails the test where a run failed without a finding. */
+const char *mutant_verdict(cptx_device *dev, cptx_module *m, bool ok, bool wrong, const cptx_error *err);
 /* What need not be there, with the reason; who: words, the names of those of which this holds. */
 typedef struct spared {
 	const char *who, *spelling;

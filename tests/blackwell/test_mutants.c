@@ -53,12 +53,7 @@ static const char *run(const void *user, const mutant *x, unsigned seed)
 
 	ck_assert(mutant_make(m, x));
 	bool ok = ladder_run_module(dev, m, rung, &o, &p, &r, &err);
-	const cptx_emu_finding *f = cptx_emu_finding_at(dev, 0);
-	ck_assert_msg(ok || f, "%s", err.text);
-	const char *how = f ? cptx_finding_name(f->code) : r.wrong ? "wrong" : "";
-	cptx_device_close(dev);
-	cptx_module_destroy(m);
-	return how;
+	return mutant_verdict(dev, m, ok, r.wrong, &err);
 }
 
 static unsigned of_kind[MUTANT_KINDS];

@@ -243,7 +243,7 @@ START_TEST(own_kernel_by_the_runner)
 }
 END_TEST
 
-/* What is chosen for large matrices is taken by ptxas, without spills in front of 64 K. */
+/* ptxas takes the shapes that are chosen for large matrices, and spills nothing of rows shorter than 64 K. */
 START_TEST(assembles)
 {
 	if (!test_ptxas()) {
