@@ -106,7 +106,6 @@ typedef struct cptx_site {
 } cptx_site;
 
 #if defined(__GNUC__)
-#define CPTX_COUNTER_ __COUNTER__                /* tells macros of one line apart */
 #define CPTX_LINE_ ((uint32_t) __builtin_LINE()) /* for a call that spans lines gcc gives its first line, clang its last */
 #else
 #define CPTX_LINE_ ((uint32_t)__LINE__)

@@ -364,6 +364,7 @@ struct cptx_module {
 	size_t source_size;
 };
 
+/* Whether items may be appended to a body, as ir_open tells, without an error. */
 static inline bool ir_open_quietly(const cptx_kernel *k)
 {
 	return k->m->err.code == CPTX_OK && !k->m->frozen && !k->removed && !k->closed;
@@ -380,7 +381,6 @@ bool ir_error(cptx_kernel *k, enum cptx_code code, cptx_site at, const char *for
 /* Whether items may be appended to a body: no error yet, the module is not frozen, this body is open.  Reports the latter
  * two as errors. */
 bool ir_open(cptx_kernel *k, cptx_site at);
-static inline bool ir_open_quietly(const cptx_kernel *k); /* the same, without an error */
 /* Sets the error that memory is short.  Returns false. */
 bool ir_no_memory(cptx_module *m, cptx_site at);
 
