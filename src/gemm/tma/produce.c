@@ -182,11 +182,12 @@ static void produce_tile(cptx_kernel *k, const tma_gemm_producer *p, cptx_pipe_a
 		cptx_timeline_stamp(k, p->line, CPTX_GEMM_WAIT_ROOM);
 		cptx_pipe_wait_empty(k, p->pipe, at);
 		cptx_timeline_stamp(k, p->line, CPTX_GEMM_LOAD);
-		if (t->pair)
+		if (t->pair) {
 			CPTX_IF(k, cptx_setp(k, w->in_pair, 0, .cmp = CPTX_EQ))
 				cptx_pipe_expect(k, p->pipe, at, bytes);
-		else
+		} else {
 			cptx_pipe_expect(k, p->pipe, at, bytes);
+		}
 		load_stage(k, p, at, x, k0);
 		cptx_pipe_next(k, p->pipe, at);
 	}
