@@ -95,8 +95,10 @@ says "two?lines.ptx for sm_90 by"
 if "$cptx" compile -c nvjitlink "$dir/k.ptx" -o "$dir/k.cubin" >"$out" 2>"$err"; then
 	# Where the library is stands in the cache, too, until a folder changes in which another one may be.  Should something be
 	# installed beside this test, so that another folder changes, what was counted meanwhile tells nothing and is counted again.
-	# The folders may be links, and the time of change of what they lead to counts.
-	searched() { stat -L -c '%n %s %i %y %z' /etc/ld.so.cache /lib /lib/* /lib64 /usr/lib /usr/lib64 /usr/lib/*-linux-* /usr/local /usr/local/* /usr/local/cuda/lib* 2>/dev/null; }
+	# The folders may be links, and the time of change of what they lead to counts.  Tests have the folder of the build in
+	# LD_LIBRARY_PATH, where others write.
+	# shellcheck disable=SC2046 # words: the folders
+	searched() { stat -L -c '%n %s %i %y %z' /etc/ld.so.cache /lib /lib/* /lib64 /usr/lib /usr/lib64 /usr/lib/*-linux-* /usr/local /usr/local/* /usr/local/cuda/lib* $(printf %s "${LD_LIBRARY_PATH:-}" | tr ":;" "  ") 2>/dev/null; }
 	counted() { # prints how many entries there are after each of four runs; CUDA_HOME changes before the third
 		"$cptx" cache clear >/dev/null
 		rm -rf "${dir:?}/home"
