@@ -150,6 +150,9 @@ unsigned arch_bits_of(unsigned type); /* the untyped bits of the same width */
  */
 unsigned arch_mixed(const cptx_val *a, const cptx_val *b, bool first);
 extern const uint8_t arch_ntype;
+
+/* True for bits, too; false for a modifier that stands in the place of a type, as .b1 of wmma does. */
+bool arch_is_integer(unsigned type);
 enum cptx_type arch_type_of(const char *name, size_t n); /* cptx_type_find for a name of n characters */
 
 typedef struct arch_sreg {

@@ -5,7 +5,10 @@
 
 static bool is_int(arch_type t) { return t.cls == 'U' || t.cls == 'S'; }
 
-bool arch_is_integer(unsigned type) { return is_int(arch_types[type]) || arch_types[type].cls == 'B'; }
+bool arch_is_integer(unsigned type)
+{
+	return type < arch_ntype && (is_int(arch_types[type]) || arch_types[type].cls == 'B');
+}
 
 unsigned arch_bits_of(unsigned type)
 {

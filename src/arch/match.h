@@ -40,7 +40,6 @@ bool arch_match_operand(const arch_form *f, const arch_request *q, unsigned i, a
 bool arch_type_fits(unsigned want, unsigned have, unsigned how); /* how: bits of enum arch_fits */
 /* Whether ptxas accepts a register that text declares as `have`. */
 bool arch_is_held(enum arch_held held, unsigned have);
-bool arch_is_integer(unsigned type); /* true for bits, too */
 bool arch_selects(enum arch_select select, const cptx_val *v);
 /* Whether the choice of a form depends on more of the value than its kind and type. */
 bool arch_varies(const cptx_val *v);

@@ -6,6 +6,7 @@
  * zeros and as ones, and a bit of the result that is the same each time does not depend on them.  That is exact where
  * each bit of the result follows from one bit of each operand, which the table below promises of an instruction.
  */
+#include "arch/arch.h"
 #include "emu/core/undefined.h"
 #include "emu/memory/memory.h"
 
@@ -147,7 +148,7 @@ static const struct {
 	{ CPTX_OP_SETP, CHOICE, 0 },
 };
 
-static bool is_integer(unsigned type) { return !type || (type != CPTX_PRED && strchr("USB", arch_types[type].cls)); }
+static bool is_integer(unsigned type) { return !type || arch_is_integer(type); }
 
 void emu_flow(emu_op *op)
 {
