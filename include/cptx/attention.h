@@ -8,6 +8,7 @@
  * Heads h / (heads / kv_heads) of K and V serve head h of Q (GQA; kv_heads = 1 is MQA).
  *
  *   mma                        targets      how                                                     Q, K, V
+ *   CPTX_ATTENTION_SYNC        sm_80 on     cp.async, mma.sync, P in registers                      bf16 f16
  *   CPTX_ATTENTION_WGMMA       sm_90a       TMA, wgmma, warp-specialized, P in registers            bf16 f16
  *
  * A kernel is made for types, a head size, what scores go through and a tile shape; it serves every batch, number of heads,
@@ -42,7 +43,7 @@ extern "C" {
 
 /** The instructions that multiply. */
 enum cptx_attention_mma {
-	CPTX_ATTENTION_SYNC,    /**< mma.sync; no kernel yet */
+	CPTX_ATTENTION_SYNC,    /**< mma.sync, sm_80 and later */
 	CPTX_ATTENTION_WGMMA,   /**< wgmma.mma_async, sm_90a */
 	CPTX_ATTENTION_TCGEN05, /**< tcgen05.mma; no kernel yet */
 	CPTX_ATTENTION_MMAS     /**< number of instructions */
@@ -85,9 +86,10 @@ typedef struct cptx_attention_opt {
 	bool lse;                      /**< writes LSE */
 
 	/* the shape: cptx_attention_auto picks it where it is 0 */
-	uint32_t bq;     /**< queries of a CTA: 64 for each MMA warpgroup: 64, 128, 192 */
+	uint32_t bq;     /**< queries of a CTA.  wgmma: 64 for each MMA warpgroup: 64, 128, 192; mma.sync: 16 or 32 for each warp */
 	uint32_t bk;     /**< keys of a block: 16 to 256, a multiple of 16 */
 	uint32_t stages; /**< of K and of V in shared memory, 2 to 8 */
+	uint32_t warps;  /**< mma.sync: warps of a CTA, 1 to 16 */
 
 	const char *name; /**< name of the kernel; NULL: "attention" */
 	char z_;
@@ -113,7 +115,7 @@ typedef struct cptx_attention_problem {
 	float softcap;                                                /**< with .softcap: above 0 */
 	uint32_t window_left;  /**< with .window: keys in front of the query's place that count; UINT32_MAX: all */
 	uint32_t window_right; /**< with .window: keys behind it; UINT32_MAX: all */
-	uint32_t ctas;         /**< most CTAs to launch; 0: one for each multiprocessor */
+	uint32_t ctas;         /**< wgmma: most CTAs to launch; 0: one for each multiprocessor */
 	char z_;
 } cptx_attention_problem;
 
@@ -122,8 +124,8 @@ typedef struct cptx_attention_plan {
 	uint32_t threads;    /**< threads of a CTA, along x */
 	uint32_t smem;       /**< dynamic shared memory, bytes */
 	uint32_t dim, dim_v; /**< head sizes that are computed: those of the options, rounded up */
-	uint32_t groups;     /**< MMA warpgroups */
-	uint32_t regs[2];    /**< registers of a producer's thread and of an MMA warpgroup's */
+	uint32_t groups;     /**< MMA warpgroups; of mma.sync: warps */
+	uint32_t regs[2];    /**< registers of a producer's thread and of an MMA warpgroup's; of mma.sync: 0, and an estimate */
 	uint64_t tiles;      /**< tiles of queries; only with a problem */
 	uint32_t grid;       /**< CTAs of a launch; only with a problem */
 	double flop;         /**< 2 * (dim + dim_v) for each score that counts; only with a problem */

@@ -11,7 +11,7 @@
 const attention_generator *attention_generator_of(const cptx_attention_opt *o)
 {
 	static const attention_generator *const all[CPTX_ATTENTION_MMAS] = {
-		[CPTX_ATTENTION_SYNC] = NULL, [CPTX_ATTENTION_WGMMA] = &attention_sm90, [CPTX_ATTENTION_TCGEN05] = NULL
+		[CPTX_ATTENTION_SYNC] = &attention_sm80, [CPTX_ATTENTION_WGMMA] = &attention_sm90, [CPTX_ATTENTION_TCGEN05] = NULL
 	};
 
 	return (unsigned)o->mma < CPTX_ATTENTION_MMAS ? all[o->mma] : NULL;
@@ -35,6 +35,25 @@ static bool check_ranges(const cptx_attention_opt *o, cptx_error *err)
 		         (all[i].value >= all[i].least && all[i].value <= all[i].most && all[i].value % all[i].step == 0),
 		     ".%s = %u; it is from %u to %u, in steps of %u", all[i].name, all[i].value, all[i].least, all[i].most,
 		     all[i].step);
+	return true;
+}
+
+/* Options that the kernel does not have. */
+static bool check_kernels(const cptx_attention_opt *o, cptx_error *err)
+{
+	const struct {
+		const char *name, *kernels;
+		unsigned bits;
+		bool given;
+	} all[] = {
+#define ATTENTION_FIELD(id, field, type, set, least, most, step, about)                                                     \
+	{ #field, attention_kernels_##set, ATTENTION_##set, ATTENTION_IS_GIVEN_##type(o->field) },
+#include "attention/options.def"
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(all); i++)
+		RULE(!all[i].given || all[i].bits >> o->mma & 1, ".%s is an option of the kernel by %s; %s has none", all[i].name,
+		     all[i].kernels, cptx_attention_mma_name(o->mma));
 	return true;
 }
 
@@ -66,14 +85,15 @@ bool attention_read(cptx_attention_opt *o, const cptx_attention_opt *given, cons
 		return false;
 	RULE((unsigned)o->mma < CPTX_ATTENTION_MMAS, ".mma = %u; there are mma.sync, wgmma and tcgen05", (unsigned)o->mma);
 	const attention_generator *g = attention_generator_of(o);
-	RULE(g, "there is no kernel by %s yet; .mma is CPTX_ATTENTION_WGMMA, for sm_90a", cptx_attention_mma_name(o->mma));
+	RULE(g, "there is no kernel by %s yet; .mma is CPTX_ATTENTION_SYNC, for sm_80 and later, or CPTX_ATTENTION_WGMMA, for sm_90a",
+	     cptx_attention_mma_name(o->mma));
 	o->name = o->name ? o->name : "attention";
-	if (!cptx_name_check("kernel", o->name, err) || !check_types(o, err) || !check_ranges(o, err) ||
+	if (!cptx_name_check("kernel", o->name, err) || !check_types(o, err) || !check_ranges(o, err) || !check_kernels(o, err) ||
 	    !check_target(g, target, err))
 		return false;
 	g->complete(o);
 	*plan = (cptx_attention_plan){ .threads = 0 };
-	return g->check(o, plan, err);
+	return g->check(o, target, plan, err);
 }
 
 bool cptx_attention_check(const cptx_attention_opt *opt, const cptx_target *target, cptx_attention_plan *plan,
@@ -105,7 +125,8 @@ static bool check_stride(const char *name, const cptx_attention_stride *s, enum 
 		RULE(all[i].of < 2 || (all[i].value && all[i].value % step == 0 && all[i].value < UINT64_C(1) << 36),
 		     ".%s_stride.%s = %llu; it is a multiple of %llu elements (16 bytes), below 2^36", name, all[i].name,
 		     (unsigned long long)all[i].value, (unsigned long long)step);
-	RULE(rows < 2 || s->row >= dim, ".%s_stride.row = %llu; rows have %u elements", name, (unsigned long long)s->row, dim);
+	RULE(rows < 2 || (s->row >= dim && s->row < UINT64_C(1) << 31),
+	     ".%s_stride.row = %llu; rows have %u elements, and are less than 2^31 apart", name, (unsigned long long)s->row, dim);
 	return true;
 }
 
@@ -182,8 +203,11 @@ double attention_scores(const cptx_attention_opt *o, const cptx_attention_proble
 bool attention_plan_problem(const cptx_attention_opt *o, const cptx_attention_problem *p, uint32_t sms,
                             cptx_attention_plan *plan, cptx_error *err)
 {
-	const uint32_t most = p->ctas ? p->ctas : attention_max(sms, 1);
+	const bool one_tile = attention_generator_of(o)->one_tile;
+	const uint32_t most = one_tile ? UINT32_MAX : p->ctas ? p->ctas : attention_max(sms, 1);
 
+	RULE(!one_tile || !p->ctas, ".ctas = %u; by %s each tile has a CTA of its own, and it is 0", p->ctas,
+	     cptx_attention_mma_name(o->mma));
 	plan->tiles = (uint64_t)attention_up(p->queries, o->bq) * p->heads * p->batch;
 	RULE(plan->tiles < UINT64_C(1) << 31, "%llu tiles of %u queries; there are less than 2^31 in a launch",
 	     (unsigned long long)plan->tiles, o->bq);

@@ -30,19 +30,20 @@ typedef struct attention_generator {
 	const char *where;  /* "sm_90a has" */
 	enum cptx_op op;    /* an instruction that a target must have; 0: all have it */
 	bool by_tma;        /* parameters are tensor maps; else pointers and strides */
-	/* Fills in bq, bk and stages where they are 0. */
+	bool one_tile;      /* a CTA for each tile; else CTAs stay and take several */
+	/* Fills in bq, bk, warps and stages where they are 0. */
 	void (*complete)(cptx_attention_opt *o);
-	/* Rules of completed options; fills in threads, smem, dims, groups and regs of the plan. */
-	bool (*check)(const cptx_attention_opt *o, cptx_attention_plan *plan, cptx_error *err);
+	/* Rules of completed options; fills in threads, smem, dims, groups and regs of the plan.  target: may be NULL. */
+	bool (*check)(const cptx_attention_opt *o, const cptx_target *target, cptx_attention_plan *plan, cptx_error *err);
 	cptx_kernel *(*build)(cptx_module *m, const cptx_attention_opt *o);
-	attention_operands (*operands)(const cptx_attention_opt *o);
+	attention_operands (*operands)(const cptx_attention_opt *o); /* of by_tma */
 	/* The shapes to choose from that fit the options, at most `room`: bk and stages are set in each. */
 	size_t (*shapes)(const cptx_attention_opt *o, cptx_attention_opt *to, size_t room);
-	/* Cycles that a CTA takes for a block of keys: of the tensor cores, and of the rest. */
+	/* Cycles that a multiprocessor takes for a block of keys: of the tensor cores, and of the rest. */
 	void (*cycles)(const cptx_attention_opt *o, double *mma, double *softmax);
 } attention_generator;
 
-extern const attention_generator attention_sm90;
+extern const attention_generator attention_sm80, attention_sm90;
 /* NULL: there is none yet, or no such instruction. */
 const attention_generator *attention_generator_of(const cptx_attention_opt *o);
 
@@ -74,11 +75,18 @@ static inline int64_t attention_max(int64_t a, int64_t b) { return a > b ? a : b
 
 /* ---- what a kernel knows of its problem ---- */
 
+/* A tensor in global memory: .u64, its address, and the bytes from one batch, head and row to the next. */
+typedef struct attention_place {
+	cptx_val at, batch, head, row;
+} attention_place;
+
 /* Values of parameters, as the kernel has them; those that it does not have are NONE. */
 typedef struct attention_in {
 	const cptx_attention_opt *o;
+	bool dealt; /* causal tiles are dealt to CTAs that stay */
 	cptx_params params;
 	cptx_val map_q, map_k, map_v, map_o; /* tensor maps */
+	attention_place q, k, v, out;        /* without tensor maps */
 	cptx_val queries, keys, heads;       /* .u32 */
 	cptx_val group;                      /* .u32, heads of Q for one of K and V */
 	cptx_val slots, row_tiles;           /* .u32: turns of all CTAs together; tiles of one head */
@@ -93,6 +101,8 @@ typedef struct attention_in {
 } attention_in;
 
 void attention_declare(cptx_kernel *k, attention_in *in, const cptx_attention_opt *o);
+/* The address of the first row of a head. */
+cptx_val attention_head_at(cptx_kernel *k, const attention_place *p, cptx_val batch, cptx_val head);
 
 /* ---- tiles of queries ---- */
 
@@ -126,6 +136,8 @@ attention_rows attention_rows_of(cptx_kernel *k, const attention_in *in, const a
  */
 void attention_scores_of(cptx_kernel *k, const attention_in *in, const attention_tile *t, const attention_rows *rows,
                          const cptx_acc *s, cptx_val key, bool masked);
+/* Stores the rows of O that there are, from registers. */
+void attention_store_o(cptx_kernel *k, const attention_in *in, const attention_tile *t, const cptx_acc *o);
 /* Writes LSE, a row vector, of the rows that there are. */
 void attention_store_lse(cptx_kernel *k, const attention_in *in, const attention_tile *t, const cptx_acc *s, cptx_val lse);
 

@@ -7,6 +7,8 @@
 /* What a launch fills them from; parameters have the names of its members. */
 typedef struct attention_args {
 	cptx_tensor_map_opt q, k, v, o;
+	uint64_t q_at, q_batch, q_head, q_row, k_at, k_batch, k_head, k_row, v_at, v_batch, v_head, v_row;
+	uint64_t o_at, o_batch, o_head, o_row; /* bytes */
 	uint64_t lse;
 	uint32_t queries, keys, heads, group, slots, rounds, row_tiles, planes, section;
 	float scale, before, cap;
@@ -19,7 +21,7 @@ typedef struct parameter {
 	cptx_val *val;
 } parameter;
 
-enum { MOST = 20, L2_BYTES = 32 << 20 /* of K and V that are meant to stay there */ };
+enum { MOST = 48, L2_BYTES = 32 << 20 /* of K and V that are meant to stay there */ };
 
 /* The parameters that a kernel has, in order. */
 typedef struct parameters {
@@ -32,25 +34,35 @@ static parameters list_parameters(const cptx_attention_opt *o, attention_in *in)
 {
 #define MAP_OF(member, to)                                                                                                  \
 	{                                                                                                                       \
-		CPTX_PARAM_MAP(attention_args, member), true, &in->to                                                               \
+		CPTX_PARAM_MAP(attention_args, member), by_tma, &in->to                                                             \
 	}
+#define POINTER(member, to, what)                                                                                           \
+	{                                                                                                                       \
+		CPTX_PARAM_ROW(attention_args, CPTX_PTR, member##_##what), !by_tma, &in->to.what                                    \
+	}
+#define PLACE(member, to)                                                                                                   \
+	POINTER(member, to, at), POINTER(member, to, batch), POINTER(member, to, head), POINTER(member, to, row)
 #define NUMBER(type, member, there)                                                                                         \
 	{                                                                                                                       \
 		CPTX_PARAM_ROW(attention_args, type, member), there, &in->member                                                    \
 	}
-	const bool modified = o->softcap || o->score;
+	const bool modified = o->softcap || o->score, by_tma = attention_generator_of(o)->by_tma;
 	const parameter all[] = {
 		MAP_OF(q, map_q),
 		MAP_OF(k, map_k),
 		MAP_OF(v, map_v),
 		MAP_OF(o, map_o),
+		PLACE(q, q),
+		PLACE(k, k),
+		PLACE(v, v),
+		PLACE(o, out),
 		NUMBER(CPTX_PTR, lse, o->lse),
 		NUMBER(CPTX_U32, queries, true),
 		NUMBER(CPTX_U32, keys, true),
 		NUMBER(CPTX_U32, heads, true),
 		NUMBER(CPTX_U32, group, true),
-		NUMBER(CPTX_U32, slots, true),
-		NUMBER(CPTX_U32, rounds, o->causal),
+		NUMBER(CPTX_U32, slots, by_tma),
+		NUMBER(CPTX_U32, rounds, in->dealt),
 		NUMBER(CPTX_U32, row_tiles, true),
 		NUMBER(CPTX_U32, planes, true),
 		NUMBER(CPTX_U32, section, true),
@@ -61,6 +73,8 @@ static parameters list_parameters(const cptx_attention_opt *o, attention_in *in)
 		NUMBER(CPTX_S32, right, o->window),
 	};
 #undef MAP_OF
+#undef POINTER
+#undef PLACE
 #undef NUMBER
 	parameters p = { .n = 0 };
 
@@ -70,9 +84,14 @@ static parameters list_parameters(const cptx_attention_opt *o, attention_in *in)
 	return p;
 }
 
+static attention_in begin(const cptx_attention_opt *o)
+{
+	return (attention_in){ .o = o, .dealt = o->causal && !attention_generator_of(o)->one_tile };
+}
+
 void attention_declare(cptx_kernel *k, attention_in *in, const cptx_attention_opt *o)
 {
-	*in = (attention_in){ .o = o };
+	*in = begin(o);
 	const parameters list = list_parameters(o, in);
 
 	cptx_params_declare(k, &in->params, list.row, list.n);
@@ -85,26 +104,44 @@ void attention_declare(cptx_kernel *k, attention_in *in, const cptx_attention_op
 		in->shift = cptx_sub(k, cptx_as(in->keys, CPTX_S32), cptx_as(in->queries, CPTX_S32));
 }
 
+cptx_val attention_head_at(cptx_kernel *k, const attention_place *p, cptx_val batch, cptx_val head)
+{
+	const cptx_val b = cptx_cvt(k, batch, .dtype = CPTX_U64), h = cptx_cvt(k, head, .dtype = CPTX_U64);
+
+	return cptx_mad(k, h, p->head, cptx_mad(k, b, p->batch, p->at, .mode = CPTX_LO), .mode = CPTX_LO);
+}
+
 /* ---- launches ---- */
 
-/* Rows of `bytes` bytes each behind one another where nothing else is said; of what there is one of, any stride will do. */
+/* Rows behind one another where nothing else is said; of what there is one of, any stride will do.  In bytes. */
+static cptx_attention_stride bytes_of(const cptx_attention_stride *s, enum cptx_type type, uint32_t dim, uint32_t rows,
+                                      uint32_t heads, uint32_t batch)
+{
+	const uint64_t bytes = cptx_type_bits(type) / 8, some = rows ? rows : 1;
+	const bool dense = !s->batch && !s->head && !s->row;
+	const uint64_t row = dense || some == 1 ? dim : s->row, head = dense || heads == 1 ? some * row : s->head;
+
+	return (cptx_attention_stride){ .batch = (dense || batch == 1 ? heads * head : s->batch) * bytes,
+		                            .head = head * bytes,
+		                            .row = row * bytes };
+}
+
 static cptx_operand_matrix matrix_of(const cptx_operand_opt *op, uint64_t at, const cptx_attention_stride *s, uint32_t dim,
                                      uint32_t rows, uint32_t heads, uint32_t batch)
 {
-	const uint64_t bytes = op->tile.elem.bits / 8, some = rows ? rows : 1;
-	const bool dense = !s->batch && !s->head && !s->row;
-	const uint64_t row = dense || some == 1 ? dim : s->row, head = dense || heads == 1 ? some * row : s->head;
+	const cptx_attention_stride bytes = bytes_of(s, op->type, dim, rows, heads, batch);
 	const bool along_k = op->tile.elem.mn_major;
+	const uint64_t some = rows ? rows : 1;
 
 	return (cptx_operand_matrix){ .size = CPTX_OPT_SIZE(cptx_operand_matrix),
 		                          .address = at,
 		                          .rows = along_k ? dim : some,
 		                          .cols = along_k ? some : dim,
-		                          .pitch = row * bytes,
+		                          .pitch = bytes.row,
 		                          .batch = heads,
-		                          .apart = head * bytes,
+		                          .apart = bytes.head,
 		                          .batch2 = batch,
-		                          .apart2 = (dense || batch == 1 ? heads * head : s->batch) * bytes };
+		                          .apart2 = bytes.batch };
 }
 
 static bool make_maps(const attention_operands *ops, const cptx_attention_opt *o, const cptx_attention_problem *p,
@@ -123,6 +160,20 @@ static bool make_maps(const attention_operands *ops, const cptx_attention_opt *o
 
 	return cptx_operand_tensor_map(&ops->q, &q, &args->q, err) && cptx_operand_tensor_map(&ops->k, &k, &args->k, err) &&
 	       cptx_operand_tensor_map(&ops->v, &v, &args->v, err) && cptx_operand_tensor_map(&out, &d, &args->o, err);
+}
+
+static void set_places(const cptx_attention_opt *o, const cptx_attention_problem *p, attention_args *args)
+{
+	const uint32_t dim_v = attention_dim_v(o);
+	const cptx_attention_stride q = bytes_of(&p->q_stride, o->in, o->dim, p->queries, p->heads, p->batch),
+								k = bytes_of(&p->k_stride, o->in, o->dim, p->keys, p->kv_heads, p->batch),
+								v = bytes_of(&p->v_stride, o->in, dim_v, p->keys, p->kv_heads, p->batch),
+								d = bytes_of(&p->o_stride, attention_out(o), dim_v, p->queries, p->heads, p->batch);
+
+	args->q_at = p->q, args->q_batch = q.batch, args->q_head = q.head, args->q_row = q.row;
+	args->k_at = p->k, args->k_batch = k.batch, args->k_head = k.head, args->k_row = k.row;
+	args->v_at = p->v, args->v_batch = v.batch, args->v_head = v.head, args->v_row = v.row;
+	args->o_at = p->o, args->o_batch = d.batch, args->o_head = d.head, args->o_row = d.row;
 }
 
 /* Heads of Q and batches whose K and V fit L2 together: the tiles of these come one after another.  They are enough for one
@@ -156,7 +207,7 @@ static attention_args args_of(const cptx_attention_opt *o, const cptx_attention_
 		                     .keys = p->keys,
 		                     .heads = p->heads,
 		                     .group = p->heads ? p->heads / p->kv_heads : 1,
-		                     .slots = o->causal ? sections * rounds * plan->grid : (uint32_t)plan->tiles,
+		                     .slots = begin(o).dealt ? sections * rounds * plan->grid : (uint32_t)plan->tiles,
 		                     .rounds = rounds,
 		                     .row_tiles = row_tiles,
 		                     .planes = planes,
@@ -198,20 +249,25 @@ cptx_launch *cptx_attention_launch(const cptx_program *program, cptx_device *dev
 	cptx_attention_plan plan;
 	cptx_attention_problem p;
 	cptx_attention_opt o;
-	attention_in unused;
+	attention_in unused = { .o = NULL };
 
 	if (!IS_GIVEN(program, "program", NOWHERE, err) || !IS_GIVEN(dev, "device", NOWHERE, err) ||
 	    !attention_read(&o, opt, NULL, &plan, err) || !attention_read_problem(&p, problem, &o, err) ||
 	    !attention_plan_problem(&o, &p, cptx_device_get_info(dev)->sms, &plan, err) || !check_addresses(&o, &p, err))
 		return NULL;
+	const attention_generator *g = attention_generator_of(&o);
 	attention_args args = args_of(&o, &p, &plan);
-	const attention_operands ops = attention_generator_of(&o)->operands(&o);
-	if (!make_maps(&ops, &o, &p, &args, err))
-		return NULL;
+	unused = begin(&o);
+	set_places(&o, &p, &args);
+	if (g->by_tma) {
+		const attention_operands ops = g->operands(&o);
+		if (!make_maps(&ops, &o, &p, &args, err))
+			return NULL;
+	}
 	const parameters list = list_parameters(&o, &unused);
 	const cptx_params_part part = { list.row, list.n, &args };
 	return cptx_params_launch_(
 		NOWHERE, program, dev, o.name, &part, 1,
-		CPTX_OPT(cptx_launch_opt, .grid = { plan.grid }, .block = { plan.threads }, .dyn_smem = plan.smem, .overlap = true),
+		CPTX_OPT(cptx_launch_opt, .grid = { plan.grid }, .block = { plan.threads }, .dyn_smem = plan.smem, .overlap = g->by_tma),
 		err);
 }

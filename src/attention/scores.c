@@ -3,6 +3,8 @@
  */
 #include "attention/attention.h"
 
+#include <cptx/epilogue.h>
+
 #include <math.h>
 
 /* The user's function of one score. */
@@ -66,6 +68,18 @@ void attention_scores_of(cptx_kernel *k, const attention_in *in, const attention
 		modify(k, in, t, s, key);
 	if (masked)
 		mask(k, rows, s, key);
+}
+
+void attention_store_o(cptx_kernel *k, const attention_in *in, const attention_tile *t, const cptx_acc *o)
+{
+	const uint32_t dim_v = attention_dim_v(in->o), bytes = cptx_type_bits(attention_out(in->o)) / 8;
+	const cptx_val pitch = cptx_div(k, cptx_cvt(k, in->out.row, .dtype = CPTX_U32), bytes);
+	cptx_epilogue e;
+
+	cptx_epilogue_new(k, &e, .rows = in->queries, .cols = o->n > dim_v ? cptx_imm(dim_v) : (cptx_val){ 0 }, .vec = 2);
+	cptx_epilogue_run(k, &e, o, .row = t->row0);
+	cptx_epilogue_store(k, &e, .address = attention_head_at(k, &in->out, t->batch, t->head), .type = attention_out(in->o),
+	                    .pitch = pitch);
 }
 
 void attention_store_lse(cptx_kernel *k, const attention_in *in, const attention_tile *t, const cptx_acc *s, cptx_val lse)

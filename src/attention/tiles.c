@@ -83,14 +83,14 @@ void attention_locate(cptx_kernel *k, const attention_in *in, cptx_val slot, att
 {
 	cptx_val section, rest;
 
-	if (in->o->causal)
+	if (in->dealt)
 		deal(k, in, slot, &section, &rest);
 	else
 		number(k, in, slot, &section, &rest);
 	const cptx_val first = cptx_mul(k, section, in->section, .mode = CPTX_LO);
 	const cptx_val planes = cptx_min(k, cptx_sub(k, in->planes, first), in->section);
 	*t = (attention_tile){ .row0 = { 0 } };
-	if (in->o->causal)
+	if (in->dealt)
 		t->there = cptx_setp(k, rest, cptx_mul(k, planes, in->row_tiles, .mode = CPTX_LO), .cmp = CPTX_LT);
 	const cptx_val row = cptx_div(k, rest, planes);
 	const cptx_val row_tile = cptx_sub(k, cptx_sub(k, in->row_tiles, 1), row);

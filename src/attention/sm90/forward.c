@@ -317,7 +317,7 @@ static void multiply(forward90 *f)
 	CPTX_TILES(k, &f->tiles, &t)
 	{
 		attention_locate(k, &f->in, t.id, &f->tile);
-		if (f->o->causal) {
+		if (f->in.dealt) {
 			CPTX_IF(k, f->tile.there)
 				multiply_tile(f);
 		} else {

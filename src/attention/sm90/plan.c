@@ -9,6 +9,7 @@
 
 enum {
 	STATIC_SMEM = 1024, /* for mbarriers */
+	MOST_GROUPS = 3,
 	MOST_STAGES_OF_O = 2,
 	PING_PONG_DIM = 128, /* with larger heads products take so long that the turns would keep groups waiting */
 	MOST_REGS = 216 /* of the 240 that an MMA thread has, for S, P (half of S) and O: what ptxas 13.0 leaves beside them */
@@ -72,8 +73,11 @@ static void complete(cptx_attention_opt *o)
 
 static uint32_t registers(const cptx_attention_opt *o, const shape90 *s) { return o->bk / 2 + o->bk / 4 + s->dim_v / 2; }
 
-static bool check(const cptx_attention_opt *o, cptx_attention_plan *plan, cptx_error *err)
+static bool check(const cptx_attention_opt *o, const cptx_target *target, cptx_attention_plan *plan, cptx_error *err)
 {
+	(void)target; /* those that have wgmma have the same shared memory */
+	RULE(o->bq % GROUP_ROWS == 0 && o->bq <= MOST_GROUPS * GROUP_ROWS, "bq = %u; it is 64 for each MMA warpgroup: 64, 128 or 192",
+	     o->bq);
 	const shape90 s = attention_sm90_shape(o);
 	const uint32_t regs = registers(o, &s), most = s.groups > 2 ? MOST_REGS - 80 : MOST_REGS;
 
