@@ -8,7 +8,7 @@
  * Heads h / (heads / kv_heads) of K and V serve head h of Q (GQA; kv_heads = 1 is MQA).
  *
  *   mma                        targets      how                                                     Q, K, V
- *   CPTX_ATTENTION_SYNC        sm_80 on     cp.async, mma.sync, P in registers                      bf16 f16
+ *   CPTX_ATTENTION_SYNC        sm_80 on     cp.async or TMA (sm_90 on), mma.sync, P in registers    bf16 f16
  *   CPTX_ATTENTION_WGMMA       sm_90a       TMA, wgmma, warp-specialized, P in registers            bf16 f16
  *
  * A kernel is made for types, a head size, what scores go through and a tile shape; it serves every batch, number of heads,
@@ -90,6 +90,7 @@ typedef struct cptx_attention_opt {
 	uint32_t bk;     /**< keys of a block: 16 to 256, a multiple of 16 */
 	uint32_t stages; /**< of K and of V in shared memory, 2 to 8 */
 	uint32_t warps;  /**< mma.sync: warps of a CTA, 1 to 16 */
+	bool tma;        /**< mma.sync: TMA copies Q, K and V, sm_90 and later; else cp.async */
 
 	const char *name; /**< name of the kernel; NULL: "attention" */
 	char z_;

@@ -29,14 +29,14 @@ typedef struct attention_generator {
 	const char *target; /* whose rules it has */
 	const char *where;  /* "sm_90a has" */
 	enum cptx_op op;    /* an instruction that a target must have; 0: all have it */
-	bool by_tma;        /* parameters are tensor maps; else pointers and strides */
+	bool by_tma;        /* Q, K and V come, and O leaves, by TMA; else Q, K and V with .tma alone */
 	bool one_tile;      /* a CTA for each tile; else CTAs stay and take several */
 	/* Fills in bq, bk, warps and stages where they are 0. */
 	void (*complete)(cptx_attention_opt *o);
 	/* Rules of completed options; fills in threads, smem, dims, groups and regs of the plan.  target: may be NULL. */
 	bool (*check)(const cptx_attention_opt *o, const cptx_target *target, cptx_attention_plan *plan, cptx_error *err);
 	cptx_kernel *(*build)(cptx_module *m, const cptx_attention_opt *o);
-	attention_operands (*operands)(const cptx_attention_opt *o); /* of by_tma */
+	attention_operands (*operands)(const cptx_attention_opt *o);
 	/* The shapes to choose from that fit the options, at most `room`: bk and stages are set in each. */
 	size_t (*shapes)(const cptx_attention_opt *o, cptx_attention_opt *to, size_t room);
 	/* Cycles that a multiprocessor takes for a block of keys: of the tensor cores, and of the rest. */
@@ -46,6 +46,9 @@ typedef struct attention_generator {
 extern const attention_generator attention_sm80, attention_sm90;
 /* NULL: there is none yet, or no such instruction. */
 const attention_generator *attention_generator_of(const cptx_attention_opt *o);
+/* Whether Q, K and V come by TMA, and O leaves by it: parameters are tensor maps then, else pointers and strides. */
+static inline bool attention_loads_by_tma(const cptx_attention_opt *o) { return o->tma || attention_generator_of(o)->by_tma; }
+static inline bool attention_stores_by_tma(const cptx_attention_opt *o) { return attention_generator_of(o)->by_tma; }
 
 /* The rules of a message begin with "attention: ". */
 #define ATTENTION_RULE(ok, ...)                                                                                             \

@@ -32,36 +32,37 @@ typedef struct parameters {
 
 static parameters list_parameters(const cptx_attention_opt *o, attention_in *in)
 {
-#define MAP_OF(member, to)                                                                                                  \
+#define MAP_OF(member, to, there)                                                                                           \
 	{                                                                                                                       \
-		CPTX_PARAM_MAP(attention_args, member), by_tma, &in->to                                                             \
+		CPTX_PARAM_MAP(attention_args, member), there, &in->to                                                              \
 	}
-#define POINTER(member, to, what)                                                                                           \
+#define POINTER(member, to, what, there)                                                                                    \
 	{                                                                                                                       \
-		CPTX_PARAM_ROW(attention_args, CPTX_PTR, member##_##what), !by_tma, &in->to.what                                    \
+		CPTX_PARAM_ROW(attention_args, CPTX_PTR, member##_##what), there, &in->to.what                                      \
 	}
-#define PLACE(member, to)                                                                                                   \
-	POINTER(member, to, at), POINTER(member, to, batch), POINTER(member, to, head), POINTER(member, to, row)
+#define PLACE(member, to, there)                                                                                            \
+	POINTER(member, to, at, there), POINTER(member, to, batch, there), POINTER(member, to, head, there),                    \
+		POINTER(member, to, row, there)
 #define NUMBER(type, member, there)                                                                                         \
 	{                                                                                                                       \
 		CPTX_PARAM_ROW(attention_args, type, member), there, &in->member                                                    \
 	}
-	const bool modified = o->softcap || o->score, by_tma = attention_generator_of(o)->by_tma;
+	const bool modified = o->softcap || o->score, loads = attention_loads_by_tma(o), stores = attention_stores_by_tma(o);
 	const parameter all[] = {
-		MAP_OF(q, map_q),
-		MAP_OF(k, map_k),
-		MAP_OF(v, map_v),
-		MAP_OF(o, map_o),
-		PLACE(q, q),
-		PLACE(k, k),
-		PLACE(v, v),
-		PLACE(o, out),
+		MAP_OF(q, map_q, loads),
+		MAP_OF(k, map_k, loads),
+		MAP_OF(v, map_v, loads),
+		MAP_OF(o, map_o, stores),
+		PLACE(q, q, !loads),
+		PLACE(k, k, !loads),
+		PLACE(v, v, !loads),
+		PLACE(o, out, !stores),
 		NUMBER(CPTX_PTR, lse, o->lse),
 		NUMBER(CPTX_U32, queries, true),
 		NUMBER(CPTX_U32, keys, true),
 		NUMBER(CPTX_U32, heads, true),
 		NUMBER(CPTX_U32, group, true),
-		NUMBER(CPTX_U32, slots, by_tma),
+		NUMBER(CPTX_U32, slots, !attention_generator_of(o)->one_tile),
 		NUMBER(CPTX_U32, rounds, in->dealt),
 		NUMBER(CPTX_U32, row_tiles, true),
 		NUMBER(CPTX_U32, planes, true),
@@ -159,7 +160,8 @@ static bool make_maps(const attention_operands *ops, const cptx_attention_opt *o
 	const cptx_operand_matrix d = matrix_of(&out, p->o, &p->o_stride, dim_v, p->queries, p->heads, p->batch);
 
 	return cptx_operand_tensor_map(&ops->q, &q, &args->q, err) && cptx_operand_tensor_map(&ops->k, &k, &args->k, err) &&
-	       cptx_operand_tensor_map(&ops->v, &v, &args->v, err) && cptx_operand_tensor_map(&out, &d, &args->o, err);
+	       cptx_operand_tensor_map(&ops->v, &v, &args->v, err) &&
+	       (!attention_stores_by_tma(o) || cptx_operand_tensor_map(&out, &d, &args->o, err));
 }
 
 static void set_places(const cptx_attention_opt *o, const cptx_attention_problem *p, attention_args *args)
@@ -255,12 +257,11 @@ cptx_launch *cptx_attention_launch(const cptx_program *program, cptx_device *dev
 	    !attention_read(&o, opt, NULL, &plan, err) || !attention_read_problem(&p, problem, &o, err) ||
 	    !attention_plan_problem(&o, &p, cptx_device_get_info(dev)->sms, &plan, err) || !check_addresses(&o, &p, err))
 		return NULL;
-	const attention_generator *g = attention_generator_of(&o);
 	attention_args args = args_of(&o, &p, &plan);
 	unused = begin(&o);
 	set_places(&o, &p, &args);
-	if (g->by_tma) {
-		const attention_operands ops = g->operands(&o);
+	if (attention_loads_by_tma(&o)) {
+		const attention_operands ops = attention_generator_of(&o)->operands(&o);
 		if (!make_maps(&ops, &o, &p, &args, err))
 			return NULL;
 	}
@@ -268,6 +269,6 @@ cptx_launch *cptx_attention_launch(const cptx_program *program, cptx_device *dev
 	const cptx_params_part part = { list.row, list.n, &args };
 	return cptx_params_launch_(
 		NOWHERE, program, dev, o.name, &part, 1,
-		CPTX_OPT(cptx_launch_opt, .grid = { plan.grid }, .block = { plan.threads }, .dyn_smem = plan.smem, .overlap = g->by_tma),
+		CPTX_OPT(cptx_launch_opt, .grid = { plan.grid }, .block = { plan.threads }, .dyn_smem = plan.smem, .overlap = attention_loads_by_tma(&o)),
 		err);
 }

@@ -7,9 +7,15 @@ static cptx_val clamp(cptx_kernel *k, cptx_val v, cptx_val most) { return cptx_m
 /* Blocks of keys that v keys fill, or begin (up); v is not negative. */
 static cptx_val blocks_of(cptx_kernel *k, const attention_in *in, cptx_val v, bool up)
 {
+	const uint32_t bk = in->o->bk;
+
 	if (up)
-		v = cptx_add(k, v, in->o->bk - 1);
-	return cptx_as(cptx_div(k, cptx_as(v, CPTX_U32), in->o->bk), CPTX_S32);
+		v = cptx_add(k, v, bk - 1);
+	v = cptx_as(v, CPTX_U32);
+	for (uint32_t bit = 4; bit < 9; bit++) /* ptxas makes a division of what could be a shift */
+		if (bk == 1u << bit)
+			return cptx_as(cptx_shr(k, v, bit), CPTX_S32);
+	return cptx_as(cptx_div(k, v, bk), CPTX_S32);
 }
 
 /* The keys behind the last one that counts for a query: at most `keys`. */

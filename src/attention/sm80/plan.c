@@ -10,6 +10,7 @@
 enum {
 	MOST_REGS = 255,
 	OTHER_REGS = 44, /* fragments, addresses, maxima, sums and ends of rows: what ptxas 13.0 takes beside S, O and Q */
+	STATIC_SMEM = 1024, /* for mbarriers and alignment */
 	MOST_SMEM = 227 * 1024
 };
 
@@ -60,8 +61,10 @@ static void complete(cptx_attention_opt *o)
 
 static bool check(const cptx_attention_opt *o, const cptx_target *target, cptx_attention_plan *plan, cptx_error *err)
 {
-	const uint32_t most = target ? target->smem_per_cta : (uint32_t)MOST_SMEM;
+	const uint32_t most = (target ? target->smem_per_cta : (uint32_t)MOST_SMEM) - (o->tma ? STATIC_SMEM : 0);
 
+	RULE(!o->tma || !target || cptx_form_on_target(CPTX_OP_CP_ASYNC_BULK_TENSOR_LOAD, 0, target),
+	     ".tma for %s; TMA is there from sm_90 on", target->name);
 	RULE(o->bq % (o->warps * FRAG_ROWS) == 0 && o->bq <= 2 * o->warps * FRAG_ROWS,
 	     "%u queries and %u warps; each warp has 16 or 32 queries", o->bq, o->warps);
 	const shape80 s = attention_sm80_shape(o);
@@ -83,6 +86,19 @@ static bool check(const cptx_attention_opt *o, const cptx_target *target, cptx_a
 	return true;
 }
 
+static attention_operands operands(const cptx_attention_opt *o)
+{
+	const shape80 s = attention_sm80_shape(o);
+	const cptx_operand_opt all = {
+		.size = CPTX_OPT_SIZE(cptx_operand_opt), .type = o->in, .batched = true, .batch_dims = 2
+	};
+	attention_operands ops = { .q = all, .k = all, .v = all };
+
+	ops.q.tile = s.q, ops.k.tile = s.k, ops.v.tile = s.v;
+	ops.k.stages = ops.v.stages = o->stages;
+	return ops;
+}
+
 const attention_generator attention_sm80 = { .target = TARGET,
 	                                         .where = "targets from sm_80 on have",
 	                                         .op = CPTX_OP_CP_ASYNC,
@@ -90,5 +106,6 @@ const attention_generator attention_sm80 = { .target = TARGET,
 	                                         .complete = complete,
 	                                         .check = check,
 	                                         .build = attention_sm80_build,
+	                                         .operands = operands,
 	                                         .shapes = attention_sm80_shapes,
 	                                         .cycles = attention_sm80_cycles };
