@@ -67,6 +67,18 @@ typedef struct cptx_attention_score {
  */
 typedef cptx_val (*cptx_attention_score_fn)(cptx_kernel *k, void *user, const cptx_attention_score *score);
 
+/** A block of scores. */
+typedef struct cptx_attention_block {
+	cptx_val batch, head;    /**< .u32 */
+	cptx_val query, key;     /**< .u32, the first of each */
+	uint32_t queries, keys;  /**< how many; the last ones may lie behind the end */
+} cptx_attention_block;
+/** Builds a mask: a predicate that holds where a score counts.  s->value is not there.  Called as cptx_attention_score_fn. */
+typedef cptx_val (*cptx_attention_mask_fn)(cptx_kernel *k, void *user, const cptx_attention_score *s);
+/** Builds a predicate that is false where no score of a block counts by the mask: such blocks are skipped.  It is the same
+ * in all threads, so it is built of the block and of memory. */
+typedef cptx_val (*cptx_attention_block_fn)(cptx_kernel *k, void *user, const cptx_attention_block *block);
+
 /** The types, head size and shape of a kernel.  Options that a kernel does not have must be 0: all checks refuse others. */
 typedef struct cptx_attention_opt {
 	uint32_t size;               /**< CPTX_OPT fills it in */
@@ -82,8 +94,16 @@ typedef struct cptx_attention_opt {
 	bool window;   /**< a sliding window, of the sizes of the problem */
 	bool softcap;  /**< softcap * tanh(s / softcap), softcap of the problem */
 	cptx_attention_score_fn score; /**< builds what is done to a score; NULL: nothing */
-	void *user;                    /**< second argument of score */
+	cptx_attention_mask_fn mask;   /**< which scores count besides; NULL: all */
+	cptx_attention_block_fn blocks; /**< with mask: which blocks have any that count; NULL: all do */
+	void *user;                    /**< second argument of score, mask and blocks */
+	bool sinks;                    /**< a logit of each head joins the sums */
 	bool lse;                      /**< writes LSE */
+
+	/* where queries and keys lie */
+	bool varlen;   /**< sequences of many lengths are packed, as sums of lengths in device memory say */
+	uint32_t page; /**< K and V lie in pages of so many keys, 8 to 4096, a power of two: a multiple of .bk, or (by TMA) a
+	                    divisor of it; 0: they do not */
 
 	/* the shape: cptx_attention_auto picks it where it is 0 */
 	uint32_t bq;     /**< queries of a CTA.  wgmma: 64 for each MMA warpgroup: 64, 128, 192; mma.sync: 16 or 32 for each warp */
@@ -110,12 +130,20 @@ typedef struct cptx_attention_problem {
 	uint32_t kv_heads;      /**< heads of K and V, which divide those of Q; 0: heads */
 	uint32_t queries, keys; /**< rows of a head of Q, and of K and V; below 2^30 */
 	uint64_t q, k, v, o;    /**< device addresses, aligned to 16 */
-	uint64_t lse;           /**< with .lse: of batch x heads x queries f32, dense, aligned to 4 */
+	uint64_t lse;           /**< with .lse: of batch x heads x queries f32 (.varlen: heads x total_queries), dense, aligned
+	                             to 4 */
 	cptx_attention_stride q_stride, k_stride, v_stride, o_stride; /**< how they lie */
 	float scale;                                                  /**< of the scores, above 0; 0: 1 / sqrt(dim) */
 	float softcap;                                                /**< with .softcap: above 0 */
 	uint32_t window_left;  /**< with .window: keys in front of the query's place that count; UINT32_MAX: all */
 	uint32_t window_right; /**< with .window: keys behind it; UINT32_MAX: all */
+	uint64_t sinks;        /**< with .sinks: of heads f32, natural logarithms, aligned to 4; minus infinity: none */
+	uint64_t cu_queries, cu_keys; /**< with .varlen: of batch + 1 u32 each, aligned to 4: sequence b has rows cu[b] to
+	                                   cu[b + 1] - 1.  With .page of cu_keys the differences alone count */
+	uint32_t total_queries, total_keys; /**< with .varlen: rows of Q and O, and (but with .page) of K and V, in all */
+	uint64_t page_table; /**< with .page: of batch x table_pitch u32, aligned to 4: the pages of each batch, in order */
+	uint32_t table_pitch; /**< with .page: entries from batch to batch */
+	uint32_t pages;       /**< with .page: pages that K and V have */
 	uint32_t ctas;         /**< wgmma: most CTAs to launch; 0: one for each multiprocessor */
 	char z_;
 } cptx_attention_problem;

@@ -64,6 +64,8 @@ static bool check_types(const cptx_attention_opt *o, cptx_error *err)
 	RULE(o->out == CPTX_TYPE_NONE || o->out == o->in || o->out == CPTX_F32,
 	     ".out is %s; O is of the type of Q, .%s, or CPTX_F32", cptx_type_name(o->out), cptx_type_name(o->in));
 	RULE(o->dim, ".dim is not given; it is the head size, a multiple of 8 from 8 to 256");
+	RULE(!o->blocks || o->mask, ".blocks without .mask; it says in which blocks the mask lets nothing count");
+	RULE(!(o->page & (o->page - 1)), ".page = %u; it is a power of two, from 8 to 4096", o->page);
 	RULE(!o->top_left || o->causal || o->window,
 	     ".top_left without .causal and .window; all keys count, wherever they stand");
 	return true;
@@ -74,6 +76,17 @@ static bool check_target(const attention_generator *g, const cptx_target *t, cpt
 	if (!t || !g->op || cptx_form_on_target(g->op, 0, t))
 		return true;
 	return error_set(err, CPTX_E_TARGET, NOWHERE, "attention for %s: %s has none; %s it", g->target, t->name, g->where);
+}
+
+/* Pages of completed options: copies bring whole parts of blocks. */
+static bool check_page(const cptx_attention_opt *o, cptx_error *err)
+{
+	const bool by_tma = attention_loads_by_tma(o);
+
+	RULE(!o->page || o->page % o->bk == 0 || (by_tma && o->bk % o->page == 0),
+	     "pages of %u keys and blocks of %u; a page is a multiple of a block%s", o->page, o->bk,
+	     by_tma ? ", or divides it" : " where cp.async copies it");
+	return true;
 }
 
 bool attention_read(cptx_attention_opt *o, const cptx_attention_opt *given, const cptx_target *target,
@@ -92,6 +105,8 @@ bool attention_read(cptx_attention_opt *o, const cptx_attention_opt *given, cons
 	    !check_target(g, target, err))
 		return false;
 	g->complete(o);
+	if (!check_page(o, err))
+		return false;
 	*plan = (cptx_attention_plan){ .threads = 0 };
 	return g->check(o, target, plan, err);
 }
@@ -130,14 +145,59 @@ static bool check_stride(const char *name, const cptx_attention_stride *s, enum 
 	return true;
 }
 
+attention_extent attention_extent_of_q(const cptx_attention_opt *o, const cptx_attention_problem *p)
+{
+	return o->varlen ? (attention_extent){ p->total_queries, 1 } : (attention_extent){ p->queries, p->batch };
+}
+
+attention_extent attention_extent_of_k(const cptx_attention_opt *o, const cptx_attention_problem *p)
+{
+	return o->page     ? (attention_extent){ o->page, p->pages }
+	       : o->varlen ? (attention_extent){ p->total_keys, 1 }
+	                   : (attention_extent){ p->keys, p->batch };
+}
+
 static bool check_strides(const cptx_attention_problem *p, const cptx_attention_opt *o, cptx_error *err)
 {
 	const uint32_t dim_v = attention_dim_v(o);
+	const attention_extent q = attention_extent_of_q(o, p), k = attention_extent_of_k(o, p);
 
-	return check_stride("q", &p->q_stride, o->in, o->dim, p->queries, p->heads, p->batch, err) &&
-	       check_stride("k", &p->k_stride, o->in, o->dim, p->keys, p->kv_heads, p->batch, err) &&
-	       check_stride("v", &p->v_stride, o->in, dim_v, p->keys, p->kv_heads, p->batch, err) &&
-	       check_stride("o", &p->o_stride, attention_out(o), dim_v, p->queries, p->heads, p->batch, err);
+	return check_stride("q", &p->q_stride, o->in, o->dim, q.rows, p->heads, q.batch, err) &&
+	       check_stride("k", &p->k_stride, o->in, o->dim, k.rows, p->kv_heads, k.batch, err) &&
+	       check_stride("v", &p->v_stride, o->in, dim_v, k.rows, p->kv_heads, k.batch, err) &&
+	       check_stride("o", &p->o_stride, attention_out(o), dim_v, q.rows, p->heads, q.batch, err);
+}
+
+/* What the problem says of sinks, sequences and pages, and the kernel knows nothing of; and the reverse, but for addresses. */
+static bool check_places(const cptx_attention_problem *p, const cptx_attention_opt *o, cptx_error *err)
+{
+	const struct {
+		const char *name, *option;
+		uint64_t value;
+		bool known;
+	} all[] = { { "sinks", "sinks", p->sinks, o->sinks },
+		        { "cu_queries", "varlen", p->cu_queries, o->varlen },
+		        { "cu_keys", "varlen", p->cu_keys, o->varlen },
+		        { "total_queries", "varlen", p->total_queries, o->varlen },
+		        { "total_keys", "varlen", p->total_keys, o->varlen && !o->page },
+		        { "page_table", "page", p->page_table, o->page != 0 },
+		        { "table_pitch", "page", p->table_pitch, o->page != 0 },
+		        { "pages", "page", p->pages, o->page != 0 } };
+
+	for (size_t i = 0; i < ARRAY_LEN(all); i++)
+		RULE(all[i].known || !all[i].value, "the problem has .%s, and the kernel does not read it: say .%s in its options",
+		     all[i].name, all[i].option);
+	RULE(p->total_queries < ATTENTION_MOST_ROWS && p->total_keys < ATTENTION_MOST_ROWS,
+	     "%u queries and %u keys of all sequences; both are below 2^29", p->total_queries, p->total_keys);
+	RULE(!o->varlen || p->total_queries >= p->queries, ".total_queries = %u; the longest sequence has %u queries",
+	     p->total_queries, p->queries);
+	RULE(!o->varlen || o->page || p->total_keys >= p->keys, ".total_keys = %u; the longest sequence has %u keys",
+	     p->total_keys, p->keys);
+	RULE(!o->page || (uint64_t)p->table_pitch * o->page >= p->keys,
+	     ".table_pitch = %u; %u keys need %u pages of %u keys", p->table_pitch, p->keys, attention_up(p->keys, o->page),
+	     o->page);
+	RULE(!o->page || p->pages || !p->keys, ".pages = 0; there are keys, which lie in pages");
+	return true;
 }
 
 static bool check_numbers(const cptx_attention_problem *p, const cptx_attention_opt *o, cptx_error *err)
@@ -166,7 +226,7 @@ bool attention_read_problem(cptx_attention_problem *p, const cptx_attention_prob
 		return false;
 	p->kv_heads = p->kv_heads ? p->kv_heads : p->heads;
 	p->scale = p->scale != 0 ? p->scale : (float)(1 / sqrt(o->dim));
-	return check_numbers(p, o, err) && check_strides(p, o, err);
+	return check_numbers(p, o, err) && check_places(p, o, err) && check_strides(p, o, err);
 }
 
 /* The sum of min(i, most) for i from 1 to n; 0 where n is below 1. */

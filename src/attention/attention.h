@@ -21,7 +21,8 @@ enum {
 /* How Q, K, V and O lie in shared memory, and how many stages there are; the values of the kernel are not set. */
 typedef struct attention_operands {
 	cptx_operand_opt q, k, v;
-	cptx_tile o; /* a subtile of O that is stored at once */
+	cptx_operand_opt k_part, v_part; /* of K and V what one load brings: with .page a part, else all of a block */
+	cptx_tile o;                     /* a subtile of O that is stored at once */
 } attention_operands;
 
 /* One of sm80, sm90, sm100. */
@@ -48,7 +49,10 @@ extern const attention_generator attention_sm80, attention_sm90;
 const attention_generator *attention_generator_of(const cptx_attention_opt *o);
 /* Whether Q, K and V come by TMA, and O leaves by it: parameters are tensor maps then, else pointers and strides. */
 static inline bool attention_loads_by_tma(const cptx_attention_opt *o) { return o->tma || attention_generator_of(o)->by_tma; }
-static inline bool attention_stores_by_tma(const cptx_attention_opt *o) { return attention_generator_of(o)->by_tma; }
+static inline bool attention_stores_by_tma(const cptx_attention_opt *o)
+{
+	return attention_generator_of(o)->by_tma && !o->varlen; /* a tile's rows behind a sequence are another's */
+}
 
 /* The rules of a message begin with "attention: ". */
 #define ATTENTION_RULE(ok, ...)                                                                                             \
@@ -66,6 +70,12 @@ bool attention_read_problem(cptx_attention_problem *p, const cptx_attention_prob
 /* Completes the plan of the options (attention_read) for a problem that was read. */
 bool attention_plan_problem(const cptx_attention_opt *o, const cptx_attention_problem *p, uint32_t sms,
                             cptx_attention_plan *plan, cptx_error *err);
+/* Rows behind one another of a head, and how often: of batches, or one of packed sequences, or pages. */
+typedef struct attention_extent {
+	uint32_t rows, batch;
+} attention_extent;
+attention_extent attention_extent_of_q(const cptx_attention_opt *o, const cptx_attention_problem *p);
+attention_extent attention_extent_of_k(const cptx_attention_opt *o, const cptx_attention_problem *p);
 /* Scores of a problem that count. */
 double attention_scores(const cptx_attention_opt *o, const cptx_attention_problem *p);
 
@@ -99,13 +109,13 @@ typedef struct attention_in {
 	cptx_val before;                     /* .f32: what they are multiplied by before softcap or .score; else NONE */
 	cptx_val cap;                        /* .f32 */
 	cptx_val left, right;                /* .s32 */
-	cptx_val lse;                        /* .u64 */
-	cptx_val shift;                      /* .s32, key that query 0 stands at; without causal and window NONE */
+	cptx_val lse, sinks;                 /* .u64 */
+	cptx_val sink_scale;                 /* .f32, scores for one of a sink's logarithm */
+	cptx_val cu_queries, cu_keys, page_table;   /* .u64 */
+	cptx_val total_queries, table_pitch; /* .u32 */
 } attention_in;
 
 void attention_declare(cptx_kernel *k, attention_in *in, const cptx_attention_opt *o);
-/* The address of the first row of a head. */
-cptx_val attention_head_at(cptx_kernel *k, const attention_place *p, cptx_val batch, cptx_val head);
 
 /* ---- tiles of queries ---- */
 
@@ -115,7 +125,11 @@ typedef struct attention_tile {
 	cptx_val row0;        /* .s32, its first query */
 	cptx_val head, plane; /* .u32: of Q; batch * heads + head */
 	cptx_val kv_head, batch;
+	cptx_val queries, keys; /* .u32, of its sequence */
+	cptx_val q0, k0;        /* .s32, rows of Q, and of K and V, in front of the sequence's; NONE: 0 */
+	cptx_val shift;         /* .s32, key that query 0 stands at; without causal and window NONE */
 	cptx_val last_key;    /* .s32, the first key of the last block */
+	cptx_val first_key;   /* .s32, that of the first one; only with .blocks */
 	cptx_val blocks;      /* .s32, blocks in which any score counts; 0 or less: none */
 	cptx_val edge, plain; /* .s32: blocks in front of number `edge` (from the last one down) need the mask; from there on
 	                         those in front of `plain` do not; the rest (of windows) does again */
@@ -123,8 +137,38 @@ typedef struct attention_tile {
 
 /* The tile of a slot: a CTA takes slots ctaid.x, ctaid.x + nctaid.x and so on. */
 void attention_locate(cptx_kernel *k, const attention_in *in, cptx_val slot, attention_tile *t);
+/* With .blocks: moves `key` (.s32, a variable) from block to block downwards until one counts, or it is below
+ * t->first_key; gives the predicate of the latter. */
+cptx_val attention_skip(cptx_kernel *k, const attention_in *in, const attention_tile *t, cptx_val key);
+/* The address of the first row of a head: of Q and O with t->q0, of K and V with t->k0 and kv_head. */
+cptx_val attention_rows_at(cptx_kernel *k, const attention_place *p, const attention_tile *t, cptx_val first, cptx_val head);
+/* The page that has a key (.s32, below t->keys rounded up to a block), .u32; of keys behind the last, the last one's. */
+cptx_val attention_page_of(cptx_kernel *k, const attention_in *in, const attention_tile *t, cptx_val key);
+
+/* ---- copies by TMA: load.c ---- */
+
+/* K or V: a block in a ring of stages, and with .page the part of it that comes from one page. */
+typedef struct attention_kv {
+	cptx_operand op, part;
+} attention_kv;
+
+/* The rows of a block that one load brings. */
+uint32_t attention_part_rows(const cptx_attention_opt *o);
+/* Fills in k_part and v_part of k and v. */
+void attention_find_parts(const cptx_attention_opt *o, attention_operands *ops);
+/* Sets Q, K and V aside, by operands of the generator. */
+void attention_make_operands(cptx_kernel *k, const attention_in *in, attention_operands *ops, cptx_operand *q, attention_kv *key,
+                             attention_kv *v);
+void attention_load_q(cptx_kernel *k, const attention_tile *t, const cptx_operand *q, cptx_val barrier);
+/* A block of keys, from `key` on (.s32), to a stage (.u32). */
+void attention_load_kv(cptx_kernel *k, const attention_in *in, const attention_tile *t, const attention_kv *kv, cptx_val stage,
+                       cptx_val key, cptx_val barrier);
 
 /* ---- scores ---- */
+
+/* In front of a tile's blocks: nothing counts yet but the sink. */
+void attention_begin_softmax(cptx_kernel *k, const attention_in *in, const attention_tile *t, const cptx_acc *s,
+                             cptx_softmax *soft);
 
 /* The state of the rows of a tile: where each begins and ends. */
 typedef struct attention_rows {

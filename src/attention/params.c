@@ -9,9 +9,10 @@ typedef struct attention_args {
 	cptx_tensor_map_opt q, k, v, o;
 	uint64_t q_at, q_batch, q_head, q_row, k_at, k_batch, k_head, k_row, v_at, v_batch, v_head, v_row;
 	uint64_t o_at, o_batch, o_head, o_row; /* bytes */
-	uint64_t lse;
+	uint64_t lse, sinks, cu_queries, cu_keys, page_table;
+	uint32_t total_queries, table_pitch;
 	uint32_t queries, keys, heads, group, slots, rounds, row_tiles, planes, section;
-	float scale, before, cap;
+	float scale, before, cap, sink_scale;
 	int32_t left, right;
 } attention_args;
 
@@ -58,6 +59,13 @@ static parameters list_parameters(const cptx_attention_opt *o, attention_in *in)
 		PLACE(v, v, !loads),
 		PLACE(o, out, !stores),
 		NUMBER(CPTX_PTR, lse, o->lse),
+		NUMBER(CPTX_PTR, sinks, o->sinks),
+		NUMBER(CPTX_F32, sink_scale, o->sinks),
+		NUMBER(CPTX_PTR, cu_queries, o->varlen),
+		NUMBER(CPTX_PTR, cu_keys, o->varlen),
+		NUMBER(CPTX_U32, total_queries, o->varlen && o->lse),
+		NUMBER(CPTX_PTR, page_table, o->page),
+		NUMBER(CPTX_U32, table_pitch, o->page),
 		NUMBER(CPTX_U32, queries, true),
 		NUMBER(CPTX_U32, keys, true),
 		NUMBER(CPTX_U32, heads, true),
@@ -98,41 +106,29 @@ void attention_declare(cptx_kernel *k, attention_in *in, const cptx_attention_op
 	cptx_params_declare(k, &in->params, list.row, list.n);
 	for (uint32_t i = 0; i < in->params.n; i++)
 		*list.val[i] = in->params.val[i];
-	if (!o->causal && !o->window)
-		return;
-	in->shift = cptx_imm(0);
-	if (!o->top_left)
-		in->shift = cptx_sub(k, cptx_as(in->keys, CPTX_S32), cptx_as(in->queries, CPTX_S32));
-}
-
-cptx_val attention_head_at(cptx_kernel *k, const attention_place *p, cptx_val batch, cptx_val head)
-{
-	const cptx_val b = cptx_cvt(k, batch, .dtype = CPTX_U64), h = cptx_cvt(k, head, .dtype = CPTX_U64);
-
-	return cptx_mad(k, h, p->head, cptx_mad(k, b, p->batch, p->at, .mode = CPTX_LO), .mode = CPTX_LO);
 }
 
 /* ---- launches ---- */
 
 /* Rows behind one another where nothing else is said; of what there is one of, any stride will do.  In bytes. */
-static cptx_attention_stride bytes_of(const cptx_attention_stride *s, enum cptx_type type, uint32_t dim, uint32_t rows,
-                                      uint32_t heads, uint32_t batch)
+static cptx_attention_stride bytes_of(const cptx_attention_stride *s, enum cptx_type type, uint32_t dim,
+                                      attention_extent of, uint32_t heads)
 {
-	const uint64_t bytes = cptx_type_bits(type) / 8, some = rows ? rows : 1;
+	const uint64_t bytes = cptx_type_bits(type) / 8, some = of.rows ? of.rows : 1;
 	const bool dense = !s->batch && !s->head && !s->row;
 	const uint64_t row = dense || some == 1 ? dim : s->row, head = dense || heads == 1 ? some * row : s->head;
 
-	return (cptx_attention_stride){ .batch = (dense || batch == 1 ? heads * head : s->batch) * bytes,
+	return (cptx_attention_stride){ .batch = (dense || of.batch == 1 ? heads * head : s->batch) * bytes,
 		                            .head = head * bytes,
 		                            .row = row * bytes };
 }
 
 static cptx_operand_matrix matrix_of(const cptx_operand_opt *op, uint64_t at, const cptx_attention_stride *s, uint32_t dim,
-                                     uint32_t rows, uint32_t heads, uint32_t batch)
+                                     attention_extent of, uint32_t heads)
 {
-	const cptx_attention_stride bytes = bytes_of(s, op->type, dim, rows, heads, batch);
+	const cptx_attention_stride bytes = bytes_of(s, op->type, dim, of, heads);
 	const bool along_k = op->tile.elem.mn_major;
-	const uint64_t some = rows ? rows : 1;
+	const uint64_t some = of.rows ? of.rows : 1;
 
 	return (cptx_operand_matrix){ .size = CPTX_OPT_SIZE(cptx_operand_matrix),
 		                          .address = at,
@@ -141,7 +137,7 @@ static cptx_operand_matrix matrix_of(const cptx_operand_opt *op, uint64_t at, co
 		                          .pitch = bytes.row,
 		                          .batch = heads,
 		                          .apart = bytes.head,
-		                          .batch2 = batch,
+		                          .batch2 = of.batch,
 		                          .apart2 = bytes.batch };
 }
 
@@ -154,23 +150,26 @@ static bool make_maps(const attention_operands *ops, const cptx_attention_opt *o
 	const uint32_t dim_v = attention_dim_v(o);
 	/* where there are no keys nothing is read, and a map needs some address */
 	const uint64_t k_at = p->keys ? p->k : p->q, v_at = p->keys ? p->v : p->q;
-	const cptx_operand_matrix q = matrix_of(&ops->q, p->q, &p->q_stride, o->dim, p->queries, p->heads, p->batch);
-	const cptx_operand_matrix k = matrix_of(&ops->k, k_at, &p->k_stride, o->dim, p->keys, p->kv_heads, p->batch);
-	const cptx_operand_matrix v = matrix_of(&ops->v, v_at, &p->v_stride, dim_v, p->keys, p->kv_heads, p->batch);
-	const cptx_operand_matrix d = matrix_of(&out, p->o, &p->o_stride, dim_v, p->queries, p->heads, p->batch);
+	const attention_extent of_q = attention_extent_of_q(o, p), of_k = attention_extent_of_k(o, p);
+	const cptx_operand_matrix q = matrix_of(&ops->q, p->q, &p->q_stride, o->dim, of_q, p->heads);
+	const cptx_operand_matrix k = matrix_of(&ops->k, k_at, &p->k_stride, o->dim, of_k, p->kv_heads);
+	const cptx_operand_matrix v = matrix_of(&ops->v, v_at, &p->v_stride, dim_v, of_k, p->kv_heads);
+	const cptx_operand_matrix d = matrix_of(&out, p->o, &p->o_stride, dim_v, of_q, p->heads);
 
-	return cptx_operand_tensor_map(&ops->q, &q, &args->q, err) && cptx_operand_tensor_map(&ops->k, &k, &args->k, err) &&
-	       cptx_operand_tensor_map(&ops->v, &v, &args->v, err) &&
+	return cptx_operand_tensor_map(&ops->q, &q, &args->q, err) &&
+	       cptx_operand_tensor_map(&ops->k_part, &k, &args->k, err) &&
+	       cptx_operand_tensor_map(&ops->v_part, &v, &args->v, err) &&
 	       (!attention_stores_by_tma(o) || cptx_operand_tensor_map(&out, &d, &args->o, err));
 }
 
 static void set_places(const cptx_attention_opt *o, const cptx_attention_problem *p, attention_args *args)
 {
 	const uint32_t dim_v = attention_dim_v(o);
-	const cptx_attention_stride q = bytes_of(&p->q_stride, o->in, o->dim, p->queries, p->heads, p->batch),
-								k = bytes_of(&p->k_stride, o->in, o->dim, p->keys, p->kv_heads, p->batch),
-								v = bytes_of(&p->v_stride, o->in, dim_v, p->keys, p->kv_heads, p->batch),
-								d = bytes_of(&p->o_stride, attention_out(o), dim_v, p->queries, p->heads, p->batch);
+	const attention_extent of_q = attention_extent_of_q(o, p), of_k = attention_extent_of_k(o, p);
+	const cptx_attention_stride q = bytes_of(&p->q_stride, o->in, o->dim, of_q, p->heads),
+								k = bytes_of(&p->k_stride, o->in, o->dim, of_k, p->kv_heads),
+								v = bytes_of(&p->v_stride, o->in, dim_v, of_k, p->kv_heads),
+								d = bytes_of(&p->o_stride, attention_out(o), dim_v, of_q, p->heads);
 
 	args->q_at = p->q, args->q_batch = q.batch, args->q_head = q.head, args->q_row = q.row;
 	args->k_at = p->k, args->k_batch = k.batch, args->k_head = k.head, args->k_row = k.row;
@@ -204,7 +203,15 @@ static attention_args args_of(const cptx_attention_opt *o, const cptx_attention_
 	const uint32_t rounds = attention_up(section * row_tiles, plan->grid);
 	const uint32_t sections = section ? attention_up(planes, section) : 0;
 
+	const double factor = o->score ? 1 : o->softcap ? p->softcap : p->scale;
+
 	return (attention_args){ .lse = p->lse,
+		                     .sinks = p->sinks,
+		                     .cu_queries = p->cu_queries,
+		                     .cu_keys = p->cu_keys,
+		                     .page_table = p->page_table,
+		                     .total_queries = p->total_queries,
+		                     .table_pitch = p->table_pitch,
 		                     .queries = p->queries,
 		                     .keys = p->keys,
 		                     .heads = p->heads,
@@ -214,12 +221,10 @@ static attention_args args_of(const cptx_attention_opt *o, const cptx_attention_
 		                     .row_tiles = row_tiles,
 		                     .planes = planes,
 		                     .section = section,
-		                     .scale = (float)((o->score     ? 1
-		                                       : o->softcap ? p->softcap
-		                                                    : p->scale) *
-		                                      ATTENTION_LOG2E),
+		                     .scale = (float)(factor * ATTENTION_LOG2E),
 		                     .before = scale,
 		                     .cap = p->softcap,
+		                     .sink_scale = (float)(1 / factor),
 		                     .left = bounded(p->window_left),
 		                     .right = o->causal ? 0 : bounded(p->window_right) };
 }
@@ -235,7 +240,11 @@ static bool check_addresses(const cptx_attention_opt *o, const cptx_attention_pr
 		        { "k", p->k, p->keys, ATTENTION_CHUNK },
 		        { "v", p->v, p->keys, ATTENTION_CHUNK },
 		        { "o", p->o, true, ATTENTION_CHUNK },
-		        { "lse", p->lse, o->lse, sizeof(float) } };
+		        { "lse", p->lse, o->lse, sizeof(float) },
+		        { "sinks", p->sinks, o->sinks, sizeof(float) },
+		        { "cu_queries", p->cu_queries, o->varlen, sizeof(uint32_t) },
+		        { "cu_keys", p->cu_keys, o->varlen, sizeof(uint32_t) },
+		        { "page_table", p->page_table, o->page && p->keys, sizeof(uint32_t) } };
 
 	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
 		ATTENTION_RULE(!all[i].needed || all[i].at, "the address .%s is 0", all[i].name);

@@ -11,8 +11,6 @@
 #include "attention/sm80/forward.h"
 
 #include "base/base.h"
-#include <stdlib.h>
-static unsigned X(void) { const char *e = getenv("AF80"); return e ? (unsigned)atoi(e) : 0; }
 
 #include <cptx/pipeline.h>
 #include <cptx/roles.h>
@@ -25,63 +23,59 @@ typedef struct forward80 {
 	shape80 s;
 	attention_in in;
 	attention_tile tile;
-	cptx_operand q, key, v;
+	cptx_operand q;
+	attention_kv key, v;
+	cptx_val rows_left; /* with .page by cp.async: keys from the block on, .u32, a variable */
 	cptx_pipe pipe, q_pipe;
 	cptx_pipe_at to, at; /* marks of places; place() says where */
 	cptx_val first, first_lane; /* by TMA: predicates: the thread that copies, and those that release */
 	cptx_tiled_mma qk, pv;
-	cptx_mma_frags qf, vf;
 	cptx_val q_regs; /* all of the warp's Q, where it stays in registers */
 	cptx_acc sums, results; /* S, O */
 	cptx_softmax soft;
 	attention_rows rows;
 	cptx_val block, key0; /* .s32: number of the step, from the last block down; the first key of its block */
+	cptx_val load_key;    /* .s32: with .blocks the first key of the block that is copied next */
 } forward80;
 
 /* ---- copies ---- */
 
-/* Of a head: rows of `dim` elements from `address` on; transposed where they lie along K of the product. */
-static cptx_operand operand(forward80 *f, const char *name, const cptx_tile *tile, uint32_t stages, uint32_t dim,
-                            cptx_val rows, const attention_place *from, cptx_val head)
+/* Of a head: rows of `dim` elements; transposed where they lie along K of the product. */
+static cptx_operand operand(forward80 *f, const cptx_operand_opt *of, const char *name, uint32_t dim, cptx_val rows,
+                            cptx_val pitch, cptx_val address)
 {
-	const bool along_k = tile->elem.mn_major;
-	const uint32_t padded = along_k ? tile->rows : tile->cols;
+	const bool along_k = of->tile.elem.mn_major;
+	const uint32_t padded = along_k ? of->tile.rows : of->tile.cols;
 	const cptx_val all = dim < padded ? cptx_imm(dim) : (cptx_val){ 0 }; /* NONE: nothing is tested */
-	const cptx_operand_opt opt = { .size = CPTX_OPT_SIZE(cptx_operand_opt),
-		                           .by = CPTX_OPERAND_CP_ASYNC,
-		                           .type = f->o->in,
-		                           .tile = *tile,
-		                           .stages = stages,
-		                           .address = attention_head_at(f->k, from, f->tile.batch, head),
-		                           .rows = along_k ? all : rows,
-		                           .cols = along_k ? rows : all,
-		                           .pitch = from->row,
-		                           .threads = f->s.threads,
-		                           .whole = true,
-		                           .name = name };
+	cptx_operand_opt opt = *of;
 	cptx_operand op;
 
+	opt.by = CPTX_OPERAND_CP_ASYNC, opt.batched = false, opt.batch_dims = 0;
+	opt.address = address, opt.pitch = pitch;
+	opt.rows = along_k ? all : rows, opt.cols = along_k ? rows : all;
+	opt.threads = f->s.threads, opt.whole = true, opt.name = name;
 	cptx_operand_make(f->k, &op, &opt);
 	return op;
 }
 
 static void make_operands(forward80 *f)
 {
+	cptx_kernel *k = f->k;
 	const attention_in *in = &f->in;
-	const uint32_t stages = f->o->stages;
+	const attention_tile *t = &f->tile;
+	attention_operands ops = attention_sm80.operands(f->o);
 
 	if (f->o->tma) {
-		attention_operands ops = attention_sm80.operands(f->o);
-		ops.q.map = in->map_q, ops.k.map = in->map_k, ops.v.map = in->map_v;
-		ops.q.name = "q", ops.k.name = "k", ops.v.name = "v";
-		cptx_operand_make(f->k, &f->q, &ops.q);
-		cptx_operand_make(f->k, &f->key, &ops.k);
-		cptx_operand_make(f->k, &f->v, &ops.v);
+		attention_make_operands(k, in, &ops, &f->q, &f->key, &f->v);
 		return;
 	}
-	f->q = operand(f, "q", &f->s.q, 1, f->o->dim, in->queries, &in->q, f->tile.head);
-	f->key = operand(f, "k", &f->s.k, stages, f->o->dim, in->keys, &in->k, f->tile.kv_head);
-	f->v = operand(f, "v", &f->s.v, stages, attention_dim_v(f->o), in->keys, &in->v, f->tile.kv_head);
+	const cptx_val q_at = attention_rows_at(k, &in->q, t, t->q0, t->head),
+				   k_at = attention_rows_at(k, &in->k, t, t->k0, t->kv_head),
+				   v_at = attention_rows_at(k, &in->v, t, t->k0, t->kv_head);
+	const cptx_val keys = f->o->page ? (f->rows_left = cptx_var(k, CPTX_U32, t->keys)) : t->keys;
+	f->q = operand(f, &ops.q, "q", f->o->dim, t->queries, in->q.row, q_at);
+	f->key.op = operand(f, &ops.k, "k", f->o->dim, keys, in->k.row, k_at);
+	f->v.op = operand(f, &ops.v, "v", attention_dim_v(f->o), keys, in->v.row, v_at);
 }
 
 static void make_pipes(forward80 *f, const cptx_roles *roles)
@@ -99,9 +93,6 @@ static void make_pipes(forward80 *f, const cptx_roles *roles)
 	cptx_pipe_new(k, &f->pipe, .stages = f->o->stages, .consumers = f->o->warps);
 	cptx_pipe_prepare(k, &f->q_pipe, f->first);
 	cptx_pipe_init(k, &f->pipe, f->first);
-	/* what stands in front of this may overlap with the launch before, cptx_launch_opt.overlap */
-	cptx_griddepcontrol(k, .op = CPTX_WAIT);
-	cptx_griddepcontrol(k, .op = CPTX_LAUNCH_DEPENDENTS);
 }
 
 /* number / stages; ptxas makes a division of what it could make a shift or a product. */
@@ -128,32 +119,63 @@ static cptx_pipe_at place(forward80 *f, const cptx_pipe_at *of, cptx_val number)
 	return at;
 }
 
-/* Of a block by TMA, by one thread.  The stage was read in the step before, by all warps. */
+/* A block by TMA, by one thread.  The stage was read in the step before, by all warps. */
 static void load_by_tma(forward80 *f, const cptx_pipe_at *to, cptx_val key)
 {
 	cptx_kernel *k = f->k;
-	const cptx_val full = cptx_pipe_full(to), head = f->tile.kv_head, batch = f->tile.batch;
 
 	cptx_pipe_wait_empty(k, &f->pipe, to);
-	cptx_pipe_expect(k, &f->pipe, to, f->key.bytes + f->v.bytes);
-	cptx_operand_load(k, &f->key, to->stage, key, 0, .barrier = full, .z = head, .z2 = batch);
-	cptx_operand_load(k, &f->v, to->stage, 0, key, .barrier = full, .z = head, .z2 = batch);
+	cptx_pipe_expect(k, &f->pipe, to, f->key.op.bytes + f->v.op.bytes);
+	attention_load_kv(k, &f->in, &f->tile, &f->key, to->stage, key, cptx_pipe_full(to));
+	attention_load_kv(k, &f->in, &f->tile, &f->v, to->stage, key, cptx_pipe_full(to));
+}
+
+/* K and V begin at the row of a page that has this key. */
+static void go_to_page(forward80 *f, cptx_val key)
+{
+	cptx_kernel *k = f->k;
+	attention_tile page = f->tile;
+	const cptx_val row = cptx_cvt(k, cptx_and(k, cptx_as(key, CPTX_U32), f->o->page - 1), .dtype = CPTX_U64);
+
+	page.batch = attention_page_of(k, &f->in, &f->tile, key);
+	const cptx_val k_at = attention_rows_at(k, &f->in.k, &page, page.k0, page.kv_head),
+				   v_at = attention_rows_at(k, &f->in.v, &page, page.k0, page.kv_head);
+	cptx_sub(k, f->tile.keys, cptx_as(key, CPTX_U32), .into = f->rows_left);
+	cptx_operand_rebase(k, &f->key.op, cptx_mad(k, row, f->in.k.row, k_at, .mode = CPTX_LO));
+	cptx_operand_rebase(k, &f->v.op, cptx_mad(k, row, f->in.v.row, v_at, .mode = CPTX_LO));
+}
+
+static void load_by_threads(forward80 *f, const cptx_pipe_at *to, cptx_val key)
+{
+	cptx_kernel *k = f->k;
+	const cptx_val row = f->o->page ? cptx_imm(0) : cptx_as(key, CPTX_U32);
+
+	if (f->o->page)
+		go_to_page(f, key);
+	cptx_operand_load(k, &f->key.op, to->stage, row, 0);
+	cptx_operand_load(k, &f->v.op, to->stage, 0, row);
 }
 
 /* Block number `ahead` steps further, if there is one; then the group of its copies by cp.async is closed in any case. */
 static void load(forward80 *f, uint32_t ahead)
 {
 	cptx_kernel *k = f->k;
-	const cptx_val number = cptx_add(k, f->block, ahead), there = cptx_setp(k, number, f->tile.blocks, .cmp = CPTX_LT);
+	const bool skips = f->o->blocks != NULL;
+	const cptx_val number = cptx_add(k, f->block, ahead);
+	const cptx_val there = skips ? cptx_setp(k, f->load_key, f->tile.first_key, .cmp = CPTX_GE)
+	                             : cptx_setp(k, number, f->tile.blocks, .cmp = CPTX_LT);
 
-	CPTX_IF (k, f->o->tma ? cptx_and(k, there, f->first, .type = CPTX_PRED) : there) {
-		const cptx_val key = cptx_sub(k, f->key0, ahead * f->o->bk);
+	CPTX_IF(k, f->o->tma ? cptx_and(k, there, f->first, .type = CPTX_PRED) : there)
+	{
+		const cptx_val key = skips ? f->load_key : cptx_sub(k, f->key0, ahead * f->o->bk);
 		const cptx_pipe_at to = place(f, &f->to, number);
-		if (f->o->tma) {
+		if (f->o->tma)
 			load_by_tma(f, &to, key);
-		} else {
-			cptx_operand_load(k, &f->key, to.stage, cptx_as(key, CPTX_U32), 0);
-			cptx_operand_load(k, &f->v, to.stage, 0, cptx_as(key, CPTX_U32));
+		else
+			load_by_threads(f, &to, key);
+		if (skips) {
+			cptx_sub(k, f->load_key, f->o->bk, .into = f->load_key);
+			attention_skip(k, &f->in, &f->tile, f->load_key);
 		}
 	}
 	cptx_pipe_copied(k, &f->pipe, &f->to);
@@ -169,10 +191,10 @@ static void load_q(forward80 *f)
 		return;
 	}
 	const cptx_pipe_at at = cptx_pipe_producer(k, &f->q_pipe);
-	CPTX_IF (k, f->first) {
+	CPTX_IF(k, f->first)
+	{
 		cptx_pipe_expect(k, &f->q_pipe, &at, f->q.bytes);
-		cptx_operand_load(k, &f->q, 0, f->tile.row0, 0, .barrier = cptx_pipe_full(&at), .z = f->tile.head,
-		                  .z2 = f->tile.batch);
+		attention_load_q(k, &f->tile, &f->q, cptx_pipe_full(&at));
 	}
 }
 
@@ -185,12 +207,10 @@ static void begin_products(forward80 *f, const cptx_roles *roles)
 	const enum cptx_mma_from q_from = f->s.q_in_regs ? CPTX_A_REGS : CPTX_A_SHARED;
 
 	cptx_tiled_mma_new(k, &f->qk, .a = o->in, .b = o->in, .m = f->s.rows, .n = o->bk, .units_m = o->warps, .a_from = q_from,
-	                   .a_tile = f->s.q, .b_tile = f->s.k, .unit = roles->warp, .thread = roles->lane, .b_base = f->key.smem, .few_regs = X() & 1);
+	                   .a_tile = f->s.q, .b_tile = f->s.k, .unit = roles->warp, .thread = roles->lane, .b_base = f->key.op.smem, .few_regs = true);
 	cptx_tiled_mma_new(k, &f->pv, .a = o->in, .b = o->in, .m = f->s.rows, .n = f->s.dim_v, .units_m = o->warps,
 	                   .a_from = CPTX_A_REGS, .b_tile = f->s.v, .unit = roles->warp, .thread = roles->lane,
-	                   .b_base = f->v.smem, .few_regs = X() & 1);
-	if (X() & 2) cptx_mma_frags_new(k, &f->qk, &f->qf, !(X() & 8));
-	if (X() & 4) cptx_mma_frags_new(k, &f->pv, &f->vf, !(X() & 16));
+	                   .b_base = f->v.op.smem, .few_regs = true);
 	cptx_acc_new(k, &f->qk, &f->sums);
 	cptx_acc_new(k, &f->pv, &f->results);
 	cptx_acc_clear(k, &f->results);
@@ -215,20 +235,17 @@ static void step(forward80 *f, bool masked)
 	cptx_pipe_wait_full(k, &f->pipe, &at);
 	if (!f->o->tma)
 		load(f, f->o->stages - 1);
-	const cptx_val key = cptx_mul(k, at.stage, f->key.apart, .mode = CPTX_LO);
-	const cptx_val v = f->v.apart == f->key.apart ? key : cptx_mul(k, at.stage, f->v.apart, .mode = CPTX_LO);
-	const cptx_val q = f->s.q_in_regs ? f->q_regs : cptx_operand_at(k, &f->q, 0);
-	if (X() & 2) cptx_mma_fetch(k, &f->qk, &f->qf, q, key);
-	cptx_mma_tile(k, &f->qk, &f->sums, q, key, .fresh = true, .frags = X() & 2 ? &f->qf : NULL);
+	const cptx_val key = cptx_mul(k, at.stage, f->key.op.apart, .mode = CPTX_LO);
+	const cptx_val v = f->v.op.apart == f->key.op.apart ? key : cptx_mul(k, at.stage, f->v.op.apart, .mode = CPTX_LO);
+	cptx_mma_tile(k, &f->qk, &f->sums, f->s.q_in_regs ? f->q_regs : cptx_operand_at(k, &f->q, 0), key, .fresh = true);
 	if (f->o->tma) /* by now the other warps have hardly anything of the step before left */
 		load(f, f->o->stages - 1);
-	if (masked && !(X() & 64)) f->rows = attention_rows_of(k, &f->in, &f->tile, &f->sums);
+	if (masked) /* anew in each step: they would take registers in the other loops */
+		f->rows = attention_rows_of(k, &f->in, &f->tile, &f->sums);
 	attention_scores_of(k, &f->in, &f->tile, &f->rows, &f->sums, f->key0, masked);
-	if (X() & 32) cptx_acc_scale_rows(k, &f->results, cptx_softmax_step(k, &f->soft, &f->sums));
-	else cptx_softmax_step_lazily(k, &f->soft, &f->sums, &f->results, SLACK);
+	cptx_softmax_step_lazily(k, &f->soft, &f->sums, &f->results, SLACK);
 	const cptx_val p = cptx_acc_as_a(k, &f->sums, &f->pv);
-	if (X() & 4) cptx_mma_fetch(k, &f->pv, &f->vf, p, v);
-	cptx_mma_tile(k, &f->pv, &f->results, p, v, .frags = X() & 4 ? &f->vf : NULL);
+	cptx_mma_tile(k, &f->pv, &f->results, p, v);
 	if (f->o->tma) {
 		cptx_bar_warp_sync(k, -1);
 		cptx_pipe_release(k, &f->pipe, &at, f->first_lane);
@@ -238,8 +255,22 @@ static void step(forward80 *f, bool masked)
 
 static void steps(forward80 *f, cptx_val end, bool masked)
 {
-	CPTX_FOR (f->k, f->block, end, 1)
+	CPTX_FOR(f->k, f->block, end, 1)
 		step(f, masked);
+}
+
+/* With .blocks: from block to block that counts. */
+static void skipping_steps(forward80 *f)
+{
+	cptx_kernel *k = f->k;
+
+	CPTX_DO(k)
+	{
+		step(f, true);
+		cptx_add(k, f->block, 1, .into = f->block);
+		const cptx_val behind = attention_skip(k, &f->in, &f->tile, f->key0);
+		cptx_continue_when(k, cptx_negated(behind));
+	}
 }
 
 /* ---- a tile ---- */
@@ -249,12 +280,13 @@ static void multiply_blocks(forward80 *f, const cptx_roles *roles)
 	cptx_kernel *k = f->k;
 	const attention_tile *t = &f->tile;
 
-	if (X() & 64) f->rows = attention_rows_of(k, &f->in, t, &f->sums);
 	f->block = cptx_var(k, CPTX_S32, 0);
 	f->key0 = cptx_var(k, CPTX_S32, t->last_key);
 	f->to = cptx_pipe_producer(k, &f->pipe);
 	f->at = cptx_pipe_consumer(k, &f->pipe);
 	load_q(f);
+	if (f->o->blocks)
+		f->load_key = cptx_var(k, CPTX_S32, t->last_key);
 	for (uint32_t i = 0; i + 1 < f->o->stages; i++)
 		load(f, i);
 	if (f->o->tma) {
@@ -265,6 +297,10 @@ static void multiply_blocks(forward80 *f, const cptx_roles *roles)
 	}
 	if (f->s.q_in_regs)
 		load_q_regs(f, roles);
+	if (f->o->blocks) {
+		skipping_steps(f);
+		return;
+	}
 	steps(f, t->edge, true);
 	steps(f, t->plain, false);
 	if (f->o->window)
@@ -276,8 +312,8 @@ static void attend(forward80 *f, const cptx_roles *roles)
 	cptx_kernel *k = f->k;
 
 	begin_products(f, roles);
-	cptx_softmax_new(k, &f->soft, f->sums.rows, f->in.scale);
-	CPTX_IF (k, cptx_setp(k, f->tile.blocks, 0, .cmp = CPTX_GT))
+	attention_begin_softmax(k, &f->in, &f->tile, &f->sums, &f->soft);
+	CPTX_IF(k, cptx_setp(k, f->tile.blocks, 0, .cmp = CPTX_GT))
 		multiply_blocks(f, roles);
 	cptx_acc_scale_rows(k, &f->results, cptx_softmax_end(k, &f->soft, &f->sums));
 	if (f->o->lse)
@@ -294,9 +330,18 @@ cptx_kernel *attention_sm80_build(cptx_module *m, const cptx_attention_opt *o)
 	f.k = cptx_kernel_begin(m, o->name, .block = { f.s.threads }, .min_ctas = MAX(ctas, 1u));
 	attention_declare(f.k, &f.in, o);
 	cptx_roles_begin(f.k, &roles, .threads = f.s.threads, .keep_regs = true);
+	if (o->tma) { /* what stands in front of this may overlap with the launch before, cptx_launch_opt.overlap */
+		cptx_griddepcontrol(f.k, .op = CPTX_WAIT);
+		cptx_griddepcontrol(f.k, .op = CPTX_LAUNCH_DEPENDENTS);
+	}
 	attention_locate(f.k, &f.in, cptx_ctaid_x(f.k), &f.tile);
 	make_operands(&f);
 	make_pipes(&f, &roles);
-	attend(&f, &roles);
+	if (f.tile.there.kind == CPTX_VAL_NONE) {
+		attend(&f, &roles);
+	} else {
+		CPTX_IF(f.k, f.tile.there)
+			attend(&f, &roles);
+	}
 	return f.k;
 }

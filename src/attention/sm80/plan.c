@@ -9,7 +9,8 @@
 
 enum {
 	MOST_REGS = 255,
-	OTHER_REGS = 44, /* fragments, addresses, maxima, sums and ends of rows: what ptxas 13.0 takes beside S, O and Q */
+	OTHER_REGS = 24, /* fragments and addresses, and beside them for each row of a warp maxima, sums and ends: what ptxas
+	                    13.0 takes beside S, O and Q */
 	STATIC_SMEM = 1024, /* for mbarriers and alignment */
 	MOST_SMEM = 227 * 1024
 };
@@ -29,7 +30,7 @@ shape80 attention_sm80_shape(const cptx_attention_opt *o)
 		          .threads = o->warps * CPTX_WARP };
 
 	const uint32_t q_regs = s.rows * s.dim / 2 / CPTX_WARP;
-	s.regs = s.rows * (s.dim_v + o->bk) / CPTX_WARP + OTHER_REGS;
+	s.regs = s.rows * (s.dim_v + o->bk) / CPTX_WARP + OTHER_REGS + s.rows * 5 / 4;
 	s.q_in_regs = s.regs + q_regs <= MOST_REGS;
 	s.regs += s.q_in_regs ? q_regs : 0;
 	s.q = tile(o->bq, s.dim, s.dim, false);
@@ -56,7 +57,11 @@ static void complete(cptx_attention_opt *o)
 	if (!o->stages)
 		o->stages = 2;
 	if (!o->bk)
-		o->bk = dim <= 160 ? 64 : 32;
+		o->bk = dim <= 96 ? 64 : dim <= 128 ? 48 : dim <= 192 ? 64 : 32;
+	if (o->page && o->bk > o->page)
+		o->bk = o->page < 16 ? 16 : o->page;
+	else if (o->page && o->page % o->bk)
+		o->bk = 32;
 }
 
 static bool check(const cptx_attention_opt *o, const cptx_target *target, cptx_attention_plan *plan, cptx_error *err)
@@ -96,6 +101,7 @@ static attention_operands operands(const cptx_attention_opt *o)
 
 	ops.q.tile = s.q, ops.k.tile = s.k, ops.v.tile = s.v;
 	ops.k.stages = ops.v.stages = o->stages;
+	attention_find_parts(o, &ops);
 	return ops;
 }
 

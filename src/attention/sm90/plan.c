@@ -68,7 +68,7 @@ static void complete(cptx_attention_opt *o)
 	if (!o->stages)
 		o->stages = 2;
 	if (!o->bk)
-		o->bk = dim <= 128 ? 128 : dim <= 160 ? 112 : dim <= 192 ? 96 : 64;
+		o->bk = dim <= 128 ? 128 : o->page ? 64 : dim <= 160 ? 112 : dim <= 192 ? 96 : 64;
 }
 
 static uint32_t registers(const cptx_attention_opt *o, const shape90 *s) { return o->bk / 2 + o->bk / 4 + s->dim_v / 2; }
@@ -105,6 +105,7 @@ static attention_operands operands(const cptx_attention_opt *o)
 
 	ops.q.tile = s.q, ops.k.tile = s.k, ops.v.tile = s.v;
 	ops.k.stages = ops.v.stages = o->stages;
+	attention_find_parts(o, &ops);
 	return ops;
 }
 
