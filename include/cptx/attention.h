@@ -94,25 +94,24 @@ typedef struct cptx_attention_opt {
 	bool window;   /**< a sliding window, of the sizes of the problem */
 	bool softcap;  /**< softcap * tanh(s / softcap), softcap of the problem */
 	cptx_attention_score_fn score; /**< builds what is done to a score; NULL: nothing */
-	cptx_attention_mask_fn mask;   /**< which scores count besides; NULL: all */
-	cptx_attention_block_fn blocks; /**< with mask: which blocks have any that count; NULL: all do */
 	void *user;                    /**< second argument of score, mask and blocks */
-	bool sinks;                    /**< a logit of each head joins the sums */
 	bool lse;                      /**< writes LSE */
-
-	/* where queries and keys lie */
-	bool varlen;   /**< sequences of many lengths are packed, as sums of lengths in device memory say */
-	uint32_t page; /**< K and V lie in pages of so many keys, 8 to 4096, a power of two: a multiple of .bk, or (by TMA) a
-	                    divisor of it; 0: they do not */
 
 	/* the shape: cptx_attention_auto picks it where it is 0 */
 	uint32_t bq;     /**< queries of a CTA.  wgmma: 64 for each MMA warpgroup: 64, 128, 192; mma.sync: 16 or 32 for each warp */
 	uint32_t bk;     /**< keys of a block: 16 to 256, a multiple of 16 */
 	uint32_t stages; /**< of K and of V in shared memory, 2 to 8 */
-	uint32_t warps;  /**< mma.sync: warps of a CTA, 1 to 16 */
-	bool tma;        /**< mma.sync: TMA copies Q, K and V, sm_90 and later; else cp.async */
 
 	const char *name; /**< name of the kernel; NULL: "attention" */
+
+	uint32_t warps; /**< shape, mma.sync: warps of a CTA, 1 to 16; 0: cptx_attention_auto picks it */
+	bool tma;       /**< mma.sync: TMA copies Q, K and V, sm_90 and later; else cp.async */
+	cptx_attention_mask_fn mask;    /**< builds which scores count besides; NULL: all */
+	cptx_attention_block_fn blocks; /**< with mask: builds which blocks have any that count; NULL: all do */
+	bool sinks;                     /**< a logit of each head joins the sums: .sinks of the problem */
+	bool varlen;   /**< sequences of many lengths are packed, as sums of lengths in device memory say */
+	uint32_t page; /**< K and V lie in pages of so many keys, 8 to 4096, a power of two: a multiple of .bk, or (by TMA) a
+	                    divisor of it; 0: they do not */
 	char z_;
 } cptx_attention_opt;
 
@@ -137,6 +136,7 @@ typedef struct cptx_attention_problem {
 	float softcap;                                                /**< with .softcap: above 0 */
 	uint32_t window_left;  /**< with .window: keys in front of the query's place that count; UINT32_MAX: all */
 	uint32_t window_right; /**< with .window: keys behind it; UINT32_MAX: all */
+	uint32_t ctas;         /**< wgmma: most CTAs to launch; 0: one for each multiprocessor */
 	uint64_t sinks;        /**< with .sinks: of heads f32, natural logarithms, aligned to 4; minus infinity: none */
 	uint64_t cu_queries, cu_keys; /**< with .varlen: of batch + 1 u32 each, aligned to 4: sequence b has rows cu[b] to
 	                                   cu[b + 1] - 1.  With .page of cu_keys the differences alone count */
@@ -144,7 +144,6 @@ typedef struct cptx_attention_problem {
 	uint64_t page_table; /**< with .page: of batch x table_pitch u32, aligned to 4: the pages of each batch, in order */
 	uint32_t table_pitch; /**< with .page: entries from batch to batch */
 	uint32_t pages;       /**< with .page: pages that K and V have */
-	uint32_t ctas;         /**< wgmma: most CTAs to launch; 0: one for each multiprocessor */
 	char z_;
 } cptx_attention_problem;
 
