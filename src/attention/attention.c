@@ -8,6 +8,8 @@
 
 #define RULE(ok, ...) ATTENTION_RULE(ok, __VA_ARGS__)
 
+enum { MOST_PARTS = 64 /* of an operand */ };
+
 const attention_generator *attention_generator_of(const cptx_attention_opt *o)
 {
 	static const attention_generator *const all[CPTX_ATTENTION_MMAS] = {
@@ -86,6 +88,12 @@ static bool check_page(const cptx_attention_opt *o, cptx_error *err)
 	RULE(!o->page || o->page % o->bk == 0 || (by_tma && o->bk % o->page == 0),
 	     "pages of %u keys and blocks of %u; a page is a multiple of a block%s", o->page, o->bk,
 	     by_tma ? ", or divides it" : " where cp.async copies it");
+	if (!o->page || !by_tma)
+		return true;
+	const attention_operands ops = attention_generator_of(o)->operands(o);
+	RULE(ops.k_part.stages <= MOST_PARTS && ops.v_part.stages <= MOST_PARTS,
+	     "pages of %u keys make %u parts of the stages of K or V; there are at most %d: take fewer keys in a block or larger pages",
+	     o->page, (uint32_t)attention_max(ops.k_part.stages, ops.v_part.stages), MOST_PARTS);
 	return true;
 }
 

@@ -42,6 +42,7 @@ typedef struct attention_generator {
 	size_t (*shapes)(const cptx_attention_opt *o, cptx_attention_opt *to, size_t room);
 	/* Cycles that a multiprocessor takes for a block of keys: of the tensor cores, and of the rest. */
 	void (*cycles)(const cptx_attention_opt *o, double *mma, double *softmax);
+	double serial; /* the share of the shorter of the two that does not run beside the other */
 } attention_generator;
 
 extern const attention_generator attention_sm80, attention_sm90;
@@ -76,6 +77,11 @@ typedef struct attention_extent {
 } attention_extent;
 attention_extent attention_extent_of_q(const cptx_attention_opt *o, const cptx_attention_problem *p);
 attention_extent attention_extent_of_k(const cptx_attention_opt *o, const cptx_attention_problem *p);
+/* Blocks that the rows of tiles of one head compute: in all, and of the longest (at most one more than it has). */
+typedef struct attention_work {
+	double blocks, longest;
+} attention_work;
+attention_work attention_work_of(const cptx_attention_opt *o, const cptx_attention_problem *p);
 /* Scores of a problem that count. */
 double attention_scores(const cptx_attention_opt *o, const cptx_attention_problem *p);
 

@@ -74,13 +74,14 @@ static void load_parts(cptx_kernel *k, const attention_in *in, const attention_t
 	const bool along_k = all->elem.mn_major;
 	const uint32_t rows = attention_part_rows(in->o), parts = in->o->bk / rows;
 	const uint32_t span = along_k ? tile->rows : tile->cols, spans = (along_k ? all->rows : all->cols) / span;
-	const cptx_val first = cptx_mul(k, stage, parts * spans, .mode = CPTX_LO);
+	const cptx_val first = cptx_mul(k, stage, parts * spans, .mode = CPTX_LO), i = cptx_var(k, CPTX_U32, 0);
 
-	for (uint32_t i = 0; i < parts; i++) {
-		const cptx_val at = i ? cptx_add(k, key, i * rows) : key;
+	CPTX_FOR(k, i, parts, 1) {
+		cptx_pragma(k, "nounroll"); /* a thread that copies has few registers */
+		const cptx_val at = cptx_add(k, key, cptx_as(cptx_mul(k, i, rows, .mode = CPTX_LO), CPTX_S32));
 		const cptx_val page = attention_page_of(k, in, t, at), row = cptx_as(cptx_and(k, at, in->o->page - 1), CPTX_S32);
 		for (uint32_t s = 0; s < spans; s++) {
-			const cptx_val to = cptx_add(k, first, s * parts + i), col = cptx_imm(s * span);
+			const cptx_val to = cptx_add(k, cptx_add(k, first, i), s * parts), col = cptx_imm(s * span);
 			cptx_operand_load(k, &kv->part, to, along_k ? col : row, along_k ? row : col, .barrier = barrier, .z = t->kv_head,
 			                  .z2 = page);
 		}

@@ -70,7 +70,7 @@ static parameters list_parameters(const cptx_attention_opt *o, attention_in *in)
 		NUMBER(CPTX_U32, keys, true),
 		NUMBER(CPTX_U32, heads, true),
 		NUMBER(CPTX_U32, group, true),
-		NUMBER(CPTX_U32, slots, !attention_generator_of(o)->one_tile),
+		NUMBER(CPTX_U32, slots, true),
 		NUMBER(CPTX_U32, rounds, in->dealt),
 		NUMBER(CPTX_U32, row_tiles, true),
 		NUMBER(CPTX_U32, planes, true),

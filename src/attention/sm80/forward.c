@@ -119,12 +119,13 @@ static cptx_pipe_at place(forward80 *f, const cptx_pipe_at *of, cptx_val number)
 	return at;
 }
 
-/* A block by TMA, by one thread.  The stage was read in the step before, by all warps. */
-static void load_by_tma(forward80 *f, const cptx_pipe_at *to, cptx_val key)
+/* A block by TMA, by one thread.  The stage was read in the step before, by all warps, unless it is still unused. */
+static void load_by_tma(forward80 *f, const cptx_pipe_at *to, cptx_val key, bool unused)
 {
 	cptx_kernel *k = f->k;
 
-	cptx_pipe_wait_empty(k, &f->pipe, to);
+	if (!unused)
+		cptx_pipe_wait_empty(k, &f->pipe, to);
 	cptx_pipe_expect(k, &f->pipe, to, f->key.op.bytes + f->v.op.bytes);
 	attention_load_kv(k, &f->in, &f->tile, &f->key, to->stage, key, cptx_pipe_full(to));
 	attention_load_kv(k, &f->in, &f->tile, &f->v, to->stage, key, cptx_pipe_full(to));
@@ -170,7 +171,7 @@ static void load(forward80 *f, uint32_t ahead)
 		const cptx_val key = skips ? f->load_key : cptx_sub(k, f->key0, ahead * f->o->bk);
 		const cptx_pipe_at to = place(f, &f->to, number);
 		if (f->o->tma)
-			load_by_tma(f, &to, key);
+			load_by_tma(f, &to, key, ahead + 1 < f->o->stages);
 		else
 			load_by_threads(f, &to, key);
 		if (skips) {
@@ -321,6 +322,19 @@ static void attend(forward80 *f, const cptx_roles *roles)
 	attention_store_o(k, &f->in, &f->tile, &f->results);
 }
 
+static void run_tile(forward80 *f, const cptx_roles *roles)
+{
+	attention_locate(f->k, &f->in, cptx_ctaid_x(f->k), &f->tile);
+	make_operands(f);
+	make_pipes(f, roles);
+	if (f->tile.there.kind == CPTX_VAL_NONE) {
+		attend(f, roles);
+	} else {
+		CPTX_IF(f->k, f->tile.there)
+			attend(f, roles);
+	}
+}
+
 cptx_kernel *attention_sm80_build(cptx_module *m, const cptx_attention_opt *o)
 {
 	forward80 f = { .o = o, .s = attention_sm80_shape(o) };
@@ -334,14 +348,7 @@ cptx_kernel *attention_sm80_build(cptx_module *m, const cptx_attention_opt *o)
 		cptx_griddepcontrol(f.k, .op = CPTX_WAIT);
 		cptx_griddepcontrol(f.k, .op = CPTX_LAUNCH_DEPENDENTS);
 	}
-	attention_locate(f.k, &f.in, cptx_ctaid_x(f.k), &f.tile);
-	make_operands(&f);
-	make_pipes(&f, &roles);
-	if (f.tile.there.kind == CPTX_VAL_NONE) {
-		attend(&f, &roles);
-	} else {
-		CPTX_IF(f.k, f.tile.there)
-			attend(&f, &roles);
-	}
+	CPTX_IF(f.k, cptx_setp(f.k, cptx_ctaid_x(f.k), f.in.slots, .cmp = CPTX_LT)) /* a launch has a CTA at least */
+		run_tile(&f, &roles);
 	return f.k;
 }
