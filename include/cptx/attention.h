@@ -10,6 +10,7 @@
  *   mma                        targets      how                                                     Q, K, V
  *   CPTX_ATTENTION_SYNC        sm_80 on     cp.async or TMA (sm_90 on), mma.sync, P in registers    bf16 f16
  *   CPTX_ATTENTION_WGMMA       sm_90a       TMA, wgmma, warp-specialized, P in registers            bf16 f16
+ *   CPTX_ATTENTION_TCGEN05     sm_100a      TMA, tcgen05, warp-specialized, P in tensor memory      bf16 f16
  *
  * A kernel is made for types, a head size, what scores go through and a tile shape; it serves every batch, number of heads,
  * number of queries and keys, every stride and scale.  The usual way: cptx_attention_run does all in one call; or
@@ -45,7 +46,7 @@ extern "C" {
 enum cptx_attention_mma {
 	CPTX_ATTENTION_SYNC,    /**< mma.sync, sm_80 and later */
 	CPTX_ATTENTION_WGMMA,   /**< wgmma.mma_async, sm_90a */
-	CPTX_ATTENTION_TCGEN05, /**< tcgen05.mma; no kernel yet */
+	CPTX_ATTENTION_TCGEN05, /**< tcgen05.mma, sm_100a, sm_103a and their like */
 	CPTX_ATTENTION_MMAS     /**< number of instructions */
 };
 /** The best instruction of a target: tcgen05, else wgmma, else mma.sync.  NULL: mma.sync. */

@@ -13,7 +13,9 @@ enum { MOST_PARTS = 64 /* of an operand */ };
 const attention_generator *attention_generator_of(const cptx_attention_opt *o)
 {
 	static const attention_generator *const all[CPTX_ATTENTION_MMAS] = {
-		[CPTX_ATTENTION_SYNC] = &attention_sm80, [CPTX_ATTENTION_WGMMA] = &attention_sm90, [CPTX_ATTENTION_TCGEN05] = NULL
+		[CPTX_ATTENTION_SYNC] = &attention_sm80,
+		[CPTX_ATTENTION_WGMMA] = &attention_sm90,
+		[CPTX_ATTENTION_TCGEN05] = &attention_sm100
 	};
 
 	return (unsigned)o->mma < CPTX_ATTENTION_MMAS ? all[o->mma] : NULL;
@@ -106,8 +108,6 @@ bool attention_read(cptx_attention_opt *o, const cptx_attention_opt *given, cons
 		return false;
 	RULE((unsigned)o->mma < CPTX_ATTENTION_MMAS, ".mma = %u; there are mma.sync, wgmma and tcgen05", (unsigned)o->mma);
 	const attention_generator *g = attention_generator_of(o);
-	RULE(g, "there is no kernel by %s yet; .mma is CPTX_ATTENTION_SYNC, for sm_80 and later, or CPTX_ATTENTION_WGMMA, for sm_90a",
-	     cptx_attention_mma_name(o->mma));
 	o->name = o->name ? o->name : "attention";
 	if (!cptx_name_check("kernel", o->name, err) || !check_types(o, err) || !check_ranges(o, err) || !check_kernels(o, err) ||
 	    !check_target(g, target, err))

@@ -30,7 +30,8 @@ typedef struct attention_generator {
 	const char *target; /* whose rules it has */
 	const char *where;  /* "sm_90a has" */
 	enum cptx_op op;    /* an instruction that a target must have; 0: all have it */
-	bool by_tma;        /* Q, K and V come, and O leaves, by TMA; else Q, K and V with .tma alone */
+	bool by_tma;        /* Q, K and V come by TMA; else with .tma alone */
+	bool stores_by_tma; /* O leaves by TMA */
 	bool one_tile;      /* a CTA for each tile; else CTAs stay and take several */
 	/* Fills in bq, bk, warps and stages where they are 0. */
 	void (*complete)(cptx_attention_opt *o);
@@ -45,14 +46,14 @@ typedef struct attention_generator {
 	double serial; /* the share of the shorter of the two that does not run beside the other */
 } attention_generator;
 
-extern const attention_generator attention_sm80, attention_sm90;
+extern const attention_generator attention_sm80, attention_sm90, attention_sm100;
 /* NULL: there is none yet, or no such instruction. */
 const attention_generator *attention_generator_of(const cptx_attention_opt *o);
 /* Whether Q, K and V come by TMA, and O leaves by it: parameters are tensor maps then, else pointers and strides. */
 static inline bool attention_loads_by_tma(const cptx_attention_opt *o) { return o->tma || attention_generator_of(o)->by_tma; }
 static inline bool attention_stores_by_tma(const cptx_attention_opt *o)
 {
-	return attention_generator_of(o)->by_tma && !o->varlen; /* a tile's rows behind a sequence are another's */
+	return attention_generator_of(o)->stores_by_tma && !o->varlen; /* a tile's rows behind a sequence are another's */
 }
 
 /* The rules of a message begin with "attention: ". */
@@ -173,8 +174,10 @@ void attention_load_kv(cptx_kernel *k, const attention_in *in, const attention_t
 /* ---- scores ---- */
 
 /* In front of a tile's blocks: nothing counts yet but the sink. */
-void attention_begin_softmax(cptx_kernel *k, const attention_in *in, const attention_tile *t, const cptx_acc *s,
+void attention_begin_softmax(cptx_kernel *k, const attention_in *in, const attention_tile *t, uint32_t rows, cptx_val leads,
                              cptx_softmax *soft);
+/* Predicate: the thread has the first column of a row of S, of the lanes that share it; NONE: no lanes do. */
+cptx_val attention_leads(cptx_kernel *k, const cptx_acc *s);
 
 /* The state of the rows of a tile: where each begins and ends. */
 typedef struct attention_rows {

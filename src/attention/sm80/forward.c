@@ -239,8 +239,10 @@ static void step(forward80 *f, bool masked)
 	const cptx_val key = cptx_mul(k, at.stage, f->key.op.apart, .mode = CPTX_LO);
 	const cptx_val v = f->v.op.apart == f->key.op.apart ? key : cptx_mul(k, at.stage, f->v.op.apart, .mode = CPTX_LO);
 	cptx_mma_tile(k, &f->qk, &f->sums, f->s.q_in_regs ? f->q_regs : cptx_operand_at(k, &f->q, 0), key, .fresh = true);
-	if (f->o->tma) /* by now the other warps have hardly anything of the step before left */
+	if (f->o->tma) { /* by now the other warps have hardly anything of the step before left */
 		load(f, f->o->stages - 1);
+		cptx_bar_warp_sync(k, -1); /* else the warp of the thread that copies runs on in two parts: a quarter slower in all */
+	}
 	if (masked) /* anew in each step: they would take registers in the other loops */
 		f->rows = attention_rows_of(k, &f->in, &f->tile, &f->sums);
 	attention_scores_of(k, &f->in, &f->tile, &f->rows, &f->sums, f->key0, masked);
@@ -313,7 +315,7 @@ static void attend(forward80 *f, const cptx_roles *roles)
 	cptx_kernel *k = f->k;
 
 	begin_products(f, roles);
-	attention_begin_softmax(k, &f->in, &f->tile, &f->sums, &f->soft);
+	attention_begin_softmax(k, &f->in, &f->tile, f->sums.rows, attention_leads(k, &f->sums), &f->soft);
 	CPTX_IF(k, cptx_setp(k, f->tile.blocks, 0, .cmp = CPTX_GT))
 		multiply_blocks(f, roles);
 	cptx_acc_scale_rows(k, &f->results, cptx_softmax_end(k, &f->soft, &f->sums));

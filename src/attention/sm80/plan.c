@@ -12,7 +12,7 @@ enum {
 	OTHER_REGS = 24,  /* fragments and addresses, and beside them for each row of a warp maxima, sums and ends: what ptxas
 	                     13.0 takes beside S, O and Q */
 	COPY_REGS = 16,   /* and for copies by cp.async */
-	MOST_WITH_Q = 240, /* where Q stays in registers, too, which is only worth it where all fits easily */
+	MOST_WITH_Q = 248, /* where Q stays in registers, too */
 	STATIC_SMEM = 1024, /* for mbarriers and alignment */
 	MOST_SMEM = 227 * 1024
 };
