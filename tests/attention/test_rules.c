@@ -8,6 +8,7 @@
 
 #define BASE .size = CPTX_OPT_SIZE(cptx_attention_opt), .mma = CPTX_ATTENTION_WGMMA, .in = CPTX_BF16, .dim = 128
 #define SYNC .size = CPTX_OPT_SIZE(cptx_attention_opt), .mma = CPTX_ATTENTION_SYNC, .in = CPTX_BF16, .dim = 128
+#define TCGEN05 .size = CPTX_OPT_SIZE(cptx_attention_opt), .mma = CPTX_ATTENTION_TCGEN05, .in = CPTX_BF16, .dim = 128
 #define SIZES .size = CPTX_OPT_SIZE(cptx_attention_problem), .batch = 1, .heads = 4, .queries = 64, .keys = 64
 
 static cptx_val some_blocks(cptx_kernel *k, void *user, const cptx_attention_block *b)
@@ -48,7 +49,10 @@ static const rule rules[] = {
 	{ ".q_stride.row = 4294967296; rows have 128 elements, and are less than 2^31",
 	  { BASE },
 	  { SIZES, .q_stride = { 8192, 8192, UINT64_C(1) << 32 } } },
-	{ "no kernel by tcgen05 yet", { .size = S, .mma = CPTX_ATTENTION_TCGEN05, .in = CPTX_BF16, .dim = 64 }, { 0 } },
+	{ "sm_100a: bq = 64; a CTA has 128", { .size = S, .mma = CPTX_ATTENTION_TCGEN05, .in = CPTX_BF16, .dim = 64, .bq = 64 }, { 0 } },
+	{ "sm_100a: bk = 48; a block has", { TCGEN05, .bk = 48 }, { 0 } },
+	{ "sm_100a: 8 stages of 64 keys", { TCGEN05, .stages = 8 }, { 0 } },
+	{ ".tma is an option of the kernel by mma.sync; tcgen05 has none", { TCGEN05, .tma = true }, { 0 } },
 	{ ".in is not given", { .size = S, .mma = CPTX_ATTENTION_WGMMA, .dim = 64 }, { 0 } },
 	{ ".in is e4m3", { .size = S, .mma = CPTX_ATTENTION_WGMMA, .in = CPTX_E4M3, .dim = 64 }, { 0 } },
 	{ ".out is f16; O is of the type of Q, .bf16", { BASE, .out = CPTX_F16 }, { 0 } },
@@ -84,7 +88,8 @@ START_TEST(rules_are_named)
 	if (p.q_stride.batch == 1)
 		p.q_stride.batch = 0, p.keys = 1u << 29;
 	const bool ok = p.size ? cptx_attention_check_problem(&r->o, &p, 1, NULL, &err)
-	                       : cptx_attention_check(&r->o, cptx_target_find("sm_90a"), NULL, &err);
+	                       : cptx_attention_check(&r->o, r->o.mma < CPTX_ATTENTION_TCGEN05 ? cptx_target_find("sm_90a") : NULL,
+	                                              NULL, &err);
 	ck_assert_msg(!ok && strstr(err.text, r->says), "\"%s\" should have \"%s\"", err.text, r->says);
 	if (p.size)
 		return;
@@ -139,6 +144,8 @@ static const cptx_attention_opt shapes[] = {
 	{ .size = S, .mma = CPTX_ATTENTION_SYNC, .in = CPTX_BF16, .dim = 192, .dim_v = 128, .causal = true },
 	{ .size = S, .mma = CPTX_ATTENTION_SYNC, .in = CPTX_BF16, .dim = 256, .causal = true, .lse = true },
 	{ .size = S, .mma = CPTX_ATTENTION_SYNC, .in = CPTX_BF16, .dim = 256, .tma = true, .lse = true },
+	{ TCGEN05, .causal = true, .window = true, .softcap = true, .lse = true, .varlen = true, .sinks = true },
+	{ TCGEN05, .dim_v = 256, .page = 16 },
 };
 enum { SHAPES = sizeof shapes / sizeof *shapes };
 

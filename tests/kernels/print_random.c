@@ -154,6 +154,7 @@ static const struct generator {
 	{ "tcgen05_v7", draw_ladder, 8 },
 	{ "attention_sm80", draw_attention, CPTX_ATTENTION_SYNC },
 	{ "attention_sm90", draw_attention, CPTX_ATTENTION_WGMMA },
+	{ "attention_sm100", draw_attention, CPTX_ATTENTION_TCGEN05 },
 	{ "rms_norm", draw_row, 0 },
 	{ "softmax", draw_row, 1 },
 	{ "swiglu", draw_row, 2 },
