@@ -110,7 +110,7 @@ static const spared spare[] = {
 	{ "tcgen05", AFTER, 2, READ_O },
 	{ "tcgen05", AFTER, 6, READ_O },
 	{ "tcgen05", AFTER, 12, MUTANT_FREED },
-	{ "tcgen05", "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64", 5,
+	{ "tcgen05", "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::clust", 5,
 	  "nothing is copied to the stage of the last V" },
 	{ "full causal", FENCE, 2, BEHIND_S },
 	{ "causal", FENCE, 4, BEHIND_S },
