@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Attention forward on the emulator against f64, in several orders of asynchronous work: every option, sizes that fill no
- * tile, and options and sizes at random.  CPTX_ATTENTION_TRIALS and CPTX_SEEDS: more of both.  Every sample runs by wgmma and
- * with CPTX_WHOLE by mma.sync with cp.async, with TMA, and by tcgen05; without it some do.
+ * tile, and options and sizes at random.  CPTX_ATTENTION_TRIALS and CPTX_SEEDS: more of both.  Every sample runs by wgmma
+ * and with CPTX_WHOLE by mma.sync with cp.async, with TMA, and by tcgen05; without it some do.
  */
 #include "reference/number.h"
 #include "trial.h"
@@ -83,7 +83,11 @@ typedef struct sample {
 } sample;
 
 static const sample samples[] = {
-	{ "full", { BASE, .in = CPTX_BF16, .dim = 128 }, { SIZES, .batch = 2, .heads = 2, .queries = 131, .keys = 300 }, NULL, NULL },
+	{ "full",
+	  { BASE, .in = CPTX_BF16, .dim = 128 },
+	  { SIZES, .batch = 2, .heads = 2, .queries = 131, .keys = 300 },
+	  NULL,
+	  NULL },
 	{ "heads of 64, GQA, LSE",
 	  { BASE, .in = CPTX_F16, .dim = 64, .lse = true },
 	  { SIZES, .batch = 1, .heads = 6, .kv_heads = 2, .queries = 200, .keys = 257 },
@@ -169,8 +173,16 @@ static const sample samples[] = {
 	  { SIZES, .batch = 1, .heads = 4, .queries = 400, .keys = 400, .ctas = 3 },
 	  NULL,
 	  NULL },
-	{ "no keys", { BASE, .in = CPTX_BF16, .dim = 64, .lse = true }, { SIZES, .batch = 2, .heads = 2, .queries = 70 }, NULL, NULL },
-	{ "no queries", { BASE, .in = CPTX_BF16, .dim = 64, .lse = true }, { SIZES, .batch = 1, .heads = 2, .keys = 70 }, NULL, NULL },
+	{ "no keys",
+	  { BASE, .in = CPTX_BF16, .dim = 64, .lse = true },
+	  { SIZES, .batch = 2, .heads = 2, .queries = 70 },
+	  NULL,
+	  NULL },
+	{ "no queries",
+	  { BASE, .in = CPTX_BF16, .dim = 64, .lse = true },
+	  { SIZES, .batch = 1, .heads = 2, .keys = 70 },
+	  NULL,
+	  NULL },
 	{ "no batches, causal",
 	  { BASE, .in = CPTX_BF16, .dim = 64, .causal = true },
 	  { SIZES, .heads = 2, .queries = 64, .keys = 70 },
@@ -211,7 +223,8 @@ static const sample samples[] = {
 	  NULL,
 	  mask_of },
 	{ "a mask that skips blocks of a window",
-	  { BASE, .in = CPTX_BF16, .dim = 64, .window = true, .stages = 3, .bk = 16, .mask = build_mask, .blocks = build_blocks },
+	  { BASE, .in = CPTX_BF16, .dim = 64, .window = true, .stages = 3, .bk = 16, .mask = build_mask,
+	    .blocks = build_blocks },
 	  { SIZES, .batch = 1, .heads = 2, .queries = 200, .keys = 220, .window_left = 60, .window_right = 9 },
 	  NULL,
 	  mask_of },

@@ -64,7 +64,9 @@ static const char *run(const void *user, const mutant *x, unsigned seed)
 		                               .batch = 1,
 		                               .heads = sync ? 1 : 2,
 		                               .queries = sync ? 70 : 300,
-		                               .keys = o->mma == CPTX_ATTENTION_TCGEN05 ? 200 : sync ? 90 : 300,
+		                               .keys = o->mma == CPTX_ATTENTION_TCGEN05 ? 200
+		                                       : sync                           ? 90
+		                                                                        : 300,
 		                               .ctas = sync ? 0 : 2 },
 		                        .seed = seed };
 	cptx_module *m = build(user);

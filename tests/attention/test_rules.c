@@ -35,13 +35,19 @@ static const rule rules[] = {
 	{ ".tma is an option of the kernel by mma.sync", { BASE, .tma = true }, { 0 } },
 	{ ".blocks without .mask", { BASE, .blocks = some_blocks }, { 0 } },
 	{ ".page = 24; it is a power of two", { BASE, .page = 24 }, { 0 } },
-	{ "pages of 64 keys and blocks of 48; a page is a multiple of a block, or divides it", { BASE, .page = 64, .bk = 48 }, { 0 } },
-	{ "pages of 16 keys and blocks of 32; a page is a multiple of a block where cp.async", { SYNC, .page = 16, .bk = 32 }, { 0 } },
+	{ "pages of 64 keys and blocks of 48; a page is a multiple of a block, or divides it",
+	  { BASE, .page = 64, .bk = 48 },
+	  { 0 } },
+	{ "pages of 16 keys and blocks of 32; a page is a multiple of a block where cp.async",
+	  { SYNC, .page = 16, .bk = 32 },
+	  { 0 } },
 	{ "pages of 8 keys make 128 parts", { BASE, .dim_v = 256, .bq = 64, .bk = 128, .page = 8 }, { 0 } },
 	{ "the problem has .sinks", { BASE }, { SIZES, .sinks = 16 } },
 	{ "the problem has .cu_queries, and the kernel does not read it: say .varlen", { BASE }, { SIZES, .cu_queries = 16 } },
 	{ "the problem has .pages", { BASE }, { SIZES, .pages = 16 } },
-	{ "the problem has .total_keys", { BASE, .varlen = true, .page = 128 }, { SIZES, .total_queries = 64, .total_keys = 9 } },
+	{ "the problem has .total_keys",
+	  { BASE, .varlen = true, .page = 128 },
+	  { SIZES, .total_queries = 64, .total_keys = 9 } },
 	{ ".total_queries = 63; the longest", { BASE, .varlen = true }, { SIZES, .total_queries = 63, .total_keys = 64 } },
 	{ ".total_keys = 63; the longest", { BASE, .varlen = true }, { SIZES, .total_queries = 64, .total_keys = 63 } },
 	{ ".table_pitch = 3; 64 keys need 4 pages", { BASE, .page = 16 }, { SIZES, .table_pitch = 3, .pages = 9 } },
@@ -49,7 +55,9 @@ static const rule rules[] = {
 	{ ".q_stride.row = 4294967296; rows have 128 elements, and are less than 2^31",
 	  { BASE },
 	  { SIZES, .q_stride = { 8192, 8192, UINT64_C(1) << 32 } } },
-	{ "sm_100a: bq = 64; a CTA has 128", { .size = S, .mma = CPTX_ATTENTION_TCGEN05, .in = CPTX_BF16, .dim = 64, .bq = 64 }, { 0 } },
+	{ "sm_100a: bq = 64; a CTA has 128",
+	  { .size = S, .mma = CPTX_ATTENTION_TCGEN05, .in = CPTX_BF16, .dim = 64, .bq = 64 },
+	  { 0 } },
 	{ "sm_100a: bk = 48; a block has", { TCGEN05, .bk = 48 }, { 0 } },
 	{ "sm_100a: 8 stages of 64 keys", { TCGEN05, .stages = 8 }, { 0 } },
 	{ ".tma is an option of the kernel by mma.sync; tcgen05 has none", { TCGEN05, .tma = true }, { 0 } },
@@ -87,9 +95,10 @@ START_TEST(rules_are_named)
 
 	if (p.q_stride.batch == 1)
 		p.q_stride.batch = 0, p.keys = 1u << 29;
-	const bool ok = p.size ? cptx_attention_check_problem(&r->o, &p, 1, NULL, &err)
-	                       : cptx_attention_check(&r->o, r->o.mma < CPTX_ATTENTION_TCGEN05 ? cptx_target_find("sm_90a") : NULL,
-	                                              NULL, &err);
+	const bool ok =
+		p.size
+			? cptx_attention_check_problem(&r->o, &p, 1, NULL, &err)
+			: cptx_attention_check(&r->o, r->o.mma < CPTX_ATTENTION_TCGEN05 ? cptx_target_find("sm_90a") : NULL, NULL, &err);
 	ck_assert_msg(!ok && strstr(err.text, r->says), "\"%s\" should have \"%s\"", err.text, r->says);
 	if (p.size)
 		return;

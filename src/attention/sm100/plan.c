@@ -11,7 +11,9 @@ enum {
 	THREADS = 192,
 	STATIC_SMEM = 1024, /* for mbarriers and alignment */
 	TMEM_COLUMNS = 512, /* of a multiprocessor */
-	MMA_PER_CYCLE = 4096, EX2_PER_CYCLE = 16, F32_PER_CYCLE = 128 /* of one, multiply-adds and operations */
+	MMA_PER_CYCLE = 4096,
+	EX2_PER_CYCLE = 16,
+	F32_PER_CYCLE = 128 /* of one, multiply-adds and operations */
 };
 /* Operations on a score beside the exponential: maximum, fma, sum, half a conversion. */
 #define PER_SCORE 3.5
