@@ -430,7 +430,9 @@ static bool append(tune_folder *f, const char *line, size_t n, cptx_error *err)
 bool tune_folder_add(tune_folder *f, const char *line, size_t n, const tune_record *record, cptx_error *err)
 {
 	for (int i = 0; i < TRIES; i++) {
-		if (f->own >= 0 && f->own_pid != (long)getpid()) /* of the parent of a fork */
+		struct stat now;
+		/* the segment of the parent of a fork; one that is taken away, whose bytes are free once it is closed */
+		if (f->own >= 0 && (f->own_pid != (long)getpid() || fstat(f->own, &now) || !now.st_nlink))
 			leave_own(f);
 		if (f->own < 0 && !begin_own(f, err))
 			return false;

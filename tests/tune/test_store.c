@@ -157,7 +157,7 @@ START_TEST(torn_and_changed_lines_are_passed_over)
 		changed[at - text] ^= 1;
 		write_segment(path, changed, n);
 		db = open_place(&err);
-		ck_assert_uint_eq(find(db, 64, 0, found, 4), changed[at - text] == '\n' || 1);
+		ck_assert_uint_eq(find(db, 64, 0, found, 4), 1);
 		ck_assert_str_eq(found[0].candidate, "second");
 		cptx_tune_close(db);
 	}
@@ -212,7 +212,7 @@ START_TEST(exact_then_other_builds_then_neighbours)
 END_TEST
 
 /* Random records in an index, in text, and in both; the answer is that of a list that is searched from end to end. */
-enum { MANY = 600, PROBLEMS = 60 };
+enum { MANY = 300, PROBLEMS = 60 };
 static struct {
 	uint64_t dims[3];
 	unsigned candidate;
@@ -282,7 +282,7 @@ START_TEST(look_ups_find_what_a_search_finds)
 		                                                  .nsamples = 1, .date = 1000 + (int64_t)i }, &err));
 		if (i == MANY / 3) /* an index of a part */
 			ck_assert(cptx_tune_prune(db, NULL, NULL, &err));
-		if (i % 150 != 149)
+		if (i % 75 != 74)
 			continue;
 		cptx_tune *fresh = open_place(&err);
 		for (int j = 0; j < PROBLEMS; j++) {
