@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A GEMM as a variant of a bundle: its shape, and its parameters in the order that <cptx/gemm.h> tells. */
 #include "base/options.h"
+#include "gemm/auto.h"
 
 #include <cptx/bundle.h>
 
@@ -104,25 +105,16 @@ static bool choose_tuned(making *m, cptx_error *err)
 /* The model's first choice without stream_k, for which a program would need a workspace. */
 static bool choose_by_model(making *m, cptx_error *err)
 {
-	enum { ROOM = 64 };
 	uint32_t sms = SMS_UNKNOWN;
 	const char *model = cptx_gemm_model(&m->opt, m->target, &sms);
-	cptx_gemm_choice *c = NEW_ARRAY(cptx_gemm_choice, ROOM);
-	size_t n = c ? cptx_gemm_auto_for(&m->opt, m->target, &m->p, sms, c, ROOM, err) : 0, i = 0;
+	cptx_gemm_choice c;
 
-	if (!c)
-		error_set(err, CPTX_E_MEMORY, NOWHERE, "out of memory");
-	while (i < n && c[i].opt.stream_k)
-		i++;
-	if (i < n) {
-		m->opt = c[i].opt, m->p.ctas = c[i].ctas;
-		snprintf(m->note, sizeof m->note, "model: %.150s; %ux%u tiles, %u stages", model ? model : "?", m->opt.bm, m->opt.bn,
-		         m->opt.stages);
-	} else if (n) {
-		error_set(err, CPTX_E_ARG, NOWHERE, "bundle: %s: the model has only shapes with stream_k; name one", m->g.name);
-	}
-	free(c);
-	return i < n;
+	if (!gemm_auto_whole(&m->opt, m->target, sms, &m->p, &c, 1, err))
+		return false;
+	m->opt = c.opt, m->p.ctas = c.ctas;
+	snprintf(m->note, sizeof m->note, "model: %.150s; %ux%u tiles, %u stages", model ? model : "?", m->opt.bm, m->opt.bn,
+	         m->opt.stages);
+	return true;
 }
 
 static bool choose(making *m, cptx_error *err)

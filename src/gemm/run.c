@@ -64,16 +64,10 @@ bool cptx_gemm_runner_set_tune(cptx_gemm_runner *r, const cptx_tune_use *use, cp
 static bool choose(cptx_gemm_runner *r, const cptx_gemm_problem *p, cptx_gemm_opt *o, uint32_t *ctas, cptx_error *err)
 {
 	cptx_gemm_choice c;
-	gemm_pick x = { .choices = (char *)&c,
-		            .size = sizeof c,
-		            .room = 1,
-		            .target = r->base.target,
-		            .sms = cptx_device_get_info(r->base.dev)->sms,
-		            .whole_tiles = true };
 
 	if (gemm_tuned_choose(&r->base, o, p, ctas))
 		return true;
-	if (!gemm_auto_fill(&x, o, p, err))
+	if (!gemm_auto_whole(o, r->base.target, cptx_device_get_info(r->base.dev)->sms, p, &c, 1, err))
 		return false;
 	*o = c.opt, *ctas = c.ctas;
 	return true;
