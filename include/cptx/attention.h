@@ -94,8 +94,8 @@ typedef struct cptx_attention_opt {
 	char z_;
 } cptx_attention_opt;
 
-/** Sets the fields of *opt that a text names, as records of the tuning database do: "mma=wgmma in=bf16 dim=128 causal=1".  Others
- * stay.  Errors: ARG, the text has a word that is none, which is named. */
+/** Sets the fields of *opt that a text names, as records of the tuning database do: "mma=wgmma in=bf16 dim=128 causal=1".
+ * Others stay.  Errors: ARG, the text has a word that is none, which is named. */
 CPTX_API bool cptx_attention_options_read(const char *text, cptx_attention_opt *opt, cptx_error *err);
 
 /** How a tensor lies in memory; elements of a row are contiguous.  All 0: densely, in the order batch, head, row. */

@@ -4,8 +4,9 @@
  *
  * A bundle has entries, known by name: a kernel for fixed sizes, with named arguments (addresses, numbers).  Each entry has
  * variants, one for a target: machine code for the devices that are known, PTX for those to come, and what a launch is made
- * of: CTAs by the number of multiprocessors, threads, shared memory, parameters, tensor maps.  The loader, src/bundle/loader,
- * is one file of C beside its header, which is also the reference of the file's format; it needs libcuda alone.
+ * of: CTAs by the number of multiprocessors, threads, shared memory, parameters, tensor maps.  The loader,
+ * src/bundle/loader, is one file of C beside its header, which is also the reference of the file's format; it needs libcuda
+ * alone.
  *
  *   cptx_bundle *b = cptx_bundle_new(NULL, &err);
  *   cptx_bundle_add_gemm(b, CPTX_OPT(cptx_bundle_gemm, .name = "qkv", .target = "sm_90a", .m = 4096, .n = 6144, .k = 4096,
@@ -48,28 +49,28 @@ enum cptx_bundle_param_kind {
 /** A parameter of the kernel: an argument, a tensor map over one, or a value that is always the same. */
 typedef struct cptx_bundle_param {
 	enum cptx_bundle_param_kind kind; /**< what it is */
-	uint32_t arg;                   /**< number of the argument */
-	uint64_t value;                 /**< the value */
-	const cptx_tensor_map_opt *map; /**< the map without its address */
+	uint32_t arg;                     /**< number of the argument */
+	uint64_t value;                   /**< the value */
+	const cptx_tensor_map_opt *map;   /**< the map without its address */
 } cptx_bundle_param;
 
 /** A variant of an entry: a kernel of one's own. */
 typedef struct cptx_bundle_kernel {
-	uint32_t size;      /**< CPTX_OPT fills it in */
-	const char *name;   /**< of the entry; the first variant makes it, and others must have the same arguments */
-	const char *about;  /**< what it computes; NULL: "" */
-	const char *target; /**< "sm_90a" */
-	const char *note;   /**< how this variant was chosen; NULL: "" */
-	cptx_module *module;  /**< has the kernel; it is printed, and stays the caller's */
-	const char *kernel;   /**< name of the kernel in it */
-	uint32_t nargs;       /**< number of arguments */
+	uint32_t size;               /**< CPTX_OPT fills it in */
+	const char *name;            /**< of the entry; the first variant makes it, and others must have the same arguments */
+	const char *about;           /**< what it computes; NULL: "" */
+	const char *target;          /**< "sm_90a" */
+	const char *note;            /**< how this variant was chosen; NULL: "" */
+	cptx_module *module;         /**< has the kernel; it is printed, and stays the caller's */
+	const char *kernel;          /**< name of the kernel in it */
+	uint32_t nargs;              /**< number of arguments */
 	const cptx_bundle_arg *args; /**< the arguments */
 	uint32_t nparams;            /**< number of parameters, at most 64, of which 16 maps */
 	const cptx_bundle_param *params; /**< the kernel's parameters, in order */
 	uint32_t threads;                /**< of a CTA, along x */
 	uint32_t smem;                   /**< dynamic shared memory in bytes */
-	/** CTAs along x on a device with so many multiprocessors (1 to 256; larger ones count as 256), and in *workspace bytes of
-	 * the argument "workspace" */
+	/** CTAs along x on a device with so many multiprocessors (1 to 256; larger ones count as 256), and in *workspace bytes
+	 * of the argument "workspace" */
 	uint32_t (*grid)(void *user, uint32_t sms, uint64_t *workspace);
 	void *user;                  /**< first argument of grid */
 	bool machine_code;           /**< compile it for the target, beside the PTX */
@@ -84,17 +85,17 @@ CPTX_API bool cptx_bundle_add(cptx_bundle *bundle, const cptx_bundle_kernel *ker
 
 /** A variant of a GEMM for fixed sizes. */
 typedef struct cptx_bundle_gemm {
-	uint32_t size;            /**< CPTX_OPT fills it in */
-	const char *name;         /**< of the entry */
-	const char *target;       /**< "sm_90a" */
-	const cptx_gemm_opt *opt; /**< options.  .bm of 0: the shape is the best in the database, else the first of the model; without
-	                             stream_k.  Not .grouped, .timeline */
-	uint64_t m, n, k;         /**< sizes */
-	uint32_t batch;           /**< number of matrices; 0: 1 */
-	cptx_tune *db;            /**< tuning database to look into, with .device; NULL: the model chooses */
-	const char *device;       /**< name of the device whose records count */
-	bool machine_code;        /**< compile it for the target, beside the PTX */
-	bool no_ptx;              /**< leave the PTX away, with machine_code */
+	uint32_t size;               /**< CPTX_OPT fills it in */
+	const char *name;            /**< of the entry */
+	const char *target;          /**< "sm_90a" */
+	const cptx_gemm_opt *opt;    /**< options.  .bm of 0: the shape is the best in the database, else the first of the model;
+	                                without    stream_k.  Not .grouped, .timeline */
+	uint64_t m, n, k;            /**< sizes */
+	uint32_t batch;              /**< number of matrices; 0: 1 */
+	cptx_tune *db;               /**< tuning database to look into, with .device; NULL: the model chooses */
+	const char *device;          /**< name of the device whose records count */
+	bool machine_code;           /**< compile it for the target, beside the PTX */
+	bool no_ptx;                 /**< leave the PTX away, with machine_code */
 	enum cptx_compiler compiler; /**< compiler of machine code */
 	cptx_cache *cache;           /**< cache of machine code; NULL: none */
 	char z_;

@@ -143,8 +143,8 @@ static inline cptx_gemm_opt cptx_gemm_default(enum cptx_gemm_mma mma, const cptx
 	return opt;
 }
 
-/** Sets the fields of *opt that a text names, as records of the tuning database do: "mma=wgmma a=bf16 b=bf16 out=f32 b_n_major=1".  Others
- * stay.  Errors: ARG, the text has a word that is none, which is named. */
+/** Sets the fields of *opt that a text names, as records of the tuning database do: "mma=wgmma a=bf16 b=bf16 out=f32
+ * b_n_major=1".  Others stay.  Errors: ARG, the text has a word that is none, which is named. */
 CPTX_API bool cptx_gemm_options_read(const char *text, cptx_gemm_opt *opt, cptx_error *err);
 
 /** The sizes and operands of a problem. */

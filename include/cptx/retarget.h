@@ -31,9 +31,9 @@ typedef struct cptx_retarget_opt {
 CPTX_API unsigned cptx_driver_ptx(uint32_t version);
 
 /**
- * Reads PTX text of `size` bytes and prints it for a driver and a device: only .version and .target change.  opt may be NULL.
- * why: NULL, or `why_size` bytes that get a line for each rung of the ladder that was looked at: why it was passed over, and
- * at the end which one was taken.  NULL: no rung serves; err has the reason of the first one, with file and line.
+ * Reads PTX text of `size` bytes and prints it for a driver and a device: only .version and .target change.  opt may be
+ * NULL. why: NULL, or `why_size` bytes that get a line for each rung of the ladder that was looked at: why it was passed
+ * over, and at the end which one was taken.  NULL: no rung serves; err has the reason of the first one, with file and line.
  * Errors: PARSE and others, the text is wrong; TARGET, an instruction needs a later driver or another device; ARG.
  */
 CPTX_API cptx_ptx *cptx_retarget(const char *text, size_t size, const cptx_retarget_opt *opt, char *why, size_t why_size,

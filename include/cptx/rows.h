@@ -114,7 +114,7 @@ typedef struct cptx_rows_opt {
 	char z_;
 } cptx_rows_opt;
 
-/** Sets the fields of *opt that a text names, as records of the tuning database do: "kernel=rms-norm in=bf16 n=4096".  Others
+/** Sets the fields of *opt that a text names, as records of the tuning database do: "kernel=rms-norm in=bf16 n=4096". Others
  * stay.  Errors: ARG, the text has a word that is none, which is named. */
 CPTX_API bool cptx_rows_options_read(const char *text, cptx_rows_opt *opt, cptx_error *err);
 

@@ -30,9 +30,9 @@ extern "C" {
 #endif
 
 enum {
-	CPTX_TUNE_DIMS = 6,      /**< most sizes of a problem */
-	CPTX_TUNE_TEXT = 512,    /**< bytes of a text of a record, with its NUL; longer ones are refused */
-	CPTX_TUNE_SAMPLES = 64   /**< most samples of a record */
+	CPTX_TUNE_DIMS = 6,    /**< most sizes of a problem */
+	CPTX_TUNE_TEXT = 512,  /**< bytes of a text of a record, with its NUL; longer ones are refused */
+	CPTX_TUNE_SAMPLES = 64 /**< most samples of a record */
 };
 
 /** A database: the user's folder and those that are only read. */
@@ -56,10 +56,10 @@ CPTX_API const char *cptx_tune_path(const cptx_tune *db);
 
 /** What is measured: all of a record but the measurement.  Texts have no control characters. */
 typedef struct cptx_tune_key {
-	uint32_t size;         /**< CPTX_OPT fills it in */
-	const char *generator; /**< "gemm" */
-	uint32_t version;      /**< of the generator: kernels of other versions are others */
-	const char *problem;   /**< types, layouts, epilogue: "mma=wgmma a=bf16 b=bf16 out=f32" */
+	uint32_t size;                 /**< CPTX_OPT fills it in */
+	const char *generator;         /**< "gemm" */
+	uint32_t version;              /**< of the generator: kernels of other versions are others */
+	const char *problem;           /**< types, layouts, epilogue: "mma=wgmma a=bf16 b=bf16 out=f32" */
 	uint64_t dims[CPTX_TUNE_DIMS]; /**< sizes: M, N, K, batch of a GEMM; behind the last: 0 */
 	const char *device;            /**< the driver's name of it */
 	uint32_t sms;                  /**< multiprocessors */
@@ -76,12 +76,12 @@ CPTX_API bool cptx_tune_describe(cptx_device *dev, enum cptx_compiler compiler, 
 
 /** A measurement. */
 typedef struct cptx_tune_record {
-	uint32_t size;         /**< CPTX_OPT fills it in */
+	uint32_t size;            /**< CPTX_OPT fills it in */
 	const cptx_tune_key *key; /**< what was measured */
-	const char *candidate; /**< the options that were tried: "bm=128 bn=256 stages=4 ctas=132" */
-	const char *unit;      /**< of the samples: "us", or "steps" of an emulator, which measures no time */
-	const double *samples; /**< the values, above 0 */
-	uint32_t nsamples;     /**< 1 to CPTX_TUNE_SAMPLES */
+	const char *candidate;    /**< the options that were tried: "bm=128 bn=256 stages=4 ctas=132" */
+	const char *unit;         /**< of the samples: "us", or "steps" of an emulator, which measures no time */
+	const double *samples;    /**< the values, above 0 */
+	uint32_t nsamples;        /**< 1 to CPTX_TUNE_SAMPLES */
 	double median, spread; /**< of the samples; the spread is (largest - smallest) / median.  cptx_tune_add computes them */
 	int64_t date;          /**< microseconds since 1970; 0: cptx_tune_add takes the time */
 	char z_;
@@ -119,8 +119,9 @@ CPTX_API size_t cptx_tune_find(cptx_tune *db, const cptx_tune_key *key, double r
 /** Whether a candidate was measured for exactly this key, by the same driver and compiler. */
 CPTX_API bool cptx_tune_has(cptx_tune *db, const cptx_tune_key *key, const char *candidate, cptx_error *err);
 
-/** Calls `each` with every record, user's folder first, until it returns false.  The record lives until it returns.  A record
- * that stands in several files comes once.  `damaged` (may be NULL) gets the number of lines that are torn or damaged. */
+/** Calls `each` with every record, user's folder first, until it returns false.  The record lives until it returns.  A
+ * record that stands in several files comes once.  `damaged` (may be NULL) gets the number of lines that are torn or
+ * damaged. */
 CPTX_API bool cptx_tune_each(cptx_tune *db, bool (*each)(void *user, const cptx_tune_record *record), void *user,
                              uint64_t *damaged, cptx_error *err);
 
@@ -192,13 +193,14 @@ typedef struct cptx_tune_done {
 
 /** A kernel of one's own to be tuned: its candidates, and how one is built and launched. */
 typedef struct cptx_tune_job {
-	uint32_t size;       /**< CPTX_OPT fills it in */
-	const cptx_tune_key *key; /**< what the records say; cptx_tune_describe fills in half of it */
-	uint32_t candidates; /**< how many there are */
+	uint32_t size;                               /**< CPTX_OPT fills it in */
+	const cptx_tune_key *key;                    /**< what the records say; cptx_tune_describe fills in half of it */
+	uint32_t candidates;                         /**< how many there are */
 	const char *(*name)(void *user, uint32_t i); /**< the text of candidate i, which stays */
 	/** Adds candidate i's kernel to a module; called in any thread, of many candidates at once. */
 	bool (*build)(void *user, uint32_t i, cptx_module *m, cptx_error *err);
-	/** Prepares launches of candidate i that are measured in turns, at most `room`, and returns their number; 0: an error. */
+	/** Prepares launches of candidate i that are measured in turns, at most `room`, and returns their number; 0: an error.
+	 */
 	uint32_t (*launch)(void *user, uint32_t i, const cptx_program *program, cptx_launch **launches, uint32_t room,
 	                   cptx_error *err);
 	/** Called before each burst of launches of candidate i; NULL: nothing is done then. */
@@ -217,9 +219,9 @@ CPTX_API bool cptx_tune_measure(cptx_tune *db, cptx_device *dev, const cptx_tune
 
 /**
  * The part of a common work that is this process's: part of parts, from the variables that starters of many processes set:
- * CPTX_SHARE=i/n, else OpenMPI's OMPI_COMM_WORLD_RANK and _SIZE, PMI_RANK and PMI_SIZE, SLURM_PROCID and SLURM_NTASKS, and of
- * a Slurm array SLURM_ARRAY_TASK_ID, _MIN, _COUNT (and _STEP).  An array of tasks with several processes each divides twice.
- * 0 of 1 where none is set.  Errors: ARG, a variable that is no number, or a part that is none.
+ * CPTX_SHARE=i/n, else OpenMPI's OMPI_COMM_WORLD_RANK and _SIZE, PMI_RANK and PMI_SIZE, SLURM_PROCID and SLURM_NTASKS, and
+ * of a Slurm array SLURM_ARRAY_TASK_ID, _MIN, _COUNT (and _STEP).  An array of tasks with several processes each divides
+ * twice. 0 of 1 where none is set.  Errors: ARG, a variable that is no number, or a part that is none.
  */
 CPTX_API bool cptx_tune_share(uint32_t *part, uint32_t *parts, cptx_error *err);
 

@@ -94,8 +94,7 @@ static void free_operands(bench *b)
 static uint32_t candidates_of(bench *b, const cptx_attention_opt *o, uint32_t room, cptx_error *err)
 {
 	cptx_attention_choice *c = NEW_ARRAY(cptx_attention_choice, room);
-	const uint32_t n =
-		c ? (uint32_t)cptx_attention_auto(o, &b->p, cptx_device_get_info(b->dev)->sms, c, room, err) : 0;
+	const uint32_t n = c ? (uint32_t)cptx_attention_auto(o, &b->p, cptx_device_get_info(b->dev)->sms, c, room, err) : 0;
 
 	if (!c)
 		error_set(err, CPTX_E_MEMORY, NOWHERE, "out of memory");

@@ -205,10 +205,8 @@ static bool put_images(cptx_bundle *b, const cptx_bundle_kernel *k, cptx_load_va
 	bool ok = ptx != NULL;
 
 	if (ok && k->machine_code) {
-		cptx_cubin *c = cptx_compile_ptx_(NOWHERE, ptx,
-		                                  CPTX_OPT(cptx_compile_opt, .compiler = k->compiler, .name = k->name,
-		                                           .cache = k->cache),
-		                                  err);
+		cptx_cubin *c = cptx_compile_ptx_(
+			NOWHERE, ptx, CPTX_OPT(cptx_compile_opt, .compiler = k->compiler, .name = k->name, .cache = k->cache), err);
 		ok = c != NULL;
 		if (ok)
 			v->cubin_bytes = cptx_cubin_size(c), v->cubin = put(&b->images, cptx_cubin_data(c), cptx_cubin_size(c));

@@ -132,8 +132,9 @@ static bool choose(making *m, cptx_error *err)
 
 static void add_arg(making *m, unsigned which, bool there)
 {
-	static const char *const names[NAMES] = { "a",       "b",     "d",    "c",        "bias",
-		                                      "scale_a", "scale_b", "alpha", "beta", "workspace" };
+	static const char *const names[NAMES] = {
+		"a", "b", "d", "c", "bias", "scale_a", "scale_b", "alpha", "beta", "workspace"
+	};
 
 	if (!there)
 		return;
@@ -145,8 +146,10 @@ static void add_arg(making *m, unsigned which, bool there)
 static void add_args(making *m)
 {
 	const cptx_gemm_opt *o = &m->opt;
-	const bool there[NAMES] = { true, true, true, o->beta, o->bias, o->scale != CPTX_TYPE_NONE, o->scale != CPTX_TYPE_NONE,
-		                        o->alpha, o->beta, o->stream_k };
+	const bool there[NAMES] = {
+		true,     true,    true,       o->beta, o->bias, o->scale != CPTX_TYPE_NONE, o->scale != CPTX_TYPE_NONE,
+		o->alpha, o->beta, o->stream_k
+	};
 
 	for (unsigned i = 0; i < NAMES; i++)
 		add_arg(m, i, there[i]);
@@ -166,9 +169,14 @@ static void add_argument(making *m, unsigned which, bool there)
 static bool add_params(making *m, const cptx_gemm_plan *plan, const cptx_kernel_info *info, cptx_error *err)
 {
 	static const unsigned of[] = {
-		[CPTX_GEMM_MAP_A] = A,         [CPTX_GEMM_MAP_B] = B,           [CPTX_GEMM_MAP_D] = D,
-		[CPTX_GEMM_MAP_END_D] = D,     [CPTX_GEMM_MAP_LAST_A] = A,      [CPTX_GEMM_MAP_LAST_B] = B,
-		[CPTX_GEMM_MAP_SCALE_A] = SCALE_A, [CPTX_GEMM_MAP_SCALE_B] = SCALE_B,
+		[CPTX_GEMM_MAP_A] = A,
+		[CPTX_GEMM_MAP_B] = B,
+		[CPTX_GEMM_MAP_D] = D,
+		[CPTX_GEMM_MAP_END_D] = D,
+		[CPTX_GEMM_MAP_LAST_A] = A,
+		[CPTX_GEMM_MAP_LAST_B] = B,
+		[CPTX_GEMM_MAP_SCALE_A] = SCALE_A,
+		[CPTX_GEMM_MAP_SCALE_B] = SCALE_B,
 	};
 	const cptx_gemm_opt *o = &m->opt;
 	bool any = false;
@@ -180,8 +188,8 @@ static bool add_params(making *m, const cptx_gemm_plan *plan, const cptx_kernel_
 	for (uint32_t i = 0; i < plan->maps; i++)
 		m->params[m->nparams++] =
 			(cptx_bundle_param){ .kind = info->params[i].type == CPTX_PTR ? CPTX_BUNDLE_ARG : CPTX_BUNDLE_MAP,
-				                 .arg = m->number[of[plan->map[i]]],
-				                 .map = &m->maps[i] };
+			                     .arg = m->number[of[plan->map[i]]],
+			                     .map = &m->maps[i] };
 	add_value(m, m->p.m), add_value(m, m->p.n), add_value(m, m->p.k);
 	if (o->batched)
 		add_value(m, m->p.batch ? m->p.batch : 1);
@@ -216,7 +224,8 @@ static bool add_kernel(cptx_bundle *b, making *m, cptx_module *module, cptx_erro
 	add_args(m);
 	snprintf(m->about, sizeof m->about, "gemm %llux%llux%llux%u, %s * %s -> %s, layout %c%c", (unsigned long long)m->p.m,
 	         (unsigned long long)m->p.n, (unsigned long long)m->p.k, m->p.batch ? m->p.batch : 1, cptx_type_name(m->opt.a),
-	         cptx_type_name(m->opt.b), cptx_type_name(m->opt.out), m->opt.a_m_major ? 'n' : 't', m->opt.b_n_major ? 'n' : 't');
+	         cptx_type_name(m->opt.b), cptx_type_name(m->opt.out), m->opt.a_m_major ? 'n' : 't',
+	         m->opt.b_n_major ? 'n' : 't');
 	return add_params(m, &plan, &info, err) &&
 	       cptx_bundle_add(b,
 	                       CPTX_OPT(cptx_bundle_kernel, .name = m->g.name, .about = m->about, .target = m->g.target,
@@ -235,8 +244,7 @@ static void stand_in(cptx_gemm_problem *p)
 
 static bool read_gemm(making *m, const cptx_bundle_gemm *gemm, cptx_error *err)
 {
-	if (!OPTIONS_READ(cptx_bundle_gemm, &m->g, gemm, NOWHERE, err) ||
-	    !IS_GIVEN(m->g.opt, "options struct", NOWHERE, err) ||
+	if (!OPTIONS_READ(cptx_bundle_gemm, &m->g, gemm, NOWHERE, err) || !IS_GIVEN(m->g.opt, "options struct", NOWHERE, err) ||
 	    !OPTIONS_READ(cptx_gemm_opt, &m->opt, m->g.opt, NOWHERE, err))
 		return false;
 	RULE(m->g.name && *m->g.name, "an entry needs a .name");

@@ -169,8 +169,8 @@ bool cptx_gemm_measure(cptx_tune *db, cptx_device *dev, const cptx_gemm_opt *opt
 	bench b = { .dev = dev, .candidates = NEW_ARRAY(candidate, u.candidates) };
 	b.p.m = p.m, b.p.n = p.n, b.p.k = p.k, b.p.batch = p.batch;
 	b.p.alpha = asked.opt.alpha ? 1 : 0, b.p.beta = asked.opt.beta ? 1 : 0;
-	const bool ok = b.candidates ? measure_all(db, &b, &asked, &u, done, err)
-	                             : error_set(err, CPTX_E_MEMORY, NOWHERE, "out of memory");
+	const bool ok =
+		b.candidates ? measure_all(db, &b, &asked, &u, done, err) : error_set(err, CPTX_E_MEMORY, NOWHERE, "out of memory");
 	free(b.candidates);
 	return ok;
 }

@@ -56,9 +56,7 @@ static bool read_value(const kit_field *f, const char *text, uint64_t *v)
 	char *end;
 
 	switch (f->kind) {
-	case KIT_TYPE:
-		*v = (uint64_t)cptx_type_find(text);
-		return *v != CPTX_TYPE_NONE || !strcmp(text, "none");
+	case KIT_TYPE: *v = (uint64_t)cptx_type_find(text); return *v != CPTX_TYPE_NONE || !strcmp(text, "none");
 	case KIT_WORD:
 		for (*v = 0; strcmp(f->word((unsigned)*v), "?") != 0; ++*v)
 			if (!strcmp(f->word((unsigned)*v), text))
@@ -132,8 +130,9 @@ static bool bad_word(const kit_family *f, const char *word, cptx_error *err)
 	}
 	if (best == 0)
 		return error_set(err, CPTX_E_ARG, NOWHERE, "%s: \"%.*s\" is no value of %s", f->generator, n, word, near);
-	return error_set(err, CPTX_E_ARG, NOWHERE, near ? "%s: \"%.*s\" is no option; did you mean %s=?" : "%s: \"%.*s\" is no option",
-	                 f->generator, n, word, near);
+	return error_set(err, CPTX_E_ARG, NOWHERE,
+	                 near ? "%s: \"%.*s\" is no option; did you mean %s=?" : "%s: \"%.*s\" is no option", f->generator, n,
+	                 word, near);
 }
 
 bool kit_options_read(const kit_family *f, const char *text, void *candidate, cptx_error *err)
@@ -210,9 +209,8 @@ bool kit_tuned_find(kit_runner *r, const kit_search *s, void *to)
 	texts t;
 	bool taken = false;
 
-	cptx_tune_found *found = db && key_of(r->dev, r->use.compiler, &s->problem, &key, &t, &err)
-	                             ? NEW_ARRAY(cptx_tune_found, FOUND)
-	                             : NULL;
+	cptx_tune_found *found =
+		db && key_of(r->dev, r->use.compiler, &s->problem, &key, &t, &err) ? NEW_ARRAY(cptx_tune_found, FOUND) : NULL;
 	if (!found)
 		return false;
 	size_t n = cptx_tune_find(db, &key, CPTX_TUNE_RADIUS, found, FOUND, &err);
@@ -308,11 +306,11 @@ bool kit_tuned_measure(cptx_tune *db, cptx_device *dev, const kit_bench *given, 
 	b.names = NEW_ARRAY(named, given->n + 1u);
 	if (!b.names)
 		return error_set(err, CPTX_E_MEMORY, NOWHERE, "out of memory");
-	const bool ok = name_all(&b, err) &&
-	                cptx_tune_measure(db, dev,
-	                                  CPTX_OPT(cptx_tune_job, .key = &key, .candidates = given->n, .name = name_of,
-	                                           .build = build, .launch = launch, .before = before, .user = &b),
-	                                  use, done, err);
+	const bool ok =
+		name_all(&b, err) && cptx_tune_measure(db, dev,
+	                                           CPTX_OPT(cptx_tune_job, .key = &key, .candidates = given->n, .name = name_of,
+	                                                    .build = build, .launch = launch, .before = before, .user = &b),
+	                                           use, done, err);
 	free(b.names);
 	return ok;
 }

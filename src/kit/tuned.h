@@ -29,7 +29,7 @@ const char *kit_fields_read(const kit_field *fields, size_t n, const char *text,
 
 typedef struct kit_family {
 	const char *generator;
-	uint32_t version; /* goes up where its kernels become other ones, whose times differ */
+	uint32_t version;        /* goes up where its kernels become other ones, whose times differ */
 	const kit_field *fields; /* of a candidate */
 	size_t nfields;
 	size_t size; /* bytes of a candidate, a struct that begins with the options */
@@ -41,9 +41,9 @@ bool kit_options_read(const kit_family *f, const char *text, void *candidate, cp
 /* A problem of a family. */
 typedef struct kit_problem {
 	const kit_family *family;
-	const void *asked; /* a candidate struct with what was asked for */
-	const void *base;  /* what the text of the problem leaves out: sizes among the options; a candidate struct */
-	bool has_function; /* the user's function is part of the kernel */
+	const void *asked;    /* a candidate struct with what was asked for */
+	const void *base;     /* what the text of the problem leaves out: sizes among the options; a candidate struct */
+	bool has_function;    /* the user's function is part of the kernel */
 	const char *function; /* its name, which says what it is; NULL: it has none, so nobody can find it again */
 	uint64_t dims[CPTX_TUNE_DIMS];
 } kit_problem;

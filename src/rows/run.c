@@ -54,8 +54,7 @@ static const loaded *load(cptx_rows_runner *r, const cptx_rows_opt *asked, uint3
 	l->asked = *asked, l->asked.name = l->kept.name, l->rows = rows;
 	cptx_module *m = cptx_module_new(NULL);
 	c.opt = l->asked;
-	bool ok = rows_tuned_choose(&r->base, &c.opt, rows) ||
-	          cptx_rows_auto(&l->asked, r->base.target, rows, sms, &c, 1, err);
+	bool ok = rows_tuned_choose(&r->base, &c.opt, rows) || cptx_rows_auto(&l->asked, r->base.target, rows, sms, &c, 1, err);
 	if (ok) {
 		l->opt = c.opt;
 		ok = cptx_rows_build(m, &l->opt, err) && kit_runner_load(&r->base, &l->kept, m, err);

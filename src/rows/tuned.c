@@ -179,8 +179,8 @@ bool cptx_rows_measure(cptx_tune *db, cptx_device *dev, const cptx_rows_opt *opt
 		return false;
 	o.align = o.align ? o.align : rows_align_of_problem(&o, &b.p);
 	b.candidates = NEW_ARRAY(cptx_rows_opt, u.candidates);
-	const bool ok = b.candidates ? measure_all(db, &b, &o, &u, done, err)
-	                             : error_set(err, CPTX_E_MEMORY, NOWHERE, "out of memory");
+	const bool ok =
+		b.candidates ? measure_all(db, &b, &o, &u, done, err) : error_set(err, CPTX_E_MEMORY, NOWHERE, "out of memory");
 	free(b.candidates);
 	return ok;
 }
@@ -199,7 +199,7 @@ static uint64_t workspace_of(const search *s, const cptx_rows_opt *o, uint32_t r
 	cptx_rows_plan plan = { .workspace = UINT64_MAX };
 
 	return cptx_rows_check(o, s->r->target, rows, cptx_device_get_info(s->r->dev)->sms, &plan, NULL) ? plan.workspace
-	                                                                                                  : UINT64_MAX;
+	                                                                                                 : UINT64_MAX;
 }
 
 /* Whether the caller's workspace, which is that of the model's shape, is large enough for all rows of which there are about
@@ -218,8 +218,8 @@ static bool fits(void *user, const void *found)
 	const search *s = (const search *)user;
 	const cptx_rows_opt *o = (const cptx_rows_opt *)found;
 
-	return o->threads &&
-	       cptx_rows_check(o, s->r->target, s->rows, cptx_device_get_info(s->r->dev)->sms, NULL, NULL) && has_room(s, o);
+	return o->threads && cptx_rows_check(o, s->r->target, s->rows, cptx_device_get_info(s->r->dev)->sms, NULL, NULL) &&
+	       has_room(s, o);
 }
 
 static bool measure_missing(void *user, cptx_tune *db, const cptx_tune_use *use)

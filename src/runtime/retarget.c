@@ -155,7 +155,8 @@ static cptx_ptx *climb(retargeting *r, const cptx_target *own, cptx_error *err)
 	else
 		buf_printf(&r->why, "%s: the text's own target does not run on compute capability %u.%u\n", own->name, cc / 10,
 		           cc % 10);
-	for (const cptx_target *t = target_ladder(cc, NULL); t && !ptx && !wanted && err->code == CPTX_OK; t = target_ladder(cc, t))
+	for (const cptx_target *t = target_ladder(cc, NULL); t && !ptx && !wanted && err->code == CPTX_OK;
+	     t = target_ladder(cc, t))
 		if (t != own)
 			ptx = try_rung(r, t, &first, err);
 	if (ptx || err->code != CPTX_OK)
@@ -163,7 +164,8 @@ static cptx_ptx *climb(retargeting *r, const cptx_target *own, cptx_error *err)
 	if (first.code != CPTX_OK)
 		*err = first;
 	else
-		error_set(err, CPTX_E_TARGET, NOWHERE, "no target of this library runs on compute capability %u.%u", cc / 10, cc % 10);
+		error_set(err, CPTX_E_TARGET, NOWHERE, "no target of this library runs on compute capability %u.%u", cc / 10,
+		          cc % 10);
 	return NULL;
 }
 

@@ -3,8 +3,8 @@
  * The file "index" of a folder: which bytes of which segments it was made of, a table of blocks, problems in order in these
  * blocks, and the items of each problem by their time.  It is read with pread and not mapped: another host may replace the
  * file, and a page of a file that is gone on a network disk is a signal.  A look-up reads some blocks.  Header, segments and
- * the table of blocks have a checksum, each block has one in the table, and the items of a problem have one in its block; what
- * it says of a record is believed only after the record's line was read (tune_folder_record).
+ * the table of blocks have a checksum, each block has one in the table, and the items of a problem have one in its block;
+ * what it says of a record is believed only after the record's line was read (tune_folder_record).
  */
 #include "tune/tune.h"
 
@@ -152,8 +152,8 @@ bool tune_index_near(const tune_folder *f, uint64_t group, const float log_dims[
 
 tune_item *tune_index_items(const tune_folder *f, const tune_problem *p)
 {
-	tune_item *items = p->first <= f->nindexed && p->count <= f->nindexed - p->first ? NEW_UNSET(tune_item, p->count + 1u)
-	                                                                                 : NULL;
+	tune_item *items =
+		p->first <= f->nindexed && p->count <= f->nindexed - p->first ? NEW_UNSET(tune_item, p->count + 1u) : NULL;
 
 	if (items && read_at(f->index, items, p->count * sizeof *items, f->items_at + p->first * sizeof *items) &&
 	    sum_of(items, p->count * sizeof *items) == p->sum)
@@ -169,9 +169,8 @@ tune_item *tune_index_items(const tune_folder *f, const tune_problem *p)
 static int by_place(const void *a, const void *b)
 {
 	const tune_item *x = (const tune_item *)a, *y = (const tune_item *)b;
-	const int orders[] = { LESS(x->group, y->group),         LESS(x->log_dims[0], y->log_dims[0]),
-		                   LESS(x->problem, y->problem),     LESS(x->build, y->build),
-		                   LESS(x->candidate, y->candidate), LESS(y->date, x->date) };
+	const int orders[] = { LESS(x->group, y->group), LESS(x->log_dims[0], y->log_dims[0]), LESS(x->problem, y->problem),
+		                   LESS(x->build, y->build), LESS(x->candidate, y->candidate),     LESS(y->date, x->date) };
 
 	for (size_t i = 0; i < ARRAY_LEN(orders); i++)
 		if (orders[i])

@@ -15,7 +15,7 @@
 enum { CANDIDATES = 8, WORKERS = 4, AHEAD = 2, SETS = 8, BURSTS = 7, WARM = 2, MOST_RUNS = 200, BUDGET_S = 10 };
 #define BURST_US 2000.0
 
-enum state { TODO, BUSY, READY, FAILED };
+enum state { WAITING, BUSY, READY, FAILED };
 typedef struct slot {
 	uint32_t candidate;
 	enum state state;
@@ -203,8 +203,8 @@ static uint32_t measure(const tuning *t, const slot *s, double *samples, cptx_er
 static void fail(tuning *t, const cptx_error *err)
 {
 	if (!t->done->failed++)
-		snprintf(t->done->why, sizeof t->done->why, "%.*s: %.*s", 100, t->job.name(t->job.user, t->slots[t->taken].candidate),
-		         150, err->text);
+		snprintf(t->done->why, sizeof t->done->why, "%.*s: %.*s", 100,
+		         t->job.name(t->job.user, t->slots[t->taken].candidate), 150, err->text);
 }
 
 /* Measures a slot and records it; false: it cannot be recorded. */
@@ -268,8 +268,7 @@ static bool list(tuning *t, cptx_error *err)
 			t->done->left++;
 			continue;
 		}
-		if (t->use.policy != CPTX_TUNE_ALWAYS &&
-		    cptx_tune_has(t->db, &t->key, t->job.name(t->job.user, i), err))
+		if (t->use.policy != CPTX_TUNE_ALWAYS && cptx_tune_has(t->db, &t->key, t->job.name(t->job.user, i), err))
 			t->done->known++;
 		else
 			t->slots[t->n++].candidate = i;
@@ -286,8 +285,8 @@ static bool read_budget(cptx_tune_use *use, cptx_error *err)
 	char end;
 
 	if (!(use->budget_s > 0) && text && *text && (sscanf(text, "%u%c", &s, &end) != 1 || !s || s > 86400))
-		return error_set(err, CPTX_E_ARG, NOWHERE,
-		                 "CPTX_TUNE_BUDGET is \"%s\"; expected seconds for a problem, 1 to 86400", text);
+		return error_set(err, CPTX_E_ARG, NOWHERE, "CPTX_TUNE_BUDGET is \"%s\"; expected seconds for a problem, 1 to 86400",
+		                 text);
 	use->budget_s = use->budget_s > 0 ? use->budget_s : s;
 	return true;
 }
@@ -331,7 +330,8 @@ bool cptx_tune_measure(cptx_tune *db, cptx_device *dev, const cptx_tune_job *job
 	}
 	free(t.slots);
 	if (ok && here.failed && !here.measured && !here.known)
-		ok = error_set(err, CPTX_E_STATE, NOWHERE, "tune: none of %u candidates could be measured: %s", here.failed, here.why);
+		ok = error_set(err, CPTX_E_STATE, NOWHERE, "tune: none of %u candidates could be measured: %s", here.failed,
+		               here.why);
 	if (done)
 		*done = here;
 	return ok;

@@ -58,9 +58,9 @@ static bool add_folder(cptx_tune *db, char *path, bool writable)
 
 static bool open_folders(cptx_tune *db, const cptx_tune_opt *o)
 {
-	const char *shipped = o->shipped                          ? o->shipped
+	const char *shipped = o->shipped                         ? o->shipped
 	                      : is_set(getenv("CPTX_TUNE_PATH")) ? getenv("CPTX_TUNE_PATH")
-	                                                          : CPTX_TUNE_SHIPPED;
+	                                                         : CPTX_TUNE_SHIPPED;
 
 	db->path = o->path ? joined(o->path, strlen(o->path), "") : usual_path();
 	if (!db->path || (*db->path && !add_folder(db, joined(db->path, strlen(db->path), ""), !o->read_only)))
@@ -289,9 +289,9 @@ static void see_item(looking *k, const tune_item *item)
 		}
 		k->hits = more, k->cap = cap;
 	}
-	k->hits[k->n++] = (hit){ .match = !exact                          ? CPTX_TUNE_NEAR
-		                             : item->build == k->key.build ? CPTX_TUNE_EXACT
-		                                                           : CPTX_TUNE_BUILD,
+	k->hits[k->n++] = (hit){ .match = !exact                        ? CPTX_TUNE_NEAR
+		                              : item->build == k->key.build ? CPTX_TUNE_EXACT
+		                                                            : CPTX_TUNE_BUILD,
 		                     .distance = d,
 		                     .folder = k->folder,
 		                     .item = *item };

@@ -45,7 +45,7 @@ typedef struct tune_item {
 	uint64_t candidate, build;
 	uint64_t offset; /* of its line in the segment */
 	double median;
-	int64_t date; /* microseconds since 1970 */
+	int64_t date;                   /* microseconds since 1970 */
 	float log_dims[CPTX_TUNE_DIMS]; /* log2 of the sizes */
 	uint32_t segment, length;       /* number of the folder's segment; bytes of its line without "\n" */
 } tune_item;
@@ -80,7 +80,7 @@ typedef struct tune_folder {
 	uint64_t nproblems, nindexed;
 	uint64_t problems_at, items_at; /* in the file */
 	struct tune_block *blocks;      /* of the file's problems */
-	tune_item *items;                 /* those that the index lacks */
+	tune_item *items;               /* those that the index lacks */
 	size_t nitems, citems;
 	uint64_t unindexed; /* bytes of text that the index lacks */
 	int64_t read_ms;    /* when it was read, of the monotonic clock; 0: never */

@@ -159,8 +159,9 @@ static int run(cptx_load *bundle, uint32_t i, cptx_load_kernel *kernel)
 	gemm g = { .alpha = 1 };
 	enum cptx_load_kind kind;
 
-	if (sscanf(cptx_load_about(bundle, i), "gemm %llux%llux%llux%u, %15s * %15s -> %15[a-z0-9]", &g.m, &g.n, &g.k, &g.batch, in,
-	           in_b, out) != 7 || strcmp(in, "bf16") || strcmp(in_b, "bf16"))
+	if (sscanf(cptx_load_about(bundle, i), "gemm %llux%llux%llux%u, %15s * %15s -> %15[a-z0-9]", &g.m, &g.n, &g.k, &g.batch,
+	           in, in_b, out) != 7 ||
+	    strcmp(in, "bf16") || strcmp(in_b, "bf16"))
 		die("an entry that this program does not know");
 	g.out_bf16 = !strcmp(out, "bf16");
 	const uint64_t na = g.m * g.k * g.batch, nb = g.n * g.k * g.batch, nd = g.m * g.n * g.batch;
@@ -235,10 +236,11 @@ static int run_all(const char *path, const char *name)
 	for (uint32_t i = 0; kernels && i < cptx_load_count(b); i++) {
 		if (name && strcmp(name, cptx_load_name(b, i)))
 			continue;
-		if (!(kernels[i] = cptx_load_get(b, cptx_load_name(b, i), err)))
+		const char *this_one = cptx_load_name(b, i);
+		if (!(kernels[i] = cptx_load_get(b, this_one, err)))
 			die(err);
 		if (!i || name)
-			printf("%s: %s\n", cptx_load_name(b, i), cptx_load_why(kernels[i]));
+			printf("%s: %s\n", this_one, cptx_load_why(kernels[i]));
 	}
 	for (uint32_t i = 0; i < 2; i++) {
 		s[i] = (share){ b, kernels, name, i, 0, 0 };
@@ -281,8 +283,9 @@ static int run_once(const char *path, const char *name)
 		die(err);
 	const double launched = now_ms();
 	const int bad = cu.cuCtxSynchronize();
+	const double done = now_ms();
 	printf("%s: opened and loaded %.3f ms, launched %.3f ms, done %.3f ms: %s\n", name, found - begin, launched - begin,
-	       now_ms() - begin, cptx_load_why(k));
+	       done - begin, cptx_load_why(k));
 	cptx_load_close(b);
 	return bad;
 }

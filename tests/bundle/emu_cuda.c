@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A libcuda that runs on cptx's emulator, as far as the loader of bundles and its test need one.  CPTX_TEST_EMU_TARGET is the
- * target of the device, CPTX_TEST_EMU_DRIVER its CUDA version (13000).  It runs PTX only, and refuses machine code.
+ * A libcuda that runs on cptx's emulator, as far as the loader of bundles and its test need one.  CPTX_TEST_EMU_TARGET is
+ * the target of the device, CPTX_TEST_EMU_DRIVER its CUDA version (13000).  It runs PTX only, and refuses machine code.
  */
 #include <cptx/device.h>
 #include <cptx/edit.h>
@@ -52,8 +52,9 @@ CALL int cuMemcpyHtoD_v2(uint64_t to, const void *from, size_t size);
 CALL int cuMemcpyDtoH_v2(void *to, uint64_t from, size_t size);
 CALL int cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned smem,
                         void *stream, void **params, void **extra);
-CALL int cuTensorMapEncodeTiled(void *map, int type, uint32_t rank, void *address, const uint64_t *dim, const uint64_t *stride,
-                                const uint32_t *box, const uint32_t *step, int interleave, int swizzle, int l2, int fill);
+CALL int cuTensorMapEncodeTiled(void *map, int type, uint32_t rank, void *address, const uint64_t *dim,
+                                const uint64_t *stride, const uint32_t *box, const uint32_t *step, int interleave,
+                                int swizzle, int l2, int fill);
 
 static int tell(const cptx_error *err)
 {

@@ -197,7 +197,8 @@ START_TEST(same_machine_code)
 			continue;
 		unsigned failed = 0, n = 0;
 		for (size_t i = 0; i < nfile; i++)
-			if ((all || strstr(files[i], "/hand/") || strstr(files[i], ".G.") || i % SAMPLE == 0) && n++ % WORKERS == w && is_my_part(i))
+			if ((all || strstr(files[i], "/hand/") || strstr(files[i], ".G.") || i % SAMPLE == 0) && n++ % WORKERS == w &&
+			    is_my_part(i))
 				failed += !same_code(files[i], dir, w);
 		fflush(stdout);
 		_exit(failed > 100 ? 100 : (int)failed);

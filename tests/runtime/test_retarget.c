@@ -24,13 +24,15 @@ static const char *text_for(const char *target, const char *line)
 static cptx_ptx *retarget(const char *text, uint32_t driver, uint16_t cc, const char *target)
 {
 	memset(&err, 0, sizeof err);
-	return cptx_retarget(text, strlen(text),
-	                     &(cptx_retarget_opt){ .name = "k.ptx", .driver = driver, .compute_capability = cc, .target = target },
-	                     why, sizeof why, &err);
+	return cptx_retarget(
+		text, strlen(text),
+		&(cptx_retarget_opt){ .name = "k.ptx", .driver = driver, .compute_capability = cc, .target = target }, why,
+		sizeof why, &err);
 }
 
 static const char add[] = "add.u32 %r1, %r2, %r3;", wide[] = "ld.global.v8.b32 {%r1,%r2,%r3,%r4,%r5,%r6,%r7,%r8}, [%rd1];",
-				  elect[] = "{ .reg .pred %e; elect.sync _|%e, 0xffffffff; }", setmax[] = "setmaxnreg.inc.sync.aligned.u32 160;";
+				  elect[] = "{ .reg .pred %e; elect.sync _|%e, 0xffffffff; }",
+				  setmax[] = "setmaxnreg.inc.sync.aligned.u32 160;";
 
 START_TEST(the_first_rung_that_serves)
 {
@@ -42,17 +44,17 @@ START_TEST(the_first_rung_that_serves)
 		const char *got;
 		unsigned version;
 	} cases[] = {
-		{ "sm_75", add, 12080, 0, NULL, "sm_75", 63 },      /* its own, the lowest version */
+		{ "sm_75", add, 12080, 0, NULL, "sm_75", 63 }, /* its own, the lowest version */
 		{ "sm_90a", add, 12080, 90, NULL, "sm_90a", 80 },
 		{ "sm_90a", setmax, 12000, 90, NULL, "sm_90a", 80 },
 		{ "sm_90a", add, 11080, 90, NULL, "sm_90", 78 },    /* the driver knows no sm_90a */
 		{ "sm_90a", add, 12080, 100, NULL, "sm_100a", 86 }, /* not its own device */
 		{ "sm_90a", add, 13000, 103, NULL, "sm_103a", 88 },
-		{ "sm_90a", add, 12080, 103, NULL, "sm_100", 86 },  /* older devices of the family: an a target is of its own alone */
+		{ "sm_90a", add, 12080, 103, NULL, "sm_100", 86 }, /* older devices of the family: an a target is of its own alone */
 		{ "sm_100a", add, 12060, 100, NULL, "sm_90", 78 },
 		{ "sm_120a", add, 12080, 120, NULL, "sm_120a", 87 },
 		{ "sm_120a", add, 12060, 0, NULL, "sm_90", 78 },
-		{ "sm_80", add, 13000, 120, NULL, "sm_80", 70 },    /* what runs there stays as it is */
+		{ "sm_80", add, 13000, 120, NULL, "sm_80", 70 }, /* what runs there stays as it is */
 		{ "sm_90a", elect, 12080, 90, "sm_90", "sm_90", 80 },
 		{ "sm_100a", wide, 12090, 0, NULL, "sm_100a", 88 },
 		{ "sm_50", add, 13000, 90, NULL, "sm_90a", 80 },
@@ -80,7 +82,8 @@ END_TEST
 START_TEST(the_line_that_prevents_it)
 {
 	ck_assert_ptr_null(retarget(text_for("sm_100a", wide), 12080, 100, NULL));
-	FAILS(err, CPTX_E_TARGET, "k.ptx:10:2: error: ld.global.v8.b32 needs .version 8.8 on sm_100a; the driver takes up to 8.7");
+	FAILS(err, CPTX_E_TARGET,
+	      "k.ptx:10:2: error: ld.global.v8.b32 needs .version 8.8 on sm_100a; the driver takes up to 8.7");
 	ck_assert_ptr_nonnull(strstr(why, "sm_100f: the driver takes .version 8.7, and sm_100f came with 8.8"));
 	ck_assert_ptr_nonnull(strstr(why, "sm_90: k.ptx:10:2: error: "));
 	ck_assert_ptr_null(retarget(text_for("sm_90a", setmax), 13000, 80, NULL));
@@ -105,7 +108,8 @@ static void count_error(void *user, const cptx_error *e)
 	++*(unsigned *)user;
 }
 
-/* Texts of the corpus, as if of a toolkit of tomorrow: what comes out is right for the driver, as a check of its own says. */
+/* Texts of the corpus, as if of a toolkit of tomorrow: what comes out is right for the driver, as a check of its own says.
+ */
 START_TEST(others_texts)
 {
 	static char text[1 << 20];

@@ -53,8 +53,8 @@ start() {
 		echo $! >>"$dir/pids"
 	done
 }
-killed=0
-for round in 1 2 3; do # what was killed is started again
+killed=0 rounds=0
+while [ $killed -lt 9 ] && [ "$((rounds += 1))" -le 6 ]; do # what was killed is started again
 	start
 	while [ "$(wc -l <"$dir/pids")" -lt 4 ]; do sleep 0.02; done
 	for victim in $(shuf -n $kills "$dir/pids"); do

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Many processes that write one folder and are killed at any moment, beside one that makes one file of all: no record is lost
- * that was reported written, and none is torn.  Disks that are full.  CPTX_WHOLE=1: 32 processes, 200 of them killed; else a
- * small crowd.
+ * Many processes that write one folder and are killed at any moment, beside one that makes one file of all: no record is
+ * lost that was reported written, and none is torn.  Disks that are full.  CPTX_WHOLE=1: 32 processes, 200 of them killed;
+ * else a small crowd.
  */
 #include "store.h"
 

@@ -93,7 +93,8 @@ static const cptx_tune_use *with_db(const cptx_tune_use *use)
 
 static cptx_gemm_problem gemm_operands(void)
 {
-	return (cptx_gemm_problem){ .m = M, .n = N, .k = K, .a = alloc(M * K * 2), .b = alloc(N * K * 2), .d = alloc(M * N * 4) };
+	return (
+		cptx_gemm_problem){ .m = M, .n = N, .k = K, .a = alloc(M * K * 2), .b = alloc(N * K * 2), .d = alloc(M * N * 4) };
 }
 
 static const cptx_gemm_opt bf16 = { .mma = CPTX_GEMM_WGMMA, .a = CPTX_BF16, .b = CPTX_BF16, .out = CPTX_F32 };
@@ -229,8 +230,14 @@ START_TEST(attention_takes_what_was_measured)
 	const size_t bytes = HEADS * QUERIES * DIM * 2;
 	const cptx_attention_opt o = { .mma = CPTX_ATTENTION_WGMMA, .in = CPTX_BF16, .dim = DIM };
 	cptx_attention_opt shape = o;
-	const cptx_attention_problem p = { .batch = 1, .heads = HEADS, .queries = QUERIES, .keys = QUERIES, .q = alloc(bytes),
-		                               .k = alloc(bytes), .v = alloc(bytes), .o = alloc(bytes) };
+	const cptx_attention_problem p = { .batch = 1,
+		                               .heads = HEADS,
+		                               .queries = QUERIES,
+		                               .keys = QUERIES,
+		                               .q = alloc(bytes),
+		                               .k = alloc(bytes),
+		                               .v = alloc(bytes),
+		                               .o = alloc(bytes) };
 	uint64_t got[2];
 
 	ck_assert_msg(cptx_attention_measure(db, dev, &o, &p, &once, NULL, &err), "%s", err.text);
@@ -287,8 +294,8 @@ START_TEST(options_are_text)
 	cptx_rows_opt r = { .in = CPTX_F32 };
 
 	ck_assert(cptx_gemm_options_read("mma=tcgen05  b=e4m3 kind=f8f6f4 swap=1 stages=12", &g, &err));
-	ck_assert(g.mma == CPTX_GEMM_TCGEN05 && g.a == CPTX_BF16 && g.b == CPTX_E4M3 && g.kind == CPTX_TCGEN05_F8F6F4 && g.swap &&
-	          g.stages == 12 && g.bn == 7);
+	ck_assert(g.mma == CPTX_GEMM_TCGEN05 && g.a == CPTX_BF16 && g.b == CPTX_E4M3 && g.kind == CPTX_TCGEN05_F8F6F4 &&
+	          g.swap && g.stages == 12 && g.bn == 7);
 	ck_assert(cptx_attention_options_read("dim=64 causal=1", &a, &err));
 	ck_assert(a.dim == 64 && a.causal && a.in == CPTX_BF16);
 	ck_assert(cptx_rows_options_read("kernel=softmax eps=0x3f000000 ignored_label=-100", &r, &err));
@@ -314,7 +321,7 @@ static volatile unsigned builds;
 
 static const char *job_name(void *user, uint32_t i)
 {
-	static const char *const names[JOBS] = { "n=1", "n=2", "n=3", "n=4", "n=5", "n=6",
+	static const char *const names[JOBS] = { "n=1", "n=2", "n=3", "n=4",  "n=5",  "n=6",
 		                                     "n=7", "n=8", "n=9", "n=10", "n=11", "n=12" };
 
 	(void)user;
@@ -357,8 +364,9 @@ START_TEST(what_fails_is_passed_over)
 	const uint64_t at = alloc(128);
 	char text[CPTX_TUNE_TEXT];
 	cptx_tune_key key = { .generator = "job", .version = 1, .problem = "usual", .dims = { 32 } };
-	const cptx_tune_job job = { .key = &key, .candidates = JOBS, .name = job_name, .build = job_build, .launch = job_launch,
-		                        .user = (void *)&at };
+	const cptx_tune_job job = {
+		.key = &key, .candidates = JOBS, .name = job_name, .build = job_build, .launch = job_launch, .user = (void *)&at
+	};
 	cptx_tune_done done;
 	cptx_tune_found found[JOBS];
 
@@ -382,12 +390,17 @@ START_TEST(what_fails_is_passed_over)
 	ck_assert_uint_eq(cptx_tune_find(db, &key, 0, found, JOBS, &err), JOBS - 2);
 	ck_assert_str_eq(found[0].candidate, "n=1"); /* has the fewest instructions */
 	ck_assert_str_eq(found[JOBS - 3].candidate, "n=12");
-	ck_assert(cptx_tune_measure(db, dev, &job, &(cptx_tune_use){ .budget_s = 1e-9, .policy = CPTX_TUNE_ALWAYS }, &done, &err));
+	ck_assert(
+		cptx_tune_measure(db, dev, &job, &(cptx_tune_use){ .budget_s = 1e-9, .policy = CPTX_TUNE_ALWAYS }, &done, &err));
 	ck_assert_uint_eq(done.measured, 1); /* at least one */
 	ck_assert_uint_eq(done.left, JOBS - 1);
 	key.problem = "another"; /* where none can be measured, that is an error */
-	const cptx_tune_job broken = { .key = &key, .candidates = BROKEN + 1, .name = job_name, .build = job_build,
-		                           .launch = job_launch, .user = (void *)&at };
+	const cptx_tune_job broken = { .key = &key,
+		                           .candidates = BROKEN + 1,
+		                           .name = job_name,
+		                           .build = job_build,
+		                           .launch = job_launch,
+		                           .user = (void *)&at };
 	ck_assert(!cptx_tune_measure(db, dev, &broken, &(cptx_tune_use){ .part = BROKEN, .parts = BROKEN + 1 }, &done, &err));
 	FAILS(err, CPTX_E_STATE, "none of 1 candidates could be measured: n=4: ");
 	ck_assert(!cptx_tune_measure(db, dev, &broken, &(cptx_tune_use){ .part = 4, .parts = 4 }, &done, &err));

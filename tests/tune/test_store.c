@@ -58,8 +58,9 @@ START_TEST(a_record_comes_back_whole)
 	const double samples[] = { 12.5, 3.000001, 11.25, 14.000001, 10 };
 	cptx_tune_key key = a_key(UINT64_MAX);
 	key.problem = "a=b c=d  e=\"f\" # = \\ \xc3\xa4";
-	const cptx_tune_record r = { .key = &key, .candidate = "ctas=132", .unit = "us", .samples = samples, .nsamples = 5,
-		                         .date = 1795802400123456 };
+	const cptx_tune_record r = {
+		.key = &key, .candidate = "ctas=132", .unit = "us", .samples = samples, .nsamples = 5, .date = 1795802400123456
+	};
 
 	for (int i = 0; i < 2; i++) { /* out of memory, then out of the file */
 		cptx_tune *db = open_place(&err);
@@ -105,8 +106,8 @@ START_TEST(what_is_no_record_is_refused)
 	for (uint32_t n = 0; n <= CPTX_TUNE_SAMPLES + 1; n += CPTX_TUNE_SAMPLES + 1) {
 		const cptx_tune_key k = a_key(1);
 		cptx_error e = { 0 };
-		ck_assert(!cptx_tune_add(db, &(cptx_tune_record){ .key = &k, .candidate = "x", .unit = "us", .samples = &good,
-		                                                   .nsamples = n }, &e));
+		ck_assert(!cptx_tune_add(
+			db, &(cptx_tune_record){ .key = &k, .candidate = "x", .unit = "us", .samples = &good, .nsamples = n }, &e));
 		ck_assert_ptr_nonnull(strstr(e.text, "samples"));
 	}
 	ck_assert_uint_eq(count_records(db, NULL), 0);
@@ -175,7 +176,7 @@ START_TEST(exact_then_other_builds_then_neighbours)
 	add(db, 1024, "slow", 30);
 	add(db, 1024, "fast", 10);
 	add(db, 1024, "middle", 20);
-	add(db, 1024, "fast", 25);  /* measured again: the later one counts */
+	add(db, 1024, "fast", 25); /* measured again: the later one counts */
 	add(db, 1200, "near", 1);
 	add(db, 1200, "near, slower", 2);
 	add(db, 1100, "nearer", 5);
@@ -278,8 +279,11 @@ START_TEST(look_ups_find_what_a_search_finds)
 		memcpy(k.dims, all[i].dims, sizeof all[i].dims);
 		all[i].candidate = (unsigned)rand_r(&seed) % 12, all[i].us = us;
 		snprintf(name, sizeof name, "bm=%u", all[i].candidate);
-		ck_assert(cptx_tune_add(db, &(cptx_tune_record){ .key = &k, .candidate = name, .unit = "us", .samples = &us,
-		                                                  .nsamples = 1, .date = 1000 + (int64_t)i }, &err));
+		ck_assert(cptx_tune_add(
+			db,
+			&(cptx_tune_record){
+				.key = &k, .candidate = name, .unit = "us", .samples = &us, .nsamples = 1, .date = 1000 + (int64_t)i },
+			&err));
 		if (i == MANY / 3) /* an index of a part */
 			ck_assert(cptx_tune_prune(db, NULL, NULL, &err));
 		if (i % 75 != 74)
@@ -440,7 +444,9 @@ START_TEST(parts_of_a_common_work)
 		         { { "PMI_RANK", "1", "PMI_SIZE", "2" }, 1, 2 },
 		         { { "SLURM_PROCID", "1", "SLURM_NTASKS", "4" }, 1, 4 },
 		         { { "SLURM_ARRAY_TASK_ID", "7", "SLURM_ARRAY_TASK_COUNT", "10", "SLURM_ARRAY_TASK_MIN", "5" }, 2, 10 },
-		         { { "SLURM_ARRAY_TASK_ID", "1", "SLURM_ARRAY_TASK_COUNT", "2", "SLURM_PROCID", "2", "SLURM_NTASKS", "3" }, 5, 6 },
+		         { { "SLURM_ARRAY_TASK_ID", "1", "SLURM_ARRAY_TASK_COUNT", "2", "SLURM_PROCID", "2", "SLURM_NTASKS", "3" },
+		           5,
+		           6 },
 		         { { "CPTX_SHARE", "5/6", "PMI_RANK", "1", "PMI_SIZE", "2" }, 5, 6 } },
 	  bad[] = { { { "CPTX_SHARE", "6/6" }, 0, 0 },
 		        { { "CPTX_SHARE", "one" }, 0, 0 },

@@ -163,10 +163,10 @@ static int check_variant(const cptx_load *b, const cptx_load_variant *v, uint32_
 	const cptx_load_map *m = (const cptx_load_map *)place(b, v->maps);
 
 	if (!is_text(b, v->symbol) || !is_text(b, v->target) || !is_text(b, v->note) || !v->nsms ||
-	    !there(b, v->grid, v->nsms, 8) || !there(b, v->workspace, v->nsms, 8) || !there(b, v->params, v->nparams, sizeof *p) ||
-	    !there(b, v->maps, v->nmaps, sizeof *m) || v->nparams > MOST_PARAMS || v->nmaps > MOST_MAPS ||
-	    v->cubin > b->size || v->cubin_bytes > b->size - v->cubin || v->ptx > b->size || v->ptx_bytes > b->size - v->ptx ||
-	    (v->ptx_bytes && b->data[v->ptx + v->ptx_bytes - 1]))
+	    !there(b, v->grid, v->nsms, 8) || !there(b, v->workspace, v->nsms, 8) ||
+	    !there(b, v->params, v->nparams, sizeof *p) || !there(b, v->maps, v->nmaps, sizeof *m) || v->nparams > MOST_PARAMS ||
+	    v->nmaps > MOST_MAPS || v->cubin > b->size || v->cubin_bytes > b->size - v->cubin || v->ptx > b->size ||
+	    v->ptx_bytes > b->size - v->ptx || (v->ptx_bytes && b->data[v->ptx + v->ptx_bytes - 1]))
 		return 0;
 	for (uint32_t i = 0; i < v->nparams; i++)
 		if ((p[i].kind == CPTX_LOAD_PARAM_ARG && p[i].index >= nargs) ||
@@ -316,9 +316,9 @@ static int ask_machine(cptx_load *b, machine *m, char *err)
 		return 0;
 	if ((result = d->cuCtxGetCurrent(&m->context)))
 		return fail_cuda(d, result, "asking for the context", err);
-	if (!m->context && ((result = d->cuDeviceGet(&device, 0)) ||
-	                    (result = d->cuDevicePrimaryCtxRetain(&m->context, device)) ||
-	                    (result = d->cuCtxSetCurrent(m->context))))
+	if (!m->context &&
+	    ((result = d->cuDeviceGet(&device, 0)) || (result = d->cuDevicePrimaryCtxRetain(&m->context, device)) ||
+	     (result = d->cuCtxSetCurrent(m->context))))
 		return fail_cuda(d, result, "opening device 0", err);
 	if ((result = d->cuCtxGetDevice(&device)) || (result = d->cuDriverGetVersion(&m->driver)) ||
 	    (result = d->cuDeviceGetAttribute(&major, ATTRIBUTE_MAJOR, device)) ||
@@ -396,8 +396,8 @@ static int try_variant(cptx_load *b, cptx_load_kernel *k, const cptx_load_varian
 	if (code_runs_on(v, on->cc) && (module = load(b, v->cubin, on, &result)))
 		note(k, target, "machine code");
 	else if (v->cubin_bytes) {
-		snprintf(what, sizeof what, result ? "the driver refuses its machine code (%d)" : "its machine code is of another device",
-		         result);
+		snprintf(what, sizeof what,
+		         result ? "the driver refuses its machine code (%d)" : "its machine code is of another device", result);
 		note(k, target, what);
 	}
 	if (!module && v->ptx_bytes && v->ptx_version > ptx_of(on->driver)) {
@@ -427,7 +427,7 @@ static int choose(cptx_load *b, cptx_load_kernel *k, const machine *on)
 {
 	const cptx_load_variant *all = (const cptx_load_variant *)place(b, k->entry->variants), *next;
 
-	for (int below = 1 << 30; ; below = rank(next)) {
+	for (int below = 1 << 30;; below = rank(next)) {
 		next = NULL;
 		for (uint32_t i = 0; i < k->entry->nvariants; i++)
 			if (runs_on(&all[i], on->cc) && rank(&all[i]) < below && (!next || rank(&all[i]) > rank(next)))
@@ -491,9 +491,9 @@ static int encode(const driver *d, const cptx_load_map *m, uint64_t address, map
 {
 	if (!d->cuTensorMapEncodeTiled)
 		return fail(err, "the CUDA driver has no tensor maps; one of CUDA 12.0 or later has");
-	const int result = d->cuTensorMapEncodeTiled(to, (int)m->type, m->rank, (void *)(uintptr_t)address, m->dim, m->stride,
-	                                             m->box, m->step, (int)m->interleave, (int)m->swizzle, (int)m->l2,
-	                                             (int)m->fill);
+	const int result =
+		d->cuTensorMapEncodeTiled(to, (int)m->type, m->rank, (void *)(uintptr_t)address, m->dim, m->stride, m->box, m->step,
+	                              (int)m->interleave, (int)m->swizzle, (int)m->l2, (int)m->fill);
 	return !result || fail_cuda(d, result, "encoding a tensor map; addresses are multiples of 16", err);
 }
 
@@ -524,7 +524,6 @@ int cptx_load_launch(cptx_load_kernel *k, const cptx_load_arg *args, uint32_t n,
 			memcpy(&values[i], &args[p[i].index], sizeof values[i] < sizeof *args ? sizeof values[i] : sizeof *args);
 		params[i] = &values[i];
 	}
-	const int result =
-		b->drv.cuLaunchKernel(k->function, k->grid, 1, 1, v->threads, 1, 1, v->smem, stream, params, NULL);
+	const int result = b->drv.cuLaunchKernel(k->function, k->grid, 1, 1, v->threads, 1, 1, v->smem, stream, params, NULL);
 	return !result || fail_cuda(&b->drv, result, "launching", err);
 }

@@ -91,12 +91,13 @@ typedef struct cptx_load_name_kind {
 	uint64_t name;
 	uint32_t kind, unused;
 } cptx_load_name_kind;
-/* A build of a kernel for a target.  grid, workspace: tables by the number of multiprocessors, from 1 on, of 8 bytes each. */
+/* A build of a kernel for a target.  grid, workspace: tables by the number of multiprocessors, from 1 on, of 8 bytes each.
+ */
 typedef struct cptx_load_variant {
 	uint64_t symbol, target, note; /* texts: name of the kernel, "sm_90a", how the shape was chosen */
 	uint64_t grid, workspace, params, maps;
 	uint64_t cubin, cubin_bytes, ptx, ptx_bytes; /* 0 bytes: there is none */
-	uint32_t cc, suffix; /* compute capability of the target, 90; 'a', 'f' or ' ' */
+	uint32_t cc, suffix;                         /* compute capability of the target, 90; 'a', 'f' or ' ' */
 	uint32_t ptx_version, threads, smem, nsms, nparams, nmaps;
 } cptx_load_variant;
 enum cptx_load_param_kind { CPTX_LOAD_PARAM_VALUE, CPTX_LOAD_PARAM_ARG, CPTX_LOAD_PARAM_MAP };

@@ -30,7 +30,8 @@ enum {
 	OPTIONS
 };
 static const cli_option options[OPTIONS] = {
-	[OPTION_OPTIONS] = { "options", 'o', "TEXT", "options of the kernel, as records have them: \"a=f16 b=f16 out=f16\"", NULL },
+	[OPTION_OPTIONS] = { "options", 'o', "TEXT", "options of the kernel, as records have them: \"a=f16 b=f16 out=f16\"",
+	                     NULL },
 	[OPTION_DEVICE] = { "device", 'd', "NAME", "device to measure on; default cuda:0; an emulator counts steps", "cuda:0" },
 	[OPTION_CANDIDATES] = { "candidates", 'n', "N", "shapes of each size, those that the model likes best; default 8",
 	                        "4 8 16 32" },

@@ -170,8 +170,8 @@ static void draw_all(bar *bars, size_t n)
 	if (n)
 		qsort(bars, n, sizeof *bars, by_candidate);
 	for (size_t i = 0; i < n; i++) { /* of a candidate the latest */
-		const bool again = kept && !strcmp(bars[i].title, bars[kept - 1].title) &&
-		                   !strcmp(bars[i].candidate, bars[kept - 1].candidate);
+		const bool again =
+			kept && !strcmp(bars[i].title, bars[kept - 1].title) && !strcmp(bars[i].candidate, bars[kept - 1].candidate);
 		const bar b = bars[i];
 		if (!again)
 			bars[i] = bars[kept], bars[kept++] = b;
