@@ -150,6 +150,9 @@ void kernel_release(kernel *k);
 /* cuda_program.c */
 /* whether devices of that compute capability run code of the target */
 bool target_runs_on(const cptx_target *t, unsigned cc);
+/* The rung of the ladder of targets of a device below one, NULL: the highest; sm_NNa, sm_NNf, sm_NN, then those of older
+ * devices.  NULL: there is none (retarget.c). */
+const cptx_target *target_ladder(unsigned cc, const cptx_target *below);
 
 /* emu.c; false with an error if the emulator is left out of the build */
 bool emulator_there(cptx_error *err);
