@@ -261,8 +261,10 @@ typedef struct tma_gemm_producer {
 	uint32_t threads; /* by cp.async: all, and the number of this one */
 	cptx_val thread;
 	cptx_operand operand[2]; /* tma_gemm_producer_operands: A and B, of a cluster the parts that this CTA loads */
-	/* by cp.async: where the copies stand; K tiles of the tile that are still to be copied */
+	/* by cp.async: where the copies stand, and how far that is from stage 0; K tiles of the tile that are still to be copied
+	 */
 	cptx_pipe_at to;
+	cptx_val to_bytes;
 	cptx_operand_src from[2];
 	cptx_val left;
 } tma_gemm_producer;
