@@ -2,6 +2,13 @@
 /* The producers of the GEMMs: one thread by TMA, or all threads by cp.async. */
 #include "gemm/tma/tma.h"
 
+void tma_gemm_next_offset(cptx_kernel *k, cptx_val offset, uint32_t apart, uint32_t stages)
+{
+	const cptx_val next = cptx_add(k, offset, apart), at_end = cptx_setp(k, next, apart * stages, .cmp = CPTX_EQ);
+
+	cptx_selp(k, 0, next, at_end, .type = CPTX_U32, .into = offset);
+}
+
 /* Parts of a tile lie behind one another: its columns are one span. */
 static cptx_val part_smem(cptx_kernel *k, const tma_gemm_producer *p, const cptx_tile *part, bool of_b)
 {
@@ -267,12 +274,9 @@ void tma_gemm_copy(cptx_kernel *k, const tma_gemm_producer *p, uint32_t part, ui
 
 void tma_gemm_copied(cptx_kernel *k, tma_gemm_producer *p)
 {
-	const cptx_val next = cptx_add(k, p->to_bytes, p->ring[0].apart);
-	const uint32_t end = p->t->o->stages * p->ring[0].apart;
-
 	cptx_pipe_filled(k, p->pipe, &p->to);
 	cptx_pipe_next(k, p->pipe, &p->to);
-	cptx_selp(k, 0, next, cptx_setp(k, next, end, .cmp = CPTX_EQ), .type = CPTX_U32, .into = p->to_bytes);
+	tma_gemm_next_offset(k, p->to_bytes, p->ring[0].apart, p->t->o->stages);
 }
 
 /* Its branch stands at the end of a K tile: it would otherwise split the block that ptxas schedules. */
