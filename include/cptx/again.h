@@ -18,11 +18,40 @@ extern "C" {
  * its operands.  It begins zeroed and is filled once; it holds nothing of any module, so that all modules, targets and
  * threads may share it, at the same time too.  It has no destructor.
  */
-typedef struct cptx_again {
-	uint64_t room_[64]; /* for the library alone */
+typedef struct cptx_again { /* the fields are for the library alone */
+	uint32_t state_, line_;
+	const char *file_;
+	uint64_t mods_[6], room_[96];
 } cptx_again;
 CPTX_API cptx_val cptx_insn_again_(cptx_kernel *k, cptx_site at, cptx_again *again, enum cptx_op op, const cptx_val *vals,
                                    const uint16_t *mods);
+#ifdef __GNUC__
+/* The same for a call of 1 to 4 operands with the modifiers and the place in the source that `again` holds. */
+CPTX_API cptx_val cptx_again_1_(cptx_kernel *k, cptx_again *again, cptx_val a);
+CPTX_API cptx_val cptx_again_2_(cptx_kernel *k, cptx_again *again, cptx_val a, cptx_val b);
+CPTX_API cptx_val cptx_again_3_(cptx_kernel *k, cptx_again *again, cptx_val a, cptx_val b, cptx_val c);
+CPTX_API cptx_val cptx_again_4_(cptx_kernel *k, cptx_again *again, cptx_val a, cptx_val b, cptx_val c, cptx_val d);
+enum { CPTX_AGAIN_DIRECT_ = 3 /* state_ where these calls can be made */ };
+#define CPTX_INLINE_ static inline __attribute__((__always_inline__))
+/* Whether `again` holds these modifiers, in words of four, and this place.  Compilers make a few comparisons with constants
+ * of it. */
+CPTX_INLINE_ bool cptx_is_again_(const cptx_again *again, cptx_site at, const uint16_t *mods, unsigned words)
+{
+	uint64_t other, four;
+	unsigned i;
+
+	if (!again || __atomic_load_n(&again->state_, __ATOMIC_ACQUIRE) != CPTX_AGAIN_DIRECT_ || again->file_ != at.file)
+		return false;
+	other = again->line_ ^ at.line;
+	for (i = 0; i < words; i++) {
+		__builtin_memcpy(&four, mods + 4 * i, sizeof four);
+		other |= four ^ again->mods_[i];
+	}
+	return !other;
+}
+#else
+#define CPTX_INLINE_ static inline
+#endif
 /**
  * A builder call that goes by a cptx_again of yours: CPTX_AGAIN(cptx_fma, &fma[type], k, a, b, c, .rnd = CPTX_RN).  It does
  * what cptx_fma(k, a, b, c, .rnd = CPTX_RN) does, with the same errors, and faster where modifiers and kinds of operands are

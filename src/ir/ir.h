@@ -560,6 +560,9 @@ static inline void ir_link(cptx_kernel *k, ir_item *it)
 /* Writes operand i into the words, and, where a word cannot hold it, behind the `size` bytes in use; returns those in use
  * then. */
 size_t ir_put_value(uint32_t *words, unsigned i, const cptx_val *v, uint16_t owner, size_t size);
+/* Appends a call with the kinds of operands of an earlier one, `r`; false, with nothing done and no error, where only matching
+ * can tell. */
+bool ir_append_again(cptx_kernel *k, cptx_site at, const arch_remembered *r, const cptx_val *vals, cptx_val *result);
 /* Appends a call that the memo knows from an earlier one; false, with nothing done and no error: it must be matched. */
 bool ir_insn_again(cptx_kernel *k, cptx_site at, unsigned op, const cptx_val *vals, const uint16_t *mods, cptx_val *result);
 uint32_t ir_word(const cptx_val *v, uint16_t owner); /* packs a value into a word; WORD_WHOLE if no word can hold it */

@@ -96,7 +96,7 @@ static void try_others(const spelling *s, const trial *base, const cptx_target *
 
 	for (unsigned i = 0; i < arch_forms[s->form].noperand; i++)
 		for (unsigned n = 0; n < (spell_whole() ? pool_nvalue() : WRONG); n++) {
-			cptx_again again = { { 0 } };
+			cptx_again again = { 0 };
 			trial other = trial_with(s, base, i, pool_value(spell_whole() ? n : roll(&d, pool_nvalue())));
 			ntried++;
 			if (other.structured)
@@ -110,7 +110,7 @@ static void try_spelling(const spelling *s, bool others, report *bad)
 	outcome o;
 
 	for (unsigned full = 0; full < 2; full++) {
-		cptx_again again = { { 0 } };
+		cptx_again again = { 0 };
 		trial t = full ? trial_full(s) : trial_of(s);
 		const cptx_target *target = trial_lowest(&t, BY_CALL, &o);
 		if (!target)

@@ -47,16 +47,36 @@ void write_isa(FILE *out)
 	fprintf(out, "\tCPTX_OP_COUNT = %d /**< how many there are */\n};\n\n#endif\n", nops);
 }
 
+/* The words that the modifiers of a call take, which are read by fours. */
+static int op_words(const struct op *op) { return op->nfield ? (op->nfield + 3) / 4 : 1; }
+
+/* The call by a cptx_again where that may hold all but the operands: without .into, .when and .unless, the common case. */
+static void write_direct(FILE *out, const struct op *op)
+{
+	fputs("#ifdef __GNUC__\n\tif (", out);
+	fprintf(out,
+	        "cptx_is_again_(again, at, s->mod_, %d) && !(s->into.kind | s->when.kind | s->unless.kind))\n"
+	        "\t\treturn cptx_again_%d_(k, again",
+	        op_words(op), op->nslot);
+	for (int i = 0; i < op->nslot; i++)
+		fprintf(out, ", s->%s", op->slot[i]);
+	fputs(");\n#endif\n", out);
+}
+
 /* The call of a cptx_again, for CPTX_FAST and CPTX_AGAIN. */
 static void write_again(FILE *out, const struct op *op)
 {
+	enum { MOST = 4 }; /* operands of cptx_again_4_ */
 	const char *n = op->row->name;
 
 	fprintf(
 		out,
-		"static inline cptx_val cptx_%s_again_(cptx_kernel *k, cptx_site at, const struct cptx_%s_ *s, cptx_again *again)\n"
-		"{\n\treturn cptx_insn_again_(k, at, again, CPTX_OP_",
+		"CPTX_INLINE_ cptx_val cptx_%s_again_(cptx_kernel *k, cptx_site at, const struct cptx_%s_ *s, cptx_again *again)\n"
+		"{\n",
 		n, n);
+	if (op->nslot && op->nslot <= MOST)
+		write_direct(out, op);
+	fputs("\treturn cptx_insn_again_(k, at, again, CPTX_OP_", out);
 	upper(out, n);
 	fprintf(out, ", s->val_, s->mod_);\n}\n#define cptx_%s_a_(again_, kernel_", n);
 	for (int i = 0; i < op->npos; i++)
@@ -84,7 +104,7 @@ static void write_builder(FILE *out, const struct op *op)
 		fputs(";\n\t\t};\n", out);
 	}
 	fprintf(out, "\t\tuint16_t mod_[%d];\n\t};\n\tchar z_, y_;\n\tstruct cptx_name_the_field_ *x_;\n};\n",
-	        (op->nfield ? op->nfield + 3 : 4) / 4 * 4); /* read by fours */
+	        4 * op_words(op));
 	fprintf(out, "static inline cptx_val cptx_%s_s_(cptx_kernel *k, cptx_site at, const struct cptx_%s_ *s)\n{\n", n, n);
 	fprintf(out, "\treturn cptx_insn_(k, at, CPTX_OP_");
 	upper(out, n);
