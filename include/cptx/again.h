@@ -21,33 +21,39 @@ extern "C" {
 typedef struct cptx_again { /* the fields are for the library alone */
 	uint32_t state_, line_;
 	const char *file_;
-	uint64_t mods_[6], room_[96];
+	uint64_t mods_[6], room_[120];
 } cptx_again;
 CPTX_API cptx_val cptx_insn_again_(cptx_kernel *k, cptx_site at, cptx_again *again, enum cptx_op op, const cptx_val *vals,
                                    const uint16_t *mods);
 #ifdef __GNUC__
-/* The same for a call of 1 to 4 operands with the modifiers and the place in the source that `again` holds. */
-CPTX_API cptx_val cptx_again_1_(cptx_kernel *k, cptx_again *again, cptx_val a);
-CPTX_API cptx_val cptx_again_2_(cptx_kernel *k, cptx_again *again, cptx_val a, cptx_val b);
-CPTX_API cptx_val cptx_again_3_(cptx_kernel *k, cptx_again *again, cptx_val a, cptx_val b, cptx_val c);
-CPTX_API cptx_val cptx_again_4_(cptx_kernel *k, cptx_again *again, cptx_val a, cptx_val b, cptx_val c, cptx_val d);
+/*
+ * The same for a call of 1 to 4 operands with the modifiers and the place in the source that `again` holds.  Operands are
+ * given as the two words of their values, which stay in registers, where a struct would go through memory.
+ */
+CPTX_API cptx_val cptx_again_1_(cptx_kernel *k, cptx_again *again, uint64_t a, uint64_t a2);
+CPTX_API cptx_val cptx_again_2_(cptx_kernel *k, cptx_again *again, uint64_t a, uint64_t a2, uint64_t b, uint64_t b2);
+CPTX_API cptx_val cptx_again_3_(cptx_kernel *k, cptx_again *again, uint64_t a, uint64_t a2, uint64_t b, uint64_t b2,
+                                uint64_t c, uint64_t c2);
+CPTX_API cptx_val cptx_again_4_(cptx_kernel *k, cptx_again *again, uint64_t a, uint64_t a2, uint64_t b, uint64_t b2,
+                                uint64_t c, uint64_t c2, uint64_t d, uint64_t d2);
 enum { CPTX_AGAIN_DIRECT_ = 3 /* state_ where these calls can be made */ };
 #define CPTX_INLINE_ static inline __attribute__((__always_inline__))
-/* Whether `again` holds these modifiers, in words of four, and this place.  Compilers make a few comparisons with constants
- * of it. */
-CPTX_INLINE_ bool cptx_is_again_(const cptx_again *again, cptx_site at, const uint16_t *mods, unsigned words)
+/* Word 0 or 1 of a value. */
+CPTX_INLINE_ uint64_t cptx_word_(const cptx_val *v, unsigned i)
 {
-	uint64_t other, four;
-	unsigned i;
+	uint64_t word;
 
-	if (!again || __atomic_load_n(&again->state_, __ATOMIC_ACQUIRE) != CPTX_AGAIN_DIRECT_ || again->file_ != at.file)
-		return false;
-	other = again->line_ ^ at.line;
-	for (i = 0; i < words; i++) {
-		__builtin_memcpy(&four, mods + 4 * i, sizeof four);
-		other |= four ^ again->mods_[i];
-	}
-	return !other;
+	__builtin_memcpy(&word, (const char *)v + 8 * i, sizeof word);
+	return word;
+}
+#define CPTX_WORDS_(v) cptx_word_(&(v), 0), cptx_word_(&(v), 1)
+/* Four modifiers as one word; a constant where they are. */
+#define CPTX_FOUR_(a, b, c, d) ((uint64_t)(a) | (uint64_t)(b) << 16 | (uint64_t)(c) << 32 | (uint64_t)(d) << 48)
+/* Whether such calls can be made at this place. */
+CPTX_INLINE_ bool cptx_is_again_(const cptx_again *again, cptx_site at)
+{
+	return again && __atomic_load_n(&again->state_, __ATOMIC_ACQUIRE) == CPTX_AGAIN_DIRECT_ && again->file_ == at.file &&
+	       again->line_ == at.line;
 }
 #else
 #define CPTX_INLINE_ static inline

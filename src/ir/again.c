@@ -117,6 +117,7 @@ bool ir_append_again(cptx_kernel *k, cptx_site at, const arch_remembered *r, con
 		return false;
 	}
 	it->form = n->form;
+	it->src = ir_tag(k->m, r);
 	if (guard.kind)
 		ir_guard(it, guard);
 	*result = vals[0];
