@@ -123,19 +123,17 @@ static bool runs(const cptx_target *t, const cptx_device_info *dev)
 	                          : cc <= dev->compute_capability;
 }
 
-char *san_fatbin_ptx(const void *image, const cptx_device_info *dev, size_t *size, int *error)
+char *san_fatbin_ptx(const void *image, const cptx_device_info *dev, size_t *size)
 {
 	const unsigned char *p = (const unsigned char *)image;
 	const unsigned char *end = p + 16 + number(p + 8, 8);
 	const cptx_target *best = NULL;
 	char *text = NULL;
-	unsigned kind, machine_code = 0;
+	unsigned kind;
 	entry e;
 
-	*error = SAN_NO_IMAGE;
 	for (p += number(p + 6, 2); next(&p, end, &e, &kind);) {
 		size_t n;
-		machine_code += kind != ENTRY_PTX;
 		char *t = kind == ENTRY_PTX ? text_of(&e, &n) : NULL;
 		const cptx_target *of = t ? target_of(t) : NULL;
 		if (!of || !runs(of, dev) || (best && best->compute_capability > of->compute_capability)) {
@@ -145,9 +143,5 @@ char *san_fatbin_ptx(const void *image, const cptx_device_info *dev, size_t *siz
 		free(text);
 		text = t, best = of, *size = n;
 	}
-	if (!text)
-		san_say("the program holds no PTX that an emulated %s runs%s: build it with nvcc -gencode "
-		        "arch=compute_%s,code=compute_%s",
-		        dev->target, machine_code ? ", only machine code" : "", dev->target + 3, dev->target + 3);
 	return text;
 }

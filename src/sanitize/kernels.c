@@ -11,7 +11,7 @@
 typedef struct wrapper {
 	int magic, version;
 	const void *image;
-	void *more;
+	void *more; /* version 2: const void *[], the fat binaries that were linked */
 } wrapper;
 
 /* Registration cannot fail: what is wrong shows when a kernel is wanted. */
@@ -30,7 +30,7 @@ SAN_API void **__cudaRegisterFatBinary(void *fatbin)
 	const wrapper *w = (const wrapper *)fatbin;
 
 	san_enter();
-	san_module *m = san_register(w->image);
+	san_module *m = san_register(w->image, w->version == 2 ? (const void *const *)w->more : NULL);
 	san_leave();
 	return (void **)(void *)m;
 }

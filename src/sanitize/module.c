@@ -52,13 +52,47 @@ static int place_managed(const san_module *m)
 	return e;
 }
 
+/* The text of the one object that has some, of those that nvcc -rdc=true linked. */
+static int unlink_parts(san_module *m)
+{
+	unsigned n = 0;
+
+	for (const void *const *part = m->part; part && *part; part++) {
+		size_t size;
+		char *text = san_fatbin_ptx(*part, san.info, &size);
+		if (!text)
+			continue;
+		free(m->text);
+		m->text = text, m->size = size;
+		n++;
+	}
+	if (n < 2)
+		return SAN_OK;
+	san_say("kernels of %u objects were linked (nvcc -rdc=true), and the emulator does not link: build the program without", n);
+	return SAN_NO_IMAGE;
+}
+
+static int find_text(san_module *m)
+{
+	const char *arch = san.info->target + 3;
+
+	m->text = san_fatbin_ptx(m->image, san.info, &m->size);
+	int e = m->text ? SAN_OK : unlink_parts(m);
+	if (e || m->text)
+		return e;
+	san_say("the program holds no PTX that an emulated %s runs, or machine code alone: build it with nvcc -gencode "
+	        "arch=compute_%s,code=compute_%s",
+	        san.info->target, arch, arch);
+	return SAN_NO_IMAGE;
+}
+
 int san_module_ready(san_module *m)
 {
 	if (m->program || m->failed)
 		return m->failed;
 	if (!m->text)
-		m->text = san_fatbin_ptx(m->image, san.info, &m->size, &m->failed);
-	if (m->text)
+		m->failed = find_text(m);
+	if (!m->failed)
 		m->failed = read_text(m);
 	if (!m->failed)
 		m->failed = place_managed(m);
@@ -124,7 +158,14 @@ void san_module_unload(san_module *m)
 
 /* ---- what stands for something in the host program ---- */
 
-san_module *san_register(const void *image) { return module_new(image); }
+san_module *san_register(const void *image, const void *const *parts)
+{
+	san_module *m = module_new(image);
+
+	if (m)
+		m->part = parts;
+	return m;
+}
 
 static san_kernel *kernel_new(san_module *m, const void *host, const char *name)
 {

@@ -38,6 +38,7 @@ const san_error_info *san_error_of(int error);
 typedef struct san_module {
 	struct san_module *next; /* in san.modules */
 	const void *image;       /* a fat binary, which stays the program's; NULL: text is there */
+	const void *const *part; /* fat binaries of the objects it was linked from, NULL behind the last; NULL: not linked */
 	char *text;              /* PTX, NUL-terminated */
 	size_t size;
 	cptx_module *parsed; /* knows the parameters of the kernels */
@@ -129,14 +130,14 @@ void san_print(void *user, const char *text); /* the output of printf */
 
 /* fatbin.c: the PTX of a fat binary that a device runs best, NUL-terminated, to be freed; NULL and an error, which is said
  */
-char *san_fatbin_ptx(const void *image, const cptx_device_info *dev, size_t *size, int *error);
+char *san_fatbin_ptx(const void *image, const cptx_device_info *dev, size_t *size);
 bool san_is_fatbin(const void *image);
 
 /* module.c */
 int san_module_load(const void *image, san_module **out); /* text or a fat binary */
 void san_module_unload(san_module *m);
 int san_module_ready(san_module *m); /* parsed and on the device */
-san_module *san_register(const void *image);
+san_module *san_register(const void *image, const void *const *parts);
 bool san_register_kernel(san_module *m, const void *host, const char *name);
 bool san_register_var(san_module *m, const void *host, const char *name, size_t size, void **managed);
 /* The kernel a host function or a handle stands for; NULL: none */
