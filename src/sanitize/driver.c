@@ -219,6 +219,24 @@ static int occupancy(int *blocks, san_kernel *k, int threads, size_t smem)
 	return e;
 }
 
+/* The largest block of whole warps that runs, and as many as fit at once of it; smem_of: dynamic shared memory of a block.
+ */
+static int potential(int *grid, int *block, san_kernel *k, size_t (*smem_of)(int block), size_t smem, int most)
+{
+	int e = SAN_OK, blocks = 0, threads = most > 0 && most < 1024 ? most : 1024;
+
+	for (; threads > 0 && !e && !blocks; threads -= 32)
+		if (!(e = occupancy(&blocks, k, threads, smem_of ? smem_of(threads) : smem)) && blocks)
+			*block = threads, *grid = blocks * (int)san.info->sms;
+	return e ? e : blocks ? SAN_OK : SAN_VALUE;
+}
+
+CALL(cuOccupancyMaxPotentialBlockSize,
+     (int *grid, int *block, san_kernel *k, size_t (*smem_of)(int block), size_t smem, int most),
+     potential(grid, block, k, smem_of, smem, most))
+CALL(cuOccupancyMaxPotentialBlockSizeWithFlags,
+     (int *grid, int *block, san_kernel *k, size_t (*smem_of)(int block), size_t smem, int most, unsigned flags),
+     ((void)flags, potential(grid, block, k, smem_of, smem, most)))
 CALL(cuFuncGetAttribute, (int *v, int attribute, san_kernel *k), function_attribute(v, attribute, k))
 CALL(cuFuncSetAttribute, (san_kernel * k, int attribute, int value),
      ((void)k,

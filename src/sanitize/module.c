@@ -52,33 +52,36 @@ static int place_managed(const san_module *m)
 	return e;
 }
 
-/* The text of the one object that has some, of those that nvcc -rdc=true linked. */
-static int unlink_parts(san_module *m)
+/* Makes a module of each object with PTX, of those that nvcc -rdc=true linked. */
+static int split(san_module *m)
 {
-	unsigned n = 0;
+	int e = SAN_OK;
 
-	for (const void *const *part = m->part; part && *part; part++) {
+	for (const void *const *object = m->objects; object && *object && !e; object++) {
 		size_t size;
-		char *text = san_fatbin_ptx(*part, san.info, &size);
-		if (!text)
+		char *text = san_fatbin_ptx(*object, san.info, &size);
+		san_module *part = text ? module_new(*object) : NULL;
+		if (!part) {
+			e = text ? SAN_MEMORY : SAN_OK;
+			free(text);
 			continue;
-		free(m->text);
-		m->text = text, m->size = size;
-		n++;
+		}
+		part->text = text, part->size = size;
+		part->next_part = m->part;
+		m->part = part;
+		e = san_module_ready(part);
 	}
-	if (n < 2)
-		return SAN_OK;
-	san_say("kernels of %u objects were linked (nvcc -rdc=true), and the emulator does not link: build the program without", n);
-	return SAN_NO_IMAGE;
+	return e;
 }
 
 static int find_text(san_module *m)
 {
 	const char *arch = san.info->target + 3;
+	int e = SAN_OK;
 
-	m->text = san_fatbin_ptx(m->image, san.info, &m->size);
-	int e = m->text ? SAN_OK : unlink_parts(m);
-	if (e || m->text)
+	if (!(m->text = san_fatbin_ptx(m->image, san.info, &m->size)))
+		e = split(m);
+	if (e || m->text || m->part)
 		return e;
 	san_say("the program holds no PTX that an emulated %s runs, or machine code alone: build it with nvcc -gencode "
 	        "arch=compute_%s,code=compute_%s",
@@ -88,11 +91,11 @@ static int find_text(san_module *m)
 
 int san_module_ready(san_module *m)
 {
-	if (m->program || m->failed)
+	if (m->program || m->part || m->failed)
 		return m->failed;
 	if (!m->text)
 		m->failed = find_text(m);
-	if (!m->failed)
+	if (!m->failed && m->text)
 		m->failed = read_text(m);
 	if (!m->failed)
 		m->failed = place_managed(m);
@@ -148,6 +151,11 @@ void san_module_unload(san_module *m)
 	if (!*link)
 		return;
 	*link = m->next;
+	while (m->part) {
+		san_module *part = m->part;
+		m->part = part->next_part;
+		san_module_unload(part);
+	}
 	DROP(san_kernel, san.kernels, m)
 	DROP(san_var, san.vars, m)
 	cptx_program_destroy(m->program);
@@ -163,7 +171,7 @@ san_module *san_register(const void *image, const void *const *parts)
 	san_module *m = module_new(image);
 
 	if (m)
-		m->part = parts;
+		m->objects = parts;
 	return m;
 }
 
@@ -217,7 +225,9 @@ int san_kernel_ready(san_kernel *k)
 
 	if (e || k->found)
 		return e;
-	k->found = cptx_module_kernel(k->module->parsed, k->name, &k->info);
+	k->in = k->module->part ? k->module->part : k->module;
+	while (k->in && !(k->found = cptx_module_kernel(k->in->parsed, k->name, &k->info)))
+		k->in = k->in->next_part;
 	return k->found ? SAN_OK : SAN_FUNCTION;
 }
 
@@ -238,7 +248,7 @@ int san_resources(san_kernel *k, uint32_t threads, uint32_t smem, cptx_resources
 	cptx_error err = { .code = CPTX_OK };
 	int e = san_kernel_ready(k);
 
-	if (!e && !cptx_program_resources(k->module->program, k->name, threads, smem, out, &err))
+	if (!e && !cptx_program_resources(k->in->program, k->name, threads, smem, out, &err))
 		e = san_failed(k->name, &err);
 	return e;
 }
@@ -249,7 +259,11 @@ int san_global(const san_module *m, const char *name, uint64_t *at, size_t *size
 {
 	cptx_error err = { .code = CPTX_OK };
 
-	*at = cptx_program_global(m->program, name, size, &err);
+	*at = 0;
+	for (const san_module *part = m->part ? m->part : m; part && !*at; part = part->next_part) {
+		err.code = CPTX_OK;
+		*at = cptx_program_global(part->program, name, size, &err);
+	}
 	return *at ? SAN_OK : SAN_NOT_FOUND;
 }
 

@@ -36,10 +36,11 @@ const san_error_info *san_error_of(int error);
 
 /* An image of kernels: what a fat binary of nvcc holds for the device, or PTX text that a program loads. */
 typedef struct san_module {
-	struct san_module *next; /* in san.modules */
-	const void *image;       /* a fat binary, which stays the program's; NULL: text is there */
-	const void *const *part; /* fat binaries of the objects it was linked from, NULL behind the last; NULL: not linked */
-	char *text;              /* PTX, NUL-terminated */
+	struct san_module *next;    /* in san.modules */
+	const void *image;          /* a fat binary, which stays the program's; NULL: text is there */
+	const void *const *objects; /* fat binaries of the objects it was linked from, NULL behind the last; NULL: not linked */
+	struct san_module *part, *next_part; /* a module for each of these that has PTX: its kernels and variables are there */
+	char *text;                          /* PTX, NUL-terminated */
 	size_t size;
 	cptx_module *parsed; /* knows the parameters of the kernels */
 	cptx_program *program;
@@ -49,8 +50,8 @@ typedef struct san_module {
 /* A kernel: a CUfunction, a cudaFunction_t and a cudaKernel_t. */
 typedef struct san_kernel {
 	struct san_kernel *next; /* of its module, or in san.kernels */
-	san_module *module;
-	const void *host; /* the function of the host program that stands for it; NULL: none */
+	san_module *module, *in; /* whose it is; the part of that where it stands, once it was found */
+	const void *host;        /* the function of the host program that stands for it; NULL: none */
 	char *name;
 	cptx_kernel_info info; /* once it was found */
 	bool found;

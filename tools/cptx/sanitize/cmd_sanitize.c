@@ -60,9 +60,7 @@ static bool is_number(const char *s) { return *s && strspn(s, "0123456789") == s
 static int read_option(sanitize_request *q, int option, const char *value)
 {
 	switch (option) {
-	case SANITIZE_ARCH:
-		q->arch = value;
-		return cli_target(q->cmd, value) ? EXIT_OK : EXIT_USAGE;
+	case SANITIZE_ARCH: q->arch = value; return cli_target(q->cmd, value) ? EXIT_OK : EXIT_USAGE;
 	case SANITIZE_SCHEDULE:
 		q->schedule = value;
 		if (strcmp(value, "random") && strcmp(value, "eager") && strcmp(value, "late"))
@@ -272,8 +270,10 @@ const cli_command cmd_sanitize = {
 	.arguments = "[--] PROGRAM [ARGUMENT]...",
 	.about = "Runs a CUDA program on the emulator, without a GPU, and tells what is wrong with its kernels.",
 	.details =
-		"The program is one that nvcc 13 built, with the CUDA runtime linked in or shared, or one that uses the driver API. It\n"
-		"must hold PTX that the emulated target runs (nvcc -gencode arch=compute_90a,code=compute_90a), and its symbols. Work\n"
+		"The program is one that nvcc 13 built, with the CUDA runtime linked in or shared, or one that uses the driver API. "
+	    "It\n"
+		"must hold PTX that the emulated target runs (nvcc -gencode arch=compute_90a,code=compute_90a), and its symbols. "
+	    "Work\n"
 		"is done when a call returns. A call that is not there returns cudaErrorNotSupported, and is named once.\n"
 		"\n"
 		"Findings go to standard error as they are made. Exit status: that of --error-exitcode if there was an error, else\n"
