@@ -20,13 +20,16 @@ static san_module *module_new(const void *image)
 	return m;
 }
 
-/* PTX text with its name in findings: that of the file of the program, as a page of the manual would be. */
 static int read_text(san_module *m)
 {
 	cptx_error err = { .code = CPTX_OK };
-	static const char name[] = "program.ptx";
+	const cptx_site nowhere = { 0 }; /* no line of this library belongs into a message */
 
-	m->parsed = cptx_parse(m->text, m->size, CPTX_OPT(cptx_parse_opt, .name = name));
+	if (++san.texts == 1)
+		snprintf(m->name, sizeof m->name, "program.ptx");
+	else
+		snprintf(m->name, sizeof m->name, "program.%u.ptx", san.texts);
+	m->parsed = cptx_parse(m->text, m->size, CPTX_OPT(cptx_parse_opt, .name = m->name));
 	if (!m->parsed)
 		return SAN_MEMORY;
 	const cptx_error *bad = cptx_module_error(m->parsed);
@@ -34,7 +37,7 @@ static int read_text(san_module *m)
 		san_say("%s", bad->text);
 		return SAN_PTX;
 	}
-	m->program = cptx_device_load_text(san.dev, m->text, m->size, CPTX_OPT(cptx_load_opt, .name = name), &err);
+	m->program = cptx_device_load_text_(nowhere, san.dev, m->text, m->size, CPTX_OPT(cptx_load_opt, .name = m->name), &err);
 	if (!m->program)
 		return san_failed("loading a program's PTX", &err);
 	/* what the emulator works out of the parameters is asked of a frozen module */
@@ -104,6 +107,8 @@ int san_module_ready(san_module *m)
 
 int san_module_load(const void *image, san_module **out)
 {
+	if (san_forbidden())
+		return SAN_CAPTURE;
 	san_module *m = module_new(image);
 	int e;
 
@@ -160,6 +165,7 @@ void san_module_unload(san_module *m)
 	DROP(san_var, san.vars, m)
 	cptx_program_destroy(m->program);
 	cptx_module_destroy(m->parsed);
+	san_lines_free(m);
 	free(m->text);
 	free(m);
 }

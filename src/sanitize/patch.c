@@ -88,8 +88,8 @@ typedef struct image {
 
 static bool inside(const image *m, uint64_t at, uint64_t size) { return at <= m->size && size <= m->size - at; }
 
-/* The symbol table of the file; false if it has none. */
-static bool find_symbols(image *m)
+/* The symbol table of the file, SHT_SYMTAB or SHT_DYNSYM; false if it has none. */
+static bool find_symbols(image *m, unsigned type)
 {
 	const Elf64_Ehdr *e = (const Elf64_Ehdr *)(const void *)m->bytes;
 
@@ -98,7 +98,7 @@ static bool find_symbols(image *m)
 		return false;
 	const Elf64_Shdr *s = (const Elf64_Shdr *)(const void *)(m->bytes + e->e_shoff);
 	for (unsigned i = 0; i < e->e_shnum; i++) {
-		if (s[i].sh_type != SHT_SYMTAB || s[i].sh_link >= e->e_shnum)
+		if (s[i].sh_type != type || s[i].sh_link >= e->e_shnum)
 			continue;
 		const Elf64_Shdr *names = &s[s[i].sh_link];
 		if (!inside(m, s[i].sh_offset, s[i].sh_size) || !inside(m, names->sh_offset, names->sh_size) || !names->sh_size)
@@ -170,21 +170,34 @@ static bool redirect(const image *m, const Elf64_Sym *s, const char *name)
 	return true;
 }
 
+/* Whether the program asks a shared library for the runtime, or has no kernels of nvcc: then nothing is to be done. */
+static bool asks_for_runtime(image *m)
+{
+	if (!memmem(m->bytes, m->size, ".nv_fatbin", 10))
+		return true;
+	for (size_t i = 0; find_symbols(m, SHT_DYNSYM) && i < m->nsymbol; i++)
+		if (m->symbols[i].st_shndx == SHN_UNDEF && m->symbols[i].st_name < m->names_size &&
+		    !strcmp(m->names + m->symbols[i].st_name, "__cudaRegisterFatBinary"))
+			return true;
+	return false;
+}
+
 __attribute__((constructor)) static void redirect_static_runtime(void)
 {
 	image m;
 
 	if (!open_program(&m))
 		return;
-	if (find_symbols(&m)) {
+	if (find_symbols(&m, SHT_SYMTAB)) {
 		for (size_t i = 0; i < m.nsymbol; i++) {
 			const Elf64_Sym *s = &m.symbols[i];
 			if (ELF64_ST_TYPE(s->st_info) == STT_FUNC && s->st_shndx != SHN_UNDEF && s->st_name < m.names_size &&
 			    of_runtime(m.names + s->st_name))
 				redirect(&m, s, m.names + s->st_name);
 		}
-	} else if (memmem(m.bytes, m.size, ".nv_fatbin", 10) && !dlsym(RTLD_DEFAULT, "cudaMalloc")) {
+	} else if (!asks_for_runtime(&m)) {
 		san_say("the program was stripped of its symbols: keep them, or link it with nvcc --cudart shared");
+		san.failed = SAN_NO_DEVICE; /* which the runtime in it is told */
 	}
 	munmap(m.bytes, m.size);
 }

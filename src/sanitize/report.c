@@ -29,7 +29,7 @@ const san_error_info *san_error_of(int error)
 
 void san_say(const char *format, ...)
 {
-	char text[2048];
+	char text[4096];
 	va_list ap;
 
 	va_start(ap, format);
@@ -78,24 +78,62 @@ static FILE *records(void)
 	return out;
 }
 
-static void record(const cptx_emu_finding *f)
+static void record(const cptx_emu_finding *f, const char *file, unsigned line, const char *words)
 {
 	FILE *out = records();
-	char line[24];
+	char number[24];
 
 	if (!out)
 		return;
-	snprintf(line, sizeof line, "%u", (unsigned)f->at.line);
+	snprintf(number, sizeof number, "%u", line);
 	put_field(out, f->rank == CPTX_FIND_ERROR ? "error" : "warning", '\t');
 	put_field(out, cptx_finding_name(f->code), '\t');
 	put_field(out, f->kernel, '\t');
 	put_field(out, f->instruction, '\t');
-	put_field(out, f->at.file ? f->at.file : "", '\t');
-	put_field(out, line, '\t');
+	put_field(out, file, '\t');
+	put_field(out, number, '\t');
 	put_number(out, f->block, 3, true);
 	put_number(out, f->thread, 3, f->has_thread);
-	put_field(out, f->text, '\n');
+	put_field(out, words, '\n');
 	fflush(out);
+}
+
+/* Copies a finding's words; behind the place of the PTX that they name stands the line of the source, if it is known. */
+static void with_sources(char *to, size_t room, const char *words)
+{
+	size_t n = 0;
+
+	while (*words && n + 1 < room) {
+		const char *file;
+		unsigned line;
+		size_t name = !strncmp(words, "program.", 8) ? strcspn(words, ": )") : 0;
+		char *end = NULL;
+		unsigned long at = name && words[name] == ':' ? strtoul(words + name + 1, &end, 10) : 0;
+		if (at && san_source(words, name, (unsigned)at, &file, &line)) {
+			int put = snprintf(to + n, room - n, "%s:%u, %.*s", file, line, (int)(end - words), words);
+			n = put < 0 || (size_t)put >= room - n ? room - 1 : n + (size_t)put;
+			words = end;
+		} else {
+			to[n++] = *words++;
+		}
+	}
+	to[n] = 0;
+}
+
+static void say_finding(const cptx_emu_finding *f)
+{
+	const char *rank = f->rank == CPTX_FIND_ERROR ? "error" : "warning", *file = f->at.file ? f->at.file : "";
+	unsigned line = (unsigned)f->at.line;
+	char words[2048];
+
+	with_sources(words, sizeof words, f->text);
+	if (*file && san_source(file, strlen(file), line, &file, &line))
+		san_say("%s:%u: %s: %s (%s:%u)", file, line, rank, words, f->at.file, (unsigned)f->at.line);
+	else if (*file)
+		san_say("%s:%u: %s: %s", file, line, rank, words);
+	else
+		san_say("%s: %s", rank, words);
+	record(f, file, line, words);
 }
 
 void san_report(void)
@@ -103,14 +141,8 @@ void san_report(void)
 	static size_t said;
 	const cptx_emu_finding *f;
 
-	for (; san.dev && (f = cptx_emu_finding_at(san.dev, said)); said++) {
-		if (f->at.file)
-			san_say("%s:%u: %s: %s", f->at.file, (unsigned)f->at.line, f->rank == CPTX_FIND_ERROR ? "error" : "warning",
-			        f->text);
-		else
-			san_say("%s: %s", f->rank == CPTX_FIND_ERROR ? "error" : "warning", f->text);
-		record(f);
-	}
+	for (; san.dev && (f = cptx_emu_finding_at(san.dev, said)); said++)
+		say_finding(f);
 }
 
 int san_missing(const char *name)

@@ -71,7 +71,7 @@ BOTH(cudaProfilerStop, cuProfilerStop, (void), (), SAN_OK)
 static int alloc(void **p, size_t size, enum san_memory kind)
 {
 	uint64_t at = 0;
-	int e = !p ? SAN_VALUE : size ? san_alloc(kind, size, &at) : SAN_OK;
+	int e = !p ? SAN_VALUE : san_forbidden() ? SAN_CAPTURE : size ? san_alloc(kind, size, &at) : SAN_OK;
 
 	if (p)
 		*p = (void *)(uintptr_t)at;

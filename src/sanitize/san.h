@@ -40,7 +40,9 @@ typedef struct san_module {
 	const void *image;          /* a fat binary, which stays the program's; NULL: text is there */
 	const void *const *objects; /* fat binaries of the objects it was linked from, NULL behind the last; NULL: not linked */
 	struct san_module *part, *next_part; /* a module for each of these that has PTX: its kernels and variables are there */
+	char name[32];                       /* of the text in findings: program.ptx, program.2.ptx ... */
 	char *text;                          /* PTX, NUL-terminated */
+	void *lines;                         /* of the source, once something was found in the text (lines.c) */
 	size_t size;
 	cptx_module *parsed; /* knows the parameters of the kernels */
 	cptx_program *program;
@@ -86,6 +88,7 @@ typedef struct san_stream {
 	int priority;
 	unsigned long long id;
 	san_graph *capture; /* what is captured now; NULL: nothing */
+	int mode;           /* of the capture: 0 global, 1 of the thread, 2 relaxed */
 	bool joined;        /* the capture began in another stream, of which this one waited for an event */
 } san_stream;
 
@@ -113,6 +116,7 @@ extern struct san {
 	san_block *blocks;
 	san_stream *streams;
 	unsigned long long nstreams; /* that were made */
+	unsigned texts;              /* of modules that have a name */
 } san;
 
 /* state.c */
@@ -149,6 +153,10 @@ int san_global(const san_module *m, const char *name, uint64_t *at, size_t *size
 int san_var_at(const void *symbol, san_var **out);
 int san_resources(san_kernel *k, uint32_t threads, uint32_t smem, cptx_resources *out);
 
+/* lines.c: the line of the source that a line of PTX, "program.ptx" and a number, was made of; false: unknown */
+bool san_source(const char *ptx, size_t ptx_size, unsigned line, const char **file, unsigned *its_line);
+void san_lines_free(san_module *m);
+
 /* memory.c */
 enum san_memory { SAN_DEVICE_MEMORY, SAN_HOST_MEMORY, SAN_MANAGED_MEMORY };
 int san_alloc(enum san_memory kind, size_t size, uint64_t *at);
@@ -184,5 +192,6 @@ void san_shape_attribute(san_shape *shape, const rt_launch_attr *a);
 
 /* stream.c */
 san_stream *san_stream_of(san_stream *handle); /* NULL for a default stream */
+bool san_forbidden(void);                      /* a capture is going on that forbids allocations and loading */
 
 #endif

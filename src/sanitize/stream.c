@@ -79,6 +79,16 @@ BOTH(cudaStreamAddCallback, cuStreamAddCallback,
      (san_stream * s, void (*fn)(san_stream *s, int status, void *user), void *user, unsigned flags), (s, fn, user, flags),
      ((void)flags, callback(s, fn, user)))
 
+/* Whether a stream is captured in the mode that forbids what a graph cannot hold to the whole process. */
+bool san_forbidden(void)
+{
+	const san_stream *s = san.streams;
+
+	while (s && (!s->capture || s->joined || s->mode))
+		s = s->next;
+	return s != NULL;
+}
+
 /* ---- events ---- */
 
 static int event_new(san_event **out)
@@ -132,12 +142,13 @@ BOTH(cudaStreamWaitEvent, cuStreamWaitEvent, (san_stream * s, san_event *e, unsi
 
 /* ---- capture ---- */
 
-static int capture_begin(san_stream *s)
+static int capture_begin(san_stream *s, int mode)
 {
 	if (!s)
 		return SAN_CAPTURE; /* the legacy stream */
 	if (s->capture)
 		return SAN_NO_CAPTURE;
+	s->mode = mode;
 	s->capture = san_graph_new();
 	return s->capture ? SAN_OK : SAN_MEMORY;
 }
@@ -153,7 +164,7 @@ static int capture_end(san_stream *s, san_graph **out)
 }
 
 BOTH(cudaStreamBeginCapture, cuStreamBeginCapture_v2, (san_stream * s, int mode), (s, mode),
-     ((void)mode, capture_begin(san_stream_of(s))))
+     capture_begin(san_stream_of(s), mode))
 BOTH(cudaStreamEndCapture, cuStreamEndCapture, (san_stream * s, san_graph **out), (s, out),
      capture_end(san_stream_of(s), out))
 BOTH(cudaStreamIsCapturing, cuStreamIsCapturing, (san_stream * s, int *status), (s, status),

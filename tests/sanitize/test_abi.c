@@ -14,8 +14,8 @@
 #endif
 
 #ifdef HAVE_CUDA_13
-#define SAME(a, b)              _Static_assert((long)(a) == (long)(b), #a " is not " #b)
-#define SIZE(a, b)              SAME(sizeof(a), sizeof(b))
+#define SAME(a, b) _Static_assert((long)(a) == (long)(b), #a " is not " #b)
+#define SIZE(a, b) SAME(sizeof(a), sizeof(b))
 #define FIELD(a, field, b, its) SAME(offsetof(a, field), offsetof(b, its))
 
 SIZE(rt_dim3, struct dim3);
