@@ -3,7 +3,7 @@
  * What a program of nvcc does, in C: it registers a fat binary of PTX, and calls the runtime that libcptx_sanitize stands in
  * for.  The first argument chooses what is tried; the last line says how it went.
  */
-#include "sanitize/abi.h"
+#include "abi.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* src/sanitize/abi.h and its lists against CUDA's own headers of release 13, where they are installed. */
-#include "sanitize/san.h"
+#include "san.h"
 
 #include <stdio.h>
 

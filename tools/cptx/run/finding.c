@@ -29,7 +29,8 @@ void finding_json(FILE *out, const cptx_emu_finding *f, uint64_t seed)
 void finding_sarif_begin(FILE *out)
 {
 	fprintf(out,
-	        "{\"version\":\"2.1.0\",\"$schema\":\"https://json.schemastore.org/sarif-2.1.0.json\",\"runs\":[{\"tool\":{\"driver\":{"
+	        "{\"version\":\"2.1.0\",\"$schema\":\"https://json.schemastore.org/"
+	        "sarif-2.1.0.json\",\"runs\":[{\"tool\":{\"driver\":{"
 	        "\"name\":\"cptx\",\"version\":\"%s\",\"rules\":[",
 	        cptx_version());
 	for (int code = CPTX_FIND_NONE + 1; code < CPTX_FIND_COUNT; code++)
@@ -40,8 +41,8 @@ void finding_sarif_begin(FILE *out)
 
 void finding_sarif(FILE *out, const cptx_emu_finding *f, bool first)
 {
-	fprintf(out, "%s\n{\"ruleId\":\"%s\",\"level\":\"%s\",\"message\":{\"text\":", first ? "" : ",", cptx_finding_name(f->code),
-	        f->rank == CPTX_FIND_WARNING ? "warning" : "error");
+	fprintf(out, "%s\n{\"ruleId\":\"%s\",\"level\":\"%s\",\"message\":{\"text\":", first ? "" : ",",
+	        cptx_finding_name(f->code), f->rank == CPTX_FIND_WARNING ? "warning" : "error");
 	run_json_string(out, f->text);
 	fputs("}", out);
 	if (f->at.file) {

@@ -89,7 +89,7 @@ static int read_option(sanitize_request *q, int option, const char *value)
 /* Beside the command, as it is built; or where it is installed, seen from the command. */
 static bool find_library(sanitize_request *q)
 {
-	static const char *const places[] = { "", "../" CPTX_LIBDIR "/cptx/" };
+	static const char *const places[] = { "", "tools/sanitize/", "../" CPTX_LIBDIR "/cptx/" };
 	char self[PATH_MAX];
 	ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
 
@@ -271,9 +271,9 @@ const cli_command cmd_sanitize = {
 	.about = "Runs a CUDA program on the emulator, without a GPU, and tells what is wrong with its kernels.",
 	.details =
 		"The program is one that nvcc 13 built, with the CUDA runtime linked in or shared, or one that uses the driver API. "
-	    "It\n"
+		"It\n"
 		"must hold PTX that the emulated target runs (nvcc -gencode arch=compute_90a,code=compute_90a), and its symbols. "
-	    "Work\n"
+		"Work\n"
 		"is done when a call returns. A call that is not there returns cudaErrorNotSupported, and is named once.\n"
 		"\n"
 		"Findings go to standard error as they are made. Exit status: that of --error-exitcode if there was an error, else\n"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The CUDA Driver API, as far as programs use it that load PTX themselves. */
-#include "sanitize/api.h"
-#include "sanitize/device.h"
+#include "api.h"
+#include "device.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Memory of the device and the host, and copies between them. */
-#include "sanitize/san.h"
+#include "san.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Tensor maps as the driver encodes them: the emulator's bytes, made of the driver's arguments. */
-#include "sanitize/api.h"
+#include "api.h"
 
 #include <string.h>
 

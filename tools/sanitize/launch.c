@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Launches: CUDA hands over addresses of the arguments; what each is, the kernel's parameters say. */
-#include "sanitize/san.h"
+#include "san.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The CUDA Runtime API: kernels, launches and graphs, and what nvcc's host code calls to register a program's images. */
-#include "sanitize/api.h"
-#include "sanitize/graph.h"
+#include "api.h"
+#include "graph.h"
 
 #include <stdlib.h>
 #include <string.h>

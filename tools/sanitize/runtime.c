@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The CUDA Runtime API: errors, devices, memory, symbols. */
-#include "sanitize/api.h"
-#include "sanitize/device.h"
+#include "api.h"
+#include "device.h"
 
 #include <stdlib.h>
 #include <string.h>

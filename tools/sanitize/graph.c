@@ -3,7 +3,7 @@
  * Graphs: nodes in the order in which they were added, which is an order of their dependencies, as a node can only depend on
  * nodes that are there.  A node keeps the values of its arguments.
  */
-#include "sanitize/graph.h"
+#include "graph.h"
 
 #include <stdlib.h>
 #include <string.h>

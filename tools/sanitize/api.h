@@ -3,7 +3,7 @@
 #ifndef CPTX_SANITIZE_API_H
 #define CPTX_SANITIZE_API_H
 
-#include "sanitize/san.h"
+#include "san.h"
 
 /* Keeps an error as the thread's last one; returns it. */
 int san_last(int error);

@@ -4,7 +4,7 @@
  * architecture, and how long it is before and behind compression (LZ4 or zstd, whose libraries are opened when one is
  * needed).  All numbers are little-endian.
  */
-#include "sanitize/san.h"
+#include "san.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>

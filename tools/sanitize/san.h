@@ -7,7 +7,7 @@
 #ifndef CPTX_SANITIZE_SAN_H
 #define CPTX_SANITIZE_SAN_H
 
-#include "sanitize/abi.h"
+#include "abi.h"
 
 #include <cptx/edit.h>
 #include <cptx/emu.h>
@@ -24,7 +24,7 @@
 
 enum san_error {
 #define ERROR(name, number, runtime, driver, text) SAN_##name = number,
-#include "sanitize/error.def"
+#include "error.def"
 #undef ERROR
 };
 /* The names and meaning of an error; that of UNKNOWN if it is none. */

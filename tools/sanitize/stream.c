@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Streams and events of the runtime: work is done at once, so they are in order by themselves. */
-#include "sanitize/api.h"
-#include "sanitize/graph.h"
+#include "api.h"
+#include "graph.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
 #ifndef CPTX_SANITIZE_DEVICE_H
 #define CPTX_SANITIZE_DEVICE_H
 
-#include "sanitize/san.h"
+#include "san.h"
 
 void san_properties(rt_device_prop *p);
 

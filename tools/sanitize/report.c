@@ -4,7 +4,7 @@
  * program, as records on the file descriptor that CPTX_SANITIZE_FD names.  A record is a line of fields between tabs; a tab,
  * newline or backslash in a field stands as \t, \n, \\.
  */
-#include "sanitize/san.h"
+#include "san.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@ const san_error_info *san_error_of(int error)
 {
 	static const san_error_info all[] = {
 #define ERROR(name, number, runtime, driver, text) { number, runtime, driver, text },
-#include "sanitize/error.def"
+#include "error.def"
 #undef ERROR
 	};
 	const size_t n = sizeof all / sizeof *all;

@@ -3,7 +3,7 @@
 #ifndef CPTX_SANITIZE_GRAPH_H
 #define CPTX_SANITIZE_GRAPH_H
 
-#include "sanitize/san.h"
+#include "san.h"
 
 enum san_work { SAN_WORK_NONE, SAN_WORK_LAUNCH, SAN_WORK_COPY, SAN_WORK_SET, SAN_WORK_HOST, SAN_WORK_CHILD };
 

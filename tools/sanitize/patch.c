@@ -5,7 +5,7 @@
  * name in the program's own symbol table, gets a jump over its first bytes, as tools like Valgrind redirect malloc.  A
  * program that was stripped of its symbols cannot be redirected, and is told how to be linked.
  */
-#include "sanitize/san.h"
+#include "san.h"
 
 #include <dlfcn.h>
 #include <elf.h>

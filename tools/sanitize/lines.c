@@ -3,7 +3,7 @@
  * From lines of PTX to lines of the program's source, by the .file and .loc directives that nvcc -lineinfo leaves in the
  * text.  The text is read when something was found in it, and not before.
  */
-#include "sanitize/san.h"
+#include "san.h"
 
 #include <stdlib.h>
 #include <string.h>

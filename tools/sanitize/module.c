@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Images of kernels, the kernels and variables in them, and what stands for these in the host program. */
-#include "sanitize/san.h"
+#include "san.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The emulated device of the process, and its lock. */
-#include "sanitize/san.h"
+#include "san.h"
 
 #include <stdlib.h>
 #include <string.h>

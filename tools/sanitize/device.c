@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What the device says of itself: attributes, which the runtime and the driver number alike. */
-#include "sanitize/device.h"
+#include "device.h"
 
 #include <string.h>
 
@@ -16,7 +16,7 @@ int san_attribute(int attribute, int *value)
 	case number:                                                                                                            \
 		*value = (int)(expression);                                                                                         \
 		return SAN_OK;
-#include "sanitize/attribute.def"
+#include "attribute.def"
 #undef ATTRIBUTE
 	default: *value = 0; return SAN_OK; /* features that the device does not have */
 	}
