@@ -52,6 +52,7 @@
 
 #include <cptx/cptx.h>
 #include <cptx/device.h>
+#include <cptx/tune.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -131,6 +132,10 @@ typedef struct cptx_attention_opt {
 	                    divisor of it; 0: they do not */
 	char z_;
 } cptx_attention_opt;
+
+/** Sets the fields of *opt that a text names, as records of the tuning database do: "mma=wgmma in=bf16 dim=128 causal=1".
+ * Others stay.  Errors: ARG, the text has a word that is none, which is named. */
+CPTX_API bool cptx_attention_options_read(const char *text, cptx_attention_opt *opt, cptx_error *err);
 
 /** How a tensor lies in memory; elements of a row are contiguous.  All 0: densely, in the order batch, head, row. */
 typedef struct cptx_attention_stride {
@@ -231,6 +236,15 @@ CPTX_API void cptx_attention_runner_destroy(cptx_attention_runner *runner);
  * cptx_attention_check_problem, cptx_device_load and cptx_launch_new. */
 CPTX_API bool cptx_attention_run(cptx_attention_runner *runner, const cptx_attention_opt *opt,
                                  const cptx_attention_problem *problem, cptx_stream *stream, cptx_error *err);
+
+/** Sets the tuning database that a runner looks into for a shape that is left open, and when it measures: see
+ * cptx_gemm_runner_set_tune. */
+CPTX_API bool cptx_attention_runner_set_tune(cptx_attention_runner *runner, const cptx_tune_use *use, cptx_error *err);
+/** Measures the shapes that the model likes best for the sizes of a problem, and records each in the database: see
+ * cptx_tune_measure.  Operands are made here, dense, so the problem needs no addresses.  done: may be NULL. */
+CPTX_API bool cptx_attention_measure(cptx_tune *db, cptx_device *dev, const cptx_attention_opt *opt,
+                                     const cptx_attention_problem *problem, const cptx_tune_use *use, cptx_tune_done *done,
+                                     cptx_error *err);
 
 #ifdef __cplusplus
 }

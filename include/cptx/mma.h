@@ -106,9 +106,9 @@ typedef struct cptx_tiled_mma_opt {
 	                                  and scale say */
 	cptx_val unit;   /**< .u32, number of the thread's unit, n-major; the same in all its threads.  NONE: there is one */
 	cptx_val thread; /**< .u32, number of the thread in its unit: 0 to 31, else 0 to 127.  NONE: %tid.x modulo that */
-	cptx_val a_base, b_base; /**< mma.sync without .scale: .u32, shared memory addresses that those of cptx_mma_tile count
-	                            from.  With the starts of rings there these are offsets of stages, which ptxas keeps in
-	                            uniform registers that ldmatrix adds for nothing.  NONE: 0 */
+	cptx_val a_base, b_base; /**< mma.sync: .u32, shared memory addresses that those of A and of B in cptx_mma_tile count
+	                            from, those of their scale factors too.  With the starts of rings there these are offsets of
+	                            stages, which ptxas keeps in uniform registers that ldmatrix adds for nothing.  NONE: 0 */
 	bool few_regs; /**< mma.sync: one address register for each operand; those of further steps, or rows, cost an exclusive
 	                  or each time (with .scale MN-major operands have one anyway) */
 	cptx_val a_ring, b_ring; /**< wgmma, tcgen05: .u32, addresses of stage 0 of A and of B, for cptx_mma_stage; NONE: not

@@ -320,6 +320,8 @@ static bool call_rest(one_call *c)
 	CALL_WITH(row, cptx_row_store(k, &x->row, x->u64, .cop = CPTX_CS));
 	CALL_WITH(row, CPTX_ROW_EACH(k, &x->row, &x->row_at) cptx_nanosleep(k, 1));
 	CALL_WITH(row, cptx_row_column(k, &x->row, &x->row_at));
+	CALL_WITH(row, cptx_row_inside(k, &x->row, &x->row_at));
+	CALL_WITH(row_at, cptx_row_inside(k, &x->row, &x->row_at));
 	CALL_WITH(row_at, cptx_row_each_(k, CPTX_HERE, &x->row, &x->row_at, true));
 	CALL_WITH(row_at, cptx_row_column(k, &x->row, &x->row_at));
 	CALL_WITH(tiles, cptx_tiles_prepare(k, &x->tiles, x->pred));
