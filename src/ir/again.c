@@ -87,8 +87,7 @@ static inline bool put_operands(making *g)
 }
 _Static_assert(ARCH_OPERANDS % PUT_AT_ONCE == 0, "put_operands reads plans in such numbers");
 
-bool ir_append_again(cptx_kernel *k, cptx_site at, const arch_remembered *r, const cptx_val *vals,
-                                cptx_val *result)
+bool ir_append_again(cptx_kernel *k, cptx_site at, const arch_remembered *r, const cptx_val *vals, cptx_val *result)
 {
 	const arch_known *n = &r->known;
 	cptx_val guard = { 0 };

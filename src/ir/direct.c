@@ -51,7 +51,8 @@ static void plan_item(direct_item *d, direct_kinds *kinds, const arch_known *n)
 	ir_put_mods((uint16_t *)d->mod, n->mod, n->ngroup);
 }
 
-bool ir_make_direct(direct_item *d, direct_kinds *kinds, const cptx_module *m, const arch_remembered *r, const cptx_val *vals)
+bool ir_make_direct(direct_item *d, direct_kinds *kinds, const cptx_module *m, const arch_remembered *r,
+                    const cptx_val *vals)
 {
 	const arch_known *n = &r->known;
 	unsigned nslot = arch_ops[r->op - 1].nslot;

@@ -36,15 +36,16 @@ typedef struct direct_item {
 	uint64_t made_front;                /* of the new register (arch_value_front), but for its owner */
 	uint64_t whole_front;               /* of a value that stands behind the words */
 	uint32_t made_word;                 /* the word of the new register, but for its number */
-	uint16_t size, room; /* bytes of the item with all behind it; and of what is written in between */
-	uint16_t mods_at;    /* bytes from the words to the modifiers */
-	uint8_t makes, cls;  /* makes: operand 0 is a new register, of class `cls` */
-	uint8_t whole;       /* number + 1 of the operand whose value stands behind the words; 0: none */
-	uint8_t made_type;   /* the type of the new register */
+	uint16_t size, room;                /* bytes of the item with all behind it; and of what is written in between */
+	uint16_t mods_at;                   /* bytes from the words to the modifiers */
+	uint8_t makes, cls;                 /* makes: operand 0 is a new register, of class `cls` */
+	uint8_t whole;                      /* number + 1 of the operand whose value stands behind the words; 0: none */
+	uint8_t made_type;                  /* the type of the new register */
 } direct_item;
 
 /* Plans the direct call of a call that is made like `r`; false where there is none. */
-bool ir_make_direct(direct_item *d, direct_kinds *kinds, const cptx_module *m, const arch_remembered *r, const cptx_val *vals);
+bool ir_make_direct(direct_item *d, direct_kinds *kinds, const cptx_module *m, const arch_remembered *r,
+                    const cptx_val *vals);
 
 /*
  * The functions below get operands as the two words of each, front and number.  As a cptx_val, whose fields are narrower,
@@ -77,7 +78,7 @@ _Static_assert(WORD_NUMBERS <= IR_MOST_MADE, "a class has no more registers than
 
 /* Writes the word of operand i; not 0 where the operand is not of this kind. */
 static inline uint64_t direct_word(const direct_item *d, const direct_kinds *kinds, unsigned i, uint32_t *words,
-                                const cptx_kernel *k, direct_value v)
+                                   const cptx_kernel *k, direct_value v)
 {
 	const direct_operand *o = &d->of[i];
 	uint64_t owner = (uint64_t)k->owner << OWNER_SHIFT;
@@ -104,8 +105,8 @@ static inline uint64_t direct_whole(const direct_item *d, direct_value a, direct
 }
 
 /* Links the item whose words are written, and makes its destination. */
-static inline cptx_val direct_end(cptx_kernel *k, const direct_item *d, ir_item *it, direct_value a,
-                                  direct_value b, direct_value c, direct_value e)
+static inline cptx_val direct_end(cptx_kernel *k, const direct_item *d, ir_item *it, direct_value a, direct_value b,
+                                  direct_value c, direct_value e)
 {
 	cptx_module *m = k->m;
 	size_t nreg = k->nreg;

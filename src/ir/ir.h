@@ -511,10 +511,7 @@ ir_item *ir_append_match(cptx_kernel *k, cptx_site at, const arch_match *m, cptx
  * no word is WORD_WHOLE, a label or a function.  mod: room for ARCH_GROUPS.
  */
 ir_item *ir_append_like(cptx_kernel *k, cptx_site at, const ir_item *like, const uint32_t *words, const uint16_t *mod);
-static inline uint32_t ir_tag(const cptx_module *m, const arch_remembered *r)
-{
-	return m->parsed ? 0 : r->hash & INT32_MAX;
-}
+static inline uint32_t ir_tag(const cptx_module *m, const arch_remembered *r) { return m->parsed ? 0 : r->hash & INT32_MAX; }
 static inline void ir_guard(ir_item *it, cptx_val guard)
 {
 	it->guard = (guard.id + 1) & INT32_MAX;
@@ -567,8 +564,8 @@ static inline void ir_link(cptx_kernel *k, ir_item *it)
 /* Writes operand i into the words, and, where a word cannot hold it, behind the `size` bytes in use; returns those in use
  * then. */
 size_t ir_put_value(uint32_t *words, unsigned i, const cptx_val *v, uint16_t owner, size_t size);
-/* Appends a call with the kinds of operands of an earlier one, `r`; false, with nothing done and no error, where only matching
- * can tell. */
+/* Appends a call with the kinds of operands of an earlier one, `r`; false, with nothing done and no error, where only
+ * matching can tell. */
 bool ir_append_again(cptx_kernel *k, cptx_site at, const arch_remembered *r, const cptx_val *vals, cptx_val *result);
 void ir_direct_free(cptx_module *m);
 /* Appends a call that the memo knows from an earlier one; false, with nothing done and no error: it must be matched. */

@@ -12,8 +12,9 @@ enum {
 };
 
 /*
- * What a cptx_again holds: filled once, by the first thread that has something to put there, and only read from then on.  But
- * calls that differ in the types of their registers alone are added to `kinds`: a thread that took `adding` publishes `nkinds`.
+ * What a cptx_again holds: filled once, by the first thread that has something to put there, and only read from then on. But
+ * calls that differ in the types of their registers alone are added to `kinds`: a thread that took `adding` publishes
+ * `nkinds`.
  */
 enum { PLACE_EMPTY, PLACE_TAKEN, PLACE_READY, PLACE_DIRECT };
 typedef struct called_here {
@@ -43,9 +44,10 @@ static void note_kinds(called_here *h, const cptx_kernel *k, cptx_site at, unsig
 
 	if (!atomic_take(&h->adding, 0, 1))
 		return;
-	const arch_remembered *r = h->nkinds < DIRECT_KINDS && h->tries++ < DIRECT_TRIES && h->r.op == op + 1 && at.line == h->line
-	                               ? arch_recalled(&k->m->memo, op, vals, mods)
-	                               : NULL;
+	const arch_remembered *r =
+		h->nkinds < DIRECT_KINDS && h->tries++ < DIRECT_TRIES && h->r.op == op + 1 && at.line == h->line
+			? arch_recalled(&k->m->memo, op, vals, mods)
+			: NULL;
 	if (r && r->plan.direct && ir_make_direct(&d, &kinds, k->m, r, vals)) {
 		d.like.line = h->item.like.line, d.like.src = h->item.like.src;
 		bool same = !memcmp(&d, &h->item, sizeof d);
@@ -114,7 +116,8 @@ __attribute__((__noinline__, __cold__)) static cptx_val call_slowly(cptx_kernel 
 			ir_error(k, CPTX_E_ARG, nowhere, "a call by a cptx_again that holds none");
 		return direct_val(direct_nothing);
 	}
-	const cptx_val vals[3 + DIRECT_OPERANDS] = { { 0 }, { 0 }, { 0 }, direct_val(a), direct_val(b), direct_val(c), direct_val(d) };
+	const cptx_val vals[3 + DIRECT_OPERANDS] = { { 0 },         { 0 },         { 0 },        direct_val(a),
+		                                         direct_val(b), direct_val(c), direct_val(d) };
 	uint16_t mods[ARCH_FIELDS];
 
 	memcpy(mods, h->mods, sizeof mods);
@@ -162,7 +165,8 @@ cptx_val cptx_again_2_(cptx_kernel *k, cptx_again *again, uint64_t a, uint64_t a
 cptx_val cptx_again_3_(cptx_kernel *k, cptx_again *again, uint64_t a, uint64_t a2, uint64_t b, uint64_t b2, uint64_t c,
                        uint64_t c2)
 {
-	return call_directly(k, again, 3, (direct_value){ a, a2 }, (direct_value){ b, b2 }, (direct_value){ c, c2 }, direct_nothing);
+	return call_directly(k, again, 3, (direct_value){ a, a2 }, (direct_value){ b, b2 }, (direct_value){ c, c2 },
+	                     direct_nothing);
 }
 
 cptx_val cptx_again_4_(cptx_kernel *k, cptx_again *again, uint64_t a, uint64_t a2, uint64_t b, uint64_t b2, uint64_t c,
