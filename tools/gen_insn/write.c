@@ -72,15 +72,16 @@ static void write_mod_words(FILE *out, const struct op *op)
 }
 
 /*
- * The call with copies of all fields, word by word.  The struct itself would be cleared, filled in by smaller pieces and read
- * back by words, which processors do slowly.
+ * The call with copies of all fields, word by word.  The struct itself would be cleared, filled in by smaller pieces and
+ * read back by words, which processors do slowly.
  */
 static void write_copied(FILE *out, const struct op *op, const char *call)
 {
-	fprintf(out,
-	        "\tunion {\n\t\tuint64_t word[%d];\n\t\tcptx_val val[%d];\n\t} t = { { CPTX_WORDS_(s->into), CPTX_WORDS_(s->when), "
-	        "CPTX_WORDS_(s->unless)",
-	        2 * (3 + op->nslot), 3 + op->nslot);
+	fprintf(
+		out,
+		"\tunion {\n\t\tuint64_t word[%d];\n\t\tcptx_val val[%d];\n\t} t = { { CPTX_WORDS_(s->into), CPTX_WORDS_(s->when), "
+		"CPTX_WORDS_(s->unless)",
+		2 * (3 + op->nslot), 3 + op->nslot);
 	write_word_pairs(out, op);
 	fprintf(out, " } };\n\tunion {\n\t\tuint64_t word[%d];\n\t\tuint16_t mod[%d];\n\t} u = { { ", op_words(op),
 	        4 * op_words(op));
@@ -90,7 +91,6 @@ static void write_copied(FILE *out, const struct op *op, const char *call)
 	upper(out, op->row->name);
 	fputs(", t.val, u.mod);\n", out);
 }
-
 
 /* The call by a cptx_again that may hold all but the operands, without .into, .when and .unless: the common case. */
 static void write_direct(FILE *out, const struct op *op)
@@ -146,8 +146,7 @@ static void write_builder(FILE *out, const struct op *op)
 			fprintf(out, "%s%s", i ? ", " : "", op->field[i]);
 		fputs(";\n\t\t};\n", out);
 	}
-	fprintf(out, "\t\tuint16_t mod_[%d];\n\t};\n\tchar z_, y_;\n\tstruct cptx_name_the_field_ *x_;\n};\n",
-	        4 * op_words(op));
+	fprintf(out, "\t\tuint16_t mod_[%d];\n\t};\n\tchar z_, y_;\n\tstruct cptx_name_the_field_ *x_;\n};\n", 4 * op_words(op));
 	fprintf(out, "CPTX_INLINE_ cptx_val cptx_%s_s_(cptx_kernel *k, cptx_site at, const struct cptx_%s_ *s)\n{\n", n, n);
 	if (op->nslot && op->nslot <= MOST_DIRECT) {
 		fputs("#ifdef __GNUC__\n", out);
