@@ -657,6 +657,31 @@ static inline bool cptx_form_at(size_t op, size_t form, cptx_form_info *info)
 {
 	return cptx_form_at_(op, form, info, sizeof *info);
 }
+/** An operand or a modifier of a builder call, by its name in the call. */
+typedef struct cptx_field_info {
+	const char *name;   /**< name of the field, "a", "rnd" */
+	bool is_operand;    /**< an operand; else a modifier */
+	bool is_positional; /**< an operand that every form has: an argument of the call, in this order */
+	uint32_t place;     /**< its index in the operands (behind into, when and unless) or modifiers of cptx_insn_ */
+} cptx_field_info;
+CPTX_API bool cptx_field_at_(size_t op, size_t i, cptx_field_info *info, size_t size);
+/** Field number i, from 0 on, of the builder call of instruction `op`: positional operands, other operands, modifiers; false
+ * behind the last.  Each call has .into, .when and .unless, too, which are not among them. */
+static inline bool cptx_field_at(size_t op, size_t i, cptx_field_info *info)
+{
+	return cptx_field_at_(op, i, info, sizeof *info);
+}
+/** A type or a value of a modifier. */
+typedef struct cptx_mod_info {
+	const char *name;       /**< PTX spelling, "m64n256k16" */
+	const char *enumerator; /**< name of the enumerator behind CPTX_, "M64N256K16" */
+	const char *about;      /**< what it means, in a few words */
+} cptx_mod_info;
+CPTX_API bool cptx_mod_at_(size_t mod, cptx_mod_info *info, size_t size);
+/** The type or modifier with that number, an enum cptx_type or cptx_mod; false behind the last.  Number 0 is none of them. */
+static inline bool cptx_mod_at(size_t mod, cptx_mod_info *info) { return cptx_mod_at_(mod, info, sizeof *info); }
+/** The name of the call that reads special register number i (enum cptx_sreg), "tid_x"; NULL behind the last. */
+CPTX_API const char *cptx_sreg_call(size_t i);
 /** Whether form `form` of instruction `op` exists on a target in the spelling that needs least. */
 CPTX_API bool cptx_form_on_target(size_t op, size_t form, const cptx_target *target);
 /** The numbers of the nth form, from 0 on, that has a whole spelling without operands ("ld.global.u32"); false: there are no
