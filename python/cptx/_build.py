@@ -186,11 +186,11 @@ class Kernel(Instructions):
         return lib.cptx_kernel_dyn_smem(self._handle)
 
 
-def _dims(n):
-    n = tuple(n) if hasattr(n, "__len__") else (n,) if n else ()
-    if len(n) > 3 or not all(isinstance(i, int) and 0 <= i < 2**32 for i in n):
-        raise ValueError(f"{n}: at most three dimensions, each from 0 to 2^32 - 1")
-    return (ctypes.c_uint32 * 3)(*n)
+def _set_dims(field, n):
+    for i, x in enumerate(n if isinstance(n, (tuple, list)) else (n,)):
+        if i == 3 or not 0 <= x < 2**32:
+            raise ValueError(f"{n}: at most three dimensions, each from 0 to 2^32 - 1")
+        field[i] = x
 
 
 class Module:
@@ -200,7 +200,9 @@ class Module:
         self._handle = lib.cptx_module_new(None)
         if not self._handle:
             raise MemoryError
-        _errors.closing(self, lib.cptx_module_destroy, self._handle)
+
+    def __del__(self, destroy=lib.cptx_module_destroy):
+        destroy(self._handle)
 
     def _known(self, x):
         """What a call gave, unless the module has an error."""
@@ -211,8 +213,10 @@ class Module:
 
     def kernel(self, name, block=(), max_block=(), min_ctas=0, max_regs=0, cluster=(), max_cluster_rank=0):
         """Opens a kernel; the arguments are the fields of cptx_kernel_opt."""
-        opt = _abi.KernelOpt(block=_dims(block), max_block=_dims(max_block), min_ctas=min_ctas, max_regs=max_regs,
-                             cluster=_dims(cluster), max_cluster_rank=max_cluster_rank)
+        opt = _abi.KernelOpt(min_ctas=min_ctas, max_regs=max_regs, max_cluster_rank=max_cluster_rank)
+        _set_dims(opt.block, block)
+        _set_dims(opt.max_block, max_block)
+        _set_dims(opt.cluster, cluster)
         return Kernel(self, self._known(lib.cptx_kernel_begin_(self._handle, line(), name.encode(), ctypes.byref(opt))))
 
     def func(self, name, ret=None):

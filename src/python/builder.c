@@ -267,8 +267,13 @@ static bool add_names(kind *c)
 		for (unsigned i = 0; ok && i < c->op->nfield; i++)
 			ok = add_name(c, c->op->field[i]);
 	}
-	for (unsigned i = 0; c->call && ok && i < MOST_ARGS && c->call->names[i]; i++)
-		ok = add_name(c, c->call->names[i]);
+	char name[32];
+	for (const char *p = c->call ? c->call->names : ""; ok && *p; p += strspn(p, " ")) {
+		size_t n = strcspn(p, " ");
+		snprintf(name, sizeof name, "%.*s", (int)n, p);
+		ok = add_name(c, name);
+		p += n;
+	}
 	return ok;
 }
 

@@ -61,11 +61,7 @@ typedef union arg {
 	uint16_t mod;
 } arg;
 typedef struct call {
-	const char *name;
-	/* Arguments: v a value, t a type, i an integer, s a text or None; behind | they may be left out, and are 0.  A last V is
-	 * any number of values. */
-	const char *takes;
-	const char *names[MOST_ARGS];
+	const char *name, *takes, *names; /* as calls.def has them */
 	cptx_val (*fn)(cptx_kernel *k, cptx_site at, const arg *a, const cptx_val *v, size_t n);
 } call;
 extern const call python_calls[];

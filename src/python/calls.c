@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The calls of a Python kernel that are no instructions, by their names there.  Those that begin with _ are made by methods
- * of the Python module, one frame below the user's line.
- */
+/* What the calls of calls.def do. */
 #include "python/builder.h"
 
 #define DEFINE(f) static cptx_val f(cptx_kernel *k, cptx_site at, const arg *a, const cptx_val *v, size_t n)
@@ -50,44 +47,21 @@ DEFINE(comment) { UNUSED; cptx_comment_(k, at, "%s", a[0].s ? a[0].s : ""); retu
 DEFINE(func_return) { UNUSED; cptx_func_return_(k, at, a[0].v); return nothing(); }
 DEFINE(call_func) { UNUSED; return cptx_call_(k, at, a[0].v, v, n); }
 DEFINE(func_val) { UNUSED; return cptx_func_val(k); }
+DEFINE(prototype)
+{
+	enum cptx_type types[64];
+	enum { MOST = ARRAY_LEN(types) };
+
+	UNUSED;
+	for (size_t i = 0; i < MIN(n, MOST); i++)
+		types[i] = (enum cptx_type)(v[i].kind == CPTX_VAL_INT ? v[i].i : 0);
+	return n > MOST ? cptx_fail_(k, at, "prototype: %zu parameters, and at most %d are taken", n, MOST)
+	                : cptx_prototype_(k, at, type_of(a[0]), types, n);
+}
 DEFINE(targets) { UNUSED; return cptx_targets_(k, at, v, n); }
 
 const call python_calls[] = {
-	{ "param", "ts", { "type", "name" }, param },
-	{ "param_bytes", "iis", { "size", "align", "name" }, param_bytes },
-	{ "reg", "t", { "type" }, reg },
-	{ "regs", "ti", { "type", "n" }, regs },
-	{ "var", "tv", { "type", "init" }, var },
-	{ "_var", "tv", { "type", "init" }, var },
-	{ "pack", "V", { "vals" }, pack },
-	{ "list", "V", { "vals" }, list },
-	{ "sink", "", { NULL }, sink },
-	{ "f32_bits", "i", { "bits" }, f32_bits },
-	{ "f64_bits", "i", { "bits" }, f64_bits },
-	{ "shared", "ti|is", { "type", "n", "align", "name" }, shared },
-	{ "shared_dyn", "iis", { "bytes", "align", "name" }, shared_dyn },
-	{ "label", "|s", { "name" }, label },
-	{ "place", "v", { "label" }, place },
-	{ "_if", "v", { "predicate" }, if_begin },
-	{ "_else", "", { NULL }, else_begin },
-	{ "_for", "vvv", { "i", "end", "step" }, for_begin },
-	{ "_while", "", { NULL }, while_begin },
-	{ "_while_test", "v", { "predicate" }, while_test },
-	{ "_do", "", { NULL }, do_begin },
-	{ "_scope", "", { NULL }, scope_begin },
-	{ "_end", "", { NULL }, block_end },
-	{ "break_when", "v", { "predicate" }, break_when },
-	{ "continue_when", "v", { "predicate" }, continue_when },
-	{ "break_", "", { NULL }, break_all },
-	{ "continue_", "", { NULL }, continue_all },
-	{ "_wait", "", { NULL }, wait_begin },
-	{ "_wait_end", "iv", { "shape", "predicate" }, wait_end },
-	{ "asm", "sV", { "text", "holes" }, asm_text },
-	{ "pragma", "s", { "text" }, pragma },
-	{ "comment", "s", { "text" }, comment },
-	{ "func_return", "v", { "value" }, func_return },
-	{ "_call", "vV", { "func", "args" }, call_func },
-	{ "_func_val", "", { NULL }, func_val },
-	{ "targets", "V", { "labels" }, targets },
+#define KERNEL_CALL(name, takes, names, result, fn) { #name, takes, names, fn },
+#include "python/calls.def"
 };
 const size_t python_ncalls = ARRAY_LEN(python_calls);
