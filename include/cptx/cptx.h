@@ -148,6 +148,10 @@ enum cptx_val_kind {
 	CPTX_VAL_PROTO    /**< a prototype of an indirect call */
 };
 
+#if defined(__cplusplus) && defined(__GNUC__) /* C11 has structs without a name; to C++ they are an extension */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wpedantic"
+#endif
 /** A value: an operand of an instruction.  Plain data, copied freely; it belongs to the kernel that made it. */
 typedef struct cptx_val {
 	uint8_t kind;    /**< enum cptx_val_kind */
@@ -165,6 +169,9 @@ typedef struct cptx_val {
 		double f;
 	};
 } cptx_val;
+#if defined(__cplusplus) && defined(__GNUC__)
+#pragma GCC diagnostic pop
+#endif
 
 struct cptx_kernel;
 /**

@@ -10,10 +10,10 @@ enum { FIRST_SLOT = 3 }; /* into, when, unless stand in front of the operands of
 static const char *const first_slots[FIRST_SLOT] = { "into", "when", "unless" };
 
 /* What all callables of a name share; the builder keeps it. */
-struct kind {
+struct call_kind {
 	struct method method;
 	const arch_op *op; /* an instruction, one of calls.c, or a special register */
-	const call *call;
+	const call_row *call;
 	enum cptx_sreg sreg;
 	unsigned nname; /* keywords, interned: of an instruction first_slots, slots and fields */
 	object *name[FIRST_SLOT + ARCH_SLOTS + ARCH_FIELDS];
@@ -21,9 +21,9 @@ struct kind {
 };
 
 typedef struct callable {
-	const kind *is;
+	const call_kind *is;
 	builder *b;
-	object *builder, *owner; /* held */
+	object *capsule, *owner; /* held; capsule: of the builder */
 	cptx_module *m;
 	cptx_kernel *k;
 } callable;
@@ -118,7 +118,7 @@ static object *call_sreg(object *self, object *const *args, ptrdiff_t n, object 
 	return result(c, cptx_sreg_(c->k, line_at(c->b, 0), c->is->sreg));
 }
 
-static bool take_arg(const callable *c, cptx_site at, char takes, object *x, arg *a)
+static bool take_arg(const callable *c, cptx_site at, char takes, object *x, call_arg *a)
 {
 	switch (takes) {
 	case 'v': return take_value(c->b, c->k, at, x, &a->v);
@@ -129,7 +129,7 @@ static bool take_arg(const callable *c, cptx_site at, char takes, object *x, arg
 }
 
 /* The arguments of a call in front of V: given gets a bit for each. */
-static bool take_args(const callable *c, cptx_site at, object *const *args, ptrdiff_t n, object *names, arg *a,
+static bool take_args(const callable *c, cptx_site at, object *const *args, ptrdiff_t n, object *names, call_arg *a,
                       unsigned *given)
 {
 	char takes[MOST_ARGS + 1] = { 0 };
@@ -157,7 +157,7 @@ static object *call_other(object *self, object *const *args, ptrdiff_t n, object
 	const char *more = strchr(c->is->call->takes, 'V');
 	size_t nfixed = strcspn(c->is->call->takes, "V"), needed = strcspn(c->is->call->takes, "|V"), nv = 0;
 	cptx_val few[16], *v = few;
-	arg a[MOST_ARGS] = { { { 0 } } };
+	call_arg a[MOST_ARGS] = { { { 0 } } };
 	unsigned given = 0;
 	object *r = NULL;
 	const cptx_site at = line_at(c->b, c->is->method.name[0] == '_');
@@ -191,11 +191,11 @@ static void destroy(object *capsule)
 	callable *c = (callable *)PyCapsule_GetPointer(capsule, NULL);
 
 	python_drop(c->owner);
-	python_drop(c->builder);
+	python_drop(c->capsule);
 	free(c);
 }
 
-static void kind_free(kind *c)
+static void kind_free(call_kind *c)
 {
 	for (unsigned i = 0; c && i < c->nname; i++)
 		python_drop(c->name[i]);
@@ -206,7 +206,7 @@ static void kind_free(kind *c)
 	free(c);
 }
 
-static char *usage_of(const kind *c)
+static char *usage_of(const call_kind *c)
 {
 	buf b;
 
@@ -229,7 +229,7 @@ static char *usage_of(const kind *c)
 	return b.p;
 }
 
-static char *doc_of(const kind *c)
+static char *doc_of(const call_kind *c)
 {
 	buf b;
 
@@ -246,7 +246,7 @@ static char *doc_of(const kind *c)
 	return b.p;
 }
 
-static bool add_name(kind *c, const char *name)
+static bool add_name(call_kind *c, const char *name)
 {
 	object *s = PyUnicode_InternFromString(name);
 
@@ -255,7 +255,7 @@ static bool add_name(kind *c, const char *name)
 	return s != NULL;
 }
 
-static bool add_names(kind *c)
+static bool add_names(call_kind *c)
 {
 	bool ok = true;
 
@@ -278,11 +278,11 @@ static bool add_names(kind *c)
 }
 
 /* The kind of call number i; NULL when memory is short. */
-static const kind *kind_of(builder *b, size_t i)
+static const call_kind *kind_of(builder *b, size_t i)
 {
 	if (b->kinds[i])
 		return b->kinds[i];
-	kind *c = (kind *)calloc(1, sizeof *c);
+	call_kind *c = (call_kind *)calloc(1, sizeof *c);
 	if (!c)
 		return NULL;
 	c->method.name = cptx_python_call_at(i);
@@ -314,7 +314,7 @@ const char *cptx_python_call_at(size_t i)
 }
 
 /* A callable of a kernel: that of a kind, or (NULL) the one that makes the others.  NULL, with an exception, on failure. */
-static object *callable_new(const callable *like, const kind *is, const struct method *method)
+static object *callable_new(const callable *like, const call_kind *is, const struct method *method)
 {
 	callable *c = (callable *)calloc(1, sizeof *c);
 	object *self = c ? PyCapsule_New(c, NULL, destroy) : NULL;
@@ -325,7 +325,7 @@ static object *callable_new(const callable *like, const kind *is, const struct m
 	}
 	*c = *like;
 	c->is = is;
-	Py_IncRef(c->builder);
+	Py_IncRef(c->capsule);
 	Py_IncRef(c->owner);
 	object *f = PyCFunction_NewEx((struct method *)(uintptr_t)method, self, NULL);
 	Py_DecRef(self);
@@ -341,7 +341,7 @@ static object *get_call(object *self, object *number)
 		return NULL;
 	if (i < 0 || !cptx_python_call_at((size_t)i))
 		return PyErr_Format(PyExc_ValueError, "there is no call number %R", number);
-	const kind *is = kind_of(c->b, (size_t)i);
+	const call_kind *is = kind_of(c->b, (size_t)i);
 	return is ? callable_new(c, is, &is->method) : PyErr_Format(PyExc_ValueError, "out of memory");
 }
 
@@ -368,7 +368,7 @@ void *cptx_python_calls(void *capsule, cptx_module *module, cptx_kernel *kernel,
 
 void *cptx_python_value(void *capsule, cptx_val v)
 {
-	builder *b = capsule ? builder_of(capsule) : NULL;
+	builder *b = capsule && python_is_there(__func__, NULL) ? builder_of(capsule) : NULL;
 
 	return b ? value_new(b->value_class, v) : NULL;
 }
@@ -411,7 +411,7 @@ void *cptx_python_builder(const cptx_python_builder_opt *opt, cptx_error *err)
 	Py_IncRef(o.failed);
 	b->value_class = o.value;
 	b->failed = o.failed;
-	b->kinds = (kind **)calloc(python_ncalls + arch_nop + arch_nsreg, sizeof(kind *));
+	b->kinds = (call_kind **)calloc(python_ncalls + arch_nop + arch_nsreg, sizeof(call_kind *));
 	b->mods = PyDict_New();
 	b->files = PyDict_New();
 	b->f_code = PyUnicode_InternFromString("f_code");

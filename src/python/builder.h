@@ -8,26 +8,27 @@
 #include <cptx/python.h>
 
 /* An object that holds a value: the head of a PyObject (two words where there is a GIL), and the value. */
-typedef struct value {
+typedef struct held_value {
 	ptrdiff_t refs;
 	object *type;
 	cptx_val v;
-} value;
+} held_value;
 
 /* lines.c: the lines of a code object. */
+typedef struct code_line {
+	uint32_t start, line; /* start: offset of the first byte of code that belongs to the line */
+} code_line;
 typedef struct code_lines {
 	object *code; /* held */
 	const char *file;
 	size_t n;
-	struct code_line {
-		uint32_t start, line; /* the offset of the first byte of code that belongs to the line */
-	} at[];
+	code_line at[];
 } code_lines;
 enum { CODES = 1024 /* code objects whose lines are kept, a power of two */ };
 
-typedef struct kind kind;
+typedef struct call_kind call_kind;
 typedef struct builder {
-	kind **kinds; /* by the number of the call; those that were not asked for are NULL */
+	call_kind **kinds; /* by the number of the call; those that were not asked for are NULL */
 	object *value_class, *failed;
 	object *mods;  /* dict: PTX spelling -> number of a modifier or type */
 	object *files; /* dict: names of files, which modules compare by their pointer, for good */
@@ -54,17 +55,17 @@ void lines_forget(builder *b);
 
 /* calls.c: calls that are no instructions. */
 enum { MOST_ARGS = 6 };
-typedef union arg {
+typedef union call_arg {
 	cptx_val v;
 	int64_t i;
 	const char *s;
 	uint16_t mod;
-} arg;
-typedef struct call {
+} call_arg;
+typedef struct call_row {
 	const char *name, *takes, *names; /* as calls.def has them */
-	cptx_val (*fn)(cptx_kernel *k, cptx_site at, const arg *a, const cptx_val *v, size_t n);
-} call;
-extern const call python_calls[];
+	cptx_val (*fn)(cptx_kernel *k, cptx_site at, const call_arg *a, const cptx_val *v, size_t n);
+} call_row;
+extern const call_row python_calls[];
 extern const size_t python_ncalls;
 
 #endif

@@ -2,16 +2,16 @@
 /* What the calls of calls.def do. */
 #include "python/builder.h"
 
-#define DEFINE(f) static cptx_val f(cptx_kernel *k, cptx_site at, const arg *a, const cptx_val *v, size_t n)
+#define DEFINE(f) static cptx_val python_##f(cptx_kernel *k, cptx_site at, const call_arg *a, const cptx_val *v, size_t n)
 #define UNUSED (void)k, (void)at, (void)a, (void)v, (void)n
 
 static cptx_val nothing(void) { return (cptx_val){ 0 }; }
-static enum cptx_type type_of(arg a) { return (enum cptx_type)a.mod; }
+static enum cptx_type type_of(call_arg a) { return (enum cptx_type)a.mod; }
 
 /* An integer that C takes in 32 bits; one that is out of range becomes one that every call refuses, 0. */
-static uint32_t u32(arg a) { return a.i < 0 || a.i > UINT32_MAX ? 0 : (uint32_t)a.i; }
+static uint32_t u32(call_arg a) { return a.i < 0 || a.i > UINT32_MAX ? 0 : (uint32_t)a.i; }
 /* An alignment, 16 where none was given. */
-static uint32_t align_of(arg a) { return a.i ? u32(a) : 16; }
+static uint32_t align_of(call_arg a) { return a.i ? u32(a) : 16; }
 
 DEFINE(param) { UNUSED; return cptx_param_(k, at, type_of(a[0]), a[1].s); }
 DEFINE(param_bytes) { UNUSED; return cptx_param_bytes_(k, at, u32(a[0]), u32(a[1]), a[2].s); }
@@ -60,8 +60,8 @@ DEFINE(prototype)
 }
 DEFINE(targets) { UNUSED; return cptx_targets_(k, at, v, n); }
 
-const call python_calls[] = {
-#define KERNEL_CALL(name, takes, names, result, fn) { #name, takes, names, fn },
+const call_row python_calls[] = {
+#define KERNEL_CALL(name, takes, names, result, fn) { #name, takes, names, python_##fn },
 #include "python/calls.def"
 };
 const size_t python_ncalls = ARRAY_LEN(python_calls);

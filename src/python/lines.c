@@ -63,7 +63,7 @@ static code_lines *read_lines(builder *b, object *code)
 			l = more;
 		}
 		if (l)
-			l->at[l->n++] = (struct code_line){ (uint32_t)int_at(next, 0), (uint32_t)int_at(next, 2) };
+			l->at[l->n++] = (code_line){ (uint32_t)int_at(next, 0), (uint32_t)int_at(next, 2) };
 	}
 	python_drop(iterator);
 	python_drop(all);
@@ -131,7 +131,7 @@ cptx_site line_at(builder *b, unsigned up)
 
 cptx_site cptx_python_line(void *capsule, unsigned up)
 {
-	builder *b = capsule ? builder_of(capsule) : NULL;
+	builder *b = capsule && python_is_there(__func__, NULL) ? builder_of(capsule) : NULL;
 
 	return b ? line_at(b, up) : (cptx_site){ NULL, 0 };
 }

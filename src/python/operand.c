@@ -42,7 +42,7 @@ static bool take_integer(object *x, cptx_val *v)
 
 static bool is_sequence(object *x)
 {
-	object *type = ((value *)x)->type;
+	object *type = ((held_value *)x)->type;
 
 	return type == (object *)&PyTuple_Type || type == (object *)&PyList_Type;
 }
@@ -72,10 +72,10 @@ static bool take_vector(builder *b, cptx_kernel *k, cptx_site at, object *x, cpt
 
 bool take_value(builder *b, cptx_kernel *k, cptx_site at, object *x, cptx_val *v)
 {
-	object *type = ((value *)x)->type;
+	object *type = ((held_value *)x)->type;
 
 	if (type == b->value_class) {
-		*v = ((value *)x)->v;
+		*v = ((held_value *)x)->v;
 		return true;
 	}
 	if (x == NONE) {
@@ -119,7 +119,7 @@ static uint16_t mod_named(builder *b, object *x)
 
 bool take_mod(builder *b, object *x, uint16_t *mod)
 {
-	bool named = ((value *)x)->type == (object *)&PyUnicode_Type;
+	bool named = ((held_value *)x)->type == (object *)&PyUnicode_Type;
 	object *number = named && b ? PyDict_GetItem(b->mods, x) : NULL;
 
 	*mod = 0;

@@ -27,18 +27,18 @@ struct getset {
 	const char *doc;
 	void *closure;
 };
-struct slot {
+struct type_slot {
 	int slot;
 	union {
 		void (*fn)(void);
 		const void *data;
 	} at;
 };
-struct spec {
+struct type_spec {
 	const char *name;
 	int size, item_size;
 	unsigned flags;
-	const struct slot *slots;
+	const struct type_slot *slots;
 };
 
 /* The functions of CPython: name, result, arguments. */
@@ -81,7 +81,7 @@ struct spec {
 	X(PyTuple_New, object *, (ptrdiff_t))                                                                                   \
 	X(PyTuple_SetItem, int, (object *, ptrdiff_t, object *))                                                                \
 	X(PyTuple_Size, ptrdiff_t, (object *))                                                                                  \
-	X(PyType_FromSpec, object *, (const struct spec *))                                                                     \
+	X(PyType_FromSpec, object *, (const struct type_spec *))                                                                     \
 	X(PyType_GenericAlloc, object *, (object *, ptrdiff_t))                                                                 \
 	X(PyUnicode_AsUTF8AndSize, const char *, (object *, ptrdiff_t *))                                                       \
 	X(PyUnicode_CompareWithASCIIString, int, (object *, const char *))                                                      \

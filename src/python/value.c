@@ -10,21 +10,21 @@ object *value_new(object *type, cptx_val v)
 	}
 	object *o = PyType_GenericAlloc(type, 0);
 	if (o)
-		((value *)o)->v = v;
+		((held_value *)o)->v = v;
 	return o;
 }
 
-static cptx_val val(object *self) { return ((value *)self)->v; }
+static cptx_val val(object *self) { return ((held_value *)self)->v; }
 
 /* A value made of self; what could not be made is a ValueError. */
 static object *made(object *self, cptx_val v, const char *why)
 {
-	return v.kind == CPTX_VAL_BAD ? PyErr_Format(PyExc_ValueError, why) : value_new(((value *)self)->type, v);
+	return v.kind == CPTX_VAL_BAD ? PyErr_Format(PyExc_ValueError, why) : value_new(((held_value *)self)->type, v);
 }
 
 static void dealloc(object *self)
 {
-	object *type = ((value *)self)->type;
+	object *type = ((held_value *)self)->type;
 
 	PyObject_Free(self);
 	Py_DecRef(type);
@@ -45,7 +45,7 @@ static object *subscript(object *self, object *key)
 {
 	ptrdiff_t start, stop, step, n = length(self);
 
-	if (((value *)key)->type != (object *)&PySlice_Type) {
+	if (((held_value *)key)->type != (object *)&PySlice_Type) {
 		ptrdiff_t i = PyNumber_AsSsize_t(key, PyExc_IndexError);
 		return i == -1 && PyErr_Occurred() ? NULL : element(self, i < 0 ? i + n : i);
 	}
@@ -120,14 +120,14 @@ void *cptx_python_value_class(cptx_error *err)
 		{ "count", get_count, NULL, "The number of its registers.", NULL },
 		{ NULL, NULL, NULL, NULL, NULL }
 	};
-	static const struct slot slots[] = {
+	static const struct type_slot slots[] = {
 		{ TP_DEALLOC, FN(dealloc) },     { SQ_LENGTH, FN(length) },    { SQ_ITEM, FN(element) },
 		{ MP_SUBSCRIPT, FN(subscript) }, { NB_INVERT, FN(negated) },   { NB_NEGATIVE, FN(negated) },
 		{ TP_METHODS, { .data = methods } }, { TP_GETSET, { .data = getsets } },
 		{ TP_DOC, { .data = "An operand, or the result of a call." } }, { 0, { .data = NULL } }
 	};
 #undef FN
-	static const struct spec spec = { "cptx.Value", sizeof(value), 0, DEFAULT | BASETYPE, slots };
+	static const struct type_spec spec = { "cptx.Value", sizeof(held_value), 0, DEFAULT | BASETYPE, slots };
 
 	if (err && err->code != CPTX_OK)
 		return NULL;
@@ -135,7 +135,7 @@ void *cptx_python_value_class(cptx_error *err)
 		return NULL;
 	object *head = PyObject_GetAttrString((object *)&PyLong_Type, "__base__");
 	object *size = head ? PyObject_GetAttrString(head, "__basicsize__") : NULL;
-	bool has_gil = size && PyLong_AsLongLong(size) == (long long)offsetof(value, v);
+	bool has_gil = size && PyLong_AsLongLong(size) == (long long)offsetof(held_value, v);
 	python_drop(head);
 	python_drop(size);
 	if (!has_gil) {
