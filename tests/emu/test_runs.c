@@ -134,6 +134,7 @@ START_TEST(bytes_of_copies_count)
 		                "add.u32 %r1, %r1, 1; setp.lt.u32 %more, %r1, 400; @%more bra again;",
 		        .data = x,
 		        .size = sizeof x,
+		        .block = { 1 },
 		        .opt = { .step_limit = 10000, .no_undefined = true } };
 
 	trial_run(&t);
