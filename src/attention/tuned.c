@@ -13,19 +13,14 @@ static const char *mma_word(unsigned v)
 	return v < CPTX_ATTENTION_MMAS ? cptx_attention_mma_name((enum cptx_attention_mma)v) : "?";
 }
 
-#define WORD_NUMBER KIT_NUMBER, NULL
-#define WORD_BOOL KIT_BOOL, NULL
-#define WORD_TYPE KIT_TYPE, NULL
-#define WORD_MMA KIT_WORD, mma_word
-#define WORD_POINTER KIT_NOT_TEXT, NULL
-#define FIELD_(name, offset, kind, word)                                                                                    \
-	{                                                                                                                       \
-		name, kind, offset, word                                                                                            \
-	}
-#define FIELD(...) FIELD_(__VA_ARGS__)
+#define ATTENTION_WORD_NUMBER KIT_NUMBER, NULL
+#define ATTENTION_WORD_BOOL KIT_BOOL, NULL
+#define ATTENTION_WORD_TYPE KIT_TYPE, NULL
+#define ATTENTION_WORD_MMA KIT_WORD, mma_word
+#define ATTENTION_WORD_POINTER KIT_NOT_TEXT, NULL
 static const kit_field fields[] = {
 #define ATTENTION_FIELD(id, field, type, set, least, most, step, about)                                                     \
-	FIELD(#field, offsetof(cptx_attention_opt, field), WORD_##type),
+	KIT_FIELD(#field, offsetof(cptx_attention_opt, field), ATTENTION_WORD_##type),
 #include "attention/options.def"
 };
 static const kit_family family = { "attention", VERSION, fields, ARRAY_LEN(fields), sizeof(cptx_attention_opt) };
@@ -120,8 +115,9 @@ bool cptx_attention_measure(cptx_tune *db, cptx_device *dev, const cptx_attentio
 	    !IS_GIVEN(problem, "problem", NOWHERE, err) || !OPTIONS_READ(cptx_attention_opt, &o, opt, NOWHERE, err) ||
 	    !OPTIONS_READ(cptx_attention_problem, &b.p, problem, NOWHERE, err) || !kit_tuned_read_use(&u, use, err))
 		return false;
-	ATTENTION_RULE(!o.varlen && !o.page, "packed sequences and pages are not measured: their lists are the caller's; measure "
-	                                     "batches of the same sizes");
+	ATTENTION_RULE(!o.varlen && !o.page,
+	               "packed sequences and pages are not measured: their lists are the caller's; measure "
+	               "batches of the same sizes");
 	const cptx_attention_stride dense = { 0, 0, 0 };
 	b.p.q_stride = b.p.k_stride = b.p.v_stride = b.p.o_stride = dense;
 	b.candidates = NEW_ARRAY(cptx_attention_opt, u.candidates);
