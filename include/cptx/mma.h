@@ -266,6 +266,14 @@ CPTX_API void cptx_mma_fetch_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma
 /** ldmatrix of the fragments of step 0 of a tile, with addresses as of cptx_mma_tile: (m + n) / 16 for 16-bit types. */
 #define cptx_mma_fetch(k, mma, f, a, b) cptx_mma_fetch_((k), CPTX_HERE, (mma), (f), CPTX_V(a), CPTX_V(b))
 
+CPTX_API cptx_val cptx_mma_load_a_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, cptx_val a);
+/**
+ * mma.sync without .scale, A in shared memory: all of a tile's A at that address as registers, which are the `a` of a product
+ * with the same m, tiles and types and A_REGS: for an A that many tiles of B are multiplied by.  An ldmatrix for 16 rows of
+ * each step.
+ */
+#define cptx_mma_load_a(k, mma, a) cptx_mma_load_a_((k), CPTX_HERE, (mma), CPTX_V(a))
+
 /** What a call of cptx_mma_tile may be told. */
 typedef struct cptx_mma_tile_opt {
 	uint32_t size;               /**< CPTX_OPT fills it in */
