@@ -179,7 +179,11 @@ void write_insn(FILE *out)
 	      "the\n"
 	      " * notation that src/arch/insn.def explains; types are taken from the operands where .type is not given.\n */\n"
 	      "#ifndef CPTX_INSN_H\n#define CPTX_INSN_H\n\n#include <cptx/cptx.h>\n\n"
-	      "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n",
+	      "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n"
+	      "#if defined(__cplusplus) && defined(__GNUC__) /* C11 has structs without a name; to C++ they are an extension */\n"
+	      "#pragma GCC diagnostic push\n"
+	      "#pragma GCC diagnostic ignored \"-Wpedantic\"\n"
+	      "#endif\n",
 	      out);
 	for (int i = 0; i < nops; i++)
 		write_builder(out, &ops[i]);
@@ -189,7 +193,9 @@ void write_insn(FILE *out)
 		upper(out, sregs[i].name);
 		fputs(")\n", out);
 	}
-	fputs("\n#ifdef __cplusplus\n}\n#endif\n#endif\n", out);
+	fputs("\n#if defined(__cplusplus) && defined(__GNUC__)\n#pragma GCC diagnostic pop\n#endif\n"
+	      "#ifdef __cplusplus\n}\n#endif\n#endif\n",
+	      out);
 }
 
 static int index_of(char list[][TOK], int n, const char *s)
