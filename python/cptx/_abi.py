@@ -33,7 +33,7 @@ class LoadOpt(Structure):
 class DeviceInfo(Structure):
     of_c = "cptx_device_info"
     _fields_ = [("name", c_char * 128), ("compute_capability", c_uint16), ("ptx", c_uint16), ("driver", c_uint32),
-                ("target", c_char_p), ("sms", c_uint32)]  # and more, which is not read here
+                ("target", c_char_p)]  # and more, which is not read here
     more = True
 
 
@@ -146,12 +146,15 @@ class GemmProblem(Structure):
                 ("beta", ctypes.c_float)]
 
 
-class GemmChoice(Structure):
-    of_c, more = "cptx_gemm_choice", True
-    _fields_ = [("us", ctypes.c_double), ("mma_us", ctypes.c_double), ("load_us", ctypes.c_double), ("memory_us", ctypes.c_double),
-                ("measured_us", ctypes.c_double), ("tail", ctypes.c_double), ("ctas", c_uint32), ("opt", GemmOpt)]
+class TuneUse(Structure):
+    of_c, more = "cptx_tune_use", True
+    _fields_ = [("size", c_uint32), ("db", c_void_p), ("policy", c_int), ("candidates", c_uint32), ("budget_s", ctypes.c_double),
+                ("workers", c_uint32), ("compiler", c_int), ("cache", c_void_p), ("part", c_uint32), ("parts", c_uint32), ("offset", c_uint64),
+                ("progress", c_void_p), ("user", c_void_p)]
 
 
+# enum cptx_tune_policy
+TUNE_AS_SET, TUNE_OFF, TUNE_NEVER, TUNE_ONCE, TUNE_ALWAYS = range(5)
 # enum cptx_wait_shape
 WAIT_LOOP, WAIT_UNIFORM, WAIT_DONE = range(3)
 # enum cptx_tensor_kind
@@ -184,9 +187,7 @@ FUNCTIONS = {
     "cptx_gemm_runner_new": (c_void_p, [c_void_p, c_void_p, POINTER(ErrorInfo)]),
     "cptx_gemm_runner_destroy": (None, [c_void_p]),
     "cptx_gemm_run": (c_bool, [c_void_p, POINTER(GemmOpt), POINTER(GemmProblem), c_void_p, POINTER(ErrorInfo)]),
-    "cptx_gemm_auto_": (c_size_t, [POINTER(GemmOpt), c_void_p, POINTER(GemmProblem), c_uint32, c_void_p, c_size_t, c_size_t,
-                                   POINTER(ErrorInfo)]),
-    "cptx_gemm_tune_": (c_bool, [c_void_p, POINTER(GemmProblem), c_void_p, c_size_t, c_size_t, POINTER(ErrorInfo)]),
+    "cptx_gemm_runner_set_tune": (c_bool, [c_void_p, POINTER(TuneUse), POINTER(ErrorInfo)]),
     "cptx_emu_map": (c_uint64, [c_void_p, c_void_p, c_size_t, POINTER(ErrorInfo)]),
     "cptx_cache_open": (c_void_p, [c_void_p, POINTER(ErrorInfo)]),
     "cptx_cache_close": (None, [c_void_p]),

@@ -31,6 +31,7 @@ class Abi(unittest.TestCase):
         kinds = "NONE DL MANAGED VERSIONED OBJECT INT UINT FLOAT".split()
         yield from (f"CPTX_TENSOR_{name} == {getattr(_abi, name)}" for name in kinds)
         yield from (f"CPTX_WAIT_{name} == {getattr(_abi, 'WAIT_' + name)}" for name in ("LOOP", "UNIFORM", "DONE"))
+        yield from (f"CPTX_TUNE_{name} == {getattr(_abi, 'TUNE_' + name)}" for name in ("AS_SET", "OFF", "NEVER", "ONCE", "ALWAYS"))
         yield from (f"kDL{name} == {getattr(_abi, name)}" for name in ("CPU", "CUDA"))
         for struct in filter(lambda s: hasattr(s, "of_c"), vars(_abi).values()):
             if not hasattr(struct, "more"):  # the first fields of the others are all that is declared
