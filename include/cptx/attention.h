@@ -71,11 +71,12 @@ typedef cptx_val (*cptx_attention_score_fn)(cptx_kernel *k, void *user, const cp
 
 /** A block of scores. */
 typedef struct cptx_attention_block {
-	cptx_val batch, head;    /**< .u32 */
-	cptx_val query, key;     /**< .u32, the first of each */
-	uint32_t queries, keys;  /**< how many; the last ones may lie behind the end */
+	cptx_val batch, head;   /**< .u32 */
+	cptx_val query, key;    /**< .u32, the first of each */
+	uint32_t queries, keys; /**< how many; the last ones may lie behind the end */
 } cptx_attention_block;
-/** Builds a mask: a predicate that holds where a score counts.  s->value is not there.  Called as cptx_attention_score_fn. */
+/** Builds a mask: a predicate that holds where a score counts.  s->value is not there.  Called as cptx_attention_score_fn.
+ */
 typedef cptx_val (*cptx_attention_mask_fn)(cptx_kernel *k, void *user, const cptx_attention_score *s);
 /** Builds a predicate that is false where no score of a block counts by the mask: such blocks are skipped.  It is the same
  * in all threads, so it is built of the block and of memory. */
@@ -100,18 +101,18 @@ typedef struct cptx_attention_opt {
 	bool lse;                      /**< writes LSE */
 
 	/* the shape: cptx_attention_auto picks it where it is 0 */
-	uint32_t bq;     /**< queries of a CTA.  wgmma: 64 for each MMA warpgroup: 64, 128, 192; mma.sync: 16 or 32 for each warp */
-	uint32_t bk;     /**< keys of a block: 16 to 256, a multiple of 16 */
+	uint32_t bq; /**< queries of a CTA.  wgmma: 64 for each MMA warpgroup: 64, 128, 192; mma.sync: 16 or 32 for each warp */
+	uint32_t bk; /**< keys of a block: 16 to 256, a multiple of 16 */
 	uint32_t stages; /**< of K and of V in shared memory, 2 to 8 */
 
 	const char *name; /**< name of the kernel; NULL: "attention" */
 
-	uint32_t warps; /**< shape, mma.sync: warps of a CTA, 1 to 16; 0: cptx_attention_auto picks it */
-	bool tma;       /**< mma.sync: TMA copies Q, K and V, sm_90 and later; else cp.async */
+	uint32_t warps;                 /**< shape, mma.sync: warps of a CTA, 1 to 16; 0: cptx_attention_auto picks it */
+	bool tma;                       /**< mma.sync: TMA copies Q, K and V, sm_90 and later; else cp.async */
 	cptx_attention_mask_fn mask;    /**< builds which scores count besides; NULL: all */
 	cptx_attention_block_fn blocks; /**< with mask: builds which blocks have any that count; NULL: all do */
 	bool sinks;                     /**< a logit of each head joins the sums: .sinks of the problem */
-	bool varlen;   /**< sequences of many lengths are packed, as sums of lengths in device memory say */
+	bool varlen;                    /**< sequences of many lengths are packed, as sums of lengths in device memory say */
 	uint32_t page; /**< K and V lie in pages of so many keys, 8 to 4096, a power of two: a multiple of .bk, or (by TMA) a
 	                    divisor of it; 0: they do not */
 	char z_;
@@ -140,14 +141,14 @@ typedef struct cptx_attention_problem {
 	cptx_attention_stride q_stride, k_stride, v_stride, o_stride; /**< how they lie */
 	float scale;                                                  /**< of the scores, above 0; 0: 1 / sqrt(dim) */
 	float softcap;                                                /**< with .softcap: above 0 */
-	uint32_t window_left;  /**< with .window: keys in front of the query's place that count; UINT32_MAX: all */
-	uint32_t window_right; /**< with .window: keys behind it; UINT32_MAX: all */
-	uint32_t ctas;         /**< wgmma: most CTAs to launch; 0: one for each multiprocessor */
-	uint64_t sinks;        /**< with .sinks: of heads f32, natural logarithms, aligned to 4; minus infinity: none */
+	uint32_t window_left;         /**< with .window: keys in front of the query's place that count; UINT32_MAX: all */
+	uint32_t window_right;        /**< with .window: keys behind it; UINT32_MAX: all */
+	uint32_t ctas;                /**< wgmma: most CTAs to launch; 0: one for each multiprocessor */
+	uint64_t sinks;               /**< with .sinks: of heads f32, natural logarithms, aligned to 4; minus infinity: none */
 	uint64_t cu_queries, cu_keys; /**< with .varlen: of batch + 1 u32 each, aligned to 4: sequence b has rows cu[b] to
 	                                   cu[b + 1] - 1.  With .page of cu_keys the differences alone count */
 	uint32_t total_queries, total_keys; /**< with .varlen: rows of Q and O, and (but with .page) of K and V, in all */
-	uint64_t page_table; /**< with .page: of batch x table_pitch u32, aligned to 4: the pages of each batch, in order */
+	uint64_t page_table;  /**< with .page: of batch x table_pitch u32, aligned to 4: the pages of each batch, in order */
 	uint32_t table_pitch; /**< with .page: entries from batch to batch */
 	uint32_t pages;       /**< with .page: pages that K and V have */
 	char z_;
