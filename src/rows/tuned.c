@@ -45,16 +45,12 @@ uint32_t rows_about(uint32_t rows)
 	return p;
 }
 
-/* base: options that have the length of the rows, which is a size. */
+/* base: options that have what is no part of the problem's text: the length of the rows, which is a size, and the library's
+ * bodies. */
 static kit_problem problem_of(const cptx_rows_opt *o, cptx_rows_opt *base, uint32_t rows)
 {
-	*base = (cptx_rows_opt){ .n = o->n };
-	return (kit_problem){ .family = &family,
-		                  .asked = o,
-		                  .base = base,
-		                  .has_function = o->kernel == CPTX_ROWS_OWN,
-		                  .function = o->name,
-		                  .dims = { rows, o->n } };
+	*base = (cptx_rows_opt){ .n = o->n, .body = o->kernel == CPTX_ROWS_OWN ? NULL : o->body };
+	return (kit_problem){ .family = &family, .asked = o, .base = base, .function = o->name, .dims = { rows, o->n } };
 }
 
 /* ---- measuring ---- */
