@@ -126,8 +126,8 @@ typedef struct cptx_tiled_mma_opt {
 typedef struct cptx_tiled_mma {
 	cptx_made made; /**< by which call, in which kernel */
 	union {
-		cptx_tiled_mma_opt opt; /**< as given, with what 0 and NONE stand for */
-		uint64_t room_[48];     /**< for options of later versions */
+		cptx_tiled_mma_opt opt;     /**< as given, with what 0 and NONE stand for */
+		uint64_t reserved_opt_[48]; /**< for options of later versions */
 	};
 	uint32_t depth;                   /**< elements along K of one instruction */
 	uint32_t steps;                   /**< instructions along K for a tile: b_tile.cols / depth */
@@ -148,7 +148,7 @@ typedef struct cptx_tiled_mma {
 	cptx_val scale_a_first, scale_b_first;     /**< mma.sync: .u32, bytes from there to those of the lane */
 	cptx_val scale_a_start, scale_b_start;     /**< tcgen05 with rings: .u64, descriptors of stage 0 of the scale factors */
 	uint32_t stage_columns; /**< tcgen05: of tensor memory that A by A_TMEM and the scale factors of a stage take */
-	uint64_t later_[8];     /**< for fields of later versions */
+	uint64_t reserved_[8];  /**< for fields of later versions */
 } cptx_tiled_mma;
 
 CPTX_API void cptx_tiled_mma_new_(cptx_kernel *k, cptx_site at, cptx_tiled_mma *mma, const cptx_tiled_mma_opt *opt);
@@ -182,7 +182,7 @@ typedef struct cptx_acc {
 	cptx_val warp;                    /**< of the product's description */
 	bool fenced; /**< in tensor memory: tcgen05.fence is left to the user, where several loads stand between one wait and one
 	                arrival; cptx_acc_new: false */
-	uint64_t later_[4]; /**< for fields of later versions */
+	uint64_t reserved_[4]; /**< for fields of later versions */
 } cptx_acc;
 
 CPTX_API void cptx_acc_new_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, cptx_acc *acc, cptx_val tmem);
@@ -255,7 +255,7 @@ typedef struct cptx_mma_frags {
 	cptx_val a[2], b[2]; /**< .b32, of even and of odd steps; with A_REGS b alone */
 	bool rolling; /**< even and odd steps share registers: a fragment is fetched behind the last mma.sync that reads the one
 	                   before.  Half of the registers, and less time for ldmatrix */
-	uint64_t later_[2]; /**< for fields of later versions */
+	uint64_t reserved_[2]; /**< for fields of later versions */
 } cptx_mma_frags;
 
 CPTX_API void cptx_mma_frags_new_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, cptx_mma_frags *f, bool rolling);

@@ -41,7 +41,7 @@ bool kit_fields_text(const kit_field *fields, size_t n, const void *options, con
 			             : v                 ? cptx_type_name((enum cptx_type)v)
 			                                 : "none");
 		else
-			m = snprintf(text + used, size - used, f->kind == KIT_F32 ? "%s%s=0x%08llx" : "%s%s=%lld", used ? " " : "",
+			m = snprintf(text + used, size - used, f->kind == KIT_FLOAT ? "%s%s=0x%08llx" : "%s%s=%lld", used ? " " : "",
 			             f->name, (long long)v);
 		used += m > 0 ? (size_t)m : 0;
 		if (used >= size)
@@ -63,7 +63,7 @@ static bool read_value(const kit_field *f, const char *text, uint64_t *v)
 				return true;
 		return false;
 	default:
-		*v = (uint64_t)strtoll(text, &end, f->kind == KIT_F32 ? 16 : 10);
+		*v = (uint64_t)strtoll(text, &end, f->kind == KIT_FLOAT ? 16 : 10);
 		return *text && !*end && (f->kind == KIT_S64 || *v <= UINT32_MAX) && (f->kind != KIT_BOOL || *v <= 1);
 	}
 }
@@ -149,18 +149,31 @@ typedef struct texts {
 	char problem[CPTX_TUNE_TEXT], compiler[CPTX_TUNE_TEXT];
 } texts;
 
+/* Whether functions of the user's are part of the kernel: a pointer that is not that of the base. */
+static bool has_function(const kit_problem *p)
+{
+	bool differs = false;
+
+	for (size_t i = 0; i < p->family->nfields; i++) {
+		const kit_field *f = &p->family->fields[i];
+		differs |= f->kind == KIT_NOT_TEXT && memcmp((const char *)p->asked + f->offset, (const char *)p->base + f->offset,
+		                                             sizeof(void (*)(void))) != 0;
+	}
+	return differs;
+}
+
 /* False, without an error: nobody can find the problem again. */
 static bool key_of(cptx_device *dev, enum cptx_compiler compiler, const kit_problem *p, cptx_tune_key *key, texts *t,
                    cptx_error *err)
 {
 	const kit_family *f = p->family;
+	const bool own = has_function(p);
 
-	if ((p->has_function && !p->function) ||
-	    !kit_fields_text(f->fields, f->nfields, p->asked, p->base, t->problem, sizeof t->problem))
+	if ((own && !p->function) || !kit_fields_text(f->fields, f->nfields, p->asked, p->base, t->problem, sizeof t->problem))
 		return false;
 	const size_t n = strlen(t->problem);
-	if (p->has_function && snprintf(t->problem + n, sizeof t->problem - n, "%sfunction=%s", n ? " " : "", p->function) >=
-	                           (int)(sizeof t->problem - n))
+	if (own && snprintf(t->problem + n, sizeof t->problem - n, "%sfunction=%s", n ? " " : "", p->function) >=
+	               (int)(sizeof t->problem - n))
 		return false;
 	if (!*t->problem)
 		memcpy(t->problem, "usual", 6);

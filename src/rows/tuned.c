@@ -22,21 +22,16 @@ static const char *place_word(unsigned v)
 	return v < ARRAY_LEN(words) ? words[v] : "?";
 }
 
-#define WORD_NUMBER KIT_NUMBER, NULL
-#define WORD_BOOL KIT_BOOL, NULL
-#define WORD_TYPE KIT_TYPE, NULL
-#define WORD_F32 KIT_F32, NULL
-#define WORD_S64 KIT_S64, NULL
-#define WORD_KERNEL KIT_WORD, kernel_word
-#define WORD_PLACE KIT_WORD, place_word
-#define WORD_POINTER KIT_NOT_TEXT, NULL
-#define FIELD_(name, offset, kind, word)                                                                                    \
-	{                                                                                                                       \
-		name, kind, offset, word                                                                                            \
-	}
-#define FIELD(...) FIELD_(__VA_ARGS__)
+#define ROWS_WORD_NUMBER KIT_NUMBER, NULL
+#define ROWS_WORD_BOOL KIT_BOOL, NULL
+#define ROWS_WORD_TYPE KIT_TYPE, NULL
+#define ROWS_WORD_F32 KIT_FLOAT, NULL
+#define ROWS_WORD_S64 KIT_S64, NULL
+#define ROWS_WORD_KERNEL KIT_WORD, kernel_word
+#define ROWS_WORD_PLACE KIT_WORD, place_word
+#define ROWS_WORD_POINTER KIT_NOT_TEXT, NULL
 static const kit_field fields[] = {
-#define ROWS_FIELD(field, type) FIELD(#field, offsetof(cptx_rows_opt, field), WORD_##type),
+#define ROWS_FIELD(field, type) KIT_FIELD(#field, offsetof(cptx_rows_opt, field), ROWS_WORD_##type),
 #include "rows/options.def"
 };
 static const kit_family family = { "rows", VERSION, fields, ARRAY_LEN(fields), sizeof(cptx_rows_opt) };
@@ -50,16 +45,12 @@ uint32_t rows_about(uint32_t rows)
 	return p;
 }
 
-/* base: options that have the length of the rows, which is a size. */
+/* base: options that have what is no part of the problem's text: the length of the rows, which is a size, and the library's
+ * bodies. */
 static kit_problem problem_of(const cptx_rows_opt *o, cptx_rows_opt *base, uint32_t rows)
 {
-	*base = (cptx_rows_opt){ .n = o->n };
-	return (kit_problem){ .family = &family,
-		                  .asked = o,
-		                  .base = base,
-		                  .has_function = o->kernel == CPTX_ROWS_OWN,
-		                  .function = o->name,
-		                  .dims = { rows, o->n } };
+	*base = (cptx_rows_opt){ .n = o->n, .body = o->kernel == CPTX_ROWS_OWN ? NULL : o->body };
+	return (kit_problem){ .family = &family, .asked = o, .base = base, .function = o->name, .dims = { rows, o->n } };
 }
 
 /* ---- measuring ---- */

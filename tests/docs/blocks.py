@@ -143,7 +143,7 @@ def check_fragments(folder):
     unit = folder / "fragments.c"
     unit.write_text("#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n" + headers + context + "".join(text for _, text in fragments))
     done = subprocess.run(cc.split() + ["-std=c11", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-Wno-unused", f"-I{source}/include",
-                                        f"-I{build}/include", str(unit)], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+                                        f"-I{build}/include", f"-I{source}/src/bundle/loader", str(unit)], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     bad = set(re.findall(r"^(\S+\.md):(\d+):.*error", done.stdout, flags=re.M))
     if done.returncode and not bad:
         tell("fragments", "they cannot be compiled", done.stdout)
@@ -184,7 +184,8 @@ def document(path, folder):
         (folder / name).symlink_to(source / name)
     (folder / "build").symlink_to(build)
     env = {name: value for name, value in os.environ.items() if not name.startswith("CPTX_") or name == "CPTX_PTXAS"}
-    env |= {"CPTX_CUDA_LIBRARY": "/nonexistent/libcuda.so.1", "CPTX_CACHE_DIR": str(folder) + ".cache", "LC_ALL": "C"}
+    env |= {"CPTX_CUDA_LIBRARY": "/nonexistent/libcuda.so.1", "CPTX_CACHE_DIR": str(folder) + ".cache",
+            "CPTX_TUNE_DIR": str(folder) + ".tune", "LC_ALL": "C"}
     env["PATH"] += ":/usr/local/cuda/bin"
     make_venv(folder, env)
     for block in blocks(path):

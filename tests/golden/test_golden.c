@@ -54,6 +54,17 @@ static void attention_sync(cptx_module *m, bool tma)
 }
 static void attention_sync_sm_80(cptx_module *m) { attention_sync(m, false); }
 static void attention_pages_sm_120(cptx_module *m) { attention_sync(m, true); }
+static void attention_tcgen05(cptx_module *m)
+{
+	cptx_attention_build(m,
+	                     &(cptx_attention_opt){ .size = CPTX_OPT_SIZE(cptx_attention_opt),
+	                                            .mma = CPTX_ATTENTION_TCGEN05,
+	                                            .in = CPTX_BF16,
+	                                            .dim = 64,
+	                                            .causal = true,
+	                                            .bk = 32 },
+	                     NULL);
+}
 static void rms_norm_8192(cptx_module *m) { rms_norm(m, 8192, 512); }
 static void rms_norm_1000(cptx_module *m) { rms_norm(m, 1000, 128); }
 static void softmax_8192(cptx_module *m) { softmax(m, 8192, 512); }
@@ -74,6 +85,7 @@ static const sample samples[] = {
 	{ "attention_wgmma", "sm_90a", attention_wgmma, false },
 	{ "attention_sync_sm_80", "sm_80", attention_sync_sm_80, false },
 	{ "attention_pages_sm_120", "sm_120", attention_pages_sm_120, false },
+	{ "attention_tcgen05", "sm_100a", attention_tcgen05, false },
 	{ "rms_norm", "sm_80", rms_norm_8192, false },
 	{ "rms_norm_ragged", "sm_90", rms_norm_1000, false },
 	{ "softmax", "sm_90a", softmax_8192, false },

@@ -36,9 +36,7 @@ static void make_again(cptx_kernel *k, cptx_site at, cptx_again *again, const tr
 	case 1: cptx_again_1_(k, again, CPTX_WORDS_(v[0])); break;
 	case 2: cptx_again_2_(k, again, CPTX_WORDS_(v[0]), CPTX_WORDS_(v[1])); break;
 	case 3: cptx_again_3_(k, again, CPTX_WORDS_(v[0]), CPTX_WORDS_(v[1]), CPTX_WORDS_(v[2])); break;
-	case 4:
-		cptx_again_4_(k, again, CPTX_WORDS_(v[0]), CPTX_WORDS_(v[1]), CPTX_WORDS_(v[2]), CPTX_WORDS_(v[3]));
-		break;
+	case 4: cptx_again_4_(k, again, CPTX_WORDS_(v[0]), CPTX_WORDS_(v[1]), CPTX_WORDS_(v[2]), CPTX_WORDS_(v[3])); break;
 	default: cptx_insn_again_(k, at, again, op, t->vals, t->mods);
 	}
 }

@@ -98,7 +98,7 @@ static int run(const cli_command *cmd, int argc, char **argv)
 	if (o.target && !cli_target(cmd, o.target))
 		return EXIT_USAGE;
 	if (output && cli_clash(cmd, "the PTX", output, argv[optind]))
-		return EXIT_USAGE;
+		return EXIT_FAILED;
 	if (device && (status = ask_device(cmd, device, &o)))
 		return status;
 	return retarget(cmd, argv[optind], output, &o, why);

@@ -92,7 +92,7 @@ typedef struct bar {
 	char *title; /* the problem, and on what */
 	char *candidate;
 	const char *unit;
-	double median, low, high;
+	double median, high;
 	int64_t date;
 } bar;
 
@@ -121,13 +121,10 @@ static bool keep(void *user, const cptx_tune_record *r)
 	snprintf(title, sizeof title, "%s %s, %s, on %s (%s)", r->key->generator, sizes, r->key->problem, r->key->device,
 	         r->key->compiler);
 	bar *b = &p->bars[p->n];
-	*b = (bar){ strdup(title), strdup(r->candidate), strcmp(r->unit, "us") ? "steps" : "us", r->median, r->median, r->median,
-		        r->date };
+	*b = (bar){ strdup(title), strdup(r->candidate), strcmp(r->unit, "us") ? "steps" : "us", r->median, r->median, r->date };
 	p->n++;
-	for (uint32_t i = 0; i < r->nsamples; i++) {
-		b->low = r->samples[i] < b->low ? r->samples[i] : b->low;
+	for (uint32_t i = 0; i < r->nsamples; i++)
 		b->high = r->samples[i] > b->high ? r->samples[i] : b->high;
-	}
 	return !(p->no_memory = !b->title || !b->candidate);
 }
 
@@ -155,7 +152,7 @@ static void draw(const bar *b, double most)
 
 	for (int i = 0; i < WIDTH; i++) {
 		const double at = (i + 0.5) / WIDTH * most;
-		text[i] = at <= b->median ? '#' : at <= b->high ? '.' : ' ';
+		text[i] = at <= b->median ? '#' : at <= b->high ? '.' : ' '; /* a sample may lie further out */
 	}
 	text[WIDTH] = 0;
 	printf("  %12.6g %s |%s| ", b->median, b->unit, text);
@@ -181,7 +178,7 @@ static void draw_all(bar *bars, size_t n)
 	for (size_t i = 0, end; i < kept; i = end) {
 		double most = 0;
 		for (end = i; end < kept && !strcmp(bars[end].title, bars[i].title); end++)
-			most = bars[end].high > most ? bars[end].high : most;
+			most = bars[end].median > most ? bars[end].median : most;
 		printf("%s", i ? "\n" : "");
 		cli_put(stdout, bars[i].title, strlen(bars[i].title));
 		putchar('\n');
