@@ -111,8 +111,8 @@ root() {
 		find . -mindepth 1 -maxdepth 1 | sed 's/^..//'
 	fi | while read -r name; do
 		case $name in
-		.ci | .clang-format | .editorconfig | .git | .gitattributes | .gitignore | CONTRIBUTING.md | LICENSE | README.md) ;;
-		bench | bootstrap | cmake | docs | examples | include | meson.build | meson_options.txt | pyproject.toml | python | run | src) ;;
+		.ci | .clang-format | .editorconfig | .git | .gitattributes | .gitignore | CHANGELOG.md | CONTRIBUTING.md | LICENSE | README.md) ;;
+		bench | bootstrap | cmake | docs | examples | include | meson.build | meson_options.txt | packaging | pyproject.toml | python | run | src) ;;
 		tests | third_party | tools | build*) ;;
 		*) echo "$name:1: does not belong at the top of the tree (or it joins the list in tests/house/check.sh)" ;;
 		esac
