@@ -87,8 +87,8 @@ bool cptx_attention_check(const cptx_attention_opt *opt, const cptx_target *targ
 
 /* ---- problems ---- */
 
-static bool check_stride(const char *name, const cptx_attention_stride *s, enum cptx_type type, uint32_t dim, uint64_t rows,
-                         uint64_t heads, uint64_t batch, cptx_error *err)
+bool attention_check_stride(const char *name, const cptx_attention_stride *s, enum cptx_type type, uint32_t dim,
+                            uint64_t rows, uint64_t heads, uint64_t batch, cptx_error *err)
 {
 	const uint64_t step = ATTENTION_CHUNK * 8 / cptx_type_bits(type);
 	const struct {
@@ -113,10 +113,10 @@ static bool check_strides(const cptx_attention_problem *p, const cptx_attention_
 {
 	const uint32_t dim_v = attention_dim_v(o);
 
-	return check_stride("q", &p->q_stride, o->in, o->dim, p->queries, p->heads, p->batch, err) &&
-	       check_stride("k", &p->k_stride, o->in, o->dim, p->keys, p->kv_heads, p->batch, err) &&
-	       check_stride("v", &p->v_stride, o->in, dim_v, p->keys, p->kv_heads, p->batch, err) &&
-	       check_stride("o", &p->o_stride, attention_out(o), dim_v, p->queries, p->heads, p->batch, err);
+	return attention_check_stride("q", &p->q_stride, o->in, o->dim, p->queries, p->heads, p->batch, err) &&
+	       attention_check_stride("k", &p->k_stride, o->in, o->dim, p->keys, p->kv_heads, p->batch, err) &&
+	       attention_check_stride("v", &p->v_stride, o->in, dim_v, p->keys, p->kv_heads, p->batch, err) &&
+	       attention_check_stride("o", &p->o_stride, attention_out(o), dim_v, p->queries, p->heads, p->batch, err);
 }
 
 static bool check_numbers(const cptx_attention_problem *p, const cptx_attention_opt *o, cptx_error *err)

@@ -62,6 +62,9 @@ bool attention_read_problem(cptx_attention_problem *p, const cptx_attention_prob
 /* Completes the plan of the options (attention_read) for a problem that was read. */
 bool attention_plan_problem(const cptx_attention_opt *o, const cptx_attention_problem *p, uint32_t sms,
                             cptx_attention_plan *plan, cptx_error *err);
+/* The rules of how a tensor lies, by the name of the problem's fields. */
+bool attention_check_stride(const char *name, const cptx_attention_stride *s, enum cptx_type type, uint32_t dim,
+                            uint64_t rows, uint64_t heads, uint64_t batch, cptx_error *err);
 /* Scores of a problem that count. */
 double attention_scores(const cptx_attention_opt *o, const cptx_attention_problem *p);
 

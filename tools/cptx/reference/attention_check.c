@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "reference/attention_check.h"
+#include "reference/attention_tensor.h"
 #include "reference/measure.h"
 #include "reference/number.h"
 
@@ -10,23 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { POISON = 0xff, GUARD = 64 /* bytes behind each tensor */, DRAWS = 4096, HALVES = 65536 };
-
-/* A tensor of the host and the device. */
-typedef struct tensor {
-	enum cptx_type type;
-	uint32_t rows, dim;
-	cptx_attention_stride s; /* in full */
-	uint64_t bytes, at;
-	unsigned char *host;
-} tensor;
+enum { DRAWS = 4096, HALVES = 65536 };
 
 typedef struct bench {
 	cptx_device *dev;
 	const cptx_attention_opt *o;
 	const attention_trial *t;
 	cptx_attention_problem p; /* with what 0 stands for, and addresses */
-	tensor q, k, v, d;
+	attention_tensor q, k, v, d;
 	float *lse;
 	float *number; /* of all 16-bit patterns of Q, K and V */
 	double *score; /* of a row */
@@ -41,37 +32,42 @@ static bool emulated(const cptx_device *dev)
 
 /* ---- tensors ---- */
 
-static bool make_tensor(bench *b, tensor *x, enum cptx_type type, const cptx_attention_stride *given, uint32_t rows,
-                        uint32_t heads, uint32_t dim, cptx_error *err)
+bool attention_tensor_make(cptx_device *dev, attention_tensor *x, enum cptx_type type, const cptx_attention_stride *given,
+                           uint32_t batch, uint32_t heads, uint32_t rows, uint32_t dim, cptx_error *err)
 {
-	const uint64_t bytes = cptx_type_bits(type) / 8, batch = b->p.batch;
+	const uint64_t bytes = cptx_type_bits(type) / 8;
 	uint64_t last = dim;
 
-	*x = (tensor){ .type = type, .rows = rows, .dim = dim, .s = *given };
+	*x = (attention_tensor){ .type = type, .batch = batch, .heads = heads, .rows = rows, .dim = dim, .s = *given };
 	if (!x->s.batch && !x->s.head && !x->s.row)
 		x->s = (cptx_attention_stride){ (uint64_t)heads * rows * dim, (uint64_t)rows * dim, dim };
 	if (rows && heads && batch)
 		last += (rows - 1) * x->s.row + (heads - 1) * x->s.head + (batch - 1) * x->s.batch;
-	x->bytes = last * bytes + GUARD;
+	x->bytes = last * bytes + ATTENTION_GUARD;
 	x->host = malloc(x->bytes);
 	if (!x->host) {
 		*err = (cptx_error){ .code = CPTX_E_MEMORY };
 		snprintf(err->text, sizeof err->text, "no memory for %llu bytes", (unsigned long long)x->bytes);
 		return false;
 	}
-	memset(x->host, POISON, x->bytes);
-	return (x->at = cptx_mem_alloc(b->dev, x->bytes, err)) != 0;
+	memset(x->host, ATTENTION_POISON, x->bytes);
+	return (x->at = cptx_mem_alloc(dev, x->bytes, err)) != 0;
 }
 
-static unsigned char *at(const tensor *x, uint32_t batch, uint32_t head, uint32_t row)
+void attention_tensor_free(cptx_device *dev, attention_tensor *x)
+{
+	cptx_mem_free(dev, x->at);
+	free(x->host);
+}
+
+unsigned char *attention_tensor_row(const attention_tensor *x, uint32_t batch, uint32_t head, uint32_t row)
 {
 	const uint64_t i = batch * x->s.batch + head * x->s.head + row * x->s.row;
 
 	return x->host + i * (cptx_type_bits(x->type) / 8);
 }
 
-/* About normal, a deviation of 1; what lies between rows stays NaN. */
-static void fill(const tensor *x, uint32_t heads, uint32_t batch, uint64_t seed)
+void attention_tensor_fill(const attention_tensor *x, uint64_t seed)
 {
 	uint16_t draw[DRAWS];
 	uint64_t s = seed * 2654435761u + 88172645463325252u, r = 0;
@@ -82,9 +78,9 @@ static void fill(const tensor *x, uint32_t heads, uint32_t batch, uint64_t seed)
 			sum += (double)(number_random(&s) >> 11) / 9007199254740992.0;
 		draw[i] = (uint16_t)number_bits(x->type, sum);
 	}
-	for (uint32_t z = 0; z < batch * heads; z++)
+	for (uint32_t z = 0; z < x->batch * x->heads; z++)
 		for (uint32_t i = 0; i < x->rows; i++) {
-			uint16_t *row = (uint16_t *)(void *)at(x, z / heads, z % heads, i);
+			uint16_t *row = (uint16_t *)(void *)attention_tensor_row(x, z / x->heads, z % x->heads, i);
 			for (uint32_t j = 0; j < x->dim; j++, r >>= 12) {
 				r = j % 5 ? r : number_random(&s);
 				row[j] = draw[r % DRAWS];
@@ -97,25 +93,25 @@ static bool prepare(bench *b, cptx_error *err)
 	const cptx_attention_opt *o = b->o;
 	cptx_attention_problem *p = &b->p;
 	const uint32_t dim_v = o->dim_v ? o->dim_v : o->dim;
-	const uint64_t lses = (uint64_t)p->batch * p->heads * p->queries * sizeof(float) + GUARD;
+	const uint64_t lses = (uint64_t)p->batch * p->heads * p->queries * sizeof(float) + ATTENTION_GUARD;
 
-	if (!make_tensor(b, &b->q, o->in, &p->q_stride, p->queries, p->heads, o->dim, err) ||
-	    !make_tensor(b, &b->k, o->in, &p->k_stride, p->keys, p->kv_heads, o->dim, err) ||
-	    !make_tensor(b, &b->v, o->in, &p->v_stride, p->keys, p->kv_heads, dim_v, err) ||
-	    !make_tensor(b, &b->d, o->out ? o->out : o->in, &p->o_stride, p->queries, p->heads, dim_v, err))
+	if (!attention_tensor_make(b->dev, &b->q, o->in, &p->q_stride, p->batch, p->heads, p->queries, o->dim, err) ||
+	    !attention_tensor_make(b->dev, &b->k, o->in, &p->k_stride, p->batch, p->kv_heads, p->keys, o->dim, err) ||
+	    !attention_tensor_make(b->dev, &b->v, o->in, &p->v_stride, p->batch, p->kv_heads, p->keys, dim_v, err) ||
+	    !attention_tensor_make(b->dev, &b->d, o->out ? o->out : o->in, &p->o_stride, p->batch, p->heads, p->queries, dim_v, err))
 		return false;
-	fill(&b->q, p->heads, p->batch, 3 * b->t->seed + 1);
-	fill(&b->k, p->kv_heads, p->batch, 3 * b->t->seed + 2);
-	fill(&b->v, p->kv_heads, p->batch, 3 * b->t->seed + 3);
+	attention_tensor_fill(&b->q, 3 * b->t->seed + 1);
+	attention_tensor_fill(&b->k, 3 * b->t->seed + 2);
+	attention_tensor_fill(&b->v, 3 * b->t->seed + 3);
 	b->lse = malloc(lses), b->number = malloc(HALVES * sizeof(float)), b->score = malloc((p->keys + 1ull) * sizeof(double));
 	p->lse = cptx_mem_alloc(b->dev, lses, err);
 	if (!b->lse || !b->number || !b->score || !p->lse)
 		return false;
-	memset(b->lse, POISON, lses);
+	memset(b->lse, ATTENTION_POISON, lses);
 	for (uint32_t i = 0; i < HALVES; i++)
 		b->number[i] = (float)number_value(o->in, i);
 	p->q = b->q.at, p->k = b->k.at, p->v = b->v.at, p->o = b->d.at;
-	const tensor *all[] = { &b->q, &b->k, &b->v, &b->d };
+	const attention_tensor *all[] = { &b->q, &b->k, &b->v, &b->d };
 	for (int i = 0; i < 4; i++)
 		if (!cptx_mem_write(b->dev, all[i]->at, all[i]->host, all[i]->bytes, err))
 			return false;
@@ -124,12 +120,10 @@ static bool prepare(bench *b, cptx_error *err)
 
 static void release(bench *b)
 {
-	tensor *all[] = { &b->q, &b->k, &b->v, &b->d };
+	attention_tensor *all[] = { &b->q, &b->k, &b->v, &b->d };
 
-	for (int i = 0; i < 4; i++) {
-		cptx_mem_free(b->dev, all[i]->at);
-		free(all[i]->host);
-	}
+	for (int i = 0; i < 4; i++)
+		attention_tensor_free(b->dev, all[i]);
 	cptx_mem_free(b->dev, b->p.lse);
 	free(b->lse);
 	free(b->number);
@@ -164,7 +158,7 @@ static double score_of(const bench *b, const row *r, const uint16_t *q, int64_t 
 {
 	const cptx_attention_problem *p = &b->p;
 	const uint16_t *k =
-		(const uint16_t *)(const void *)at(&b->k, r->batch, r->head / (p->heads / p->kv_heads), (uint32_t)key);
+		(const uint16_t *)(const void *)attention_tensor_row(&b->k, r->batch, r->head / (p->heads / p->kv_heads), (uint32_t)key);
 	double s = 0;
 
 	for (uint32_t i = 0; i < b->o->dim; i++)
@@ -177,7 +171,7 @@ static double score_of(const bench *b, const row *r, const uint16_t *q, int64_t 
 
 static void compute(const bench *b, row *r)
 {
-	const uint16_t *q = (const uint16_t *)(const void *)at(&b->q, r->batch, r->head, r->query);
+	const uint16_t *q = (const uint16_t *)(const void *)attention_tensor_row(&b->q, r->batch, r->head, r->query);
 	const uint32_t kv_head = r->head / (b->p.heads / b->p.kv_heads);
 
 	find_keys(b, r);
@@ -189,7 +183,7 @@ static void compute(const bench *b, row *r)
 		r->largest = isfinite(s) && fabs(s) > r->largest ? fabs(s) : r->largest;
 	}
 	for (int64_t j = r->first; j < r->end && r->max > -INFINITY; j++) {
-		const uint16_t *v = (const uint16_t *)(const void *)at(&b->v, r->batch, kv_head, (uint32_t)j);
+		const uint16_t *v = (const uint16_t *)(const void *)attention_tensor_row(&b->v, r->batch, kv_head, (uint32_t)j);
 		const double e = exp(b->score[j] - r->max);
 		r->sum += e;
 		for (uint32_t i = 0; i < b->v.dim && e > 0; i++) {
@@ -201,7 +195,7 @@ static void compute(const bench *b, row *r)
 
 /* ---- comparing ---- */
 
-static double element(const tensor *x, const unsigned char *from)
+double attention_tensor_value(const attention_tensor *x, const unsigned char *from)
 {
 	float f;
 	uint16_t h;
@@ -214,7 +208,8 @@ static double element(const tensor *x, const unsigned char *from)
 	return number_value(x->type, h);
 }
 
-static void judge(attention_report *rep, const row *r, uint32_t col, double value, double reference, double allowed)
+void attention_judge(attention_report *rep, uint32_t batch, uint32_t head, uint32_t query, uint32_t col, double value,
+                     double reference, double allowed)
 {
 	const double error = value == reference ? 0 : fabs(value - reference);
 
@@ -227,7 +222,7 @@ static void judge(attention_report *rep, const row *r, uint32_t col, double valu
 		return;
 	}
 	if (!rep->wrong++) {
-		rep->batch = r->batch, rep->head = r->head, rep->row = r->query, rep->col = col;
+		rep->batch = batch, rep->head = head, rep->row = query, rep->col = col;
 		rep->value = value, rep->reference = reference;
 	}
 }
@@ -242,31 +237,31 @@ static void compare_row(const bench *b, const row *r, attention_report *rep, boo
 	const double half = b->o->in == CPTX_BF16 ? 0x1p-8 : 0x1p-11, out = b->d.type == CPTX_F32 ? 0x1p-24 : half;
 	const double score = (b->o->softcap ? 0x1p-10 : 0x1p-20) * (r->largest + 1);
 	const uint32_t bytes = cptx_type_bits(b->d.type) / 8;
-	unsigned char *o = at(&b->d, r->batch, r->head, r->query);
+	unsigned char *o = attention_tensor_row(&b->d, r->batch, r->head, r->query);
 
 	for (uint32_t i = 0; i < b->d.dim; i++) {
 		const double sum = r->sum > 0 ? r->sum : 1, right = r->o[i] / sum, size = r->size[i] / sum;
 		const double allowed = (1.01 * half + 2 * score + 0x1p-16) * size + 1.01 * out * fabs(right);
-		judge(rep, r, i, element(&b->d, o + i * bytes), right, allowed + (b->o->in == CPTX_F16 ? 0x1p-24 : 0));
+		attention_judge(rep, r->batch, r->head, r->query, i, attention_tensor_value(&b->d, o + i * bytes), right, allowed + (b->o->in == CPTX_F16 ? 0x1p-24 : 0));
 	}
 	if (once) /* what is not poison in the end was written by mistake */
-		memset(o, POISON, (size_t)b->d.dim * bytes);
+		memset(o, ATTENTION_POISON, (size_t)b->d.dim * bytes);
 	if (!b->o->lse)
 		return;
 	float *lse = &b->lse[((uint64_t)r->batch * p->heads + r->head) * p->queries + r->query];
 	const double right = r->sum > 0 ? r->max + log(r->sum) : -INFINITY;
-	judge(rep, r, UINT32_MAX, (double)*lse, right, isfinite(right) ? 0x1p-20 * (fabs(right) + 1) + score : 0);
+	attention_judge(rep, r->batch, r->head, r->query, UINT32_MAX, (double)*lse, right, isfinite(right) ? 0x1p-20 * (fabs(right) + 1) + score : 0);
 	if (once)
-		memset(lse, POISON, sizeof *lse);
+		memset(lse, ATTENTION_POISON, sizeof *lse);
 }
 
-static uint64_t strays(const void *from, uint64_t bytes)
+uint64_t attention_strays(const void *from, uint64_t bytes)
 {
 	const unsigned char *c = from;
 	uint64_t n = 0;
 
 	for (uint64_t i = 0; i < bytes; i++)
-		n += c[i] != POISON;
+		n += c[i] != ATTENTION_POISON;
 	return n;
 }
 
@@ -279,7 +274,7 @@ static bool compare(bench *b, attention_report *rep, cptx_error *err)
 	row r = { 0 };
 
 	if (!cptx_mem_read(b->dev, b->d.host, b->d.at, b->d.bytes, err) ||
-	    !cptx_mem_read(b->dev, b->lse, p->lse, lses * sizeof(float) + GUARD, err))
+	    !cptx_mem_read(b->dev, b->lse, p->lse, lses * sizeof(float) + ATTENTION_GUARD, err))
 		return false;
 	rep->elements = lses * (b->d.dim + (b->o->lse ? 1 : 0));
 	for (uint32_t z = 0; z < p->batch * p->heads; z++)
@@ -291,7 +286,7 @@ static bool compare(bench *b, attention_report *rep, cptx_error *err)
 		}
 	rep->rms = rep->compared ? sqrt(rep->rms / (double)rep->compared) : 0;
 	rep->stray =
-		rows == p->queries && !rep->wrong && strays(b->d.host, b->d.bytes) + strays(b->lse, lses * sizeof(float) + GUARD);
+		rows == p->queries && !rep->wrong && attention_strays(b->d.host, b->d.bytes) + attention_strays(b->lse, lses * sizeof(float) + ATTENTION_GUARD);
 	rep->wrong += rep->stray;
 	return true;
 }
