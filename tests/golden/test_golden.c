@@ -5,7 +5,7 @@
 #include "kernels.h"
 #include "../reparse.h"
 
-#include <cptx/attention.h>
+#include <cptx/attention_decode.h>
 
 #include "../../examples/examples.h"
 #include "../test.h"
@@ -34,6 +34,17 @@ static void attention_wgmma(cptx_module *m)
 	                                            .lse = true },
 	                     NULL);
 }
+static void attention_decode(cptx_module *m)
+{
+	cptx_attention_decode_build(m,
+	                            &(cptx_attention_decode_opt){ .size = CPTX_OPT_SIZE(cptx_attention_decode_opt),
+	                                                          .in = CPTX_BF16,
+	                                                          .dim = 128,
+	                                                          .causal = true,
+	                                                          .paged = true,
+	                                                          .lse = true },
+	                            NULL);
+}
 static void rms_norm_8192(cptx_module *m) { rms_norm(m, 8192, 512); }
 static void rms_norm_1000(cptx_module *m) { rms_norm(m, 1000, 128); }
 static void softmax_8192(cptx_module *m) { softmax(m, 8192, 512); }
@@ -52,6 +63,7 @@ static const sample samples[] = {
 	{ "gemm_wgmma", "sm_90a", gemm_wgmma, false },
 	{ "gemm_tcgen05", "sm_100a", gemm_tcgen05, false },
 	{ "attention_wgmma", "sm_90a", attention_wgmma, false },
+	{ "attention_decode", "sm_80", attention_decode, false },
 	{ "rms_norm", "sm_80", rms_norm_8192, false },
 	{ "rms_norm_ragged", "sm_90", rms_norm_1000, false },
 	{ "softmax", "sm_90a", softmax_8192, false },
