@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/* What the kernels of attention backward share: parameters, heads, blocks that are copied, masks. */
+#include "attention/backward/backward.h"
+
+#include <math.h>
+
+const cptx_param_row backward_params[] = {
+#define BACKWARD_PARAM(type, name) CPTX_PARAM_ROW(backward_args, type, name),
+#include "attention/backward/params.def"
+};
+
+void backward_declare(cptx_kernel *k, backward_in *in, const cptx_attention_backward_opt *o)
+{
+	in->opt = o;
+	in->s = backward_shape_of(o);
+	cptx_params_declare(k, &in->params, backward_params, BACKWARD_PARAMS);
+#define BACKWARD_PARAM(type, name) in->name = in->params.val[BACKWARD_PARAM_##name];
+#include "attention/backward/params.def"
+	if (!o->sm90)
+		return;
+	cptx_griddepcontrol(k, .op = CPTX_WAIT);
+	cptx_griddepcontrol(k, .op = CPTX_LAUNCH_DEPENDENTS);
+}
+
+static cptx_val wide(cptx_kernel *k, cptx_val v) { return cptx_cvt(k, v, .dtype = CPTX_U64); }
+
+cptx_val backward_head(cptx_kernel *k, cptx_val base, cptx_val batch, cptx_val batch_stride, cptx_val head,
+                       cptx_val head_stride)
+{
+	return cptx_mad(k, wide(k, head), head_stride, cptx_mad(k, wide(k, batch), batch_stride, base, .mode = CPTX_LO),
+	                .mode = CPTX_LO);
+}
+
+cptx_val backward_stats(cptx_kernel *k, const backward_in *in, cptx_val plane, cptx_val row)
+{
+	return cptx_mad(k, cptx_mad_wide(k, plane, in->pad, wide(k, row)), 8, in->stats, .mode = CPTX_LO);
+}
+
+/* ---- blocks ---- */
+
+backward_source backward_source_new(cptx_kernel *k, const backward_in *in, const cptx_tile *tile, uint32_t stages,
+                                    cptx_val head, cptx_val row, uint32_t threads, const char *name)
+{
+	backward_source s = { .left = cptx_var(k, CPTX_U32, 0), .row = row };
+
+	cptx_operand_new(k, &s.op, .by = CPTX_OPERAND_CP_ASYNC, .type = in->opt->in, .tile = *tile, .stages = stages,
+	                 .address = head, .rows = s.left,
+	                 .cols = in->opt->dim == tile->cols ? (cptx_val){ 0 } : cptx_imm(in->opt->dim), .pitch = row,
+	                 .threads = threads, .whole = true, .name = name);
+	return s;
+}
+
+void backward_copy(cptx_kernel *k, const backward_source *s, cptx_val stage, cptx_val head, cptx_val first, cptx_val rows)
+{
+	/* a block behind the last row, of a range that ends in the middle of one, has none */
+	cptx_sub(k, cptx_max(k, rows, first), first, .into = s->left);
+	cptx_operand_rebase(k, &s->op, cptx_mad_wide(k, first, s->row, head));
+	cptx_operand_load(k, &s->op, stage, 0, 0);
+}
+
+/* ---- masks ---- */
+
+/* d + first >= at_least, .s32, where `first` is known now; in its place the constant moves to the other side. */
+static void cut(cptx_kernel *k, cptx_val value, cptx_val d, cptx_val bound, enum cptx_mod cmp)
+{
+	cptx_mov(k, -INFINITY, .type = CPTX_F32, .into = value, .when = cptx_setp(k, d, bound, .cmp = cmp));
+}
+
+void backward_mask(cptx_kernel *k, const backward_in *in, const cptx_acc *s, const backward_place *p)
+{
+	const cptx_attention_backward_opt *o = in->opt;
+	cptx_val behind = { 0 }, in_front = { 0 };
+
+	if (o->causal || o->window)
+		behind = o->causal ? p->apart : cptx_add(k, p->apart, in->right); /* + what the element adds: not negative */
+	if (o->window)
+		in_front = cptx_sub(k, p->apart, in->left); /* not above 0 */
+	CPTX_ACC_EACH(s, e)
+	{
+		const int64_t key = p->by_keys ? e.row : e.col, query = p->by_keys ? e.col : e.row;
+		cut(k, e.value, p->keys, cptx_imm(key), CPTX_LE);
+		if (behind.kind != CPTX_VAL_NONE)
+			cut(k, e.value, behind, cptx_imm(key - query), CPTX_LT);
+		if (in_front.kind != CPTX_VAL_NONE)
+			cut(k, e.value, in_front, cptx_imm(key - query), CPTX_GT);
+	}
+}
+
+cptx_val backward_is_masked(cptx_kernel *k, const backward_in *in, cptx_val query, uint32_t queries, cptx_val key,
+                            uint32_t keys)
+{
+	const cptx_attention_backward_opt *o = in->opt;
+	cptx_val some = cptx_setp(k, cptx_add(k, key, keys), cptx_as(in->keys, CPTX_S32), .cmp = CPTX_GT);
+
+	if (!o->causal && !o->window)
+		return some;
+	/* of the first query and the last key, which is the furthest behind it */
+	const cptx_val place = cptx_add(k, query, in->shift), apart = cptx_sub(k, place, key);
+	cptx_val reach = apart;
+	if (o->window)
+		reach = cptx_add(k, apart, in->right);
+	some = cptx_or(k, some, cptx_setp(k, reach, keys - 1, .cmp = CPTX_LT), .type = CPTX_PRED);
+	if (o->window) /* of the last query and the first key */
+		some = cptx_or(k, some, cptx_setp(k, cptx_add(k, apart, queries - 1), in->left, .cmp = CPTX_GT), .type = CPTX_PRED);
+	return some;
+}

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The kernel that makes dK and dV, and without .deterministic sums of dQ.  A CTA has a block of keys of one head of K and V, a
+ * warp 16 keys of it, and goes over the blocks of queries of all heads of Q that share it.  Scores are computed transposed, S^T
+ * = K * Q^T, with keys along M, so that P^T and dS^T are in registers what dV += P^T * dO and dK += dS^T * Q take as their A.
+ * For dQ, which sums over the keys of all warps, dS^T goes to shared memory, from where it is read as dS.
+ */
+#include "attention/backward/backward.h"
+
+typedef struct keys {
+	cptx_kernel *k;
+	const cptx_attention_backward_opt *o;
+	backward_in in;
+	const backward_shape *s;
+	cptx_val tid, warp, lane;
+	cptx_val batch, kv_head, head0, key0; /* .u32: of the CTA; the first head of Q; key0 .u32, the first key */
+	cptx_val first, end;                  /* .u32: queries of blocks, from one on to behind the last */
+
+	backward_source q, d_o;
+	cptx_operand key, v;
+	cptx_pipe pipe;
+	cptx_pipe_at to, at;
+	cptx_val stats, ds;                         /* .u32, shared memory */
+	cptx_val next_head, next, next_q, next_do; /* of the block to copy next: head .u32, first query .u32, .u64 of the head */
+	cptx_val next_plane;
+
+	cptx_tiled_mma kq, vdo, dv, dk, dq;
+	cptx_acc scores, dp, sum_dv, sum_dk, part;
+} keys;
+
+/* ---- which work the CTA has ---- */
+
+/* The blocks of queries for which any key of the CTA counts. */
+static void find_queries(keys *x)
+{
+	cptx_kernel *k = x->k;
+	const backward_in *in = &x->in;
+	const uint32_t bq = x->o->bq;
+	const cptx_val queries = cptx_as(in->queries, CPTX_S32), key = cptx_as(x->key0, CPTX_S32);
+	cptx_val first = cptx_imm(0), end = queries;
+
+	if (x->o->causal || x->o->window) { /* query + shift + right >= key */
+		first = cptx_sub(k, key, in->shift);
+		if (x->o->window)
+			first = cptx_sub(k, first, in->right);
+		first = cptx_min(k, cptx_max(k, first, 0), queries);
+	}
+	if (x->o->window) { /* query + shift - left <= last key */
+		end = cptx_add(k, cptx_add(k, cptx_sub(k, key, in->shift), in->left), x->o->bk);
+		end = cptx_max(k, cptx_min(k, end, queries), first);
+	}
+	x->end = cptx_as(end, CPTX_U32);
+	x->first = cptx_imm(0);
+	if (x->o->causal || x->o->window)
+		x->first = cptx_as(cptx_and(k, first, -(int64_t)bq, .type = CPTX_B32), CPTX_U32);
+}
+
+static void locate(keys *x)
+{
+	cptx_kernel *k = x->k;
+	const cptx_val id = cptx_ctaid_x(k);
+
+	x->tid = cptx_tid_x(k);
+	x->warp = cptx_shr(k, x->tid, 5), x->lane = cptx_and(k, x->tid, CPTX_WARP - 1);
+	const cptx_val plane = cptx_div(k, id, x->in.tiles);
+	const cptx_val tile = cptx_sub(k, id, cptx_mul(k, plane, x->in.tiles, .mode = CPTX_LO));
+	x->batch = cptx_div(k, plane, x->in.kv_heads);
+	x->kv_head = cptx_sub(k, plane, cptx_mul(k, x->batch, x->in.kv_heads, .mode = CPTX_LO));
+	x->head0 = cptx_mul(k, x->kv_head, x->in.group, .mode = CPTX_LO);
+	x->key0 = cptx_mul(k, tile, x->o->bk, .mode = CPTX_LO);
+	find_queries(x);
+}
+
+/* ---- copies ---- */
+
+/* The head of the blocks to copy next. */
+static void find_head(keys *x)
+{
+	cptx_kernel *k = x->k;
+	const backward_in *in = &x->in;
+	const cptx_val q = backward_head(k, in->q, x->batch, in->q_batch, x->next_head, in->q_head);
+	const cptx_val d_o = backward_head(k, in->d_o, x->batch, in->do_batch, x->next_head, in->do_head);
+
+	cptx_mov(k, q, .into = x->next_q);
+	cptx_mov(k, d_o, .into = x->next_do);
+	cptx_mad(k, x->batch, in->heads, x->next_head, .mode = CPTX_LO, .into = x->next_plane);
+}
+
+/* LSE and delta of the block's queries: rows of the workspace are there for all of a block. */
+static void copy_stats(keys *x)
+{
+	cptx_kernel *k = x->k;
+	const cptx_val at = backward_stats(k, &x->in, x->next_plane, x->next);
+	const cptx_val from = cptx_add(k, at, cptx_mul_wide(k, x->tid, ATTENTION_CHUNK));
+	const cptx_val stage = cptx_mad(k, x->to.stage, x->s->stats_bytes, x->stats, .mode = CPTX_LO);
+
+	cptx_cp_async(k, cptx_mad(k, x->tid, ATTENTION_CHUNK, stage, .mode = CPTX_LO), from, ATTENTION_CHUNK, .cop = CPTX_CG,
+	              .when = cptx_setp(k, x->tid, x->s->stats_bytes / ATTENTION_CHUNK, .cmp = CPTX_LT));
+}
+
+/* Starts the copies of the next block, where there is one. */
+static void load(keys *x)
+{
+	cptx_kernel *k = x->k;
+
+	CPTX_IF(k, cptx_setp(k, x->next_head, cptx_add(k, x->head0, x->in.group), .cmp = CPTX_LT))
+	{
+		backward_copy(k, &x->q, x->to.stage, x->next_q, x->next, x->in.queries);
+		backward_copy(k, &x->d_o, x->to.stage, x->next_do, x->next, x->in.queries);
+		copy_stats(x);
+		cptx_add(k, x->next, x->o->bq, .into = x->next);
+		CPTX_IF(k, cptx_setp(k, x->next, x->end, .cmp = CPTX_GE))
+		{
+			cptx_mov(k, x->first, .into = x->next);
+			cptx_add(k, x->next_head, 1, .into = x->next_head);
+			find_head(x);
+		}
+	}
+	cptx_pipe_filled(k, &x->pipe, &x->to);
+	cptx_pipe_next(k, &x->pipe, &x->to);
+}
+
+/* K and V of the CTA, which stay; their copies are in the first group. */
+static cptx_operand load_keys(keys *x, cptx_val head, cptx_val row, const char *name)
+{
+	const backward_source s = backward_source_new(x->k, &x->in, &x->s->k, 1, head, row, x->s->threads, name);
+
+	backward_copy(x->k, &s, cptx_imm(0), head, x->key0, x->in.keys);
+	return s.op;
+}
+
+static void begin_copies(keys *x)
+{
+	cptx_kernel *k = x->k;
+	const backward_in *in = &x->in;
+	const uint32_t stages = x->o->stages;
+
+	x->next = cptx_var(k, CPTX_U32, x->first), x->next_head = cptx_var(k, CPTX_U32, x->head0);
+	x->next_q = cptx_var(k, CPTX_U64, 0), x->next_do = cptx_var(k, CPTX_U64, 0), x->next_plane = cptx_var(k, CPTX_U32, 0);
+	find_head(x);
+	x->key = load_keys(x, backward_head(k, in->k, x->batch, in->k_batch, x->kv_head, in->k_head), in->k_row, "keys");
+	x->v = load_keys(x, backward_head(k, in->v, x->batch, in->v_batch, x->kv_head, in->v_head), in->v_row, "values");
+	x->q = backward_source_new(k, in, &x->s->q, stages, x->next_q, in->q_row, x->s->threads, "queries_ring");
+	x->d_o = backward_source_new(k, in, &x->s->q, stages, x->next_do, in->do_row, x->s->threads, "do_ring");
+	if (!x->o->deterministic)
+		x->ds = cptx_mov(k, cptx_shared_dyn(k, cptx_tile_bytes(&x->s->p), 1024, "ds"), .type = CPTX_U32);
+	x->stats = cptx_mov(k, cptx_shared_dyn(k, stages * x->s->stats_bytes, 16, "stats_ring"), .type = CPTX_U32);
+	cptx_pipe_new(k, &x->pipe, .stages = stages, .by = CPTX_PIPE_CP_ASYNC_GROUPS);
+	x->to = cptx_pipe_producer(k, &x->pipe), x->at = cptx_pipe_consumer(k, &x->pipe);
+	/* where there are no queries nothing is loaded */
+	cptx_mov(k, cptx_add(k, x->head0, in->group), .into = x->next_head,
+	         .when = cptx_setp(k, x->first, x->end, .cmp = CPTX_GE));
+	for (uint32_t i = 0; i + 1 < stages; i++)
+		load(x);
+}
+
+/* ---- products ---- */
+
+static void begin_products(keys *x)
+{
+	cptx_kernel *k = x->k;
+	const enum cptx_type in = x->o->in;
+	const backward_shape *s = x->s;
+
+	cptx_tiled_mma_new(k, &x->kq, .a = in, .b = in, .m = 16, .n = x->o->bq, .units_m = s->warps, .a_tile = s->k,
+	                   .b_tile = s->q, .unit = x->warp, .thread = x->lane);
+	cptx_tiled_mma_new(k, &x->vdo, .a = in, .b = in, .m = 16, .n = x->o->bq, .units_m = s->warps, .a_tile = s->k,
+	                   .b_tile = s->q, .unit = x->warp, .thread = x->lane);
+	cptx_tiled_mma_new(k, &x->dv, .a = in, .b = in, .m = 16, .n = s->dim, .units_m = s->warps, .a_from = CPTX_A_REGS,
+	                   .b_tile = s->q_t, .unit = x->warp, .thread = x->lane);
+	x->dk = x->dv;
+	cptx_acc_new(k, &x->kq, &x->scores);
+	cptx_acc_new(k, &x->vdo, &x->dp);
+	cptx_acc_new(k, &x->dv, &x->sum_dv);
+	cptx_acc_new(k, &x->dk, &x->sum_dk);
+	cptx_acc_clear(k, &x->sum_dv);
+	cptx_acc_clear(k, &x->sum_dk);
+	if (x->o->deterministic)
+		return;
+	const cptx_tile ds = { x->o->bq, x->o->bk, { 16, true, false }, s->p.swizzle, 0, 0 };
+	const uint32_t along = x->o->bq / 16;
+	cptx_tiled_mma_new(k, &x->dq, .a = in, .b = in, .m = 16, .n = s->dim / (s->warps / along), .units_m = along,
+	                   .units_n = s->warps / along, .a_tile = ds, .b_tile = s->k_t, .unit = x->warp, .thread = x->lane);
+	cptx_acc_new(k, &x->dq, &x->part);
+}
+
+/* S^T becomes P^T, and dP^T becomes dS^T: LSE and delta are those of the columns. */
+static void differentiate(keys *x, cptx_val stats)
+{
+	cptx_kernel *k = x->k;
+	const cptx_acc *s = &x->scores;
+	const cptx_val mine = cptx_mad(k, s->col, 8, stats, .mode = CPTX_LO);
+	cptx_val of[128] = { { 0 } }; /* LSE and delta of two neighbours, by the column */
+
+	CPTX_ACC_EACH(s, e)
+	{
+		const uint32_t pair = e.col / 2;
+		if (of[pair].kind == CPTX_VAL_NONE)
+			of[pair] = cptx_ld(k, cptx_offset(mine, pair * 16), .space = CPTX_SHARED, .type = CPTX_F32, .vec = CPTX_V4);
+		cptx_fma(k, e.value, x->in.scale2, cptx_elem(of[pair], e.col % 2 * 2), .rnd = CPTX_RN, .into = e.value);
+		cptx_ex2(k, e.value, .ftz = true, .into = e.value);
+	}
+	const cptx_val p = cptx_acc_as_a(k, s, &x->dv);
+	cptx_mma_tile(k, &x->dv, &x->sum_dv, p, cptx_operand_at(k, &x->d_o.op, x->at.stage));
+	cptx_mma_tile(k, &x->vdo, &x->dp, cptx_operand_at(k, &x->v, 0), cptx_operand_at(k, &x->d_o.op, x->at.stage),
+	              .fresh = true);
+	CPTX_ACC_EACH(&x->dp, e)
+	{
+		cptx_sub(k, e.value, cptx_elem(of[e.col / 2], e.col % 2 * 2 + 1), .into = e.value);
+		cptx_mul(k, e.value, cptx_acc_at(s, e.i).value, .into = e.value);
+	}
+}
+
+/* Adds the block's part of dQ to the sums of the workspace. */
+static void add_dq(keys *x, cptx_val plane, cptx_val query)
+{
+	cptx_kernel *k = x->k;
+	const uint32_t row_bytes = x->s->dim * 4;
+	cptx_val row = cptx_cvt(k, cptx_add(k, query, x->part.row), .dtype = CPTX_U64), at;
+
+	cptx_acc_put_tile(k, &x->dp, x->o->in, &x->s->p, x->ds);
+	cptx_bar_sync(k, 0);
+	cptx_mma_tile(k, &x->dq, &x->part, x->ds, cptx_operand_at(k, &x->key, 0), .fresh = true);
+	row = cptx_mad_wide(k, plane, x->in.pad, row);
+	at = cptx_mad(k, row, row_bytes, cptx_add(k, x->in.sums, cptx_mul_wide(k, x->part.col, 4)), .mode = CPTX_LO);
+	for (uint32_t i = 0; i < x->part.count; i += 2) {
+		const cptx_acc_elem e = cptx_acc_at(&x->part, i);
+		const cptx_val to = cptx_offset(at, e.row * row_bytes + e.col * 4);
+		if (x->o->sm90)
+			cptx_red(k, to, cptx_slice(x->part.regs, i, 2), .space = CPTX_GLOBAL, .op = CPTX_ADD, .vec = CPTX_V2,
+			         .type = CPTX_F32);
+		for (uint32_t j = 0; j < 2 && !x->o->sm90; j++)
+			cptx_red(k, cptx_offset(to, 4 * j), cptx_elem(x->part.regs, i + j), .space = CPTX_GLOBAL, .op = CPTX_ADD,
+			         .type = CPTX_F32);
+	}
+}
+
+static void mask(keys *x, cptx_val query)
+{
+	cptx_kernel *k = x->k;
+	const cptx_val key = cptx_as(x->key0, CPTX_S32), q = cptx_as(query, CPTX_S32);
+	const cptx_val row = cptx_as(x->scores.row, CPTX_S32), col = cptx_as(x->scores.col, CPTX_S32);
+	backward_place p = { .by_keys = true };
+
+	CPTX_IF(k, backward_is_masked(k, &x->in, q, x->o->bq, key, x->o->bk))
+	{
+		const cptx_val mine = cptx_add(k, key, row);
+		p.keys = cptx_sub(k, cptx_as(x->in.keys, CPTX_S32), mine);
+		if (x->o->causal || x->o->window)
+			p.apart = cptx_sub(k, cptx_add(k, cptx_add(k, q, x->in.shift), col), mine);
+		backward_mask(k, &x->in, &x->scores, &p);
+	}
+}
+
+static void multiply(keys *x, cptx_val plane, cptx_val query)
+{
+	cptx_kernel *k = x->k;
+
+	cptx_pipe_wait_full(k, &x->pipe, &x->at);
+	load(x);
+	cptx_mma_tile(k, &x->kq, &x->scores, cptx_operand_at(k, &x->key, 0), cptx_operand_at(k, &x->q.op, x->at.stage),
+	              .fresh = true);
+	mask(x, query);
+	differentiate(x, cptx_mad(k, x->at.stage, x->s->stats_bytes, x->stats, .mode = CPTX_LO));
+	const cptx_val ds = cptx_acc_as_a(k, &x->dp, &x->dk);
+	cptx_mma_tile(k, &x->dk, &x->sum_dk, ds, cptx_operand_at(k, &x->q.op, x->at.stage));
+	if (!x->o->deterministic)
+		add_dq(x, plane, query);
+	cptx_pipe_next(k, &x->pipe, &x->at);
+}
+
+/* ---- results ---- */
+
+static void store(keys *x, const cptx_acc *sum, cptx_val head, cptx_val row)
+{
+	cptx_kernel *k = x->k;
+	const cptx_val rows = cptx_sub(k, x->in.keys, x->key0);
+
+	const cptx_val address = cptx_mad_wide(k, x->key0, row, head), pitch = cptx_shr(k, row, 1);
+	const cptx_val cols = x->o->dim == x->s->dim ? (cptx_val){ 0 } : cptx_imm(x->o->dim);
+
+	cptx_acc_store(k, sum,
+	               CPTX_OPT(cptx_acc_matrix, .address = address, .type = x->o->in, .pitch = pitch, .rows = rows, .cols = cols));
+}
+
+cptx_kernel *backward_build_keys(cptx_module *m, const cptx_attention_backward_opt *o)
+{
+	keys x = { .o = o };
+	cptx_kernel *k = x.k = cptx_kernel_begin(m, o->name, .block = { o->bk / 16 * CPTX_WARP }, .min_ctas = 1);
+
+	backward_declare(k, &x.in, o);
+	x.s = &x.in.s;
+	locate(&x);
+	begin_copies(&x);
+	begin_products(&x);
+	const cptx_val head = cptx_var(k, CPTX_U32, 0), query = cptx_var(k, CPTX_U32, 0);
+	CPTX_FOR(k, head, x.in.group, 1)
+	{
+		const cptx_val plane = cptx_mad(k, x.batch, x.in.heads, cptx_add(k, head, x.head0), .mode = CPTX_LO);
+		cptx_mov(k, x.first, .into = query);
+		CPTX_FOR(k, query, x.end, o->bq)
+			multiply(&x, plane, query);
+	}
+	CPTX_ACC_EACH(&x.sum_dk, e)
+		cptx_mul(k, e.value, x.in.scale, .into = e.value);
+	store(&x, &x.sum_dk, backward_head(k, x.in.dk, x.batch, x.in.dk_batch, x.kv_head, x.in.dk_head), x.in.dk_row);
+	store(&x, &x.sum_dv, backward_head(k, x.in.dv, x.batch, x.in.dv_batch, x.kv_head, x.in.dv_head), x.in.dv_row);
+	return k;
+}
