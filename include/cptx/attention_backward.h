@@ -14,6 +14,7 @@
  *
  *   mma                      targets            how                                                               head sizes
  *   CPTX_ATTENTION_SYNC      sm_80 and later    cp.async, mma.sync                                                to 128
+ *   CPTX_ATTENTION_WGMMA     sm_90a             TMA, wgmma, warp-specialized; dQ by bulk copies that add          to 128
  *
  * A run is three launches: NAME_prepare computes delta; NAME goes over the queries for each block of keys, computes S and P
  * again and keeps sums of dK and dV in registers.  Sums of dQ are added to the workspace in f32 by atomics, in any order, and
@@ -37,15 +38,15 @@ typedef struct cptx_attention_backward_opt {
 	uint32_t size;               /**< CPTX_OPT fills it in */
 	enum cptx_attention_mma mma; /**< instruction that multiplies */
 	enum cptx_type in;           /**< of all operands and gradients: CPTX_BF16 or CPTX_F16 */
-	uint32_t dim;       /**< head size: 8 to 128, a multiple of 8.  It costs as the next multiple of 32 */
+	uint32_t dim;       /**< head size: 8 to 128, a multiple of 8.  It costs as the next multiple of 32, by wgmma of 64 */
 	bool causal;        /**< no key behind the query */
 	bool top_left;      /**< with causal or window: query 0 stands at key 0; else the last query at the last key */
 	bool window;        /**< a sliding window, of the sizes of the problem */
 	bool deterministic; /**< the same operands give the same bits of dQ, too */
 
 	/* the shape: 0: the usual one for the head size */
-	uint32_t bq;     /**< queries of a block: 32 or 64 */
-	uint32_t bk;     /**< keys of a CTA: 64 or 128, 16 for each warp */
+	uint32_t bq;     /**< queries of a block: 32 or 64; by wgmma 64 */
+	uint32_t bk;     /**< keys of a CTA: 64 or 128, 16 for each warp; by wgmma 128, 64 for each warpgroup */
 	uint32_t stages; /**< blocks of Q and dO in shared memory, 2 to 4 */
 	bool sm90;       /**< may use what sm_90 and later have: programmatic dependent launch, and red of two f32 */
 

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* Accumulators of mma.sync rounded into tiles of shared memory. */
+/* Accumulators in registers, rounded into tiles of shared memory. */
 #include "kit/mma.h"
 #include "kit/store.h"
 #include "kit/value.h"
 
-enum { PERIOD = 1024 /* bytes after which every swizzle repeats */, LANE_BITS = 5 };
+enum { PERIOD = 1024 /* bytes after which every swizzle repeats */, LANE_BITS = 7 /* of a warpgroup */ };
 
 static bool check_tile(cptx_kernel *k, cptx_site at, const cptx_acc *acc, enum cptx_type type, const cptx_tile *t)
 {
 	const bool half = type == CPTX_BF16 || type == CPTX_F16;
 	cptx_error err = { .code = CPTX_OK };
 
-	if (!half || acc->type != CPTX_F32 || acc->map.lanes != CPTX_WARP)
-		cptx_fail_(k, at, "an accumulator of .%s in a tile of .%s; one of .f32 by mma.sync is rounded to CPTX_BF16 or CPTX_F16",
+	if (!half || acc->type != CPTX_F32)
+		cptx_fail_(k, at, "an accumulator of .%s in a tile of .%s; one of .f32 is rounded to CPTX_BF16 or CPTX_F16",
 		           cptx_type_name(acc->type), cptx_type_name(type));
 	else if (!cptx_tile_check(t, &err))
 		cptx_fail_(k, at, "a tile that is wrong: %s", err.text);
@@ -27,18 +27,22 @@ static bool check_tile(cptx_kernel *k, cptx_site at, const cptx_acc *acc, enum c
 	return false;
 }
 
-/* Where the lane's first element is: places of elements are exclusive ors of what lane, register and unit add. */
+/* Where the thread's first element is: in a swizzle's period places are exclusive ors of what thread and register add, and
+ * periods are sums. */
 static cptx_val first_of(cptx_kernel *k, cptx_site at, const cptx_acc *acc, const cptx_tile *t, cptx_val address)
 {
 	const uint32_t row_bytes = cptx_tile_at(t, 8, 0).byte / 8;
-	uint32_t value[LANE_BITS];
+	uint32_t within[LANE_BITS], periods[LANE_BITS], bits = 0;
 	cptx_val base = kit_plain(k, at, address);
 
-	for (uint32_t b = 0; b < LANE_BITS; b++)
-		value[b] = cptx_tile_at(t, acc->map.lane[b].row, acc->map.lane[b].col).byte;
+	for (; 1u << bits < acc->map.lanes; bits++) {
+		const uint32_t byte = cptx_tile_at(t, acc->map.lane[bits].row, acc->map.lane[bits].col).byte;
+		within[bits] = byte % PERIOD, periods[bits] = byte - within[bits];
+	}
 	if (acc->unit_row.kind == CPTX_VAL_REG)
 		base = CALL(mad, .a = acc->unit_row, .b = cptx_imm(row_bytes), .c = base, .mode = CPTX_LO);
-	return cptx_lane_bits_(k, at, acc->thread, LANE_BITS, value, false, base);
+	base = cptx_lane_bits_(k, at, acc->thread, bits, periods, true, base);
+	return cptx_lane_bits_(k, at, acc->thread, bits, within, false, base);
 }
 
 void cptx_acc_put_tile_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, enum cptx_type type, const cptx_tile *tile,

@@ -10,6 +10,7 @@
 #include "trial.h"
 
 #define BASE .size = CPTX_OPT_SIZE(cptx_attention_backward_opt), .mma = CPTX_ATTENTION_SYNC
+#define BASE90 .size = CPTX_OPT_SIZE(cptx_attention_backward_opt), .mma = CPTX_ATTENTION_WGMMA
 #define SIZES .size = CPTX_OPT_SIZE(cptx_attention_backward_problem)
 
 static const char *const targets[] = { "sm_80", "sm_90a", "sm_100a" };
@@ -98,6 +99,22 @@ static const sample samples[] = {
 	  { BASE, .in = CPTX_BF16, .dim = 32, .deterministic = true },
 	  { SIZES, .batch = 2, .heads = 2, .queries = 40 } },
 	{ "no queries", { BASE, .in = CPTX_BF16, .dim = 32, .causal = true }, { SIZES, .batch = 1, .heads = 2, .keys = 70 } },
+	{ "wgmma, heads of 128",
+	  { BASE90, .in = CPTX_BF16, .dim = 128, .sm90 = true },
+	  { SIZES, .batch = 1, .heads = 2, .kv_heads = 1, .queries = 150, .keys = 140 } },
+	{ "wgmma, heads of 64, causal",
+	  { BASE90, .in = CPTX_BF16, .dim = 64, .causal = true },
+	  { SIZES, .batch = 2, .heads = 2, .kv_heads = 1, .queries = 200, .keys = 150 } },
+	{ "wgmma, in a fixed order, heads of 40, a window, strides",
+	  { BASE90, .in = CPTX_F16, .dim = 40, .window = true, .deterministic = true },
+	  { SIZES, .batch = 1, .heads = 2, .queries = 300, .keys = 290, .window_left = 40, .window_right = 7,
+	    .q_stride = { .row = 2 * 40, .batch = 300 * 2 * 40, .head = 40 } } },
+	{ "wgmma, no queries",
+	  { BASE90, .in = CPTX_BF16, .dim = 128, .causal = true },
+	  { SIZES, .batch = 1, .heads = 1, .keys = 70 } },
+	{ "wgmma, one of each",
+	  { BASE90, .in = CPTX_BF16, .dim = 128, .causal = true },
+	  { SIZES, .batch = 1, .heads = 1, .queries = 1, .keys = 1 } },
 	{ "one of each",
 	  { BASE, .in = CPTX_BF16, .dim = 64, .causal = true },
 	  { SIZES, .batch = 1, .heads = 1, .queries = 1, .keys = 1 } },
@@ -109,7 +126,7 @@ START_TEST(options_are_right)
 	const sample *s = &samples[_i];
 	const backward_trial t = { .p = s->p, .seed = (uint64_t)_i + 1 };
 
-	is_right(&s->o, &t, s->o.sm90 ? "sm_90a" : targets[_i % 3], trial_count("CPTX_SEEDS", 1), s->what);
+	is_right(&s->o, &t, s->o.sm90 || s->o.mma == CPTX_ATTENTION_WGMMA ? "sm_90a" : targets[_i % 3], trial_count("CPTX_SEEDS", 1), s->what);
 }
 END_TEST
 
@@ -167,7 +184,9 @@ static const struct {
 	cptx_attention_backward_opt o;
 	cptx_attention_backward_problem p; /* size 0: the options break it */
 } rules[] = {
-	{ "no kernel by wgmma yet", { .size = S, .mma = CPTX_ATTENTION_WGMMA, .in = CPTX_BF16, .dim = 64 }, { 0 } },
+	{ "no kernel by tcgen05", { .size = S, .mma = CPTX_ATTENTION_TCGEN05, .in = CPTX_BF16, .dim = 64 }, { 0 } },
+	{ "sm_120 has no wgmma", { .size = S, .mma = CPTX_ATTENTION_WGMMA, .in = CPTX_BF16, .dim = 64 }, { 0 } },
+	{ "wgmma with blocks of 32 queries and 128 keys", { BASE90, .in = CPTX_BF16, .dim = 64, .bq = 32 }, { 0 } },
 	{ ".in is not given", { .size = S, .dim = 64 }, { 0 } },
 	{ ".dim is not given", { .size = S, .in = CPTX_BF16 }, { 0 } },
 	{ ".dim = 136; it is from 8 to 128, in steps of 8", { .size = S, .in = CPTX_BF16, .dim = 136 }, { 0 } },
@@ -227,14 +246,17 @@ START_TEST(kernels_assemble)
 		{ BASE, .in = CPTX_BF16, .dim = 128, .causal = true, .sm90 = true },
 		{ BASE, .in = CPTX_BF16, .dim = 128, .causal = true, .deterministic = true },
 		{ BASE, .in = CPTX_F16, .dim = 128, .window = true, .bq = 32, .bk = 64 },
+		{ BASE90, .in = CPTX_BF16, .dim = 128, .causal = true, .sm90 = true },
+		{ BASE90, .in = CPTX_BF16, .dim = 64, .sm90 = true },
 	};
 	const cptx_attention_backward_opt *o = &all[_i];
 	cptx_module *m = cptx_module_new(NULL);
 	unsigned n = 0;
 
 	cptx_attention_backward_build(m, o, NULL);
-	char *said = emu_assembles(m, o->sm90 ? "sm_90" : o->bq == 32 ? "sm_120" : "sm_80");
+	char *said = emu_assembles(m, o->mma == CPTX_ATTENTION_WGMMA ? "sm_90a" : o->sm90 ? "sm_90" : o->bq == 32 ? "sm_120" : "sm_80");
 	SURE(assembly_spills(said, &n) == 0 && n == 3, "%s", said);
+	SURE(!strstr(said, "C75") && !strstr(said, "serialized"), "%s", said);
 	free(said);
 	cptx_module_destroy(m);
 }
@@ -248,7 +270,7 @@ int main(void)
 	tcase_add_loop_test(t, options_are_right, 0, SAMPLES);
 	tcase_add_loop_test(t, rules_are_named, 0, RULES);
 	tcase_add_test(t, targets_and_launches_are_checked);
-	tcase_add_loop_test(t, kernels_assemble, 0, 4);
+	tcase_add_loop_test(t, kernels_assemble, 0, 6);
 	tcase_add_test(test_case(s, "random"), random_ones_are_right);
 	return test_main("attention backward", s);
 }

@@ -13,7 +13,9 @@ enum {
 	BACKWARD_ROW_WARPS = 4, /* of a CTA that prepares or rounds: each has a row */
 	BACKWARD_DQ_ROWS = 64,  /* queries of a CTA of the deterministic dQ: 16 for each warp */
 	BACKWARD_DQ_KEYS = 64,  /* keys of its blocks */
-	BACKWARD_DQ_STAGES = 2
+	BACKWARD_DQ_STAGES = 2,
+	BACKWARD_GROUPS = 2,         /* MMA warpgroups by wgmma, each with 64 keys */
+	BACKWARD_GROUP_THREADS = 128
 };
 
 /* What follows from the options. */
@@ -23,6 +25,10 @@ typedef struct backward_shape {
 	cptx_tile q, q_t, k, k_t, p; /* blocks in shared memory as they are, and as operands whose K they lie along; dS^T */
 	uint32_t stats_bytes;        /* of a block's LSE and delta */
 	uint32_t smem, dq_smem;      /* of the second kernel; of the third */
+	/* wgmma */
+	cptx_tile p_t;             /* dS^T as the A of dQ, with queries along M */
+	uint32_t part_cols;        /* of a block's dQ, that a warpgroup makes */
+	uint32_t part_bytes;       /* of these, f32 */
 } backward_shape;
 
 /* What a launch fills the parameters from, which have the names of its members; all kernels have all of them. */
@@ -41,6 +47,13 @@ enum {
 #include "attention/backward/params.def"
 	BACKWARD_PARAMS
 };
+
+/* Tensor maps, for wgmma, behind them. */
+typedef struct backward_maps {
+	cptx_tensor_map_opt q_map, k_map, v_map, do_map;
+} backward_maps;
+enum { BACKWARD_MAPS = 4 };
+extern const cptx_param_row backward_map_params[BACKWARD_MAPS];
 
 /* Their values in a kernel. */
 typedef struct backward_in {
@@ -73,6 +86,16 @@ cptx_val backward_head(cptx_kernel *k, cptx_val base, cptx_val batch, cptx_val b
 /* Address of LSE and delta of a row, pairs of f32 in the workspace: LSE as the exponential of 2 takes it, negated. */
 cptx_val backward_stats(cptx_kernel *k, const backward_in *in, cptx_val plane, cptx_val row);
 
+/* What a CTA of the second kernel has: a block of keys, and the queries for which any of them counts. */
+typedef struct backward_tile {
+	cptx_val batch, kv_head, head0, key0; /* .u32; head0: the first head of Q that shares that of K and V */
+	cptx_val first, end;                  /* .u32: the first block of queries; behind the last query */
+} backward_tile;
+backward_tile backward_locate(cptx_kernel *k, const backward_in *in);
+/* Stores sums of dK or dV, of rows that there are. */
+void backward_store(cptx_kernel *k, const backward_in *in, const backward_tile *t, const cptx_acc *sum, cptx_val base,
+                    cptx_val batch_stride, cptx_val head_stride, cptx_val row);
+
 /* An operand that a CTA's threads copy block after block; the matrix is another head's for each. */
 typedef struct backward_source {
 	cptx_operand op;
@@ -96,7 +119,11 @@ void backward_mask(cptx_kernel *k, const backward_in *in, const cptx_acc *s, con
 cptx_val backward_is_masked(cptx_kernel *k, const backward_in *in, cptx_val query, uint32_t queries, cptx_val key,
                             uint32_t keys);
 
+/* The product that makes a block's dQ by wgmma, whose accumulators the workspace has as threads hold them. */
+void backward_dq_product(cptx_kernel *k, const backward_in *in, cptx_val group, cptx_val thread, cptx_tiled_mma *mma,
+                         cptx_acc *part);
 cptx_kernel *backward_build_keys(cptx_module *m, const cptx_attention_backward_opt *o);
+cptx_kernel *backward_build_keys90(cptx_module *m, const cptx_attention_backward_opt *o);
 void backward_build_prepare(cptx_module *m, const cptx_attention_backward_opt *o, const char *name);
 void backward_build_round(cptx_module *m, const cptx_attention_backward_opt *o, const char *name);
 void backward_build_queries(cptx_module *m, const cptx_attention_backward_opt *o, const char *name);

@@ -36,7 +36,83 @@ cptx_val backward_stats(cptx_kernel *k, const backward_in *in, cptx_val plane, c
 	return cptx_mad(k, cptx_mad_wide(k, plane, in->pad, wide(k, row)), 8, in->stats, .mode = CPTX_LO);
 }
 
-/* ---- blocks ---- */
+const cptx_param_row backward_map_params[BACKWARD_MAPS] = {
+	CPTX_PARAM_MAP(backward_maps, q_map),
+	CPTX_PARAM_MAP(backward_maps, k_map),
+	CPTX_PARAM_MAP(backward_maps, v_map),
+	CPTX_PARAM_MAP(backward_maps, do_map),
+};
+
+/* ---- blocks of keys ---- */
+
+/* The blocks of queries for which any key of the CTA counts. */
+static void find_queries(cptx_kernel *k, const backward_in *in, backward_tile *t)
+{
+	const cptx_attention_backward_opt *o = in->opt;
+	const cptx_val queries = cptx_as(in->queries, CPTX_S32), key = cptx_as(t->key0, CPTX_S32);
+	cptx_val first = cptx_imm(0), end = queries;
+
+	if (o->causal || o->window) { /* query + shift + right >= key */
+		first = cptx_sub(k, key, in->shift);
+		if (o->window)
+			first = cptx_sub(k, first, in->right);
+		first = cptx_min(k, cptx_max(k, first, 0), queries);
+	}
+	if (o->window) { /* query + shift - left <= last key */
+		end = cptx_add(k, cptx_add(k, cptx_sub(k, key, in->shift), in->left), o->bk);
+		end = cptx_max(k, cptx_min(k, end, queries), first);
+	}
+	t->end = cptx_as(end, CPTX_U32);
+	t->first = cptx_imm(0);
+	if (o->causal || o->window)
+		t->first = cptx_as(cptx_and(k, first, -(int64_t)o->bq, .type = CPTX_B32), CPTX_U32);
+}
+
+/*
+ * The blocks of one head stand side by side, so that CTAs share its Q and dO in L2.  With a causal mask the first blocks have
+ * the most queries: those of a section of heads, as many as L2 holds, come block by block, so that the longest are first.
+ */
+backward_tile backward_locate(cptx_kernel *k, const backward_in *in)
+{
+	const cptx_val id = cptx_ctaid_x(k), each = cptx_mul(k, in->section, in->tiles, .mode = CPTX_LO);
+	const cptx_val section = cptx_div(k, id, each), rest = cptx_sub(k, id, cptx_mul(k, section, each, .mode = CPTX_LO));
+	const cptx_val first = cptx_mul(k, section, in->section, .mode = CPTX_LO);
+	const cptx_val heads = cptx_min(k, in->section, cptx_sub(k, in->kv_planes, first)); /* the last section may have fewer */
+	const cptx_val tile = cptx_div(k, rest, heads);
+	const cptx_val plane = cptx_add(k, first, cptx_sub(k, rest, cptx_mul(k, tile, heads, .mode = CPTX_LO)));
+	backward_tile t = { .batch = cptx_div(k, plane, in->kv_heads) };
+
+	t.kv_head = cptx_sub(k, plane, cptx_mul(k, t.batch, in->kv_heads, .mode = CPTX_LO));
+	t.head0 = cptx_mul(k, t.kv_head, in->group, .mode = CPTX_LO);
+	t.key0 = cptx_mul(k, tile, in->opt->bk, .mode = CPTX_LO);
+	find_queries(k, in, &t);
+	return t;
+}
+
+void backward_store(cptx_kernel *k, const backward_in *in, const backward_tile *t, const cptx_acc *sum, cptx_val base,
+                    cptx_val batch_stride, cptx_val head_stride, cptx_val row)
+{
+	const cptx_val head = backward_head(k, base, t->batch, batch_stride, t->kv_head, head_stride);
+	const cptx_val address = cptx_mad_wide(k, t->key0, row, head), pitch = cptx_shr(k, row, 1);
+	const cptx_val rows = cptx_sub(k, in->keys, t->key0);
+	const cptx_val cols = in->opt->dim == in->s.dim ? (cptx_val){ 0 } : cptx_imm(in->opt->dim);
+
+	cptx_acc_store(k, sum,
+	               CPTX_OPT(cptx_acc_matrix, .address = address, .type = in->opt->in, .pitch = pitch, .rows = rows, .cols = cols));
+}
+
+void backward_dq_product(cptx_kernel *k, const backward_in *in, cptx_val group, cptx_val thread, cptx_tiled_mma *mma,
+                         cptx_acc *part)
+{
+	const enum cptx_type type = in->opt->in;
+	const backward_shape *s = &in->s;
+
+	cptx_tiled_mma_new(k, mma, .by = CPTX_BY_WGMMA, .a = type, .b = type, .m = 64, .n = s->part_cols,
+	                   .units_n = BACKWARD_GROUPS, .a_tile = s->p_t, .b_tile = s->k_t, .unit = group, .thread = thread);
+	cptx_acc_new(k, mma, part);
+}
+
+/* ---- blocks that threads copy ---- */
 
 backward_source backward_source_new(cptx_kernel *k, const backward_in *in, const cptx_tile *tile, uint32_t stages,
                                     cptx_val head, cptx_val row, uint32_t threads, const char *name)

@@ -13,8 +13,7 @@ typedef struct keys {
 	backward_in in;
 	const backward_shape *s;
 	cptx_val tid, warp, lane;
-	cptx_val batch, kv_head, head0, key0; /* .u32: of the CTA; the first head of Q; key0 .u32, the first key */
-	cptx_val first, end;                  /* .u32: queries of blocks, from one on to behind the last */
+	backward_tile t;
 
 	backward_source q, d_o;
 	cptx_operand key, v;
@@ -28,49 +27,6 @@ typedef struct keys {
 	cptx_acc scores, dp, sum_dv, sum_dk, part;
 } keys;
 
-/* ---- which work the CTA has ---- */
-
-/* The blocks of queries for which any key of the CTA counts. */
-static void find_queries(keys *x)
-{
-	cptx_kernel *k = x->k;
-	const backward_in *in = &x->in;
-	const uint32_t bq = x->o->bq;
-	const cptx_val queries = cptx_as(in->queries, CPTX_S32), key = cptx_as(x->key0, CPTX_S32);
-	cptx_val first = cptx_imm(0), end = queries;
-
-	if (x->o->causal || x->o->window) { /* query + shift + right >= key */
-		first = cptx_sub(k, key, in->shift);
-		if (x->o->window)
-			first = cptx_sub(k, first, in->right);
-		first = cptx_min(k, cptx_max(k, first, 0), queries);
-	}
-	if (x->o->window) { /* query + shift - left <= last key */
-		end = cptx_add(k, cptx_add(k, cptx_sub(k, key, in->shift), in->left), x->o->bk);
-		end = cptx_max(k, cptx_min(k, end, queries), first);
-	}
-	x->end = cptx_as(end, CPTX_U32);
-	x->first = cptx_imm(0);
-	if (x->o->causal || x->o->window)
-		x->first = cptx_as(cptx_and(k, first, -(int64_t)bq, .type = CPTX_B32), CPTX_U32);
-}
-
-static void locate(keys *x)
-{
-	cptx_kernel *k = x->k;
-	const cptx_val id = cptx_ctaid_x(k);
-
-	x->tid = cptx_tid_x(k);
-	x->warp = cptx_shr(k, x->tid, 5), x->lane = cptx_and(k, x->tid, CPTX_WARP - 1);
-	const cptx_val plane = cptx_div(k, id, x->in.tiles);
-	const cptx_val tile = cptx_sub(k, id, cptx_mul(k, plane, x->in.tiles, .mode = CPTX_LO));
-	x->batch = cptx_div(k, plane, x->in.kv_heads);
-	x->kv_head = cptx_sub(k, plane, cptx_mul(k, x->batch, x->in.kv_heads, .mode = CPTX_LO));
-	x->head0 = cptx_mul(k, x->kv_head, x->in.group, .mode = CPTX_LO);
-	x->key0 = cptx_mul(k, tile, x->o->bk, .mode = CPTX_LO);
-	find_queries(x);
-}
-
 /* ---- copies ---- */
 
 /* The head of the blocks to copy next. */
@@ -78,12 +34,12 @@ static void find_head(keys *x)
 {
 	cptx_kernel *k = x->k;
 	const backward_in *in = &x->in;
-	const cptx_val q = backward_head(k, in->q, x->batch, in->q_batch, x->next_head, in->q_head);
-	const cptx_val d_o = backward_head(k, in->d_o, x->batch, in->do_batch, x->next_head, in->do_head);
+	const cptx_val q = backward_head(k, in->q, x->t.batch, in->q_batch, x->next_head, in->q_head);
+	const cptx_val d_o = backward_head(k, in->d_o, x->t.batch, in->do_batch, x->next_head, in->do_head);
 
 	cptx_mov(k, q, .into = x->next_q);
 	cptx_mov(k, d_o, .into = x->next_do);
-	cptx_mad(k, x->batch, in->heads, x->next_head, .mode = CPTX_LO, .into = x->next_plane);
+	cptx_mad(k, x->t.batch, in->heads, x->next_head, .mode = CPTX_LO, .into = x->next_plane);
 }
 
 /* LSE and delta of the block's queries: rows of the workspace are there for all of a block. */
@@ -103,15 +59,15 @@ static void load(keys *x)
 {
 	cptx_kernel *k = x->k;
 
-	CPTX_IF(k, cptx_setp(k, x->next_head, cptx_add(k, x->head0, x->in.group), .cmp = CPTX_LT))
+	CPTX_IF(k, cptx_setp(k, x->next_head, cptx_add(k, x->t.head0, x->in.group), .cmp = CPTX_LT))
 	{
 		backward_copy(k, &x->q, x->to.stage, x->next_q, x->next, x->in.queries);
 		backward_copy(k, &x->d_o, x->to.stage, x->next_do, x->next, x->in.queries);
 		copy_stats(x);
 		cptx_add(k, x->next, x->o->bq, .into = x->next);
-		CPTX_IF(k, cptx_setp(k, x->next, x->end, .cmp = CPTX_GE))
+		CPTX_IF(k, cptx_setp(k, x->next, x->t.end, .cmp = CPTX_GE))
 		{
-			cptx_mov(k, x->first, .into = x->next);
+			cptx_mov(k, x->t.first, .into = x->next);
 			cptx_add(k, x->next_head, 1, .into = x->next_head);
 			find_head(x);
 		}
@@ -125,7 +81,7 @@ static cptx_operand load_keys(keys *x, cptx_val head, cptx_val row, const char *
 {
 	const backward_source s = backward_source_new(x->k, &x->in, &x->s->k, 1, head, row, x->s->threads, name);
 
-	backward_copy(x->k, &s, cptx_imm(0), head, x->key0, x->in.keys);
+	backward_copy(x->k, &s, cptx_imm(0), head, x->t.key0, x->in.keys);
 	return s.op;
 }
 
@@ -135,11 +91,11 @@ static void begin_copies(keys *x)
 	const backward_in *in = &x->in;
 	const uint32_t stages = x->o->stages;
 
-	x->next = cptx_var(k, CPTX_U32, x->first), x->next_head = cptx_var(k, CPTX_U32, x->head0);
+	x->next = cptx_var(k, CPTX_U32, x->t.first), x->next_head = cptx_var(k, CPTX_U32, x->t.head0);
 	x->next_q = cptx_var(k, CPTX_U64, 0), x->next_do = cptx_var(k, CPTX_U64, 0), x->next_plane = cptx_var(k, CPTX_U32, 0);
 	find_head(x);
-	x->key = load_keys(x, backward_head(k, in->k, x->batch, in->k_batch, x->kv_head, in->k_head), in->k_row, "keys");
-	x->v = load_keys(x, backward_head(k, in->v, x->batch, in->v_batch, x->kv_head, in->v_head), in->v_row, "values");
+	x->key = load_keys(x, backward_head(k, in->k, x->t.batch, in->k_batch, x->t.kv_head, in->k_head), in->k_row, "keys");
+	x->v = load_keys(x, backward_head(k, in->v, x->t.batch, in->v_batch, x->t.kv_head, in->v_head), in->v_row, "values");
 	x->q = backward_source_new(k, in, &x->s->q, stages, x->next_q, in->q_row, x->s->threads, "queries_ring");
 	x->d_o = backward_source_new(k, in, &x->s->q, stages, x->next_do, in->do_row, x->s->threads, "do_ring");
 	if (!x->o->deterministic)
@@ -148,8 +104,8 @@ static void begin_copies(keys *x)
 	cptx_pipe_new(k, &x->pipe, .stages = stages, .by = CPTX_PIPE_CP_ASYNC_GROUPS);
 	x->to = cptx_pipe_producer(k, &x->pipe), x->at = cptx_pipe_consumer(k, &x->pipe);
 	/* where there are no queries nothing is loaded */
-	cptx_mov(k, cptx_add(k, x->head0, in->group), .into = x->next_head,
-	         .when = cptx_setp(k, x->first, x->end, .cmp = CPTX_GE));
+	cptx_mov(k, cptx_add(k, x->t.head0, in->group), .into = x->next_head,
+	         .when = cptx_setp(k, x->t.first, x->t.end, .cmp = CPTX_GE));
 	for (uint32_t i = 0; i + 1 < stages; i++)
 		load(x);
 }
@@ -238,7 +194,7 @@ static void add_dq(keys *x, cptx_val plane, cptx_val query)
 static void mask(keys *x, cptx_val query)
 {
 	cptx_kernel *k = x->k;
-	const cptx_val key = cptx_as(x->key0, CPTX_S32), q = cptx_as(query, CPTX_S32);
+	const cptx_val key = cptx_as(x->t.key0, CPTX_S32), q = cptx_as(query, CPTX_S32);
 	const cptx_val row = cptx_as(x->scores.row, CPTX_S32), col = cptx_as(x->scores.col, CPTX_S32);
 	backward_place p = { .by_keys = true };
 
@@ -269,20 +225,6 @@ static void multiply(keys *x, cptx_val plane, cptx_val query)
 	cptx_pipe_next(k, &x->pipe, &x->at);
 }
 
-/* ---- results ---- */
-
-static void store(keys *x, const cptx_acc *sum, cptx_val head, cptx_val row)
-{
-	cptx_kernel *k = x->k;
-	const cptx_val rows = cptx_sub(k, x->in.keys, x->key0);
-
-	const cptx_val address = cptx_mad_wide(k, x->key0, row, head), pitch = cptx_shr(k, row, 1);
-	const cptx_val cols = x->o->dim == x->s->dim ? (cptx_val){ 0 } : cptx_imm(x->o->dim);
-
-	cptx_acc_store(k, sum,
-	               CPTX_OPT(cptx_acc_matrix, .address = address, .type = x->o->in, .pitch = pitch, .rows = rows, .cols = cols));
-}
-
 cptx_kernel *backward_build_keys(cptx_module *m, const cptx_attention_backward_opt *o)
 {
 	keys x = { .o = o };
@@ -290,20 +232,22 @@ cptx_kernel *backward_build_keys(cptx_module *m, const cptx_attention_backward_o
 
 	backward_declare(k, &x.in, o);
 	x.s = &x.in.s;
-	locate(&x);
+	x.tid = cptx_tid_x(k);
+	x.warp = cptx_shr(k, x.tid, 5), x.lane = cptx_and(k, x.tid, CPTX_WARP - 1);
+	x.t = backward_locate(k, &x.in);
 	begin_copies(&x);
 	begin_products(&x);
 	const cptx_val head = cptx_var(k, CPTX_U32, 0), query = cptx_var(k, CPTX_U32, 0);
 	CPTX_FOR(k, head, x.in.group, 1)
 	{
-		const cptx_val plane = cptx_mad(k, x.batch, x.in.heads, cptx_add(k, head, x.head0), .mode = CPTX_LO);
-		cptx_mov(k, x.first, .into = query);
-		CPTX_FOR(k, query, x.end, o->bq)
+		const cptx_val plane = cptx_mad(k, x.t.batch, x.in.heads, cptx_add(k, head, x.t.head0), .mode = CPTX_LO);
+		cptx_mov(k, x.t.first, .into = query);
+		CPTX_FOR(k, query, x.t.end, o->bq)
 			multiply(&x, plane, query);
 	}
 	CPTX_ACC_EACH(&x.sum_dk, e)
 		cptx_mul(k, e.value, x.in.scale, .into = e.value);
-	store(&x, &x.sum_dk, backward_head(k, x.in.dk, x.batch, x.in.dk_batch, x.kv_head, x.in.dk_head), x.in.dk_row);
-	store(&x, &x.sum_dv, backward_head(k, x.in.dv, x.batch, x.in.dv_batch, x.kv_head, x.in.dv_head), x.in.dv_row);
+	backward_store(k, &x.in, &x.t, &x.sum_dk, x.in.dk, x.in.dk_batch, x.in.dk_head, x.in.dk_row);
+	backward_store(k, &x.in, &x.t, &x.sum_dv, x.in.dv, x.in.dv_batch, x.in.dv_head, x.in.dv_row);
 	return k;
 }

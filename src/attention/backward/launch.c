@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-enum { PREPARE, KEYS, DQ };
+enum { PREPARE, KEYS, DQ, L2_BYTES = 32 << 20 };
 
 /* "NAME_prepare", "NAME", "NAME_dq", to be freed; NULL: out of memory. */
 static char *name_of(const cptx_attention_backward_opt *o, uint32_t number, cptx_error *err)
@@ -31,7 +31,7 @@ cptx_kernel *cptx_attention_backward_build(cptx_module *m, const cptx_attention_
 	cptx_kernel *k = NULL;
 	if (prepare && dq) {
 		backward_build_prepare(m, &o, prepare);
-		k = backward_build_keys(m, &o);
+		k = o.mma == CPTX_ATTENTION_WGMMA ? backward_build_keys90(m, &o) : backward_build_keys(m, &o);
 		if (o.deterministic)
 			backward_build_queries(m, &o, dq);
 		else
@@ -61,6 +61,14 @@ static stride stride_of(const cptx_attention_stride *s, uint32_t dim, uint64_t r
 }
 
 static int32_t bounded(uint32_t reach) { return (int32_t)attention_min(reach, ATTENTION_MOST_ROWS); }
+
+/* Heads of K and V whose tiles come longest first: as many as have their Q, dO and sums of dQ in L2 together. */
+static uint32_t section_of(const cptx_attention_backward_opt *o, const cptx_attention_backward_problem *p)
+{
+	const uint64_t rows = (uint64_t)p->queries * (p->heads / p->kv_heads), bytes = rows * o->dim * 8 + 1;
+
+	return o->causal ? (uint32_t)attention_max(attention_min((int64_t)(L2_BYTES / bytes), (int64_t)p->batch * p->kv_heads), 1) : 1;
+}
 
 static backward_args args_of(const cptx_attention_backward_opt *o, const cptx_attention_backward_problem *p)
 {
@@ -117,11 +125,49 @@ static backward_args args_of(const cptx_attention_backward_opt *o, const cptx_at
 		                    .planes = planes,
 		                    .pad = pad,
 		                    .tiles = attention_up(p->keys, o->bk),
+		                    .section = section_of(o, p),
+		                    .kv_planes = p->batch * p->kv_heads,
 		                    .shift = o->top_left ? 0 : (int32_t)p->keys - (int32_t)p->queries,
 		                    .left = bounded(p->window_left),
 		                    .right = o->causal ? 0 : bounded(p->window_right),
 		                    .scale = p->scale,
 		                    .scale2 = (float)(p->scale * ATTENTION_LOG2E) };
+}
+
+/* The tensor map of blocks of a tensor with that stride; where there are no rows nothing is read, and it needs some address. */
+static bool make_map(const cptx_attention_backward_opt *o, const cptx_tile *tile, const cptx_attention_backward_problem *p,
+                     uint64_t at, const stride *s, bool of_keys, cptx_tensor_map_opt *map, cptx_error *err)
+{
+	const cptx_operand_opt op = {
+		.size = CPTX_OPT_SIZE(cptx_operand_opt), .type = o->in, .tile = *tile, .batched = true, .batch_dims = 2
+	};
+	const uint32_t rows = of_keys ? p->keys : p->queries, heads = of_keys ? p->kv_heads : p->heads;
+	const uint64_t row = rows > 1 ? s->row : o->dim * 2, head = heads > 1 ? s->head : rows * row;
+	const cptx_operand_matrix matrix = { .size = CPTX_OPT_SIZE(cptx_operand_matrix),
+		                                 .address = rows ? at : p->workspace,
+		                                 .rows = rows ? rows : 1,
+		                                 .cols = o->dim,
+		                                 .pitch = row,
+		                                 .batch = heads,
+		                                 .apart = rows ? head : row,
+		                                 .batch2 = p->batch,
+		                                 .apart2 = p->batch > 1 && rows ? s->batch : heads * (rows ? head : row) };
+
+	return cptx_operand_tensor_map(&op, &matrix, map, err);
+}
+
+static bool make_maps(const cptx_attention_backward_opt *o, const cptx_attention_backward_problem *p, backward_maps *maps,
+                      cptx_error *err)
+{
+	const backward_shape s = backward_shape_of(o);
+	const stride q = stride_of(&p->q_stride, o->dim, p->queries, p->heads);
+	const stride k = stride_of(&p->k_stride, o->dim, p->keys, p->kv_heads);
+	const stride v = stride_of(&p->v_stride, o->dim, p->keys, p->kv_heads);
+	const stride d_o = stride_of(&p->do_stride, o->dim, p->queries, p->heads);
+
+	return make_map(o, &s.q, p, p->q, &q, false, &maps->q_map, err) && make_map(o, &s.k, p, p->k, &k, true, &maps->k_map, err) &&
+	       make_map(o, &s.k, p, p->v, &v, true, &maps->v_map, err) &&
+	       make_map(o, &s.q, p, p->d_o, &d_o, false, &maps->do_map, err);
 }
 
 static bool check_addresses(const cptx_attention_backward_problem *p, const cptx_attention_backward_plan *plan,
@@ -154,6 +200,8 @@ static cptx_launch_opt launch_of(const cptx_attention_backward_opt *o, const cpt
 	else if (number == DQ && o->deterministic)
 		l.grid[0] = attention_up(p->queries, BACKWARD_DQ_ROWS) * planes, l.block[0] = BACKWARD_DQ_ROWS / 16 * CPTX_WARP,
 		l.dyn_smem = backward_shape_of(o).dq_smem;
+	else if (number == DQ && o->mma == CPTX_ATTENTION_WGMMA)
+		l.grid[0] = rows / o->bq, l.block[0] = BACKWARD_GROUPS * BACKWARD_GROUP_THREADS;
 	else
 		l.grid[0] = attention_up(rows, BACKWARD_ROW_WARPS), l.block[0] = BACKWARD_ROW_WARPS * CPTX_WARP;
 	return l;
@@ -181,12 +229,14 @@ cptx_launch *cptx_attention_backward_launch(const cptx_program *program, cptx_de
 		          "has %u queries and %u keys", number, CPTX_ATTENTION_BACKWARD_LAUNCHES, p.queries, p.keys);
 		return NULL;
 	}
-	char *name = name_of(&o, number, err);
-	if (!name)
+	const bool mapped = number == KEYS && o.mma == CPTX_ATTENTION_WGMMA;
+	backward_maps maps;
+	char *name = NULL;
+	if ((mapped && !make_maps(&o, &p, &maps, err)) || !(name = name_of(&o, number, err)))
 		return NULL;
 	const backward_args args = args_of(&o, &p);
-	const cptx_params_part part = { backward_params, BACKWARD_PARAMS, &args };
-	cptx_launch *launch = cptx_params_launch_(NOWHERE, program, dev, name, &part, 1, &l, err);
+	const cptx_params_part parts[] = { { backward_params, BACKWARD_PARAMS, &args }, { backward_map_params, BACKWARD_MAPS, &maps } };
+	cptx_launch *launch = cptx_params_launch_(NOWHERE, program, dev, name, parts, mapped ? 2 : 1, &l, err);
 	free(name);
 	return launch;
 }

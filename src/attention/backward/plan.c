@@ -14,24 +14,40 @@ static cptx_tile tile(uint32_t rows, uint32_t cols, uint32_t contiguous, bool mn
 	return (cptx_tile){ rows, cols, { 16, mn_major, false }, contiguous % 64 ? CPTX_SWIZZLE_64B : CPTX_SWIZZLE_128B, 0, 0 };
 }
 
+static bool by_wgmma(const cptx_attention_backward_opt *o) { return o->mma == CPTX_ATTENTION_WGMMA; }
+
+/* Whole swizzle spans of 64 bytes; by wgmma of 128, which warpgroups have beside one another. */
+static uint32_t round_dim(const cptx_attention_backward_opt *o)
+{
+	const uint32_t span = by_wgmma(o) ? 64 : 32;
+
+	return attention_up(o->dim, span) * span;
+}
+
 backward_shape backward_shape_of(const cptx_attention_backward_opt *o)
 {
-	const uint32_t dim = attention_up(o->dim, 32) * 32, warps = o->bk / 16;
-	backward_shape s = { .dim = dim, .warps = warps, .threads = warps * CPTX_WARP };
+	const uint32_t dim = round_dim(o);
+	backward_shape s = { .dim = dim, .warps = by_wgmma(o) ? 4 * (BACKWARD_GROUPS + 1) : o->bk / 16 };
 
+	s.threads = s.warps * CPTX_WARP;
 	s.q = tile(o->bq, dim, dim, false), s.q_t = tile(dim, o->bq, dim, true);
 	s.k = tile(o->bk, dim, dim, false), s.k_t = tile(dim, o->bk, dim, true);
-	s.p = tile(o->bk, o->bq, o->bq, false);
+	s.p = tile(o->bk, o->bq, o->bq, false), s.p_t = tile(o->bq, o->bk, o->bq, true);
 	s.stats_bytes = o->bq * 8;
-	s.smem = 2 * cptx_tile_bytes(&s.k) + o->stages * (2 * cptx_tile_bytes(&s.q) + s.stats_bytes) +
-	         (o->deterministic ? 0 : cptx_tile_bytes(&s.p));
+	s.part_cols = dim / BACKWARD_GROUPS;
+	s.part_bytes = o->bq * s.part_cols * 4;
+	if (by_wgmma(o) && s.part_cols < 64) /* a warpgroup's columns of K are spans of their own */
+		s.k.swizzle = s.k_t.swizzle = CPTX_SWIZZLE_64B;
+	s.smem = 2 * cptx_tile_bytes(&s.k) + o->stages * (2 * cptx_tile_bytes(&s.q) + s.stats_bytes);
+	if (!o->deterministic)
+		s.smem += by_wgmma(o) ? 2 * cptx_tile_bytes(&s.p) + BACKWARD_GROUPS * s.part_bytes : cptx_tile_bytes(&s.p);
 	s.dq_smem = (2 + 2 * BACKWARD_DQ_STAGES) * BACKWARD_DQ_ROWS * dim * 2;
 	return s;
 }
 
 static void complete(cptx_attention_backward_opt *o)
 {
-	const uint32_t dim = attention_up(o->dim, 32) * 32;
+	const uint32_t dim = round_dim(o);
 
 	o->bq = o->bq ? o->bq : 64;
 	o->bk = o->bk ? o->bk : dim == 96 ? 64 : 128;
@@ -70,8 +86,8 @@ static bool check_ranges(const cptx_attention_backward_opt *o, cptx_error *err)
 static bool check_kind(const cptx_attention_backward_opt *o, cptx_error *err)
 {
 	RULE((unsigned)o->mma < CPTX_ATTENTION_MMAS, ".mma = %u; there are mma.sync, wgmma and tcgen05", (unsigned)o->mma);
-	RULE(o->mma == CPTX_ATTENTION_SYNC, "there is no kernel by %s yet; .mma is CPTX_ATTENTION_SYNC, for sm_80 and later",
-	     cptx_attention_mma_name(o->mma));
+	RULE(o->mma != CPTX_ATTENTION_TCGEN05, "there is no kernel by tcgen05; .mma is CPTX_ATTENTION_SYNC, for sm_80 and later, or "
+	     "CPTX_ATTENTION_WGMMA, for sm_90a");
 	RULE(o->in == CPTX_BF16 || o->in == CPTX_F16, ".in is %s; operands are CPTX_BF16 or CPTX_F16",
 	     o->in == CPTX_TYPE_NONE ? "not given" : cptx_type_name(o->in));
 	RULE(o->dim, ".dim is not given; it is the head size, a multiple of 8 from 8 to 128");
@@ -88,6 +104,8 @@ static bool check_target(const cptx_attention_backward_opt *o, const cptx_target
 	if (o->sm90 && !cptx_form_on_target(CPTX_OP_GRIDDEPCONTROL, 0, t))
 		return error_set(err, CPTX_E_TARGET, NOWHERE, "attention: backward: .sm90, and %s is none of sm_90 and later",
 		                 t->name);
+	if (by_wgmma(o) && !cptx_form_on_target(CPTX_OP_WGMMA_MMA_ASYNC, 0, t))
+		return error_set(err, CPTX_E_TARGET, NOWHERE, "attention: backward: %s has no wgmma; sm_90a has it", t->name);
 	const backward_shape s = backward_shape_of(o);
 	const uint32_t most = MIN(t->smem_per_sm - t->smem_reserved, t->smem_per_cta) - STATIC_SMEM;
 	RULE(s.smem <= most,
@@ -101,7 +119,11 @@ static bool check_shape(const cptx_attention_backward_opt *o, const backward_sha
 {
 	const uint32_t beside = s->warps / (o->bq / 16);
 
-	RULE(s->warps >= o->bq / 16, "blocks of %u queries and %u keys; %u warps have 16 queries each of dQ", o->bq, o->bk, s->warps);
+	if (by_wgmma(o)) {
+		RULE(o->bq == 64 && o->bk == 64 * BACKWARD_GROUPS, "wgmma with blocks of %u queries and %u keys; it has 64 and 128", o->bq,
+		     o->bk);
+		return true;
+	}
 	RULE(o->deterministic || s->dim % (beside * 8) == 0,
 	     "head size %u, which %u warps share; it is a multiple of %u", s->dim, beside, beside * 8);
 	RULE(o->deterministic || s->dim % 64 == 0 || beside == 1 || s->dim == 32,

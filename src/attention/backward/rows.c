@@ -98,10 +98,46 @@ void backward_build_prepare(cptx_module *m, const cptx_attention_backward_opt *o
 	}
 }
 
+/*
+ * By wgmma the sums of a block lie as the threads of the warpgroups held them: each thread here has what one of those had, four
+ * neighbours in its registers at a time.
+ */
+static void round_blocks(cptx_module *m, const cptx_attention_backward_opt *o, const char *name)
+{
+	const uint32_t threads = BACKWARD_GROUPS * BACKWARD_GROUP_THREADS;
+	cptx_kernel *k = cptx_kernel_begin(m, name, .block = { threads }, .min_ctas = 1);
+	backward_in in;
+	cptx_tiled_mma mma;
+	cptx_acc part;
+
+	backward_declare(k, &in, o);
+	const cptx_val tid = cptx_tid_x(k), group = cptx_shr(k, tid, 7), thread = cptx_and(k, tid, BACKWARD_GROUP_THREADS - 1);
+	const cptx_val id = cptx_ctaid_x(k), blocks = cptx_div(k, in.pad, o->bq), plane = cptx_div(k, id, blocks);
+	const cptx_val row0 = cptx_mul(k, cptx_sub(k, id, cptx_mul(k, plane, blocks, .mode = CPTX_LO)), o->bq, .mode = CPTX_LO);
+	const cptx_val batch = cptx_div(k, plane, in.heads), head = cptx_sub(k, plane, cptx_mul(k, batch, in.heads, .mode = CPTX_LO));
+	backward_dq_product(k, &in, group, thread, &mma, &part);
+	cptx_val from = cptx_mad_wide(k, id, o->bq * in.s.dim * 4, in.sums);
+	from = cptx_mad_wide(k, thread, 16, cptx_mad_wide(k, group, in.s.part_bytes, from));
+	for (uint32_t i = 0; i < part.count; i += 4)
+		cptx_ld(k, cptx_offset(from, i / 4 * BACKWARD_GROUP_THREADS * 16), .space = CPTX_GLOBAL, .type = CPTX_F32, .vec = CPTX_V4,
+		        .into = cptx_slice(part.regs, i, 4));
+	CPTX_ACC_EACH(&part, e)
+		cptx_mul(k, e.value, in.scale, .into = e.value);
+	const cptx_val inside = cptx_sub(k, cptx_max(k, in.queries, row0), row0);
+	const cptx_val base = backward_head(k, in.dq, batch, in.dq_batch, head, in.dq_head);
+	const cptx_val address = cptx_mad_wide(k, row0, in.dq_row, base), pitch = cptx_shr(k, in.dq_row, 1);
+	const cptx_val cols = o->dim == in.s.dim ? (cptx_val){ 0 } : cptx_imm(o->dim);
+	cptx_acc_store(k, &part, CPTX_OPT(cptx_acc_matrix, .address = address, .type = o->in, .pitch = pitch, .rows = inside, .cols = cols));
+}
+
 void backward_build_round(cptx_module *m, const cptx_attention_backward_opt *o, const char *name)
 {
 	rows r;
 
+	if (o->mma == CPTX_ATTENTION_WGMMA) {
+		round_blocks(m, o, name);
+		return;
+	}
 	begin(&r, m, o, name);
 	cptx_kernel *k = r.k;
 	const backward_in *in = &r.in;

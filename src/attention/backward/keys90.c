@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The kernel that makes dK and dV, and sums of dQ, for sm_90a.  A producer warp brings K and V of the CTA, and Q, dO, LSE and delta
+ * of block after block of queries by TMA.  Two MMA warpgroups have 64 keys each: S^T = K * Q^T and dP^T = V * dO^T come from shared
+ * memory, P^T and dS^T are in registers what dV += P^T * dO and dK += dS^T * Q take as their A.
+ *
+ * dQ = dS * K sums over the keys of both: dS^T goes to shared memory, of which there are two, so that one barrier a block is
+ * enough; each warpgroup makes a half of dQ, and a bulk copy adds it to the sums of the workspace, where it lies as the threads
+ * hold it.  The product S^T of the next block runs while this one's part of dQ is on its way.
+ */
+#include "attention/backward/backward.h"
+
+#include <cptx/roles.h>
+
+/* Numbered barriers; 0 is the CTA's. */
+enum { DS = 1, PART = 2 /* and the one behind it: of the threads of a warpgroup */ };
+
+typedef struct keys90 {
+	cptx_kernel *k;
+	const cptx_attention_backward_opt *o;
+	backward_in in;
+	const backward_shape *s;
+	cptx_roles roles;
+	backward_tile t;
+	cptx_operand key, v, q, d_o;
+	cptx_pipe kv_pipe, q_pipe, do_pipe;
+	cptx_pipe_at kv_at, q_at, do_at;  /* the role's places */
+	cptx_val stats, ds, parts;        /* .u32, shared memory */
+	cptx_val blocks;                  /* .u32, of queries, of all heads that share that of K and V */
+	cptx_val head, query;             /* .u32, of the role's block; heads from head0 on */
+
+	/* of an MMA warpgroup */
+	cptx_val group, thread, releases;
+	cptx_val ds_off, part;            /* .u32: of the dS^T that is written next; the thread's place in the warpgroup's part */
+	cptx_tiled_mma kq, vdo, grad, dq;
+	cptx_acc scores, dp, sum_dv, sum_dk, dq_part;
+} keys90;
+
+static cptx_operand operand(keys90 *x, const char *name, const cptx_tile *tile, const char *map, uint32_t stages)
+{
+	cptx_operand op;
+
+	cptx_operand_new(x->k, &op, .type = x->o->in, .tile = *tile, .stages = stages, .map = cptx_params_get(x->k, &x->in.params, map),
+	                 .batched = true, .batch_dims = 2, .name = name);
+	return op;
+}
+
+static cptx_val smem(keys90 *x, uint32_t bytes, uint32_t align, const char *name)
+{
+	return cptx_mov(x->k, cptx_shared_dyn(x->k, bytes, align, name), .type = CPTX_U32);
+}
+
+static void setup(keys90 *x)
+{
+	cptx_kernel *k = x->k;
+	const backward_shape *s = x->s;
+	const uint32_t stages = x->o->stages;
+
+	cptx_params_declare(k, &x->in.params, backward_map_params, BACKWARD_MAPS);
+	x->key = operand(x, "keys", &s->k, "k_map", 1), x->v = operand(x, "values", &s->k, "v_map", 1);
+	x->q = operand(x, "queries_ring", &s->q, "q_map", stages), x->d_o = operand(x, "do_ring", &s->q, "do_map", stages);
+	if (!x->o->deterministic) {
+		x->ds = smem(x, 2 * cptx_tile_bytes(&s->p), 1024, "ds");
+		x->parts = smem(x, BACKWARD_GROUPS * s->part_bytes, 128, "parts");
+	}
+	x->stats = smem(x, stages * s->stats_bytes, 128, "stats_ring");
+	cptx_roles_begin(k, &x->roles, .threads = s->threads);
+	const cptx_val first = cptx_setp(k, x->roles.tid, 0, .cmp = CPTX_EQ);
+	cptx_params_prefetch(k, &x->in.params, first);
+	cptx_pipe_new(k, &x->kv_pipe, .stages = 1, .consumers = BACKWARD_GROUPS, .cta_release = true);
+	cptx_pipe_new(k, &x->q_pipe, .stages = stages, .consumers = BACKWARD_GROUPS, .cta_release = true);
+	cptx_pipe_new(k, &x->do_pipe, .stages = stages, .consumers = BACKWARD_GROUPS, .cta_release = true);
+	cptx_pipe_prepare(k, &x->kv_pipe, first);
+	cptx_pipe_prepare(k, &x->q_pipe, first);
+	cptx_pipe_init(k, &x->do_pipe, first);
+	x->t = backward_locate(k, &x->in);
+	const cptx_val some = cptx_sub(k, cptx_max(k, x->t.end, x->t.first), x->t.first);
+	const cptx_val each = cptx_div(k, cptx_add(k, some, x->o->bq - 1), x->o->bq);
+	x->blocks = cptx_mul(k, each, x->in.group, .mode = CPTX_LO);
+}
+
+static void begin_blocks(keys90 *x)
+{
+	x->head = cptx_var(x->k, CPTX_U32, x->t.head0), x->query = cptx_var(x->k, CPTX_U32, x->t.first);
+}
+
+static void next_block(keys90 *x)
+{
+	cptx_kernel *k = x->k;
+
+	cptx_add(k, x->query, x->o->bq, .into = x->query);
+	const cptx_val last = cptx_setp(k, x->query, x->t.end, .cmp = CPTX_GE);
+	cptx_mov(k, x->t.first, .type = CPTX_U32, .into = x->query, .when = last);
+	cptx_add(k, x->head, 1, .into = x->head, .when = last);
+}
+
+static cptx_val plane_of(keys90 *x) { return cptx_mad(x->k, x->t.batch, x->in.heads, x->head, .mode = CPTX_LO); }
+
+/* ---- the producer ---- */
+
+static void load_block(keys90 *x)
+{
+	cptx_kernel *k = x->k;
+	const backward_shape *s = x->s;
+	const cptx_val row = cptx_as(x->query, CPTX_S32);
+
+	cptx_pipe_wait_empty(k, &x->q_pipe, &x->q_at);
+	cptx_pipe_expect(k, &x->q_pipe, &x->q_at, x->q.bytes + s->stats_bytes);
+	const cptx_val full = cptx_pipe_full(&x->q_at);
+	cptx_operand_load(k, &x->q, x->q_at.stage, row, 0, .barrier = full, .z = x->head, .z2 = x->t.batch);
+	cptx_cp_async_bulk_load(k, cptx_mad(k, x->q_at.stage, s->stats_bytes, x->stats, .mode = CPTX_LO),
+	                        backward_stats(k, &x->in, plane_of(x), x->query), s->stats_bytes, full, .dst = CPTX_SHARED_CLUSTER);
+	cptx_pipe_next(k, &x->q_pipe, &x->q_at);
+	cptx_pipe_wait_empty(k, &x->do_pipe, &x->do_at);
+	cptx_pipe_expect(k, &x->do_pipe, &x->do_at, x->d_o.bytes);
+	cptx_operand_load(k, &x->d_o, x->do_at.stage, row, 0, .barrier = cptx_pipe_full(&x->do_at), .z = x->head, .z2 = x->t.batch);
+	cptx_pipe_next(k, &x->do_pipe, &x->do_at);
+}
+
+/* By one thread. */
+static void produce(keys90 *x)
+{
+	cptx_kernel *k = x->k;
+	const cptx_val i = cptx_var(k, CPTX_U32, 0), key = cptx_as(x->t.key0, CPTX_S32);
+
+	x->kv_at = cptx_pipe_producer(k, &x->kv_pipe);
+	x->q_at = cptx_pipe_producer(k, &x->q_pipe), x->do_at = cptx_pipe_producer(k, &x->do_pipe);
+	begin_blocks(x);
+	cptx_pipe_expect(k, &x->kv_pipe, &x->kv_at, x->key.bytes + x->v.bytes);
+	const cptx_val full = cptx_pipe_full(&x->kv_at);
+	cptx_operand_load(k, &x->key, 0, key, 0, .barrier = full, .z = x->t.kv_head, .z2 = x->t.batch);
+	cptx_operand_load(k, &x->v, 0, key, 0, .barrier = full, .z = x->t.kv_head, .z2 = x->t.batch);
+	CPTX_FOR(k, i, x->blocks, 1)
+	{
+		load_block(x);
+		next_block(x);
+	}
+}
+
+/* ---- the MMA warpgroups ---- */
+
+static void begin_group(keys90 *x)
+{
+	cptx_kernel *k = x->k;
+	const enum cptx_type in = x->o->in;
+	const backward_shape *s = x->s;
+
+	x->group = cptx_shr(k, cptx_role_warp(k, &x->roles), 2);
+	x->thread = cptx_and(k, x->roles.tid, BACKWARD_GROUP_THREADS - 1);
+	x->releases = cptx_setp(k, x->thread, 0, .cmp = CPTX_EQ);
+	x->kv_at = cptx_pipe_consumer(k, &x->kv_pipe);
+	x->q_at = cptx_pipe_consumer(k, &x->q_pipe), x->do_at = cptx_pipe_consumer(k, &x->do_pipe);
+	begin_blocks(x);
+	cptx_tiled_mma_new(k, &x->kq, .by = CPTX_BY_WGMMA, .a = in, .b = in, .m = 64, .n = x->o->bq, .units_m = BACKWARD_GROUPS,
+	                   .a_tile = s->k, .b_tile = s->q, .unit = x->group, .thread = x->thread);
+	x->vdo = x->kq;
+	cptx_tiled_mma_new(k, &x->grad, .by = CPTX_BY_WGMMA, .a = in, .b = in, .m = 64, .n = s->dim, .units_m = BACKWARD_GROUPS,
+	                   .a_from = CPTX_A_REGS, .b_tile = s->q_t, .unit = x->group, .thread = x->thread);
+	cptx_acc_new(k, &x->kq, &x->scores);
+	cptx_acc_new(k, &x->vdo, &x->dp);
+	cptx_acc_new(k, &x->grad, &x->sum_dv);
+	cptx_acc_new(k, &x->grad, &x->sum_dk);
+	cptx_acc_clear(k, &x->sum_dv);
+	cptx_acc_clear(k, &x->sum_dk);
+	if (x->o->deterministic)
+		return;
+	backward_dq_product(k, &x->in, x->group, x->thread, &x->dq, &x->dq_part);
+	x->ds_off = cptx_var(k, CPTX_U32, 0);
+	x->part = cptx_mad(k, x->thread, 16, cptx_mad(k, x->group, s->part_bytes, x->parts, .mode = CPTX_LO), .mode = CPTX_LO);
+}
+
+static void issue_scores(keys90 *x)
+{
+	cptx_kernel *k = x->k;
+
+	cptx_pipe_wait_full(k, &x->q_pipe, &x->q_at);
+	cptx_mma_tile(k, &x->kq, &x->scores, cptx_operand_at(k, &x->key, 0), cptx_operand_at(k, &x->q, x->q_at.stage), .fresh = true);
+}
+
+static void mask(keys90 *x)
+{
+	cptx_kernel *k = x->k;
+	const cptx_val key = cptx_as(x->t.key0, CPTX_S32), query = cptx_as(x->query, CPTX_S32);
+	const cptx_val row = cptx_as(x->scores.row, CPTX_S32), col = cptx_as(x->scores.col, CPTX_S32);
+	backward_place p = { .by_keys = true };
+
+	CPTX_IF(k, backward_is_masked(k, &x->in, query, x->o->bq, key, x->o->bk))
+	{
+		const cptx_val mine = cptx_add(k, key, row);
+		p.keys = cptx_sub(k, cptx_as(x->in.keys, CPTX_S32), mine);
+		if (x->o->causal || x->o->window)
+			p.apart = cptx_sub(k, cptx_add(k, cptx_add(k, query, x->in.shift), col), mine);
+		backward_mask(k, &x->in, &x->scores, &p);
+	}
+}
+
+/* LSE and delta of two neighbouring queries, those of element e and the next. */
+static cptx_val stats_of(keys90 *x, cptx_val mine, uint32_t col)
+{
+	return cptx_ld(x->k, cptx_offset(mine, col * 8), .space = CPTX_SHARED, .type = CPTX_F32, .vec = CPTX_V4);
+}
+
+/* S^T becomes P^T; gives the A of the product with dO. */
+static cptx_val exponentiate(keys90 *x, cptx_val mine)
+{
+	cptx_kernel *k = x->k;
+	cptx_val of = { 0 };
+
+	/* elements of the same columns stand together, those of one row and of that 8 further on */
+	for (uint32_t i = 0; i < x->scores.count; i++) {
+		const cptx_acc_elem e = cptx_acc_at(&x->scores, i);
+		if (i % 4 == 0)
+			of = stats_of(x, mine, e.col);
+		cptx_fma(k, e.value, x->in.scale2, cptx_elem(of, e.col % 2 * 2), .rnd = CPTX_RN, .into = e.value);
+		cptx_ex2(k, e.value, .ftz = true, .into = e.value);
+	}
+	return cptx_acc_as_a(k, &x->scores, &x->grad);
+}
+
+/* dP^T becomes dS^T; gives the A of the product with Q. */
+static cptx_val differentiate(keys90 *x, cptx_val mine)
+{
+	cptx_kernel *k = x->k;
+	cptx_val of = { 0 };
+
+	for (uint32_t i = 0; i < x->dp.count; i++) {
+		const cptx_acc_elem e = cptx_acc_at(&x->dp, i);
+		if (i % 4 == 0)
+			of = stats_of(x, mine, e.col);
+		cptx_sub(k, e.value, cptx_elem(of, e.col % 2 * 2 + 1), .into = e.value);
+		cptx_mul(k, e.value, cptx_acc_at(&x->scores, i).value, .into = e.value);
+	}
+	return cptx_acc_as_a(k, &x->dp, &x->grad);
+}
+
+static void release(keys90 *x, const cptx_pipe *pipe, cptx_pipe_at *at)
+{
+	cptx_pipe_release(x->k, pipe, at, x->releases);
+	cptx_pipe_next(x->k, pipe, at);
+}
+
+static void meet(keys90 *x) { cptx_bar_sync(x->k, cptx_add(x->k, x->group, PART), .b = cptx_imm(BACKWARD_GROUP_THREADS)); }
+
+/* Adds the warpgroup's part of a block's dQ to the sums. */
+static void add_part(keys90 *x, cptx_val to)
+{
+	cptx_kernel *k = x->k;
+
+	CPTX_IF(k, x->releases)
+		cptx_cp_async_bulk_wait_group(k, 0, .read = CPTX_READ);
+	meet(x);
+	for (uint32_t i = 0; i < x->dq_part.count; i += 4)
+		cptx_st(k, cptx_offset(x->part, i / 4 * BACKWARD_GROUP_THREADS * 16), cptx_slice(x->dq_part.regs, i, 4),
+		        .space = CPTX_SHARED, .vec = CPTX_V4);
+	cptx_fence_proxy(k, .proxy = CPTX_ASYNC, .space = CPTX_SHARED_CTA);
+	meet(x);
+	CPTX_IF(k, x->releases)
+	{
+		cptx_cp_reduce_async_bulk(k, to, x->part, x->s->part_bytes, .op = CPTX_ADD, .type = CPTX_F32);
+		cptx_cp_async_bulk_commit_group(k);
+	}
+}
+
+/* Where the warpgroup's part of the block's dQ is among the sums. */
+static cptx_val sums_of(keys90 *x)
+{
+	cptx_kernel *k = x->k;
+	const cptx_val row = cptx_mad_wide(k, plane_of(x), x->in.pad, cptx_cvt(k, x->query, .dtype = CPTX_U64));
+	const cptx_val block = cptx_mad(k, row, x->s->dim * 4, x->in.sums, .mode = CPTX_LO);
+
+	return cptx_mad_wide(k, x->group, x->s->part_bytes, block);
+}
+
+/* dS^T to shared memory, for both warpgroups, and the products that follow, up to the next block's S^T. */
+static void share_ds(keys90 *x)
+{
+	cptx_kernel *k = x->k;
+	const cptx_val ds = cptx_add(k, x->ds, x->ds_off);
+
+	cptx_acc_put_tile(k, &x->dp, x->o->in, &x->s->p, ds);
+	cptx_fence_proxy(k, .proxy = CPTX_ASYNC, .space = CPTX_SHARED_CTA);
+	cptx_bar_sync(k, DS, .b = cptx_imm(BACKWARD_GROUPS * BACKWARD_GROUP_THREADS));
+}
+
+/* A block, whose S^T is there; last: there is none behind it. */
+static void multiply(keys90 *x, bool last)
+{
+	cptx_kernel *k = x->k;
+	const bool sums = !x->o->deterministic;
+	const uint32_t next = last ? 0 : 1; /* products behind those of this block */
+	const cptx_val stage = cptx_mad(k, x->q_at.stage, x->s->stats_bytes, x->stats, .mode = CPTX_LO);
+	const cptx_val mine = cptx_mad(k, x->scores.col, 8, stage, .mode = CPTX_LO);
+	cptx_val to = { 0 };
+
+	cptx_pipe_wait_full(k, &x->do_pipe, &x->do_at);
+	const cptx_val d_o = cptx_operand_at(k, &x->d_o, x->do_at.stage), q = cptx_operand_at(k, &x->q, x->q_at.stage);
+	cptx_mma_tile(k, &x->vdo, &x->dp, cptx_operand_at(k, &x->v, 0), d_o, .fresh = true);
+	mask(x);
+	const cptx_val p = exponentiate(x, mine);
+	cptx_mma_wait(k, &x->vdo, 0);
+	cptx_mma_tile(k, &x->grad, &x->sum_dv, p, d_o);
+	const cptx_val ds = differentiate(x, mine);
+	if (sums)
+		share_ds(x);
+	cptx_mma_tile(k, &x->grad, &x->sum_dk, ds, q);
+	if (sums) {
+		cptx_mma_tile(k, &x->dq, &x->dq_part, cptx_add(k, x->ds, x->ds_off), cptx_operand_at(k, &x->key, 0), .fresh = true);
+		cptx_sub(k, cptx_tile_bytes(&x->s->p), x->ds_off, .into = x->ds_off);
+		to = sums_of(x);
+	}
+	cptx_mma_wait(k, &x->grad, 1 + sums);
+	release(x, &x->do_pipe, &x->do_at);
+	cptx_mma_wait(k, &x->grad, sums);
+	if (!sums) /* all threads have read LSE and delta; else the barrier for dS^T has told */
+		meet(x);
+	release(x, &x->q_pipe, &x->q_at);
+	if (!last) {
+		issue_scores(x);
+		next_block(x);
+	}
+	if (sums) {
+		cptx_mma_wait(k, &x->dq, next);
+		add_part(x, to);
+	}
+	if (!last) /* ptxas orders all products one by one where one is on its way around a loop */
+		cptx_mma_wait(k, &x->kq, 0);
+}
+
+static void multiply_blocks(keys90 *x)
+{
+	cptx_kernel *k = x->k;
+	const cptx_val i = cptx_var(k, CPTX_U32, 1);
+
+	issue_scores(x);
+	cptx_mma_wait(k, &x->kq, 0);
+	CPTX_FOR(k, i, x->blocks, 1)
+		multiply(x, false);
+	multiply(x, true);
+}
+
+static void work(keys90 *x)
+{
+	cptx_kernel *k = x->k;
+	const backward_in *in = &x->in;
+
+	begin_group(x);
+	cptx_pipe_wait_full(k, &x->kv_pipe, &x->kv_at);
+	CPTX_IF(k, cptx_setp(k, x->blocks, 0, .cmp = CPTX_GT))
+		multiply_blocks(x);
+	CPTX_ACC_EACH(&x->sum_dk, e)
+		cptx_mul(k, e.value, in->scale, .into = e.value);
+	backward_store(k, in, &x->t, &x->sum_dk, in->dk, in->dk_batch, in->dk_head, in->dk_row);
+	backward_store(k, in, &x->t, &x->sum_dv, in->dv, in->dv_batch, in->dv_head, in->dv_row);
+	if (x->o->deterministic)
+		return;
+	CPTX_IF(k, x->releases)
+		cptx_cp_async_bulk_wait_group(k, 0);
+}
+
+cptx_kernel *backward_build_keys90(cptx_module *m, const cptx_attention_backward_opt *o)
+{
+	keys90 x = { .o = o };
+	const backward_shape s = backward_shape_of(o);
+
+	x.k = cptx_kernel_begin(m, o->name, .block = { s.threads }, .min_ctas = 1);
+	backward_declare(x.k, &x.in, o);
+	x.s = &x.in.s;
+	setup(&x);
+	CPTX_ROLE(x.k, &x.roles, .warps = 4, .regs = 24, .elect = true, .exits = true)
+		produce(&x);
+	CPTX_ROLE(x.k, &x.roles, .warps = 4 * BACKWARD_GROUPS, .regs = 240)
+		work(&x);
+	return x.k;
+}
