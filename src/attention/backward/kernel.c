@@ -180,3 +180,56 @@ cptx_val backward_is_masked(cptx_kernel *k, const backward_in *in, cptx_val quer
 		some = cptx_or(k, some, cptx_setp(k, cptx_add(k, apart, queries - 1), in->left, .cmp = CPTX_GT), .type = CPTX_PRED);
 	return some;
 }
+
+/* ---- transposed scores ---- */
+
+static void mask_block(cptx_kernel *k, const backward_in *in, const backward_tile *t, cptx_val query, const cptx_acc *s)
+{
+	const cptx_attention_backward_opt *o = in->opt;
+	const cptx_val key = cptx_as(t->key0, CPTX_S32), first = cptx_as(query, CPTX_S32);
+	backward_place p = { .by_keys = true };
+
+	CPTX_IF(k, backward_is_masked(k, in, first, o->bq, key, o->bk))
+	{
+		const cptx_val mine = cptx_add(k, key, cptx_as(s->row, CPTX_S32));
+		p.keys = cptx_sub(k, cptx_as(in->keys, CPTX_S32), mine);
+		if (o->causal || o->window) {
+			const cptx_val place = cptx_add(k, cptx_add(k, first, in->shift), cptx_as(s->col, CPTX_S32));
+			p.apart = cptx_sub(k, place, mine);
+		}
+		backward_mask(k, in, s, &p);
+	}
+}
+
+/* Element i of the statistics' pairs: those of two neighbouring columns are loaded together, for elements that stand together;
+ * loading them again later costs less than the registers. */
+static cptx_val stat_of(cptx_kernel *k, const cptx_acc_elem *e, cptx_val mine, cptx_val *of, uint32_t which)
+{
+	if (e->i % 4 == 0)
+		*of = cptx_ld(k, cptx_offset(mine, e->col * 8), .space = CPTX_SHARED, .type = CPTX_F32, .vec = CPTX_V4);
+	return cptx_elem(*of, e->col % 2 * 2 + which);
+}
+
+void backward_probabilities(cptx_kernel *k, const backward_in *in, const backward_tile *t, cptx_val query, const cptx_acc *s,
+                            cptx_val mine)
+{
+	cptx_val of = { 0 };
+
+	mask_block(k, in, t, query, s);
+	CPTX_ACC_EACH(s, e)
+	{
+		cptx_fma(k, e.value, in->scale2, stat_of(k, &e, mine, &of, 0), .rnd = CPTX_RN, .into = e.value);
+		cptx_ex2(k, e.value, .ftz = true, .into = e.value);
+	}
+}
+
+void backward_differentiate(cptx_kernel *k, const cptx_acc *dp, const cptx_acc *p, cptx_val mine)
+{
+	cptx_val of = { 0 };
+
+	CPTX_ACC_EACH(dp, e)
+	{
+		cptx_sub(k, e.value, stat_of(k, &e, mine, &of, 1), .into = e.value);
+		cptx_mul(k, e.value, cptx_acc_at(p, e.i).value, .into = e.value);
+	}
+}

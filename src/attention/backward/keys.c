@@ -19,34 +19,21 @@ typedef struct keys {
 	cptx_operand key, v;
 	cptx_pipe pipe;
 	cptx_pipe_at to, at;
-	cptx_val stats, ds;                         /* .u32, shared memory */
-	cptx_val next_head, next, next_q, next_do; /* of the block to copy next: head .u32, first query .u32, .u64 of the head */
-	cptx_val next_plane;
+	cptx_val stats, ds;         /* .u32, shared memory */
+	cptx_val next_head, next;   /* .u32, of the block to copy next: head, first query */
 
-	cptx_tiled_mma kq, vdo, dv, dk, dq;
+	cptx_tiled_mma kq, grad, dq; /* S^T and dP^T; dV and dK; dQ */
 	cptx_acc scores, dp, sum_dv, sum_dk, part;
 } keys;
 
 /* ---- copies ---- */
 
-/* The head of the blocks to copy next. */
-static void find_head(keys *x)
-{
-	cptx_kernel *k = x->k;
-	const backward_in *in = &x->in;
-	const cptx_val q = backward_head(k, in->q, x->t.batch, in->q_batch, x->next_head, in->q_head);
-	const cptx_val d_o = backward_head(k, in->d_o, x->t.batch, in->do_batch, x->next_head, in->do_head);
-
-	cptx_mov(k, q, .into = x->next_q);
-	cptx_mov(k, d_o, .into = x->next_do);
-	cptx_mad(k, x->t.batch, in->heads, x->next_head, .mode = CPTX_LO, .into = x->next_plane);
-}
-
 /* LSE and delta of the block's queries: rows of the workspace are there for all of a block. */
 static void copy_stats(keys *x)
 {
 	cptx_kernel *k = x->k;
-	const cptx_val at = backward_stats(k, &x->in, x->next_plane, x->next);
+	const cptx_val plane = cptx_mad(k, x->t.batch, x->in.heads, x->next_head, .mode = CPTX_LO);
+	const cptx_val at = backward_stats(k, &x->in, plane, x->next);
 	const cptx_val from = cptx_add(k, at, cptx_mul_wide(k, x->tid, ATTENTION_CHUNK));
 	const cptx_val stage = cptx_mad(k, x->to.stage, x->s->stats_bytes, x->stats, .mode = CPTX_LO);
 
@@ -58,18 +45,20 @@ static void copy_stats(keys *x)
 static void load(keys *x)
 {
 	cptx_kernel *k = x->k;
+	const backward_in *in = &x->in;
 
 	CPTX_IF(k, cptx_setp(k, x->next_head, cptx_add(k, x->t.head0, x->in.group), .cmp = CPTX_LT))
 	{
-		backward_copy(k, &x->q, x->to.stage, x->next_q, x->next, x->in.queries);
-		backward_copy(k, &x->d_o, x->to.stage, x->next_do, x->next, x->in.queries);
+		const cptx_val q = backward_head(k, in->q, x->t.batch, in->q_batch, x->next_head, in->q_head);
+		const cptx_val d_o = backward_head(k, in->d_o, x->t.batch, in->do_batch, x->next_head, in->do_head);
+		backward_copy(k, &x->q, x->to.stage, q, x->next, in->queries);
+		backward_copy(k, &x->d_o, x->to.stage, d_o, x->next, in->queries);
 		copy_stats(x);
 		cptx_add(k, x->next, x->o->bq, .into = x->next);
 		CPTX_IF(k, cptx_setp(k, x->next, x->t.end, .cmp = CPTX_GE))
 		{
 			cptx_mov(k, x->t.first, .into = x->next);
 			cptx_add(k, x->next_head, 1, .into = x->next_head);
-			find_head(x);
 		}
 	}
 	cptx_pipe_filled(k, &x->pipe, &x->to);
@@ -92,12 +81,10 @@ static void begin_copies(keys *x)
 	const uint32_t stages = x->o->stages;
 
 	x->next = cptx_var(k, CPTX_U32, x->t.first), x->next_head = cptx_var(k, CPTX_U32, x->t.head0);
-	x->next_q = cptx_var(k, CPTX_U64, 0), x->next_do = cptx_var(k, CPTX_U64, 0), x->next_plane = cptx_var(k, CPTX_U32, 0);
-	find_head(x);
 	x->key = load_keys(x, backward_head(k, in->k, x->t.batch, in->k_batch, x->t.kv_head, in->k_head), in->k_row, "keys");
 	x->v = load_keys(x, backward_head(k, in->v, x->t.batch, in->v_batch, x->t.kv_head, in->v_head), in->v_row, "values");
-	x->q = backward_source_new(k, in, &x->s->q, stages, x->next_q, in->q_row, x->s->threads, "queries_ring");
-	x->d_o = backward_source_new(k, in, &x->s->q, stages, x->next_do, in->do_row, x->s->threads, "do_ring");
+	x->q = backward_source_new(k, in, &x->s->q, stages, in->q, in->q_row, x->s->threads, "queries_ring");
+	x->d_o = backward_source_new(k, in, &x->s->q, stages, in->d_o, in->do_row, x->s->threads, "do_ring");
 	if (!x->o->deterministic)
 		x->ds = cptx_mov(k, cptx_shared_dyn(k, cptx_tile_bytes(&x->s->p), 1024, "ds"), .type = CPTX_U32);
 	x->stats = cptx_mov(k, cptx_shared_dyn(k, stages * x->s->stats_bytes, 16, "stats_ring"), .type = CPTX_U32);
@@ -120,15 +107,12 @@ static void begin_products(keys *x)
 
 	cptx_tiled_mma_new(k, &x->kq, .a = in, .b = in, .m = 16, .n = x->o->bq, .units_m = s->warps, .a_tile = s->k,
 	                   .b_tile = s->q, .unit = x->warp, .thread = x->lane);
-	cptx_tiled_mma_new(k, &x->vdo, .a = in, .b = in, .m = 16, .n = x->o->bq, .units_m = s->warps, .a_tile = s->k,
-	                   .b_tile = s->q, .unit = x->warp, .thread = x->lane);
-	cptx_tiled_mma_new(k, &x->dv, .a = in, .b = in, .m = 16, .n = s->dim, .units_m = s->warps, .a_from = CPTX_A_REGS,
+	cptx_tiled_mma_new(k, &x->grad, .a = in, .b = in, .m = 16, .n = s->dim, .units_m = s->warps, .a_from = CPTX_A_REGS,
 	                   .b_tile = s->q_t, .unit = x->warp, .thread = x->lane);
-	x->dk = x->dv;
 	cptx_acc_new(k, &x->kq, &x->scores);
-	cptx_acc_new(k, &x->vdo, &x->dp);
-	cptx_acc_new(k, &x->dv, &x->sum_dv);
-	cptx_acc_new(k, &x->dk, &x->sum_dk);
+	cptx_acc_new(k, &x->kq, &x->dp);
+	cptx_acc_new(k, &x->grad, &x->sum_dv);
+	cptx_acc_new(k, &x->grad, &x->sum_dk);
 	cptx_acc_clear(k, &x->sum_dv);
 	cptx_acc_clear(k, &x->sum_dk);
 	if (x->o->deterministic)
@@ -138,33 +122,6 @@ static void begin_products(keys *x)
 	cptx_tiled_mma_new(k, &x->dq, .a = in, .b = in, .m = 16, .n = s->dim / (s->warps / along), .units_m = along,
 	                   .units_n = s->warps / along, .a_tile = ds, .b_tile = s->k_t, .unit = x->warp, .thread = x->lane);
 	cptx_acc_new(k, &x->dq, &x->part);
-}
-
-/* S^T becomes P^T, and dP^T becomes dS^T: LSE and delta are those of the columns. */
-static void differentiate(keys *x, cptx_val stats)
-{
-	cptx_kernel *k = x->k;
-	const cptx_acc *s = &x->scores;
-	const cptx_val mine = cptx_mad(k, s->col, 8, stats, .mode = CPTX_LO);
-	cptx_val of[128] = { { 0 } }; /* LSE and delta of two neighbours, by the column */
-
-	CPTX_ACC_EACH(s, e)
-	{
-		const uint32_t pair = e.col / 2;
-		if (of[pair].kind == CPTX_VAL_NONE)
-			of[pair] = cptx_ld(k, cptx_offset(mine, pair * 16), .space = CPTX_SHARED, .type = CPTX_F32, .vec = CPTX_V4);
-		cptx_fma(k, e.value, x->in.scale2, cptx_elem(of[pair], e.col % 2 * 2), .rnd = CPTX_RN, .into = e.value);
-		cptx_ex2(k, e.value, .ftz = true, .into = e.value);
-	}
-	const cptx_val p = cptx_acc_as_a(k, s, &x->dv);
-	cptx_mma_tile(k, &x->dv, &x->sum_dv, p, cptx_operand_at(k, &x->d_o.op, x->at.stage));
-	cptx_mma_tile(k, &x->vdo, &x->dp, cptx_operand_at(k, &x->v, 0), cptx_operand_at(k, &x->d_o.op, x->at.stage),
-	              .fresh = true);
-	CPTX_ACC_EACH(&x->dp, e)
-	{
-		cptx_sub(k, e.value, cptx_elem(of[e.col / 2], e.col % 2 * 2 + 1), .into = e.value);
-		cptx_mul(k, e.value, cptx_acc_at(s, e.i).value, .into = e.value);
-	}
 }
 
 /* Adds the block's part of dQ to the sums of the workspace. */
@@ -191,23 +148,6 @@ static void add_dq(keys *x, cptx_val plane, cptx_val query)
 	}
 }
 
-static void mask(keys *x, cptx_val query)
-{
-	cptx_kernel *k = x->k;
-	const cptx_val key = cptx_as(x->t.key0, CPTX_S32), q = cptx_as(query, CPTX_S32);
-	const cptx_val row = cptx_as(x->scores.row, CPTX_S32), col = cptx_as(x->scores.col, CPTX_S32);
-	backward_place p = { .by_keys = true };
-
-	CPTX_IF(k, backward_is_masked(k, &x->in, q, x->o->bq, key, x->o->bk))
-	{
-		const cptx_val mine = cptx_add(k, key, row);
-		p.keys = cptx_sub(k, cptx_as(x->in.keys, CPTX_S32), mine);
-		if (x->o->causal || x->o->window)
-			p.apart = cptx_sub(k, cptx_add(k, cptx_add(k, q, x->in.shift), col), mine);
-		backward_mask(k, &x->in, &x->scores, &p);
-	}
-}
-
 static void multiply(keys *x, cptx_val plane, cptx_val query)
 {
 	cptx_kernel *k = x->k;
@@ -216,10 +156,15 @@ static void multiply(keys *x, cptx_val plane, cptx_val query)
 	load(x);
 	cptx_mma_tile(k, &x->kq, &x->scores, cptx_operand_at(k, &x->key, 0), cptx_operand_at(k, &x->q.op, x->at.stage),
 	              .fresh = true);
-	mask(x, query);
-	differentiate(x, cptx_mad(k, x->at.stage, x->s->stats_bytes, x->stats, .mode = CPTX_LO));
-	const cptx_val ds = cptx_acc_as_a(k, &x->dp, &x->dk);
-	cptx_mma_tile(k, &x->dk, &x->sum_dk, ds, cptx_operand_at(k, &x->q.op, x->at.stage));
+	const cptx_val d_o = cptx_operand_at(k, &x->d_o.op, x->at.stage);
+	const cptx_val stats = cptx_mad(k, x->at.stage, x->s->stats_bytes, x->stats, .mode = CPTX_LO);
+	const cptx_val mine = cptx_mad(k, x->scores.col, 8, stats, .mode = CPTX_LO);
+	backward_probabilities(k, &x->in, &x->t, query, &x->scores, mine);
+	cptx_mma_tile(k, &x->grad, &x->sum_dv, cptx_acc_as_a(k, &x->scores, &x->grad), d_o);
+	cptx_mma_tile(k, &x->kq, &x->dp, cptx_operand_at(k, &x->v, 0), d_o, .fresh = true);
+	backward_differentiate(k, &x->dp, &x->scores, mine);
+	const cptx_val ds = cptx_acc_as_a(k, &x->dp, &x->grad);
+	cptx_mma_tile(k, &x->grad, &x->sum_dk, ds, cptx_operand_at(k, &x->q.op, x->at.stage));
 	if (!x->o->deterministic)
 		add_dq(x, plane, query);
 	cptx_pipe_next(k, &x->pipe, &x->at);

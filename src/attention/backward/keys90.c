@@ -32,7 +32,7 @@ typedef struct keys90 {
 	/* of an MMA warpgroup */
 	cptx_val group, thread, releases;
 	cptx_val ds_off, part;            /* .u32: of the dS^T that is written next; the thread's place in the warpgroup's part */
-	cptx_tiled_mma kq, vdo, grad, dq;
+	cptx_tiled_mma kq, grad, dq; /* S^T and dP^T; dV and dK; dQ */
 	cptx_acc scores, dp, sum_dv, sum_dk, dq_part;
 } keys90;
 
@@ -153,11 +153,10 @@ static void begin_group(keys90 *x)
 	begin_blocks(x);
 	cptx_tiled_mma_new(k, &x->kq, .by = CPTX_BY_WGMMA, .a = in, .b = in, .m = 64, .n = x->o->bq, .units_m = BACKWARD_GROUPS,
 	                   .a_tile = s->k, .b_tile = s->q, .unit = x->group, .thread = x->thread);
-	x->vdo = x->kq;
 	cptx_tiled_mma_new(k, &x->grad, .by = CPTX_BY_WGMMA, .a = in, .b = in, .m = 64, .n = s->dim, .units_m = BACKWARD_GROUPS,
 	                   .a_from = CPTX_A_REGS, .b_tile = s->q_t, .unit = x->group, .thread = x->thread);
 	cptx_acc_new(k, &x->kq, &x->scores);
-	cptx_acc_new(k, &x->vdo, &x->dp);
+	cptx_acc_new(k, &x->kq, &x->dp);
 	cptx_acc_new(k, &x->grad, &x->sum_dv);
 	cptx_acc_new(k, &x->grad, &x->sum_dk);
 	cptx_acc_clear(k, &x->sum_dv);
@@ -175,62 +174,6 @@ static void issue_scores(keys90 *x)
 
 	cptx_pipe_wait_full(k, &x->q_pipe, &x->q_at);
 	cptx_mma_tile(k, &x->kq, &x->scores, cptx_operand_at(k, &x->key, 0), cptx_operand_at(k, &x->q, x->q_at.stage), .fresh = true);
-}
-
-static void mask(keys90 *x)
-{
-	cptx_kernel *k = x->k;
-	const cptx_val key = cptx_as(x->t.key0, CPTX_S32), query = cptx_as(x->query, CPTX_S32);
-	const cptx_val row = cptx_as(x->scores.row, CPTX_S32), col = cptx_as(x->scores.col, CPTX_S32);
-	backward_place p = { .by_keys = true };
-
-	CPTX_IF(k, backward_is_masked(k, &x->in, query, x->o->bq, key, x->o->bk))
-	{
-		const cptx_val mine = cptx_add(k, key, row);
-		p.keys = cptx_sub(k, cptx_as(x->in.keys, CPTX_S32), mine);
-		if (x->o->causal || x->o->window)
-			p.apart = cptx_sub(k, cptx_add(k, cptx_add(k, query, x->in.shift), col), mine);
-		backward_mask(k, &x->in, &x->scores, &p);
-	}
-}
-
-/* LSE and delta of two neighbouring queries, those of element e and the next. */
-static cptx_val stats_of(keys90 *x, cptx_val mine, uint32_t col)
-{
-	return cptx_ld(x->k, cptx_offset(mine, col * 8), .space = CPTX_SHARED, .type = CPTX_F32, .vec = CPTX_V4);
-}
-
-/* S^T becomes P^T; gives the A of the product with dO. */
-static cptx_val exponentiate(keys90 *x, cptx_val mine)
-{
-	cptx_kernel *k = x->k;
-	cptx_val of = { 0 };
-
-	/* elements of the same columns stand together, those of one row and of that 8 further on */
-	for (uint32_t i = 0; i < x->scores.count; i++) {
-		const cptx_acc_elem e = cptx_acc_at(&x->scores, i);
-		if (i % 4 == 0)
-			of = stats_of(x, mine, e.col);
-		cptx_fma(k, e.value, x->in.scale2, cptx_elem(of, e.col % 2 * 2), .rnd = CPTX_RN, .into = e.value);
-		cptx_ex2(k, e.value, .ftz = true, .into = e.value);
-	}
-	return cptx_acc_as_a(k, &x->scores, &x->grad);
-}
-
-/* dP^T becomes dS^T; gives the A of the product with Q. */
-static cptx_val differentiate(keys90 *x, cptx_val mine)
-{
-	cptx_kernel *k = x->k;
-	cptx_val of = { 0 };
-
-	for (uint32_t i = 0; i < x->dp.count; i++) {
-		const cptx_acc_elem e = cptx_acc_at(&x->dp, i);
-		if (i % 4 == 0)
-			of = stats_of(x, mine, e.col);
-		cptx_sub(k, e.value, cptx_elem(of, e.col % 2 * 2 + 1), .into = e.value);
-		cptx_mul(k, e.value, cptx_acc_at(&x->scores, i).value, .into = e.value);
-	}
-	return cptx_acc_as_a(k, &x->dp, &x->grad);
 }
 
 static void release(keys90 *x, const cptx_pipe *pipe, cptx_pipe_at *at)
@@ -294,12 +237,13 @@ static void multiply(keys90 *x, bool last)
 
 	cptx_pipe_wait_full(k, &x->do_pipe, &x->do_at);
 	const cptx_val d_o = cptx_operand_at(k, &x->d_o, x->do_at.stage), q = cptx_operand_at(k, &x->q, x->q_at.stage);
-	cptx_mma_tile(k, &x->vdo, &x->dp, cptx_operand_at(k, &x->v, 0), d_o, .fresh = true);
-	mask(x);
-	const cptx_val p = exponentiate(x, mine);
-	cptx_mma_wait(k, &x->vdo, 0);
+	cptx_mma_tile(k, &x->kq, &x->dp, cptx_operand_at(k, &x->v, 0), d_o, .fresh = true);
+	backward_probabilities(k, &x->in, &x->t, x->query, &x->scores, mine);
+	const cptx_val p = cptx_acc_as_a(k, &x->scores, &x->grad);
+	cptx_mma_wait(k, &x->kq, 0);
 	cptx_mma_tile(k, &x->grad, &x->sum_dv, p, d_o);
-	const cptx_val ds = differentiate(x, mine);
+	backward_differentiate(k, &x->dp, &x->scores, mine);
+	const cptx_val ds = cptx_acc_as_a(k, &x->dp, &x->grad);
 	if (sums)
 		share_ds(x);
 	cptx_mma_tile(k, &x->grad, &x->sum_dk, ds, q);

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-enum { PREPARE, KEYS, DQ, L2_BYTES = 32 << 20 };
+enum { PREPARE, KEYS, DQ, L2_BYTES = 32 << 20, ROUNDS = 3 };
 
 /* "NAME_prepare", "NAME", "NAME_dq", to be freed; NULL: out of memory. */
 static char *name_of(const cptx_attention_backward_opt *o, uint32_t number, cptx_error *err)
@@ -62,15 +62,18 @@ static stride stride_of(const cptx_attention_stride *s, uint32_t dim, uint64_t r
 
 static int32_t bounded(uint32_t reach) { return (int32_t)attention_min(reach, ATTENTION_MOST_ROWS); }
 
-/* Heads of K and V whose tiles come longest first: as many as have their Q, dO and sums of dQ in L2 together. */
-static uint32_t section_of(const cptx_attention_backward_opt *o, const cptx_attention_backward_problem *p)
+/* Heads of K and V whose tiles come longest first: as many as have their Q, dO and sums of dQ in L2 together, but enough for
+ * some rounds of the CTAs. */
+static uint32_t section_of(const cptx_attention_backward_opt *o, const cptx_attention_backward_problem *p, uint32_t sms)
 {
 	const uint64_t rows = (uint64_t)p->queries * (p->heads / p->kv_heads), bytes = rows * o->dim * 8 + 1;
+	const uint32_t tiles = attention_up(p->keys, o->bk) + 1, least = attention_up(ROUNDS * sms, tiles);
+	const uint64_t n = MAX(L2_BYTES / bytes, least);
 
-	return o->causal ? (uint32_t)attention_max(attention_min((int64_t)(L2_BYTES / bytes), (int64_t)p->batch * p->kv_heads), 1) : 1;
+	return o->causal ? (uint32_t)MAX(MIN(n, (uint64_t)p->batch * p->kv_heads), 1) : 1;
 }
 
-static backward_args args_of(const cptx_attention_backward_opt *o, const cptx_attention_backward_problem *p)
+static backward_args args_of(const cptx_attention_backward_opt *o, const cptx_attention_backward_problem *p, uint32_t sms)
 {
 	const stride q = stride_of(&p->q_stride, o->dim, p->queries, p->heads);
 	const stride k = stride_of(&p->k_stride, o->dim, p->keys, p->kv_heads);
@@ -125,7 +128,7 @@ static backward_args args_of(const cptx_attention_backward_opt *o, const cptx_at
 		                    .planes = planes,
 		                    .pad = pad,
 		                    .tiles = attention_up(p->keys, o->bk),
-		                    .section = section_of(o, p),
+		                    .section = section_of(o, p, sms),
 		                    .kv_planes = p->batch * p->kv_heads,
 		                    .shift = o->top_left ? 0 : (int32_t)p->keys - (int32_t)p->queries,
 		                    .left = bounded(p->window_left),
@@ -234,7 +237,7 @@ cptx_launch *cptx_attention_backward_launch(const cptx_program *program, cptx_de
 	char *name = NULL;
 	if ((mapped && !make_maps(&o, &p, &maps, err)) || !(name = name_of(&o, number, err)))
 		return NULL;
-	const backward_args args = args_of(&o, &p);
+	const backward_args args = args_of(&o, &p, cptx_device_get_info(dev)->sms);
 	const cptx_params_part parts[] = { { backward_params, BACKWARD_PARAMS, &args }, { backward_map_params, BACKWARD_MAPS, &maps } };
 	cptx_launch *launch = cptx_params_launch_(NOWHERE, program, dev, name, parts, mapped ? 2 : 1, &l, err);
 	free(name);
