@@ -5,6 +5,7 @@
 #include "kernels.h"
 #include "../reparse.h"
 
+#include <cptx/attention_backward.h>
 #include <cptx/attention_decode.h>
 
 #include "../../examples/examples.h"
@@ -45,6 +46,19 @@ static void attention_decode(cptx_module *m)
 	                                                          .lse = true },
 	                            NULL);
 }
+static void attention_backward(cptx_module *m, enum cptx_attention_mma mma, bool deterministic)
+{
+	cptx_attention_backward_build(m,
+	                              &(cptx_attention_backward_opt){ .size = CPTX_OPT_SIZE(cptx_attention_backward_opt),
+	                                                              .mma = mma,
+	                                                              .in = CPTX_BF16,
+	                                                              .dim = 64,
+	                                                              .causal = true,
+	                                                              .deterministic = deterministic },
+	                              NULL);
+}
+static void attention_backward_sync(cptx_module *m) { attention_backward(m, CPTX_ATTENTION_SYNC, true); }
+static void attention_backward_wgmma(cptx_module *m) { attention_backward(m, CPTX_ATTENTION_WGMMA, false); }
 static void rms_norm_8192(cptx_module *m) { rms_norm(m, 8192, 512); }
 static void rms_norm_1000(cptx_module *m) { rms_norm(m, 1000, 128); }
 static void softmax_8192(cptx_module *m) { softmax(m, 8192, 512); }
@@ -64,6 +78,8 @@ static const sample samples[] = {
 	{ "gemm_tcgen05", "sm_100a", gemm_tcgen05, false },
 	{ "attention_wgmma", "sm_90a", attention_wgmma, false },
 	{ "attention_decode", "sm_80", attention_decode, false },
+	{ "attention_backward_sync", "sm_80", attention_backward_sync, false },
+	{ "attention_backward_wgmma", "sm_90a", attention_backward_wgmma, false },
 	{ "rms_norm", "sm_80", rms_norm_8192, false },
 	{ "rms_norm_ragged", "sm_90", rms_norm_1000, false },
 	{ "softmax", "sm_90a", softmax_8192, false },

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* cptx attention-decode: generates the kernels of decoding for a head size, prints them, and runs them where there is a GPU. */
+#include "attention/values.h"
 #include "cli/cli.h"
 #include "cli/compiling.h"
 #include "cli/fields.h"
 #include "reference/decode_check.h"
-#include "reference/number.h"
 
 #include <getopt.h>
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { HEADS = 32, KV_HEADS = 8, CHOICES = 12, BURSTS = 11 };
@@ -82,32 +80,15 @@ static bool asked(const request *q, int option) { return q->seen >> option & 1; 
 
 /* ---- reading ---- */
 
-static bool read_number(const char *value, float *to)
-{
-	char *end;
-
-	*to = strtof(value, &end);
-	return *value && !*end && *to > 0 && isfinite(*to);
-}
-
-static bool read_count(const char *value, uint64_t most, uint32_t *to)
-{
-	uint64_t n;
-	const bool ok = number_dims(value, &n, 1, most);
-
-	*to = ok ? (uint32_t)n : 0;
-	return ok;
-}
-
 /* An option that asks for something of the kernel and has a value for the run. */
 static bool read_own(request *q, int option, const char *value)
 {
 	cptx_attention_decode_problem *p = &q->trial.p;
 
 	switch (option) {
-	case OPTION_SOFTCAP: return (q->o.softcap = read_number(value, &p->softcap));
-	case OPTION_PAGED: return (q->o.paged = read_count(value, UINT32_MAX, &p->page));
-	default: return (q->o.window = read_count(value, UINT32_MAX, &p->window_left));
+	case OPTION_SOFTCAP: return (q->o.softcap = attention_number(value, &p->softcap));
+	case OPTION_PAGED: return (q->o.paged = attention_count(value, UINT32_MAX, &p->page));
+	default: return (q->o.window = attention_count(value, UINT32_MAX, &p->window_left));
 	}
 }
 
@@ -124,28 +105,18 @@ static bool read_listed(request *q, int option, const char *value)
 	}
 }
 
-static bool read_sizes(request *q, const char *value)
-{
-	uint64_t d[3];
-
-	if (!number_dims(value, d, 3, UINT32_MAX))
-		return false;
-	q->trial.p.batch = (uint32_t)d[0], q->trial.p.queries = (uint32_t)d[1], q->trial.p.keys = (uint32_t)d[2];
-	return true;
-}
-
 /* What a wrong value is answered with; NULL: it was right. */
 static const char *read_value(request *q, int option, const char *value)
 {
 	cptx_attention_decode_problem *p = &q->trial.p;
 
 	switch (option) {
-	case OPTION_HEADS: return read_count(value, UINT16_MAX, &p->heads) ? NULL : "expected a number of heads, 1 to 65535";
-	case OPTION_KV_HEADS: return read_count(value, UINT16_MAX, &p->kv_heads) ? NULL : "expected a number of heads, 1 to 65535";
-	case OPTION_SPLITS: return read_count(value, 256, &p->splits) ? NULL : "expected a number from 1 to 256";
-	case OPTION_SCALE: return read_number(value, &p->scale) ? NULL : "expected a number above 0, as in 0.125";
+	case OPTION_HEADS: return attention_count(value, UINT16_MAX, &p->heads) ? NULL : "expected a number of heads, 1 to 65535";
+	case OPTION_KV_HEADS: return attention_count(value, UINT16_MAX, &p->kv_heads) ? NULL : "expected a number of heads, 1 to 65535";
+	case OPTION_SPLITS: return attention_count(value, 256, &p->splits) ? NULL : "expected a number from 1 to 256";
+	case OPTION_SCALE: return attention_number(value, &p->scale) ? NULL : "expected a number above 0, as in 0.125";
 	case OPTION_RUN:
-	case OPTION_EXPLAIN: return read_sizes(q, value) ? NULL : "expected three numbers from 1 on, as in 16x1x8192";
+	case OPTION_EXPLAIN: return attention_sizes(value, &p->batch, &p->queries, &p->keys) ? NULL : "expected three numbers from 1 on, as in 16x1x8192";
 	case OPTION_ARCH: q->arch = value; return NULL;
 	case OPTION_OUTPUT: q->output = value; return NULL;
 	case OPTION_DEVICE: q->device = value; return NULL;

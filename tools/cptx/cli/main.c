@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-const cli_command *const cli_commands[] = { &cmd_gemm,    &cmd_attention, &cmd_attention_decode, &cmd_rows, &cmd_run, &cmd_insn,
+const cli_command *const cli_commands[] = { &cmd_gemm,    &cmd_attention, &cmd_attention_decode, &cmd_attention_backward, &cmd_rows, &cmd_run, &cmd_insn,
 	                                        &cmd_fmt,     &cmd_check,     &cmd_to_c,       &cmd_layout,  &cmd_desc,
 	                                        &cmd_inspect, &cmd_diff,      &cmd_tmem_width, &cmd_compile, &cmd_cache,
 	                                        &cmd_arch,    &cmd_completion };
@@ -18,7 +18,7 @@ static void help(FILE *out)
 	      "them.\n\ncommands:\n",
 	      out);
 	for (size_t i = 0; i < cli_ncommand; i++)
-		fprintf(out, "  %-16s %s\n", cli_commands[i]->name, cli_commands[i]->about);
+		fprintf(out, "  %-18s %s\n", cli_commands[i]->name, cli_commands[i]->about);
 	fputs("\nTo begin:\n"
 	      "  cptx gemm --arch sm_90a -o gemm.ptx      a matrix multiplication as PTX\n"
 	      "  cptx gemm --run 4096x4096x4096           the same on this machine's GPU: checked and timed\n"
