@@ -4,16 +4,17 @@
  * of block after block of queries by TMA.  Two MMA warpgroups have 64 keys each: S^T = K * Q^T and dP^T = V * dO^T come from shared
  * memory, P^T and dS^T are in registers what dV += P^T * dO and dK += dS^T * Q take as their A.
  *
- * dQ = dS * K sums over the keys of both: dS^T goes to shared memory, of which there are two, so that one barrier a block is
- * enough; each warpgroup makes a half of dQ, and a bulk copy adds it to the sums of the workspace, where it lies as the threads
- * hold it.  The product S^T of the next block runs while this one's part of dQ is on its way.
+ * dQ = dS * K sums over the keys of both: dS^T goes to shared memory, and each warpgroup makes a half of dQ a block later, so
+ * that it need not wait for the other, which is half a block behind: they issue most of their products by turns, and while one
+ * does, the other has exponentials to compute.  A bulk copy adds a part of dQ to the sums of the workspace, where it lies as the
+ * threads hold it.  The product S^T of the next block runs beside that.
  */
 #include "attention/backward/backward.h"
 
 #include <cptx/roles.h>
 
-/* Numbered barriers; 0 is the CTA's. */
-enum { DS = 1, PART = 2 /* and the one behind it: of the threads of a warpgroup */ };
+/* Numbered barriers; 0 is the CTA's.  Each has one for each warpgroup. */
+enum { TURN = 1 /* its turn to issue products */, PART = 3 /* of its threads */, DS_STAGES = 2 };
 
 typedef struct keys90 {
 	cptx_kernel *k;
@@ -23,15 +24,17 @@ typedef struct keys90 {
 	cptx_roles roles;
 	backward_tile t;
 	cptx_operand key, v, q, d_o;
-	cptx_pipe kv_pipe, q_pipe, do_pipe;
+	cptx_pipe kv_pipe, q_pipe, do_pipe, ds_pipe;
 	cptx_pipe_at kv_at, q_at, do_at;  /* the role's places */
+	cptx_pipe_at ds_to, ds_at;        /* of an MMA warpgroup: dS^T that it writes, and that it reads */
 	cptx_val stats, ds, parts;        /* .u32, shared memory */
 	cptx_val blocks;                  /* .u32, of queries, of all heads that share that of K and V */
 	cptx_val head, query;             /* .u32, of the role's block; heads from head0 on */
 
 	/* of an MMA warpgroup */
 	cptx_val group, thread, releases;
-	cptx_val ds_off, part;            /* .u32: of the dS^T that is written next; the thread's place in the warpgroup's part */
+	cptx_val turn, next_turn;         /* barriers */
+	cptx_val part, to;                /* .u32, the thread's place in the warpgroup's part; .u64, where the block before has its own */
 	cptx_tiled_mma kq, grad, dq; /* S^T and dP^T; dV and dK; dQ */
 	cptx_acc scores, dp, sum_dv, sum_dk, dq_part;
 } keys90;
@@ -60,7 +63,7 @@ static void setup(keys90 *x)
 	x->key = operand(x, "keys", &s->k, "k_map", 1), x->v = operand(x, "values", &s->k, "v_map", 1);
 	x->q = operand(x, "queries_ring", &s->q, "q_map", stages), x->d_o = operand(x, "do_ring", &s->q, "do_map", stages);
 	if (!x->o->deterministic) {
-		x->ds = smem(x, 2 * cptx_tile_bytes(&s->p), 1024, "ds");
+		x->ds = smem(x, DS_STAGES * cptx_tile_bytes(&s->p), 1024, "ds");
 		x->parts = smem(x, BACKWARD_GROUPS * s->part_bytes, 128, "parts");
 	}
 	x->stats = smem(x, stages * s->stats_bytes, 128, "stats_ring");
@@ -70,6 +73,9 @@ static void setup(keys90 *x)
 	cptx_pipe_new(k, &x->kv_pipe, .stages = 1, .consumers = BACKWARD_GROUPS, .cta_release = true);
 	cptx_pipe_new(k, &x->q_pipe, .stages = stages, .consumers = BACKWARD_GROUPS, .cta_release = true);
 	cptx_pipe_new(k, &x->do_pipe, .stages = stages, .consumers = BACKWARD_GROUPS, .cta_release = true);
+	/* a warp of each warpgroup arrives for its part of dS^T, and each warpgroup reads all of it */
+	cptx_pipe_new(k, &x->ds_pipe, .stages = DS_STAGES, .producers = 4 * BACKWARD_GROUPS, .consumers = BACKWARD_GROUPS);
+	cptx_pipe_prepare(k, &x->ds_pipe, first);
 	cptx_pipe_prepare(k, &x->kv_pipe, first);
 	cptx_pipe_prepare(k, &x->q_pipe, first);
 	cptx_pipe_init(k, &x->do_pipe, first);
@@ -161,10 +167,12 @@ static void begin_group(keys90 *x)
 	cptx_acc_new(k, &x->grad, &x->sum_dk);
 	cptx_acc_clear(k, &x->sum_dv);
 	cptx_acc_clear(k, &x->sum_dk);
+	x->turn = cptx_add(k, x->group, TURN), x->next_turn = cptx_sub(k, 2 * TURN + 1, x->turn);
 	if (x->o->deterministic)
 		return;
 	backward_dq_product(k, &x->in, x->group, x->thread, &x->dq, &x->dq_part);
-	x->ds_off = cptx_var(k, CPTX_U32, 0);
+	x->ds_to = cptx_pipe_producer(k, &x->ds_pipe), x->ds_at = cptx_pipe_consumer(k, &x->ds_pipe);
+	x->to = cptx_var(k, CPTX_U64, 0);
 	x->part = cptx_mad(k, x->thread, 16, cptx_mad(k, x->group, s->part_bytes, x->parts, .mode = CPTX_LO), .mode = CPTX_LO);
 }
 
@@ -214,26 +222,51 @@ static cptx_val sums_of(keys90 *x)
 	return cptx_mad_wide(k, x->group, x->s->part_bytes, block);
 }
 
-/* dS^T to shared memory, for both warpgroups, and the products that follow, up to the next block's S^T. */
+static cptx_val ds_of(keys90 *x, const cptx_pipe_at *at)
+{
+	return cptx_mad(x->k, at->stage, cptx_tile_bytes(&x->s->p), x->ds, .mode = CPTX_LO);
+}
+
+/* dS^T to shared memory, for both warpgroups. */
 static void share_ds(keys90 *x)
 {
 	cptx_kernel *k = x->k;
-	const cptx_val ds = cptx_add(k, x->ds, x->ds_off);
 
-	cptx_acc_put_tile(k, &x->dp, x->o->in, &x->s->p, ds);
+	cptx_pipe_wait_empty(k, &x->ds_pipe, &x->ds_to);
+	cptx_acc_put_tile(k, &x->dp, x->o->in, &x->s->p, ds_of(x, &x->ds_to));
 	cptx_fence_proxy(k, .proxy = CPTX_ASYNC, .space = CPTX_SHARED_CTA);
-	cptx_bar_sync(k, DS, .b = cptx_imm(BACKWARD_GROUPS * BACKWARD_GROUP_THREADS));
+	cptx_bar_warp_sync(k, -1);
+	CPTX_IF(k, cptx_setp(k, x->roles.lane, 0, .cmp = CPTX_EQ))
+		cptx_pipe_filled(k, &x->ds_pipe, &x->ds_to);
+	cptx_pipe_next(k, &x->ds_pipe, &x->ds_to);
 }
 
-/* A block, whose S^T is there; last: there is none behind it. */
-static void multiply(keys90 *x, bool last)
+/* Starts dQ of the block whose dS^T is the oldest. */
+static void issue_dq(keys90 *x)
 {
 	cptx_kernel *k = x->k;
-	const bool sums = !x->o->deterministic;
-	const uint32_t next = last ? 0 : 1; /* products behind those of this block */
+
+	cptx_pipe_wait_full(k, &x->ds_pipe, &x->ds_at);
+	cptx_mma_tile(k, &x->dq, &x->dq_part, ds_of(x, &x->ds_at), cptx_operand_at(k, &x->key, 0), .fresh = true);
+}
+
+/* Behind its products: its part of dQ is on its way. */
+static void finish_dq(keys90 *x)
+{
+	release(x, &x->ds_pipe, &x->ds_at);
+	add_part(x, x->to);
+}
+
+static void take_turn(keys90 *x) { cptx_bar_sync(x->k, x->turn, .b = cptx_imm(BACKWARD_GROUPS * BACKWARD_GROUP_THREADS)); }
+static void pass_turn(keys90 *x) { cptx_bar_arrive(x->k, x->next_turn, BACKWARD_GROUPS * BACKWARD_GROUP_THREADS); }
+
+/* A block, whose S^T is there.  first: there is none in front of it, whose dQ is still to be made; last: none behind it. */
+static void multiply(keys90 *x, bool first, bool last)
+{
+	cptx_kernel *k = x->k;
+	const bool sums = !x->o->deterministic, dq = sums && !first;
 	const cptx_val stage = cptx_mad(k, x->q_at.stage, x->s->stats_bytes, x->stats, .mode = CPTX_LO);
 	const cptx_val mine = cptx_mad(k, x->scores.col, 8, stage, .mode = CPTX_LO);
-	cptx_val to = { 0 };
 
 	cptx_pipe_wait_full(k, &x->do_pipe, &x->do_at);
 	const cptx_val d_o = cptx_operand_at(k, &x->d_o, x->do_at.stage), q = cptx_operand_at(k, &x->q, x->q_at.stage);
@@ -246,40 +279,67 @@ static void multiply(keys90 *x, bool last)
 	const cptx_val ds = cptx_acc_as_a(k, &x->dp, &x->grad);
 	if (sums)
 		share_ds(x);
+	meet(x); /* all threads have read LSE and delta */
+	take_turn(x);
 	cptx_mma_tile(k, &x->grad, &x->sum_dk, ds, q);
-	if (sums) {
-		cptx_mma_tile(k, &x->dq, &x->dq_part, cptx_add(k, x->ds, x->ds_off), cptx_operand_at(k, &x->key, 0), .fresh = true);
-		cptx_sub(k, cptx_tile_bytes(&x->s->p), x->ds_off, .into = x->ds_off);
-		to = sums_of(x);
-	}
-	cptx_mma_wait(k, &x->grad, 1 + sums);
+	if (dq)
+		issue_dq(x);
+	cptx_mma_wait(k, &x->grad, 1 + dq);
 	release(x, &x->do_pipe, &x->do_at);
-	cptx_mma_wait(k, &x->grad, sums);
-	if (!sums) /* all threads have read LSE and delta; else the barrier for dS^T has told */
-		meet(x);
+	cptx_mma_wait(k, &x->grad, dq);
 	release(x, &x->q_pipe, &x->q_at);
-	if (!last) {
+	if (!last)
 		issue_scores(x);
-		next_block(x);
+	pass_turn(x);
+	if (dq) {
+		cptx_mma_wait(k, &x->dq, last ? 0 : 1);
+		finish_dq(x);
 	}
-	if (sums) {
-		cptx_mma_wait(k, &x->dq, next);
-		add_part(x, to);
-	}
-	if (!last) /* ptxas orders all products one by one where one is on its way around a loop */
-		cptx_mma_wait(k, &x->kq, 0);
+	if (sums)
+		cptx_mov(k, sums_of(x), .into = x->to);
+	if (last)
+		return;
+	next_block(x);
+	cptx_mma_wait(k, &x->kq, 0); /* ptxas orders all products one by one where one is on its way around a loop */
+}
+
+/* Warpgroup 0 has the first turn. */
+static void begin_turns(keys90 *x)
+{
+	CPTX_IF(x->k, cptx_setp(x->k, x->group, BACKWARD_GROUPS - 1, .cmp = CPTX_EQ))
+		pass_turn(x);
+}
+
+/* The last arrival for it is taken here. */
+static void end_turns(keys90 *x)
+{
+	CPTX_IF(x->k, cptx_setp(x->k, x->group, 0, .cmp = CPTX_EQ))
+		take_turn(x);
 }
 
 static void multiply_blocks(keys90 *x)
 {
 	cptx_kernel *k = x->k;
-	const cptx_val i = cptx_var(k, CPTX_U32, 1);
+	const cptx_val i = cptx_var(k, CPTX_U32, 2), one = cptx_setp(k, x->blocks, 1, .cmp = CPTX_EQ);
 
+	begin_turns(x);
 	issue_scores(x);
 	cptx_mma_wait(k, &x->kq, 0);
-	CPTX_FOR(k, i, x->blocks, 1)
-		multiply(x, false);
-	multiply(x, true);
+	CPTX_IF(k, one)
+		multiply(x, true, true);
+	CPTX_ELSE(k)
+	{
+		multiply(x, true, false);
+		CPTX_FOR(k, i, x->blocks, 1)
+			multiply(x, false, false);
+		multiply(x, false, true);
+	}
+	end_turns(x);
+	if (x->o->deterministic)
+		return;
+	issue_dq(x);
+	cptx_mma_wait(k, &x->dq, 0);
+	finish_dq(x);
 }
 
 static void work(keys90 *x)
