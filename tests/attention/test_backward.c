@@ -151,7 +151,7 @@ static void draw(cptx_attention_backward_opt *o, backward_trial *t)
 
 START_TEST(random_ones_are_right)
 {
-	const unsigned trials = trial_count("CPTX_ATTENTION_TRIALS", 8);
+	const unsigned trials = trial_count("CPTX_ATTENTION_TRIALS", 4);
 	unsigned built = 0;
 
 	state = 0x9e3779b97f4a7c15u;
