@@ -8,8 +8,8 @@
  *   P = exp(scale * Q * K^T - LSE)     dV = P^T * dO     dS = P * (dO * V^T - delta)     delta = sum of dO * O of each row
  *   dQ = scale * dS * K                dK = scale * dS^T * Q
  *
- * Heads h / (heads / kv_heads) of K and V serve head h of Q, and their gradients are sums over these.  Which keys count for a
- * query is as <cptx/attention.h> says; a query for which none does (LSE minus infinity) has gradients of 0.  P and dS are
+ * Heads h / (heads / kv_heads) of K and V serve head h of Q, and their gradients are sums over these.  Which keys count for
+ * a query is as <cptx/attention.h> says; a query for which none does (LSE minus infinity) has gradients of 0.  P and dS are
  * rounded to the type of the operands before they are multiplied; sums are f32.
  *
  *   mma                      targets            how                                                               head sizes
@@ -17,9 +17,9 @@
  *   CPTX_ATTENTION_WGMMA     sm_90a             TMA, wgmma, warp-specialized; dQ by bulk copies that add          to 128
  *
  * A run is three launches: NAME_prepare computes delta; NAME goes over the queries for each block of keys, computes S and P
- * again and keeps sums of dK and dV in registers.  Sums of dQ are added to the workspace in f32 by atomics, in any order, and
- * NAME_dq rounds them; or with .deterministic NAME_dq goes over the keys for each block of queries, so that the same operands
- * give the same bits.
+ * again and keeps sums of dK and dV in registers.  Sums of dQ are added to the workspace in f32 by atomics, in any order,
+ * and NAME_dq rounds them; or with .deterministic NAME_dq goes over the keys for each block of queries, so that the same
+ * operands give the same bits.
  */
 #ifndef CPTX_ATTENTION_BACKWARD_H
 #define CPTX_ATTENTION_BACKWARD_H
@@ -65,7 +65,7 @@ typedef struct cptx_attention_backward_problem {
 	uint64_t dq, dk, dv;           /**< of the gradients, all of which are written */
 	cptx_attention_stride q_stride, k_stride, v_stride, o_stride, do_stride; /**< how they lie */
 	cptx_attention_stride dq_stride, dk_stride, dv_stride;                   /**< and the gradients */
-	float scale;           /**< of the scores, above 0; 0: 1 / sqrt(dim) */
+	float scale;                                                             /**< of the scores, above 0; 0: 1 / sqrt(dim) */
 	uint32_t window_left;  /**< with .window: keys in front of the query's place that count; UINT32_MAX: all */
 	uint32_t window_right; /**< with .window: keys behind it; UINT32_MAX: all */
 	uint64_t workspace;    /**< plan.workspace bytes, aligned to 16 */

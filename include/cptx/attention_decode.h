@@ -2,24 +2,22 @@
 /*
  * Attention for decoding: few queries of each head against long caches of keys and values, O = softmax(scale * Q * K^T) * V.
  *
- *   Q: batch x heads x queries x dim         O: as Q, but dim_v         LSE: batch x heads x queries, f32 (natural logarithm)
- *   K, V: batch x kv_heads x keys x dim (of V dim_v); with .paged: pages x kv_heads x page x dim
+ *   Q: batch x heads x queries x dim         O: as Q, but dim_v         LSE: batch x heads x queries, f32 (natural
+ * logarithm) K, V: batch x kv_heads x keys x dim (of V dim_v); with .paged: pages x kv_heads x page x dim
  *
  * Heads h / (heads / kv_heads) of K and V serve head h of Q.  The queries of all heads that share a head of K and V are the
  * rows of one product, query by query: heads / kv_heads * queries of them, in tiles of .rows.  Such a tile reads the cache
  * once; a second tile reads it again, as a rule from L2.
  *
  * It is bound by memory, so that all multiprocessors should read all the time: the keys of a sequence are split into chunks,
- * each for a CTA, and each warp of a CTA has blocks of keys of its own, which cp.async brings to its own ring of stages.  Where
- * there are several chunks, their results go to the workspace, and a second launch, of NAME_combine, puts them together.
- * Products are by mma.sync: sm_80 and later.
+ * each for a CTA, and each warp of a CTA has blocks of keys of its own, which cp.async brings to its own ring of stages.
+ * Where there are several chunks, their results go to the workspace, and a second launch, of NAME_combine, puts them
+ * together. Products are by mma.sync: sm_80 and later.
  *
- * How many keys a sequence has may be known to the device alone (.lengths of the problem); what is chosen on the host follows
- * from .keys, the most that there are, and .total_keys.  Which keys count for query i of `queries`, of a sequence with n keys:
- *   full       all n
- *   .causal    j <= n - queries + i: the last query sees all keys
- *   .window    with .causal: of these the last window_left + 1
- * A query for which no key counts gets zeros in O and minus infinity in LSE.
+ * How many keys a sequence has may be known to the device alone (.lengths of the problem); what is chosen on the host
+ * follows from .keys, the most that there are, and .total_keys.  Which keys count for query i of `queries`, of a sequence
+ * with n keys: full       all n .causal    j <= n - queries + i: the last query sees all keys .window    with .causal: of
+ * these the last window_left + 1 A query for which no key counts gets zeros in O and minus infinity in LSE.
  *
  * Scores, probabilities, infinities and NaN: as of <cptx/attention.h>.  Keys behind the last of a sequence, and what a page
  * has behind them, are never read.
@@ -68,7 +66,7 @@ typedef struct cptx_attention_decode_problem {
 	uint64_t total_keys; /**< of all sequences together, about, for the number of splits; 0: batch * keys */
 	uint64_t q, k, v, o; /**< device addresses, aligned to 16 */
 	uint64_t lse;        /**< with .lse: of batch x heads x queries f32, dense, aligned to 4 */
-	uint64_t lengths;    /**< of batch u32: the keys of each sequence; more than `keys` count as `keys`; 0: all have `keys` */
+	uint64_t lengths; /**< of batch u32: the keys of each sequence; more than `keys` count as `keys`; 0: all have `keys` */
 	cptx_attention_stride q_stride, k_stride, v_stride, o_stride; /**< how they lie.  With .paged .batch of K and V is from
 	                                                                   page to page */
 	uint64_t pages;       /**< with .paged: of batch x page_pitch u32: number of the page with keys i * page and following */
@@ -131,8 +129,8 @@ CPTX_API size_t cptx_attention_decode_auto(const cptx_attention_decode_opt *opt,
  * NULL on error: err says why (and the module holds it if building failed).
  */
 CPTX_API cptx_kernel *cptx_attention_decode_build(cptx_module *m, const cptx_attention_decode_opt *opt, cptx_error *err);
-/** Prepares launch `number` (0, or 1 of two: plan.launches) of the kernels in `program` for a problem.  opt: the options that
- * they were built with. */
+/** Prepares launch `number` (0, or 1 of two: plan.launches) of the kernels in `program` for a problem.  opt: the options
+ * that they were built with. */
 CPTX_API cptx_launch *cptx_attention_decode_launch(const cptx_program *program, cptx_device *dev,
                                                    const cptx_attention_decode_opt *opt,
                                                    const cptx_attention_decode_problem *problem, uint32_t number,

@@ -76,8 +76,8 @@ bool cptx_attention_decode_check_problem(const cptx_attention_decode_opt *o, con
 }
 
 size_t cptx_attention_decode_auto(const cptx_attention_decode_opt *o, const cptx_attention_decode_problem *p,
-                                  const cptx_target *target, uint32_t sms, cptx_attention_decode_choice *choices, size_t room,
-                                  cptx_error *err)
+                                  const cptx_target *target, uint32_t sms, cptx_attention_decode_choice *choices,
+                                  size_t room, cptx_error *err)
 {
 	(void)o, (void)p, (void)target, (void)sms, (void)choices, (void)room;
 	return absent(err);

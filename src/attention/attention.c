@@ -85,6 +85,17 @@ bool cptx_attention_check(const cptx_attention_opt *opt, const cptx_target *targ
 	return attention_read(&o, opt, target, plan ? plan : &here, err);
 }
 
+bool attention_check_ranges(const char *what, const attention_range *all, size_t n, cptx_error *err)
+{
+	for (const attention_range *r = all; r < all + n; r++) {
+		const uint32_t v = r->value;
+		RULE(!v || (v >= r->least && v <= r->most && v % r->step == 0), "%s.%s = %u; it is from %u to %u, in steps of %u",
+		     what, r->name, v, r->least, r->most, r->step);
+		RULE(!r->power || !(v & (v - 1)), "%s.%s = %u; it is a power of two", what, r->name, v);
+	}
+	return true;
+}
+
 /* ---- problems ---- */
 
 bool attention_check_stride(const char *name, const cptx_attention_stride *s, enum cptx_type type, uint32_t dim,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Attention backward on the emulator against f64, in several orders of asynchronous work: every option, sizes that fill no
- * tile, and options and sizes at random; rules with their words; what ptxas says.  CPTX_ATTENTION_TRIALS and CPTX_SEEDS: more
- * of both.
+ * tile, and options and sizes at random; rules with their words; what ptxas says.  CPTX_ATTENTION_TRIALS and CPTX_SEEDS:
+ * more of both.
  */
 #include "../kit/on_emu.h"
 #include "reference/backward_check.h"
@@ -126,7 +126,8 @@ START_TEST(options_are_right)
 	const sample *s = &samples[_i];
 	const backward_trial t = { .p = s->p, .seed = (uint64_t)_i + 1 };
 
-	is_right(&s->o, &t, s->o.sm90 || s->o.mma == CPTX_ATTENTION_WGMMA ? "sm_90a" : targets[_i % 3], trial_count("CPTX_SEEDS", 1), s->what);
+	is_right(&s->o, &t, s->o.sm90 || s->o.mma == CPTX_ATTENTION_WGMMA ? "sm_90a" : targets[_i % 3],
+	         trial_count("CPTX_SEEDS", 1), s->what);
 }
 END_TEST
 
@@ -206,9 +207,8 @@ enum { RULES = sizeof rules / sizeof *rules };
 START_TEST(rules_are_named)
 {
 	cptx_error err = { 0 };
-	const bool ok = rules[_i].p.size
-	                    ? cptx_attention_backward_check_problem(&rules[_i].o, &rules[_i].p, NULL, &err)
-	                    : cptx_attention_backward_check(&rules[_i].o, cptx_target_find("sm_120"), NULL, &err);
+	const bool ok = rules[_i].p.size ? cptx_attention_backward_check_problem(&rules[_i].o, &rules[_i].p, NULL, &err)
+	                                 : cptx_attention_backward_check(&rules[_i].o, cptx_target_find("sm_120"), NULL, &err);
 
 	ck_assert_msg(!ok && strstr(err.text, rules[_i].says), "\"%s\" should have \"%s\"", err.text, rules[_i].says);
 }
@@ -217,7 +217,8 @@ END_TEST
 START_TEST(targets_and_launches_are_checked)
 {
 	const cptx_attention_backward_opt o = { BASE, .in = CPTX_BF16, .dim = 32, .sm90 = true };
-	const cptx_attention_backward_problem p = { P, .q = 16, .k = 16, .v = 16, .o = 16, .d_o = 16, .lse = 16, .dq = 16, .dk = 8 };
+	const cptx_attention_backward_problem p = { P,         .q = 16,   .k = 16,  .v = 16, .o = 16,
+		                                        .d_o = 16, .lse = 16, .dq = 16, .dk = 8 };
 	cptx_module *m = cptx_module_new(NULL);
 	cptx_error err = { 0 };
 
@@ -238,8 +239,8 @@ START_TEST(targets_and_launches_are_checked)
 }
 END_TEST
 
-/* What ptxas says: no kernel spills, and products by wgmma run side by side.  (With atomics and heads of 64 ptxas 13.0 loads so
- * far ahead that it spills 8 to 16 bytes, in front of the loop.) */
+/* What ptxas says: no kernel spills, and products by wgmma run side by side.  (With atomics and heads of 64 ptxas 13.0 loads
+ * so far ahead that it spills 8 to 16 bytes, in front of the loop.) */
 START_TEST(kernels_assemble)
 {
 	static const cptx_attention_backward_opt all[] = {
@@ -255,7 +256,10 @@ START_TEST(kernels_assemble)
 	unsigned n = 0;
 
 	cptx_attention_backward_build(m, o, NULL);
-	char *said = emu_assembles(m, o->mma == CPTX_ATTENTION_WGMMA ? "sm_90a" : o->sm90 ? "sm_90" : o->bq == 32 ? "sm_120" : "sm_80");
+	char *said = emu_assembles(m, o->mma == CPTX_ATTENTION_WGMMA ? "sm_90a"
+	                              : o->sm90                      ? "sm_90"
+	                              : o->bq == 32                  ? "sm_120"
+	                                                             : "sm_80");
 	SURE(assembly_spills(said, &n) == 0 && n == 3, "%s", said);
 	SURE(!strstr(said, "C75") && !strstr(said, "serialized"), "%s", said);
 	free(said);

@@ -10,11 +10,23 @@ static const struct {
 	cptx_attention_backward_opt o;
 	const char *kernel;
 } kernels[] = {
-	{ { .size = CPTX_OPT_SIZE(cptx_attention_backward_opt), .in = CPTX_BF16, .dim = 32, .bq = 32, .bk = 64, .name = "sync" }, "sync" },
-	{ { .size = CPTX_OPT_SIZE(cptx_attention_backward_opt), .in = CPTX_BF16, .dim = 32, .bq = 32, .bk = 64, .deterministic = true,
-	    .name = "fixed" }, "fixed_dq" },
-	{ { .size = CPTX_OPT_SIZE(cptx_attention_backward_opt), .mma = CPTX_ATTENTION_WGMMA, .in = CPTX_BF16, .dim = 64,
-	    .causal = true, .name = "wgmma" }, "wgmma" },
+	{ { .size = CPTX_OPT_SIZE(cptx_attention_backward_opt), .in = CPTX_BF16, .dim = 32, .bq = 32, .bk = 64, .name = "sync" },
+	  "sync" },
+	{ { .size = CPTX_OPT_SIZE(cptx_attention_backward_opt),
+	    .in = CPTX_BF16,
+	    .dim = 32,
+	    .bq = 32,
+	    .bk = 64,
+	    .deterministic = true,
+	    .name = "fixed" },
+	  "fixed_dq" },
+	{ { .size = CPTX_OPT_SIZE(cptx_attention_backward_opt),
+	    .mma = CPTX_ATTENTION_WGMMA,
+	    .in = CPTX_BF16,
+	    .dim = 64,
+	    .causal = true,
+	    .name = "wgmma" },
+	  "wgmma" },
 };
 
 static cptx_module *build(const void *user)
@@ -29,8 +41,12 @@ static const char *run(const void *user, const mutant *x, unsigned seed)
 {
 	/* several blocks of queries, or one: each has code of its own */
 	const uint32_t group = 1 + seed % 2;
-	const backward_trial t = { .p = { .size = CPTX_OPT_SIZE(cptx_attention_backward_problem), .batch = 1, .heads = group,
-		                              .kv_heads = 1, .queries = seed % 2 ? 200 : 50, .keys = 140 },
+	const backward_trial t = { .p = { .size = CPTX_OPT_SIZE(cptx_attention_backward_problem),
+		                              .batch = 1,
+		                              .heads = group,
+		                              .kv_heads = 1,
+		                              .queries = seed % 2 ? 200 : 50,
+		                              .keys = 140 },
 		                       .seed = seed };
 	cptx_module *m = build(user);
 	cptx_device *dev = trial_device(seed);
@@ -42,8 +58,68 @@ static const char *run(const void *user, const mutant *x, unsigned seed)
 	return mutant_verdict(dev, m, ok, r.r.wrong, &err);
 }
 
+#define ARRIVE "mbarrier.arrive.shared::cta.b64"
+#define WAIT "mbarrier.try_wait.parity.shared::cta.b64"
+#define INIT_FENCE "fence.mbarrier_init.release.cluster"
+#define FENCE "wgmma.fence.sync.aligned"
+#define COMMIT "wgmma.commit_group.sync.aligned"
+#define WAIT_GROUP "wgmma.wait_group.sync.aligned"
+#define NOBODY "it is of the last block: nobody fills the stage again"
+#define BEHIND_Q "the producer copies dO behind Q, which is let go later"
+#define EMPTY "of the first block: the stage was never filled"
+#define TURNS "the turns tell the same: a warpgroup's comes behind the other's, which has written its dS^T"
+#define TURN_MEETS "the barrier of the turn behind it meets the same threads"
+#define SPEED "a turn is for speed; mbarriers tell what must be there"
+#define LANES "the emulator keeps one clock for the lanes of a warp, which go on together here"
+#define UNWRITTEN "no thread has written registers of the product since the fence in front of it"
+#define DQ_COMMITS "the product of dQ behind it commits it and is waited for"
 static const spared spare[] = {
-	{ "none", "bar.sync", 0, "" },
+	{ "wgmma", ARRIVE, 4, NOBODY },
+	{ "wgmma", ARRIVE, 5, NOBODY },
+	{ "wgmma", ARRIVE, 14, NOBODY },
+	{ "wgmma", ARRIVE, 15, NOBODY },
+	{ "wgmma", ARRIVE, 16, NOBODY },
+	{ "wgmma", ARRIVE, 17, NOBODY },
+	{ "wgmma", WAIT, 1, BEHIND_Q },
+	{ "wgmma", WAIT, 5, EMPTY },
+	{ "wgmma", WAIT, 7, EMPTY },
+	{ "wgmma", WAIT, 11, TURNS },
+	{ "wgmma", WAIT, 15, TURNS },
+	{ "wgmma", WAIT, 16, TURNS },
+	{ "wgmma", "bar.sync", 1, TURN_MEETS },
+	{ "wgmma", "bar.sync", 3, TURN_MEETS },
+	{ "wgmma", "bar.sync", 5, TURN_MEETS },
+	{ "wgmma", "bar.sync", 9, TURN_MEETS },
+	{ "wgmma", "bar.sync", 6, SPEED },
+	{ "wgmma", "bar.sync", 10, SPEED },
+	{ "wgmma", "bar.sync", 13, "it takes the last arrival, so that none is left when the kernel ends" },
+	{ "wgmma", "bar.warp.sync", 0, LANES },
+	{ "wgmma", "bar.warp.sync", 1, LANES },
+	{ "wgmma", "bar.warp.sync", 2, LANES },
+	{ "wgmma", "bar.warp.sync", 3, LANES },
+	{ "wgmma", INIT_FENCE, 0, "the last pipeline's stands behind these mbarriers too" },
+	{ "wgmma", INIT_FENCE, 1, "the last pipeline's stands behind these mbarriers too" },
+	{ "wgmma", INIT_FENCE, 2, "the last pipeline's stands behind these mbarriers too" },
+	{ "wgmma", FENCE, 1, UNWRITTEN },
+	{ "wgmma", FENCE, 4, UNWRITTEN },
+	{ "wgmma", FENCE, 7, UNWRITTEN },
+	{ "wgmma", FENCE, 8, UNWRITTEN },
+	{ "wgmma", FENCE, 11, UNWRITTEN },
+	{ "wgmma", FENCE, 12, UNWRITTEN },
+	{ "wgmma", FENCE, 13, UNWRITTEN },
+	{ "wgmma", FENCE, 16, UNWRITTEN },
+	{ "wgmma", COMMIT, 2, BEHIND_Q },
+	{ "wgmma", COMMIT, 5, BEHIND_Q },
+	{ "wgmma", COMMIT, 9, BEHIND_Q },
+	{ "wgmma", COMMIT, 14, NOBODY },
+	{ "wgmma", COMMIT, 3, DQ_COMMITS },
+	{ "wgmma", COMMIT, 15, DQ_COMMITS },
+	{ "wgmma", WAIT_GROUP, 2, NOBODY },
+	{ "wgmma", WAIT_GROUP, 14, NOBODY },
+	{ "wgmma", WAIT_GROUP, 15, NOBODY },
+	{ "wgmma", WAIT_GROUP, 5, BEHIND_Q },
+	{ "wgmma", WAIT_GROUP, 9, BEHIND_Q },
+	{ "wgmma", WAIT_GROUP, 3, DQ_COMMITS },
 };
 
 /* By wgmma it takes half a minute, and one of all is tried without CPTX_WHOLE. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Attention for decoding on the emulator against f64, in several orders of asynchronous work: every option, lengths and pages
- * of sequences, and options and sizes at random; rules with their words; what ptxas says.  CPTX_ATTENTION_TRIALS and
+ * Attention for decoding on the emulator against f64, in several orders of asynchronous work: every option, lengths and
+ * pages of sequences, and options and sizes at random; rules with their words; what ptxas says.  CPTX_ATTENTION_TRIALS and
  * CPTX_SEEDS: more of both.
  */
 #include "../kit/on_emu.h"
@@ -133,9 +133,8 @@ END_TEST
 START_TEST(launches_overlap)
 {
 	const cptx_attention_decode_opt o = { BASE, .in = CPTX_BF16, .dim = 64, .overlap = true };
-	const decode_trial t = {
-		.p = { SIZES, .batch = 1, .heads = 4, .kv_heads = 1, .queries = 1, .keys = 200, .splits = 3 }, .seed = 5
-	};
+	const decode_trial t = { .p = { SIZES, .batch = 1, .heads = 4, .kv_heads = 1, .queries = 1, .keys = 200, .splits = 3 },
+		                     .seed = 5 };
 
 	is_right(&o, &t, "sm_90a", 2, "overlap");
 }
@@ -156,7 +155,8 @@ static void draw(cptx_attention_decode_opt *o, decode_trial *t)
 	o->causal = any(2), o->window = o->causal && !any(3), o->softcap = !any(5), o->lse = any(2), o->paged = any(2);
 	o->rows = any(3) ? 0 : 16u << any(2), o->bk = any(2) ? 0 : 16u << any(3), o->warps = any(2) ? 0 : 1u << any(4);
 	o->stages = any(2) ? 0 : 2 + any(4);
-	*p = (cptx_attention_decode_problem){ SIZES, .batch = 1 + any(3), .queries = 1 + (any(2) ? 0 : any(16)), .keys = any(500) };
+	*p = (cptx_attention_decode_problem){ SIZES, .batch = 1 + any(3), .queries = 1 + (any(2) ? 0 : any(16)),
+		                                  .keys = any(500) };
 	p->kv_heads = 1 + any(3), p->heads = p->kv_heads * (1 + any(8));
 	p->softcap = o->softcap ? 1 + (float)any(4) : 0, p->window_left = o->window ? any(200) : 0;
 	p->splits = any(3) ? 1 + any(6) : 0;
@@ -262,7 +262,8 @@ START_TEST(kernels_assemble)
 	static const cptx_attention_decode_opt all[] = {
 		{ BASE, .in = CPTX_BF16, .dim = 64, .lse = true },
 		{ BASE, .in = CPTX_F16, .dim = 128, .causal = true, .paged = true, .overlap = true },
-		{ BASE, .in = CPTX_BF16, .dim = 64, .rows = 32, .causal = true, .window = true, .softcap = true, .warps = 8, .stages = 2 },
+		{ BASE, .in = CPTX_BF16, .dim = 64, .rows = 32, .causal = true, .window = true, .softcap = true, .warps = 8,
+		  .stages = 2 },
 		{ BASE, .in = CPTX_BF16, .dim = 128, .bk = 32, .stages = 2 },
 		{ BASE, .in = CPTX_BF16, .dim = 256, .paged = true, .stages = 2 },
 	};
@@ -282,7 +283,7 @@ END_TEST
 START_TEST(choices_are_legal)
 {
 	const cptx_attention_decode_opt o = { O, .paged = true };
-	const cptx_attention_decode_problem p = { SIZES,         .batch = 1, .heads = 64, .kv_heads = 8,
+	const cptx_attention_decode_problem p = { SIZES,        .batch = 1,    .heads = 64, .kv_heads = 8,
 		                                      .queries = 1, .keys = 65536, .page = 16 };
 	cptx_attention_decode_choice c[8];
 	cptx_attention_decode_plan plan;

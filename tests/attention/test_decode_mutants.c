@@ -6,10 +6,21 @@
 #include "trial.h"
 
 static const cptx_attention_decode_opt kernels[] = {
-	{ .size = CPTX_OPT_SIZE(cptx_attention_decode_opt), .in = CPTX_BF16, .dim = 32, .warps = 2, .stages = 3, .lse = true,
+	{ .size = CPTX_OPT_SIZE(cptx_attention_decode_opt),
+	  .in = CPTX_BF16,
+	  .dim = 32,
+	  .warps = 2,
+	  .stages = 3,
+	  .lse = true,
 	  .name = "dense" },
-	{ .size = CPTX_OPT_SIZE(cptx_attention_decode_opt), .in = CPTX_BF16, .dim = 32, .paged = true, .stages = 2,
-	  .causal = true, .overlap = true, .name = "paged" },
+	{ .size = CPTX_OPT_SIZE(cptx_attention_decode_opt),
+	  .in = CPTX_BF16,
+	  .dim = 32,
+	  .paged = true,
+	  .stages = 2,
+	  .causal = true,
+	  .overlap = true,
+	  .name = "paged" },
 };
 
 static cptx_module *build(const void *user)
@@ -23,8 +34,14 @@ static cptx_module *build(const void *user)
 static const char *run(const void *user, const mutant *x, unsigned seed)
 {
 	const cptx_attention_decode_opt *o = user;
-	const decode_trial t = { .p = { .size = CPTX_OPT_SIZE(cptx_attention_decode_problem), .batch = 2, .heads = 4, .kv_heads = 1,
-		                            .queries = 1, .keys = 300, .page = o->paged ? 16 : 0, .splits = 2 },
+	const decode_trial t = { .p = { .size = CPTX_OPT_SIZE(cptx_attention_decode_problem),
+		                            .batch = 2,
+		                            .heads = 4,
+		                            .kv_heads = 1,
+		                            .queries = 1,
+		                            .keys = 300,
+		                            .page = o->paged ? 16 : 0,
+		                            .splits = 2 },
 		                     .seed = seed };
 	cptx_module *m = build(user);
 	cptx_device *dev = trial_device(seed);

@@ -43,8 +43,8 @@ typedef struct mutant_subject {
 	const void *user;
 	const spared *spared;
 	size_t spares;
-	unsigned seeds;  /* 1 to this; of the spared 3 at most */
-	unsigned sample; /* 0: all mutants, and the kernel as it is; else one of those that are not spared, chosen by this */
+	unsigned seeds;     /* 1 to this; of the spared 3 at most */
+	unsigned sample;    /* 0: all mutants, and the kernel as it is; else one of those that are not spared, chosen by this */
 	const char *kernel; /* as of mutant */
 } mutant_subject;
 

@@ -14,21 +14,21 @@ enum {
 	BACKWARD_DQ_ROWS = 64,  /* queries of a CTA of the deterministic dQ: 16 for each warp */
 	BACKWARD_DQ_KEYS = 64,  /* keys of its blocks */
 	BACKWARD_DQ_STAGES = 2,
-	BACKWARD_GROUPS = 2,         /* MMA warpgroups by wgmma, each with 64 keys */
+	BACKWARD_GROUPS = 2, /* MMA warpgroups by wgmma, each with 64 keys */
 	BACKWARD_GROUP_THREADS = 128
 };
 
 /* What follows from the options. */
 typedef struct backward_shape {
-	uint32_t dim;                /* rounded up to whole swizzle spans of 64 bytes */
+	uint32_t dim; /* rounded up to whole swizzle spans of 64 bytes */
 	uint32_t warps, threads;
 	cptx_tile q, q_t, k, k_t, p; /* blocks in shared memory as they are, and as operands whose K they lie along; dS^T */
 	uint32_t stats_bytes;        /* of a block's LSE and delta */
 	uint32_t smem, dq_smem;      /* of the second kernel; of the third */
 	/* wgmma */
-	cptx_tile p_t;             /* dS^T as the A of dQ, with queries along M */
-	uint32_t part_cols;        /* of a block's dQ, that a warpgroup makes */
-	uint32_t part_bytes;       /* of these, f32 */
+	cptx_tile p_t;       /* dS^T as the A of dQ, with queries along M */
+	uint32_t part_cols;  /* of a block's dQ, that a warpgroup makes */
+	uint32_t part_bytes; /* of these, f32 */
 } backward_shape;
 
 /* What a launch fills the parameters from, which have the names of its members; all kernels have all of them. */
@@ -123,8 +123,8 @@ cptx_val backward_is_masked(cptx_kernel *k, const backward_in *in, cptx_val quer
 void backward_dq_product(cptx_kernel *k, const backward_in *in, cptx_val group, cptx_val thread, cptx_tiled_mma *mma,
                          cptx_acc *part);
 /*
- * S^T of a block from query `query` on becomes P^T, 0 where a score does not count; and dP^T becomes dS^T.  mine: shared memory
- * address of LSE and delta of the thread's first column.
+ * S^T of a block from query `query` on becomes P^T, 0 where a score does not count; and dP^T becomes dS^T.  mine: shared
+ * memory address of LSE and delta of the thread's first column.
  */
 void backward_probabilities(cptx_kernel *k, const backward_in *in, const backward_tile *t, cptx_val query, const cptx_acc *s,
                             cptx_val mine);

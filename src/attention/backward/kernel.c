@@ -69,8 +69,9 @@ static void find_queries(cptx_kernel *k, const backward_in *in, backward_tile *t
 }
 
 /*
- * The blocks of one head stand side by side, so that CTAs share its Q and dO in L2.  With a causal mask the first blocks have
- * the most queries: those of a section of heads, as many as L2 holds, come block by block, so that the longest are first.
+ * The blocks of one head stand side by side, so that CTAs share its Q and dO in L2.  With a causal mask the first blocks
+ * have the most queries: those of a section of heads, as many as L2 holds, come block by block, so that the longest are
+ * first.
  */
 backward_tile backward_locate(cptx_kernel *k, const backward_in *in)
 {
@@ -97,8 +98,9 @@ void backward_store(cptx_kernel *k, const backward_in *in, const backward_tile *
 	const cptx_val rows = cptx_sub(k, in->keys, t->key0);
 	const cptx_val cols = in->opt->dim == in->s.dim ? (cptx_val){ 0 } : cptx_imm(in->opt->dim);
 
-	cptx_acc_store(k, sum,
-	               CPTX_OPT(cptx_acc_matrix, .address = address, .type = in->opt->in, .pitch = pitch, .rows = rows, .cols = cols));
+	cptx_acc_store(
+		k, sum,
+		CPTX_OPT(cptx_acc_matrix, .address = address, .type = in->opt->in, .pitch = pitch, .rows = rows, .cols = cols));
 }
 
 void backward_dq_product(cptx_kernel *k, const backward_in *in, cptx_val group, cptx_val thread, cptx_tiled_mma *mma,
@@ -189,8 +191,7 @@ static void mask_block(cptx_kernel *k, const backward_in *in, const backward_til
 	const cptx_val key = cptx_as(t->key0, CPTX_S32), first = cptx_as(query, CPTX_S32);
 	backward_place p = { .by_keys = true };
 
-	CPTX_IF(k, backward_is_masked(k, in, first, o->bq, key, o->bk))
-	{
+	CPTX_IF(k, backward_is_masked(k, in, first, o->bq, key, o->bk)) {
 		const cptx_val mine = cptx_add(k, key, cptx_as(s->row, CPTX_S32));
 		p.keys = cptx_sub(k, cptx_as(in->keys, CPTX_S32), mine);
 		if (o->causal || o->window) {
@@ -201,8 +202,8 @@ static void mask_block(cptx_kernel *k, const backward_in *in, const backward_til
 	}
 }
 
-/* Element i of the statistics' pairs: those of two neighbouring columns are loaded together, for elements that stand together;
- * loading them again later costs less than the registers. */
+/* Element i of the statistics' pairs: those of two neighbouring columns are loaded together, for elements that stand
+ * together; loading them again later costs less than the registers. */
 static cptx_val stat_of(cptx_kernel *k, const cptx_acc_elem *e, cptx_val mine, cptx_val *of, uint32_t which)
 {
 	if (e->i % 4 == 0)

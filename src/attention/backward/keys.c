@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel that makes dK and dV, and without .deterministic sums of dQ.  A CTA has a block of keys of one head of K and V, a
- * warp 16 keys of it, and goes over the blocks of queries of all heads of Q that share it.  Scores are computed transposed, S^T
- * = K * Q^T, with keys along M, so that P^T and dS^T are in registers what dV += P^T * dO and dK += dS^T * Q take as their A.
- * For dQ, which sums over the keys of all warps, dS^T goes to shared memory, from where it is read as dS.
+ * The kernel that makes dK and dV, and without .deterministic sums of dQ.  A CTA has a block of keys of one head of K and V,
+ * a warp 16 keys of it, and goes over the blocks of queries of all heads of Q that share it.  Scores are computed
+ * transposed, S^T = K * Q^T, with keys along M, so that P^T and dS^T are in registers what dV += P^T * dO and dK += dS^T * Q
+ * take as their A. For dQ, which sums over the keys of all warps, dS^T goes to shared memory, from where it is read as dS.
  */
 #include "attention/backward/backward.h"
 
@@ -19,8 +19,8 @@ typedef struct keys {
 	cptx_operand key, v;
 	cptx_pipe pipe;
 	cptx_pipe_at to, at;
-	cptx_val stats, ds;         /* .u32, shared memory */
-	cptx_val next_head, next;   /* .u32, of the block to copy next: head, first query */
+	cptx_val stats, ds;       /* .u32, shared memory */
+	cptx_val next_head, next; /* .u32, of the block to copy next: head, first query */
 
 	cptx_tiled_mma kq, grad, dq; /* S^T and dP^T; dV and dK; dQ */
 	cptx_acc scores, dp, sum_dv, sum_dk, part;
@@ -47,16 +47,14 @@ static void load(keys *x)
 	cptx_kernel *k = x->k;
 	const backward_in *in = &x->in;
 
-	CPTX_IF(k, cptx_setp(k, x->next_head, cptx_add(k, x->t.head0, x->in.group), .cmp = CPTX_LT))
-	{
+	CPTX_IF(k, cptx_setp(k, x->next_head, cptx_add(k, x->t.head0, x->in.group), .cmp = CPTX_LT)) {
 		const cptx_val q = backward_head(k, in->q, x->t.batch, in->q_batch, x->next_head, in->q_head);
 		const cptx_val d_o = backward_head(k, in->d_o, x->t.batch, in->do_batch, x->next_head, in->do_head);
 		backward_copy(k, &x->q, x->to.stage, q, x->next, in->queries);
 		backward_copy(k, &x->d_o, x->to.stage, d_o, x->next, in->queries);
 		copy_stats(x);
 		cptx_add(k, x->next, x->o->bq, .into = x->next);
-		CPTX_IF(k, cptx_setp(k, x->next, x->t.end, .cmp = CPTX_GE))
-		{
+		CPTX_IF(k, cptx_setp(k, x->next, x->t.end, .cmp = CPTX_GE)) {
 			cptx_mov(k, x->t.first, .into = x->next);
 			cptx_add(k, x->next_head, 1, .into = x->next_head);
 		}
@@ -154,17 +152,17 @@ static void multiply(keys *x, cptx_val plane, cptx_val query)
 
 	cptx_pipe_wait_full(k, &x->pipe, &x->at);
 	load(x);
-	cptx_mma_tile(k, &x->kq, &x->scores, cptx_operand_at(k, &x->key, 0), cptx_operand_at(k, &x->q.op, x->at.stage),
-	              .fresh = true);
-	const cptx_val d_o = cptx_operand_at(k, &x->d_o.op, x->at.stage);
+	const cptx_val q = cptx_operand_at(k, &x->q.op, x->at.stage), d_o = cptx_operand_at(k, &x->d_o.op, x->at.stage);
+	cptx_mma_tile(k, &x->kq, &x->scores, cptx_operand_at(k, &x->key, 0), q, .fresh = true);
 	const cptx_val stats = cptx_mad(k, x->at.stage, x->s->stats_bytes, x->stats, .mode = CPTX_LO);
 	const cptx_val mine = cptx_mad(k, x->scores.col, 8, stats, .mode = CPTX_LO);
 	backward_probabilities(k, &x->in, &x->t, query, &x->scores, mine);
-	cptx_mma_tile(k, &x->grad, &x->sum_dv, cptx_acc_as_a(k, &x->scores, &x->grad), d_o);
+	const cptx_val p = cptx_acc_as_a(k, &x->scores, &x->grad);
+	cptx_mma_tile(k, &x->grad, &x->sum_dv, p, d_o);
 	cptx_mma_tile(k, &x->kq, &x->dp, cptx_operand_at(k, &x->v, 0), d_o, .fresh = true);
 	backward_differentiate(k, &x->dp, &x->scores, mine);
 	const cptx_val ds = cptx_acc_as_a(k, &x->dp, &x->grad);
-	cptx_mma_tile(k, &x->grad, &x->sum_dk, ds, cptx_operand_at(k, &x->q.op, x->at.stage));
+	cptx_mma_tile(k, &x->grad, &x->sum_dk, ds, q);
 	if (!x->o->deterministic)
 		add_dq(x, plane, query);
 	cptx_pipe_next(k, &x->pipe, &x->at);
@@ -183,15 +181,14 @@ cptx_kernel *backward_build_keys(cptx_module *m, const cptx_attention_backward_o
 	begin_copies(&x);
 	begin_products(&x);
 	const cptx_val head = cptx_var(k, CPTX_U32, 0), query = cptx_var(k, CPTX_U32, 0);
-	CPTX_FOR(k, head, x.in.group, 1)
-	{
+	CPTX_FOR(k, head, x.in.group, 1) {
 		const cptx_val plane = cptx_mad(k, x.t.batch, x.in.heads, cptx_add(k, head, x.t.head0), .mode = CPTX_LO);
 		cptx_mov(k, x.t.first, .into = query);
 		CPTX_FOR(k, query, x.t.end, o->bq)
 			multiply(&x, plane, query);
 	}
 	CPTX_ACC_EACH(&x.sum_dk, e)
-		cptx_mul(k, e.value, x.in.scale, .into = e.value);
+	cptx_mul(k, e.value, x.in.scale, .into = e.value);
 	backward_store(k, &x.in, &x.t, &x.sum_dk, x.in.dk, x.in.dk_batch, x.in.dk_head, x.in.dk_row);
 	backward_store(k, &x.in, &x.t, &x.sum_dv, x.in.dv, x.in.dv_batch, x.in.dv_head, x.in.dv_row);
 	return k;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel that makes dK and dV, and sums of dQ, for sm_90a.  A producer warp brings K and V of the CTA, and Q, dO, LSE and delta
- * of block after block of queries by TMA.  Two MMA warpgroups have 64 keys each: S^T = K * Q^T and dP^T = V * dO^T come from shared
- * memory, P^T and dS^T are in registers what dV += P^T * dO and dK += dS^T * Q take as their A.
+ * The kernel that makes dK and dV, and sums of dQ, for sm_90a.  A producer warp brings K and V of the CTA, and Q, dO, LSE
+ * and delta of block after block of queries by TMA.  Two MMA warpgroups have 64 keys each: S^T = K * Q^T and dP^T = V * dO^T
+ * come from shared memory, P^T and dS^T are in registers what dV += P^T * dO and dK += dS^T * Q take as their A.
  *
- * dQ = dS * K sums over the keys of both: dS^T goes to shared memory, and each warpgroup makes a half of dQ a block later, so
- * that it need not wait for the other, which is half a block behind: they issue most of their products by turns, and while one
- * does, the other has exponentials to compute.  A bulk copy adds a part of dQ to the sums of the workspace, where it lies as the
- * threads hold it.  The product S^T of the next block runs beside that.
+ * dQ = dS * K sums over the keys of both: dS^T goes to shared memory, and each warpgroup makes a half of dQ a block later,
+ * so that it need not wait for the other, which is half a block behind: they issue most of their products by turns, and
+ * while one does, the other has exponentials to compute.  A bulk copy adds a part of dQ to the sums of the workspace, where
+ * it lies as the threads hold it.  The product S^T of the next block runs beside that.
  */
 #include "attention/backward/backward.h"
 
@@ -25,16 +25,16 @@ typedef struct keys90 {
 	backward_tile t;
 	cptx_operand key, v, q, d_o;
 	cptx_pipe kv_pipe, q_pipe, do_pipe, ds_pipe;
-	cptx_pipe_at kv_at, q_at, do_at;  /* the role's places */
-	cptx_pipe_at ds_to, ds_at;        /* of an MMA warpgroup: dS^T that it writes, and that it reads */
-	cptx_val stats, ds, parts;        /* .u32, shared memory */
-	cptx_val blocks;                  /* .u32, of queries, of all heads that share that of K and V */
-	cptx_val head, query;             /* .u32, of the role's block; heads from head0 on */
+	cptx_pipe_at kv_at, q_at, do_at; /* the role's places */
+	cptx_pipe_at ds_to, ds_at;       /* of an MMA warpgroup: dS^T that it writes, and that it reads */
+	cptx_val stats, ds, parts;       /* .u32, shared memory */
+	cptx_val blocks;                 /* .u32, of queries, of all heads that share that of K and V */
+	cptx_val head, query;            /* .u32, of the role's block; heads from head0 on */
 
 	/* of an MMA warpgroup */
 	cptx_val group, thread, releases;
-	cptx_val turn, next_turn;         /* barriers */
-	cptx_val part, to;                /* .u32, the thread's place in the warpgroup's part; .u64, where the block before has its own */
+	cptx_val turn, next_turn; /* barriers */
+	cptx_val part, to; /* .u32, the thread's place in the warpgroup's part; .u64, where the block before has its own */
 	cptx_tiled_mma kq, grad, dq; /* S^T and dP^T; dV and dK; dQ */
 	cptx_acc scores, dp, sum_dv, sum_dk, dq_part;
 } keys90;
@@ -43,8 +43,8 @@ static cptx_operand operand(keys90 *x, const char *name, const cptx_tile *tile, 
 {
 	cptx_operand op;
 
-	cptx_operand_new(x->k, &op, .type = x->o->in, .tile = *tile, .stages = stages, .map = cptx_params_get(x->k, &x->in.params, map),
-	                 .batched = true, .batch_dims = 2, .name = name);
+	cptx_operand_new(x->k, &op, .type = x->o->in, .tile = *tile, .stages = stages,
+	                 .map = cptx_params_get(x->k, &x->in.params, map), .batched = true, .batch_dims = 2, .name = name);
 	return op;
 }
 
@@ -115,11 +115,13 @@ static void load_block(keys90 *x)
 	const cptx_val full = cptx_pipe_full(&x->q_at);
 	cptx_operand_load(k, &x->q, x->q_at.stage, row, 0, .barrier = full, .z = x->head, .z2 = x->t.batch);
 	cptx_cp_async_bulk_load(k, cptx_mad(k, x->q_at.stage, s->stats_bytes, x->stats, .mode = CPTX_LO),
-	                        backward_stats(k, &x->in, plane_of(x), x->query), s->stats_bytes, full, .dst = CPTX_SHARED_CLUSTER);
+	                        backward_stats(k, &x->in, plane_of(x), x->query), s->stats_bytes, full,
+	                        .dst = CPTX_SHARED_CLUSTER);
 	cptx_pipe_next(k, &x->q_pipe, &x->q_at);
 	cptx_pipe_wait_empty(k, &x->do_pipe, &x->do_at);
 	cptx_pipe_expect(k, &x->do_pipe, &x->do_at, x->d_o.bytes);
-	cptx_operand_load(k, &x->d_o, x->do_at.stage, row, 0, .barrier = cptx_pipe_full(&x->do_at), .z = x->head, .z2 = x->t.batch);
+	cptx_operand_load(k, &x->d_o, x->do_at.stage, row, 0, .barrier = cptx_pipe_full(&x->do_at), .z = x->head,
+	                  .z2 = x->t.batch);
 	cptx_pipe_next(k, &x->do_pipe, &x->do_at);
 }
 
@@ -136,8 +138,7 @@ static void produce(keys90 *x)
 	const cptx_val full = cptx_pipe_full(&x->kv_at);
 	cptx_operand_load(k, &x->key, 0, key, 0, .barrier = full, .z = x->t.kv_head, .z2 = x->t.batch);
 	cptx_operand_load(k, &x->v, 0, key, 0, .barrier = full, .z = x->t.kv_head, .z2 = x->t.batch);
-	CPTX_FOR(k, i, x->blocks, 1)
-	{
+	CPTX_FOR(k, i, x->blocks, 1) {
 		load_block(x);
 		next_block(x);
 	}
@@ -181,7 +182,8 @@ static void issue_scores(keys90 *x)
 	cptx_kernel *k = x->k;
 
 	cptx_pipe_wait_full(k, &x->q_pipe, &x->q_at);
-	cptx_mma_tile(k, &x->kq, &x->scores, cptx_operand_at(k, &x->key, 0), cptx_operand_at(k, &x->q, x->q_at.stage), .fresh = true);
+	const cptx_val q = cptx_operand_at(k, &x->q, x->q_at.stage);
+	cptx_mma_tile(k, &x->kq, &x->scores, cptx_operand_at(k, &x->key, 0), q, .fresh = true);
 }
 
 static void release(keys90 *x, const cptx_pipe *pipe, cptx_pipe_at *at)
@@ -205,8 +207,7 @@ static void add_part(keys90 *x, cptx_val to)
 		        .space = CPTX_SHARED, .vec = CPTX_V4);
 	cptx_fence_proxy(k, .proxy = CPTX_ASYNC, .space = CPTX_SHARED_CTA);
 	meet(x);
-	CPTX_IF(k, x->releases)
-	{
+	CPTX_IF(k, x->releases) {
 		cptx_cp_reduce_async_bulk(k, to, x->part, x->s->part_bytes, .op = CPTX_ADD, .type = CPTX_F32);
 		cptx_cp_async_bulk_commit_group(k);
 	}
@@ -247,7 +248,8 @@ static void issue_dq(keys90 *x)
 	cptx_kernel *k = x->k;
 
 	cptx_pipe_wait_full(k, &x->ds_pipe, &x->ds_at);
-	cptx_mma_tile(k, &x->dq, &x->dq_part, ds_of(x, &x->ds_at), cptx_operand_at(k, &x->key, 0), .fresh = true);
+	const cptx_val ds = ds_of(x, &x->ds_at);
+	cptx_mma_tile(k, &x->dq, &x->dq_part, ds, cptx_operand_at(k, &x->key, 0), .fresh = true);
 }
 
 /* Behind its products: its part of dQ is on its way. */
@@ -327,8 +329,7 @@ static void multiply_blocks(keys90 *x)
 	cptx_mma_wait(k, &x->kq, 0);
 	CPTX_IF(k, one)
 		multiply(x, true, true);
-	CPTX_ELSE(k)
-	{
+	CPTX_ELSE(k) {
 		multiply(x, true, false);
 		CPTX_FOR(k, i, x->blocks, 1)
 			multiply(x, false, false);
@@ -352,7 +353,7 @@ static void work(keys90 *x)
 	CPTX_IF(k, cptx_setp(k, x->blocks, 0, .cmp = CPTX_GT))
 		multiply_blocks(x);
 	CPTX_ACC_EACH(&x->sum_dk, e)
-		cptx_mul(k, e.value, in->scale, .into = e.value);
+	cptx_mul(k, e.value, in->scale, .into = e.value);
 	backward_store(k, in, &x->t, &x->sum_dk, in->dk, in->dk_batch, in->dk_head, in->dk_row);
 	backward_store(k, in, &x->t, &x->sum_dv, in->dv, in->dv_batch, in->dv_head, in->dv_row);
 	if (x->o->deterministic)

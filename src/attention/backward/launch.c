@@ -137,7 +137,8 @@ static backward_args args_of(const cptx_attention_backward_opt *o, const cptx_at
 		                    .scale2 = (float)(p->scale * ATTENTION_LOG2E) };
 }
 
-/* The tensor map of blocks of a tensor with that stride; where there are no rows nothing is read, and it needs some address. */
+/* The tensor map of blocks of a tensor with that stride; where there are no rows nothing is read, and it needs some address.
+ */
 static bool make_map(const cptx_attention_backward_opt *o, const cptx_tile *tile, const cptx_attention_backward_problem *p,
                      uint64_t at, const stride *s, bool of_keys, cptx_tensor_map_opt *map, cptx_error *err)
 {
@@ -168,7 +169,8 @@ static bool make_maps(const cptx_attention_backward_opt *o, const cptx_attention
 	const stride v = stride_of(&p->v_stride, o->dim, p->keys, p->kv_heads);
 	const stride d_o = stride_of(&p->do_stride, o->dim, p->queries, p->heads);
 
-	return make_map(o, &s.q, p, p->q, &q, false, &maps->q_map, err) && make_map(o, &s.k, p, p->k, &k, true, &maps->k_map, err) &&
+	return make_map(o, &s.q, p, p->q, &q, false, &maps->q_map, err) &&
+	       make_map(o, &s.k, p, p->k, &k, true, &maps->k_map, err) &&
 	       make_map(o, &s.k, p, p->v, &v, true, &maps->v_map, err) &&
 	       make_map(o, &s.q, p, p->d_o, &d_o, false, &maps->do_map, err);
 }
@@ -179,14 +181,17 @@ static bool check_addresses(const cptx_attention_backward_problem *p, const cptx
 	const struct {
 		const char *name;
 		uint64_t at, needed;
-	} all[] = { { "q", p->q, p->queries },     { "k", p->k, p->keys },   { "v", p->v, p->keys },   { "o", p->o, p->queries },
-		        { "d_o", p->d_o, p->queries }, { "lse", p->lse, p->queries }, { "dq", p->dq, p->queries },
-		        { "dk", p->dk, p->keys },      { "dv", p->dv, p->keys }, { "workspace", p->workspace, plan->workspace } };
+	} all[] = { { "q", p->q, p->queries },     { "k", p->k, p->keys },
+		        { "v", p->v, p->keys },        { "o", p->o, p->queries },
+		        { "d_o", p->d_o, p->queries }, { "lse", p->lse, p->queries },
+		        { "dq", p->dq, p->queries },   { "dk", p->dk, p->keys },
+		        { "dv", p->dv, p->keys },      { "workspace", p->workspace, plan->workspace } };
 
 	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
 		ATTENTION_RULE(!all[i].needed || all[i].at, "backward: the address .%s is 0", all[i].name);
-		ATTENTION_RULE(!all[i].needed || all[i].at % ATTENTION_CHUNK == 0, "backward: .%s is 0x%llx; it must be a multiple of %u",
-		               all[i].name, (unsigned long long)all[i].at, ATTENTION_CHUNK);
+		ATTENTION_RULE(!all[i].needed || all[i].at % ATTENTION_CHUNK == 0,
+		               "backward: .%s is 0x%llx; it must be a multiple of %u", all[i].name, (unsigned long long)all[i].at,
+		               ATTENTION_CHUNK);
 	}
 	return true;
 }
@@ -212,8 +217,7 @@ static cptx_launch_opt launch_of(const cptx_attention_backward_opt *o, const cpt
 
 cptx_launch *cptx_attention_backward_launch(const cptx_program *program, cptx_device *dev,
                                             const cptx_attention_backward_opt *opt,
-                                            const cptx_attention_backward_problem *problem, uint32_t number,
-                                            cptx_error *err)
+                                            const cptx_attention_backward_problem *problem, uint32_t number, cptx_error *err)
 {
 	cptx_attention_backward_plan plan;
 	cptx_attention_backward_problem p;
@@ -228,8 +232,10 @@ cptx_launch *cptx_attention_backward_launch(const cptx_program *program, cptx_de
 	const bool some = p.heads && p.batch && number < CPTX_ATTENTION_BACKWARD_LAUNCHES;
 	const cptx_launch_opt l = some ? launch_of(&o, &p, &plan, number) : (cptx_launch_opt){ .dyn_smem = 0 };
 	if (!l.grid[0]) {
-		error_set(err, CPTX_E_ARG, NOWHERE, "attention: backward: launch %u of %u has no CTAs; they count from 0, and the problem "
-		          "has %u queries and %u keys", number, CPTX_ATTENTION_BACKWARD_LAUNCHES, p.queries, p.keys);
+		error_set(err, CPTX_E_ARG, NOWHERE,
+		          "attention: backward: launch %u of %u has no CTAs; they count from 0, and the problem "
+		          "has %u queries and %u keys",
+		          number, CPTX_ATTENTION_BACKWARD_LAUNCHES, p.queries, p.keys);
 		return NULL;
 	}
 	const bool mapped = number == KEYS && o.mma == CPTX_ATTENTION_WGMMA;
@@ -238,7 +244,8 @@ cptx_launch *cptx_attention_backward_launch(const cptx_program *program, cptx_de
 	if ((mapped && !make_maps(&o, &p, &maps, err)) || !(name = name_of(&o, number, err)))
 		return NULL;
 	const backward_args args = args_of(&o, &p, cptx_device_get_info(dev)->sms);
-	const cptx_params_part parts[] = { { backward_params, BACKWARD_PARAMS, &args }, { backward_map_params, BACKWARD_MAPS, &maps } };
+	const cptx_params_part parts[] = { { backward_params, BACKWARD_PARAMS, &args },
+		                               { backward_map_params, BACKWARD_MAPS, &maps } };
 	cptx_launch *launch = cptx_params_launch_(NOWHERE, program, dev, name, parts, mapped ? 2 : 1, &l, err);
 	free(name);
 	return launch;

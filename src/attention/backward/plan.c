@@ -61,32 +61,24 @@ static void complete(cptx_attention_backward_opt *o)
 #define BACKWARD_VALUE_BOOL(v) 0
 #define BACKWARD_VALUE_TYPE(v) 0
 #define BACKWARD_VALUE_MMA(v) 0
-enum { RANGE_NUMBER, RANGE_POWER, RANGE_BOOL, RANGE_TYPE, RANGE_MMA };
+enum { IS_NUMBER = false, IS_POWER = true, IS_BOOL = false, IS_TYPE = false, IS_MMA = false };
 
 static bool check_ranges(const cptx_attention_backward_opt *o, cptx_error *err)
 {
-	const struct {
-		const char *name;
-		uint32_t kind, value, least, most, step;
-	} all[] = {
+	const attention_range all[] = {
 #define BACKWARD_FIELD(id, field, type, least, most, step, about)                                                           \
-	{ #field, RANGE_##type, BACKWARD_VALUE_##type(o->field), least, most, step },
+	{ #field, IS_##type, BACKWARD_VALUE_##type(o->field), least, most, step },
 #include "attention/backward/options.def"
 	};
 
-	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
-		const uint32_t v = all[i].value;
-		RULE(!v || (v >= all[i].least && v <= all[i].most && v % all[i].step == 0),
-		     ".%s = %u; it is from %u to %u, in steps of %u", all[i].name, v, all[i].least, all[i].most, all[i].step);
-		RULE(all[i].kind != RANGE_POWER || !(v & (v - 1)), ".%s = %u; it is a power of two", all[i].name, v);
-	}
-	return true;
+	return attention_check_ranges("backward: ", all, ARRAY_LEN(all), err);
 }
 
 static bool check_kind(const cptx_attention_backward_opt *o, cptx_error *err)
 {
 	RULE((unsigned)o->mma < CPTX_ATTENTION_MMAS, ".mma = %u; there are mma.sync, wgmma and tcgen05", (unsigned)o->mma);
-	RULE(o->mma != CPTX_ATTENTION_TCGEN05, "there is no kernel by tcgen05; .mma is CPTX_ATTENTION_SYNC, for sm_80 and later, or "
+	RULE(o->mma != CPTX_ATTENTION_TCGEN05,
+	     "there is no kernel by tcgen05; .mma is CPTX_ATTENTION_SYNC, for sm_80 and later, or "
 	     "CPTX_ATTENTION_WGMMA, for sm_90a");
 	RULE(o->in == CPTX_BF16 || o->in == CPTX_F16, ".in is %s; operands are CPTX_BF16 or CPTX_F16",
 	     o->in == CPTX_TYPE_NONE ? "not given" : cptx_type_name(o->in));
@@ -109,7 +101,8 @@ static bool check_target(const cptx_attention_backward_opt *o, const cptx_target
 	const backward_shape s = backward_shape_of(o);
 	const uint32_t most = MIN(t->smem_per_sm - t->smem_reserved, t->smem_per_cta) - STATIC_SMEM;
 	RULE(s.smem <= most,
-	     "%u queries in %u stages and %u keys of head size %u need %u bytes of shared memory; a CTA of %s has at most %u: .bq = "
+	     "%u queries in %u stages and %u keys of head size %u need %u bytes of shared memory; a CTA of %s has at most %u: "
+	     ".bq = "
 	     "32, .bk = 64 need less",
 	     o->bq, o->stages, o->bk, s.dim, s.smem, t->name, most);
 	return true;
@@ -120,15 +113,15 @@ static bool check_shape(const cptx_attention_backward_opt *o, const backward_sha
 	const uint32_t beside = s->warps / (o->bq / 16);
 
 	if (by_wgmma(o)) {
-		RULE(o->bq == 64 && o->bk == 64 * BACKWARD_GROUPS, "wgmma with blocks of %u queries and %u keys; it has 64 and 128", o->bq,
-		     o->bk);
+		RULE(o->bq == 64 && o->bk == 64 * BACKWARD_GROUPS, "wgmma with blocks of %u queries and %u keys; it has 64 and 128",
+		     o->bq, o->bk);
 		return true;
 	}
-	RULE(o->deterministic || s->dim % (beside * 8) == 0,
-	     "head size %u, which %u warps share; it is a multiple of %u", s->dim, beside, beside * 8);
+	RULE(o->deterministic || s->dim % (beside * 8) == 0, "head size %u, which %u warps share; it is a multiple of %u",
+	     s->dim, beside, beside * 8);
 	RULE(o->deterministic || s->dim % 64 == 0 || beside == 1 || s->dim == 32,
-	     "head size %u with blocks of %u queries and %u keys, of which %u warps share rows of dQ; say .bk = %u", s->dim, o->bq,
-	     o->bk, beside, o->bq);
+	     "head size %u with blocks of %u queries and %u keys, of which %u warps share rows of dQ; say .bk = %u", s->dim,
+	     o->bq, o->bk, beside, o->bq);
 	return true;
 }
 
@@ -190,9 +183,9 @@ static bool check_strides(const cptx_attention_backward_problem *p, const cptx_a
 		const char *name;
 		const cptx_attention_stride *s;
 		bool of_keys;
-	} all[] = { { "q", &p->q_stride, false },   { "o", &p->o_stride, false },   { "k", &p->k_stride, true },
-		        { "v", &p->v_stride, true },    { "do", &p->do_stride, false }, { "dq", &p->dq_stride, false },
-		        { "dk", &p->dk_stride, true },  { "dv", &p->dv_stride, true } };
+	} all[] = { { "q", &p->q_stride, false },  { "o", &p->o_stride, false },   { "k", &p->k_stride, true },
+		        { "v", &p->v_stride, true },   { "do", &p->do_stride, false }, { "dq", &p->dq_stride, false },
+		        { "dk", &p->dk_stride, true }, { "dv", &p->dv_stride, true } };
 
 	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
 		if (!attention_check_stride(all[i].name, all[i].s, o->in, o->dim, all[i].of_keys ? p->keys : p->queries,

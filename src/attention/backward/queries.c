@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel that makes dQ in a fixed order, with .deterministic: a CTA has a block of queries, a warp 16 of them, and goes over
- * the blocks of keys.  S = Q * K^T and dP = dO * V^T have queries along M, so dS is in registers what dQ += dS * K takes as its A.
+ * The kernel that makes dQ in a fixed order, with .deterministic: a CTA has a block of queries, a warp 16 of them, and goes
+ * over the blocks of keys.  S = Q * K^T and dP = dO * V^T have queries along M, so dS is in registers what dQ += dS * K
+ * takes as its A.
  */
 #include "attention/backward/backward.h"
 
@@ -11,7 +12,7 @@ typedef struct queries {
 	cptx_kernel *k;
 	const cptx_attention_backward_opt *o;
 	backward_in in;
-	cptx_tile tile, tile_t;                /* of queries and of keys: both have as many rows; of keys along K */
+	cptx_tile tile, tile_t; /* of queries and of keys: both have as many rows; of keys along K */
 	cptx_val tid, warp, lane;
 	cptx_val batch, head, kv_head, query0; /* .u32, of the CTA */
 	cptx_val first, end;                   /* .u32: keys of blocks, from one on to behind the last */
@@ -49,7 +50,8 @@ static void find_keys(queries *x)
 static void locate(queries *x)
 {
 	cptx_kernel *k = x->k;
-	const cptx_val id = cptx_ctaid_x(k), tiles = cptx_div(k, cptx_add(k, x->in.queries, BACKWARD_DQ_ROWS - 1), BACKWARD_DQ_ROWS);
+	const cptx_val id = cptx_ctaid_x(k),
+				   tiles = cptx_div(k, cptx_add(k, x->in.queries, BACKWARD_DQ_ROWS - 1), BACKWARD_DQ_ROWS);
 
 	x->tid = cptx_tid_x(k);
 	x->warp = cptx_shr(k, x->tid, 5), x->lane = cptx_and(k, x->tid, CPTX_WARP - 1);
@@ -65,8 +67,7 @@ static void load(queries *x)
 {
 	cptx_kernel *k = x->k;
 
-	CPTX_IF(k, cptx_setp(k, x->next, x->end, .cmp = CPTX_LT))
-	{
+	CPTX_IF(k, cptx_setp(k, x->next, x->end, .cmp = CPTX_LT)) {
 		backward_copy(k, &x->key, x->to.stage, x->k_head, x->next, x->in.keys);
 		backward_copy(k, &x->v, x->to.stage, x->v_head, x->next, x->in.keys);
 		cptx_add(k, x->next, BACKWARD_DQ_KEYS, .into = x->next);
@@ -137,8 +138,7 @@ static void mask(queries *x, cptx_val key)
 	const cptx_val row = cptx_as(x->scores.row, CPTX_S32), col = cptx_as(x->scores.col, CPTX_S32);
 	backward_place p = { .by_keys = false };
 
-	CPTX_IF(k, backward_is_masked(k, &x->in, query, BACKWARD_DQ_ROWS, key, BACKWARD_DQ_KEYS))
-	{
+	CPTX_IF(k, backward_is_masked(k, &x->in, query, BACKWARD_DQ_ROWS, key, BACKWARD_DQ_KEYS)) {
 		const cptx_val mine = cptx_add(k, key, col);
 		p.keys = cptx_sub(k, cptx_as(x->in.keys, CPTX_S32), mine);
 		if (x->o->causal || x->o->window)
@@ -176,12 +176,13 @@ static void store(queries *x)
 	const cptx_val head = backward_head(k, in->dq, x->batch, in->dq_batch, x->head, in->dq_head);
 
 	CPTX_ACC_EACH(&x->sum, e)
-		cptx_mul(k, e.value, in->scale, .into = e.value);
+	cptx_mul(k, e.value, in->scale, .into = e.value);
 	const cptx_val address = cptx_mad_wide(k, x->query0, in->dq_row, head), pitch = cptx_shr(k, in->dq_row, 1);
 	const cptx_val rows = cptx_sub(k, in->queries, x->query0);
 	const cptx_val cols = x->o->dim == x->tile.cols ? (cptx_val){ 0 } : cptx_imm(x->o->dim);
-	cptx_acc_store(k, &x->sum,
-	               CPTX_OPT(cptx_acc_matrix, .address = address, .type = x->o->in, .pitch = pitch, .rows = rows, .cols = cols));
+	cptx_acc_store(
+		k, &x->sum,
+		CPTX_OPT(cptx_acc_matrix, .address = address, .type = x->o->in, .pitch = pitch, .rows = rows, .cols = cols));
 }
 
 void backward_build_queries(cptx_module *m, const cptx_attention_backward_opt *o, const char *name)

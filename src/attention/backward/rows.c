@@ -65,7 +65,7 @@ static void find_delta(rows *r, cptx_val delta, cptx_val lse)
 	cptx_row_load(k, &o, row_of(r, in->o, in->o_batch, in->o_head, in->o_row), .fill = 0);
 	cptx_row_load(k, &d_o, row_of(r, in->d_o, in->do_batch, in->do_head, in->do_row), .fill = 0);
 	CPTX_ROW_EACH(k, &o, &it)
-		cptx_fma(k, it.v, cptx_elem(d_o.v, it.i), delta, .rnd = CPTX_RN, .into = delta);
+	cptx_fma(k, it.v, cptx_elem(d_o.v, it.i), delta, .rnd = CPTX_RN, .into = delta);
 	cptx_reduce_warp(k, delta, CPTX_REDUCE_SUM);
 	cptx_ld(k, cptx_mad(k, i, 4, in->lse, .mode = CPTX_LO), .space = CPTX_GLOBAL, .type = CPTX_F32, .into = lse);
 	/* the exponential of minus infinity is what a row without keys needs: probabilities of 0 */
@@ -78,8 +78,7 @@ void backward_build_prepare(cptx_module *m, const cptx_attention_backward_opt *o
 
 	begin(&r, m, o, name);
 	cptx_kernel *k = r.k;
-	CPTX_IF(k, locate(&r))
-	{
+	CPTX_IF(k, locate(&r)) {
 		const cptx_val delta = cptx_var(k, CPTX_F32, 0.0f), lse = cptx_var(k, CPTX_F32, INFINITY);
 		CPTX_IF(k, cptx_setp(k, r.row, r.in.queries, .cmp = CPTX_LT))
 			find_delta(&r, delta, lse);
@@ -92,15 +91,15 @@ void backward_build_prepare(cptx_module *m, const cptx_attention_backward_opt *o
 			cptx_row_at it;
 			cptx_row_new(k, &zeros, .type = CPTX_F32, .n = r.in.s.dim, .threads = CPTX_WARP, .thread = r.lane);
 			CPTX_ROW_EACH(k, &zeros, &it)
-				cptx_mov(k, 0.0f, .type = CPTX_F32, .into = it.v);
+			cptx_mov(k, 0.0f, .type = CPTX_F32, .into = it.v);
 			cptx_row_store(k, &zeros, sums_of(&r));
 		}
 	}
 }
 
 /*
- * By wgmma the sums of a block lie as the threads of the warpgroups held them: each thread here has what one of those had, four
- * neighbours in its registers at a time.
+ * By wgmma the sums of a block lie as the threads of the warpgroups held them: each thread here has what one of those had,
+ * four neighbours in its registers at a time.
  */
 static void round_blocks(cptx_module *m, const cptx_attention_backward_opt *o, const char *name)
 {
@@ -114,20 +113,23 @@ static void round_blocks(cptx_module *m, const cptx_attention_backward_opt *o, c
 	const cptx_val tid = cptx_tid_x(k), group = cptx_shr(k, tid, 7), thread = cptx_and(k, tid, BACKWARD_GROUP_THREADS - 1);
 	const cptx_val id = cptx_ctaid_x(k), blocks = cptx_div(k, in.pad, o->bq), plane = cptx_div(k, id, blocks);
 	const cptx_val row0 = cptx_mul(k, cptx_sub(k, id, cptx_mul(k, plane, blocks, .mode = CPTX_LO)), o->bq, .mode = CPTX_LO);
-	const cptx_val batch = cptx_div(k, plane, in.heads), head = cptx_sub(k, plane, cptx_mul(k, batch, in.heads, .mode = CPTX_LO));
+	const cptx_val batch = cptx_div(k, plane, in.heads),
+				   head = cptx_sub(k, plane, cptx_mul(k, batch, in.heads, .mode = CPTX_LO));
 	backward_dq_product(k, &in, group, thread, &mma, &part);
 	cptx_val from = cptx_mad_wide(k, id, o->bq * in.s.dim * 4, in.sums);
 	from = cptx_mad_wide(k, thread, 16, cptx_mad_wide(k, group, in.s.part_bytes, from));
 	for (uint32_t i = 0; i < part.count; i += 4)
-		cptx_ld(k, cptx_offset(from, i / 4 * BACKWARD_GROUP_THREADS * 16), .space = CPTX_GLOBAL, .type = CPTX_F32, .vec = CPTX_V4,
-		        .into = cptx_slice(part.regs, i, 4));
+		cptx_ld(k, cptx_offset(from, i / 4 * BACKWARD_GROUP_THREADS * 16), .space = CPTX_GLOBAL, .type = CPTX_F32,
+		        .vec = CPTX_V4, .into = cptx_slice(part.regs, i, 4));
 	CPTX_ACC_EACH(&part, e)
-		cptx_mul(k, e.value, in.scale, .into = e.value);
+	cptx_mul(k, e.value, in.scale, .into = e.value);
 	const cptx_val inside = cptx_sub(k, cptx_max(k, in.queries, row0), row0);
 	const cptx_val base = backward_head(k, in.dq, batch, in.dq_batch, head, in.dq_head);
 	const cptx_val address = cptx_mad_wide(k, row0, in.dq_row, base), pitch = cptx_shr(k, in.dq_row, 1);
 	const cptx_val cols = o->dim == in.s.dim ? (cptx_val){ 0 } : cptx_imm(o->dim);
-	cptx_acc_store(k, &part, CPTX_OPT(cptx_acc_matrix, .address = address, .type = o->in, .pitch = pitch, .rows = inside, .cols = cols));
+	cptx_acc_store(
+		k, &part,
+		CPTX_OPT(cptx_acc_matrix, .address = address, .type = o->in, .pitch = pitch, .rows = inside, .cols = cols));
 }
 
 void backward_build_round(cptx_module *m, const cptx_attention_backward_opt *o, const char *name)
@@ -142,14 +144,13 @@ void backward_build_round(cptx_module *m, const cptx_attention_backward_opt *o, 
 	cptx_kernel *k = r.k;
 	const backward_in *in = &r.in;
 	const cptx_val there = locate(&r);
-	CPTX_IF(k, cptx_and(k, there, cptx_setp(k, r.row, in->queries, .cmp = CPTX_LT), .type = CPTX_PRED))
-	{
+	CPTX_IF(k, cptx_and(k, there, cptx_setp(k, r.row, in->queries, .cmp = CPTX_LT), .type = CPTX_PRED)) {
 		cptx_row dq;
 		cptx_row_at it;
 		cptx_row_new(k, &dq, .type = o->in, .n = o->dim, .threads = CPTX_WARP, .thread = r.lane);
 		cptx_row_load(k, &dq, sums_of(&r), .type = CPTX_F32, .fill = 0);
 		CPTX_ROW_EACH(k, &dq, &it)
-			cptx_mul(k, it.v, in->scale, .into = it.v);
+		cptx_mul(k, it.v, in->scale, .into = it.v);
 		cptx_row_store(k, &dq, row_of(&r, in->dq, in->dq_batch, in->dq_head, in->dq_row));
 	}
 }

@@ -23,8 +23,9 @@ cptx_attention_backward_runner *cptx_attention_backward_runner_new(cptx_device *
 
 void cptx_attention_backward_runner_destroy(cptx_attention_backward_runner *r) { kit_runner_destroy(r ? &r->base : NULL); }
 
-static bool same_options(const cptx_attention_backward_opt *a, const cptx_attention_backward_opt *b)
+static bool same(const kit_kept *kernel, const void *options)
 {
+	const cptx_attention_backward_opt *a = &((const loaded *)kernel)->opt, *b = options;
 	bool same = !strcmp(a->name, b->name);
 
 #define BACKWARD_FIELD(id, field, type, least, most, step, about) same &= a->field == b->field;
@@ -32,32 +33,15 @@ static bool same_options(const cptx_attention_backward_opt *a, const cptx_attent
 	return same;
 }
 
-static const loaded *load(cptx_attention_backward_runner *r, const cptx_attention_backward_opt *o, cptx_error *err)
+static bool build(cptx_module *m, kit_kept *kernel, const void *options, cptx_error *err)
 {
-	loaded *l = (loaded *)kit_kept_new(sizeof *l, o->name, err);
+	loaded *l = (loaded *)kernel;
 
-	if (!l)
-		return NULL;
-	l->opt = *o, l->opt.name = l->kept.name;
-	cptx_module *m = cptx_module_new(NULL);
-	const bool ok = cptx_attention_backward_build(m, o, err) && kit_runner_load(&r->base, &l->kept, m, err);
-	cptx_module_destroy(m);
-	if (ok)
-		return l;
-	kit_kept_free(&l->kept);
-	return NULL;
+	l->opt = *(const cptx_attention_backward_opt *)options, l->opt.name = kernel->name;
+	return cptx_attention_backward_build(m, &l->opt, err) != NULL;
 }
 
-static const loaded *find(cptx_attention_backward_runner *r, const cptx_attention_backward_opt *o, cptx_error *err)
-{
-	pthread_mutex_lock(&r->base.lock);
-	const loaded *l = (const loaded *)r->base.kernels;
-	while (l && !same_options(&l->opt, o))
-		l = (const loaded *)l->kept.next;
-	l = l ? l : load(r, o, err);
-	pthread_mutex_unlock(&r->base.lock);
-	return l;
-}
+static const kit_keeper keeper = { sizeof(loaded), same, build };
 
 bool cptx_attention_backward_run(cptx_attention_backward_runner *r, const cptx_attention_backward_opt *opt,
                                  const cptx_attention_backward_problem *problem, cptx_stream *stream, cptx_error *err)
@@ -76,7 +60,7 @@ bool cptx_attention_backward_run(cptx_attention_backward_runner *r, const cptx_a
 	o.sm90 = o.sm90 || (r->base.target && cptx_form_on_target(CPTX_OP_GRIDDEPCONTROL, 0, r->base.target));
 	const cptx_attention_backward_opt chosen = o;
 	if (!backward_read(&o, &chosen, r->base.target, &plan, err) || !backward_read_problem(&p, problem, &o, &plan, err) ||
-	    !(l = find(r, &o, err)))
+	    !(l = (const loaded *)kit_runner_find(&r->base, &keeper, &o, o.name, err)))
 		return false;
 	for (uint32_t i = 0; ok && i < CPTX_ATTENTION_BACKWARD_LAUNCHES; i++) {
 		if (!backward_has_launch(&l->opt, &p, &plan, i))

@@ -9,11 +9,11 @@
 
 /* Of an H200. */
 #define BYTES_PER_US 4300e3
-#define LATENCY_US 1.0   /* of a load when memory is busy */
-#define SM_MOST 1.5      /* times its share of the memory that a multiprocessor can take while others are idle */
-#define ROUND_US 2.5     /* what a round of CTAs takes beside its bytes: first loads, results */
-#define LAUNCH_US 2.0    /* of the second launch */
-#define WORTH 0.97       /* more splits are taken where they save at least the rest */
+#define LATENCY_US 1.0 /* of a load when memory is busy */
+#define SM_MOST 1.0    /* times its share of the memory that a multiprocessor can take while others are idle */
+#define ROUND_US 2.5   /* what a round of CTAs takes beside its bytes: first loads, results */
+#define LAUNCH_US 2.0  /* of the second launch */
+#define WORTH 0.97     /* more splits are taken where they save at least the rest */
 enum { MOST_SHAPES = 64, DEVICE_SMS = 132 };
 
 typedef struct load {
@@ -134,8 +134,8 @@ static int by_time(const void *a, const void *b)
 }
 
 size_t cptx_attention_decode_auto(const cptx_attention_decode_opt *opt, const cptx_attention_decode_problem *problem,
-                                  const cptx_target *target, uint32_t sms, cptx_attention_decode_choice *choices, size_t room,
-                                  cptx_error *err)
+                                  const cptx_target *target, uint32_t sms, cptx_attention_decode_choice *choices,
+                                  size_t room, cptx_error *err)
 {
 	cptx_attention_decode_opt usual, given, shape[MOST_SHAPES + 1];
 	cptx_attention_decode_choice all[MOST_SHAPES + 1];

@@ -19,12 +19,12 @@ enum {
 typedef struct decode_shape {
 	uint32_t dim, dim_v; /* rounded up to whole swizzle spans of 64 bytes */
 	uint32_t threads;
-	cptx_tile k, v;                /* a block in shared memory */
-	uint32_t k_bytes, v_bytes;     /* of it */
-	uint32_t ring, results, smem;  /* bytes: of a warp's stages of K and V; of all warps' O; of the CTA */
-	uint32_t regs;                 /* of a thread, for Q, S and O */
-	uint32_t pitch;                /* floats of a row of O in shared memory */
-	uint32_t ctas_per_sm;          /* that shared memory and registers leave room for */
+	cptx_tile k, v;               /* a block in shared memory */
+	uint32_t k_bytes, v_bytes;    /* of it */
+	uint32_t ring, results, smem; /* bytes: of a warp's stages of K and V; of all warps' O; of the CTA */
+	uint32_t regs;                /* of a thread, for Q, S and O */
+	uint32_t pitch;               /* floats of a row of O in shared memory */
+	uint32_t ctas_per_sm;         /* that shared memory and registers leave room for */
 } decode_shape;
 
 /* What a launch fills the parameters from, which have the names of its members; both kernels have all of them. */
@@ -68,8 +68,8 @@ decode_shape decode_shape_of(const cptx_attention_decode_opt *o, const cptx_targ
 /* Keys of a sequence that are read: with a window fewer than there are. */
 uint32_t decode_keys_read(const cptx_attention_decode_opt *o, const cptx_attention_decode_problem *p, uint64_t keys);
 /* Completes the plan of the options for a problem that was read: splits where there are none, and what follows. */
-bool decode_plan_problem(const cptx_attention_decode_opt *o, const cptx_attention_decode_problem *p, const cptx_target *target,
-                         uint32_t sms, cptx_attention_decode_plan *plan, cptx_error *err);
+bool decode_plan_problem(const cptx_attention_decode_opt *o, const cptx_attention_decode_problem *p,
+                         const cptx_target *target, uint32_t sms, cptx_attention_decode_plan *plan, cptx_error *err);
 /* The number of splits that takes least by the model, and what it says. */
 cptx_attention_decode_choice decode_choose(const cptx_attention_decode_opt *o, const cptx_attention_decode_problem *p,
                                            const cptx_target *target, uint32_t sms);

@@ -123,8 +123,9 @@ static bool check_addresses(const cptx_attention_decode_opt *o, const cptx_atten
 	return true;
 }
 
-cptx_launch *cptx_attention_decode_launch(const cptx_program *program, cptx_device *dev, const cptx_attention_decode_opt *opt,
-                                          const cptx_attention_decode_problem *problem, uint32_t number, cptx_error *err)
+cptx_launch *cptx_attention_decode_launch(const cptx_program *program, cptx_device *dev,
+                                          const cptx_attention_decode_opt *opt, const cptx_attention_decode_problem *problem,
+                                          uint32_t number, cptx_error *err)
 {
 	cptx_attention_decode_plan plan;
 	cptx_attention_decode_problem p;

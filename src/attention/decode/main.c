@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The kernel that reads the cache.  A CTA has a chunk of the keys of one sequence and head; warp w of it takes blocks w, w +
- * warps and so on.  Each warp has a ring of stages of its own, which its lanes fill by cp.async, and an online softmax of its
- * own, so no barrier of the CTA stands in the loop.  Q stays in registers, as the A of the first product.  In the end the
- * warps' O meet in shared memory, where the rings were, and are added up in the order of warps.
+ * warps and so on.  Each warp has a ring of stages of its own, which its lanes fill by cp.async, and an online softmax of
+ * its own, so no barrier of the CTA stands in the loop.  Q stays in registers, as the A of the first product.  In the end
+ * the warps' O meet in shared memory, where the rings were, and are added up in the order of warps.
  */
 #include "attention/decode/decode.h"
 
@@ -17,11 +17,11 @@ typedef struct decode {
 	const cptx_attention_decode_opt *o;
 	decode_in in;
 	const decode_shape *s;
-	cptx_val tid, warp, lane, ring;              /* ring: .u32, of the warp */
-	cptx_val split, tile, kv_head, batch;        /* .u32: of the CTA */
-	cptx_val row0;                               /* .u32, of its packed rows */
+	cptx_val tid, warp, lane, ring;       /* ring: .u32, of the warp */
+	cptx_val split, tile, kv_head, batch; /* .u32: of the CTA */
+	cptx_val row0;                        /* .u32, of its packed rows */
 	decode_range range;
-	cptx_val end;                                /* .u32, behind the chunk's last key */
+	cptx_val end; /* .u32, behind the chunk's last key */
 
 	cptx_operand key, v;
 	cptx_pipe pipe;
@@ -34,8 +34,9 @@ typedef struct decode {
 	cptx_softmax soft;
 	attention_in scores, plain; /* for what is done to scores, and for the mask alone */
 	attention_rows limits;
-	cptx_val q;                   /* the A of the first product */
-	cptx_val masked_from, masked_to; /* .s32: blocks that reach behind the one, or begin in front of the other, need the mask */
+	cptx_val q; /* the A of the first product */
+	cptx_val masked_from,
+		masked_to; /* .s32: blocks that reach behind the one, or begin in front of the other, need the mask */
 } decode;
 
 /* ---- which work the CTA has ---- */
@@ -99,8 +100,7 @@ static void load(decode *d)
 {
 	cptx_kernel *k = d->k;
 
-	CPTX_IF(k, cptx_setp(k, d->next, d->end, .cmp = CPTX_LT))
-	{
+	CPTX_IF(k, cptx_setp(k, d->next, d->end, .cmp = CPTX_LT)) {
 		cptx_val key = d->next;
 		if (d->o->paged)
 			key = cptx_rem(k, key, d->in.page);
@@ -139,8 +139,8 @@ static void begin_copies(decode *d)
 	d->k_base = head_at(d, d->in.k, d->in.k_batch, d->in.k_head);
 	d->v_base = head_at(d, d->in.v, d->in.v_batch, d->in.v_head);
 	d->key = operand(d, &d->s->k, d->ring, d->k_base, d->in.k_row, d->o->dim);
-	d->v = operand(d, &d->s->v, cptx_add(k, d->ring, d->o->stages * d->s->k_bytes), d->v_base, d->in.v_row,
-	               decode_dim_v(d->o));
+	d->v =
+		operand(d, &d->s->v, cptx_add(k, d->ring, d->o->stages * d->s->k_bytes), d->v_base, d->in.v_row, decode_dim_v(d->o));
 	cptx_pipe_new(k, &d->pipe, .stages = d->o->stages, .by = CPTX_PIPE_CP_ASYNC_GROUPS, .threads = CPTX_WARP);
 	d->to = cptx_pipe_producer(k, &d->pipe), d->at = cptx_pipe_consumer(k, &d->pipe);
 	if (d->o->paged)
@@ -223,8 +223,8 @@ static void begin_products(decode *d)
 	cptx_kernel *k = d->k;
 	const enum cptx_type in = d->o->in;
 
-	cptx_tiled_mma_new(k, &d->qk, .a = in, .b = in, .m = d->o->rows, .n = d->o->bk, .a_from = CPTX_A_REGS,
-	                   .b_tile = d->s->k, .thread = d->lane);
+	cptx_tiled_mma_new(k, &d->qk, .a = in, .b = in, .m = d->o->rows, .n = d->o->bk, .a_from = CPTX_A_REGS, .b_tile = d->s->k,
+	                   .thread = d->lane);
 	cptx_tiled_mma_new(k, &d->pv, .a = in, .b = in, .m = d->o->rows, .n = d->s->dim_v, .a_from = CPTX_A_REGS,
 	                   .b_tile = d->s->v, .thread = d->lane);
 	cptx_acc_new(k, &d->qk, &d->sums);
@@ -302,7 +302,8 @@ static cptx_val factors(decode *d, cptx_val stats)
 	{
 		if (e.at_row != found)
 			continue;
-		const row_total t = total_of(d, cptx_mad(k, cptx_acc_row(k, &d->sums, &e, (cptx_val){ 0 }), 8, stats, .mode = CPTX_LO));
+		const row_total t =
+			total_of(d, cptx_mad(k, cptx_acc_row(k, &d->sums, &e, (cptx_val){ 0 }), 8, stats, .mode = CPTX_LO));
 		const cptx_val some = cptx_setp(k, t.sum, 0.0f, .cmp = CPTX_GT), inverse = cptx_rcp(k, t.sum, .rnd = CPTX_RN);
 		const cptx_val part = cptx_selp(k, inverse, 0.0f, some, .type = CPTX_F32);
 		cptx_mul(k, part, weight_of(d, cptx_elem(d->soft.max, found), t.max), .into = cptx_elem(row, found));
@@ -340,13 +341,13 @@ static void share_results(decode *d, cptx_val smem)
 	cptx_kernel *k = d->k;
 	const uint32_t row_bytes = d->s->pitch * 4;
 	const cptx_val base = cptx_mad(k, d->warp, d->o->rows * row_bytes, smem, .mode = CPTX_LO);
-	const cptx_val mine = cptx_mad(k, d->results.row, row_bytes, cptx_mad(k, d->results.col, 4, base, .mode = CPTX_LO),
-	                               .mode = CPTX_LO);
+	const cptx_val mine =
+		cptx_mad(k, d->results.row, row_bytes, cptx_mad(k, d->results.col, 4, base, .mode = CPTX_LO), .mode = CPTX_LO);
 
 	for (uint32_t i = 0; i < d->results.count; i += 2) {
 		const cptx_acc_elem e = cptx_acc_at(&d->results, i);
-		cptx_st(k, cptx_offset(mine, e.row * row_bytes + e.col * 4), cptx_slice(d->results.regs, i, 2),
-		        .space = CPTX_SHARED, .vec = CPTX_V2);
+		cptx_st(k, cptx_offset(mine, e.row * row_bytes + e.col * 4), cptx_slice(d->results.regs, i, 2), .space = CPTX_SHARED,
+		        .vec = CPTX_V2);
 	}
 	cptx_bar_sync(k, 0);
 }
@@ -373,16 +374,15 @@ static void store_vector(decode *d, cptx_val at, cptx_val row, cptx_val col, cpt
 	for (uint32_t i = 0; i < DECODE_VECTOR; i++)
 		cptx_mov(k, 0.0f, .type = CPTX_F32, .into = v[i] = cptx_elem(sum, i));
 	for (uint32_t w = 0; w < d->o->warps; w++) {
-		const cptx_val part = cptx_ld(k, cptx_offset(at, w * d->o->rows * row_bytes), .space = CPTX_SHARED, .type = CPTX_F32,
-		                              .vec = CPTX_V4);
+		const cptx_val part =
+			cptx_ld(k, cptx_offset(at, w * d->o->rows * row_bytes), .space = CPTX_SHARED, .type = CPTX_F32, .vec = CPTX_V4);
 		for (uint32_t i = 0; i < DECODE_VECTOR; i++)
 			cptx_add(k, v[i], cptx_elem(part, i), .into = v[i]);
 	}
 	const cptx_val r = cptx_add(k, row, d->row0);
-	CPTX_IF(k, alone)
-	{
-		const cptx_val to = decode_row_of(k, &d->in, d->batch, d->kv_head, r, d->in.o, d->in.o_batch, d->in.o_head,
-		                                  d->in.o_row);
+	CPTX_IF(k, alone) {
+		const cptx_val to =
+			decode_row_of(k, &d->in, d->batch, d->kv_head, r, d->in.o, d->in.o_batch, d->in.o_head, d->in.o_row);
 		decode_store(k, out, v, cptx_add(k, to, cptx_mul_wide(k, col, cptx_type_bits(out) / 8)), inside);
 	}
 	CPTX_ELSE(k)
@@ -395,9 +395,9 @@ static void store_results(decode *d, cptx_val smem, cptx_val alone)
 	const uint32_t dim_v = decode_dim_v(d->o), vectors = d->s->dim_v / DECODE_VECTOR;
 	const cptx_val i = cptx_var(k, CPTX_U32, d->tid);
 
-	CPTX_FOR(k, i, d->o->rows * vectors, d->s->threads)
-	{
-		const cptx_val row = cptx_div(k, i, vectors), col = cptx_mul(k, cptx_rem(k, i, vectors), DECODE_VECTOR, .mode = CPTX_LO);
+	CPTX_FOR(k, i, d->o->rows * vectors, d->s->threads) {
+		const cptx_val row = cptx_div(k, i, vectors),
+					   col = cptx_mul(k, cptx_rem(k, i, vectors), DECODE_VECTOR, .mode = CPTX_LO);
 		const cptx_val at = cptx_mad(k, row, d->s->pitch * 4, cptx_mad(k, col, 4, smem, .mode = CPTX_LO), .mode = CPTX_LO);
 		cptx_val inside = cptx_setp(k, cptx_add(k, row, d->row0), d->in.rows, .cmp = CPTX_LT);
 		if (dim_v != d->s->dim_v)
@@ -413,8 +413,7 @@ static void store_lse(decode *d, cptx_val stats, cptx_val alone)
 	const cptx_val mine = cptx_and(k, cptx_setp(k, d->tid, d->o->rows, .cmp = CPTX_LT),
 	                               cptx_setp(k, r, d->in.rows, .cmp = CPTX_LT), .type = CPTX_PRED);
 
-	CPTX_IF(k, mine)
-	{
+	CPTX_IF(k, mine) {
 		const row_total t = total_of(d, cptx_mad(k, d->tid, 8, stats, .mode = CPTX_LO));
 		/* of a row where nothing counted lg2 gives minus infinity */
 		cptx_val lse = cptx_fma(k, t.max, d->in.scale, cptx_lg2(k, t.sum), .rnd = CPTX_RN);
@@ -467,7 +466,8 @@ cptx_kernel *decode_build_main(cptx_module *m, const cptx_attention_decode_opt *
 	d.scores = (attention_in){ .o = &scores, .before = d.in.before }, d.plain = (attention_in){ .o = &plain };
 	locate(&d);
 	/* of a sequence that has fewer chunks than others, the rest have nothing to do; a single chunk writes its results */
-	const cptx_val some = cptx_setp(d.k, cptx_sub(d.k, d.next, cptx_mul(d.k, d.warp, o->bk, .mode = CPTX_LO)), d.end, .cmp = CPTX_LT);
+	const cptx_val some =
+		cptx_setp(d.k, cptx_sub(d.k, d.next, cptx_mul(d.k, d.warp, o->bk, .mode = CPTX_LO)), d.end, .cmp = CPTX_LT);
 	CPTX_IF(d.k, cptx_or(d.k, some, cptx_setp(d.k, d.in.splits, 1, .cmp = CPTX_EQ), .type = CPTX_PRED))
 		attend(&d);
 	return d.k;

@@ -60,26 +60,17 @@ static void complete(cptx_attention_decode_opt *o)
 #define DECODE_VALUE_POWER(v) (v)
 #define DECODE_VALUE_BOOL(v) 0
 #define DECODE_VALUE_TYPE(v) 0
-enum { RANGE_NUMBER, RANGE_POWER, RANGE_BOOL, RANGE_TYPE };
+enum { IS_NUMBER = false, IS_POWER = true, IS_BOOL = false, IS_TYPE = false };
 
 static bool check_ranges(const cptx_attention_decode_opt *o, cptx_error *err)
 {
-	const struct {
-		const char *name;
-		uint32_t kind, value, least, most, step;
-	} all[] = {
+	const attention_range all[] = {
 #define DECODE_FIELD(id, field, type, least, most, step, about)                                                             \
-	{ #field, RANGE_##type, DECODE_VALUE_##type(o->field), least, most, step },
+	{ #field, IS_##type, DECODE_VALUE_##type(o->field), least, most, step },
 #include "attention/decode/options.def"
 	};
 
-	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
-		const uint32_t v = all[i].value;
-		RULE(!v || (v >= all[i].least && v <= all[i].most && v % all[i].step == 0),
-		     ".%s = %u; it is from %u to %u, in steps of %u", all[i].name, v, all[i].least, all[i].most, all[i].step);
-		RULE(all[i].kind != RANGE_POWER || !(v & (v - 1)), ".%s = %u; it is a power of two", all[i].name, v);
-	}
-	return true;
+	return attention_check_ranges("decode: ", all, ARRAY_LEN(all), err);
 }
 
 static bool check_types(const cptx_attention_decode_opt *o, cptx_error *err)
@@ -99,8 +90,10 @@ static bool check_target(const cptx_attention_decode_opt *o, const cptx_target *
 		return error_set(err, CPTX_E_TARGET, NOWHERE, "attention: decode: %s has no cp.async; sm_80 and later have it",
 		                 t->name);
 	if (o->overlap && !cptx_form_on_target(CPTX_OP_GRIDDEPCONTROL, 0, t))
-		return error_set(err, CPTX_E_TARGET, NOWHERE, "attention: decode: .overlap, and %s has no griddepcontrol; sm_90 and "
-		                 "later have it", t->name);
+		return error_set(err, CPTX_E_TARGET, NOWHERE,
+		                 "attention: decode: .overlap, and %s has no griddepcontrol; sm_90 and "
+		                 "later have it",
+		                 t->name);
 	return true;
 }
 
@@ -108,10 +101,14 @@ static bool check_shape(const cptx_attention_decode_opt *o, const decode_shape *
 {
 	const uint32_t most = MIN(t->smem_per_sm - t->smem_reserved, t->smem_per_cta) - STATIC_SMEM;
 
-	RULE(s->regs <= MOST_REGS, "%u rows, blocks of %u keys and head sizes %u and %u need %u registers for Q, S and O; a thread "
-	     "has %u", o->rows, o->bk, s->dim, s->dim_v, s->regs, MOST_REGS);
-	RULE(s->smem <= most, "%u warps with %u stages of %u keys, head sizes %u and %u, need %u bytes of shared memory; a CTA of %s "
-	     "has at most %u", o->warps, o->stages, o->bk, s->dim, s->dim_v, s->smem, t->name, most);
+	RULE(s->regs <= MOST_REGS,
+	     "%u rows, blocks of %u keys and head sizes %u and %u need %u registers for Q, S and O; a thread "
+	     "has %u",
+	     o->rows, o->bk, s->dim, s->dim_v, s->regs, MOST_REGS);
+	RULE(s->smem <= most,
+	     "%u warps with %u stages of %u keys, head sizes %u and %u, need %u bytes of shared memory; a CTA of %s "
+	     "has at most %u",
+	     o->warps, o->stages, o->bk, s->dim, s->dim_v, s->smem, t->name, most);
 	return true;
 }
 
@@ -122,11 +119,11 @@ bool decode_read(cptx_attention_decode_opt *o, const cptx_attention_decode_opt *
 
 	if (err)
 		*err = (cptx_error){ .code = CPTX_OK };
-	if (!IS_GIVEN(given, "options struct", NOWHERE, err) ||
-	    !OPTIONS_READ(cptx_attention_decode_opt, o, given, NOWHERE, err))
+	if (!IS_GIVEN(given, "options struct", NOWHERE, err) || !OPTIONS_READ(cptx_attention_decode_opt, o, given, NOWHERE, err))
 		return false;
 	o->name = o->name ? o->name : "attention_decode";
-	if (!cptx_name_check("kernel", o->name, err) || !check_types(o, err) || !check_ranges(o, err) || !check_target(o, t, err))
+	if (!cptx_name_check("kernel", o->name, err) || !check_types(o, err) || !check_ranges(o, err) ||
+	    !check_target(o, t, err))
 		return false;
 	complete(o);
 	const decode_shape s = decode_shape_of(o, t);
@@ -148,12 +145,14 @@ bool cptx_attention_decode_check(const cptx_attention_decode_opt *opt, const cpt
 static bool check_pages(const cptx_attention_decode_problem *p, const cptx_attention_decode_opt *o, cptx_error *err)
 {
 	if (!o->paged) {
-		RULE(!p->page && !p->page_pitch && !p->pages, "the problem has pages, and the kernel none: say .paged in its options");
+		RULE(!p->page && !p->page_pitch && !p->pages,
+		     "the problem has pages, and the kernel none: say .paged in its options");
 		return true;
 	}
-	RULE(p->page && p->page % o->bk == 0, ".page = %u; pages have a multiple of %u keys, those of a block (.bk)", p->page, o->bk);
-	RULE((uint64_t)p->page_pitch * p->page >= p->keys, ".page_pitch = %u; %u keys have %u pages of %u", p->page_pitch, p->keys,
-	     attention_up(p->keys, p->page), p->page);
+	RULE(p->page && p->page % o->bk == 0, ".page = %u; pages have a multiple of %u keys, those of a block (.bk)", p->page,
+	     o->bk);
+	RULE((uint64_t)p->page_pitch * p->page >= p->keys, ".page_pitch = %u; %u keys have %u pages of %u", p->page_pitch,
+	     p->keys, attention_up(p->keys, p->page), p->page);
 	RULE((uint64_t)p->page_pitch * p->batch < UINT64_C(1) << 32, "%u sequences with %u pages each; there are less than 2^32",
 	     p->batch, p->page_pitch);
 	return true;
@@ -161,13 +160,17 @@ static bool check_pages(const cptx_attention_decode_problem *p, const cptx_atten
 
 static bool check_numbers(const cptx_attention_decode_problem *p, const cptx_attention_decode_opt *o, cptx_error *err)
 {
-	RULE(p->queries <= DECODE_MOST_QUERIES, "%u queries; decoding has 1 to %u of each head, and more are for "
-	     "<cptx/attention.h>", p->queries, DECODE_MOST_QUERIES);
+	RULE(p->queries <= DECODE_MOST_QUERIES,
+	     "%u queries; decoding has 1 to %u of each head, and more are for "
+	     "<cptx/attention.h>",
+	     p->queries, DECODE_MOST_QUERIES);
 	RULE(p->keys < ATTENTION_MOST_ROWS, "%u keys; they are below 2^29", p->keys);
 	RULE(p->kv_heads <= p->heads && (!p->heads || p->heads % p->kv_heads == 0),
 	     "%u heads of Q, and %u of K and V; these divide those of Q", p->heads, p->kv_heads);
-	RULE((uint64_t)p->batch * p->heads * DECODE_MOST_QUERIES < UINT64_C(1) << 31, "%u sequences of %u heads; there are less than "
-	     "2^27 in all", p->batch, p->heads);
+	RULE((uint64_t)p->batch * p->heads * DECODE_MOST_QUERIES < UINT64_C(1) << 31,
+	     "%u sequences of %u heads; there are less than "
+	     "2^27 in all",
+	     p->batch, p->heads);
 	RULE(p->scale > 0 && isfinite(p->scale), ".scale = %g; it is above 0", (double)p->scale);
 	RULE(o->softcap || !(p->softcap != 0), "the problem has softcap = %g, and the kernel none: say .softcap in its options",
 	     (double)p->softcap);
@@ -197,8 +200,7 @@ static bool check_strides(const cptx_attention_decode_problem *p, const cptx_att
 bool decode_read_problem(cptx_attention_decode_problem *p, const cptx_attention_decode_problem *given,
                          const cptx_attention_decode_opt *o, cptx_error *err)
 {
-	if (!IS_GIVEN(given, "problem", NOWHERE, err) ||
-	    !OPTIONS_READ(cptx_attention_decode_problem, p, given, NOWHERE, err))
+	if (!IS_GIVEN(given, "problem", NOWHERE, err) || !OPTIONS_READ(cptx_attention_decode_problem, p, given, NOWHERE, err))
 		return false;
 	p->kv_heads = p->kv_heads ? p->kv_heads : p->heads;
 	p->scale = p->scale != 0 ? p->scale : (float)(1 / sqrt(o->dim));
@@ -223,8 +225,8 @@ uint32_t decode_chunk_of(const cptx_attention_decode_opt *o, uint32_t keys, uint
 	return MAX(attention_up(attention_up(keys, splits), turn), 1) * turn;
 }
 
-bool decode_plan_problem(const cptx_attention_decode_opt *o, const cptx_attention_decode_problem *p, const cptx_target *target,
-                         uint32_t sms, cptx_attention_decode_plan *plan, cptx_error *err)
+bool decode_plan_problem(const cptx_attention_decode_opt *o, const cptx_attention_decode_problem *p,
+                         const cptx_target *target, uint32_t sms, cptx_attention_decode_plan *plan, cptx_error *err)
 {
 	const uint32_t group = p->heads ? p->heads / p->kv_heads : 1, keys = decode_keys_read(o, p, p->keys);
 	const uint32_t splits = p->splits ? p->splits : decode_choose(o, p, target, sms).splits;

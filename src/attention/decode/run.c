@@ -23,8 +23,9 @@ cptx_attention_decode_runner *cptx_attention_decode_runner_new(cptx_device *dev,
 
 void cptx_attention_decode_runner_destroy(cptx_attention_decode_runner *r) { kit_runner_destroy(r ? &r->base : NULL); }
 
-static bool same_options(const cptx_attention_decode_opt *a, const cptx_attention_decode_opt *b)
+static bool same(const kit_kept *kernel, const void *options)
 {
+	const cptx_attention_decode_opt *a = &((const loaded *)kernel)->opt, *b = options;
 	bool same = !strcmp(a->name, b->name);
 
 #define DECODE_FIELD(id, field, type, least, most, step, about) same &= a->field == b->field;
@@ -32,37 +33,20 @@ static bool same_options(const cptx_attention_decode_opt *a, const cptx_attentio
 	return same;
 }
 
-static const loaded *load(cptx_attention_decode_runner *r, const cptx_attention_decode_opt *o, cptx_error *err)
+static bool build(cptx_module *m, kit_kept *kernel, const void *options, cptx_error *err)
 {
-	loaded *l = (loaded *)kit_kept_new(sizeof *l, o->name, err);
+	loaded *l = (loaded *)kernel;
 
-	if (!l)
-		return NULL;
-	l->opt = *o, l->opt.name = l->kept.name;
-	cptx_module *m = cptx_module_new(NULL);
-	const bool ok = cptx_attention_decode_build(m, o, err) && kit_runner_load(&r->base, &l->kept, m, err);
-	cptx_module_destroy(m);
-	if (ok)
-		return l;
-	kit_kept_free(&l->kept);
-	return NULL;
+	l->opt = *(const cptx_attention_decode_opt *)options, l->opt.name = kernel->name;
+	return cptx_attention_decode_build(m, &l->opt, err) != NULL;
 }
 
-static const loaded *find(cptx_attention_decode_runner *r, const cptx_attention_decode_opt *o, cptx_error *err)
-{
-	pthread_mutex_lock(&r->base.lock);
-	const loaded *l = (const loaded *)r->base.kernels;
-	while (l && !same_options(&l->opt, o))
-		l = (const loaded *)l->kept.next;
-	l = l ? l : load(r, o, err);
-	pthread_mutex_unlock(&r->base.lock);
-	return l;
-}
+static const kit_keeper keeper = { sizeof(loaded), same, build };
 
 /* The options of a run: the model's shape where none is given, and what the device can. */
 static bool choose(cptx_attention_decode_runner *r, const cptx_attention_decode_opt *opt,
-                   const cptx_attention_decode_problem *problem, cptx_attention_decode_opt *o, cptx_attention_decode_plan *plan,
-                   cptx_error *err)
+                   const cptx_attention_decode_problem *problem, cptx_attention_decode_opt *o,
+                   cptx_attention_decode_plan *plan, cptx_error *err)
 {
 	const cptx_target *t = r->base.target;
 	const uint32_t sms = cptx_device_get_info(r->base.dev)->sms;
@@ -96,7 +80,7 @@ bool cptx_attention_decode_run(cptx_attention_decode_runner *r, const cptx_atten
 		return false;
 	if (!plan.grid || !problem->queries)
 		return true;
-	if (!(l = find(r, &o, err)))
+	if (!(l = (const loaded *)kit_runner_find(&r->base, &keeper, &o, o.name, err)))
 		return false;
 	for (uint32_t i = 0; ok && i < plan.launches; i++) {
 		cptx_launch *launch = cptx_attention_decode_launch(l->kept.program, r->base.dev, &l->opt, problem, i, err);

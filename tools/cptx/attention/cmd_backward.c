@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cptx attention-backward: generates the kernels of attention backward for a head size, prints them, and runs them where there is a
- * GPU. */
+/* cptx attention-backward: generates the kernels of attention backward for a head size, prints them, and runs them where
+ * there is a GPU. */
 #include "attention/values.h"
 #include "cli/cli.h"
 #include "cli/compiling.h"
@@ -116,8 +116,9 @@ static const char *read_value(request *q, int option, const char *value)
 	case OPTION_KV_HEADS: return attention_count(value, UINT16_MAX, &p->kv_heads) ? NULL : heads;
 	case OPTION_SCALE: return attention_number(value, &p->scale) ? NULL : "expected a number above 0, as in 0.125";
 	case OPTION_RUN:
-		return attention_sizes(value, &p->batch, &p->queries, &p->keys) ? NULL
-		                                                               : "expected three numbers from 1 on, as in 1x4096x4096";
+		return attention_sizes(value, &p->batch, &p->queries, &p->keys)
+		           ? NULL
+		           : "expected three numbers from 1 on, as in 1x4096x4096";
 	case OPTION_ARCH: q->arch = value; return NULL;
 	case OPTION_OUTPUT: q->output = value; return NULL;
 	case OPTION_DEVICE: q->device = value; return NULL;
@@ -160,8 +161,8 @@ static int run_on(request *q, cptx_device *dev, cptx_module *m, FILE *out)
 		return cli_failed(q->cmd, "%s", err.text);
 	fprintf(out, "check    %s\n", err.text);
 	if (rep.r.ms > 0)
-		fprintf(out, "time     %.4f ms (%.4f + %.4f + %.4f), %.1f TFLOP/s (median of %u bursts)\n", rep.r.ms, rep.ms[0], rep.ms[1],
-		        rep.ms[2], 1e-9 * rep.plan.flop / rep.r.ms, q->trial.bursts);
+		fprintf(out, "time     %.4f ms (%.4f + %.4f + %.4f), %.1f TFLOP/s (median of %u bursts)\n", rep.r.ms, rep.ms[0],
+		        rep.ms[1], rep.ms[2], 1e-9 * rep.plan.flop / rep.r.ms, q->trial.bursts);
 	return cli_flush(q->cmd, EXIT_OK);
 }
 
@@ -236,7 +237,8 @@ const cli_command cmd_attention_backward = {
 	.name = "attention-backward",
 	.arguments = "[OPTION]...",
 	.about = "Generates attention backward, dQ, dK and dV, as PTX; --run checks and times it.",
-	.details = "Q, O and dO are batch x heads x queries x dim, K and V are batch x kv-heads x keys x dim. Three kernels run behind\n"
+	.details = "Q, O and dO are batch x heads x queries x dim, K and V are batch x kv-heads x keys x dim. Three kernels run "
+	           "behind\n"
 			   "one another; <cptx/attention_backward.h> says what they can. --run draws random operands and compares the\n"
 			   "gradients with a reference in f64: all elements, or of large problems those of rows drawn at random.\n\n"
 			   "  cptx attention-backward -a sm_80 --dim 64 --causal --deterministic -o backward.ptx\n"

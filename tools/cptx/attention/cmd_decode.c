@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cptx attention-decode: generates the kernels of decoding for a head size, prints them, and runs them where there is a GPU. */
+/* cptx attention-decode: generates the kernels of decoding for a head size, prints them, and runs them where there is a GPU.
+ */
 #include "attention/values.h"
 #include "cli/cli.h"
 #include "cli/compiling.h"
@@ -111,12 +112,17 @@ static const char *read_value(request *q, int option, const char *value)
 	cptx_attention_decode_problem *p = &q->trial.p;
 
 	switch (option) {
-	case OPTION_HEADS: return attention_count(value, UINT16_MAX, &p->heads) ? NULL : "expected a number of heads, 1 to 65535";
-	case OPTION_KV_HEADS: return attention_count(value, UINT16_MAX, &p->kv_heads) ? NULL : "expected a number of heads, 1 to 65535";
+	case OPTION_HEADS:
+		return attention_count(value, UINT16_MAX, &p->heads) ? NULL : "expected a number of heads, 1 to 65535";
+	case OPTION_KV_HEADS:
+		return attention_count(value, UINT16_MAX, &p->kv_heads) ? NULL : "expected a number of heads, 1 to 65535";
 	case OPTION_SPLITS: return attention_count(value, 256, &p->splits) ? NULL : "expected a number from 1 to 256";
 	case OPTION_SCALE: return attention_number(value, &p->scale) ? NULL : "expected a number above 0, as in 0.125";
 	case OPTION_RUN:
-	case OPTION_EXPLAIN: return attention_sizes(value, &p->batch, &p->queries, &p->keys) ? NULL : "expected three numbers from 1 on, as in 16x1x8192";
+	case OPTION_EXPLAIN:
+		return attention_sizes(value, &p->batch, &p->queries, &p->keys)
+		           ? NULL
+		           : "expected three numbers from 1 on, as in 16x1x8192";
 	case OPTION_ARCH: q->arch = value; return NULL;
 	case OPTION_OUTPUT: q->output = value; return NULL;
 	case OPTION_DEVICE: q->device = value; return NULL;
@@ -268,13 +274,14 @@ const cli_command cmd_attention_decode = {
 	.name = "attention-decode",
 	.arguments = "[OPTION]...",
 	.about = "Generates attention for few queries against long caches, as PTX; --run checks and times it.",
-	.details = "Q is batch x heads x queries x dim, K and V are batch x kv-heads x keys x dim, or lie in pages. The keys of a\n"
-			   "sequence are split over CTAs, and a second kernel puts their results together; <cptx/attention_decode.h> says\n"
-			   "what they can. --run draws random operands and compares O (and LSE) with a reference in f64.\n\n"
-			   "  cptx attention-decode -a sm_80 --dim 128 --paged 16 -o decode.ptx\n"
-			   "  cptx attention-decode --device emu:sm_90a --heads 8 --kv-heads 2 --dim 64 --ragged --run 3x1x500\n"
-			   "  cptx attention-decode --heads 64 --kv-heads 8 --run 16x1x8192\n"
-			   "  cptx attention-decode --heads 64 --kv-heads 8 --explain 16x1x8192\n",
+	.details =
+		"Q is batch x heads x queries x dim, K and V are batch x kv-heads x keys x dim, or lie in pages. The keys of a\n"
+		"sequence are split over CTAs, and a second kernel puts their results together; <cptx/attention_decode.h> says\n"
+		"what they can. --run draws random operands and compares O (and LSE) with a reference in f64.\n\n"
+		"  cptx attention-decode -a sm_80 --dim 128 --paged 16 -o decode.ptx\n"
+		"  cptx attention-decode --device emu:sm_90a --heads 8 --kv-heads 2 --dim 64 --ragged --run 3x1x500\n"
+		"  cptx attention-decode --heads 64 --kv-heads 8 --run 16x1x8192\n"
+		"  cptx attention-decode --heads 64 --kv-heads 8 --explain 16x1x8192\n",
 	.options = options,
 	.noption = OPTIONS,
 	.run = run,

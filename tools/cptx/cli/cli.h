@@ -31,8 +31,8 @@ typedef struct cli_command {
 } cli_command;
 
 extern const cli_command cmd_gemm, cmd_attention, cmd_insn, cmd_arch, cmd_fmt, cmd_check, cmd_run, cmd_to_c, cmd_layout,
-	cmd_desc, cmd_tmem_width, cmd_compile, cmd_cache, cmd_completion, cmd_inspect, cmd_diff, cmd_rows,
-	cmd_attention_decode, cmd_attention_backward;
+	cmd_desc, cmd_tmem_width, cmd_compile, cmd_cache, cmd_completion, cmd_inspect, cmd_diff, cmd_rows, cmd_attention_decode,
+	cmd_attention_backward;
 extern const cli_command *const cli_commands[];
 extern const size_t cli_ncommand;
 

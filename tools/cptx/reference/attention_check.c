@@ -98,7 +98,8 @@ static bool prepare(bench *b, cptx_error *err)
 	if (!attention_tensor_make(b->dev, &b->q, o->in, &p->q_stride, p->batch, p->heads, p->queries, o->dim, err) ||
 	    !attention_tensor_make(b->dev, &b->k, o->in, &p->k_stride, p->batch, p->kv_heads, p->keys, o->dim, err) ||
 	    !attention_tensor_make(b->dev, &b->v, o->in, &p->v_stride, p->batch, p->kv_heads, p->keys, dim_v, err) ||
-	    !attention_tensor_make(b->dev, &b->d, o->out ? o->out : o->in, &p->o_stride, p->batch, p->heads, p->queries, dim_v, err))
+	    !attention_tensor_make(b->dev, &b->d, o->out ? o->out : o->in, &p->o_stride, p->batch, p->heads, p->queries, dim_v,
+	                           err))
 		return false;
 	attention_tensor_fill(&b->q, 3 * b->t->seed + 1);
 	attention_tensor_fill(&b->k, 3 * b->t->seed + 2);
@@ -157,8 +158,8 @@ static void find_keys(const bench *b, row *r)
 static double score_of(const bench *b, const row *r, const uint16_t *q, int64_t key)
 {
 	const cptx_attention_problem *p = &b->p;
-	const uint16_t *k =
-		(const uint16_t *)(const void *)attention_tensor_row(&b->k, r->batch, r->head / (p->heads / p->kv_heads), (uint32_t)key);
+	const uint16_t *k = (const uint16_t *)(const void *)attention_tensor_row(
+		&b->k, r->batch, r->head / (p->heads / p->kv_heads), (uint32_t)key);
 	double s = 0;
 
 	for (uint32_t i = 0; i < b->o->dim; i++)
@@ -242,7 +243,8 @@ static void compare_row(const bench *b, const row *r, attention_report *rep, boo
 	for (uint32_t i = 0; i < b->d.dim; i++) {
 		const double sum = r->sum > 0 ? r->sum : 1, right = r->o[i] / sum, size = r->size[i] / sum;
 		const double allowed = (1.01 * half + 2 * score + 0x1p-16) * size + 1.01 * out * fabs(right);
-		attention_judge(rep, r->batch, r->head, r->query, i, attention_tensor_value(&b->d, o + i * bytes), right, allowed + (b->o->in == CPTX_F16 ? 0x1p-24 : 0));
+		attention_judge(rep, r->batch, r->head, r->query, i, attention_tensor_value(&b->d, o + i * bytes), right,
+		                allowed + (b->o->in == CPTX_F16 ? 0x1p-24 : 0));
 	}
 	if (once) /* what is not poison in the end was written by mistake */
 		memset(o, ATTENTION_POISON, (size_t)b->d.dim * bytes);
@@ -250,7 +252,8 @@ static void compare_row(const bench *b, const row *r, attention_report *rep, boo
 		return;
 	float *lse = &b->lse[((uint64_t)r->batch * p->heads + r->head) * p->queries + r->query];
 	const double right = r->sum > 0 ? r->max + log(r->sum) : -INFINITY;
-	attention_judge(rep, r->batch, r->head, r->query, UINT32_MAX, (double)*lse, right, isfinite(right) ? 0x1p-20 * (fabs(right) + 1) + score : 0);
+	attention_judge(rep, r->batch, r->head, r->query, UINT32_MAX, (double)*lse, right,
+	                isfinite(right) ? 0x1p-20 * (fabs(right) + 1) + score : 0);
 	if (once)
 		memset(lse, ATTENTION_POISON, sizeof *lse);
 }
@@ -285,8 +288,8 @@ static bool compare(bench *b, attention_report *rep, cptx_error *err)
 			compare_row(b, &r, rep, rows == p->queries);
 		}
 	rep->rms = rep->compared ? sqrt(rep->rms / (double)rep->compared) : 0;
-	rep->stray =
-		rows == p->queries && !rep->wrong && attention_strays(b->d.host, b->d.bytes) + attention_strays(b->lse, lses * sizeof(float) + ATTENTION_GUARD);
+	rep->stray = rows == p->queries && !rep->wrong &&
+	             attention_strays(b->d.host, b->d.bytes) + attention_strays(b->lse, lses * sizeof(float) + ATTENTION_GUARD);
 	rep->wrong += rep->stray;
 	return true;
 }

@@ -77,7 +77,8 @@ static bool prepare(bench *b, cptx_error *err)
 	fill_lse(b);
 	for (uint32_t i = 0; i < HALVES; i++)
 		b->number[i] = (float)number_value(b->o->in, i);
-	return (p->lse = cptx_mem_alloc(b->dev, lses, err)) && cptx_mem_write(b->dev, p->lse, b->lse, lses - ATTENTION_GUARD, err);
+	return (p->lse = cptx_mem_alloc(b->dev, lses, err)) &&
+	       cptx_mem_write(b->dev, p->lse, b->lse, lses - ATTENTION_GUARD, err);
 }
 
 static void release(bench *b)
@@ -120,7 +121,8 @@ static score score_of(const bench *b, uint32_t batch, uint32_t head, uint32_t qu
 {
 	const cptx_attention_backward_problem *p = &b->p;
 	const uint32_t kv = head / (p->heads / p->kv_heads);
-	const double half = b->o->in == CPTX_BF16 ? 0x1p-8 : 0x1p-11, lse = (double)b->lse[((uint64_t)batch * p->heads + head) * p->queries + query];
+	const double half = b->o->in == CPTX_BF16 ? 0x1p-8 : 0x1p-11,
+				 lse = (double)b->lse[((uint64_t)batch * p->heads + head) * p->queries + query];
 	score r = { 0 };
 	double size = 0;
 
@@ -278,7 +280,8 @@ void backward_report_text(const backward_report *rep, char *text, size_t size)
 	const attention_report *r = &rep->r;
 
 	if (r->wrong && !r->stray)
-		snprintf(text, size, "%llu of %llu elements are wrong; the first: %s, batch %u, head %u, row %u, column %u: %g, not %g",
+		snprintf(text, size,
+		         "%llu of %llu elements are wrong; the first: %s, batch %u, head %u, row %u, column %u: %g, not %g",
 		         (unsigned long long)r->wrong, (unsigned long long)r->compared, rep->of, r->batch, r->head, r->row, r->col,
 		         r->value, r->reference);
 	else if (r->stray)

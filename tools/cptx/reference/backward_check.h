@@ -11,10 +11,10 @@
 /* A problem to run, and how much of its result to compare. */
 typedef struct backward_trial {
 	cptx_attention_backward_problem p; /* sizes, strides and numbers; addresses are filled in */
-	uint64_t seed;   /* of Q, K, V, O and dO, which are random; LSE is about what such scores have */
-	uint32_t rows;   /* rows of each gradient of each head that are compared, drawn at random; 0: all */
-	unsigned bursts; /* timed bursts; 0: none */
-	unsigned runs;   /* how often the launches are run before results are compared; 0: once */
+	uint64_t seed;                     /* of Q, K, V, O and dO, which are random; LSE is about what such scores have */
+	uint32_t rows;                     /* rows of each gradient of each head that are compared, drawn at random; 0: all */
+	unsigned bursts;                   /* timed bursts; 0: none */
+	unsigned runs;                     /* how often the launches are run before results are compared; 0: once */
 	cptx_load_opt load;
 } backward_trial;
 

@@ -10,11 +10,12 @@
 
 /* A problem to run, and how much of its result to compare. */
 typedef struct decode_trial {
-	cptx_attention_decode_problem p; /* sizes, strides and numbers; addresses are filled in, and pages where there is .page */
-	uint64_t seed;                   /* of Q, K and V, which are random */
-	bool ragged;                     /* sequences have random lengths, from 0 to the problem's keys */
-	uint32_t heads;                  /* heads of Q of each sequence that are compared, from one drawn at random on; 0: all */
-	unsigned bursts;                 /* timed bursts; 0: none */
+	cptx_attention_decode_problem
+		p;           /* sizes, strides and numbers; addresses are filled in, and pages where there is .page */
+	uint64_t seed;   /* of Q, K and V, which are random */
+	bool ragged;     /* sequences have random lengths, from 0 to the problem's keys */
+	uint32_t heads;  /* heads of Q of each sequence that are compared, from one drawn at random on; 0: all */
+	unsigned bursts; /* timed bursts; 0: none */
 	cptx_load_opt load;
 } decode_trial;
 
