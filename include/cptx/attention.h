@@ -8,7 +8,9 @@
  * Heads h / (heads / kv_heads) of K and V serve head h of Q (GQA; kv_heads = 1 is MQA).
  *
  *   mma                        targets      how                                                     Q, K, V
+ *   CPTX_ATTENTION_SYNC        sm_80 on     cp.async or TMA (sm_90 on), mma.sync, P in registers    bf16 f16
  *   CPTX_ATTENTION_WGMMA       sm_90a       TMA, wgmma, warp-specialized, P in registers            bf16 f16
+ *   CPTX_ATTENTION_TCGEN05     sm_100a      TMA, tcgen05, warp-specialized, P in tensor memory      bf16 f16
  *
  * A kernel is made for types, a head size, what scores go through and a tile shape; it serves every batch, number of heads,
  * number of queries and keys, every stride and scale.  The usual way: cptx_attention_run does all in one call; or
@@ -26,15 +28,31 @@
  * Scores: s = scale * (q . k), in f32; with .softcap s = softcap * tanh(s / softcap), by tanh.approx.f32; with .score what
  * your function builds.  Probabilities are rounded to the type of V before the second product, sums are f32.
  *
+ * A sink (.sinks) is a logit of a head that joins the sum of each of its rows: exp(sink) is added to the sum of exp(score),
+ * and nothing to O; it counts in LSE, too.
+ *
+ * Packed sequences (.varlen): Q and O have the rows of all sequences behind one another, K and V too, and sums of lengths in
+ * device memory say where each begins (cu_queries, cu_keys); batch is their number, queries and keys are those of the
+ * longest, and strides of a batch are not read.  The kernel finds its tiles there, and nothing is read by the host.
+ *
+ * Pages (.page): K and V are `pages` matrices of page x kv_heads x dim elements, k_stride.batch and v_stride.batch from page
+ * to page (all strides 0: densely, in the order page, head, key), and a table says which page has the keys of a batch from
+ * page * i on.  By TMA rows of the last page behind the last key are read, though they do not count: V has finite numbers
+ * there.  In packed sequences these are rows of the next sequence.
+ *
+ * Masks (.mask, .blocks): functions of yours build which scores count, and in which blocks any do; other blocks are neither
+ * copied nor computed.
+ *
  * Infinities and NaN: a NaN score makes the row's O and LSE NaN, as does plus infinity.  A V that is infinite or NaN makes
- * its column of O NaN in all rows whose key blocks include it, also where its probability is 0 (0 * infinity), except that
- * keys from `keys` on are never read.
+ * its column of O NaN in all rows whose key blocks include it, also where its probability is 0 (0 * infinity); but for
+ * packed sequences and pages keys from `keys` on are never read.
  */
 #ifndef CPTX_ATTENTION_H
 #define CPTX_ATTENTION_H
 
 #include <cptx/cptx.h>
 #include <cptx/device.h>
+#include <cptx/tune.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -42,9 +60,9 @@ extern "C" {
 
 /** The instructions that multiply. */
 enum cptx_attention_mma {
-	CPTX_ATTENTION_SYNC,    /**< mma.sync; no kernel yet */
+	CPTX_ATTENTION_SYNC,    /**< mma.sync, sm_80 and later */
 	CPTX_ATTENTION_WGMMA,   /**< wgmma.mma_async, sm_90a */
-	CPTX_ATTENTION_TCGEN05, /**< tcgen05.mma; no kernel yet */
+	CPTX_ATTENTION_TCGEN05, /**< tcgen05.mma, sm_100a, sm_103a and their like */
 	CPTX_ATTENTION_MMAS     /**< number of instructions */
 };
 /** The best instruction of a target: tcgen05, else wgmma, else mma.sync.  NULL: mma.sync. */
@@ -54,7 +72,7 @@ CPTX_API const char *cptx_attention_mma_name(enum cptx_attention_mma mma);
 
 /** Where a score stands. */
 typedef struct cptx_attention_score {
-	cptx_val value;      /**< .f32, scale * (q . k), behind .softcap */
+	cptx_val value;      /**< .f32, scale * (q . k), behind .softcap; for a mask NONE */
 	cptx_val batch;      /**< .u32 */
 	cptx_val head;       /**< .u32, of Q */
 	cptx_val query, key; /**< .u32; they may lie behind the last (then the result does not count, so guard loads) */
@@ -65,6 +83,19 @@ typedef struct cptx_attention_score {
  * another.
  */
 typedef cptx_val (*cptx_attention_score_fn)(cptx_kernel *k, void *user, const cptx_attention_score *score);
+
+/** A block of scores. */
+typedef struct cptx_attention_block {
+	cptx_val batch, head;   /**< .u32 */
+	cptx_val query, key;    /**< .u32, the first of each */
+	uint32_t queries, keys; /**< how many; the last ones may lie behind the end */
+} cptx_attention_block;
+/** Builds a mask: a predicate that holds where a score counts.  s->value is not there.  Called as cptx_attention_score_fn.
+ */
+typedef cptx_val (*cptx_attention_mask_fn)(cptx_kernel *k, void *user, const cptx_attention_score *s);
+/** Builds a predicate that is false where no score of a block counts by the mask: such blocks are skipped.  It is the same
+ * in all threads, so it is built of the block and of memory. */
+typedef cptx_val (*cptx_attention_block_fn)(cptx_kernel *k, void *user, const cptx_attention_block *block);
 
 /** The types, head size and shape of a kernel.  Options that a kernel does not have must be 0: all checks refuse others. */
 typedef struct cptx_attention_opt {
@@ -81,17 +112,30 @@ typedef struct cptx_attention_opt {
 	bool window;   /**< a sliding window, of the sizes of the problem */
 	bool softcap;  /**< softcap * tanh(s / softcap), softcap of the problem */
 	cptx_attention_score_fn score; /**< builds what is done to a score; NULL: nothing */
-	void *user;                    /**< second argument of score */
+	void *user;                    /**< second argument of score, mask and blocks */
 	bool lse;                      /**< writes LSE */
 
 	/* the shape: cptx_attention_auto picks it where it is 0 */
-	uint32_t bq;     /**< queries of a CTA: 64 for each MMA warpgroup: 64, 128, 192 */
-	uint32_t bk;     /**< keys of a block: 16 to 256, a multiple of 16 */
+	uint32_t bq; /**< queries of a CTA.  wgmma: 64 for each MMA warpgroup: 64, 128, 192; mma.sync: 16 or 32 for each warp */
+	uint32_t bk; /**< keys of a block: 16 to 256, a multiple of 16 */
 	uint32_t stages; /**< of K and of V in shared memory, 2 to 8 */
 
 	const char *name; /**< name of the kernel; NULL: "attention" */
+
+	uint32_t warps;                 /**< shape, mma.sync: warps of a CTA, 1 to 16; 0: cptx_attention_auto picks it */
+	bool tma;                       /**< mma.sync: TMA copies Q, K and V, sm_90 and later; else cp.async */
+	cptx_attention_mask_fn mask;    /**< builds which scores count besides; NULL: all */
+	cptx_attention_block_fn blocks; /**< with mask: builds which blocks have any that count; NULL: all do */
+	bool sinks;                     /**< a logit of each head joins the sums: .sinks of the problem */
+	bool varlen;                    /**< sequences of many lengths are packed, as sums of lengths in device memory say */
+	uint32_t page; /**< K and V lie in pages of so many keys, 8 to 4096, a power of two: a multiple of .bk, or (by TMA) a
+	                    divisor of it; 0: they do not */
 	char z_;
 } cptx_attention_opt;
+
+/** Sets the fields of *opt that a text names, as records of the tuning database do: "mma=wgmma in=bf16 dim=128 causal=1".
+ * Others stay.  Errors: ARG, the text has a word that is none, which is named. */
+CPTX_API bool cptx_attention_options_read(const char *text, cptx_attention_opt *opt, cptx_error *err);
 
 /** How a tensor lies in memory; elements of a row are contiguous.  All 0: densely, in the order batch, head, row. */
 typedef struct cptx_attention_stride {
@@ -105,15 +149,23 @@ typedef struct cptx_attention_problem {
 	uint32_t batch;         /**< batches */
 	uint32_t heads;         /**< heads of Q and O */
 	uint32_t kv_heads;      /**< heads of K and V, which divide those of Q; 0: heads */
-	uint32_t queries, keys; /**< rows of a head of Q, and of K and V; below 2^30 */
+	uint32_t queries, keys; /**< rows of a head of Q, and of K and V; below 2^29.  .varlen: of the longest sequence */
 	uint64_t q, k, v, o;    /**< device addresses, aligned to 16 */
-	uint64_t lse;           /**< with .lse: of batch x heads x queries f32, dense, aligned to 4 */
+	uint64_t lse;           /**< with .lse: of batch x heads x queries f32 (.varlen: heads x total_queries), dense, aligned
+	                             to 4 */
 	cptx_attention_stride q_stride, k_stride, v_stride, o_stride; /**< how they lie */
 	float scale;                                                  /**< of the scores, above 0; 0: 1 / sqrt(dim) */
 	float softcap;                                                /**< with .softcap: above 0 */
-	uint32_t window_left;  /**< with .window: keys in front of the query's place that count; UINT32_MAX: all */
-	uint32_t window_right; /**< with .window: keys behind it; UINT32_MAX: all */
-	uint32_t ctas;         /**< most CTAs to launch; 0: one for each multiprocessor */
+	uint32_t window_left;         /**< with .window: keys in front of the query's place that count; UINT32_MAX: all */
+	uint32_t window_right;        /**< with .window: keys behind it; UINT32_MAX: all */
+	uint32_t ctas;                /**< wgmma: most CTAs to launch; 0: one for each multiprocessor */
+	uint64_t sinks;               /**< with .sinks: of heads f32, natural logarithms, aligned to 4; minus infinity: none */
+	uint64_t cu_queries, cu_keys; /**< with .varlen: of batch + 1 u32 each, aligned to 4: sequence b has rows cu[b] to
+	                                   cu[b + 1] - 1.  With .page of cu_keys the differences alone count */
+	uint32_t total_queries, total_keys; /**< with .varlen: rows of Q and O, and (but with .page) of K and V, in all */
+	uint64_t page_table;  /**< with .page: of batch x table_pitch u32, aligned to 4: the pages of each batch, in order */
+	uint32_t table_pitch; /**< with .page: entries from batch to batch */
+	uint32_t pages;       /**< with .page: pages that K and V have */
 	char z_;
 } cptx_attention_problem;
 
@@ -122,11 +174,12 @@ typedef struct cptx_attention_plan {
 	uint32_t threads;    /**< threads of a CTA, along x */
 	uint32_t smem;       /**< dynamic shared memory, bytes */
 	uint32_t dim, dim_v; /**< head sizes that are computed: those of the options, rounded up */
-	uint32_t groups;     /**< MMA warpgroups */
-	uint32_t regs[2];    /**< registers of a producer's thread and of an MMA warpgroup's */
+	uint32_t groups;     /**< MMA warpgroups; of mma.sync: warps */
+	uint32_t regs[2];    /**< registers of a producer's thread and of an MMA warpgroup's; of mma.sync: 0, and an estimate */
 	uint64_t tiles;      /**< tiles of queries; only with a problem */
 	uint32_t grid;       /**< CTAs of a launch; only with a problem */
-	double flop;         /**< 2 * (dim + dim_v) for each score that counts; only with a problem */
+	double flop; /**< 2 * (dim + dim_v) for each score that counts, whatever masks say and as if all sequences were as
+	                  long as the longest; only with a problem */
 } cptx_attention_plan;
 
 /** Checks options; false: err names the rule that is broken and what would be right.  target, plan: may be NULL. */
@@ -145,14 +198,14 @@ typedef struct cptx_attention_choice {
 	double tail;               /**< share of the multiprocessors' time that is idle at the end */
 } cptx_attention_choice;
 /**
- * Picks bq, bk and stages where they are 0 for a problem; all else is taken from opt.  Writes the best `room` choices, best
- * first, and returns their number; 0: no kernel can do the problem, and err says why.
+ * Picks bq, bk, stages and (mma.sync) warps where they are 0 for a problem; all else is taken from opt.  Writes the best
+ * `room` choices, best first, and returns their number; 0: no kernel can do the problem, and err says why.
  */
 CPTX_API size_t cptx_attention_auto(const cptx_attention_opt *opt, const cptx_attention_problem *problem, uint32_t sms,
                                     cptx_attention_choice *choices, size_t room, cptx_error *err);
 
 /**
- * Adds the kernel to a module.  bq, bk and stages of 0: the usual ones for the head size.  NULL on error: err says why (and
+ * Adds the kernel to a module.  A shape of 0: the usual ones for the head size.  NULL on error: err says why (and
  * the module holds it if building failed).  Parameters: those that cptx_attention_launch fills.
  */
 CPTX_API cptx_kernel *cptx_attention_build(cptx_module *m, const cptx_attention_opt *opt, cptx_error *err);
@@ -183,6 +236,15 @@ CPTX_API void cptx_attention_runner_destroy(cptx_attention_runner *runner);
  * cptx_attention_check_problem, cptx_device_load and cptx_launch_new. */
 CPTX_API bool cptx_attention_run(cptx_attention_runner *runner, const cptx_attention_opt *opt,
                                  const cptx_attention_problem *problem, cptx_stream *stream, cptx_error *err);
+
+/** Sets the tuning database that a runner looks into for a shape that is left open, and when it measures: see
+ * cptx_gemm_runner_set_tune. */
+CPTX_API bool cptx_attention_runner_set_tune(cptx_attention_runner *runner, const cptx_tune_use *use, cptx_error *err);
+/** Measures the shapes that the model likes best for the sizes of a problem, and records each in the database: see
+ * cptx_tune_measure.  Operands are made here, dense, so the problem needs no addresses.  done: may be NULL. */
+CPTX_API bool cptx_attention_measure(cptx_tune *db, cptx_device *dev, const cptx_attention_opt *opt,
+                                     const cptx_attention_problem *problem, const cptx_tune_use *use, cptx_tune_done *done,
+                                     cptx_error *err);
 
 #ifdef __cplusplus
 }

@@ -66,7 +66,7 @@ typedef struct cptx_emu_opt {
 	uint32_t threads; /**< host threads; 0: one for each processor.  They change nothing but the time.  No more are started
 	                     than there are processors (or 16, if that is more) and CTAs that exist at once */
 	/** Most instructions of all warps in a launch; one more ends it; 0: 10^11.  Each 1024 bytes of text that printf reads or
-	 * prints count as one. */
+	 * prints count as one, and so do each 1024 bytes that a bulk copy moves. */
 	uint64_t step_limit;
 	uint32_t most_findings; /**< most findings kept of each rank; 0: 100 */
 	uint32_t sms; /**< multiprocessors, with a CTA each: further CTAs begin later; 0: as many as suit the launch, and kernels
@@ -98,6 +98,12 @@ CPTX_API bool cptx_emu_reseed(cptx_device *dev, uint64_t seed, enum cptx_emu_sch
  * Errors: ARG (no emulator, NULL, no bytes, more than the host has addresses behind it), MEMORY.
  */
 CPTX_API uint64_t cptx_emu_map(cptx_device *dev, void *host, size_t size, cptx_error *err);
+/**
+ * Allocates memory that kernels and the host program use by one address, like CUDA's managed memory; returns it, 0 on error.
+ * It is zero, counts as written, and is freed by cptx_mem_free.  Pages that nobody touches cost nothing.  Size: 1 byte and
+ * more.  Errors: ARG (no emulator, no bytes), MEMORY (also where the host has the address in use).
+ */
+CPTX_API uint64_t cptx_emu_unified(cptx_device *dev, size_t size, cptx_error *err);
 /**
  * The host address of `size` bytes of the device's memory; all of them count as written from now on.  NULL on error: ARG (no
  * emulator, or nothing of that size is allocated there).

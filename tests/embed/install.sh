@@ -87,6 +87,39 @@ cmake_build() { # NAME OPTION...
 if have cmake; then
 	[ ! -e "$root$lib/libcptx.so" ] || cmake_build cmake-shared
 	[ ! -e "$root$lib/libcptx.a" ] || cmake_build cmake-static -DBUILD_SHARED_LIBS=OFF
+	if [ -x "$root$prefix/bin/cptx" ]; then # a bundle that is linked in, with its loader
+		mkdir "$dir/serve"
+		echo 'small gemm 64x64x64' >"$dir/serve/kernels.txt"
+		cat >"$dir/serve/serve.c" <<'END'
+#include <cptx_load.h>
+#include <stdio.h>
+extern const uint64_t kernels[];
+extern const size_t kernels_size;
+int main(void)
+{
+	char err[CPTX_LOAD_ERROR] = "";
+	cptx_load *b = cptx_load_memory(kernels, kernels_size, err);
+	printf("%u kernel: %s%s\n", cptx_load_count(b), b ? cptx_load_about(b, 0) : "", err);
+	cptx_load_close(b);
+	return 0;
+}
+END
+		cat >"$dir/serve/CMakeLists.txt" <<'END'
+cmake_minimum_required(VERSION 3.13)
+project(serve C)
+find_package(cptx 0.1 REQUIRED)
+cptx_add_bundle(kernels kernels.txt TARGETS sm_80 sm_90a MACHINE_CODE none C)
+cptx_add_bundle(file kernels.txt TARGETS sm_80 MACHINE_CODE none)
+add_executable(serve serve.c)
+target_link_libraries(serve PRIVATE kernels)
+END
+		try "bundle, cmake" cmake -S "$dir/serve" -B "$dir/serving" -DCMAKE_C_COMPILER="${cc##* }" \
+			-DCMAKE_PREFIX_PATH="$root$prefix" -DCMAKE_C_FLAGS="-D_DEFAULT_SOURCE"
+		try "bundle, cmake --build" env LD_LIBRARY_PATH="$root$lib" CPTX_CACHE=0 cmake --build "$dir/serving"
+		try "$dir/serving/serve" "$dir/serving/serve" &&
+			if grep -q '^1 kernel: gemm 64x64x64x1, ' "$dir/log"; then ok; else bad "serve printed something else"; fi
+		if [ -s "$dir/serving/file.bundle" ]; then ok; else bad "there is no file.bundle"; fi
+	fi
 	cat >"$dir/fits.cmake" <<'END'
 string(REPLACE "." ";" parts "${PACKAGE_FIND_VERSION}")
 list(GET parts 0 PACKAGE_FIND_VERSION_MAJOR)

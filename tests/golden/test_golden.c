@@ -59,6 +59,37 @@ static void attention_backward(cptx_module *m, enum cptx_attention_mma mma, bool
 }
 static void attention_backward_sync(cptx_module *m) { attention_backward(m, CPTX_ATTENTION_SYNC, true); }
 static void attention_backward_wgmma(cptx_module *m) { attention_backward(m, CPTX_ATTENTION_WGMMA, false); }
+static void attention_sync(cptx_module *m, bool tma)
+{
+	cptx_attention_build(m,
+	                     &(cptx_attention_opt){ .size = CPTX_OPT_SIZE(cptx_attention_opt),
+	                                            .mma = CPTX_ATTENTION_SYNC,
+	                                            .in = CPTX_F16,
+	                                            .dim = 64,
+	                                            .causal = true,
+	                                            .lse = !tma,
+	                                            .bq = 64,
+	                                            .bk = 32,
+	                                            .warps = 4,
+	                                            .tma = tma,
+	                                            .sinks = tma,
+	                                            .varlen = tma,
+	                                            .page = tma ? 16 : 0 },
+	                     NULL);
+}
+static void attention_sync_sm_80(cptx_module *m) { attention_sync(m, false); }
+static void attention_pages_sm_120(cptx_module *m) { attention_sync(m, true); }
+static void attention_tcgen05(cptx_module *m)
+{
+	cptx_attention_build(m,
+	                     &(cptx_attention_opt){ .size = CPTX_OPT_SIZE(cptx_attention_opt),
+	                                            .mma = CPTX_ATTENTION_TCGEN05,
+	                                            .in = CPTX_BF16,
+	                                            .dim = 64,
+	                                            .causal = true,
+	                                            .bk = 32 },
+	                     NULL);
+}
 static void rms_norm_8192(cptx_module *m) { rms_norm(m, 8192, 512); }
 static void rms_norm_1000(cptx_module *m) { rms_norm(m, 1000, 128); }
 static void softmax_8192(cptx_module *m) { softmax(m, 8192, 512); }
@@ -80,6 +111,9 @@ static const sample samples[] = {
 	{ "attention_decode", "sm_80", attention_decode, false },
 	{ "attention_backward_sync", "sm_80", attention_backward_sync, false },
 	{ "attention_backward_wgmma", "sm_90a", attention_backward_wgmma, false },
+	{ "attention_sync_sm_80", "sm_80", attention_sync_sm_80, false },
+	{ "attention_pages_sm_120", "sm_120", attention_pages_sm_120, false },
+	{ "attention_tcgen05", "sm_100a", attention_tcgen05, false },
 	{ "rms_norm", "sm_80", rms_norm_8192, false },
 	{ "rms_norm_ragged", "sm_90", rms_norm_1000, false },
 	{ "softmax", "sm_90a", softmax_8192, false },

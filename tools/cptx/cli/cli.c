@@ -54,9 +54,11 @@ int cli_bad_value(const cli_command *cmd, size_t option, const char *value, cons
 int cli_next(const cli_command *cmd, int argc, char **argv, const char **value, int *status)
 {
 	struct option longs[MOST_OPTIONS + 2] = { { 0 } };
-	char shorts[2 * MOST_OPTIONS + 8] = ":h"; /* the colon tells a missing argument from an unknown option */
+	/* the colon tells a missing argument from an unknown option; a plus ends options at the first operand */
+	char shorts[2 * MOST_OPTIONS + 8] = "";
 	size_t n = cmd->noption;
 
+	strcat(shorts, cmd->options_first ? "+:h" : ":h");
 	for (size_t i = 0; i < n; i++) {
 		longs[i] = (struct option){ cmd->options[i].name, cmd->options[i].argument ? required_argument : no_argument, NULL,
 			                        FIRST_LONG + (int)i };
@@ -330,13 +332,14 @@ const cptx_target *cli_target(const cli_command *cmd, const char *name)
 
 char *cli_read(const cli_command *cmd, const char *path, size_t *size)
 {
-	bool std = !strcmp(path, "-");
+	enum { MOST = 1 << 28 };
+	bool std = !strcmp(path, "-"), too_long = false;
 	char *text = NULL;
 	size_t room = 0, n = 0, got = 1;
 
 	errno = 0;
 	FILE *f = std ? stdin : fopen(path, "rb");
-	while (f && got) {
+	while (f && got && !too_long) {
 		if (n == room) {
 			room = room ? 2 * room : 1 << 16;
 			char *grown = realloc(text, room);
@@ -348,8 +351,9 @@ char *cli_read(const cli_command *cmd, const char *path, size_t *size)
 		}
 		got = fread(text + n, 1, room - n, f);
 		n += got;
+		too_long = n == MOST;
 	}
-	bool ok = f && !got && !ferror(f);
+	bool ok = f && !got && !ferror(f) && !too_long;
 	int why = errno ? errno : ENOMEM;
 	if (f && !std)
 		fclose(f);
@@ -357,7 +361,10 @@ char *cli_read(const cli_command *cmd, const char *path, size_t *size)
 	if (ok)
 		return text;
 	free(text);
-	cli_failed(cmd, "cannot read '%s': %s", path, strerror(why));
+	if (too_long)
+		cli_failed(cmd, "cannot read '%s': it does not end within %d MiB, the most that is read", path, MOST >> 20);
+	else
+		cli_failed(cmd, "cannot read '%s': %s", path, strerror(why));
 	return NULL;
 }
 

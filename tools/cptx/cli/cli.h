@@ -27,12 +27,13 @@ typedef struct cli_command {
 	size_t noption;
 	const char *const *scopes;   /* of each option: stands in front of its help, "wgmma: "; NULL: there are none */
 	const char *operand_choices; /* as cli_option.choices, for what stands without an option */
+	bool options_first; /* what stands behind the first operand belongs to it, options too: a program and its arguments */
 	int (*run)(const struct cli_command *cmd, int argc, char **argv);
 } cli_command;
 
-extern const cli_command cmd_gemm, cmd_attention, cmd_insn, cmd_arch, cmd_fmt, cmd_check, cmd_run, cmd_to_c, cmd_layout,
-	cmd_desc, cmd_tmem_width, cmd_compile, cmd_cache, cmd_completion, cmd_inspect, cmd_diff, cmd_rows, cmd_attention_decode,
-	cmd_attention_backward;
+#define COMMAND(name) extern const cli_command cmd_##name;
+#include "cli/commands.def"
+#undef COMMAND
 extern const cli_command *const cli_commands[];
 extern const size_t cli_ncommand;
 
@@ -81,7 +82,7 @@ bool cli_write(const cli_command *cmd, const char *path, const char *text, size_
 bool cli_clash(const cli_command *cmd, const char *what, const char *output, const char *input);
 /* The target of that name; NULL, after a message about wrong usage, if there is none. */
 const cptx_target *cli_target(const cli_command *cmd, const char *name);
-/* A whole file, or standard input for "-"; NULL, after a message, if it cannot be read.  To be freed. */
+/* A whole file of less than 256 MiB, or standard input for "-"; NULL, after a message, if it cannot be read.  To be freed. */
 char *cli_read(const cli_command *cmd, const char *path, size_t *size);
 enum { CLI_MOST_ERRORS = 1000 /* in a file, without --errors */ };
 /* Reads and parses a PTX file, or standard input for "-"; NULL, after messages, on an error.  Options as cptx_parse_opt. */

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Calls at a place in the program that has a cptx_again.  The first call fills it.  Those that follow are compared with what
+ * it holds; usual ones are made directly (direct.h).
+ */
+#include "base/atomic.h"
+#include "ir/direct.h"
+
+enum {
+	DIRECT_KINDS = 4,
+	DIRECT_TRIES = 32 /* how often another call is looked at for its kinds of operands */
+};
+
+/*
+ * What a cptx_again holds: filled once, by the first thread that has something to put there, and only read from then on. But
+ * calls that differ in the types of their registers alone are added to `kinds`: a thread that took `adding` publishes
+ * `nkinds`.
+ */
+enum { PLACE_EMPTY, PLACE_TAKEN, PLACE_READY, PLACE_DIRECT };
+typedef struct called_here {
+	uint32_t state, line; /* these four are those of cptx_again, which the callers' code reads */
+	const char *file;
+	uint64_t mods[ARCH_FIELDS / 4];
+	direct_kinds kinds[DIRECT_KINDS]; /* from here on for PLACE_DIRECT */
+	direct_item item;
+	uint32_t nkinds, adding, tries;
+	arch_remembered r;
+} called_here;
+_Static_assert(sizeof(called_here) <= sizeof(cptx_again), "cptx_again has room for it");
+_Static_assert(offsetof(called_here, line) == offsetof(cptx_again, line_) &&
+                   offsetof(called_here, file) == offsetof(cptx_again, file_) &&
+                   offsetof(called_here, mods) == offsetof(cptx_again, mods_) &&
+                   sizeof(((cptx_again *)0)->mods_) == ARCH_FIELDS / 4 * sizeof(uint64_t),
+               "the callers' code reads these");
+
+/* ---- filling ---- */
+
+/* Adds the kinds of operands of a call that makes the same item as the place's first one. */
+static void note_kinds(called_here *h, const cptx_kernel *k, cptx_site at, unsigned op, const cptx_val *vals,
+                       const uint16_t *mods)
+{
+	direct_item d;
+	direct_kinds kinds;
+
+	if (!atomic_take(&h->adding, 0, 1))
+		return;
+	const arch_remembered *r =
+		h->nkinds < DIRECT_KINDS && h->tries++ < DIRECT_TRIES && h->r.op == op + 1 && at.line == h->line
+			? arch_recalled(&k->m->memo, op, vals, mods)
+			: NULL;
+	if (r && r->plan.direct && ir_make_direct(&d, &kinds, k->m, r, vals)) {
+		d.like.line = h->item.like.line, d.like.src = h->item.like.src;
+		bool same = !memcmp(&d, &h->item, sizeof d);
+		for (unsigned i = 0; i < r->nfield; i += 4)
+			same &= h->mods[i / 4] == arch_four_mods(mods + i, r->nfield - i);
+		if (same) {
+			h->kinds[h->nkinds] = kinds;
+			atomic_publish(&h->nkinds, h->nkinds + 1);
+		}
+	}
+	atomic_publish(&h->adding, 0);
+}
+
+static void note_here(called_here *h, const cptx_kernel *k, cptx_site at, unsigned op, const cptx_val *vals,
+                      const uint16_t *mods)
+{
+	const arch_remembered *r = arch_recalled(&k->m->memo, op, vals, mods);
+
+	if (!r || !r->plan.direct || !atomic_take(&h->state, PLACE_EMPTY, PLACE_TAKEN))
+		return;
+	h->r = *r;
+	h->line = at.line;
+	h->file = at.file;
+	for (unsigned i = 0; i < r->nfield; i += 4)
+		h->mods[i / 4] = arch_four_mods(mods + i, r->nfield - i);
+	bool direct = ir_make_direct(&h->item, &h->kinds[0], k->m, r, vals);
+	h->item.like.line = at.line;
+	h->item.like.src = ir_tag(k->m, r);
+	h->nkinds = direct;
+	atomic_publish(&h->state, direct ? PLACE_DIRECT : PLACE_READY);
+}
+
+cptx_val cptx_insn_again_(cptx_kernel *k, cptx_site at, cptx_again *again, enum cptx_op op, const cptx_val *vals,
+                          const uint16_t *mods)
+{
+	called_here *h = (called_here *)(void *)again;
+	cptx_val result;
+
+	if (!h || !vals || !mods)
+		return cptx_insn_(k, at, op, vals, mods);
+	uint32_t state = atomic_state(&h->state);
+	if (state >= PLACE_READY && k && ir_open_quietly(k) && arch_is_again(&h->r, op, vals, mods) &&
+	    ir_append_again(k, at, &h->r, vals, &result))
+		return result;
+	result = cptx_insn_(k, at, op, vals, mods);
+	if (!k || k->m->err.code != CPTX_OK)
+		return result;
+	if (state == PLACE_EMPTY)
+		note_here(h, k, at, op, vals, mods);
+	else if (state == PLACE_DIRECT && atomic_state(&h->nkinds) < DIRECT_KINDS)
+		note_kinds(h, k, at, op, vals, mods);
+	return result;
+}
+
+/* ---- direct calls ---- */
+
+/* Makes the call in the ordinary way, as all that is out of the ordinary. */
+__attribute__((__noinline__, __cold__)) static cptx_val call_slowly(cptx_kernel *k, cptx_again *again, direct_value a,
+                                                                    direct_value b, direct_value c, direct_value d)
+{
+	const called_here *h = (const called_here *)(void *)again;
+	cptx_site nowhere = { NULL, 0 };
+
+	if (!h || atomic_state(&h->state) != PLACE_DIRECT) {
+		if (k)
+			ir_error(k, CPTX_E_ARG, nowhere, "a call by a cptx_again that holds none");
+		return direct_val(direct_nothing);
+	}
+	const cptx_val vals[3 + DIRECT_OPERANDS] = { { 0 },         { 0 },         { 0 },        direct_val(a),
+		                                         direct_val(b), direct_val(c), direct_val(d) };
+	uint16_t mods[ARCH_FIELDS];
+
+	memcpy(mods, h->mods, sizeof mods);
+	return cptx_insn_again_(k, (cptx_site){ h->file, h->line }, again, (enum cptx_op)(h->r.op - 1), vals, mods);
+}
+
+/* The direct call of operands that are not of the first kinds. */
+__attribute__((__noinline__)) static cptx_val call_otherwise(cptx_kernel *k, cptx_again *again, direct_value a,
+                                                             direct_value b, direct_value c, direct_value d)
+{
+	const called_here *h = (const called_here *)(void *)again;
+	ir_item *it = (ir_item *)(void *)k->m->a.at;
+	unsigned n = atomic_state(&h->nkinds);
+
+	for (unsigned i = 1; i < n; i++)
+		if (!direct_words(&h->item, &h->kinds[i], DIRECT_OPERANDS, it, k, a, b, c, d))
+			return direct_end(k, &h->item, it, a, b, c, d);
+	return call_slowly(k, again, a, b, c, d);
+}
+
+/* The direct call of n operands. */
+static inline cptx_val call_directly(cptx_kernel *k, cptx_again *again, unsigned n, direct_value a, direct_value b,
+                                     direct_value c, direct_value d)
+{
+	const called_here *h = (const called_here *)(void *)again;
+
+	if (!k || !h || atomic_state(&h->state) != PLACE_DIRECT || !direct_fits(k, &h->item, h->file))
+		return call_slowly(k, again, a, b, c, d);
+	ir_item *it = (ir_item *)(void *)k->m->a.at;
+	if (direct_words(&h->item, &h->kinds[0], n, it, k, a, b, c, d))
+		return call_otherwise(k, again, a, b, c, d);
+	return direct_end(k, &h->item, it, a, b, c, d);
+}
+
+cptx_val cptx_again_1_(cptx_kernel *k, cptx_again *again, uint64_t a, uint64_t a2)
+{
+	return call_directly(k, again, 1, (direct_value){ a, a2 }, direct_nothing, direct_nothing, direct_nothing);
+}
+
+cptx_val cptx_again_2_(cptx_kernel *k, cptx_again *again, uint64_t a, uint64_t a2, uint64_t b, uint64_t b2)
+{
+	return call_directly(k, again, 2, (direct_value){ a, a2 }, (direct_value){ b, b2 }, direct_nothing, direct_nothing);
+}
+
+cptx_val cptx_again_3_(cptx_kernel *k, cptx_again *again, uint64_t a, uint64_t a2, uint64_t b, uint64_t b2, uint64_t c,
+                       uint64_t c2)
+{
+	return call_directly(k, again, 3, (direct_value){ a, a2 }, (direct_value){ b, b2 }, (direct_value){ c, c2 },
+	                     direct_nothing);
+}
+
+cptx_val cptx_again_4_(cptx_kernel *k, cptx_again *again, uint64_t a, uint64_t a2, uint64_t b, uint64_t b2, uint64_t c,
+                       uint64_t c2, uint64_t d, uint64_t d2)
+{
+	return call_directly(k, again, 4, (direct_value){ a, a2 }, (direct_value){ b, b2 }, (direct_value){ c, c2 },
+	                     (direct_value){ d, d2 });
+}
