@@ -103,7 +103,8 @@ typedef struct cptx_pipe_opt {
 	                         release to it */
 	enum cptx_pipe_by by; /**< how stages are filled */
 	uint32_t ahead;       /**< GROUPS: stages that are filled when the first is waited for, 1 to stages - 1; 0: stages - 1 */
-	uint32_t threads;     /**< GROUPS: threads that share the pipeline, a multiple of 32; 0: all of the CTA */
+	uint32_t threads;     /**< GROUPS: threads that share the pipeline, a multiple of 32; 0: all of the CTA.  32: those of a
+	                           warp, which meet by bar.warp.sync and need no numbered barrier */
 	uint32_t named;       /**< GROUPS: the numbered barrier that they meet at, 0 to 15 */
 	bool sleeps;          /**< CP_ASYNC: waits by mbarrier.try_wait, sm_90 and later */
 	char z_;

@@ -5,7 +5,8 @@
 #include "kernels.h"
 #include "../reparse.h"
 
-#include <cptx/attention.h>
+#include <cptx/attention_backward.h>
+#include <cptx/attention_decode.h>
 
 #include "../../examples/examples.h"
 #include "../test.h"
@@ -34,6 +35,30 @@ static void attention_wgmma(cptx_module *m)
 	                                            .lse = true },
 	                     NULL);
 }
+static void attention_decode(cptx_module *m)
+{
+	cptx_attention_decode_build(m,
+	                            &(cptx_attention_decode_opt){ .size = CPTX_OPT_SIZE(cptx_attention_decode_opt),
+	                                                          .in = CPTX_BF16,
+	                                                          .dim = 128,
+	                                                          .causal = true,
+	                                                          .paged = true,
+	                                                          .lse = true },
+	                            NULL);
+}
+static void attention_backward(cptx_module *m, enum cptx_attention_mma mma, bool deterministic)
+{
+	cptx_attention_backward_build(m,
+	                              &(cptx_attention_backward_opt){ .size = CPTX_OPT_SIZE(cptx_attention_backward_opt),
+	                                                              .mma = mma,
+	                                                              .in = CPTX_BF16,
+	                                                              .dim = 64,
+	                                                              .causal = true,
+	                                                              .deterministic = deterministic },
+	                              NULL);
+}
+static void attention_backward_sync(cptx_module *m) { attention_backward(m, CPTX_ATTENTION_SYNC, true); }
+static void attention_backward_wgmma(cptx_module *m) { attention_backward(m, CPTX_ATTENTION_WGMMA, false); }
 static void attention_sync(cptx_module *m, bool tma)
 {
 	cptx_attention_build(m,
@@ -83,6 +108,9 @@ static const sample samples[] = {
 	{ "gemm_wgmma", "sm_90a", gemm_wgmma, false },
 	{ "gemm_tcgen05", "sm_100a", gemm_tcgen05, false },
 	{ "attention_wgmma", "sm_90a", attention_wgmma, false },
+	{ "attention_decode", "sm_80", attention_decode, false },
+	{ "attention_backward_sync", "sm_80", attention_backward_sync, false },
+	{ "attention_backward_wgmma", "sm_90a", attention_backward_wgmma, false },
 	{ "attention_sync_sm_80", "sm_80", attention_sync_sm_80, false },
 	{ "attention_pages_sm_120", "sm_120", attention_pages_sm_120, false },
 	{ "attention_tcgen05", "sm_100a", attention_tcgen05, false },

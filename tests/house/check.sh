@@ -53,7 +53,7 @@ arrows() {
 		for (i = 1; i < n; i += 2)
 			rank[w[i]] = w[i + 1]
 		n = split("cubin.h inspect cptx.h base cache.h cache compile.h compile isa.h base insn.h base edit.h base again.h base declare.h base table.h base layout.h layout tensor_map.h layout " \
-			"python.h python dlpack.h tensor tune.h tune retarget.h runtime bundle.h bundle device.h devices emu.h devices findings.def devices gemm.h gemm attention.h attention rows.h rows rows.def rows pipeline.h kit timeline.h kit tmem.h kit epilogue.h kit mma.h kit operand.h kit params.h kit reduce.h kit roles.h kit scheduler.h kit softmax.h kit vector.h kit inspect.h inspect", w, " ")
+			"python.h python dlpack.h tensor tune.h tune retarget.h runtime bundle.h bundle device.h devices emu.h devices findings.def devices gemm.h gemm attention.h attention attention_decode.h attention attention_backward.h attention rows.h rows rows.def rows pipeline.h kit timeline.h kit tmem.h kit epilogue.h kit mma.h kit operand.h kit params.h kit reduce.h kit roles.h kit scheduler.h kit softmax.h kit vector.h kit inspect.h inspect", w, " ")
 		for (i = 1; i < n; i += 2)
 			home["cptx/" w[i]] = w[i + 1]
 		home["cptx/cplusplus.h"] = "base"
