@@ -11,8 +11,8 @@
  * Matrices have elements of .f32, .f16 or .bf16; all arithmetic is in f32, and results are rounded once, to nearest even.  A
  * row has 1 to 262,144 elements, at any stride.  A kernel is made for a row's length; it serves any number of rows.
  *
- * Where a row lives: in registers, so that memory is read once, of one CTA or, with .split, of the CTAs of a cluster; else
- * it stays in memory (CPTX_ROWS_MEMORY), and each pass of the kernel reads it again.  Short rows share a CTA, and a warp:
+ * Where a row lives: in registers or in shared memory, so that memory is read once, of one CTA or, with .split, of the CTAs of
+ * a cluster; else it stays in memory (CPTX_ROWS_MEMORY), and each pass of the kernel reads it again.  Short rows share a CTA, and a warp:
  * .per_row threads hold one.  What is 0 in the options is chosen by a model of bytes, CTAs and waves (cptx_rows_auto).
  *
  * NaN, infinities: a row with a NaN is NaN in norms, softmax and loss.  A softmax over infinities, or over -infinity alone,
@@ -20,8 +20,8 @@
  * a NaN to scale infinity or NaN.  A row of zeros has scale 1.  Labels: one that is neither a column nor ignored has loss
  * NaN.
  *
- * In place: an output may be an input of the same type, stride and address, where the row lives in registers or the kernel
- * is local; a row in memory is read again, so there it is refused.
+ * In place: an output may be an input of the same type, stride and address, where the row lives in registers or shared
+ * memory or the kernel is local; a row in memory is read again, so there it is refused.
  *
  * Weights' gradients: each CTA adds up its rows in f32, in their order, and a second launch adds the CTAs' sums in theirs:
  * the same bits in each run on the same kind of device.
@@ -69,7 +69,9 @@ CPTX_API enum cptx_rows_operand cptx_rows_operand_find(const char *name);
 enum cptx_rows_place {
 	CPTX_ROWS_AUTO,      /**< as the model chooses */
 	CPTX_ROWS_REGISTERS, /**< in registers: read once */
-	CPTX_ROWS_MEMORY     /**< in global memory: each pass reads it again, in part from L2 */
+	CPTX_ROWS_MEMORY,    /**< in global memory: each pass reads it again, in part from L2 */
+	CPTX_ROWS_SHARED     /**< in shared memory: bulk copies bring .stages rows ahead, and CTAs take many rows each; sm_90 and
+	                          later, rows that begin at and consist of whole vectors of 16 bytes */
 };
 
 struct cptx_rows_row;
@@ -110,6 +112,8 @@ typedef struct cptx_rows_opt {
 	cptx_rows_body body;    /**< builds the code of a row */
 	void *user;             /**< third argument of body */
 	const char *name;       /**< of the kernel in PTX; NULL: "rows" */
+	/* the shape, once more */
+	uint32_t stages; /**< SHARED: rows (of each group of threads) that shared memory holds, 1 to 8; 0: chosen */
 	char z_;
 } cptx_rows_opt;
 
@@ -141,6 +145,8 @@ typedef struct cptx_rows_plan {
 	uint32_t grid;              /**< CTAs of the first launch; only with a problem */
 	uint64_t workspace;         /**< bytes; only with a problem */
 	uint64_t bytes;             /**< of memory that are read and written at least; only with a problem */
+	uint32_t stages;            /**< rows that shared memory holds */
+	uint32_t smem;              /**< dynamic shared memory of a CTA, bytes */
 } cptx_rows_plan;
 
 /** Checks options and chooses what is 0 in their shape, for `rows` rows (0: many) on a target (NULL: sm_90a) with `sms`
