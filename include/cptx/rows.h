@@ -16,9 +16,9 @@
  * .per_row threads hold one.  What is 0 in the options is chosen by a model of bytes, CTAs and waves (cptx_rows_auto).
  *
  * NaN, infinities: a row with a NaN is NaN in norms, softmax and loss.  A softmax over infinities, or over -infinity alone,
- * is NaN, as PyTorch's.  argmax passes over NaN; of a row of NaN it is column 0.  Quantizing takes a row with an infinity or
- * a NaN to scale infinity or NaN.  A row of zeros has scale 1.  Labels: one that is neither a column nor ignored has loss
- * NaN.
+ * is NaN, as PyTorch's, and the lse of the latter -infinity.  argmax passes over NaN; of a row of NaN it is column 0.
+ * Quantizing takes a row with an infinity or a NaN to scale infinity or NaN.  A row of zeros has scale 1.  Labels: one that is
+ * neither a column nor ignored has loss NaN.
  *
  * In place: an output may be an input of the same type, stride and address, where the row lives in registers or shared
  * memory or the kernel is local; a row in memory is read again, so there it is refused.
@@ -103,7 +103,8 @@ typedef struct cptx_rows_opt {
 	enum cptx_rows_place place; /**< where a row lives */
 	uint32_t threads;           /**< of a CTA: 32 to 1024, a multiple of 32 */
 	uint32_t per_row;           /**< threads that hold a row: 1, 2, 4, 8, 16 or 32, or all of the CTA */
-	uint32_t split;             /**< CTAs that share a row, 1 to 16: a cluster (sm_90 and later) where the kernel reduces */
+	uint32_t split;             /**< CTAs that share a row, a power of two: a cluster of at most 16 (sm_90 and later) where the kernel
+	                                 reduces, else at most 1024 */
 	bool prefetch;              /**< CTAs that take many rows have L2 ask for the next one early; sm_90 and later */
 	uint32_t min_ctas;          /**< CTAs that a multiprocessor's registers shall hold */
 	/* CPTX_ROWS_OWN */
@@ -113,7 +114,9 @@ typedef struct cptx_rows_opt {
 	void *user;             /**< third argument of body */
 	const char *name;       /**< of the kernel in PTX; NULL: "rows" */
 	/* the shape, once more */
-	uint32_t stages; /**< SHARED: rows (of each group of threads) that shared memory holds, 1 to 8; 0: chosen */
+	uint32_t stages;    /**< SHARED: rows (of each group of threads) that shared memory holds, 1 to 8; 0: chosen */
+	uint32_t rows_each; /**< SHARED: rows that a CTA (or cluster, or each group of threads) takes one after another; 0: chosen.
+	                         With dw or db it is not read: there are as many CTAs as the device holds at once */
 	char z_;
 } cptx_rows_opt;
 
@@ -146,6 +149,7 @@ typedef struct cptx_rows_plan {
 	uint64_t workspace;         /**< bytes; only with a problem */
 	uint64_t bytes;             /**< of memory that are read and written at least; only with a problem */
 	uint32_t stages;            /**< rows that shared memory holds */
+	uint32_t rows_each;         /**< rows that a CTA takes one after another; 0: as many as there are for it */
 	uint32_t smem;              /**< dynamic shared memory of a CTA, bytes */
 } cptx_rows_plan;
 

@@ -192,18 +192,20 @@ static void insert(search *x, const cptx_rows_choice *c)
 
 /* One shape; what the options give stays. */
 static void consider(search *x, enum cptx_rows_place place, uint32_t threads, uint32_t per_row, uint32_t split,
-                     uint32_t stages)
+                     uint32_t stages, uint32_t rows_each)
 {
 	enum { MOST_REGS = 200, MOST_ELEMENTS = 64 };
 	cptx_rows_choice c = { .opt = *x->o };
 	cptx_rows_opt *o = &c.opt;
-	const bool given = o->place && o->threads && o->per_row && o->split && (o->place != CPTX_ROWS_SHARED || o->stages);
+	const bool given = o->place && o->threads && o->per_row && o->split &&
+	                   (o->place != CPTX_ROWS_SHARED || (o->stages && o->rows_each));
 
 	if ((o->place && o->place != place) || (o->threads && o->threads != threads) || (o->per_row && o->per_row != per_row) ||
-	    (o->split && o->split != split) || (o->stages && o->stages != stages))
+	    (o->split && o->split != split) || (o->stages && place == CPTX_ROWS_SHARED && o->stages != stages) ||
+	    (o->rows_each && place == CPTX_ROWS_SHARED && o->rows_each != rows_each))
 		return;
 	o->prefetch = o->prefetch || !x->target || x->target->number >= 90;
-	o->place = place, o->threads = threads, o->per_row = per_row, o->split = split, o->stages = stages;
+	o->place = place, o->threads = threads, o->per_row = per_row, o->split = split, o->stages = stages, o->rows_each = rows_each;
 	cptx_error err = { .code = CPTX_OK };
 	if (!rows_check_shape(o, x->target, &err)) {
 		x->why = x->why.code ? x->why : err;
@@ -218,30 +220,33 @@ static void consider(search *x, enum cptx_rows_place place, uint32_t threads, ui
 	insert(x, &c);
 }
 
-static void consider_place(search *x, enum cptx_rows_place place, uint32_t stages)
+static void consider_place(search *x, enum cptx_rows_place place, uint32_t stages, uint32_t rows_each)
 {
+	enum { MOST_SPLIT = 1024 };
 	const cptx_rows_opt *o = x->o;
 	const uint32_t most = o->threads ? o->threads : 1024;
 
 	for (uint32_t threads = o->threads ? o->threads : 64; threads <= most; threads *= 2) {
 		for (uint32_t lanes = 1; lanes <= 32 && lanes < threads && threads <= 256; lanes *= 2)
-			consider(x, place, threads, lanes, 1, stages);
-		for (uint32_t split = 1; split <= 16; split *= 2)
-			consider(x, place, threads, threads, split, stages);
+			consider(x, place, threads, lanes, 1, stages, rows_each);
+		for (uint32_t split = 1; split <= MOST_SPLIT; split *= 2)
+			consider(x, place, threads, threads, split, stages, rows_each);
 		if (o->per_row && o->per_row < threads && threads > 256)
-			consider(x, place, threads, o->per_row, 1, stages);
+			consider(x, place, threads, o->per_row, 1, stages, rows_each);
 	}
 }
 
+/* With one row a CTA, the hardware hands them out; with more, their loads are hidden. */
 static void consider_all(search *x)
 {
-	enum { MOST_STAGES = 4 };
-	const uint32_t stages = x->o->stages;
+	enum { MOST_STAGES = 4, SOME = 8, MANY = 64 };
+	const uint32_t stages = x->o->stages, each = x->o->rows_each;
 
-	consider_place(x, CPTX_ROWS_REGISTERS, stages);
-	consider_place(x, CPTX_ROWS_MEMORY, stages);
+	consider_place(x, CPTX_ROWS_REGISTERS, 0, 0);
+	consider_place(x, CPTX_ROWS_MEMORY, 0, 0);
 	for (uint32_t i = stages ? stages : 1; i <= (stages ? stages : MOST_STAGES); i++)
-		consider_place(x, CPTX_ROWS_SHARED, i);
+		for (uint32_t rows = each ? each : i > 1 ? SOME : 1; rows <= (each ? each : MANY); rows *= SOME)
+			consider_place(x, CPTX_ROWS_SHARED, i, rows);
 }
 
 size_t cptx_rows_auto(const cptx_rows_opt *opt, const cptx_target *target, uint32_t rows, uint32_t sms,

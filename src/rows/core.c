@@ -407,6 +407,8 @@ void cptx_rows_reduce_(cptx_kernel *k, cptx_site at, cptx_rows_row *r, cptx_val 
 		cptx_reduce_cluster_(k, at, &r->all, v, op);
 	else
 		cptx_reduce_cta_(k, at, &r->all, v, op);
+	if (r->s.ring)
+		rows_ring_refill(r);
 }
 
 static bool is_scalar(cptx_kernel *k, cptx_site at, const cptx_rows_row *r, uint32_t set, unsigned operand, const char *does)

@@ -18,6 +18,7 @@ typedef struct rows_ring {
 	cptx_val policy;    /* of L2, for what is read once */
 	cptx_val next;      /* first row of the CTA that is to be copied next */
 	bool released;      /* the stage of this row has been read */
+	bool filled;        /* and it has been asked for a later row */
 } rows_ring;
 
 struct cptx_rows_row {
@@ -53,8 +54,10 @@ static inline bool is_none(cptx_val v) { return v.kind == CPTX_VAL_NONE; }
 void rows_ring_begin(cptx_rows_row *r, cptx_val first);
 /* Waits for the row's stage. */
 void rows_ring_wait(cptx_rows_row *r);
-/* All of the stage has been read: fills it with a later row. */
+/* All of the stage has been read. */
 void rows_ring_release(cptx_rows_row *r);
+/* Fills it with a later row, where it has been released and that was not done yet. */
+void rows_ring_refill(cptx_rows_row *r);
 /* Behind the row. */
 void rows_ring_next(cptx_rows_row *r);
 /* The .u32 shared address of the thread's part of an operand's row, or of a vector. */

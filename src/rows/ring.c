@@ -4,8 +4,8 @@
  * requests to serve while threads reduce and store.
  *
  * The first thread of the CTA copies, or the first warp where the CTA works on several rows at once, a lane for each of them.
- * It also works on rows, so it asks for a later row as soon as all warps have read a stage: behind the first loads where
- * registers keep the row, else at the row's end.
+ * It also works on rows, so it asks for a later row when all warps have read a stage, and it need not wait for them: behind the
+ * first reduction where registers keep the row, else at the row's end.
  */
 #include "rows/core.h"
 
@@ -186,7 +186,7 @@ void rows_ring_wait(cptx_rows_row *r)
 
 	cptx_mad(k, g->from.stage, rows_stage_bytes(r->o, &r->s), g->at, .mode = CPTX_LO, .into = g->stage);
 	cptx_pipe_wait_full(k, &g->pipe, &g->from);
-	g->released = false;
+	g->released = g->filled = false;
 }
 
 void rows_ring_release(cptx_rows_row *r)
@@ -196,13 +196,20 @@ void rows_ring_release(cptx_rows_row *r)
 	cptx_bar_warp_sync(k, 0xffffffffu); /* the warp's other lanes have read it, too */
 	cptx_val lane = cptx_and(k, cptx_tid_x(k), CPTX_WARP - 1);
 	cptx_pipe_release(k, &r->ring.pipe, &r->ring.from, cptx_setp(k, lane, 0, .cmp = CPTX_EQ));
-	fill(r);
 	r->ring.released = true;
+}
+
+void rows_ring_refill(cptx_rows_row *r)
+{
+	if (r->ring.released && !r->ring.filled)
+		fill(r);
+	r->ring.filled = r->ring.released;
 }
 
 void rows_ring_next(cptx_rows_row *r)
 {
 	if (!r->ring.released)
 		rows_ring_release(r);
+	rows_ring_refill(r);
 	cptx_pipe_next(r->k, &r->ring.pipe, &r->ring.from);
 }

@@ -179,7 +179,7 @@ rows_shape rows_shape_of(const cptx_rows_opt *o)
 		return s;
 	s.copied = copies_of(o, &s, s.reads, ROWS_MATRIX);
 	s.shared_vectors = copies_of(o, &s, s.reads, ROWS_VECTOR);
-	if (rows_smem(o, &s) > ROWS_SMEM) /* then L2 has them */
+	if (rows_smem(o, &s) > ROWS_SMEM || (o->rows_each == 1 && !s.sums)) /* then L2 has them */
 		s.shared_vectors = 0;
 	return s;
 }
@@ -214,16 +214,18 @@ static bool check_ring(const cptx_rows_opt *o, const rows_shape *s, const cptx_t
 
 bool rows_check_shape(const cptx_rows_opt *o, const cptx_target *target, cptx_error *err)
 {
-	enum { MOST_ELEMENTS = 128, MOST_SPLIT = 16 };
+	enum { MOST_ELEMENTS = 128, MOST_CLUSTER = 16, MOST_SPLIT = 1024 };
 
-	ROWS_RULE(o->place && o->threads && o->per_row && o->split && (o->place != CPTX_ROWS_SHARED || o->stages),
-	          "the shape is not chosen: .place, .threads, .per_row, .split and .stages, which cptx_rows_auto fills in");
+	ROWS_RULE(o->place && o->threads && o->per_row && o->split &&
+	              (o->place != CPTX_ROWS_SHARED || (o->stages && o->rows_each)),
+	          "the shape is not chosen: .place, .threads, .per_row, .split, .stages and .rows_each, which cptx_rows_auto fills in");
 	ROWS_RULE(o->threads <= CPTX_THREADS_PER_CTA && o->threads % CPTX_WARP == 0,
 	          "CTAs of %u threads; .threads is a multiple of 32 up to 1024", o->threads);
 	ROWS_RULE(o->per_row == o->threads || (is_power(o->per_row) && o->per_row <= CPTX_WARP),
 	          "rows of %u threads in CTAs of %u; .per_row is 1, 2, 4, 8, 16 or 32, or all threads", o->per_row, o->threads);
-	ROWS_RULE(is_power(o->split) && o->split <= MOST_SPLIT, "rows of %u CTAs; .split is 1, 2, 4, 8 or 16", o->split);
 	const rows_shape s = rows_shape_of(o);
+	ROWS_RULE(is_power(o->split) && o->split <= (s.local ? MOST_SPLIT : MOST_CLUSTER),
+	          "rows of %u CTAs; .split is a power of two up to %d", o->split, s.local ? MOST_SPLIT : MOST_CLUSTER);
 	ROWS_RULE(s.rows == 1 || o->split == 1,
 	          "rows of %u threads and of %u CTAs; only all threads of a CTA share a row with others", o->per_row, o->split);
 	ROWS_RULE(s.rows == 1 || s.resident, "rows of %u of %u threads stay in registers; those in memory have the whole CTA",
@@ -329,10 +331,13 @@ static cptx_rows_plan plan_of(const cptx_rows_choice *c, uint32_t rows, uint32_t
 		                 .writes = s.writes,
 		                 .launches = s.sums ? 2 : 1,
 		                 .stages = s.ring ? o->stages : 0,
+		                 .rows_each = s.ring && !s.sums ? o->rows_each : 0,
 		                 .smem = (uint32_t)rows_smem(o, &s) };
 	uint32_t units = (rows + s.rows - 1) / s.rows;
 
-	if (s.sums || s.ring) { /* as few as need no more rounds */
+	if (s.ring && !s.sums) {
+		units = (units + o->rows_each - 1) / o->rows_each;
+	} else if (s.sums) { /* as few as need no more rounds */
 		const uint32_t most = rows_units_at_once(o, &s, sms, c->ctas_per_sm), rounds = MAX((units + most - 1) / most, 1u);
 		units = MAX((units + rounds - 1) / rounds, 1u);
 	}

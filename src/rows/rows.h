@@ -74,7 +74,7 @@ uint32_t rows_align_of(const cptx_rows_opt *o);
 uint32_t rows_count(uint32_t set, enum rows_kind kind);
 enum {
 	ROWS_STAGE_ALIGN = 128, /* bytes */
-	ROWS_STATIC = 2048,     /* bytes of barriers and reductions, at most */
+	ROWS_STATIC = 5632,     /* bytes of barriers and reductions, at most */
 	ROWS_SMEM = 227 * 1024 - ROWS_STATIC /* bytes of rows and vectors that the largest CTA has room for */
 };
 /* Bytes of a stage; of all stages and vectors. */

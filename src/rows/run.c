@@ -36,7 +36,7 @@ static bool same(const cptx_rows_opt *a, const cptx_rows_opt *b)
 	       memcmp(&a->z_loss, &b->z_loss, sizeof a->z_loss) == 0 && a->ignored_label == b->ignored_label &&
 	       a->ignore == b->ignore && a->tanh == b->tanh && a->heads == b->heads && a->place == b->place &&
 	       a->threads == b->threads && a->per_row == b->per_row && a->split == b->split && a->min_ctas == b->min_ctas &&
-	       a->prefetch == b->prefetch && a->stages == b->stages && a->reads == b->reads && a->writes == b->writes && a->local == b->local &&
+	       a->prefetch == b->prefetch && a->stages == b->stages && a->rows_each == b->rows_each && a->reads == b->reads && a->writes == b->writes && a->local == b->local &&
 	       a->body == b->body && a->user == b->user && !strcmp(a->name, b->name);
 }
 

@@ -110,6 +110,7 @@ START_TEST(shapes)
 			cptx_rows_opt o = options_of(kernels[k], 8 | 128 | (k + i) % 3);
 			o.n = all[i].n, o.place = all[i].place, o.threads = all[i].threads, o.per_row = all[i].per_row,
 			o.split = all[i].split, o.stages = all[i].stages;
+			o.rows_each = o.stages == 1 ? 8 : o.stages ? 64 : 0;
 			const bool dense = o.place == CPTX_ROWS_SHARED;
 			if (dense)
 				o.out = o.in;

@@ -33,6 +33,7 @@ enum {
 	OPTION_PER_ROW,
 	OPTION_SPLIT,
 	OPTION_STAGES,
+	OPTION_ROWS_EACH,
 	OPTION_PAD,
 	OPTION_IN_PLACE,
 	OPTION_ARCH,
@@ -65,6 +66,7 @@ static const cli_option options[OPTIONS] = {
 	[OPTION_PER_ROW] = { "per-row", 0, "N", "threads that hold a row; default: chosen", "1 2 4 8 16 32" },
 	[OPTION_SPLIT] = { "split", 's', "N", "CTAs that share a row; default: chosen", "1 2 4 8 16" },
 	[OPTION_STAGES] = { "stages", 0, "N", "rows in shared memory; default: chosen", "1 2 3 4" },
+	[OPTION_ROWS_EACH] = { "rows-each", 0, "N", "with shared: rows that a CTA takes one after another; default: chosen", "1 8 64" },
 	[OPTION_PAD] = { "pad", 0, "N", "of a run: elements between rows", NULL },
 	[OPTION_IN_PLACE] = { "in-place", 0, NULL, "of a run: the result lies where an input does", NULL },
 	[OPTION_ARCH] = { "arch", 'a', "NAME", "target; default: that of the device, else sm_90a", "@arch" },
@@ -157,6 +159,7 @@ static int read_option(request *q, int option, const char *value)
 	case OPTION_PER_ROW: ok = read_count(value, &q->o.per_row); break;
 	case OPTION_SPLIT: ok = read_count(value, &q->o.split); break;
 	case OPTION_STAGES: ok = read_count(value, &q->o.stages); break;
+	case OPTION_ROWS_EACH: ok = read_count(value, &q->o.rows_each); break;
 	case OPTION_PAD: ok = read_count(value, &q->c.pad); break;
 	case OPTION_IN_PLACE: q->c.in_place = true; break;
 	case OPTION_ARCH: q->arch = value; break;
@@ -211,10 +214,10 @@ static void print_choice(FILE *out, const char *label, const cptx_rows_choice *c
 	const cptx_rows_opt *o = &c->opt;
 
 	fprintf(out,
-	        "%-8s %9.1f us  %-9s %4u threads, %u a row, %2u CTA%s a row, %u stages; %2u CTAs per SM, %6.1f waves, %5.0f KB in flight, "
+	        "%-8s %9.1f us  %-9s %4u threads, %u a row, %2u CTA%s a row, %u stages, %u rows each; %2u CTAs per SM, %6.1f waves, %5.0f KB in flight, "
 	        "%u registers\n",
 	        label, c->us, places[o->place], o->threads, o->per_row, o->split,
-	        o->split > 1 ? "s" : " ", o->stages, c->ctas_per_sm, c->waves, c->in_flight / 1024, c->regs);
+	        o->split > 1 ? "s" : " ", o->stages, o->rows_each, c->ctas_per_sm, c->waves, c->in_flight / 1024, c->regs);
 }
 
 static int explain(const request *q, const cptx_target *target, uint32_t sms, FILE *out)
@@ -244,7 +247,7 @@ static int run_on(const request *q, cptx_device *dev)
 	       places[r.plan.place], r.plan.threads, r.plan.per_row, r.plan.split,
 	       r.plan.split > 1 ? "s" : "");
 	if (r.plan.stages)
-		printf(", %u stages, %u bytes of shared memory", r.plan.stages, r.plan.smem);
+		printf(", %u stages, %u rows each, %u bytes of shared memory", r.plan.stages, r.plan.rows_each, r.plan.smem);
 	putchar('\n');
 	compiling_print_device(stdout, cptx_device_get_info(dev), &r.resources, r.plan.grid);
 	putchar('\n');
