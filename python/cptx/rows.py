@@ -63,8 +63,6 @@ def _run(kernel, like, given, types=(), settings=(), optional=()):
     with torch.cuda.device(like.device):
         size = runner.workspace(opt, rows) if SUMS & set(given) else 0
         workspace = torch.empty(size, dtype=torch.uint8, device=like.device) if size else None
-        # an operand without rows has no address; it is not read
-        operands = {name: (address or 16, stride) for name, (address, stride) in operands.items()}
         runner.run(opt, rows, operands, workspace.data_ptr() if size else 0, ops.stream(like))
 
 

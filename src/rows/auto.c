@@ -190,6 +190,17 @@ static void insert(search *x, const cptx_rows_choice *c)
 	x->best[at] = *c;
 }
 
+enum { AT_ONCE = UINT16_MAX /* rows of a CTA: as many as there are where all CTAs are there at once */ };
+
+static uint32_t at_once(const search *x, cptx_rows_choice *c, const rows_shape *s)
+{
+	const uint32_t units = (x->rows + s->rows - 1) / s->rows;
+
+	c->regs = regs_of(&c->opt, s);
+	const uint32_t most = rows_units_at_once(&c->opt, s, x->sms, MAX(ctas_of(c, s, x->target), 1u));
+	return (units + most - 1) / most;
+}
+
 /* One shape; what the options give stays. */
 static void consider(search *x, enum cptx_rows_place place, uint32_t threads, uint32_t per_row, uint32_t split,
                      uint32_t stages, uint32_t rows_each)
@@ -202,7 +213,7 @@ static void consider(search *x, enum cptx_rows_place place, uint32_t threads, ui
 
 	if ((o->place && o->place != place) || (o->threads && o->threads != threads) || (o->per_row && o->per_row != per_row) ||
 	    (o->split && o->split != split) || (o->stages && place == CPTX_ROWS_SHARED && o->stages != stages) ||
-	    (o->rows_each && place == CPTX_ROWS_SHARED && o->rows_each != rows_each))
+	    (o->rows_each && place == CPTX_ROWS_SHARED && rows_each != AT_ONCE && o->rows_each != rows_each))
 		return;
 	o->prefetch = o->prefetch || !x->target || x->target->number >= 90;
 	o->place = place, o->threads = threads, o->per_row = per_row, o->split = split, o->stages = stages, o->rows_each = rows_each;
@@ -211,8 +222,10 @@ static void consider(search *x, enum cptx_rows_place place, uint32_t threads, ui
 		x->why = x->why.code ? x->why : err;
 		return;
 	}
-	predict(&c, x->target, x->rows, x->sms);
 	const rows_shape s = rows_shape_of(o);
+	if (rows_each == AT_ONCE)
+		o->rows_each = at_once(x, &c, &s);
+	predict(&c, x->target, x->rows, x->sms);
 	if (!given && (rows_elements(o, &s) > MOST_ELEMENTS || c.regs > MOST_REGS || c.regs * threads > CPTX_REGS_PER_SM))
 		return;
 	if (place == CPTX_ROWS_SHARED) /* ptxas may not take more registers than that */
@@ -239,14 +252,16 @@ static void consider_place(search *x, enum cptx_rows_place place, uint32_t stage
 /* With one row a CTA, the hardware hands them out; with more, their loads are hidden. */
 static void consider_all(search *x)
 {
-	enum { MOST_STAGES = 4, SOME = 8, MANY = 64 };
+	enum { MOST_STAGES = 4, SOME = 8 };
 	const uint32_t stages = x->o->stages, each = x->o->rows_each;
 
 	consider_place(x, CPTX_ROWS_REGISTERS, 0, 0);
 	consider_place(x, CPTX_ROWS_MEMORY, 0, 0);
-	for (uint32_t i = stages ? stages : 1; i <= (stages ? stages : MOST_STAGES); i++)
-		for (uint32_t rows = each ? each : i > 1 ? SOME : 1; rows <= (each ? each : MANY); rows *= SOME)
-			consider_place(x, CPTX_ROWS_SHARED, i, rows);
+	for (uint32_t i = stages ? stages : 1; i <= (stages ? stages : MOST_STAGES); i++) {
+		const uint32_t rows[] = { 1, SOME, AT_ONCE };
+		for (size_t j = each || i > 1 ? 1 : 0; j < (each ? 2 : ARRAY_LEN(rows)); j++)
+			consider_place(x, CPTX_ROWS_SHARED, i, each ? each : rows[j]);
+	}
 }
 
 size_t cptx_rows_auto(const cptx_rows_opt *opt, const cptx_target *target, uint32_t rows, uint32_t sms,

@@ -433,15 +433,43 @@ static cptx_val row_to_read(cptx_kernel *k, cptx_site at, const cptx_rows_row *r
 	return CALL(min, .a = r->row, .b = CALL(sub, .a = r->rows, .b = cptx_imm(1)));
 }
 
+static void load_scalar(cptx_kernel *k, cptx_site at, const cptx_rows_row *r, unsigned operand, cptx_val row, cptx_val to)
+{
+	const enum cptx_type type = rows_type_of(r->o, (enum cptx_rows_operand)operand);
+	cptx_val from = CALL(add, .a = r->at[operand], .b = CALL(mul_wide, .a = row, .b = cptx_imm(rows_bytes(type))));
+
+	CALL(ld, .a = from, .space = CPTX_GLOBAL, .type = type, .into = to);
+}
+
 cptx_val cptx_rows_get_(cptx_kernel *k, cptx_site at, const cptx_rows_row *r, enum cptx_rows_operand operand)
 {
 	if (!is_scalar(k, at, r, r ? r->s.reads : 0, operand, "reads"))
 		return (cptx_val){ 0 };
-	const enum cptx_type type = rows_type_of(r->o, operand);
-	const cptx_val row = row_to_read(k, at, r);
-	cptx_val from = CALL(add, .a = r->at[operand], .b = CALL(mul_wide, .a = row, .b = cptx_imm(rows_bytes(type))));
-	cptx_val v = CALL(ld, .a = from, .space = CPTX_GLOBAL, .type = type);
-	return type == CPTX_S32 ? CALL(cvt, .a = v, .dtype = CPTX_S64) : v;
+	cptx_val v = r->scalar[operand];
+	if (is_none(v)) {
+		v = cptx_regs_(k, at, rows_type_of(r->o, operand), 1);
+		load_scalar(k, at, r, operand, row_to_read(k, at, r), v);
+	}
+	return v.type == CPTX_S32 ? CALL(cvt, .a = v, .dtype = CPTX_S64) : v;
+}
+
+/* Scalars of the row come from the registers where they were loaded with the row before, and those of the next one are loaded:
+ * a CTA with many rows does not wait for them.  first: there was no row before. */
+static void load_scalars(cptx_rows_row *r, cptx_val row, bool first)
+{
+	cptx_kernel *k = r->k;
+	cptx_val last = cptx_sub(k, r->rows, 1), from = cptx_min(k, row, last);
+
+	for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++) {
+		if (!rows_has(r->s.reads, i) || rows_operands[i].kind != ROWS_SCALAR)
+			continue;
+		const enum cptx_type type = rows_type_of(r->o, (enum cptx_rows_operand)i);
+		if (first)
+			r->scalar[i] = cptx_reg(k, type), r->ahead[i] = cptx_reg(k, type);
+		else
+			cptx_mov(k, r->ahead[i], .into = r->scalar[i]);
+		load_scalar(k, CPTX_HERE, r, i, from, r->ahead[i]);
+	}
 }
 
 void cptx_rows_put_(cptx_kernel *k, cptx_site at, const cptx_rows_row *r, enum cptx_rows_operand operand, cptx_val v)
@@ -583,10 +611,18 @@ static void many_rows(cptx_rows_row *r, cptx_val of_warp, cptx_val in_warp)
 	r->step = cptx_mul(k, r->units, r->s.rows, .mode = CPTX_LO);
 	if (is_none(in_warp))
 		r->row = next;
+	const bool ahead = rows_count(r->s.reads, ROWS_SCALAR) && !(r->o->rows_each == 1 && r->s.ring);
+	cptx_val mine = is_none(in_warp) ? first : cptx_add(k, first, in_warp);
+	CPTX_IF(k, cptx_setp(k, first, r->rows, .cmp = CPTX_LT)) {
+		if (ahead)
+			load_scalars(r, mine, true);
+	}
 	if (r->s.ring)
 		rows_ring_begin(r, first);
 	CPTX_FOR(k, next, r->rows, r->step) {
 		settle(r, next, in_warp);
+		if (ahead)
+			load_scalars(r, cptx_add(k, r->row, r->step), false);
 		row(r);
 	}
 	for (unsigned i = 0; r->s.resident && i < CPTX_ROWS_OPERANDS; i++)

@@ -40,6 +40,7 @@ struct cptx_rows_row {
 	rows_ring ring;
 	cptx_reduce all;
 	cptx_val step; /* rows to the next one of this CTA; NONE: it has one row */
+	cptx_val scalar[CPTX_ROWS_OPERANDS], ahead[CPTX_ROWS_OPERANDS]; /* of CTAs that take many rows: of this row, of the next */
 	/* the pass */
 	cptx_rows_pass pass;
 	bool open, prefetches;

@@ -151,6 +151,8 @@ void rows_rms_norm_backward(cptx_kernel *k, cptx_rows_row *row, void *user)
 	cptx_rows_at e;
 
 	(void)user;
+	if (with(row, R_RSTD)) /* early: it comes from memory */
+		rstd = cptx_rows_get(k, row, CPTX_ROWS_RSTD);
 	cptx_reduce_clear(k, sums, CPTX_REDUCE_SUM);
 	CPTX_ROWS_EACH(k, row, &e, .reads = R_X | R_DY | w)
 	{
@@ -160,9 +162,7 @@ void rows_rms_norm_backward(cptx_kernel *k, cptx_rows_row *row, void *user)
 			cptx_fma(k, V(X), V(X), squares, .rnd = CPTX_RN, .into = squares);
 	}
 	cptx_rows_reduce(k, row, with(row, R_RSTD) ? dot : sums, CPTX_REDUCE_SUM);
-	if (with(row, R_RSTD))
-		rstd = cptx_rows_get(k, row, CPTX_ROWS_RSTD);
-	else
+	if (!with(row, R_RSTD))
 		rstd = cptx_rsqrt(k, cptx_fma(k, squares, mean_of(row), cptx_rows_options(row)->eps, .rnd = CPTX_RN));
 	cptx_val part = cptx_mul(k, cptx_mul(k, dot, mean_of(row)), cptx_mul(k, rstd, rstd));
 	CPTX_ROWS_EACH(k, row, &e, .reads = R_X | R_DY | w, .writes = R_DX | dw)

@@ -440,7 +440,7 @@ static bool check_in_place(const cptx_rows_opt *o, const rows_shape *s, const cp
 {
 	for (unsigned w = 0; w < CPTX_ROWS_OPERANDS; w++)
 		for (unsigned r = 0; r < CPTX_ROWS_OPERANDS; r++) {
-			if (!rows_has(s->writes, w) || !rows_has(s->reads, r) || p->at[w].address != p->at[r].address)
+			if (!rows_has(s->writes, w) || !rows_has(s->reads, r) || p->at[w].address != p->at[r].address || !p->rows)
 				continue;
 			ROWS_RULE(rows_type_of(o, (enum cptx_rows_operand)w) == rows_type_of(o, (enum cptx_rows_operand)r) &&
 			              p->at[w].stride == p->at[r].stride && rows_operands[w].kind == rows_operands[r].kind,
@@ -463,6 +463,8 @@ static bool fill_args(const cptx_rows_opt *o, const rows_shape *s, const cptx_ro
 			ROWS_RULE(!p->at[i].address, "the problem has an operand %s, and the kernel none: .with", rows_operands[i].name);
 			continue;
 		}
+		if (!p->rows && rows_operands[i].kind != ROWS_VECTOR) /* it has no rows, and may have no address */
+			continue;
 		if (!check_matrix(o, &p->at[i], i, err))
 			return false;
 		a->at[i] = p->at[i].address;
