@@ -94,6 +94,7 @@ static int bench_shapes(cptx_device *dev, enum cptx_rows_kernel kernel, enum cpt
 
 	for (size_t p = 0; p < sizeof places / sizeof *places; p++) {
 		cptx_rows_opt o = { .kernel = kernel, .in = type, .n = n, .with = vectors_of(kernel), .place = places[p] };
+		o.bandwidth = cptx_rows_bandwidth(info);
 		cptx_rows_choice best[8];
 		cptx_error err;
 		const size_t most = places[p] == CPTX_ROWS_REGISTERS ? 2 : 6;

@@ -117,6 +117,8 @@ typedef struct cptx_rows_opt {
 	uint32_t stages;    /**< SHARED: rows (of each group of threads) that shared memory holds, 1 to 8; 0: chosen */
 	uint32_t rows_each; /**< SHARED: rows that a CTA (or cluster, or each group of threads) takes one after another; 0: chosen.
 	                         With dw or db it is not read: there are as many CTAs as the device holds at once */
+	uint32_t bandwidth; /**< of the device's memory, GB/s, for the choice; 0: that of the target's largest GPU.  A run takes its
+	                         device's */
 	char z_;
 } cptx_rows_opt;
 
@@ -157,6 +159,8 @@ typedef struct cptx_rows_plan {
  * multiprocessors (0: those of its largest GPU).  False: err names the rule that is broken.  plan: may be NULL. */
 CPTX_API bool cptx_rows_check(const cptx_rows_opt *opt, const cptx_target *target, uint32_t rows, uint32_t sms,
                               cptx_rows_plan *plan, cptx_error *err);
+/** What a copy reaches of the bandwidth of a device's memory, for .bandwidth: GB/s; 0: not known, as on the emulator. */
+CPTX_API uint32_t cptx_rows_bandwidth(const cptx_device_info *info);
 /** A shape and what the model says of it. */
 typedef struct cptx_rows_choice {
 	cptx_rows_opt opt;    /**< all options, with the shape filled in */

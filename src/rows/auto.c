@@ -35,11 +35,11 @@ static const chip *chip_of(const cptx_target *t)
 /* Latencies, microseconds: of a CTA without reductions; of each reduction over lanes, a CTA, a cluster for each of its CTAs.
  * Seen on an H200. */
 static const double start_us = 1.8, lanes_us = 0.1, cta_us = 0.35, cluster_each_us = 0.08, cluster_share = 1;
-/* Of rows in shared memory: the latency of a row, the time of an element in a thread; for how long memory stands still in each
- * round, and where clusters fill whole GPCs, of which some stay empty; bytes that a multiprocessor must ask for at once. */
-static const double ring_us = 0.8, ring_element_us = 0.012, ring_stands_us = 0.2, ring_gpc_us = 1.2, enough_in_flight = 40e3;
+/* Of rows in shared memory: the latency of a row, of a reduction over a cluster, the time of an element in a thread; for how long
+ * memory stands still in each round; bytes that a multiprocessor must ask for at once.  Seen on an H100. */
+static const double ring_us = 0.8, cluster_us = 1.3, ring_element_us = 0.012, ring_stands_us = 0.25, enough_in_flight = 40e3;
 enum {
-	GPC_HALF = 8 /* multiprocessors */,
+	AT_ONCE = UINT16_MAX /* rows of a CTA: as many as there are where all CTAs are there at once */,
 	REDUCTIONS = 2 /* of a kernel that has any, about */,
 	OWN_REGS = 16 /* addresses, sums, what is computed */,
 	RING_REGS = 16 /* stages and barriers */
@@ -62,7 +62,7 @@ static uint32_t regs_of(const cptx_rows_opt *o, const rows_shape *s)
 	const uint32_t rows = rows_count(s->reads, ROWS_MATRIX) + (s->turns > 1 ? 0 : sums);
 	const uint32_t vectors = rows_count(s->reads, ROWS_VECTOR), all = s->turns > 1 ? n * s->turns * sums : 0;
 
-	return (OWN_REGS + (s->ring ? RING_REGS : 0) + all + n * rows + (rows > 1 ? 2 * n : 0) + n * vectors / 4 + 7) / 8 * 8;
+	return (OWN_REGS + (s->ring ? RING_REGS : 0) + all + n * rows + (rows > 1 ? 2 * n : 0) + n * vectors / 4 + (vectors > 1 ? 16 : 0) + 7) / 8 * 8;
 }
 
 /* CTAs that a multiprocessor holds. */
@@ -86,26 +86,28 @@ static double passes_of(const cptx_rows_choice *c, const rows_shape *s, const ch
 /*
  * Rows in shared memory: in each round all CTAs of a multiprocessor work on a row.  Memory moves their bytes at its bandwidth,
  * and stands still for a moment; a CTA alone needs its latency and the time of its stores, and with one stage that is read to
- * the end also the time of its loads.  Rows that do not fill the last round take that long, too.
+ * the end also the time of its loads.  CTAs that end are followed by others, which begin with a latency, and the last ones do
+ * not fill the device.  CTAs with one row each are at different places in theirs, so that some load while others store.
  */
-static void predict_ring(cptx_rows_choice *c, const rows_shape *s, const chip *on, uint32_t rows, uint32_t sms)
+static void predict_ring(cptx_rows_choice *c, const rows_shape *s, double bandwidth, uint32_t rows, uint32_t sms)
 {
 	const cptx_rows_opt *o = &c->opt;
-	const double n = (double)s->rows * s->part, at_once = rows_units_at_once(o, s, sms, c->ctas_per_sm);
-	const double per_sm = on->bandwidth / fmin(at_once * o->split / c->ctas_per_sm, sms);
+	const double n = (double)s->rows * s->part, most = rows_units_at_once(o, s, sms, c->ctas_per_sm);
+	const double per_sm = bandwidth / fmin(most * o->split / c->ctas_per_sm, sms), ctas = c->ctas_per_sm;
 	const double read = n * element_bytes(o, s->reads), write = n * element_bytes(o, s->writes);
-	const double each = s->local ? 0 : s->rows > 1 ? lanes_us : s->cluster ? cta_us + cluster_each_us * o->split : cta_us;
-	const bool waits = o->stages == 1 && !s->keeps;
-	const double own = ring_us + REDUCTIONS * each + n / o->threads * ring_element_us * c->ctas_per_sm;
-	const double alone = own + write / per_sm + (waits ? read / per_sm + start_us / 2 : 0);
-	const double rounds = ceil((double)rows / s->rows) / at_once;
+	const double each = s->local ? 0 : s->cluster ? cluster_us : REDUCTIONS * (s->rows > 1 ? lanes_us : cta_us);
+	const double own = ring_us + each + n / o->threads * ring_element_us * ctas, units = ceil((double)rows / s->rows);
+	const double waits = o->stages == 1 && !s->keeps ? read / per_sm + start_us / 2 : 0;
 
-	c->waves = rounds;
-	c->in_flight = c->ctas_per_sm * (o->stages - (s->keeps ? 0.25 : 0.6)) * read;
-	const double hungry = c->in_flight < enough_in_flight ? enough_in_flight / c->in_flight : 1;
-	const double stands = s->cluster && o->split > GPC_HALF ? ring_gpc_us : ring_stands_us;
-	const double round = fmax(c->ctas_per_sm * (read * hungry + write) / per_sm + stands, alone);
-	c->us = start_us + read / per_sm + floor(rounds) * round + (rounds > floor(rounds) ? fmin(alone, round) : 0);
+	c->waves = units / most;
+	c->in_flight = ctas * (o->stages - (s->keeps ? 0.25 : 0.6)) * read;
+	const double hungry = fmax(1, enough_in_flight / c->in_flight), bytes = (read * hungry + write) / per_sm;
+	const double round = fmax(ctas * bytes + ring_stands_us, own + waits + write / per_sm);
+	const double taken = s->sums ? ceil(c->waves) : o->rows_each, waves = ceil(units / taken) / most;
+	if (!s->sums && !s->cluster && o->rows_each == 1)
+		c->us = start_us + c->waves * fmax(1.01 * ctas * (read + write) / per_sm, start_us + own + (read + write) / per_sm / 2);
+	else
+		c->us = start_us + read / per_sm + ceil(waves) * (taken * round + (waves > 1 ? (start_us + each) / ctas : 0));
 	c->us = fmax(c->us, c->memory_us * 1.02);
 }
 
@@ -114,7 +116,8 @@ static void predict(cptx_rows_choice *c, const cptx_target *t, uint32_t rows, ui
 	const cptx_rows_opt *o = &c->opt;
 	const rows_shape s = rows_shape_of(o);
 	const chip *on = chip_of(t);
-	const double per_sm = on->bandwidth / on->sms, read = element_bytes(o, s.reads), write = element_bytes(o, s.writes);
+	const double bandwidth = o->bandwidth ? o->bandwidth * 1e3 : on->bandwidth / on->sms * sms;
+	const double per_sm = bandwidth / sms, read = element_bytes(o, s.reads), write = element_bytes(o, s.writes);
 	const double each = s.local ? 0 : s.rows > 1 ? lanes_us : s.cluster ? cluster_each_us * o->split : cta_us;
 	const double latency = start_us + REDUCTIONS * each, units = ceil((double)rows / s.rows) * o->split;
 
@@ -126,9 +129,9 @@ static void predict(cptx_rows_choice *c, const cptx_target *t, uint32_t rows, ui
 	const double waits = s.cluster ? cluster_share * c->ctas_per_sm * bytes / per_sm : 0;
 	c->waves = units / ((double)sms * c->ctas_per_sm);
 	c->in_flight = c->ctas_per_sm * (double)o->threads * rows_elements(o, &s) * read;
-	c->memory_us = rows * (double)o->n * (read + write) / on->bandwidth;
+	c->memory_us = rows * (double)o->n * (read + write) / bandwidth;
 	if (s.ring) {
-		predict_ring(c, &s, on, rows, sms);
+		predict_ring(c, &s, bandwidth, rows, sms);
 		return;
 	}
 	const double full = floor(c->waves), rest = ceil((c->waves - full) * c->ctas_per_sm);
@@ -190,8 +193,6 @@ static void insert(search *x, const cptx_rows_choice *c)
 	x->best[at] = *c;
 }
 
-enum { AT_ONCE = UINT16_MAX /* rows of a CTA: as many as there are where all CTAs are there at once */ };
-
 static uint32_t at_once(const search *x, cptx_rows_choice *c, const rows_shape *s)
 {
 	const uint32_t units = (x->rows + s->rows - 1) / s->rows;
@@ -226,7 +227,8 @@ static void consider(search *x, enum cptx_rows_place place, uint32_t threads, ui
 	if (rows_each == AT_ONCE)
 		o->rows_each = at_once(x, &c, &s);
 	predict(&c, x->target, x->rows, x->sms);
-	if (!given && (rows_elements(o, &s) > MOST_ELEMENTS || c.regs > MOST_REGS || c.regs * threads > CPTX_REGS_PER_SM))
+	const uint32_t unrolled = rows_elements(o, &s) * s.turns;
+	if (!given && (unrolled > MOST_ELEMENTS || c.regs > MOST_REGS || c.regs * threads > CPTX_REGS_PER_SM))
 		return;
 	if (place == CPTX_ROWS_SHARED) /* ptxas may not take more registers than that */
 		o->min_ctas = c.ctas_per_sm;
@@ -252,13 +254,13 @@ static void consider_place(search *x, enum cptx_rows_place place, uint32_t stage
 /* With one row a CTA, the hardware hands them out; with more, their loads are hidden. */
 static void consider_all(search *x)
 {
-	enum { MOST_STAGES = 4, SOME = 8 };
+	enum { MOST_STAGES = 4, FEW = 4, SOME = 8 };
 	const uint32_t stages = x->o->stages, each = x->o->rows_each;
 
 	consider_place(x, CPTX_ROWS_REGISTERS, 0, 0);
 	consider_place(x, CPTX_ROWS_MEMORY, 0, 0);
 	for (uint32_t i = stages ? stages : 1; i <= (stages ? stages : MOST_STAGES); i++) {
-		const uint32_t rows[] = { 1, SOME, AT_ONCE };
+		const uint32_t rows[] = { 1, FEW, SOME, AT_ONCE };
 		for (size_t j = each || i > 1 ? 1 : 0; j < (each ? 2 : ARRAY_LEN(rows)); j++)
 			consider_place(x, CPTX_ROWS_SHARED, i, each ? each : rows[j]);
 	}

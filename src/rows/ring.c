@@ -77,7 +77,8 @@ static void copy(const cptx_rows_row *r, unsigned operand, cptx_val row, cptx_va
 		from = cptx_add(k, from, cptx_mul_wide(k, row, r->stride[operand]));
 	if (!is_none(r->first))
 		from = cptx_add(k, from, cptx_mul_wide(k, r->first, size));
-	const bool once = rows_operands[operand].kind == ROWS_MATRIX; /* L2 need not keep it */
+	/* L2 need not keep it.  Beside sums of columns that is slower, as was seen. */
+	const bool once = rows_operands[operand].kind == ROWS_MATRIX && !r->s.sums;
 	cptx_cp_async_bulk_load(k, to, from, bytes, bar, .dst = CPTX_SHARED_CLUSTER, .l2hint = once,
 	                        .policy = once ? r->ring.policy : CPTX_NONE_);
 }

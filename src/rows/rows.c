@@ -361,6 +361,15 @@ bool cptx_rows_check(const cptx_rows_opt *opt, const cptx_target *target, uint32
 	return true;
 }
 
+uint32_t cptx_rows_bandwidth(const cptx_device_info *info)
+{
+	if (!info)
+		return 0;
+	const double peak = 2.0 * info->memory_clock_khz * info->memory_bus_bits / 8 * 1e-6; /* two transfers a clock */
+
+	return (uint32_t)(0.89 * peak);
+}
+
 /* ---- kernels and launches ---- */
 
 static bool read_whole(cptx_rows_opt *o, const cptx_rows_opt *given, const cptx_target *target, cptx_error *err)

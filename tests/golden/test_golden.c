@@ -6,6 +6,7 @@
 #include "../reparse.h"
 
 #include <cptx/attention.h>
+#include <cptx/rows.h>
 
 #include "../../examples/examples.h"
 #include "../test.h"
@@ -34,6 +35,33 @@ static void attention_wgmma(cptx_module *m)
 	                                            .lse = true },
 	                     NULL);
 }
+static void rows(cptx_module *m, enum cptx_rows_kernel kernel, enum cptx_rows_place place, uint32_t n, uint32_t split,
+                 uint32_t with)
+{
+	cptx_rows_opt o = { .size = CPTX_OPT_SIZE(cptx_rows_opt),
+		                .kernel = kernel,
+		                .in = CPTX_BF16,
+		                .n = n,
+		                .with = with,
+		                .place = place,
+		                .threads = 128,
+		                .per_row = 128,
+		                .split = split };
+
+	o.stages = place == CPTX_ROWS_SHARED ? 2 : 0, o.rows_each = place == CPTX_ROWS_SHARED ? 8 : 0;
+	cptx_rows_build(m, &o, NULL);
+}
+
+static void rows_softmax(cptx_module *m) { rows(m, CPTX_ROWS_SOFTMAX, CPTX_ROWS_REGISTERS, 2048, 1, 0); }
+static void rows_rms_norm(cptx_module *m)
+{
+	rows(m, CPTX_ROWS_RMS_NORM, CPTX_ROWS_SHARED, 8192, 4, CPTX_ROWS_BIT(CPTX_ROWS_W));
+}
+static void rows_rms_norm_backward(cptx_module *m)
+{
+	rows(m, CPTX_ROWS_RMS_NORM_BACKWARD, CPTX_ROWS_SHARED, 2048, 1,
+	     CPTX_ROWS_BIT(CPTX_ROWS_W) | CPTX_ROWS_BIT(CPTX_ROWS_DW) | CPTX_ROWS_BIT(CPTX_ROWS_RSTD));
+}
 static void rms_norm_8192(cptx_module *m) { rms_norm(m, 8192, 512); }
 static void rms_norm_1000(cptx_module *m) { rms_norm(m, 1000, 128); }
 static void softmax_8192(cptx_module *m) { softmax(m, 8192, 512); }
@@ -52,6 +80,9 @@ static const sample samples[] = {
 	{ "gemm_wgmma", "sm_90a", gemm_wgmma, false },
 	{ "gemm_tcgen05", "sm_100a", gemm_tcgen05, false },
 	{ "attention_wgmma", "sm_90a", attention_wgmma, false },
+	{ "rows_softmax", "sm_80", rows_softmax, false },
+	{ "rows_rms_norm", "sm_90a", rows_rms_norm, false },
+	{ "rows_rms_norm_backward", "sm_100a", rows_rms_norm_backward, false },
 	{ "rms_norm", "sm_80", rms_norm_8192, false },
 	{ "rms_norm_ragged", "sm_90", rms_norm_1000, false },
 	{ "softmax", "sm_90a", softmax_8192, false },

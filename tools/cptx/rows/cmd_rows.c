@@ -34,6 +34,7 @@ enum {
 	OPTION_SPLIT,
 	OPTION_STAGES,
 	OPTION_ROWS_EACH,
+	OPTION_BANDWIDTH,
 	OPTION_PAD,
 	OPTION_IN_PLACE,
 	OPTION_ARCH,
@@ -67,6 +68,7 @@ static const cli_option options[OPTIONS] = {
 	[OPTION_SPLIT] = { "split", 's', "N", "CTAs that share a row; default: chosen", "1 2 4 8 16" },
 	[OPTION_STAGES] = { "stages", 0, "N", "rows in shared memory; default: chosen", "1 2 3 4" },
 	[OPTION_ROWS_EACH] = { "rows-each", 0, "N", "with shared: rows that a CTA takes one after another; default: chosen", "1 8 64" },
+	[OPTION_BANDWIDTH] = { "bandwidth", 0, "N", "of the memory, GB/s, for the choice; default: the device's, or its largest GPU's", NULL },
 	[OPTION_PAD] = { "pad", 0, "N", "of a run: elements between rows", NULL },
 	[OPTION_IN_PLACE] = { "in-place", 0, NULL, "of a run: the result lies where an input does", NULL },
 	[OPTION_ARCH] = { "arch", 'a', "NAME", "target; default: that of the device, else sm_90a", "@arch" },
@@ -160,6 +162,7 @@ static int read_option(request *q, int option, const char *value)
 	case OPTION_SPLIT: ok = read_count(value, &q->o.split); break;
 	case OPTION_STAGES: ok = read_count(value, &q->o.stages); break;
 	case OPTION_ROWS_EACH: ok = read_count(value, &q->o.rows_each); break;
+	case OPTION_BANDWIDTH: ok = read_count(value, &q->o.bandwidth); break;
 	case OPTION_PAD: ok = read_count(value, &q->c.pad); break;
 	case OPTION_IN_PLACE: q->c.in_place = true; break;
 	case OPTION_ARCH: q->arch = value; break;
@@ -315,6 +318,7 @@ static int run(const cli_command *cmd, int argc, char **argv)
 		return cli_refused(cmd, &err);
 	const cptx_device_info *info = dev ? cptx_device_get_info(dev) : NULL;
 	const cptx_target *target = cli_target(cmd, q.arch ? q.arch : info && info->target ? info->target : "sm_90a");
+	q.o.bandwidth = q.o.bandwidth ? q.o.bandwidth : cptx_rows_bandwidth(info);
 	cptx_emu_counters counters;
 	if (dev && cptx_emu_get_counters(dev, &counters)) /* true on an emulator only */
 		q.c.bursts = 0;
