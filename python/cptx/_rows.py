@@ -42,7 +42,7 @@ class Runner:
 
     def __init__(self, device):
         from . import _checked, _closing
-        self.device, self._checked, self._streams = device, _checked, {}
+        self.device, self._checked, self._streams, self._workspaces = device, _checked, {}, {}
         self._handle = _checked(lib.cptx_rows_runner_new, device._handle, None)
         _closing(self, lib.cptx_rows_runner_destroy, self._handle, device)
 
@@ -55,8 +55,11 @@ class Runner:
         return self._streams[handle]
 
     def workspace(self, opt, rows):
-        """Bytes that sums of columns need for so many rows; 0: none."""
-        return self._checked(lib.cptx_rows_workspace, self._handle, ctypes.byref(opt), rows)
+        """Bytes that sums of columns need for so many rows; 0: none.  opt is one of `options`, which stay."""
+        key = id(opt), rows
+        if key not in self._workspaces:
+            self._workspaces[key] = self._checked(lib.cptx_rows_workspace, self._handle, ctypes.byref(opt), rows)
+        return self._workspaces[key]
 
     def run(self, opt, rows, operands, workspace=0, stream=0):
         """Starts a kernel.  operands: (address, stride in elements) by name, stride 0 for dense rows, vectors and scalars."""

@@ -39,6 +39,7 @@ static const double start_us = 1.8, lanes_us = 0.1, cta_us = 0.35, cluster_each_
  * memory stands still in each round; bytes that a multiprocessor must ask for at once.  Seen on an H100. */
 static const double ring_us = 0.8, cluster_us = 1.3, ring_element_us = 0.012, ring_stands_us = 0.25, enough_in_flight = 40e3;
 enum {
+	L2_FASTER = 4, /* than memory */
 	AT_ONCE = UINT16_MAX /* rows of a CTA: as many as there are where all CTAs are there at once */,
 	REDUCTIONS = 2 /* of a kernel that has any, about */,
 	OWN_REGS = 16 /* addresses, sums, what is computed */,
@@ -53,6 +54,11 @@ static uint32_t element_bytes(const cptx_rows_opt *o, uint32_t set)
 		if (rows_has(set, i) && rows_operands[i].kind == ROWS_MATRIX)
 			bytes += rows_bytes(rows_type_of(o, (enum cptx_rows_operand)i));
 	return bytes;
+}
+
+static uint32_t vector_bytes(const cptx_rows_opt *o, uint32_t set)
+{
+	return rows_count(set, ROWS_VECTOR) * rows_bytes(o->weight);
 }
 
 /* Registers of a thread, as ptxas counts them: of several rows, products of elements are kept, too. */
@@ -102,7 +108,9 @@ static void predict_ring(cptx_rows_choice *c, const rows_shape *s, double bandwi
 	c->waves = units / most;
 	c->in_flight = ctas * (o->stages - (s->keeps ? 0.25 : 0.6)) * read;
 	const double hungry = fmax(1, enough_in_flight / c->in_flight), bytes = (read * hungry + write) / per_sm;
-	const double round = fmax(ctas * bytes + ring_stands_us, own + waits + write / per_sm);
+	/* vectors that shared memory has no room for come from L2 with each row */
+	const double again = n / s->rows * vector_bytes(o, s->reads & ~s->shared_vectors) / (L2_FASTER * per_sm);
+	const double round = fmax(ctas * (bytes + again) + ring_stands_us, own + waits + again + write / per_sm);
 	const double taken = s->sums ? ceil(c->waves) : o->rows_each, waves = ceil(units / taken) / most;
 	if (!s->sums && !s->cluster && o->rows_each == 1)
 		c->us = start_us + c->waves * fmax(1.01 * ctas * (read + write) / per_sm, start_us + own + (read + write) / per_sm / 2);
@@ -230,7 +238,8 @@ static void consider(search *x, enum cptx_rows_place place, uint32_t threads, ui
 	const uint32_t unrolled = rows_elements(o, &s) * s.turns;
 	if (!given && (unrolled > MOST_ELEMENTS || c.regs > MOST_REGS || c.regs * threads > CPTX_REGS_PER_SM))
 		return;
-	if (place == CPTX_ROWS_SHARED) /* ptxas may not take more registers than that */
+	/* ptxas may take so many registers, and no more; beside two vectors it takes too few by itself */
+	if (place == CPTX_ROWS_SHARED || (!s.sums && rows_count(s.reads, ROWS_VECTOR) > 1))
 		o->min_ctas = c.ctas_per_sm;
 	insert(x, &c);
 }
