@@ -35,9 +35,11 @@ static const chip *chip_of(const cptx_target *t)
 /* Latencies, microseconds: of a CTA without reductions; of each reduction over lanes, a CTA, a cluster for each of its CTAs.
  * Seen on an H200. */
 static const double start_us = 1.8, lanes_us = 0.1, cta_us = 0.35, cluster_each_us = 0.08, cluster_share = 1;
-/* Of rows in shared memory: the latency of a row, of a reduction over a cluster, the time of an element in a thread; for how long
- * memory stands still in each round; bytes that a multiprocessor must ask for at once.  Seen on an H100. */
-static const double ring_us = 0.8, cluster_us = 1.3, ring_element_us = 0.012, ring_stands_us = 0.25, enough_in_flight = 40e3;
+/* Of rows in shared memory: the latency of a row, of a reduction over a cluster, the time of an element, and of one with powers or
+ * more passes; for how long memory stands still in each round; bytes that a multiprocessor must ask for at once.  Seen on an H100
+ * and an H200. */
+static const double ring_us = 0.8, cluster_us = 1.3, element_us = 1.2e-5, long_element_us = 2.7e-5, ring_stands_us = 0.25,
+                    enough_in_flight = 40e3;
 enum {
 	L2_FASTER = 4, /* than memory */
 	AT_ONCE = UINT16_MAX /* rows of a CTA: as many as there are where all CTAs are there at once */,
@@ -54,6 +56,17 @@ static uint32_t element_bytes(const cptx_rows_opt *o, uint32_t set)
 		if (rows_has(set, i) && rows_operands[i].kind == ROWS_MATRIX)
 			bytes += rows_bytes(rows_type_of(o, (enum cptx_rows_operand)i));
 	return bytes;
+}
+
+static double element_time(const cptx_rows_opt *o)
+{
+	switch (o->kernel) {
+	case CPTX_ROWS_SOFTMAX:
+	case CPTX_ROWS_LOG_SOFTMAX:
+	case CPTX_ROWS_CROSS_ENTROPY:
+	case CPTX_ROWS_LAYER_NORM: return long_element_us;
+	default: return element_us;
+	}
 }
 
 static uint32_t vector_bytes(const cptx_rows_opt *o, uint32_t set)
@@ -102,7 +115,7 @@ static void predict_ring(cptx_rows_choice *c, const rows_shape *s, double bandwi
 	const double per_sm = bandwidth / fmin(most * o->split / c->ctas_per_sm, sms), ctas = c->ctas_per_sm;
 	const double read = n * element_bytes(o, s->reads), write = n * element_bytes(o, s->writes);
 	const double each = s->local ? 0 : s->cluster ? cluster_us : REDUCTIONS * (s->rows > 1 ? lanes_us : cta_us);
-	const double own = ring_us + each + n / o->threads * ring_element_us * ctas, units = ceil((double)rows / s->rows);
+	const double own = ring_us + each + n * element_time(o) * ctas, units = ceil((double)rows / s->rows);
 	const double waits = o->stages == 1 && !s->keeps ? read / per_sm + start_us / 2 : 0;
 
 	c->waves = units / most;
@@ -214,7 +227,7 @@ static uint32_t at_once(const search *x, cptx_rows_choice *c, const rows_shape *
 static void consider(search *x, enum cptx_rows_place place, uint32_t threads, uint32_t per_row, uint32_t split,
                      uint32_t stages, uint32_t rows_each)
 {
-	enum { MOST_REGS = 200, MOST_ELEMENTS = 64 };
+	enum { MOST_REGS = 200, MOST_ELEMENTS = 64, CLUSTER_THREADS = 128 };
 	cptx_rows_choice c = { .opt = *x->o };
 	cptx_rows_opt *o = &c.opt;
 	const bool given = o->place && o->threads && o->per_row && o->split &&
@@ -226,16 +239,15 @@ static void consider(search *x, enum cptx_rows_place place, uint32_t threads, ui
 		return;
 	o->prefetch = o->prefetch || !x->target || x->target->number >= 90;
 	o->place = place, o->threads = threads, o->per_row = per_row, o->split = split, o->stages = stages, o->rows_each = rows_each;
-	cptx_error err = { .code = CPTX_OK };
-	if (!rows_check_shape(o, x->target, &err)) {
-		x->why = x->why.code ? x->why : err;
+	if (!rows_check_shape(o, x->target, x->why.code ? NULL : &x->why)) /* the first one refused says why */
 		return;
-	}
 	const rows_shape s = rows_shape_of(o);
 	if (rows_each == AT_ONCE)
 		o->rows_each = at_once(x, &c, &s);
 	predict(&c, x->target, x->rows, x->sms);
 	const uint32_t unrolled = rows_elements(o, &s) * s.turns;
+	if (!given && s.ring && s.cluster && threads < CLUSTER_THREADS)
+		return;
 	if (!given && (unrolled > MOST_ELEMENTS || c.regs > MOST_REGS || c.regs * threads > CPTX_REGS_PER_SM))
 		return;
 	/* ptxas may take so many registers, and no more; beside two vectors it takes too few by itself */
@@ -290,7 +302,10 @@ size_t cptx_rows_auto(const cptx_rows_opt *opt, const cptx_target *target, uint3
 		return 0;
 	x.sms = sms ? sms : chip_of(target)->sms;
 	x.rows = rows ? rows : 1u << 20;
-	if (room)
+	const bool given = o.place && o.threads && o.per_row && o.split && (o.place != CPTX_ROWS_SHARED || (o.stages && o.rows_each));
+	if (room && given) /* as launches do: what is left to say is what the model says of it */
+		consider(&x, o.place, o.threads, o.per_row, o.split, o.stages, o.rows_each);
+	else if (room)
 		consider_all(&x);
 	if (!x.n && x.why.code)
 		error_set(err, x.why.code, NOWHERE, "%s", x.why.text);
