@@ -3,10 +3,11 @@
 [--lengths 4096,65536] [--types bf16,f32]
 
 GB/s of the bytes that must be read and written at least, and what part of the copy's rate that is.  The arms take turns in each
-burst: CUDA events around calls on three sets of buffers; the median of the bursts.  --compile: torch.compile, too, which takes
+burst: CUDA events around a graph of calls on three sets of buffers; the median of the bursts.  --compile: torch.compile, too, which takes
 seconds for each line.
 """
 import argparse
+import functools
 import statistics
 
 import torch
@@ -29,19 +30,35 @@ FORWARD = {
 BACKWARD = {"rms-norm": 3, "layer-norm": 3, "softmax": 3, "swiglu": 5, "gelu": 3, "cross-entropy": 2}
 
 
-def measure(arms):
-    """Milliseconds by arm, each a function of the number of a set."""
-    times = {name: [] for name in arms}
-    for call in arms.values():
+@functools.lru_cache(None)
+def stream():
+    """Where all graphs are captured: autograd goes backward on the stream of the forward pass."""
+    return torch.cuda.Stream()
+
+
+def captured(call):
+    """A CUDA graph of RUNS calls, so that what the host does for each does not count."""
+    torch.cuda.synchronize()
+    with torch.cuda.stream(stream()):
         for i in range(SETS):
             call(i)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph, stream=stream()):
+        for i in range(RUNS):
+            call(i % SETS)
+    return graph
+
+
+def measure(arms):
+    """Milliseconds by arm, each a function of the number of a set."""
+    graphs, times = {name: captured(call) for name, call in arms.items()}, {name: [] for name in arms}
     for _ in range(BURSTS):
-        for name, call in arms.items():
+        for name, graph in graphs.items():
             start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-            call(0)
+            graph.replay()
             start.record()
-            for i in range(RUNS):
-                call(i % SETS)
+            graph.replay()
             end.record()
             end.synchronize()
             times[name].append(start.elapsed_time(end) / RUNS)
@@ -59,11 +76,13 @@ def arm(f, sets):
 def backward_arm(f, sets):
     """The gradients alone, of graphs that are made once."""
     made = []
-    for tensors in sets:
-        tensors = [t.detach().requires_grad_(t.is_floating_point()) for t in tensors]
-        y = f(*tensors)
-        y = y[0] if isinstance(y, (tuple, list)) else y
-        made.append((y, [t for t in tensors if t.requires_grad], torch.randn_like(y)))
+    torch.cuda.synchronize()
+    with torch.cuda.stream(stream()):
+        for tensors in sets:
+            tensors = [t.detach().requires_grad_(t.is_floating_point()) for t in tensors]
+            y = f(*tensors)
+            y = y[0] if isinstance(y, (tuple, list)) else y
+            made.append((y, [t for t in tensors if t.requires_grad], torch.randn_like(y)))
     return lambda i: torch.autograd.grad(made[i][0], made[i][1], made[i][2], retain_graph=True)
 
 
@@ -108,7 +127,7 @@ def main():
                     try:
                         line(name, dtype, n, a.mb, a.compile, backward)
                     except Exception as e:  # a peer that cannot do it, or memory
-                        print(f"{name} {dtype} {n}: {type(e).__name__}: {str(e)[:200]}", flush=True)
+                        print(f"{name} {dtype} {n}: {type(e).__name__}: {str(e)[:100]!r}", flush=True)
                     torch.cuda.empty_cache()
 
 
