@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 /* The numbers that describe a measurement, in an array, so that Python needs no structs. */
-enum { IN, DIM, DIM_V, CAUSAL, BQ, BK, STAGES, BATCH, HEADS, KV_HEADS, QUERIES, KEYS, NUMBERS };
+enum { IN, DIM, DIM_V, CAUSAL, BQ, BK, STAGES, WARPS, SYNC, TMA, BATCH, HEADS, KV_HEADS, QUERIES, KEYS, NUMBERS };
 
 typedef struct bench {
 	cptx_device *dev;
@@ -25,14 +25,16 @@ bench *attention_new(const char *device, const uint32_t n[NUMBERS], const uint64
 	bench *b = calloc(1, sizeof *b);
 	cptx_module *m = cptx_module_new(NULL);
 	const cptx_attention_opt o = { .size = CPTX_OPT_SIZE(cptx_attention_opt),
-		                           .mma = CPTX_ATTENTION_WGMMA,
+		                           .mma = n[SYNC] ? CPTX_ATTENTION_SYNC : CPTX_ATTENTION_WGMMA,
 		                           .in = n[IN] ? CPTX_F16 : CPTX_BF16,
 		                           .dim = n[DIM],
 		                           .dim_v = n[DIM_V],
 		                           .causal = n[CAUSAL],
 		                           .bq = n[BQ],
 		                           .bk = n[BK],
-		                           .stages = n[STAGES] };
+		                           .stages = n[STAGES],
+		                           .warps = n[WARPS],
+		                           .tma = n[TMA] };
 	const cptx_attention_problem p = { .size = CPTX_OPT_SIZE(cptx_attention_problem),
 		                               .batch = n[BATCH],
 		                               .heads = n[HEADS],

@@ -2,13 +2,15 @@
 # SPDX-License-Identifier: MIT
 """Attention forward beside PyTorch's scaled_dot_product_attention by cuDNN and by FlashAttention, in one process, arms in turns.
 
-   python3 bench/attention.py [--case DIM:HEADS:KV_HEADS:BATCH:QUERIES:KEYS:full|causal]... [--shape BQxBK]... [--rounds N]
+   python3 bench/attention.py [--case DIM:HEADS:KV_HEADS:BATCH:QUERIES:KEYS:full|causal]... [--shape [sync:|tma:]BQxBK[xWARPS]]...
+                              [--rounds N]
                               [--json FILE]
 
 Needs PyTorch on a GPU, and CPTX_BENCH, the shared object of attention.c (meson compile -C build bench_attention).  bf16.  Each
 arm runs in bursts of about 10 ms with a pause in front; figures are medians of rounds, in TFLOP/s of 4 * DIM for each score
 (causal: half of all).  O is compared with that of PyTorch; "error" is the root mean square beside f32, as a multiple of that
-of cuDNN (or FlashAttention).  Without --case: D128, 64 heads, 8 of K and V, 2k to 16k.
+of cuDNN (or FlashAttention).  Without --case: D128, 64 heads, 8 of K and V, 2k to 16k.  A shape is of wgmma, or, with "sync:",
+of mma.sync with cp.async, with "tma:" of mma.sync with TMA; 0x0 is the usual one.
 """
 
 import argparse
@@ -31,7 +33,7 @@ class Ours:
 
     lib = None
 
-    def __init__(self, case, q, k, v, shape=(0, 0)):
+    def __init__(self, case, q, k, v, shape=(0, 0, 0, 0, 0)):
         if not Ours.lib:
             Ours.lib = ctypes.CDLL(os.environ["CPTX_BENCH"])
             Ours.lib.attention_new.restype = ctypes.c_void_p
@@ -39,7 +41,7 @@ class Ours:
             Ours.lib.attention_error.argtypes = Ours.lib.attention_free.argtypes = [ctypes.c_void_p]
             Ours.lib.attention_run.argtypes = [ctypes.c_void_p, ctypes.c_int]
         self.out = torch.full_like(q, float("nan"))
-        numbers = [0, case["dim"], 0, case["causal"], shape[0], shape[1], 0, case["batch"], case["heads"], case["kv_heads"],
+        numbers = [0, case["dim"], 0, case["causal"], *shape[:2], 0, *shape[2:], case["batch"], case["heads"], case["kv_heads"],
                    case["queries"], case["keys"]]
         at = [x.data_ptr() for x in (q, k, v, self.out)]
         self.handle = Ours.lib.attention_new(b"cuda:0", (ctypes.c_uint32 * len(numbers))(*numbers), (ctypes.c_uint64 * 4)(*at))
@@ -98,10 +100,9 @@ def measure(case, shapes, rounds):
     q, k, v = (torch.randn(size(h, n), device="cuda", dtype=torch.bfloat16) for h, n in (
         (case["heads"], case["queries"]), (case["kv_heads"], case["keys"]), (case["kv_heads"], case["keys"])))
     arms = {}
-    for shape in shapes or [(0, 0)]:
-        name = "cptx" + (f" {shape[0]}x{shape[1]}" if shape[0] else "")
+    for name in shapes or [""]:
         try:
-            arms[name] = Ours(case, q, k, v, shape)
+            arms[("cptx " + name).strip()] = Ours(case, q, k, v, shape_of(name))
         except RuntimeError as why:
             print(f"  {name}: {why}")
     for name, backend in BACKENDS.items():
@@ -129,6 +130,13 @@ def measure(case, shapes, rounds):
                    "error": error[name] / base if base else None} for name, t in times.items()}
 
 
+def shape_of(name):
+    """bq, bk, warps, by mma.sync, by TMA; 0: the usual ones."""
+    kind, _, sizes = name.rpartition(":")
+    n = [int(s) for s in sizes.split("x")] if sizes else []
+    return (*n, *[0] * (3 - len(n)), kind != "", kind == "tma")
+
+
 def parse(text):
     dim, heads, kv_heads, batch, queries, keys, mask = text.split(":")
     case = dict(zip(("dim", "heads", "kv_heads", "batch", "queries", "keys"), map(int, (dim, heads, kv_heads, batch, queries, keys))))
@@ -143,12 +151,11 @@ def main():
     p.add_argument("--json")
     args = p.parse_args()
     cases = args.case or [f"128:64:8:1:{n}:{n}:{mask}" for mask in ("causal", "full") for n in (2048, 4096, 8192, 16384)]
-    shapes = [tuple(map(int, s.split("x"))) for s in args.shape]
     print(f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}, cuDNN {torch.backends.cudnn.version()}")
     results = {}
     for text in cases:
         print(text)
-        results[text] = measure(parse(text), shapes, args.rounds)
+        results[text] = measure(parse(text), args.shape, args.rounds)
         for name, r in results[text].items():
             error = f"  error {r['error']:.3f}" if r["error"] else ""
             print(f"  {name:20s} {r['tflops']:7.1f} TFLOP/s{error}{r['note']}")

@@ -187,18 +187,27 @@ static const arm arms[] = { { "string printer", by_printer },
 	                        { "fast path, kept", by_kept_fast } };
 enum { ARMS = sizeof arms / sizeof *arms, MOST_ROUNDS = 2001 };
 
-static void run(size_t n, bool unrolled)
+/* What the command line asks for. */
+typedef struct wish {
+	size_t rounds;   /* 0: as many as take a few seconds */
+	const char *arm; /* NULL: all; only one of cptx's: to count instructions with callgrind */
+} wish;
+
+static void run(size_t n, bool unrolled, wish w)
 {
 	static double build[ARMS][MOST_ROUNDS], print[ARMS][MOST_ROUNDS], all[ARMS][MOST_ROUNDS];
 	bench b = { .t = trace_make(n, unrolled) };
 	size_t insns = b.t.n - TRACE_FIRST + 5, rounds = 4000000 / insns + 5;
 
+	rounds = w.rounds ? w.rounds : rounds;
 	rounds = rounds > MOST_ROUNDS ? MOST_ROUNDS : rounds;
 	b.v = calloc(b.t.n + 1, sizeof *b.v);
 	b.expected = malloc(insns * TRACE_LINE + TRACE_HEAD), b.text = malloc(insns * TRACE_LINE + TRACE_HEAD);
 	b.size = trace_print(&b.t, b.expected);
 	for (size_t i = 0; i < rounds; i++)
 		for (unsigned a = 0; a < ARMS; a++) {
+			if (w.arm && strcmp(w.arm, arms[a].name))
+				continue;
 			arm_time t = arms[a].run(&b);
 			build[a][i] = t.build, print[a][i] = t.print, all[a][i] = t.build + t.print;
 		}
@@ -221,10 +230,17 @@ static void run(size_t n, bool unrolled)
 int main(int argc, char **argv)
 {
 	static const size_t sizes[] = { 10, 100, 1000, 10000, 100000 };
+	wish w = { 0 };
+	size_t given[16], n = 0;
 
 	for (int i = 1; i < argc; i++)
-		run((size_t)strtoull(argv[i], NULL, 10), false), run((size_t)strtoull(argv[i], NULL, 10), true);
-	for (size_t i = 0; argc < 2 && i < sizeof sizes / sizeof *sizes; i++)
-		run(sizes[i], false), run(sizes[i], true);
+		if (!strcmp(argv[i], "--rounds") && i + 1 < argc)
+			w.rounds = (size_t)strtoull(argv[++i], NULL, 10);
+		else if (!strcmp(argv[i], "--arm") && i + 1 < argc)
+			w.arm = argv[++i];
+		else if (n < sizeof given / sizeof *given)
+			given[n++] = (size_t)strtoull(argv[i], NULL, 10);
+	for (size_t i = 0; i < (n ? n : sizeof sizes / sizeof *sizes); i++)
+		run(n ? given[i] : sizes[i], false, w), run(n ? given[i] : sizes[i], true, w);
 	return 0;
 }

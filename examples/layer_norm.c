@@ -11,14 +11,6 @@
 #include <cptx/reduce.h>
 #include <cptx/vector.h>
 
-/* A predicate: the row has the elements of the vector that begins at `it`; NONE: it has in every thread. */
-static cptx_val is_inside(cptx_kernel *k, const cptx_row *r, const cptx_row_at *it)
-{
-	if (it->column + r->opt.threads * r->each <= r->opt.n)
-		return (cptx_val){ 0 };
-	return cptx_setp(k, cptx_row_column(k, r, it), r->opt.n, .cmp = CPTX_LT);
-}
-
 /* Mean, sum of squared deviations, and count of a thread's elements; elements outside of the row are 0 and do not count. */
 static cptx_val of_thread(cptx_kernel *k, const cptx_row *r)
 {
@@ -31,14 +23,14 @@ static cptx_val of_thread(cptx_kernel *k, const cptx_row *r)
 	{
 		cptx_add(k, mean, it.v, .into = mean);
 		if (it.i % r->each == 0)
-			cptx_add(k, count, (float)r->each, .into = count, .when = is_inside(k, r, &it));
+			cptx_add(k, count, (float)r->each, .into = count, .when = cptx_row_inside(k, r, &it));
 	}
 	cptx_mul(k, mean, cptx_rcp(k, cptx_max(k, count, 1.0f), .rnd = CPTX_RN), .into = mean);
 	CPTX_ROW_EACH(k, r, &it)
 	{
 		cptx_val d = cptx_sub(k, it.v, mean);
 		if (it.i % r->each == 0)
-			inside = is_inside(k, r, &it);
+			inside = cptx_row_inside(k, r, &it);
 		cptx_fma(k, d, d, m2, .rnd = CPTX_RN, .into = m2, .when = inside);
 	}
 	return v;

@@ -18,11 +18,46 @@ extern "C" {
  * its operands.  It begins zeroed and is filled once; it holds nothing of any module, so that all modules, targets and
  * threads may share it, at the same time too.  It has no destructor.
  */
-typedef struct cptx_again {
-	uint64_t room_[64]; /* for the library alone */
+typedef struct cptx_again { /* the fields are for the library alone */
+	uint32_t state_, line_;
+	const char *file_;
+	uint64_t mods_[6], room_[120];
 } cptx_again;
 CPTX_API cptx_val cptx_insn_again_(cptx_kernel *k, cptx_site at, cptx_again *again, enum cptx_op op, const cptx_val *vals,
                                    const uint16_t *mods);
+#ifdef __GNUC__
+/*
+ * The same for a call of 1 to 4 operands with the modifiers and the place in the source that `again` holds.  Operands are
+ * given as the two words of their values, which stay in registers, where a struct would go through memory.
+ */
+CPTX_API cptx_val cptx_again_1_(cptx_kernel *k, cptx_again *again, uint64_t a, uint64_t a2);
+CPTX_API cptx_val cptx_again_2_(cptx_kernel *k, cptx_again *again, uint64_t a, uint64_t a2, uint64_t b, uint64_t b2);
+CPTX_API cptx_val cptx_again_3_(cptx_kernel *k, cptx_again *again, uint64_t a, uint64_t a2, uint64_t b, uint64_t b2,
+                                uint64_t c, uint64_t c2);
+CPTX_API cptx_val cptx_again_4_(cptx_kernel *k, cptx_again *again, uint64_t a, uint64_t a2, uint64_t b, uint64_t b2,
+                                uint64_t c, uint64_t c2, uint64_t d, uint64_t d2);
+enum { CPTX_AGAIN_DIRECT_ = 3 /* state_ where these calls can be made */ };
+#define CPTX_INLINE_ static inline __attribute__((__always_inline__))
+/* Word 0 or 1 of a value. */
+CPTX_INLINE_ uint64_t cptx_word_(const cptx_val *v, unsigned i)
+{
+	uint64_t word;
+
+	__builtin_memcpy(&word, (const char *)v + 8 * i, sizeof word);
+	return word;
+}
+#define CPTX_WORDS_(v) cptx_word_(&(v), 0), cptx_word_(&(v), 1)
+/* Four modifiers as one word; a constant where they are. */
+#define CPTX_FOUR_(a, b, c, d) ((uint64_t)(a) | (uint64_t)(b) << 16 | (uint64_t)(c) << 32 | (uint64_t)(d) << 48)
+/* Whether such calls can be made at this place. */
+CPTX_INLINE_ bool cptx_is_again_(const cptx_again *again, cptx_site at)
+{
+	return again && __atomic_load_n(&again->state_, __ATOMIC_ACQUIRE) == CPTX_AGAIN_DIRECT_ && again->file_ == at.file &&
+	       again->line_ == at.line;
+}
+#else
+#define CPTX_INLINE_ static inline
+#endif
 /**
  * A builder call that goes by a cptx_again of yours: CPTX_AGAIN(cptx_fma, &fma[type], k, a, b, c, .rnd = CPTX_RN).  It does
  * what cptx_fma(k, a, b, c, .rnd = CPTX_RN) does, with the same errors, and faster where modifiers and kinds of operands are

@@ -8,7 +8,9 @@
  * Heads h / (heads / kv_heads) of K and V serve head h of Q (GQA; kv_heads = 1 is MQA).
  *
  *   mma                        targets      how                                                     Q, K, V
+ *   CPTX_ATTENTION_SYNC        sm_80 on     cp.async or TMA (sm_90 on), mma.sync, P in registers    bf16 f16
  *   CPTX_ATTENTION_WGMMA       sm_90a       TMA, wgmma, warp-specialized, P in registers            bf16 f16
+ *   CPTX_ATTENTION_TCGEN05     sm_100a      TMA, tcgen05, warp-specialized, P in tensor memory      bf16 f16
  *
  * A kernel is made for types, a head size, what scores go through and a tile shape; it serves every batch, number of heads,
  * number of queries and keys, every stride and scale.  The usual way: cptx_attention_run does all in one call; or
@@ -35,6 +37,7 @@
 
 #include <cptx/cptx.h>
 #include <cptx/device.h>
+#include <cptx/tune.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -42,9 +45,9 @@ extern "C" {
 
 /** The instructions that multiply. */
 enum cptx_attention_mma {
-	CPTX_ATTENTION_SYNC,    /**< mma.sync; no kernel yet */
+	CPTX_ATTENTION_SYNC,    /**< mma.sync, sm_80 and later */
 	CPTX_ATTENTION_WGMMA,   /**< wgmma.mma_async, sm_90a */
-	CPTX_ATTENTION_TCGEN05, /**< tcgen05.mma; no kernel yet */
+	CPTX_ATTENTION_TCGEN05, /**< tcgen05.mma, sm_100a, sm_103a and their like */
 	CPTX_ATTENTION_MMAS     /**< number of instructions */
 };
 /** The best instruction of a target: tcgen05, else wgmma, else mma.sync.  NULL: mma.sync. */
@@ -66,6 +69,18 @@ typedef struct cptx_attention_score {
  */
 typedef cptx_val (*cptx_attention_score_fn)(cptx_kernel *k, void *user, const cptx_attention_score *score);
 
+/** A block of scores. */
+typedef struct cptx_attention_block {
+	cptx_val batch, head;    /**< .u32 */
+	cptx_val query, key;     /**< .u32, the first of each */
+	uint32_t queries, keys;  /**< how many; the last ones may lie behind the end */
+} cptx_attention_block;
+/** Builds a mask: a predicate that holds where a score counts.  s->value is not there.  Called as cptx_attention_score_fn. */
+typedef cptx_val (*cptx_attention_mask_fn)(cptx_kernel *k, void *user, const cptx_attention_score *s);
+/** Builds a predicate that is false where no score of a block counts by the mask: such blocks are skipped.  It is the same
+ * in all threads, so it is built of the block and of memory. */
+typedef cptx_val (*cptx_attention_block_fn)(cptx_kernel *k, void *user, const cptx_attention_block *block);
+
 /** The types, head size and shape of a kernel.  Options that a kernel does not have must be 0: all checks refuse others. */
 typedef struct cptx_attention_opt {
 	uint32_t size;               /**< CPTX_OPT fills it in */
@@ -81,17 +96,30 @@ typedef struct cptx_attention_opt {
 	bool window;   /**< a sliding window, of the sizes of the problem */
 	bool softcap;  /**< softcap * tanh(s / softcap), softcap of the problem */
 	cptx_attention_score_fn score; /**< builds what is done to a score; NULL: nothing */
-	void *user;                    /**< second argument of score */
+	void *user;                    /**< second argument of score, mask and blocks */
 	bool lse;                      /**< writes LSE */
 
 	/* the shape: cptx_attention_auto picks it where it is 0 */
-	uint32_t bq;     /**< queries of a CTA: 64 for each MMA warpgroup: 64, 128, 192 */
+	uint32_t bq;     /**< queries of a CTA.  wgmma: 64 for each MMA warpgroup: 64, 128, 192; mma.sync: 16 or 32 for each warp */
 	uint32_t bk;     /**< keys of a block: 16 to 256, a multiple of 16 */
 	uint32_t stages; /**< of K and of V in shared memory, 2 to 8 */
 
 	const char *name; /**< name of the kernel; NULL: "attention" */
+
+	uint32_t warps; /**< shape, mma.sync: warps of a CTA, 1 to 16; 0: cptx_attention_auto picks it */
+	bool tma;       /**< mma.sync: TMA copies Q, K and V, sm_90 and later; else cp.async */
+	cptx_attention_mask_fn mask;    /**< builds which scores count besides; NULL: all */
+	cptx_attention_block_fn blocks; /**< with mask: builds which blocks have any that count; NULL: all do */
+	bool sinks;                     /**< a logit of each head joins the sums: .sinks of the problem */
+	bool varlen;   /**< sequences of many lengths are packed, as sums of lengths in device memory say */
+	uint32_t page; /**< K and V lie in pages of so many keys, 8 to 4096, a power of two: a multiple of .bk, or (by TMA) a
+	                    divisor of it; 0: they do not */
 	char z_;
 } cptx_attention_opt;
+
+/** Sets the fields of *opt that a text names, as records of the tuning database do: "mma=wgmma in=bf16 dim=128 causal=1".
+ * Others stay.  Errors: ARG, the text has a word that is none, which is named. */
+CPTX_API bool cptx_attention_options_read(const char *text, cptx_attention_opt *opt, cptx_error *err);
 
 /** How a tensor lies in memory; elements of a row are contiguous.  All 0: densely, in the order batch, head, row. */
 typedef struct cptx_attention_stride {
@@ -107,13 +135,21 @@ typedef struct cptx_attention_problem {
 	uint32_t kv_heads;      /**< heads of K and V, which divide those of Q; 0: heads */
 	uint32_t queries, keys; /**< rows of a head of Q, and of K and V; below 2^30 */
 	uint64_t q, k, v, o;    /**< device addresses, aligned to 16 */
-	uint64_t lse;           /**< with .lse: of batch x heads x queries f32, dense, aligned to 4 */
+	uint64_t lse;           /**< with .lse: of batch x heads x queries f32 (.varlen: heads x total_queries), dense, aligned
+	                             to 4 */
 	cptx_attention_stride q_stride, k_stride, v_stride, o_stride; /**< how they lie */
 	float scale;                                                  /**< of the scores, above 0; 0: 1 / sqrt(dim) */
 	float softcap;                                                /**< with .softcap: above 0 */
 	uint32_t window_left;  /**< with .window: keys in front of the query's place that count; UINT32_MAX: all */
 	uint32_t window_right; /**< with .window: keys behind it; UINT32_MAX: all */
-	uint32_t ctas;         /**< most CTAs to launch; 0: one for each multiprocessor */
+	uint32_t ctas;         /**< wgmma: most CTAs to launch; 0: one for each multiprocessor */
+	uint64_t sinks;        /**< with .sinks: of heads f32, natural logarithms, aligned to 4; minus infinity: none */
+	uint64_t cu_queries, cu_keys; /**< with .varlen: of batch + 1 u32 each, aligned to 4: sequence b has rows cu[b] to
+	                                   cu[b + 1] - 1.  With .page of cu_keys the differences alone count */
+	uint32_t total_queries, total_keys; /**< with .varlen: rows of Q and O, and (but with .page) of K and V, in all */
+	uint64_t page_table; /**< with .page: of batch x table_pitch u32, aligned to 4: the pages of each batch, in order */
+	uint32_t table_pitch; /**< with .page: entries from batch to batch */
+	uint32_t pages;       /**< with .page: pages that K and V have */
 	char z_;
 } cptx_attention_problem;
 
@@ -122,8 +158,8 @@ typedef struct cptx_attention_plan {
 	uint32_t threads;    /**< threads of a CTA, along x */
 	uint32_t smem;       /**< dynamic shared memory, bytes */
 	uint32_t dim, dim_v; /**< head sizes that are computed: those of the options, rounded up */
-	uint32_t groups;     /**< MMA warpgroups */
-	uint32_t regs[2];    /**< registers of a producer's thread and of an MMA warpgroup's */
+	uint32_t groups;     /**< MMA warpgroups; of mma.sync: warps */
+	uint32_t regs[2];    /**< registers of a producer's thread and of an MMA warpgroup's; of mma.sync: 0, and an estimate */
 	uint64_t tiles;      /**< tiles of queries; only with a problem */
 	uint32_t grid;       /**< CTAs of a launch; only with a problem */
 	double flop;         /**< 2 * (dim + dim_v) for each score that counts; only with a problem */
@@ -183,6 +219,15 @@ CPTX_API void cptx_attention_runner_destroy(cptx_attention_runner *runner);
  * cptx_attention_check_problem, cptx_device_load and cptx_launch_new. */
 CPTX_API bool cptx_attention_run(cptx_attention_runner *runner, const cptx_attention_opt *opt,
                                  const cptx_attention_problem *problem, cptx_stream *stream, cptx_error *err);
+
+/** Sets the tuning database that a runner looks into for a shape that is left open, and when it measures: see
+ * cptx_gemm_runner_set_tune. */
+CPTX_API bool cptx_attention_runner_set_tune(cptx_attention_runner *runner, const cptx_tune_use *use, cptx_error *err);
+/** Measures the shapes that the model likes best for the sizes of a problem, and records each in the database: see
+ * cptx_tune_measure.  Operands are made here, dense, so the problem needs no addresses.  done: may be NULL. */
+CPTX_API bool cptx_attention_measure(cptx_tune *db, cptx_device *dev, const cptx_attention_opt *opt,
+                                     const cptx_attention_problem *problem, const cptx_tune_use *use, cptx_tune_done *done,
+                                     cptx_error *err);
 
 #ifdef __cplusplus
 }

@@ -99,6 +99,12 @@ CPTX_API bool cptx_emu_reseed(cptx_device *dev, uint64_t seed, enum cptx_emu_sch
  */
 CPTX_API uint64_t cptx_emu_map(cptx_device *dev, void *host, size_t size, cptx_error *err);
 /**
+ * Allocates memory that kernels and the host program use by one address, like CUDA's managed memory; returns it, 0 on error.
+ * It is zero, counts as written, and is freed by cptx_mem_free.  Pages that nobody touches cost nothing.  Size: 1 byte and
+ * more.  Errors: ARG (no emulator, no bytes), MEMORY (also where the host has the address in use).
+ */
+CPTX_API uint64_t cptx_emu_unified(cptx_device *dev, size_t size, cptx_error *err);
+/**
  * The host address of `size` bytes of the device's memory; all of them count as written from now on.  NULL on error: ARG (no
  * emulator, or nothing of that size is allocated there).
  */

@@ -39,6 +39,7 @@
 #include <cptx/layout.h>
 #include <cptx/tensor_map.h>
 #include <cptx/timeline.h>
+#include <cptx/tune.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -141,6 +142,10 @@ static inline cptx_gemm_opt cptx_gemm_default(enum cptx_gemm_mma mma, const cptx
 	cptx_gemm_default_(mma, target, &opt);
 	return opt;
 }
+
+/** Sets the fields of *opt that a text names, as records of the tuning database do: "mma=wgmma a=bf16 b=bf16 out=f32
+ * b_n_major=1".  Others stay.  Errors: ARG, the text has a word that is none, which is named. */
+CPTX_API bool cptx_gemm_options_read(const char *text, cptx_gemm_opt *opt, cptx_error *err);
 
 /** The sizes and operands of a problem. */
 typedef struct cptx_gemm_problem {
@@ -301,12 +306,23 @@ CPTX_API cptx_gemm_runner *cptx_gemm_runner_new(cptx_device *dev, cptx_cache *ca
 CPTX_API void cptx_gemm_runner_destroy(cptx_gemm_runner *runner);
 /**
  * Starts a GEMM as work of a stream (NULL: the default one); does not wait.  opt with .bm = 0: the shape is chosen for the
- * sizes of the problem, once for each: the best of cptx_gemm_auto_for without stream_k, which needs a workspace.  Else opt
- * and problem are as for cptx_gemm_launch.  Not with .grouped.
+ * sizes of the problem, once for each, without stream_k, which needs a workspace: the best in the tuning database
+ * (<cptx/tune.h>), else the first of cptx_gemm_auto_for.  Else opt and problem are as for cptx_gemm_launch.  Not with
+ * .grouped.
  * Errors: those of cptx_gemm_check_problem, cptx_device_load and cptx_launch_new.
  */
 CPTX_API bool cptx_gemm_run(cptx_gemm_runner *runner, const cptx_gemm_opt *opt, const cptx_gemm_problem *problem,
                             cptx_stream *stream, cptx_error *err);
+/**
+ * Sets the database that a runner looks into, and when it measures; without this call, what the environment says.  A
+ * measurement takes seconds, memory for operands of its own and the default stream; where it fails the model chooses.  With
+ * an epilogue, .name must say which one it is; without a name the model chooses.
+ */
+CPTX_API bool cptx_gemm_runner_set_tune(cptx_gemm_runner *runner, const cptx_tune_use *use, cptx_error *err);
+/** Measures the shapes that the model likes best for the sizes of a problem, and records each in the database: see
+ * cptx_tune_measure.  Operands are made here, so the problem needs no addresses.  done: may be NULL. */
+CPTX_API bool cptx_gemm_measure(cptx_tune *db, cptx_device *dev, const cptx_gemm_opt *opt, const cptx_gemm_problem *problem,
+                                const cptx_tune_use *use, cptx_tune_done *done, cptx_error *err);
 /** Counters of a runner. */
 typedef struct cptx_gemm_runner_stats {
 	uint64_t hits;     /**< calls that found their program */

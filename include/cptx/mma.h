@@ -106,9 +106,9 @@ typedef struct cptx_tiled_mma_opt {
 	                                  and scale say */
 	cptx_val unit;   /**< .u32, number of the thread's unit, n-major; the same in all its threads.  NONE: there is one */
 	cptx_val thread; /**< .u32, number of the thread in its unit: 0 to 31, else 0 to 127.  NONE: %tid.x modulo that */
-	cptx_val a_base, b_base; /**< mma.sync without .scale: .u32, shared memory addresses that those of cptx_mma_tile count
-	                            from.  With the starts of rings there these are offsets of stages, which ptxas keeps in
-	                            uniform registers that ldmatrix adds for nothing.  NONE: 0 */
+	cptx_val a_base, b_base; /**< mma.sync: .u32, shared memory addresses that those of A and of B in cptx_mma_tile count
+	                            from, those of their scale factors too.  With the starts of rings there these are offsets of
+	                            stages, which ptxas keeps in uniform registers that ldmatrix adds for nothing.  NONE: 0 */
 	bool few_regs; /**< mma.sync: one address register for each operand; those of further steps, or rows, cost an exclusive
 	                  or each time (with .scale MN-major operands have one anyway) */
 	cptx_val a_ring, b_ring; /**< wgmma, tcgen05: .u32, addresses of stage 0 of A and of B, for cptx_mma_stage; NONE: not
@@ -265,6 +265,14 @@ CPTX_API void cptx_mma_fetch_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma
                               cptx_val b);
 /** ldmatrix of the fragments of step 0 of a tile, with addresses as of cptx_mma_tile: (m + n) / 16 for 16-bit types. */
 #define cptx_mma_fetch(k, mma, f, a, b) cptx_mma_fetch_((k), CPTX_HERE, (mma), (f), CPTX_V(a), CPTX_V(b))
+
+CPTX_API cptx_val cptx_mma_load_a_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, cptx_val a);
+/**
+ * mma.sync without .scale, A in shared memory: all of a tile's A at that address as registers, which are the `a` of a product
+ * with the same m, tiles and types and A_REGS: for an A that many tiles of B are multiplied by.  An ldmatrix for 16 rows of
+ * each step.
+ */
+#define cptx_mma_load_a(k, mma, a) cptx_mma_load_a_((k), CPTX_HERE, (mma), CPTX_V(a))
 
 /** What a call of cptx_mma_tile may be told. */
 typedef struct cptx_mma_tile_opt {

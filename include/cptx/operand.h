@@ -22,7 +22,7 @@
  * thread's part of the address are computed once, by cptx_operand_new.  A cptx_operand_load then begins with about six
  * instructions for the address; where a loop walks along the matrix, cptx_operand_source before it and
  * cptx_operand_advance in it take three.  For each 16 bytes: an add of 64 bits where the copy goes to another row, cp.async,
- * and, unless .rows is NONE, a setp and a selp for the rows behind the last.
+ * and, unless .rows is NONE or .clamp is set, a setp and a selp for the rows behind the last.
  *
  * Rows and columns are those of the tile: rows along m or n, columns along k (cptx_tile).  Nothing here does more than the
  * calls of <cptx/insn.h>.  Errors are those of the kernel's module.
@@ -85,6 +85,11 @@ typedef struct cptx_operand_opt {
 	                       with any number of bytes, in some five instructions a copy */
 	const char *name; /**< of the shared memory; NULL: "operand_" and its offset */
 	uint32_t batch_dims; /**< TMA, batched: dimensions of matrices, 1 or 2 (.z and .z2 of a load); 0: 1 */
+	bool
+		clamp; /**< by threads, with .rows (mn_major: .cols): rows (columns) behind the last are the last once more, not
+	              zeros. A register for each of the thread's rows in place of a predicate for each of its copies; a source is
+	                sought, not advanced, along them, tiles begin inside of the matrix, and their rows span less than
+	                4 GiB.  For an operand whose rows behind the end only make results that nobody stores */
 	char z_;
 } cptx_operand_opt;
 
@@ -108,7 +113,8 @@ typedef struct cptx_operand {
 	uint32_t residue[CPTX_OPERAND_PLACES]; /**< to[i]: address in stage 0 for copies whose unswizzled
 	                                            distance is residue[i] modulo the swizzle's period */
 	cptx_val to[CPTX_OPERAND_PLACES];      /**< .u32; see residue */
-	cptx_val from;                         /**< .u64 global address of the thread's first chunk of the tile at (0, 0) */
+	cptx_val from;                         /**< .u64 global address of the thread's first chunk of the tile at (0, 0); clamp:
+	                                            of the matrix */
 	cptx_val step;                         /**< .u64, bytes from a copy's rows to those of the next */
 	cptx_val row, byte; /**< .s32: of the contiguous dimension's rows, the thread's first; its byte in it */
 	cptx_val last;      /**< predicate: the thread takes part in the last, incomplete turn; NONE: all do */
@@ -140,10 +146,11 @@ CPTX_API cptx_val cptx_operand_at_(cptx_kernel *k, cptx_site at, const cptx_oper
 typedef struct cptx_operand_src {
 	cptx_made made;     /**< by which call, in which kernel */
 	cptx_val row, col;  /**< TMA: .s32 registers, or constants */
-	cptx_val from;      /**< by threads: .u64 address of the thread's first chunk */
+	cptx_val from;      /**< by threads: .u64 address of the thread's first chunk; clamp: of the tile */
 	cptx_val rows;      /**< by threads: .s32, rows of the contiguous dimension from its first chunk on; NONE: not tested */
 	cptx_val bytes;     /**< by threads: .s32, bytes from there to the end of the row; NONE: not tested */
 	cptx_val of;        /**< by threads: address of stage 0 of the operand, whose parts the threads have */
+	cptx_val offsets;   /**< by threads, clamp: .u32, bytes from .from to the thread's chunk of each row; else NONE */
 	uint64_t later_[2]; /**< for fields of later versions */
 } cptx_operand_src;
 
@@ -178,6 +185,8 @@ typedef struct cptx_operand_load_opt {
 	                        as there are, else not read */
 	cptx_val offset[3];  /**< im2col: of the filter's tap along w, h, d: .u16, .u32 or constants; NONE: 0 */
 	cptx_val z2;         /**< TMA, .batch_dims 2: the number of the matrix along the second, as .z */
+	cptx_val at; /**< by threads: .u32, bytes from stage 0 to the stage, whose number is not read then.  Counted along
+	                  with the stages it costs an add in place of a product, in a uniform register */
 	char z_;
 } cptx_operand_load_opt;
 

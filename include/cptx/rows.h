@@ -32,6 +32,7 @@
 #include <cptx/cptx.h>
 #include <cptx/device.h>
 #include <cptx/reduce.h>
+#include <cptx/tune.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -122,6 +123,10 @@ typedef struct cptx_rows_opt {
 	char z_;
 } cptx_rows_opt;
 
+/** Sets the fields of *opt that a text names, as records of the tuning database do: "kernel=rms-norm in=bf16 n=4096". Others
+ * stay.  Errors: ARG, the text has a word that is none, which is named. */
+CPTX_API bool cptx_rows_options_read(const char *text, cptx_rows_opt *opt, cptx_error *err);
+
 /** Where an operand lies. */
 typedef struct cptx_rows_matrix {
 	uint64_t address; /**< device address.  Vectors and scalars: a multiple of 16 and of the element's size */
@@ -203,6 +208,13 @@ CPTX_API void cptx_rows_runner_destroy(cptx_rows_runner *runner);
  */
 CPTX_API bool cptx_rows_run(cptx_rows_runner *runner, const cptx_rows_opt *opt, const cptx_rows_problem *problem,
                             cptx_stream *stream, cptx_error *err);
+/** Sets the tuning database that a runner looks into for a shape that is left open, and when it measures: see
+ * cptx_gemm_runner_set_tune. */
+CPTX_API bool cptx_rows_runner_set_tune(cptx_rows_runner *runner, const cptx_tune_use *use, cptx_error *err);
+/** Measures the shapes that the model likes best for so many rows, to a power of two, and records each in the database: see
+ * cptx_tune_measure.  Operands are made here, dense.  done: may be NULL. */
+CPTX_API bool cptx_rows_measure(cptx_tune *db, cptx_device *dev, const cptx_rows_opt *opt, uint32_t rows,
+                                const cptx_tune_use *use, cptx_tune_done *done, cptx_error *err);
 /** Bytes of the workspace that a run needs; 0: none, or an error. */
 CPTX_API uint64_t cptx_rows_workspace(cptx_rows_runner *runner, const cptx_rows_opt *opt, uint32_t rows, cptx_error *err);
 

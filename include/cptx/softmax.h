@@ -65,6 +65,17 @@ CPTX_API cptx_val cptx_softmax_step_(cptx_kernel *k, cptx_site at, const cptx_so
  * that what was summed with the old maximum is to be multiplied by. */
 #define cptx_softmax_step(k, soft, scores) cptx_softmax_step_((k), CPTX_HERE, (soft), (scores))
 
+CPTX_API void cptx_softmax_step_lazily_(cptx_kernel *k, cptx_site at, const cptx_softmax *soft, const cptx_acc *scores,
+                                        const cptx_acc *acc, double slack);
+/**
+ * cptx_softmax_step and cptx_acc_scale_rows of acc, which has the same rows, in one; but as long as no maximum of the warp's
+ * rows has grown by more than `slack`, counted in powers of 2, the old maxima stay and acc is not touched: after the first
+ * tiles that is nearly always so.  Probabilities are up to 2^slack then: 0 to 14, so that .f16 holds them.  By mma.sync; all
+ * lanes of the warp.  A step costs three instructions more for each row, a vote and a branch, and nothing for acc.
+ */
+#define cptx_softmax_step_lazily(k, soft, scores, acc, slack)                                                               \
+	cptx_softmax_step_lazily_((k), CPTX_HERE, (soft), (scores), (acc), (slack))
+
 CPTX_API cptx_val cptx_softmax_end_(cptx_kernel *k, cptx_site at, const cptx_softmax *soft, const cptx_acc *scores);
 /** Sums over the lanes of a row, behind the last step.  Gives the row vector 1 / sum, 0 where nothing counted.  Three
  * instructions a row behind its two shuffles and adds (none by tcgen05). */

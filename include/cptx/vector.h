@@ -8,7 +8,7 @@
  *   cptx_row_new(k, &x, .type = CPTX_BF16, .n = 4096, .threads = 256);
  *   cptx_row_load(k, &x, address, .fill = 0);              a register for each element that a thread has
  *   CPTX_ROW_EACH (k, &x, &it)                             a C loop: unrolled
- *       cptx_mul(k, it.v, scale, .into = it.v);
+ *       cptx_mul(k, it.v, scale, .into = it.v);           of weights: cptx_elem(w.v, it.i), of w made by cptx_row_like
  *   cptx_row_store(k, &x, address, .cop = CPTX_CS);
  *
  * A vector is what .bytes hold of .type; thread t has the vectors t, t + threads, t + 2 * threads ... of the row.  Another
@@ -130,6 +130,11 @@ CPTX_API bool cptx_row_each_(cptx_kernel *k, cptx_site at, const cptx_row *r, cp
 CPTX_API cptx_val cptx_row_column_(cptx_kernel *k, cptx_site at, const cptx_row *r, const cptx_row_at *it);
 /** The element's column, .s32: outside of 0 to n - 1 where the register is no element of the row. */
 #define cptx_row_column(k, r, it) cptx_row_column_((k), CPTX_HERE, (r), (it))
+
+CPTX_API cptx_val cptx_row_inside_(cptx_kernel *k, cptx_site at, const cptx_row *r, const cptx_row_at *it);
+/** A predicate: the register is an element of the row; NONE where every thread's is.  Either can stand behind .when.  Registers
+ * outside of the row hold what .fill said (0), which a sum of x does not notice and a sum of (x - mean)^2 does. */
+#define cptx_row_inside(k, r, it) cptx_row_inside_((k), CPTX_HERE, (r), (it))
 
 #ifdef __cplusplus
 }

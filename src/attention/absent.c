@@ -56,3 +56,22 @@ bool cptx_attention_run(cptx_attention_runner *r, const cptx_attention_opt *o, c
 	(void)r, (void)o, (void)p, (void)s;
 	return absent(err);
 }
+
+bool cptx_attention_runner_set_tune(cptx_attention_runner *r, const cptx_tune_use *use, cptx_error *err)
+{
+	(void)r, (void)use;
+	return absent(err);
+}
+
+bool cptx_attention_measure(cptx_tune *db, cptx_device *dev, const cptx_attention_opt *o, const cptx_attention_problem *p,
+                            const cptx_tune_use *use, cptx_tune_done *done, cptx_error *err)
+{
+	(void)db, (void)dev, (void)o, (void)p, (void)use, (void)done;
+	return absent(err);
+}
+
+bool cptx_attention_options_read(const char *text, cptx_attention_opt *o, cptx_error *err)
+{
+	(void)text, (void)o;
+	return absent(err);
+}

@@ -8,10 +8,14 @@
 
 #define RULE(ok, ...) ATTENTION_RULE(ok, __VA_ARGS__)
 
+enum { MOST_PARTS = 64 /* of an operand */ };
+
 const attention_generator *attention_generator_of(const cptx_attention_opt *o)
 {
 	static const attention_generator *const all[CPTX_ATTENTION_MMAS] = {
-		[CPTX_ATTENTION_SYNC] = NULL, [CPTX_ATTENTION_WGMMA] = &attention_sm90, [CPTX_ATTENTION_TCGEN05] = NULL
+		[CPTX_ATTENTION_SYNC] = &attention_sm80,
+		[CPTX_ATTENTION_WGMMA] = &attention_sm90,
+		[CPTX_ATTENTION_TCGEN05] = &attention_sm100
 	};
 
 	return (unsigned)o->mma < CPTX_ATTENTION_MMAS ? all[o->mma] : NULL;
@@ -38,6 +42,25 @@ static bool check_ranges(const cptx_attention_opt *o, cptx_error *err)
 	return true;
 }
 
+/* Options that the kernel does not have. */
+static bool check_kernels(const cptx_attention_opt *o, cptx_error *err)
+{
+	const struct {
+		const char *name, *kernels;
+		unsigned bits;
+		bool given;
+	} all[] = {
+#define ATTENTION_FIELD(id, field, type, set, least, most, step, about)                                                     \
+	{ #field, attention_kernels_##set, ATTENTION_##set, ATTENTION_IS_GIVEN_##type(o->field) },
+#include "attention/options.def"
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(all); i++)
+		RULE(!all[i].given || all[i].bits >> o->mma & 1, ".%s is an option of the kernel by %s; %s has none", all[i].name,
+		     all[i].kernels, cptx_attention_mma_name(o->mma));
+	return true;
+}
+
 static bool check_types(const cptx_attention_opt *o, cptx_error *err)
 {
 	RULE(o->in == CPTX_BF16 || o->in == CPTX_F16, ".in is %s; Q, K and V are CPTX_BF16 or CPTX_F16",
@@ -45,6 +68,8 @@ static bool check_types(const cptx_attention_opt *o, cptx_error *err)
 	RULE(o->out == CPTX_TYPE_NONE || o->out == o->in || o->out == CPTX_F32,
 	     ".out is %s; O is of the type of Q, .%s, or CPTX_F32", cptx_type_name(o->out), cptx_type_name(o->in));
 	RULE(o->dim, ".dim is not given; it is the head size, a multiple of 8 from 8 to 256");
+	RULE(!o->blocks || o->mask, ".blocks without .mask; it says in which blocks the mask lets nothing count");
+	RULE(!(o->page & (o->page - 1)), ".page = %u; it is a power of two, from 8 to 4096", o->page);
 	RULE(!o->top_left || o->causal || o->window,
 	     ".top_left without .causal and .window; all keys count, wherever they stand");
 	return true;
@@ -57,6 +82,23 @@ static bool check_target(const attention_generator *g, const cptx_target *t, cpt
 	return error_set(err, CPTX_E_TARGET, NOWHERE, "attention for %s: %s has none; %s it", g->target, t->name, g->where);
 }
 
+/* Pages of completed options: copies bring whole parts of blocks. */
+static bool check_page(const cptx_attention_opt *o, cptx_error *err)
+{
+	const bool by_tma = attention_loads_by_tma(o);
+
+	RULE(!o->page || o->page % o->bk == 0 || (by_tma && o->bk % o->page == 0),
+	     "pages of %u keys and blocks of %u; a page is a multiple of a block%s", o->page, o->bk,
+	     by_tma ? ", or divides it" : " where cp.async copies it");
+	if (!o->page || !by_tma)
+		return true;
+	const attention_operands ops = attention_generator_of(o)->operands(o);
+	RULE(ops.k_part.stages <= MOST_PARTS && ops.v_part.stages <= MOST_PARTS,
+	     "pages of %u keys make %u parts of the stages of K or V; there are at most %d: take fewer keys in a block or larger pages",
+	     o->page, (uint32_t)attention_max(ops.k_part.stages, ops.v_part.stages), MOST_PARTS);
+	return true;
+}
+
 bool attention_read(cptx_attention_opt *o, const cptx_attention_opt *given, const cptx_target *target,
                     cptx_attention_plan *plan, cptx_error *err)
 {
@@ -66,14 +108,15 @@ bool attention_read(cptx_attention_opt *o, const cptx_attention_opt *given, cons
 		return false;
 	RULE((unsigned)o->mma < CPTX_ATTENTION_MMAS, ".mma = %u; there are mma.sync, wgmma and tcgen05", (unsigned)o->mma);
 	const attention_generator *g = attention_generator_of(o);
-	RULE(g, "there is no kernel by %s yet; .mma is CPTX_ATTENTION_WGMMA, for sm_90a", cptx_attention_mma_name(o->mma));
 	o->name = o->name ? o->name : "attention";
-	if (!cptx_name_check("kernel", o->name, err) || !check_types(o, err) || !check_ranges(o, err) ||
+	if (!cptx_name_check("kernel", o->name, err) || !check_types(o, err) || !check_ranges(o, err) || !check_kernels(o, err) ||
 	    !check_target(g, target, err))
 		return false;
 	g->complete(o);
+	if (!check_page(o, err))
+		return false;
 	*plan = (cptx_attention_plan){ .threads = 0 };
-	return g->check(o, plan, err);
+	return g->check(o, target, plan, err);
 }
 
 bool cptx_attention_check(const cptx_attention_opt *opt, const cptx_target *target, cptx_attention_plan *plan,
@@ -105,18 +148,64 @@ static bool check_stride(const char *name, const cptx_attention_stride *s, enum 
 		RULE(all[i].of < 2 || (all[i].value && all[i].value % step == 0 && all[i].value < UINT64_C(1) << 36),
 		     ".%s_stride.%s = %llu; it is a multiple of %llu elements (16 bytes), below 2^36", name, all[i].name,
 		     (unsigned long long)all[i].value, (unsigned long long)step);
-	RULE(rows < 2 || s->row >= dim, ".%s_stride.row = %llu; rows have %u elements", name, (unsigned long long)s->row, dim);
+	RULE(rows < 2 || (s->row >= dim && s->row < UINT64_C(1) << 31),
+	     ".%s_stride.row = %llu; rows have %u elements, and are less than 2^31 apart", name, (unsigned long long)s->row, dim);
 	return true;
+}
+
+attention_extent attention_extent_of_q(const cptx_attention_opt *o, const cptx_attention_problem *p)
+{
+	return o->varlen ? (attention_extent){ p->total_queries, 1 } : (attention_extent){ p->queries, p->batch };
+}
+
+attention_extent attention_extent_of_k(const cptx_attention_opt *o, const cptx_attention_problem *p)
+{
+	return o->page     ? (attention_extent){ o->page, p->pages }
+	       : o->varlen ? (attention_extent){ p->total_keys, 1 }
+	                   : (attention_extent){ p->keys, p->batch };
 }
 
 static bool check_strides(const cptx_attention_problem *p, const cptx_attention_opt *o, cptx_error *err)
 {
 	const uint32_t dim_v = attention_dim_v(o);
+	const attention_extent q = attention_extent_of_q(o, p), k = attention_extent_of_k(o, p);
 
-	return check_stride("q", &p->q_stride, o->in, o->dim, p->queries, p->heads, p->batch, err) &&
-	       check_stride("k", &p->k_stride, o->in, o->dim, p->keys, p->kv_heads, p->batch, err) &&
-	       check_stride("v", &p->v_stride, o->in, dim_v, p->keys, p->kv_heads, p->batch, err) &&
-	       check_stride("o", &p->o_stride, attention_out(o), dim_v, p->queries, p->heads, p->batch, err);
+	return check_stride("q", &p->q_stride, o->in, o->dim, q.rows, p->heads, q.batch, err) &&
+	       check_stride("k", &p->k_stride, o->in, o->dim, k.rows, p->kv_heads, k.batch, err) &&
+	       check_stride("v", &p->v_stride, o->in, dim_v, k.rows, p->kv_heads, k.batch, err) &&
+	       check_stride("o", &p->o_stride, attention_out(o), dim_v, q.rows, p->heads, q.batch, err);
+}
+
+/* What the problem says of sinks, sequences and pages, and the kernel knows nothing of; and the reverse, but for addresses. */
+static bool check_places(const cptx_attention_problem *p, const cptx_attention_opt *o, cptx_error *err)
+{
+	const struct {
+		const char *name, *option;
+		uint64_t value;
+		bool known;
+	} all[] = { { "sinks", "sinks", p->sinks, o->sinks },
+		        { "cu_queries", "varlen", p->cu_queries, o->varlen },
+		        { "cu_keys", "varlen", p->cu_keys, o->varlen },
+		        { "total_queries", "varlen", p->total_queries, o->varlen },
+		        { "total_keys", "varlen", p->total_keys, o->varlen && !o->page },
+		        { "page_table", "page", p->page_table, o->page != 0 },
+		        { "table_pitch", "page", p->table_pitch, o->page != 0 },
+		        { "pages", "page", p->pages, o->page != 0 } };
+
+	for (size_t i = 0; i < ARRAY_LEN(all); i++)
+		RULE(all[i].known || !all[i].value, "the problem has .%s, and the kernel does not read it: say .%s in its options",
+		     all[i].name, all[i].option);
+	RULE(p->total_queries < ATTENTION_MOST_ROWS && p->total_keys < ATTENTION_MOST_ROWS,
+	     "%u queries and %u keys of all sequences; both are below 2^29", p->total_queries, p->total_keys);
+	RULE(!o->varlen || p->total_queries >= p->queries, ".total_queries = %u; the longest sequence has %u queries",
+	     p->total_queries, p->queries);
+	RULE(!o->varlen || o->page || p->total_keys >= p->keys, ".total_keys = %u; the longest sequence has %u keys",
+	     p->total_keys, p->keys);
+	RULE(!o->page || (uint64_t)p->table_pitch * o->page >= p->keys,
+	     ".table_pitch = %u; %u keys need %u pages of %u keys", p->table_pitch, p->keys, attention_up(p->keys, o->page),
+	     o->page);
+	RULE(!o->page || p->pages || !p->keys, ".pages = 0; there are keys, which lie in pages");
+	return true;
 }
 
 static bool check_numbers(const cptx_attention_problem *p, const cptx_attention_opt *o, cptx_error *err)
@@ -145,7 +234,7 @@ bool attention_read_problem(cptx_attention_problem *p, const cptx_attention_prob
 		return false;
 	p->kv_heads = p->kv_heads ? p->kv_heads : p->heads;
 	p->scale = p->scale != 0 ? p->scale : (float)(1 / sqrt(o->dim));
-	return check_numbers(p, o, err) && check_strides(p, o, err);
+	return check_numbers(p, o, err) && check_places(p, o, err) && check_strides(p, o, err);
 }
 
 /* The sum of min(i, most) for i from 1 to n; 0 where n is below 1. */
@@ -182,8 +271,11 @@ double attention_scores(const cptx_attention_opt *o, const cptx_attention_proble
 bool attention_plan_problem(const cptx_attention_opt *o, const cptx_attention_problem *p, uint32_t sms,
                             cptx_attention_plan *plan, cptx_error *err)
 {
-	const uint32_t most = p->ctas ? p->ctas : attention_max(sms, 1);
+	const bool one_tile = attention_generator_of(o)->one_tile;
+	const uint32_t most = one_tile ? UINT32_MAX : p->ctas ? p->ctas : attention_max(sms, 1);
 
+	RULE(!one_tile || !p->ctas, ".ctas = %u; by %s each tile has a CTA of its own, and it is 0", p->ctas,
+	     cptx_attention_mma_name(o->mma));
 	plan->tiles = (uint64_t)attention_up(p->queries, o->bq) * p->heads * p->batch;
 	RULE(plan->tiles < UINT64_C(1) << 31, "%llu tiles of %u queries; there are less than 2^31 in a launch",
 	     (unsigned long long)plan->tiles, o->bq);

@@ -21,7 +21,8 @@ enum {
 /* How Q, K, V and O lie in shared memory, and how many stages there are; the values of the kernel are not set. */
 typedef struct attention_operands {
 	cptx_operand_opt q, k, v;
-	cptx_tile o; /* a subtile of O that is stored at once */
+	cptx_operand_opt k_part, v_part; /* of K and V what one load brings: with .page a part, else all of a block */
+	cptx_tile o;                     /* a subtile of O that is stored at once */
 } attention_operands;
 
 /* One of sm80, sm90, sm100. */
@@ -29,22 +30,31 @@ typedef struct attention_generator {
 	const char *target; /* whose rules it has */
 	const char *where;  /* "sm_90a has" */
 	enum cptx_op op;    /* an instruction that a target must have; 0: all have it */
-	bool by_tma;        /* parameters are tensor maps; else pointers and strides */
-	/* Fills in bq, bk and stages where they are 0. */
+	bool by_tma;        /* Q, K and V come by TMA; else with .tma alone */
+	bool stores_by_tma; /* O leaves by TMA */
+	bool one_tile;      /* a CTA for each tile; else CTAs stay and take several */
+	/* Fills in bq, bk, warps and stages where they are 0. */
 	void (*complete)(cptx_attention_opt *o);
-	/* Rules of completed options; fills in threads, smem, dims, groups and regs of the plan. */
-	bool (*check)(const cptx_attention_opt *o, cptx_attention_plan *plan, cptx_error *err);
+	/* Rules of completed options; fills in threads, smem, dims, groups and regs of the plan.  target: may be NULL. */
+	bool (*check)(const cptx_attention_opt *o, const cptx_target *target, cptx_attention_plan *plan, cptx_error *err);
 	cptx_kernel *(*build)(cptx_module *m, const cptx_attention_opt *o);
 	attention_operands (*operands)(const cptx_attention_opt *o);
 	/* The shapes to choose from that fit the options, at most `room`: bk and stages are set in each. */
 	size_t (*shapes)(const cptx_attention_opt *o, cptx_attention_opt *to, size_t room);
-	/* Cycles that a CTA takes for a block of keys: of the tensor cores, and of the rest. */
+	/* Cycles that a multiprocessor takes for a block of keys: of the tensor cores, and of the rest. */
 	void (*cycles)(const cptx_attention_opt *o, double *mma, double *softmax);
+	double serial; /* the share of the shorter of the two that does not run beside the other */
 } attention_generator;
 
-extern const attention_generator attention_sm90;
+extern const attention_generator attention_sm80, attention_sm90, attention_sm100;
 /* NULL: there is none yet, or no such instruction. */
 const attention_generator *attention_generator_of(const cptx_attention_opt *o);
+/* Whether Q, K and V come by TMA, and O leaves by it: parameters are tensor maps then, else pointers and strides. */
+static inline bool attention_loads_by_tma(const cptx_attention_opt *o) { return o->tma || attention_generator_of(o)->by_tma; }
+static inline bool attention_stores_by_tma(const cptx_attention_opt *o)
+{
+	return attention_generator_of(o)->stores_by_tma && !o->varlen; /* a tile's rows behind a sequence are another's */
+}
 
 /* The rules of a message begin with "attention: ". */
 #define ATTENTION_RULE(ok, ...)                                                                                             \
@@ -62,6 +72,17 @@ bool attention_read_problem(cptx_attention_problem *p, const cptx_attention_prob
 /* Completes the plan of the options (attention_read) for a problem that was read. */
 bool attention_plan_problem(const cptx_attention_opt *o, const cptx_attention_problem *p, uint32_t sms,
                             cptx_attention_plan *plan, cptx_error *err);
+/* Rows behind one another of a head, and how often: of batches, or one of packed sequences, or pages. */
+typedef struct attention_extent {
+	uint32_t rows, batch;
+} attention_extent;
+attention_extent attention_extent_of_q(const cptx_attention_opt *o, const cptx_attention_problem *p);
+attention_extent attention_extent_of_k(const cptx_attention_opt *o, const cptx_attention_problem *p);
+/* Blocks that the rows of tiles of one head compute: in all, and of the longest (at most one more than it has). */
+typedef struct attention_work {
+	double blocks, longest;
+} attention_work;
+attention_work attention_work_of(const cptx_attention_opt *o, const cptx_attention_problem *p);
 /* Scores of a problem that count. */
 double attention_scores(const cptx_attention_opt *o, const cptx_attention_problem *p);
 
@@ -74,11 +95,18 @@ static inline int64_t attention_max(int64_t a, int64_t b) { return a > b ? a : b
 
 /* ---- what a kernel knows of its problem ---- */
 
+/* A tensor in global memory: .u64, its address, and the bytes from one batch, head and row to the next. */
+typedef struct attention_place {
+	cptx_val at, batch, head, row;
+} attention_place;
+
 /* Values of parameters, as the kernel has them; those that it does not have are NONE. */
 typedef struct attention_in {
 	const cptx_attention_opt *o;
+	bool dealt; /* causal tiles are dealt to CTAs that stay */
 	cptx_params params;
 	cptx_val map_q, map_k, map_v, map_o; /* tensor maps */
+	attention_place q, k, v, out;        /* without tensor maps */
 	cptx_val queries, keys, heads;       /* .u32 */
 	cptx_val group;                      /* .u32, heads of Q for one of K and V */
 	cptx_val slots, row_tiles;           /* .u32: turns of all CTAs together; tiles of one head */
@@ -88,8 +116,10 @@ typedef struct attention_in {
 	cptx_val before;                     /* .f32: what they are multiplied by before softcap or .score; else NONE */
 	cptx_val cap;                        /* .f32 */
 	cptx_val left, right;                /* .s32 */
-	cptx_val lse;                        /* .u64 */
-	cptx_val shift;                      /* .s32, key that query 0 stands at; without causal and window NONE */
+	cptx_val lse, sinks;                 /* .u64 */
+	cptx_val sink_scale;                 /* .f32, scores for one of a sink's logarithm */
+	cptx_val cu_queries, cu_keys, page_table;   /* .u64 */
+	cptx_val total_queries, table_pitch; /* .u32 */
 } attention_in;
 
 void attention_declare(cptx_kernel *k, attention_in *in, const cptx_attention_opt *o);
@@ -102,7 +132,11 @@ typedef struct attention_tile {
 	cptx_val row0;        /* .s32, its first query */
 	cptx_val head, plane; /* .u32: of Q; batch * heads + head */
 	cptx_val kv_head, batch;
+	cptx_val queries, keys; /* .u32, of its sequence */
+	cptx_val q0, k0;        /* .s32, rows of Q, and of K and V, in front of the sequence's; NONE: 0 */
+	cptx_val shift;         /* .s32, key that query 0 stands at; without causal and window NONE */
 	cptx_val last_key;    /* .s32, the first key of the last block */
+	cptx_val first_key;   /* .s32, that of the first one; only with .blocks */
 	cptx_val blocks;      /* .s32, blocks in which any score counts; 0 or less: none */
 	cptx_val edge, plain; /* .s32: blocks in front of number `edge` (from the last one down) need the mask; from there on
 	                         those in front of `plain` do not; the rest (of windows) does again */
@@ -110,8 +144,40 @@ typedef struct attention_tile {
 
 /* The tile of a slot: a CTA takes slots ctaid.x, ctaid.x + nctaid.x and so on. */
 void attention_locate(cptx_kernel *k, const attention_in *in, cptx_val slot, attention_tile *t);
+/* With .blocks: moves `key` (.s32, a variable) from block to block downwards until one counts, or it is below
+ * t->first_key; gives the predicate of the latter. */
+cptx_val attention_skip(cptx_kernel *k, const attention_in *in, const attention_tile *t, cptx_val key);
+/* The address of the first row of a head: of Q and O with t->q0, of K and V with t->k0 and kv_head. */
+cptx_val attention_rows_at(cptx_kernel *k, const attention_place *p, const attention_tile *t, cptx_val first, cptx_val head);
+/* The page that has a key (.s32, below t->keys rounded up to a block), .u32; of keys behind the last, the last one's. */
+cptx_val attention_page_of(cptx_kernel *k, const attention_in *in, const attention_tile *t, cptx_val key);
+
+/* ---- copies by TMA: load.c ---- */
+
+/* K or V: a block in a ring of stages, and with .page the part of it that comes from one page. */
+typedef struct attention_kv {
+	cptx_operand op, part;
+} attention_kv;
+
+/* The rows of a block that one load brings. */
+uint32_t attention_part_rows(const cptx_attention_opt *o);
+/* Fills in k_part and v_part of k and v. */
+void attention_find_parts(const cptx_attention_opt *o, attention_operands *ops);
+/* Sets Q, K and V aside, by operands of the generator. */
+void attention_make_operands(cptx_kernel *k, const attention_in *in, attention_operands *ops, cptx_operand *q, attention_kv *key,
+                             attention_kv *v);
+void attention_load_q(cptx_kernel *k, const attention_tile *t, const cptx_operand *q, cptx_val barrier);
+/* A block of keys, from `key` on (.s32), to a stage (.u32). */
+void attention_load_kv(cptx_kernel *k, const attention_in *in, const attention_tile *t, const attention_kv *kv, cptx_val stage,
+                       cptx_val key, cptx_val barrier);
 
 /* ---- scores ---- */
+
+/* In front of a tile's blocks: nothing counts yet but the sink. */
+void attention_begin_softmax(cptx_kernel *k, const attention_in *in, const attention_tile *t, uint32_t rows, cptx_val leads,
+                             cptx_softmax *soft);
+/* Predicate: the thread has the first column of a row of S, of the lanes that share it; NONE: no lanes do. */
+cptx_val attention_leads(cptx_kernel *k, const cptx_acc *s);
 
 /* The state of the rows of a tile: where each begins and ends. */
 typedef struct attention_rows {
@@ -126,6 +192,8 @@ attention_rows attention_rows_of(cptx_kernel *k, const attention_in *in, const a
  */
 void attention_scores_of(cptx_kernel *k, const attention_in *in, const attention_tile *t, const attention_rows *rows,
                          const cptx_acc *s, cptx_val key, bool masked);
+/* Stores the rows of O that there are, from registers. */
+void attention_store_o(cptx_kernel *k, const attention_in *in, const attention_tile *t, const cptx_acc *o);
 /* Writes LSE, a row vector, of the rows that there are. */
 void attention_store_lse(cptx_kernel *k, const attention_in *in, const attention_tile *t, const cptx_acc *s, cptx_val lse);
 

@@ -8,40 +8,95 @@
 enum { CYCLES_PER_TILE = 4000, MOST_SHAPES = 64 };
 #define CLOCK_MHZ 1600.0
 
-/* Blocks of the rows of tiles of one head: in all, and of the longest. */
-typedef struct work {
-	double blocks, longest;
-} work;
+/* ---- blocks, in closed form ---- */
 
-static work work_of(const cptx_attention_opt *o, const cptx_attention_problem *p)
+/* The sum of floor((a * i + b) / m) for i from 0 to n - 1; all are 0 or more: as Euclid's algorithm goes. */
+static double sum_of_floors(int64_t n, int64_t m, int64_t a, int64_t b)
 {
-	const int64_t shift = o->top_left ? 0 : (int64_t)p->keys - p->queries;
-	const int64_t right = o->causal ? 0 : p->window_right;
-	work w = { 0 };
+	double sum = 0;
 
-	for (int64_t row = 0; row < p->queries; row += o->bq) {
-		const int64_t last = attention_min(row + o->bq, p->queries) - 1;
-		int64_t end = p->keys, first = 0;
-		if (o->causal || o->window)
-			end = attention_max(attention_min(last + shift + right + 1, p->keys), 0);
-		if (o->window)
-			first = attention_max(row + shift - (int64_t)p->window_left, 0);
-		const double blocks = (double)attention_max((end + o->bk - 1) / o->bk - first / o->bk, 0);
-		w.blocks += blocks;
-		w.longest = blocks > w.longest ? blocks : w.longest;
+	while (n > 0) {
+		sum += (double)(a / m) * ((double)n * (double)(n - 1) / 2) + (double)(b / m) * (double)n;
+		a %= m, b %= m;
+		/* what is left are the lattice points below a line, which are counted along the other axis */
+		const int64_t most = a * n + b, turned = m;
+		n = most / m, b = most % m, m = a, a = turned;
+		if (!m)
+			break;
 	}
+	return sum;
+}
+
+/* The rows of a head's tiles on the axis of keys. */
+typedef struct tile_rows {
+	int64_t n, step;     /* whole tiles, and the queries of one */
+	int64_t end, first;  /* of tile 0: keys in front of `end` count, from `first` on, before both are clamped */
+	int64_t keys, bk;
+} tile_rows;
+
+/* The blocks that end in front of the ends: the sum of ceil(clamp(end + i * step, 0, keys) / bk). */
+static double sum_of_ends(const tile_rows *r)
+{
+	const int64_t begin = attention_min(r->end > 0 ? 0 : -r->end / r->step + 1, r->n);
+	const int64_t full = attention_max(attention_min((r->keys - r->end + r->step - 1) / r->step, r->n), begin);
+
+	return sum_of_floors(full - begin, r->bk, r->step, r->end + begin * r->step + r->bk - 1) +
+	       (double)(r->n - full) * (double)((r->keys + r->bk - 1) / r->bk);
+}
+
+static double sum_of_firsts(const tile_rows *r)
+{
+	const int64_t begin = attention_min(r->first >= 0 ? 0 : (-r->first + r->step - 1) / r->step, r->n);
+
+	return sum_of_floors(r->n - begin, r->bk, r->step, r->first + begin * r->step);
+}
+
+/* Of one tile. */
+static int64_t blocks_of(const tile_rows *r, int64_t end, int64_t first)
+{
+	end = attention_max(attention_min(end, r->keys), 0);
+	return attention_max((end + r->bk - 1) / r->bk - attention_max(first, 0) / r->bk, 0);
+}
+
+attention_work attention_work_of(const cptx_attention_opt *o, const cptx_attention_problem *p)
+{
+	const int64_t shift = o->top_left ? 0 : (int64_t)p->keys - p->queries, bq = o->bq;
+	const int64_t right = o->causal ? 0 : attention_min(p->window_right, ATTENTION_MOST_ROWS);
+	const int64_t left = attention_min(p->window_left, ATTENTION_MOST_ROWS), tiles = attention_up(p->queries, o->bq);
+	tile_rows r = { tiles - 1, bq, p->keys, 0, p->keys, o->bk };
+
+	if (!p->queries || !p->keys)
+		return (attention_work){ 0, 0 };
+	if (o->causal || o->window)
+		r.end = bq + shift + right;
+	if (o->window)
+		r.first = shift - left;
+	const int64_t last_end = o->causal || o->window ? p->queries + shift + right : p->keys;
+	const int64_t last_first = o->window ? r.first + (tiles - 1) * bq : 0;
+	const int64_t behind = attention_up(p->keys, o->bk) * (int64_t)o->bk - r.first; /* tiles from there on see no key */
+	if (o->window)
+		r.n = attention_max(attention_min(r.n, (behind + bq - 1) / bq), 0);
+	attention_work w = { .longest = (double)blocks_of(&r, last_end, last_first) };
+	if (r.n > 0 && o->window) /* those in the midst are as long as the window and a tile */
+		w.longest = (double)attention_min(attention_up(p->keys, o->bk), (bq + left + right + o->bk - 1) / o->bk + 1);
+	const double firsts = o->window ? sum_of_firsts(&r) : 0;
+	w.blocks = (double)blocks_of(&r, last_end, last_first) +
+	           (o->causal || o->window ? sum_of_ends(&r) : (double)r.n * (double)attention_up(p->keys, o->bk)) - firsts;
 	return w;
 }
+
+/* ---- times ---- */
 
 static void predict(cptx_attention_choice *c, const cptx_attention_problem *p, uint32_t sms)
 {
 	const cptx_attention_opt *o = &c->opt;
 	const double planes = (double)p->heads * p->batch, rows = attention_up(p->queries, o->bq), tiles = rows * planes;
-	const work w = work_of(o, p);
+	const attention_work w = attention_work_of(o, p);
 	double mma, softmax;
 
 	attention_generator_of(o)->cycles(o, &mma, &softmax);
-	const double block = mma > softmax ? mma : softmax, us = 1 / (CLOCK_MHZ * sms);
+	const attention_generator *g = attention_generator_of(o);
+	const double block = mma > softmax ? mma + g->serial * softmax : softmax + g->serial * mma, us = 1 / (CLOCK_MHZ * sms);
 	const double all = (w.blocks * block + rows * CYCLES_PER_TILE) * planes * us;
 	/* the last tiles are the shortest with a causal mask; else whole rounds are run */
 	const double longest = (w.longest * block + CYCLES_PER_TILE) / CLOCK_MHZ;

@@ -11,6 +11,17 @@ enum {
 #include "attention/options.def"
 };
 
+/* attention_kernels_ALL and so on: the kernels' names, for messages. */
+#define ATTENTION_SET(set, kernels, bits) static const char attention_kernels_##set[] = kernels;
+#include "attention/options.def"
+
+/* Whether a field asks for something. */
+#define ATTENTION_IS_GIVEN_NUMBER(value) ((value) != 0)
+#define ATTENTION_IS_GIVEN_BOOL(value) (value)
+#define ATTENTION_IS_GIVEN_TYPE(value) ((value) != CPTX_TYPE_NONE)
+#define ATTENTION_IS_GIVEN_MMA(value) false
+#define ATTENTION_IS_GIVEN_POINTER(value) ((value) != NULL)
+
 /* The value of a field that has a range; 0: there is none to be checked. */
 #define ATTENTION_NUMBER_NUMBER(value) (value)
 #define ATTENTION_NUMBER_BOOL(value) 0

@@ -7,9 +7,12 @@
 /* What a launch fills them from; parameters have the names of its members. */
 typedef struct attention_args {
 	cptx_tensor_map_opt q, k, v, o;
-	uint64_t lse;
+	uint64_t q_at, q_batch, q_head, q_row, k_at, k_batch, k_head, k_row, v_at, v_batch, v_head, v_row;
+	uint64_t o_at, o_batch, o_head, o_row; /* bytes */
+	uint64_t lse, sinks, cu_queries, cu_keys, page_table;
+	uint32_t total_queries, table_pitch;
 	uint32_t queries, keys, heads, group, slots, rounds, row_tiles, planes, section;
-	float scale, before, cap;
+	float scale, before, cap, sink_scale;
 	int32_t left, right;
 } attention_args;
 
@@ -19,7 +22,7 @@ typedef struct parameter {
 	cptx_val *val;
 } parameter;
 
-enum { MOST = 20, L2_BYTES = 32 << 20 /* of K and V that are meant to stay there */ };
+enum { MOST = 48, L2_BYTES = 32 << 20 /* of K and V that are meant to stay there */ };
 
 /* The parameters that a kernel has, in order. */
 typedef struct parameters {
@@ -30,27 +33,45 @@ typedef struct parameters {
 
 static parameters list_parameters(const cptx_attention_opt *o, attention_in *in)
 {
-#define MAP_OF(member, to)                                                                                                  \
+#define MAP_OF(member, to, there)                                                                                           \
 	{                                                                                                                       \
-		CPTX_PARAM_MAP(attention_args, member), true, &in->to                                                               \
+		CPTX_PARAM_MAP(attention_args, member), there, &in->to                                                              \
 	}
+#define POINTER(member, to, what, there)                                                                                    \
+	{                                                                                                                       \
+		CPTX_PARAM_ROW(attention_args, CPTX_PTR, member##_##what), there, &in->to.what                                      \
+	}
+#define PLACE(member, to, there)                                                                                            \
+	POINTER(member, to, at, there), POINTER(member, to, batch, there), POINTER(member, to, head, there),                    \
+		POINTER(member, to, row, there)
 #define NUMBER(type, member, there)                                                                                         \
 	{                                                                                                                       \
 		CPTX_PARAM_ROW(attention_args, type, member), there, &in->member                                                    \
 	}
-	const bool modified = o->softcap || o->score;
+	const bool modified = o->softcap || o->score, loads = attention_loads_by_tma(o), stores = attention_stores_by_tma(o);
 	const parameter all[] = {
-		MAP_OF(q, map_q),
-		MAP_OF(k, map_k),
-		MAP_OF(v, map_v),
-		MAP_OF(o, map_o),
+		MAP_OF(q, map_q, loads),
+		MAP_OF(k, map_k, loads),
+		MAP_OF(v, map_v, loads),
+		MAP_OF(o, map_o, stores),
+		PLACE(q, q, !loads),
+		PLACE(k, k, !loads),
+		PLACE(v, v, !loads),
+		PLACE(o, out, !stores),
 		NUMBER(CPTX_PTR, lse, o->lse),
+		NUMBER(CPTX_PTR, sinks, o->sinks),
+		NUMBER(CPTX_F32, sink_scale, o->sinks),
+		NUMBER(CPTX_PTR, cu_queries, o->varlen),
+		NUMBER(CPTX_PTR, cu_keys, o->varlen),
+		NUMBER(CPTX_U32, total_queries, o->varlen && o->lse),
+		NUMBER(CPTX_PTR, page_table, o->page),
+		NUMBER(CPTX_U32, table_pitch, o->page),
 		NUMBER(CPTX_U32, queries, true),
 		NUMBER(CPTX_U32, keys, true),
 		NUMBER(CPTX_U32, heads, true),
 		NUMBER(CPTX_U32, group, true),
 		NUMBER(CPTX_U32, slots, true),
-		NUMBER(CPTX_U32, rounds, o->causal),
+		NUMBER(CPTX_U32, rounds, in->dealt),
 		NUMBER(CPTX_U32, row_tiles, true),
 		NUMBER(CPTX_U32, planes, true),
 		NUMBER(CPTX_U32, section, true),
@@ -61,6 +82,8 @@ static parameters list_parameters(const cptx_attention_opt *o, attention_in *in)
 		NUMBER(CPTX_S32, right, o->window),
 	};
 #undef MAP_OF
+#undef POINTER
+#undef PLACE
 #undef NUMBER
 	parameters p = { .n = 0 };
 
@@ -70,41 +93,52 @@ static parameters list_parameters(const cptx_attention_opt *o, attention_in *in)
 	return p;
 }
 
+static attention_in begin(const cptx_attention_opt *o)
+{
+	return (attention_in){ .o = o, .dealt = o->causal && !attention_generator_of(o)->one_tile };
+}
+
 void attention_declare(cptx_kernel *k, attention_in *in, const cptx_attention_opt *o)
 {
-	*in = (attention_in){ .o = o };
+	*in = begin(o);
 	const parameters list = list_parameters(o, in);
 
 	cptx_params_declare(k, &in->params, list.row, list.n);
 	for (uint32_t i = 0; i < in->params.n; i++)
 		*list.val[i] = in->params.val[i];
-	if (!o->causal && !o->window)
-		return;
-	in->shift = cptx_imm(0);
-	if (!o->top_left)
-		in->shift = cptx_sub(k, cptx_as(in->keys, CPTX_S32), cptx_as(in->queries, CPTX_S32));
 }
 
 /* ---- launches ---- */
 
-/* Rows of `bytes` bytes each behind one another where nothing else is said; of what there is one of, any stride will do. */
-static cptx_operand_matrix matrix_of(const cptx_operand_opt *op, uint64_t at, const cptx_attention_stride *s, uint32_t dim,
-                                     uint32_t rows, uint32_t heads, uint32_t batch)
+/* Rows behind one another where nothing else is said; of what there is one of, any stride will do.  In bytes. */
+static cptx_attention_stride bytes_of(const cptx_attention_stride *s, enum cptx_type type, uint32_t dim,
+                                      attention_extent of, uint32_t heads)
 {
-	const uint64_t bytes = op->tile.elem.bits / 8, some = rows ? rows : 1;
+	const uint64_t bytes = cptx_type_bits(type) / 8, some = of.rows ? of.rows : 1;
 	const bool dense = !s->batch && !s->head && !s->row;
 	const uint64_t row = dense || some == 1 ? dim : s->row, head = dense || heads == 1 ? some * row : s->head;
+
+	return (cptx_attention_stride){ .batch = (dense || of.batch == 1 ? heads * head : s->batch) * bytes,
+		                            .head = head * bytes,
+		                            .row = row * bytes };
+}
+
+static cptx_operand_matrix matrix_of(const cptx_operand_opt *op, uint64_t at, const cptx_attention_stride *s, uint32_t dim,
+                                     attention_extent of, uint32_t heads)
+{
+	const cptx_attention_stride bytes = bytes_of(s, op->type, dim, of, heads);
 	const bool along_k = op->tile.elem.mn_major;
+	const uint64_t some = of.rows ? of.rows : 1;
 
 	return (cptx_operand_matrix){ .size = CPTX_OPT_SIZE(cptx_operand_matrix),
 		                          .address = at,
 		                          .rows = along_k ? dim : some,
 		                          .cols = along_k ? some : dim,
-		                          .pitch = row * bytes,
+		                          .pitch = bytes.row,
 		                          .batch = heads,
-		                          .apart = head * bytes,
-		                          .batch2 = batch,
-		                          .apart2 = (dense || batch == 1 ? heads * head : s->batch) * bytes };
+		                          .apart = bytes.head,
+		                          .batch2 = of.batch,
+		                          .apart2 = bytes.batch };
 }
 
 static bool make_maps(const attention_operands *ops, const cptx_attention_opt *o, const cptx_attention_problem *p,
@@ -116,13 +150,31 @@ static bool make_maps(const attention_operands *ops, const cptx_attention_opt *o
 	const uint32_t dim_v = attention_dim_v(o);
 	/* where there are no keys nothing is read, and a map needs some address */
 	const uint64_t k_at = p->keys ? p->k : p->q, v_at = p->keys ? p->v : p->q;
-	const cptx_operand_matrix q = matrix_of(&ops->q, p->q, &p->q_stride, o->dim, p->queries, p->heads, p->batch);
-	const cptx_operand_matrix k = matrix_of(&ops->k, k_at, &p->k_stride, o->dim, p->keys, p->kv_heads, p->batch);
-	const cptx_operand_matrix v = matrix_of(&ops->v, v_at, &p->v_stride, dim_v, p->keys, p->kv_heads, p->batch);
-	const cptx_operand_matrix d = matrix_of(&out, p->o, &p->o_stride, dim_v, p->queries, p->heads, p->batch);
+	const attention_extent of_q = attention_extent_of_q(o, p), of_k = attention_extent_of_k(o, p);
+	const cptx_operand_matrix q = matrix_of(&ops->q, p->q, &p->q_stride, o->dim, of_q, p->heads);
+	const cptx_operand_matrix k = matrix_of(&ops->k, k_at, &p->k_stride, o->dim, of_k, p->kv_heads);
+	const cptx_operand_matrix v = matrix_of(&ops->v, v_at, &p->v_stride, dim_v, of_k, p->kv_heads);
+	const cptx_operand_matrix d = matrix_of(&out, p->o, &p->o_stride, dim_v, of_q, p->heads);
 
-	return cptx_operand_tensor_map(&ops->q, &q, &args->q, err) && cptx_operand_tensor_map(&ops->k, &k, &args->k, err) &&
-	       cptx_operand_tensor_map(&ops->v, &v, &args->v, err) && cptx_operand_tensor_map(&out, &d, &args->o, err);
+	return cptx_operand_tensor_map(&ops->q, &q, &args->q, err) &&
+	       cptx_operand_tensor_map(&ops->k_part, &k, &args->k, err) &&
+	       cptx_operand_tensor_map(&ops->v_part, &v, &args->v, err) &&
+	       (!attention_stores_by_tma(o) || cptx_operand_tensor_map(&out, &d, &args->o, err));
+}
+
+static void set_places(const cptx_attention_opt *o, const cptx_attention_problem *p, attention_args *args)
+{
+	const uint32_t dim_v = attention_dim_v(o);
+	const attention_extent of_q = attention_extent_of_q(o, p), of_k = attention_extent_of_k(o, p);
+	const cptx_attention_stride q = bytes_of(&p->q_stride, o->in, o->dim, of_q, p->heads),
+								k = bytes_of(&p->k_stride, o->in, o->dim, of_k, p->kv_heads),
+								v = bytes_of(&p->v_stride, o->in, dim_v, of_k, p->kv_heads),
+								d = bytes_of(&p->o_stride, attention_out(o), dim_v, of_q, p->heads);
+
+	args->q_at = p->q, args->q_batch = q.batch, args->q_head = q.head, args->q_row = q.row;
+	args->k_at = p->k, args->k_batch = k.batch, args->k_head = k.head, args->k_row = k.row;
+	args->v_at = p->v, args->v_batch = v.batch, args->v_head = v.head, args->v_row = v.row;
+	args->o_at = p->o, args->o_batch = d.batch, args->o_head = d.head, args->o_row = d.row;
 }
 
 /* Heads of Q and batches whose K and V fit L2 together: the tiles of these come one after another.  They are enough for one
@@ -151,22 +203,28 @@ static attention_args args_of(const cptx_attention_opt *o, const cptx_attention_
 	const uint32_t rounds = attention_up(section * row_tiles, plan->grid);
 	const uint32_t sections = section ? attention_up(planes, section) : 0;
 
+	const double factor = o->score ? 1 : o->softcap ? p->softcap : p->scale;
+
 	return (attention_args){ .lse = p->lse,
+		                     .sinks = p->sinks,
+		                     .cu_queries = p->cu_queries,
+		                     .cu_keys = p->cu_keys,
+		                     .page_table = p->page_table,
+		                     .total_queries = p->total_queries,
+		                     .table_pitch = p->table_pitch,
 		                     .queries = p->queries,
 		                     .keys = p->keys,
 		                     .heads = p->heads,
 		                     .group = p->heads ? p->heads / p->kv_heads : 1,
-		                     .slots = o->causal ? sections * rounds * plan->grid : (uint32_t)plan->tiles,
+		                     .slots = begin(o).dealt ? sections * rounds * plan->grid : (uint32_t)plan->tiles,
 		                     .rounds = rounds,
 		                     .row_tiles = row_tiles,
 		                     .planes = planes,
 		                     .section = section,
-		                     .scale = (float)((o->score     ? 1
-		                                       : o->softcap ? p->softcap
-		                                                    : p->scale) *
-		                                      ATTENTION_LOG2E),
+		                     .scale = (float)(factor * ATTENTION_LOG2E),
 		                     .before = scale,
 		                     .cap = p->softcap,
+		                     .sink_scale = (float)(1 / factor),
 		                     .left = bounded(p->window_left),
 		                     .right = o->causal ? 0 : bounded(p->window_right) };
 }
@@ -182,7 +240,11 @@ static bool check_addresses(const cptx_attention_opt *o, const cptx_attention_pr
 		        { "k", p->k, p->keys, ATTENTION_CHUNK },
 		        { "v", p->v, p->keys, ATTENTION_CHUNK },
 		        { "o", p->o, true, ATTENTION_CHUNK },
-		        { "lse", p->lse, o->lse, sizeof(float) } };
+		        { "lse", p->lse, o->lse, sizeof(float) },
+		        { "sinks", p->sinks, o->sinks, sizeof(float) },
+		        { "cu_queries", p->cu_queries, o->varlen, sizeof(uint32_t) },
+		        { "cu_keys", p->cu_keys, o->varlen, sizeof(uint32_t) },
+		        { "page_table", p->page_table, o->page && p->keys, sizeof(uint32_t) } };
 
 	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
 		ATTENTION_RULE(!all[i].needed || all[i].at, "the address .%s is 0", all[i].name);
@@ -198,20 +260,24 @@ cptx_launch *cptx_attention_launch(const cptx_program *program, cptx_device *dev
 	cptx_attention_plan plan;
 	cptx_attention_problem p;
 	cptx_attention_opt o;
-	attention_in unused;
+	attention_in unused = { .o = NULL };
 
 	if (!IS_GIVEN(program, "program", NOWHERE, err) || !IS_GIVEN(dev, "device", NOWHERE, err) ||
 	    !attention_read(&o, opt, NULL, &plan, err) || !attention_read_problem(&p, problem, &o, err) ||
 	    !attention_plan_problem(&o, &p, cptx_device_get_info(dev)->sms, &plan, err) || !check_addresses(&o, &p, err))
 		return NULL;
 	attention_args args = args_of(&o, &p, &plan);
-	const attention_operands ops = attention_generator_of(&o)->operands(&o);
-	if (!make_maps(&ops, &o, &p, &args, err))
-		return NULL;
+	unused = begin(&o);
+	set_places(&o, &p, &args);
+	if (attention_loads_by_tma(&o)) {
+		const attention_operands ops = attention_generator_of(&o)->operands(&o);
+		if (!make_maps(&ops, &o, &p, &args, err))
+			return NULL;
+	}
 	const parameters list = list_parameters(&o, &unused);
 	const cptx_params_part part = { list.row, list.n, &args };
 	return cptx_params_launch_(
 		NOWHERE, program, dev, o.name, &part, 1,
-		CPTX_OPT(cptx_launch_opt, .grid = { plan.grid }, .block = { plan.threads }, .dyn_smem = plan.smem, .overlap = true),
+		CPTX_OPT(cptx_launch_opt, .grid = { plan.grid }, .block = { plan.threads }, .dyn_smem = plan.smem, .overlap = attention_loads_by_tma(&o)),
 		err);
 }

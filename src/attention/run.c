@@ -2,6 +2,8 @@
 /* Attention in one call each: programs of earlier calls are kept, and found by the options. */
 #include "attention/attention.h"
 #include "attention/options.h"
+#include "attention/tuned.h"
+#include "base/options.h"
 #include "kit/runner.h"
 
 typedef struct loaded {
@@ -11,6 +13,7 @@ typedef struct loaded {
 
 struct cptx_attention_runner {
 	kit_runner base;
+	kit_kept *choices; /* what the tuning database says of earlier problems */
 };
 
 cptx_attention_runner *cptx_attention_runner_new(cptx_device *dev, cptx_cache *cache, cptx_error *err)
@@ -22,7 +25,18 @@ cptx_attention_runner *cptx_attention_runner_new(cptx_device *dev, cptx_cache *c
 	return (cptx_attention_runner *)kit_runner_new(sizeof(cptx_attention_runner), dev, cache, err);
 }
 
-void cptx_attention_runner_destroy(cptx_attention_runner *r) { kit_runner_destroy(r ? &r->base : NULL); }
+void cptx_attention_runner_destroy(cptx_attention_runner *r)
+{
+	if (!r)
+		return;
+	kit_kept_free(r->choices);
+	kit_runner_destroy(&r->base);
+}
+
+bool cptx_attention_runner_set_tune(cptx_attention_runner *r, const cptx_tune_use *use, cptx_error *err)
+{
+	return kit_runner_set_tune(r ? &r->base : NULL, use, err);
+}
 
 static bool same_options(const cptx_attention_opt *a, const cptx_attention_opt *b)
 {
@@ -61,15 +75,34 @@ static const loaded *find(cptx_attention_runner *r, const cptx_attention_opt *o,
 	return l;
 }
 
+/* The options with a measured shape, where the caller leaves it open and one is known. */
+static bool choose(cptx_attention_runner *r, cptx_attention_opt *o, const cptx_attention_opt *opt,
+                   const cptx_attention_problem *problem, cptx_error *err)
+{
+	cptx_attention_problem p;
+
+	*err = (cptx_error){ .code = CPTX_OK };
+	if (!IS_GIVEN(opt, "options struct", NOWHERE, err) || !IS_GIVEN(problem, "problem", NOWHERE, err) ||
+	    !OPTIONS_READ(cptx_attention_opt, o, opt, NOWHERE, err) ||
+	    !OPTIONS_READ(cptx_attention_problem, &p, problem, NOWHERE, err))
+		return false;
+	pthread_mutex_lock(&r->base.lock);
+	*o = *attention_tuned_choose(&r->base, &r->choices, o, &p);
+	pthread_mutex_unlock(&r->base.lock);
+	return true;
+}
+
 bool cptx_attention_run(cptx_attention_runner *r, const cptx_attention_opt *opt, const cptx_attention_problem *problem,
                         cptx_stream *stream, cptx_error *err)
 {
-	cptx_attention_opt o;
+	cptx_error own;
+	cptx_attention_opt o, chosen;
 	cptx_attention_plan plan;
 	const loaded *l;
 
-	if (!IS_GIVEN(r, "runner", NOWHERE, err) || !attention_read(&o, opt, r->base.target, &plan, err) ||
-	    !(l = find(r, &o, err)))
+	err = err ? err : &own;
+	if (!IS_GIVEN(r, "runner", NOWHERE, err) || !choose(r, &chosen, opt, problem, err) ||
+	    !attention_read(&o, &chosen, r->base.target, &plan, err) || !(l = find(r, &o, err)))
 		return false;
 	cptx_launch *launch = cptx_attention_launch(l->kept.program, r->base.dev, &l->opt, problem, err);
 	const bool ok = launch && cptx_launch_run(launch, stream, err);

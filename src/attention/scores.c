@@ -3,19 +3,63 @@
  */
 #include "attention/attention.h"
 
+#include <cptx/epilogue.h>
+
 #include <math.h>
 
-/* The user's function of one score. */
+cptx_val attention_leads(cptx_kernel *k, const cptx_acc *s)
+{
+	return s->col.kind == CPTX_VAL_REG ? cptx_setp(k, s->col, 0, .cmp = CPTX_EQ) : (cptx_val){ 0 };
+}
+
+static cptx_val both(cptx_kernel *k, cptx_val p, cptx_val q)
+{
+	return q.kind == CPTX_VAL_NONE ? p : cptx_and(k, p, q, .type = CPTX_PRED);
+}
+
+void attention_begin_softmax(cptx_kernel *k, const attention_in *in, const attention_tile *t, uint32_t rows, cptx_val leads,
+                             cptx_softmax *soft)
+{
+	cptx_softmax_new(k, soft, rows, in->scale);
+	if (!in->o->sinks)
+		return;
+	const cptx_val at = cptx_add(k, in->sinks, cptx_mul_wide(k, t->head, 4));
+	const cptx_val max = cptx_mul(k, cptx_ld(k, at, .space = CPTX_GLOBAL, .type = CPTX_F32), in->sink_scale);
+	const cptx_val some = both(k, cptx_setp(k, max, -INFINITY, .cmp = CPTX_GT), leads);
+	const cptx_val sum = cptx_selp(k, 1.0f, 0.0f, some, .type = CPTX_F32);
+	for (uint32_t r = 0; r < rows; r++) {
+		cptx_mov(k, max, .into = cptx_elem(soft->max, r));
+		cptx_mov(k, sum, .into = cptx_elem(soft->sum, r)); /* lanes add theirs behind the last block */
+	}
+}
+
+/* What the user's functions are told of a score. */
+static cptx_attention_score score_at(cptx_kernel *k, const attention_tile *t, const cptx_acc *s, const cptx_acc_elem *e,
+                                     cptx_val key)
+{
+	return (cptx_attention_score){ .value = e->value,
+		                           .batch = t->batch,
+		                           .head = t->head,
+		                           .query = cptx_acc_row(k, s, e, t->row0),
+		                           .key = cptx_acc_col(k, s, e, key) };
+}
+
 static void call_score(cptx_kernel *k, const attention_in *in, const attention_tile *t, const cptx_acc *s,
                        const cptx_acc_elem *e, cptx_val key)
 {
-	const cptx_attention_score score = { .value = e->value,
-		                                 .batch = t->batch,
-		                                 .head = t->head,
-		                                 .query = cptx_acc_row(k, s, e, t->row0),
-		                                 .key = cptx_acc_col(k, s, e, key) };
+	const cptx_attention_score score = score_at(k, t, s, e, key);
 
 	cptx_mov(k, in->o->score(k, in->o->user, &score), .into = e->value);
+}
+
+static void call_mask(cptx_kernel *k, const attention_in *in, const attention_tile *t, const cptx_acc *s, cptx_val key)
+{
+	CPTX_ACC_EACH(s, e)
+	{
+		cptx_attention_score score = score_at(k, t, s, &e, key);
+		score.value = (cptx_val){ 0 };
+		cptx_mov(k, -INFINITY, .type = CPTX_F32, .into = e.value, .unless = in->o->mask(k, in->o->user, &score));
+	}
 }
 
 static void modify(cptx_kernel *k, const attention_in *in, const attention_tile *t, const cptx_acc *s, cptx_val key)
@@ -44,7 +88,9 @@ static cptx_val relative(cptx_kernel *k, cptx_val bounds, cptx_val column)
 
 static void mask(cptx_kernel *k, const attention_rows *rows, const cptx_acc *s, cptx_val key)
 {
-	const cptx_val column = cptx_add(k, key, cptx_as(s->col, CPTX_S32)), end = relative(k, rows->end, column);
+	const bool lanes_share = s->col.kind == CPTX_VAL_REG; /* else the thread has all of a row, from column 0 on */
+	const cptx_val column = lanes_share ? cptx_add(k, key, cptx_as(s->col, CPTX_S32)) : key;
+	const cptx_val end = relative(k, rows->end, column);
 	const bool below = rows->first.kind != CPTX_VAL_NONE;
 	const cptx_val first = below ? relative(k, rows->first, column) : rows->first;
 
@@ -64,16 +110,34 @@ void attention_scores_of(cptx_kernel *k, const attention_in *in, const attention
 {
 	if (in->o->softcap || in->o->score)
 		modify(k, in, t, s, key);
+	if (in->o->mask)
+		call_mask(k, in, t, s, key);
 	if (masked)
 		mask(k, rows, s, key);
 }
 
+void attention_store_o(cptx_kernel *k, const attention_in *in, const attention_tile *t, const cptx_acc *o)
+{
+	const uint32_t before = o->unit_col.kind == CPTX_VAL_INT ? (uint32_t)o->unit_col.i : 0, all = before + o->n;
+	const uint32_t dim_v = attention_dim_v(in->o), bytes = cptx_type_bits(attention_out(in->o)) / 8;
+	const cptx_val pitch = cptx_div(k, cptx_cvt(k, in->out.row, .dtype = CPTX_U32), bytes);
+	const cptx_val address = attention_rows_at(k, &in->out, t, t->q0, t->head);
+	cptx_epilogue e;
+
+	cptx_epilogue_new(k, &e, .rows = t->queries, .cols = all > dim_v ? cptx_imm(dim_v) : (cptx_val){ 0 },
+	                  .vec = ATTENTION_CHUNK / bytes);
+	cptx_epilogue_run(k, &e, o, .row = t->row0);
+	cptx_epilogue_store(k, &e, .address = address, .type = attention_out(in->o),
+	                    .pitch = pitch);
+}
+
 void attention_store_lse(cptx_kernel *k, const attention_in *in, const attention_tile *t, const cptx_acc *s, cptx_val lse)
 {
-	const cptx_val first =
-		cptx_mad_wide(k, t->plane, in->queries, cptx_cvt(k, cptx_as(t->row0, CPTX_U32), .dtype = CPTX_U64));
+	const cptx_val row0 = t->q0.kind == CPTX_VAL_NONE ? t->row0 : cptx_add(k, t->q0, t->row0);
+	const cptx_val plane = in->o->varlen ? t->head : t->plane, rows = in->o->varlen ? in->total_queries : in->queries;
+	const cptx_val first = cptx_mad_wide(k, plane, rows, cptx_cvt(k, cptx_as(row0, CPTX_U32), .dtype = CPTX_U64));
 	const cptx_val at = cptx_mad(k, first, 4, in->lse, .mode = CPTX_LO);
-	const cptx_val leads = cptx_setp(k, s->col, 0, .cmp = CPTX_EQ);
+	const cptx_val leads = attention_leads(k, s);
 	uint32_t next = 0;
 
 	CPTX_ACC_EACH(s, e)
@@ -82,10 +146,10 @@ void attention_store_lse(cptx_kernel *k, const attention_in *in, const attention
 			continue;
 		const cptx_val row = cptx_acc_row(k, s, &e, (cptx_val){ 0 });
 		const cptx_val query = cptx_add(k, row, cptx_as(t->row0, CPTX_U32));
-		const cptx_val inside = cptx_setp(k, query, in->queries, .cmp = CPTX_LT);
+		const cptx_val inside = cptx_setp(k, query, t->queries, .cmp = CPTX_LT);
 		const cptx_val address = cptx_add(k, at, cptx_mul_wide(k, row, 4));
 		cptx_st(k, address, cptx_elem(lse, next), .space = CPTX_GLOBAL,
-		        .when = cptx_and(k, inside, leads, .type = CPTX_PRED));
+		        .when = both(k, inside, leads));
 		next++;
 	}
 }

@@ -7,46 +7,52 @@ static cptx_val clamp(cptx_kernel *k, cptx_val v, cptx_val most) { return cptx_m
 /* Blocks of keys that v keys fill, or begin (up); v is not negative. */
 static cptx_val blocks_of(cptx_kernel *k, const attention_in *in, cptx_val v, bool up)
 {
+	const uint32_t bk = in->o->bk;
+
 	if (up)
-		v = cptx_add(k, v, in->o->bk - 1);
-	return cptx_as(cptx_div(k, cptx_as(v, CPTX_U32), in->o->bk), CPTX_S32);
+		v = cptx_add(k, v, bk - 1);
+	v = cptx_as(v, CPTX_U32);
+	for (uint32_t bit = 4; bit < 9; bit++) /* ptxas makes a division of what could be a shift */
+		if (bk == 1u << bit)
+			return cptx_as(cptx_shr(k, v, bit), CPTX_S32);
+	return cptx_as(cptx_div(k, v, bk), CPTX_S32);
 }
 
 /* The keys behind the last one that counts for a query: at most `keys`. */
-static cptx_val end_of(cptx_kernel *k, const attention_in *in, cptx_val query)
+static cptx_val end_of(cptx_kernel *k, const attention_in *in, const attention_tile *t, cptx_val query)
 {
-	const cptx_val keys = cptx_as(in->keys, CPTX_S32);
+	const cptx_val keys = cptx_as(t->keys, CPTX_S32);
 	cptx_val end;
 
 	if (!in->o->causal && !in->o->window)
 		return keys;
-	end = cptx_add(k, cptx_add(k, query, in->shift), 1);
+	end = cptx_add(k, cptx_add(k, query, t->shift), 1);
 	if (in->o->window)
 		end = cptx_add(k, end, in->right);
 	return clamp(k, end, keys);
 }
 
 /* The first one. */
-static cptx_val first_of(cptx_kernel *k, const attention_in *in, cptx_val query)
+static cptx_val first_of(cptx_kernel *k, const attention_in *in, const attention_tile *t, cptx_val query)
 {
-	return cptx_max(k, cptx_sub(k, cptx_add(k, query, in->shift), in->left), 0);
+	return cptx_max(k, cptx_sub(k, cptx_add(k, query, t->shift), in->left), 0);
 }
 
 static void find_blocks(cptx_kernel *k, const attention_in *in, attention_tile *t)
 {
-	const cptx_val behind = cptx_min(k, cptx_add(k, t->row0, in->o->bq), cptx_as(in->queries, CPTX_S32));
+	const cptx_val behind = cptx_min(k, cptx_add(k, t->row0, in->o->bq), cptx_as(t->queries, CPTX_S32));
 	const cptx_val last = cptx_sub(k, behind, 1);
-	const cptx_val end = blocks_of(k, in, end_of(k, in, last), true);
+	const cptx_val end = blocks_of(k, in, end_of(k, in, t, last), true);
 
 	t->last_key = cptx_mul(k, cptx_sub(k, end, 1), in->o->bk, .mode = CPTX_LO);
 	t->blocks = end;
 	if (in->o->window)
-		t->blocks = cptx_sub(k, end, blocks_of(k, in, first_of(k, in, t->row0), false));
-	t->edge = cptx_sub(k, end, blocks_of(k, in, end_of(k, in, t->row0), false));
+		t->blocks = cptx_sub(k, end, blocks_of(k, in, first_of(k, in, t, t->row0), false));
+	t->edge = cptx_sub(k, end, blocks_of(k, in, end_of(k, in, t, t->row0), false));
 	t->edge = cptx_min(k, t->edge, t->blocks);
 	t->plain = t->blocks;
 	if (in->o->window)
-		t->plain = cptx_sub(k, end, blocks_of(k, in, first_of(k, in, last), true));
+		t->plain = cptx_sub(k, end, blocks_of(k, in, first_of(k, in, t, last), true));
 }
 
 /*
@@ -75,6 +81,87 @@ static void number(cptx_kernel *k, const attention_in *in, cptx_val slot, cptx_v
 	*rest = cptx_sub(k, slot, cptx_mul(k, *section, of_section, .mode = CPTX_LO));
 }
 
+/* Entry i of a table of u32, and the one behind it. */
+static cptx_val entry(cptx_kernel *k, cptx_val table, cptx_val i, uint32_t behind)
+{
+	const cptx_val at = cptx_add(k, table, cptx_mul_wide(k, i, 4));
+
+	return cptx_ld(k, cptx_offset(at, 4 * (int64_t)behind), .space = CPTX_GLOBAL, .type = CPTX_U32);
+}
+
+/* The rows of the tile's batch, and whether the tile is among them. */
+static void find_sequence(cptx_kernel *k, const attention_in *in, attention_tile *t)
+{
+	const cptx_attention_opt *o = in->o;
+
+	t->queries = in->queries, t->keys = in->keys;
+	if (o->varlen) {
+		const cptx_val q0 = entry(k, in->cu_queries, t->batch, 0), k0 = entry(k, in->cu_keys, t->batch, 0);
+		const cptx_val q_end = entry(k, in->cu_queries, t->batch, 1), k_end = entry(k, in->cu_keys, t->batch, 1);
+		t->queries = cptx_sub(k, q_end, q0), t->keys = cptx_sub(k, k_end, k0);
+		t->q0 = cptx_as(q0, CPTX_S32);
+		if (!o->page)
+			t->k0 = cptx_as(k0, CPTX_S32);
+		const cptx_val there = cptx_setp(k, cptx_as(t->row0, CPTX_U32), t->queries, .cmp = CPTX_LT);
+		t->there = t->there.kind == CPTX_VAL_NONE ? there : cptx_and(k, t->there, there, .type = CPTX_PRED);
+	}
+	if (!o->causal && !o->window)
+		return;
+	t->shift = cptx_imm(0);
+	if (!o->top_left)
+		t->shift = cptx_sub(k, cptx_as(t->keys, CPTX_S32), cptx_as(t->queries, CPTX_S32));
+}
+
+/* Blocks in which nothing counts by the mask are left out at the end. */
+static void find_last(cptx_kernel *k, const attention_in *in, attention_tile *t)
+{
+	const cptx_val span = cptx_mul(k, cptx_sub(k, t->blocks, 1), in->o->bk, .mode = CPTX_LO);
+	const cptx_val key = cptx_var(k, CPTX_S32, t->last_key);
+
+	t->first_key = cptx_sub(k, t->last_key, span);
+	const cptx_val none = attention_skip(k, in, t, key);
+	t->last_key = key;
+	t->blocks = cptx_selp(k, 0, t->blocks, none, .type = CPTX_S32);
+}
+
+cptx_val attention_skip(cptx_kernel *k, const attention_in *in, const attention_tile *t, cptx_val key)
+{
+	const cptx_attention_block block = { .batch = t->batch,
+		                                 .head = t->head,
+		                                 .query = cptx_as(t->row0, CPTX_U32),
+		                                 .key = cptx_as(key, CPTX_U32),
+		                                 .queries = in->o->bq,
+		                                 .keys = in->o->bk };
+
+	CPTX_DO(k)
+	{
+		cptx_break_when(k, cptx_setp(k, key, t->first_key, .cmp = CPTX_LT));
+		cptx_break_when(k, in->o->blocks(k, in->o->user, &block));
+		cptx_sub(k, key, in->o->bk, .into = key);
+		cptx_continue(k);
+	}
+	return cptx_setp(k, key, t->first_key, .cmp = CPTX_LT);
+}
+
+cptx_val attention_rows_at(cptx_kernel *k, const attention_place *p, const attention_tile *t, cptx_val first, cptx_val head)
+{
+	const bool packed = first.kind != CPTX_VAL_NONE;
+	const cptx_val before = cptx_cvt(k, packed ? cptx_as(first, CPTX_U32) : t->batch, .dtype = CPTX_U64);
+	const cptx_val at = cptx_mad(k, before, packed ? p->row : p->batch, p->at, .mode = CPTX_LO);
+
+	return cptx_mad(k, cptx_cvt(k, head, .dtype = CPTX_U64), p->head, at, .mode = CPTX_LO);
+}
+
+cptx_val attention_page_of(cptx_kernel *k, const attention_in *in, const attention_tile *t, cptx_val key)
+{
+	uint32_t bits = 0;
+
+	while (in->o->page >> (bits + 1))
+		bits++;
+	const cptx_val at = cptx_min(k, cptx_as(key, CPTX_U32), cptx_sub(k, t->keys, 1)), number = cptx_shr(k, at, bits);
+	return entry(k, in->page_table, cptx_mad(k, t->batch, in->table_pitch, number, .mode = CPTX_LO), 0);
+}
+
 /*
  * Heads and batches ("planes") are divided into sections whose K and V fit L2.  In a section all planes come for one row of
  * tiles, then for the row above it: causal tiles get shorter that way.
@@ -83,14 +170,14 @@ void attention_locate(cptx_kernel *k, const attention_in *in, cptx_val slot, att
 {
 	cptx_val section, rest;
 
-	if (in->o->causal)
+	if (in->dealt)
 		deal(k, in, slot, &section, &rest);
 	else
 		number(k, in, slot, &section, &rest);
 	const cptx_val first = cptx_mul(k, section, in->section, .mode = CPTX_LO);
 	const cptx_val planes = cptx_min(k, cptx_sub(k, in->planes, first), in->section);
 	*t = (attention_tile){ .row0 = { 0 } };
-	if (in->o->causal)
+	if (in->dealt)
 		t->there = cptx_setp(k, rest, cptx_mul(k, planes, in->row_tiles, .mode = CPTX_LO), .cmp = CPTX_LT);
 	const cptx_val row = cptx_div(k, rest, planes);
 	const cptx_val row_tile = cptx_sub(k, cptx_sub(k, in->row_tiles, 1), row);
@@ -100,7 +187,10 @@ void attention_locate(cptx_kernel *k, const attention_in *in, cptx_val slot, att
 	t->head = cptx_sub(k, t->plane, cptx_mul(k, t->batch, in->heads, .mode = CPTX_LO));
 	t->kv_head = cptx_div(k, t->head, in->group);
 	t->row0 = cptx_as(cptx_mul(k, row_tile, in->o->bq, .mode = CPTX_LO), CPTX_S32);
+	find_sequence(k, in, t);
 	find_blocks(k, in, t);
+	if (in->o->blocks)
+		find_last(k, in, t);
 }
 
 /* ---- rows ---- */
@@ -117,9 +207,9 @@ attention_rows attention_rows_of(cptx_kernel *k, const attention_in *in, const a
 		if (e.at_row != next)
 			continue;
 		const cptx_val query = cptx_as(cptx_acc_row(k, s, &e, t->row0), CPTX_S32);
-		cptx_mov(k, end_of(k, in, query), .into = cptx_elem(rows.end, next));
+		cptx_mov(k, end_of(k, in, t, query), .into = cptx_elem(rows.end, next));
 		if (in->o->window)
-			cptx_mov(k, first_of(k, in, query), .into = cptx_elem(rows.first, next));
+			cptx_mov(k, first_of(k, in, t, query), .into = cptx_elem(rows.first, next));
 		next++;
 	}
 	return rows;

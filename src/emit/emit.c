@@ -105,9 +105,13 @@ static bool emit_body(emitter *e, const cptx_kernel *k)
 	if (!emit_limits(e, e->out->target) || !emit_name_registers(e))
 		return false;
 	emit_body_head(e);
-	for (const ir_item *it = k->first; it; it = it->next)
-		if (!(it->kind == ITEM_INSN ? emit_insn(e, it) : emit_item(e, it)))
+	for (const ir_item *it = k->first; it; it = it->next) {
+		bool failed = false;
+		if (it->kind == ITEM_INSN && !(it = emit_lines(e, it, &failed)))
+			break;
+		if (failed || !emit_item(e, it))
 			return false;
+	}
 	put_line(e, "}");
 	emit_no_origin(e);
 	return true;

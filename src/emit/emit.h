@@ -13,7 +13,7 @@ typedef struct line_entry {
 } line_entry;
 
 /* A register's name, ready to be copied: most of the text is register names.  A longer name is put together at each use. */
-enum { NAME_MOST = 15, NAME_LONGER = UINT8_MAX };
+enum { NAME_MOST = 15, NAME_LONGER = UINT8_MAX, NAME_SHIFT = 4 /* logarithm of the size of a reg_name */ };
 typedef struct reg_name {
 	char text[NAME_MOST];
 	uint8_t len; /* NAME_LONGER: the name is put together at each use */
@@ -34,6 +34,28 @@ typedef struct spelling {
 	bool asks, special; /* asks: arch_form.asks; special: an operand may be a special register */
 } spelling;
 
+/*
+ * A line that is copied from finished pieces: an instruction of this form with these modifiers whose operands are registers
+ * and small numbers, as most are.  Each operand's text comes from a table, whose entry the operand's word tells.
+ */
+enum { PIECES = 4, PIECES_MODS = 12, PIECES_FRONT = 32, PIECE_BEHIND = 8, LINES = 512 /* places for lines; a power of two */ };
+enum line_table { TABLE_EMPTY, TABLE_REGS, TABLE_NUMBERS, LINE_TABLES };
+typedef struct line_piece {
+	uint32_t from, mask, beyond; /* of its number in bytes of the table: what is 0 there; its bits; those of larger numbers */
+	uint8_t table, len;          /* enum line_table; bytes of `behind` */
+	char behind[PIECE_BEHIND];   /* what follows the operand: ", ", "], [", ";" ... */
+} line_piece;
+typedef struct line_plan {
+	uint32_t tag;            /* of the items for which it was made (line_tag) */
+	uint32_t shape;          /* line_shape of the items */
+	uint8_t nmods, others;   /* words of modifiers; a bit for each operand whose text is put together at each use */
+	uint64_t mod[PIECES_MODS / 4], mod_mask[PIECES_MODS / 4];
+	uint64_t kind[PIECES / 2], kind_mask[PIECES / 2]; /* the kinds in the words of the operands, two to each */
+	line_piece piece[PIECES];
+	uint8_t front_len;
+	char front[PIECES_FRONT]; /* the opcode and what stands in front of the first operand */
+} line_plan;
+
 struct cptx_ptx {
 	cptx_allocator hook;
 	const cptx_target *target;
@@ -43,16 +65,14 @@ struct cptx_ptx {
 	/* what the emitter works with, kept from print to print */
 	reg_name *names; /* of the body's registers */
 	size_t names_cap;
+	reg_name *numbered[CLASS_COUNT]; /* the usual names of made registers, by number, from 1 */
+	uint32_t nnumbered[CLASS_COUNT];
+	line_plan *plan;
+	unsigned cap_plan;
 	spelling *known;
 	unsigned cap_known;
 	buf spelled; /* texts of the known spellings */
 };
-
-/* The name that the next made register of a class has, if its number is the one behind the last. */
-typedef struct next_name {
-	reg_name name;
-	uint32_t number; /* 0: none is ready */
-} next_name;
 
 typedef struct emitter {
 	const cptx_module *m;
@@ -69,7 +89,11 @@ typedef struct emitter {
 	size_t kept_version_at;        /* place of the version in kept text */
 	size_t version_at, target_end; /* places in the text of its version, and of the end of its target */
 	uint32_t loc_line;             /* line of the last .loc */
-	next_name next[CLASS_COUNT];
+	const reg_name *numbered[CLASS_COUNT]; /* those of `out`; NULL: the body names its made registers in another way */
+	uint8_t class_of[1 << WORD_TYPE]; /* class + 1 of a type's registers; 0: not asked for yet */
+	bool long_names;                  /* a register has no ready name */
+	uint16_t plan_at[LINES];          /* numbers in out->plan, from 1, by the lowest bits of the tag */
+	unsigned nplan;
 	size_t longest_name;
 	size_t operand_most, line_most; /* most bytes of an operand of the body, and of a line without vectors and lists */
 	size_t longest_symbol, longest_global; /* longest name of a variable, label or function: of the body, of the module */
@@ -110,9 +134,17 @@ void emit_done(cptx_ptx *out); /* frees what the emitter allocated for itself */
 /* Whether all that was printed still exists in this .version; if not, sets an error. */
 bool emit_still_there(emitter *e, unsigned version);
 
+/* ---- names.c ---- */
+/* Prepares the names of the body's registers; false when memory is short. */
+bool emit_name_registers(emitter *e);
+void emit_measure_globals(emitter *e); /* finds longest_global, before the first body */
+
 /* ---- insn.c ---- */
 bool emit_item(emitter *e, const ir_item *it);
 bool emit_insn(emitter *e, const ir_item *it); /* prints an item that is an instruction */
+bool emit_spelled(emitter *e, const ir_item *it, const spelling *opcode); /* emit_insn for one whose spelling is known */
+/* Writes operand i, a single value that is in no braces, at p; returns its end, at most operand_most bytes on. */
+char *emit_operand(const emitter *e, char *p, const ir_item *it, unsigned i);
 void emit_note_line(emitter *e, const ir_item *it);
 /* Notes that line e->line comes from where the item does. */
 static inline void emit_map_line(emitter *e, const ir_item *it)
@@ -123,9 +155,10 @@ static inline void emit_map_line(emitter *e, const ir_item *it)
 		emit_note_line(e, it);
 }
 void emit_no_origin(emitter *e); /* notes that lines from here on, up to the next item, have no origin */
-/* Prepares the names of the body's registers; false when memory is short. */
-bool emit_name_registers(emitter *e);
-void emit_measure_globals(emitter *e); /* finds longest_global, before the first body */
+/* ---- line.c ---- */
+/* Prints instructions from `it` on, up to the first item that is none or that fails (then *failed is set), or the end;
+ * returns that item, or NULL. */
+const ir_item *emit_lines(emitter *e, const ir_item *it, bool *failed);
 
 /* ---- decl.c ---- */
 void emit_variable(emitter *e, const ir_sym *s);             /* prints a variable, without the semicolon */

@@ -35,117 +35,6 @@ static inline char *put_reg(const emitter *e, char *p, uint32_t id)
 	return name->len != NAME_LONGER ? p + name->len : ir_reg_name(e->k, p, id);
 }
 
-static size_t longer(size_t n, const char *name) { return name ? MAX(n, strlen(name)) : n; }
-
-/* Measures the names of the body that operands can have; those of the module were measured before. */
-static void measure_names(emitter *e)
-{
-	const cptx_kernel *k = e->k;
-
-	e->longest_symbol = e->longest_global;
-	for (size_t i = 0; i < k->nsym; i++)
-		e->longest_symbol = longer(e->longest_symbol, k->sym[i]->name);
-	for (size_t i = 0; i < k->nlabel; i++)
-		e->longest_symbol = longer(e->longest_symbol, k->label[i].name);
-}
-
-void emit_measure_globals(emitter *e)
-{
-	for (size_t i = 0; i < e->m->nsym; i++)
-		e->longest_global = longer(e->longest_global, e->m->sym[i]->name);
-	for (size_t i = 0; i < e->m->nbody; i++)
-		e->longest_global = longer(e->longest_global, e->m->body[i]->name);
-}
-
-/* Makes the names of a range: n from `number` on.  Those that differ in their last digit are copied from one text. */
-static void name_range(reg_name *to, const char *prefix, size_t len, uint32_t number, uint32_t n)
-{
-	char text[NAME_MOST + 16] = { 0 }; /* room for a name of NAME_MOST bytes, or for one that turns out to be too long */
-
-	memcpy(text, prefix, MIN(len, NAME_MOST));
-	for (uint32_t i = 0; i < n;) {
-		uint32_t last = number % 10;
-		reg_name name = { .len = NAME_LONGER };
-		size_t end = len < NAME_MOST ? (size_t)(text_u64(text + len, number) - text) : len + 1;
-		bool fits = end <= NAME_MOST;
-		if (fits) {
-			memcpy(name.text, text, NAME_MOST);
-			name.len = (uint8_t)end;
-		}
-		for (; last < 10 && i < n; i++, number++, last++) {
-			to[i] = name;
-			if (fits)
-				to[i].text[end - 1] = (char)('0' + last);
-		}
-	}
-}
-
-/* Makes the name of a made register.  In the order in which they were made their numbers follow one another, so that names
- * mostly differ from that before in their last digit. */
-static inline void name_made(emitter *e, uint32_t id)
-{
-	uint32_t number = e->k->reg[id].at;
-	enum ir_class cls = ir_class_of(e->k->reg[id].type);
-	next_name *next = &e->next[cls];
-	const char *prefix = e->k->decl[cls].name;
-
-	if (next->number != number)
-		name_range(&next->name, prefix, strlen(prefix), number, 1);
-	e->out->names[id] = next->name;
-	bool same = next->name.len != NAME_LONGER && number % 10 != 9;
-	next->number = same ? number + 1 : 0;
-	if (same)
-		next->name.text[next->name.len - 1]++;
-}
-
-/* Makes the names of the registers from `id` on that are declared together; returns how many. */
-static inline uint32_t name_declared(emitter *e, uint32_t id)
-{
-	const cptx_kernel *k = e->k;
-
-	if (k->reg[id].made) {
-		name_made(e, id);
-		return 1;
-	}
-	const ir_decl *d = &k->decl[k->reg[id].at];
-	uint32_t n = d->count;
-	size_t len = strlen(d->name);
-
-	if (d->form == DECL_RANGE) {
-		name_range(&e->out->names[id], d->name, len, ir_number_of(k, id), n);
-		return n;
-	}
-	for (reg_name *name = &e->out->names[id]; name < &e->out->names[id + n]; name++) {
-		bool fits = len + 2 <= NAME_MOST; /* 2: ".x" */
-		name->len =
-			fits ? (uint8_t)(ir_reg_name(k, name->text, (uint32_t)(name - e->out->names)) - name->text) : NAME_LONGER;
-	}
-	return n;
-}
-
-bool emit_name_registers(emitter *e)
-{
-	const cptx_kernel *k = e->k;
-
-	if (k->nreg > e->out->names_cap) {
-		reg_name *names = HEAP_ARRAY(&e->out->hook, reg_name, e->out->names, k->nreg);
-		if (!names)
-			return error_set(e->err, CPTX_E_MEMORY, NOWHERE, "out of memory while printing");
-		e->out->names = names;
-		e->out->names_cap = k->nreg;
-	}
-	measure_names(e);
-	e->longest_name = sizeof(reg_name);
-	for (size_t i = 0; i < k->ndecl; i++)
-		e->longest_name = MAX(e->longest_name, strlen(k->decl[i].name) + 12);
-	memset(e->next, 0, sizeof e->next);
-	for (uint32_t i = 0, n; i < k->nreg; i += n)
-		n = name_declared(e, i);
-	e->operand_most = 64 + e->longest_name + e->longest_symbol;
-	e->line_most = OPCODE_MOST + (ARCH_OPERANDS + 1) * e->operand_most;
-	return true;
-}
-
 static char *put_float(char *p, double d, bool wide)
 {
 	uint64_t bits;
@@ -291,6 +180,13 @@ static char *put_value(emitter *e, char *p, const ir_item *it, unsigned i)
 	return put_operand(e, p, &arch_operands[arch_forms[it->form].operand + i], ir_mods(it), &v);
 }
 
+char *emit_operand(const emitter *e, char *p, const ir_item *it, unsigned i)
+{
+	cptx_val v = ir_operand(e->k, it, i);
+
+	return put_operand(e, p, &arch_operands[arch_forms[it->form].operand + i], ir_mods(it), &v);
+}
+
 /* put_value for an operand that is not in braces. */
 static inline char *put_bare(emitter *e, char *p, const ir_item *it, const uint32_t *words, unsigned i)
 {
@@ -395,14 +291,12 @@ static char *put_operands(emitter *e, char *p, const ir_item *it, unsigned addre
 	return p - behind;
 }
 
-bool emit_insn(emitter *e, const ir_item *it)
+bool emit_spelled(emitter *e, const ir_item *it, const spelling *opcode)
 {
 	buf *b = &e->out->text;
 
 	emit_map_line(e, it);
-	const spelling *opcode = emit_spelling(e, it);
-
-	if (!opcode || !emit_check_operands(e, opcode, it))
+	if (!emit_check_operands(e, opcode, it))
 		return false;
 	char *p = open_line(e, 0);
 	if (p) {
@@ -420,6 +314,12 @@ bool emit_insn(emitter *e, const ir_item *it)
 	b->n = (size_t)(p + 2 - b->p);
 	e->line++;
 	return true;
+}
+
+bool emit_insn(emitter *e, const ir_item *it)
+{
+	const spelling *s = emit_spelling(e, it);
+	return s && emit_spelled(e, it, s);
 }
 
 static void put_loc(emitter *e, const ir_item *it)

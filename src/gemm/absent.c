@@ -90,3 +90,22 @@ void cptx_gemm_runner_count_(cptx_gemm_runner *r, cptx_gemm_runner_stats *stats,
 	if (stats)
 		memset(stats, 0, size);
 }
+
+bool cptx_gemm_runner_set_tune(cptx_gemm_runner *r, const cptx_tune_use *use, cptx_error *err)
+{
+	(void)r, (void)use;
+	return absent(err);
+}
+
+bool cptx_gemm_measure(cptx_tune *db, cptx_device *dev, const cptx_gemm_opt *o, const cptx_gemm_problem *p,
+                       const cptx_tune_use *use, cptx_tune_done *done, cptx_error *err)
+{
+	(void)db, (void)dev, (void)o, (void)p, (void)use, (void)done;
+	return absent(err);
+}
+
+bool cptx_gemm_options_read(const char *text, cptx_gemm_opt *o, cptx_error *err)
+{
+	(void)text, (void)o;
+	return absent(err);
+}

@@ -251,6 +251,16 @@ size_t gemm_auto_fill(gemm_pick *x, const cptx_gemm_opt *opt, const cptx_gemm_pr
 	return x->n;
 }
 
+size_t gemm_auto_whole(const cptx_gemm_opt *o, const cptx_target *target, uint32_t sms, const cptx_gemm_problem *p,
+                       cptx_gemm_choice *choices, size_t room, cptx_error *err)
+{
+	gemm_pick x = {
+		.choices = (char *)choices, .size = sizeof *choices, .room = room, .target = target, .sms = sms, .whole_tiles = true
+	};
+
+	return gemm_auto_fill(&x, o, p, err);
+}
+
 size_t cptx_gemm_auto_(const cptx_gemm_opt *opt, const cptx_target *target, const cptx_gemm_problem *p, uint32_t sms,
                        cptx_gemm_choice *choices, size_t size, size_t room, cptx_error *err)
 {

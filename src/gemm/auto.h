@@ -50,6 +50,10 @@ typedef struct gemm_pick {
 /* Fills in x->choices for a problem, as the public calls tell; gives their number, 0 with an error. */
 size_t gemm_auto_fill(gemm_pick *x, const cptx_gemm_opt *opt, const cptx_gemm_problem *p, cptx_error *err);
 
+/* The best choices without stream_k, as no workspace is at hand: on a target (NULL: any) with so many multiprocessors. */
+size_t gemm_auto_whole(const cptx_gemm_opt *o, const cptx_target *target, uint32_t sms, const cptx_gemm_problem *p,
+                       cptx_gemm_choice *choices, size_t room, cptx_error *err);
+
 /* What a generator supplies.  Of candidates that cost the same the first one is kept, so the order of the axes (the first is
  * the outermost) and of their values counts. */
 typedef struct gemm_model {

@@ -3,6 +3,7 @@
 #include "base/options.h"
 #include "gemm/auto.h"
 #include "gemm/options.h"
+#include "gemm/tuned.h"
 #include "kit/runner.h"
 
 typedef struct loaded {
@@ -53,18 +54,20 @@ void cptx_gemm_runner_destroy(cptx_gemm_runner *r)
 	kit_runner_destroy(&r->base);
 }
 
-/* A shape for the problem where the options have none; without stream_k, for which there is no workspace. */
-static bool choose(const cptx_gemm_runner *r, const cptx_gemm_problem *p, cptx_gemm_opt *o, uint32_t *ctas, cptx_error *err)
+bool cptx_gemm_runner_set_tune(cptx_gemm_runner *r, const cptx_tune_use *use, cptx_error *err)
+{
+	return kit_runner_set_tune(r ? &r->base : NULL, use, err);
+}
+
+/* A shape for the problem where the options have none, measured or by the model; without stream_k, for which there is no
+ * workspace. */
+static bool choose(cptx_gemm_runner *r, const cptx_gemm_problem *p, cptx_gemm_opt *o, uint32_t *ctas, cptx_error *err)
 {
 	cptx_gemm_choice c;
-	gemm_pick x = { .choices = (char *)&c,
-		            .size = sizeof c,
-		            .room = 1,
-		            .target = r->base.target,
-		            .sms = cptx_device_get_info(r->base.dev)->sms,
-		            .whole_tiles = true };
 
-	if (!gemm_auto_fill(&x, o, p, err))
+	if (gemm_tuned_choose(&r->base, o, p, ctas))
+		return true;
+	if (!gemm_auto_whole(o, r->base.target, cptx_device_get_info(r->base.dev)->sms, p, &c, 1, err))
 		return false;
 	*o = c.opt, *ctas = c.ctas;
 	return true;

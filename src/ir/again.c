@@ -2,9 +2,8 @@
 /*
  * Calls that are made again: a call whose modifiers and kinds of operands are those of an earlier one is appended from what
  * that one's match left behind, without matching.  Earlier ones are known to the module's memo, and to the cptx_again of the
- * place in the program that calls.
+ * place in the program that calls (place.c).
  */
-#include "base/atomic.h"
 #include "ir/ir.h"
 
 /* Whether a call's new registers can be made without an allocation from here on; false where ir_regs has to be asked. */
@@ -88,8 +87,7 @@ static inline bool put_operands(making *g)
 }
 _Static_assert(ARCH_OPERANDS % PUT_AT_ONCE == 0, "put_operands reads plans in such numbers");
 
-/* Appends the call; false, with nothing done and no error, where only matching can tell. */
-static inline bool append_again(cptx_kernel *k, cptx_site at, const arch_remembered *r, const cptx_val *vals,
+bool ir_append_again(cptx_kernel *k, cptx_site at, const arch_remembered *r, const cptx_val *vals,
                                 cptx_val *result)
 {
 	const arch_known *n = &r->known;
@@ -119,6 +117,7 @@ static inline bool append_again(cptx_kernel *k, cptx_site at, const arch_remembe
 		return false;
 	}
 	it->form = n->form;
+	it->src = ir_tag(k->m, r);
 	if (guard.kind)
 		ir_guard(it, guard);
 	*result = vals[0];
@@ -136,43 +135,5 @@ bool ir_insn_again(cptx_kernel *k, cptx_site at, unsigned op, const cptx_val *va
 {
 	const arch_remembered *r = arch_recalled(&k->m->memo, op, vals, mods);
 
-	return r && append_again(k, at, r, vals, result);
-}
-
-/* ---- at a place in the program ---- */
-
-/* What a cptx_again holds: filled once, by the first thread that has something to put there, and only read from then on. */
-enum { PLACE_EMPTY, PLACE_TAKEN, PLACE_READY };
-typedef struct called_here {
-	uint32_t state;
-	arch_remembered r;
-} called_here;
-_Static_assert(sizeof(called_here) <= sizeof(cptx_again), "cptx_again has room for it");
-
-static void note_here(called_here *h, const cptx_kernel *k, unsigned op, const cptx_val *vals, const uint16_t *mods)
-{
-	const arch_remembered *r = arch_recalled(&k->m->memo, op, vals, mods);
-
-	if (!r || !r->plan.direct || !atomic_take(&h->state, PLACE_EMPTY, PLACE_TAKEN))
-		return;
-	h->r = *r;
-	atomic_publish(&h->state, PLACE_READY);
-}
-
-cptx_val cptx_insn_again_(cptx_kernel *k, cptx_site at, cptx_again *again, enum cptx_op op, const cptx_val *vals,
-                          const uint16_t *mods)
-{
-	called_here *h = (called_here *)(void *)again;
-	cptx_val result;
-
-	if (!h || !vals || !mods)
-		return cptx_insn_(k, at, op, vals, mods);
-	uint32_t state = atomic_state(&h->state);
-	if (state == PLACE_READY && k && ir_open_quietly(k) && arch_is_again(&h->r, op, vals, mods) &&
-	    append_again(k, at, &h->r, vals, &result))
-		return result;
-	result = cptx_insn_(k, at, op, vals, mods);
-	if (state == PLACE_EMPTY && k && k->m->err.code == CPTX_OK)
-		note_here(h, k, op, vals, mods);
-	return result;
+	return r && ir_append_again(k, at, r, vals, result);
 }

@@ -42,7 +42,8 @@ struct cptx_item {
 	uint32_t guard : 31; /* predicate register + 1; 0: unconditional */
 	uint32_t apart : 1;  /* the words behind the item grew: a pointer to them stands there instead */
 	/* a parsed item's text in the module's source; length 0: it has none.  Items that one statement declares share their
-	 * text; src IR_NONE: a comment inside of a statement's text */
+	 * text; src IR_NONE: a comment inside of a statement's text.  Of an instruction in a module that was built, src is a
+	 * number that calls of one kind share (ir_tag), or 0: printing finds by it how such lines are printed */
 	uint32_t src, src_len;
 };
 _Static_assert(ARCH_OPERANDS < 1 << 4 && ARCH_GROUPS < 1 << 5, "the bit fields above hold them");
@@ -508,6 +509,10 @@ ir_item *ir_append_match(cptx_kernel *k, cptx_site at, const arch_match *m, cptx
  * no word is WORD_WHOLE, a label or a function.  mod: room for ARCH_GROUPS.
  */
 ir_item *ir_append_like(cptx_kernel *k, cptx_site at, const ir_item *like, const uint32_t *words, const uint16_t *mod);
+static inline uint32_t ir_tag(const cptx_module *m, const arch_remembered *r)
+{
+	return m->parsed ? 0 : r->hash & INT32_MAX;
+}
 static inline void ir_guard(ir_item *it, cptx_val guard)
 {
 	it->guard = (guard.id + 1) & INT32_MAX;
@@ -560,6 +565,9 @@ static inline void ir_link(cptx_kernel *k, ir_item *it)
 /* Writes operand i into the words, and, where a word cannot hold it, behind the `size` bytes in use; returns those in use
  * then. */
 size_t ir_put_value(uint32_t *words, unsigned i, const cptx_val *v, uint16_t owner, size_t size);
+/* Appends a call with the kinds of operands of an earlier one, `r`; false, with nothing done and no error, where only matching
+ * can tell. */
+bool ir_append_again(cptx_kernel *k, cptx_site at, const arch_remembered *r, const cptx_val *vals, cptx_val *result);
 /* Appends a call that the memo knows from an earlier one; false, with nothing done and no error: it must be matched. */
 bool ir_insn_again(cptx_kernel *k, cptx_site at, unsigned op, const cptx_val *vals, const uint16_t *mods, cptx_val *result);
 uint32_t ir_word(const cptx_val *v, uint16_t owner); /* packs a value into a word; WORD_WHOLE if no word can hold it */

@@ -71,9 +71,8 @@ static bool check_types(cptx_kernel *k, cptx_site at, const cptx_tiled_mma_opt *
 	RULE(a->bits == b->bits && a->integer == b->integer && (a->bits == 8 || a->type == b->type),
 	     "of .%s and .%s; A and B have the same type, or two of 8 bits that are both integers or both not",
 	     cptx_type_name(o->a), cptx_type_name(o->b));
-	RULE((o->by == CPTX_BY_MMA_SYNC && !o->scale) || (o->a_base.kind == CPTX_VAL_NONE && o->b_base.kind == CPTX_VAL_NONE),
-	     "%s with .a_base or .b_base; those are for mma.sync without .scale",
-	     o->scale ? "with scale factors" : "by wgmma or tcgen05");
+	RULE(o->by == CPTX_BY_MMA_SYNC || (o->a_base.kind == CPTX_VAL_NONE && o->b_base.kind == CPTX_VAL_NONE),
+	     "by wgmma or tcgen05 with .a_base or .b_base; those are for mma.sync");
 	RULE(o->by == CPTX_BY_MMA_SYNC || !o->few_regs,
 	     "by wgmma or tcgen05 with .few_regs; that is for mma.sync, whose lanes have addresses of their own");
 	RULE(o->by != CPTX_BY_WGMMA || !a->integer, "of .%s by wgmma; integers go by CPTX_BY_MMA_SYNC and CPTX_BY_TCGEN05",
@@ -270,17 +269,15 @@ static bool find_first(cptx_kernel *k, cptx_site at, const char *what, const cpt
 	return true;
 }
 
-/* Computes the addresses of the lane in a tile at `base`, those of all instructions, so that a stage needs an add for each.
- */
+/* Computes the addresses of the lane in a tile, those of all instructions, so that a stage needs an add for each. */
 static void find_lines(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, cptx_lane_lines *to, const cptx_lines *lines,
-                       uint32_t rows, uint32_t step, cptx_val base, const unit_place *unit)
+                       uint32_t rows, uint32_t step, const unit_place *unit)
 {
-	base = kit_plain(k, at, base);
-	if (base.kind != CPTX_VAL_REG)
-		base = CALL(mov, .a = base.kind == CPTX_VAL_NONE ? cptx_imm(0) : base, .type = CPTX_U32);
-	if (unit->first.kind == CPTX_VAL_REG)
-		base = CALL(add, .a = base, .b = unit->first);
-	if (!cptx_lane_lines_begin_(k, at, to, lines, mma->opt.thread, base))
+	cptx_val first = unit->first;
+
+	if (first.kind != CPTX_VAL_REG)
+		first = CALL(mov, .a = cptx_imm(0), .type = CPTX_U32);
+	if (!cptx_lane_lines_begin_(k, at, to, lines, mma->opt.thread, first))
 		return;
 	if (unit->flip.kind == CPTX_VAL_REG)
 		to->address[0] = cptx_as(CALL(xor, .a = to->address[0], .b = unit->flip, .type = CPTX_B32), CPTX_U32);
@@ -288,6 +285,17 @@ static void find_lines(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, 
 		for (uint32_t r = 0; r < rows; r += step)
 			for (uint32_t s = 0; s < mma->steps; s++)
 				cptx_lane_lines_at_(k, at, to, i, r, s * mma->depth);
+}
+
+/* Where the unit begins in a tile at .a_base or .b_base, NONE: at 0. */
+static cptx_val plus_base(cptx_kernel *k, cptx_site at, cptx_val first, cptx_val base)
+{
+	base = kit_plain(k, at, base);
+	if (base.kind == CPTX_VAL_INT)
+		base = CALL(mov, .a = base, .type = CPTX_U32);
+	if (base.kind != CPTX_VAL_REG)
+		return first;
+	return first.kind == CPTX_VAL_REG ? CALL(add, .a = base, .b = first) : base;
 }
 
 static void find_unit(cptx_kernel *k, cptx_site at, cptx_tiled_mma *mma)
@@ -315,6 +323,9 @@ static void find_unit(cptx_kernel *k, cptx_site at, cptx_tiled_mma *mma)
 	if ((o->a_from == CPTX_A_SHARED && !find_first(k, at, "A", &at_a, o->m, o->units_m, um, &a)) ||
 	    !find_first(k, at, "B", &at_b, o->n, o->units_n, un, &b))
 		return;
+	if (o->by == CPTX_BY_MMA_SYNC) {
+		a.first = plus_base(k, at, a.first, o->a_base), b.first = plus_base(k, at, b.first, o->b_base);
+	}
 	if (mma->vec) {
 		kit_scaled_begin(k, at, mma, (kit_unit){ um, a.first, a.flip }, (kit_unit){ un, b.first, b.flip });
 		return;
@@ -322,9 +333,9 @@ static void find_unit(cptx_kernel *k, cptx_site at, cptx_tiled_mma *mma)
 	if (o->by == CPTX_BY_WGMMA)
 		mma->a_first = a.first, mma->b_first = b.first;
 	if (o->by == CPTX_BY_MMA_SYNC && o->a_from == CPTX_A_SHARED)
-		find_lines(k, at, mma, &mma->a_lanes, &mma->a_lines, o->m, 16, o->a_base, &a);
+		find_lines(k, at, mma, &mma->a_lanes, &mma->a_lines, o->m, 16, &a);
 	if (o->by == CPTX_BY_MMA_SYNC)
-		find_lines(k, at, mma, &mma->b_lanes, &mma->b_lines, o->n, kit_rows_of_b(mma), o->b_base, &b);
+		find_lines(k, at, mma, &mma->b_lanes, &mma->b_lines, o->n, kit_rows_of_b(mma), &b);
 	if (o->by == CPTX_BY_WGMMA && (a.flip.kind || b.flip.kind))
 		cptx_fail_(k, at,
 		           "a tiled mma by wgmma whose units share a swizzle span; a unit has a multiple of 64 rows of A and of B");

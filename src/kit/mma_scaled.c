@@ -101,14 +101,16 @@ static void begin_side(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, 
 		cptx_lane_lines_at_(k, at, to, 0, 0, step * STEP);
 }
 
-/* Bytes from the start of a tile's factors to those of the lane's row; units begin at multiples of 32 rows. */
-static cptx_val scale_first(cptx_kernel *k, cptx_site at, cptx_val row, cptx_val unit, uint32_t rows)
+/* Bytes from the start of a tile's factors, counted from `base`, to those of the lane's row; units begin at multiples of 32
+ * rows. */
+static cptx_val scale_first(cptx_kernel *k, cptx_site at, cptx_val row, cptx_val unit, uint32_t rows, cptx_val base)
 {
 	cptx_val first = CALL(shl, .a = row, .b = cptx_imm(4), .type = CPTX_B32);
 
 	if (unit.kind == CPTX_VAL_REG)
 		first = CALL(mad, .a = unit, .b = cptx_imm(rows / 32 * 4), .c = cptx_as(first, CPTX_U32), .mode = CPTX_LO);
-	return cptx_as(first, CPTX_U32);
+	first = cptx_as(first, CPTX_U32), base = kit_plain(k, at, base);
+	return base.kind == CPTX_VAL_NONE ? first : CALL(add, .a = first, .b = base);
 }
 
 void kit_scaled_begin(cptx_kernel *k, cptx_site at, cptx_tiled_mma *mma, kit_unit m, kit_unit n)
@@ -121,8 +123,8 @@ void kit_scaled_begin(cptx_kernel *k, cptx_site at, cptx_tiled_mma *mma, kit_uni
 	cptx_val quad = CALL(shr, .a = lane, .b = cptx_imm(2), .type = CPTX_U32);
 	cptx_val low = cptx_as(CALL(and, .a = lane, .b = cptx_imm(1), .type = CPTX_B32), CPTX_U32);
 	cptx_val row = CALL(mad, .a = low, .b = cptx_imm(8), .c = quad, .mode = CPTX_LO);
-	mma->scale_a_first = scale_first(k, at, row, mma->opt.units_m > 1 ? m.number : CPTX_NONE_, mma->opt.m);
-	mma->scale_b_first = scale_first(k, at, quad, mma->opt.units_n > 1 ? n.number : CPTX_NONE_, mma->opt.n);
+	mma->scale_a_first = scale_first(k, at, row, mma->opt.units_m > 1 ? m.number : CPTX_NONE_, mma->opt.m, mma->opt.a_base);
+	mma->scale_b_first = scale_first(k, at, quad, mma->opt.units_n > 1 ? n.number : CPTX_NONE_, mma->opt.n, mma->opt.b_base);
 }
 
 /* ---- a tile ---- */

@@ -229,3 +229,18 @@ void cptx_mma_fetch_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, co
 		return;
 	load_step(k, at, &t, 0, frags_of(f, 0));
 }
+
+cptx_val cptx_mma_load_a_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, cptx_val a)
+{
+	if (!kit_mma_is_made(k, at, mma) || !takes_frags(k, at, mma))
+		return CPTX_NONE_;
+	if (!is_a_shared(mma))
+		return cptx_fail_(k, at, "cptx_mma_load_a of a tiled mma whose A is in registers; it loads A from shared memory");
+	sync_tile t = { .mma = mma, .a_shared = true };
+	t.a = lines_in(k, at, &mma->a_lanes, &mma->a_lines, kit_plain(k, at, a));
+	const cptx_val all = cptx_regs_(k, at, CPTX_B32, mma->steps * a_regs(mma));
+	for (uint32_t step = 0; t.a.lines && step < mma->steps; step++)
+		for (uint32_t i = 0; i < mma->opt.m / 16; i++)
+			load_a(k, at, &t, i, step, kit_a_of_step(mma, all, step));
+	return all;
+}

@@ -419,6 +419,8 @@ void cptx_operand_seek_(cptx_kernel *k, cptx_site at, const cptx_operand *op, cp
 	move_to(k, at, there.from, src->from);
 	move_to(k, at, there.rows, src->rows);
 	move_to(k, at, there.bytes, src->bytes);
+	for (uint32_t i = 0; i < there.offsets.count && !is_none(there.offsets); i++)
+		move_to(k, at, cptx_elem(there.offsets, i), cptx_elem(src->offsets, i));
 }
 
 void cptx_operand_advance_(cptx_kernel *k, cptx_site at, const cptx_operand *op, cptx_operand_src *src, uint32_t rows,
@@ -547,7 +549,7 @@ static bool check_load_values(cptx_kernel *k, cptx_site at, const cptx_operand_l
 	          KIT_OPTION(where, o, mask, KIT_U16 | KIT_WHOLE | KIT_NONE) && KIT_OPTION(where, o, map, KIT_U64 | KIT_NONE) &&
 	          KIT_OPTION(where, o, when, KIT_PRED | KIT_NONE) && KIT_OPTION(where, o, policy, KIT_U64 | KIT_NONE) &&
 	          KIT_OPTION(where, o, w, place) && KIT_OPTION(where, o, h, place) && KIT_OPTION(where, o, d, place) &&
-	          KIT_OPTION(where, o, n, place);
+	          KIT_OPTION(where, o, n, place) && KIT_OPTION(where, o, at, number);
 
 	for (size_t i = 0; ok && i < ARRAY_LEN(o->offset); i++)
 		ok = kit_value(k, at, where, ".offset", o->offset[i], number | KIT_U16);

@@ -7,7 +7,8 @@
  * group, or, where these are more than the tile has, all rows of several groups (group_step).  From turn to turn a thread
  * goes on by constant numbers of rows and groups, so its address in global memory needs one addition per row, and its place
  * in shared memory is a constant away, as long as the distance is a multiple of what the swizzle repeats after.  For each
- * distance that is not, there is another register `to`.
+ * distance that is not, there is another register `to`.  With .clamp the rows of a thread are where registers of the source
+ * say (offsets), so that a copy needs no predicate of its own.
  */
 #include "kit/operand.h"
 
@@ -88,6 +89,9 @@ static bool check_source(cptx_kernel *k, cptx_site at, const cptx_operand_opt *o
 	else if (is_constant(o->pitch) && (o->pitch.i < 0 || o->pitch.i % unit_of(o)))
 		cptx_fail_(k, at, "operand: .pitch = %lld; it is a multiple of the %u bytes that are read at once",
 		           (long long)o->pitch.i, unit_of(o));
+	else if (o->clamp && is_none(o->tile.elem.mn_major ? o->cols : o->rows))
+		cptx_fail_(k, at, "operand: .clamp without .%s, the number of those that there are",
+		           o->tile.elem.mn_major ? "cols" : "rows");
 	else if (o->whole && (o->by != CPTX_OPERAND_CP_ASYNC || unit_of(o) != CHUNK))
 		cptx_fail_(k, at, "operand: .whole is for cp.async of 16 bytes; here %s",
 		           o->by == CPTX_OPERAND_CP_ASYNC ? ".align is less" : "threads load");
@@ -226,7 +230,7 @@ static cptx_val pitch_of(cptx_kernel *k, cptx_site at, const cptx_operand *op)
 }
 
 /* The threads' numbers in rows, groups and chunks. */
-static void begin_thread(cptx_kernel *k, cptx_site at, cptx_operand *op, const geometry *g, cptx_val *first, cptx_val *row)
+static void begin_thread(cptx_kernel *k, cptx_site at, cptx_operand *op, const geometry *g, cptx_val *first)
 {
 	const cptx_val tid = as_u32(op->opt.thread);
 	const bool several = op->span_step > 1;
@@ -247,16 +251,18 @@ static void begin_thread(cptx_kernel *k, cptx_site at, cptx_operand *op, const g
 	if (several)
 		in = CALL(mad, .a = group, .b = cptx_imm(group_bytes(g)), .c = in, .mode = CPTX_LO);
 	*first = CALL(mad, .a = of, .b = cptx_imm(g->row_bytes), .c = in, .mode = CPTX_LO);
-	*row = of, op->row = as_s32(of), op->byte = as_s32(byte);
+	op->row = as_s32(of), op->byte = as_s32(byte);
 	const uint32_t some = several ? g->groups % op->span_step : g->rows % op->row_step;
 	if (some)
 		op->last = CALL(setp, .a = several ? group : of, .b = cptx_imm(some), .cmp = CPTX_LT);
 }
 
-/* Where the thread's first chunk of the matrix is, and how far the rows of its next copy. */
-static cptx_val from_of(cptx_kernel *k, cptx_site at, const cptx_operand *op, cptx_val address, cptx_val row)
+/* Where the thread's first chunk of the matrix is (with .clamp: the matrix), and how far the rows of its next copy. */
+static cptx_val from_of(cptx_kernel *k, cptx_site at, const cptx_operand *op, cptx_val address)
 {
-	return CALL(add, .a = plus_pitches(k, at, address, row, op->opt.pitch), .b = wide(k, at, op->byte));
+	if (op->opt.clamp)
+		return CALL(mov, .a = address);
+	return CALL(add, .a = plus_pitches(k, at, address, as_u32(op->row), op->opt.pitch), .b = wide(k, at, op->byte));
 }
 
 static cptx_val step_of(cptx_kernel *k, cptx_site at, const cptx_operand *op)
@@ -270,22 +276,22 @@ void operand_begin_threads(cptx_kernel *k, cptx_site at, cptx_operand *op)
 {
 	const geometry g = geometry_of(&op->opt.tile);
 	const cptx_operand turns = turns_of(&op->opt);
-	cptx_val first, row;
+	cptx_val first;
 
 	op->row_step = turns.row_step, op->span_step = turns.span_step;
 	op->row_turns = turns.row_turns, op->span_turns = turns.span_turns, op->copies = turns.copies;
 	op->opt.align = unit_of(&op->opt);
 	if (is_none(op->opt.thread))
 		op->opt.thread = cptx_tid_x(k);
-	begin_thread(k, at, op, &g, &first, &row);
+	begin_thread(k, at, op, &g, &first);
 	if (!begin_places(k, at, op, &g, first))
 		return;
 	op->dense = is_none(op->opt.pitch);
 	op->opt.pitch = pitch_of(k, at, op);
-	op->from = from_of(k, at, op, op->opt.address, row);
-	op->step = is_constant(op->opt.pitch) ? cptx_imm(op->opt.pitch.i * op->row_step)
-	           : op->row_turns > 1        ? step_of(k, at, op)
-	                                      : (cptx_val){ 0 };
+	op->from = from_of(k, at, op, op->opt.address);
+	op->step = is_constant(op->opt.pitch)            ? cptx_imm(op->opt.pitch.i * op->row_step)
+	           : op->row_turns > 1 && !op->opt.clamp ? step_of(k, at, op)
+	                                                 : (cptx_val){ 0 };
 }
 
 void operand_rebase_threads(cptx_kernel *k, cptx_site at, const cptx_operand *op, cptx_val address)
@@ -296,7 +302,7 @@ void operand_rebase_threads(cptx_kernel *k, cptx_site at, const cptx_operand *op
 		cptx_val pitch = bytes_of(k, at, op, extent);
 		CALL(mov, .a = pitch, .into = op->opt.pitch);
 	}
-	cptx_val from = from_of(k, at, op, address, as_u32(op->row));
+	cptx_val from = from_of(k, at, op, address);
 	CALL(mov, .a = from, .into = op->from);
 	if (op->step.kind == CPTX_VAL_REG) {
 		cptx_val step = step_of(k, at, op);
@@ -306,21 +312,43 @@ void operand_rebase_threads(cptx_kernel *k, cptx_site at, const cptx_operand *op
 
 /* ---- sources ---- */
 
+/* With .clamp: bytes from row `other` of the matrix to the thread's chunk of each of its rows, or of the last of all. */
+static cptx_val clamped_offsets(cptx_kernel *k, cptx_site at, const cptx_operand *op, cptx_val lines, cptx_val other,
+                                cptx_val pitch)
+{
+	const cptx_val last = CALL(add, .a = minus(k, at, lines, other), .b = cptx_imm(-1));
+	const cptx_val low = is_constant(pitch) || cptx_type_bits((enum cptx_type)pitch.type) == 32
+	                         ? as_u32(pitch)
+	                         : CALL(cvt, .a = pitch, .dtype = CPTX_U32);
+	const cptx_val offsets = cptx_regs_(k, at, CPTX_U32, op->row_turns);
+
+	for (uint32_t turn = 0; turn < op->row_turns; turn++) {
+		cptx_val row = turn ? CALL(add, .a = op->row, .b = cptx_imm(turn * op->row_step)) : op->row;
+		row = CALL(min, .a = row, .b = last);
+		CALL(mad, .a = as_u32(row), .b = low, .c = as_u32(op->byte), .mode = CPTX_LO, .into = cptx_elem(offsets, turn));
+	}
+	return offsets;
+}
+
 cptx_operand_src operand_source_of_threads(cptx_kernel *k, cptx_site at, const cptx_operand *op, cptx_val row, cptx_val col)
 {
 	const cptx_operand_opt *o = &op->opt;
 	const bool mn_major = o->tile.elem.mn_major;
 	const cptx_val along = mn_major ? row : col, other = mn_major ? col : row;
 	const cptx_val all = mn_major ? o->rows : o->cols, lines = mn_major ? o->cols : o->rows;
+	/* with .clamp a source is sought for a tile, and its pitch made anew for it, so that no register keeps it meanwhile */
+	const cptx_val pitch = o->clamp && op->dense ? bytes_of(k, at, op, all) : o->pitch;
 	cptx_operand_src src = { .made = kit_made(k, KIT_cptx_operand_src),
-		                     .from = plus_pitches(k, at, op->from, other, o->pitch),
+		                     .from = plus_pitches(k, at, op->from, other, pitch),
 		                     .of = op->smem };
 	cptx_val bytes = bytes_of(k, at, op, along);
 
 	if (!is_constant(bytes))
 		bytes = wide(k, at, bytes);
 	src.from = CALL(add, .a = src.from, .b = bytes);
-	if (!is_none(lines))
+	if (o->clamp)
+		src.offsets = clamped_offsets(k, at, op, lines, other, pitch);
+	else if (!is_none(lines))
 		src.rows = minus(k, at, minus(k, at, lines, other), op->row);
 	if (!is_none(all)) {
 		cptx_val left = minus(k, at, all, along);
@@ -336,6 +364,11 @@ void operand_advance_threads(cptx_kernel *k, cptx_site at, const cptx_operand *o
 	const uint32_t along = mn_major ? rows : cols, other = mn_major ? cols : rows;
 	const cptx_val bytes = bytes_of(k, at, op, cptx_imm(along));
 
+	if (other && op->opt.clamp) {
+		cptx_fail_(k, at, "%u %s further in an operand with .clamp: its next tile is sought (cptx_operand_seek)", other,
+		           mn_major ? "columns" : "rows");
+		return;
+	}
 	if (other) {
 		cptx_val there = plus_pitches(k, at, src->from, cptx_imm(other), op->opt.pitch);
 		CALL(mov, .a = there, .into = src->from);
@@ -404,7 +437,9 @@ static cptx_val place(cptx_kernel *k, cptx_site at, copying *c, uint32_t far)
 
 	if (i == c->op->places)
 		return cptx_fail_(k, at, "an operand that cptx_operand_new did not make");
-	if (is_none(c->to[i]))
+	if (is_none(c->to[i]) && !is_none(c->o->at))
+		c->to[i] = CALL(add, .a = c->op->to[i], .b = as_u32(c->o->at));
+	else if (is_none(c->to[i]))
 		c->to[i] = is_constant(c->stage)
 		               ? cptx_offset(c->op->to[i], c->stage.i * c->op->apart)
 		               : CALL(mad, .a = as_u32(c->stage), .b = cptx_imm(c->op->apart), .c = c->op->to[i], .mode = CPTX_LO);
@@ -495,9 +530,11 @@ static void copy_one(cptx_kernel *k, cptx_site at, copying *c, uint32_t turn, ui
 /* The address and the predicate of a turn. */
 static void begin_turn(cptx_kernel *k, cptx_site at, copying *c, uint32_t turn, bool is_first)
 {
-	const cptx_val step = c->op->step;
+	const cptx_val step = c->op->step, offsets = c->src->offsets;
 
-	if (is_constant(step) && step.i * turn <= INT32_MAX)
+	if (!is_none(offsets))
+		c->from = CALL(add, .a = c->src->from, .b = CALL(cvt, .a = cptx_elem(offsets, turn), .dtype = CPTX_U64));
+	else if (is_constant(step) && step.i * turn <= INT32_MAX)
 		c->from = cptx_offset(c->src->from, step.i * turn);
 	else if (is_constant(step))
 		c->from = CALL(add, .a = c->src->from, .b = cptx_imm(step.i * turn));

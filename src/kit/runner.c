@@ -23,6 +23,8 @@ void kit_runner_destroy(kit_runner *r)
 	if (!r)
 		return;
 	kit_kept_free(r->kernels);
+	if (r->owns_db)
+		cptx_tune_close(r->db);
 	pthread_mutex_destroy(&r->lock);
 	free(r);
 }

@@ -10,6 +10,7 @@
 #include "base/base.h"
 
 #include <cptx/device.h>
+#include <cptx/tune.h>
 
 #include <pthread.h>
 
@@ -26,12 +27,19 @@ typedef struct kit_runner {
 	cptx_cache *cache;
 	pthread_mutex_t lock; /* for all below, and what the generator has behind it */
 	kit_kept *kernels;    /* with programs */
+	/* the tuning database: tuned.c */
+	cptx_tune_use use;
+	cptx_tune *db;
+	bool knows_db, owns_db;
 } kit_runner;
 
 /* A zeroed struct of `size` bytes that begins with a runner; NULL, with an error, when memory is short. */
 void *kit_runner_new(size_t size, cptx_device *dev, cptx_cache *cache, cptx_error *err);
 /* Frees the struct, its kernels and their programs; NULL is allowed. */
 void kit_runner_destroy(kit_runner *r);
+
+/* Sets the runner's database and policy. */
+bool kit_runner_set_tune(kit_runner *r, const cptx_tune_use *use, cptx_error *err);
 
 /* A zeroed struct of `size` bytes that begins with an entry, in no list yet; NULL, with an error, when memory is short. */
 void *kit_kept_new(size_t size, const char *name, cptx_error *err);

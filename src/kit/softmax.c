@@ -112,6 +112,48 @@ static cptx_val finite_max(cptx_kernel *k, cptx_site at, cptx_val max)
 	return CALL(selp, .a = cptx_immf(0), .b = max, .c = none, .type = CPTX_F32);
 }
 
+/* minus the maximum times scale: what is added to scores times scale. */
+static void find_less(cptx_kernel *k, cptx_site at, const cptx_softmax *soft, cptx_val max, cptx_val into)
+{
+	CALL(mul, .a = finite_max(k, at, max), .b = soft->scale, .into = into);
+	CALL(neg, .a = into, .into = into);
+}
+
+/* The sum of a row becomes relative to the new maximum; gives the factor of what was summed with the old one. */
+static void correct_row(cptx_kernel *k, cptx_site at, const cptx_softmax *soft, cptx_val old, cptx_val less, cptx_val sum,
+                        cptx_val factor)
+{
+	CALL(fma, .a = old, .b = soft->scale, .c = less, .rnd = CPTX_RN, .into = factor);
+	CALL(ex2, .a = factor, .ftz = true, .into = factor);
+	CALL(mul, .a = sum, .b = factor, .into = sum);
+}
+
+static void exponentiate(cptx_kernel *k, cptx_site at, const cptx_softmax *soft, const cptx_acc *scores, cptx_val less)
+{
+	CPTX_ACC_EACH(scores, e)
+	{
+		CALL(fma, .a = e.value, .b = soft->scale, .c = cptx_elem(less, e.at_row), .rnd = CPTX_RN, .into = e.value);
+		CALL(ex2, .a = e.value, .ftz = true, .into = e.value);
+	}
+	cptx_acc_row_reduce_(k, at, scores, CPTX_REDUCE_SUM, soft->sum);
+}
+
+/* The maxima of the rows so far and of these scores, in `max`. */
+static void reduce_max(cptx_kernel *k, cptx_site at, const cptx_acc *scores, cptx_val max)
+{
+	cptx_acc_row_reduce_(k, at, scores, CPTX_REDUCE_MAX, max);
+	cptx_acc_row_combine_(k, at, scores, CPTX_REDUCE_MAX, max);
+}
+
+static cptx_val copy_of(cptx_kernel *k, cptx_site at, cptx_val rows)
+{
+	const cptx_val copy = cptx_regs_(k, at, CPTX_F32, rows.count);
+
+	for (uint32_t r = 0; r < rows.count; r++)
+		CALL(mov, .a = cptx_elem(rows, r), .into = cptx_elem(copy, r));
+	return copy;
+}
+
 cptx_val cptx_softmax_step_(cptx_kernel *k, cptx_site at, const cptx_softmax *soft, const cptx_acc *scores)
 {
 	if (!is_begun(k, at, soft, scores))
@@ -121,23 +163,67 @@ cptx_val cptx_softmax_step_(cptx_kernel *k, cptx_site at, const cptx_softmax *so
 
 	for (uint32_t r = 0; r < scores->rows; r++)
 		CALL(mov, .a = cptx_elem(soft->max, r), .into = cptx_elem(old, r));
-	cptx_acc_row_reduce_(k, at, scores, CPTX_REDUCE_MAX, soft->max);
-	cptx_acc_row_combine_(k, at, scores, CPTX_REDUCE_MAX, soft->max);
+	reduce_max(k, at, scores, soft->max);
 	for (uint32_t r = 0; r < scores->rows; r++) {
-		cptx_val sum = cptx_elem(soft->sum, r), factor = cptx_elem(correct, r), from = cptx_elem(less, r);
-		CALL(mul, .a = finite_max(k, at, cptx_elem(soft->max, r)), .b = soft->scale, .into = from);
-		CALL(neg, .a = from, .into = from);
-		CALL(fma, .a = cptx_elem(old, r), .b = soft->scale, .c = from, .rnd = CPTX_RN, .into = factor);
-		CALL(ex2, .a = factor, .ftz = true, .into = factor);
-		CALL(mul, .a = sum, .b = factor, .into = sum);
+		const cptx_val from = cptx_elem(less, r);
+		find_less(k, at, soft, cptx_elem(soft->max, r), from);
+		correct_row(k, at, soft, cptx_elem(old, r), from, cptx_elem(soft->sum, r), cptx_elem(correct, r));
 	}
-	CPTX_ACC_EACH(scores, e)
-	{
-		CALL(fma, .a = e.value, .b = soft->scale, .c = cptx_elem(less, e.at_row), .rnd = CPTX_RN, .into = e.value);
-		CALL(ex2, .a = e.value, .ftz = true, .into = e.value);
-	}
-	cptx_acc_row_reduce_(k, at, scores, CPTX_REDUCE_SUM, soft->sum);
+	exponentiate(k, at, soft, scores, less);
 	return correct;
+}
+
+enum { MOST_SLACK = 14 };
+
+static bool can_be_lazy(cptx_kernel *k, cptx_site at, const cptx_acc *scores, const cptx_acc *acc, double slack)
+{
+	if (!kit_acc_has_registers(k, at, acc))
+		return false;
+	if (acc->rows != scores->rows || acc->map.lanes != CPTX_WARP)
+		cptx_fail_(k, at, "an accumulator of %u rows in a thread beside scores of %u, or one that is not of mma.sync",
+		           acc->rows, scores->rows);
+	else if (!(slack >= 0 && slack <= MOST_SLACK))
+		cptx_fail_(k, at, "a softmax with a slack of %g; it is from 0 to %d powers of 2", slack, MOST_SLACK);
+	else
+		return true;
+	return false;
+}
+
+/* Predicate: in some row of the warp the maximum has grown by more than the slack.  Of minus infinity twice it has not. */
+static cptx_val has_grown(cptx_kernel *k, cptx_site at, const cptx_softmax *soft, cptx_val top, double slack)
+{
+	cptx_val grown = CPTX_NONE_;
+
+	for (uint32_t r = 0; r < top.count; r++) {
+		const cptx_val more = CALL(sub, .a = cptx_elem(top, r), .b = cptx_elem(soft->max, r));
+		const cptx_val by = CALL(mul, .a = more, .b = soft->scale);
+		const cptx_val here = CALL(setp, .a = by, .b = cptx_immf(slack), .cmp = CPTX_GT);
+		grown = r ? CALL(or, .a = grown, .b = here, .type = CPTX_PRED) : here;
+	}
+	return CALL(vote_sync, .a = grown, .mask = cptx_imm(-1), .mode = CPTX_ANY);
+}
+
+void cptx_softmax_step_lazily_(cptx_kernel *k, cptx_site at, const cptx_softmax *soft, const cptx_acc *scores,
+                               const cptx_acc *acc, double slack)
+{
+	if (!is_begun(k, at, soft, scores) || !can_be_lazy(k, at, scores, acc, slack))
+		return;
+	const cptx_val top = copy_of(k, at, soft->max), less = cptx_regs_(k, at, CPTX_F32, scores->rows);
+	const cptx_val correct = cptx_regs_(k, at, CPTX_F32, scores->rows);
+
+	reduce_max(k, at, scores, top);
+	CPTX_IF (k, has_grown(k, at, soft, top, slack)) {
+		for (uint32_t r = 0; r < scores->rows; r++) {
+			const cptx_val from = cptx_elem(less, r), max = cptx_elem(soft->max, r);
+			find_less(k, at, soft, cptx_elem(top, r), from);
+			correct_row(k, at, soft, max, from, cptx_elem(soft->sum, r), cptx_elem(correct, r));
+			CALL(mov, .a = cptx_elem(top, r), .into = max);
+		}
+		cptx_acc_scale_rows_(k, at, acc, correct);
+	}
+	for (uint32_t r = 0; r < scores->rows; r++)
+		find_less(k, at, soft, cptx_elem(soft->max, r), cptx_elem(less, r));
+	exponentiate(k, at, soft, scores, less);
 }
 
 cptx_val cptx_softmax_end_(cptx_kernel *k, cptx_site at, const cptx_softmax *soft, const cptx_acc *scores)

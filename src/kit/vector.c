@@ -516,3 +516,14 @@ cptx_val cptx_row_column_(cptx_kernel *k, cptx_site at, const cptx_row *r, const
 		return (cptx_val){ 0 };
 	return column_of(k, at, r, it->column);
 }
+
+cptx_val cptx_row_inside_(cptx_kernel *k, cptx_site at, const cptx_row *r, const cptx_row_at *it)
+{
+	if (!is_made(k, at, r) || !KIT_IS_MADE(cptx_row_at, k, at, it))
+		return (cptx_val){ 0 };
+	const uint32_t n = r->opt.n;
+	if (n && is_none(r->shift) && (uint64_t)(it->i / r->each + 1) * r->opt.threads * r->each <= n)
+		return (cptx_val){ 0 };
+	cptx_val column = cptx_as(column_of(k, at, r, it->column), CPTX_U32);
+	return CALL(setp, .a = column, .b = n ? cptx_imm(n) : cptx_as(r->opt.count, CPTX_U32), .cmp = CPTX_LT);
+}

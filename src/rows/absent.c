@@ -116,3 +116,22 @@ cptx_val cptx_rows_element_(cptx_kernel *k, cptx_site at, cptx_rows_row *row, en
 	(void)operand, (void)column;
 	return cptx_rows_column_(k, at, row, NULL);
 }
+
+bool cptx_rows_options_read(const char *text, cptx_rows_opt *o, cptx_error *err)
+{
+	(void)text, (void)o;
+	return absent(err);
+}
+
+bool cptx_rows_runner_set_tune(cptx_rows_runner *r, const cptx_tune_use *use, cptx_error *err)
+{
+	(void)r, (void)use;
+	return absent(err);
+}
+
+bool cptx_rows_measure(cptx_tune *db, cptx_device *dev, const cptx_rows_opt *o, uint32_t rows, const cptx_tune_use *use,
+                       cptx_tune_done *done, cptx_error *err)
+{
+	(void)db, (void)dev, (void)o, (void)rows, (void)use, (void)done;
+	return absent(err);
+}

@@ -369,11 +369,7 @@ cptx_val cptx_rows_inside_(cptx_kernel *k, cptx_site at, const cptx_rows_row *r,
 {
 	if (!is_open(k, at, r, e))
 		return (cptx_val){ 0 };
-	const uint32_t per_turn = r->base.opt.threads * r->base.each, n = r->base.opt.n;
-	if (n && (uint64_t)(r->it.i / r->base.each + 1) * per_turn <= n)
-		return (cptx_val){ 0 };
-	cptx_val column = cptx_as(cptx_row_column_(k, at, &r->base, &r->it), CPTX_U32);
-	return CALL(setp, .a = column, .b = n ? cptx_imm(n) : r->base.opt.count, .cmp = CPTX_LT);
+	return cptx_row_inside_(k, at, &r->base, &r->it);
 }
 
 /* ---- reductions and scalars ---- */

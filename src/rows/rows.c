@@ -339,12 +339,12 @@ static cptx_rows_plan plan_of(const cptx_rows_choice *c, uint32_t rows, uint32_t
 		units = (units + o->rows_each - 1) / o->rows_each;
 	} else if (s.sums) { /* as few as need no more rounds */
 		const uint32_t most = rows_units_at_once(o, &s, sms, c->ctas_per_sm), rounds = MAX((units + most - 1) / most, 1u);
+		/* of as many as there may be, so that it does not fall with the number of rows */
+		const uint64_t groups = rows_sums_of(&s, MAX(MIN(units, most), 1u) * o->split, o->split);
+		p.workspace = groups * s.sum_pitch * 4 * rows_sum_operands(&s);
 		units = MAX((units + rounds - 1) / rounds, 1u);
 	}
 	p.grid = units * o->split;
-	const uint32_t sums = rows_sum_operands(&s);
-	if (s.sums)
-		p.workspace = (uint64_t)rows_sums_of(&s, p.grid, o->split) * s.sum_pitch * 4 * sums;
 	p.bytes = rows * row_bytes(o, s.reads | s.writes);
 	return p;
 }

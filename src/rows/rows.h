@@ -94,6 +94,8 @@ static inline uint32_t rows_sum_operands(const rows_shape *s)
 {
 	return (uint32_t)rows_has(s->writes, CPTX_ROWS_DW) + rows_has(s->writes, CPTX_ROWS_DB);
 }
+/* What all rows of the matrices of a problem are aligned to, in elements. */
+uint32_t rows_align_of_problem(const cptx_rows_opt *o, const cptx_rows_problem *p);
 static inline uint32_t rows_bytes(enum cptx_type t) { return cptx_type_bits(t) / 8; }
 
 /* Arguments of a launch, and the table of those that the kernel has. */

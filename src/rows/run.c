@@ -3,6 +3,7 @@
 #include "base/options.h"
 #include "kit/runner.h"
 #include "rows/rows.h"
+#include "rows/tuned.h"
 
 /* A loaded kernel: what was asked for, and the shape that was chosen.  A shape is chosen for a number of rows, to a power of
  * two. */
@@ -27,17 +28,19 @@ cptx_rows_runner *cptx_rows_runner_new(cptx_device *dev, cptx_cache *cache, cptx
 
 void cptx_rows_runner_destroy(cptx_rows_runner *r) { kit_runner_destroy(r ? &r->base : NULL); }
 
-/* Complete options with the same values are the same kernel; names are compared as texts. */
+bool cptx_rows_runner_set_tune(cptx_rows_runner *r, const cptx_tune_use *use, cptx_error *err)
+{
+	return kit_runner_set_tune(r ? &r->base : NULL, use, err);
+}
+
+/* Complete options with the same values are the same kernel: of floats the same bits; names are compared as texts. */
 static bool same(const cptx_rows_opt *a, const cptx_rows_opt *b)
 {
-	return a->kernel == b->kernel && a->in == b->in && a->out == b->out && a->weight == b->weight && a->index == b->index &&
-	       a->n == b->n && a->align == b->align && a->with == b->with && memcmp(&a->eps, &b->eps, sizeof a->eps) == 0 &&
-	       memcmp(&a->smoothing, &b->smoothing, sizeof a->smoothing) == 0 &&
-	       memcmp(&a->z_loss, &b->z_loss, sizeof a->z_loss) == 0 && a->ignored_label == b->ignored_label &&
-	       a->ignore == b->ignore && a->tanh == b->tanh && a->heads == b->heads && a->place == b->place &&
-	       a->threads == b->threads && a->per_row == b->per_row && a->split == b->split && a->min_ctas == b->min_ctas &&
-	       a->prefetch == b->prefetch && a->stages == b->stages && a->rows_each == b->rows_each && a->bandwidth == b->bandwidth && a->reads == b->reads && a->writes == b->writes && a->local == b->local &&
-	       a->body == b->body && a->user == b->user && !strcmp(a->name, b->name);
+	bool same = a->user == b->user && !strcmp(a->name, b->name);
+
+#define ROWS_FIELD(field, type) same &= !memcmp(&a->field, &b->field, sizeof a->field);
+#include "rows/options.def"
+	return same;
 }
 
 static const loaded *load(cptx_rows_runner *r, const cptx_rows_opt *asked, uint32_t rows, cptx_error *err)
@@ -50,7 +53,8 @@ static const loaded *load(cptx_rows_runner *r, const cptx_rows_opt *asked, uint3
 		return NULL;
 	l->asked = *asked, l->asked.name = l->kept.name, l->rows = rows;
 	cptx_module *m = cptx_module_new(NULL);
-	bool ok = cptx_rows_auto(&l->asked, r->base.target, rows, sms, &c, 1, err);
+	c.opt = l->asked;
+	bool ok = rows_tuned_choose(&r->base, &c.opt, rows) || cptx_rows_auto(&l->asked, r->base.target, rows, sms, &c, 1, err);
 	if (ok) {
 		l->opt = c.opt;
 		ok = cptx_rows_build(m, &l->opt, err) && kit_runner_load(&r->base, &l->kept, m, err);
@@ -60,16 +64,6 @@ static const loaded *load(cptx_rows_runner *r, const cptx_rows_opt *asked, uint3
 		return l;
 	kit_kept_free(&l->kept);
 	return NULL;
-}
-
-/* The largest power of two that is no more: shapes for about as many rows are the same. */
-static uint32_t about(uint32_t rows)
-{
-	uint32_t p = 1;
-
-	while (p <= rows / 2)
-		p *= 2;
-	return p;
 }
 
 static const loaded *find(cptx_rows_runner *r, const cptx_rows_opt *o, uint32_t rows, cptx_error *err)
@@ -92,8 +86,7 @@ static bool read_options(const cptx_rows_runner *r, const cptx_rows_opt *opt, cp
 	return rows_complete(o, r->base.target, err);
 }
 
-/* What all rows of matrices are aligned to. */
-static uint32_t align_of(const cptx_rows_opt *o, const cptx_rows_problem *p)
+uint32_t rows_align_of_problem(const cptx_rows_opt *o, const cptx_rows_problem *p)
 {
 	const rows_shape s = rows_shape_of(o);
 	uint32_t align = s.each;
@@ -116,11 +109,11 @@ bool cptx_rows_run(cptx_rows_runner *r, const cptx_rows_opt *opt, const cptx_row
 	if (!read_options(r, opt, &o, err) || !IS_GIVEN(problem, "problem", NOWHERE, err) ||
 	    !OPTIONS_READ(cptx_rows_problem, &p, problem, NOWHERE, err))
 		return false;
-	o.align = o.align ? o.align : align_of(&o, &p);
+	o.align = o.align ? o.align : rows_align_of_problem(&o, &p);
 	const bool sums = rows_shape_of(&o).sums;
 	if (!p.rows && !sums)
 		return true;
-	const loaded *l = find(r, &o, about(MAX(p.rows, 1u)), err);
+	const loaded *l = find(r, &o, rows_about(MAX(p.rows, 1u)), err);
 	for (uint32_t i = p.rows ? 0 : 1; l && i < (sums ? 2u : 1u); i++) {
 		cptx_launch *launch = cptx_rows_launch(l->kept.program, r->base.dev, &l->opt, &p, i, err);
 		const bool ok = launch && cptx_launch_run(launch, stream, err);
@@ -148,7 +141,7 @@ uint64_t cptx_rows_workspace(cptx_rows_runner *r, const cptx_rows_opt *opt, uint
 		cptx_rows_plan plan = { .workspace = 0 };
 		cptx_rows_opt aligned = o;
 		aligned.align = align;
-		if (!cptx_rows_auto(&aligned, r->base.target, about(MAX(rows, 1u)), sms, &c, 1, err) ||
+		if (!cptx_rows_auto(&aligned, r->base.target, rows_about(MAX(rows, 1u)), sms, &c, 1, err) ||
 		    !cptx_rows_check(&c.opt, r->base.target, rows, sms, &plan, err))
 			return 0;
 		most = MAX(most, plan.workspace);

@@ -20,17 +20,11 @@ bool target_runs_on(const cptx_target *t, unsigned cc)
 /* A driver may be too old for the device's best target; then the choice is the best that both know. */
 const char *cuda_pick_target(unsigned cc, unsigned ptx)
 {
-	const cptx_target *best = cptx_target_for_device(cc), *t;
+	const cptx_target *t = target_ladder(cc, NULL);
 
-	if (best && best->ptx <= ptx)
-		return best->name;
-	best = NULL;
-	for (size_t i = 0; (t = cptx_target_at(i)); i++)
-		if (target_runs_on(t, cc) && t->ptx <= ptx &&
-		    (!best || t->compute_capability > best->compute_capability ||
-		     (t->compute_capability == best->compute_capability && t->suffix == 'a')))
-			best = t;
-	return best ? best->name : NULL;
+	while (t && t->ptx > ptx)
+		t = target_ladder(cc, t);
+	return t ? t->name : NULL;
 }
 
 const char *cuda_choose_target(const cptx_device_info *i, const load_request *q, cptx_error *err)

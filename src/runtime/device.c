@@ -254,6 +254,20 @@ uint64_t cptx_emu_map(cptx_device *dev, void *host, size_t size, cptx_error *err
 	return dev->ops->map(dev, host, size, err);
 }
 
+uint64_t cptx_emu_unified(cptx_device *dev, size_t size, cptx_error *err)
+{
+	if (!given(__func__, dev, "device", err))
+		return 0;
+	if (dev->ops->unified && size)
+		return dev->ops->unified(dev, size, err);
+	if (dev->ops->unified)
+		error_set(err, CPTX_E_ARG, NOWHERE, "an allocation of 0 bytes");
+	else
+		error_set(err, CPTX_E_ARG, NOWHERE, "%s is no emulator: it has no memory at an address of the host program",
+		          dev->info.name);
+	return 0;
+}
+
 void *cptx_emu_host(cptx_device *dev, uint64_t ptr, size_t size, cptx_error *err)
 {
 	if (!given(__func__, dev, "device", err))

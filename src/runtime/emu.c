@@ -201,6 +201,16 @@ static uint64_t emu_map(cptx_device *dev, void *host, size_t size, cptx_error *e
 	return at;
 }
 
+static uint64_t emu_unified(cptx_device *dev, size_t size, cptx_error *err)
+{
+	emu_lock(dev);
+	uint64_t at = emu_alloc_unified(machine_of(dev), size, NULL);
+	if (!at)
+		no_room(dev, size, err);
+	emu_unlock(dev);
+	return at;
+}
+
 static void *emu_host(cptx_device *dev, uint64_t at, size_t size, cptx_error *err)
 {
 	emu_lock(dev);
@@ -415,6 +425,7 @@ static const device_ops ops = {
 	.free = emu_free_memory,
 	.transfer = emu_transfer,
 	.map = emu_map,
+	.unified = emu_unified,
 	.host = emu_host,
 	.lock = emu_lock,
 	.unlock = emu_unlock,

@@ -67,6 +67,8 @@ typedef struct device_ops {
 	bool (*transfer)(cptx_device *dev, const transfer *t, cptx_error *err);
 	/* Maps memory of the host program into the device's; NULL if the device cannot.  A mapping ends with free(). */
 	uint64_t (*map)(cptx_device *dev, void *host, size_t size, cptx_error *err);
+	/* Memory at one address for kernels and the host program; NULL if the device cannot. */
+	uint64_t (*unified)(cptx_device *dev, size_t size, cptx_error *err);
 	void *(*host)(cptx_device *dev, uint64_t at, size_t size, cptx_error *err);
 	/* Locks the device around mappings and launches that belong together; the holder may make other calls.  NULL: not
 	 * needed. */
@@ -150,6 +152,9 @@ void kernel_release(kernel *k);
 /* cuda_program.c */
 /* whether devices of that compute capability run code of the target */
 bool target_runs_on(const cptx_target *t, unsigned cc);
+/* The rung of the ladder of targets of a device below one, NULL: the highest; sm_NNa, sm_NNf, sm_NN, then those of older
+ * devices.  NULL: there is none (retarget.c). */
+const cptx_target *target_ladder(unsigned cc, const cptx_target *below);
 
 /* emu.c; false with an error if the emulator is left out of the build */
 bool emulator_there(cptx_error *err);

@@ -20,6 +20,25 @@ static const cptx_attention_opt kernels[] = {
 	  .causal = true,
 	  .lse = true,
 	  .name = "causal" },
+	{ .size = CPTX_OPT_SIZE(cptx_attention_opt),
+	  .mma = CPTX_ATTENTION_SYNC,
+	  .in = CPTX_BF16,
+	  .dim = 32,
+	  .bq = 64,
+	  .bk = 16,
+	  .causal = true,
+	  .name = "cp_async",
+	  .warps = 4 },
+	{ .size = CPTX_OPT_SIZE(cptx_attention_opt),
+	  .mma = CPTX_ATTENTION_SYNC,
+	  .in = CPTX_BF16,
+	  .dim = 32,
+	  .bq = 64,
+	  .bk = 16,
+	  .causal = true,
+	  .name = "tma",
+	  .warps = 4,
+	  .tma = true },
 };
 
 static cptx_module *build(const void *user)
@@ -32,15 +51,17 @@ static cptx_module *build(const void *user)
 
 static const char *run(const void *user, const mutant *x, unsigned seed)
 {
+	const cptx_attention_opt *o = user;
+	const bool sync = o->mma == CPTX_ATTENTION_SYNC;
 	const attention_trial t = { .p = { .size = CPTX_OPT_SIZE(cptx_attention_problem),
 		                               .batch = 1,
-		                               .heads = 2,
-		                               .queries = 300,
-		                               .keys = 300,
-		                               .ctas = 2 },
+		                               .heads = sync ? 1 : 2,
+		                               .queries = sync ? 70 : 300,
+		                               .keys = sync ? 90 : 300,
+		                               .ctas = sync ? 0 : 2 },
 		                        .seed = seed };
 	cptx_module *m = build(user);
-	cptx_device *dev = trial_device(seed);
+	cptx_device *dev = trial_device_of(trial_target(o, 0), seed);
 	cptx_error err = { 0 };
 	attention_report r;
 
@@ -54,13 +75,13 @@ static const char *run(const void *user, const mutant *x, unsigned seed)
 #define BEHIND_S "that of S stands in front of it, and nothing is written between"
 #define LAST_TURN "it takes the last arrival, so that none is left when the kernel ends; nobody comes behind it"
 static const spared spare[] = {
-	{ "full causal", INIT_FENCE, 0, "the last pipeline's stands behind these mbarriers too" },
+	{ "full causal tma", INIT_FENCE, 0, "the last pipeline's stands behind these mbarriers too" },
 	{ "full causal", INIT_FENCE, 1, "the last pipeline's stands behind these mbarriers too" },
 	{ "full causal", "mbarrier.try_wait.parity.shared::cta.b64", 1,
 	  "the first K of a tile: Q is let go behind all K of the tile before, and was waited for" },
 	{ "full", "bar.sync", 4, LAST_TURN },
 	{ "causal", "bar.sync", 5, LAST_TURN },
-	{ "full causal", "griddepcontrol.wait", 0, "there is one launch, and nothing in front of it" },
+	{ "full causal tma", "griddepcontrol.wait", 0, "there is one launch, and nothing in front of it" },
 	{ "full causal", FENCE, 2, BEHIND_S },
 	{ "causal", FENCE, 4, BEHIND_S },
 };

@@ -4,8 +4,17 @@
 
 #include "../kit/on_emu.h"
 
+#include <math.h>
+
 #define BASE .size = CPTX_OPT_SIZE(cptx_attention_opt), .mma = CPTX_ATTENTION_WGMMA, .in = CPTX_BF16, .dim = 128
+#define SYNC .size = CPTX_OPT_SIZE(cptx_attention_opt), .mma = CPTX_ATTENTION_SYNC, .in = CPTX_BF16, .dim = 128
 #define SIZES .size = CPTX_OPT_SIZE(cptx_attention_problem), .batch = 1, .heads = 4, .queries = 64, .keys = 64
+
+static cptx_val some_blocks(cptx_kernel *k, void *user, const cptx_attention_block *b)
+{
+	(void)user;
+	return cptx_setp(k, b->key, 0, .cmp = CPTX_GT);
+}
 
 typedef struct rule {
 	const char *says;
@@ -16,7 +25,29 @@ typedef struct rule {
 #define S CPTX_OPT_SIZE(cptx_attention_opt)
 static const rule rules[] = {
 	{ ".mma = 9; there are", { .size = S, .mma = (enum cptx_attention_mma)9, .in = CPTX_BF16, .dim = 64 }, { 0 } },
-	{ "no kernel by mma.sync yet", { .size = S, .mma = CPTX_ATTENTION_SYNC, .in = CPTX_BF16, .dim = 64 }, { 0 } },
+	{ "sm_80: 96 queries and 2 warps; each warp has 16 or 32", { SYNC, .bq = 96, .warps = 2 }, { 0 } },
+	{ "sm_80: 32 queries of a warp, blocks of 128 keys", { SYNC, .bk = 128 }, { 0 } },
+	{ "sm_80: 16 warps of about", { SYNC, .warps = 16 }, { 0 } },
+	{ "sm_80: 256 queries, and 8 stages of 48 keys", { SYNC, .bq = 256, .stages = 8, .tma = true }, { 0 } },
+	{ ".ctas = 3; by mma.sync each tile has a CTA", { SYNC }, { SIZES, .ctas = 3 } },
+	{ ".warps is an option of the kernel by mma.sync; wgmma has none", { BASE, .warps = 4 }, { 0 } },
+	{ ".tma is an option of the kernel by mma.sync", { BASE, .tma = true }, { 0 } },
+	{ ".blocks without .mask", { BASE, .blocks = some_blocks }, { 0 } },
+	{ ".page = 24; it is a power of two", { BASE, .page = 24 }, { 0 } },
+	{ "pages of 64 keys and blocks of 48; a page is a multiple of a block, or divides it", { BASE, .page = 64, .bk = 48 }, { 0 } },
+	{ "pages of 16 keys and blocks of 32; a page is a multiple of a block where cp.async", { SYNC, .page = 16, .bk = 32 }, { 0 } },
+	{ "pages of 8 keys make 128 parts", { BASE, .dim_v = 256, .bq = 64, .bk = 128, .page = 8 }, { 0 } },
+	{ "the problem has .sinks", { BASE }, { SIZES, .sinks = 16 } },
+	{ "the problem has .cu_queries, and the kernel does not read it: say .varlen", { BASE }, { SIZES, .cu_queries = 16 } },
+	{ "the problem has .pages", { BASE }, { SIZES, .pages = 16 } },
+	{ "the problem has .total_keys", { BASE, .varlen = true, .page = 128 }, { SIZES, .total_queries = 64, .total_keys = 9 } },
+	{ ".total_queries = 63; the longest", { BASE, .varlen = true }, { SIZES, .total_queries = 63, .total_keys = 64 } },
+	{ ".total_keys = 63; the longest", { BASE, .varlen = true }, { SIZES, .total_queries = 64, .total_keys = 63 } },
+	{ ".table_pitch = 3; 64 keys need 4 pages", { BASE, .page = 16 }, { SIZES, .table_pitch = 3, .pages = 9 } },
+	{ ".pages = 0; there are keys", { BASE, .page = 16 }, { SIZES, .table_pitch = 4 } },
+	{ ".q_stride.row = 4294967296; rows have 128 elements, and are less than 2^31",
+	  { BASE },
+	  { SIZES, .q_stride = { 8192, 8192, UINT64_C(1) << 32 } } },
 	{ "no kernel by tcgen05 yet", { .size = S, .mma = CPTX_ATTENTION_TCGEN05, .in = CPTX_BF16, .dim = 64 }, { 0 } },
 	{ ".in is not given", { .size = S, .mma = CPTX_ATTENTION_WGMMA, .dim = 64 }, { 0 } },
 	{ ".in is e4m3", { .size = S, .mma = CPTX_ATTENTION_WGMMA, .in = CPTX_E4M3, .dim = 64 }, { 0 } },
@@ -24,7 +55,7 @@ static const rule rules[] = {
 	{ ".dim is not given", { .size = S, .mma = CPTX_ATTENTION_WGMMA, .in = CPTX_BF16 }, { 0 } },
 	{ ".dim = 100; it is from 8 to 256, in steps of 8", { .size = S, .mma = 1, .in = CPTX_BF16, .dim = 100 }, { 0 } },
 	{ ".dim_v = 264", { BASE, .dim_v = 264 }, { 0 } },
-	{ ".bq = 32; it is from 64 to 192", { BASE, .bq = 32 }, { 0 } },
+	{ "sm_90a: bq = 32; it is 64 for each MMA warpgroup", { BASE, .bq = 32 }, { 0 } },
 	{ ".bk = 24", { BASE, .bk = 24 }, { 0 } },
 	{ ".stages = 1", { BASE, .stages = 1 }, { 0 } },
 	{ ".top_left without .causal", { BASE, .top_left = true }, { 0 } },
@@ -68,6 +99,13 @@ START_TEST(another_target)
 	const cptx_attention_opt o = { BASE };
 	cptx_error err = { 0 };
 
+	const cptx_attention_opt by_tma = { SYNC, .tma = true }, large = { SYNC, .stages = 5 };
+
+	ck_assert(!cptx_attention_check(&by_tma, cptx_target_find("sm_80"), NULL, &err));
+	ck_assert_msg(strstr(err.text, ".tma for sm_80; TMA is there from sm_90 on"), "%s", err.text);
+	ck_assert(!cptx_attention_check(&by_tma, cptx_target_find("sm_75"), NULL, &err) && err.code == CPTX_E_TARGET);
+	ck_assert(!cptx_attention_check(&large, cptx_target_find("sm_86"), NULL, &err));
+	ck_assert_msg(strstr(err.text, "a CTA of sm_86 has at most 101376"), "%s", err.text);
 	ck_assert(!cptx_attention_check(&o, cptx_target_find("sm_80"), NULL, &err));
 	ck_assert_msg(strstr(err.text, "sm_90a") && err.code == CPTX_E_TARGET, "%s", err.text);
 	ck_assert_int_eq(cptx_attention_mma_of(cptx_target_find("sm_90a")), CPTX_ATTENTION_WGMMA);
@@ -88,6 +126,19 @@ static const cptx_attention_opt shapes[] = {
 	{ .size = S, .mma = CPTX_ATTENTION_WGMMA, .in = CPTX_BF16, .dim = 96, .out = CPTX_F32, .causal = true },
 	{ .size = S, .mma = CPTX_ATTENTION_WGMMA, .in = CPTX_BF16, .dim = 192, .causal = true, .window = true },
 	{ .size = S, .mma = CPTX_ATTENTION_WGMMA, .in = CPTX_BF16, .dim = 256, .causal = true, .lse = true },
+	{ BASE, .causal = true, .varlen = true, .lse = true, .sinks = true },
+	{ BASE, .page = 16, .lse = true },
+	{ SYNC },
+	{ SYNC, .causal = true, .lse = true },
+	{ SYNC, .tma = true, .causal = true, .window = true, .softcap = true, .lse = true },
+	{ SYNC, .tma = true, .varlen = true, .page = 16, .sinks = true },
+	{ SYNC, .page = 64, .window = true },
+	{ .size = S, .mma = CPTX_ATTENTION_SYNC, .in = CPTX_BF16, .dim = 64, .causal = true, .lse = true },
+	{ .size = S, .mma = CPTX_ATTENTION_SYNC, .in = CPTX_F16, .dim = 64, .tma = true, .window = true },
+	{ .size = S, .mma = CPTX_ATTENTION_SYNC, .in = CPTX_BF16, .dim = 96, .out = CPTX_F32, .causal = true },
+	{ .size = S, .mma = CPTX_ATTENTION_SYNC, .in = CPTX_BF16, .dim = 192, .dim_v = 128, .causal = true },
+	{ .size = S, .mma = CPTX_ATTENTION_SYNC, .in = CPTX_BF16, .dim = 256, .causal = true, .lse = true },
+	{ .size = S, .mma = CPTX_ATTENTION_SYNC, .in = CPTX_BF16, .dim = 256, .tma = true, .lse = true },
 };
 enum { SHAPES = sizeof shapes / sizeof *shapes };
 
@@ -102,7 +153,7 @@ START_TEST(ptxas_neither_warns_nor_spills)
 	}
 	m = cptx_module_new(NULL);
 	cptx_attention_build(m, &shapes[_i], NULL);
-	char *said = emu_assembles(m, "sm_90a");
+	char *said = emu_assembles(m, trial_target(&shapes[_i], 2)); /* mma.sync: sm_80, and by TMA sm_90 */
 	SURE(assembly_spills(said, &n) == 0 && n == 1, "%s", said);
 	SURE(!strstr(said, "C75") && !strstr(said, "serialized"), "%s", said);
 	free(said);
@@ -177,6 +228,50 @@ static unsigned long count_scores(const cptx_attention_opt *o, const cptx_attent
 	return n;
 }
 
+/* cptx_attention_choice.waste tells how many blocks are computed; those of a loop over all tiles. */
+static double count_blocks(const cptx_attention_opt *o, const cptx_attention_problem *p)
+{
+	const int64_t shift = o->top_left ? 0 : (int64_t)p->keys - p->queries, bq = o->bq, bk = o->bk;
+	int64_t n = 0;
+
+	for (int64_t row = 0; row < p->queries; row += bq) {
+		const int64_t last = row + bq < p->queries ? row + bq - 1 : p->queries - 1;
+		int64_t end = p->keys, first = 0;
+		if (o->causal || o->window)
+			end = last + shift + (o->causal ? 0 : (int64_t)p->window_right) + 1;
+		end = end < 0 ? 0 : end > p->keys ? p->keys : end;
+		if (o->window && row + shift > (int64_t)p->window_left)
+			first = row + shift - p->window_left;
+		const int64_t blocks = (end + bk - 1) / bk - first / bk;
+		n += blocks > 0 ? blocks : 0;
+	}
+	return (double)n;
+}
+
+START_TEST(blocks_are_counted)
+{
+	static const uint32_t sizes[] = { 1, 64, 65, 500, 1023, 4096 }, reach[] = { 0, 1, 70, 900, UINT32_MAX };
+	enum { LENGTHS = sizeof sizes / sizeof *sizes, REACHES = sizeof reach / sizeof *reach };
+
+	for (unsigned i = 0; i < LENGTHS * LENGTHS * REACHES * REACHES * 8; i++) {
+		const unsigned size = i / 8 % (LENGTHS * LENGTHS), side = i / 8 / (LENGTHS * LENGTHS);
+		cptx_attention_opt o = { BASE, .causal = i & 1, .window = i & 2, .top_left = i & 4 && i & 3, .bq = 128, .bk = 48 };
+		cptx_attention_problem p = { SIZES, .q_stride = { 0 } };
+		cptx_attention_choice c;
+		cptx_error err = { 0 };
+
+		p.queries = sizes[size % LENGTHS], p.keys = sizes[size / LENGTHS];
+		if (o.window)
+			p.window_left = reach[side % REACHES], p.window_right = o.causal ? 0 : reach[side / REACHES];
+		SURE(cptx_attention_auto(&o, &p, 1, &c, 1, &err) == 1, "%s", err.text);
+		const double blocks = count_blocks(&o, &p), scores = (double)count_scores(&o, &p);
+		const double waste = blocks > 0 ? 1 - scores / (blocks * o.bq * o.bk) : 0;
+		SURE(fabs(c.waste - waste) < 1e-9, "%u: %ux%u, %g blocks: waste %g, not %g", i, p.queries, p.keys, blocks, c.waste,
+		     waste);
+	}
+}
+END_TEST
+
 /* cptx_attention_plan.flop has those of all scores that count, however rows and windows lie. */
 START_TEST(operations_are_counted)
 {
@@ -210,5 +305,6 @@ int main(void)
 	tcase_add_test(t, one_call_does_all);
 	tcase_add_test(t, choices_fit);
 	tcase_add_test(t, operations_are_counted);
+	tcase_add_test(t, blocks_are_counted);
 	return test_main("attention rules", s);
 }

@@ -10,7 +10,7 @@
 #include <cptx/emu.h>
 
 /* An emulated device whose asynchronous work is done in an order that the seed says. */
-static inline cptx_device *trial_device(unsigned seed)
+static inline cptx_device *trial_device_of(const char *target, unsigned seed)
 {
 	cptx_error err = { 0 };
 	const cptx_emu_opt opt = { .seed = seed,
@@ -19,10 +19,25 @@ static inline cptx_device *trial_device(unsigned seed)
 		                       .sms = 1 + seed % 4,
 		                       .step_limit = 3000000,
 		                       .pedantic = true };
-	cptx_device *dev = cptx_emu_open("sm_90a", &opt, &err);
+	cptx_device *dev = cptx_emu_open(target, &opt, &err);
 
 	SURE(dev != NULL, "%s", err.text);
 	return dev;
+}
+
+static inline cptx_device *trial_device(unsigned seed) { return trial_device_of("sm_90a", seed); }
+
+/* A target that has the kernel; which: of several. */
+static inline const char *trial_target(const cptx_attention_opt *o, unsigned which)
+{
+	static const char *const all[] = { "sm_90", "sm_120", "sm_80", "sm_86", "sm_89" };
+
+	if (o->mma == CPTX_ATTENTION_WGMMA)
+		return "sm_90a";
+	for (unsigned i = 0; i < 5; i++, which++) /* the shared memory of some does not suffice for all */
+		if (cptx_attention_check(o, cptx_target_find(all[which % (o->tma ? 2 : 5)]), NULL, NULL))
+			break;
+	return all[which % (o->tma ? 2 : 5)];
 }
 
 /* Builds the options' kernel and runs the trial in some orders: all is right, and nothing is found. */
@@ -31,7 +46,7 @@ static inline void trial_is_right(const cptx_attention_opt *o, const attention_t
 	char text[300];
 
 	for (unsigned seed = 0; seed < orders; seed++) {
-		cptx_device *dev = trial_device(seed);
+		cptx_device *dev = trial_device_of(trial_target(o, seed + (unsigned)t->seed), seed);
 		cptx_module *m = cptx_module_new(NULL);
 		cptx_error err = { 0 };
 		attention_report r;
@@ -52,5 +67,8 @@ static inline unsigned trial_count(const char *name, unsigned otherwise)
 
 	return s ? (unsigned)atoi(s) : otherwise;
 }
+
+/* One of two numbers: where all is to be tested, and else. */
+static inline unsigned trial_whole(unsigned whole, unsigned otherwise) { return getenv("CPTX_WHOLE") ? whole : otherwise; }
 
 #endif

@@ -301,6 +301,34 @@ static void load_kernels(unsigned n)
 	free(t.p);
 }
 
+/* Loads the text, and launches its only kernel with one thread. */
+static void load_text(text *t)
+{
+	cptx_error err = { 0 };
+	cptx_device *dev = cptx_emu_open("sm_80", &(cptx_emu_opt){ .threads = 1, .seed = SEED }, &err);
+	cptx_program *p = dev ? cptx_device_load_text(dev, t->p, strlen(t->p), NULL, &err) : NULL;
+
+	ck_assert_msg(p && cptx_launch_once(p, "k", &(cptx_launch_opt){ .grid = { 1 }, .block = { 1 } }, NULL, &err), "%s",
+	              err.text);
+	cptx_program_destroy(p);
+	cptx_device_close(dev);
+	free(t->p);
+}
+
+/* Functions each of which calls the one in front of it; the kernel reaches them one by one, and calls none. */
+static void load_chain(unsigned n)
+{
+	text t = head();
+
+	put(&t, ".func f0_() { ret; }\n", 0);
+	for (unsigned i = 1; i < n; i++)
+		put(&t, ".func f%u_() { call f", i), put(&t, "%u_; ret; }\n", i - 1);
+	put(&t,
+	    ".visible .entry k() { .reg .pred p; .reg .b32 x; mov.u32 x, %%tid.x; setp.ne.u32 p, x, 0;\n@p call f%u_; ret; }\n",
+	    n - 1);
+	load_text(&t);
+}
+
 static void to_c(unsigned n)
 {
 	cptx_error err = { 0 };
@@ -332,6 +360,7 @@ static const struct {
 	{ "remove in a body", remove_all },
 	{ "insert in a body", insert_all },
 	{ "load and launch", load_kernels },
+	{ "functions in a chain", load_chain },
 	{ "to C", to_c },
 };
 

@@ -279,6 +279,32 @@ START_TEST(large_local_variables)
 }
 END_TEST
 
+/* As much local memory as a thread may have, in one variable or in many: what lies between them does not count. */
+START_TEST(all_local_memory)
+{
+	static const struct {
+		unsigned n, each;
+	} good[] = { { 1, 524288 }, { 8192, 64 } };
+
+	for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+		size_t room = 512 + good[i].n * 32, at = 0;
+		char *text = malloc(room);
+		cptx_device *dev = open_it("sm_80", 0);
+		cptx_error err = { 0 };
+		at += (size_t)snprintf(text, room, HEAD("8.0", "sm_80") ".entry k(.param .u64 p)\n{\n.reg .b32 %%r<2>;\n");
+		for (unsigned v = 0; v < good[i].n; v++)
+			at += (size_t)snprintf(text + at, room - at, ".local .b8 a%u[%u];\n", v, good[i].each);
+		snprintf(text + at, room - at, "mov.u32 %%r1, 7; st.local.u8 [a%u+%u], %%r1;\nret;\n}\n", good[i].n - 1,
+		         good[i].each - 1);
+		cptx_program *p = load(dev, text);
+		ck_assert_msg(launch(p, 0, &err), "%s", err.text);
+		cptx_program_destroy(p);
+		cptx_device_close(dev);
+		free(text);
+	}
+}
+END_TEST
+
 /* ---- what is freed ---- */
 
 static void finds(const cptx_device *dev, size_t i, enum cptx_finding_code code, const char *says)
@@ -529,6 +555,6 @@ START_TEST(destroyed_in_any_order)
 END_TEST
 
 TRIAL_MAIN("emu_device", what_check_refuses_is_not_loaded, code_of_older_targets_is_loaded, addresses_come_again,
-           address_space_is_full, requests_without_bounds, large_variables, large_local_variables, wrong_frees,
-           variables_are_not_freed, freed_under_a_copy, a_finding_stays_as_it_was, others_may_ask_during_launches,
-           going_on_behind_a_finding, destroyed_in_any_order)
+           address_space_is_full, requests_without_bounds, large_variables, large_local_variables, all_local_memory,
+           wrong_frees, variables_are_not_freed, freed_under_a_copy, a_finding_stays_as_it_was,
+           others_may_ask_during_launches, going_on_behind_a_finding, destroyed_in_any_order)

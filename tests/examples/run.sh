@@ -74,6 +74,11 @@ for name; do
 		continue
 		;;
 	saxpy) right='^y\[999\] = 1999; 0 of 1000 elements are wrong$' ;;
+	jit)
+		right='^7 statements, 6 kernels compiled, 0 wrong$'
+		expect 1 emu:sm_80 "$name y=2*" 'jit: .*not a name'
+		expect 1 emu:sm_80 "$name s=sum(s);" 'jit: s: sums and scatters do not read their own target'
+		;;
 	stamp) right='^warp 1 waited [0-9]+ ns \(numbers\[1\] = 62\)$' ;;
 	*) right="^$name [0-9]+ x 8192: all elements right$" ;;
 	esac

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "../whole.h"
 #include "farm.h"
 
 #include <errno.h>
@@ -90,6 +91,8 @@ static void work(const farm *f, shared *s, job *j, const request *q)
 		j->seed = __atomic_fetch_add(&s->next, 1, __ATOMIC_RELAXED);
 		if (j->seed - q->seed >= q->most)
 			return;
+		if (!is_my_share(j->seed))
+			continue;
 		double began = then = cpu();
 		alarm(STILL);
 		setitimer(ITIMER_PROF, &most, NULL); /* of all threads of the process */
@@ -160,8 +163,9 @@ static int report(const farm *f, const shared *s, const request *q)
 			sum.count[i] += j->sum.count[i];
 	}
 	bool enough = !f->report || f->report(&sum, cases);
-	if (q->most != UINT64_MAX && cases < q->most) {
-		printf("only %llu of %llu %s were run\n", (unsigned long long)cases, (unsigned long long)q->most, f->noun);
+	const uint64_t mine = count_my_share(q->seed, q->most);
+	if (q->most != UINT64_MAX && cases < mine) {
+		printf("only %llu of %llu %s were run\n", (unsigned long long)cases, (unsigned long long)mine, f->noun);
 		enough = false;
 	}
 	printf("the slowest, seed %llu, took %.1f s of CPU\n", (unsigned long long)slowest_seed, slowest);

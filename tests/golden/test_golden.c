@@ -62,6 +62,26 @@ static void rows_rms_norm_backward(cptx_module *m)
 	rows(m, CPTX_ROWS_RMS_NORM_BACKWARD, CPTX_ROWS_SHARED, 2048, 1,
 	     CPTX_ROWS_BIT(CPTX_ROWS_W) | CPTX_ROWS_BIT(CPTX_ROWS_DW) | CPTX_ROWS_BIT(CPTX_ROWS_RSTD));
 }
+static void attention_sync(cptx_module *m, bool tma)
+{
+	cptx_attention_build(m,
+	                     &(cptx_attention_opt){ .size = CPTX_OPT_SIZE(cptx_attention_opt),
+	                                            .mma = CPTX_ATTENTION_SYNC,
+	                                            .in = CPTX_F16,
+	                                            .dim = 64,
+	                                            .causal = true,
+	                                            .lse = !tma,
+	                                            .bq = 64,
+	                                            .bk = 32,
+	                                            .warps = 4,
+	                                            .tma = tma,
+	                                            .sinks = tma,
+	                                            .varlen = tma,
+	                                            .page = tma ? 16 : 0 },
+	                     NULL);
+}
+static void attention_sync_sm_80(cptx_module *m) { attention_sync(m, false); }
+static void attention_pages_sm_120(cptx_module *m) { attention_sync(m, true); }
 static void rms_norm_8192(cptx_module *m) { rms_norm(m, 8192, 512); }
 static void rms_norm_1000(cptx_module *m) { rms_norm(m, 1000, 128); }
 static void softmax_8192(cptx_module *m) { softmax(m, 8192, 512); }
@@ -83,6 +103,8 @@ static const sample samples[] = {
 	{ "rows_softmax", "sm_80", rows_softmax, false },
 	{ "rows_rms_norm", "sm_90a", rows_rms_norm, false },
 	{ "rows_rms_norm_backward", "sm_100a", rows_rms_norm_backward, false },
+	{ "attention_sync_sm_80", "sm_80", attention_sync_sm_80, false },
+	{ "attention_pages_sm_120", "sm_120", attention_pages_sm_120, false },
 	{ "rms_norm", "sm_80", rms_norm_8192, false },
 	{ "rms_norm_ragged", "sm_90", rms_norm_1000, false },
 	{ "softmax", "sm_90a", softmax_8192, false },

@@ -43,17 +43,17 @@ lines() {
 
 # ---- design: who may include whom ----
 
-# base <- {arch, cache} <- ir <- {emit, parse, layout, check, compile} <- devices <- {emu, to_c} <- runtime <- {tensor, kit, inspect} <- {gemm, rows} <- tools.  A file may
+# base <- {arch, cache} <- ir <- {emit, parse, layout, check, compile} <- devices <- {emu, to_c} <- runtime <- {tensor, tune, inspect} <- kit <- {gemm, attention, rows} <- bundle <- tools.  A file may
 # include its own folder, with all that is in it, and those of a lower rank.  A public header belongs to the folder that implements
 # it; devices are those that the emulator and the runtime share.  Headers of the command are named by their path in tools/cptx.
 arrows() {
 	files '*.c' '*.h' '*.def' | grep -E '^(src|include/cptx|tools)/' | xargs awk '
 	BEGIN {
-		n = split("base 0 arch 1 cache 1 ir 2 emit 3 parse 3 layout 3 check 3 compile 3 devices 4 emu 5 to_c 5 runtime 6 tensor 7 kit 7 inspect 7 gemm 8 attention 8 rows 8 tools 9", w, " ")
+		n = split("base 0 arch 1 cache 1 ir 2 emit 3 parse 3 layout 3 check 3 compile 3 devices 4 emu 5 to_c 5 runtime 6 tensor 7 tune 7 inspect 7 kit 8 gemm 9 attention 9 rows 9 bundle 10 tools 11", w, " ")
 		for (i = 1; i < n; i += 2)
 			rank[w[i]] = w[i + 1]
 		n = split("cubin.h inspect cptx.h base cache.h cache compile.h compile isa.h base insn.h base edit.h base again.h base declare.h base layout.h layout tensor_map.h layout " \
-			"dlpack.h tensor device.h devices emu.h devices findings.def devices gemm.h gemm attention.h attention rows.h rows rows.def rows pipeline.h kit timeline.h kit tmem.h kit epilogue.h kit mma.h kit operand.h kit params.h kit reduce.h kit roles.h kit scheduler.h kit softmax.h kit vector.h kit inspect.h inspect", w, " ")
+			"dlpack.h tensor tune.h tune retarget.h runtime bundle.h bundle device.h devices emu.h devices findings.def devices gemm.h gemm attention.h attention rows.h rows rows.def rows pipeline.h kit timeline.h kit tmem.h kit epilogue.h kit mma.h kit operand.h kit params.h kit reduce.h kit roles.h kit scheduler.h kit softmax.h kit vector.h kit inspect.h inspect", w, " ")
 		for (i = 1; i < n; i += 2)
 			home["cptx/" w[i]] = w[i + 1]
 		home["cptx/cplusplus.h"] = "base"
@@ -91,7 +91,7 @@ public_only() {
 		name=${text#*\"} name=${name%%\"*}
 		case $file:$name in
 		*:*..*) ;;
-		src/rows/*:rows/*.h | src/gemm/*:gemm/*.h | src/gemm/*:gemm/*.def | src/attention/*:attention/*.h | src/attention/*:attention/*.def | src/kit/*:kit/*.h | src/kit/made.*:kit/nouns.def | src/kit/params.c:runtime/runtime.h | src/*/run.c:kit/runner.h | src/*:base/*.h) continue ;;
+		src/rows/*:rows/*.h | src/gemm/*:gemm/*.h | src/gemm/*:gemm/*.def | src/attention/*:attention/*.h | src/attention/*:attention/*.def | src/kit/*:kit/*.h | src/kit/made.*:kit/nouns.def | src/kit/params.c:runtime/runtime.h | src/*/run.c:kit/runner.h | src/*/tuned.[ch]:kit/runner.h | src/*/tuned.c:kit/tuned.h | src/rows/*:rows/*.def | src/*:base/*.h) continue ;;
 		src/*) ;;
 		*:reference/*.h) [ ! -e "tools/cptx/$name" ] || continue ;;
 		*:*/* | tools/*) ;;

@@ -165,6 +165,20 @@ different "one register for two" 's/mov.u64 a, f/mov.u64 b, f/; s/call (w), a/ca
 different "another target of a branch" 's/bra two/bra one/'
 different "another list of targets" 's/branchtargets two, one/branchtargets one, two/'
 different "another prototype" 's/callprototype (.reg .b32 _) _ (.reg .b32 _, .reg .b32 _)/callprototype (.reg .b32 _) _ (.reg .b32 _, .reg .f32 _)/'
+# debug information: labels that no instruction names, and what stands in sections
+awk '/^one:/ { print "$L__tmp0:" } { print } /^ld.param.u64/ { print ".loc 1 4 2, function_name $L__info_string0, inlined_at 1 3 9" }' \
+	"$dir/names.ptx" >"$dir/debug.ptx"
+cat >>"$dir/debug.ptx" <<'EOF'
+.file 1 "k.cu"
+.section .debug_str
+{
+$L__info_string0:
+.b8 95,90,49,103,102,0
+}
+EOF
+ok "debug information is no difference" status 0 "$cptx" diff "$dir/names.ptx" "$dir/debug.ptx"
+echo '.global .u32 behind;' >>"$dir/debug.ptx"
+ok "what stands behind it is" status 1 "$cptx" diff "$dir/names.ptx" "$dir/debug.ptx"
 
 # ---- diff, of machine code: a cubin with other registers, and a disassembler that knows what it says ----
 names=$(dirname "$0")/names at=1664
@@ -214,6 +228,12 @@ else
 	# shellcheck disable=SC2086
 	code guard "$renamed; s/@!P1/@!P2/" $bytes
 	ok "another predicate" status 1 "$cptx" diff "$dir/same.cubin" "$dir/guard.cubin"
+	LC_ALL=C sed 's/\.k\x00/.\x1b\x00/g; s/\x00k\x00/\x00\x1b\x00/g' "$dir/same.cubin" >"$dir/escape.cubin"
+	for other in same escape; do
+		"$cptx" diff "$dir/escape.cubin" "$dir/$other.cubin" >"$dir/escaped" 2>&1
+		ok "an escape in a kernel's name is shown" has '^\\x1b: resources' "$dir/escaped"
+		ok "and none gets to the terminal" status 1 grep -q "$(printf '\033')" "$dir/escaped"
+	done
 	unset CPTX_NVDISASM
 fi
 unset CPTX_PTXAS

@@ -10,6 +10,8 @@
 #include "examples.h"
 #include "hgemm.h"
 
+#include <cptx/attention.h>
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -106,6 +108,24 @@ static bool draw_row(uint64_t seed, uint32_t which, drawn *d)
 	}
 }
 
+static bool draw_attention(uint64_t seed, uint32_t which, drawn *d)
+{
+	static const char *const targets[CPTX_ATTENTION_MMAS] = { "sm_90", "sm_90a", "sm_100a" };
+	uint64_t s = gemm_trial_random(seed);
+	cptx_attention_opt o = { .size = CPTX_OPT_SIZE(cptx_attention_opt), .mma = (enum cptx_attention_mma)which };
+	cptx_error err;
+
+	o.in = ONE_OF(&s, CPTX_BF16, CPTX_F16), o.dim = 8 * (1 + below(&s, 24)), o.dim_v = 8 * below(&s, 24);
+	o.causal = below(&s, 2), o.window = below(&s, 2), o.softcap = below(&s, 2), o.lse = below(&s, 2);
+	o.bk = 16 * below(&s, 9), o.stages = ONE_OF(&s, 0, 2, 3);
+	o.tma = which == CPTX_ATTENTION_SYNC && below(&s, 2);
+	o.sinks = below(&s, 2), o.varlen = below(&s, 2), o.page = ONE_OF(&s, 0, 16, 128);
+	snprintf(d->text, sizeof d->text, "%ux%u, %u keys, %u stages, %d%d%d%d%d%d%d, pages of %u", o.dim, o.dim_v, o.bk, o.stages,
+	         o.causal, o.window, o.softcap, o.lse, o.tma, o.sinks, o.varlen, o.page);
+	d->target = targets[which];
+	return cptx_attention_check(&o, cptx_target_find(d->target), NULL, &err) && cptx_attention_build(d->m, &o, &err);
+}
+
 static const struct generator {
 	const char *name;
 	drawing *draw;
@@ -132,6 +152,8 @@ static const struct generator {
 	{ "tcgen05_v5", draw_ladder, 6 },
 	{ "tcgen05_v6", draw_ladder, 7 },
 	{ "tcgen05_v7", draw_ladder, 8 },
+	{ "attention_sm80", draw_attention, CPTX_ATTENTION_SYNC },
+	{ "attention_sm90", draw_attention, CPTX_ATTENTION_WGMMA },
 	{ "rms_norm", draw_row, 0 },
 	{ "softmax", draw_row, 1 },
 	{ "swiglu", draw_row, 2 },

@@ -205,6 +205,7 @@ static bool call_mma(one_call *c)
 	CALL_WITH(mma, cptx_acc_as_a(k, &x->acc, &x->mma));
 	CALL_WITH(sync, cptx_mma_frags_new(k, &x->sync, &frags, false));
 	CALL_WITH(sync, cptx_mma_fetch(k, &x->sync, &x->frags, x->u32, x->u32));
+	CALL_WITH(sync, cptx_mma_load_a(k, &x->sync, x->u32));
 	CALL_WITH(tcgen05, cptx_mma_commit(k, &x->tcgen05, x->u32));
 	CALL_WITH(tcgen05, cptx_mma_copy_a(k, &x->tcgen05, x->u32, x->u32));
 	CALL_WITH(tcgen05, cptx_mma_copy_scale_b(k, &x->tcgen05, x->u32, x->u32));
@@ -232,6 +233,7 @@ static bool call_acc(one_call *c)
 	CALL_WITH(acc, cptx_acc_store(k, &x->acc, &(cptx_acc_matrix){ .address = x->u64, .type = CPTX_F32 }));
 	CALL_WITH(acc, cptx_softmax_mask(k, &x->acc, .cols = x->u32));
 	CALL_WITH(acc, cptx_softmax_step(k, &x->softmax, &x->acc));
+	CALL_WITH(acc, cptx_softmax_step_lazily(k, &x->softmax, &x->acc, &x->acc, 8));
 	CALL_WITH(acc, cptx_softmax_end(k, &x->softmax, &x->acc));
 	CALL_WITH(acc, cptx_softmax_lse(k, &x->softmax, &x->acc));
 	CALL_WITH(acc, cptx_epilogue_run(k, &x->epilogue, &x->acc, .row = x->u32));
@@ -241,6 +243,7 @@ static bool call_acc(one_call *c)
 	CALL_WITH(part, cptx_acc_save(k, &x->in_tmem, 0, &x->part));
 	CALL_WITH(part, cptx_acc_put_a(k, &x->part, CPTX_BF16, x->u32, 0));
 	CALL_WITH(softmax, cptx_softmax_step(k, &x->softmax, &x->acc));
+	CALL_WITH(softmax, cptx_softmax_step_lazily(k, &x->softmax, &x->acc, &x->acc, 8));
 	CALL_WITH(softmax, cptx_softmax_end(k, &x->softmax, &x->acc));
 	CALL_WITH(softmax, cptx_softmax_lse(k, &x->softmax, &x->acc));
 	CALL_WITH(epilogue, cptx_epilogue_add(k, &x->epilogue, CPTX_VISIT_RELU, .type = CPTX_F32));
@@ -317,6 +320,8 @@ static bool call_rest(one_call *c)
 	CALL_WITH(row, cptx_row_store(k, &x->row, x->u64, .cop = CPTX_CS));
 	CALL_WITH(row, CPTX_ROW_EACH(k, &x->row, &x->row_at) cptx_nanosleep(k, 1));
 	CALL_WITH(row, cptx_row_column(k, &x->row, &x->row_at));
+	CALL_WITH(row, cptx_row_inside(k, &x->row, &x->row_at));
+	CALL_WITH(row_at, cptx_row_inside(k, &x->row, &x->row_at));
 	CALL_WITH(row_at, cptx_row_each_(k, CPTX_HERE, &x->row, &x->row_at, true));
 	CALL_WITH(row_at, cptx_row_column(k, &x->row, &x->row_at));
 	CALL_WITH(tiles, cptx_tiles_prepare(k, &x->tiles, x->pred));

@@ -2,6 +2,8 @@
 /* cptx/mma.h: products by mma.sync whose fragments come a step ahead, those of the next stage too. */
 #include "tiles.h"
 
+#include <cptx/softmax.h>
+
 /* A product of a CTA: D of m x n for each unit, of `depth` elements along K. */
 typedef struct product {
 	const char *target;
@@ -120,7 +122,10 @@ START_TEST(fragments_of_others)
 	static const char *const said[] = { "a set of fragments that cptx_mma_frags_new did not make",
 		                                "fragments are for mma.sync; wgmma and tcgen05 read shared memory themselves",
 		                                "a set of fragments that cptx_mma_frags_new made for another tiled mma",
-		                                "with .next_b but without .frags" };
+		                                "with .next_b but without .frags",
+		                                "cptx_mma_load_a of a tiled mma whose A is in registers",
+		                                "one that is not of mma.sync",
+		                                "a slack of 15; it is from 0 to 14" };
 	const cptx_tile wide = { .rows = 64, .cols = 64, .elem = { .bits = 16 }, .swizzle = CPTX_SWIZZLE_128B };
 	cptx_module *m = cptx_module_new(NULL);
 	cptx_kernel *k = cptx_kernel_begin(m, "product", .block = { 128 });
@@ -128,8 +133,9 @@ START_TEST(fragments_of_others)
 	cptx_mma_frags f = { .rolling = false };
 	cptx_tiled_mma mma, other;
 	cptx_acc acc;
+	cptx_softmax soft;
 
-	cptx_tiled_mma_new(k, &mma, .by = _i == 1 ? CPTX_BY_WGMMA : CPTX_BY_MMA_SYNC, .a = CPTX_BF16, .b = CPTX_BF16, .m = 64,
+	cptx_tiled_mma_new(k, &mma, .by = _i == 1 || _i == 5 ? CPTX_BY_WGMMA : CPTX_BY_MMA_SYNC, .a = CPTX_BF16, .b = CPTX_BF16, .m = 64,
 	                   .n = 64, .a_tile = wide, .b_tile = wide);
 	cptx_tiled_mma_new(k, &other, .a = CPTX_BF16, .b = CPTX_BF16, .m = 32, .n = 64, .a_from = CPTX_A_REGS, .b_tile = wide);
 	cptx_acc_new(k, &mma, &acc);
@@ -143,6 +149,12 @@ START_TEST(fragments_of_others)
 		cptx_mma_tile(k, &mma, &acc, at, at, .frags = &f);
 	else if (_i == 3)
 		cptx_mma_tile(k, &mma, &acc, at, at, .next_b = at);
+	else if (_i == 4)
+		cptx_mma_load_a(k, &other, at);
+	if (_i > 4) {
+		cptx_softmax_new(k, &soft, acc.rows, 1.0f);
+		cptx_softmax_step_lazily(k, &soft, &acc, &acc, _i == 5 ? 8 : 15);
+	}
 	emu_fails(m, "test_mma_ahead.c", said[_i]);
 }
 END_TEST
@@ -153,7 +165,7 @@ int main(void)
 	TCase *t = test_case(s, "mma_ahead");
 
 	tcase_add_loop_test(t, fragments_a_step_ahead, 0, 2 * PRODUCTS);
-	tcase_add_loop_test(t, fragments_of_others, 0, 4);
+	tcase_add_loop_test(t, fragments_of_others, 0, 7);
 	tcase_add_loop_test(t, ptxas_spills_nothing, 0, PRODUCTS);
 	return test_main("kit mma_ahead", s);
 }

@@ -25,6 +25,7 @@ typedef struct trial {
 	bool spans, batched, alone, piecewise;
 	bool whole;  /* a row ends with 16 bytes */
 	bool rebase; /* made for another matrix */
+	bool clamp;  /* lines behind the last are the last; stages are told by their bytes */
 	uint64_t seed;
 } trial;
 
@@ -58,7 +59,8 @@ static void dump(cptx_kernel *k, const cptx_operand *op, cptx_val out, uint32_t 
 
 static cptx_operand_opt description(const trial *t)
 {
-	return (cptx_operand_opt){ .by = t->by,
+	return (cptx_operand_opt){ .size = CPTX_OPT_SIZE(cptx_operand_opt),
+		                       .by = t->by,
 		                       .type = t->type,
 		                       .tile = t->tile,
 		                       .stages = STAGES,
@@ -67,7 +69,8 @@ static cptx_operand_opt description(const trial *t)
 		                       .alone = t->alone,
 		                       .whole = t->whole,
 		                       .threads = t->threads,
-		                       .align = t->align };
+		                       .align = t->align,
+		                       .clamp = t->clamp };
 }
 
 static void load_stages(cptx_kernel *k, const trial *t, const cptx_operand *op, cptx_val row, cptx_val col,
@@ -82,17 +85,20 @@ static void load_stages(cptx_kernel *k, const trial *t, const cptx_operand *op, 
 	if (t->advances)
 		src = cptx_operand_source(k, op, row, col);
 	for (uint32_t s = 0; s < STAGES; s++) {
-		cptx_val stage = s == 1 ? cptx_imm(1) : cptx_var(k, CPTX_U32, s);
+		cptx_val stage = s == 1 ? cptx_imm(1) : cptx_var(k, CPTX_U32, s), apart = CPTX_NONE_;
+		if (t->clamp)
+			stage = cptx_imm(0), apart = cptx_var(k, CPTX_U32, s * op->apart);
 		cptx_val barrier = pipe ? cptx_pipe_full(&at) : CPTX_NONE_;
 		if (pipe)
 			cptx_pipe_expect(k, pipe, &at, op->bytes);
 		if (t->piecewise)
 			for (uint32_t i = op->copies; i--;)
-				cptx_operand_load_from(k, op, stage, &src, .first = i, .copies = 1);
+				cptx_operand_load_from(k, op, stage, &src, .first = i, .copies = 1, .at = apart);
 		else if (t->advances)
-			cptx_operand_load_from(k, op, stage, &src, .barrier = barrier, .z = z);
+			cptx_operand_load_from(k, op, stage, &src, .barrier = barrier, .z = z, .at = apart);
 		else
-			cptx_operand_load(k, op, stage, row, cptx_add(k, col, s * t->tile.cols), .barrier = barrier, .z = z);
+			cptx_operand_load(k, op, stage, row, cptx_add(k, col, s * t->tile.cols), .barrier = barrier, .z = z,
+			                  .at = apart);
 		if (t->advances)
 			cptx_operand_advance(k, op, &src, 0, t->tile.cols);
 		if (pipe)
@@ -168,7 +174,11 @@ static void compare(const trial *t, const uint8_t *out, uint32_t x, uint32_t y, 
 	for (uint32_t s = 0; s < STAGES; s++, out += cptx_tile_bytes(&t->tile))
 		for (uint32_t r = 0; r < t->tile.rows; r++)
 			for (uint32_t c = 0; c < t->tile.cols; c++) {
-				const uint32_t row = y * t->tile.rows + r, col = (x * STAGES + s) * t->tile.cols + c;
+				uint32_t row = y * t->tile.rows + r, col = (x * STAGES + s) * t->tile.cols + c;
+				if (t->clamp && mn && col >= t->cols)
+					col = t->cols - 1;
+				if (t->clamp && !mn && row >= t->rows)
+					row = t->rows - 1;
 				const uint64_t from = (uint64_t)(mn ? col : row) * t->pitch + (uint64_t)(mn ? row : col) * element(t);
 				const uint8_t *at = out + cptx_tile_at(&t->tile, r, c).byte;
 				for (uint32_t b = 0; b < element(t); b++) {
@@ -274,19 +284,23 @@ static trial threads_of(uint32_t shape, enum cptx_operand_by by, uint32_t align,
 
 static unsigned whole_trials; /* trials whose rows end with 16 bytes */
 
-static void all_shapes(enum cptx_operand_by by, uint32_t align, const char *target)
+static void all_shapes(enum cptx_operand_by by, uint32_t align, const char *target, bool clamps)
 {
 	for (uint32_t i = 0; i < SHAPES; i++)
-		for (uint32_t way = 0; way < 4; way++) {
+		for (uint32_t way = 0; way < (clamps ? 6 : 4); way++) {
 			const uint32_t each = by == CPTX_OPERAND_LDST && align
 			                          ? (align * 8 > shapes[i].tile.elem.bits ? align * 8 / shapes[i].tile.elem.bits : 1)
 			                          : 1;
 			const uint32_t more = way == 2 && align == 16 ? 128 / shapes[i].tile.elem.bits : each; /* 16 bytes */
-			trial t = threads_of(i, by, align, way < 3 ? 5 * more : 0, way < 3 ? 3 * more : 0);
+			trial t = threads_of(i, by, align, way != 3 ? 5 * more : 0, way != 3 ? 3 * more : 0);
 			if (shapes[i].tile.elem.bits > 8 * t.align)
 				continue;
-			t.target = target, t.seed = i * 4 + way;
-			t.advances = way & 1, t.piecewise = way == 1;
+			if (way > 3 && t.tile.elem.mn_major) /* each tile begins inside */
+				t.cols = 2 * STAGES * t.tile.cols - 3;
+			t.target = target, t.seed = i * 4 + way, t.clamp = way > 3;
+			if (t.clamp && (way & 1) && t.tile.elem.mn_major) /* its columns, along which a source goes on, are clamped */
+				continue;
+			t.advances = way & 1, t.piecewise = way == 1 || way == 5;
 			if (way == 2 && t.align <= 16 && (t.tile.elem.mn_major ? t.rows : t.cols) * t.tile.elem.bits / 8 % t.align == 0)
 				t.dense = true, t.pitch -= t.align;
 			if (way == 3)
@@ -301,20 +315,20 @@ static void all_shapes(enum cptx_operand_by by, uint32_t align, const char *targ
 
 START_TEST(by_cp_async)
 {
-	all_shapes(CPTX_OPERAND_CP_ASYNC, 16, "sm_80");
-	all_shapes(CPTX_OPERAND_CP_ASYNC, 16, "sm_90a");
-	all_shapes(CPTX_OPERAND_CP_ASYNC, 8, "sm_80");
-	all_shapes(CPTX_OPERAND_CP_ASYNC, 4, "sm_120a");
+	all_shapes(CPTX_OPERAND_CP_ASYNC, 16, "sm_80", true);
+	all_shapes(CPTX_OPERAND_CP_ASYNC, 16, "sm_90a", false);
+	all_shapes(CPTX_OPERAND_CP_ASYNC, 8, "sm_80", false);
+	all_shapes(CPTX_OPERAND_CP_ASYNC, 4, "sm_120a", false);
 	ck_assert_uint_gt(whole_trials, 0);
 }
 END_TEST
 
 START_TEST(by_plain_loads)
 {
-	all_shapes(CPTX_OPERAND_LDST, 0, "sm_80");
-	all_shapes(CPTX_OPERAND_LDST, 4, "sm_90a");
-	all_shapes(CPTX_OPERAND_LDST, 8, "sm_80");
-	all_shapes(CPTX_OPERAND_LDST, 16, "sm_100a");
+	all_shapes(CPTX_OPERAND_LDST, 0, "sm_80", false);
+	all_shapes(CPTX_OPERAND_LDST, 4, "sm_90a", false);
+	all_shapes(CPTX_OPERAND_LDST, 8, "sm_80", true);
+	all_shapes(CPTX_OPERAND_LDST, 16, "sm_100a", false);
 }
 END_TEST
 

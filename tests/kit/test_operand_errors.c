@@ -19,6 +19,7 @@ static void wrong(cptx_operand_opt o, const char *words)
 	cptx_val p = cptx_param(k, CPTX_PTR, "p");
 	cptx_operand op;
 
+	o.size = CPTX_OPT_SIZE(cptx_operand_opt);
 	if (o.by == CPTX_OPERAND_TMA && o.alone)
 		o.map = p, o.alone = false;
 	if (o.by != CPTX_OPERAND_TMA && o.align)
@@ -51,6 +52,10 @@ START_TEST(errors)
 		(cptx_operand_opt){
 			.by = CPTX_OPERAND_CP_ASYNC, .tile = t, .type = CPTX_BF16, .align = 8, .cols = n, .whole = true },
 		".whole is for cp.async of 16 bytes; here .align is less");
+	wrong(
+		(cptx_operand_opt){
+			.by = CPTX_OPERAND_CP_ASYNC, .tile = t, .type = CPTX_BF16, .align = 16, .cols = n, .clamp = true },
+		".clamp without .rows");
 	wrong((cptx_operand_opt){ .by = CPTX_OPERAND_CP_ASYNC, .tile = t, .type = CPTX_BF16, .align = 16, .cols = n },
 	      ".threads = 0 that copy together");
 	wrong(
@@ -87,6 +92,25 @@ START_TEST(no_map)
 	ck_assert(!cptx_operand_tensor_map(&image, &m, &map, &err));
 	SURE(strstr(err.text, "cptx_operand_image_map makes its map"), "%s", err.text);
 	err = (cptx_error){ .code = CPTX_OK };
+}
+END_TEST
+
+START_TEST(clamped_advance)
+{
+	cptx_module *m = cptx_module_new(NULL);
+	cptx_kernel *k = cptx_kernel_begin(m, "k", .block = { 64 });
+	cptx_val n = cptx_param(k, CPTX_U32, "n");
+	cptx_operand op;
+
+	cptx_operand_new(k, &op, .by = CPTX_OPERAND_CP_ASYNC, .type = CPTX_BF16, .tile = TILE(64, 64, 16, false, 128B, 0),
+	                 .address = cptx_param(k, CPTX_PTR, "p"), .rows = n, .cols = n, .threads = 64, .clamp = true);
+	cptx_operand_src src = cptx_operand_source(k, &op, 0, 0);
+	cptx_operand_advance(k, &op, &src, 0, 64);
+	ck_assert(!cptx_module_error(m));
+	cptx_operand_advance(k, &op, &src, 64, 0);
+	ck_assert_ptr_nonnull(cptx_module_error(m));
+	ck_assert_ptr_nonnull(strstr(cptx_module_error(m)->text, "its next tile is sought (cptx_operand_seek)"));
+	cptx_module_destroy(m);
 }
 END_TEST
 
@@ -151,6 +175,7 @@ int main(void)
 
 	tcase_add_test(c, errors);
 	tcase_add_test(c, no_map);
+	tcase_add_test(c, clamped_advance);
 	tcase_add_test(c, wrong_matrices);
 	tcase_add_test(c, wrong_loads);
 	return test_main("kit operand_errors", s);

@@ -56,8 +56,14 @@ static cptx_module *build(const row_case *c)
 	cptx_row_load(k, &r, from, .fill = fill_of(c->type), .cop = CPTX_CS);
 	CPTX_ROW_EACH(k, &r, &it)
 	{
-		cptx_val column = cptx_as(cptx_row_column(k, &r, &it), CPTX_U32);
-		CPTX_IF(k, cptx_setp(k, column, n, .cmp = CPTX_GE))
+		cptx_val column = cptx_as(cptx_row_column(k, &r, &it), CPTX_U32), outside = cptx_setp(k, column, n, .cmp = CPTX_GE);
+		cptx_val inside = cptx_row_inside(k, &r, &it), told = cptx_reg(k, CPTX_PRED);
+		cptx_setp(k, n, n, .cmp = CPTX_NE, .into = told); /* outside of the row, as cptx_row_inside says it */
+		if (inside.kind != CPTX_VAL_NONE)
+			cptx_not(k, inside, .into = told);
+		CPTX_IF(k, cptx_xor(k, told, outside))
+			cptx_atom(k, wrong, 1, .op = CPTX_ADD, .space = CPTX_GLOBAL, .type = CPTX_U32, .into = cptx_reg(k, CPTX_U32));
+		CPTX_IF(k, outside)
 			cptx_atom(k, wrong, 1, .op = CPTX_ADD, .space = CPTX_GLOBAL, .type = CPTX_U32, .into = cptx_reg(k, CPTX_U32),
 			          .when = cptx_setp(k, it.v,
 			                            fill_of(c->type) == 0  ? cptx_immf(0)

@@ -3,6 +3,7 @@
  * Text of compilers and people (tests/corpus): all of it is read, checked and printed; what is printed is printed the same
  * again, is the text itself where that is asked for, and is assembled to the same machine code.
  */
+#include "../whole.h"
 #include "parse.h"
 
 #include "../ask.h"
@@ -178,8 +179,7 @@ static bool same_code(const char *path, const char *dir, unsigned worker)
 /* Not with -G: what ptxas makes then follows the lines of the text. */
 START_TEST(same_machine_code)
 {
-	const char *whole = getenv("CPTX_WHOLE");
-	bool all = whole && *whole == '1';
+	const bool all = whole();
 	char dir[] = "/tmp/cptx_corpus_XXXXXX";
 	pid_t pid[WORKERS];
 	unsigned bad = 0;
@@ -197,7 +197,8 @@ START_TEST(same_machine_code)
 			continue;
 		unsigned failed = 0, n = 0;
 		for (size_t i = 0; i < nfile; i++)
-			if ((all || strstr(files[i], "/hand/") || strstr(files[i], ".G.") || i % SAMPLE == 0) && n++ % WORKERS == w)
+			if ((all || strstr(files[i], "/hand/") || strstr(files[i], ".G.") || i % SAMPLE == 0) && n++ % WORKERS == w &&
+			    is_my_part(i))
 				failed += !same_code(files[i], dir, w);
 		fflush(stdout);
 		_exit(failed > 100 ? 100 : (int)failed);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Small texts: what we say of each, beside what ptxas says (verdicts.def). */
+#include "../whole.h"
 #include "parse.h"
 
 #include "../ask.h"
@@ -88,8 +89,7 @@ END_TEST
 /* ptxas takes its time: a sixth of what it agrees with, all that it does not; with CPTX_WHOLE=1 all. */
 static bool is_asked(size_t i)
 {
-	const char *whole = getenv("CPTX_WHOLE");
-	return (whole && *whole == '1') || cases[i].verdict == LAX || cases[i].verdict == STRICT || cases[i].turned ||
+	return (whole() && is_my_part(i)) || cases[i].verdict == LAX || cases[i].verdict == STRICT || cases[i].turned ||
 	       i % 6 == 0;
 }
 

@@ -2,6 +2,8 @@
 /* The spellings of a row. */
 #include "cases.h"
 
+#include <cptx/tune.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -54,6 +56,13 @@ static unsigned shard(unsigned *n)
 	unsigned i = 0;
 
 	*n = 1;
+	if (!text && spell_whole()) { /* the part of a rank of MPI or Slurm */
+		cptx_error err = { .code = CPTX_OK };
+		if (!cptx_tune_share(&i, n, &err)) {
+			fprintf(stderr, "%s\n", err.text);
+			exit(2);
+		}
+	}
 	if (text && (sscanf(text, "%u/%u", &i, n) != 2 || i >= *n)) {
 		fprintf(stderr, "CPTX_TABLE_SHARD is '%s', not i/n with i from 0 to n - 1\n", text);
 		exit(2);

@@ -3,6 +3,7 @@
  * PTX as C: the text that is kept in tests/to_c/NAME.c.txt (CPTX_BLESS=1 writes it), and the corpus, of which each file's C
  * is compiled, run, and its PTX assembled and held against the machine code of the file.
  */
+#include "../whole.h"
 #include "../test.h"
 
 #include <cptx/cptx.h>
@@ -252,7 +253,7 @@ int main(int argc, char **argv)
 	add_folder(TO_C_CORPUS "/hand", 1);
 	add_folder(TO_C_CORPUS "/ptx", whole && *whole == '1' ? 1 : EVERY);
 	for (int i = 0; i < nfile; i++) {
-		if (i % parts == part)
+		if (i % parts == part && is_my_part((uint64_t)i))
 			files[kept++] = files[i];
 		else
 			free(files[i]);

@@ -47,6 +47,64 @@ void write_isa(FILE *out)
 	fprintf(out, "\tCPTX_OP_COUNT = %d /**< how many there are */\n};\n\n#endif\n", nops);
 }
 
+enum { MOST_DIRECT = 4 /* operands of cptx_again_4_ */ };
+
+/* The words that the modifiers of a call take, which are read by fours. */
+static int op_words(const struct op *op) { return op->nfield ? (op->nfield + 3) / 4 : 1; }
+
+static void write_word_pairs(FILE *out, const struct op *op)
+{
+	for (int i = 0; i < op->nslot; i++)
+		fprintf(out, ", CPTX_WORDS_(s->%s)", op->slot[i]);
+}
+
+/* The words of the modifiers, as an array `mods`. */
+static void write_mod_words(FILE *out, const struct op *op)
+{
+	fputs("\tconst uint64_t mods[] = { ", out);
+	for (int i = 0; i < op_words(op); i++) {
+		fputs(i ? ", CPTX_FOUR_(" : "CPTX_FOUR_(", out);
+		for (int j = 4 * i; j < 4 * i + 4; j++)
+			fprintf(out, "%s%s%s", j % 4 ? ", " : "", j < op->nfield ? "s->" : "", j < op->nfield ? op->field[j] : "0");
+		fputs(")", out);
+	}
+	fputs(" };\n", out);
+}
+
+/*
+ * The call with copies of all fields, word by word.  The struct itself would be cleared, filled in by smaller pieces and read
+ * back by words, which processors do slowly.
+ */
+static void write_copied(FILE *out, const struct op *op, const char *call)
+{
+	fprintf(out,
+	        "\tunion {\n\t\tuint64_t word[%d];\n\t\tcptx_val val[%d];\n\t} t = { { CPTX_WORDS_(s->into), CPTX_WORDS_(s->when), "
+	        "CPTX_WORDS_(s->unless)",
+	        2 * (3 + op->nslot), 3 + op->nslot);
+	write_word_pairs(out, op);
+	fprintf(out, " } };\n\tunion {\n\t\tuint64_t word[%d];\n\t\tuint16_t mod[%d];\n\t} u = { { ", op_words(op),
+	        4 * op_words(op));
+	for (int i = 0; i < op_words(op); i++)
+		fprintf(out, "%smods[%d]", i ? ", " : "", i);
+	fprintf(out, " } };\n\treturn %sCPTX_OP_", call);
+	upper(out, op->row->name);
+	fputs(", t.val, u.mod);\n", out);
+}
+
+
+/* The call by a cptx_again that may hold all but the operands, without .into, .when and .unless: the common case. */
+static void write_direct(FILE *out, const struct op *op)
+{
+	fputs("\tif (__builtin_expect(cptx_is_again_(again, at) && !(cptx_word_(&s->into, 0) | cptx_word_(&s->when, 0) | "
+	      "cptx_word_(&s->unless, 0))",
+	      out);
+	for (int i = 0; i < op_words(op); i++)
+		fprintf(out, " && again->mods_[%d] == mods[%d]", i, i);
+	fprintf(out, ", 1))\n\t\treturn cptx_again_%d_(k, again", op->nslot);
+	write_word_pairs(out, op);
+	fputs(");\n", out);
+}
+
 /* The call of a cptx_again, for CPTX_FAST and CPTX_AGAIN. */
 static void write_again(FILE *out, const struct op *op)
 {
@@ -54,11 +112,16 @@ static void write_again(FILE *out, const struct op *op)
 
 	fprintf(
 		out,
-		"static inline cptx_val cptx_%s_again_(cptx_kernel *k, cptx_site at, const struct cptx_%s_ *s, cptx_again *again)\n"
-		"{\n\treturn cptx_insn_again_(k, at, again, CPTX_OP_",
+		"CPTX_INLINE_ cptx_val cptx_%s_again_(cptx_kernel *k, cptx_site at, const struct cptx_%s_ *s, cptx_again *again)\n"
+		"{\n#ifdef __GNUC__\n",
 		n, n);
+	write_mod_words(out, op);
+	if (op->nslot && op->nslot <= MOST_DIRECT)
+		write_direct(out, op);
+	write_copied(out, op, "cptx_insn_again_(k, at, again, ");
+	fputs("#else\n\treturn cptx_insn_again_(k, at, again, CPTX_OP_", out);
 	upper(out, n);
-	fprintf(out, ", s->val_, s->mod_);\n}\n#define cptx_%s_a_(again_, kernel_", n);
+	fprintf(out, ", s->val_, s->mod_);\n#endif\n}\n#define cptx_%s_a_(again_, kernel_", n);
 	for (int i = 0; i < op->npos; i++)
 		fprintf(out, ", %s_", op->pos[i]);
 	fprintf(out, ", ...) CPTX_AGAIN_(cptx_%s, again_, kernel_", n);
@@ -84,13 +147,19 @@ static void write_builder(FILE *out, const struct op *op)
 		fputs(";\n\t\t};\n", out);
 	}
 	fprintf(out, "\t\tuint16_t mod_[%d];\n\t};\n\tchar z_, y_;\n\tstruct cptx_name_the_field_ *x_;\n};\n",
-	        (op->nfield ? op->nfield + 3 : 4) / 4 * 4); /* read by fours */
-	fprintf(out, "static inline cptx_val cptx_%s_s_(cptx_kernel *k, cptx_site at, const struct cptx_%s_ *s)\n{\n", n, n);
+	        4 * op_words(op));
+	fprintf(out, "CPTX_INLINE_ cptx_val cptx_%s_s_(cptx_kernel *k, cptx_site at, const struct cptx_%s_ *s)\n{\n", n, n);
+	if (op->nslot && op->nslot <= MOST_DIRECT) {
+		fputs("#ifdef __GNUC__\n", out);
+		write_mod_words(out, op);
+		write_copied(out, op, "cptx_insn_(k, at, ");
+		fputs("#else\n", out);
+	}
 	fprintf(out, "\treturn cptx_insn_(k, at, CPTX_OP_");
 	upper(out, n);
 	fprintf(out,
-	        ", s->val_, s->mod_);\n}\n#define cptx_%s(...) cptx_%s_x_(__VA_ARGS__, .z_ = 0)\n#define cptx_%s_x_(kernel_", n,
-	        n, n);
+	        ", s->val_, s->mod_);\n%s}\n#define cptx_%s(...) cptx_%s_x_(__VA_ARGS__, .z_ = 0)\n#define cptx_%s_x_(kernel_",
+	        op->nslot && op->nslot <= MOST_DIRECT ? "#endif\n" : "", n, n, n);
 	for (int i = 0; i < op->npos; i++)
 		fprintf(out, ", %s_", op->pos[i]);
 	fprintf(out, ", ...) CPTX_INSN_(cptx_%s, kernel_", n);

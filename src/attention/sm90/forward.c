@@ -29,7 +29,8 @@ typedef struct forward90 {
 	attention_in in;
 	cptx_roles roles;
 	cptx_tiles tiles;
-	cptx_operand q, key, v;
+	cptx_operand q;
+	attention_kv key, v;
 	cptx_pipe q_pipe, k_pipe, v_pipe;
 	cptx_pipe_at q_at, k_at, v_at; /* the role's places */
 	attention_tile tile;           /* the role's */
@@ -52,11 +53,7 @@ static void setup(forward90 *f)
 	attention_operands ops = attention_sm90.operands(f->o);
 
 	attention_declare(k, &f->in, f->o);
-	ops.q.map = f->in.map_q, ops.k.map = f->in.map_k, ops.v.map = f->in.map_v;
-	ops.q.name = "q", ops.k.name = "k", ops.v.name = "v";
-	cptx_operand_make(k, &f->q, &ops.q);
-	cptx_operand_make(k, &f->key, &ops.k);
-	cptx_operand_make(k, &f->v, &ops.v);
+	attention_make_operands(k, &f->in, &ops, &f->q, &f->key, &f->v);
 	cptx_roles_begin(k, &f->roles, .threads = f->s.threads);
 	const cptx_val first = cptx_setp(k, f->roles.tid, 0, .cmp = CPTX_EQ);
 	cptx_params_prefetch(k, &f->in.params, first);
@@ -74,46 +71,63 @@ static void setup(forward90 *f)
 
 /* ---- the producer ---- */
 
-static void load_k(forward90 *f, cptx_val key)
+static void load_kv(forward90 *f, const attention_kv *kv, const cptx_pipe *pipe, cptx_pipe_at *at, cptx_val key)
 {
 	cptx_kernel *k = f->k;
 
-	cptx_pipe_wait_empty(k, &f->k_pipe, &f->k_at);
-	cptx_pipe_expect(k, &f->k_pipe, &f->k_at, f->key.bytes);
-	cptx_operand_load(k, &f->key, f->k_at.stage, key, 0, .barrier = cptx_pipe_full(&f->k_at), .z = f->tile.kv_head,
-	                  .z2 = f->tile.batch);
-	cptx_pipe_next(k, &f->k_pipe, &f->k_at);
+	cptx_pipe_wait_empty(k, pipe, at);
+	cptx_pipe_expect(k, pipe, at, kv->op.bytes);
+	attention_load_kv(k, &f->in, &f->tile, kv, at->stage, key, cptx_pipe_full(at));
+	cptx_pipe_next(k, pipe, at);
 }
 
-static void load_v(forward90 *f, cptx_val key)
-{
-	cptx_kernel *k = f->k;
-
-	cptx_pipe_wait_empty(k, &f->v_pipe, &f->v_at);
-	cptx_pipe_expect(k, &f->v_pipe, &f->v_at, f->v.bytes);
-	cptx_operand_load(k, &f->v, f->v_at.stage, 0, key, .barrier = cptx_pipe_full(&f->v_at), .z = f->tile.kv_head,
-	                  .z2 = f->tile.batch);
-	cptx_pipe_next(k, &f->v_pipe, &f->v_at);
-}
+static void load_k(forward90 *f, cptx_val key) { load_kv(f, &f->key, &f->k_pipe, &f->k_at, key); }
+static void load_v(forward90 *f, cptx_val key) { load_kv(f, &f->v, &f->v_pipe, &f->v_at, key); }
 
 /* In the order in which warpgroups wait for them: K of a block, then V of the one before. */
-static void load_tile(forward90 *f)
+static void load_blocks(forward90 *f, cptx_val key)
 {
 	cptx_kernel *k = f->k;
-	cptx_val key = cptx_var(k, CPTX_S32, f->tile.last_key), i = cptx_var(k, CPTX_S32, 1);
+	cptx_val i = cptx_var(k, CPTX_S32, 1);
 
-	cptx_pipe_wait_empty(k, &f->q_pipe, &f->q_at);
-	cptx_pipe_expect(k, &f->q_pipe, &f->q_at, f->q.bytes);
-	cptx_operand_load(k, &f->q, 0, f->tile.row0, 0, .barrier = cptx_pipe_full(&f->q_at), .z = f->tile.head,
-	                  .z2 = f->tile.batch);
-	cptx_pipe_next(k, &f->q_pipe, &f->q_at);
-	load_k(f, key);
 	CPTX_FOR(k, i, f->tile.blocks, 1) {
 		const cptx_val before = cptx_mov(k, key);
 		cptx_sub(k, key, f->o->bk, .into = key);
 		load_k(f, key);
 		load_v(f, before);
 	}
+}
+
+static void load_skipping(forward90 *f, cptx_val key)
+{
+	cptx_kernel *k = f->k;
+	cptx_val next = cptx_var(k, CPTX_S32, key);
+
+	CPTX_DO(k)
+	{
+		cptx_sub(k, next, f->o->bk, .into = next);
+		cptx_break_when(k, attention_skip(k, &f->in, &f->tile, next));
+		load_k(f, next);
+		load_v(f, key);
+		cptx_mov(k, next, .into = key);
+		cptx_continue(k);
+	}
+}
+
+static void load_tile(forward90 *f)
+{
+	cptx_kernel *k = f->k;
+	cptx_val key = cptx_var(k, CPTX_S32, f->tile.last_key);
+
+	cptx_pipe_wait_empty(k, &f->q_pipe, &f->q_at);
+	cptx_pipe_expect(k, &f->q_pipe, &f->q_at, f->q.bytes);
+	attention_load_q(k, &f->tile, &f->q, cptx_pipe_full(&f->q_at));
+	cptx_pipe_next(k, &f->q_pipe, &f->q_at);
+	load_k(f, key);
+	if (f->o->blocks)
+		load_skipping(f, key);
+	else
+		load_blocks(f, key);
 	load_v(f, key);
 }
 
@@ -147,7 +161,7 @@ static void produce(forward90 *f)
 static void issue_qk(forward90 *f)
 {
 	cptx_kernel *k = f->k;
-	const cptx_val q = cptx_operand_at(k, &f->q, 0), key = cptx_operand_at(k, &f->key, f->k_at.stage);
+	const cptx_val q = cptx_operand_at(k, &f->q, 0), key = cptx_operand_at(k, &f->key.op, f->k_at.stage);
 
 	cptx_mma_tile(k, &f->qk, &f->sums, q, key, .fresh = true);
 }
@@ -155,7 +169,7 @@ static void issue_qk(forward90 *f)
 static void issue_pv(forward90 *f)
 {
 	cptx_kernel *k = f->k;
-	const cptx_val v = cptx_operand_at(k, &f->v, f->v_at.stage);
+	const cptx_val v = cptx_operand_at(k, &f->v.op, f->v_at.stage);
 
 	cptx_pipe_wait_full(k, &f->v_pipe, &f->v_at);
 	cptx_mma_tile(k, &f->pv, &f->results, f->p, v);
@@ -194,7 +208,6 @@ static void step(forward90 *f, bool masked)
 {
 	cptx_kernel *k = f->k;
 
-	cptx_sub(k, f->key0, f->o->bk, .into = f->key0);
 	cptx_pipe_wait_full(k, &f->k_pipe, &f->k_at);
 	if (f->s.ping_pong)
 		cptx_bar_sync(k, f->turn, .b = cptx_imm(2 * GROUP_THREADS));
@@ -214,8 +227,36 @@ static void step(forward90 *f, bool masked)
 
 static void steps(forward90 *f, cptx_val end, bool masked)
 {
-	CPTX_FOR(f->k, f->block, end, 1)
+	CPTX_FOR(f->k, f->block, end, 1) {
+		cptx_sub(f->k, f->key0, f->o->bk, .into = f->key0);
 		step(f, masked);
+	}
+}
+
+/* With .blocks: from block to block that counts. */
+static void skipping_steps(forward90 *f)
+{
+	cptx_kernel *k = f->k;
+
+	CPTX_DO(k)
+	{
+		cptx_sub(k, f->key0, f->o->bk, .into = f->key0);
+		cptx_break_when(k, attention_skip(k, &f->in, &f->tile, f->key0));
+		step(f, true);
+		cptx_continue(k);
+	}
+}
+
+static void plain_steps(forward90 *f)
+{
+	const attention_tile *t = &f->tile;
+
+	f->block = cptx_var(f->k, CPTX_S32, 1);
+	if (f->o->causal || f->o->window)
+		steps(f, t->edge, true);
+	steps(f, t->plain, false);
+	if (f->o->window)
+		steps(f, t->blocks, true);
 }
 
 static void multiply_blocks(forward90 *f)
@@ -225,13 +266,11 @@ static void multiply_blocks(forward90 *f)
 
 	f->rows = attention_rows_of(k, &f->in, t, &f->sums);
 	f->key0 = cptx_var(k, CPTX_S32, t->last_key);
-	f->block = cptx_var(k, CPTX_S32, 1);
 	first_block(f);
-	if (f->o->causal || f->o->window)
-		steps(f, t->edge, true);
-	steps(f, t->plain, false);
-	if (f->o->window)
-		steps(f, t->blocks, true);
+	if (f->o->blocks)
+		skipping_steps(f);
+	else
+		plain_steps(f);
 	release(f, &f->q_pipe, &f->q_at);
 	issue_pv(f);
 	cptx_mma_wait(k, &f->pv, 0);
@@ -246,6 +285,10 @@ static void store(forward90 *f)
 	cptx_acc_scale_rows(k, &f->results, cptx_softmax_end(k, &f->soft, &f->sums));
 	if (f->o->lse)
 		attention_store_lse(k, &f->in, &f->tile, &f->sums, cptx_softmax_lse(k, &f->soft, &f->sums));
+	if (!attention_stores_by_tma(f->o)) {
+		attention_store_o(k, &f->in, &f->tile, &f->results);
+		return;
+	}
 	cptx_epilogue_new(k, &e, .vec = 2);
 	cptx_epilogue_run(k, &e, &f->results, .row = f->tile.row0);
 	cptx_epilogue_store_tma(k, &e, &f->ring, .z = cptx_as(f->tile.head, CPTX_S32), .z2 = cptx_as(f->tile.batch, CPTX_S32));
@@ -270,6 +313,8 @@ static void begin_group(forward90 *f)
 	cptx_acc_new(k, &f->qk, &f->sums);
 	cptx_acc_new(k, &f->pv, &f->results);
 	f->p = cptx_regs(k, CPTX_B32, f->sums.count / 2);
+	if (!attention_stores_by_tma(f->o))
+		return;
 	cptx_epilogue_ring_new(k, &f->ring, .type = attention_out(f->o), .tile = f->s.o, .map = f->in.map_o,
 	                       .stages = f->s.o_stages, .units = f->s.groups, .unit = f->group,
 	                       .barrier = cptx_add(k, f->group, STORE), .acc = &f->results);
@@ -300,7 +345,7 @@ static void multiply_tile(forward90 *f)
 	cptx_kernel *k = f->k;
 
 	cptx_acc_clear(k, &f->results);
-	cptx_softmax_new(k, &f->soft, f->sums.rows, f->in.scale);
+	attention_begin_softmax(k, &f->in, &f->tile, f->sums.rows, attention_leads(k, &f->sums), &f->soft);
 	CPTX_IF(k, cptx_setp(k, f->tile.blocks, 0, .cmp = CPTX_GT))
 		multiply_blocks(f);
 	store(f);
@@ -317,7 +362,7 @@ static void multiply(forward90 *f)
 	CPTX_TILES(k, &f->tiles, &t)
 	{
 		attention_locate(k, &f->in, t.id, &f->tile);
-		if (f->o->causal) {
+		if (f->tile.there.kind != CPTX_VAL_NONE) {
 			CPTX_IF(k, f->tile.there)
 				multiply_tile(f);
 		} else {
@@ -326,7 +371,8 @@ static void multiply(forward90 *f)
 	}
 	if (f->s.ping_pong)
 		end_turns(f);
-	cptx_epilogue_ring_drain(k, &f->ring, &f->results);
+	if (attention_stores_by_tma(f->o))
+		cptx_epilogue_ring_drain(k, &f->ring, &f->results);
 }
 
 cptx_kernel *attention_sm90_build(cptx_module *m, const cptx_attention_opt *o)

@@ -9,6 +9,7 @@
 
 enum {
 	STATIC_SMEM = 1024, /* for mbarriers */
+	MOST_GROUPS = 3,
 	MOST_STAGES_OF_O = 2,
 	PING_PONG_DIM = 128, /* with larger heads products take so long that the turns would keep groups waiting */
 	MOST_REGS = 216 /* of the 240 that an MMA thread has, for S, P (half of S) and O: what ptxas 13.0 leaves beside them */
@@ -67,13 +68,16 @@ static void complete(cptx_attention_opt *o)
 	if (!o->stages)
 		o->stages = 2;
 	if (!o->bk)
-		o->bk = dim <= 128 ? 128 : dim <= 160 ? 112 : dim <= 192 ? 96 : 64;
+		o->bk = dim <= 128 ? 128 : o->page ? 64 : dim <= 160 ? 112 : dim <= 192 ? 96 : 64;
 }
 
 static uint32_t registers(const cptx_attention_opt *o, const shape90 *s) { return o->bk / 2 + o->bk / 4 + s->dim_v / 2; }
 
-static bool check(const cptx_attention_opt *o, cptx_attention_plan *plan, cptx_error *err)
+static bool check(const cptx_attention_opt *o, const cptx_target *target, cptx_attention_plan *plan, cptx_error *err)
 {
+	(void)target; /* those that have wgmma have the same shared memory */
+	RULE(o->bq % GROUP_ROWS == 0 && o->bq <= MOST_GROUPS * GROUP_ROWS, "bq = %u; it is 64 for each MMA warpgroup: 64, 128 or 192",
+	     o->bq);
 	const shape90 s = attention_sm90_shape(o);
 	const uint32_t regs = registers(o, &s), most = s.groups > 2 ? MOST_REGS - 80 : MOST_REGS;
 
@@ -101,6 +105,7 @@ static attention_operands operands(const cptx_attention_opt *o)
 
 	ops.q.tile = s.q, ops.k.tile = s.k, ops.v.tile = s.v;
 	ops.k.stages = ops.v.stages = o->stages;
+	attention_find_parts(o, &ops);
 	return ops;
 }
 
@@ -108,6 +113,7 @@ const attention_generator attention_sm90 = { .target = TARGET,
 	                                         .where = "sm_90a has",
 	                                         .op = CPTX_OP_WGMMA_MMA_ASYNC,
 	                                         .by_tma = true,
+	                                         .stores_by_tma = true,
 	                                         .complete = complete,
 	                                         .check = check,
 	                                         .build = attention_sm90_build,

@@ -352,6 +352,24 @@ static bool run_load(emu_cluster *c, emu_async *a)
 	return !arrived(c, b, d, bytes) || !b->todo;
 }
 
+static void list_store(bulk_copy *b, unsigned which)
+{
+	bulk_list *l = &b->a.w->bulk.list[b->a.lane][which];
+
+	b->link[which] = (bulk_link){ .previous = l->last };
+	*(l->last ? &l->last->link[which].next : &l->first) = b;
+	l->last = b;
+}
+
+static void unlist_store(bulk_copy *b, unsigned which)
+{
+	bulk_list *l = &b->a.w->bulk.list[b->a.lane][which];
+	bulk_link *k = &b->link[which];
+
+	*(k->previous ? &k->previous->link[which].next : &l->first) = k->next;
+	*(k->next ? &k->next->link[which].previous : &l->last) = k->previous;
+}
+
 static bool run_store(emu_cluster *c, emu_async *a)
 {
 	bulk_copy *b = (bulk_copy *)(void *)a;
@@ -366,7 +384,12 @@ static bool run_store(emu_cluster *c, emu_async *a)
 			write_span(b, &b->span[i]);
 			c->counters.async_bytes += b->span[i].n;
 		}
-	if (!b->todo || (!b->read && !(b->todo & reads)))
+	bool is_now_read = !b->read && !(b->todo & reads);
+	if (is_now_read)
+		unlist_store(b, BULK_UNREAD);
+	if (!b->todo)
+		unlist_store(b, BULK_UNDONE);
+	if (!b->todo || is_now_read)
 		emu_wake(c);
 	b->read = !(b->todo & reads);
 	return !b->todo;
@@ -517,6 +540,8 @@ bool bulk_start(bulk_copy *b)
 	b->todo = parts * b->nchunk == 64 ? ~UINT64_C(0) : (UINT64_C(1) << parts * b->nchunk) - 1;
 	b->a.run = b->store ? run_store : run_load;
 	b->a.turn = b->store && b->op;
+	for (unsigned i = 0; i < BULK_LISTS && b->store; i++)
+		list_store(b, i);
 	return emu_async_start(w->cluster, &b->a);
 }
 
@@ -524,12 +549,9 @@ bool bulk_start(bulk_copy *b)
 
 static bool under_way(const emu_warp *w, unsigned lane, uint32_t group, bool read)
 {
-	for (const emu_async *a = w->cluster->queue; a; a = a->next) {
-		const bulk_copy *b = (const bulk_copy *)(const void *)a;
-		if (a->run == run_store && a->w == w && a->lane == lane && b->group <= group && !(read && b->read))
-			return true;
-	}
-	return false;
+	const bulk_copy *oldest = w->bulk.list[lane][read ? BULK_UNREAD : BULK_UNDONE].first;
+
+	return oldest && oldest->group <= group;
 }
 
 static enum emu_step commit(emu_warp *w, const emu_op *op, uint32_t mask)

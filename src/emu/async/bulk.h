@@ -29,6 +29,10 @@ typedef struct bulk_dest {
 	uint32_t left;     /* bytes */
 } bulk_dest;
 
+typedef struct bulk_link {
+	struct bulk_copy *previous, *next;
+} bulk_link;
+
 typedef struct bulk_copy {
 	emu_async a;
 	bool store;     /* from shared memory */
@@ -54,6 +58,7 @@ typedef struct bulk_copy {
 	uint64_t todo;        /* parts: a bit for each chunk of each destination; of a store, reads, then writes */
 	unsigned char *stage; /* what a store has read */
 	uint32_t late_read, late_write;
+	bulk_link link[BULK_LISTS]; /* of a store: its neighbours in the lists of emu_bulk */
 } bulk_copy;
 
 /* NULL with a finding when memory is short.  It is freed by bulk_free until bulk_start takes it over. */

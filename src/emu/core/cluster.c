@@ -125,10 +125,11 @@ static void free_async(emu_async *a)
 
 void emu_cluster_free(emu_cluster *c)
 {
-	for (emu_async *a = c->queue, *next; a; a = next) {
+	for (emu_async *a = c->queue.first, *next; a; a = next) {
 		next = a->next;
 		free_async(a);
 	}
+	emu_queue_free(&c->queue);
 	for (uint32_t i = 0; c->cta && i < c->ncta; i++) {
 		emu_cta *cta = &c->cta[i];
 		for (uint32_t j = 0; cta->warp && j < cta->nwarp; j++)
@@ -169,67 +170,42 @@ static uint64_t due(emu_cluster *c)
 	}
 }
 
-/* Whether an older operation of its pipe stands in front of it. */
-static bool behind_another(const emu_cluster *c, const emu_async *a)
-{
-	for (const emu_async *b = c->queue; a->pipe && b != a; b = b->next)
-		if (b->pipe == a->pipe)
-			return true;
-	return false;
-}
-
-static void run_async(emu_cluster *c, emu_async *a)
+/* Does it, or a part of it.  True: it is done, and no more. */
+static bool run_async(emu_cluster *c, emu_async *a)
 {
 	if (a->turn && !c->turn && c->grid->nclusters > 1) {
 		c->wants_async = a;
-		return;
+		return false;
 	}
 	c->changes++;
 	if (!(c->trace ? emu_trace_run(c, a) : a->run(c, a)))
-		return;
-	for (emu_async **p = &c->queue; *p; p = &(*p)->next)
-		if (*p == a) {
-			*p = a->next;
-			free_async(a);
-			return;
-		}
+		return false;
+	emu_queue_remove(&c->queue, a, c->step);
+	free_async(a);
+	return true;
 }
 
 bool emu_async_start(emu_cluster *c, emu_async *a)
 {
-	emu_async **end = &c->queue;
-
-	while (*end)
-		end = &(*end)->next;
-	*end = a;
-	a->next = NULL;
 	a->due = due(c);
+	if (!emu_queue_add(&c->queue, a, c->step)) {
+		c->no_memory = c->failed = true;
+		return false;
+	}
 	if (c->trace)
 		emu_trace_begin(c, a);
-	while (!a->due && !behind_another(c, a) && !c->failed && !c->wants_async) {
-		bool last = true;
-		run_async(c, a);
-		for (emu_async *b = c->queue; b; b = b->next)
-			last &= b != a;
-		if (last)
-			break;
-	}
+	while (!a->due && emu_queue_is_front(&c->queue, a) && !c->failed && !c->wants_async && !run_async(c, a))
+		;
 	return !c->failed;
 }
 
 bool emu_async_step(emu_cluster *c, bool force)
 {
-	enum { MOST = 32 };
-	emu_async *may[MOST];
-	unsigned n = 0;
+	uint32_t n = emu_queue_choices(&c->queue, c->step, force);
 
-	for (emu_async *a = c->queue; a && n < MOST; a = a->next)
-		if ((force || a->due <= c->step) && !behind_another(c, a))
-			may[n++] = a;
-	if (!n)
-		return false;
-	run_async(c, may[emu_random(c, n)]);
-	return true;
+	if (n)
+		run_async(c, emu_queue_choice(&c->queue, emu_random(c, n), force));
+	return n;
 }
 
 /* ---- running ---- */
@@ -282,7 +258,7 @@ static enum emu_stop run_one(emu_cluster *c, emu_warp *w, uint32_t n)
 /* Behind the last instruction. */
 static enum emu_stop end(emu_cluster *c)
 {
-	while (c->queue && !c->failed && !c->fold)
+	while (c->queue.first && !c->failed && !c->fold)
 		if (c->wants_async)
 			return STOP_TURN;
 		else if (!emu_async_step(c, true))
@@ -312,7 +288,7 @@ enum emu_stop emu_cluster_run(emu_cluster *c, uint32_t n)
 			c->wants = w;
 			return STOP_TURN;
 		}
-		while (c->queue && !c->failed && !c->wants_async && emu_async_step(c, false))
+		while (c->queue.first && !c->failed && !c->wants_async && emu_async_step(c, false))
 			;
 	}
 	if (c->failed)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Clusters: their CTAs, barriers, and the queue of asynchronous operations (cluster.c). */
+/* Clusters: their CTAs, barriers, and the queue of asynchronous operations (queue.c). */
 #ifndef CPTX_EMU_CORE_CLUSTER_H
 #define CPTX_EMU_CORE_CLUSTER_H
 
+#include "emu/core/queue.h"
 #include "emu/core/warp.h"
 #include "emu/memory/view.h"
 
@@ -33,8 +34,12 @@ struct emu_cta {
 };
 
 struct emu_async {
-	emu_async *next;
+	emu_async *previous, *next; /* of the queue, in the order in which they were started */
+	emu_async *behind;          /* the next one of its pipe */
+	uint64_t number;            /* counts them */
 	uint64_t due;
+	uint32_t at, at_time; /* places in heaps of the queue; at: in `later` if it waits, else in `due` */
+	bool waits;
 	bool turn;     /* changes what orders clusters: only in the cluster's turn */
 	uint32_t pipe; /* operations of the same pipe are done in the order they were started; 0: in any order */
 	/* Does it, or a part of it.  True: done, and freed by the queue. */
@@ -59,7 +64,7 @@ struct emu_cluster {
 	uint64_t changes,
 		changes_seen; /* counts changes of memory, barriers, queues; how many there were behind the last round */
 	uint64_t random;  /* state of its own generator */
-	emu_async *queue;
+	emu_queue queue;
 	bool turn;              /* may do what orders clusters */
 	emu_warp *wants;        /* STOP_TURN: who, */
 	emu_async *wants_async; /* or this first */
@@ -87,7 +92,7 @@ enum emu_stop emu_cluster_run(emu_cluster *c, uint32_t n);
 void emu_block_id(const emu_grid *g, uint64_t cluster, uint32_t rank, uint32_t id[3]);
 void emu_cluster_turn(emu_cluster *c); /* what it stopped for with STOP_TURN */
 uint32_t emu_random(emu_cluster *c, uint32_t below);
-/* Puts an async operation into the queue; it is freed when done.  `a` was malloced; NULL (memory) ends the run. */
+/* Puts an async operation into the queue; it was malloced, and is freed when done.  False: the run ends. */
 bool emu_async_start(emu_cluster *c, emu_async *a);
 /* Executes one part of one pending operation that may happen now; false: there is none. */
 bool emu_async_step(emu_cluster *c, bool force);

@@ -123,6 +123,7 @@ struct emu_function {
 	const emu_passed *arg, *result;
 	size_t narg, nresult;
 	bool decoded;
+	emu_function *next; /* of the image's, in the order in which they were reached */
 };
 
 /* All that a kernel can reach. */
@@ -131,6 +132,7 @@ struct emu_image {
 	const cptx_kernel *kernel;
 	emu_function **function; /* by number of the body in the module; NULL: not reached */
 	size_t nfunction;
+	emu_function *first, *last; /* of those that are reached */
 	emu_variables shared;
 	uint32_t dyn_align, dyn_at; /* of dynamic shared memory, which begins there */
 	uint32_t nop;

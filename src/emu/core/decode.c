@@ -142,6 +142,7 @@ unsigned emu_space_of(unsigned mod)
 /* Between variables of shared memory: while they are few, what lies there keeps its place in 1024 bytes, as swizzles want.
  */
 enum { WIDE_GAP = 1024, NARROW_GAP = EMU_GRAIN, WIDE_GAPS = 16 };
+enum { LOCAL_GAP = 64, LOCAL_GAPS = 4096 }; /* the same for local memory */
 
 static uint32_t shared_place(emu_decoder *d, const ir_sym *s)
 {
@@ -194,7 +195,9 @@ static void place_symbol(emu_decoder *d, uint32_t id)
 		return;
 	switch (s->is_param ? SPACE_PARAM : emu_space_of(s->space)) {
 	case SPACE_SHARED: d->sym[id] = shared_place(d, s); return;
-	case SPACE_LOCAL: d->sym[id] = emu_variable_add(&d->f->local, d->a, s, EMU_LOCAL_GAP, &d->ok); return;
+	case SPACE_LOCAL:
+		d->sym[id] = emu_variable_add(&d->f->local, d->a, s, d->f->local.n < LOCAL_GAPS ? LOCAL_GAP : NARROW_GAP, &d->ok);
+		return;
 	case SPACE_PARAM:
 		d->sym[id] = emu_aligned(d->f->param_bytes, s->align);
 		d->f->param_bytes = d->sym[id] + (uint32_t)s->size;
@@ -578,9 +581,11 @@ static emu_function *reach(emu_image *im, const cptx_kernel *k)
 	if (k->def)
 		k = k->def;
 	emu_function **f = &im->function[k->number - 1];
-	if (!*f && (*f = ARENA_NEW(&im->program->a, emu_function)))
-		**f = (emu_function){ .k = k, .image = im };
-	return *f;
+	if (*f || !(*f = ARENA_NEW(&im->program->a, emu_function)))
+		return *f;
+	**f = (emu_function){ .k = k, .image = im };
+	*(im->last ? &im->last->next : &im->first) = *f;
+	return im->last = *f;
 }
 
 const emu_function *emu_decoder_function(emu_decoder *d, uint32_t number)
@@ -617,20 +622,16 @@ static bool reach_tables(emu_image *im, const cptx_module *m)
 	return true;
 }
 
+/* Each function, and behind the list those that it reaches. */
 static bool decode_all(emu_image *im, cptx_site at, cptx_error *err)
 {
-	for (bool again = true; again;) {
-		again = false;
-		for (size_t i = 0; i < im->nfunction; i++) {
-			emu_function *f = im->function[i];
-			if (!f || f->decoded || !f->k->has_body)
-				continue;
-			if (!reach_callees(im, f))
-				return error_set(err, CPTX_E_MEMORY, at, "out of memory");
-			if (!decode_function(im, f, at, err))
-				return false;
-			again = true;
-		}
+	for (emu_function *f = im->first; f; f = f->next) {
+		if (!f->k->has_body)
+			continue;
+		if (!reach_callees(im, f))
+			return error_set(err, CPTX_E_MEMORY, at, "out of memory");
+		if (!decode_function(im, f, at, err))
+			return false;
 	}
 	return true;
 }

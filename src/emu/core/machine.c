@@ -74,7 +74,9 @@ static bool place(emu_program *p, const ir_sym *s, uint64_t *where, cptx_site at
 {
 	if (!in_memory(s))
 		return true;
-	*where = emu_alloc_new(p->machine, MAX(s->size, 1u), s->align, s->name, true);
+	bool managed = s->attribute && strstr(s->attribute, ".managed"); /* the host program has it, too */
+	*where = managed ? emu_alloc_unified(p->machine, MAX(s->size, 1u), s->name)
+	                 : emu_alloc_new(p->machine, MAX(s->size, 1u), s->align, s->name, true);
 	return *where || error_set(err, CPTX_E_MEMORY, at, "no %llu bytes of memory for variable %s",
 	                           (unsigned long long)s->size, s->name);
 }

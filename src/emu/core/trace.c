@@ -154,7 +154,7 @@ void emu_trace_cut(emu_cluster *c)
 			if (w->ngroup)
 				put_warp(c, w, &c->trace->warp[w->agent], emu_trace_now(c));
 		}
-	for (const emu_async *a = c->queue; a; a = a->next)
+	for (const emu_async *a = c->queue.first; a; a = a->next)
 		put_async(c, a);
 }
 

@@ -70,9 +70,16 @@ static bool grow_local(emu_warp *w, uint32_t need)
 	return true;
 }
 
-bool emu_reserve_local(emu_warp *w, uint64_t at, uint64_t size)
+bool emu_local_fits(const emu_frame *f, uint64_t at, uint64_t size)
 {
-	return at <= EMU_LOCAL_LIMIT && size <= EMU_LOCAL_LIMIT - at && grow_local(w, (uint32_t)(at + size));
+	uint64_t most = (uint64_t)EMU_LOCAL_LIMIT + f->gaps;
+
+	return at <= most && size <= most - at;
+}
+
+bool emu_reserve_local(emu_warp *w, const emu_frame *f, uint64_t at, uint64_t size)
+{
+	return emu_local_fits(f, at, size) && grow_local(w, (uint32_t)(at + size));
 }
 
 void emu_fresh_local(emu_warp *w, unsigned lane, uint64_t at, uint64_t size)
@@ -85,18 +92,34 @@ void emu_fresh_local(emu_warp *w, unsigned lane, uint64_t at, uint64_t size)
 	emu_set_defined(&p, (uint32_t)size, false);
 }
 
+/* Of callers, as much again as the limit at most, so that recursion takes no more than a few times as much. */
+static uint32_t gaps_of(const emu_function *f, const emu_frame *caller)
+{
+	return f->local_bytes - f->local.bytes + (caller ? MIN(caller->gaps, (uint32_t)EMU_LOCAL_LIMIT) : 0);
+}
+
+bool emu_frame_fits(const emu_warp *w, const emu_function *f, const emu_frame *caller, uint32_t mask)
+{
+	const emu_frame next = { .gaps = gaps_of(f, caller) };
+	bool ok = !caller || caller->depth + 1 < FRAME_LIMIT;
+
+	EACH_LANE(l, mask)
+		ok &= emu_local_fits(&next, (w->sp[l] + 15) & ~15u, f->local_bytes);
+	return ok;
+}
+
 emu_frame *emu_frame_new(emu_warp *w, const emu_function *f, emu_frame *caller, uint32_t mask)
 {
 	size_t size = sizeof(emu_frame) + sizeof(emu_frame *) + 16 + f->words * sizeof(uint32_t) +
 	              (size_t)WARP * (f->param_bytes + (f->param_bytes + 7) / 8);
 	uint32_t depth = caller ? caller->depth + 1 : 0, need = 0;
 
-	if (depth >= FRAME_LIMIT)
+	if (!emu_frame_fits(w, f, caller, mask))
 		return NULL;
 	emu_frame *n = NEW_SIZED(emu_frame, size);
 	if (!n)
 		return NULL;
-	*n = (emu_frame){ .w = w, .caller = caller, .f = f, .depth = depth, .refs = 1 };
+	*n = (emu_frame){ .w = w, .caller = caller, .f = f, .depth = depth, .refs = 1, .gaps = gaps_of(f, caller) };
 	n->r = (uint32_t *)(void *)(((uintptr_t)(n + 1) + sizeof n + 15) & ~(uintptr_t)15);
 	((emu_frame **)(void *)n->r)[-1] = n;
 	n->param = (unsigned char *)(n->r + f->words);
@@ -105,14 +128,14 @@ emu_frame *emu_frame_new(emu_warp *w, const emu_function *f, emu_frame *caller, 
 		caller->refs++;
 	for (unsigned l = 0; l < WARP; l++)
 		n->local[l] = (w->sp[l] + 15) & ~15u;
-	EACH_LANE(l, mask) {
-		w->sp[l] = n->local[l] + f->local_bytes;
-		need = MAX(need, w->sp[l]);
-	}
-	if (!emu_reserve_local(w, 0, need)) {
+	EACH_LANE(l, mask)
+		need = MAX(need, n->local[l] + f->local_bytes);
+	if (!grow_local(w, need)) {
 		emu_frame_drop(w, n);
 		return NULL;
 	}
+	EACH_LANE(l, mask)
+		w->sp[l] = n->local[l] + f->local_bytes;
 	EACH_LANE(l, f->local_bytes ? mask : 0)
 		emu_fresh_local(w, l, n->local[l], f->local_bytes);
 	fill_frame(w, n);
@@ -443,6 +466,6 @@ void emu_warp_start(emu_warp *w)
 	w->group[0].frame = emu_frame_new(w, w->grid->entry, NULL, w->lanes);
 	if (!w->group[0].frame) {
 		w->ngroup = 0;
-		emu_find(w, NULL, EMU_ALL, CPTX_FIND_MEMORY, "no memory for the registers and local memory of a warp");
+		emu_find(w, NULL, EMU_ALL, CPTX_FIND_MEMORY, "no memory of the host for the registers and local memory of a warp");
 	}
 }

@@ -31,6 +31,7 @@ struct emu_frame {
 	emu_hole **hole; /* of registers that are undefined in part: undefined.h */
 	uint32_t nhole, cap_hole;
 	uint32_t local[WARP]; /* where its locals begin in each lane's local memory */
+	uint32_t gaps;        /* bytes between variables, which the limit does not count: its own and its callers' */
 };
 
 typedef struct emu_group {
@@ -52,9 +53,16 @@ typedef struct bulk_first { /* sum: a hash of what is copied where; late: its nu
 } bulk_first;
 
 /* Bulk copies from shared memory (bulk.c), by lane: groups are counted from 1 on. */
+/* Stores of a lane that are not yet read; that are not yet done.  The oldest comes first. */
+enum { BULK_UNREAD, BULK_UNDONE, BULK_LISTS };
+typedef struct bulk_list {
+	struct bulk_copy *first, *last;
+} bulk_list;
+
 typedef struct emu_bulk {
 	uint32_t committed[WARP], last[WARP] /* group with a copy */, waited[WARP] /* for reads at least */;
 	emu_clock read, done;
+	bulk_list list[WARP][BULK_LISTS];
 	bulk_first first; /* the last store that was the first of its instruction */
 } emu_bulk;
 
@@ -111,10 +119,14 @@ enum emu_step emu_group_converge(emu_warp *w, const emu_op *op, uint32_t need);
 void emu_group_end(emu_warp *w); /* all lanes of the running group exit */
 enum emu_step emu_group_block(emu_warp *w, const emu_op *op, const char *what, uint32_t where, uint32_t phase);
 void emu_wake(emu_cluster *c); /* something happened that blocked groups may wait for: all try again */
-emu_frame *emu_frame_new(emu_warp *w, const emu_function *f, emu_frame *caller, uint32_t mask);
+/* Whether another call is within the limits of calls in one another and of local memory. */
+bool emu_frame_fits(const emu_warp *w, const emu_function *f, const emu_frame *caller, uint32_t mask);
+emu_frame *emu_frame_new(emu_warp *w, const emu_function *f, emu_frame *caller, uint32_t mask); /* NULL: not, or no memory */
 void emu_frame_drop(emu_warp *w, emu_frame *f);
-/* Makes room for `size` bytes at `at` in each lane's local memory; false: too much of it, or out of memory. */
-bool emu_reserve_local(emu_warp *w, uint64_t at, uint64_t size);
+/* Whether `size` bytes at `at` of local memory are within its limit, in a call. */
+bool emu_local_fits(const emu_frame *f, uint64_t at, uint64_t size);
+/* Makes room for them in each lane's local memory; false: too much of it, or out of memory. */
+bool emu_reserve_local(emu_warp *w, const emu_frame *f, uint64_t at, uint64_t size);
 /* Nobody has written there yet. */
 void emu_fresh_local(emu_warp *w, unsigned lane, uint64_t at, uint64_t size);
 /* The call whose part of local memory the address lies in. */

@@ -133,6 +133,8 @@ static enum emu_step enter(emu_warp *w, const emu_op *op, const emu_function *f,
 		return emu_find(w, op, EMU_ALL, CPTX_FIND_CALL, "function %s takes %u arguments, but %u are passed",
 		                name_shown(f->k->name, shown), (unsigned)f->narg, args->count);
 	emu_frame *n = emu_frame_new(w, f, old, w->g->mask);
+	if (!n && emu_frame_fits(w, f, old, w->g->mask))
+		return emu_find(w, op, EMU_ALL, CPTX_FIND_MEMORY, "no memory of the host for the call");
 	if (!n)
 		return emu_find(w, op, EMU_ALL, CPTX_FIND_STACK, "calls in one another take too much local memory, or are too many");
 	n->call = op;

@@ -37,7 +37,10 @@ static enum emu_step alloca_local(emu_warp *w, const emu_op *op, uint32_t mask)
 		return STEP_FAULT;
 	EACH_LANE(l, mask) {
 		uint64_t size = emu_get(w, &op->arg[1], l), at = (w->sp[l] + align - 1) & ~(align - 1);
-		if (!emu_reserve_local(w, at, size))
+		bool fits = emu_local_fits(w->g->frame, at, size);
+		if (fits && !emu_reserve_local(w, w->g->frame, at, size))
+			return emu_find(w, op, (int)l, CPTX_FIND_MEMORY, "no memory of the host for the local memory of a warp");
+		if (!fits)
 			return emu_find(w, op, (int)l, CPTX_FIND_STACK,
 			                "%llu bytes on top of the %llu that are taken do not fit into local memory",
 			                (unsigned long long)size, (unsigned long long)at);

@@ -14,6 +14,7 @@
 
 enum { ALLOC_ALIGN = 512, MOST_FREED = 4096 /* that are remembered */ };
 enum { PAGES = 1 << 20 /* bytes from which on the system gives zeros, so that untouched ones cost nothing */ };
+enum { PAGE = 65536 /* bytes; a multiple of the host's pages */ };
 #define GLOBAL_END WINDOW_SHARED
 
 bool emu_memory_init(emu_machine *m)
@@ -44,9 +45,13 @@ static size_t bytes_of(const emu_alloc *a) { return (size_t)a->size + 16; }
 /* A bit for each byte; what a view settles comes in words of 64 bytes. */
 static size_t bits_of(const emu_alloc *a) { return 8 * ((size_t)a->size / 64 + 1); }
 
+static size_t pages_of(uint64_t size) { return (size_t)(size + PAGE - 1) / PAGE * PAGE; }
+
 static void free_bytes(emu_alloc *a)
 {
-	if (!a->is_host)
+	if (a->is_unified && a->p)
+		munmap(a->p, pages_of(a->size));
+	else if (!a->is_host)
 		zeros_free(a->p, bytes_of(a));
 	zeros_free(a->defined, bits_of(a));
 	a->p = NULL;
@@ -248,6 +253,42 @@ uint64_t emu_alloc_map(emu_machine *m, void *host, uint64_t size)
 		return 0;
 	}
 	return a->at;
+}
+
+/* Pages at an address where the host has none.  Kernels older than Linux 4.17 take the address as a wish. */
+static void *pages_at(uint64_t at, uint64_t size)
+{
+	void *want = (void *)(uintptr_t)at;
+	int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+#ifdef MAP_FIXED_NOREPLACE
+	flags |= MAP_FIXED_NOREPLACE;
+#endif
+	void *p = at > UINTPTR_MAX - size ? MAP_FAILED : mmap(want, pages_of(size), PROT_READ | PROT_WRITE, flags, -1, 0);
+
+	if (p != MAP_FAILED && p != want) {
+		munmap(p, pages_of(size));
+		p = MAP_FAILED;
+	}
+	return p == MAP_FAILED ? NULL : p;
+}
+
+uint64_t emu_alloc_unified(emu_machine *m, uint64_t size, const char *name)
+{
+	emu_alloc *a = size <= GLOBAL_END - GLOBAL_FIRST ? NEW(emu_alloc) : NULL;
+
+	if (!a)
+		return 0;
+	*a = (emu_alloc){ .size = size, .is_unified = true, .name = name ? strdup(name) : NULL };
+	if ((name && !a->name) || !insert(m, a, PAGE, 0)) {
+		free_one(a);
+		return 0;
+	}
+	a->p = (unsigned char *)pages_at(a->at, size);
+	m->bytes += size;
+	if (a->p)
+		return a->at;
+	emu_alloc_close(m, a);
+	return 0;
 }
 
 /* ---- and its end ---- */

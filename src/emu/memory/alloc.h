@@ -12,8 +12,9 @@ typedef struct emu_alloc {
 	uint8_t *defined; /* a bit per byte; NULL: all */
 	char *name;       /* of a variable; NULL: an allocation */
 	bool is_const;
-	bool is_heap; /* of malloc in a kernel */
-	bool is_host; /* memory of the host program, not freed here */
+	bool is_heap;    /* of malloc in a kernel */
+	bool is_host;    /* memory of the host program, not freed here */
+	bool is_unified; /* pages of the host at the device's address */
 } emu_alloc;
 
 /* An allocation that was. */
@@ -28,6 +29,9 @@ void emu_memory_free(emu_machine *m);
 uint64_t emu_alloc_new(emu_machine *m, uint64_t size, uint64_t align, const char *name, bool defined);
 /* Memory of the host as global memory, until emu_alloc_free. */
 uint64_t emu_alloc_map(emu_machine *m, void *host, uint64_t size);
+/* New memory, zero, at one address for kernels and the host program.  0: memory is short, or the host has that address in
+ * use. */
+uint64_t emu_alloc_unified(emu_machine *m, uint64_t size, const char *name);
 bool emu_alloc_free(emu_machine *m, uint64_t at);
 bool emu_alloc_fits(const emu_machine *m, uint64_t size);
 /* No byte lies in it any more (p is NULL), but warps may still remember it, until emu_alloc_sweep behind the launch. */

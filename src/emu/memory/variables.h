@@ -18,7 +18,7 @@ typedef struct emu_variables {
 	uint32_t *owner;      /* by EMU_GRAIN bytes: number of the variable there + 1; 0: none */
 	uint32_t nowner;
 } emu_variables;
-enum { EMU_GRAIN = 16, EMU_NEAR = 192, EMU_LOCAL_GAP = 64 };
+enum { EMU_GRAIN = 16, EMU_NEAR = 192 };
 
 uint32_t emu_aligned(uint32_t n, uint32_t align);
 /* Whether there is room for it beside `used` bytes of its space; an error if not.  Sums of sizes are of 32 bits then. */

@@ -47,14 +47,20 @@ static cptx_tile tile_of(const gemm120 *g, bool of_b)
 	return t;
 }
 
+/* A lane's addresses in a stage are sums of a register, made in front of the loop, and of the stage's offset from the ring;
+ * or of what the lane adds and of the stage's address.  ptxas 13.0 makes the shorter loop of the first where a CTA has parts
+ * of tiles or ldmatrix transposes, else of the second (40 random option sets). */
+static bool counts_from_ring(const cptx_gemm_opt *o) { return o->stream_k || o->a_m_major || o->b_n_major; }
+
 static void make_mma(gemm120 *g)
 {
 	cptx_kernel *k = g->k;
 	const cptx_gemm_opt *o = g->o;
 
+	const cptx_val base = counts_from_ring(o) ? g->ring : (cptx_val){ 0 };
 	cptx_tiled_mma_new(k, &g->mma, .a = o->a, .b = o->b, .m = g->s.wm, .n = g->s.wn, .units_m = o->warps_m,
 	                   .units_n = o->warps_n, .a_tile = tile_of(g, false), .b_tile = tile_of(g, true), .scale = o->scale,
-	                   .unit = g->warp, .thread = g->lane);
+	                   .unit = g->warp, .thread = g->lane, .a_base = base, .b_base = base);
 	cptx_acc_new(k, &g->mma, &g->acc);
 }
 
@@ -80,16 +86,22 @@ static void multiply(const gemm120 *g, cptx_pipe_at *at, cptx_val first_lane)
 	const gemm120_shape *s = &g->s;
 	cptx_val fa = place_in_block(g, g->o->bm, g->w.m0), fb = place_in_block(g, g->o->bn, g->w.n0);
 	cptx_val k0 = cptx_var(k, CPTX_U32, g->o->stream_k ? times(k, g->w.k_first, s->bk) : cptx_imm(0));
+	const bool from_ring = counts_from_ring(g->o);
+	cptx_tiled_mma mma = g->mma;
 	cptx_val end = g->o->stream_k ? times(k, g->w.k_end, s->bk) : g->w.p.K;
 
+	if (from_ring) { /* where a lane finds its factors in a stage, once for the tile and not in each turn */
+		mma.scale_a_first = moved(k, mma.scale_a_first, fa), mma.scale_b_first = moved(k, mma.scale_b_first, fb);
+		fa = fb = (cptx_val){ 0 };
+	}
 	cptx_acc_clear(k, &g->acc);
 	CPTX_FOR(k, k0, end, s->bk) {
 		cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_WAIT_DATA, first_lane);
 		cptx_pipe_wait_full(k, &g->pipe, at);
 		cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_MULTIPLY, first_lane);
-		cptx_val a = cptx_mad(k, at->stage, s->stage, g->ring, .mode = CPTX_LO), sa = moved(k, a, fa), sb = moved(k, a, fb);
-		cptx_mma_tile(k, &g->mma, &g->acc, a, cptx_offset(a, s->a_bytes),
-		              .scale_a = cptx_offset(sa, s->a_bytes + s->b_bytes),
+		cptx_val a = from_ring ? times(k, at->stage, s->stage) : cptx_mad(k, at->stage, s->stage, g->ring, .mode = CPTX_LO);
+		cptx_val sa = moved(k, a, fa), sb = moved(k, a, fb);
+		cptx_mma_tile(k, &mma, &g->acc, a, cptx_offset(a, s->a_bytes), .scale_a = cptx_offset(sa, s->a_bytes + s->b_bytes),
 		              .scale_b = cptx_offset(sb, s->a_bytes + s->b_bytes + s->sf_bytes));
 		cptx_bar_warp_sync(k, -1);
 		cptx_pipe_release(k, &g->pipe, at, first_lane);

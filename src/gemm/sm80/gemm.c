@@ -44,14 +44,7 @@ static void setup(gemm80 *g)
 
 /* ---- the mainloop ---- */
 
-/* Counted along, not stage * bytes: ptxas then keeps it in a uniform register, which ldmatrix adds for nothing. */
-static void next_offset(const gemm80 *g)
-{
-	cptx_val next = cptx_add(g->k, g->offset, g->s.stage);
-	uint32_t end = g->o->stages * g->s.stage;
-
-	cptx_selp(g->k, 0, next, cptx_setp(g->k, next, end, .cmp = CPTX_EQ), .type = CPTX_U32, .into = g->offset);
-}
+static void next_offset(const gemm80 *g) { tma_gemm_next_offset(g->k, g->offset, g->s.stage, g->o->stages); }
 
 static void multiply(const gemm80 *g, uint32_t first, uint32_t steps)
 {

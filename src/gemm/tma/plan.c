@@ -146,6 +146,19 @@ static bool check_matrix(const tma_gemm *t, char which, uint32_t bits, uint64_t 
 	return true;
 }
 
+/* Bytes from the first row of a tile to its last, of operands that threads copy by rows of K (cptx_operand_opt.clamp). */
+static uint64_t rows_span(const tma_gemm *t, const cptx_gemm_problem *p)
+{
+	uint64_t most = 0;
+
+	for (int b = 0; b < 2; b++) {
+		const cptx_tile tile = tma_gemm_part(t, b);
+		if (!tma_gemm_is_map(t, b ? CPTX_GEMM_MAP_B : CPTX_GEMM_MAP_A) && !tile.elem.mn_major)
+			most = MAX(most, p->k * tile.elem.bits / 8 * tile.rows);
+	}
+	return most;
+}
+
 bool tma_gemm_check_problem(const tma_gemm *t, const cptx_gemm_problem *p, uint32_t sms, cptx_gemm_plan *plan,
                             cptx_error *err)
 {
@@ -155,6 +168,8 @@ bool tma_gemm_check_problem(const tma_gemm *t, const cptx_gemm_problem *p, uint3
 	RULE(tma_gemm_is_map(t, CPTX_GEMM_MAP_A) || MAX(MAX(p->m, p->n), p->k) < MOST_SIDE,
 	     "M = %llu, N = %llu, K = %llu; rows that threads copy have less than 2^31 bytes, 2^30 elements", t->target,
 	     (unsigned long long)p->m, (unsigned long long)p->n, (unsigned long long)p->k);
+	RULE(rows_span(t, p) <= UINT32_MAX, "K = %llu; the rows of a tile of A or B that threads copy span less than 4 GiB",
+	     t->target, (unsigned long long)p->k);
 	RULE(given(p->batch) == 1 || t->o->batched, "%u matrices; the kernel is made for one (.batched)", t->target, p->batch);
 	const cptx_tile a = tma_gemm_part(t, false), b = tma_gemm_part(t, true);
 	return check_matrix(t, 'A', a.elem.bits / given(t->packed), p->m, p->k, err) &&

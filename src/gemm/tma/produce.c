@@ -2,6 +2,13 @@
 /* The producers of the GEMMs: one thread by TMA, or all threads by cp.async. */
 #include "gemm/tma/tma.h"
 
+void tma_gemm_next_offset(cptx_kernel *k, cptx_val offset, uint32_t apart, uint32_t stages)
+{
+	const cptx_val next = cptx_add(k, offset, apart), at_end = cptx_setp(k, next, apart * stages, .cmp = CPTX_EQ);
+
+	cptx_selp(k, 0, next, at_end, .type = CPTX_U32, .into = offset);
+}
+
 /* Parts of a tile lie behind one another: its columns are one span. */
 static cptx_val part_smem(cptx_kernel *k, const tma_gemm_producer *p, const cptx_tile *part, bool of_b)
 {
@@ -29,7 +36,8 @@ void tma_gemm_producer_operands(cptx_kernel *k, tma_gemm_producer *p)
 		                 .tile = part, .stages = o->stages, .smem = smem, .apart = p->ring[b].apart,
 		                 .batched = by_tma && o->batched, .alone = !p->clusters,
 		                 .address = by_tma ? (cptx_val){ 0 } : in->map[b], .rows = b ? in->N : in->M, .cols = in->K,
-		                 .threads = p->threads, .thread = p->thread, .whole = !by_tma);
+		                 .threads = p->threads, .thread = p->thread, .whole = !by_tma,
+		                 .clamp = !by_tma && !part.elem.mn_major);
 	}
 }
 
@@ -210,6 +218,12 @@ cptx_pipe_at tma_gemm_produce(cptx_kernel *k, tma_gemm_producer *p)
 
 /* ---- by cp.async ---- */
 
+/* A thread's columns of A and of B are the same, and so is the number of bytes to the end of K, which one register holds. */
+static bool ends_together(const tma_gemm_producer *p)
+{
+	return !p->operand[0].opt.tile.elem.mn_major && !p->operand[1].opt.tile.elem.mn_major;
+}
+
 /* A or B of the problem, or of the matrix of a batch, that the copies are of. */
 static void find_matrix(cptx_kernel *k, tma_gemm_producer *p, int b)
 {
@@ -231,11 +245,14 @@ static void seek_tile(cptx_kernel *k, tma_gemm_producer *p)
 	cptx_mov(k, shared ? cptx_sub(k, w->k_end, w->k_first) : w->k_end, .into = p->left);
 }
 
-/* Behind the last tile, copies are of no rows: zeros. */
+/* Behind the last tile, copies are of no bytes: zeros. */
 static void seek_next(cptx_kernel *k, tma_gemm_producer *p)
 {
-	for (int b = 0; b < 2; b++)
-		cptx_mov(k, 0, .into = p->from[b].rows), cptx_mov(k, 0, .into = p->from[b].bytes);
+	for (int b = 0; b < 2; b++) {
+		cptx_mov(k, 0, .into = p->from[b].bytes);
+		if (p->from[b].rows.kind == CPTX_VAL_REG)
+			cptx_mov(k, 0, .into = p->from[b].rows);
+	}
 	CPTX_IF(k, cptx_setp(k, p->w->at, p->w->end, .cmp = CPTX_LT))
 		seek_tile(k, p);
 }
@@ -249,7 +266,8 @@ void tma_gemm_copy(cptx_kernel *k, const tma_gemm_producer *p, uint32_t part, ui
 	for (int b = 0; b < 2; b++) {
 		const uint32_t n = p->operand[b].copies, last = MIN(end, n);
 		if (from < last)
-			cptx_operand_load_from(k, &p->operand[b], p->to.stage, &p->from[b], .first = from, .copies = last - from);
+			cptx_operand_load_from(k, &p->operand[b], 0, &p->from[b], .first = from, .copies = last - from,
+			                       .at = p->to_bytes);
 		from = MAX(from, n) - n, end = MAX(end, n) - n;
 	}
 }
@@ -258,13 +276,18 @@ void tma_gemm_copied(cptx_kernel *k, tma_gemm_producer *p)
 {
 	cptx_pipe_filled(k, p->pipe, &p->to);
 	cptx_pipe_next(k, p->pipe, &p->to);
+	tma_gemm_next_offset(k, p->to_bytes, p->ring[0].apart, p->t->o->stages);
 }
 
 /* Its branch stands at the end of a K tile: it would otherwise split the block that ptxas schedules. */
 void tma_gemm_copies_advance(cptx_kernel *k, tma_gemm_producer *p)
 {
-	for (int b = 0; b < 2; b++)
-		cptx_operand_advance(k, &p->operand[b], &p->from[b], 0, p->t->bk);
+	for (int b = 0; b < 2; b++) {
+		cptx_operand_src from = p->from[b];
+		if (b && ends_together(p))
+			from.bytes = (cptx_val){ 0 };
+		cptx_operand_advance(k, &p->operand[b], &from, 0, p->t->bk);
+	}
 	cptx_sub(k, p->left, 1, .into = p->left);
 	CPTX_IF(k, cptx_setp(k, p->left, 0, .cmp = CPTX_EQ)) {
 		cptx_add(k, p->w->at, p->w->step, .into = p->w->at);
@@ -283,9 +306,12 @@ void tma_gemm_copies_begin(cptx_kernel *k, tma_gemm_producer *p)
 	tma_gemm_producer_operands(k, p);
 	for (int b = 0; b < 2; b++)
 		p->from[b] = cptx_operand_source(k, &p->operand[b], 0, 0);
+	if (ends_together(p))
+		p->from[1].bytes = p->from[0].bytes;
 	p->left = cptx_var(k, CPTX_U32, 0);
 	seek_next(k, p);
 	p->to = cptx_pipe_producer(k, p->pipe);
+	p->to_bytes = cptx_var(k, CPTX_U32, 0);
 	for (uint32_t s = 0; s + 1 < p->t->o->stages; s++) {
 		tma_gemm_copy(k, p, 0, 1);
 		tma_gemm_copied(k, p);

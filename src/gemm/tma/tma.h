@@ -248,6 +248,10 @@ typedef struct tma_gemm_ring {
 	uint32_t apart, at;
 } tma_gemm_ring;
 
+/* From the offset of a stage, a register, to that of the next one.  Counted along, not stage * apart: ptxas then keeps it in
+ * a uniform register, which ldmatrix adds for nothing. */
+void tma_gemm_next_offset(cptx_kernel *k, cptx_val offset, uint32_t apart, uint32_t stages);
+
 /* What fills the ring of stages, across tile borders.  By TMA it is one thread; of a cluster each CTA loads its part of an
  * operand that the cluster shares and multicasts it, and the copies of a pair count at the barrier of its first CTA.  By
  * cp.async all threads copy ahead of what they multiply. */
@@ -261,8 +265,10 @@ typedef struct tma_gemm_producer {
 	uint32_t threads; /* by cp.async: all, and the number of this one */
 	cptx_val thread;
 	cptx_operand operand[2]; /* tma_gemm_producer_operands: A and B, of a cluster the parts that this CTA loads */
-	/* by cp.async: where the copies stand; K tiles of the tile that are still to be copied */
+	/* by cp.async: where the copies stand, and how far that is from stage 0; K tiles of the tile that are still to be copied
+	 */
 	cptx_pipe_at to;
+	cptx_val to_bytes;
 	cptx_operand_src from[2];
 	cptx_val left;
 } tma_gemm_producer;

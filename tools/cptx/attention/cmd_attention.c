@@ -107,6 +107,7 @@ static int generate(attention_request *q, cptx_device *dev)
 		q->o.mma = cptx_attention_mma_of(target);
 	if (!cptx_attention_check(&q->o, target, NULL, &err))
 		return cli_refused(q->cmd, &err);
+	attention_trial_complete(&q->trial, &q->o);
 	if (dev && !cptx_attention_check_problem(&q->o, &q->trial.p, info->sms, NULL, &err))
 		return cli_refused(q->cmd, &err);
 	if (info && !cptx_attention_check(&q->o, cptx_target_find(info->target), NULL, &err))
@@ -119,12 +120,14 @@ static int generate(attention_request *q, cptx_device *dev)
 
 static int run(const cli_command *cmd, int argc, char **argv)
 {
-	attention_request q = { .cmd = cmd, .o = { .in = CPTX_BF16, .dim = 128 }, .trial = { .seed = 1, .bursts = BURSTS } };
+	attention_request q = { .cmd = cmd,
+		                    .o = { .size = CPTX_OPT_SIZE(cptx_attention_opt), .in = CPTX_BF16, .dim = 128 },
+		                    .trial = { .seed = 1, .bursts = BURSTS } };
 	cptx_error err = { 0 };
 	const char *value;
 	int status = EXIT_OK;
 
-	q.trial.p = (cptx_attention_problem){ .heads = HEADS };
+	q.trial.p = (cptx_attention_problem){ .size = CPTX_OPT_SIZE(cptx_attention_problem), .heads = HEADS };
 	for (int option; (option = cli_next(cmd, argc, argv, &value, &status)) != -1;) {
 		if (option == -2)
 			return status;

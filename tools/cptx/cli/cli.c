@@ -54,9 +54,11 @@ int cli_bad_value(const cli_command *cmd, size_t option, const char *value, cons
 int cli_next(const cli_command *cmd, int argc, char **argv, const char **value, int *status)
 {
 	struct option longs[MOST_OPTIONS + 2] = { { 0 } };
-	char shorts[2 * MOST_OPTIONS + 8] = ":h"; /* the colon tells a missing argument from an unknown option */
+	/* the colon tells a missing argument from an unknown option; a plus ends options at the first operand */
+	char shorts[2 * MOST_OPTIONS + 8] = "";
 	size_t n = cmd->noption;
 
+	strcat(shorts, cmd->options_first ? "+:h" : ":h");
 	for (size_t i = 0; i < n; i++) {
 		longs[i] = (struct option){ cmd->options[i].name, cmd->options[i].argument ? required_argument : no_argument, NULL,
 			                        FIRST_LONG + (int)i };

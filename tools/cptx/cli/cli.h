@@ -27,11 +27,13 @@ typedef struct cli_command {
 	size_t noption;
 	const char *const *scopes;   /* of each option: stands in front of its help, "wgmma: "; NULL: there are none */
 	const char *operand_choices; /* as cli_option.choices, for what stands without an option */
+	bool options_first; /* what stands behind the first operand belongs to it, options too: a program and its arguments */
 	int (*run)(const struct cli_command *cmd, int argc, char **argv);
 } cli_command;
 
-extern const cli_command cmd_gemm, cmd_attention, cmd_insn, cmd_arch, cmd_fmt, cmd_check, cmd_run, cmd_to_c, cmd_layout,
-	cmd_desc, cmd_tmem_width, cmd_compile, cmd_cache, cmd_completion, cmd_inspect, cmd_diff, cmd_rows;
+#define COMMAND(name) extern const cli_command cmd_##name;
+#include "cli/commands.def"
+#undef COMMAND
 extern const cli_command *const cli_commands[];
 extern const size_t cli_ncommand;
 

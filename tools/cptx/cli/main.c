@@ -6,10 +6,11 @@
 #include <string.h>
 #include <unistd.h>
 
-const cli_command *const cli_commands[] = { &cmd_gemm,    &cmd_attention, &cmd_rows,       &cmd_run,     &cmd_insn,
-	                                        &cmd_fmt,     &cmd_check,     &cmd_to_c,       &cmd_layout,  &cmd_desc,
-	                                        &cmd_inspect, &cmd_diff,      &cmd_tmem_width, &cmd_compile, &cmd_cache,
-	                                        &cmd_arch,    &cmd_completion };
+const cli_command *const cli_commands[] = {
+#define COMMAND(name) &cmd_##name,
+#include "cli/commands.def"
+#undef COMMAND
+};
 const size_t cli_ncommand = sizeof cli_commands / sizeof cli_commands[0];
 
 static void help(FILE *out)

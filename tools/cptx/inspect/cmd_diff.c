@@ -64,6 +64,9 @@ typedef struct tally {
 	bool rough;
 } tally;
 
+/* Names and paths may have any bytes. */
+static void put_name(const char *name) { cli_put(stdout, name, strlen(name)); }
+
 static void put_line(char side, const diff_line *l)
 {
 	printf("%c ", side);
@@ -114,7 +117,7 @@ static bool put_tally(const char *what, const tally *t)
 static bool put_number(const char *kernel, const char *what, uint32_t a, uint32_t b)
 {
 	if (a != b)
-		printf("%s: %s %u, %u\n", kernel, what, a, b);
+		put_name(kernel), printf(": %s %u, %u\n", what, a, b);
 	return a == b;
 }
 
@@ -132,7 +135,7 @@ static bool put_resources(const inspect_kernel *a, const inspect_kernel *b)
 	if (a->has_occupancy && b->has_occupancy)
 		same &= put_number(a->name, "resident warps", a->occupancy.warps, b->occupancy.warps);
 	if (same)
-		printf("%s: resources are the same\n", a->name);
+		put_name(a->name), puts(": resources are the same");
 	return same;
 }
 
@@ -145,6 +148,11 @@ static const inspect_kernel *twin(const inspected *b, const inspect_kernel *k, s
 	return single && b->nkernel == 1 ? &b->kernel[i] : NULL;
 }
 
+static void put_missing(const char *kernel, const char *path)
+{
+	fputs("kernel ", stdout), put_name(kernel), fputs(": only in ", stdout), put_name(path), putchar('\n');
+}
+
 static bool put_kernels(const inspected *a, const inspected *b, bool brief, bool *trouble)
 {
 	bool same = true;
@@ -154,7 +162,7 @@ static bool put_kernels(const inspected *a, const inspected *b, bool brief, bool
 		diff_lines la = { 0 }, lb = { 0 };
 		tally t = { 0 };
 		if (!l) {
-			printf("kernel %s: only in %s\n", k->name, a->path), same = false;
+			put_missing(k->name, a->path), same = false;
 			continue;
 		}
 		same &= put_resources(k, l);
@@ -170,7 +178,7 @@ static bool put_kernels(const inspected *a, const inspected *b, bool brief, bool
 	}
 	for (size_t i = 0; i < b->nkernel; i++)
 		if (!twin(a, &b->kernel[i], i, b->nkernel == 1))
-			printf("kernel %s: only in %s\n", b->kernel[i].name, b->path), same = false;
+			put_missing(b->kernel[i].name, b->path), same = false;
 	return same;
 }
 
@@ -205,7 +213,7 @@ static bool put_ptx(const inspected *a, const inspected *b, bool brief, bool *tr
 	tally t = { 0 };
 
 	if (!a->m || !b->m) {
-		printf("PTX: not compared, %s has none\n", a->m ? b->path : a->path);
+		fputs("PTX: not compared, ", stdout), put_name(a->m ? b->path : a->path), puts(" has none");
 		return true;
 	}
 	if (!diff_head(&la, a->m, &err) || !diff_head(&lb, b->m, &err)) {
@@ -258,8 +266,7 @@ static int run(const cli_command *cmd, int argc, char **argv)
 		same &= !trouble && put_ptx(&in[0], &in[1], brief, &trouble);
 		for (int i = 0; i < 2; i++)
 			if (*in[i].note)
-				fputs("note: ", stdout), cli_put(stdout, in[i].path, strlen(in[i].path)), fputs(": ", stdout),
-					cli_put(stdout, in[i].note, strlen(in[i].note)), putchar('\n');
+				fputs("note: ", stdout), put_name(in[i].path), fputs(": ", stdout), put_name(in[i].note), putchar('\n');
 	}
 	for (int i = 0; in && i < 2; i++)
 		inspect_free(&in[i]);

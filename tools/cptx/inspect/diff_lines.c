@@ -106,7 +106,7 @@ static void put_name(builder *b, uint32_t name)
 /* What changes no program: places in sources, the version that was written for, sections for debuggers. */
 static bool says_nothing(const char *line, bool in_body)
 {
-	static const char *const outside[] = { ".loc", ".file", ".version", ".section", "//" };
+	static const char *const outside[] = { ".loc", ".file", ".version", "//" };
 	static const char *const inside[] = { ".loc", ".pragma " };
 
 	for (size_t i = 0; !in_body && i < sizeof outside / sizeof *outside; i++)
@@ -141,14 +141,21 @@ static char *key_of_head(const char *line)
 bool diff_head(diff_lines *l, cptx_module *m, cptx_error *err)
 {
 	cptx_ptx *ptx = cptx_emit(m, NULL, NULL, err);
-	bool in_body = false, ok = ptx && (l->own = strdup(cptx_ptx_text(ptx)));
+	bool in_body = false, in_section = false, ok = ptx && (l->own = strdup(cptx_ptx_text(ptx)));
 
 	cptx_ptx_destroy(ptx);
 	for (char *p = ok ? l->own : NULL, *end; ok && p; p = end) {
 		if ((end = strchr(p, '\n')))
 			*end++ = 0;
-		in_body = (in_body || !strcmp(p, "{")) && strcmp(p, "}") != 0;
+		bool outermost = !strcmp(p, "{") || !strcmp(p, "}");
 		p += strspn(p, " \t");
+		in_section |= !in_body && !strncmp(p, ".section", strlen(".section"));
+		if (in_section) { /* up to its closing brace, it is for debuggers */
+			in_section = *p != '}';
+			continue;
+		}
+		if (outermost)
+			in_body = *p == '{';
 		if (!says_nothing(p, in_body) && strcmp(p, "}") != 0)
 			ok = diff_add(l, (diff_line){ .text = p, .n = strlen(p), .key = key_of_head(p) });
 	}
@@ -263,16 +270,41 @@ static bool add_parameters(diff_lines *l, const cptx_kernel *k)
 	return !b.failed;
 }
 
-bool diff_body(diff_lines *l, const inspected *in, const cptx_kernel *k)
+/* The labels that something of the body names, by their number; those of nothing but debug information are none of them. */
+static bool *find_used_labels(const cptx_kernel *k)
 {
-	if (k && !add_parameters(l, k))
-		return false;
-	for (const cptx_item *it = k ? cptx_item_first(k) : NULL; it; it = cptx_item_next(it)) {
+	size_t n = 0;
+	cptx_item_info info;
+
+	for (const cptx_item *it = cptx_item_first(k); it; it = cptx_item_next(it))
+		if (cptx_item_look(k, it, &info) && info.kind == CPTX_ITEM_LABEL && cptx_item_operand(it, 0).id >= n)
+			n = cptx_item_operand(it, 0).id + (size_t)1;
+	bool *used = calloc(n + 1, sizeof *used);
+	for (const cptx_item *it = used ? cptx_item_first(k) : NULL; it; it = cptx_item_next(it)) {
+		bool names = cptx_item_look(k, it, &info) && info.kind != CPTX_ITEM_LABEL;
+		for (size_t i = 0; names && i < info.noperands; i++) {
+			cptx_val v = cptx_item_operand(it, i);
+			if (v.kind == CPTX_VAL_LABEL && v.id < n)
+				used[v.id] = true;
+		}
+	}
+	return used;
+}
+
+static bool is_compared(const cptx_item *it, const cptx_item_info *info, const bool *used)
+{
+	if (info->kind == CPTX_ITEM_LABEL)
+		return used[cptx_item_operand(it, 0).id];
+	return info->kind == CPTX_ITEM_INSN || info->kind == CPTX_ITEM_TARGETS || info->kind == CPTX_ITEM_PROTO ||
+	       is_pragma(info);
+}
+
+static bool add_items(diff_lines *l, const inspected *in, const cptx_kernel *k, const bool *used)
+{
+	for (const cptx_item *it = cptx_item_first(k); it; it = cptx_item_next(it)) {
 		builder b = { .k = k };
 		cptx_item_info info;
-		if (!cptx_item_look(k, it, &info) ||
-		    (info.kind != CPTX_ITEM_INSN && info.kind != CPTX_ITEM_LABEL && info.kind != CPTX_ITEM_TARGETS &&
-		     info.kind != CPTX_ITEM_PROTO && !is_pragma(&info)))
+		if (!cptx_item_look(k, it, &info) || !is_compared(it, &info, used))
 			continue;
 		put_item(&b, it, &info);
 		diff_line line = { .name = b.name, .nname = b.nname, .key = b.key };
@@ -285,4 +317,13 @@ bool diff_body(diff_lines *l, const inspected *in, const cptx_kernel *k)
 			return false;
 	}
 	return true;
+}
+
+bool diff_body(diff_lines *l, const inspected *in, const cptx_kernel *k)
+{
+	bool *used = k ? find_used_labels(k) : NULL;
+	bool ok = !k || (used && add_parameters(l, k) && add_items(l, in, k, used));
+
+	free(used);
+	return ok;
 }

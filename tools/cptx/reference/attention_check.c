@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { POISON = 0xff, GUARD = 64 /* bytes behind each tensor */, DRAWS = 4096, HALVES = 65536 };
+enum { POISON = 0xff, GUARD = 64 /* bytes behind each tensor */, DRAWS = 4096, HALVES = 65536, SPARE_PAGES = 3 };
 
 /* A tensor of the host and the device. */
 typedef struct tensor {
@@ -27,7 +27,9 @@ typedef struct bench {
 	const attention_trial *t;
 	cptx_attention_problem p; /* with what 0 stands for, and addresses */
 	tensor q, k, v, d;
-	float *lse;
+	float *lse, *sinks;
+	uint32_t *cu_q, *cu_k; /* where the rows of each batch begin, and behind the last */
+	uint32_t *table;       /* pages of each batch */
 	float *number; /* of all 16-bit patterns of Q, K and V */
 	double *score; /* of a row */
 } bench;
@@ -42,16 +44,16 @@ static bool emulated(const cptx_device *dev)
 /* ---- tensors ---- */
 
 static bool make_tensor(bench *b, tensor *x, enum cptx_type type, const cptx_attention_stride *given, uint32_t rows,
-                        uint32_t heads, uint32_t dim, cptx_error *err)
+                        uint32_t heads, uint32_t batch, uint32_t dim, cptx_error *err)
 {
-	const uint64_t bytes = cptx_type_bits(type) / 8, batch = b->p.batch;
+	const uint64_t bytes = cptx_type_bits(type) / 8;
 	uint64_t last = dim;
 
 	*x = (tensor){ .type = type, .rows = rows, .dim = dim, .s = *given };
 	if (!x->s.batch && !x->s.head && !x->s.row)
 		x->s = (cptx_attention_stride){ (uint64_t)heads * rows * dim, (uint64_t)rows * dim, dim };
 	if (rows && heads && batch)
-		last += (rows - 1) * x->s.row + (heads - 1) * x->s.head + (batch - 1) * x->s.batch;
+		last += (rows - 1) * x->s.row + (heads - 1) * x->s.head + (batch - 1ull) * x->s.batch;
 	x->bytes = last * bytes + GUARD;
 	x->host = malloc(x->bytes);
 	if (!x->host) {
@@ -92,21 +94,119 @@ static void fill(const tensor *x, uint32_t heads, uint32_t batch, uint64_t seed)
 		}
 }
 
+/* ---- lengths and pages ---- */
+
+/* The rows of sequence `batch`: the first is the longest, others are drawn, also 0. */
+static uint32_t length_of(const attention_trial *t, const cptx_attention_opt *o, uint32_t batch, bool of_q)
+{
+	const uint32_t most = of_q ? t->p.queries : t->p.keys;
+	uint64_t s = t->seed * 977 + batch * 2 + of_q + 5;
+
+	if (!o->varlen || !batch)
+		return most;
+	number_random(&s);
+	return (uint32_t)(number_random(&s) % (most + 1ull));
+}
+
+static uint32_t pages_of(const cptx_attention_opt *o, uint32_t keys) { return (keys + o->page - 1) / o->page; }
+
+void attention_trial_complete(attention_trial *t, const cptx_attention_opt *o)
+{
+	cptx_attention_problem *p = &t->p;
+
+	if (o->varlen)
+		p->total_queries = p->total_keys = 0;
+	if (o->page)
+		p->pages = SPARE_PAGES, p->table_pitch = pages_of(o, p->keys);
+	for (uint32_t i = 0; i < p->batch; i++) {
+		const uint32_t keys = length_of(t, o, i, false);
+		if (o->varlen)
+			p->total_queries += length_of(t, o, i, true);
+		if (o->varlen && !o->page)
+			p->total_keys += keys;
+		if (o->page)
+			p->pages += pages_of(o, keys);
+	}
+}
+
+/* Pages of all batches, drawn without repeating one; entries that no key needs stay poison. */
+static void fill_table(bench *b)
+{
+	const cptx_attention_problem *p = &b->p;
+	uint64_t s = b->t->seed + 77;
+	uint32_t *left = malloc((p->pages + 1ull) * sizeof *left), n = p->pages;
+
+	for (uint32_t i = 0; left && i < n; i++)
+		left[i] = i;
+	for (uint32_t i = 0; left && i < p->batch; i++)
+		for (uint32_t j = 0; j < pages_of(b->o, b->cu_k[i + 1] - b->cu_k[i]); j++) {
+			const uint32_t k = (uint32_t)(number_random(&s) % n);
+			b->table[(uint64_t)i * p->table_pitch + j] = left[k];
+			left[k] = left[--n];
+		}
+	free(left);
+}
+
+static uint64_t table_bytes(const bench *b) { return ((uint64_t)b->p.batch * b->p.table_pitch + 1) * sizeof *b->table; }
+
+/* Memory of the device with these bytes. */
+static uint64_t upload(const bench *b, const void *from, uint64_t bytes, cptx_error *err)
+{
+	const uint64_t to = cptx_mem_alloc(b->dev, bytes, err);
+
+	return to && cptx_mem_write(b->dev, to, from, bytes, err) ? to : 0;
+}
+
+static bool prepare_lists(bench *b, cptx_error *err)
+{
+	cptx_attention_problem *p = &b->p;
+	const uint64_t cu_bytes = (p->batch + 1ull) * sizeof *b->cu_q, sink_bytes = (p->heads + 1ull) * sizeof *b->sinks;
+	uint64_t s = b->t->seed + 99;
+
+	b->cu_q = calloc(1, cu_bytes), b->cu_k = calloc(1, cu_bytes), b->sinks = calloc(1, sink_bytes);
+	b->table = malloc(table_bytes(b));
+	if (!b->cu_q || !b->cu_k || !b->sinks || !b->table)
+		return false;
+	memset(b->table, POISON, table_bytes(b));
+	for (uint32_t i = 0; i < p->batch; i++) {
+		b->cu_q[i + 1] = b->cu_q[i] + length_of(b->t, b->o, i, true);
+		b->cu_k[i + 1] = b->cu_k[i] + length_of(b->t, b->o, i, false);
+	}
+	for (uint32_t i = 0; i < p->heads; i++) /* from -3 to 3, and a head without one */
+		b->sinks[i] = i % 5 == 4 ? -INFINITY : (float)(number_random(&s) % 601) / 100 - 3;
+	if (b->o->page)
+		fill_table(b);
+	if (b->o->varlen && (!(p->cu_queries = upload(b, b->cu_q, cu_bytes, err)) || !(p->cu_keys = upload(b, b->cu_k, cu_bytes, err))))
+		return false;
+	return (!b->o->sinks || (p->sinks = upload(b, b->sinks, sink_bytes, err))) &&
+	       (!b->o->page || (p->page_table = upload(b, b->table, table_bytes(b), err)));
+}
+
+/* Rows of LSE. */
+static uint64_t lse_rows(const bench *b)
+{
+	return (uint64_t)b->p.heads * (b->o->varlen ? b->p.total_queries : (uint64_t)b->p.batch * b->p.queries);
+}
+
 static bool prepare(bench *b, cptx_error *err)
 {
 	const cptx_attention_opt *o = b->o;
 	cptx_attention_problem *p = &b->p;
 	const uint32_t dim_v = o->dim_v ? o->dim_v : o->dim;
-	const uint64_t lses = (uint64_t)p->batch * p->heads * p->queries * sizeof(float) + GUARD;
+	const uint64_t lses = lse_rows(b) * sizeof(float) + GUARD;
+	const uint32_t q_rows = o->varlen ? p->total_queries : p->queries, q_batch = o->varlen ? 1 : p->batch;
+	const uint32_t k_rows = o->page ? o->page : o->varlen ? p->total_keys : p->keys,
+				   k_batch = o->page ? p->pages : o->varlen ? 1 : p->batch;
 
-	if (!make_tensor(b, &b->q, o->in, &p->q_stride, p->queries, p->heads, o->dim, err) ||
-	    !make_tensor(b, &b->k, o->in, &p->k_stride, p->keys, p->kv_heads, o->dim, err) ||
-	    !make_tensor(b, &b->v, o->in, &p->v_stride, p->keys, p->kv_heads, dim_v, err) ||
-	    !make_tensor(b, &b->d, o->out ? o->out : o->in, &p->o_stride, p->queries, p->heads, dim_v, err))
+	if (!prepare_lists(b, err) ||
+	    !make_tensor(b, &b->q, o->in, &p->q_stride, q_rows, p->heads, q_batch, o->dim, err) ||
+	    !make_tensor(b, &b->k, o->in, &p->k_stride, k_rows, p->kv_heads, k_batch, o->dim, err) ||
+	    !make_tensor(b, &b->v, o->in, &p->v_stride, k_rows, p->kv_heads, k_batch, dim_v, err) ||
+	    !make_tensor(b, &b->d, o->out ? o->out : o->in, &p->o_stride, q_rows, p->heads, q_batch, dim_v, err))
 		return false;
-	fill(&b->q, p->heads, p->batch, 3 * b->t->seed + 1);
-	fill(&b->k, p->kv_heads, p->batch, 3 * b->t->seed + 2);
-	fill(&b->v, p->kv_heads, p->batch, 3 * b->t->seed + 3);
+	fill(&b->q, p->heads, q_batch, 3 * b->t->seed + 1);
+	fill(&b->k, p->kv_heads, k_batch, 3 * b->t->seed + 2);
+	fill(&b->v, p->kv_heads, k_batch, 3 * b->t->seed + 3);
 	b->lse = malloc(lses), b->number = malloc(HALVES * sizeof(float)), b->score = malloc((p->keys + 1ull) * sizeof(double));
 	p->lse = cptx_mem_alloc(b->dev, lses, err);
 	if (!b->lse || !b->number || !b->score || !p->lse)
@@ -125,13 +225,19 @@ static bool prepare(bench *b, cptx_error *err)
 static void release(bench *b)
 {
 	tensor *all[] = { &b->q, &b->k, &b->v, &b->d };
+	const uint64_t lists[] = { b->p.lse, b->p.sinks, b->p.cu_queries, b->p.cu_keys, b->p.page_table };
 
 	for (int i = 0; i < 4; i++) {
 		cptx_mem_free(b->dev, all[i]->at);
 		free(all[i]->host);
 	}
-	cptx_mem_free(b->dev, b->p.lse);
+	for (int i = 0; i < 5; i++)
+		cptx_mem_free(b->dev, lists[i]);
 	free(b->lse);
+	free(b->sinks);
+	free(b->cu_q);
+	free(b->cu_k);
+	free(b->table);
 	free(b->number);
 	free(b->score);
 }
@@ -141,6 +247,7 @@ static void release(bench *b)
 /* Where a row stands, and what it must be. */
 typedef struct row {
 	uint32_t batch, head, query;
+	uint32_t queries, keys;   /* of its sequence */
 	int64_t first, end;       /* keys that count */
 	double max, sum, largest; /* of the scores, and of their magnitudes */
 	double o[256], size[256]; /* and the sums of the magnitudes of what is added */
@@ -150,22 +257,45 @@ static void find_keys(const bench *b, row *r)
 {
 	const cptx_attention_opt *o = b->o;
 	const cptx_attention_problem *p = &b->p;
-	const int64_t place = (int64_t)r->query + (o->top_left ? 0 : (int64_t)p->keys - p->queries);
+	const int64_t place = (int64_t)r->query + (o->top_left ? 0 : (int64_t)r->keys - r->queries);
 
-	r->first = 0, r->end = p->keys;
+	r->first = 0, r->end = r->keys;
 	if (o->causal || o->window)
 		r->end = place + (o->causal ? 0 : (int64_t)p->window_right) + 1;
 	if (o->window && place - (int64_t)p->window_left > 0)
 		r->first = place - (int64_t)p->window_left;
-	r->end = r->end > (int64_t)p->keys ? (int64_t)p->keys : r->end;
+	r->end = r->end > (int64_t)r->keys ? (int64_t)r->keys : r->end;
+}
+
+/* The row of Q or O. */
+static unsigned char *query_at(const bench *b, const tensor *x, const row *r)
+{
+	return b->o->varlen ? at(x, 0, r->head, b->cu_q[r->batch] + r->query) : at(x, r->batch, r->head, r->query);
+}
+
+/* A row of K or V. */
+static const uint16_t *key_at(const bench *b, const tensor *x, const row *r, int64_t key)
+{
+	const uint32_t head = r->head / (b->p.heads / b->p.kv_heads), k = (uint32_t)key;
+	const unsigned char *from;
+
+	if (b->o->page)
+		from = at(x, b->table[(uint64_t)r->batch * b->p.table_pitch + k / b->o->page], head, k % b->o->page);
+	else if (b->o->varlen)
+		from = at(x, 0, head, b->cu_k[r->batch] + k);
+	else
+		from = at(x, r->batch, head, k);
+	return (const uint16_t *)(const void *)from;
 }
 
 static double score_of(const bench *b, const row *r, const uint16_t *q, int64_t key)
 {
 	const cptx_attention_problem *p = &b->p;
-	const uint16_t *k =
-		(const uint16_t *)(const void *)at(&b->k, r->batch, r->head / (p->heads / p->kv_heads), (uint32_t)key);
+	const uint16_t *k = key_at(b, &b->k, r, key);
 	double s = 0;
+
+	if (b->t->mask && !b->t->mask(b->t->user, r->batch, r->head, r->query, (uint32_t)key))
+		return -INFINITY;
 
 	for (uint32_t i = 0; i < b->o->dim; i++)
 		s += (double)b->number[q[i]] * (double)b->number[k[i]];
@@ -177,19 +307,20 @@ static double score_of(const bench *b, const row *r, const uint16_t *q, int64_t 
 
 static void compute(const bench *b, row *r)
 {
-	const uint16_t *q = (const uint16_t *)(const void *)at(&b->q, r->batch, r->head, r->query);
-	const uint32_t kv_head = r->head / (b->p.heads / b->p.kv_heads);
+	const uint16_t *q = (const uint16_t *)(const void *)query_at(b, &b->q, r);
 
 	find_keys(b, r);
-	r->max = -INFINITY, r->sum = r->largest = 0;
+	r->max = b->o->sinks ? (double)b->sinks[r->head] : -INFINITY, r->sum = r->largest = 0;
 	memset(r->o, 0, sizeof r->o), memset(r->size, 0, sizeof r->size);
 	for (int64_t j = r->first; j < r->end; j++) {
 		const double s = b->score[j] = score_of(b, r, q, j);
 		r->max = s > r->max ? s : r->max;
 		r->largest = isfinite(s) && fabs(s) > r->largest ? fabs(s) : r->largest;
 	}
+	if (b->o->sinks && r->max > -INFINITY)
+		r->sum = exp((double)b->sinks[r->head] - r->max);
 	for (int64_t j = r->first; j < r->end && r->max > -INFINITY; j++) {
-		const uint16_t *v = (const uint16_t *)(const void *)at(&b->v, r->batch, kv_head, (uint32_t)j);
+		const uint16_t *v = key_at(b, &b->v, r, j);
 		const double e = exp(b->score[j] - r->max);
 		r->sum += e;
 		for (uint32_t i = 0; i < b->v.dim && e > 0; i++) {
@@ -242,7 +373,7 @@ static void compare_row(const bench *b, const row *r, attention_report *rep, boo
 	const double half = b->o->in == CPTX_BF16 ? 0x1p-8 : 0x1p-11, out = b->d.type == CPTX_F32 ? 0x1p-24 : half;
 	const double score = (b->o->softcap ? 0x1p-10 : 0x1p-20) * (r->largest + 1);
 	const uint32_t bytes = cptx_type_bits(b->d.type) / 8;
-	unsigned char *o = at(&b->d, r->batch, r->head, r->query);
+	unsigned char *o = query_at(b, &b->d, r);
 
 	for (uint32_t i = 0; i < b->d.dim; i++) {
 		const double sum = r->sum > 0 ? r->sum : 1, right = r->o[i] / sum, size = r->size[i] / sum;
@@ -253,7 +384,9 @@ static void compare_row(const bench *b, const row *r, attention_report *rep, boo
 		memset(o, POISON, (size_t)b->d.dim * bytes);
 	if (!b->o->lse)
 		return;
-	float *lse = &b->lse[((uint64_t)r->batch * p->heads + r->head) * p->queries + r->query];
+	const uint64_t of_head = b->o->varlen ? (uint64_t)r->head * p->total_queries + b->cu_q[r->batch]
+	                                      : ((uint64_t)r->batch * p->heads + r->head) * p->queries;
+	float *lse = &b->lse[of_head + r->query];
 	const double right = r->sum > 0 ? r->max + log(r->sum) : -INFINITY;
 	judge(rep, r, UINT32_MAX, (double)*lse, right, isfinite(right) ? 0x1p-20 * (fabs(right) + 1) + score : 0);
 	if (once)
@@ -270,28 +403,35 @@ static uint64_t strays(const void *from, uint64_t bytes)
 	return n;
 }
 
+static void compare_head(bench *b, row *r, attention_report *rep, uint32_t most, uint64_t *seed)
+{
+	const uint32_t rows = most < r->queries ? most : r->queries;
+
+	rep->elements += (uint64_t)r->queries * (b->d.dim + (b->o->lse ? 1 : 0));
+	for (uint32_t i = 0; i < rows; i++) {
+		r->query = rows < r->queries ? (uint32_t)(number_random(seed) % r->queries) : i;
+		compute(b, r);
+		compare_row(b, r, rep, most == UINT32_MAX);
+	}
+}
+
 static bool compare(bench *b, attention_report *rep, cptx_error *err)
 {
 	const cptx_attention_problem *p = &b->p;
-	const uint64_t lses = (uint64_t)p->batch * p->heads * p->queries;
-	const uint32_t rows = b->t->rows && b->t->rows < p->queries ? b->t->rows : p->queries;
+	const uint64_t lses = lse_rows(b) * sizeof(float) + GUARD;
+	const uint32_t most = b->t->rows && b->t->rows < p->queries ? b->t->rows : UINT32_MAX;
 	uint64_t seed = b->t->seed + 11;
 	row r = { 0 };
 
-	if (!cptx_mem_read(b->dev, b->d.host, b->d.at, b->d.bytes, err) ||
-	    !cptx_mem_read(b->dev, b->lse, p->lse, lses * sizeof(float) + GUARD, err))
+	if (!cptx_mem_read(b->dev, b->d.host, b->d.at, b->d.bytes, err) || !cptx_mem_read(b->dev, b->lse, p->lse, lses, err))
 		return false;
-	rep->elements = lses * (b->d.dim + (b->o->lse ? 1 : 0));
-	for (uint32_t z = 0; z < p->batch * p->heads; z++)
-		for (uint32_t i = 0; i < rows; i++) {
-			r.batch = z / p->heads, r.head = z % p->heads;
-			r.query = rows < p->queries ? (uint32_t)(number_random(&seed) % p->queries) : i;
-			compute(b, &r);
-			compare_row(b, &r, rep, rows == p->queries);
-		}
+	for (uint32_t z = 0; z < p->batch * p->heads; z++) {
+		r.batch = z / p->heads, r.head = z % p->heads;
+		r.queries = b->cu_q[r.batch + 1] - b->cu_q[r.batch], r.keys = b->cu_k[r.batch + 1] - b->cu_k[r.batch];
+		compare_head(b, &r, rep, most, &seed);
+	}
 	rep->rms = rep->compared ? sqrt(rep->rms / (double)rep->compared) : 0;
-	rep->stray =
-		rows == p->queries && !rep->wrong && strays(b->d.host, b->d.bytes) + strays(b->lse, lses * sizeof(float) + GUARD);
+	rep->stray = most == UINT32_MAX && !rep->wrong && strays(b->d.host, b->d.bytes) + strays(b->lse, lses);
 	rep->wrong += rep->stray;
 	return true;
 }
@@ -299,7 +439,9 @@ static bool compare(bench *b, attention_report *rep, cptx_error *err)
 bool attention_trial_run(cptx_device *dev, cptx_module *module, const cptx_attention_opt *o, const attention_trial *t,
                          attention_report *r, cptx_error *err)
 {
-	bench b = { .dev = dev, .o = o, .t = t, .p = t->p };
+	attention_trial completed = *t;
+	attention_trial_complete(&completed, o);
+	bench b = { .dev = dev, .o = o, .t = t, .p = completed.p };
 
 	*r = (attention_report){ .worst = 0 };
 	*err = (cptx_error){ .code = CPTX_OK };

@@ -10,6 +10,9 @@
 typedef double (*attention_score_fn)(const void *user, double score, uint32_t batch, uint32_t head, uint32_t query,
                                      uint32_t key);
 
+/* The twin of cptx_attention_opt.mask. */
+typedef bool (*attention_mask_fn)(const void *user, uint32_t batch, uint32_t head, uint32_t query, uint32_t key);
+
 /* A problem to run, and how much of its result to compare. */
 typedef struct attention_trial {
 	cptx_attention_problem p; /* sizes, strides and numbers; addresses are filled in */
@@ -17,6 +20,7 @@ typedef struct attention_trial {
 	uint32_t rows;   /* queries of each head that are compared, drawn at random; 0: all, and what lies between them */
 	unsigned bursts; /* timed bursts; 0: none */
 	attention_score_fn score;
+	attention_mask_fn mask;
 	const void *user;
 	cptx_load_opt load;
 } attention_trial;
@@ -33,6 +37,8 @@ typedef struct attention_report {
 	cptx_resources resources;
 } attention_report;
 
+/* Sets what of the problem follows from lengths that are drawn: rows in all, pages.  The first sequence is the longest. */
+void attention_trial_complete(attention_trial *t, const cptx_attention_opt *o);
 /* module: what cptx_attention_build made of the options.  False, with err: it could not be run. */
 bool attention_trial_run(cptx_device *dev, cptx_module *module, const cptx_attention_opt *o, const attention_trial *t,
                          attention_report *r, cptx_error *err);

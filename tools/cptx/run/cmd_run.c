@@ -4,6 +4,7 @@
 #include "reference/number.h"
 #include "cli/progress.h"
 #include "run/args.h"
+#include "run/finding.h"
 #include "run/print.h"
 #include "run/trace.h"
 
@@ -222,28 +223,6 @@ static int read_option(run_request *q, int option, const char *value)
 
 /* ---- findings ---- */
 
-static void json_finding(const cptx_emu_finding *f, uint64_t seed)
-{
-	fputs("{\"code\":", stderr);
-	run_json_string(stderr, cptx_finding_name(f->code));
-	fprintf(stderr, ",\"rank\":\"%s\"", f->rank == CPTX_FIND_WARNING ? "warning" : "error");
-	fputs(",\"kernel\":", stderr);
-	run_json_string(stderr, f->kernel);
-	fputs(",\"instruction\":", stderr);
-	run_json_string(stderr, f->instruction);
-	if (f->at.file) {
-		fputs(",\"file\":", stderr);
-		run_json_string(stderr, f->at.file);
-		fprintf(stderr, ",\"line\":%u", (unsigned)f->at.line);
-	}
-	fprintf(stderr, ",\"block\":[%u,%u,%u]", f->block[0], f->block[1], f->block[2]);
-	if (f->has_thread)
-		fprintf(stderr, ",\"thread\":[%u,%u,%u]", f->thread[0], f->thread[1], f->thread[2]);
-	fprintf(stderr, ",\"count\":%llu,\"seed\":%llu,\"text\":", (unsigned long long)f->count, (unsigned long long)seed);
-	run_json_string(stderr, f->text);
-	fputs("}\n", stderr);
-}
-
 static void print_finding(const cptx_emu_finding *f)
 {
 	if (f->at.file)
@@ -281,7 +260,7 @@ static void print_once(run_request *q, const cptx_emu_finding *f, uint64_t seed)
 	if (warns && is_printed(q, f))
 		return;
 	if (q->json) {
-		json_finding(f, seed);
+		finding_json(stderr, f, seed);
 	} else if (!warns || !q->warned[f->code]++) {
 		print_kernel(q, f);
 		print_finding(f);

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT */
+/* Attention in the tuning database: a candidate is the shape that the options leave open. */
+#include "attention/tuned.h"
+#include "attention/attention.h"
+#include "base/options.h"
+#include "kit/tuned.h"
+
+/* Goes up with a change of the generators after which a shape may take another time. */
+enum { VERSION = 1 };
+
+static const char *mma_word(unsigned v)
+{
+	return v < CPTX_ATTENTION_MMAS ? cptx_attention_mma_name((enum cptx_attention_mma)v) : "?";
+}
+
+#define WORD_NUMBER KIT_NUMBER, NULL
+#define WORD_BOOL KIT_BOOL, NULL
+#define WORD_TYPE KIT_TYPE, NULL
+#define WORD_MMA KIT_WORD, mma_word
+#define WORD_POINTER KIT_NOT_TEXT, NULL
+#define FIELD_(name, offset, kind, word)                                                                                    \
+	{                                                                                                                       \
+		name, kind, offset, word                                                                                            \
+	}
+#define FIELD(...) FIELD_(__VA_ARGS__)
+static const kit_field fields[] = {
+#define ATTENTION_FIELD(id, field, type, set, least, most, step, about)                                                     \
+	FIELD(#field, offsetof(cptx_attention_opt, field), WORD_##type),
+#include "attention/options.def"
+};
+static const kit_family family = { "attention", VERSION, fields, ARRAY_LEN(fields), sizeof(cptx_attention_opt) };
+static const cptx_attention_opt nothing = { .name = NULL };
+
+static kit_problem problem_of(const cptx_attention_opt *o, const cptx_attention_problem *p)
+{
+	return (kit_problem){
+		.family = &family,
+		.asked = o,
+		.base = &nothing,
+		.has_function = o->score != NULL,
+		.function = o->name,
+		.dims = { p->batch, p->heads, p->kv_heads ? p->kv_heads : p->heads, p->queries, p->keys,
+		          o->window ? (uint64_t)MIN(p->window_left, p->keys) + MIN(p->window_right, p->keys) + 1 : 0 },
+	};
+}
+
+/* ---- measuring ---- */
+
+typedef struct bench {
+	cptx_device *dev;
+	cptx_attention_problem p;
+	cptx_attention_opt *candidates;
+} bench;
+
+static bool build(void *user, uint32_t i, cptx_module *m, cptx_error *err)
+{
+	return cptx_attention_build(m, &((bench *)user)->candidates[i], err) != NULL;
+}
+
+static uint32_t launch(void *user, uint32_t i, const cptx_program *program, cptx_launch **launches, uint32_t room,
+                       cptx_error *err)
+{
+	const bench *b = (const bench *)user;
+
+	(void)room;
+	launches[0] = cptx_attention_launch(program, b->dev, &b->candidates[i], &b->p, err);
+	return launches[0] != NULL;
+}
+
+static bool make_operands(bench *b, const cptx_attention_opt *o, cptx_error *err)
+{
+	cptx_attention_problem *p = &b->p;
+	const uint64_t of_q = (uint64_t)p->batch * p->heads * p->queries;
+	const uint64_t of_k = (uint64_t)p->batch * (p->kv_heads ? p->kv_heads : p->heads) * p->keys;
+	const uint32_t dim_v = o->dim_v ? o->dim_v : o->dim;
+	const enum cptx_type out = o->out != CPTX_TYPE_NONE ? o->out : o->in;
+
+	p->q = kit_tuned_operand(b->dev, o->in, of_q * o->dim * cptx_type_bits(o->in) / 8, err);
+	p->k = kit_tuned_operand(b->dev, o->in, of_k * o->dim * cptx_type_bits(o->in) / 8, err);
+	p->v = kit_tuned_operand(b->dev, o->in, of_k * dim_v * cptx_type_bits(o->in) / 8, err);
+	p->o = kit_tuned_operand(b->dev, out, of_q * dim_v * cptx_type_bits(out) / 8, err);
+	p->lse = o->lse ? kit_tuned_operand(b->dev, CPTX_F32, of_q * sizeof(float), err) : 0;
+	return err->code == CPTX_OK;
+}
+
+static void free_operands(bench *b)
+{
+	const uint64_t all[] = { b->p.q, b->p.k, b->p.v, b->p.o, b->p.lse };
+
+	for (size_t i = 0; i < ARRAY_LEN(all); i++)
+		cptx_mem_free(b->dev, all[i]);
+}
+
+static uint32_t candidates_of(bench *b, const cptx_attention_opt *o, uint32_t room, cptx_error *err)
+{
+	cptx_attention_choice *c = NEW_ARRAY(cptx_attention_choice, room);
+	const uint32_t n = c ? (uint32_t)cptx_attention_auto(o, &b->p, cptx_device_get_info(b->dev)->sms, c, room, err) : 0;
+
+	if (!c)
+		error_set(err, CPTX_E_MEMORY, NOWHERE, "out of memory");
+	for (uint32_t i = 0; i < n; i++)
+		b->candidates[i] = c[i].opt;
+	free(c);
+	return n;
+}
+
+bool cptx_attention_measure(cptx_tune *db, cptx_device *dev, const cptx_attention_opt *opt,
+                            const cptx_attention_problem *problem, const cptx_tune_use *use, cptx_tune_done *done,
+                            cptx_error *err)
+{
+	cptx_error own;
+	cptx_attention_opt o;
+	cptx_tune_use u;
+	bench b = { .dev = dev };
+
+	err = err ? err : &own;
+	*err = (cptx_error){ .code = CPTX_OK };
+	if (!IS_GIVEN(dev, "device", NOWHERE, err) || !IS_GIVEN(opt, "options struct", NOWHERE, err) ||
+	    !IS_GIVEN(problem, "problem", NOWHERE, err) || !OPTIONS_READ(cptx_attention_opt, &o, opt, NOWHERE, err) ||
+	    !OPTIONS_READ(cptx_attention_problem, &b.p, problem, NOWHERE, err) || !kit_tuned_read_use(&u, use, err))
+		return false;
+	const cptx_attention_stride dense = { 0, 0, 0 };
+	b.p.q_stride = b.p.k_stride = b.p.v_stride = b.p.o_stride = dense;
+	b.candidates = NEW_ARRAY(cptx_attention_opt, u.candidates);
+	const kit_bench k = { .problem = problem_of(&o, &b.p),
+		                  .candidates = b.candidates,
+		                  .n = b.candidates ? candidates_of(&b, &o, u.candidates, err) : 0,
+		                  .build = build,
+		                  .launch = launch,
+		                  .user = &b };
+	if (!b.candidates)
+		error_set(err, CPTX_E_MEMORY, NOWHERE, "out of memory");
+	bool ok = k.n != 0;
+	if (ok) {
+		ok = make_operands(&b, &o, err) && kit_tuned_measure(db, dev, &k, &u, done, err);
+		free_operands(&b);
+	}
+	free(b.candidates);
+	return ok;
+}
+
+/* ---- look-ups ---- */
+
+typedef struct chosen {
+	kit_kept kept; /* without a program */
+	cptx_attention_opt asked, opt;
+	uint64_t dims[CPTX_TUNE_DIMS];
+} chosen;
+
+typedef struct search {
+	const kit_runner *r;
+	const cptx_attention_opt *asked;
+	const cptx_attention_problem *p;
+} search;
+
+static bool fits(void *user, const void *found)
+{
+	const search *s = (const search *)user;
+	const cptx_attention_opt *o = (const cptx_attention_opt *)found;
+
+	return cptx_attention_check(o, s->r->target, NULL, NULL) &&
+	       cptx_attention_check_problem(o, s->p, cptx_device_get_info(s->r->dev)->sms, NULL, NULL);
+}
+
+static bool measure_missing(void *user, cptx_tune *db, const cptx_tune_use *use)
+{
+	const search *s = (const search *)user;
+
+	return cptx_attention_measure(db, s->r->dev, s->asked, s->p, use, NULL, NULL);
+}
+
+static bool same_options(const cptx_attention_opt *a, const cptx_attention_opt *b)
+{
+	bool same = a->user == b->user && (a->name == b->name || (a->name && b->name && !strcmp(a->name, b->name)));
+
+#define ATTENTION_FIELD(id, field, type, set, least, most, step, about) same &= a->field == b->field;
+#include "attention/options.def"
+	return same;
+}
+
+const cptx_attention_opt *attention_tuned_choose(kit_runner *r, kit_kept **choices, const cptx_attention_opt *o,
+                                                 const cptx_attention_problem *p)
+{
+	search s = { r, o, p };
+	const kit_search k = { problem_of(o, p), fits, measure_missing, &s };
+	chosen *c = (chosen *)*choices;
+
+	if (o->bq || o->bk || o->stages)
+		return o;
+	while (c && !(same_options(&c->asked, o) && !memcmp(c->dims, k.problem.dims, sizeof c->dims)))
+		c = (chosen *)c->kept.next;
+	if (c)
+		return &c->opt;
+	c = (chosen *)kit_kept_new(sizeof *c, o->name, NULL);
+	if (!c)
+		return o;
+	c->asked = c->opt = *o;
+	if (!kit_tuned_find(r, &k, &c->opt))
+		c->opt = *o;
+	c->asked.name = c->opt.name = c->kept.name;
+	memcpy(c->dims, k.problem.dims, sizeof c->dims);
+	c->kept.next = *choices, *choices = &c->kept;
+	return &c->opt;
+}
+
+/* ---- options as text ---- */
+
+bool cptx_attention_options_read(const char *text, cptx_attention_opt *opt, cptx_error *err)
+{
+	cptx_attention_opt o;
+
+	if (!IS_GIVEN(opt, "options struct", NOWHERE, err) || !OPTIONS_READ(cptx_attention_opt, &o, opt, NOWHERE, err) ||
+	    !kit_options_read(&family, text, &o, err))
+		return false;
+	OPTIONS_WRITE(cptx_attention_opt, opt, &o);
+	return true;
+}

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Usual lines: instructions whose operands are all registers and small numbers are copied from finished pieces, by a plan for
+ * each form, modifiers and kinds of operands.  Copying a line has no branch on what the operands are, which would be
+ * mispredicted again and again, and all its copies have fixed lengths.  All else is printed by insn.c.
+ */
+#include "emit/emit.h"
+
+/* Texts of small numbers, in the layout of register names. */
+enum { NUMBERS_LOG = 10, NUMBERS = 1 << NUMBERS_LOG };
+#define ONE(a) { #a, sizeof #a - 1 }
+#define TEN(a) ONE(a##0), ONE(a##1), ONE(a##2), ONE(a##3), ONE(a##4), ONE(a##5), ONE(a##6), ONE(a##7), ONE(a##8), ONE(a##9)
+#define HUNDRED(a)                                                                                                          \
+	TEN(a##0), TEN(a##1), TEN(a##2), TEN(a##3), TEN(a##4), TEN(a##5), TEN(a##6), TEN(a##7), TEN(a##8), TEN(a##9)
+static const reg_name numbers[NUMBERS] = { ONE(0),     ONE(1),     ONE(2),     ONE(3),     ONE(4),     ONE(5),     ONE(6),
+	                                       ONE(7),     ONE(8),     ONE(9),     TEN(1),     TEN(2),     TEN(3),     TEN(4),
+	                                       TEN(5),     TEN(6),     TEN(7),     TEN(8),     TEN(9),     HUNDRED(1), HUNDRED(2),
+	                                       HUNDRED(3), HUNDRED(4), HUNDRED(5), HUNDRED(6), HUNDRED(7), HUNDRED(8), HUNDRED(9),
+	                                       TEN(100),   TEN(101),   ONE(1020),  ONE(1021),  ONE(1022),  ONE(1023) };
+_Static_assert(sizeof(reg_name) == 1 << NAME_SHIFT, "places in tables are computed by shifts");
+static const reg_name empty_name = { "", 0 };
+
+enum { LINE_ROOM = 4 + PIECES_FRONT + sizeof(reg_name) + PIECES * (sizeof(reg_name) + PIECE_BEHIND) };
+
+/* Form, kind and lengths of an item in one word, without its flags. */
+static inline uint32_t line_shape(const ir_item *it)
+{
+	const ir_item flags = { .flags = 7 };
+	uint32_t shape, mask;
+
+	memcpy(&shape, (const char *)it + offsetof(ir_item, form), sizeof shape);
+	memcpy(&mask, (const char *)&flags + offsetof(ir_item, form), sizeof mask);
+	return shape & ~mask;
+}
+_Static_assert(offsetof(ir_item, owner) == offsetof(ir_item, form) + sizeof(uint32_t), "line_shape reads what is in front");
+
+/* A number that is the same for items of one plan, and mostly another for others: what the builder noted, or a hash. */
+static inline uint32_t line_tag(const ir_item *it)
+{
+	if (!it->src_len)
+		return it->src;
+	uint64_t mods = arch_four_mods(ir_mods(it), MIN(it->nmod, 4u)) + it->form;
+	return (uint32_t)(mods * 0x9e3779b97f4a7c15u >> 32) | 1;
+}
+
+/* ---- plans ---- */
+
+/* Sets what stands behind an operand, in front of `next` (NULL: at the end). */
+static void plan_behind(line_piece *p, const arch_operand *o, const arch_operand *next)
+{
+	char *to = p->behind;
+
+	if (o->kind == OPERAND_ADDR)
+		*to++ = ']';
+	if (next)
+		*to++ = ',', *to++ = ' ';
+	else
+		*to++ = ';', *to++ = '\n';
+	if (next && next->kind == OPERAND_ADDR)
+		*to++ = '[';
+	p->len = (uint8_t)(to - p->behind);
+}
+
+/* Whether an operand's text is put together at each use, by emit_operand. */
+static bool is_other(unsigned kind)
+{
+	return kind == CPTX_VAL_REG || kind == CPTX_VAL_INT || kind == CPTX_VAL_FLOAT || kind == CPTX_VAL_SYM ||
+	       kind == CPTX_VAL_LABEL;
+}
+
+/* Plans the operands; false where one is of a kind that lines are not planned for. */
+static bool plan_operands(line_plan *p, const ir_item *it)
+{
+	const arch_operand *o = &arch_operands[arch_forms[it->form].operand];
+	const arch_operand *next = NULL; /* the operand that is printed behind this one */
+	const uint32_t *words = ir_words(it);
+
+	for (unsigned i = PIECES; i-- > 0;) {
+		bool there = i < it->noperand;
+		bool whole = there && ir_word_is_whole(words[i]);
+		unsigned kind = there ? ir_word_kind(words[i]) : CPTX_VAL_NONE;
+		uint32_t bits = there ? (1u << (whole ? 2 * WORD_KIND : WORD_KIND)) - 1 : 0; /* a whole value's kind is above */
+		p->kind[i / 2] |= (uint64_t)(there ? words[i] & bits : 0) << i % 2 * 32;
+		p->kind_mask[i / 2] |= (uint64_t)bits << i % 2 * 32;
+		p->piece[i] = (line_piece){ .table = TABLE_EMPTY };
+		if (!there || !words[i])
+			continue;
+		if (!is_other(kind))
+			return false;
+		if (whole || kind == CPTX_VAL_LABEL)
+			p->others |= (uint8_t)(1 << i);
+		else if (kind == CPTX_VAL_REG)
+			p->piece[i] = (line_piece){ .mask = ~(((uint32_t)1 << NAME_SHIFT) - 1), .table = TABLE_REGS };
+		else
+			p->piece[i] = (line_piece){ .from = WORD_ZERO << NAME_SHIFT,
+				                        .mask = (NUMBERS - 1) << NAME_SHIFT,
+				                        .beyond = UINT32_MAX << (NAME_SHIFT + NUMBERS_LOG),
+				                        .table = TABLE_NUMBERS };
+		plan_behind(&p->piece[i], o + i, next);
+		next = o + i;
+	}
+	p->front_len = (uint8_t)(next && next->kind == OPERAND_ADDR);
+	return next != NULL;
+}
+
+/* Whether items with this spelling can have a plan, if their operands can. */
+static bool may_be_planned(const ir_item *it, const spelling *s)
+{
+	return !s->odd && !s->asks && it->noperand && it->noperand <= PIECES && it->nmod <= PIECES_MODS && s->len < PIECES_FRONT;
+}
+
+/* Makes the plan of an item that was just printed with this spelling; false where it has none. */
+static bool make_plan(line_plan *p, const ir_item *it, const char *opcode, const spelling *s)
+{
+	*p = (line_plan){ .tag = line_tag(it), .shape = line_shape(it) };
+	if (!plan_operands(p, it))
+		return false;
+	p->nmods = (uint8_t)((it->nmod + 3) / 4);
+	for (unsigned i = 0; i < it->nmod; i += 4) {
+		p->mod[i / 4] = arch_four_mods(ir_mods(it) + i, it->nmod - i);
+		p->mod_mask[i / 4] = it->nmod - i < 4 ? (UINT64_C(1) << 16 * (it->nmod - i)) - 1 : UINT64_MAX;
+	}
+	memcpy(p->front, opcode, s->len);
+	p->front[s->len] = '['; /* which is printed if front_len counts it */
+	p->front_len += (uint8_t)s->len;
+	return true;
+}
+
+/* Keeps a plan for items like this one, if they can have one. */
+static void note_plan(emitter *e, const ir_item *it, const spelling *s)
+{
+	cptx_ptx *out = e->out;
+	line_plan p;
+
+	if (!make_plan(&p, it, out->spelled.p + s->text, s))
+		return;
+	uint16_t *place = &e->plan_at[p.tag % LINES];
+	if (!*place && e->nplan + 1 >= out->cap_plan) {
+		unsigned cap = out->cap_plan ? 2 * out->cap_plan : 16;
+		line_plan *plan = HEAP_ARRAY(&out->hook, line_plan, out->plan, cap);
+		if (!plan)
+			return;
+		plan[0] = (line_plan){ .shape = UINT32_MAX }; /* of no item: its place stands for "none" */
+		out->plan = plan;
+		out->cap_plan = cap;
+	}
+	*place = *place ? *place : (uint16_t)++e->nplan;
+	out->plan[*place] = p;
+}
+
+/* ---- lines ---- */
+
+/* What printing lines keeps in registers. */
+typedef struct line_printer {
+	const char *table[LINE_TABLES];
+	char *p;         /* the place in the text */
+	line_entry *map; /* the place in the map */
+	uint32_t left;   /* lines that there is room for */
+	uint32_t line;   /* number of the next line */
+	uint32_t run_line, run_file; /* where the last line came from */
+} line_printer;
+
+/* Whether the item is one of the plan: has its form, modifiers and kinds of operands. */
+static inline bool is_planned(const line_plan *p, const ir_item *it, const char *words)
+{
+	uint64_t kind[PIECES / 2], mod, other;
+	const char *mods = words + it->noperand * sizeof(uint32_t);
+
+	memcpy(kind, words, sizeof kind);
+	memcpy(&mod, mods, sizeof mod);
+	other = (kind[0] ^ p->kind[0]) & p->kind_mask[0];
+	other |= (kind[1] ^ p->kind[1]) & p->kind_mask[1];
+	other |= (mod ^ p->mod[0]) & p->mod_mask[0];
+	other |= line_shape(it) ^ p->shape;
+	if (other)
+		return false;
+	for (unsigned i = 1; i < p->nmods; i++) {
+		memcpy(&mod, mods + i * sizeof mod, sizeof mod);
+		other |= (mod ^ p->mod[i]) & p->mod_mask[i];
+	}
+	return !other;
+}
+
+static inline char *put_name(char *p, const char *name)
+{
+	memcpy(p, name, sizeof(reg_name));
+	return p + ((const reg_name *)(const void *)name)->len;
+}
+
+static inline char *put_line_guard(char *p, const line_printer *to, const ir_item *it)
+{
+	memcpy(p, "@!", 2);
+	p += 1 + (it->flags & ITEM_NEGATED);
+	p = put_name(p, to->table[TABLE_REGS] + ((size_t)(it->guard - 1) << NAME_SHIFT));
+	*p++ = ' ';
+	return p;
+}
+_Static_assert(ITEM_NEGATED == 1, "put_line_guard adds it to a place");
+
+/* Copies operand i and what stands behind it; sets bits in *wrong where its number is too large for the table. */
+static inline char *put_piece(char *p, const line_printer *to, const line_piece *piece, uint32_t word, uint32_t *wrong)
+{
+	uint32_t at = (word >> (WORD_NUMBER - NAME_SHIFT)) - piece->from;
+
+	*wrong |= at & piece->beyond;
+	p = put_name(p, to->table[piece->table] + (at & piece->mask));
+	memcpy(p, piece->behind, sizeof piece->behind);
+	return p + piece->len;
+}
+_Static_assert((int)WORD_NUMBER >= (int)NAME_SHIFT, "put_piece shifts to the right");
+
+/* put_piece for an operand whose text is put together; NULL where it is one of several registers. */
+static char *put_other(char *p, const emitter *e, const ir_item *it, unsigned i, const line_piece *piece)
+{
+	const uint32_t *words = ir_words(it);
+
+	if (ir_word_is_whole(words[i]) && ir_whole(words, i)->count > 1)
+		return NULL;
+	p = emit_operand(e, p, it, i);
+	memcpy(p, piece->behind, sizeof piece->behind);
+	return p + piece->len;
+}
+
+/* put_line for the operands of a plan that has such. */
+__attribute__((__noinline__)) static char *put_with_others(char *p, const emitter *e, const line_printer *to,
+                                                           const line_plan *plan, const ir_item *it)
+{
+	const uint32_t *words = ir_words(it);
+	uint32_t wrong = 0;
+
+	for (unsigned i = 0; i < PIECES && p; i++)
+		p = plan->others >> i & 1 ? put_other(p, e, it, i, &plan->piece[i])
+		                          : put_piece(p, to, &plan->piece[i], words[i], &wrong);
+	return wrong ? NULL : p;
+}
+
+/* Copies a line of the plan to to->p; returns its end, or NULL where a number is too large for its table. */
+static inline char *put_line(const emitter *e, const line_printer *to, const line_plan *plan, const ir_item *it,
+                             const char *words)
+{
+	uint32_t word[PIECES], wrong = 0;
+	char *p = to->p;
+
+	memcpy(word, words, sizeof word);
+	*p++ = '\t';
+	if (it->guard)
+		p = put_line_guard(p, to, it);
+	memcpy(p, plan->front, PIECES_FRONT);
+	p += plan->front_len;
+	if (plan->others)
+		return put_with_others(p, e, to, plan, it);
+	p = put_piece(p, to, &plan->piece[0], word[0], &wrong);
+	p = put_piece(p, to, &plan->piece[1], word[1], &wrong);
+	p = put_piece(p, to, &plan->piece[2], word[2], &wrong);
+	p = put_piece(p, to, &plan->piece[3], word[3], &wrong);
+	return wrong ? NULL : p;
+}
+_Static_assert(PIECES == 4, "put_line names them one by one");
+
+/* Notes where the line comes from: an entry for each line that comes from elsewhere than the one before, without a branch
+ * on that. */
+static inline void note_origin(line_printer *to, const ir_item *it)
+{
+	uint32_t other = (to->run_line ^ it->line) | (to->run_file ^ it->file);
+
+	to->map->ptx_line = to->line;
+	to->map->line = to->run_line = it->line;
+	to->map->file = it->file;
+	to->map->step = 0;
+	to->run_file = it->file;
+	to->map += other != 0;
+}
+
+/* Leaves what was written to the emitter. */
+static inline void end_lines(emitter *e, const line_printer *to, bool built)
+{
+	buf *text = &e->out->text, *map = &e->out->map;
+
+	text->n = (size_t)(to->p - text->p);
+	e->line = to->line;
+	if (!built)
+		return;
+	map->n = (size_t)((char *)to->map - map->p);
+	if (map->n)
+		memcpy(&e->run, map->p + map->n - sizeof e->run, sizeof e->run);
+}
+
+/* Makes room for some more lines; false when memory is short. */
+static bool begin_lines(emitter *e, line_printer *to, bool built)
+{
+	enum { AT_ONCE = 32 };
+	buf *text = &e->out->text, *map = &e->out->map;
+
+	if (!buf_reserve(text, AT_ONCE * (LINE_ROOM + PIECES * e->operand_most)) || (built && !buf_reserve(map, (AT_ONCE + 1) * sizeof(line_entry))))
+		return false;
+	*to = (line_printer){ .table = { (const char *)&empty_name, (const char *)e->out->names, (const char *)numbers },
+		                  .p = text->p + text->n,
+		                  .map = (line_entry *)(void *)(map->p + map->n),
+		                  .left = AT_ONCE,
+		                  .line = e->line,
+		                  .run_line = e->run.line,
+		                  .run_file = e->run.step ? UINT32_MAX : e->run.file };
+	return true;
+}
+
+/* Prints items as long as they have a plan; returns the first one that has none.  built: each has the tag of its call. */
+CPTX_INLINE_ const ir_item *put_lines(emitter *e, const ir_item *it, bool built)
+{
+	line_printer to = { .left = 0 };
+	const line_plan *plans = e->out->plan;
+
+	if (!begin_lines(e, &to, built))
+		return it;
+	for (; it; it = it->next) {
+		const char *words = (const char *)(it->apart ? ir_words(it) : (const uint32_t *)(it + 1));
+		const line_plan *plan = &plans[e->plan_at[(built ? it->src : line_tag(it)) % LINES]];
+		if (!is_planned(plan, it, words))
+			break;
+		char *end = put_line(e, &to, plan, it, words);
+		if (!end)
+			break;
+		to.p = end;
+		if (built) {
+			note_origin(&to, it);
+		} else {
+			e->line = to.line;
+			emit_map_line(e, it);
+		}
+		to.line++;
+		if (!--to.left) {
+			end_lines(e, &to, built);
+			if (!begin_lines(e, &to, built))
+				return it->next;
+		}
+	}
+	end_lines(e, &to, built);
+	return it;
+}
+
+const ir_item *emit_lines(emitter *e, const ir_item *it, bool *failed)
+{
+	while (it && it->kind == ITEM_INSN) {
+		if (!e->locs && !e->long_names && e->nplan) {
+			const ir_item *next = e->m->parsed ? put_lines(e, it, false) : put_lines(e, it, true);
+			if (next != it) {
+				it = next;
+				continue;
+			}
+		}
+		const spelling *s = emit_spelling(e, it);
+		*failed = !s || !emit_spelled(e, it, s);
+		if (*failed)
+			return it;
+		if (!e->locs && !e->long_names && may_be_planned(it, s))
+			note_plan(e, it, s);
+		it = it->next;
+	}
+	return it;
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+/* Names of registers, made ready to be copied: most of the text is register names. */
+#include "emit/emit.h"
+
+static size_t longer(size_t n, const char *name) { return name ? MAX(n, strlen(name)) : n; }
+
+/* Measures the names of the body that operands can have; those of the module were measured before. */
+static void measure_names(emitter *e)
+{
+	const cptx_kernel *k = e->k;
+
+	e->longest_symbol = e->longest_global;
+	for (size_t i = 0; i < k->nsym; i++)
+		e->longest_symbol = longer(e->longest_symbol, k->sym[i]->name);
+	for (size_t i = 0; i < k->nlabel; i++)
+		e->longest_symbol = longer(e->longest_symbol, k->label[i].name);
+}
+
+void emit_measure_globals(emitter *e)
+{
+	for (size_t i = 0; i < e->m->nsym; i++)
+		e->longest_global = longer(e->longest_global, e->m->sym[i]->name);
+	for (size_t i = 0; i < e->m->nbody; i++)
+		e->longest_global = longer(e->longest_global, e->m->body[i]->name);
+}
+
+/* Makes the names of a range: n from `number` on.  Those that differ in their last digit are copied from one text. */
+static void name_range(reg_name *to, const char *prefix, size_t len, uint32_t number, uint32_t n)
+{
+	char text[NAME_MOST + 16] = { 0 }; /* room for a name of NAME_MOST bytes, or for one that turns out to be too long */
+
+	memcpy(text, prefix, MIN(len, NAME_MOST));
+	for (uint32_t i = 0; i < n;) {
+		uint32_t last = number % 10;
+		reg_name name = { .len = NAME_LONGER };
+		size_t end = len < NAME_MOST ? (size_t)(text_u64(text + len, number) - text) : len + 1;
+		bool fits = end <= NAME_MOST;
+		if (fits) {
+			memcpy(name.text, text, NAME_MOST);
+			name.len = (uint8_t)end;
+		}
+		for (; last < 10 && i < n; i++, number++, last++) {
+			to[i] = name;
+			if (fits)
+				to[i].text[end - 1] = (char)('0' + last);
+		}
+	}
+}
+
+/* Makes the names of the made registers of a class up to `number`, which are kept from body to body. */
+static bool number_names(emitter *e, unsigned cls, uint32_t number)
+{
+	cptx_ptx *out = e->out;
+	const char *prefix = ir_classes[cls].prefix;
+	uint32_t have = out->nnumbered[cls], want;
+
+	if (have >= number)
+		return true;
+	want = MAX(number, 2 * have);
+	reg_name *names = HEAP_ARRAY(&out->hook, reg_name, out->numbered[cls], want);
+	if (!names)
+		return false;
+	name_range(names + have, prefix, strlen(prefix), have + 1, want - have);
+	out->numbered[cls] = names;
+	out->nnumbered[cls] = want;
+	return true;
+}
+
+static inline unsigned class_of(emitter *e, unsigned type)
+{
+	if (!e->class_of[type])
+		e->class_of[type] = (uint8_t)(ir_class_of(type) + 1);
+	return e->class_of[type] - 1u;
+}
+
+/* Makes the names of made registers from `id` on; returns how many there are one behind another. */
+static inline uint32_t name_made(emitter *e, uint32_t id)
+{
+	const ir_reg *r = e->k->reg;
+	reg_name *names = e->out->names;
+	uint32_t i = id, n = (uint32_t)e->k->nreg;
+
+	for (; i < n && r[i].made; i++) {
+		unsigned cls = class_of(e, r[i].type);
+		const char *prefix = e->k->decl[cls].name;
+		if (e->numbered[cls])
+			names[i] = e->numbered[cls][r[i].at - 1];
+		else
+			name_range(&names[i], prefix, strlen(prefix), r[i].at, 1);
+		e->long_names |= names[i].len == NAME_LONGER;
+	}
+	return i - id;
+}
+
+/* Prepares the tables of names that made registers of the body get. */
+static bool prepare_made(emitter *e)
+{
+	const cptx_kernel *k = e->k;
+
+	for (unsigned cls = 0; cls < CLASS_COUNT && k->ndecl; cls++) {
+		bool usual = k->decl[cls].name == ir_classes[cls].prefix;
+		if (usual && k->decl[cls].count && !number_names(e, cls, k->decl[cls].count))
+			return false;
+		e->numbered[cls] = usual ? e->out->numbered[cls] : NULL;
+	}
+	return true;
+}
+
+/* Makes the names of the registers from `id` on that are declared together; returns how many. */
+static inline uint32_t name_declared(emitter *e, uint32_t id)
+{
+	const cptx_kernel *k = e->k;
+
+	if (k->reg[id].made)
+		return name_made(e, id);
+	const ir_decl *d = &k->decl[k->reg[id].at];
+	uint32_t n = d->count;
+	size_t len = strlen(d->name);
+
+	if (d->form == DECL_RANGE) {
+		name_range(&e->out->names[id], d->name, len, ir_number_of(k, id), n);
+		e->long_names |= n && e->out->names[id + n - 1].len == NAME_LONGER;
+		return n;
+	}
+	for (reg_name *name = &e->out->names[id]; name < &e->out->names[id + n]; name++) {
+		bool fits = len + 2 <= NAME_MOST; /* 2: ".x" */
+		name->len =
+			fits ? (uint8_t)(ir_reg_name(k, name->text, (uint32_t)(name - e->out->names)) - name->text) : NAME_LONGER;
+		e->long_names |= !fits;
+	}
+	return n;
+}
+
+static bool room_for_names(cptx_ptx *out, size_t n)
+{
+	if (n <= out->names_cap)
+		return true;
+	reg_name *names = HEAP_ARRAY(&out->hook, reg_name, out->names, n);
+	if (!names)
+		return false;
+	out->names = names;
+	out->names_cap = n;
+	return true;
+}
+
+bool emit_name_registers(emitter *e)
+{
+	const cptx_kernel *k = e->k;
+
+	if (!room_for_names(e->out, k->nreg) || !prepare_made(e))
+		return error_set(e->err, CPTX_E_MEMORY, NOWHERE, "out of memory while printing");
+	measure_names(e);
+	e->longest_name = sizeof(reg_name);
+	for (size_t i = 0; i < k->ndecl; i++)
+		e->longest_name = MAX(e->longest_name, strlen(k->decl[i].name) + 12);
+	e->long_names = false;
+	for (uint32_t i = 0, n; i < k->nreg; i += n)
+		n = name_declared(e, i);
+	e->operand_most = 64 + e->longest_name + e->longest_symbol;
+	e->line_most = OPCODE_MOST + (ARCH_OPERANDS + 1) * e->operand_most;
+	return true;
+}

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: MIT */
+/* Row kernels in the tuning database: a candidate is the shape that the options leave open. */
+#include "rows/tuned.h"
+#include "base/options.h"
+#include "kit/tuned.h"
+#include "rows/rows.h"
+
+/* Goes up with a change of the kernels after which a shape may take another time. */
+enum { VERSION = 2, SETS = 2 /* launches of a kernel with sums */ };
+
+static const char *kernel_word(unsigned v)
+{
+	return v < CPTX_ROWS_KERNELS ? cptx_rows_kernel_name((enum cptx_rows_kernel)v) : "?";
+}
+
+static const char *place_word(unsigned v)
+{
+	static const char *const words[] = {
+		[CPTX_ROWS_AUTO] = "auto", [CPTX_ROWS_REGISTERS] = "registers", [CPTX_ROWS_MEMORY] = "memory",
+		[CPTX_ROWS_SHARED] = "shared"
+	};
+
+	return v < ARRAY_LEN(words) ? words[v] : "?";
+}
+
+#define WORD_NUMBER KIT_NUMBER, NULL
+#define WORD_BOOL KIT_BOOL, NULL
+#define WORD_TYPE KIT_TYPE, NULL
+#define WORD_F32 KIT_F32, NULL
+#define WORD_S64 KIT_S64, NULL
+#define WORD_KERNEL KIT_WORD, kernel_word
+#define WORD_PLACE KIT_WORD, place_word
+#define WORD_POINTER KIT_NOT_TEXT, NULL
+#define FIELD_(name, offset, kind, word)                                                                                    \
+	{                                                                                                                       \
+		name, kind, offset, word                                                                                            \
+	}
+#define FIELD(...) FIELD_(__VA_ARGS__)
+static const kit_field fields[] = {
+#define ROWS_FIELD(field, type) FIELD(#field, offsetof(cptx_rows_opt, field), WORD_##type),
+#include "rows/options.def"
+};
+static const kit_family family = { "rows", VERSION, fields, ARRAY_LEN(fields), sizeof(cptx_rows_opt) };
+
+uint32_t rows_about(uint32_t rows)
+{
+	uint32_t p = 1;
+
+	while (p <= rows / 2)
+		p *= 2;
+	return p;
+}
+
+/* base: options that have the length of the rows, which is a size. */
+static kit_problem problem_of(const cptx_rows_opt *o, cptx_rows_opt *base, uint32_t rows)
+{
+	*base = (cptx_rows_opt){ .n = o->n };
+	return (kit_problem){ .family = &family,
+		                  .asked = o,
+		                  .base = base,
+		                  .has_function = o->kernel == CPTX_ROWS_OWN,
+		                  .function = o->name,
+		                  .dims = { rows, o->n } };
+}
+
+/* ---- measuring ---- */
+
+typedef struct bench {
+	cptx_device *dev;
+	const cptx_target *target;
+	cptx_rows_problem p;
+	cptx_rows_opt *candidates;
+} bench;
+
+static bool build(void *user, uint32_t i, cptx_module *m, cptx_error *err)
+{
+	return cptx_rows_build(m, &((bench *)user)->candidates[i], err) != NULL;
+}
+
+static uint32_t launch(void *user, uint32_t i, const cptx_program *program, cptx_launch **launches, uint32_t room,
+                       cptx_error *err)
+{
+	const bench *b = (const bench *)user;
+	const uint32_t n = rows_shape_of(&b->candidates[i]).sums ? MIN(room, (uint32_t)SETS) : 1;
+
+	for (uint32_t l = 0; l < n; l++)
+		if (!(launches[l] = cptx_rows_launch(program, b->dev, &b->candidates[i], &b->p, l, err)))
+			return 0;
+	return n;
+}
+
+/* Dense operands of random numbers; labels are 0. */
+static bool make_operands(bench *b, const cptx_rows_opt *o, cptx_error *err)
+{
+	const rows_shape s = rows_shape_of(o);
+
+	for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++) {
+		const enum cptx_type type = rows_type_of(o, (enum cptx_rows_operand)i);
+		const enum rows_kind kind = rows_operands[i].kind;
+		const uint64_t n = (uint64_t)(kind == ROWS_VECTOR ? 1 : b->p.rows) * (kind == ROWS_SCALAR ? 1 : o->n);
+		if (!rows_has(s.reads | s.writes, i))
+			continue;
+		b->p.at[i].address = kit_tuned_operand(b->dev, type, n * rows_bytes(type), err);
+		if (rows_operands[i].type == ROWS_INDEX && err->code == CPTX_OK)
+			cptx_mem_fill8(b->dev, b->p.at[i].address, 0, n * rows_bytes(type), err);
+	}
+	return err->code == CPTX_OK;
+}
+
+static bool make_workspace(bench *b, uint32_t n, cptx_error *err)
+{
+	const uint32_t sms = cptx_device_get_info(b->dev)->sms;
+	uint64_t most = 0;
+	cptx_rows_plan plan;
+
+	for (uint32_t i = 0; i < n; i++)
+		if (cptx_rows_check(&b->candidates[i], b->target, b->p.rows, sms, &plan, NULL))
+			most = MAX(most, plan.workspace);
+	b->p.workspace = most ? kit_tuned_operand(b->dev, CPTX_F32, most, err) : 0;
+	return err->code == CPTX_OK;
+}
+
+static void free_operands(bench *b)
+{
+	for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++)
+		cptx_mem_free(b->dev, b->p.at[i].address);
+	cptx_mem_free(b->dev, b->p.workspace);
+}
+
+static uint32_t candidates_of(bench *b, const cptx_rows_opt *o, uint32_t room, cptx_error *err)
+{
+	cptx_rows_choice *c = NEW_ARRAY(cptx_rows_choice, room);
+	const uint32_t n =
+		c ? (uint32_t)cptx_rows_auto(o, b->target, b->p.rows, cptx_device_get_info(b->dev)->sms, c, room, err) : 0;
+
+	if (!c)
+		error_set(err, CPTX_E_MEMORY, NOWHERE, "out of memory");
+	for (uint32_t i = 0; i < n; i++)
+		b->candidates[i] = c[i].opt;
+	free(c);
+	return n;
+}
+
+static bool measure_all(cptx_tune *db, bench *b, const cptx_rows_opt *o, const cptx_tune_use *use, cptx_tune_done *done,
+                        cptx_error *err)
+{
+	cptx_rows_opt base;
+	const kit_bench k = { .problem = problem_of(o, &base, b->p.rows),
+		                  .candidates = b->candidates,
+		                  .n = candidates_of(b, o, use->candidates, err),
+		                  .build = build,
+		                  .launch = launch,
+		                  .user = b };
+
+	if (!k.n)
+		return false;
+	const bool ok =
+		make_operands(b, o, err) && make_workspace(b, k.n, err) && kit_tuned_measure(db, b->dev, &k, use, done, err);
+	free_operands(b);
+	return ok;
+}
+
+bool cptx_rows_measure(cptx_tune *db, cptx_device *dev, const cptx_rows_opt *opt, uint32_t rows, const cptx_tune_use *use,
+                       cptx_tune_done *done, cptx_error *err)
+{
+	cptx_error own;
+	cptx_rows_opt o;
+	cptx_tune_use u;
+	bench b = { .dev = dev };
+
+	err = err ? err : &own;
+	*err = (cptx_error){ .code = CPTX_OK };
+	if (!IS_GIVEN(dev, "device", NOWHERE, err) || !IS_GIVEN(opt, "options struct", NOWHERE, err) ||
+	    !OPTIONS_READ(cptx_rows_opt, &o, opt, NOWHERE, err) || !kit_tuned_read_use(&u, use, err))
+		return false;
+	const char *target = cptx_device_get_info(dev)->target;
+	b.target = target ? cptx_target_find(target) : NULL;
+	b.p.rows = rows_about(MAX(rows, 1u));
+	o.bandwidth = o.bandwidth ? o.bandwidth : cptx_rows_bandwidth(cptx_device_get_info(dev));
+	if (!rows_complete(&o, b.target, err))
+		return false;
+	o.align = o.align ? o.align : rows_align_of_problem(&o, &b.p);
+	b.candidates = NEW_ARRAY(cptx_rows_opt, u.candidates);
+	const bool ok =
+		b.candidates ? measure_all(db, &b, &o, &u, done, err) : error_set(err, CPTX_E_MEMORY, NOWHERE, "out of memory");
+	free(b.candidates);
+	return ok;
+}
+
+/* ---- look-ups ---- */
+
+typedef struct search {
+	const kit_runner *r;
+	const cptx_rows_opt *asked;
+	uint32_t rows;
+} search;
+
+/* Bytes of the workspace of a shape; they do not fall with the number of rows. */
+static uint64_t workspace_of(const search *s, const cptx_rows_opt *o, uint32_t rows)
+{
+	cptx_rows_plan plan = { .workspace = UINT64_MAX };
+
+	return cptx_rows_check(o, s->r->target, rows, cptx_device_get_info(s->r->dev)->sms, &plan, NULL) ? plan.workspace
+	                                                                                                 : UINT64_MAX;
+}
+
+/* Whether the caller's workspace, which is that of the model's shape, is large enough for all rows of which there are about
+ * as many. */
+static bool has_room(const search *s, const cptx_rows_opt *o)
+{
+	cptx_rows_choice c;
+
+	return !rows_shape_of(o).sums ||
+	       (cptx_rows_auto(s->asked, s->r->target, s->rows, cptx_device_get_info(s->r->dev)->sms, &c, 1, NULL) &&
+	        workspace_of(s, o, 2 * s->rows - 1) <= workspace_of(s, &c.opt, s->rows));
+}
+
+static bool fits(void *user, const void *found)
+{
+	const search *s = (const search *)user;
+	const cptx_rows_opt *o = (const cptx_rows_opt *)found;
+
+	return o->threads && cptx_rows_check(o, s->r->target, s->rows, cptx_device_get_info(s->r->dev)->sms, NULL, NULL) &&
+	       has_room(s, o);
+}
+
+static bool measure_missing(void *user, cptx_tune *db, const cptx_tune_use *use)
+{
+	const search *s = (const search *)user;
+
+	return cptx_rows_measure(db, s->r->dev, s->asked, s->rows, use, NULL, NULL);
+}
+
+bool rows_tuned_choose(kit_runner *r, cptx_rows_opt *o, uint32_t rows)
+{
+	const cptx_rows_opt asked = *o;
+	cptx_rows_opt base;
+	search s = { r, &asked, rows };
+	const kit_search k = { problem_of(&asked, &base, rows), fits, measure_missing, &s };
+
+	return !asked.threads && kit_tuned_find(r, &k, o);
+}
+
+/* ---- options as text ---- */
+
+bool cptx_rows_options_read(const char *text, cptx_rows_opt *opt, cptx_error *err)
+{
+	cptx_rows_opt o;
+
+	if (!IS_GIVEN(opt, "options struct", NOWHERE, err) || !OPTIONS_READ(cptx_rows_opt, &o, opt, NOWHERE, err) ||
+	    !kit_options_read(&family, text, &o, err))
+		return false;
+	OPTIONS_WRITE(cptx_rows_opt, opt, &o);
+	return true;
+}

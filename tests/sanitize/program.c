@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a program of nvcc does, in C: it registers a fat binary of PTX, and calls the runtime that libcptx_sanitize stands in
+ * for.  The first argument chooses what is tried; the last line says how it went.
+ */
+#include "abi.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The calls under test, as CUDA declares them. */
+typedef struct stream stream;
+typedef struct event event;
+typedef struct graph graph;
+void **__cudaRegisterFatBinary(void *wrapper);
+void __cudaRegisterFatBinaryEnd(void **handle);
+void __cudaUnregisterFatBinary(void **handle);
+void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name, int limit, void *tid, void *bid,
+                            rt_dim3 *block, rt_dim3 *grid, int *warp);
+void __cudaRegisterVar(void **handle, char *host, char *device, const char *name, int ext, size_t size, int constant,
+                       int global);
+void __cudaRegisterManagedVar(void **handle, void **host, char *device, const char *name, int ext, size_t size, int constant,
+                              int global);
+char __cudaInitModule(void **handle);
+int cudaLaunchKernel(const void *f, rt_dim3 grid, rt_dim3 block, void **args, size_t smem, stream *s);
+int cudaMalloc(void **p, size_t size);
+int cudaMallocManaged(void **p, size_t size, unsigned flags);
+int cudaMallocHost(void **p, size_t size);
+int cudaFree(void *p);
+int cudaFreeHost(void *p);
+int cudaMemcpy(void *dst, const void *src, size_t size, int kind);
+int cudaMemcpyAsync(void *dst, const void *src, size_t size, int kind, stream *s);
+int cudaMemset(void *p, int value, size_t size);
+int cudaMemcpyToSymbol(const void *symbol, const void *src, size_t size, size_t offset, int kind);
+int cudaMemcpyFromSymbol(void *dst, const void *symbol, size_t size, size_t offset, int kind);
+int cudaDeviceSynchronize(void);
+int cudaGetLastError(void);
+const char *cudaGetErrorName(int e);
+int cudaStreamCreate(stream **s);
+int cudaStreamDestroy(stream *s);
+int cudaStreamBeginCapture(stream *s, int mode);
+int cudaStreamEndCapture(stream *s, graph **g);
+int cudaStreamWaitEvent(stream *s, event *e, unsigned flags);
+int cudaEventCreate(event **e);
+int cudaEventRecord(event *e, stream *s);
+int cudaEventDestroy(event *e);
+int cudaGraphInstantiate(graph **exec, graph *g, unsigned long long flags);
+int cudaGraphLaunch(graph *exec, stream *s);
+int cudaGraphDestroy(graph *g);
+int cudaGraphExecDestroy(graph *g);
+int cudaPointerGetAttributes(rt_pointer_attributes *a, const void *p);
+int cudaFuncGetAttributes(rt_func_attributes *a, const void *f);
+int cudaGetDeviceProperties(rt_device_prop *p, int device);
+int cudaMallocArray(void **array, const void *format, size_t width, size_t height, unsigned flags);
+
+static const char ptx[] =
+	".version 7.0\n.target sm_80\n.address_size 64\n"
+	".global .align 4 .u32 counter;\n"
+	".global .attribute(.managed) .align 4 .u32 shared_with_host;\n"
+	/* p[i] += n, and the counter counts threads */
+	".visible .entry add(.param .u64 p, .param .u32 n) {\n"
+	".reg .b64 %p<4>; .reg .b32 %r<8>;\n"
+	"ld.param.u64 %p1, [p]; ld.param.u32 %r1, [n]; cvta.to.global.u64 %p1, %p1;\n"
+	"mov.u32 %r2, %tid.x; mul.wide.u32 %p2, %r2, 4; add.u64 %p1, %p1, %p2;\n"
+	"ld.global.u32 %r3, [%p1]; add.u32 %r3, %r3, %r1; st.global.u32 [%p1], %r3;\n"
+	"mov.u64 %p3, counter; atom.global.add.u32 %r4, [%p3], 1;\n"
+	"st.global.u32 [shared_with_host], %r1;\n"
+	"ret; }\n"
+	/* a race: each thread reads what its neighbour wrote, without a barrier */
+	".visible .entry race(.param .u64 p) {\n"
+	".reg .b64 %p<3>; .reg .b32 %r<8>; .shared .align 4 .b32 kept[64];\n"
+	"ld.param.u64 %p1, [p]; cvta.to.global.u64 %p1, %p1;\n"
+	"mov.u32 %r1, %tid.x; mov.u32 %r2, kept; shl.b32 %r3, %r1, 2; add.u32 %r4, %r2, %r3;\n"
+	"st.shared.u32 [%r4], %r1; xor.b32 %r5, %r3, 128; add.u32 %r5, %r2, %r5; ld.shared.u32 %r6, [%r5];\n"
+	"mul.wide.u32 %p2, %r1, 4; add.u64 %p1, %p1, %p2; st.global.u32 [%p1], %r6;\n"
+	"ret; }\n";
+
+/* ---- a fat binary around it, as nvcc --compress-mode=none makes one ---- */
+
+typedef struct fatbin {
+	uint32_t magic;
+	uint16_t version, head_size;
+	uint64_t size;
+	struct {
+		uint16_t kind, version;
+		uint32_t head_size;
+		uint64_t size;
+		uint32_t packed, options, version_of_ptx, arch;
+		uint64_t name, flags, zero, unpacked;
+	} entry;
+	char text[sizeof ptx + 8];
+} fatbin;
+static fatbin image = { .magic = 0xba55ed50,
+	                    .version = 1,
+	                    .head_size = 16,
+	                    .size = sizeof image - 16,
+	                    .entry = { .kind = 1, .version = 0x101, .head_size = 64, .size = sizeof image.text, .arch = 80 } };
+static struct {
+	int magic, version;
+	const void *image;
+	void *more;
+} wrapper = { 0x466243b1, 1, &image, NULL };
+
+/* Their addresses stand for kernels and variables. */
+static char add, race, counter;
+static unsigned *shared_with_host;
+static void **handle;
+
+static void begin(void)
+{
+	memcpy(image.text, ptx, sizeof ptx);
+	handle = __cudaRegisterFatBinary(&wrapper);
+	__cudaRegisterFunction(handle, &add, &add, "add", -1, NULL, NULL, NULL, NULL, NULL);
+	__cudaRegisterFunction(handle, &race, &race, "race", -1, NULL, NULL, NULL, NULL, NULL);
+	__cudaRegisterVar(handle, &counter, &counter, "counter", 0, 4, 0, 0);
+	__cudaRegisterManagedVar(handle, (void **)(void *)&shared_with_host, NULL, "shared_with_host", 0, 4, 0, 0);
+	__cudaRegisterFatBinaryEnd(handle);
+}
+
+static unsigned failed, passed;
+#define EXPECT(condition)                                                                                                   \
+	((condition) ? (void)passed++ : (void)(failed++, printf("line %d: not so: %s\n", __LINE__, #condition)))
+
+static int launch(const void *f, void *p, unsigned n, unsigned threads, stream *s)
+{
+	void *args[] = { &p, &n };
+	const rt_dim3 one = { 1, 1, 1 }, block = { threads, 1, 1 };
+
+	return cudaLaunchKernel(f, one, block, args, 0, s);
+}
+
+enum { N = 64 };
+
+static void work(void)
+{
+	unsigned host[N], back[N], count = 0;
+	void *p = NULL;
+
+	for (unsigned i = 0; i < N; i++)
+		host[i] = i;
+	EXPECT(cudaMalloc(&p, sizeof host) == 0 && p);
+	EXPECT(cudaMemcpy(p, host, sizeof host, RT_HOST_TO_DEVICE) == 0);
+	EXPECT(launch(&add, p, 5, N, NULL) == 0);
+	EXPECT(cudaDeviceSynchronize() == 0);
+	EXPECT(cudaMemcpy(back, p, sizeof back, RT_DEVICE_TO_HOST) == 0);
+	for (unsigned i = 0; i < N; i++)
+		EXPECT(back[i] == i + 5);
+	EXPECT(cudaMemcpyFromSymbol(&count, &counter, 4, 0, RT_DEVICE_TO_HOST) == 0 && count == N);
+	count = 7;
+	EXPECT(cudaMemcpyToSymbol(&counter, &count, 4, 0, RT_HOST_TO_DEVICE) == 0);
+	EXPECT(cudaMemcpyFromSymbol(&count, &counter, 8, 0, RT_DEVICE_TO_HOST) == 1); /* it has 4 bytes */
+	EXPECT(__cudaInitModule(handle) && shared_with_host && *shared_with_host == 5);
+	EXPECT(cudaMemcpy(back, p, sizeof back, RT_HOST_TO_DEVICE) == 1); /* the wrong direction */
+	EXPECT(cudaGetLastError() == 1 && cudaGetLastError() == 0);
+	EXPECT(launch(&failed, p, 5, N, NULL) == 98); /* no kernel */
+	EXPECT(launch(&add, p, 5, 2048, NULL) == 9);  /* too many threads */
+	EXPECT(cudaFree(p) == 0);
+	EXPECT(!strcmp(cudaGetErrorName(700), "cudaErrorIllegalAddress"));
+}
+
+static void memory(void)
+{
+	rt_pointer_attributes a;
+	rt_func_attributes f;
+	rt_device_prop d;
+	unsigned *managed = NULL, *pinned = NULL;
+	void *array;
+
+	EXPECT(cudaMallocManaged((void **)&managed, N * 4, 1) == 0);
+	EXPECT(cudaMallocHost((void **)&pinned, N * 4) == 0);
+	for (unsigned i = 0; i < N; i++)
+		managed[i] = i, pinned[i] = 2 * i;
+	EXPECT(launch(&add, managed, 1, N, NULL) == 0 && launch(&add, pinned, 1, N, NULL) == 0);
+	for (unsigned i = 0; i < N; i++)
+		EXPECT(managed[i] == i + 1 && pinned[i] == 2 * i + 1);
+	EXPECT(cudaPointerGetAttributes(&a, managed + 1) == 0 && a.type == RT_MANAGED && a.host_pointer == managed + 1);
+	EXPECT(cudaPointerGetAttributes(&a, pinned) == 0 && a.type == RT_HOST && a.device_pointer == pinned);
+	EXPECT(cudaPointerGetAttributes(&a, &a) == 0 && a.type == RT_UNREGISTERED && !a.device_pointer);
+	EXPECT(cudaMemset(managed, 255, 8) == 0 && managed[1] == UINT32_MAX && managed[2] == 3);
+	EXPECT(cudaFuncGetAttributes(&f, &race) == 0 && f.shared_bytes == 256 && f.max_threads == 1024);
+	EXPECT(cudaGetDeviceProperties(&d, 0) == 0 && d.major == 9 && d.warp == 32 && d.managed == 1 && d.smem_optin == 232448);
+	EXPECT(cudaGetDeviceProperties(&d, 1) == 101);
+	EXPECT(cudaMallocArray(&array, NULL, 1, 1, 0) == 801); /* not there */
+	EXPECT(cudaFree(managed) == 0 && cudaFreeHost(pinned) == 0);
+}
+
+static void graphs(void)
+{
+	unsigned ones[N], back[N];
+	stream *s = NULL, *other = NULL;
+	graph *g = NULL, *exec = NULL;
+	event *e = NULL;
+	void *p = NULL, *more;
+
+	for (unsigned i = 0; i < N; i++)
+		ones[i] = 1;
+	EXPECT(cudaMalloc(&p, sizeof ones) == 0 && cudaStreamCreate(&s) == 0 && cudaStreamCreate(&other) == 0);
+	EXPECT(cudaEventCreate(&e) == 0);
+	EXPECT(cudaStreamBeginCapture(s, 0) == 0);
+	EXPECT(cudaMemcpyAsync(p, ones, sizeof ones, RT_HOST_TO_DEVICE, s) == 0);
+	EXPECT(launch(&add, p, 10, N, s) == 0);
+	EXPECT(cudaMalloc(&more, 4) == 900); /* not while a stream is captured in global mode */
+	EXPECT(cudaEventRecord(e, s) == 0 && cudaStreamWaitEvent(other, e, 0) == 0);
+	EXPECT(launch(&add, p, 100, N, other) == 0); /* joins the graph */
+	EXPECT(cudaStreamEndCapture(s, &g) == 0 && g);
+	EXPECT(cudaGraphInstantiate(&exec, g, 0) == 0 && cudaGraphDestroy(g) == 0);
+	ones[3] = 4; /* the graph copies what is there when it runs */
+	for (int turn = 0; turn < 2; turn++) {
+		EXPECT(cudaGraphLaunch(exec, s) == 0);
+		EXPECT(cudaMemcpy(back, p, sizeof back, RT_DEVICE_TO_HOST) == 0 && back[2] == 111 && back[3] == 114);
+	}
+	EXPECT(cudaGraphExecDestroy(exec) == 0 && cudaEventDestroy(e) == 0);
+	EXPECT(cudaStreamDestroy(s) == 0 && cudaStreamDestroy(other) == 0 && cudaStreamDestroy(other) == 400);
+	EXPECT(cudaFree(p) == 0);
+}
+
+/* A finding that does not end a launch: the program goes on. */
+static void races(void)
+{
+	void *p = NULL;
+
+	EXPECT(cudaMalloc(&p, N * 4) == 0 && launch(&race, p, 0, N, NULL) == 0 && cudaDeviceSynchronize() == 0);
+	EXPECT(cudaFree(p) == 0);
+}
+
+/* An address that ends the launch, and every later call. */
+static void ends(void)
+{
+	void *p = NULL;
+
+	EXPECT(cudaMalloc(&p, 16) == 0 && launch(&add, p, 1, N, NULL) == 0);
+	EXPECT(cudaDeviceSynchronize() == 700 && cudaGetLastError() == 700 && cudaFree(p) == 700 && cudaMalloc(&p, 4) == 700);
+}
+
+static void frees(void)
+{
+	void *p = NULL;
+
+	EXPECT(cudaMalloc(&p, 16) == 0 && cudaFree(p) == 0 && cudaFree(p) == 1);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct {
+		const char *name;
+		void (*run)(void);
+	} all[] = { { "work", work },   { "memory", memory }, { "graphs", graphs },
+		        { "races", races }, { "ends", ends },     { "frees", frees } };
+
+	begin();
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+		if (argc > 1 && !strcmp(argv[1], all[i].name))
+			all[i].run();
+	__cudaUnregisterFatBinary(handle);
+	printf("%u passed, %u failed, 0 skipped\n", passed, failed);
+	return failed || !passed;
+}

@@ -1,0 +1,62 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# cptx sanitize: test_sanitize.sh PATH-OF-CPTX PATH-OF-PROGRAM.  The last line is "sanitize: N passed, N failed, N skipped".
+set -u
+cptx=$(realpath "$1") program=$(realpath "$2") name=sanitize here=$(cd "$(dirname "$0")" && pwd -P)
+# shellcheck source=tests/cli/common.sh
+. "$here/../cli/common.sh"
+
+usage "give the program to run" sanitize
+usage "--seed x: expected a number" sanitize --seed x -- true
+usage "--schedule soon: expected random, eager or late" sanitize --schedule soon -- true
+usage "--error-exitcode 256: an exit status is 0 to 255" sanitize --error-exitcode 256 -- true
+status 127 sanitize -- "$dir/none"
+complains "'$dir/none' cannot be started"
+status 143 sanitize -- sh -c 'kill -TERM $$'
+complains "0 errors, 0 warnings; the program's exit status is 143"
+status 4 sanitize sh -c 'exit 4' # options behind the program are its own
+
+status 0 sanitize -- "$program" work
+complains "0 errors, 0 warnings"
+status 0 sanitize --arch sm_120a -- "$program" graphs
+status 1 sanitize --arch sm_75 -- "$program" work
+complains "the program holds no PTX that an emulated sm_75 runs"
+status 0 sanitize -- "$program" memory
+complains "cudaMallocArray is not there: it returns cudaErrorNotSupported (801)"
+
+status 9 sanitize --error-exitcode 9 --json "$dir/found.json" --sarif "$dir/found.sarif" -- "$program" races
+complains "race: it reads 4 bytes of shared memory"
+holds grep -q '^{"code":"race","rank":"error","kernel":"race","instruction":"ld.shared.u32"' "$dir/found.json"
+holds grep -q '"ruleId":"race","level":"error"' "$dir/found.sarif"
+holds python3 -c "import json; r = json.load(open('$dir/found.sarif'))['runs'][0]; assert {f['ruleId'] for f in r['results']} == {'race', 'undefined'}"
+status 1 sanitize -- "$program" ends
+complains "out-of-bounds: 4 bytes at address"
+status 1 sanitize -- "$program" frees
+complains "was freed already"
+holds [ -z "$(ls "$TMPDIR")" ] # no folder is left
+
+# Programs of nvcc, with the runtime linked in and shared.
+nvcc=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
+if [ -x "$nvcc" ] && "$nvcc" --version | grep -q 'release 13\.'; then
+	"$nvcc" -lineinfo -o "$dir/linked" "$here/hosted.cu" >"$out" 2>"$err" || bad "nvcc"
+	"$nvcc" -lineinfo --cudart shared --compress-mode=none -o "$dir/shared" "$here/hosted.cu" >"$out" 2>"$err" || bad "nvcc --cudart shared"
+	for p in linked shared; do
+		status 3 sanitize -- "$dir/$p"
+		says "hello from a kernel of 256"
+		says "cudaSuccess, 13, 256 threads"
+		status 1 sanitize -- "$dir/$p" race
+		complains "hosted.cu:23: error: kernel _Z4turnPf, ld.shared.f32"
+		complains "hosted.cu:22, program.ptx:" # the other side
+		says "cudaSuccess, "
+		status 1 sanitize -- "$dir/$p" bounds
+		complains "hosted.cu:13: error: kernel _Z5countPfi"
+		says "cudaErrorIllegalAddress"
+	done
+	strip "$dir/linked"
+	"$cptx" sanitize -- "$dir/linked" >"$out" 2>"$err"
+	what="a stripped program"
+	complains "stripped of its symbols: keep them, or link it with nvcc --cudart shared"
+else
+	skip "nvcc of CUDA 13 is not here, so no program of it was run"
+fi
+summary

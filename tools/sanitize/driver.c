@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: MIT */
+/* The CUDA Driver API, as far as programs use it that load PTX themselves. */
+#include "api.h"
+#include "device.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CUDA_VERSION = 13000 };
+
+/* ---- the device and its one context ---- */
+
+static char context; /* its address is the CUcontext */
+static _Thread_local void *current[16];
+static _Thread_local unsigned depth;
+
+static int push(void *ctx)
+{
+	if (depth == sizeof current / sizeof *current)
+		return SAN_MEMORY;
+	current[depth++] = ctx;
+	return SAN_OK;
+}
+
+static int pop(void **out)
+{
+	if (!depth)
+		return SAN_CONTEXT;
+	depth--;
+	if (out)
+		*out = current[depth];
+	return SAN_OK;
+}
+
+static int replace(void *ctx)
+{
+	if (depth)
+		depth--;
+	return ctx ? push(ctx) : SAN_OK;
+}
+
+static int text(char *to, int size, const char *from)
+{
+	if (size < 1)
+		return SAN_VALUE;
+	strncpy(to, from, (size_t)size - 1);
+	to[size - 1] = 0;
+	return SAN_OK;
+}
+
+static int uuid(char *to)
+{
+	rt_device_prop p;
+
+	san_properties(&p);
+	memcpy(to, p.uuid, sizeof p.uuid);
+	return SAN_OK;
+}
+
+CALL(cuInit, (unsigned flags), ((void)flags, SAN_OK))
+CALL(cuDriverGetVersion, (int *version), (*version = CUDA_VERSION, SAN_OK))
+CALL(cuDeviceGetCount, (int *n), (*n = 1, SAN_OK))
+CALL(cuDeviceGet, (int *device, int number), number ? SAN_DEVICE : (*device = 0, SAN_OK))
+CALL(cuDeviceGetName, (char *name, int size, int device), ((void)device, text(name, size, san.info->name)))
+CALL(cuDeviceGetUuid_v2, (char *to, int device), ((void)device, uuid(to)))
+CALL(cuDeviceGetAttribute, (int *v, int attribute, int device), ((void)device, san_attribute(attribute, v)))
+CALL(cuDeviceTotalMem_v2, (size_t * bytes, int device), ((void)device, *bytes = (size_t)san.info->global_memory, SAN_OK))
+CALL(cuDeviceCanAccessPeer, (int *can, int device, int peer), ((void)device, (void)peer, *can = 0, SAN_OK))
+CALL(cuDevicePrimaryCtxRetain, (void **ctx, int device), ((void)device, *ctx = &context, SAN_OK))
+CALL(cuDevicePrimaryCtxRelease_v2, (int device), ((void)device, SAN_OK))
+CALL(cuDevicePrimaryCtxReset_v2, (int device), ((void)device, SAN_OK))
+CALL(cuDevicePrimaryCtxSetFlags_v2, (int device, unsigned flags), ((void)device, (void)flags, SAN_OK))
+CALL(cuDevicePrimaryCtxGetState, (int device, unsigned *flags, int *active), ((void)device, *flags = 0, *active = 1, SAN_OK))
+CALL(cuCtxCreate_v2, (void **ctx, unsigned flags, int device), ((void)flags, (void)device, *ctx = &context, push(&context)))
+CALL(cuCtxCreate_v4, (void **ctx, const void *parameters, unsigned flags, int device),
+     ((void)parameters, (void)flags, (void)device, *ctx = &context, push(&context)))
+CALL(cuCtxDestroy_v2, (void *ctx), (depth && current[depth - 1] == ctx ? pop(NULL) : SAN_OK))
+CALL(cuCtxGetCurrent, (void **ctx), (*ctx = depth ? current[depth - 1] : NULL, SAN_OK))
+CALL(cuCtxSetCurrent, (void *ctx), replace(ctx))
+CALL(cuCtxPushCurrent_v2, (void *ctx), push(ctx))
+CALL(cuCtxPopCurrent_v2, (void **ctx), pop(ctx))
+CALL(cuCtxGetDevice, (int *device), depth ? (*device = 0, SAN_OK) : SAN_CONTEXT)
+CALL(cuStreamGetCtx, (san_stream * s, void **ctx), ((void)s, *ctx = &context, SAN_OK))
+CALL(cuCtxSynchronize, (void), SAN_OK)
+CALL(cuCtxGetApiVersion, (void *ctx, unsigned *version), ((void)ctx, *version = CUDA_VERSION / 10, SAN_OK))
+CALL(cuCtxSetCacheConfig, (int config), ((void)config, SAN_OK))
+CALL(cuCtxSetLimit, (int limit, size_t value), ((void)limit, (void)value, SAN_OK))
+CALL(cuCtxGetLimit, (size_t * value, int limit), ((void)limit, *value = 1024, SAN_OK))
+
+static int named(int error, const char *name, const char **out)
+{
+	*out = san_error_of(error)->number == error ? name : NULL;
+	return *out ? SAN_OK : SAN_VALUE;
+}
+CALL(cuGetErrorName, (int error_number, const char **name), named(error_number, san_error_of(error_number)->driver, name))
+CALL(cuGetErrorString, (int error_number, const char **name), named(error_number, san_error_of(error_number)->text, name))
+
+/* ---- modules ---- */
+
+/* Logs of the compiler, which the caller gave room for, are empty: what is wrong is said on standard error. */
+static int load(san_module **out, const void *image, unsigned n, const int *options, void **values)
+{
+	enum { INFO_SIZE = 4, ERROR_SIZE = 6 };
+
+	for (unsigned i = 0; i < n; i++) {
+		if (options[i] != INFO_SIZE && options[i] != ERROR_SIZE)
+			continue;
+		for (unsigned j = 0; j < n; j++)
+			if (options[j] == options[i] - 1 && values[j] && values[i])
+				*(char *)values[j] = 0;
+		values[i] = NULL;
+	}
+	return san_module_load(image, out);
+}
+
+static int load_file(san_module **out, const char *path)
+{
+	FILE *f = fopen(path, "rb");
+	char *p = NULL;
+	size_t n = 0, cap = 0;
+	int e = f ? SAN_OK : SAN_FILE_;
+
+	while (f && !e && !feof(f)) {
+		char *grown = n + 1 < cap ? p : (char *)realloc(p, cap = cap ? cap * 2 : 65536);
+		if (grown)
+			p = grown, n += fread(p + n, 1, cap - n - 1, f);
+		e = !grown ? SAN_MEMORY : ferror(f) ? SAN_FILE_ : SAN_OK;
+	}
+	if (f)
+		fclose(f);
+	if (!e) {
+		p[n] = 0;
+		e = san_module_load(p, out);
+	}
+	if (e || !san_is_fatbin(p)) /* a fat binary stays in use */
+		free(p);
+	return e;
+}
+
+static int global(uint64_t *at, size_t *size, const san_module *m, const char *name)
+{
+	uint64_t found;
+	int e = m ? san_global(m, name, &found, size) : SAN_HANDLE;
+
+	if (!e && at)
+		*at = found;
+	return e;
+}
+
+CALL(cuModuleLoadData, (san_module * *out, const void *image), san_module_load(image, out))
+CALL(cuModuleLoadFatBinary, (san_module * *out, const void *image), san_module_load(image, out))
+CALL(cuModuleLoadDataEx, (san_module * *out, const void *image, unsigned n, int *options, void **values),
+     load(out, image, n, options, values))
+CALL(cuModuleLoad, (san_module * *out, const char *path), load_file(out, path))
+CALL(cuModuleUnload, (san_module * m), (san_module_unload(m), SAN_OK))
+CALL(cuModuleGetFunction, (san_kernel * *out, san_module *m, const char *name),
+     m ? san_kernel_named(m, name, out) : SAN_HANDLE)
+CALL(cuModuleGetGlobal_v2, (uint64_t * at, size_t *size, san_module *m, const char *name), global(at, size, m, name))
+CALL(cuModuleGetLoadingMode, (int *mode), (*mode = 1, SAN_OK))
+CALL(cuLibraryLoadData,
+     (san_module * *out, const void *image, int *jit, void **jit_values, unsigned njit, int *options, void **values,
+      unsigned n),
+     ((void)options, (void)values, (void)n, load(out, image, njit, jit, jit_values)))
+CALL(cuLibraryUnload, (san_module * m), (san_module_unload(m), SAN_OK))
+CALL(cuLibraryGetKernel, (san_kernel * *out, san_module *m, const char *name),
+     m ? san_kernel_named(m, name, out) : SAN_HANDLE)
+CALL(cuLibraryGetModule, (san_module * *out, san_module *m), (*out = m, SAN_OK))
+CALL(cuLibraryGetGlobal, (uint64_t * at, size_t *size, san_module *m, const char *name), global(at, size, m, name))
+CALL(cuKernelGetFunction, (san_kernel * *out, san_kernel *k), (*out = k, SAN_OK))
+
+/* ---- functions ---- */
+
+static int function_attribute(int *v, int attribute, san_kernel *k)
+{
+	cptx_resources r;
+	int e = k ? san_resources(k, 0, 0, &r) : SAN_HANDLE;
+
+	if (e)
+		return e;
+	const int values[] = { (int)r.max_threads,
+		                   (int)r.static_smem,
+		                   (int)r.const_bytes,
+		                   (int)r.local_bytes,
+		                   (int)r.regs,
+		                   0,
+		                   (int)r.binary_version,
+		                   0,
+		                   (int)(san.info->smem_per_cta - r.static_smem) };
+	*v = attribute >= 0 && attribute < (int)(sizeof values / sizeof *values) ? values[attribute] : 0;
+	return SAN_OK;
+}
+
+/* Offsets of parameters as C lays out a struct of them. */
+static int parameter(san_kernel *k, size_t index, size_t *offset, size_t *size)
+{
+	size_t at = 0;
+	int e = k ? san_kernel_ready(k) : SAN_HANDLE;
+
+	if (e || index >= k->info.nparams)
+		return e ? e : SAN_VALUE;
+	for (size_t i = 0; i <= index; i++) {
+		const cptx_param_info *p = &k->info.params[i];
+		size_t align = p->align ? p->align : 1;
+		at = (at + align - 1) / align * align;
+		*offset = at, at += p->size;
+		if (size)
+			*size = p->size;
+	}
+	return SAN_OK;
+}
+
+static int occupancy(int *blocks, san_kernel *k, int threads, size_t smem)
+{
+	cptx_resources r;
+	int e = !k ? SAN_HANDLE : threads < 1 ? SAN_VALUE : san_resources(k, (uint32_t)threads, (uint32_t)smem, &r);
+
+	if (!e)
+		*blocks = (int)r.ctas_per_sm;
+	return e;
+}
+
+/* The largest block of whole warps that runs, and as many as fit at once of it; smem_of: dynamic shared memory of a block.
+ */
+static int potential(int *grid, int *block, san_kernel *k, size_t (*smem_of)(int block), size_t smem, int most)
+{
+	int e = SAN_OK, blocks = 0, threads = most > 0 && most < 1024 ? most : 1024;
+
+	for (; threads > 0 && !e && !blocks; threads -= 32)
+		if (!(e = occupancy(&blocks, k, threads, smem_of ? smem_of(threads) : smem)) && blocks)
+			*block = threads, *grid = blocks * (int)san.info->sms;
+	return e ? e : blocks ? SAN_OK : SAN_VALUE;
+}
+
+CALL(cuOccupancyMaxPotentialBlockSize,
+     (int *grid, int *block, san_kernel *k, size_t (*smem_of)(int block), size_t smem, int most),
+     potential(grid, block, k, smem_of, smem, most))
+CALL(cuOccupancyMaxPotentialBlockSizeWithFlags,
+     (int *grid, int *block, san_kernel *k, size_t (*smem_of)(int block), size_t smem, int most, unsigned flags),
+     ((void)flags, potential(grid, block, k, smem_of, smem, most)))
+CALL(cuFuncGetAttribute, (int *v, int attribute, san_kernel *k), function_attribute(v, attribute, k))
+CALL(cuFuncSetAttribute, (san_kernel * k, int attribute, int value),
+     ((void)k,
+      attribute == RT_FUNC_MAX_DYN_SMEM && (value < 0 || (unsigned)value > san.info->smem_per_cta) ? SAN_VALUE : SAN_OK))
+CALL(cuFuncSetCacheConfig, (san_kernel * k, int config), ((void)k, (void)config, SAN_OK))
+CALL(cuFuncGetParamInfo, (san_kernel * k, size_t index, size_t *offset, size_t *size), parameter(k, index, offset, size))
+CALL(cuFuncGetName, (const char **name, san_kernel *k), (*name = k->name, SAN_OK))
+CALL(cuOccupancyMaxActiveBlocksPerMultiprocessor, (int *blocks, san_kernel *k, int threads, size_t smem),
+     occupancy(blocks, k, threads, smem))
+
+/* ---- launches ---- */
+
+/* Arguments by their addresses, or packed in one buffer, which `extra` names. */
+static int launch(san_kernel *k, const san_shape *shape, san_stream *s, void **args, void **extra)
+{
+	enum { POINTER = 1, SIZE = 2 };
+	char *buffer = NULL;
+	int e = k ? san_kernel_ready(k) : SAN_HANDLE;
+
+	if (e || !extra || args)
+		return e ? e : san_launch(k, shape, args, san_stream_of(s));
+	for (size_t i = 0; extra[i]; i += 2)
+		if ((uintptr_t)extra[i] == POINTER)
+			buffer = (char *)extra[i + 1];
+	void **values = buffer ? (void **)calloc(k->info.nparams + 1, sizeof *values) : NULL;
+	if (!values)
+		return buffer ? SAN_MEMORY : SAN_VALUE;
+	for (size_t i = 0, offset; i < k->info.nparams && !e; i++)
+		if (!(e = parameter(k, i, &offset, NULL)))
+			values[i] = buffer + offset;
+	e = e ? e : san_launch(k, shape, values, san_stream_of(s));
+	free(values);
+	return e;
+}
+
+static int launch_plain(san_kernel *k, const unsigned *d, unsigned smem, san_stream *s, void **args, void **extra, bool all)
+{
+	san_shape shape = { .grid = { d[0], d[1], d[2] }, .block = { d[3], d[4], d[5] }, .smem = smem, .cooperative = all };
+
+	return launch(k, &shape, s, args, extra);
+}
+
+/* CUlaunchConfig, whose attributes are those of the runtime. */
+typedef struct config {
+	unsigned grid[3], block[3], smem;
+	san_stream *stream;
+	const rt_launch_attr *attrs;
+	unsigned nattrs;
+} config;
+
+static int launch_ex(const config *c, san_kernel *k, void **args, void **extra)
+{
+	san_shape shape = { .smem = c->smem };
+
+	memcpy(shape.grid, c->grid, sizeof shape.grid);
+	memcpy(shape.block, c->block, sizeof shape.block);
+	for (unsigned i = 0; i < c->nattrs; i++)
+		san_shape_attribute(&shape, &c->attrs[i]);
+	return launch(k, &shape, c->stream, args, extra);
+}
+
+#define DIMENSIONS unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz
+CALL(cuLaunchKernel, (san_kernel * k, DIMENSIONS, unsigned smem, san_stream *s, void **args, void **extra),
+     launch_plain(k, (const unsigned[]){ gx, gy, gz, bx, by, bz }, smem, s, args, extra, false))
+CALL(cuLaunchCooperativeKernel, (san_kernel * k, DIMENSIONS, unsigned smem, san_stream *s, void **args),
+     launch_plain(k, (const unsigned[]){ gx, gy, gz, bx, by, bz }, smem, s, args, NULL, true))
+CALL(cuLaunchKernelEx, (const config *c, san_kernel *k, void **args, void **extra), launch_ex(c, k, args, extra))
+
+/* ---- memory: what the runtime has under other names ---- */
+
+static int alloc(uint64_t *at, size_t size, enum san_memory kind)
+{
+	*at = 0;
+	return size ? san_alloc(kind, size, at) : SAN_VALUE;
+}
+static void *host(uint64_t at) { return (void *)(uintptr_t)at; }
+
+CALL(cuMemAlloc_v2, (uint64_t * at, size_t size), alloc(at, size, SAN_DEVICE_MEMORY))
+CALL(cuMemAllocAsync, (uint64_t * at, size_t size, san_stream *s), ((void)s, alloc(at, size, SAN_DEVICE_MEMORY)))
+CALL(cuMemAllocManaged, (uint64_t * at, size_t size, unsigned flags), ((void)flags, alloc(at, size, SAN_MANAGED_MEMORY)))
+CALL(cuMemAllocHost_v2, (uint64_t * at, size_t size), alloc(at, size, SAN_HOST_MEMORY))
+CALL(cuMemHostAlloc, (uint64_t * at, size_t size, unsigned flags), ((void)flags, alloc(at, size, SAN_HOST_MEMORY)))
+CALL(cuMemFree_v2, (uint64_t at), san_free(at, false))
+CALL(cuMemFreeAsync, (uint64_t at, san_stream *s), ((void)s, san_free(at, false)))
+CALL(cuMemFreeHost, (void *p), san_free((uintptr_t)p, true))
+CALL(cuMemGetInfo_v2, (size_t * unused, size_t *total), (*unused = *total = (size_t)san.info->global_memory, SAN_OK))
+CALL(cuMemcpyHtoD_v2, (uint64_t dst, const void *src, size_t size), san_copy(host(dst), src, size, RT_HOST_TO_DEVICE, NULL))
+CALL(cuMemcpyDtoH_v2, (void *dst, uint64_t src, size_t size), san_copy(dst, host(src), size, RT_DEVICE_TO_HOST, NULL))
+CALL(cuMemcpyDtoD_v2, (uint64_t dst, uint64_t src, size_t size),
+     san_copy(host(dst), host(src), size, RT_DEVICE_TO_DEVICE, NULL))
+CALL(cuMemcpy, (uint64_t dst, uint64_t src, size_t size), san_copy(host(dst), host(src), size, RT_DEFAULT, NULL))
+CALL(cuMemcpyHtoDAsync_v2, (uint64_t dst, const void *src, size_t size, san_stream *s),
+     san_copy(host(dst), src, size, RT_HOST_TO_DEVICE, san_stream_of(s)))
+CALL(cuMemcpyDtoHAsync_v2, (void *dst, uint64_t src, size_t size, san_stream *s),
+     san_copy(dst, host(src), size, RT_DEVICE_TO_HOST, san_stream_of(s)))
+CALL(cuMemcpyDtoDAsync_v2, (uint64_t dst, uint64_t src, size_t size, san_stream *s),
+     san_copy(host(dst), host(src), size, RT_DEVICE_TO_DEVICE, san_stream_of(s)))
+CALL(cuMemcpyAsync, (uint64_t dst, uint64_t src, size_t size, san_stream *s),
+     san_copy(host(dst), host(src), size, RT_DEFAULT, san_stream_of(s)))
+CALL(cuMemsetD8_v2, (uint64_t dst, unsigned char v, size_t n), san_set(dst, v, 1, n, NULL))
+CALL(cuMemsetD16_v2, (uint64_t dst, unsigned short v, size_t n), san_set(dst, v, 2, n, NULL))
+CALL(cuMemsetD32_v2, (uint64_t dst, unsigned v, size_t n), san_set(dst, v, 4, n, NULL))
+CALL(cuMemsetD8Async, (uint64_t dst, unsigned char v, size_t n, san_stream *s), san_set(dst, v, 1, n, san_stream_of(s)))
+CALL(cuMemsetD32Async, (uint64_t dst, unsigned v, size_t n, san_stream *s), san_set(dst, v, 4, n, san_stream_of(s)))
+
+/* ---- entry points by name ---- */
+
+/* The function of the newest version that is here, under its plain name or with _v2 and so on; 0 found, 1 not found. */
+static int entry(const char *name, void **out, int *status)
+{
+	static const char *const versions[] = { "_v4", "_v3", "_v2", "" };
+	char full[160];
+
+	*out = NULL;
+	for (size_t i = 0; i < sizeof versions / sizeof *versions && !*out; i++) {
+		snprintf(full, sizeof full, "%s%s", name, versions[i]);
+		*out = san_symbol(full);
+	}
+	if (status)
+		*status = *out ? 0 : 1;
+	return *out ? SAN_OK : SAN_NOT_FOUND;
+}
+CALL(cuGetProcAddress_v2, (const char *name, void **out, int version, uint64_t flags, int *status),
+     ((void)version, (void)flags, entry(name, out, status)))
+CALL(cuGetProcAddress, (const char *name, void **out, int version, uint64_t flags),
+     ((void)version, (void)flags, entry(name, out, NULL)))
+CALL(cudaGetDriverEntryPoint, (const char *name, void **out, unsigned long long flags, int *status),
+     ((void)flags, entry(name, out, status)))
+CALL(cudaGetDriverEntryPointByVersion,
+     (const char *name, void **out, unsigned version, unsigned long long flags, int *status),
+     ((void)version, (void)flags, entry(name, out, status)))

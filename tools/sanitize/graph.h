@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/* Graphs of work, built by capture or by hand. */
+#ifndef CPTX_SANITIZE_GRAPH_H
+#define CPTX_SANITIZE_GRAPH_H
+
+#include "san.h"
+
+enum san_work { SAN_WORK_NONE, SAN_WORK_LAUNCH, SAN_WORK_COPY, SAN_WORK_SET, SAN_WORK_HOST, SAN_WORK_CHILD };
+
+typedef struct san_node {
+	struct san_node *next;
+	san_graph *graph;
+	const struct san_node *original; /* in a graph that was instantiated: the node it was made of */
+	enum san_work work;
+	/* LAUNCH */
+	san_kernel *kernel;
+	san_shape shape;
+	void **values; /* addresses of the arguments' values, which stand behind them */
+	/* COPY and SET */
+	void *dst;
+	const void *src;
+	size_t size; /* bytes, or elements to set */
+	int kind;
+	unsigned value, element;
+	/* HOST */
+	void (*fn)(void *user);
+	void *user;
+	/* CHILD */
+	san_graph *child;
+} san_node;
+
+struct san_graph {
+	san_node *first, **last;
+	size_t count;
+};
+
+san_graph *san_graph_new(void);
+void san_graph_free(san_graph *g);
+int san_graph_launch(san_graph *g, san_kernel *k, const san_shape *shape, void **args, san_node **out);
+int san_graph_copy(san_graph *g, void *dst, const void *src, size_t size, int kind, san_node **out);
+int san_graph_set(san_graph *g, uint64_t dst, unsigned value, unsigned element, size_t count, san_node **out);
+int san_graph_host(san_graph *g, void (*fn)(void *user), void *user, san_node **out);
+/* Adds a copy of the child; NULL: a node that does nothing. */
+int san_graph_child(san_graph *g, const san_graph *child, san_node **out);
+int san_node_launch(san_node *n, san_kernel *k, const san_shape *shape, void **args); /* gives it other arguments */
+int san_graph_clone(const san_graph *from, san_graph **out);                          /* child graphs are laid out in it */
+int san_graph_run(const san_graph *g, san_stream *s);
+
+#endif

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT */
+/* Memory of the device and the host, and copies between them. */
+#include "san.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- who has an address ---- */
+
+san_block *san_block_at(uint64_t at)
+{
+	for (san_block *b = san.blocks; b; b = b->next)
+		if (at - b->at < b->size || (b->host && at - (uintptr_t)b->host < b->size))
+			return b;
+	return NULL;
+}
+
+/* Whether only the device's calls reach the address. */
+bool san_on_device(const void *p)
+{
+	const san_block *b = san_block_at((uintptr_t)p);
+	cptx_error err = { .code = CPTX_OK };
+	unsigned char byte;
+
+	if (b)
+		return (!b->host || (uintptr_t)b->host != b->at) && (uintptr_t)p - b->at < b->size;
+	return cptx_mem_read(san.dev, &byte, (uintptr_t)p, 1, &err); /* a variable, or memory of malloc in a kernel */
+}
+
+static int block_new(uint64_t at, void *host, size_t size, int type)
+{
+	san_block *b = (san_block *)calloc(1, sizeof *b);
+
+	if (!b)
+		return SAN_MEMORY;
+	*b = (san_block){ .next = san.blocks, .at = at, .host = host, .size = size, .type = type };
+	san.blocks = b;
+	return SAN_OK;
+}
+
+static san_block *take(san_block **p)
+{
+	san_block *b = *p;
+
+	if (b)
+		*p = b->next;
+	return b;
+}
+
+static san_block **find(uint64_t at)
+{
+	san_block **p = &san.blocks;
+
+	while (*p && (*p)->at != at && (uintptr_t)(*p)->host != at)
+		p = &(*p)->next;
+	return p;
+}
+
+/* ---- allocations ---- */
+
+int san_alloc(enum san_memory kind, size_t size, uint64_t *at)
+{
+	static const int types[] = { RT_DEVICE, RT_HOST, RT_MANAGED };
+	cptx_error err = { .code = CPTX_OK };
+
+	*at = kind == SAN_DEVICE_MEMORY ? cptx_mem_alloc(san.dev, size, &err) : cptx_emu_unified(san.dev, size, &err);
+	if (!*at)
+		return san_failed("an allocation", &err);
+	int e = block_new(*at, kind == SAN_DEVICE_MEMORY ? NULL : (void *)(uintptr_t)*at, size, types[kind]);
+	if (e)
+		cptx_mem_free(san.dev, *at);
+	return e;
+}
+
+int san_free(uint64_t at, bool host)
+{
+	san_block **p = find(at), *b = *p;
+
+	if (!at)
+		return SAN_OK;
+	if (b && b->at == at && host == (b->type == RT_HOST)) {
+		cptx_mem_free(san.dev, at);
+		free(take(p));
+		return SAN_OK;
+	}
+	if (!host)
+		cptx_mem_free(san.dev, at); /* makes a finding of it */
+	san_report();
+	return SAN_VALUE;
+}
+
+int san_map(void *host, size_t size)
+{
+	cptx_error err = { .code = CPTX_OK };
+
+	if (!host || !size)
+		return SAN_VALUE;
+	if (san_block_at((uintptr_t)host))
+		return SAN_REGISTERED;
+	uint64_t at = cptx_emu_map(san.dev, host, size, &err);
+	return at ? block_new(at, host, size, RT_HOST) : san_failed("cudaHostRegister", &err);
+}
+
+int san_unmap(void *host)
+{
+	san_block **p = find((uintptr_t)host), *b = *p;
+
+	if (!b || b->host != host || b->at == (uintptr_t)host)
+		return SAN_NOT_REGISTERED;
+	cptx_mem_free(san.dev, b->at);
+	free(take(p));
+	return SAN_OK;
+}
+
+/* ---- copies ---- */
+
+static int copy_now(void *dst, const void *src, size_t size, int kind)
+{
+	cptx_error err = { .code = CPTX_OK };
+	bool to = san_on_device(dst), from = san_on_device(src), ok = true;
+
+	if (!size)
+		return SAN_OK;
+	if (kind < RT_HOST_TO_HOST || kind > RT_DEFAULT)
+		return SAN_DIRECTION;
+	/* Memory that both reach counts as either. */
+	if ((kind == RT_DEVICE_TO_HOST || kind == RT_HOST_TO_HOST) && to)
+		return SAN_VALUE;
+	if ((kind == RT_HOST_TO_DEVICE || kind == RT_HOST_TO_HOST) && from)
+		return SAN_VALUE;
+	if ((kind == RT_HOST_TO_DEVICE || kind == RT_DEVICE_TO_DEVICE) && !to && !san_block_at((uintptr_t)dst))
+		return SAN_VALUE;
+	if ((kind == RT_DEVICE_TO_HOST || kind == RT_DEVICE_TO_DEVICE) && !from && !san_block_at((uintptr_t)src))
+		return SAN_VALUE;
+	if (to && from)
+		ok = cptx_mem_copy(san.dev, (uintptr_t)dst, (uintptr_t)src, size, &err);
+	else if (to)
+		ok = cptx_mem_write(san.dev, (uintptr_t)dst, src, size, &err);
+	else if (from)
+		ok = cptx_mem_read(san.dev, dst, (uintptr_t)src, size, &err);
+	else
+		memmove(dst, src, size);
+	return ok ? SAN_OK : san_failed("a copy", &err);
+}
+
+int san_copy(void *dst, const void *src, size_t size, int kind, san_stream *s)
+{
+	if (san_captures(s))
+		return san_keep_copy(s, dst, src, size, kind);
+	return copy_now(dst, src, size, kind);
+}
+
+int san_copy_rows(void *dst, size_t dst_pitch, const void *src, size_t src_pitch, size_t width, size_t height, int kind,
+                  san_stream *s)
+{
+	int e = SAN_OK;
+
+	if (height > 1 && (width > dst_pitch || width > src_pitch))
+		return SAN_VALUE;
+	for (size_t y = 0; y < height && !e; y++)
+		e = san_copy((char *)dst + y * dst_pitch, (const char *)src + y * src_pitch, width, kind, s);
+	return e;
+}
+
+int san_copy3d(const rt_copy3d *c, san_stream *s)
+{
+	int e = SAN_OK;
+
+	if (c->src_array || c->dst_array)
+		return san_missing("cudaMemcpy3D of arrays");
+	for (size_t z = 0; z < c->extent.depth && !e; z++) {
+		size_t to = (c->dst_pos.z + z) * c->dst.ysize + c->dst_pos.y,
+			   from = (c->src_pos.z + z) * c->src.ysize + c->src_pos.y;
+		e = san_copy_rows((char *)c->dst.ptr + to * c->dst.pitch + c->dst_pos.x, c->dst.pitch,
+		                  (char *)c->src.ptr + from * c->src.pitch + c->src_pos.x, c->src.pitch, c->extent.width,
+		                  c->extent.height, c->kind, s);
+	}
+	return e;
+}
+
+static int set_now(uint64_t dst, unsigned value, unsigned element, size_t count)
+{
+	cptx_error err = { .code = CPTX_OK };
+	bool ok = true;
+
+	if (!san_on_device((void *)(uintptr_t)dst)) {
+		if (!san_block_at(dst))
+			return SAN_VALUE;
+		for (size_t i = 0; i < count; i++)
+			memcpy((char *)(uintptr_t)dst + i * element, &value, element);
+	} else if (element == 1) {
+		ok = cptx_mem_fill8(san.dev, dst, (uint8_t)value, count, &err);
+	} else if (element == 4) {
+		ok = cptx_mem_fill32(san.dev, dst, value, count, &err);
+	} else {
+		for (size_t i = 0; i < count && ok; i++)
+			ok = cptx_mem_write(san.dev, dst + i * element, &value, element, &err);
+	}
+	return ok ? SAN_OK : san_failed("a memset", &err);
+}
+
+int san_set(uint64_t dst, unsigned value, unsigned element, size_t count, san_stream *s)
+{
+	if (!count)
+		return SAN_OK;
+	return san_captures(s) ? san_keep_set(s, dst, value, element, count) : set_now(dst, value, element, count);
+}

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: MIT */
+/* Images of kernels, the kernels and variables in them, and what stands for these in the host program. */
+#include "san.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- images ---- */
+
+static san_module *module_new(const void *image)
+{
+	san_module *m = (san_module *)calloc(1, sizeof *m);
+
+	if (!m)
+		return NULL;
+	m->image = image;
+	m->next = san.modules;
+	san.modules = m;
+	return m;
+}
+
+static int read_text(san_module *m)
+{
+	cptx_error err = { .code = CPTX_OK };
+	const cptx_site nowhere = { 0 }; /* no line of this library belongs into a message */
+
+	if (++san.texts == 1)
+		snprintf(m->name, sizeof m->name, "program.ptx");
+	else
+		snprintf(m->name, sizeof m->name, "program.%u.ptx", san.texts);
+	m->parsed = cptx_parse(m->text, m->size, CPTX_OPT(cptx_parse_opt, .name = m->name));
+	if (!m->parsed)
+		return SAN_MEMORY;
+	const cptx_error *bad = cptx_module_error(m->parsed);
+	if (bad) {
+		san_say("%s", bad->text);
+		return SAN_PTX;
+	}
+	m->program = cptx_device_load_text_(nowhere, san.dev, m->text, m->size, CPTX_OPT(cptx_load_opt, .name = m->name), &err);
+	if (!m->program)
+		return san_failed("loading a program's PTX", &err);
+	/* what the emulator works out of the parameters is asked of a frozen module */
+	return cptx_module_freeze(m->parsed) ? SAN_OK : SAN_PTX;
+}
+
+/* The host program reaches a managed variable through a pointer, which gets the address when the image is loaded. */
+static int place_managed(const san_module *m)
+{
+	int e = SAN_OK;
+
+	for (san_var *v = san.vars; v && !e; v = v->next)
+		if (v->module == m && v->managed && !(e = san_global(m, v->name, &v->at, NULL)))
+			memcpy((void *)v->managed, &v->at, sizeof v->at);
+	return e;
+}
+
+/* Makes a module of each object with PTX, of those that nvcc -rdc=true linked. */
+static int split(san_module *m)
+{
+	int e = SAN_OK;
+
+	for (const void *const *object = m->objects; object && *object && !e; object++) {
+		size_t size;
+		char *text = san_fatbin_ptx(*object, san.info, &size);
+		san_module *part = text ? module_new(*object) : NULL;
+		if (!part) {
+			e = text ? SAN_MEMORY : SAN_OK;
+			free(text);
+			continue;
+		}
+		part->text = text, part->size = size;
+		part->next_part = m->part;
+		m->part = part;
+		e = san_module_ready(part);
+	}
+	return e;
+}
+
+static int find_text(san_module *m)
+{
+	const char *arch = san.info->target + 3;
+	int e = SAN_OK;
+
+	if (!(m->text = san_fatbin_ptx(m->image, san.info, &m->size)))
+		e = split(m);
+	if (e || m->text || m->part)
+		return e;
+	san_say("the program holds no PTX that an emulated %s runs, or machine code alone: build it with nvcc -gencode "
+	        "arch=compute_%s,code=compute_%s",
+	        san.info->target, arch, arch);
+	return SAN_NO_IMAGE;
+}
+
+int san_module_ready(san_module *m)
+{
+	if (m->program || m->part || m->failed)
+		return m->failed;
+	if (!m->text)
+		m->failed = find_text(m);
+	if (!m->failed && m->text)
+		m->failed = read_text(m);
+	if (!m->failed)
+		m->failed = place_managed(m);
+	return m->failed;
+}
+
+int san_module_load(const void *image, san_module **out)
+{
+	if (san_forbidden())
+		return SAN_CAPTURE;
+	san_module *m = module_new(image);
+	int e;
+
+	*out = NULL;
+	if (!m)
+		return SAN_MEMORY;
+	if (!san_is_fatbin(image)) {
+		m->size = memcmp(image, "\177ELF", 4) ? strlen((const char *)image) : 0;
+		if (!m->size) {
+			san_say("machine code cannot be emulated: load PTX, as nvcc -ptx makes it");
+			m->failed = SAN_NO_IMAGE;
+		} else if ((m->text = (char *)malloc(m->size + 1))) {
+			memcpy(m->text, image, m->size + 1);
+		} else {
+			m->failed = SAN_MEMORY;
+		}
+	}
+	e = san_module_ready(m);
+	if (e)
+		san_module_unload(m);
+	else
+		*out = m;
+	return e;
+}
+
+/* Frees what belongs to a module in a list whose elements begin with a link. */
+#define DROP(type, list, m)                                                                                                 \
+	for (type **p = &(list); *p;) {                                                                                         \
+		type *dropped = *p;                                                                                                 \
+		if (dropped->module != (m)) {                                                                                       \
+			p = &dropped->next;                                                                                             \
+			continue;                                                                                                       \
+		}                                                                                                                   \
+		*p = dropped->next;                                                                                                 \
+		free(dropped->name);                                                                                                \
+		free(dropped);                                                                                                      \
+	}
+
+void san_module_unload(san_module *m)
+{
+	san_module **link = &san.modules;
+
+	while (*link && *link != m)
+		link = &(*link)->next;
+	if (!*link)
+		return;
+	*link = m->next;
+	while (m->part) {
+		san_module *part = m->part;
+		m->part = part->next_part;
+		san_module_unload(part);
+	}
+	DROP(san_kernel, san.kernels, m)
+	DROP(san_var, san.vars, m)
+	cptx_program_destroy(m->program);
+	cptx_module_destroy(m->parsed);
+	san_lines_free(m);
+	free(m->text);
+	free(m);
+}
+
+/* ---- what stands for something in the host program ---- */
+
+san_module *san_register(const void *image, const void *const *parts)
+{
+	san_module *m = module_new(image);
+
+	if (m)
+		m->objects = parts;
+	return m;
+}
+
+static san_kernel *kernel_new(san_module *m, const void *host, const char *name)
+{
+	san_kernel *k = (san_kernel *)calloc(1, sizeof *k);
+
+	if (!k || !(k->name = strdup(name))) {
+		free(k);
+		return NULL;
+	}
+	k->module = m;
+	k->host = host;
+	k->next = san.kernels;
+	san.kernels = k;
+	return k;
+}
+
+bool san_register_kernel(san_module *m, const void *host, const char *name) { return kernel_new(m, host, name) != NULL; }
+
+bool san_register_var(san_module *m, const void *host, const char *name, size_t size, void **managed)
+{
+	san_var *v = (san_var *)calloc(1, sizeof *v);
+
+	if (!v || !(v->name = strdup(name))) {
+		free(v);
+		return false;
+	}
+	v->module = m;
+	v->host = host;
+	v->size = size;
+	v->managed = managed;
+	v->next = san.vars;
+	san.vars = v;
+	return true;
+}
+
+/* ---- kernels ---- */
+
+san_kernel *san_kernel_of(const void *handle)
+{
+	for (san_kernel *k = san.kernels; k; k = k->next)
+		if (k->host == handle || k == handle)
+			return k;
+	return NULL;
+}
+
+int san_kernel_ready(san_kernel *k)
+{
+	int e = san_module_ready(k->module);
+
+	if (e || k->found)
+		return e;
+	k->in = k->module->part ? k->module->part : k->module;
+	while (k->in && !(k->found = cptx_module_kernel(k->in->parsed, k->name, &k->info)))
+		k->in = k->in->next_part;
+	return k->found ? SAN_OK : SAN_FUNCTION;
+}
+
+int san_kernel_named(san_module *m, const char *name, san_kernel **out)
+{
+	san_kernel *k = san.kernels;
+
+	while (k && (k->module != m || strcmp(k->name, name)))
+		k = k->next;
+	if (!k && !(k = kernel_new(m, NULL, name)))
+		return SAN_MEMORY;
+	*out = k;
+	return san_kernel_ready(k) ? SAN_NOT_FOUND : SAN_OK;
+}
+
+int san_resources(san_kernel *k, uint32_t threads, uint32_t smem, cptx_resources *out)
+{
+	cptx_error err = { .code = CPTX_OK };
+	int e = san_kernel_ready(k);
+
+	if (!e && !cptx_program_resources(k->in->program, k->name, threads, smem, out, &err))
+		e = san_failed(k->name, &err);
+	return e;
+}
+
+/* ---- variables ---- */
+
+int san_global(const san_module *m, const char *name, uint64_t *at, size_t *size)
+{
+	cptx_error err = { .code = CPTX_OK };
+
+	*at = 0;
+	for (const san_module *part = m->part ? m->part : m; part && !*at; part = part->next_part) {
+		err.code = CPTX_OK;
+		*at = cptx_program_global(part->program, name, size, &err);
+	}
+	return *at ? SAN_OK : SAN_NOT_FOUND;
+}
+
+int san_var_at(const void *symbol, san_var **out)
+{
+	san_var *v = san.vars;
+	size_t size;
+	int e;
+
+	while (v && v->host != symbol)
+		v = v->next;
+	if (!v)
+		return SAN_SYMBOL;
+	*out = v;
+	if ((e = san_module_ready(v->module)))
+		return e;
+	return v->at || !san_global(v->module, v->name, &v->at, &size) ? SAN_OK : SAN_SYMBOL;
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What is said: on standard error, in lines that begin with "cptx sanitize: ", and, for the command that started the
+ * program, as records on the file descriptor that CPTX_SANITIZE_FD names.  A record is a line of fields between tabs; a tab,
+ * newline or backslash in a field stands as \t, \n, \\.
+ */
+#include "san.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+const san_error_info *san_error_of(int error)
+{
+	static const san_error_info all[] = {
+#define ERROR(name, number, runtime, driver, text) { number, runtime, driver, text },
+#include "error.def"
+#undef ERROR
+	};
+	const size_t n = sizeof all / sizeof *all;
+
+	for (size_t i = 0; i < n; i++)
+		if (all[i].number == error)
+			return &all[i];
+	return &all[n - 1];
+}
+
+void san_say(const char *format, ...)
+{
+	char text[4096];
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(text, sizeof text, format, ap);
+	va_end(ap);
+	fprintf(stderr, "cptx sanitize: %s\n", text);
+}
+
+void san_print(void *user, const char *text)
+{
+	(void)user;
+	fputs(text, stdout);
+}
+
+/* ---- records ---- */
+
+static void put_field(FILE *out, const char *text, char end)
+{
+	for (; *text; text++)
+		if (*text == '\t' || *text == '\n' || *text == '\\')
+			fprintf(out, "\\%c", *text == '\t' ? 't' : *text == '\n' ? 'n' : '\\');
+		else
+			fputc(*text, out);
+	fputc(end, out);
+}
+
+static void put_number(FILE *out, const uint32_t *v, size_t n, bool there)
+{
+	for (size_t i = 0; there && i < n; i++)
+		fprintf(out, "%s%u", i ? "," : "", (unsigned)v[i]);
+	fputc('\t', out);
+}
+
+/* The file for records; NULL if nobody asked for them. */
+static FILE *records(void)
+{
+	static FILE *out;
+	static bool asked;
+	const char *fd = getenv("CPTX_SANITIZE_FD");
+
+	if (!asked) {
+		int copy = fd && *fd ? dup((int)strtol(fd, NULL, 10)) : -1;
+		asked = true;
+		out = copy < 0 ? NULL : fdopen(copy, "a");
+	}
+	return out;
+}
+
+static void record(const cptx_emu_finding *f, const char *file, unsigned line, const char *words)
+{
+	FILE *out = records();
+	char number[24];
+
+	if (!out)
+		return;
+	snprintf(number, sizeof number, "%u", line);
+	put_field(out, f->rank == CPTX_FIND_ERROR ? "error" : "warning", '\t');
+	put_field(out, cptx_finding_name(f->code), '\t');
+	put_field(out, f->kernel, '\t');
+	put_field(out, f->instruction, '\t');
+	put_field(out, file, '\t');
+	put_field(out, number, '\t');
+	put_number(out, f->block, 3, true);
+	put_number(out, f->thread, 3, f->has_thread);
+	put_field(out, words, '\n');
+	fflush(out);
+}
+
+/* Copies a finding's words; behind the place of the PTX that they name stands the line of the source, if it is known. */
+static void with_sources(char *to, size_t room, const char *words)
+{
+	size_t n = 0;
+
+	while (*words && n + 1 < room) {
+		const char *file;
+		unsigned line;
+		size_t name = !strncmp(words, "program.", 8) ? strcspn(words, ": )") : 0;
+		char *end = NULL;
+		unsigned long at = name && words[name] == ':' ? strtoul(words + name + 1, &end, 10) : 0;
+		if (at && san_source(words, name, (unsigned)at, &file, &line)) {
+			int put = snprintf(to + n, room - n, "%s:%u, %.*s", file, line, (int)(end - words), words);
+			n = put < 0 || (size_t)put >= room - n ? room - 1 : n + (size_t)put;
+			words = end;
+		} else {
+			to[n++] = *words++;
+		}
+	}
+	to[n] = 0;
+}
+
+static void say_finding(const cptx_emu_finding *f)
+{
+	const char *rank = f->rank == CPTX_FIND_ERROR ? "error" : "warning", *file = f->at.file ? f->at.file : "";
+	unsigned line = (unsigned)f->at.line;
+	char words[2048];
+
+	with_sources(words, sizeof words, f->text);
+	if (*file && san_source(file, strlen(file), line, &file, &line))
+		san_say("%s:%u: %s: %s (%s:%u)", file, line, rank, words, f->at.file, (unsigned)f->at.line);
+	else if (*file)
+		san_say("%s:%u: %s: %s", file, line, rank, words);
+	else
+		san_say("%s: %s", rank, words);
+	record(f, file, line, words);
+}
+
+void san_report(void)
+{
+	static size_t said;
+	const cptx_emu_finding *f;
+
+	for (; san.dev && (f = cptx_emu_finding_at(san.dev, said)); said++)
+		say_finding(f);
+}
+
+int san_missing(const char *name)
+{
+	static const char *told[256];
+	static size_t n;
+	bool known = false;
+
+	san_enter();
+	for (size_t i = 0; i < n; i++)
+		known |= !strcmp(told[i], name);
+	if (!known) {
+		san_say("%s is not there: it returns cudaErrorNotSupported (801)", name);
+		if (n < sizeof told / sizeof *told)
+			told[n++] = name;
+	}
+	san_leave();
+	return SAN_NOT_SUPPORTED;
+}

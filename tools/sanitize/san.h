@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The inside of libcptx_sanitize: one emulated device behind the CUDA driver and runtime API of a program.  Work is done
+ * when a call returns, so streams only say what a graph captures.  All calls return errors of CUDA as numbers, which the two
+ * APIs share; what went wrong in words goes to standard error (report.c).
+ */
+#ifndef CPTX_SANITIZE_SAN_H
+#define CPTX_SANITIZE_SAN_H
+
+#include "abi.h"
+
+#include <cptx/edit.h>
+#include <cptx/emu.h>
+
+#include <pthread.h>
+#include <stdio.h>
+#include <time.h>
+
+#if defined(__GNUC__)
+#define SAN_API __attribute__((visibility("default")))
+#else
+#define SAN_API
+#endif
+
+enum san_error {
+#define ERROR(name, number, runtime, driver, text) SAN_##name = number,
+#include "error.def"
+#undef ERROR
+};
+/* The names and meaning of an error; that of UNKNOWN if it is none. */
+typedef struct san_error_info {
+	int number;
+	const char *runtime, *driver, *text;
+} san_error_info;
+const san_error_info *san_error_of(int error);
+
+/* An image of kernels: what a fat binary of nvcc holds for the device, or PTX text that a program loads. */
+typedef struct san_module {
+	struct san_module *next;    /* in san.modules */
+	const void *image;          /* a fat binary, which stays the program's; NULL: text is there */
+	const void *const *objects; /* fat binaries of the objects it was linked from, NULL behind the last; NULL: not linked */
+	struct san_module *part, *next_part; /* a module for each of these that has PTX: its kernels and variables are there */
+	char name[32];                       /* of the text in findings: program.ptx, program.2.ptx ... */
+	char *text;                          /* PTX, NUL-terminated */
+	void *lines;                         /* of the source, once something was found in the text (lines.c) */
+	size_t size;
+	cptx_module *parsed; /* knows the parameters of the kernels */
+	cptx_program *program;
+	int failed; /* why it could not be loaded, which is said once */
+} san_module;
+
+/* A kernel: a CUfunction, a cudaFunction_t and a cudaKernel_t. */
+typedef struct san_kernel {
+	struct san_kernel *next; /* of its module, or in san.kernels */
+	san_module *module, *in; /* whose it is; the part of that where it stands, once it was found */
+	const void *host;        /* the function of the host program that stands for it; NULL: none */
+	char *name;
+	cptx_kernel_info info; /* once it was found */
+	bool found;
+} san_kernel;
+
+/* A variable that the host program has, too. */
+typedef struct san_var {
+	struct san_var *next;
+	san_module *module;
+	const void *host;
+	char *name;
+	size_t size;
+	void **managed; /* the host's pointer to it, if it is a managed one */
+	uint64_t at;    /* on the device; 0: not looked up yet */
+} san_var;
+
+/* Memory that the program allocated or registered. */
+typedef struct san_block {
+	struct san_block *next;
+	uint64_t at; /* for kernels */
+	void *host;  /* NULL: the host cannot read it */
+	size_t size;
+	int type; /* RT_HOST, RT_DEVICE, RT_MANAGED */
+} san_block;
+
+typedef struct san_graph san_graph;
+
+/* A stream and an event.  Handles 0, 1 and 2 are the default streams. */
+typedef struct san_stream {
+	struct san_stream *next; /* in san.streams */
+	unsigned flags;
+	int priority;
+	unsigned long long id;
+	san_graph *capture; /* what is captured now; NULL: nothing */
+	int mode;           /* of the capture: 0 global, 1 of the thread, 2 relaxed */
+	bool joined;        /* the capture began in another stream, of which this one waited for an event */
+} san_stream;
+
+typedef struct san_event {
+	struct timespec at;
+	bool recorded;
+	san_graph *capture; /* of the stream that it was recorded in; it may have ended */
+} san_event;
+
+/* A launch with its arguments. */
+typedef struct san_shape {
+	uint32_t grid[3], block[3], cluster[3];
+	uint32_t smem;
+	bool cooperative, overlap;
+} san_shape;
+
+extern struct san {
+	pthread_mutex_t lock; /* recursive; held by every call */
+	cptx_device *dev;
+	const cptx_device_info *info;
+	int failed; /* the device could not be opened, or a finding ended a launch: all later calls return that */
+	san_module *modules;
+	san_kernel *kernels;
+	san_var *vars;
+	san_block *blocks;
+	san_stream *streams;
+	unsigned long long nstreams; /* that were made */
+	unsigned texts;              /* of modules that have a name */
+} san;
+
+/* state.c */
+int san_enter(void); /* locks, and opens the device; leave with san_leave also after an error */
+void san_leave(void);
+/* Turns an error of cptx into one of CUDA, and says it on standard error; ends the device's life if a launch did not end. */
+int san_failed(const char *call, const cptx_error *err);
+size_t san_findings(void);   /* how many there are */
+bool san_ended(size_t from); /* one of the findings from that number on ended a launch, and no later one is possible */
+
+/* report.c */
+void san_say(const char *format, ...) CPTX_PRINTF_(1, 2);
+void san_report(void);                        /* says what was found since the last call */
+int san_missing(const char *name);            /* says once that a call is not there; NOT_SUPPORTED */
+void san_print(void *user, const char *text); /* the output of printf */
+
+/* fatbin.c: the PTX of a fat binary that a device runs best, NUL-terminated, to be freed; NULL and an error, which is said
+ */
+char *san_fatbin_ptx(const void *image, const cptx_device_info *dev, size_t *size);
+bool san_is_fatbin(const void *image);
+
+/* module.c */
+int san_module_load(const void *image, san_module **out); /* text or a fat binary */
+void san_module_unload(san_module *m);
+int san_module_ready(san_module *m); /* parsed and on the device */
+san_module *san_register(const void *image, const void *const *parts);
+bool san_register_kernel(san_module *m, const void *host, const char *name);
+bool san_register_var(san_module *m, const void *host, const char *name, size_t size, void **managed);
+/* The kernel a host function or a handle stands for; NULL: none */
+san_kernel *san_kernel_of(const void *handle);
+int san_kernel_named(san_module *m, const char *name, san_kernel **out);
+int san_kernel_ready(san_kernel *k);
+int san_global(const san_module *m, const char *name, uint64_t *at, size_t *size);
+int san_var_at(const void *symbol, san_var **out);
+int san_resources(san_kernel *k, uint32_t threads, uint32_t smem, cptx_resources *out);
+
+/* lines.c: the line of the source that a line of PTX, "program.ptx" and a number, was made of; false: unknown */
+bool san_source(const char *ptx, size_t ptx_size, unsigned line, const char **file, unsigned *its_line);
+void san_lines_free(san_module *m);
+
+/* memory.c */
+enum san_memory { SAN_DEVICE_MEMORY, SAN_HOST_MEMORY, SAN_MANAGED_MEMORY };
+int san_alloc(enum san_memory kind, size_t size, uint64_t *at);
+int san_free(uint64_t at, bool host);
+int san_map(void *host, size_t size);
+int san_unmap(void *host);
+san_block *san_block_at(uint64_t at); /* of a device or host address */
+bool san_on_device(const void *p);
+int san_copy(void *dst, const void *src, size_t size, int kind, san_stream *s);
+int san_copy_rows(void *dst, size_t dst_pitch, const void *src, size_t src_pitch, size_t width, size_t height, int kind,
+                  san_stream *s);
+int san_copy3d(const rt_copy3d *c, san_stream *s);
+int san_set(uint64_t dst, unsigned value, unsigned element, size_t count, san_stream *s);
+
+/* launch.c */
+int san_launch(san_kernel *k, const san_shape *shape, void **args, san_stream *s);
+
+/* graph.c: work that a stream does now, or that its graph keeps */
+int san_host_call(void (*fn)(void *user), void *user, san_stream *s);
+bool san_captures(const san_stream *s);
+int san_keep_copy(san_stream *s, void *dst, const void *src, size_t size, int kind);
+int san_keep_set(san_stream *s, uint64_t dst, unsigned value, unsigned element, size_t count);
+int san_keep_launch(san_stream *s, san_kernel *k, const san_shape *shape, void **args);
+
+/* device.c */
+int san_attribute(int attribute, int *value);
+
+/* patch.c: a function that this library exports; NULL: none of that name */
+void *san_symbol(const char *name);
+
+/* kernels.c: an attribute of a launch; those that only hint are left aside */
+void san_shape_attribute(san_shape *shape, const rt_launch_attr *a);
+
+/* stream.c */
+san_stream *san_stream_of(san_stream *handle); /* NULL for a default stream */
+bool san_forbidden(void);                      /* a capture is going on that forbids allocations and loading */
+
+#endif

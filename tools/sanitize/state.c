@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/* The emulated device of the process, and its lock. */
+#include "san.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct san san;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void lock_new(void)
+{
+	pthread_mutexattr_t attr;
+
+	if (pthread_mutexattr_init(&attr))
+		return;
+	pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_RECURSIVE);
+	pthread_mutex_init(&san.lock, &attr);
+	pthread_mutexattr_destroy(&attr);
+}
+
+static const char *variable(const char *name, const char *otherwise)
+{
+	const char *value = getenv(name);
+
+	return value && *value ? value : otherwise;
+}
+
+static void open_device(void)
+{
+	const char *order = variable("CPTX_SANITIZE_SCHEDULE", "random");
+	cptx_error err = { .code = CPTX_OK };
+	const cptx_emu_opt opt = {
+		.size = sizeof opt,
+		.seed = strtoull(variable("CPTX_SANITIZE_SEED", "0"), NULL, 10),
+		.schedule = !strcmp(order, "late")    ? CPTX_EMU_LATE
+		            : !strcmp(order, "eager") ? CPTX_EMU_EAGER
+		                                      : CPTX_EMU_RANDOM,
+		.step_limit = strtoull(variable("CPTX_SANITIZE_LIMIT", "0"), NULL, 10),
+		.pedantic = *variable("CPTX_SANITIZE_PEDANTIC", "0") == '1',
+		.print = san_print,
+	};
+
+	san.dev = cptx_emu_open(variable("CPTX_SANITIZE_ARCH", "sm_90a"), &opt, &err);
+	if (san.dev)
+		san.info = cptx_device_get_info(san.dev);
+	else
+		san.failed = SAN_NO_DEVICE, san_say("no device: %s", err.text);
+}
+
+int san_enter(void)
+{
+	pthread_once(&once, lock_new);
+	pthread_mutex_lock(&san.lock);
+	if (!san.dev && !san.failed)
+		open_device();
+	return san.failed;
+}
+
+void san_leave(void) { pthread_mutex_unlock(&san.lock); }
+
+/* The finding that ended a launch, as an error of CUDA. */
+static int ended_by(void)
+{
+	const cptx_emu_finding *f, *last = NULL;
+
+	for (size_t i = 0; (f = cptx_emu_finding_at(san.dev, i)); i++)
+		if (f->rank == CPTX_FIND_ERROR)
+			last = f;
+	switch (last ? last->code : CPTX_FIND_NONE) {
+	case CPTX_FIND_ASSERT: return SAN_ASSERT;
+	case CPTX_FIND_BOUNDS:
+	case CPTX_FIND_USE_AFTER_FREE: return SAN_ADDRESS;
+	case CPTX_FIND_MISALIGNED: return SAN_MISALIGNED;
+	case CPTX_FIND_DEADLOCK:
+	case CPTX_FIND_STEP_LIMIT: return SAN_TIMEOUT;
+	default: return SAN_LAUNCH;
+	}
+}
+
+size_t san_findings(void)
+{
+	size_t n = 0;
+
+	while (cptx_emu_finding_at(san.dev, n))
+		n++;
+	return n;
+}
+
+bool san_ended(size_t from)
+{
+	static const bool ends[CPTX_FIND_COUNT] = {
+		false,
+#define CPTX_FINDING_(name, text, ends) ends,
+#include <cptx/findings.def>
+#undef CPTX_FINDING_
+	};
+	const cptx_emu_finding *f;
+
+	for (size_t i = from; (f = cptx_emu_finding_at(san.dev, i)); i++)
+		if (f->rank == CPTX_FIND_ERROR && ends[f->code])
+			return true;
+	return false;
+}
+
+int san_failed(const char *call, const cptx_error *err)
+{
+	switch (err->code) {
+	case CPTX_OK: return SAN_OK;
+	case CPTX_E_FINDING: return ended_by(); /* which san_report says */
+	case CPTX_E_MEMORY: san_say("%s: %s", call, err->text); return SAN_MEMORY;
+	case CPTX_E_LIMIT: san_say("%s: %s", call, err->text); return SAN_CONFIGURATION;
+	case CPTX_E_TARGET: san_say("%s: %s", call, err->text); return SAN_NO_IMAGE;
+	case CPTX_E_ARG: san_say("%s: %s", call, err->text); return SAN_VALUE;
+	default: san_say("%s: %s", call, err->text); return SAN_UNKNOWN;
+	}
+}
