@@ -96,11 +96,12 @@ typedef struct cptx_row_access {
 	uint32_t align;      /**< as cptx_row_opt.align, of this address; 0: the row's */
 	enum cptx_mod cop;   /**< cache operator: loads CPTX_CA, CG, CS, LU, CV; stores CPTX_WB, CG, CS, WT; 0: none */
 	bool nc;             /**< of a load: .nc, what no thread writes while the kernel runs */
+	bool shared;         /**< the address is a .u32 of shared memory; .cop and .nc are not of it */
 	char z_;
 } cptx_row_access;
 
 CPTX_API void cptx_row_load_(cptx_kernel *k, cptx_site at, const cptx_row *r, cptx_val address, const cptx_row_access *how);
-/** Loads the row at a global address (.u64) and converts it to f32. */
+/** Loads the row at a global address (.u64; .shared: a .u32 of shared memory) and converts it to f32. */
 #define cptx_row_load(...) cptx_row_load_x_(__VA_ARGS__, .z_ = 0)
 #define cptx_row_load_x_(k, r, address, ...)                                                                                \
 	cptx_row_load_((k), CPTX_HERE, (r), (address), CPTX_OPT(cptx_row_access, __VA_ARGS__))

@@ -6,7 +6,7 @@
 #include "rows/rows.h"
 
 /* Goes up with a change of the kernels after which a shape may take another time. */
-enum { VERSION = 1, SETS = 2 /* launches of a kernel with sums */ };
+enum { VERSION = 2, SETS = 2 /* launches of a kernel with sums */ };
 
 static const char *kernel_word(unsigned v)
 {
@@ -16,7 +16,8 @@ static const char *kernel_word(unsigned v)
 static const char *place_word(unsigned v)
 {
 	static const char *const words[] = {
-		[CPTX_ROWS_AUTO] = "auto", [CPTX_ROWS_REGISTERS] = "registers", [CPTX_ROWS_MEMORY] = "memory"
+		[CPTX_ROWS_AUTO] = "auto", [CPTX_ROWS_REGISTERS] = "registers", [CPTX_ROWS_MEMORY] = "memory",
+		[CPTX_ROWS_SHARED] = "shared"
 	};
 
 	return v < ARRAY_LEN(words) ? words[v] : "?";
@@ -166,6 +167,7 @@ bool cptx_rows_measure(cptx_tune *db, cptx_device *dev, const cptx_rows_opt *opt
 	const char *target = cptx_device_get_info(dev)->target;
 	b.target = target ? cptx_target_find(target) : NULL;
 	b.p.rows = rows_about(MAX(rows, 1u));
+	o.bandwidth = o.bandwidth ? o.bandwidth : cptx_rows_bandwidth(cptx_device_get_info(dev));
 	if (!rows_complete(&o, b.target, err))
 		return false;
 	o.align = o.align ? o.align : rows_align_of_problem(&o, &b.p);

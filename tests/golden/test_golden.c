@@ -7,6 +7,7 @@
 
 #include <cptx/attention_backward.h>
 #include <cptx/attention_decode.h>
+#include <cptx/rows.h>
 
 #include "../../examples/examples.h"
 #include "../test.h"
@@ -59,6 +60,33 @@ static void attention_backward(cptx_module *m, enum cptx_attention_mma mma, bool
 }
 static void attention_backward_sync(cptx_module *m) { attention_backward(m, CPTX_ATTENTION_SYNC, true); }
 static void attention_backward_wgmma(cptx_module *m) { attention_backward(m, CPTX_ATTENTION_WGMMA, false); }
+static void rows(cptx_module *m, enum cptx_rows_kernel kernel, enum cptx_rows_place place, uint32_t n, uint32_t split,
+                 uint32_t with)
+{
+	cptx_rows_opt o = { .size = CPTX_OPT_SIZE(cptx_rows_opt),
+		                .kernel = kernel,
+		                .in = CPTX_BF16,
+		                .n = n,
+		                .with = with,
+		                .place = place,
+		                .threads = 128,
+		                .per_row = 128,
+		                .split = split };
+
+	o.stages = place == CPTX_ROWS_SHARED ? 2 : 0, o.rows_each = place == CPTX_ROWS_SHARED ? 8 : 0;
+	cptx_rows_build(m, &o, NULL);
+}
+
+static void rows_softmax(cptx_module *m) { rows(m, CPTX_ROWS_SOFTMAX, CPTX_ROWS_REGISTERS, 2048, 1, 0); }
+static void rows_rms_norm(cptx_module *m)
+{
+	rows(m, CPTX_ROWS_RMS_NORM, CPTX_ROWS_SHARED, 8192, 4, CPTX_ROWS_BIT(CPTX_ROWS_W));
+}
+static void rows_rms_norm_backward(cptx_module *m)
+{
+	rows(m, CPTX_ROWS_RMS_NORM_BACKWARD, CPTX_ROWS_SHARED, 2048, 1,
+	     CPTX_ROWS_BIT(CPTX_ROWS_W) | CPTX_ROWS_BIT(CPTX_ROWS_DW) | CPTX_ROWS_BIT(CPTX_ROWS_RSTD));
+}
 static void attention_sync(cptx_module *m, bool tma)
 {
 	cptx_attention_build(m,
@@ -111,6 +139,9 @@ static const sample samples[] = {
 	{ "attention_decode", "sm_80", attention_decode, false },
 	{ "attention_backward_sync", "sm_80", attention_backward_sync, false },
 	{ "attention_backward_wgmma", "sm_90a", attention_backward_wgmma, false },
+	{ "rows_softmax", "sm_80", rows_softmax, false },
+	{ "rows_rms_norm", "sm_90a", rows_rms_norm, false },
+	{ "rows_rms_norm_backward", "sm_100a", rows_rms_norm_backward, false },
 	{ "attention_sync_sm_80", "sm_80", attention_sync_sm_80, false },
 	{ "attention_pages_sm_120", "sm_120", attention_pages_sm_120, false },
 	{ "attention_tcgen05", "sm_100a", attention_tcgen05, false },
