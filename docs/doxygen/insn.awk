@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # What doxygen reads in place of insn.h: each builder call with its operands, what it does, and its forms.
 NR == 1 { print "/** @file"; next }
+NR == 2 { next } # the head begins here; line 1 has the licence
 NR < 10 { print; next }
 /^\/\*\*$/ { about = ""; forms = ""; next }
 /^ \* [a-zA-Z0-9_]+: / { about = substr($0, index($0, ": ") + 2); next }

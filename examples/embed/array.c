@@ -170,7 +170,8 @@ bool read_statement(script *p, statement *s)
 		n += (size_t)snprintf(s->shape + n, SHAPE - n, " %c", p->var[s->var[i]].single ? 's' : 'v');
 	for (int i = 0; i < s->nnode; i++) {
 		const node *e = &s->node[i];
-		n += n < SHAPE ? (size_t)snprintf(s->shape + n, SHAPE - n, ";%d %d %d %a", e->kind, e->a, e->b, (double)e->number) : 0;
+		n += n < SHAPE ? (size_t)snprintf(s->shape + n, SHAPE - n, ";%d %d %d %a", e->kind, e->a, e->b, (double)e->number)
+		               : 0;
 	}
 	if (n >= SHAPE)
 		die("statement", "it is too long");

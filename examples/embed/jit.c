@@ -87,7 +87,8 @@ static void build_elements(builder *b, int lanes)
 	}
 	cptx_val turn = b->s->repeat > 1 ? cptx_var(k, CPTX_U32, 0) : cptx_imm(0);
 	cptx_val result = b->s->form == EACH ? cptx_regs(k, CPTX_F32, (uint32_t)lanes) : cptx_imm(0);
-	CPTX_DO(k) {
+	CPTX_DO(k)
+	{
 		for (int lane = 0; lane < lanes; lane++) {
 			cptx_val x = build_node(b, b->s->value, lane);
 			if (b->s->form == EACH) {
@@ -95,7 +96,8 @@ static void build_elements(builder *b, int lanes)
 			} else if (b->s->form == SUM) {
 				cptx_add(k, b->sum, x, .into = b->sum);
 			} else {
-				cptx_val at = cptx_cvt(k, build_node(b, b->s->at, lane), .dtype = CPTX_S32, .atype = CPTX_F32, .rnd = CPTX_RMI);
+				cptx_val at =
+					cptx_cvt(k, build_node(b, b->s->at, lane), .dtype = CPTX_S32, .atype = CPTX_F32, .rnd = CPTX_RMI);
 				cptx_val in = cptx_setp(k, cptx_as(at, CPTX_U32), b->n, .cmp = CPTX_LT);
 				cptx_val p = cptx_add(k, cptx_as(b->pointer[0], CPTX_S64), cptx_mul_wide(k, at, (int)sizeof(float)));
 				cptx_red(k, p, x, .space = CPTX_GLOBAL, .op = CPTX_ADD, .type = CPTX_F32, .when = in);
@@ -127,9 +129,13 @@ static void build(const machine *m, const statement *s)
 	b.n = cptx_param(k, CPTX_U32, "n");
 	b.i = cptx_mul(k, cptx_mad(k, cptx_ctaid_x(k), BLOCK, cptx_tid_x(k), .mode = CPTX_LO), LANES, .mode = CPTX_LO);
 	b.sum = cptx_var(k, CPTX_F32, 0.0f);
-	CPTX_IF(k, cptx_setp(k, cptx_add(k, b.i, LANES), b.n, .cmp = CPTX_LE)) { build_elements(&b, LANES); }
+	CPTX_IF(k, cptx_setp(k, cptx_add(k, b.i, LANES), b.n, .cmp = CPTX_LE)) {
+		build_elements(&b, LANES);
+	}
 	CPTX_ELSE(k) {
-		CPTX_FOR(k, b.i, b.n, 1) { build_elements(&b, 1); }
+		CPTX_FOR(k, b.i, b.n, 1) {
+			build_elements(&b, 1);
+		}
 	}
 	if (s->form != SUM)
 		return;
@@ -168,7 +174,9 @@ static void run_on_device(machine *m, const statement *s)
 	for (int v = 0; v < s->nvar; v++)
 		args[v] = CPTX_ARG(m->all.var[s->var[v]].on_device);
 	args[s->nvar] = CPTX_ARG(m->all.n);
-	cptx_launch_opt o = { .grid = { (m->all.n + BLOCK * LANES - 1) / (BLOCK * LANES) }, .nargs = (size_t)s->nvar + 1, .args = args };
+	cptx_launch_opt o = { .grid = { (m->all.n + BLOCK * LANES - 1) / (BLOCK * LANES) },
+		                  .nargs = (size_t)s->nvar + 1,
+		                  .args = args };
 	if ((s->form == SUM && !cptx_mem_write(m->dev, target->on_device, &zero, sizeof zero, &m->err)) ||
 	    !cptx_launch_once(p, NULL, &o, NULL, &m->err))
 		die("launch", m->err.text);

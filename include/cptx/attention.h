@@ -28,9 +28,24 @@
  * Scores: s = scale * (q . k), in f32; with .softcap s = softcap * tanh(s / softcap), by tanh.approx.f32; with .score what
  * your function builds.  Probabilities are rounded to the type of V before the second product, sums are f32.
  *
+ * A sink (.sinks) is a logit of a head that joins the sum of each of its rows: exp(sink) is added to the sum of exp(score),
+ * and nothing to O; it counts in LSE, too.
+ *
+ * Packed sequences (.varlen): Q and O have the rows of all sequences behind one another, K and V too, and sums of lengths in
+ * device memory say where each begins (cu_queries, cu_keys); batch is their number, queries and keys are those of the
+ * longest, and strides of a batch are not read.  The kernel finds its tiles there, and nothing is read by the host.
+ *
+ * Pages (.page): K and V are `pages` matrices of page x kv_heads x dim elements, k_stride.batch and v_stride.batch from page
+ * to page (all strides 0: densely, in the order page, head, key), and a table says which page has the keys of a batch from
+ * page * i on.  By TMA rows of the last page behind the last key are read, though they do not count: V has finite numbers
+ * there.  In packed sequences these are rows of the next sequence.
+ *
+ * Masks (.mask, .blocks): functions of yours build which scores count, and in which blocks any do; other blocks are neither
+ * copied nor computed.
+ *
  * Infinities and NaN: a NaN score makes the row's O and LSE NaN, as does plus infinity.  A V that is infinite or NaN makes
- * its column of O NaN in all rows whose key blocks include it, also where its probability is 0 (0 * infinity), except that
- * keys from `keys` on are never read.
+ * its column of O NaN in all rows whose key blocks include it, also where its probability is 0 (0 * infinity); but for
+ * packed sequences and pages keys from `keys` on are never read.
  */
 #ifndef CPTX_ATTENTION_H
 #define CPTX_ATTENTION_H
@@ -57,7 +72,7 @@ CPTX_API const char *cptx_attention_mma_name(enum cptx_attention_mma mma);
 
 /** Where a score stands. */
 typedef struct cptx_attention_score {
-	cptx_val value;      /**< .f32, scale * (q . k), behind .softcap */
+	cptx_val value;      /**< .f32, scale * (q . k), behind .softcap; for a mask NONE */
 	cptx_val batch;      /**< .u32 */
 	cptx_val head;       /**< .u32, of Q */
 	cptx_val query, key; /**< .u32; they may lie behind the last (then the result does not count, so guard loads) */
@@ -134,7 +149,7 @@ typedef struct cptx_attention_problem {
 	uint32_t batch;         /**< batches */
 	uint32_t heads;         /**< heads of Q and O */
 	uint32_t kv_heads;      /**< heads of K and V, which divide those of Q; 0: heads */
-	uint32_t queries, keys; /**< rows of a head of Q, and of K and V; below 2^30 */
+	uint32_t queries, keys; /**< rows of a head of Q, and of K and V; below 2^29.  .varlen: of the longest sequence */
 	uint64_t q, k, v, o;    /**< device addresses, aligned to 16 */
 	uint64_t lse;           /**< with .lse: of batch x heads x queries f32 (.varlen: heads x total_queries), dense, aligned
 	                             to 4 */
@@ -163,7 +178,8 @@ typedef struct cptx_attention_plan {
 	uint32_t regs[2];    /**< registers of a producer's thread and of an MMA warpgroup's; of mma.sync: 0, and an estimate */
 	uint64_t tiles;      /**< tiles of queries; only with a problem */
 	uint32_t grid;       /**< CTAs of a launch; only with a problem */
-	double flop;         /**< 2 * (dim + dim_v) for each score that counts; only with a problem */
+	double flop; /**< 2 * (dim + dim_v) for each score that counts, whatever masks say and as if all sequences were as
+	                  long as the longest; only with a problem */
 } cptx_attention_plan;
 
 /** Checks options; false: err names the rule that is broken and what would be right.  target, plan: may be NULL. */
@@ -182,14 +198,14 @@ typedef struct cptx_attention_choice {
 	double tail;               /**< share of the multiprocessors' time that is idle at the end */
 } cptx_attention_choice;
 /**
- * Picks bq, bk and stages where they are 0 for a problem; all else is taken from opt.  Writes the best `room` choices, best
- * first, and returns their number; 0: no kernel can do the problem, and err says why.
+ * Picks bq, bk, stages and (mma.sync) warps where they are 0 for a problem; all else is taken from opt.  Writes the best
+ * `room` choices, best first, and returns their number; 0: no kernel can do the problem, and err says why.
  */
 CPTX_API size_t cptx_attention_auto(const cptx_attention_opt *opt, const cptx_attention_problem *problem, uint32_t sms,
                                     cptx_attention_choice *choices, size_t room, cptx_error *err);
 
 /**
- * Adds the kernel to a module.  bq, bk and stages of 0: the usual ones for the head size.  NULL on error: err says why (and
+ * Adds the kernel to a module.  A shape of 0: the usual ones for the head size.  NULL on error: err says why (and
  * the module holds it if building failed).  Parameters: those that cptx_attention_launch fills.
  */
 CPTX_API cptx_kernel *cptx_attention_build(cptx_module *m, const cptx_attention_opt *opt, cptx_error *err);

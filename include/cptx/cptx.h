@@ -10,7 +10,7 @@
  * kernels and values is harmless.  Ask cptx_module_error() once, at the end.  A failed call appends nothing.  A call that
  * belongs to no module takes a cptx_error * as its last argument, which may be NULL: it either succeeds, or returns zero
  * (false, NULL) and sets the error.  The error must start zeroed, and the first error stays; only cptx_emit, cptx_to_c,
- * cptx_cubin_view_of and the calls that check or make a GEMM overwrite an earlier one.
+ * cptx_cubin_view_of and the calls that check or make a GEMM, attention or a row kernel overwrite an earlier one.
  *
  * Misuse: NULL where an object, a struct or a place for a result is needed, a struct of zeros, or an enumerator that does
  * not exist is an error like all others, as a rule CPTX_E_ARG.  A call that has no place for an error returns the "nothing"
@@ -29,8 +29,9 @@
  * Results: a struct that a call fills in, or gives by value, may get more fields behind its last.  The call is told how much
  * of it the program knows (cptx_module_kernel gives cptx_module_kernel_ the size), and writes that and no more; what the
  * library does not know is 0.  So may a struct that is given by const pointer.  Structs that calls of the kit make
- * (cptx_made) keep their size: what they get later comes out of room_ and later_, which are not to be used.  The rest, such
- * as cptx_error, cptx_val, elements of arrays that are given whole, and shapes of <cptx/layout.h>, stays as it is.
+ * (cptx_made) keep their size: what they get later comes out of .reserved_opt_ and .reserved_, which are not to be used. The
+ * rest, such as cptx_error, cptx_val, elements of arrays that are given whole, and shapes of <cptx/layout.h>, stays as it
+ * is.
  *
  * Memory: one arena per module, freed by cptx_module_destroy().  Everything passed in is copied.  Strings that the library
  * returns live as long as the object they came from.  The library never exits, aborts or prints, and has no global state.
@@ -148,6 +149,10 @@ enum cptx_val_kind {
 	CPTX_VAL_PROTO    /**< a prototype of an indirect call */
 };
 
+#if defined(__cplusplus) && defined(__GNUC__) /* C11 has structs without a name; to C++ they are an extension */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wpedantic"
+#endif
 /** A value: an operand of an instruction.  Plain data, copied freely; it belongs to the kernel that made it. */
 typedef struct cptx_val {
 	uint8_t kind;    /**< enum cptx_val_kind */
@@ -165,6 +170,9 @@ typedef struct cptx_val {
 		double f;
 	};
 } cptx_val;
+#if defined(__cplusplus) && defined(__GNUC__)
+#pragma GCC diagnostic pop
+#endif
 
 struct cptx_kernel;
 /**
@@ -633,42 +641,6 @@ CPTX_API const cptx_target *cptx_module_target(const cptx_module *m);
 /** The .version of parsed text or of cptx_set_target, times ten; 0 if there is none. */
 CPTX_API unsigned cptx_module_version(const cptx_module *m);
 
-/* ---- The instruction table --------------------------------------------------------------------------------------- */
-
-/** One instruction of the table. */
-typedef struct cptx_op_info {
-	const char *name;    /**< name of the builder call, "cp_async" */
-	const char *chapter; /**< chapter of the PTX manual */
-	const char *about;   /**< what the instruction does */
-	size_t nforms;       /**< number of forms */
-} cptx_op_info;
-/** One form of an instruction. */
-typedef struct cptx_form_info {
-	const char *text;         /**< the form in the notation of src/arch/insn.def */
-	const char *availability; /**< "PTX 7.0, sm_80" */
-	const char *constraint;   /**< a rule that the notation cannot say, NULL if none */
-} cptx_form_info;
-CPTX_API bool cptx_op_at_(size_t i, cptx_op_info *info, size_t size);
-/** Instruction number i, from 0 on (the same number as its CPTX_OP_ enumerator); false behind the last. */
-static inline bool cptx_op_at(size_t i, cptx_op_info *info) { return cptx_op_at_(i, info, sizeof *info); }
-CPTX_API bool cptx_form_at_(size_t op, size_t form, cptx_form_info *info, size_t size);
-/** Form number `form`, from 0 on, of an instruction; false behind the last. */
-static inline bool cptx_form_at(size_t op, size_t form, cptx_form_info *info)
-{
-	return cptx_form_at_(op, form, info, sizeof *info);
-}
-/** Whether form `form` of instruction `op` exists on a target in the spelling that needs least. */
-CPTX_API bool cptx_form_on_target(size_t op, size_t form, const cptx_target *target);
-/** The numbers of the nth form, from 0 on, that has a whole spelling without operands ("ld.global.u32"); false: there are no
- * more. */
-CPTX_API bool cptx_form_spelled(const char *spelling, size_t nth, size_t *op, size_t *form);
-/**
- * An example of a whole spelling in its nth form: a line of PTX whose operands are named like the parameters of the builder
- * call, and the C lines that build it.  As snprintf: `text` (NULL if size is 0) gets at most `size` bytes with the NUL, the
- * result is the length of the whole; 0 if there is no such form, or no memory.
- */
-CPTX_API size_t cptx_spelling_example(const char *spelling, size_t nth, char *text, size_t size);
-
 CPTX_API cptx_val cptx_insn_(cptx_kernel *k, cptx_site at, enum cptx_op op, const cptx_val *vals, const uint16_t *mods);
 
 #ifdef __cplusplus
@@ -677,6 +649,7 @@ CPTX_API cptx_val cptx_insn_(cptx_kernel *k, cptx_site at, enum cptx_op op, cons
 
 #include <cptx/again.h> /* calls, modules and texts for compilers that run for long */
 #include <cptx/edit.h>  /* looking into and editing bodies */
+#include <cptx/table.h> /* the instruction table */
 
 /* Expands a builder call of insn.h. */
 #define CPTX_INSN_(name, kernel, ...) CPTX_INSN_AT_(name, kernel, CPTX_HERE, __VA_ARGS__)

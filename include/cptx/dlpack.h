@@ -133,6 +133,19 @@ static inline bool cptx_tensor_launch_arg(const cptx_tensor_launch *launch, size
 CPTX_API bool cptx_tensor_launch_run(cptx_tensor_launch *launch, const cptx_tensor_arg *args, size_t n, const uint32_t *grid,
                                      void *stream, cptx_error *err);
 
+/** A type of PTX as DLPack has it (DLDataType). */
+typedef struct cptx_tensor_type_info {
+	enum cptx_type type; /**< the type of PTX */
+	uint8_t code, bits;  /**< DLDataTypeCode; bits of a lane */
+	uint16_t lanes;      /**< lanes of an element */
+} cptx_tensor_type_info;
+CPTX_API bool cptx_tensor_type_at_(size_t i, cptx_tensor_type_info *info, size_t size);
+/** Type number i, from 0 on, that a tensor can have; false behind the last. */
+static inline bool cptx_tensor_type_at(size_t i, cptx_tensor_type_info *info)
+{
+	return cptx_tensor_type_at_(i, info, sizeof *info);
+}
+
 /* ---- From Python --------------------------------------------------------------------------------------------------- */
 
 /** A Python class whose objects are tensors. */

@@ -66,7 +66,7 @@ typedef struct cptx_emu_opt {
 	uint32_t threads; /**< host threads; 0: one for each processor.  They change nothing but the time.  No more are started
 	                     than there are processors (or 16, if that is more) and CTAs that exist at once */
 	/** Most instructions of all warps in a launch; one more ends it; 0: 10^11.  Each 1024 bytes of text that printf reads or
-	 * prints count as one. */
+	 * prints count as one, and so do each 1024 bytes that a bulk copy moves. */
 	uint64_t step_limit;
 	uint32_t most_findings; /**< most findings kept of each rank; 0: 100 */
 	uint32_t sms; /**< multiprocessors, with a CTA each: further CTAs begin later; 0: as many as suit the launch, and kernels

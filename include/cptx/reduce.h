@@ -77,8 +77,8 @@ typedef struct cptx_reduce_opt {
 typedef struct cptx_reduce {
 	cptx_made made; /**< by which call, in which kernel */
 	union {
-		cptx_reduce_opt opt; /**< as given, with what 0 stands for */
-		uint64_t room_[10];  /**< for options of later versions */
+		cptx_reduce_opt opt;        /**< as given, with what 0 stands for */
+		uint64_t reserved_opt_[10]; /**< for options of later versions */
 	};
 	cptx_val thread, lane, warp; /**< of the group */
 	cptx_val at;                 /**< .u32 shared address of the half that is written next; ^ half: the other */
@@ -86,7 +86,7 @@ typedef struct cptx_reduce {
 	                               are two halves, used in turn) */
 	cptx_val rank, calls;     /**< of the CTA in its cluster; reductions over it so far */
 	cptx_val slots, barriers; /**< .u32 shared addresses: values of CTAs; full and empty mbarriers of each half */
-	uint64_t later_[4];       /**< for fields of later versions */
+	uint64_t reserved_[4];    /**< for fields of later versions */
 } cptx_reduce;
 
 CPTX_API void cptx_reduce_new_(cptx_kernel *k, cptx_site at, cptx_reduce *r, const cptx_reduce_opt *opt);

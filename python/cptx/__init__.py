@@ -17,45 +17,40 @@ import itertools
 import math
 import operator
 import struct
-import weakref
+import typing
 
-from . import _abi, _arrays
-from ._abi import lib
+from . import _abi, _arrays, _errors
+from ._abi import WAIT_DONE, WAIT_LOOP, WAIT_UNIFORM, lib
+from ._errors import ArgumentError, Error
+from ._errors import checked as _checked, closing as _closing, error as _error
 
-__all__ = ["ArgumentError", "Device", "Error", "Kernel", "Program", "Tensor", "version"]
+if typing.TYPE_CHECKING:
+    from ._insns import *  # the types and modifiers of the table
 
-
-class Error(RuntimeError):
-    """What cptx refuses, in its words; `code` is the name of the kind, "DRIVER".
-
-    What the caller gave wrong is an ArgumentError, and so a ValueError too.  What is not of the kind that it has to be (a list
-    for a tensor, a float for an integer) is a TypeError, what cannot be a number of 64 bits an OverflowError.
-    """
-
-    def __init__(self, info):
-        super().__init__(info.text.decode(errors="replace"))
-        self.code = lib.cptx_code_name(info.code).decode()
-
-
-class ArgumentError(Error, ValueError):
-    """An illegal argument, signature, grid or text of PTX: code ARG, FORM, PARSE, TARGET or LIMIT."""
-
-
-def _error(info):
-    kind = Error(info)
-    return ArgumentError(info) if kind.code in ("ARG", "FORM", "PARSE", "TARGET", "LIMIT") else kind
+__all__ = ["ArgumentError", "Device", "Error", "Kernel", "Module", "Program", "Tensor", "Value", "WAIT_DONE", "WAIT_LOOP",
+           "WAIT_UNIFORM", "gemm", "version"]
 
 
 def version():
     return lib.cptx_version().decode()
 
 
-def _checked(f, *args):
-    err = _abi.ErrorInfo()
-    result = f(*args, ctypes.byref(err))
-    if err.code:
-        raise _error(err)
-    return result
+def __getattr__(name):
+    """What is not needed to run kernels is there when it is asked for: building, gemm, and types and modifiers (cptx.F32)."""
+    if name in ("Module", "Value"):
+        from . import _build
+        found = getattr(_build, name)
+    elif name == "gemm":
+        from ._gemm import gemm as found
+    elif name.isupper():
+        from . import _build
+        found = _build.modifiers().get(name)
+    else:
+        found = None
+    if found is None:
+        raise AttributeError(f"module 'cptx' has no attribute {name!r}")
+    globals()[name] = found
+    return found
 
 
 def _u32(name, n):
@@ -93,11 +88,6 @@ def _dims(n):
     return (ctypes.c_uint32 * 3)(*(n if all(n) else ()))  # a 0 anywhere launches nothing
 
 
-def _closing(owner, close, handle, *needed):
-    """Calls close(handle) when the owner goes, and what is needed lives until then; not at the end of the process."""
-    weakref.finalize(owner, lambda handle, *needed: close(handle), handle, *needed).atexit = False
-
-
 class Device:
     """A device by name: "cuda:0", whose primary context PyTorch and JAX use too, or "emu:sm_90a"."""
 
@@ -116,14 +106,14 @@ class Device:
         return self
 
     def _start(self, handle, name, ordinal):
-        self._handle = handle
+        self._handle, self._runners = handle, {}
         _closing(self, lib.cptx_device_close, handle)
         info = lib.cptx_device_get_info(handle).contents
         self.name, self.target = info.name.decode(), (info.target or b"").decode()
         self.is_emulator, self.ordinal = name.startswith("emu"), ordinal
 
     def load(self, image, name=None, target=None, max_regs=0, line_info=False, debug=False):
-        """A Program of PTX text, or of the bytes of a cubin or fat binary; `name` is for messages."""
+        """A Program of a Module, of PTX text, or of the bytes of a cubin or fat binary; `name` is for messages."""
         return Program(self, image, name, target, max_regs, line_info, debug)
 
     def load_file(self, path, **options):
@@ -145,11 +135,14 @@ class Program:
     """Compiled PTX; made by Device.load."""
 
     def __init__(self, device, image, name, target, max_regs, line_info, debug):
-        image = image.encode() if isinstance(image, str) else bytes(memoryview(image))
         opt = _abi.LoadOpt(target=_text("target", target), max_regs=_u32("max_regs", max_regs), line_info=line_info, debug=debug,
                            name=_text("name", name))
         self.device = device
-        self._handle = _checked(lib.cptx_device_load_text_, _abi.Site(), device._handle, image, len(image), ctypes.byref(opt))
+        if hasattr(image, "ptx"):  # a Module
+            self._handle = _checked(lib.cptx_device_load_, _abi.Site(), device._handle, image._handle, ctypes.byref(opt))
+        else:
+            image = image.encode() if isinstance(image, str) else bytes(memoryview(image))
+            self._handle = _checked(lib.cptx_device_load_text_, _abi.Site(), device._handle, image, len(image), ctypes.byref(opt))
         _closing(self, lib.cptx_program_destroy, self._handle, device)
 
     @property

@@ -34,6 +34,7 @@ class DeviceInfo(Structure):
     of_c = "cptx_device_info"
     _fields_ = [("name", c_char * 128), ("compute_capability", c_uint16), ("ptx", c_uint16), ("driver", c_uint32),
                 ("target", c_char_p)]  # and more, which is not read here
+    more = True
 
 
 class LaunchOpt(Structure):
@@ -87,6 +88,75 @@ class ManagedTensorVersioned(Structure):
                 ("flags", c_uint64), ("dl_tensor", DLTensor)]
 
 
+class KernelOpt(Structure):
+    of_c = "cptx_kernel_opt"
+    _fields_ = [("size", c_uint32), ("block", c_uint32 * 3), ("max_block", c_uint32 * 3), ("min_ctas", c_uint32), ("max_regs", c_uint32),
+                ("cluster", c_uint32 * 3), ("max_cluster_rank", c_uint32), ("z_", c_char)]
+
+
+class GlobalOpt(Structure):
+    of_c = "cptx_global_opt"
+    _fields_ = [("size", c_uint32), ("space", c_int), ("init", c_void_p), ("align", c_uint32), ("export_", c_bool), ("z_", c_char)]
+
+
+class ModInfo(Structure):
+    of_c = "cptx_mod_info"
+    _fields_ = [("name", c_char_p), ("enumerator", c_char_p), ("about", c_char_p)]
+
+
+class FieldInfo(Structure):
+    of_c = "cptx_field_info"
+    _fields_ = [("name", c_char_p), ("is_operand", c_bool), ("is_positional", c_bool), ("place", c_uint32)]
+
+
+class Val(Structure):
+    of_c = "cptx_val"
+    _fields_ = [("kind", ctypes.c_uint8), ("type", ctypes.c_uint8), ("negated", ctypes.c_uint8), ("space", ctypes.c_uint8),
+                ("count", c_uint16), ("owner", c_uint16), ("i", c_int64)]
+
+
+class BuilderOpt(Structure):
+    of_c = "cptx_python_builder_opt"
+    _fields_ = [("size", c_uint32), ("value", ctypes.py_object), ("failed", ctypes.py_object), ("z_", c_char)]
+
+
+class TensorTypeInfo(Structure):
+    of_c = "cptx_tensor_type_info"
+    _fields_ = [("type", c_int), ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", c_uint16)]
+
+
+# Options that grow: their size tells C how much of them stands here.
+
+
+class GemmOpt(Structure):
+    of_c, more = "cptx_gemm_opt", True
+    _fields_ = [("size", c_uint32), ("mma", c_int), ("a", c_int), ("b", c_int), ("out", c_int), ("scale", c_int), ("kind", c_int),
+                ("a_m_major", c_bool), ("b_n_major", c_bool), ("bm", c_uint32), ("bn", c_uint32), ("bk", c_uint32),
+                ("stages", c_uint32), ("group", c_uint32), ("warps_m", c_uint32), ("warps_n", c_uint32), ("cluster_m", c_uint32),
+                ("cluster_n", c_uint32), ("per_sm", c_uint32), ("swap", c_bool), ("a_tmem", c_bool), ("tma", c_bool),
+                ("stream_k", c_bool), ("batched", c_bool), ("grouped", c_bool), ("alpha", c_bool), ("beta", c_bool), ("bias", c_bool),
+                ("timeline", c_uint32), ("epilogue", c_void_p), ("user", c_void_p), ("name", c_char_p)]
+
+
+class GemmProblem(Structure):
+    of_c, more = "cptx_gemm_problem", True
+    _fields_ = [("size", c_uint32), ("m", c_uint64), ("n", c_uint64), ("k", c_uint64), ("batch", c_uint32), ("a", c_uint64),
+                ("b", c_uint64), ("d", c_uint64), ("c", c_uint64), ("bias", c_uint64), ("workspace", c_uint64),
+                ("scale_a", c_uint64), ("scale_b", c_uint64), ("timeline", c_uint64), ("ctas", c_uint32), ("alpha", ctypes.c_float),
+                ("beta", ctypes.c_float)]
+
+
+class TuneUse(Structure):
+    of_c, more = "cptx_tune_use", True
+    _fields_ = [("size", c_uint32), ("db", c_void_p), ("policy", c_int), ("candidates", c_uint32), ("budget_s", ctypes.c_double),
+                ("workers", c_uint32), ("compiler", c_int), ("cache", c_void_p), ("part", c_uint32), ("parts", c_uint32), ("offset", c_uint64),
+                ("progress", c_void_p), ("user", c_void_p)]
+
+
+# enum cptx_tune_policy
+TUNE_AS_SET, TUNE_OFF, TUNE_NEVER, TUNE_ONCE, TUNE_ALWAYS = range(5)
+# enum cptx_wait_shape
+WAIT_LOOP, WAIT_UNIFORM, WAIT_DONE = range(3)
 # enum cptx_tensor_kind
 NONE, DL, MANAGED, VERSIONED, OBJECT, INT, UINT, FLOAT = range(8)
 CPU, CUDA = 1, 2  # kDLCPU, kDLCUDA
@@ -94,6 +164,35 @@ CPU, CUDA = 1, 2  # kDLCPU, kDLCUDA
 FUNCTIONS = {
     "cptx_version": (c_char_p, []),
     "cptx_code_name": (c_char_p, [c_int]),
+    "cptx_mod_find": (c_int, [c_char_p]),
+    "cptx_mod_at_": (c_bool, [c_size_t, POINTER(ModInfo), c_size_t]),
+    "cptx_field_at_": (c_bool, [c_size_t, c_size_t, POINTER(FieldInfo), c_size_t]),
+    "cptx_python_call_at": (c_char_p, [c_size_t]),
+    "cptx_module_new": (c_void_p, [c_void_p]),
+    "cptx_module_destroy": (None, [c_void_p]),
+    "cptx_module_error": (POINTER(ErrorInfo), [c_void_p]),
+    "cptx_module_size": (c_size_t, [c_void_p]),
+    "cptx_kernel_begin_": (c_void_p, [c_void_p, Site, c_char_p, POINTER(KernelOpt)]),
+    "cptx_kernel_dyn_smem": (c_uint32, [c_void_p]),
+    "cptx_func_begin_": (c_void_p, [c_void_p, Site, c_char_p, c_int]),
+    "cptx_global_": (Val, [c_void_p, Site, c_int, c_uint32, c_char_p, POINTER(GlobalOpt)]),
+    "cptx_emit": (c_void_p, [c_void_p, c_char_p, POINTER(EmitOpt), POINTER(ErrorInfo)]),
+    "cptx_ptx_text": (c_void_p, [c_void_p]),
+    "cptx_ptx_size": (c_size_t, [c_void_p]),
+    "cptx_ptx_destroy": (None, [c_void_p]),
+    "cptx_device_load_": (c_void_p, [Site, c_void_p, c_void_p, POINTER(LoadOpt), POINTER(ErrorInfo)]),
+    "cptx_tensor_type_at_": (c_bool, [c_size_t, POINTER(TensorTypeInfo), c_size_t]),
+    "cptx_target_find": (c_void_p, [c_char_p]),
+    "cptx_gemm_mma_of": (c_int, [c_void_p]),
+    "cptx_gemm_runner_new": (c_void_p, [c_void_p, c_void_p, POINTER(ErrorInfo)]),
+    "cptx_gemm_runner_destroy": (None, [c_void_p]),
+    "cptx_gemm_run": (c_bool, [c_void_p, POINTER(GemmOpt), POINTER(GemmProblem), c_void_p, POINTER(ErrorInfo)]),
+    "cptx_gemm_runner_set_tune": (c_bool, [c_void_p, POINTER(TuneUse), POINTER(ErrorInfo)]),
+    "cptx_emu_map": (c_uint64, [c_void_p, c_void_p, c_size_t, POINTER(ErrorInfo)]),
+    "cptx_cache_open": (c_void_p, [c_void_p, POINTER(ErrorInfo)]),
+    "cptx_cache_close": (None, [c_void_p]),
+    "cptx_stream_adopt": (c_void_p, [c_void_p, c_void_p, POINTER(ErrorInfo)]),
+    "cptx_stream_destroy": (None, [c_void_p]),
     "cptx_type_bits": (ctypes.c_uint, [c_int]),
     "cptx_type_find": (c_int, [c_char_p]),
     "cptx_type_name": (c_char_p, [c_int]),
@@ -146,6 +245,15 @@ for _name, (_result, _arguments) in FUNCTIONS.items():
 run, python_callable = _with_gil.cptx_tensor_launch_run, _with_gil.cptx_python_callable
 run.restype, run.argtypes = c_bool, [c_void_p, c_char_p, c_size_t, POINTER(c_uint32), c_void_p, POINTER(ErrorInfo)]
 python_callable.restype, python_callable.argtypes = ctypes.py_object, [c_void_p, POINTER(PythonOpt), POINTER(ErrorInfo)]
+
+python_value_class, python_builder, python_value, python_calls, python_line = (
+    getattr(_with_gil, "cptx_python_" + _name) for _name in ("value_class", "builder", "value", "calls", "line"))
+python_value_class.restype = python_builder.restype = python_value.restype = python_calls.restype = ctypes.py_object
+python_value.argtypes = [ctypes.py_object, Val]
+python_value_class.argtypes = [POINTER(ErrorInfo)]
+python_builder.argtypes = [POINTER(BuilderOpt), POINTER(ErrorInfo)]
+python_calls.argtypes = [ctypes.py_object, c_void_p, c_void_p, ctypes.py_object, POINTER(ErrorInfo)]
+python_line.restype, python_line.argtypes = Site, [ctypes.py_object, ctypes.c_uint]
 
 _api = ctypes.pythonapi
 _api.PyCapsule_GetPointer.restype = c_void_p

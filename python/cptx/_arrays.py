@@ -4,11 +4,25 @@
 import contextlib
 import ctypes
 import functools
+import itertools
+import math
 import sys
 
 from . import _abi
 
 _TYPES = {"f": 2, "i": 0, "u": 1, "c": 5, "b": 6}  # of an array interface: the codes of DLPack
+# Types that ml_dtypes adds to NumPy, which neither DLPack nor the array interface of NumPy tells, and those of PTX.
+_ML_DTYPES = {"bfloat16": "bf16", "float8_e4m3fn": "e4m3", "float8_e5m2": "e5m2", "float8_e8m0fnu": "ue8m0"}
+
+
+@functools.lru_cache(None)
+def dl_types():
+    """By the name of a type of PTX: its code, bits and lanes in DLPack."""
+    info, found = _abi.TensorTypeInfo(), {}
+    for i in itertools.count():
+        if not _abi.lib.cptx_tensor_type_at_(i, ctypes.byref(info), ctypes.sizeof(info)):
+            return found
+        found[_abi.lib.cptx_type_name(info.type).decode()] = info.code, info.bits, info.lanes
 
 
 class ApiHeader(ctypes.Structure):
@@ -160,7 +174,8 @@ def _dlpack(x, stream):
 def _interface(x, about, device):
     """An array interface, of NumPy or of CUDA, as a DLManagedTensorVersioned: it can say that it is read-only."""
     kind, size = about["typestr"][1], int(about["typestr"][2:])
-    if kind not in _TYPES or about["typestr"][0] == ">" or about.get("mask") is not None:
+    more = _ML_DTYPES.get(getattr(getattr(x, "dtype", None), "name", None))
+    if not (kind in _TYPES or more) or about["typestr"][0] == ">" or about.get("mask") is not None:
         raise TypeError(f"elements \"{about['typestr']}\" of {type(x).__name__} have no counterpart in DLPack")
     n = len(about["shape"])
     shape, strides = (ctypes.c_int64 * n)(*about["shape"]), None
@@ -168,9 +183,24 @@ def _interface(x, about, device):
         if any(s % size for s in about["strides"]):
             raise TypeError(f"strides {about['strides']} of {type(x).__name__} are no multiples of {size} bytes")
         strides = (ctypes.c_int64 * n)(*(s // size for s in about["strides"]))
-    t = _abi.DLTensor(about["data"][0], *device, n, _TYPES[kind], size * 8, 1, shape, strides, 0)
+    code = dl_types()[more][0] if more else _TYPES[kind]
+    t = _abi.DLTensor(about["data"][0], *device, n, code, size * 8, 1, shape, strides, 0)
     m = _abi.ManagedTensorVersioned(1, 0, None, None, 1 if about["data"][1] else 0, t)
     return _abi.VERSIONED, ctypes.addressof(m), 0, (m, shape, strides)
+
+
+def _buffer(x):
+    """Memory that Python's own protocol shows, of an array.array or a memoryview, as _interface."""
+    view = memoryview(x)
+    kinds = [code for code, letters in ((2, "efd"), (0, "bhilq"), (1, "BHILQ")) if view.format in letters]
+    if not kinds or view.readonly or not view.c_contiguous:
+        why = "is read-only" if view.readonly else "is not dense" if kinds else f"has elements \"{view.format}\""
+        raise TypeError(f"a {type(x).__name__} that {why} is no tensor")
+    first = ctypes.c_char.from_buffer(view) if view.nbytes else None
+    shape = (ctypes.c_int64 * view.ndim)(*view.shape)
+    t = _abi.DLTensor(None if first is None else ctypes.addressof(first), _abi.CPU, 0, view.ndim, kinds[0], view.itemsize * 8, 1, shape, None, 0)
+    m = _abi.ManagedTensorVersioned(1, 0, None, None, 0, t)
+    return _abi.VERSIONED, ctypes.addressof(m), 0, (m, shape, first)
 
 
 def tensor(x, stream, device, about):
@@ -187,7 +217,7 @@ def tensor(x, stream, device, about):
     if hasattr(x, "__dlpack__"):
         try:
             return _dlpack(x, stream)
-        except BufferError:  # of NumPy before 2.1: it is read-only, which only its interface can say
+        except BufferError:  # of NumPy: a type of ml_dtypes; before 2.1: it is read-only, which only its interface can say
             if not hasattr(x, "__array_interface__"):
                 raise
     told = getattr(x, "__cuda_array_interface__", None)
@@ -198,4 +228,71 @@ def tensor(x, stream, device, about):
     told = getattr(x, "__array_interface__", None)
     if told is not None:
         return _interface(x, told, (_abi.CPU, 0))
-    raise TypeError(f"a {type(x).__name__} is no tensor: it has neither __dlpack__ nor an array interface")
+    try:
+        memoryview(x)
+    except TypeError:
+        raise TypeError(f"a {type(x).__name__} is no tensor: it has neither __dlpack__ nor an array interface") from None
+    return _buffer(x)
+
+
+class Look:
+    """What an array says of itself: address, shape, strides in elements, the name of its type in PTX; keeps it alive."""
+
+    def __init__(self, t, keep):
+        self.address, self.keep = (t.data or 0) + t.byte_offset, keep
+        self.shape = tuple(t.shape[i] for i in range(t.ndim))
+        self.strides = tuple(t.strides[i] for i in range(t.ndim)) if t.strides else tuple(
+            math.prod(self.shape[i + 1:]) for i in range(t.ndim))
+        self.size = math.prod(self.shape)
+        self.bytes = (1 + sum((n - 1) * s for n, s in zip(self.shape, self.strides))) * t.dtype_bits * t.dtype_lanes // 8
+        dl = t.dtype_code, t.dtype_bits, t.dtype_lanes
+        names = (name for name, known in dl_types().items() if known == dl and name[0] != "b" or name == "bf16" and known == dl)
+        self.type = next(names, f"DLPack type {dl}")
+
+
+def look(x, stream, device, read_only):
+    """A Look at an array that lies where a device can read it."""
+    (readable if read_only else writable)(x)
+    told = getattr(x, "__array_interface__", None)
+    if told is not None:
+        kind, at, _, keep = _interface(x, told, (_abi.CPU, 0))
+    elif hasattr(x, "__dlpack__"):
+        kind, at, _, keep = _dlpack(x, stream)
+    else:
+        kind, at, _, keep = tensor(x, stream, device, _Any)
+    managed = _abi.ManagedTensorVersioned.from_address(at) if kind == _abi.VERSIONED else None
+    t = managed.dl_tensor if managed else _abi.DLTensor.from_address(at)
+    on_gpu = t.device_type == _abi.CUDA
+    if on_gpu == device.is_emulator or (on_gpu and t.device_id != device.ordinal):
+        where = f"cuda:{t.device_id}" if on_gpu else "the CPU"
+        raise ValueError(f"an array lies on {where}, but the device is {device.name}")
+    if not read_only and managed and managed.flags & 1:
+        raise ValueError("the result is written, but its array is read-only")
+    return Look(t, (x, keep))
+
+
+class _Any:
+    """Stands for an Argument that takes what is only read."""
+
+    is_optional, is_const = False, True
+
+
+def device_name(x):
+    """The name of the device of an array."""
+    if hasattr(x, "__dlpack_device__") and x.__dlpack_device__()[0] == _abi.CUDA:
+        return f"cuda:{x.__dlpack_device__()[1]}"
+    told = getattr(x, "__cuda_array_interface__", None)
+    if told is not None:
+        return "cuda"
+    raise ValueError("the array lies on the CPU: give device=, a Device of the emulator, or an array of a GPU")
+
+
+def new_like(x, shape, type):
+    """A new array of the framework of x with elements of a type of PTX; None where x is of none that is known here."""
+    torch, numpy = sys.modules.get("torch"), sys.modules.get("numpy")
+    name = {"f32": "float32", "f16": "float16", "bf16": "bfloat16", "s32": "int32"}[type]
+    if torch and isinstance(x, torch.Tensor):
+        return torch.empty(shape, dtype=getattr(torch, name), device=x.device)
+    if numpy and isinstance(x, numpy.ndarray):
+        return numpy.empty(shape, __import__("ml_dtypes").bfloat16 if name == "bfloat16" else name)
+    return None

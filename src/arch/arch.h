@@ -228,7 +228,8 @@ typedef struct arch_plan {
 typedef struct arch_remembered {
 	uint16_t op; /* the op + 1; 0: empty */
 	uint8_t nslot, nfield;
-	uint32_t hash;
+	uint32_t hash, serial; /* serial: a number that no other entry of the memo has or had */
+	uint8_t number;        /* its place in the memo */
 	uint64_t key[1 + ARCH_SLOTS + ARCH_FIELDS / 4];
 	arch_known known;
 	arch_plan plan;
@@ -237,6 +238,7 @@ enum { ARCH_MEMO = 128, ARCH_MEMO_BLOCK = 16, ARCH_MEMO_PLACES = 256 };
 typedef struct arch_memo {
 	const cptx_allocator *hook;
 	unsigned n, turn; /* calls in use; the next one to be replaced when all are */
+	uint32_t serial;  /* of the latest entry */
 	uint8_t at[ARCH_MEMO_PLACES];
 	arch_remembered *block[ARCH_MEMO / ARCH_MEMO_BLOCK]; /* made when needed */
 } arch_memo;
@@ -252,6 +254,8 @@ bool arch_match_op(arch_memo *memo, unsigned op, const cptx_val *vals, const uin
                    arch_match *out);
 /* The entry for a call that the memo remembers, or NULL.  It holds until the next call is matched. */
 const arch_remembered *arch_recalled(const arch_memo *memo, unsigned op, const cptx_val *vals, const uint16_t *mods);
+/* The entry for a call with this instruction and these modifiers, and, most probably, values of the same kinds; or NULL. */
+const arch_remembered *arch_recalled_mods(const arch_memo *memo, unsigned op, const cptx_val *vals, const uint16_t *mods);
 void arch_why(unsigned op, const cptx_val *vals, const uint16_t *mods, const cptx_val *vec, buf *why);
 /*
  * Matches one form, which the spelling in text has already chosen; mods has its groups.  declared: registers have the types

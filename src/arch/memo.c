@@ -113,17 +113,23 @@ static arch_remembered *new_call(arch_memo *memo, uint8_t *number)
 	return call_at(memo, i);
 }
 
+/* What the hash of a key takes of a value: all of arch_value_key but whether an address has an offset. */
+static inline uint64_t hashed_of(const cptx_val *v)
+{
+	return arch_value_front(*v) & ~arch_value_front((cptx_val){ .owner = UINT16_MAX });
+}
+
 /*
  * The hash of the key of a call: of its destination and of the op's slots (not of its guard, which no form depends on), and
  * of its modifiers, four to a word.
  */
-static uint32_t hash_of(unsigned op, const cptx_val *vals, const uint16_t *mods)
+static inline uint32_t hash_of(unsigned op, const cptx_val *vals, const uint16_t *mods)
 {
 	unsigned nslot = arch_ops[op].nslot, nfield = arch_ops[op].nfield;
-	uint64_t hash = op ^ arch_value_key(&vals[0]);
+	uint64_t hash = op ^ hashed_of(&vals[0]);
 
 	for (unsigned i = 1; i <= nslot; i++)
-		hash = (hash << 7 | hash >> 57) ^ arch_value_key(&vals[FIRST_SLOT + i]);
+		hash = (hash << 7 | hash >> 57) ^ hashed_of(&vals[FIRST_SLOT + i]);
 	for (unsigned i = 0; i < nfield; i += 4)
 		hash = (hash << 7 | hash >> 57) ^ arch_four_mods(mods + i, nfield - i);
 	return (uint32_t)(hash * 0x9e3779b97f4a7c15u >> 32);
@@ -145,6 +151,25 @@ static inline const arch_remembered *recalled(const arch_memo *memo, uint32_t ha
 const arch_remembered *arch_recalled(const arch_memo *memo, unsigned op, const cptx_val *vals, const uint16_t *mods)
 {
 	return recalled(memo, hash_of(op, vals, mods), op, vals, mods);
+}
+
+const arch_remembered *arch_recalled_mods(const arch_memo *memo, unsigned op, const cptx_val *vals, const uint16_t *mods)
+{
+	uint32_t hash = hash_of(op, vals, mods);
+
+	for (unsigned way = 0; way < 2; way++) {
+		unsigned at = memo->at[(hash ^ way) % ARCH_MEMO_PLACES];
+		const arch_remembered *r = at ? call_at(memo, at - 1) : NULL;
+		if (!r || r->hash != hash || r->op != op + 1)
+			continue;
+		uint64_t other = 0;
+		const uint64_t *key = r->key + 1 + r->nslot;
+		for (unsigned i = 0; i < r->nfield; i += 4)
+			other |= arch_four_mods(mods + i, r->nfield - i) ^ *key++;
+		if (!other)
+			return r;
+	}
+	return NULL;
 }
 
 static void note_key(arch_remembered *r, const cptx_val *vals, const uint16_t *mods)
@@ -170,6 +195,8 @@ static void remember(arch_memo *memo, uint32_t hash, unsigned op, const cptx_val
 	r->nslot = arch_ops[op].nslot;
 	r->nfield = arch_ops[op].nfield;
 	r->hash = hash;
+	r->serial = ++memo->serial;
+	r->number = (uint8_t)(number - 1);
 	note_key(r, vals, mods);
 	arch_know(&r->known, m);
 	for (unsigned i = 0; i < m->noperand; i++) {

@@ -103,6 +103,42 @@ bool cptx_form_at_(size_t op, size_t form, cptx_form_info *info, size_t size)
 	return true;
 }
 
+/* Slot number i of an instruction in the order of cptx_field_at: those that are positional come first. */
+static unsigned slot_at(const arch_op *o, unsigned i)
+{
+	unsigned slot = 0;
+
+	if (i < o->npos)
+		return o->pos[i];
+	for (i -= o->npos;; slot++)
+		if (!memchr(o->pos, (int)slot, o->npos) && !i--)
+			return slot;
+}
+
+bool cptx_field_at_(size_t op, size_t i, cptx_field_info *info, size_t size)
+{
+	const arch_op *o = op < arch_nop ? &arch_ops[op] : NULL;
+
+	if (!o || !info || i >= (size_t)o->nslot + o->nfield)
+		return false;
+	cptx_field_info x = { .is_operand = i < o->nslot, .is_positional = i < o->npos };
+	x.place = x.is_operand ? slot_at(o, (unsigned)i) : (uint32_t)i - o->nslot;
+	x.name = x.is_operand ? o->slot[x.place] : o->field[x.place];
+	RESULT_FILL(info, size, &x);
+	return true;
+}
+
+bool cptx_mod_at_(size_t mod, cptx_mod_info *info, size_t size)
+{
+	if (mod >= arch_nmod || !info)
+		return false;
+	const cptx_mod_info x = { arch_mods[mod].name, arch_mods[mod].id, arch_mods[mod].about };
+	RESULT_FILL(info, size, &x);
+	return true;
+}
+
+const char *cptx_sreg_call(size_t i) { return i < arch_nsreg ? arch_sregs[i].name : NULL; }
+
 bool cptx_form_on_target(size_t op, size_t form, const cptx_target *target)
 {
 	const cptx_target *t = target ? cptx_target_find(target->name) : NULL; /* the user's struct may be a copy */

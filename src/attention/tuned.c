@@ -13,19 +13,14 @@ static const char *mma_word(unsigned v)
 	return v < CPTX_ATTENTION_MMAS ? cptx_attention_mma_name((enum cptx_attention_mma)v) : "?";
 }
 
-#define WORD_NUMBER KIT_NUMBER, NULL
-#define WORD_BOOL KIT_BOOL, NULL
-#define WORD_TYPE KIT_TYPE, NULL
-#define WORD_MMA KIT_WORD, mma_word
-#define WORD_POINTER KIT_NOT_TEXT, NULL
-#define FIELD_(name, offset, kind, word)                                                                                    \
-	{                                                                                                                       \
-		name, kind, offset, word                                                                                            \
-	}
-#define FIELD(...) FIELD_(__VA_ARGS__)
+#define ATTENTION_WORD_NUMBER KIT_NUMBER, NULL
+#define ATTENTION_WORD_BOOL KIT_BOOL, NULL
+#define ATTENTION_WORD_TYPE KIT_TYPE, NULL
+#define ATTENTION_WORD_MMA KIT_WORD, mma_word
+#define ATTENTION_WORD_POINTER KIT_NOT_TEXT, NULL
 static const kit_field fields[] = {
 #define ATTENTION_FIELD(id, field, type, set, least, most, step, about)                                                     \
-	FIELD(#field, offsetof(cptx_attention_opt, field), WORD_##type),
+	KIT_FIELD(#field, offsetof(cptx_attention_opt, field), ATTENTION_WORD_##type),
 #include "attention/options.def"
 };
 static const kit_family family = { "attention", VERSION, fields, ARRAY_LEN(fields), sizeof(cptx_attention_opt) };
@@ -79,12 +74,13 @@ static bool make_operands(bench *b, const cptx_attention_opt *o, cptx_error *err
 	p->v = kit_tuned_operand(b->dev, o->in, of_k * dim_v * cptx_type_bits(o->in) / 8, err);
 	p->o = kit_tuned_operand(b->dev, out, of_q * dim_v * cptx_type_bits(out) / 8, err);
 	p->lse = o->lse ? kit_tuned_operand(b->dev, CPTX_F32, of_q * sizeof(float), err) : 0;
+	p->sinks = o->sinks ? kit_tuned_operand(b->dev, CPTX_F32, (uint64_t)p->heads * sizeof(float), err) : 0;
 	return err->code == CPTX_OK;
 }
 
 static void free_operands(bench *b)
 {
-	const uint64_t all[] = { b->p.q, b->p.k, b->p.v, b->p.o, b->p.lse };
+	const uint64_t all[] = { b->p.q, b->p.k, b->p.v, b->p.o, b->p.lse, b->p.sinks };
 
 	for (size_t i = 0; i < ARRAY_LEN(all); i++)
 		cptx_mem_free(b->dev, all[i]);
@@ -187,7 +183,7 @@ const cptx_attention_opt *attention_tuned_choose(kit_runner *r, kit_kept **choic
 	const kit_search k = { problem_of(o, p), fits, measure_missing, &s };
 	chosen *c = (chosen *)*choices;
 
-	if (o->bq || o->bk || o->stages)
+	if (o->bq || o->bk || o->stages || o->warps)
 		return o;
 	while (c && !(same_options(&c->asked, o) && !memcmp(c->dims, k.problem.dims, sizeof c->dims)))
 		c = (chosen *)c->kept.next;

@@ -38,17 +38,24 @@ typedef struct spelling {
  * A line that is copied from finished pieces: an instruction of this form with these modifiers whose operands are registers
  * and small numbers, as most are.  Each operand's text comes from a table, whose entry the operand's word tells.
  */
-enum { PIECES = 4, PIECES_MODS = 12, PIECES_FRONT = 32, PIECE_BEHIND = 8, LINES = 512 /* places for lines; a power of two */ };
+enum {
+	PIECES = 4,
+	PIECES_MODS = 12,
+	PIECES_FRONT = 32,
+	PIECE_BEHIND = 8,
+	LINES = 512 /* places for lines; a power of two */
+};
 enum line_table { TABLE_EMPTY, TABLE_REGS, TABLE_NUMBERS, LINE_TABLES };
 typedef struct line_piece {
-	uint32_t from, mask, beyond; /* of its number in bytes of the table: what is 0 there; its bits; those of larger numbers */
-	uint8_t table, len;          /* enum line_table; bytes of `behind` */
-	char behind[PIECE_BEHIND];   /* what follows the operand: ", ", "], [", ";" ... */
+	uint32_t from, mask,
+		beyond;                /* of its number in bytes of the table: what is 0 there; its bits; those of larger numbers */
+	uint8_t table, len;        /* enum line_table; bytes of `behind` */
+	char behind[PIECE_BEHIND]; /* what follows the operand: ", ", "], [", ";" ... */
 } line_piece;
 typedef struct line_plan {
-	uint32_t tag;            /* of the items for which it was made (line_tag) */
-	uint32_t shape;          /* line_shape of the items */
-	uint8_t nmods, others;   /* words of modifiers; a bit for each operand whose text is put together at each use */
+	uint32_t tag;          /* of the items for which it was made (line_tag) */
+	uint32_t shape;        /* line_shape of the items */
+	uint8_t nmods, others; /* words of modifiers; a bit for each operand whose text is put together at each use */
 	uint64_t mod[PIECES_MODS / 4], mod_mask[PIECES_MODS / 4];
 	uint64_t kind[PIECES / 2], kind_mask[PIECES / 2]; /* the kinds in the words of the operands, two to each */
 	line_piece piece[PIECES];
@@ -85,14 +92,14 @@ typedef struct emitter {
 	uint32_t line;   /* number of the line that is written next, from 1 */
 	line_entry run;  /* the last entry of the map, not yet written; without a file where a body begins */
 	uint16_t loc_file;
-	bool locs;                     /* print .loc lines */
-	size_t kept_version_at;        /* place of the version in kept text */
-	size_t version_at, target_end; /* places in the text of its version, and of the end of its target */
-	uint32_t loc_line;             /* line of the last .loc */
+	bool locs;                             /* print .loc lines */
+	size_t kept_version_at;                /* place of the version in kept text */
+	size_t version_at, target_end;         /* places in the text of its version, and of the end of its target */
+	uint32_t loc_line;                     /* line of the last .loc */
 	const reg_name *numbered[CLASS_COUNT]; /* those of `out`; NULL: the body names its made registers in another way */
-	uint8_t class_of[1 << WORD_TYPE]; /* class + 1 of a type's registers; 0: not asked for yet */
-	bool long_names;                  /* a register has no ready name */
-	uint16_t plan_at[LINES];          /* numbers in out->plan, from 1, by the lowest bits of the tag */
+	uint8_t class_of[1 << WORD_TYPE];      /* class + 1 of a type's registers; 0: not asked for yet */
+	bool long_names;                       /* a register has no ready name */
+	uint16_t plan_at[LINES];               /* numbers in out->plan, from 1, by the lowest bits of the tag */
 	unsigned nplan;
 	size_t longest_name;
 	size_t operand_most, line_most; /* most bytes of an operand of the body, and of a line without vectors and lists */
@@ -141,7 +148,7 @@ void emit_measure_globals(emitter *e); /* finds longest_global, before the first
 
 /* ---- insn.c ---- */
 bool emit_item(emitter *e, const ir_item *it);
-bool emit_insn(emitter *e, const ir_item *it); /* prints an item that is an instruction */
+bool emit_insn(emitter *e, const ir_item *it);                            /* prints an item that is an instruction */
 bool emit_spelled(emitter *e, const ir_item *it, const spelling *opcode); /* emit_insn for one whose spelling is known */
 /* Writes operand i, a single value that is in no braces, at p; returns its end, at most operand_most bytes on. */
 char *emit_operand(const emitter *e, char *p, const ir_item *it, unsigned i);

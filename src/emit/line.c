@@ -1,22 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Usual lines: instructions whose operands are all registers and small numbers are copied from finished pieces, by a plan for
- * each form, modifiers and kinds of operands.  Copying a line has no branch on what the operands are, which would be
+ * Usual lines: instructions whose operands are all registers and small numbers are copied from finished pieces, by a plan
+ * for each form, modifiers and kinds of operands.  Copying a line has no branch on what the operands are, which would be
  * mispredicted again and again, and all its copies have fixed lengths.  All else is printed by insn.c.
  */
 #include "emit/emit.h"
 
 /* Texts of small numbers, in the layout of register names. */
 enum { NUMBERS_LOG = 10, NUMBERS = 1 << NUMBERS_LOG };
-#define ONE(a) { #a, sizeof #a - 1 }
+#define ONE(a)                                                                                                              \
+	{                                                                                                                       \
+#a, sizeof #a - 1                                                                                                   \
+	}
 #define TEN(a) ONE(a##0), ONE(a##1), ONE(a##2), ONE(a##3), ONE(a##4), ONE(a##5), ONE(a##6), ONE(a##7), ONE(a##8), ONE(a##9)
 #define HUNDRED(a)                                                                                                          \
 	TEN(a##0), TEN(a##1), TEN(a##2), TEN(a##3), TEN(a##4), TEN(a##5), TEN(a##6), TEN(a##7), TEN(a##8), TEN(a##9)
-static const reg_name numbers[NUMBERS] = { ONE(0),     ONE(1),     ONE(2),     ONE(3),     ONE(4),     ONE(5),     ONE(6),
-	                                       ONE(7),     ONE(8),     ONE(9),     TEN(1),     TEN(2),     TEN(3),     TEN(4),
-	                                       TEN(5),     TEN(6),     TEN(7),     TEN(8),     TEN(9),     HUNDRED(1), HUNDRED(2),
-	                                       HUNDRED(3), HUNDRED(4), HUNDRED(5), HUNDRED(6), HUNDRED(7), HUNDRED(8), HUNDRED(9),
-	                                       TEN(100),   TEN(101),   ONE(1020),  ONE(1021),  ONE(1022),  ONE(1023) };
+static const reg_name numbers[NUMBERS] = { ONE(0),     ONE(1),     ONE(2),     ONE(3),     ONE(4),     ONE(5),
+	                                       ONE(6),     ONE(7),     ONE(8),     ONE(9),     TEN(1),     TEN(2),
+	                                       TEN(3),     TEN(4),     TEN(5),     TEN(6),     TEN(7),     TEN(8),
+	                                       TEN(9),     HUNDRED(1), HUNDRED(2), HUNDRED(3), HUNDRED(4), HUNDRED(5),
+	                                       HUNDRED(6), HUNDRED(7), HUNDRED(8), HUNDRED(9), TEN(100),   TEN(101),
+	                                       ONE(1020),  ONE(1021),  ONE(1022),  ONE(1023) };
 _Static_assert(sizeof(reg_name) == 1 << NAME_SHIFT, "places in tables are computed by shifts");
 static const reg_name empty_name = { "", 0 };
 
@@ -153,10 +157,10 @@ static void note_plan(emitter *e, const ir_item *it, const spelling *s)
 /* What printing lines keeps in registers. */
 typedef struct line_printer {
 	const char *table[LINE_TABLES];
-	char *p;         /* the place in the text */
-	line_entry *map; /* the place in the map */
-	uint32_t left;   /* lines that there is room for */
-	uint32_t line;   /* number of the next line */
+	char *p;                     /* the place in the text */
+	line_entry *map;             /* the place in the map */
+	uint32_t left;               /* lines that there is room for */
+	uint32_t line;               /* number of the next line */
 	uint32_t run_line, run_file; /* where the last line came from */
 } line_printer;
 
@@ -291,7 +295,8 @@ static bool begin_lines(emitter *e, line_printer *to, bool built)
 	enum { AT_ONCE = 32 };
 	buf *text = &e->out->text, *map = &e->out->map;
 
-	if (!buf_reserve(text, AT_ONCE * (LINE_ROOM + PIECES * e->operand_most)) || (built && !buf_reserve(map, (AT_ONCE + 1) * sizeof(line_entry))))
+	if (!buf_reserve(text, AT_ONCE * (LINE_ROOM + PIECES * e->operand_most)) ||
+	    (built && !buf_reserve(map, (AT_ONCE + 1) * sizeof(line_entry))))
 		return false;
 	*to = (line_printer){ .table = { (const char *)&empty_name, (const char *)e->out->names, (const char *)numbers },
 		                  .p = text->p + text->n,

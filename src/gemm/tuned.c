@@ -20,20 +20,15 @@ static const char *kind_word(unsigned v)
 	return v < CPTX_TCGEN05_KINDS ? cptx_tcgen05_kind_name((enum cptx_tcgen05_kind)v) : "?";
 }
 
-#define WORD_NUMBER KIT_NUMBER, NULL
-#define WORD_BOOL KIT_BOOL, NULL
-#define WORD_TYPE KIT_TYPE, NULL
-#define WORD_MMA KIT_WORD, mma_word
-#define WORD_KIND KIT_WORD, kind_word
-#define WORD_POINTER KIT_NOT_TEXT, NULL
-#define FIELD_(name, offset, kind, word)                                                                                    \
-	{                                                                                                                       \
-		name, kind, offset, word                                                                                            \
-	}
-#define FIELD(...) FIELD_(__VA_ARGS__)
+#define GEMM_WORD_NUMBER KIT_NUMBER, NULL
+#define GEMM_WORD_BOOL KIT_BOOL, NULL
+#define GEMM_WORD_TYPE KIT_TYPE, NULL
+#define GEMM_WORD_MMA KIT_WORD, mma_word
+#define GEMM_WORD_KIND KIT_WORD, kind_word
+#define GEMM_WORD_POINTER KIT_NOT_TEXT, NULL
 static const kit_field fields[] = {
 #define GEMM_FIELD(id, field, type, set, none, least, most, why, about)                                                     \
-	FIELD(#field, offsetof(cptx_gemm_opt, field), WORD_##type),
+	KIT_FIELD(#field, offsetof(cptx_gemm_opt, field), GEMM_WORD_##type),
 #include "gemm/options.def"
 	{ "ctas", KIT_NUMBER, offsetof(candidate, ctas), NULL },
 };

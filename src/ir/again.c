@@ -4,7 +4,7 @@
  * that one's match left behind, without matching.  Earlier ones are known to the module's memo, and to the cptx_again of the
  * place in the program that calls (place.c).
  */
-#include "ir/ir.h"
+#include "ir/direct.h"
 
 /* Whether a call's new registers can be made without an allocation from here on; false where ir_regs has to be asked. */
 static inline bool has_room(cptx_kernel *k, const arch_known *n)
@@ -87,8 +87,7 @@ static inline bool put_operands(making *g)
 }
 _Static_assert(ARCH_OPERANDS % PUT_AT_ONCE == 0, "put_operands reads plans in such numbers");
 
-bool ir_append_again(cptx_kernel *k, cptx_site at, const arch_remembered *r, const cptx_val *vals,
-                                cptx_val *result)
+bool ir_append_again(cptx_kernel *k, cptx_site at, const arch_remembered *r, const cptx_val *vals, cptx_val *result)
 {
 	const arch_known *n = &r->known;
 	cptx_val guard = { 0 };
@@ -131,9 +130,79 @@ bool ir_append_again(cptx_kernel *k, cptx_site at, const arch_remembered *r, con
 	return true;
 }
 
+/* How a call of the memo is made directly. */
+typedef struct ir_direct {
+	uint32_t serial; /* of the memo's entry that it was planned for; 0: none */
+	bool there;      /* the call can be made so */
+	direct_kinds kinds;
+	direct_item item;
+} ir_direct;
+
+void ir_direct_free(cptx_module *m)
+{
+	for (unsigned i = 0; i < ARRAY_LEN(m->direct); i++)
+		if (m->direct[i])
+			heap_realloc(&m->a.hook, m->direct[i], 0);
+}
+
+/* The plan for an entry of the memo, which may be out of date; NULL: there is no room for it yet. */
+static inline ir_direct *direct_of(const cptx_module *m, const arch_remembered *r)
+{
+	ir_direct *block = m->direct[r->number / ARCH_MEMO_BLOCK];
+
+	return block ? &block[r->number % ARCH_MEMO_BLOCK] : NULL;
+}
+
+/* Plans the direct call of an entry of the memo, for a call with values of its kinds; nothing is done when memory is
+ * short. */
+static void note_direct(cptx_module *m, const arch_remembered *r, const cptx_val *vals)
+{
+	ir_direct **block = &m->direct[r->number / ARCH_MEMO_BLOCK];
+
+	if (!*block) {
+		*block = HEAP_ARRAY(&m->a.hook, ir_direct, NULL, ARCH_MEMO_BLOCK);
+		for (unsigned i = 0; *block && i < ARCH_MEMO_BLOCK; i++)
+			(*block)[i].serial = 0;
+	}
+	ir_direct *d = direct_of(m, r);
+	if (!d || d->serial == r->serial)
+		return;
+	d->there = r->plan.direct && ir_make_direct(&d->item, &d->kinds, m, r, vals);
+	d->item.like.src = ir_tag(m, r);
+	d->serial = r->serial;
+}
+
+/* Makes the call directly; false where it is not of this kind. */
+static inline bool append_direct(cptx_kernel *k, cptx_site at, const ir_direct *d, const cptx_val *vals, unsigned nslot,
+                                 cptx_val *result)
+{
+	direct_value v[DIRECT_OPERANDS] = { direct_nothing, direct_nothing, direct_nothing, direct_nothing };
+	ir_item *it = (ir_item *)(void *)k->m->a.at;
+
+	if (!direct_fits(k, &d->item, at.file))
+		return false;
+	for (unsigned i = 0; i < nslot; i++)
+		v[i] = (direct_value){ arch_value_front(vals[3 + i]), (uint64_t)vals[3 + i].i };
+	if (direct_words(&d->item, &d->kinds, DIRECT_OPERANDS, it, k, v[0], v[1], v[2], v[3]))
+		return false;
+	*result = direct_end(k, &d->item, it, v[0], v[1], v[2], v[3]);
+	it->line = at.line;
+	return true;
+}
+
 bool ir_insn_again(cptx_kernel *k, cptx_site at, unsigned op, const cptx_val *vals, const uint16_t *mods, cptx_val *result)
 {
-	const arch_remembered *r = arch_recalled(&k->m->memo, op, vals, mods);
+	cptx_module *m = k->m;
+	bool plain = !(vals[0].kind | vals[1].kind | vals[2].kind) && !m->parsed;
+	const arch_remembered *r = plain ? arch_recalled_mods(&m->memo, op, vals, mods) : NULL;
+	const ir_direct *d = r ? direct_of(m, r) : NULL;
 
-	return r && ir_append_again(k, at, r, vals, result);
+	if (d && d->serial == r->serial && d->there && append_direct(k, at, d, vals, r->nslot, result))
+		return true;
+	r = plain && !r ? NULL : arch_recalled(&m->memo, op, vals, mods);
+	if (!r)
+		return false;
+	if (plain)
+		note_direct(m, r, vals);
+	return ir_append_again(k, at, r, vals, result);
 }

@@ -318,6 +318,8 @@ static inline void ir_top_body(ir_top *t, cptx_kernel *k)
 struct cptx_module {
 	arena a;
 	arch_memo memo;
+	/* how the memo's calls are made directly (again.c), in blocks as the memo has; made when needed */
+	struct ir_direct *direct[ARCH_MEMO / ARCH_MEMO_BLOCK];
 	uint32_t fills; /* how often it was emptied */
 	uint16_t tag;   /* a hash that its variables and functions carry as owner, to tell modules apart */
 	cptx_error err;
@@ -509,10 +511,7 @@ ir_item *ir_append_match(cptx_kernel *k, cptx_site at, const arch_match *m, cptx
  * no word is WORD_WHOLE, a label or a function.  mod: room for ARCH_GROUPS.
  */
 ir_item *ir_append_like(cptx_kernel *k, cptx_site at, const ir_item *like, const uint32_t *words, const uint16_t *mod);
-static inline uint32_t ir_tag(const cptx_module *m, const arch_remembered *r)
-{
-	return m->parsed ? 0 : r->hash & INT32_MAX;
-}
+static inline uint32_t ir_tag(const cptx_module *m, const arch_remembered *r) { return m->parsed ? 0 : r->hash & INT32_MAX; }
 static inline void ir_guard(ir_item *it, cptx_val guard)
 {
 	it->guard = (guard.id + 1) & INT32_MAX;
@@ -565,9 +564,10 @@ static inline void ir_link(cptx_kernel *k, ir_item *it)
 /* Writes operand i into the words, and, where a word cannot hold it, behind the `size` bytes in use; returns those in use
  * then. */
 size_t ir_put_value(uint32_t *words, unsigned i, const cptx_val *v, uint16_t owner, size_t size);
-/* Appends a call with the kinds of operands of an earlier one, `r`; false, with nothing done and no error, where only matching
- * can tell. */
+/* Appends a call with the kinds of operands of an earlier one, `r`; false, with nothing done and no error, where only
+ * matching can tell. */
 bool ir_append_again(cptx_kernel *k, cptx_site at, const arch_remembered *r, const cptx_val *vals, cptx_val *result);
+void ir_direct_free(cptx_module *m);
 /* Appends a call that the memo knows from an earlier one; false, with nothing done and no error: it must be matched. */
 bool ir_insn_again(cptx_kernel *k, cptx_site at, unsigned op, const cptx_val *vals, const uint16_t *mods, cptx_val *result);
 uint32_t ir_word(const cptx_val *v, uint16_t owner); /* packs a value into a word; WORD_WHOLE if no word can hold it */

@@ -46,6 +46,7 @@ bool cptx_module_clear(cptx_module *m)
 	cptx_module kept = {
 		.a = m->a, .memo = m->memo, .fills = m->fills + 1, .names = m->names, .spare_tables = m->spare_tables
 	};
+	memcpy(kept.direct, m->direct, sizeof kept.direct);
 	*m = kept;
 	return begin(m) || ir_no_memory(m, NOWHERE);
 }
@@ -57,6 +58,7 @@ void cptx_module_destroy(cptx_module *m)
 	free_source(m);
 	ir_index_free(m);
 	arch_memo_end(&m->memo);
+	ir_direct_free(m);
 	arena a = m->a; /* copied, because the module itself lies in the arena */
 	arena_free(&a);
 }

@@ -41,7 +41,7 @@ bool kit_fields_text(const kit_field *fields, size_t n, const void *options, con
 			             : v                 ? cptx_type_name((enum cptx_type)v)
 			                                 : "none");
 		else
-			m = snprintf(text + used, size - used, f->kind == KIT_F32 ? "%s%s=0x%08llx" : "%s%s=%lld", used ? " " : "",
+			m = snprintf(text + used, size - used, f->kind == KIT_FLOAT ? "%s%s=0x%08llx" : "%s%s=%lld", used ? " " : "",
 			             f->name, (long long)v);
 		used += m > 0 ? (size_t)m : 0;
 		if (used >= size)
@@ -63,7 +63,7 @@ static bool read_value(const kit_field *f, const char *text, uint64_t *v)
 				return true;
 		return false;
 	default:
-		*v = (uint64_t)strtoll(text, &end, f->kind == KIT_F32 ? 16 : 10);
+		*v = (uint64_t)strtoll(text, &end, f->kind == KIT_FLOAT ? 16 : 10);
 		return *text && !*end && (f->kind == KIT_S64 || *v <= UINT32_MAX) && (f->kind != KIT_BOOL || *v <= 1);
 	}
 }

@@ -12,7 +12,7 @@
 
 /* ---- option sets as text ---- */
 
-enum kit_field_kind { KIT_NUMBER, KIT_BOOL, KIT_TYPE, KIT_WORD, KIT_F32, KIT_S64, KIT_NOT_TEXT };
+enum kit_field_kind { KIT_NUMBER, KIT_BOOL, KIT_TYPE, KIT_WORD, KIT_FLOAT, KIT_S64, KIT_NOT_TEXT };
 /* A field of options.  A table of them is made of the family's options.def. */
 typedef struct kit_field {
 	const char *name;
@@ -20,6 +20,12 @@ typedef struct kit_field {
 	size_t offset;
 	const char *(*word)(unsigned value); /* KIT_WORD: the name of an enumerant; "?" behind the last */
 } kit_field;
+/* KIT_FIELD("name", offset, kind, word); kind and word may come from one macro. */
+#define KIT_FIELD(...) KIT_FIELD_(__VA_ARGS__)
+#define KIT_FIELD_(name, offset, kind, word)                                                                                \
+	{                                                                                                                       \
+		name, kind, offset, word                                                                                            \
+	}
 /* The fields in which options differ from `base`, "bm=128 bn=256"; false: they do not fit. */
 bool kit_fields_text(const kit_field *fields, size_t n, const void *options, const void *base, char *text, size_t size);
 /* Sets the fields that a text has; the first word of it that is none, NULL: all are. */

@@ -104,15 +104,20 @@ static const arch_group *group_at(const candidate *c, const near_fault *f)
 	return group == ARCH_NO ? NULL : &arch_groups[arch_forms[c->words.form].group + group];
 }
 
+/* How little the word looks like the value: of values equally far, one that begins as it does is meant (leq: le, not eq). */
 static unsigned distance_to(const question *q, const near_fault *f, unsigned mod)
 {
+	enum { LETTER = 64 /* more than a word has letters */ };
 	char word[48];
+	unsigned same = 0;
 
 	if (f->len >= sizeof word || arch_mods[mod].len >= sizeof word)
 		return UINT16_MAX;
 	memcpy(word, q->t.text + f->at, f->len);
 	word[f->len] = 0;
-	return text_distance(word, arch_mods[mod].name);
+	while (same < f->len && word[same] == arch_mods[mod].name[same])
+		same++;
+	return LETTER * text_distance(word, arch_mods[mod].name) - same;
 }
 
 /* Collects the values of a form's group that mend the fault, or all values. */

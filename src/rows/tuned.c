@@ -22,21 +22,16 @@ static const char *place_word(unsigned v)
 	return v < ARRAY_LEN(words) ? words[v] : "?";
 }
 
-#define WORD_NUMBER KIT_NUMBER, NULL
-#define WORD_BOOL KIT_BOOL, NULL
-#define WORD_TYPE KIT_TYPE, NULL
-#define WORD_F32 KIT_F32, NULL
-#define WORD_S64 KIT_S64, NULL
-#define WORD_KERNEL KIT_WORD, kernel_word
-#define WORD_PLACE KIT_WORD, place_word
-#define WORD_POINTER KIT_NOT_TEXT, NULL
-#define FIELD_(name, offset, kind, word)                                                                                    \
-	{                                                                                                                       \
-		name, kind, offset, word                                                                                            \
-	}
-#define FIELD(...) FIELD_(__VA_ARGS__)
+#define ROWS_WORD_NUMBER KIT_NUMBER, NULL
+#define ROWS_WORD_BOOL KIT_BOOL, NULL
+#define ROWS_WORD_TYPE KIT_TYPE, NULL
+#define ROWS_WORD_F32 KIT_FLOAT, NULL
+#define ROWS_WORD_S64 KIT_S64, NULL
+#define ROWS_WORD_KERNEL KIT_WORD, kernel_word
+#define ROWS_WORD_PLACE KIT_WORD, place_word
+#define ROWS_WORD_POINTER KIT_NOT_TEXT, NULL
 static const kit_field fields[] = {
-#define ROWS_FIELD(field, type) FIELD(#field, offsetof(cptx_rows_opt, field), WORD_##type),
+#define ROWS_FIELD(field, type) KIT_FIELD(#field, offsetof(cptx_rows_opt, field), ROWS_WORD_##type),
 #include "rows/options.def"
 };
 static const kit_family family = { "rows", VERSION, fields, ARRAY_LEN(fields), sizeof(cptx_rows_opt) };

@@ -1,73 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A launch as a callable of Python.  Nothing of CPython is needed to build this: its functions, those of the stable ABI, are
- * weak symbols, which the loader finds in a CPython process.  Arguments that are not plain (keywords, arrays of unknown
+ * A launch as a callable of Python.  Arguments that are not plain (keywords, arrays of unknown
  * classes, views, numbers that do not fit) go to the Python module, which checks them closely and words the errors.
  */
 #include "base/options.h"
+#include "python/python.h"
 #include "tensor/tensor.h"
 
 #include <stdlib.h>
-
-typedef void object; /* stands for PyObject */
-
-/* The functions of CPython: name, result, arguments. */
-#define PYTHON_CALLS(X)                                                                                                     \
-	X(PyBytes_FromStringAndSize, object *, (const char *, ptrdiff_t))                                                       \
-	X(PyCapsule_GetPointer, void *, (object *, const char *))                                                               \
-	X(PyCapsule_New, object *, (void *, const char *, void (*)(object *)))                                                  \
-	X(PyCFunction_NewEx, object *, (struct method *, object *, object *))                                                   \
-	X(PyDict_Size, ptrdiff_t, (object *))                                                                                   \
-	X(PyErr_Clear, void, (void))                                                                                            \
-	X(PyErr_Occurred, object *, (void))                                                                                     \
-	X(PyFloat_AsDouble, double, (object *))                                                                                 \
-	X(PyLong_AsLongLong, long long, (object *))                                                                             \
-	X(PyNumber_Index, object *, (object *))                                                                                 \
-	X(PyObject_Call, object *, (object *, object *, object *))                                                              \
-	X(PyObject_CallFunctionObjArgs, object *, (object *, ...))                                                              \
-	X(PyObject_CallMethodObjArgs, object *, (object *, object *, ...))                                                      \
-	X(PyObject_GetAttr, object *, (object *, object *))                                                                     \
-	X(PyObject_IsTrue, int, (object *))                                                                                     \
-	X(PyObject_Type, object *, (object *))                                                                                  \
-	X(PyTuple_GetItem, object *, (object *, ptrdiff_t))                                                                     \
-	X(PyTuple_New, object *, (ptrdiff_t))                                                                                   \
-	X(PyTuple_SetItem, int, (object *, ptrdiff_t, object *))                                                                \
-	X(PyTuple_Size, ptrdiff_t, (object *))                                                                                  \
-	X(PyUnicode_InternFromString, object *, (const char *))                                                                 \
-	X(Py_DecRef, void, (object *))                                                                                          \
-	X(Py_IncRef, void, (object *))
-
-/* stands for PyMethodDef */
-struct method {
-	const char *name;
-	object *(*call)(object *, object *, object *);
-	int flags;
-	const char *doc;
-};
-enum { METH_VARARGS = 1, METH_KEYWORDS = 2 };
-
-#ifdef __cplusplus
-extern "C" {
-#endif
-#define DECLARE(name, result, args) extern result name args __attribute__((weak));
-PYTHON_CALLS(DECLARE)
-#undef DECLARE
-extern char _Py_NoneStruct __attribute__((weak));
-#ifdef __cplusplus
-}
-#endif
-
-static bool is_python(void)
-{
-	bool all = &_Py_NoneStruct != NULL;
-
-#define IS_THERE(name, result, args) all = all && name != NULL;
-	PYTHON_CALLS(IS_THERE)
-#undef IS_THERE
-	return all;
-}
-
-#define NONE ((object *)&_Py_NoneStruct)
 
 typedef struct callable {
 	struct method method;
@@ -165,17 +105,6 @@ static object *call_written(const callable *c, object **written, ptrdiff_t n)
 	return result;
 }
 
-/* Raises the error as a Python exception, unless one is set already. */
-static object *fail(const callable *c, const cptx_error *err)
-{
-	object *bytes = PyErr_Occurred() ? NULL : PyBytes_FromStringAndSize((const char *)err, sizeof *err);
-	object *result = bytes ? PyObject_CallFunctionObjArgs(c->failed, bytes, NULL) : NULL;
-
-	if (bytes)
-		Py_DecRef(bytes);
-	return result;
-}
-
 static object *call(object *self, object *args, object *keywords)
 {
 	const callable *c = (const callable *)PyCapsule_GetPointer(self, NULL);
@@ -201,7 +130,7 @@ static object *call(object *self, object *args, object *keywords)
 		return PyObject_Call(c->otherwise, args, keywords);
 	err.code = CPTX_OK;
 	if (!cptx_tensor_launch_run(c->launch, given, (size_t)n, NULL, CPTX_TENSOR_STREAM, &err))
-		return fail(c, &err);
+		return python_fail(c->failed, &err);
 	if (nwritten)
 		return call_written(c, written, nwritten);
 	Py_IncRef(NONE);
@@ -258,10 +187,8 @@ void *cptx_python_callable(cptx_tensor_launch *launch, const cptx_python_opt *op
 	if (!OPTIONS_READ(cptx_python_opt, &o, opt, NOWHERE, err))
 		return NULL;
 	opt = &o;
-	if (!is_python()) {
-		error_set(err, CPTX_E_STATE, NOWHERE, "cptx_python_callable: there is no CPython 3 in this process");
+	if (!python_is_there(__func__, err))
 		return NULL;
-	}
 	size_t size = strlen(launch->launch->k.info.name) + 1;
 	callable *c = NEW_SIZED(callable, sizeof *c + size);
 	if (!c) {
@@ -272,7 +199,7 @@ void *cptx_python_callable(cptx_tensor_launch *launch, const cptx_python_opt *op
 		.launch = launch, .known = opt->known, .otherwise = opt->otherwise, .failed = opt->failed, .owner = opt->owner
 	};
 	memcpy(c->name, launch->launch->k.info.name, size);
-	c->method = (struct method){ c->name, call, METH_VARARGS | METH_KEYWORDS, NULL };
+	c->method = (struct method){ c->name, (void (*)(void))call, METH_VARARGS | METH_KEYWORDS, NULL };
 	object *f = wrap(c);
 	if (!f)
 		no_memory(err, NOWHERE);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Conversion between types of PTX and of DLPack. */
+#include "base/options.h"
 #include "tensor/tensor.h"
 
 #include <stdio.h>
@@ -32,6 +33,15 @@ static const struct {
 	{ CPTX_UE8M0, { kDLFloat8_e8m0fnu, 8, 1 } },
 	{ CPTX_E2M1X2, { kDLFloat4_e2m1fn, 4, 2 } },
 };
+
+bool cptx_tensor_type_at_(size_t i, cptx_tensor_type_info *info, size_t size)
+{
+	if (i >= ARRAY_LEN(types) || !info)
+		return false;
+	const cptx_tensor_type_info x = { types[i].type, types[i].dl.code, types[i].dl.bits, types[i].dl.lanes };
+	RESULT_FILL(info, size, &x);
+	return true;
+}
 
 static bool same(DLDataType a, DLDataType b) { return a.code == b.code && a.bits == b.bits && a.lanes == b.lanes; }
 

@@ -16,12 +16,12 @@ enum { CANDIDATES = 8, WORKERS = 4, AHEAD = 2, SETS = 8, BURSTS = 7, WARM = 2, M
 #define BURST_US 2000.0
 
 enum state { WAITING, BUSY, READY, FAILED };
-typedef struct slot {
+typedef struct made {
 	uint32_t candidate;
 	enum state state;
 	cptx_program *program;
 	cptx_error err;
-} slot;
+} made;
 
 typedef struct tuning {
 	cptx_tune *db;
@@ -30,7 +30,7 @@ typedef struct tuning {
 	cptx_tune_key key;
 	cptx_tune_use use;
 	cptx_tune_done *done;
-	slot *slots;
+	made *slots;
 	uint32_t n, next, taken, workers;
 	bool stop, emulated;
 	double best;
@@ -49,7 +49,7 @@ static double now(void)
 
 /* ---- building ---- */
 
-static void build(const tuning *t, slot *s)
+static void build(const tuning *t, made *s)
 {
 	cptx_module *m = cptx_module_new(NULL);
 
@@ -72,7 +72,7 @@ static void *work(void *p)
 			pthread_cond_wait(&t->room, &t->lock);
 		if (t->stop || t->next == t->n)
 			break;
-		slot *s = &t->slots[t->next++];
+		made *s = &t->slots[t->next++];
 		s->state = BUSY;
 		pthread_mutex_unlock(&t->lock);
 		build(t, s);
@@ -184,7 +184,7 @@ static uint32_t sample_steps(const tuning *t, uint32_t candidate, cptx_launch *l
 	return samples[0] > 0;
 }
 
-static uint32_t measure(const tuning *t, const slot *s, double *samples, cptx_error *err)
+static uint32_t measure(const tuning *t, const made *s, double *samples, cptx_error *err)
 {
 	cptx_launch *launches[SETS] = { NULL };
 	const uint32_t sets = t->job.launch(t->job.user, s->candidate, s->program, launches, t->emulated ? 1 : SETS, err);
@@ -211,7 +211,7 @@ static void fail(tuning *t, const cptx_error *err)
 static bool take(tuning *t, uint32_t i, cptx_error *err)
 {
 	double samples[CPTX_TUNE_SAMPLES], spread;
-	slot *s = &t->slots[i];
+	made *s = &t->slots[i];
 	cptx_tune_record r = { .size = 0 };
 
 	await(t, i);
@@ -260,7 +260,7 @@ static bool measure_all(tuning *t, double until, cptx_error *err)
 /* The candidates of this part that are not known yet. */
 static bool list(tuning *t, cptx_error *err)
 {
-	t->slots = NEW_ARRAY(slot, t->job.candidates + 1u);
+	t->slots = NEW_ARRAY(made, t->job.candidates + 1u);
 	if (!t->slots)
 		return error_set(err, CPTX_E_MEMORY, NOWHERE, "out of memory");
 	for (uint32_t i = 0; i < t->job.candidates; i++) {

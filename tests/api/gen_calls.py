@@ -11,7 +11,8 @@ text = subprocess.run(cpp + ['-E', '-P', '-x', 'c', '-'], input=includes,
                       stdout=subprocess.PIPE, check=True, universal_newlines=True).stdout
 text = ' '.join(text.split())
 functions = re.findall(r'__attribute__\(\(visibility\("default"\)\)\) ([^;{]*?) ?(?:__attribute__\(\(format[^;]*)?;', text)
-builders = re.findall(r'static inline cptx_val (cptx_\w+)_s_\(cptx_kernel \*k, cptx_site at, const struct \1_ \*s\)', text)
+builders = re.findall(r'static inline (?:__attribute__\(\(__always_inline__\)\) )?cptx_val (cptx_\w+)_s_'
+                      r'\(cptx_kernel \*k, cptx_site at, const struct \1_ \*s\)', text)
 bodies = dict((n, b) for b, n in re.findall(r'typedef struct \w+ \{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\} (\w+);', text))
 
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Attention forward on the emulator against f64, in several orders of asynchronous work: every option, sizes that fill no
- * tile, and options and sizes at random.  CPTX_ATTENTION_TRIALS and CPTX_SEEDS: more of both.  Every sample runs by wgmma and
- * by mma.sync, whose copies are by cp.async or TMA, with CPTX_WHOLE by both.
+ * tile, and options and sizes at random.  CPTX_ATTENTION_TRIALS and CPTX_SEEDS: more of both.  Every sample runs by wgmma
+ * and with CPTX_WHOLE by mma.sync with cp.async, with TMA, and by tcgen05; without it some do.
  */
 #include "reference/number.h"
 #include "trial.h"
@@ -83,7 +83,11 @@ typedef struct sample {
 } sample;
 
 static const sample samples[] = {
-	{ "full", { BASE, .in = CPTX_BF16, .dim = 128 }, { SIZES, .batch = 2, .heads = 2, .queries = 131, .keys = 300 }, NULL, NULL },
+	{ "full",
+	  { BASE, .in = CPTX_BF16, .dim = 128 },
+	  { SIZES, .batch = 2, .heads = 2, .queries = 131, .keys = 300 },
+	  NULL,
+	  NULL },
 	{ "heads of 64, GQA, LSE",
 	  { BASE, .in = CPTX_F16, .dim = 64, .lse = true },
 	  { SIZES, .batch = 1, .heads = 6, .kv_heads = 2, .queries = 200, .keys = 257 },
@@ -169,8 +173,16 @@ static const sample samples[] = {
 	  { SIZES, .batch = 1, .heads = 4, .queries = 400, .keys = 400, .ctas = 3 },
 	  NULL,
 	  NULL },
-	{ "no keys", { BASE, .in = CPTX_BF16, .dim = 64, .lse = true }, { SIZES, .batch = 2, .heads = 2, .queries = 70 }, NULL, NULL },
-	{ "no queries", { BASE, .in = CPTX_BF16, .dim = 64, .lse = true }, { SIZES, .batch = 1, .heads = 2, .keys = 70 }, NULL, NULL },
+	{ "no keys",
+	  { BASE, .in = CPTX_BF16, .dim = 64, .lse = true },
+	  { SIZES, .batch = 2, .heads = 2, .queries = 70 },
+	  NULL,
+	  NULL },
+	{ "no queries",
+	  { BASE, .in = CPTX_BF16, .dim = 64, .lse = true },
+	  { SIZES, .batch = 1, .heads = 2, .keys = 70 },
+	  NULL,
+	  NULL },
 	{ "no batches, causal",
 	  { BASE, .in = CPTX_BF16, .dim = 64, .causal = true },
 	  { SIZES, .heads = 2, .queries = 64, .keys = 70 },
@@ -211,7 +223,8 @@ static const sample samples[] = {
 	  NULL,
 	  mask_of },
 	{ "a mask that skips blocks of a window",
-	  { BASE, .in = CPTX_BF16, .dim = 64, .window = true, .stages = 3, .bk = 16, .mask = build_mask, .blocks = build_blocks },
+	  { BASE, .in = CPTX_BF16, .dim = 64, .window = true, .stages = 3, .bk = 16, .mask = build_mask,
+	    .blocks = build_blocks },
 	  { SIZES, .batch = 1, .heads = 2, .queries = 200, .keys = 220, .window_left = 60, .window_right = 9 },
 	  NULL,
 	  mask_of },
@@ -266,9 +279,23 @@ START_TEST(options_are_right_by_mma_sync)
 	attention_trial t = { .p = s->p, .seed = (uint64_t)_i + 1, .score = s->score, .mask = s->mask };
 
 	o.mma = CPTX_ATTENTION_SYNC, o.bq = 0, o.tma = _i % 2 != 0, t.p.ctas = 0;
-	if (!getenv("CPTX_WHOLE") && (_i / 2) % 2 != _i % 2)
+	if (!getenv("CPTX_WHOLE") && _i % 5)
 		return;
 	trial_is_right(&o, &t, trial_count("CPTX_SEEDS", trial_whole(5, 1)), s->what);
+}
+END_TEST
+
+START_TEST(options_are_right_by_tcgen05)
+{
+	const sample *s = &samples[_i];
+	cptx_attention_opt o = s->o;
+	attention_trial t = { .p = s->p, .seed = (uint64_t)_i + 1, .score = s->score, .mask = s->mask };
+
+	o.mma = CPTX_ATTENTION_TCGEN05, o.bq = 0, o.stages = 0, t.p.ctas = 0;
+	o.bk = o.bk && o.bk < 32 ? 32 : o.bk;
+	if (!getenv("CPTX_WHOLE") && _i % 4)
+		return;
+	trial_is_right(&o, &t, trial_count("CPTX_SEEDS", trial_whole(8, 1)), s->what);
 }
 END_TEST
 
@@ -288,7 +315,9 @@ static void draw(cptx_attention_opt *o, attention_trial *t)
 	o->causal = any(2), o->window = !any(3), o->top_left = (o->causal || o->window) && any(2);
 	o->softcap = !any(5), o->lse = any(2);
 	o->bk = any(2) ? 0 : 16 * (1 + any(12)), o->bq = any(2) ? 0 : 64 * (1 + any(3)), o->stages = any(3) ? 0 : 2 + any(3);
-	o->mma = any(2) ? CPTX_ATTENTION_WGMMA : CPTX_ATTENTION_SYNC;
+	o->mma = (enum cptx_attention_mma)any(CPTX_ATTENTION_MMAS);
+	if (o->mma == CPTX_ATTENTION_TCGEN05)
+		o->bq = 0, o->bk = any(2) ? 0 : 32 << any(3);
 	if (o->mma == CPTX_ATTENTION_SYNC)
 		o->tma = any(2), o->bq = any(2) ? 0 : 32 << any(3), o->bk = any(2) ? 0 : 16 * (1 + any(6));
 	o->sinks = !any(4), o->varlen = !any(4), o->page = any(5) ? 0 : pages[any(4)];
@@ -302,7 +331,7 @@ static void draw(cptx_attention_opt *o, attention_trial *t)
 	p->kv_heads = kv[any(3)], p->heads = p->kv_heads * groups[any(3)];
 	p->softcap = o->softcap ? 1 + (float)any(4) : 0;
 	p->window_left = o->window ? any(200) : 0, p->window_right = o->window && !o->causal ? any(100) : 0;
-	p->ctas = o->mma == CPTX_ATTENTION_SYNC || any(2) ? 0 : 1 + any(5);
+	p->ctas = o->mma != CPTX_ATTENTION_WGMMA || any(2) ? 0 : 1 + any(5);
 	if (any(2) && !o->varlen) { /* row by row, the heads beside one another, rows padded */
 		const uint64_t row = p->heads * (o->dim + 8ull * any(2));
 		p->q_stride = (cptx_attention_stride){ p->queries * row, row / p->heads, row };
@@ -311,7 +340,7 @@ static void draw(cptx_attention_opt *o, attention_trial *t)
 
 START_TEST(random_ones_are_right)
 {
-	const unsigned trials = trial_count("CPTX_ATTENTION_TRIALS", trial_whole(600, 40));
+	const unsigned trials = trial_count("CPTX_ATTENTION_TRIALS", trial_whole(600, 30));
 	unsigned built = 0;
 
 	state = 0x9e3779b97f4a7c15u;
@@ -341,6 +370,7 @@ int main(void)
 
 	tcase_add_loop_test(t, options_are_right, 0, SAMPLES);
 	tcase_add_loop_test(t, options_are_right_by_mma_sync, 0, 2 * SAMPLES);
+	tcase_add_loop_test(t, options_are_right_by_tcgen05, 0, SAMPLES);
 	tcase_add_test(test_case(s, "random"), random_ones_are_right);
 	return test_main("attention forward", s);
 }

@@ -8,6 +8,7 @@
 
 #define BASE .size = CPTX_OPT_SIZE(cptx_attention_opt), .mma = CPTX_ATTENTION_WGMMA, .in = CPTX_BF16, .dim = 128
 #define SYNC .size = CPTX_OPT_SIZE(cptx_attention_opt), .mma = CPTX_ATTENTION_SYNC, .in = CPTX_BF16, .dim = 128
+#define TCGEN05 .size = CPTX_OPT_SIZE(cptx_attention_opt), .mma = CPTX_ATTENTION_TCGEN05, .in = CPTX_BF16, .dim = 128
 #define SIZES .size = CPTX_OPT_SIZE(cptx_attention_problem), .batch = 1, .heads = 4, .queries = 64, .keys = 64
 
 static cptx_val some_blocks(cptx_kernel *k, void *user, const cptx_attention_block *b)
@@ -34,13 +35,19 @@ static const rule rules[] = {
 	{ ".tma is an option of the kernel by mma.sync", { BASE, .tma = true }, { 0 } },
 	{ ".blocks without .mask", { BASE, .blocks = some_blocks }, { 0 } },
 	{ ".page = 24; it is a power of two", { BASE, .page = 24 }, { 0 } },
-	{ "pages of 64 keys and blocks of 48; a page is a multiple of a block, or divides it", { BASE, .page = 64, .bk = 48 }, { 0 } },
-	{ "pages of 16 keys and blocks of 32; a page is a multiple of a block where cp.async", { SYNC, .page = 16, .bk = 32 }, { 0 } },
+	{ "pages of 64 keys and blocks of 48; a page is a multiple of a block, or divides it",
+	  { BASE, .page = 64, .bk = 48 },
+	  { 0 } },
+	{ "pages of 16 keys and blocks of 32; a page is a multiple of a block where cp.async",
+	  { SYNC, .page = 16, .bk = 32 },
+	  { 0 } },
 	{ "pages of 8 keys make 128 parts", { BASE, .dim_v = 256, .bq = 64, .bk = 128, .page = 8 }, { 0 } },
 	{ "the problem has .sinks", { BASE }, { SIZES, .sinks = 16 } },
 	{ "the problem has .cu_queries, and the kernel does not read it: say .varlen", { BASE }, { SIZES, .cu_queries = 16 } },
 	{ "the problem has .pages", { BASE }, { SIZES, .pages = 16 } },
-	{ "the problem has .total_keys", { BASE, .varlen = true, .page = 128 }, { SIZES, .total_queries = 64, .total_keys = 9 } },
+	{ "the problem has .total_keys",
+	  { BASE, .varlen = true, .page = 128 },
+	  { SIZES, .total_queries = 64, .total_keys = 9 } },
 	{ ".total_queries = 63; the longest", { BASE, .varlen = true }, { SIZES, .total_queries = 63, .total_keys = 64 } },
 	{ ".total_keys = 63; the longest", { BASE, .varlen = true }, { SIZES, .total_queries = 64, .total_keys = 63 } },
 	{ ".table_pitch = 3; 64 keys need 4 pages", { BASE, .page = 16 }, { SIZES, .table_pitch = 3, .pages = 9 } },
@@ -48,7 +55,12 @@ static const rule rules[] = {
 	{ ".q_stride.row = 4294967296; rows have 128 elements, and are less than 2^31",
 	  { BASE },
 	  { SIZES, .q_stride = { 8192, 8192, UINT64_C(1) << 32 } } },
-	{ "no kernel by tcgen05 yet", { .size = S, .mma = CPTX_ATTENTION_TCGEN05, .in = CPTX_BF16, .dim = 64 }, { 0 } },
+	{ "sm_100a: bq = 64; a CTA has 128",
+	  { .size = S, .mma = CPTX_ATTENTION_TCGEN05, .in = CPTX_BF16, .dim = 64, .bq = 64 },
+	  { 0 } },
+	{ "sm_100a: bk = 48; a block has", { TCGEN05, .bk = 48 }, { 0 } },
+	{ "sm_100a: 8 stages of 64 keys", { TCGEN05, .stages = 8 }, { 0 } },
+	{ ".tma is an option of the kernel by mma.sync; tcgen05 has none", { TCGEN05, .tma = true }, { 0 } },
 	{ ".in is not given", { .size = S, .mma = CPTX_ATTENTION_WGMMA, .dim = 64 }, { 0 } },
 	{ ".in is e4m3", { .size = S, .mma = CPTX_ATTENTION_WGMMA, .in = CPTX_E4M3, .dim = 64 }, { 0 } },
 	{ ".out is f16; O is of the type of Q, .bf16", { BASE, .out = CPTX_F16 }, { 0 } },
@@ -83,8 +95,10 @@ START_TEST(rules_are_named)
 
 	if (p.q_stride.batch == 1)
 		p.q_stride.batch = 0, p.keys = 1u << 29;
-	const bool ok = p.size ? cptx_attention_check_problem(&r->o, &p, 1, NULL, &err)
-	                       : cptx_attention_check(&r->o, cptx_target_find("sm_90a"), NULL, &err);
+	const bool ok =
+		p.size
+			? cptx_attention_check_problem(&r->o, &p, 1, NULL, &err)
+			: cptx_attention_check(&r->o, r->o.mma < CPTX_ATTENTION_TCGEN05 ? cptx_target_find("sm_90a") : NULL, NULL, &err);
 	ck_assert_msg(!ok && strstr(err.text, r->says), "\"%s\" should have \"%s\"", err.text, r->says);
 	if (p.size)
 		return;
@@ -139,6 +153,8 @@ static const cptx_attention_opt shapes[] = {
 	{ .size = S, .mma = CPTX_ATTENTION_SYNC, .in = CPTX_BF16, .dim = 192, .dim_v = 128, .causal = true },
 	{ .size = S, .mma = CPTX_ATTENTION_SYNC, .in = CPTX_BF16, .dim = 256, .causal = true, .lse = true },
 	{ .size = S, .mma = CPTX_ATTENTION_SYNC, .in = CPTX_BF16, .dim = 256, .tma = true, .lse = true },
+	{ TCGEN05, .causal = true, .window = true, .softcap = true, .lse = true, .varlen = true, .sinks = true },
+	{ TCGEN05, .dim_v = 256, .page = 16 },
 };
 enum { SHAPES = sizeof shapes / sizeof *shapes };
 

@@ -34,6 +34,8 @@ static inline const char *trial_target(const cptx_attention_opt *o, unsigned whi
 
 	if (o->mma == CPTX_ATTENTION_WGMMA)
 		return "sm_90a";
+	if (o->mma == CPTX_ATTENTION_TCGEN05)
+		return which % 2 ? "sm_103a" : "sm_100a";
 	for (unsigned i = 0; i < 5; i++, which++) /* the shared memory of some does not suffice for all */
 		if (cptx_attention_check(o, cptx_target_find(all[which % (o->tma ? 2 : 5)]), NULL, NULL))
 			break;

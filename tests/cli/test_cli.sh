@@ -253,6 +253,7 @@ status 0 check --arch sm_90 --arch sm_100 "$dir/sm_90.ptx"
 fails "code for sm_90 does not run on sm_80" check --arch sm_90 -a sm_80 "$dir/sm_90.ptx"
 fails "$dir/nothing.ptx" check "$dir/nothing.ptx" "$dir/good.ptx"
 fails "$dir" check "$dir"
+[ ! -c /dev/zero ] || fails "'/dev/zero': it does not end within 256 MiB" check /dev/zero
 usage "there is no target 'sm_1'" check --arch sm_1 "$dir/good.ptx"
 { cat "$dir/good.ptx"; echo '.entry j() {'; yes 'bra;' | head -n 1500; echo '}'; } >"$dir/wrong.ptx"
 fails "wrong.ptx: stopped after 1000 errors, and read no further" check "$dir/wrong.ptx"

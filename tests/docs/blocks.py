@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""blocks.py SOURCE BUILD CC: the blocks of README.md and docs/*.md do what they say.
+"""blocks.py SOURCE BUILD CC [GUIDE.md...]: the blocks of README.md and docs/*.md, or of these guides, do what they say.
 
 Every document is gone through from its top to its end, in an empty folder that looks like the source tree after ./bootstrap demo.
 
@@ -12,11 +12,12 @@ Every document is gone through from its top to its end, in an empty folder that 
     ```console  the lines behind "$ " are run; the others are what they print, both streams together, lines joined by blanks so
                 that long ones may be broken.  Three dots stand for anything.
                 Behind <!-- numbers may differ --> a number stands for any: for what the generators and ptxas decide.
-    ```python   is read, and not run.
+    ```python   what begins with # NAME.py is written to that file; all is read.  venv/bin/python is a Python that has the module of
+                the source tree, or, with CPTX_VENV, a folder, the virtual environment there.
     ```cmake and blocks without a language are not looked at, and counted.
 
 A command ends with status 0, or with the one its comment names: "# exit status 1".  One whose comment says what it needs, a
-program ("needs nvdisasm", "needs ptxas 13.0 and nvdisasm"), is run only where that is there.  In a test there never is "a GPU" or
+program ("needs nvdisasm", "needs ptxas 13.0 and nvdisasm") or a module of Python ("needs numpy.py"), is run only where that is there.  In a test there never is "a GPU" or
 "root", and there are no "minutes".  The commands of the README write into build/ only.
 
 The last line is "blocks: N passed, N failed, N skipped".
@@ -69,6 +70,8 @@ def version(tool):
 
 def there(need, env):
     """Whether this machine has what a command needs: a program, maybe of a version."""
+    if need.endswith(".py"):
+        return not subprocess.run([env["PYTHON"], "-c", f"import {need[:-3]}"], stderr=subprocess.DEVNULL).returncode
     tool, _, wanted = need.partition(" ")
     path = None if need in never else shutil.which(tool, path=env["PATH"])
     if tool == "nvdisasm" and not (build / "libcptx_cubin.so").exists():
@@ -115,7 +118,7 @@ def commands(block):
 
 
 def python(block):
-    """It is read, not run: it wants a GPU and other programs' modules."""
+    """It is read, since it may want a GPU and other programs' modules; commands run what has a name."""
     global passed
     try:
         compile("\n" * (block.line - 1) + block.text, str(block.where), "exec")
@@ -163,6 +166,19 @@ def program(block, file):
     passed += 1
 
 
+def make_venv(folder, env):
+    """The virtual environment that guides speak of."""
+    if os.environ.get("CPTX_VENV"):
+        (folder / "venv").symlink_to(os.environ["CPTX_VENV"])
+    else:
+        (folder / "venv/bin").mkdir(parents=True)
+        wrapper = folder / "venv/bin/python"
+        wrapper.write_text(f'#!/bin/sh\nCPTX_LIBRARY="{build}/libcptx.so" PYTHONPATH="{source}/python" PYTHONDONTWRITEBYTECODE=1 '
+                           f'exec "{sys.executable}" "$@"\n')
+        wrapper.chmod(0o755)
+    env["PYTHON"] = str(folder / "venv/bin/python")
+
+
 def document(path, folder):
     for name in ("examples", "include", "python", "src", "tests", "bench", "docs"):
         (folder / name).symlink_to(source / name)
@@ -171,12 +187,15 @@ def document(path, folder):
     env |= {"CPTX_CUDA_LIBRARY": "/nonexistent/libcuda.so.1", "CPTX_CACHE_DIR": str(folder) + ".cache",
             "CPTX_TUNE_DIR": str(folder) + ".tune", "LC_ALL": "C"}
     env["PATH"] += ":/usr/local/cuda/bin"
+    make_venv(folder, env)
     for block in blocks(path):
-        named = re.match(r"(?:/\* (\S+\.c) \*/|// (\S+\.ptx))$", block.text.splitlines()[0] if block.text.strip() else "")
+        named = re.match(r"(?:/\* (\S+\.c) \*/|// (\S+\.ptx)|# (\S+\.py))$", block.text.splitlines()[0] if block.text.strip() else "")
         if named:
-            (folder / (named[1] or named[2])).write_text(block.text)
+            (folder / (named[1] or named[2] or named[3])).write_text(block.text)
             if named[1]:
                 program(block, folder / named[1])
+            if named[3]:
+                python(block)
         elif block.language == "c":
             fragment(block)
         elif block.language == "python":
@@ -186,7 +205,7 @@ def document(path, folder):
                 run(block, number, command, expected, folder, env)
         else:
             unread[block.language or "text"] += 1
-    left = [p.name for p in folder.iterdir() if not p.is_symlink()]
+    left = [p.name for p in folder.iterdir() if not p.is_symlink() and p.name != "venv"]
     if path.name == "README.md" and left:  # whoever follows it does so in the source tree
         tell(path.name, "its commands leave files outside of build/: " + " ".join(sorted(left)))
 
@@ -195,7 +214,7 @@ with tempfile.TemporaryDirectory() as scratch:
     if not (build / "libcptx.so").exists() or not (build / "cptx").exists():
         print("SKIP blocks: this build has no shared library, or no command\nblocks: 0 passed, 0 failed, 1 skipped")
         sys.exit(0)
-    for path in [source / "README.md"] + sorted((source / "docs").glob("*.md")):
+    for path in [source / name for name in sys.argv[4:]] or [source / "README.md"] + sorted((source / "docs").glob("*.md")):
         if path.name == "instructions.md":  # made from the table, whose examples are assembled elsewhere
             continue
         if path == source / "docs" / "README.md":  # a list of the guides, without commands

@@ -305,7 +305,7 @@ static void load_kernels(unsigned n)
 static void load_text(text *t)
 {
 	cptx_error err = { 0 };
-	cptx_device *dev = cptx_emu_open("sm_80", &(cptx_emu_opt){ .threads = 1, .seed = SEED }, &err);
+	cptx_device *dev = cptx_emu_open("sm_90", &(cptx_emu_opt){ .threads = 1, .seed = SEED }, &err);
 	cptx_program *p = dev ? cptx_device_load_text(dev, t->p, strlen(t->p), NULL, &err) : NULL;
 
 	ck_assert_msg(p && cptx_launch_once(p, "k", &(cptx_launch_opt){ .grid = { 1 }, .block = { 1 } }, NULL, &err), "%s",
@@ -327,6 +327,27 @@ static void load_chain(unsigned n)
 	    ".visible .entry k() { .reg .pred p; .reg .b32 x; mov.u32 x, %%tid.x; setp.ne.u32 p, x, 0;\n@p call f%u_; ret; }\n",
 	    n - 1);
 	load_text(&t);
+}
+
+/* One thread that starts asynchronous work n times, and then waits for all of it. */
+static void start_work(const char *work, const char *wait, unsigned n)
+{
+	text t = { 0 };
+
+	put(&t, ".version 8.0\n.target sm_90\n.address_size 64\n.global .align 16 .b8 g[16];\n.visible .entry k() {\n", 0);
+	put(&t, ".shared .align 16 .b8 s[16]; .reg .pred p; .reg .b32 i; .reg .b64 a; mov.u64 a, g; mov.u32 i, 0;\n", 0);
+	put(&t, "st.shared.v4.u32 [s], {i, i, i, i}; st.global.v4.u32 [a], {i, i, i, i}; fence.proxy.async;\nagain:\n", 0);
+	put(&t, work, 0);
+	put(&t, "add.u32 i, i, 1; setp.lt.u32 p, i, %u; @p bra again;\n", n);
+	put(&t, wait, 0);
+	put(&t, "ret;\n}\n", 0);
+	load_text(&t);
+}
+
+static void start_stores(unsigned n)
+{
+	start_work("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [a], [s], 16; cp.async.bulk.commit_group;\n",
+	           "cp.async.bulk.wait_group 0;\n", n);
 }
 
 static void to_c(unsigned n)
@@ -361,6 +382,7 @@ static const struct {
 	{ "insert in a body", insert_all },
 	{ "load and launch", load_kernels },
 	{ "functions in a chain", load_chain },
+	{ "bulk stores", start_stores },
 	{ "to C", to_c },
 };
 

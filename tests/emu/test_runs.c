@@ -123,6 +123,28 @@ START_TEST(endless_loops_end)
 }
 END_TEST
 
+/* 400 copies of 32 KiB are few instructions, but much work. */
+START_TEST(bytes_of_copies_count)
+{
+	static uint32_t x[8192];
+	trial t = { .target = "sm_90",
+		        .body = ".shared .align 128 .b8 s[32768]; .reg .pred %more; mov.u32 %r1, 0;\n"
+		                "again: cp.async.bulk.global.shared::cta.bulk_group [%rd0], [s], 32768;\n"
+		                "cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;\n"
+		                "add.u32 %r1, %r1, 1; setp.lt.u32 %more, %r1, 400; @%more bra again;",
+		        .data = x,
+		        .size = sizeof x,
+		        .block = { 1 },
+		        .opt = { .step_limit = 10000, .no_undefined = true } };
+
+	trial_run(&t);
+	ck_assert_msg(!t.ok && t.found[0] == CPTX_FIND_STEP_LIMIT && !t.found[1], "%s", t.err.text);
+	t.opt.step_limit = 50000;
+	trial_run(&t);
+	ck_assert_msg(t.ok, "%s", t.err.text);
+}
+END_TEST
+
 /* What finished clusters did counts too. */
 START_TEST(the_limit_is_that_of_the_launch)
 {
@@ -268,5 +290,5 @@ START_TEST(memory_runs_short)
 END_TEST
 
 TRIAL_MAIN("emu_runs", threads_change_nothing, races_change_nothing_either, seeds_change_the_order, endless_loops_end,
-           the_limit_is_that_of_the_launch, traffic_is_counted, a_profile_by_instruction, memory_runs_short,
-           warnings_and_errors)
+           bytes_of_copies_count, the_limit_is_that_of_the_launch, traffic_is_counted, a_profile_by_instruction,
+           memory_runs_short, warnings_and_errors)

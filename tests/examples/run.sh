@@ -61,6 +61,15 @@ for name; do
 		expect 1 emu:sm_91 "$name" 'there is no target "sm_91" to emulate'
 		continue
 		;;
+	hosts/*)
+		case $name in
+		*/server) right='^40 requests served, 40 of 40 answers right$' ;;
+		*) right='^rms_norm and mul_mat of 12 tokens: [0-9.e-]+ from the CPU at most$' ;;
+		esac
+		for device in emu:sm_80 emu:sm_90a; do expect 0 $device "$name" "$right"; done
+		expect 1 "" "$name" '/nonexistent/libcuda.so.1'
+		continue
+		;;
 	several_devices)
 		expect 0 "" "$name emu:sm_80 emu:sm_90a emu:sm_120a emu:sm_80" '^4 devices, 0 failed; 0 of 3072 elements are wrong$'
 		expect 1 "" "$name emu:sm_80 emu:sm_91" 'there is no target "sm_91" to emulate'

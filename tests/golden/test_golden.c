@@ -5,7 +5,8 @@
 #include "kernels.h"
 #include "../reparse.h"
 
-#include <cptx/attention.h>
+#include <cptx/attention_backward.h>
+#include <cptx/attention_decode.h>
 
 #include "../../examples/examples.h"
 #include "../test.h"
@@ -34,6 +35,30 @@ static void attention_wgmma(cptx_module *m)
 	                                            .lse = true },
 	                     NULL);
 }
+static void attention_decode(cptx_module *m)
+{
+	cptx_attention_decode_build(m,
+	                            &(cptx_attention_decode_opt){ .size = CPTX_OPT_SIZE(cptx_attention_decode_opt),
+	                                                          .in = CPTX_BF16,
+	                                                          .dim = 128,
+	                                                          .causal = true,
+	                                                          .paged = true,
+	                                                          .lse = true },
+	                            NULL);
+}
+static void attention_backward(cptx_module *m, enum cptx_attention_mma mma, bool deterministic)
+{
+	cptx_attention_backward_build(m,
+	                              &(cptx_attention_backward_opt){ .size = CPTX_OPT_SIZE(cptx_attention_backward_opt),
+	                                                              .mma = mma,
+	                                                              .in = CPTX_BF16,
+	                                                              .dim = 64,
+	                                                              .causal = true,
+	                                                              .deterministic = deterministic },
+	                              NULL);
+}
+static void attention_backward_sync(cptx_module *m) { attention_backward(m, CPTX_ATTENTION_SYNC, true); }
+static void attention_backward_wgmma(cptx_module *m) { attention_backward(m, CPTX_ATTENTION_WGMMA, false); }
 static void attention_sync(cptx_module *m, bool tma)
 {
 	cptx_attention_build(m,
@@ -54,6 +79,17 @@ static void attention_sync(cptx_module *m, bool tma)
 }
 static void attention_sync_sm_80(cptx_module *m) { attention_sync(m, false); }
 static void attention_pages_sm_120(cptx_module *m) { attention_sync(m, true); }
+static void attention_tcgen05(cptx_module *m)
+{
+	cptx_attention_build(m,
+	                     &(cptx_attention_opt){ .size = CPTX_OPT_SIZE(cptx_attention_opt),
+	                                            .mma = CPTX_ATTENTION_TCGEN05,
+	                                            .in = CPTX_BF16,
+	                                            .dim = 64,
+	                                            .causal = true,
+	                                            .bk = 32 },
+	                     NULL);
+}
 static void rms_norm_8192(cptx_module *m) { rms_norm(m, 8192, 512); }
 static void rms_norm_1000(cptx_module *m) { rms_norm(m, 1000, 128); }
 static void softmax_8192(cptx_module *m) { softmax(m, 8192, 512); }
@@ -72,8 +108,12 @@ static const sample samples[] = {
 	{ "gemm_wgmma", "sm_90a", gemm_wgmma, false },
 	{ "gemm_tcgen05", "sm_100a", gemm_tcgen05, false },
 	{ "attention_wgmma", "sm_90a", attention_wgmma, false },
+	{ "attention_decode", "sm_80", attention_decode, false },
+	{ "attention_backward_sync", "sm_80", attention_backward_sync, false },
+	{ "attention_backward_wgmma", "sm_90a", attention_backward_wgmma, false },
 	{ "attention_sync_sm_80", "sm_80", attention_sync_sm_80, false },
 	{ "attention_pages_sm_120", "sm_120", attention_pages_sm_120, false },
+	{ "attention_tcgen05", "sm_100a", attention_tcgen05, false },
 	{ "rms_norm", "sm_80", rms_norm_8192, false },
 	{ "rms_norm_ragged", "sm_90", rms_norm_1000, false },
 	{ "softmax", "sm_90a", softmax_8192, false },

@@ -43,17 +43,17 @@ lines() {
 
 # ---- design: who may include whom ----
 
-# base <- {arch, cache} <- ir <- {emit, parse, layout, check, compile} <- devices <- {emu, to_c} <- runtime <- {tensor, tune, inspect} <- kit <- {gemm, attention, rows} <- bundle <- tools.  A file may
+# base <- {arch, cache} <- ir <- {emit, parse, layout, check, compile, python} <- devices <- {emu, to_c} <- runtime <- {tensor, tune, inspect} <- kit <- {gemm, attention, rows} <- bundle <- tools.  A file may
 # include its own folder, with all that is in it, and those of a lower rank.  A public header belongs to the folder that implements
 # it; devices are those that the emulator and the runtime share.  Headers of the command are named by their path in tools/cptx.
 arrows() {
 	files '*.c' '*.h' '*.def' | grep -E '^(src|include/cptx|tools)/' | xargs awk '
 	BEGIN {
-		n = split("base 0 arch 1 cache 1 ir 2 emit 3 parse 3 layout 3 check 3 compile 3 devices 4 emu 5 to_c 5 runtime 6 tensor 7 tune 7 inspect 7 kit 8 gemm 9 attention 9 rows 9 bundle 10 tools 11", w, " ")
+		n = split("base 0 arch 1 cache 1 ir 2 emit 3 parse 3 layout 3 check 3 compile 3 python 3 devices 4 emu 5 to_c 5 runtime 6 tensor 7 tune 7 inspect 7 kit 8 gemm 9 attention 9 rows 9 bundle 10 tools 11", w, " ")
 		for (i = 1; i < n; i += 2)
 			rank[w[i]] = w[i + 1]
-		n = split("cubin.h inspect cptx.h base cache.h cache compile.h compile isa.h base insn.h base edit.h base again.h base declare.h base layout.h layout tensor_map.h layout " \
-			"dlpack.h tensor tune.h tune retarget.h runtime bundle.h bundle device.h devices emu.h devices findings.def devices gemm.h gemm attention.h attention rows.h rows rows.def rows pipeline.h kit timeline.h kit tmem.h kit epilogue.h kit mma.h kit operand.h kit params.h kit reduce.h kit roles.h kit scheduler.h kit softmax.h kit vector.h kit inspect.h inspect", w, " ")
+		n = split("cubin.h inspect cptx.h base cache.h cache compile.h compile isa.h base insn.h base edit.h base again.h base declare.h base table.h base layout.h layout tensor_map.h layout " \
+			"python.h python dlpack.h tensor tune.h tune retarget.h runtime bundle.h bundle device.h devices emu.h devices findings.def devices gemm.h gemm attention.h attention attention_decode.h attention attention_backward.h attention rows.h rows rows.def rows pipeline.h kit timeline.h kit tmem.h kit epilogue.h kit mma.h kit operand.h kit params.h kit reduce.h kit roles.h kit scheduler.h kit softmax.h kit vector.h kit inspect.h inspect", w, " ")
 		for (i = 1; i < n; i += 2)
 			home["cptx/" w[i]] = w[i + 1]
 		home["cptx/cplusplus.h"] = "base"
@@ -111,8 +111,8 @@ root() {
 		find . -mindepth 1 -maxdepth 1 | sed 's/^..//'
 	fi | while read -r name; do
 		case $name in
-		.ci | .clang-format | .editorconfig | .git | .gitattributes | .gitignore | CONTRIBUTING.md | LICENSE | README.md) ;;
-		bench | bootstrap | cmake | docs | examples | include | meson.build | meson_options.txt | python | run | src) ;;
+		.ci | .clang-format | .editorconfig | .git | .gitattributes | .gitignore | CHANGELOG.md | CONTRIBUTING.md | LICENSE | README.md) ;;
+		bench | bootstrap | cmake | docs | examples | include | meson.build | meson_options.txt | packaging | pyproject.toml | python | run | src) ;;
 		tests | third_party | tools | build*) ;;
 		*) echo "$name:1: does not belong at the top of the tree (or it joins the list in tests/house/check.sh)" ;;
 		esac

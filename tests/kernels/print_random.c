@@ -120,8 +120,8 @@ static bool draw_attention(uint64_t seed, uint32_t which, drawn *d)
 	o.bk = 16 * below(&s, 9), o.stages = ONE_OF(&s, 0, 2, 3);
 	o.tma = which == CPTX_ATTENTION_SYNC && below(&s, 2);
 	o.sinks = below(&s, 2), o.varlen = below(&s, 2), o.page = ONE_OF(&s, 0, 16, 128);
-	snprintf(d->text, sizeof d->text, "%ux%u, %u keys, %u stages, %d%d%d%d%d%d%d, pages of %u", o.dim, o.dim_v, o.bk, o.stages,
-	         o.causal, o.window, o.softcap, o.lse, o.tma, o.sinks, o.varlen, o.page);
+	snprintf(d->text, sizeof d->text, "%ux%u, %u keys, %u stages, %d%d%d%d%d%d%d, pages of %u", o.dim, o.dim_v, o.bk,
+	         o.stages, o.causal, o.window, o.softcap, o.lse, o.tma, o.sinks, o.varlen, o.page);
 	d->target = targets[which];
 	return cptx_attention_check(&o, cptx_target_find(d->target), NULL, &err) && cptx_attention_build(d->m, &o, &err);
 }
@@ -154,6 +154,7 @@ static const struct generator {
 	{ "tcgen05_v7", draw_ladder, 8 },
 	{ "attention_sm80", draw_attention, CPTX_ATTENTION_SYNC },
 	{ "attention_sm90", draw_attention, CPTX_ATTENTION_WGMMA },
+	{ "attention_sm100", draw_attention, CPTX_ATTENTION_TCGEN05 },
 	{ "rms_norm", draw_row, 0 },
 	{ "softmax", draw_row, 1 },
 	{ "swiglu", draw_row, 2 },

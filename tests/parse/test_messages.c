@@ -37,6 +37,26 @@ static void keep_line(void *user, const cptx_error *e)
 	snprintf(l->at[l->n++], sizeof l->at[0], "%.*s", (int)sizeof l->at[0] - 1, e->text);
 }
 
+/* What people write who know other languages: the value that begins as the word does comes first. */
+START_TEST(likely_values)
+{
+	static const char *const pairs[][2] = { { "setp.leq.u32", "setp.le.u32" }, { "setp.geq.u32", "setp.ge.u32" },
+		                                    { "setp.neq.u32", "setp.ne.u32" }, { "setp.neq.s32", "setp.ne.s32" },
+		                                    { "setp.eqq.u32", "setp.eq.u32" }, { "setp.ltt.s32", "setp.lt.s32" } };
+
+	for (size_t i = 0; i < ARRAY_LEN(pairs); i++) {
+		char text[200], want[80];
+		snprintf(text, sizeof text, ".entry k() {\n.reg .pred p; .reg .b32 a;\n%s p, a, a;\nret; }\n", pairs[i][0]);
+		snprintf(want, sizeof want, "; write %s (also ", pairs[i][1]);
+		char *whole = with_head(text);
+		outcome o = outcome_of(whole, strlen(whole), NULL);
+		ck_assert_msg(strstr(o.message, want) != NULL, "%s: %s", pairs[i][0], o.message);
+		outcome_free(&o);
+		free(whole);
+	}
+}
+END_TEST
+
 START_TEST(places)
 {
 	static const row rows[] = {
@@ -147,6 +167,6 @@ END_TEST
 
 int main(void)
 {
-	const TTest *const tests[] = { places, recovery, normal_forms, what_is_lacking_too };
+	const TTest *const tests[] = { places, likely_values, recovery, normal_forms, what_is_lacking_too };
 	return parse_test_run("messages", tests, ARRAY_LEN(tests));
 }

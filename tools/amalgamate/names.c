@@ -94,7 +94,7 @@ static defined *find(const names *all, const char *s, size_t n, int file)
 /* Each file has its own entry; all that have the same name are `twice`. */
 static void note(names *all, const token *t, defined is)
 {
-	static const char *const words[] = { "static_assert", "_Static_assert", "const", "void", "defined" };
+	static const char *const words[] = { "static_assert", "_Static_assert", "const", "void", "defined", "__attribute__" };
 
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
 		if (t->kind != TOKEN_NAME || token_is(t, words[i]))

@@ -139,4 +139,7 @@ void write_pages(FILE *out);
 void write_examples(FILE *out);
 void write_docs(FILE *out);
 
+/* ---- stubs.c ---- */
+void write_stubs(FILE *out);
+
 #endif

@@ -2,10 +2,11 @@
 /*
  * Host program of the build: reads the tables of src/arch (by including them) and writes what is generated from them.
  *
- *   gen_insn isa|insn|table|docs|pages|examples OUTPUT
+ *   gen_insn isa|insn|table|docs|pages|examples|stubs OUTPUT
  *
  * isa: enums of the public API; insn: one builder call per instruction; table: the compiled rows; docs: the reference;
- * pages: the pages of `cptx insn`; examples: their examples, for the tests.
+ * pages: the pages of `cptx insn`; examples: their examples, for the tests;
+ * stubs: what Python's type checkers know of the calls.
  * A bad row stops the build with file:line:column.
  */
 #include "gen.h"
@@ -17,8 +18,9 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		void (*write)(FILE *);
-	} outputs[] = { { "isa", write_isa },   { "insn", write_insn },   { "table", write_table },
-		            { "docs", write_docs }, { "pages", write_pages }, { "examples", write_examples } };
+	} outputs[] = { { "isa", write_isa },    { "insn", write_insn },   { "table", write_table },
+		            { "docs", write_docs },  { "pages", write_pages }, { "examples", write_examples },
+		            { "stubs", write_stubs } };
 
 	read_tables();
 	check_chapters();
@@ -37,6 +39,6 @@ int main(int argc, char **argv)
 		}
 		return 0;
 	}
-	fputs("usage: gen_insn isa|insn|table|docs|pages|examples OUTPUT\n", stderr);
+	fputs("usage: gen_insn isa|insn|table|docs|pages|examples|stubs OUTPUT\n", stderr);
 	return 2;
 }

@@ -537,6 +537,7 @@ bool bulk_start(bulk_copy *b)
 		bulk_free(b);
 		return ok;
 	}
+	emu_spend(w->cluster, (uint64_t)b->moved * parts + b->nspan * sizeof *b->span);
 	b->todo = parts * b->nchunk == 64 ? ~UINT64_C(0) : (UINT64_C(1) << parts * b->nchunk) - 1;
 	b->a.run = b->store ? run_store : run_load;
 	b->a.turn = b->store && b->op;

@@ -272,9 +272,9 @@ static enum emu_stop end(emu_cluster *c)
 
 enum emu_stop emu_cluster_run(emu_cluster *c, uint32_t n)
 {
-	uint64_t end_step = c->step + n;
+	uint64_t end_step = c->step + c->work + n;
 
-	while (c->live && c->step < end_step && !c->failed && !c->fold) {
+	while (c->live && c->step + c->work < end_step && !c->failed && !c->fold) {
 		if (c->wants_async)
 			return STOP_TURN;
 		emu_warp *w = choose_warp(c);
@@ -284,7 +284,7 @@ enum emu_stop emu_cluster_run(emu_cluster *c, uint32_t n)
 			continue;
 		}
 		uint32_t most = 1 + emu_random(c, TURN);
-		if (run_one(c, w, (uint32_t)MIN(most, end_step - c->step)) == STOP_TURN) {
+		if (run_one(c, w, (uint32_t)MIN(most, end_step - c->step - c->work)) == STOP_TURN) {
 			c->wants = w;
 			return STOP_TURN;
 		}

@@ -59,6 +59,7 @@ struct emu_cluster {
 	uint32_t ncta, nwarp /* of all */, live /* warps */;
 	uint64_t step, idle; /* time; how much of it was spent with nothing to do: the rest are instructions of warps, */
 	uint64_t spent;      /* and these: long ones count as several */
+	uint64_t work;       /* what the limit of the launch counts beside steps: emu_spend */
 	uint64_t progress;   /* counts what may wake a waiter */
 	uint64_t idle_seen;
 	uint64_t changes,
@@ -94,6 +95,13 @@ void emu_cluster_turn(emu_cluster *c); /* what it stopped for with STOP_TURN */
 uint32_t emu_random(emu_cluster *c, uint32_t below);
 /* Puts an async operation into the queue; it was malloced, and is freed when done.  False: the run ends. */
 bool emu_async_start(emu_cluster *c, emu_async *a);
+/* An instruction that does so many bytes at once is as long as several, but takes a step as others do. */
+static inline void emu_spend(emu_cluster *c, uint64_t bytes)
+{
+	enum { BYTES_OF_A_STEP = 1024 };
+
+	c->work += bytes / BYTES_OF_A_STEP;
+}
 /* Executes one part of one pending operation that may happen now; false: there is none. */
 bool emu_async_step(emu_cluster *c, bool force);
 

@@ -159,9 +159,12 @@ static bool room(run *r, size_t most)
 	return c && stop;
 }
 
+/* That count for the limit. */
+static uint64_t steps_of(const emu_cluster *c) { return c->step - c->idle + c->work; }
+
 static void finish(run *r, size_t i)
 {
-	r->g->steps += r->c[i]->step - r->c[i]->idle;
+	r->g->steps += steps_of(r->c[i]);
 	emu_counters_add(r->g, r->c[i]);
 	r->g->begin = MAX(r->g->begin, emu_trace_now(r->c[i]));
 	emu_cluster_free(r->c[i]);
@@ -248,7 +251,7 @@ static uint64_t left_of(const run *r)
 	uint64_t steps = r->g->steps;
 
 	for (size_t i = 0; i < r->n; i++)
-		steps += r->c[i]->step - r->c[i]->idle;
+		steps += steps_of(r->c[i]);
 	return r->g->limit - MIN(steps, r->g->limit);
 }
 

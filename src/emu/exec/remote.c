@@ -171,6 +171,7 @@ static bool bulk_lane(emu_warp *w, const emu_op *op, unsigned lane)
 	}
 	race_access(w, op, lane, &p, (uint32_t)size, ACCESS_WRITE);
 	memset(p.p, 0, size);
+	emu_spend(w->cluster, size);
 	emu_set_defined(&p, (uint32_t)size, true);
 	return true;
 }

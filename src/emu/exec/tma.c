@@ -120,6 +120,7 @@ static bool one_lane(emu_warp *w, const emu_op *op, unsigned lane)
 	bool ok = u.direction == TMA_LOAD ? fill_load(&u, b) : u.direction == TMA_PREFETCH ? tma_box(&u, b) : fill_store(&u, b);
 	if (ok && u.direction != TMA_PREFETCH)
 		return bulk_start(b);
+	emu_spend(w->cluster, b->nspan * sizeof *b->span);
 	bulk_free(b);
 	return ok;
 }

@@ -150,13 +150,24 @@ void race_drop_nodes(emu_cluster *c, emu_word *x)
 	x->w.bits &= (uint8_t)~CELL_PARTED;
 }
 
+/* The link to the first node of a reader; those of writers, one for a byte at most, come before. */
+static uint32_t *readers_of(struct emu_races *r, emu_word *x)
+{
+	uint32_t *link = &x->more;
+
+	while (*link && r->node[*link].r.bits & CELL_PARTED)
+		link = &r->node[*link].next;
+	return link;
+}
+
 static void push_node(emu_cluster *c, emu_word *x, const reader *old)
 {
 	uint32_t n = new_node(c);
 
 	if (n) {
-		c->races->node[n] = (word_node){ *old, x->more };
-		x->more = n;
+		uint32_t *link = old->bits & CELL_PARTED ? &x->more : readers_of(c->races, x);
+		c->races->node[n] = (word_node){ *old, *link };
+		*link = n;
 	}
 }
 
@@ -193,9 +204,9 @@ bool race_each_writer(const emu_cluster *c, const emu_word *x, unsigned bytes, b
 {
 	if (x->w.bits & bytes && !is(of, &x->w))
 		return false;
-	for (uint32_t n = x->w.bits & CELL_PARTED ? x->more : 0; n; n = c->races->node[n].next) {
+	for (uint32_t n = race_first_writer(c, x); n; n = race_next_writer(c, n)) {
 		cell k = race_node_cell(&c->races->node[n]);
-		if (c->races->node[n].r.bits & CELL_PARTED && k.bits & bytes && !is(of, &k))
+		if (k.bits & bytes && !is(of, &k))
 			return false;
 	}
 	return true;
@@ -261,17 +272,26 @@ static bool of_one_moment(const reader *a, const reader *b)
 /* Both are of one moment, and each lane still reads all of the bytes when they are put together. */
 static inline bool can_join(const reader *a, uint32_t lanes, uint8_t bits) { return a->bits == bits || a->lanes == lanes; }
 
-/* Other lanes of the warp have read other bytes at that moment: each kind of bytes has a reader. */
+/*
+ * Other lanes of the warp have read other bytes at that moment: each kind of bytes has a reader.  The one that is found gets
+ * to the front, so that a warp does not pass those of all others each time.
+ */
 static void note_other_bytes(emu_cluster *c, emu_word *x, const reader *now)
 {
 	struct emu_races *r = c->races;
+	uint32_t *first = readers_of(r, x);
 
-	for (uint32_t n = x->more; n; n = r->node[n].next)
-		if (of_one_moment(&r->node[n].r, now) && can_join(&r->node[n].r, now->lanes, now->bits)) {
-			r->node[n].r.lanes |= now->lanes;
-			r->node[n].r.bits |= now->bits;
-			return;
-		}
+	for (uint32_t *link = first, n; (n = *link); link = &r->node[n].next) {
+		reader *found = &r->node[n].r;
+		if (!of_one_moment(found, now) || !can_join(found, now->lanes, now->bits))
+			continue;
+		found->lanes |= now->lanes;
+		found->bits |= now->bits;
+		*link = r->node[n].next;
+		r->node[n].next = *first;
+		*first = n;
+		return;
+	}
 	push_node(c, x, &x->r);
 	x->r = *now;
 }
@@ -318,8 +338,8 @@ static bool nodes_plain(const emu_warp *w, const emu_word *x)
 {
 	const word_node *node = w->cluster->races->node;
 
-	for (uint32_t n = x->more; n; n = node[n].next)
-		if (node[n].r.bits & CELL_PARTED && !plain(w, node[n].r.agent, node[n].r.epoch, node[n].r.bits))
+	for (uint32_t n = race_first_writer(w->cluster, x); n; n = race_next_writer(w->cluster, n))
+		if (!plain(w, node[n].r.agent, node[n].r.epoch, node[n].r.bits))
 			return false;
 	return true;
 }
@@ -381,7 +401,7 @@ static void read_word(const touch *t, emu_word *x, uint8_t bits, uint32_t byte, 
 		return;
 	if (x->w.bits & bits & CELL_BYTES && *ok)
 		*ok = after_write(t, &x->w, byte);
-	for (uint32_t n = x->w.bits & CELL_PARTED ? x->more : 0; n && *ok; n = t->w->cluster->races->node[n].next)
+	for (uint32_t n = race_first_writer(t->w->cluster, x); n && *ok; n = race_next_writer(t->w->cluster, n))
 		*ok = after_node_write(t, &t->w->cluster->races->node[n], bits & CELL_BYTES, byte);
 	note_read(t, x, bits);
 }

@@ -3,6 +3,7 @@
 #ifndef CPTX_EMU_RACE_CELL_H
 #define CPTX_EMU_RACE_CELL_H
 
+#include "emu/core/cluster.h"
 #include "emu/race/race.h"
 
 enum {
@@ -34,6 +35,7 @@ typedef struct emu_word {
 	reader r;      /* the latest; bits 0: nobody */
 } emu_word;
 
+/* Writers come before readers. */
 typedef struct word_node {
 	reader r; /* CELL_PARTED: a writer, of one lane */
 	uint32_t next;
@@ -89,6 +91,16 @@ void race_touch(const touch *t);
 void race_touch_words(const touch *t, emu_word *word, uint64_t at, uint32_t done, uint32_t n);
 void race_drop_nodes(emu_cluster *c, emu_word *x);
 cell race_node_cell(const word_node *n); /* of a writer */
+/* Nodes of those who wrote other bytes than the last writer; 0: none, no more. */
+static inline uint32_t race_writer(const emu_cluster *c, uint32_t n)
+{
+	return n && c->races->node[n].r.bits & CELL_PARTED ? n : 0;
+}
+static inline uint32_t race_first_writer(const emu_cluster *c, const emu_word *x)
+{
+	return x->w.bits & CELL_PARTED ? race_writer(c, x->more) : 0;
+}
+static inline uint32_t race_next_writer(const emu_cluster *c, uint32_t n) { return race_writer(c, c->races->node[n].next); }
 /* Whether this holds for all who wrote some of these bytes (a mask) last. */
 bool race_each_writer(const emu_cluster *c, const emu_word *x, unsigned bytes, bool (*is)(const void *, const cell *),
                       const void *of);

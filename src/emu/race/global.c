@@ -74,10 +74,10 @@ void race_fence_bytes(emu_warp *w, unsigned lane, const emu_place *p, uint32_t s
 		x += (at + i) % PAGE / 4;
 		if (is_known_write(w, lane, &x->w))
 			x->w.bits |= CELL_PROXY;
-		for (uint32_t n = x->w.bits & CELL_PARTED ? x->more : 0; n; n = w->cluster->races->node[n].next) {
+		for (uint32_t n = race_first_writer(w->cluster, x); n; n = race_next_writer(w->cluster, n)) {
 			word_node *other = &w->cluster->races->node[n];
 			cell k = race_node_cell(other);
-			if (other->r.bits & CELL_PARTED && is_known_write(w, lane, &k))
+			if (is_known_write(w, lane, &k))
 				other->r.bits |= CELL_PROXY;
 		}
 	}

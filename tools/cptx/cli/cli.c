@@ -332,13 +332,14 @@ const cptx_target *cli_target(const cli_command *cmd, const char *name)
 
 char *cli_read(const cli_command *cmd, const char *path, size_t *size)
 {
-	bool std = !strcmp(path, "-");
+	enum { MOST = 1 << 28 };
+	bool std = !strcmp(path, "-"), too_long = false;
 	char *text = NULL;
 	size_t room = 0, n = 0, got = 1;
 
 	errno = 0;
 	FILE *f = std ? stdin : fopen(path, "rb");
-	while (f && got) {
+	while (f && got && !too_long) {
 		if (n == room) {
 			room = room ? 2 * room : 1 << 16;
 			char *grown = realloc(text, room);
@@ -350,8 +351,9 @@ char *cli_read(const cli_command *cmd, const char *path, size_t *size)
 		}
 		got = fread(text + n, 1, room - n, f);
 		n += got;
+		too_long = n == MOST;
 	}
-	bool ok = f && !got && !ferror(f);
+	bool ok = f && !got && !ferror(f) && !too_long;
 	int why = errno ? errno : ENOMEM;
 	if (f && !std)
 		fclose(f);
@@ -359,7 +361,10 @@ char *cli_read(const cli_command *cmd, const char *path, size_t *size)
 	if (ok)
 		return text;
 	free(text);
-	cli_failed(cmd, "cannot read '%s': %s", path, strerror(why));
+	if (too_long)
+		cli_failed(cmd, "cannot read '%s': it does not end within %d MiB, the most that is read", path, MOST >> 20);
+	else
+		cli_failed(cmd, "cannot read '%s': %s", path, strerror(why));
 	return NULL;
 }
 

@@ -82,7 +82,8 @@ bool cli_write(const cli_command *cmd, const char *path, const char *text, size_
 bool cli_clash(const cli_command *cmd, const char *what, const char *output, const char *input);
 /* The target of that name; NULL, after a message about wrong usage, if there is none. */
 const cptx_target *cli_target(const cli_command *cmd, const char *name);
-/* A whole file, or standard input for "-"; NULL, after a message, if it cannot be read.  To be freed. */
+/* A whole file of less than 256 MiB, or standard input for "-"; NULL, after a message, if it cannot be read.  To be freed.
+ */
 char *cli_read(const cli_command *cmd, const char *path, size_t *size);
 enum { CLI_MOST_ERRORS = 1000 /* in a file, without --errors */ };
 /* Reads and parses a PTX file, or standard input for "-"; NULL, after messages, on an error.  Options as cptx_parse_opt. */

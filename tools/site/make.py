@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""make.py SOURCE BUILD CPTX DOXYGEN: the site, in BUILD/site/html: the reference of the headers, the guides, and a gallery of pictures.
+
+The pictures are made by the command itself, on the emulator: tiles with their banks, timelines of GEMMs, and, where there is
+ptxas, the page of `cptx inspect`.  The build calls it: meson compile -C build site.
+"""
+import collections
+import json
+import os
+import pathlib
+import subprocess
+import sys
+from html import escape
+
+source, build, cptx, doxygen = (pathlib.Path(p) for p in sys.argv[1:5])
+folder = build / "site"
+pictures = folder / "pictures"
+GUIDES = ["write_a_kernel", "python", "kernel_kit", "tile_shape", "read_the_sass", "ptx_text", "emulator", "blackwell", "embed", "tensors", "platforms",
+          "gemm_options", "environment", "architecture"]
+TILES = [("tile_128B", "A tile of 64 x 64 elements of bf16, swizzled by 128 bytes, as mma reads A from it: no bank is asked twice",
+          ["--tile", "64x64", "--swizzle", "128B", "--read", "mma-a"]),
+         ("tile_none", "The same tile without a swizzle: rows lie in the same banks, and eight reads wait for one another",
+          ["--tile", "64x64", "--swizzle", "none", "--read", "mma-a"]),
+         ("tile_64B", "A narrower tile, 64 x 32, swizzled by 64 bytes", ["--tile", "64x32", "--swizzle", "64B", "--read", "mma-a"])]
+TIMELINES = [("timeline_sm90", "A GEMM of sm_90a, 256 x 256 x 256: a warp of TMA feeds warpgroups of wgmma", "sm_90a"),
+             ("timeline_sm100", "The same product by tcgen05, from sm_100a", "sm_100a")]
+COLORS = ["#4e79a7", "#f28e2b", "#59a14f", "#e15759", "#b07aa1", "#edc948", "#76b7b2", "#9c755f"]
+missing = []
+
+
+def run(what, *command):
+    """What a command prints; None, and a word in the gallery, where it fails."""
+    done = subprocess.run([str(c) for c in command], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=source)
+    if done.returncode:
+        missing.append(f"{what}: {(done.stdout.strip().splitlines() or ['it failed'])[0]}")
+        return None
+    return done.stdout
+
+
+def draw(events):
+    """Spans of a trace, as chrome://tracing reads it, as a picture: a row for each thread of the first CTAs."""
+    spans = [e for e in events if e.get("ph") == "X"]
+    first_ctas = sorted({e["pid"] for e in spans})[:2]
+    spans = [e for e in spans if e["pid"] in first_ctas]
+    rows = sorted({(e["pid"], e["tid"]) for e in spans})
+    names = {(e["pid"], e.get("tid")): e["args"]["name"] for e in events if e.get("ph") == "M" and e["name"] == "thread_name"}
+    colors = {name: COLORS[i % len(COLORS)] for i, name in enumerate(sorted({e["name"] for e in spans}))}
+    first, last = min(e["ts"] for e in spans), max(e["ts"] + e["dur"] for e in spans)
+    left, width, height, top = 150, 900, 16, 30
+    scale = width / ((last - first) or 1)
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + width + 10}" height="{top + len(rows) * height + 10}" font-family="sans-serif" '
+           'font-size="10"><rect width="100%" height="100%" fill="white"/>']
+    for i, (name, color) in enumerate(colors.items()):
+        out.append(f'<rect x="{left + i * 140}" y="6" width="10" height="10" fill="{color}"/><text x="{left + 14 + i * 140}" y="15">{escape(name)}</text>')
+    for i, row in enumerate(rows):
+        out.append(f'<text x="4" y="{top + i * height + 11}">{escape(str(names.get(row, row)))}</text>')
+    for e in spans:
+        x, w = left + (e["ts"] - first) * scale, max(0.5, e["dur"] * scale)
+        y = top + rows.index((e["pid"], e["tid"])) * height
+        out.append(f'<rect x="{x:.1f}" y="{y}" width="{w:.1f}" height="{height - 3}" fill="{colors[e["name"]]}"><title>{escape(e["name"])}</title></rect>')
+    return "\n".join(out + ["</svg>\n"])
+
+
+def gallery():
+    text = ["# A gallery {#gallery}\n", "Made by the command, on the emulator, when the site was built.\n"]
+    figure = collections.namedtuple("figure", "file about command")
+    figures = []
+    for name, about, options in TILES:
+        if run(name, cptx, "layout", *options, "--svg", pictures / f"{name}.svg") is not None:
+            figures.append(figure(f"{name}.svg", about, "cptx layout " + " ".join(options) + " --svg tile.svg"))
+    for name, about, target in TIMELINES:
+        trace = pictures / f"{name}.json"
+        command = ["gemm", "--device", f"emu:{target}", "--run", "256x256x256", "--timeline", trace]
+        if run(name, cptx, *command) is not None:
+            events = json.loads(trace.read_text())
+            (pictures / f"{name}.svg").write_text(draw(events["traceEvents"] if isinstance(events, dict) else events))
+            figures.append(figure(f"{name}.svg", about, f"cptx gemm --device emu:{target} --run 256x256x256 --timeline trace.json"))
+    for f in figures:
+        text += [f"## {f.about}\n", f'\\htmlonly <img src="{f.file}" alt="{escape(f.about)}" style="max-width:100%"/> \\endhtmlonly\n', f"`{f.command}`\n"]
+    if run("inspect.html", cptx, "inspect", "--html", pictures / "inspect.html", "examples/turn.ptx") is not None:
+        text += ["## What the GPU gets, line by line\n", '\\htmlonly <a href="inspect.html">the page of cptx inspect</a><br/>'
+                 '<iframe src="inspect.html" style="width:100%;height:480px;border:1px solid #ccc"></iframe> \\endhtmlonly\n', "`cptx inspect --html inspect.html examples/turn.ptx`\n"]
+    if missing:
+        text += ["## Not here\n"] + [f"- {line}" for line in missing]
+    (folder / "gallery.md").write_text("\n".join(text) + "\n")
+    return len(figures)
+
+
+pictures.mkdir(parents=True, exist_ok=True)
+n = gallery()
+guides = [source / "docs" / f"{name}.md" for name in GUIDES] + [source / "CHANGELOG.md", folder / "gallery.md"]
+config = (build / "docs/doxygen/Doxyfile").read_text() + f"""
+INPUT += {" ".join(map(str, guides))}
+FILE_PATTERNS = *.h *.md
+FILTER_PATTERNS += *.md=cat
+OUTPUT_DIRECTORY = {folder}
+HTML_EXTRA_FILES = {" ".join(map(str, sorted(pictures.iterdir())))}
+GENERATE_TREEVIEW = YES
+SEARCHENGINE = YES
+TOC_INCLUDE_HEADINGS = 2
+WARN_AS_ERROR = NO
+WARNINGS = NO
+WARN_IF_UNDOCUMENTED = NO
+WARN_IF_DOC_ERROR = NO
+"""
+subprocess.run([str(doxygen), "-"], input=config, text=True, check=True, cwd=source)
+pages = list((folder / "html").glob("*.html"))
+left_out = [g.name for g in guides if not any(g.stem in p.name or g.stem.replace("_", "__") in p.name for p in pages)]
+if left_out or not (folder / "html/search").is_dir():
+    sys.exit(f"site: these pages are missing: {left_out}, or the search")
+print(f"site: {folder / 'html/index.html'}: {len(pages)} pages, {len(guides)} guides, {n} pictures")
