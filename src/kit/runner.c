@@ -65,7 +65,7 @@ bool kit_runner_load(kit_runner *r, kit_kept *kernel, cptx_module *m, cptx_error
 
 static kit_kept *make(kit_runner *r, const kit_keeper *of, const void *options, const char *name, cptx_error *err)
 {
-	kit_kept *kernel = kit_kept_new(of->size, name, err);
+	kit_kept *kernel = (kit_kept *)kit_kept_new(of->size, name, err);
 
 	if (!kernel)
 		return NULL;

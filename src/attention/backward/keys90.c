@@ -44,7 +44,7 @@ static cptx_operand operand(keys90 *x, const char *name, const cptx_tile *tile, 
 	cptx_operand op;
 
 	cptx_operand_new(x->k, &op, .type = x->o->in, .tile = *tile, .stages = stages,
-	                 .map = cptx_params_get(x->k, &x->in.params, map), .batched = true, .batch_dims = 2, .name = name);
+	                 .map = cptx_params_get(x->k, &x->in.params, map), .batched = true, .name = name, .batch_dims = 2);
 	return op;
 }
 

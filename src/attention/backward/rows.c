@@ -148,7 +148,7 @@ void backward_build_round(cptx_module *m, const cptx_attention_backward_opt *o, 
 		cptx_row dq;
 		cptx_row_at it;
 		cptx_row_new(k, &dq, .type = o->in, .n = o->dim, .threads = CPTX_WARP, .thread = r.lane);
-		cptx_row_load(k, &dq, sums_of(&r), .type = CPTX_F32, .fill = 0);
+		cptx_row_load(k, &dq, sums_of(&r), .fill = 0, .type = CPTX_F32);
 		CPTX_ROW_EACH(k, &dq, &it)
 		cptx_mul(k, it.v, in->scale, .into = it.v);
 		cptx_row_store(k, &dq, row_of(&r, in->dq, in->dq_batch, in->dq_head, in->dq_row));

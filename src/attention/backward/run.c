@@ -25,7 +25,7 @@ void cptx_attention_backward_runner_destroy(cptx_attention_backward_runner *r) {
 
 static bool same(const kit_kept *kernel, const void *options)
 {
-	const cptx_attention_backward_opt *a = &((const loaded *)kernel)->opt, *b = options;
+	const cptx_attention_backward_opt *a = &((const loaded *)kernel)->opt, *b = (const cptx_attention_backward_opt *)options;
 	bool same = !strcmp(a->name, b->name);
 
 #define BACKWARD_FIELD(id, field, type, least, most, step, about) same &= a->field == b->field;

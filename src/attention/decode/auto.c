@@ -123,7 +123,8 @@ static size_t list_shapes(const cptx_attention_decode_opt *given, const cptx_tar
 
 static int by_time(const void *a, const void *b)
 {
-	const cptx_attention_decode_choice *x = a, *y = b;
+	const cptx_attention_decode_choice *x = (const cptx_attention_decode_choice *)a,
+									   *y = (const cptx_attention_decode_choice *)b;
 
 	if (x->us != y->us)
 		return (x->us > y->us) - (x->us < y->us);
