@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# shellcheck disable=SC2317 # steps are called by their names
+# shellcheck disable=SC2086,SC2317 # words; steps are called by their names
 # tests/platforms.sh [step...]: packages and platforms that no other test builds; without steps all of them:
 #
 #   wheel     pip install . into a clean virtual environment, and docs/python.md followed in it (takes packages from PyPI)
@@ -87,7 +87,7 @@ wheel() {
 
 debian() {
 	for tool in dpkg-buildpackage dh dh_python3 lintian; do
-		have $tool || { skip "debian: $tool is not installed (devscripts, debhelper, dh-python, lintian)"; return; }
+		have "$tool" || { skip "debian: $tool is not installed (devscripts, debhelper, dh-python, lintian)"; return; }
 	done
 	rm -rf "$builds/debian"
 	copy_source "$builds/debian/cptx-0.1.0"
@@ -110,7 +110,7 @@ conan_create() { env conan create packaging/conan; }
 
 aarch64() {
 	for tool in aarch64-linux-gnu-gcc qemu-aarch64; do
-		have $tool || { skip "aarch64: $tool is not installed"; return; }
+		have "$tool" || { skip "aarch64: $tool is not installed"; return; }
 	done
 	cross aarch64 aarch64-linux-gnu-gcc linux aarch64 aarch64 "'qemu-aarch64', '-L', '/usr/aarch64-linux-gnu'"
 	setup aarch64 --cross-file "$builds/aarch64.ini" || return
