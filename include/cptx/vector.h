@@ -132,8 +132,8 @@ CPTX_API cptx_val cptx_row_column_(cptx_kernel *k, cptx_site at, const cptx_row 
 #define cptx_row_column(k, r, it) cptx_row_column_((k), CPTX_HERE, (r), (it))
 
 CPTX_API cptx_val cptx_row_inside_(cptx_kernel *k, cptx_site at, const cptx_row *r, const cptx_row_at *it);
-/** A predicate: the register is an element of the row; NONE where every thread's is.  Either can stand behind .when.  Registers
- * outside of the row hold what .fill said (0), which a sum of x does not notice and a sum of (x - mean)^2 does. */
+/** A predicate: the register is an element of the row; NONE where every thread's is.  Either can stand behind .when.
+ * Registers outside of the row hold what .fill said (0), which a sum of x does not notice and a sum of (x - mean)^2 does. */
 #define cptx_row_inside(k, r, it) cptx_row_inside_((k), CPTX_HERE, (r), (it))
 
 #ifdef __cplusplus
