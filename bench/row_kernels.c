@@ -73,12 +73,16 @@ static int bench(cptx_device *dev, const cptx_rows_opt *shape, enum cptx_rows_ke
 		return 1;
 	}
 	const double gbps = r.ms > 0 ? (double)r.plan.bytes / r.ms * 1e-6 : 0;
-	printf(
-		"%-22s %-4s %7u x %6u  %s %9.2f us %6.0f GB/s  %.3f of copy  (%s, %u threads, %u a row, split %u, stages %u, each %u, %u "
-		"registers, %u local, %u CTAs per SM, grid %u)\n",
-		cptx_rows_kernel_name(kernel), cptx_type_name(type), rows, n, r.wrong ? "WRONG" : "right", r.ms * 1e3, gbps,
-		gbps / by_copy, r.plan.place == CPTX_ROWS_REGISTERS ? "registers" : r.plan.place == CPTX_ROWS_SHARED ? "shared" : "memory", r.plan.threads, r.plan.per_row,
-		r.plan.split, r.plan.stages, r.plan.rows_each, r.resources.regs, r.resources.local_bytes, r.resources.ctas_per_sm, r.plan.grid);
+	printf("%-22s %-4s %7u x %6u  %s %9.2f us %6.0f GB/s  %.3f of copy  (%s, %u threads, %u a row, split %u, stages %u, "
+	       "each %u, %u "
+	       "registers, %u local, %u CTAs per SM, grid %u)\n",
+	       cptx_rows_kernel_name(kernel), cptx_type_name(type), rows, n, r.wrong ? "WRONG" : "right", r.ms * 1e3, gbps,
+	       gbps / by_copy,
+	       r.plan.place == CPTX_ROWS_REGISTERS ? "registers"
+	       : r.plan.place == CPTX_ROWS_SHARED  ? "shared"
+	                                           : "memory",
+	       r.plan.threads, r.plan.per_row, r.plan.split, r.plan.stages, r.plan.rows_each, r.resources.regs,
+	       r.resources.local_bytes, r.resources.ctas_per_sm, r.plan.grid);
 	fflush(stdout);
 	return r.wrong != 0;
 }
@@ -111,7 +115,8 @@ int main(int argc, char **argv)
 {
 	static const enum cptx_type types[] = { CPTX_BF16, CPTX_F32 };
 	static const char *const usual[] = { "rms-norm", "softmax", "cross-entropy", "rms-norm-backward" };
-	static const uint32_t all[] = { 1024, 4096, 8192, 16384, 32768, 65536, 131072, 262144 }, few[] = { 4096, 16384, 32768, 131072, 262144 };
+	static const uint32_t all[] = { 1024, 4096, 8192, 16384, 32768, 65536, 131072, 262144 },
+						  few[] = { 4096, 16384, 32768, 131072, 262144 };
 	const bool shapes = getenv("CPTX_SHAPES");
 	const uint32_t *lengths = shapes ? few : all;
 	const size_t n = shapes ? sizeof few / sizeof *few : sizeof all / sizeof *all;
@@ -130,8 +135,8 @@ int main(int argc, char **argv)
 			for (size_t i = 0; i < n; i++) {
 				const enum cptx_rows_kernel kernel = cptx_rows_kernel_find(argc > 2 ? argv[k + 2] : usual[k]);
 				failed |= shapes ? bench_shapes(dev, kernel, types[t], lengths[i], bytes, by_copy)
-				                                : bench(dev, &(cptx_rows_opt){ .place = CPTX_ROWS_AUTO }, kernel, types[t],
-				                                        lengths[i], bytes, by_copy);
+				                 : bench(dev, &(cptx_rows_opt){ .place = CPTX_ROWS_AUTO }, kernel, types[t], lengths[i],
+				                         bytes, by_copy);
 			}
 	cptx_device_close(dev);
 	return failed;

@@ -91,8 +91,9 @@ typedef struct cptx_reduce {
 
 CPTX_API void cptx_reduce_new_(cptx_kernel *k, cptx_site at, cptx_reduce *r, const cptx_reduce_opt *opt);
 /**
- * Declares the static shared memory: twice 4 * words bytes (rounded up to a power of two) for each warp, and 16 times for each
- * CTA of a cluster.  All threads of the group pass here; with .cluster a barrier of the cluster is emitted, and all of its do.
+ * Declares the static shared memory: twice 4 * words bytes (rounded up to a power of two) for each warp, and 16 times for
+ * each CTA of a cluster.  All threads of the group pass here; with .cluster a barrier of the cluster is emitted, and all of
+ * its do.
  */
 #define cptx_reduce_new(...) cptx_reduce_new_x_(__VA_ARGS__, .z_ = 0)
 #define cptx_reduce_new_x_(k, r, ...) cptx_reduce_new_((k), CPTX_HERE, (r), CPTX_OPT(cptx_reduce_opt, __VA_ARGS__))

@@ -11,14 +11,15 @@
  * Matrices have elements of .f32, .f16 or .bf16; all arithmetic is in f32, and results are rounded once, to nearest even.  A
  * row has 1 to 262,144 elements, at any stride.  A kernel is made for a row's length; it serves any number of rows.
  *
- * Where a row lives: in registers or in shared memory, so that memory is read once, of one CTA or, with .split, of the CTAs of
- * a cluster; else it stays in memory (CPTX_ROWS_MEMORY), and each pass of the kernel reads it again.  Short rows share a CTA, and a warp:
- * .per_row threads hold one.  What is 0 in the options is chosen by a model of bytes, CTAs and waves (cptx_rows_auto).
+ * Where a row lives: in registers or in shared memory, so that memory is read once, of one CTA or, with .split, of the CTAs
+ * of a cluster; else it stays in memory (CPTX_ROWS_MEMORY), and each pass of the kernel reads it again.  Short rows share a
+ * CTA, and a warp: .per_row threads hold one.  What is 0 in the options is chosen by a model of bytes, CTAs and waves
+ * (cptx_rows_auto).
  *
  * NaN, infinities: a row with a NaN is NaN in norms, softmax and loss.  A softmax over infinities, or over -infinity alone,
  * is NaN, as PyTorch's, and the lse of the latter -infinity.  argmax passes over NaN; of a row of NaN it is column 0.
- * Quantizing takes a row with an infinity or a NaN to scale infinity or NaN.  A row of zeros has scale 1.  Labels: one that is
- * neither a column nor ignored has loss NaN.
+ * Quantizing takes a row with an infinity or a NaN to scale infinity or NaN.  A row of zeros has scale 1.  Labels: one that
+ * is neither a column nor ignored has loss NaN.
  *
  * In place: an output may be an input of the same type, stride and address, where the row lives in registers or shared
  * memory or the kernel is local; a row in memory is read again, so there it is refused.
@@ -104,10 +105,10 @@ typedef struct cptx_rows_opt {
 	enum cptx_rows_place place; /**< where a row lives */
 	uint32_t threads;           /**< of a CTA: 32 to 1024, a multiple of 32 */
 	uint32_t per_row;           /**< threads that hold a row: 1, 2, 4, 8, 16 or 32, or all of the CTA */
-	uint32_t split;             /**< CTAs that share a row, a power of two: a cluster of at most 16 (sm_90 and later) where the kernel
-	                                 reduces, else at most 1024 */
-	bool prefetch;              /**< CTAs that take many rows have L2 ask for the next one early; sm_90 and later */
-	uint32_t min_ctas;          /**< CTAs that a multiprocessor's registers shall hold */
+	uint32_t split;    /**< CTAs that share a row, a power of two: a cluster of at most 16 (sm_90 and later) where the kernel
+	                        reduces, else at most 1024 */
+	bool prefetch;     /**< CTAs that take many rows have L2 ask for the next one early; sm_90 and later */
+	uint32_t min_ctas; /**< CTAs that a multiprocessor's registers shall hold */
 	/* CPTX_ROWS_OWN */
 	uint32_t reads, writes; /**< sets of operands.  Of vectors w and b are read, and dw and db added up over rows */
 	bool local;             /**< elements do not depend on one another: the body calls no cptx_rows_reduce */
@@ -116,10 +117,10 @@ typedef struct cptx_rows_opt {
 	const char *name;       /**< of the kernel in PTX; NULL: "rows" */
 	/* the shape, once more */
 	uint32_t stages;    /**< SHARED: rows (of each group of threads) that shared memory holds, 1 to 8; 0: chosen */
-	uint32_t rows_each; /**< SHARED: rows that a CTA (or cluster, or each group of threads) takes one after another; 0: chosen.
-	                         With dw or db it is not read: there are as many CTAs as the device holds at once */
-	uint32_t bandwidth; /**< of the device's memory, GB/s, for the choice; 0: that of the target's largest GPU.  A run takes its
-	                         device's */
+	uint32_t rows_each; /**< SHARED: rows that a CTA (or cluster, or each group of threads) takes one after another; 0:
+	                       chosen. With dw or db it is not read: there are as many CTAs as the device holds at once */
+	uint32_t bandwidth; /**< of the device's memory, GB/s, for the choice; 0: that of the target's largest GPU.  A run takes
+	                       its device's */
 	char z_;
 } cptx_rows_opt;
 

@@ -17,7 +17,7 @@ enum {
 };
 /* Of f32.  The lowest maximum is -1e38: what is left of it times log2(e) is finite, where -FLT_MAX would become NaN. */
 static const uint32_t bits_lowest = 0xfe967699, bits_minus_inf = 0xff800000, bits_inf = 0x7f800000,
-                      bits_minus_most = 0xff7fffff;
+					  bits_minus_most = 0xff7fffff;
 
 static const double log2e = 1.4426950408889634;
 
@@ -279,8 +279,8 @@ static bool check_group(cptx_kernel *k, cptx_site at, const cptx_reduce_opt *o)
 	return false;
 }
 
-/* Initializes the cluster's mbarriers and lets all know: one of each call (the announcement), and of both halves of the calls
- * the empty ones (an arrival of each CTA). */
+/* Initializes the cluster's mbarriers and lets all know: one of each call (the announcement), and of both halves of the
+ * calls the empty ones (an arrival of each CTA). */
 static void prepare_cluster(cptx_kernel *k, cptx_site at, cptx_reduce *r)
 {
 	const uint32_t bytes = CALLS * power_of_two(r->opt.cluster) * r->slot;
@@ -291,8 +291,8 @@ static void prepare_cluster(cptx_kernel *k, cptx_site at, cptx_reduce *r)
 	r->calls = cptx_var_(k, at, CPTX_U32, cptx_imm(0));
 	cptx_if_begin_(k, at, CALL(setp, .a = r->thread, .b = cptx_imm(0), .cmp = CPTX_EQ));
 	for (uint32_t i = 0; i < CALLS + 2; i++)
-		CALL(mbarrier_init, .a = cptx_offset(r->barriers, i * MBARRIER),
-		     .count = cptx_imm(i < CALLS ? 1 : r->opt.cluster), .space = CPTX_SHARED);
+		CALL(mbarrier_init, .a = cptx_offset(r->barriers, i * MBARRIER), .count = cptx_imm(i < CALLS ? 1 : r->opt.cluster),
+		     .space = CPTX_SHARED);
 	CALL(fence_mbarrier_init, .z_ = 0);
 	cptx_block_end_(k, at);
 	CALL(barrier_cluster_arrive, .aligned = true);
@@ -437,16 +437,18 @@ static cptx_val there(cptx_kernel *k, cptx_site at, const cptx_reduce *r, cptx_v
 }
 
 /*
- * At the first call of a half of the last CALLS: thread i tells CTA i that this CTA has read the half before, which all threads
- * have done in front of the barrier of cptx_reduce_cta, and waits until all have read this one, some calls ago.  To tell it is a
- * release, for which the thread waits until all of its stores are done: too long to do it in each call.
+ * At the first call of a half of the last CALLS: thread i tells CTA i that this CTA has read the half before, which all
+ * threads have done in front of the barrier of cptx_reduce_cta, and waits until all have read this one, some calls ago.  To
+ * tell it is a release, for which the thread waits until all of its stores are done: too long to do it in each call.
  */
 static void change_halves(cptx_kernel *k, cptx_site at, const cptx_reduce *r)
 {
 	enum { HALF = CALLS / 2, LOG = 3 };
 	_Static_assert(HALF == 1 << LOG, "the shift is by its logarithm");
-	cptx_val in_half = CALL(and, .a = r->calls, .b = cptx_imm(HALF - 1)), half = CALL(shr, .a = r->calls, .b = cptx_imm(LOG));
-	cptx_val empty = CALL(add, .a = r->barriers, .b = cptx_imm(CALLS * MBARRIER)), odd = CALL(and, .a = half, .b = cptx_imm(1));
+	cptx_val in_half = CALL(and, .a = r->calls, .b = cptx_imm(HALF - 1)),
+			 half = CALL(shr, .a = r->calls, .b = cptx_imm(LOG));
+	cptx_val empty = CALL(add, .a = r->barriers, .b = cptx_imm(CALLS * MBARRIER)),
+			 odd = CALL(and, .a = half, .b = cptx_imm(1));
 	cptx_val first = CALL(setp, .a = in_half, .b = cptx_imm(0), .cmp = CPTX_EQ);
 
 	cptx_if_begin_(k, at, first);

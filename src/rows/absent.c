@@ -53,6 +53,8 @@ bool cptx_rows_run(cptx_rows_runner *r, const cptx_rows_opt *o, const cptx_rows_
 	return absent(err);
 }
 
+uint32_t cptx_rows_bandwidth(const cptx_device_info *info) { return (void)info, 0; }
+
 uint64_t cptx_rows_workspace(cptx_rows_runner *r, const cptx_rows_opt *o, uint32_t rows, cptx_error *err)
 {
 	(void)r, (void)o, (void)rows;

@@ -35,11 +35,11 @@ static const chip *chip_of(const cptx_target *t)
 /* Latencies, microseconds: of a CTA without reductions; of each reduction over lanes, a CTA, a cluster for each of its CTAs.
  * Seen on an H200. */
 static const double start_us = 1.8, lanes_us = 0.1, cta_us = 0.35, cluster_each_us = 0.08, cluster_share = 1;
-/* Of rows in shared memory: the latency of a row, of a reduction over a cluster, the time of an element, and of one with powers or
- * more passes; for how long memory stands still in each round; bytes that a multiprocessor must ask for at once.  Seen on an H100
- * and an H200. */
+/* Of rows in shared memory: the latency of a row, of a reduction over a cluster, the time of an element, and of one with
+ * powers or more passes; for how long memory stands still in each round; bytes that a multiprocessor must ask for at once.
+ * Seen on an H100 and an H200. */
 static const double ring_us = 0.8, cluster_us = 1.3, element_us = 1.2e-5, long_element_us = 2.7e-5, ring_stands_us = 0.25,
-                    enough_in_flight = 40e3;
+					enough_in_flight = 40e3;
 enum {
 	L2_FASTER = 4, /* than memory */
 	AT_ONCE = UINT16_MAX /* rows of a CTA: as many as there are where all CTAs are there at once */,
@@ -81,7 +81,9 @@ static uint32_t regs_of(const cptx_rows_opt *o, const rows_shape *s)
 	const uint32_t rows = rows_count(s->reads, ROWS_MATRIX) + (s->turns > 1 ? 0 : sums);
 	const uint32_t vectors = rows_count(s->reads, ROWS_VECTOR), all = s->turns > 1 ? n * s->turns * sums : 0;
 
-	return (OWN_REGS + (s->ring ? RING_REGS : 0) + all + n * rows + (rows > 1 ? 2 * n : 0) + n * vectors / 4 + (vectors > 1 ? 16 : 0) + 7) / 8 * 8;
+	return (OWN_REGS + (s->ring ? RING_REGS : 0) + all + n * rows + (rows > 1 ? 2 * n : 0) + n * vectors / 4 +
+	        (vectors > 1 ? 16 : 0) + 7) /
+	       8 * 8;
 }
 
 /* CTAs that a multiprocessor holds. */
@@ -103,10 +105,11 @@ static double passes_of(const cptx_rows_choice *c, const rows_shape *s, const ch
 }
 
 /*
- * Rows in shared memory: in each round all CTAs of a multiprocessor work on a row.  Memory moves their bytes at its bandwidth,
- * and stands still for a moment; a CTA alone needs its latency and the time of its stores, and with one stage that is read to
- * the end also the time of its loads.  CTAs that end are followed by others, which begin with a latency, and the last ones do
- * not fill the device.  CTAs with one row each are at different places in theirs, so that some load while others store.
+ * Rows in shared memory: in each round all CTAs of a multiprocessor work on a row.  Memory moves their bytes at its
+ * bandwidth, and stands still for a moment; a CTA alone needs its latency and the time of its stores, and with one stage
+ * that is read to the end also the time of its loads.  CTAs that end are followed by others, which begin with a latency, and
+ * the last ones do not fill the device.  CTAs with one row each are at different places in theirs, so that some load while
+ * others store.
  */
 static void predict_ring(cptx_rows_choice *c, const rows_shape *s, double bandwidth, uint32_t rows, uint32_t sms)
 {
@@ -126,7 +129,8 @@ static void predict_ring(cptx_rows_choice *c, const rows_shape *s, double bandwi
 	const double round = fmax(ctas * (bytes + again) + ring_stands_us, own + waits + again + write / per_sm);
 	const double taken = s->sums ? ceil(c->waves) : o->rows_each, waves = ceil(units / taken) / most;
 	if (!s->sums && !s->cluster && o->rows_each == 1)
-		c->us = start_us + c->waves * fmax(1.01 * ctas * (read + write) / per_sm, start_us + own + (read + write) / per_sm / 2);
+		c->us =
+			start_us + c->waves * fmax(1.01 * ctas * (read + write) / per_sm, start_us + own + (read + write) / per_sm / 2);
 	else
 		c->us = start_us + read / per_sm + ceil(waves) * (taken * round + (waves > 1 ? (start_us + each) / ctas : 0));
 	c->us = fmax(c->us, c->memory_us * 1.02);
@@ -230,15 +234,16 @@ static void consider(search *x, enum cptx_rows_place place, uint32_t threads, ui
 	enum { MOST_REGS = 200, MOST_ELEMENTS = 64, CLUSTER_THREADS = 128 };
 	cptx_rows_choice c = { .opt = *x->o };
 	cptx_rows_opt *o = &c.opt;
-	const bool given = o->place && o->threads && o->per_row && o->split &&
-	                   (o->place != CPTX_ROWS_SHARED || (o->stages && o->rows_each));
+	const bool given =
+		o->place && o->threads && o->per_row && o->split && (o->place != CPTX_ROWS_SHARED || (o->stages && o->rows_each));
 
 	if ((o->place && o->place != place) || (o->threads && o->threads != threads) || (o->per_row && o->per_row != per_row) ||
 	    (o->split && o->split != split) || (o->stages && place == CPTX_ROWS_SHARED && o->stages != stages) ||
 	    (o->rows_each && place == CPTX_ROWS_SHARED && rows_each != AT_ONCE && o->rows_each != rows_each))
 		return;
 	o->prefetch = o->prefetch || !x->target || x->target->number >= 90;
-	o->place = place, o->threads = threads, o->per_row = per_row, o->split = split, o->stages = stages, o->rows_each = rows_each;
+	o->place = place, o->threads = threads, o->per_row = per_row, o->split = split, o->stages = stages,
+	o->rows_each = rows_each;
 	if (!rows_check_shape(o, x->target, x->why.code ? NULL : &x->why)) /* the first one refused says why */
 		return;
 	const rows_shape s = rows_shape_of(o);
@@ -302,7 +307,8 @@ size_t cptx_rows_auto(const cptx_rows_opt *opt, const cptx_target *target, uint3
 		return 0;
 	x.sms = sms ? sms : chip_of(target)->sms;
 	x.rows = rows ? rows : 1u << 20;
-	const bool given = o.place && o.threads && o.per_row && o.split && (o.place != CPTX_ROWS_SHARED || (o.stages && o.rows_each));
+	const bool given =
+		o.place && o.threads && o.per_row && o.split && (o.place != CPTX_ROWS_SHARED || (o.stages && o.rows_each));
 	if (room && given) /* as launches do: what is left to say is what the model says of it */
 		consider(&x, o.place, o.threads, o.per_row, o.split, o.stages, o.rows_each);
 	else if (room)

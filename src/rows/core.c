@@ -3,9 +3,9 @@
  * The frame around a body: which rows and columns a thread has, passes over them, reductions, scalars.
  *
  * A row of registers is one cptx_row for each operand.  A row in memory is a loop over turns: the same cptx_rows, with a
- * count that changes from turn to turn, are loaded and stored in each.  A row in shared memory that registers do not keep has
- * turns, too, but these are unrolled, so that sums of columns stand in registers.  Threads of a warp that hold several rows, the last
- * of which may not exist, go on with a count of 0, so that all take part in the shuffles.
+ * count that changes from turn to turn, are loaded and stored in each.  A row in shared memory that registers do not keep
+ * has turns, too, but these are unrolled, so that sums of columns stand in registers.  Threads of a warp that hold several
+ * rows, the last of which may not exist, go on with a count of 0, so that all take part in the shuffles.
  */
 #include "base/options.h"
 #include "rows/core.h"
@@ -449,8 +449,8 @@ cptx_val cptx_rows_get_(cptx_kernel *k, cptx_site at, const cptx_rows_row *r, en
 	return v.type == CPTX_S32 ? CALL(cvt, .a = v, .dtype = CPTX_S64) : v;
 }
 
-/* Scalars of the row come from the registers where they were loaded with the row before, and those of the next one are loaded:
- * a CTA with many rows does not wait for them.  first: there was no row before. */
+/* Scalars of the row come from the registers where they were loaded with the row before, and those of the next one are
+ * loaded: a CTA with many rows does not wait for them.  first: there was no row before. */
 static void load_scalars(cptx_rows_row *r, cptx_val row, bool first)
 {
 	cptx_kernel *k = r->k;
@@ -659,8 +659,8 @@ cptx_kernel *rows_build(cptx_module *m, const cptx_rows_opt *o)
 		return NULL;
 	declare(&r);
 	place(&r);
-	r.prefetches = o->prefetch && r.s.sums && o->place == CPTX_ROWS_REGISTERS && r.s.rows == 1 && r.s.even && rows_align_of(o) == r.s.each &&
-	               !(r.s.reads & (R_COS | R_SIN));
+	r.prefetches = o->prefetch && r.s.sums && o->place == CPTX_ROWS_REGISTERS && r.s.rows == 1 && r.s.even &&
+	               rows_align_of(o) == r.s.each && !(r.s.reads & (R_COS | R_SIN));
 	if (r.s.sums || r.s.ring)
 		r.units = quotient(r.k, cptx_nctaid_x(r.k), o->split);
 	if (!r.s.local && r.s.rows == 1)

@@ -36,18 +36,18 @@ struct cptx_rows_row {
 	cptx_val turn, here;                /* rows in memory: column of the turn in the part, its columns */
 	uint32_t turn_at;                   /* rows in shared memory that are read again: number of the turn */
 	cptx_row base, sums, have[CPTX_ROWS_OPERANDS]; /* sums: what those of sums of columns are like */
-	uint32_t made, loaded; /* sets */
+	uint32_t made, loaded;                         /* sets */
 	rows_ring ring;
 	cptx_reduce all;
 	cptx_val step; /* rows to the next one of this CTA; NONE: it has one row */
-	cptx_val scalar[CPTX_ROWS_OPERANDS], ahead[CPTX_ROWS_OPERANDS]; /* of CTAs that take many rows: of this row, of the next */
+	cptx_val scalar[CPTX_ROWS_OPERANDS],
+		ahead[CPTX_ROWS_OPERANDS]; /* of CTAs that take many rows: of this row, of the next */
 	/* the pass */
 	cptx_rows_pass pass;
 	bool open, prefetches;
 	bool read_alone; /* threads read elements that others of the warp have, and may overwrite behind the next reduction */
 	cptx_row_at it;
 };
-
 
 static inline bool is_none(cptx_val v) { return v.kind == CPTX_VAL_NONE; }
 

@@ -3,9 +3,9 @@
  * Rows in shared memory: bulk copies bring them there, .stages rows ahead of the one that is worked on, so that memory has
  * requests to serve while threads reduce and store.
  *
- * The first thread of the CTA copies, or the first warp where the CTA works on several rows at once, a lane for each of them.
- * It also works on rows, so it asks for a later row when all warps have read a stage, and it need not wait for them: behind the
- * first reduction where registers keep the row, else at the row's end.
+ * The first thread of the CTA copies, or the first warp where the CTA works on several rows at once, a lane for each of
+ * them. It also works on rows, so it asks for a later row when all warps have read a stage, and it need not wait for them:
+ * behind the first reduction where registers keep the row, else at the row's end.
  */
 #include "rows/core.h"
 
@@ -132,7 +132,9 @@ static void fill(cptx_rows_row *r)
 				cptx_pipe_expect(k, &g->pipe, &g->to, bytes);
 			}
 			cptx_bar_warp_sync(k, 0xffffffffu);
-			CPTX_IF(k, cptx_setp(k, tid, n, .cmp = CPTX_LT)) { copy_row(r, row, tid); }
+			CPTX_IF(k, cptx_setp(k, tid, n, .cmp = CPTX_LT)) {
+				copy_row(r, row, tid);
+			}
 		}
 		cptx_pipe_next(k, &g->pipe, &g->to);
 	}
@@ -161,7 +163,8 @@ void rows_ring_begin(cptx_rows_row *r, cptx_val first)
 	const uint32_t warps = r->o->threads / CPTX_WARP;
 	cptx_val one = cptx_setp(k, cptx_tid_x(k), 0, .cmp = CPTX_EQ);
 
-	g->at = cptx_mov(k, cptx_shared_dyn(k, (uint32_t)rows_smem(r->o, &r->s), ROWS_STAGE_ALIGN, "rows_stages"), .type = CPTX_U32);
+	g->at =
+		cptx_mov(k, cptx_shared_dyn(k, (uint32_t)rows_smem(r->o, &r->s), ROWS_STAGE_ALIGN, "rows_stages"), .type = CPTX_U32);
 	g->policy = cptx_createpolicy_fractional(k, .primary = CPTX_L2_EVICT_FIRST);
 	cptx_pipe_new(k, &g->pipe, .stages = r->o->stages, .consumers = warps);
 	if (r->s.shared_vectors) {

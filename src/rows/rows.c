@@ -127,7 +127,8 @@ static uint32_t copies_of(const cptx_rows_opt *o, const rows_shape *s, uint32_t 
 
 	for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++) {
 		const uint32_t size = rows_bytes(rows_type_of(o, (enum cptx_rows_operand)i));
-		const bool whole = s->each * size % 16 == 0 || (kind == ROWS_VECTOR && o->n * size % 16 == 0 && s->part * size % 16 == 0);
+		const bool whole =
+			s->each * size % 16 == 0 || (kind == ROWS_VECTOR && o->n * size % 16 == 0 && s->part * size % 16 == 0);
 		if (rows_has(set & ~(uint32_t)(R_COS | R_SIN), i) && rows_operands[i].kind == kind && whole)
 			can |= 1u << i;
 	}
@@ -200,12 +201,15 @@ static bool check_ring(const cptx_rows_opt *o, const rows_shape *s, const cptx_t
 
 	if (target && target->number < 90)
 		return error_set(err, CPTX_E_TARGET, NOWHERE,
-		                 "rows: %s has no bulk copies, which bring rows into shared memory; sm_90 and later have", target->name);
-	ROWS_RULE(o->stages >= 1 && o->stages <= MOST_STAGES, "%u rows in shared memory; .stages is 1 to %d", o->stages, MOST_STAGES);
+		                 "rows: %s has no bulk copies, which bring rows into shared memory; sm_90 and later have",
+		                 target->name);
+	ROWS_RULE(o->stages >= 1 && o->stages <= MOST_STAGES, "%u rows in shared memory; .stages is 1 to %d", o->stages,
+	          MOST_STAGES);
 	ROWS_RULE(o->n % s->each == 0 && rows_align_of(o) == s->each,
-	          "rows of %u elements at multiples of %u; bulk copies bring whole vectors of %u elements", o->n, rows_align_of(o),
-	          s->each);
-	ROWS_RULE(copied == matrices && copied, "the kernel's %u matrices are not all of rows that bulk copies can bring", matrices);
+	          "rows of %u elements at multiples of %u; bulk copies bring whole vectors of %u elements", o->n,
+	          rows_align_of(o), s->each);
+	ROWS_RULE(copied == matrices && copied, "the kernel's %u matrices are not all of rows that bulk copies can bring",
+	          matrices);
 	ROWS_RULE(s->rows <= CPTX_WARP, "%u rows at once in a CTA; lanes of a warp copy them, 32 at most", s->rows);
 	ROWS_RULE(rows_smem(o, s) + ROWS_STATIC <= room, "%llu bytes of rows in shared memory; a CTA has room for %u",
 	          (unsigned long long)rows_smem(o, s), room - ROWS_STATIC);
@@ -218,7 +222,8 @@ bool rows_check_shape(const cptx_rows_opt *o, const cptx_target *target, cptx_er
 
 	ROWS_RULE(o->place && o->threads && o->per_row && o->split &&
 	              (o->place != CPTX_ROWS_SHARED || (o->stages && o->rows_each)),
-	          "the shape is not chosen: .place, .threads, .per_row, .split, .stages and .rows_each, which cptx_rows_auto fills in");
+	          "the shape is not chosen: .place, .threads, .per_row, .split, .stages and .rows_each, which cptx_rows_auto "
+	          "fills in");
 	ROWS_RULE(o->threads <= CPTX_THREADS_PER_CTA && o->threads % CPTX_WARP == 0,
 	          "CTAs of %u threads; .threads is a multiple of 32 up to 1024", o->threads);
 	ROWS_RULE(o->per_row == o->threads || (is_power(o->per_row) && o->per_row <= CPTX_WARP),
@@ -306,9 +311,9 @@ static uint64_t row_bytes(const cptx_rows_opt *o, uint32_t set)
 	return bytes;
 }
 
-/* A cluster lies in a GPC, which has 16 multiprocessors or a few more, and one of them often fewer: of an H100's 132 an eleventh
- * is left over by clusters of 4 and more.  CTAs that take many rows each must all be there at once, so that fewer than there
- * could be is little lost, and more is a second round of all rows. */
+/* A cluster lies in a GPC, which has 16 multiprocessors or a few more, and one of them often fewer: of an H100's 132 an
+ * eleventh is left over by clusters of 4 and more.  CTAs that take many rows each must all be there at once, so that fewer
+ * than there could be is little lost, and more is a second round of all rows. */
 uint32_t rows_units_at_once(const cptx_rows_opt *o, const rows_shape *s, uint32_t sms, uint32_t ctas)
 {
 	enum { GPC = 16, PAIR = 2, LEFT_OVER = 11 };

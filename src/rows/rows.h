@@ -51,21 +51,21 @@ extern const rows_kernel rows_kernels[CPTX_ROWS_KERNELS];
 /* What options mean for the code: options are complete and checked. */
 typedef struct rows_shape {
 	uint32_t reads, writes;
-	bool local;         /* elements do not depend on one another */
-	bool sums;          /* CTAs take many rows each, and add up columns */
-	bool cluster;       /* .split is one */
-	uint32_t each;      /* elements of a vector */
-	uint32_t part;      /* columns of a CTA, the last one may have fewer */
-	uint32_t turn;      /* columns that a CTA holds at once: part, or in memory fewer */
-	uint32_t rows;      /* of a CTA */
-	uint32_t sum_pitch; /* floats of a CTA's sums of one operand */
-	bool resident;      /* in registers or shared memory: passes are unrolled */
-	bool ring;          /* bulk copies bring rows into stages of shared memory, and CTAs take many rows each */
-	bool keeps;         /* registers keep a row from pass to pass */
-	uint32_t turns;     /* of a pass over what is resident: 1 where registers keep the row */
-	uint32_t copied;    /* set of the matrices that bulk copies bring */
+	bool local;              /* elements do not depend on one another */
+	bool sums;               /* CTAs take many rows each, and add up columns */
+	bool cluster;            /* .split is one */
+	uint32_t each;           /* elements of a vector */
+	uint32_t part;           /* columns of a CTA, the last one may have fewer */
+	uint32_t turn;           /* columns that a CTA holds at once: part, or in memory fewer */
+	uint32_t rows;           /* of a CTA */
+	uint32_t sum_pitch;      /* floats of a CTA's sums of one operand */
+	bool resident;           /* in registers or shared memory: passes are unrolled */
+	bool ring;               /* bulk copies bring rows into stages of shared memory, and CTAs take many rows each */
+	bool keeps;              /* registers keep a row from pass to pass */
+	uint32_t turns;          /* of a pass over what is resident: 1 where registers keep the row */
+	uint32_t copied;         /* set of the matrices that bulk copies bring */
 	uint32_t shared_vectors; /* set of the vectors that shared memory keeps */
-	bool even;          /* all CTAs have part columns */
+	bool even;               /* all CTAs have part columns */
 } rows_shape;
 rows_shape rows_shape_of(const cptx_rows_opt *o);
 enum cptx_type rows_type_of(const cptx_rows_opt *o, enum cptx_rows_operand operand);
@@ -73,8 +73,8 @@ uint32_t rows_align_of(const cptx_rows_opt *o);
 /* Operands of a kind in a set. */
 uint32_t rows_count(uint32_t set, enum rows_kind kind);
 enum {
-	ROWS_STAGE_ALIGN = 128, /* bytes */
-	ROWS_STATIC = 5632,     /* bytes of barriers and reductions, at most */
+	ROWS_STAGE_ALIGN = 128,              /* bytes */
+	ROWS_STATIC = 5632,                  /* bytes of barriers and reductions, at most */
 	ROWS_SMEM = 227 * 1024 - ROWS_STATIC /* bytes of rows and vectors that the largest CTA has room for */
 };
 /* Bytes of a stage; of all stages and vectors. */

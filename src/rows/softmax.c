@@ -54,9 +54,9 @@ static void own_sum(cptx_kernel *k, cptx_rows_row *row, cptx_val top, cptx_val s
 }
 
 /*
- * In a CTA two reductions, of the maximum and of the sum.  In a cluster, where each of them takes a microsecond, one of both:
- * threads subtract their own maximum, and the reduction scales their sums.  The lowest number stands in for the maximum of
- * elements that are all -infinity.
+ * In a CTA two reductions, of the maximum and of the sum.  In a cluster, where each of them takes a microsecond, one of
+ * both: threads subtract their own maximum, and the reduction scales their sums.  The lowest number stands in for the
+ * maximum of elements that are all -infinity.
  */
 static stats stats_of(cptx_kernel *k, cptx_rows_row *row, cptx_val all, bool become)
 {

@@ -15,10 +15,10 @@ static const char *kernel_word(unsigned v)
 
 static const char *place_word(unsigned v)
 {
-	static const char *const words[] = {
-		[CPTX_ROWS_AUTO] = "auto", [CPTX_ROWS_REGISTERS] = "registers", [CPTX_ROWS_MEMORY] = "memory",
-		[CPTX_ROWS_SHARED] = "shared"
-	};
+	static const char *const words[] = { [CPTX_ROWS_AUTO] = "auto",
+		                                 [CPTX_ROWS_REGISTERS] = "registers",
+		                                 [CPTX_ROWS_MEMORY] = "memory",
+		                                 [CPTX_ROWS_SHARED] = "shared" };
 
 	return v < ARRAY_LEN(words) ? words[v] : "?";
 }

@@ -91,13 +91,19 @@ START_TEST(shapes)
 		enum cptx_rows_place place;
 		uint32_t threads, per_row, split, n, rows, stages;
 	} all[] = {
-		{ CPTX_ROWS_REGISTERS, 64, 1, 1, 8, 70, 0 },     { CPTX_ROWS_REGISTERS, 32, 4, 1, 61, 9, 0 },
-		{ CPTX_ROWS_REGISTERS, 64, 32, 1, 256, 3, 0 },   { CPTX_ROWS_REGISTERS, 32, 32, 1, 511, 3, 0 },
-		{ CPTX_ROWS_REGISTERS, 96, 96, 1, 1000, 2, 0 },  { CPTX_ROWS_REGISTERS, 64, 64, 2, 1024, 3, 0 },
-		{ CPTX_ROWS_REGISTERS, 32, 32, 16, 2051, 2, 0 }, { CPTX_ROWS_REGISTERS, 64, 64, 8, 1600, 2, 0 },
-		{ CPTX_ROWS_MEMORY, 64, 64, 1, 3000, 2, 0 },     { CPTX_ROWS_MEMORY, 32, 32, 4, 4097, 2, 0 },
+		{ CPTX_ROWS_REGISTERS, 64, 1, 1, 8, 70, 0 },
+		{ CPTX_ROWS_REGISTERS, 32, 4, 1, 61, 9, 0 },
+		{ CPTX_ROWS_REGISTERS, 64, 32, 1, 256, 3, 0 },
+		{ CPTX_ROWS_REGISTERS, 32, 32, 1, 511, 3, 0 },
+		{ CPTX_ROWS_REGISTERS, 96, 96, 1, 1000, 2, 0 },
+		{ CPTX_ROWS_REGISTERS, 64, 64, 2, 1024, 3, 0 },
+		{ CPTX_ROWS_REGISTERS, 32, 32, 16, 2051, 2, 0 },
+		{ CPTX_ROWS_REGISTERS, 64, 64, 8, 1600, 2, 0 },
+		{ CPTX_ROWS_MEMORY, 64, 64, 1, 3000, 2, 0 },
+		{ CPTX_ROWS_MEMORY, 32, 32, 4, 4097, 2, 0 },
 		/* several rows of a CTA, rows that end within a turn, a last CTA with fewer columns; more rows than CTAs */
-		{ CPTX_ROWS_SHARED, 64, 8, 1, 136, 70, 2 },   { CPTX_ROWS_SHARED, 64, 64, 1, 1544, 136, 3 },
+		{ CPTX_ROWS_SHARED, 64, 8, 1, 136, 70, 2 },
+		{ CPTX_ROWS_SHARED, 64, 64, 1, 1544, 136, 3 },
 		{ CPTX_ROWS_SHARED, 32, 32, 4, 1032, 34, 1 },
 	};
 	static const enum cptx_rows_kernel kernels[] = {

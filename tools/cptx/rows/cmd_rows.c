@@ -67,8 +67,10 @@ static const cli_option options[OPTIONS] = {
 	[OPTION_PER_ROW] = { "per-row", 0, "N", "threads that hold a row; default: chosen", "1 2 4 8 16 32" },
 	[OPTION_SPLIT] = { "split", 's', "N", "CTAs that share a row; default: chosen", "1 2 4 8 16" },
 	[OPTION_STAGES] = { "stages", 0, "N", "rows in shared memory; default: chosen", "1 2 3 4" },
-	[OPTION_ROWS_EACH] = { "rows-each", 0, "N", "with shared: rows that a CTA takes one after another; default: chosen", "1 8 64" },
-	[OPTION_BANDWIDTH] = { "bandwidth", 0, "N", "of the memory, GB/s, for the choice; default: the device's, or its largest GPU's", NULL },
+	[OPTION_ROWS_EACH] = { "rows-each", 0, "N", "with shared: rows that a CTA takes one after another; default: chosen",
+	                       "1 8 64" },
+	[OPTION_BANDWIDTH] = { "bandwidth", 0, "N",
+	                       "of the memory, GB/s, for the choice; default: the device's, or its largest GPU's", NULL },
 	[OPTION_PAD] = { "pad", 0, "N", "of a run: elements between rows", NULL },
 	[OPTION_IN_PLACE] = { "in-place", 0, NULL, "of a run: the result lies where an input does", NULL },
 	[OPTION_ARCH] = { "arch", 'a', "NAME", "target; default: that of the device, else sm_90a", "@arch" },
@@ -217,10 +219,11 @@ static void print_choice(FILE *out, const char *label, const cptx_rows_choice *c
 	const cptx_rows_opt *o = &c->opt;
 
 	fprintf(out,
-	        "%-8s %9.1f us  %-9s %4u threads, %u a row, %2u CTA%s a row, %u stages, %u rows each; %2u CTAs per SM, %6.1f waves, %5.0f KB in flight, "
+	        "%-8s %9.1f us  %-9s %4u threads, %u a row, %2u CTA%s a row, %u stages, %u rows each; %2u CTAs per SM, %6.1f "
+	        "waves, %5.0f KB in flight, "
 	        "%u registers\n",
-	        label, c->us, places[o->place], o->threads, o->per_row, o->split,
-	        o->split > 1 ? "s" : " ", o->stages, o->rows_each, c->ctas_per_sm, c->waves, c->in_flight / 1024, c->regs);
+	        label, c->us, places[o->place], o->threads, o->per_row, o->split, o->split > 1 ? "s" : " ", o->stages,
+	        o->rows_each, c->ctas_per_sm, c->waves, c->in_flight / 1024, c->regs);
 }
 
 static int explain(const request *q, const cptx_target *target, uint32_t sms, FILE *out)
@@ -246,9 +249,8 @@ static int run_on(const request *q, cptx_device *dev)
 		return cli_refused(q->cmd, &err);
 	printf("kernel   %s, %s, %u rows of %u\n", cptx_rows_kernel_name(q->o.kernel), cptx_type_name(q->o.in), q->c.rows,
 	       q->o.n);
-	printf("shape    %s, %u threads, %u a row, %u CTA%s a row",
-	       places[r.plan.place], r.plan.threads, r.plan.per_row, r.plan.split,
-	       r.plan.split > 1 ? "s" : "");
+	printf("shape    %s, %u threads, %u a row, %u CTA%s a row", places[r.plan.place], r.plan.threads, r.plan.per_row,
+	       r.plan.split, r.plan.split > 1 ? "s" : "");
 	if (r.plan.stages)
 		printf(", %u stages, %u rows each, %u bytes of shared memory", r.plan.stages, r.plan.rows_each, r.plan.smem);
 	putchar('\n');
