@@ -201,7 +201,7 @@ static void run(size_t n, bool unrolled, wish w)
 
 	rounds = w.rounds ? w.rounds : rounds;
 	rounds = rounds > MOST_ROUNDS ? MOST_ROUNDS : rounds;
-	b.v = calloc(b.t.n + 1, sizeof *b.v);
+	b.v = calloc(b.t.n + TRACE_NUMBERS, sizeof *b.v); /* calls read a value for numbers, too */
 	b.expected = malloc(insns * TRACE_LINE + TRACE_HEAD), b.text = malloc(insns * TRACE_LINE + TRACE_HEAD);
 	b.size = trace_print(&b.t, b.expected);
 	for (size_t i = 0; i < rounds; i++)

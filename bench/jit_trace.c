@@ -71,7 +71,7 @@ static void add_random(maker *m)
 	}
 	uint32_t a = any(m, of), b = any(m, of), c = any(m, op == F32_SELECT ? TYPE_PRED : of);
 	if (op == U32_ADD_IMM || op == F32_IMM)
-		b = roll(&m->dice, 1000);
+		b = roll(&m->dice, TRACE_NUMBERS);
 	add_step(m, op, a, b, c);
 }
 

@@ -44,6 +44,7 @@ typedef struct trace {
 	uint32_t regs[TRACE_TYPES]; /* registers of each type */
 } trace;
 enum { VAR_POINTER, VAR_SIZE, VAR_TID, TRACE_FIRST };
+enum { TRACE_NUMBERS = 1000 }; /* numbers in the place of variables are below this */
 
 /* A trace of n instructions in all; the same for the same arguments.  unrolled: the operations repeat, as those of an
  * unrolled loop do; else their order is random.  To be freed by trace_free. */

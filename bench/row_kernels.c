@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SETS = 3, RUNS = 24, BURSTS = 9 };
+enum { SETS = 3, RUNS = 24, BURSTS = 7 };
 
 static int by_value(const void *a, const void *b)
 {
@@ -62,7 +62,8 @@ static int bench(cptx_device *dev, const cptx_rows_opt *shape, enum cptx_rows_ke
 {
 	const uint32_t rows = (uint32_t)(bytes / n / (cptx_type_bits(type) / 8));
 	cptx_rows_opt o = { .kernel = kernel, .in = type, .n = n, .with = vectors_of(kernel) };
-	o.place = shape->place, o.threads = shape->threads, o.per_row = shape->per_row, o.split = shape->split;
+	o.place = shape->place, o.threads = shape->threads, o.per_row = shape->per_row, o.split = shape->split,
+	o.stages = shape->stages, o.rows_each = shape->rows_each, o.min_ctas = shape->min_ctas;
 	rows_case c = { .rows = rows, .seed = n, .bursts = BURSTS, .drawn = (1u << 19) / n < 8 ? 8 : (1u << 19) / n };
 	rows_report r;
 	cptx_error err = { .code = CPTX_OK };
@@ -73,41 +74,47 @@ static int bench(cptx_device *dev, const cptx_rows_opt *shape, enum cptx_rows_ke
 	}
 	const double gbps = r.ms > 0 ? (double)r.plan.bytes / r.ms * 1e-6 : 0;
 	printf(
-		"%-22s %-4s %7u x %6u  %s %9.2f us %6.0f GB/s  %.3f of copy  (%s, %u threads, %u a row, split %u, %u registers, %u "
-		"local, %u CTAs per SM)\n",
+		"%-22s %-4s %7u x %6u  %s %9.2f us %6.0f GB/s  %.3f of copy  (%s, %u threads, %u a row, split %u, stages %u, each %u, %u "
+		"registers, %u local, %u CTAs per SM, grid %u)\n",
 		cptx_rows_kernel_name(kernel), cptx_type_name(type), rows, n, r.wrong ? "WRONG" : "right", r.ms * 1e3, gbps,
-		gbps / by_copy, r.plan.place == CPTX_ROWS_REGISTERS ? "registers" : "memory", r.plan.threads, r.plan.per_row,
-		r.plan.split, r.resources.regs, r.resources.local_bytes, r.resources.ctas_per_sm);
+		gbps / by_copy, r.plan.place == CPTX_ROWS_REGISTERS ? "registers" : r.plan.place == CPTX_ROWS_SHARED ? "shared" : "memory", r.plan.threads, r.plan.per_row,
+		r.plan.split, r.plan.stages, r.plan.rows_each, r.resources.regs, r.resources.local_bytes, r.resources.ctas_per_sm, r.plan.grid);
 	fflush(stdout);
 	return r.wrong != 0;
 }
 
-/* All shapes that give a thread 8 to 64 elements of a row. */
+/* The best shapes by the model, for rows in registers and in shared memory. */
 static int bench_shapes(cptx_device *dev, enum cptx_rows_kernel kernel, enum cptx_type type, uint32_t n, size_t bytes,
                         double by_copy)
 {
+	static const enum cptx_rows_place places[] = { CPTX_ROWS_REGISTERS, CPTX_ROWS_SHARED };
+	const cptx_device_info *info = cptx_device_get_info(dev);
+	const uint32_t rows = (uint32_t)(bytes / n / (cptx_type_bits(type) / 8));
 	int failed = 0;
 
-	for (uint32_t threads = 128; threads <= 1024; threads *= 2)
-		for (uint32_t lanes = 8; lanes <= 64; lanes *= 2)
-			for (uint32_t split = 1; split <= 16; split *= 2) {
-				const uint32_t per_row = lanes == 64 ? threads : lanes, each = n / per_row / split;
-				cptx_rows_opt shape = {
-					.place = CPTX_ROWS_REGISTERS, .threads = threads, .per_row = per_row, .split = split
-				};
-				if (each >= 8 && each <= 64 && (split == 1 || (per_row == threads && n > 8192)) &&
-				    (per_row == threads || threads <= 256))
-					failed |= bench(dev, &shape, kernel, type, n, bytes, by_copy);
-			}
-	const cptx_rows_opt memory = { .place = CPTX_ROWS_MEMORY, .threads = 1024, .per_row = 1024, .split = 1 };
-	return failed | (n > 8192 ? bench(dev, &memory, kernel, type, n, bytes, by_copy) : 0);
+	for (size_t p = 0; p < sizeof places / sizeof *places; p++) {
+		cptx_rows_opt o = { .kernel = kernel, .in = type, .n = n, .with = vectors_of(kernel), .place = places[p] };
+		o.bandwidth = cptx_rows_bandwidth(info);
+		cptx_rows_choice best[8];
+		cptx_error err;
+		const size_t most = places[p] == CPTX_ROWS_REGISTERS ? 2 : 6;
+		const size_t found = cptx_rows_auto(&o, cptx_target_find(info->target), rows, info->sms, best, most, &err);
+		for (size_t i = 0; i < found; i++) {
+			printf("predicted %7.2f us: ", best[i].us);
+			failed |= bench(dev, &best[i].opt, kernel, type, n, bytes, by_copy);
+		}
+	}
+	return failed;
 }
 
 int main(int argc, char **argv)
 {
 	static const enum cptx_type types[] = { CPTX_BF16, CPTX_F32 };
 	static const char *const usual[] = { "rms-norm", "softmax", "cross-entropy", "rms-norm-backward" };
-	static const uint32_t lengths[] = { 1024, 4096, 16384, 65536, 131072, 262144 };
+	static const uint32_t all[] = { 1024, 4096, 8192, 16384, 32768, 65536, 131072, 262144 }, few[] = { 4096, 16384, 32768, 131072, 262144 };
+	const bool shapes = getenv("CPTX_SHAPES");
+	const uint32_t *lengths = shapes ? few : all;
+	const size_t n = shapes ? sizeof few / sizeof *few : sizeof all / sizeof *all;
 	const size_t bytes = (argc > 1 ? strtoul(argv[1], NULL, 10) : 256) << 20;
 	const int kernels = argc > 2 ? argc - 2 : (int)(sizeof usual / sizeof *usual);
 	cptx_error err = { .code = CPTX_OK };
@@ -120,9 +127,9 @@ int main(int argc, char **argv)
 	printf("copy of %zu MB: %.0f GB/s\n", bytes >> 20, by_copy);
 	for (int k = 0; k < kernels; k++)
 		for (size_t t = 0; t < sizeof types / sizeof *types; t++)
-			for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+			for (size_t i = 0; i < n; i++) {
 				const enum cptx_rows_kernel kernel = cptx_rows_kernel_find(argc > 2 ? argv[k + 2] : usual[k]);
-				failed |= getenv("CPTX_SHAPES") ? bench_shapes(dev, kernel, types[t], lengths[i], bytes, by_copy)
+				failed |= shapes ? bench_shapes(dev, kernel, types[t], lengths[i], bytes, by_copy)
 				                                : bench(dev, &(cptx_rows_opt){ .place = CPTX_ROWS_AUTO }, kernel, types[t],
 				                                        lengths[i], bytes, by_copy);
 			}

@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# shellcheck disable=SC2317 # steps are called by their names
 # tests/platforms.sh [step...]: packages and platforms that no other test builds; without steps all of them:
 #
 #   wheel     pip install . into a clean virtual environment, and docs/python.md followed in it (takes packages from PyPI)
@@ -108,7 +109,9 @@ conan() {
 conan_create() { env conan create packaging/conan; }
 
 aarch64() {
-	have aarch64-linux-gnu-gcc && have qemu-aarch64 || { skip "aarch64: aarch64-linux-gnu-gcc or qemu-aarch64 is not installed"; return; }
+	for tool in aarch64-linux-gnu-gcc qemu-aarch64; do
+		have $tool || { skip "aarch64: $tool is not installed"; return; }
+	done
 	cross aarch64 aarch64-linux-gnu-gcc linux aarch64 aarch64 "'qemu-aarch64', '-L', '/usr/aarch64-linux-gnu'"
 	setup aarch64 --cross-file "$builds/aarch64.ini" || return
 	uses aarch64 qemu-aarch64 -L /usr/aarch64-linux-gnu -E LD_LIBRARY_PATH="$builds/aarch64" "$builds/aarch64/cptx"
@@ -139,7 +142,8 @@ m32() {
 	uses m32 env LD_LIBRARY_PATH="$builds/m32" "$builds/m32/cptx"
 }
 
-for step in ${*:-wheel debian conan aarch64 windows musl m32}; do
+[ $# -gt 0 ] || set -- wheel debian conan aarch64 windows musl m32
+for step; do
 	case $step in
 	wheel | debian | conan | aarch64 | windows | musl | m32) $step ;;
 	*) echo "platforms: there is no step '$step'" >&2; exit 2 ;;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A server that computes y = a * x + y for its clients: it builds and loads one program, and two threads take requests from
- * a Unix socket, each with a launch, a stream and buffers of its own, since a prepared launch is used by one thread at a time.
+ * a Unix socket, each with a launch, a stream and buffers of its own, since a prepared launch is used by one thread at a
+ * time.
  *
  *   CPTX_DEVICE=emu:sm_90a build/examples/hosts/server            # serves itself: two clients, 20 requests each
  *   build/examples/hosts/server /tmp/saxpy.socket                 # serves whoever connects, until it is ended

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Operators of an inference engine in the manner of ggml: nodes of a graph with shapes, byte strides, an operator and its two
- * sources; a backend says which nodes it takes, and computes the graph in order.  Here rms_norm and mul_mat, as ggml has
+ * Operators of an inference engine in the manner of ggml: nodes of a graph with shapes, byte strides, an operator and its
+ * two sources; a backend says which nodes it takes, and computes the graph in order.  Here rms_norm and mul_mat, as ggml has
  * them: ne[0] is the length of a row, and mul_mat(a, b) of a (k x m) and b (k x n) is m x n, the product of rows.
  *
  *   CPTX_DEVICE=emu:sm_90a build/examples/hosts/tensor_op
@@ -58,8 +58,8 @@ static bool supports(const struct tensor *t)
 	switch (t->op) {
 	case OP_RMS_NORM: return is_dense(a) && is_dense(t) && a->ne[0] == t->ne[0] && a->ne[1] == t->ne[1];
 	case OP_MUL_MAT:
-		return a->type == CPTX_BF16 && b->type == CPTX_BF16 && t->type == CPTX_F32 && is_dense(a) && is_dense(b) && is_dense(t) &&
-		       a->ne[0] == b->ne[0] && t->ne[0] == a->ne[1] && t->ne[1] == b->ne[1] && a->ne[0] % 8 == 0;
+		return a->type == CPTX_BF16 && b->type == CPTX_BF16 && t->type == CPTX_F32 && is_dense(a) && is_dense(b) &&
+		       is_dense(t) && a->ne[0] == b->ne[0] && t->ne[0] == a->ne[1] && t->ne[1] == b->ne[1] && a->ne[0] % 8 == 0;
 	case OP_NONE: break;
 	}
 	return false;

@@ -10,7 +10,7 @@
  * kernels and values is harmless.  Ask cptx_module_error() once, at the end.  A failed call appends nothing.  A call that
  * belongs to no module takes a cptx_error * as its last argument, which may be NULL: it either succeeds, or returns zero
  * (false, NULL) and sets the error.  The error must start zeroed, and the first error stays; only cptx_emit, cptx_to_c,
- * cptx_cubin_view_of and the calls that check or make a GEMM overwrite an earlier one.
+ * cptx_cubin_view_of and the calls that check or make a GEMM, attention or a row kernel overwrite an earlier one.
  *
  * Misuse: NULL where an object, a struct or a place for a result is needed, a struct of zeros, or an enumerator that does
  * not exist is an error like all others, as a rule CPTX_E_ARG.  A call that has no place for an error returns the "nothing"
@@ -29,8 +29,9 @@
  * Results: a struct that a call fills in, or gives by value, may get more fields behind its last.  The call is told how much
  * of it the program knows (cptx_module_kernel gives cptx_module_kernel_ the size), and writes that and no more; what the
  * library does not know is 0.  So may a struct that is given by const pointer.  Structs that calls of the kit make
- * (cptx_made) keep their size: what they get later comes out of room_ and later_, which are not to be used.  The rest, such
- * as cptx_error, cptx_val, elements of arrays that are given whole, and shapes of <cptx/layout.h>, stays as it is.
+ * (cptx_made) keep their size: what they get later comes out of .reserved_opt_ and .reserved_, which are not to be used. The
+ * rest, such as cptx_error, cptx_val, elements of arrays that are given whole, and shapes of <cptx/layout.h>, stays as it
+ * is.
  *
  * Memory: one arena per module, freed by cptx_module_destroy().  Everything passed in is copied.  Strings that the library
  * returns live as long as the object they came from.  The library never exits, aborts or prints, and has no global state.

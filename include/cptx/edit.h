@@ -33,8 +33,8 @@ typedef struct cptx_kernel_info {
 	uint32_t static_smem;          /**< static shared memory in bytes */
 	bool grid_of_clusters;         /**< .blocksareclusters: the grid of a launch counts clusters, not CTAs */
 	union {
-		cptx_kernel_opt bounds; /**< launch bounds and cluster shape */
-		uint64_t room_[16];     /**< for options of later versions */
+		cptx_kernel_opt bounds;     /**< launch bounds and cluster shape */
+		uint64_t reserved_opt_[16]; /**< for options of later versions */
 	};
 } cptx_kernel_info;
 

@@ -116,8 +116,8 @@ typedef struct cptx_epilogue_opt {
 typedef struct cptx_epilogue {
 	cptx_made made; /**< by which call, in which kernel */
 	union {
-		cptx_epilogue_opt opt; /**< as given, with what 0 stands for */
-		uint64_t room_[16];    /**< for options of later versions */
+		cptx_epilogue_opt opt;      /**< as given, with what 0 stands for */
+		uint64_t reserved_opt_[16]; /**< for options of later versions */
 	};
 	uint32_t count; /**< visitors */
 	cptx_visitor visitor[CPTX_EPILOGUE_VISITORS];
@@ -129,7 +129,7 @@ typedef struct cptx_epilogue {
 	cptx_val row, col;                    /**< behind it: where the CTA's tile of the results begins */
 	cptx_val cols;                        /**< behind it: columns of D, halved by GATE_PAIRS; NONE: not tested */
 	uint32_t vec;                         /**< behind it: as opt.vec, of the results */
-	uint64_t later_[8];                   /**< for fields of later versions */
+	uint64_t reserved_[8];                /**< for fields of later versions */
 } cptx_epilogue;
 
 CPTX_API void cptx_epilogue_new_(cptx_kernel *k, cptx_site at, cptx_epilogue *e, const cptx_epilogue_opt *opt);
@@ -231,7 +231,7 @@ typedef struct cptx_epilogue_ring {
 	cptx_made made; /**< by which call, in which kernel */
 	union {
 		cptx_epilogue_ring_opt opt; /**< as given, with what 0 stands for */
-		uint64_t room_[40];         /**< for options of later versions */
+		uint64_t reserved_opt_[40]; /**< for options of later versions */
 	};
 	cptx_val smem;                  /**< .u32, where the rings of all units begin; of tensor memory, the unit's */
 	uint32_t bytes;                 /**< of a tile */
@@ -239,7 +239,7 @@ typedef struct cptx_epilogue_ring {
 	cptx_epilogue_writer writer[2]; /**< with .acc: of .tile; with a deferred store too: of .last */
 	cptx_val leads;                 /**< with .acc: predicate, the thread starts the copies */
 	cptx_val flipped[8];            /**< of tensor memory: writer[0].first exclusive-or 16 * the index */
-	uint64_t later_[4];             /**< for fields of later versions */
+	uint64_t reserved_[4];          /**< for fields of later versions */
 } cptx_epilogue_ring;
 
 CPTX_API void cptx_epilogue_ring_new_(cptx_kernel *k, cptx_site at, cptx_epilogue_ring *ring,
@@ -308,14 +308,14 @@ typedef struct cptx_epilogue_deferred {
 	cptx_made made; /**< by which call, in which kernel */
 	union {
 		cptx_epilogue_deferred_opt opt; /**< as given */
-		uint64_t room_[8];              /**< for options of later versions */
+		uint64_t reserved_opt_[8];      /**< for options of later versions */
 	};
-	uint32_t parts;       /**< that a tile is stored in */
-	cptx_val words;       /**< .b32, two results each, subtile after subtile */
-	cptx_val stored;      /**< .u32, parts that are stored */
-	cptx_val row, col;    /**< .s32, where the CTA's tile begins, in rows and columns of the accumulator */
-	cptx_epilogue_dst to; /**< registers, but for maps of the ring */
-	uint64_t later_[4];   /**< for fields of later versions */
+	uint32_t parts;        /**< that a tile is stored in */
+	cptx_val words;        /**< .b32, two results each, subtile after subtile */
+	cptx_val stored;       /**< .u32, parts that are stored */
+	cptx_val row, col;     /**< .s32, where the CTA's tile begins, in rows and columns of the accumulator */
+	cptx_epilogue_dst to;  /**< registers, but for maps of the ring */
+	uint64_t reserved_[4]; /**< for fields of later versions */
 } cptx_epilogue_deferred;
 
 CPTX_API void cptx_epilogue_deferred_new_(cptx_kernel *k, cptx_site at, cptx_epilogue_deferred *d,

@@ -126,8 +126,8 @@ typedef struct cptx_tiled_mma_opt {
 typedef struct cptx_tiled_mma {
 	cptx_made made; /**< by which call, in which kernel */
 	union {
-		cptx_tiled_mma_opt opt; /**< as given, with what 0 and NONE stand for */
-		uint64_t room_[48];     /**< for options of later versions */
+		cptx_tiled_mma_opt opt;     /**< as given, with what 0 and NONE stand for */
+		uint64_t reserved_opt_[48]; /**< for options of later versions */
 	};
 	uint32_t depth;                   /**< elements along K of one instruction */
 	uint32_t steps;                   /**< instructions along K for a tile: b_tile.cols / depth */
@@ -148,7 +148,7 @@ typedef struct cptx_tiled_mma {
 	cptx_val scale_a_first, scale_b_first;     /**< mma.sync: .u32, bytes from there to those of the lane */
 	cptx_val scale_a_start, scale_b_start;     /**< tcgen05 with rings: .u64, descriptors of stage 0 of the scale factors */
 	uint32_t stage_columns; /**< tcgen05: of tensor memory that A by A_TMEM and the scale factors of a stage take */
-	uint64_t later_[8];     /**< for fields of later versions */
+	uint64_t reserved_[8];  /**< for fields of later versions */
 } cptx_tiled_mma;
 
 CPTX_API void cptx_tiled_mma_new_(cptx_kernel *k, cptx_site at, cptx_tiled_mma *mma, const cptx_tiled_mma_opt *opt);
@@ -182,7 +182,7 @@ typedef struct cptx_acc {
 	cptx_val warp;                    /**< of the product's description */
 	bool fenced; /**< in tensor memory: tcgen05.fence is left to the user, where several loads stand between one wait and one
 	                arrival; cptx_acc_new: false */
-	uint64_t later_[4]; /**< for fields of later versions */
+	uint64_t reserved_[4]; /**< for fields of later versions */
 } cptx_acc;
 
 CPTX_API void cptx_acc_new_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, cptx_acc *acc, cptx_val tmem);
@@ -255,7 +255,7 @@ typedef struct cptx_mma_frags {
 	cptx_val a[2], b[2]; /**< .b32, of even and of odd steps; with A_REGS b alone */
 	bool rolling; /**< even and odd steps share registers: a fragment is fetched behind the last mma.sync that reads the one
 	                   before.  Half of the registers, and less time for ldmatrix */
-	uint64_t later_[2]; /**< for fields of later versions */
+	uint64_t reserved_[2]; /**< for fields of later versions */
 } cptx_mma_frags;
 
 CPTX_API void cptx_mma_frags_new_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, cptx_mma_frags *f, bool rolling);
@@ -383,6 +383,18 @@ CPTX_API void cptx_acc_put_a_(cptx_kernel *k, cptx_site at, const cptx_acc *part
  * to tensor memory at that address (.u32), from element `first` of a row on (an even number), two elements in a column;
  * complete behind the call.  The product is started by a thread that has waited for an arrival of all of these behind it. */
 #define cptx_acc_put_a(k, part, type, address, first) cptx_acc_put_a_((k), CPTX_HERE, (part), (type), (address), (first))
+
+CPTX_API void cptx_acc_put_tile_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, enum cptx_type type,
+                                 const cptx_tile *tile, cptx_val address);
+/**
+ * The elements of an accumulator in registers, rounded to CPTX_BF16 or CPTX_F16, to a tile of shared memory at that address
+ * (.u32, a multiple of 1024), which has the rows and columns of the CTA's D; rows are contiguous, and units do not lie
+ * beside one another (units_n = 1).  As the A or B of another product the same bytes are a tile that is MN-major, with rows
+ * and columns exchanged.  acc.count / 2 conversions and stores of 4 bytes, without bank conflicts where rows have 128 bytes,
+ * and an xor for each 8 columns of a span.  A barrier must follow before others read them, and fence.proxy.async in front of
+ * it where wgmma does.
+ */
+#define cptx_acc_put_tile(k, acc, type, tile, address) cptx_acc_put_tile_((k), CPTX_HERE, (acc), (type), (tile), (address))
 
 /** A matrix in global memory. */
 typedef struct cptx_acc_matrix {

@@ -97,8 +97,8 @@ typedef struct cptx_operand_opt {
 typedef struct cptx_operand {
 	cptx_made made; /**< by which call, in which kernel */
 	union {
-		cptx_operand_opt opt; /**< as given, with what 0 and NONE stand for */
-		uint64_t room_[48];   /**< for options of later versions */
+		cptx_operand_opt opt;       /**< as given, with what 0 and NONE stand for */
+		uint64_t reserved_opt_[48]; /**< for options of later versions */
 	};
 	cptx_val smem;       /**< .u32 address of stage 0 */
 	uint32_t bytes;      /**< that a tile's copies bring: what cptx_pipe_expect is told, all parts together */
@@ -116,10 +116,10 @@ typedef struct cptx_operand {
 	cptx_val from;                         /**< .u64 global address of the thread's first chunk of the tile at (0, 0); clamp:
 	                                            of the matrix */
 	cptx_val step;                         /**< .u64, bytes from a copy's rows to those of the next */
-	cptx_val row, byte; /**< .s32: of the contiguous dimension's rows, the thread's first; its byte in it */
-	cptx_val last;      /**< predicate: the thread takes part in the last, incomplete turn; NONE: all do */
-	bool dense;         /**< by threads: the pitch follows from .cols (mn_major: .rows) */
-	uint64_t later_[4]; /**< for fields of later versions */
+	cptx_val row, byte;    /**< .s32: of the contiguous dimension's rows, the thread's first; its byte in it */
+	cptx_val last;         /**< predicate: the thread takes part in the last, incomplete turn; NONE: all do */
+	bool dense;            /**< by threads: the pitch follows from .cols (mn_major: .rows) */
+	uint64_t reserved_[4]; /**< for fields of later versions */
 } cptx_operand;
 
 CPTX_API void cptx_operand_new_(cptx_kernel *k, cptx_site at, cptx_operand *op, const cptx_operand_opt *opt);
@@ -127,7 +127,8 @@ CPTX_API void cptx_operand_new_(cptx_kernel *k, cptx_site at, cptx_operand *op, 
  */
 #define cptx_operand_new(...) cptx_operand_new_x_(__VA_ARGS__, .z_ = 0)
 #define cptx_operand_new_x_(k, op, ...) cptx_operand_new_((k), CPTX_HERE, (op), CPTX_OPT(cptx_operand_opt, __VA_ARGS__))
-/** The same of a description that there is already, const cptx_operand_opt *, such as the one that tensor maps are of. */
+/** Makes an operand of a description that there is already, const cptx_operand_opt *, such as the one that tensor maps are
+ * of. */
 #define cptx_operand_make(k, op, opt) cptx_operand_new_((k), CPTX_HERE, (op), (opt))
 
 CPTX_API void cptx_operand_rebase_(cptx_kernel *k, cptx_site at, const cptx_operand *op, cptx_val address);
@@ -144,14 +145,14 @@ CPTX_API cptx_val cptx_operand_at_(cptx_kernel *k, cptx_site at, const cptx_oper
 
 /** Where in the matrix a tile begins. */
 typedef struct cptx_operand_src {
-	cptx_made made;     /**< by which call, in which kernel */
-	cptx_val row, col;  /**< TMA: .s32 registers, or constants */
-	cptx_val from;      /**< by threads: .u64 address of the thread's first chunk; clamp: of the tile */
-	cptx_val rows;      /**< by threads: .s32, rows of the contiguous dimension from its first chunk on; NONE: not tested */
-	cptx_val bytes;     /**< by threads: .s32, bytes from there to the end of the row; NONE: not tested */
-	cptx_val of;        /**< by threads: address of stage 0 of the operand, whose parts the threads have */
-	cptx_val offsets;   /**< by threads, clamp: .u32, bytes from .from to the thread's chunk of each row; else NONE */
-	uint64_t later_[2]; /**< for fields of later versions */
+	cptx_made made;    /**< by which call, in which kernel */
+	cptx_val row, col; /**< TMA: .s32 registers, or constants */
+	cptx_val from;     /**< by threads: .u64 address of the thread's first chunk; clamp: of the tile */
+	cptx_val rows;     /**< by threads: .s32, rows of the contiguous dimension from its first chunk on; NONE: not tested */
+	cptx_val bytes;    /**< by threads: .s32, bytes from there to the end of the row; NONE: not tested */
+	cptx_val of;       /**< by threads: address of stage 0 of the operand, whose parts the threads have */
+	cptx_val offsets;  /**< by threads, clamp: .u32, bytes from .from to the thread's chunk of each row; else NONE */
+	uint64_t reserved_[2]; /**< for fields of later versions */
 } cptx_operand_src;
 
 CPTX_API cptx_operand_src cptx_operand_source_(cptx_kernel *k, cptx_site at, const cptx_operand *op, cptx_val row,
@@ -199,7 +200,7 @@ CPTX_API void cptx_operand_load_at_(cptx_kernel *k, cptx_site at, const cptx_ope
 #define cptx_operand_load_x_(k, op, stage, row, col, ...)                                                                   \
 	cptx_operand_load_at_((k), CPTX_HERE, (op), CPTX_V(stage), CPTX_V(row), CPTX_V(col),                                    \
 	                      CPTX_OPT(cptx_operand_load_opt, __VA_ARGS__))
-/** The same of a source: cptx_operand_load_from(k, &op, stage, &src, .barrier = b). */
+/** Copies the tile of a source to a stage: cptx_operand_load_from(k, &op, stage, &src, .barrier = b). */
 #define cptx_operand_load_from(...) cptx_operand_load_from_x_(__VA_ARGS__, .z_ = 0)
 #define cptx_operand_load_from_x_(k, op, stage, src, ...)                                                                   \
 	cptx_operand_load_((k), CPTX_HERE, (op), CPTX_V(stage), (src), CPTX_OPT(cptx_operand_load_opt, __VA_ARGS__))

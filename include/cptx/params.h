@@ -74,7 +74,7 @@ typedef struct cptx_params {
 	cptx_param_row row[CPTX_PARAMS_MOST]; /**< in order */
 	cptx_val val[CPTX_PARAMS_MOST];       /**< a number or pointer: its register; a map: its .u64 generic address; an
 	                                           object: its address in parameter space */
-	uint64_t later_[4];                   /**< for fields of later versions */
+	uint64_t reserved_[4];                /**< for fields of later versions */
 } cptx_params;
 
 CPTX_API void cptx_params_declare_(cptx_kernel *k, cptx_site at, cptx_params *p, const cptx_param_row *rows, size_t n);

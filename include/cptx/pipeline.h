@@ -3,7 +3,8 @@
  * Pipelines: a ring of stages in shared memory that producers fill and consumers empty (sm_90; over cp.async sm_80).
  *
  * Each stage has two mbarriers: `full` completes a phase when its data is there, `empty` when all consumers have let it go.
- * Producers and consumers walk over the stages with a cursor of their own, which keeps the parity of the phase to wait for.
+ * Producers and consumers go from stage to stage with a cursor of their own, which keeps the parity of the phase to wait
+ * for.
  *
  *   cptx_pipe p;
  *   cptx_pipe_new(k, &p, .stages = 4, .consumers = 2);      in front of the roles, by all threads
@@ -102,7 +103,8 @@ typedef struct cptx_pipe_opt {
 	                         release to it */
 	enum cptx_pipe_by by; /**< how stages are filled */
 	uint32_t ahead;       /**< GROUPS: stages that are filled when the first is waited for, 1 to stages - 1; 0: stages - 1 */
-	uint32_t threads;     /**< GROUPS: threads that share the pipeline, a multiple of 32; 0: all of the CTA */
+	uint32_t threads;     /**< GROUPS: threads that share the pipeline, a multiple of 32; 0: all of the CTA.  32: those of a
+	                           warp, which meet by bar.warp.sync and need no numbered barrier */
 	uint32_t named;       /**< GROUPS: the numbered barrier that they meet at, 0 to 15 */
 	bool sleeps;          /**< CP_ASYNC: waits by mbarrier.try_wait, sm_90 and later */
 	char z_;
@@ -112,11 +114,11 @@ typedef struct cptx_pipe_opt {
 typedef struct cptx_pipe {
 	cptx_made made; /**< by which call, in which kernel */
 	union {
-		cptx_pipe_opt opt;  /**< as given, with what 0 stands for */
-		uint64_t room_[12]; /**< for options of later versions */
+		cptx_pipe_opt opt;          /**< as given, with what 0 stands for */
+		uint64_t reserved_opt_[12]; /**< for options of later versions */
 	};
-	cptx_val barriers;  /**< address of full[0]; empty[0] is 8 * stages bytes behind it; GROUPS: NONE */
-	uint64_t later_[2]; /**< for fields of later versions */
+	cptx_val barriers;     /**< address of full[0]; empty[0] is 8 * stages bytes behind it; GROUPS: NONE */
+	uint64_t reserved_[2]; /**< for fields of later versions */
 } cptx_pipe;
 
 CPTX_API void cptx_pipe_new_(cptx_kernel *k, cptx_site at, cptx_pipe *p, const cptx_pipe_opt *opt);
@@ -134,17 +136,17 @@ CPTX_API void cptx_pipe_init_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, 
 
 /** Where a producer or consumer stands. */
 typedef struct cptx_pipe_at {
-	cptx_made made;       /**< by which call, in which kernel */
-	cptx_val stage;       /**< .u32, 0 to stages - 1: the stage's data is stage * bytes behind the first's */
-	cptx_val parity;      /**< .u32, of the phase to wait for next */
-	cptx_val barrier;     /**< .u32 address of the stage's full barrier */
-	cptx_val first;       /**< .u32 address of that of stage 0 */
-	cptx_val cta;         /**< of those with an `_of`: the other CTA's rank; else NONE */
-	uint32_t stages;      /**< of the pipeline */
-	cptx_val of;          /**< of the pipeline: the address of its barriers; GROUPS: NONE */
-	bool producer;        /**< who waits for empty stages, else for full ones */
-	enum cptx_pipe_by by; /**< of the pipeline.  GROUPS: barrier, first and parity are NONE */
-	uint64_t later_[2];   /**< for fields of later versions */
+	cptx_made made;        /**< by which call, in which kernel */
+	cptx_val stage;        /**< .u32, 0 to stages - 1: the stage's data is stage * bytes behind the first's */
+	cptx_val parity;       /**< .u32, of the phase to wait for next */
+	cptx_val barrier;      /**< .u32 address of the stage's full barrier */
+	cptx_val first;        /**< .u32 address of that of stage 0 */
+	cptx_val cta;          /**< of those with an `_of`: the other CTA's rank; else NONE */
+	uint32_t stages;       /**< of the pipeline */
+	cptx_val of;           /**< of the pipeline: the address of its barriers; GROUPS: NONE */
+	bool producer;         /**< who waits for empty stages, else for full ones */
+	enum cptx_pipe_by by;  /**< of the pipeline.  GROUPS: barrier, first and parity are NONE */
+	uint64_t reserved_[2]; /**< for fields of later versions */
 } cptx_pipe_at;
 
 CPTX_API cptx_pipe_at cptx_pipe_begin_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, bool producer, cptx_val cta);

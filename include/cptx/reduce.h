@@ -18,7 +18,7 @@
  *   what       emits, for a part of a sum                                                         targets
  *   lanes      a shuffle and an operation for each doubling; integers over 32 lanes: one redux    all, redux sm_80
  *   cta        that, a store, bar.sync, a load, and the same over the warps                       all
- *   cluster    that, an st.async and an arrival to each CTA, a wait, and the same over the CTAs                  sm_90
+ *   cluster    that, an st.async to each CTA (every eighth time an arrival), a wait, and the same over the CTAs   sm_90
  *   grid       cta, a store, an atomic; in the last CTA a loop over the others' results           all
  *
  * Nothing here does more than the calls of <cptx/insn.h>.  Errors are those of the kernel's module.
@@ -77,22 +77,22 @@ typedef struct cptx_reduce_opt {
 typedef struct cptx_reduce {
 	cptx_made made; /**< by which call, in which kernel */
 	union {
-		cptx_reduce_opt opt; /**< as given, with what 0 stands for */
-		uint64_t room_[10];  /**< for options of later versions */
+		cptx_reduce_opt opt;        /**< as given, with what 0 stands for */
+		uint64_t reserved_opt_[10]; /**< for options of later versions */
 	};
 	cptx_val thread, lane, warp; /**< of the group */
 	cptx_val at;                 /**< .u32 shared address of the half that is written next; ^ half: the other */
 	uint32_t slot, half;      /**< slot: bytes that one warp's partial result takes; half: bytes of all warps' slots (there
 	                               are two halves, used in turn) */
 	cptx_val rank, calls;     /**< of the CTA in its cluster; reductions over it so far */
-	cptx_val slots, barriers; /**< .u32 shared addresses: values of CTAs; full and empty mbarriers of each half */
-	uint64_t later_[4];       /**< for fields of later versions */
+	cptx_val slots, barriers; /**< .u32 shared addresses: values of CTAs; mbarriers of the last calls, and two empty ones */
+	uint64_t reserved_[4];    /**< for fields of later versions */
 } cptx_reduce;
 
 CPTX_API void cptx_reduce_new_(cptx_kernel *k, cptx_site at, cptx_reduce *r, const cptx_reduce_opt *opt);
 /**
- * Declares the static shared memory: twice 4 * words bytes (rounded up to a power of two) for each warp, and for each CTA of
- * a cluster.  All threads of the group pass here; with .cluster a barrier of the cluster is emitted, and all of its do.
+ * Declares the static shared memory: twice 4 * words bytes (rounded up to a power of two) for each warp, and 16 times for each
+ * CTA of a cluster.  All threads of the group pass here; with .cluster a barrier of the cluster is emitted, and all of its do.
  */
 #define cptx_reduce_new(...) cptx_reduce_new_x_(__VA_ARGS__, .z_ = 0)
 #define cptx_reduce_new_x_(k, r, ...) cptx_reduce_new_((k), CPTX_HERE, (r), CPTX_OPT(cptx_reduce_opt, __VA_ARGS__))

@@ -50,22 +50,22 @@ typedef struct cptx_roles_opt {
 
 /** Roles of a kernel.  Plain data. */
 typedef struct cptx_roles {
-	cptx_made made;     /**< by which call, in which kernel */
-	cptx_val tid;       /**< .u32, %tid.x */
-	cptx_val warp;      /**< .u32, the same in all threads of a warp, which ptxas knows */
-	cptx_val lane;      /**< .u32, 0 to 31 */
-	uint32_t threads;   /**< of the CTA */
-	uint32_t regs;      /**< that each thread begins with */
-	uint32_t room;      /**< registers of a CTA */
-	uint32_t used;      /**< registers of the roles so far */
-	uint32_t first;     /**< first warp of the role that is open */
-	uint32_t warps;     /**< of that role */
-	uint32_t next;      /**< first warp that has no role yet */
-	uint32_t open;      /**< blocks that are open; 0: between roles */
-	bool moves;         /**< setmaxnreg is there */
-	bool elects;        /**< elect.sync is there */
-	bool exits;         /**< the threads of the role that is open end behind it */
-	uint64_t later_[4]; /**< for fields of later versions */
+	cptx_made made;        /**< by which call, in which kernel */
+	cptx_val tid;          /**< .u32, %tid.x */
+	cptx_val warp;         /**< .u32, the same in all threads of a warp, which ptxas knows */
+	cptx_val lane;         /**< .u32, 0 to 31 */
+	uint32_t threads;      /**< of the CTA */
+	uint32_t regs;         /**< that each thread begins with */
+	uint32_t room;         /**< registers of a CTA */
+	uint32_t used;         /**< registers of the roles so far */
+	uint32_t first;        /**< first warp of the role that is open */
+	uint32_t warps;        /**< of that role */
+	uint32_t next;         /**< first warp that has no role yet */
+	uint32_t open;         /**< blocks that are open; 0: between roles */
+	bool moves;            /**< setmaxnreg is there */
+	bool elects;           /**< elect.sync is there */
+	bool exits;            /**< the threads of the role that is open end behind it */
+	uint64_t reserved_[4]; /**< for fields of later versions */
 } cptx_roles;
 
 CPTX_API void cptx_roles_begin_(cptx_kernel *k, cptx_site at, cptx_roles *r, const cptx_roles_opt *opt);

@@ -11,17 +11,17 @@
  * Matrices have elements of .f32, .f16 or .bf16; all arithmetic is in f32, and results are rounded once, to nearest even.  A
  * row has 1 to 262,144 elements, at any stride.  A kernel is made for a row's length; it serves any number of rows.
  *
- * Where a row lives: in registers, so that memory is read once, of one CTA or, with .split, of the CTAs of a cluster; else
- * it stays in memory (CPTX_ROWS_MEMORY), and each pass of the kernel reads it again.  Short rows share a CTA, and a warp:
+ * Where a row lives: in registers or in shared memory, so that memory is read once, of one CTA or, with .split, of the CTAs of
+ * a cluster; else it stays in memory (CPTX_ROWS_MEMORY), and each pass of the kernel reads it again.  Short rows share a CTA, and a warp:
  * .per_row threads hold one.  What is 0 in the options is chosen by a model of bytes, CTAs and waves (cptx_rows_auto).
  *
  * NaN, infinities: a row with a NaN is NaN in norms, softmax and loss.  A softmax over infinities, or over -infinity alone,
- * is NaN, as PyTorch's.  argmax passes over NaN; of a row of NaN it is column 0.  Quantizing takes a row with an infinity or
- * a NaN to scale infinity or NaN.  A row of zeros has scale 1.  Labels: one that is neither a column nor ignored has loss
- * NaN.
+ * is NaN, as PyTorch's, and the lse of the latter -infinity.  argmax passes over NaN; of a row of NaN it is column 0.
+ * Quantizing takes a row with an infinity or a NaN to scale infinity or NaN.  A row of zeros has scale 1.  Labels: one that is
+ * neither a column nor ignored has loss NaN.
  *
- * In place: an output may be an input of the same type, stride and address, where the row lives in registers or the kernel
- * is local; a row in memory is read again, so there it is refused.
+ * In place: an output may be an input of the same type, stride and address, where the row lives in registers or shared
+ * memory or the kernel is local; a row in memory is read again, so there it is refused.
  *
  * Weights' gradients: each CTA adds up its rows in f32, in their order, and a second launch adds the CTAs' sums in theirs:
  * the same bits in each run on the same kind of device.
@@ -70,7 +70,9 @@ CPTX_API enum cptx_rows_operand cptx_rows_operand_find(const char *name);
 enum cptx_rows_place {
 	CPTX_ROWS_AUTO,      /**< as the model chooses */
 	CPTX_ROWS_REGISTERS, /**< in registers: read once */
-	CPTX_ROWS_MEMORY     /**< in global memory: each pass reads it again, in part from L2 */
+	CPTX_ROWS_MEMORY,    /**< in global memory: each pass reads it again, in part from L2 */
+	CPTX_ROWS_SHARED     /**< in shared memory: bulk copies bring .stages rows ahead, and CTAs take many rows each; sm_90 and
+	                          later, rows that begin at and consist of whole vectors of 16 bytes */
 };
 
 struct cptx_rows_row;
@@ -102,7 +104,8 @@ typedef struct cptx_rows_opt {
 	enum cptx_rows_place place; /**< where a row lives */
 	uint32_t threads;           /**< of a CTA: 32 to 1024, a multiple of 32 */
 	uint32_t per_row;           /**< threads that hold a row: 1, 2, 4, 8, 16 or 32, or all of the CTA */
-	uint32_t split;             /**< CTAs that share a row, 1 to 16: a cluster (sm_90 and later) where the kernel reduces */
+	uint32_t split;             /**< CTAs that share a row, a power of two: a cluster of at most 16 (sm_90 and later) where the kernel
+	                                 reduces, else at most 1024 */
 	bool prefetch;              /**< CTAs that take many rows have L2 ask for the next one early; sm_90 and later */
 	uint32_t min_ctas;          /**< CTAs that a multiprocessor's registers shall hold */
 	/* CPTX_ROWS_OWN */
@@ -111,6 +114,12 @@ typedef struct cptx_rows_opt {
 	cptx_rows_body body;    /**< builds the code of a row */
 	void *user;             /**< third argument of body */
 	const char *name;       /**< of the kernel in PTX; NULL: "rows" */
+	/* the shape, once more */
+	uint32_t stages;    /**< SHARED: rows (of each group of threads) that shared memory holds, 1 to 8; 0: chosen */
+	uint32_t rows_each; /**< SHARED: rows that a CTA (or cluster, or each group of threads) takes one after another; 0: chosen.
+	                         With dw or db it is not read: there are as many CTAs as the device holds at once */
+	uint32_t bandwidth; /**< of the device's memory, GB/s, for the choice; 0: that of the target's largest GPU.  A run takes its
+	                         device's */
 	char z_;
 } cptx_rows_opt;
 
@@ -146,12 +155,17 @@ typedef struct cptx_rows_plan {
 	uint32_t grid;              /**< CTAs of the first launch; only with a problem */
 	uint64_t workspace;         /**< bytes; only with a problem */
 	uint64_t bytes;             /**< of memory that are read and written at least; only with a problem */
+	uint32_t stages;            /**< rows that shared memory holds */
+	uint32_t rows_each;         /**< rows that a CTA takes one after another; 0: as many as there are for it */
+	uint32_t smem;              /**< dynamic shared memory of a CTA, bytes */
 } cptx_rows_plan;
 
 /** Checks options and chooses what is 0 in their shape, for `rows` rows (0: many) on a target (NULL: sm_90a) with `sms`
  * multiprocessors (0: those of its largest GPU).  False: err names the rule that is broken.  plan: may be NULL. */
 CPTX_API bool cptx_rows_check(const cptx_rows_opt *opt, const cptx_target *target, uint32_t rows, uint32_t sms,
                               cptx_rows_plan *plan, cptx_error *err);
+/** What a copy reaches of the bandwidth of a device's memory, for .bandwidth: GB/s; 0: not known, as on the emulator. */
+CPTX_API uint32_t cptx_rows_bandwidth(const cptx_device_info *info);
 /** A shape and what the model says of it. */
 typedef struct cptx_rows_choice {
 	cptx_rows_opt opt;    /**< all options, with the shape filled in */
@@ -244,7 +258,7 @@ typedef struct cptx_rows_pass {
 /** Where a pass stands. */
 typedef struct cptx_rows_at {
 	cptx_val v[CPTX_ROWS_OPERANDS]; /**< by operand: .f32 */
-	uint64_t later_[8];             /**< of the library */
+	uint64_t reserved_[8];          /**< of the library */
 } cptx_rows_at;
 CPTX_API bool cptx_rows_each_(cptx_kernel *k, cptx_site at, cptx_rows_row *row, cptx_rows_at *e, const cptx_rows_pass *pass);
 CPTX_API bool cptx_rows_next_(cptx_kernel *k, cptx_site at, cptx_rows_row *row, cptx_rows_at *e);

@@ -71,8 +71,8 @@ typedef struct cptx_tiles_opt {
 typedef struct cptx_tiles {
 	cptx_made made; /**< by which call, in which kernel */
 	union {
-		cptx_tiles_opt opt; /**< as given, with what 0 stands for */
-		uint64_t room_[40]; /**< for options of later versions */
+		cptx_tiles_opt opt;         /**< as given, with what 0 stands for */
+		uint64_t reserved_opt_[40]; /**< for options of later versions */
 	};
 	cptx_val number, clusters;                 /**< of this CTA's cluster, and how many there are */
 	cptx_val tiles, all;                       /**< tiles of a matrix, and of all */
@@ -80,7 +80,7 @@ typedef struct cptx_tiles {
 	cptx_val shared, shared_first, shared_end; /**< STREAM_K: K tiles that are shared; those of this cluster */
 	cptx_val answers, rank; /**< DYNAMIC, CANCEL: .u32 shared address of the answers; rank of the CTA in its cluster */
 	cptx_pipe pipe;         /**< the ring of answers, of those with readers */
-	uint64_t later_[4];     /**< for fields of later versions */
+	uint64_t reserved_[4];  /**< for fields of later versions */
 } cptx_tiles;
 
 /** A tile, and where a role stands. */
@@ -95,7 +95,7 @@ typedef struct cptx_tiles_at {
 	cptx_val slot, first;     /**< DYNAMIC without roles: where the answer comes; the thread that asks */
 	bool asks, warp;          /**< as cptx_tiles_role */
 	cptx_val release;         /**< as cptx_tiles_role */
-	uint64_t later_[4];       /**< for fields of later versions */
+	uint64_t reserved_[4];    /**< for fields of later versions */
 } cptx_tiles_at;
 
 /** What a role does in the loop of DYNAMIC or CANCEL; other schedules need nothing of it. */

@@ -55,7 +55,8 @@ typedef struct cptx_mod_info {
 	const char *about;      /**< what it means, in a few words */
 } cptx_mod_info;
 CPTX_API bool cptx_mod_at_(size_t mod, cptx_mod_info *info, size_t size);
-/** The type or modifier with that number, an enum cptx_type or cptx_mod; false behind the last.  Number 0 is none of them. */
+/** The type or modifier with that number, an enum cptx_type or cptx_mod; false behind the last.  Number 0 is none of them.
+ */
 static inline bool cptx_mod_at(size_t mod, cptx_mod_info *info) { return cptx_mod_at_(mod, info, sizeof *info); }
 /** The name of the call that reads special register number i (enum cptx_sreg), "tid_x"; NULL behind the last. */
 CPTX_API const char *cptx_sreg_call(size_t i);

@@ -44,9 +44,9 @@ typedef struct cptx_timeline_opt {
 
 /** A timeline of a kernel.  Plain data. */
 typedef struct cptx_timeline {
-	cptx_made made;     /**< by which call, in which kernel */
-	cptx_val at, end;   /**< addresses of this warp's next stamp, and of the end of its room; NONE: off */
-	uint64_t later_[2]; /**< for fields of later versions */
+	cptx_made made;        /**< by which call, in which kernel */
+	cptx_val at, end;      /**< addresses of this warp's next stamp, and of the end of its room; NONE: off */
+	uint64_t reserved_[2]; /**< for fields of later versions */
 } cptx_timeline;
 
 CPTX_API void cptx_timeline_begin_(cptx_kernel *k, cptx_site at, cptx_timeline *t, const cptx_timeline_opt *opt);

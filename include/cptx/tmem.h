@@ -44,13 +44,13 @@ typedef struct cptx_tmem_opt {
 typedef struct cptx_tmem {
 	cptx_made made; /**< by which call, in which kernel */
 	union {
-		cptx_tmem_opt opt;  /**< the options, with columns rounded up */
-		uint64_t room_[10]; /**< for options of later versions */
+		cptx_tmem_opt opt;          /**< the options, with columns rounded up */
+		uint64_t reserved_opt_[10]; /**< for options of later versions */
 	};
-	cptx_val address;   /**< .u32: lane in the upper half, column in the lower; add l << 16 | c for lane l, column c */
-	cptx_val slot;      /**< shared memory that tcgen05.alloc writes the address to */
-	cptx_item *before;  /**< the last item in front of the block; NULL: none */
-	uint64_t later_[2]; /**< for fields of later versions */
+	cptx_val address;      /**< .u32: lane in the upper half, column in the lower; add l << 16 | c for lane l, column c */
+	cptx_val slot;         /**< shared memory that tcgen05.alloc writes the address to */
+	cptx_item *before;     /**< the last item in front of the block; NULL: none */
+	uint64_t reserved_[2]; /**< for fields of later versions */
 } cptx_tmem;
 
 CPTX_API int cptx_tmem_begin_(cptx_kernel *k, cptx_site at, cptx_tmem *t, const cptx_tmem_opt *opt);

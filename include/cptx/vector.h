@@ -60,17 +60,17 @@ typedef struct cptx_row_opt {
 typedef struct cptx_row {
 	cptx_made made; /**< by which call, in which kernel */
 	union {
-		cptx_row_opt opt;   /**< as given, with what 0 stands for */
-		uint64_t room_[20]; /**< for options of later versions */
+		cptx_row_opt opt;           /**< as given, with what 0 stands for */
+		uint64_t reserved_opt_[20]; /**< for options of later versions */
 	};
-	uint32_t each;      /**< elements of a vector */
-	uint32_t vectors;   /**< that a thread has */
-	cptx_val v;         /**< .f32, vectors * each of them; kept in shared memory: each */
-	cptx_val thread;    /**< number of the thread */
-	cptx_val first;     /**< .s32 column of the first element; NONE: thread * each */
-	cptx_val shift;     /**< .u32: elements between an aligned address and the row's beginning; NONE: none */
-	cptx_val shared;    /**< .u32 address of the thread's part; NONE: registers */
-	uint64_t later_[4]; /**< for fields of later versions */
+	uint32_t each;         /**< elements of a vector */
+	uint32_t vectors;      /**< that a thread has */
+	cptx_val v;            /**< .f32, vectors * each of them; kept in shared memory: each */
+	cptx_val thread;       /**< number of the thread */
+	cptx_val first;        /**< .s32 column of the first element; NONE: thread * each */
+	cptx_val shift;        /**< .u32: elements between an aligned address and the row's beginning; NONE: none */
+	cptx_val shared;       /**< .u32 address of the thread's part; NONE: registers */
+	uint64_t reserved_[4]; /**< for fields of later versions */
 } cptx_row;
 
 CPTX_API void cptx_row_new_(cptx_kernel *k, cptx_site at, cptx_row *r, const cptx_row_opt *opt);
@@ -96,11 +96,12 @@ typedef struct cptx_row_access {
 	uint32_t align;      /**< as cptx_row_opt.align, of this address; 0: the row's */
 	enum cptx_mod cop;   /**< cache operator: loads CPTX_CA, CG, CS, LU, CV; stores CPTX_WB, CG, CS, WT; 0: none */
 	bool nc;             /**< of a load: .nc, what no thread writes while the kernel runs */
+	bool shared;         /**< the address is a .u32 of shared memory; .cop and .nc are not of it */
 	char z_;
 } cptx_row_access;
 
 CPTX_API void cptx_row_load_(cptx_kernel *k, cptx_site at, const cptx_row *r, cptx_val address, const cptx_row_access *how);
-/** Loads the row at a global address (.u64) and converts it to f32. */
+/** Loads the row at a global address (.u64; .shared: a .u32 of shared memory) and converts it to f32. */
 #define cptx_row_load(...) cptx_row_load_x_(__VA_ARGS__, .z_ = 0)
 #define cptx_row_load_x_(k, r, address, ...)                                                                                \
 	cptx_row_load_((k), CPTX_HERE, (r), (address), CPTX_OPT(cptx_row_access, __VA_ARGS__))
@@ -115,8 +116,8 @@ typedef struct cptx_row_at {
 	cptx_made made; /**< by which call, in which kernel */
 	cptx_val v;     /**< the element's register */
 	uint32_t i; /**< its number among those of the thread; that of a row made by cptx_row_like is cptx_elem(other.v, i) */
-	uint32_t column;    /**< its column, less that of the thread's first element, r.first or thread * r.each */
-	uint64_t later_[1]; /**< for fields of later versions */
+	uint32_t column;       /**< its column, less that of the thread's first element, r.first or thread * r.each */
+	uint64_t reserved_[1]; /**< for fields of later versions */
 } cptx_row_at;
 
 CPTX_API bool cptx_row_each_(cptx_kernel *k, cptx_site at, const cptx_row *r, cptx_row_at *it, bool next);
@@ -131,8 +132,8 @@ CPTX_API cptx_val cptx_row_column_(cptx_kernel *k, cptx_site at, const cptx_row 
 #define cptx_row_column(k, r, it) cptx_row_column_((k), CPTX_HERE, (r), (it))
 
 CPTX_API cptx_val cptx_row_inside_(cptx_kernel *k, cptx_site at, const cptx_row *r, const cptx_row_at *it);
-/** A predicate: the register is an element of the row; NONE where every thread's is.  Either can stand behind .when.  Registers
- * outside of the row hold what .fill said (0), which a sum of x does not notice and a sum of (x - mean)^2 does. */
+/** A predicate: the register is an element of the row; NONE where every thread's is.  Either can stand behind .when.
+ * Registers outside of the row hold what .fill said (0), which a sum of x does not notice and a sum of (x - mean)^2 does. */
 #define cptx_row_inside(k, r, it) cptx_row_inside_((k), CPTX_HERE, (r), (it))
 
 #ifdef __cplusplus

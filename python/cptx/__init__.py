@@ -106,7 +106,7 @@ class Device:
         return self
 
     def _start(self, handle, name, ordinal):
-        self._handle, self._gemm = handle, None
+        self._handle, self._runners = handle, {}
         _closing(self, lib.cptx_device_close, handle)
         info = lib.cptx_device_get_info(handle).contents
         self.name, self.target = info.name.decode(), (info.target or b"").decode()

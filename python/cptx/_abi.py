@@ -5,7 +5,7 @@ tests/python/test_module.py has the compiler of C compare, and the functions use
 import ctypes
 import ctypes.util
 import os
-from ctypes import POINTER, Structure, c_bool, c_char, c_char_p, c_int, c_int64, c_size_t, c_uint16, c_uint32, c_uint64, c_void_p
+from ctypes import POINTER, Structure, c_bool, c_char, c_char_p, c_float, c_int, c_int64, c_size_t, c_uint16, c_uint32, c_uint64, c_void_p
 
 
 class ErrorInfo(Structure):
@@ -33,7 +33,7 @@ class LoadOpt(Structure):
 class DeviceInfo(Structure):
     of_c = "cptx_device_info"
     _fields_ = [("name", c_char * 128), ("compute_capability", c_uint16), ("ptx", c_uint16), ("driver", c_uint32),
-                ("target", c_char_p), ("sms", c_uint32)]  # and more, which is not read here
+                ("target", c_char_p)]  # and more, which is not read here
     more = True
 
 
@@ -146,14 +146,42 @@ class GemmProblem(Structure):
                 ("beta", ctypes.c_float)]
 
 
-class GemmChoice(Structure):
-    of_c, more = "cptx_gemm_choice", True
-    _fields_ = [("us", ctypes.c_double), ("mma_us", ctypes.c_double), ("load_us", ctypes.c_double), ("memory_us", ctypes.c_double),
-                ("measured_us", ctypes.c_double), ("tail", ctypes.c_double), ("ctas", c_uint32), ("opt", GemmOpt)]
+class TuneUse(Structure):
+    of_c, more = "cptx_tune_use", True
+    _fields_ = [("size", c_uint32), ("db", c_void_p), ("policy", c_int), ("candidates", c_uint32), ("budget_s", ctypes.c_double),
+                ("workers", c_uint32), ("compiler", c_int), ("cache", c_void_p), ("part", c_uint32), ("parts", c_uint32), ("offset", c_uint64),
+                ("progress", c_void_p), ("user", c_void_p)]
 
 
+# enum cptx_tune_policy
+TUNE_AS_SET, TUNE_OFF, TUNE_NEVER, TUNE_ONCE, TUNE_ALWAYS = range(5)
 # enum cptx_wait_shape
 WAIT_LOOP, WAIT_UNIFORM, WAIT_DONE = range(3)
+
+
+ROWS_OPERANDS = 21  # of <cptx/rows.def>
+
+
+class RowsOpt(Structure):
+    of_c = "cptx_rows_opt"
+    _fields_ = [("size", c_uint32), ("kernel", c_int), ("in", c_int), ("out", c_int), ("weight", c_int), ("index", c_int), ("n", c_uint32),
+                ("align", c_uint32), ("with", c_uint32), ("eps", c_float), ("smoothing", c_float), ("z_loss", c_float),
+                ("ignored_label", c_int64), ("ignore", c_bool), ("tanh", c_bool), ("heads", c_uint32), ("place", c_int),
+                ("threads", c_uint32), ("per_row", c_uint32), ("split", c_uint32), ("prefetch", c_bool), ("min_ctas", c_uint32),
+                ("reads", c_uint32), ("writes", c_uint32), ("local", c_bool), ("body", c_void_p), ("user", c_void_p), ("name", c_char_p),
+                ("stages", c_uint32), ("rows_each", c_uint32), ("bandwidth", c_uint32), ("z_", c_char)]
+
+
+class RowsMatrix(Structure):
+    of_c = "cptx_rows_matrix"
+    _fields_ = [("address", c_uint64), ("stride", c_uint64)]
+
+
+class RowsProblem(Structure):
+    of_c = "cptx_rows_problem"
+    _fields_ = [("size", c_uint32), ("rows", c_uint32), ("at", RowsMatrix * ROWS_OPERANDS), ("workspace", c_uint64), ("z_", c_char)]
+
+
 # enum cptx_tensor_kind
 NONE, DL, MANAGED, VERSIONED, OBJECT, INT, UINT, FLOAT = range(8)
 CPU, CUDA = 1, 2  # kDLCPU, kDLCUDA
@@ -184,9 +212,7 @@ FUNCTIONS = {
     "cptx_gemm_runner_new": (c_void_p, [c_void_p, c_void_p, POINTER(ErrorInfo)]),
     "cptx_gemm_runner_destroy": (None, [c_void_p]),
     "cptx_gemm_run": (c_bool, [c_void_p, POINTER(GemmOpt), POINTER(GemmProblem), c_void_p, POINTER(ErrorInfo)]),
-    "cptx_gemm_auto_": (c_size_t, [POINTER(GemmOpt), c_void_p, POINTER(GemmProblem), c_uint32, c_void_p, c_size_t, c_size_t,
-                                   POINTER(ErrorInfo)]),
-    "cptx_gemm_tune_": (c_bool, [c_void_p, POINTER(GemmProblem), c_void_p, c_size_t, c_size_t, POINTER(ErrorInfo)]),
+    "cptx_gemm_runner_set_tune": (c_bool, [c_void_p, POINTER(TuneUse), POINTER(ErrorInfo)]),
     "cptx_emu_map": (c_uint64, [c_void_p, c_void_p, c_size_t, POINTER(ErrorInfo)]),
     "cptx_cache_open": (c_void_p, [c_void_p, POINTER(ErrorInfo)]),
     "cptx_cache_close": (None, [c_void_p]),
@@ -195,6 +221,14 @@ FUNCTIONS = {
     "cptx_type_bits": (ctypes.c_uint, [c_int]),
     "cptx_type_find": (c_int, [c_char_p]),
     "cptx_type_name": (c_char_p, [c_int]),
+    "cptx_rows_kernel_find": (c_int, [c_char_p]),
+    "cptx_rows_kernel_name": (c_char_p, [c_int]),
+    "cptx_rows_operand_name": (c_char_p, [c_int]),
+    "cptx_rows_runner_new": (c_void_p, [c_void_p, c_void_p, POINTER(ErrorInfo)]),
+    "cptx_rows_runner_destroy": (None, [c_void_p]),
+    "cptx_rows_run": (c_bool, [c_void_p, POINTER(RowsOpt), POINTER(RowsProblem), c_void_p, POINTER(ErrorInfo)]),
+    "cptx_rows_workspace": (c_uint64, [c_void_p, POINTER(RowsOpt), c_uint32, POINTER(ErrorInfo)]),
+    "cptx_stream_adopt": (c_void_p, [c_void_p, c_void_p, POINTER(ErrorInfo)]),
     "cptx_device_open": (c_void_p, [c_char_p, POINTER(ErrorInfo)]),
     "cptx_device_adopt": (c_void_p, [c_void_p, POINTER(ErrorInfo)]),
     "cptx_device_close": (None, [c_void_p]),
@@ -203,6 +237,8 @@ FUNCTIONS = {
     "cptx_device_symbol": (c_void_p, [c_void_p, c_char_p]),
     "cptx_device_synchronize": (c_bool, [c_void_p, POINTER(ErrorInfo)]),
     "cptx_mem_alloc": (c_uint64, [c_void_p, c_size_t, POINTER(ErrorInfo)]),
+    "cptx_mem_write": (c_bool, [c_void_p, c_uint64, c_void_p, c_size_t, POINTER(ErrorInfo)]),
+    "cptx_mem_read": (c_bool, [c_void_p, c_void_p, c_uint64, c_size_t, POINTER(ErrorInfo)]),
     "cptx_mem_free": (None, [c_void_p, c_uint64]),
     "cptx_device_load_text_": (c_void_p, [Site, c_void_p, c_char_p, c_size_t, POINTER(LoadOpt), POINTER(ErrorInfo)]),
     "cptx_program_destroy": (None, [c_void_p]),

@@ -9,7 +9,9 @@ from . import _abi, _arrays, _errors
 from ._abi import lib
 from ._errors import checked
 
-TRIED = 24  # choices of the model that tuning measures
+# enum cptx_tune_policy, by what `tune` may be; None: what CPTX_TUNE says
+POLICIES = {None: _abi.TUNE_AS_SET, "off": _abi.TUNE_OFF, "never": _abi.TUNE_NEVER, "once": _abi.TUNE_ONCE, "always": _abi.TUNE_ALWAYS,
+            True: _abi.TUNE_ONCE, False: _abi.TUNE_NEVER}
 
 
 def _close(handles):
@@ -19,36 +21,26 @@ def _close(handles):
 
 
 class _Runner:
-    """A cptx_gemm_runner of a device, and what was measured there.  It ends in front of its device, which is made before."""
+    """A cptx_gemm_runner of a device and a policy.  It ends in front of its device, which is made before."""
 
     making = threading.Lock()
 
-    def __init__(self, device):
+    def __init__(self, device, policy, budget):
         cache = checked(lib.cptx_cache_open, None)
         self.handle = checked(lib.cptx_gemm_runner_new, device._handle, cache)
         _errors.closing(device, _close, (self.handle, cache))
-        self.tuned, self.lock, self.sms = {}, threading.Lock(), lib.cptx_device_get_info(device._handle).contents.sms
+        use = _abi.TuneUse(size=ctypes.sizeof(_abi.TuneUse), policy=policy, budget_s=budget, cache=cache)
+        checked(lib.cptx_gemm_runner_set_tune, self.handle, ctypes.byref(use))
 
     @classmethod
-    def get(cls, device):
+    def get(cls, device, tune, budget):
+        if tune not in POLICIES:
+            raise ValueError(f'tune is {tune!r}, but must be "off", "never", "once" or "always"')
+        key = POLICIES[tune], float(budget)
         with cls.making:
-            if device._gemm is None:
-                device._gemm = cls(device)
-            return device._gemm
-
-    def best(self, device, opt, problem, target):
-        """The fastest of the model's choices that need no workspace, measured once for each problem."""
-        key = bytes(opt) + bytes((ctypes.c_uint64 * 4)(problem.m, problem.n, problem.k, problem.batch))
-        with self.lock:
-            if key not in self.tuned:
-                choices = (_abi.GemmChoice * TRIED)()
-                n = checked(lib.cptx_gemm_auto_, ctypes.byref(opt), target, ctypes.byref(problem), self.sms, choices,
-                            ctypes.sizeof(_abi.GemmChoice), TRIED)
-                plain = [choices[i] for i in range(n) if not choices[i].opt.stream_k]
-                found = (_abi.GemmChoice * len(plain))(*plain)
-                checked(lib.cptx_gemm_tune_, device._handle, ctypes.byref(problem), found, ctypes.sizeof(_abi.GemmChoice), len(plain))
-                self.tuned[key] = found[0]
-            return self.tuned[key]
+            if key not in device._runners:
+                device._runners[key] = cls(device, *key)
+            return device._runners[key]
 
 
 @functools.lru_cache(None)
@@ -75,7 +67,8 @@ def _matrix(name, x, read_only, stream, device):
     return m
 
 
-def gemm(a, b, c=None, *, out=None, alpha=1.0, beta=0.0, bias=None, dtype=None, device=None, stream=None, tune=False):
+def gemm(a, b, c=None, *, out=None, alpha=1.0, beta=0.0, bias=None, dtype=None, device=None, stream=None, tune=None,
+         budget=0.0):
     """alpha * a @ b + beta * c + bias, a of M x K and b of K x N elements, or a batch of them.
 
     Arrays are those of PyTorch, JAX, NumPy (with the types of ml_dtypes) and all that a kernel takes; a and b may be
@@ -83,9 +76,10 @@ def gemm(a, b, c=None, *, out=None, alpha=1.0, beta=0.0, bias=None, dtype=None, 
     default: that of a, or bf16 where a has 8 bits).  c: like the result; bias: N f32.  device: for arrays of the CPU, a Device
     of the emulator; else found by the arrays.
 
-    A shape of the kernel is chosen by the model, once for each size; with tune=True the best ones are measured, once for each
-    size in this process.  Machine code is kept in the cache on disk.  Work of a GPU is started on `stream` as by a kernel, and
-    not waited for.
+    The shape of the kernel is the best in the tuning database, else the model's choice.  tune: "once" measures a problem that was
+    not measured on such a device, and records it, for other processes, too; "always", "never", "off"; None: what CPTX_TUNE says.
+    budget: most seconds for a problem; 0: the usual.  Machine code is kept in the cache on disk.  Work of a GPU is started on
+    `stream` as by a kernel, and not waited for.
     """
     from . import Tensor, _stream_handle
     device = device or _device(_arrays.device_name(a))
@@ -129,7 +123,7 @@ def gemm(a, b, c=None, *, out=None, alpha=1.0, beta=0.0, bias=None, dtype=None, 
     with _Mapped(device, given.values()) as address:
         for name, x in given.items():
             setattr(problem, name, address(x))
-        _run(device, opt, problem, target, handle, tune)
+        _run(device, opt, problem, handle, _Runner.get(device, tune, budget))
     _arrays.written((out,))
     return out
 
@@ -168,13 +162,9 @@ class _Mapped:
             lib.cptx_mem_free(self.device._handle, at)
 
 
-def _run(device, opt, problem, target, handle, tune):
-    runner = _Runner.get(device)
+def _run(device, opt, problem, handle, runner):
     stream = checked(lib.cptx_stream_adopt, device._handle, handle) if handle else None
     try:
-        if tune:
-            choice = runner.best(device, opt, problem, target)
-            opt, problem.ctas = choice.opt, choice.ctas
         checked(lib.cptx_gemm_run, runner.handle, ctypes.byref(opt), ctypes.byref(problem), stream)
     finally:
         if stream:

@@ -2,7 +2,8 @@
 /* In place of the generators where they are left out (-Dkernels=disabled); names.c stays. */
 #include "base/base.h"
 
-#include <cptx/attention.h>
+#include <cptx/attention_backward.h>
+#include <cptx/attention_decode.h>
 
 static bool absent(cptx_error *err) { return error_absent(err, NOWHERE, "ready kernels", "kernels"); }
 
@@ -73,5 +74,116 @@ bool cptx_attention_measure(cptx_tune *db, cptx_device *dev, const cptx_attentio
 bool cptx_attention_options_read(const char *text, cptx_attention_opt *o, cptx_error *err)
 {
 	(void)text, (void)o;
+	return absent(err);
+}
+
+/* ---- decoding ---- */
+
+bool cptx_attention_decode_check(const cptx_attention_decode_opt *o, const cptx_target *target,
+                                 cptx_attention_decode_plan *plan, cptx_error *err)
+{
+	(void)o, (void)target, (void)plan;
+	return absent(err);
+}
+
+bool cptx_attention_decode_check_problem(const cptx_attention_decode_opt *o, const cptx_attention_decode_problem *p,
+                                         const cptx_target *target, uint32_t sms, cptx_attention_decode_plan *plan,
+                                         cptx_error *err)
+{
+	(void)o, (void)p, (void)target, (void)sms, (void)plan;
+	return absent(err);
+}
+
+size_t cptx_attention_decode_auto(const cptx_attention_decode_opt *o, const cptx_attention_decode_problem *p,
+                                  const cptx_target *target, uint32_t sms, cptx_attention_decode_choice *choices,
+                                  size_t room, cptx_error *err)
+{
+	(void)o, (void)p, (void)target, (void)sms, (void)choices, (void)room;
+	return absent(err);
+}
+
+cptx_kernel *cptx_attention_decode_build(cptx_module *m, const cptx_attention_decode_opt *o, cptx_error *err)
+{
+	(void)m, (void)o;
+	absent(err);
+	return NULL;
+}
+
+cptx_launch *cptx_attention_decode_launch(const cptx_program *program, cptx_device *dev, const cptx_attention_decode_opt *o,
+                                          const cptx_attention_decode_problem *p, uint32_t number, cptx_error *err)
+{
+	(void)program, (void)dev, (void)o, (void)p, (void)number;
+	absent(err);
+	return NULL;
+}
+
+cptx_attention_decode_runner *cptx_attention_decode_runner_new(cptx_device *dev, cptx_cache *cache, cptx_error *err)
+{
+	(void)dev, (void)cache;
+	absent(err);
+	return NULL;
+}
+
+void cptx_attention_decode_runner_destroy(cptx_attention_decode_runner *r) { (void)r; }
+
+bool cptx_attention_decode_run(cptx_attention_decode_runner *r, const cptx_attention_decode_opt *o,
+                               const cptx_attention_decode_problem *p, cptx_stream *s, cptx_error *err)
+{
+	(void)r, (void)o, (void)p, (void)s;
+	return absent(err);
+}
+
+uint64_t cptx_attention_decode_workspace(cptx_attention_decode_runner *r, const cptx_attention_decode_opt *o,
+                                         const cptx_attention_decode_problem *p, cptx_error *err)
+{
+	(void)r, (void)o, (void)p;
+	return absent(err);
+}
+
+/* ---- backward ---- */
+
+bool cptx_attention_backward_check(const cptx_attention_backward_opt *o, const cptx_target *target,
+                                   cptx_attention_backward_plan *plan, cptx_error *err)
+{
+	(void)o, (void)target, (void)plan;
+	return absent(err);
+}
+
+bool cptx_attention_backward_check_problem(const cptx_attention_backward_opt *o, const cptx_attention_backward_problem *p,
+                                           cptx_attention_backward_plan *plan, cptx_error *err)
+{
+	(void)o, (void)p, (void)plan;
+	return absent(err);
+}
+
+cptx_kernel *cptx_attention_backward_build(cptx_module *m, const cptx_attention_backward_opt *o, cptx_error *err)
+{
+	(void)m, (void)o;
+	absent(err);
+	return NULL;
+}
+
+cptx_launch *cptx_attention_backward_launch(const cptx_program *program, cptx_device *dev,
+                                            const cptx_attention_backward_opt *o, const cptx_attention_backward_problem *p,
+                                            uint32_t number, cptx_error *err)
+{
+	(void)program, (void)dev, (void)o, (void)p, (void)number;
+	absent(err);
+	return NULL;
+}
+
+cptx_attention_backward_runner *cptx_attention_backward_runner_new(cptx_device *dev, cptx_cache *cache, cptx_error *err)
+{
+	(void)dev, (void)cache;
+	absent(err);
+	return NULL;
+}
+
+void cptx_attention_backward_runner_destroy(cptx_attention_backward_runner *r) { (void)r; }
+
+bool cptx_attention_backward_run(cptx_attention_backward_runner *r, const cptx_attention_backward_opt *o,
+                                 const cptx_attention_backward_problem *p, cptx_stream *s, cptx_error *err)
+{
+	(void)r, (void)o, (void)p, (void)s;
 	return absent(err);
 }

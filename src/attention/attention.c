@@ -128,10 +128,21 @@ bool cptx_attention_check(const cptx_attention_opt *opt, const cptx_target *targ
 	return attention_read(&o, opt, target, plan ? plan : &here, err);
 }
 
+bool attention_check_ranges(const char *what, const attention_range *all, size_t n, cptx_error *err)
+{
+	for (const attention_range *r = all; r < all + n; r++) {
+		const uint32_t v = r->value;
+		RULE(!v || (v >= r->least && v <= r->most && v % r->step == 0), "%s.%s = %u; it is from %u to %u, in steps of %u",
+		     what, r->name, v, r->least, r->most, r->step);
+		RULE(!r->power || !(v & (v - 1)), "%s.%s = %u; it is a power of two", what, r->name, v);
+	}
+	return true;
+}
+
 /* ---- problems ---- */
 
-static bool check_stride(const char *name, const cptx_attention_stride *s, enum cptx_type type, uint32_t dim, uint64_t rows,
-                         uint64_t heads, uint64_t batch, cptx_error *err)
+bool attention_check_stride(const char *name, const cptx_attention_stride *s, enum cptx_type type, uint32_t dim,
+                            uint64_t rows, uint64_t heads, uint64_t batch, cptx_error *err)
 {
 	const uint64_t step = ATTENTION_CHUNK * 8 / cptx_type_bits(type);
 	const struct {
@@ -170,10 +181,10 @@ static bool check_strides(const cptx_attention_problem *p, const cptx_attention_
 	const uint32_t dim_v = attention_dim_v(o);
 	const attention_extent q = attention_extent_of_q(o, p), k = attention_extent_of_k(o, p);
 
-	return check_stride("q", &p->q_stride, o->in, o->dim, q.rows, p->heads, q.batch, err) &&
-	       check_stride("k", &p->k_stride, o->in, o->dim, k.rows, p->kv_heads, k.batch, err) &&
-	       check_stride("v", &p->v_stride, o->in, dim_v, k.rows, p->kv_heads, k.batch, err) &&
-	       check_stride("o", &p->o_stride, attention_out(o), dim_v, q.rows, p->heads, q.batch, err);
+	return attention_check_stride("q", &p->q_stride, o->in, o->dim, q.rows, p->heads, q.batch, err) &&
+	       attention_check_stride("k", &p->k_stride, o->in, o->dim, k.rows, p->kv_heads, k.batch, err) &&
+	       attention_check_stride("v", &p->v_stride, o->in, dim_v, k.rows, p->kv_heads, k.batch, err) &&
+	       attention_check_stride("o", &p->o_stride, attention_out(o), dim_v, q.rows, p->heads, q.batch, err);
 }
 
 /* What the problem says of sinks, sequences and pages, and the kernel knows nothing of; and the reverse, but for addresses. */

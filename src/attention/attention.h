@@ -72,6 +72,17 @@ bool attention_read_problem(cptx_attention_problem *p, const cptx_attention_prob
 /* Completes the plan of the options (attention_read) for a problem that was read. */
 bool attention_plan_problem(const cptx_attention_opt *o, const cptx_attention_problem *p, uint32_t sms,
                             cptx_attention_plan *plan, cptx_error *err);
+/* A number among options: from least to most in steps, and with `power` a power of two; 0 is not checked. */
+typedef struct attention_range {
+	const char *name;
+	bool power;
+	uint32_t value, least, most, step;
+} attention_range;
+/* what: "decode: ", in front of the message. */
+bool attention_check_ranges(const char *what, const attention_range *all, size_t n, cptx_error *err);
+/* The rules of how a tensor lies, by the name of the problem's fields. */
+bool attention_check_stride(const char *name, const cptx_attention_stride *s, enum cptx_type type, uint32_t dim,
+                            uint64_t rows, uint64_t heads, uint64_t batch, cptx_error *err);
 /* Rows behind one another of a head, and how often: of batches, or one of packed sequences, or pages. */
 typedef struct attention_extent {
 	uint32_t rows, batch;

@@ -32,7 +32,6 @@ static kit_problem problem_of(const cptx_attention_opt *o, const cptx_attention_
 		.family = &family,
 		.asked = o,
 		.base = &nothing,
-		.has_function = o->score || o->mask || o->blocks,
 		.function = o->name,
 		.dims = { p->batch, p->heads, p->kv_heads ? p->kv_heads : p->heads, p->queries, p->keys,
 		          o->window ? (uint64_t)MIN(p->window_left, p->keys) + MIN(p->window_right, p->keys) + 1 : 0 },
@@ -115,9 +114,9 @@ bool cptx_attention_measure(cptx_tune *db, cptx_device *dev, const cptx_attentio
 	    !IS_GIVEN(problem, "problem", NOWHERE, err) || !OPTIONS_READ(cptx_attention_opt, &o, opt, NOWHERE, err) ||
 	    !OPTIONS_READ(cptx_attention_problem, &b.p, problem, NOWHERE, err) || !kit_tuned_read_use(&u, use, err))
 		return false;
-	ATTENTION_RULE(!o.varlen && !o.page,
-	               "packed sequences and pages are not measured: their lists are the caller's; measure "
-	               "batches of the same sizes");
+	if (o.varlen || o.page)
+		return error_set(err, CPTX_E_ARG, NOWHERE,
+		                 "attention: packed sequences and pages are not measured, since their lengths are the problem's");
 	const cptx_attention_stride dense = { 0, 0, 0 };
 	b.p.q_stride = b.p.k_stride = b.p.v_stride = b.p.o_stride = dense;
 	b.candidates = NEW_ARRAY(cptx_attention_opt, u.candidates);

@@ -377,7 +377,8 @@ const void *cptx_bundle_finish(cptx_bundle *b, size_t *size, cptx_error *err)
 	memcpy((char *)b->data + sizeof h, meta.p, meta.n);
 	if (b->images.bytes.n)
 		memcpy((char *)b->data + h.images, b->images.bytes.p, b->images.bytes.n);
-	h.sum = cptx_load_sum(b->data + sizeof h / 8, (size_t)h.images - sizeof h);
+	memcpy(b->data, &h, sizeof h);
+	h.sum = cptx_load_sum_of((const cptx_load_head *)(const void *)b->data);
 	memcpy(b->data, &h, sizeof h);
 	buf_free(&meta);
 	*size = (size_t)h.bytes;

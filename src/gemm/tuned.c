@@ -40,7 +40,6 @@ static kit_problem problem_of(const candidate *asked, const cptx_gemm_problem *p
 	return (kit_problem){ .family = &family,
 		                  .asked = asked,
 		                  .base = &nothing,
-		                  .has_function = asked->opt.epilogue != NULL,
 		                  .function = asked->opt.name,
 		                  .dims = { p->m, p->n, p->k, given(p->batch) } };
 }

@@ -245,7 +245,10 @@ static void wait_groups(cptx_kernel *k, cptx_site at, const cptx_pipe *p, uint32
 	const uint32_t threads = p->opt.threads;
 
 	CALL(cp_async_wait_group, .n = cptx_imm(newest));
-	CALL(bar_sync, .a = cptx_imm(p->opt.named), .b = threads ? cptx_imm(threads) : (cptx_val){ 0 });
+	if (threads == CPTX_WARP)
+		CALL(bar_warp_sync, .mask = cptx_imm(-1));
+	else
+		CALL(bar_sync, .a = cptx_imm(p->opt.named), .b = threads ? cptx_imm(threads) : (cptx_val){ 0 });
 }
 
 void cptx_pipe_wait_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, const cptx_pipe_at *here, bool full)

@@ -6,9 +6,18 @@
 #include "kit/made.h"
 #include "kit/value.h"
 
-enum { LANES = 32, MOST_WORDS = 16, MOST_CLUSTER = 16, MOST_BARRIER = 15, MBARRIER = 8 /* bytes */, ALL_LANES = -1 };
+enum {
+	LANES = 32,
+	MOST_WORDS = 16,
+	MOST_CLUSTER = 16,
+	MOST_BARRIER = 15,
+	MBARRIER = 8, /* bytes */
+	CALLS = 16,   /* of a cluster before what one sent is overwritten */
+	ALL_LANES = -1
+};
 /* Of f32.  The lowest maximum is -1e38: what is left of it times log2(e) is finite, where -FLT_MAX would become NaN. */
-static const uint32_t bits_lowest = 0xfe967699, bits_minus_inf = 0xff800000, bits_inf = 0x7f800000;
+static const uint32_t bits_lowest = 0xfe967699, bits_minus_inf = 0xff800000, bits_inf = 0x7f800000,
+                      bits_minus_most = 0xff7fffff;
 
 static const double log2e = 1.4426950408889634;
 
@@ -80,6 +89,7 @@ static cptx_val nothing(enum cptx_reduce_op op, enum cptx_type type, uint32_t pa
 	}
 }
 
+static bool is_softmax(enum cptx_reduce_op op) { return op == CPTX_REDUCE_SOFTMAX || op == CPTX_REDUCE_SOFTMAX2; }
 static bool is_arg(enum cptx_reduce_op op) { return op == CPTX_REDUCE_ARG_MAX || op == CPTX_REDUCE_ARG_MIN; }
 
 void cptx_reduce_clear_(cptx_kernel *k, cptx_site at, cptx_val v, enum cptx_reduce_op op)
@@ -162,7 +172,7 @@ static void combine(cptx_kernel *k, cptx_site at, enum cptx_reduce_op op, cptx_v
 {
 	if (is_arg(op))
 		combine_arg(k, at, op, v, cptx_elem(other, 0), cptx_elem(other, 1));
-	else if (op == CPTX_REDUCE_SOFTMAX || op == CPTX_REDUCE_SOFTMAX2)
+	else if (is_softmax(op))
 		combine_softmax(k, at, op, v, other);
 	else if (op == CPTX_REDUCE_WELFORD)
 		combine_welford(k, at, v, cptx_elem(other, 0), cptx_elem(other, 1), cptx_elem(other, 2));
@@ -222,7 +232,7 @@ static void over_lanes(cptx_kernel *k, cptx_site at, cptx_val v, enum cptx_reduc
 		one_over_lanes(k, at, v, op, lanes);
 		return;
 	}
-	if (op == CPTX_REDUCE_SOFTMAX || op == CPTX_REDUCE_SOFTMAX2) {
+	if (is_softmax(op)) {
 		softmax_over_lanes(k, at, v, op, lanes);
 		return;
 	}
@@ -269,19 +279,20 @@ static bool check_group(cptx_kernel *k, cptx_site at, const cptx_reduce_opt *o)
 	return false;
 }
 
-/* Initializes the mbarriers of the cluster's halves (full: the announcement; empty: one of each CTA), and lets all know. */
+/* Initializes the cluster's mbarriers and lets all know: one of each call (the announcement), and of both halves of the calls
+ * the empty ones (an arrival of each CTA). */
 static void prepare_cluster(cptx_kernel *k, cptx_site at, cptx_reduce *r)
 {
-	const uint32_t bytes = 2 * power_of_two(r->opt.cluster) * r->slot;
+	const uint32_t bytes = CALLS * power_of_two(r->opt.cluster) * r->slot;
 
 	r->rank = cptx_sreg_(k, at, CPTX_SREG_CLUSTER_CTARANK);
 	r->slots = CALL(mov, .a = cptx_shared_(k, at, CPTX_B8, bytes, 16, NULL), .type = CPTX_U32);
-	r->barriers = CALL(mov, .a = cptx_shared_(k, at, CPTX_B64, 4, 16, NULL), .type = CPTX_U32);
+	r->barriers = CALL(mov, .a = cptx_shared_(k, at, CPTX_B64, CALLS + 2, 16, NULL), .type = CPTX_U32);
 	r->calls = cptx_var_(k, at, CPTX_U32, cptx_imm(0));
 	cptx_if_begin_(k, at, CALL(setp, .a = r->thread, .b = cptx_imm(0), .cmp = CPTX_EQ));
-	for (uint32_t i = 0; i < 4; i++)
-		CALL(mbarrier_init, .a = cptx_offset(r->barriers, i * MBARRIER), .count = cptx_imm(i < 2 ? 1 : r->opt.cluster),
-		     .space = CPTX_SHARED);
+	for (uint32_t i = 0; i < CALLS + 2; i++)
+		CALL(mbarrier_init, .a = cptx_offset(r->barriers, i * MBARRIER),
+		     .count = cptx_imm(i < CALLS ? 1 : r->opt.cluster), .space = CPTX_SHARED);
 	CALL(fence_mbarrier_init, .z_ = 0);
 	cptx_block_end_(k, at);
 	CALL(barrier_cluster_arrive, .aligned = true);
@@ -364,6 +375,8 @@ static void gather(cptx_kernel *k, cptx_site at, const cptx_reduce *r, cptx_val 
 
 	if (p2 != n) {
 		cptx_reduce_clear_(k, at, v, op);
+		for (uint32_t part = 0; is_softmax(op) && part < v.count; part += 2) /* below the lowest maximum of others, too */
+			CALL(mov, .a = cptx_f32_bits(bits_minus_most), .into = cptx_elem(v, part));
 		is_one = CALL(setp, .a = i, .b = cptx_imm(n), .cmp = CPTX_LT);
 	}
 	load(k, at, CALL(mad, .a = i, .b = cptx_imm(r->slot), .c = from, .mode = CPTX_LO), v, CPTX_SHARED, is_one);
@@ -393,20 +406,21 @@ void cptx_reduce_cta_(cptx_kernel *k, cptx_site at, const cptx_reduce *r, cptx_v
 
 /* ---- a cluster ---- */
 
-/* The cluster's half of a call: its slots, its full barrier (the empty one is 16 bytes behind) and their parity. */
-typedef struct half {
+/* A call's place among the last ones: its slots, its barrier and the parity of that. */
+typedef struct call_place {
 	cptx_val slots, barrier, parity;
-} half;
+} call_place;
 
-static half half_of(cptx_kernel *k, cptx_site at, const cptx_reduce *r, cptx_val call)
+static call_place place_of(cptx_kernel *k, cptx_site at, const cptx_reduce *r)
 {
 	const uint32_t bytes = power_of_two(r->opt.cluster) * r->slot;
-	cptx_val odd = CALL(and, .a = call, .b = cptx_imm(1)), again = CALL(shr, .a = call, .b = cptx_imm(1));
-	half h = { .parity = CALL(and, .a = again, .b = cptx_imm(1)) };
+	cptx_val i = CALL(and, .a = r->calls, .b = cptx_imm(CALLS - 1)), again = CALL(shr, .a = r->calls, .b = cptx_imm(4));
+	call_place p = { .parity = CALL(and, .a = again, .b = cptx_imm(1)) };
 
-	h.slots = CALL(mad, .a = odd, .b = cptx_imm(bytes), .c = r->slots, .mode = CPTX_LO);
-	h.barrier = CALL(mad, .a = odd, .b = cptx_imm(MBARRIER), .c = r->barriers, .mode = CPTX_LO);
-	return h;
+	_Static_assert(CALLS == 1 << 4, "the shift is by its logarithm");
+	p.slots = CALL(mad, .a = i, .b = cptx_imm(bytes), .c = r->slots, .mode = CPTX_LO);
+	p.barrier = CALL(mad, .a = i, .b = cptx_imm(MBARRIER), .c = r->barriers, .mode = CPTX_LO);
+	return p;
 }
 
 static void wait_for(cptx_kernel *k, cptx_site at, cptx_val barrier, cptx_val parity)
@@ -423,25 +437,41 @@ static cptx_val there(cptx_kernel *k, cptx_site at, const cptx_reduce *r, cptx_v
 }
 
 /*
- * Thread i sends v to CTA i, when that has let go of what it got two calls before, and tells it that this CTA has read the
- * half of the call before, which all threads have done in front of the barrier of cptx_reduce_cta.  Thread 0 announces what
- * this CTA gets.
+ * At the first call of a half of the last CALLS: thread i tells CTA i that this CTA has read the half before, which all threads
+ * have done in front of the barrier of cptx_reduce_cta, and waits until all have read this one, some calls ago.  To tell it is a
+ * release, for which the thread waits until all of its stores are done: too long to do it in each call.
  */
-static void send(cptx_kernel *k, cptx_site at, const cptx_reduce *r, cptx_val v, const half *h)
+static void change_halves(cptx_kernel *k, cptx_site at, const cptx_reduce *r)
 {
-	const uint32_t n = r->opt.cluster, to_empty = 2 * MBARRIER;
-	cptx_val mine = CALL(mad, .a = r->rank, .b = cptx_imm(r->slot), .c = h->slots, .mode = CPTX_LO);
+	enum { HALF = CALLS / 2, LOG = 3 };
+	_Static_assert(HALF == 1 << LOG, "the shift is by its logarithm");
+	cptx_val in_half = CALL(and, .a = r->calls, .b = cptx_imm(HALF - 1)), half = CALL(shr, .a = r->calls, .b = cptx_imm(LOG));
+	cptx_val empty = CALL(add, .a = r->barriers, .b = cptx_imm(CALLS * MBARRIER)), odd = CALL(and, .a = half, .b = cptx_imm(1));
+	cptx_val first = CALL(setp, .a = in_half, .b = cptx_imm(0), .cmp = CPTX_EQ);
+
+	cptx_if_begin_(k, at, first);
+	cptx_val this_half = CALL(mad, .a = odd, .b = cptx_imm(MBARRIER), .c = empty, .mode = CPTX_LO);
+	cptx_val other = CALL(xor, .a = odd, .b = cptx_imm(1));
+	cptx_val before = CALL(mad, .a = other, .b = cptx_imm(MBARRIER), .c = empty, .mode = CPTX_LO);
+	CALL(mbarrier_arrive, .a = there(k, at, r, before), .into = cptx_sink(), .sem = CPTX_RELEASE, .scope = CPTX_CLUSTER,
+	     .space = CPTX_SHARED_CLUSTER, .when = CALL(setp, .a = r->calls, .b = cptx_imm(0), .cmp = CPTX_NE));
+	/* a fresh barrier has completed the phase before the first, of parity 1: the first two halves do not wait */
+	cptx_val turn = CALL(and, .a = CALL(shr, .a = half, .b = cptx_imm(1)), .b = cptx_imm(1));
+	wait_for(k, at, this_half, CALL(xor, .a = turn, .b = cptx_imm(1)));
+	cptx_block_end_(k, at);
+}
+
+/* Thread i sends v to CTA i; thread 0 announces what this CTA gets. */
+static void send(cptx_kernel *k, cptx_site at, const cptx_reduce *r, cptx_val v, const call_place *p)
+{
+	const uint32_t n = r->opt.cluster;
+	cptx_val mine = CALL(mad, .a = r->rank, .b = cptx_imm(r->slot), .c = p->slots, .mode = CPTX_LO);
 
 	cptx_if_begin_(k, at, CALL(setp, .a = r->thread, .b = cptx_imm(n), .cmp = CPTX_LT));
-	CALL(mbarrier_arrive_expect_tx, .a = h->barrier, .tx = cptx_imm(n * v.count * 4), .into = cptx_sink(),
+	CALL(mbarrier_arrive_expect_tx, .a = p->barrier, .tx = cptx_imm(n * v.count * 4), .into = cptx_sink(),
 	     .space = CPTX_SHARED_CTA, .when = CALL(setp, .a = r->thread, .b = cptx_imm(0), .cmp = CPTX_EQ));
-	cptx_val its_before = there(k, at, r, CALL(xor, .a = h->barrier, .b = cptx_imm(MBARRIER)));
-	CALL(mbarrier_arrive, .a = cptx_offset(its_before, to_empty), .into = cptx_sink(), .sem = CPTX_RELEASE,
-	     .scope = CPTX_CLUSTER, .space = CPTX_SHARED_CLUSTER,
-	     .when = CALL(setp, .a = r->calls, .b = cptx_imm(0), .cmp = CPTX_NE));
-	/* a fresh barrier has completed the phase before the first, of parity 1: the first two calls do not wait */
-	wait_for(k, at, cptx_offset(h->barrier, to_empty), CALL(xor, .a = h->parity, .b = cptx_imm(1)));
-	cptx_val its_slot = there(k, at, r, mine), its_barrier = there(k, at, r, h->barrier);
+	change_halves(k, at, r);
+	cptx_val its_slot = there(k, at, r, mine), its_barrier = there(k, at, r, p->barrier);
 	for (uint32_t i = 0; i < v.count; i++)
 		CALL(st_async, .a = cptx_offset(its_slot, i * 4), .b = cptx_elem(v, i), .mbar = its_barrier,
 		     .space = CPTX_SHARED_CLUSTER, .type = v.type);
@@ -459,11 +489,11 @@ void cptx_reduce_cluster_(cptx_kernel *k, cptx_site at, const cptx_reduce *r, cp
 	if (warps_of(r) == 1) /* lanes have read the half of the call before */
 		CALL(bar_warp_sync, .mask = cptx_imm(0xffffffffu));
 	cptx_reduce_cta_(k, at, r, v, op);
-	half h = half_of(k, at, r, r->calls);
-	send(k, at, r, v, &h);
+	const call_place p = place_of(k, at, r);
+	send(k, at, r, v, &p);
 	CALL(add, .a = r->calls, .b = cptx_imm(1), .into = r->calls);
-	wait_for(k, at, h.barrier, h.parity);
-	gather(k, at, r, v, op, h.slots, r->opt.cluster);
+	wait_for(k, at, p.barrier, p.parity);
+	gather(k, at, r, v, op, p.slots, r->opt.cluster);
 	cptx_reduce_lanes_(k, at, v, op, power_of_two(r->opt.cluster));
 }
 

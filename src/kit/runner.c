@@ -62,3 +62,29 @@ bool kit_runner_load(kit_runner *r, kit_kept *kernel, cptx_module *m, cptx_error
 	kernel->next = r->kernels, r->kernels = kernel;
 	return true;
 }
+
+static kit_kept *make(kit_runner *r, const kit_keeper *of, const void *options, const char *name, cptx_error *err)
+{
+	kit_kept *kernel = kit_kept_new(of->size, name, err);
+
+	if (!kernel)
+		return NULL;
+	cptx_module *m = cptx_module_new(NULL);
+	const bool ok = of->build(m, kernel, options, err) && kit_runner_load(r, kernel, m, err);
+	cptx_module_destroy(m);
+	if (ok)
+		return kernel;
+	kit_kept_free(kernel);
+	return NULL;
+}
+
+const kit_kept *kit_runner_find(kit_runner *r, const kit_keeper *of, const void *options, const char *name, cptx_error *err)
+{
+	pthread_mutex_lock(&r->lock);
+	const kit_kept *kernel = r->kernels;
+	while (kernel && !of->same(kernel, options))
+		kernel = kernel->next;
+	kernel = kernel ? kernel : make(r, of, options, name, err);
+	pthread_mutex_unlock(&r->lock);
+	return kernel;
+}

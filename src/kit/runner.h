@@ -47,5 +47,14 @@ void *kit_kept_new(size_t size, const char *name, cptx_error *err);
 void kit_kept_free(kit_kept *list);
 /* Compiles and loads the module as the entry's program, and puts the entry in front of the kernels. */
 bool kit_runner_load(kit_runner *r, kit_kept *kernel, cptx_module *m, cptx_error *err);
+/* What a generator knows of its kernels: entries of `size` bytes, each with options. */
+typedef struct kit_keeper {
+	size_t size;
+	bool (*same)(const kit_kept *kernel, const void *options);
+	/* Builds the kernel of the options, and keeps these in the entry, which has a copy of their .name. */
+	bool (*build)(cptx_module *m, kit_kept *kernel, const void *options, cptx_error *err);
+} kit_keeper;
+/* The kernel with those options, from an earlier call or made now; NULL on error.  name: a member of the options. */
+const kit_kept *kit_runner_find(kit_runner *r, const kit_keeper *of, const void *options, const char *name, cptx_error *err);
 
 #endif

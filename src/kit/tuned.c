@@ -149,18 +149,31 @@ typedef struct texts {
 	char problem[CPTX_TUNE_TEXT], compiler[CPTX_TUNE_TEXT];
 } texts;
 
+/* Whether functions of the user's are part of the kernel: a pointer that is not that of the base. */
+static bool has_function(const kit_problem *p)
+{
+	bool differs = false;
+
+	for (size_t i = 0; i < p->family->nfields; i++) {
+		const kit_field *f = &p->family->fields[i];
+		differs |= f->kind == KIT_NOT_TEXT && memcmp((const char *)p->asked + f->offset, (const char *)p->base + f->offset,
+		                                             sizeof(void (*)(void))) != 0;
+	}
+	return differs;
+}
+
 /* False, without an error: nobody can find the problem again. */
 static bool key_of(cptx_device *dev, enum cptx_compiler compiler, const kit_problem *p, cptx_tune_key *key, texts *t,
                    cptx_error *err)
 {
 	const kit_family *f = p->family;
+	const bool own = has_function(p);
 
-	if ((p->has_function && !p->function) ||
-	    !kit_fields_text(f->fields, f->nfields, p->asked, p->base, t->problem, sizeof t->problem))
+	if ((own && !p->function) || !kit_fields_text(f->fields, f->nfields, p->asked, p->base, t->problem, sizeof t->problem))
 		return false;
 	const size_t n = strlen(t->problem);
-	if (p->has_function && snprintf(t->problem + n, sizeof t->problem - n, "%sfunction=%s", n ? " " : "", p->function) >=
-	                           (int)(sizeof t->problem - n))
+	if (own && snprintf(t->problem + n, sizeof t->problem - n, "%sfunction=%s", n ? " " : "", p->function) >=
+	               (int)(sizeof t->problem - n))
 		return false;
 	if (!*t->problem)
 		memcpy(t->problem, "usual", 6);

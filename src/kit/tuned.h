@@ -47,10 +47,10 @@ bool kit_options_read(const kit_family *f, const char *text, void *candidate, cp
 /* A problem of a family. */
 typedef struct kit_problem {
 	const kit_family *family;
-	const void *asked;    /* a candidate struct with what was asked for */
-	const void *base;     /* what the text of the problem leaves out: sizes among the options; a candidate struct */
-	bool has_function;    /* the user's function is part of the kernel */
-	const char *function; /* its name, which says what it is; NULL: it has none, so nobody can find it again */
+	const void *asked; /* a candidate struct with what was asked for */
+	const void *base;  /* what the text of the problem leaves out: sizes among the options; a candidate struct */
+	const char
+		*function; /* the kernel's name, which says what functions of the user's it has; NULL: nobody can find it again */
 	uint64_t dims[CPTX_TUNE_DIMS];
 } kit_problem;
 /* Finds candidates that `fits` takes in the runner's database, after measuring where its policy says so; `measure` does it.

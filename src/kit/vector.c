@@ -183,14 +183,28 @@ typedef struct row_access {
 	cptx_val at;          /* of the thread's first vector */
 } row_access;
 
+static enum cptx_mod space_of(const row_access *a) { return a->how.shared ? CPTX_SHARED : CPTX_GLOBAL; }
+
+/* n times so many bytes, as wide as addresses are. */
+static cptx_val bytes_of(cptx_kernel *k, cptx_site at, const row_access *a, cptx_val n, uint32_t bytes)
+{
+	if (a->how.shared)
+		return CALL(mul, .a = n, .b = cptx_imm(bytes), .mode = CPTX_LO);
+	return CALL(mul_wide, .a = n, .b = cptx_imm(bytes));
+}
+
 static bool begin_access(cptx_kernel *k, cptx_site at, row_access *a, const cptx_row *r, const char *where, cptx_val address,
                          const cptx_row_access *opt)
 {
 	cptx_row_access given, *how = &given;
 
 	if (!IS_GIVEN_TO(k, at, opt, "description") || !OPTIONS_READ_IN(cptx_row_access, how, opt, at, k) ||
-	    !is_made(k, at, r) || !kit_value(k, at, where, "the address", address, KIT_U64))
+	    !is_made(k, at, r) || !kit_value(k, at, where, "the address", address, given.shared ? KIT_U32 : KIT_U64))
 		return false;
+	if (given.shared && (given.cop || given.nc)) {
+		cptx_fail_(k, at, ".cop and .nc are of global memory, and the row is in shared memory");
+		return false;
+	}
 	*a = (row_access){ .r = r, .how = given, .type = how->type ? how->type : r->opt.type };
 	a->size = size_of(a->type);
 	if (!a->size || how->align & (how->align - 1)) {
@@ -208,9 +222,9 @@ static bool begin_access(cptx_kernel *k, cptx_site at, row_access *a, const cptx
 	a->words = MAX(r->each * a->size / 4, 1u);
 	a->bytes = MIN(MIN(align * a->size, r->opt.bytes), r->each * a->size);
 	if (!is_none(r->shift))
-		address = CALL(sub, .a = address, .b = CALL(mul_wide, .a = r->shift, .b = cptx_imm(a->size)));
+		address = CALL(sub, .a = address, .b = bytes_of(k, at, a, r->shift, a->size));
 	/* no mad: ptxas computes the product once for all accesses */
-	a->at = CALL(add, .a = address, .b = CALL(mul_wide, .a = r->thread, .b = cptx_imm(r->each * a->size)));
+	a->at = CALL(add, .a = address, .b = bytes_of(k, at, a, r->thread, r->each * a->size));
 	return true;
 }
 
@@ -228,9 +242,9 @@ static void access_words(cptx_kernel *k, cptx_site at, const row_access *a, uint
 	for (uint32_t w = 0; w < a->words; w += n) {
 		cptx_val p = place_of(a, i, w * 4), v = cptx_slice(raw, w, n);
 		if (load)
-			CALL(ld, .a = p, .space = CPTX_GLOBAL, .cop = a->how.cop, .nc = a->how.nc, .into = v, .when = when);
+			CALL(ld, .a = p, .space = space_of(a), .cop = a->how.cop, .nc = a->how.nc, .into = v, .when = when);
 		else
-			CALL(st, .a = p, .b = v, .space = CPTX_GLOBAL, .cop = a->how.cop, .when = when);
+			CALL(st, .a = p, .b = v, .space = space_of(a), .cop = a->how.cop, .when = when);
 	}
 }
 
@@ -244,14 +258,14 @@ static void load_element(cptx_kernel *k, cptx_site at, const row_access *a, uint
 	cptx_val p = place_of(a, i, j * a->size);
 
 	if (a->size == 4) {
-		CALL(ld, .a = p, .space = CPTX_GLOBAL, .cop = a->how.cop, .nc = a->how.nc, .into = word, .when = when);
+		CALL(ld, .a = p, .space = space_of(a), .cop = a->how.cop, .nc = a->how.nc, .into = word, .when = when);
 		return;
 	}
 	cptx_val v = cptx_regs_(k, at, CPTX_U32, 1);
 	word = cptx_as(word, CPTX_U32);
 	if (!is_none(when))
 		CALL(mov, .a = cptx_imm(fill), .into = v);
-	CALL(ld, .a = p, .space = CPTX_GLOBAL, .cop = a->how.cop, .nc = a->how.nc, .type = unit_of(a), .into = v, .when = when);
+	CALL(ld, .a = p, .space = space_of(a), .cop = a->how.cop, .nc = a->how.nc, .type = unit_of(a), .into = v, .when = when);
 	if (low)
 		CALL(mad, .a = v, .b = cptx_imm(1u << low), .c = word, .mode = CPTX_LO, .into = word);
 	else
@@ -265,13 +279,13 @@ static void store_element(cptx_kernel *k, cptx_site at, const row_access *a, uin
 	cptx_val p = place_of(a, i, j * a->size), v = word;
 
 	if (a->size == 4) {
-		CALL(st, .a = p, .b = word, .space = CPTX_GLOBAL, .cop = a->how.cop, .when = when);
+		CALL(st, .a = p, .b = word, .space = space_of(a), .cop = a->how.cop, .when = when);
 		return;
 	}
 	v = cptx_as(v, CPTX_U32);
 	if (low)
 		v = CALL(shr, .a = v, .b = cptx_imm(low));
-	CALL(st, .a = p, .b = v, .space = CPTX_GLOBAL, .cop = a->how.cop, .type = unit_of(a), .when = when);
+	CALL(st, .a = p, .b = v, .space = space_of(a), .cop = a->how.cop, .type = unit_of(a), .when = when);
 }
 
 /* One by one; known: each is in the row. */

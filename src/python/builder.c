@@ -68,7 +68,8 @@ static int keyword(const callable *c, object *name)
 }
 
 /* The keywords of an instruction. */
-static bool take_keywords(const callable *c, cptx_site at, object *const *args, object *names, cptx_val *vals, uint16_t *mods)
+static bool take_keywords(const callable *c, cptx_site at, object *const *args, object *names, cptx_val *vals,
+                          uint16_t *mods)
 {
 	const unsigned first_field = FIRST_SLOT + (unsigned)c->is->op->nslot;
 	ptrdiff_t n = names ? PyTuple_Size(names) : 0;
@@ -143,7 +144,8 @@ static bool take_args(const callable *c, cptx_site at, object *const *args, ptrd
 		if (place < 0)
 			return false;
 		if ((unsigned)place >= nkind)
-			return i >= (unsigned)n ? (PyErr_Format(PyExc_TypeError, "%s takes these by position", c->is->usage), false) : true;
+			return i >= (unsigned)n ? (PyErr_Format(PyExc_TypeError, "%s takes these by position", c->is->usage), false)
+			                        : true;
 		if (!take_arg(c, at, takes[place], args[i], &a[place]))
 			return false;
 		*given |= 1u << place;
@@ -378,7 +380,7 @@ static void destroy_builder(object *capsule)
 	builder *b = builder_of(capsule);
 
 	lines_forget(b);
-	object *held[] = { b->value_class, b->failed, b->mods,   b->files,    b->f_code,
+	object *held[] = { b->value_class, b->failed, b->mods,     b->files,      b->f_code,
 		               b->f_lasti,     b->f_back, b->co_lines, b->co_filename };
 	for (size_t i = 0; i < ARRAY_LEN(held); i++)
 		python_drop(held[i]);

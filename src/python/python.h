@@ -81,7 +81,7 @@ struct type_spec {
 	X(PyTuple_New, object *, (ptrdiff_t))                                                                                   \
 	X(PyTuple_SetItem, int, (object *, ptrdiff_t, object *))                                                                \
 	X(PyTuple_Size, ptrdiff_t, (object *))                                                                                  \
-	X(PyType_FromSpec, object *, (const struct type_spec *))                                                                     \
+	X(PyType_FromSpec, object *, (const struct type_spec *))                                                                \
 	X(PyType_GenericAlloc, object *, (object *, ptrdiff_t))                                                                 \
 	X(PyUnicode_AsUTF8AndSize, const char *, (object *, ptrdiff_t *))                                                       \
 	X(PyUnicode_CompareWithASCIIString, int, (object *, const char *))                                                      \

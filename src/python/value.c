@@ -81,8 +81,7 @@ static object *select_part(object *self, object *x)
 {
 	const char *s;
 
-	return take_text(x, &s) ? made(self, cptx_select(val(self), s), "no such selector: b0 to b3, h0, h1, h10, b7654")
-	                        : NULL;
+	return take_text(x, &s) ? made(self, cptx_select(val(self), s), "no such selector: b0 to b3, h0, h1, h10, b7654") : NULL;
 }
 
 static object *get_kind(object *self, void *unused)
@@ -105,27 +104,43 @@ static object *get_count(object *self, void *unused)
 
 void *cptx_python_value_class(cptx_error *err)
 {
-	enum { MP_SUBSCRIPT = 5, NB_INVERT = 27, NB_NEGATIVE = 30, SQ_ITEM = 44, SQ_LENGTH, TP_DEALLOC = 52, TP_DOC = 56,
-		   TP_METHODS = 64, TP_GETSET = 73, DEFAULT = 1 << 18, BASETYPE = 1 << 10 };
-#define FN(f) { .fn = (void (*)(void))(f) }
+	enum {
+		MP_SUBSCRIPT = 5,
+		NB_INVERT = 27,
+		NB_NEGATIVE = 30,
+		SQ_ITEM = 44,
+		SQ_LENGTH,
+		TP_DEALLOC = 52,
+		TP_DOC = 56,
+		TP_METHODS = 64,
+		TP_GETSET = 73,
+		DEFAULT = 1 << 18,
+		BASETYPE = 1 << 10
+	};
+#define FN(f)                                                                                                               \
+	{                                                                                                                       \
+		.fn = (void (*)(void))(f)                                                                                           \
+	}
 	static const struct method methods[] = {
 		{ "offset", (void (*)(void))offset, METH_O, "offset(bytes): the address that many bytes behind this one." },
 		{ "as_", (void (*)(void))as, METH_O, "as_(type): the same registers seen as another type of the same size." },
 		{ "select", (void (*)(void))select_part, METH_O, "select(selector): part of a register, for video instructions." },
 		{ NULL, NULL, 0, NULL }
 	};
-	static const struct getset getsets[] = {
-		{ "kind", get_kind, NULL, "The kind of value, an enum cptx_val_kind.", NULL },
-		{ "type", get_type, NULL, "The PTX spelling of its type.", NULL },
-		{ "count", get_count, NULL, "The number of its registers.", NULL },
-		{ NULL, NULL, NULL, NULL, NULL }
-	};
-	static const struct type_slot slots[] = {
-		{ TP_DEALLOC, FN(dealloc) },     { SQ_LENGTH, FN(length) },    { SQ_ITEM, FN(element) },
-		{ MP_SUBSCRIPT, FN(subscript) }, { NB_INVERT, FN(negated) },   { NB_NEGATIVE, FN(negated) },
-		{ TP_METHODS, { .data = methods } }, { TP_GETSET, { .data = getsets } },
-		{ TP_DOC, { .data = "An operand, or the result of a call." } }, { 0, { .data = NULL } }
-	};
+	static const struct getset getsets[] = { { "kind", get_kind, NULL, "The kind of value, an enum cptx_val_kind.", NULL },
+		                                     { "type", get_type, NULL, "The PTX spelling of its type.", NULL },
+		                                     { "count", get_count, NULL, "The number of its registers.", NULL },
+		                                     { NULL, NULL, NULL, NULL, NULL } };
+	static const struct type_slot slots[] = { { TP_DEALLOC, FN(dealloc) },
+		                                      { SQ_LENGTH, FN(length) },
+		                                      { SQ_ITEM, FN(element) },
+		                                      { MP_SUBSCRIPT, FN(subscript) },
+		                                      { NB_INVERT, FN(negated) },
+		                                      { NB_NEGATIVE, FN(negated) },
+		                                      { TP_METHODS, { .data = methods } },
+		                                      { TP_GETSET, { .data = getsets } },
+		                                      { TP_DOC, { .data = "An operand, or the result of a call." } },
+		                                      { 0, { .data = NULL } } };
 #undef FN
 	static const struct type_spec spec = { "cptx.Value", sizeof(held_value), 0, DEFAULT | BASETYPE, slots };
 

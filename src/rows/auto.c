@@ -34,60 +34,64 @@ static const chip *chip_of(const cptx_target *t)
 
 /* Latencies, microseconds: of a CTA without reductions; of each reduction over lanes, a CTA, a cluster for each of its CTAs.
  * Seen on an H200. */
-static const double start_us = 1.8, lanes_us = 0.1, cta_us = 0.35, cluster_each_us = 0.08, cluster_share = 0.6;
-enum { REDUCTIONS = 2 /* of a kernel that has any, about */, OWN_REGS = 16 /* addresses, sums, what is computed */ };
-
-static uint32_t bits_in(uint32_t set)
-{
-	uint32_t n = 0;
-
-	for (; set; set &= set - 1)
-		n++;
-	return n;
-}
-
-static uint32_t set_of(enum rows_kind kind)
-{
-	uint32_t set = 0;
-
-	for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++)
-		set |= rows_operands[i].kind == kind ? 1u << i : 0;
-	return set;
-}
+static const double start_us = 1.8, lanes_us = 0.1, cta_us = 0.35, cluster_each_us = 0.08, cluster_share = 1;
+/* Of rows in shared memory: the latency of a row, of a reduction over a cluster, the time of an element, and of one with powers or
+ * more passes; for how long memory stands still in each round; bytes that a multiprocessor must ask for at once.  Seen on an H100
+ * and an H200. */
+static const double ring_us = 0.8, cluster_us = 1.3, element_us = 1.2e-5, long_element_us = 2.7e-5, ring_stands_us = 0.25,
+                    enough_in_flight = 40e3;
+enum {
+	L2_FASTER = 4, /* than memory */
+	AT_ONCE = UINT16_MAX /* rows of a CTA: as many as there are where all CTAs are there at once */,
+	REDUCTIONS = 2 /* of a kernel that has any, about */,
+	OWN_REGS = 16 /* addresses, sums, what is computed */,
+	RING_REGS = 16 /* stages and barriers */
+};
 
 static uint32_t element_bytes(const cptx_rows_opt *o, uint32_t set)
 {
 	uint32_t bytes = 0;
 
 	for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++)
-		bytes += rows_has(set & set_of(ROWS_MATRIX), i) ? rows_bytes(rows_type_of(o, (enum cptx_rows_operand)i)) : 0;
+		if (rows_has(set, i) && rows_operands[i].kind == ROWS_MATRIX)
+			bytes += rows_bytes(rows_type_of(o, (enum cptx_rows_operand)i));
 	return bytes;
 }
 
-/* Elements of a row in each thread, of one operand. */
-static uint32_t elements_of(const cptx_rows_opt *o, const rows_shape *s)
+static double element_time(const cptx_rows_opt *o)
 {
-	const uint32_t vectors = (s->turn + s->each - 1) / s->each;
-
-	return (vectors + o->per_row - 1) / o->per_row * s->each;
+	switch (o->kernel) {
+	case CPTX_ROWS_SOFTMAX:
+	case CPTX_ROWS_LOG_SOFTMAX:
+	case CPTX_ROWS_CROSS_ENTROPY:
+	case CPTX_ROWS_LAYER_NORM: return long_element_us;
+	default: return element_us;
+	}
 }
 
+static uint32_t vector_bytes(const cptx_rows_opt *o, uint32_t set)
+{
+	return rows_count(set, ROWS_VECTOR) * rows_bytes(o->weight);
+}
+
+/* Registers of a thread, as ptxas counts them: of several rows, products of elements are kept, too. */
 static uint32_t regs_of(const cptx_rows_opt *o, const rows_shape *s)
 {
-	const uint32_t rows = bits_in(s->reads & set_of(ROWS_MATRIX)) + bits_in(s->writes & R_SUMS), n = elements_of(o, s);
-	const uint32_t vectors = bits_in(s->reads & set_of(ROWS_VECTOR));
+	const uint32_t sums = rows_sum_operands(s), n = rows_elements(o, s);
+	const uint32_t rows = rows_count(s->reads, ROWS_MATRIX) + (s->turns > 1 ? 0 : sums);
+	const uint32_t vectors = rows_count(s->reads, ROWS_VECTOR), all = s->turns > 1 ? n * s->turns * sums : 0;
 
-	/* as ptxas does: of several rows, products of elements are kept, too */
-	return (OWN_REGS + n * rows + (rows > 1 ? 2 * n : 0) + n * vectors / 8 + 7) / 8 * 8;
+	return (OWN_REGS + (s->ring ? RING_REGS : 0) + all + n * rows + (rows > 1 ? 2 * n : 0) + n * vectors / 4 + (vectors > 1 ? 16 : 0) + 7) / 8 * 8;
 }
 
 /* CTAs that a multiprocessor holds. */
-static uint32_t ctas_of(const cptx_rows_choice *c, const cptx_target *t)
+static uint32_t ctas_of(const cptx_rows_choice *c, const rows_shape *s, const cptx_target *t)
 {
 	const uint32_t threads = c->opt.threads, by_regs = CPTX_REGS_PER_SM / (c->regs * threads);
 	const uint32_t by_threads = (t ? t->threads_per_sm : 2048) / threads, most = t ? t->ctas_per_sm : 32;
+	const uint64_t smem = rows_smem(&c->opt, s) + ROWS_STATIC, room = t ? t->smem_per_sm : 228 * 1024;
 
-	return MIN(MIN(by_regs, by_threads), most);
+	return (uint32_t)MIN(MIN(MIN(by_regs, by_threads), most), room / smem);
 }
 
 /* Reads of a row in memory, in bytes of one: later passes are cheap where all rows that are worked on stay in L2. */
@@ -98,26 +102,61 @@ static double passes_of(const cptx_rows_choice *c, const rows_shape *s, const ch
 	return s->resident || s->local ? 1 : worked_on < 0.8 * on->l2 ? 1.9 : 2.3;
 }
 
+/*
+ * Rows in shared memory: in each round all CTAs of a multiprocessor work on a row.  Memory moves their bytes at its bandwidth,
+ * and stands still for a moment; a CTA alone needs its latency and the time of its stores, and with one stage that is read to
+ * the end also the time of its loads.  CTAs that end are followed by others, which begin with a latency, and the last ones do
+ * not fill the device.  CTAs with one row each are at different places in theirs, so that some load while others store.
+ */
+static void predict_ring(cptx_rows_choice *c, const rows_shape *s, double bandwidth, uint32_t rows, uint32_t sms)
+{
+	const cptx_rows_opt *o = &c->opt;
+	const double n = (double)s->rows * s->part, most = rows_units_at_once(o, s, sms, c->ctas_per_sm);
+	const double per_sm = bandwidth / fmin(most * o->split / c->ctas_per_sm, sms), ctas = c->ctas_per_sm;
+	const double read = n * element_bytes(o, s->reads), write = n * element_bytes(o, s->writes);
+	const double each = s->local ? 0 : s->cluster ? cluster_us : REDUCTIONS * (s->rows > 1 ? lanes_us : cta_us);
+	const double own = ring_us + each + n * element_time(o) * ctas, units = ceil((double)rows / s->rows);
+	const double waits = o->stages == 1 && !s->keeps ? read / per_sm + start_us / 2 : 0;
+
+	c->waves = units / most;
+	c->in_flight = ctas * (o->stages - (s->keeps ? 0.25 : 0.6)) * read;
+	const double hungry = fmax(1, enough_in_flight / c->in_flight), bytes = (read * hungry + write) / per_sm;
+	/* vectors that shared memory has no room for come from L2 with each row */
+	const double again = n / s->rows * vector_bytes(o, s->reads & ~s->shared_vectors) / (L2_FASTER * per_sm);
+	const double round = fmax(ctas * (bytes + again) + ring_stands_us, own + waits + again + write / per_sm);
+	const double taken = s->sums ? ceil(c->waves) : o->rows_each, waves = ceil(units / taken) / most;
+	if (!s->sums && !s->cluster && o->rows_each == 1)
+		c->us = start_us + c->waves * fmax(1.01 * ctas * (read + write) / per_sm, start_us + own + (read + write) / per_sm / 2);
+	else
+		c->us = start_us + read / per_sm + ceil(waves) * (taken * round + (waves > 1 ? (start_us + each) / ctas : 0));
+	c->us = fmax(c->us, c->memory_us * 1.02);
+}
+
 static void predict(cptx_rows_choice *c, const cptx_target *t, uint32_t rows, uint32_t sms)
 {
 	const cptx_rows_opt *o = &c->opt;
 	const rows_shape s = rows_shape_of(o);
 	const chip *on = chip_of(t);
-	const double per_sm = on->bandwidth / on->sms, read = element_bytes(o, s.reads), write = element_bytes(o, s.writes);
+	const double bandwidth = o->bandwidth ? o->bandwidth * 1e3 : on->bandwidth / on->sms * sms;
+	const double per_sm = bandwidth / sms, read = element_bytes(o, s.reads), write = element_bytes(o, s.writes);
 	const double each = s.local ? 0 : s.rows > 1 ? lanes_us : s.cluster ? cluster_each_us * o->split : cta_us;
 	const double latency = start_us + REDUCTIONS * each, units = ceil((double)rows / s.rows) * o->split;
 
 	c->regs = regs_of(o, &s);
-	c->ctas_per_sm = MAX(ctas_of(c, t), 1u);
+	c->ctas_per_sm = MAX(c->opt.min_ctas && s.ring ? c->opt.min_ctas : ctas_of(c, &s, t), 1u);
 	const double bytes = s.rows * (double)s.part * (read * passes_of(c, &s, on, read) + write);
 	const double own = latency + (ceil((double)s.part / s.turn) - 1) * 0.7;
 	/* CTAs of a cluster wait for one another, so that others' transfers hide theirs in part only */
 	const double waits = s.cluster ? cluster_share * c->ctas_per_sm * bytes / per_sm : 0;
 	c->waves = units / ((double)sms * c->ctas_per_sm);
-	c->in_flight = c->ctas_per_sm * (double)o->threads * elements_of(o, &s) * read;
+	c->in_flight = c->ctas_per_sm * (double)o->threads * rows_elements(o, &s) * read;
+	c->memory_us = rows * (double)o->n * (read + write) / bandwidth;
+	if (s.ring) {
+		predict_ring(c, &s, bandwidth, rows, sms);
+		return;
+	}
 	const double full = floor(c->waves), rest = ceil((c->waves - full) * c->ctas_per_sm);
 	const double round = fmax(c->ctas_per_sm * bytes / per_sm, own + waits + bytes / per_sm);
-	c->memory_us = rows * (double)o->n * (read + write) / (per_sm * sms);
 	c->us = full * round + (rest > 0 ? fmax(rest * bytes / per_sm, own + bytes / per_sm) : 0);
 	if (!s.resident && s.sums) /* sums of columns are read and written in L2 for each row */
 		c->us *= 2.5;
@@ -141,9 +180,9 @@ static int far_from_usual(const cptx_rows_choice *c)
 	const rows_shape s = rows_shape_of(&c->opt);
 	int far = 0;
 
-	for (uint32_t n = elements_of(&c->opt, &s); n > 16; n /= 2)
+	for (uint32_t n = rows_elements(&c->opt, &s); n > 16; n /= 2)
 		far++;
-	for (uint32_t n = elements_of(&c->opt, &s); n < 8; n *= 2)
+	for (uint32_t n = rows_elements(&c->opt, &s); n < 8; n *= 2)
 		far++;
 	return far + (c->opt.threads < 128 || c->opt.threads > 512);
 }
@@ -175,44 +214,77 @@ static void insert(search *x, const cptx_rows_choice *c)
 	x->best[at] = *c;
 }
 
-/* One shape; what the options give stays. */
-static void consider(search *x, enum cptx_rows_place place, uint32_t threads, uint32_t per_row, uint32_t split)
+static uint32_t at_once(const search *x, cptx_rows_choice *c, const rows_shape *s)
 {
-	enum { MOST_REGS = 200, MOST_ELEMENTS = 64 };
+	const uint32_t units = (x->rows + s->rows - 1) / s->rows;
+
+	c->regs = regs_of(&c->opt, s);
+	const uint32_t most = rows_units_at_once(&c->opt, s, x->sms, MAX(ctas_of(c, s, x->target), 1u));
+	return (units + most - 1) / most;
+}
+
+/* One shape; what the options give stays. */
+static void consider(search *x, enum cptx_rows_place place, uint32_t threads, uint32_t per_row, uint32_t split,
+                     uint32_t stages, uint32_t rows_each)
+{
+	enum { MOST_REGS = 200, MOST_ELEMENTS = 64, CLUSTER_THREADS = 128 };
 	cptx_rows_choice c = { .opt = *x->o };
 	cptx_rows_opt *o = &c.opt;
-	const bool given = o->place && o->threads && o->per_row && o->split;
+	const bool given = o->place && o->threads && o->per_row && o->split &&
+	                   (o->place != CPTX_ROWS_SHARED || (o->stages && o->rows_each));
 
 	if ((o->place && o->place != place) || (o->threads && o->threads != threads) || (o->per_row && o->per_row != per_row) ||
-	    (o->split && o->split != split))
+	    (o->split && o->split != split) || (o->stages && place == CPTX_ROWS_SHARED && o->stages != stages) ||
+	    (o->rows_each && place == CPTX_ROWS_SHARED && rows_each != AT_ONCE && o->rows_each != rows_each))
 		return;
 	o->prefetch = o->prefetch || !x->target || x->target->number >= 90;
-	o->place = place, o->threads = threads, o->per_row = per_row, o->split = split;
-	x->why = (cptx_error){ .code = CPTX_OK };
-	if (!rows_check_shape(o, x->target, &x->why))
+	o->place = place, o->threads = threads, o->per_row = per_row, o->split = split, o->stages = stages, o->rows_each = rows_each;
+	if (!rows_check_shape(o, x->target, x->why.code ? NULL : &x->why)) /* the first one refused says why */
 		return;
-	predict(&c, x->target, x->rows, x->sms);
 	const rows_shape s = rows_shape_of(o);
-	if (!given && (elements_of(o, &s) > MOST_ELEMENTS || c.regs > MOST_REGS || c.regs * threads > CPTX_REGS_PER_SM))
+	if (rows_each == AT_ONCE)
+		o->rows_each = at_once(x, &c, &s);
+	predict(&c, x->target, x->rows, x->sms);
+	const uint32_t unrolled = rows_elements(o, &s) * s.turns;
+	if (!given && s.ring && s.cluster && threads < CLUSTER_THREADS)
 		return;
+	if (!given && (unrolled > MOST_ELEMENTS || c.regs > MOST_REGS || c.regs * threads > CPTX_REGS_PER_SM))
+		return;
+	/* ptxas may take so many registers, and no more; beside two vectors it takes too few by itself */
+	if (place == CPTX_ROWS_SHARED || (!s.sums && rows_count(s.reads, ROWS_VECTOR) > 1))
+		o->min_ctas = c.ctas_per_sm;
 	insert(x, &c);
 }
 
-static void consider_all(search *x)
+static void consider_place(search *x, enum cptx_rows_place place, uint32_t stages, uint32_t rows_each)
 {
-	static const enum cptx_rows_place places[] = { CPTX_ROWS_REGISTERS, CPTX_ROWS_MEMORY };
+	enum { MOST_SPLIT = 1024 };
 	const cptx_rows_opt *o = x->o;
 	const uint32_t most = o->threads ? o->threads : 1024;
 
-	for (size_t p = 0; p < ARRAY_LEN(places); p++)
-		for (uint32_t threads = o->threads ? o->threads : 64; threads <= most; threads *= 2) {
-			for (uint32_t lanes = 1; lanes <= 32 && lanes < threads && threads <= 256; lanes *= 2)
-				consider(x, places[p], threads, lanes, 1);
-			for (uint32_t split = 1; split <= 16; split *= 2)
-				consider(x, places[p], threads, threads, split);
-			if (o->per_row && o->per_row < threads && threads > 256)
-				consider(x, places[p], threads, o->per_row, 1);
-		}
+	for (uint32_t threads = o->threads ? o->threads : 64; threads <= most; threads *= 2) {
+		for (uint32_t lanes = 1; lanes <= 32 && lanes < threads && threads <= 256; lanes *= 2)
+			consider(x, place, threads, lanes, 1, stages, rows_each);
+		for (uint32_t split = 1; split <= MOST_SPLIT; split *= 2)
+			consider(x, place, threads, threads, split, stages, rows_each);
+		if (o->per_row && o->per_row < threads && threads > 256)
+			consider(x, place, threads, o->per_row, 1, stages, rows_each);
+	}
+}
+
+/* With one row a CTA, the hardware hands them out; with more, their loads are hidden. */
+static void consider_all(search *x)
+{
+	enum { MOST_STAGES = 4, FEW = 4, SOME = 8 };
+	const uint32_t stages = x->o->stages, each = x->o->rows_each;
+
+	consider_place(x, CPTX_ROWS_REGISTERS, 0, 0);
+	consider_place(x, CPTX_ROWS_MEMORY, 0, 0);
+	for (uint32_t i = stages ? stages : 1; i <= (stages ? stages : MOST_STAGES); i++) {
+		const uint32_t rows[] = { 1, FEW, SOME, AT_ONCE };
+		for (size_t j = each || i > 1 ? 1 : 0; j < (each ? 2 : ARRAY_LEN(rows)); j++)
+			consider_place(x, CPTX_ROWS_SHARED, i, each ? each : rows[j]);
+	}
 }
 
 size_t cptx_rows_auto(const cptx_rows_opt *opt, const cptx_target *target, uint32_t rows, uint32_t sms,
@@ -230,7 +302,10 @@ size_t cptx_rows_auto(const cptx_rows_opt *opt, const cptx_target *target, uint3
 		return 0;
 	x.sms = sms ? sms : chip_of(target)->sms;
 	x.rows = rows ? rows : 1u << 20;
-	if (room)
+	const bool given = o.place && o.threads && o.per_row && o.split && (o.place != CPTX_ROWS_SHARED || (o.stages && o.rows_each));
+	if (room && given) /* as launches do: what is left to say is what the model says of it */
+		consider(&x, o.place, o.threads, o.per_row, o.split, o.stages, o.rows_each);
+	else if (room)
 		consider_all(&x);
 	if (!x.n && x.why.code)
 		error_set(err, x.why.code, NOWHERE, "%s", x.why.text);

@@ -3,39 +3,15 @@
  * The frame around a body: which rows and columns a thread has, passes over them, reductions, scalars.
  *
  * A row of registers is one cptx_row for each operand.  A row in memory is a loop over turns: the same cptx_rows, with a
- * count that changes from turn to turn, are loaded and stored in each.  Threads of a warp that hold several rows, the last
+ * count that changes from turn to turn, are loaded and stored in each.  A row in shared memory that registers do not keep has
+ * turns, too, but these are unrolled, so that sums of columns stand in registers.  Threads of a warp that hold several rows, the last
  * of which may not exist, go on with a count of 0, so that all take part in the shuffles.
  */
 #include "base/options.h"
-#include "rows/rows.h"
+#include "rows/core.h"
 
-struct cptx_rows_row {
-	cptx_kernel *k;
-	const cptx_rows_opt *o;
-	rows_shape s;
-	cptx_params params;
-	cptx_val at[CPTX_ROWS_OPERANDS], stride[CPTX_ROWS_OPERANDS];
-	cptx_val begin[CPTX_ROWS_OPERANDS]; /* addresses of this CTA's part of the row */
-	cptx_val rows, units;               /* of the problem; CTAs or clusters of the grid */
-	cptx_val unit, group, thread;       /* of the CTA or cluster; of the row in the CTA; in the row */
-	cptx_val row;                       /* number of the row */
-	cptx_val first, count;              /* column and number of columns of this CTA's part; NONE: from 0, all of .part */
-	cptx_val there;                     /* the row exists; NONE: it does */
-	cptx_val turn, here;                /* rows in memory: column of the turn in the part, its columns */
-	cptx_row base, have[CPTX_ROWS_OPERANDS];
-	uint32_t made, loaded; /* sets */
-	cptx_reduce all;
-	cptx_val step; /* rows to the next one of this CTA; NONE: it has one row */
-	/* the pass */
-	cptx_rows_pass pass;
-	bool open, prefetches;
-	bool read_alone; /* threads read elements that others of the warp have, and may overwrite behind the next reduction */
-	cptx_row_at it;
-};
-
-static bool is_none(cptx_val v) { return v.kind == CPTX_VAL_NONE; }
 const cptx_rows_opt *cptx_rows_options(const cptx_rows_row *r) { return r ? r->o : NULL; }
-bool cptx_rows_keeps(const cptx_rows_row *r) { return r && r->s.resident; }
+bool cptx_rows_keeps(const cptx_rows_row *r) { return r && r->s.keeps; }
 
 /* ---- where the CTA's rows and columns are ---- */
 
@@ -122,29 +98,36 @@ static cptx_val sums_of(const cptx_rows_row *r, unsigned operand)
 
 static cptx_val columns_of_part(const cptx_rows_row *r) { return is_none(r->count) ? cptx_imm(r->s.part) : r->count; }
 
-/* The row of registers that the others are like.  Its length is a register where it may differ: in the last CTA of a row,
- * for a row that does not exist, from turn to turn. */
-static void shape(cptx_rows_row *r)
+/* A row of registers for so many columns in all threads. */
+static void new_row(cptx_rows_row *r, cptx_row *row, uint32_t columns, cptx_val count)
 {
-	cptx_kernel *k = r->k;
-	const rows_shape *s = &r->s;
-	cptx_val count = r->count;
-
-	if (!s->resident || !is_none(r->there))
-		count = r->here = cptx_var(k, CPTX_U32, 0);
 	const bool varies = !is_none(count);
-	cptx_row_new(k, &r->base, .type = r->o->in, .n = varies ? 0 : s->part, .count = count, .most = varies ? s->turn : 0,
-	             .whole = r->o->n % s->each == 0, .threads = r->o->per_row, .thread = r->thread,
+
+	cptx_row_new(r->k, row, .type = r->o->in, .n = varies ? 0 : columns, .count = count, .most = varies ? columns : 0,
+	             .whole = r->o->n % r->s.each == 0, .threads = r->o->per_row, .thread = r->thread,
 	             .align = rows_align_of(r->o));
 }
 
+/* The rows of registers that the others are like.  Their length is a register where it may differ: in the last CTA of a row,
+ * for a row that does not exist, from turn to turn. */
+static void shape(cptx_rows_row *r)
+{
+	const rows_shape *s = &r->s;
+	cptx_val count = r->count;
+
+	if (!s->resident || !is_none(r->there) || (s->turns > 1 && !is_none(count)))
+		count = r->here = cptx_var(r->k, CPTX_U32, 0);
+	new_row(r, &r->base, s->turn, count);
+	if (s->turns > 1 && s->sums)
+		new_row(r, &r->sums, s->part, r->count);
+}
+
+/* Registers of an operand.  Sums of columns that stay in registers have all columns, what else has turns those of one. */
 static cptx_row *row_of(cptx_rows_row *r, cptx_site at, unsigned operand)
 {
 	if (!rows_has(r->made, operand)) {
-		if (r->made)
-			cptx_row_like_(r->k, at, &r->base, &r->have[operand]);
-		else
-			r->have[operand] = r->base;
+		const bool sums = r->s.turns > 1 && rows_has(R_SUMS & r->s.writes, operand);
+		cptx_row_like_(r->k, at, sums ? &r->sums : &r->base, &r->have[operand]);
 		r->made |= 1u << operand;
 	}
 	return &r->have[operand];
@@ -152,41 +135,44 @@ static cptx_row *row_of(cptx_rows_row *r, cptx_site at, unsigned operand)
 
 /* ---- passes ---- */
 
-static cptx_val here_of(const cptx_rows_row *r, cptx_site at, unsigned operand, uint32_t size)
-{
-	cptx_kernel *k = r->k;
-
-	if (r->s.resident)
-		return r->begin[operand];
-	return CALL(add, .a = r->begin[operand], .b = CALL(mul_wide, .a = r->turn, .b = cptx_imm(size)));
-}
-
 static enum cptx_type type_here(const cptx_rows_row *r, unsigned operand)
 {
 	return rows_has(R_SUMS & r->s.writes, operand) ? CPTX_F32 : rows_type_of(r->o, (enum cptx_rows_operand)operand);
+}
+
+/* Where the turn's columns of an operand begin: a global address, or `shared` of a stage. */
+static cptx_val here_of(const cptx_rows_row *r, cptx_site at, unsigned operand, bool shared)
+{
+	cptx_kernel *k = r->k;
+	const uint32_t size = rows_bytes(type_here(r, operand));
+	const bool sums = rows_has(R_SUMS & r->s.writes, operand);
+	cptx_val begin = shared ? rows_ring_address(r, operand) : r->begin[operand];
+
+	if (r->s.resident)
+		return r->turn_at && !sums ? CALL(add, .a = begin, .b = cptx_imm((int64_t)r->turn_at * r->s.turn * size)) : begin;
+	return CALL(add, .a = begin, .b = CALL(mul_wide, .a = r->turn, .b = cptx_imm(size)));
 }
 
 static void load(cptx_rows_row *r, cptx_site at, unsigned operand, float fill)
 {
 	const enum cptx_type type = type_here(r, operand);
 	const bool vector = rows_operands[operand].kind == ROWS_VECTOR, sums = rows_has(R_SUMS & r->s.writes, operand);
+	const bool shared = rows_has(r->s.copied | r->s.shared_vectors, operand);
 	const cptx_row *row = row_of(r, at, operand);
-	cptx_val from = here_of(r, at, operand, rows_bytes(type));
 
-	cptx_row_load_(r->k, at, row, from,
+	cptx_row_load_(r->k, at, row, here_of(r, at, operand, shared),
 	               CPTX_OPT(cptx_row_access, .fill = vector ? 0 : fill, .type = type, .align = vector ? r->s.each : 0,
-	                        .cop = vector || !r->s.resident ? (enum cptx_mod)0 : CPTX_CS, .nc = vector && !sums));
+	                        .cop = vector || !r->s.resident || shared ? (enum cptx_mod)0 : CPTX_CS,
+	                        .nc = vector && !sums && !shared, .shared = shared));
 }
 
 static void store(cptx_rows_row *r, cptx_site at, unsigned operand)
 {
-	const enum cptx_type type = type_here(r, operand);
 	const bool sums = rows_has(R_SUMS & r->s.writes, operand);
-	cptx_val to = here_of(r, at, operand, rows_bytes(type));
 
-	cptx_row_store_(
-		r->k, at, &r->have[operand], to,
-		CPTX_OPT(cptx_row_access, .type = type, .align = sums ? r->s.each : 0, .cop = sums ? (enum cptx_mod)0 : CPTX_CS));
+	cptx_row_store_(r->k, at, &r->have[operand], here_of(r, at, operand, false),
+	                CPTX_OPT(cptx_row_access, .type = type_here(r, operand), .align = sums ? r->s.each : 0,
+	                         .cop = sums ? (enum cptx_mod)0 : CPTX_CS));
 }
 
 /* Begins the loop over turns of rows in memory. */
@@ -200,13 +186,54 @@ static void begin_turns(cptx_rows_row *r, cptx_site at)
 	CALL(min, .a = CALL(sub, .a = end, .b = r->turn), .b = cptx_imm(r->s.turn), .type = CPTX_U32, .into = r->here);
 }
 
+/* The element where the pass stands, among an operand's registers. */
+static cptx_val element_here(const cptx_rows_row *r, unsigned operand)
+{
+	const bool sums = rows_has(R_SUMS & r->s.writes, operand);
+	const uint32_t before = sums ? r->turn_at * rows_elements(r->o, &r->s) : 0;
+
+	return cptx_elem(r->have[operand].v, before + r->it.i);
+}
+
 /* The elements that the pass reads, of the element where it stands; what it writes is to be given. */
 static void show(cptx_rows_row *r, cptx_rows_at *e)
 {
 	const uint32_t sums = r->pass.writes & R_SUMS;
 
 	for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++)
-		e->v[i] = rows_has(r->pass.reads | sums, i) ? cptx_elem(r->have[i].v, r->it.i) : (cptx_val){ 0 };
+		e->v[i] = rows_has(r->pass.reads | sums, i) ? element_here(r, i) : (cptx_val){ 0 };
+}
+
+/* What has turns has so many columns in this one. */
+static void set_columns(cptx_rows_row *r, uint32_t n)
+{
+	const uint32_t vectors = (n + r->s.each - 1) / r->s.each, own = (vectors + r->o->per_row - 1) / r->o->per_row;
+	const bool varies = !is_none(r->here);
+
+	r->base.vectors = own, r->base.opt.n = varies ? 0 : n;
+	for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++)
+		if (rows_has(r->made & ~(r->s.writes & R_SUMS), i))
+			r->have[i].vectors = own, r->have[i].opt.n = r->base.opt.n;
+}
+
+/* Columns of an unrolled turn, in the part: fewer in the last one. */
+static void set_turn(cptx_rows_row *r, cptx_site at, uint32_t turn)
+{
+	cptx_kernel *k = r->k;
+	const rows_shape *s = &r->s;
+	const uint32_t before = turn * s->turn, left = s->part - before, n = MIN(left, s->turn);
+
+	r->turn_at = turn;
+	if (s->turns == 1)
+		return;
+	set_columns(r, n);
+	if (is_none(r->here))
+		return;
+	cptx_val all = columns_of_part(r);
+	if (!is_none(r->there)) /* none of a row that does not exist */
+		all = CALL(selp, .a = all, .b = cptx_imm(0), .c = r->there, .type = CPTX_U32);
+	cptx_val rest = CALL(sub, .a = CALL(max, .a = all, .b = cptx_imm(before), .type = CPTX_U32), .b = cptx_imm(before));
+	CALL(min, .a = rest, .b = cptx_imm(s->turn), .type = CPTX_U32, .into = r->here);
 }
 
 static bool check_pass(cptx_kernel *k, cptx_site at, const cptx_rows_row *r, const cptx_rows_pass *p)
@@ -231,6 +258,21 @@ static bool check_pass(cptx_kernel *k, cptx_site at, const cptx_rows_row *r, con
 	return true;
 }
 
+/* What the pass reads of the turn and registers do not have yet. */
+static void load_turn(cptx_rows_row *r, cptx_site at)
+{
+	const uint32_t sums = r->s.resident ? 0 : r->pass.writes & R_SUMS;
+
+	for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++) {
+		if (!rows_has(r->pass.reads | sums, i) || rows_has(r->loaded, i))
+			continue;
+		load(r, at, i, r->pass.fill);
+		r->loaded |= r->s.keeps ? 1u << i : 0;
+	}
+	if (r->s.ring && r->s.keeps && !r->ring.released && !(r->s.copied & ~r->loaded))
+		rows_ring_release(r);
+}
+
 bool cptx_rows_each_(cptx_kernel *k, cptx_site at, cptx_rows_row *r, cptx_rows_at *e, const cptx_rows_pass *opt)
 {
 	cptx_rows_pass pass;
@@ -240,18 +282,13 @@ bool cptx_rows_each_(cptx_kernel *k, cptx_site at, cptx_rows_row *r, cptx_rows_a
 	    !check_pass(k, at, r, &pass))
 		return false;
 	r->pass = pass, r->open = true;
-	const uint32_t sums = pass.writes & R_SUMS;
+	set_turn(r, at, 0); /* in front of new rows, which are like those of the first turn */
 	for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++)
 		if (rows_has(pass.reads | pass.writes, i))
 			row_of(r, at, i);
 	if (!r->s.resident)
 		begin_turns(r, at);
-	for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++) {
-		if (!rows_has(pass.reads | (r->s.resident ? 0 : sums), i) || rows_has(r->loaded, i))
-			continue;
-		load(r, at, i, pass.fill);
-		r->loaded |= r->s.resident ? 1u << i : 0;
-	}
+	load_turn(r, at);
 	if (!cptx_row_each_(k, at, &r->base, &r->it, false)) {
 		r->open = false;
 		return false;
@@ -270,7 +307,7 @@ static bool keep(cptx_kernel *k, cptx_site at, cptx_rows_row *r, const cptx_rows
 			cptx_fail_(k, at, "the pass writes %s, and its body sets no v[CPTX_ROWS_...] of that", rows_operands[i].name);
 			return false;
 		}
-		CALL(mov, .a = e->v[i], .into = cptx_elem(r->have[i].v, r->it.i));
+		CALL(mov, .a = e->v[i], .into = element_here(r, i));
 	}
 	return true;
 }
@@ -279,13 +316,22 @@ bool cptx_rows_next_(cptx_kernel *k, cptx_site at, cptx_rows_row *r, cptx_rows_a
 {
 	if (!IS_GIVEN_TO(k, at, r, "row") || !IS_GIVEN_TO(k, at, e, "place in the row") || !r->open)
 		return false;
-	if (keep(k, at, r, e) && cptx_row_each_(k, at, &r->base, &r->it, true)) {
+	const bool kept = keep(k, at, r, e);
+	if (kept && cptx_row_each_(k, at, &r->base, &r->it, true)) {
 		show(r, e);
 		return true;
 	}
 	for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++)
 		if (rows_has(r->pass.writes & (r->s.resident ? ~(uint32_t)R_SUMS : ~0u), i))
 			store(r, at, i);
+	if (kept && r->turn_at + 1 < r->s.turns) {
+		set_turn(r, at, r->turn_at + 1);
+		load_turn(r, at);
+		if (cptx_row_each_(k, at, &r->base, &r->it, false)) {
+			show(r, e);
+			return true;
+		}
+	}
 	if (!r->s.resident)
 		cptx_block_end_(k, at);
 	r->open = false;
@@ -306,6 +352,8 @@ static cptx_val column_in_part(cptx_kernel *k, cptx_site at, const cptx_rows_row
 {
 	cptx_val column = cptx_as(cptx_row_column_(k, at, &r->base, &r->it), CPTX_U32);
 
+	if (r->turn_at)
+		column = CALL(add, .a = column, .b = cptx_imm((int64_t)r->turn_at * r->s.turn));
 	return r->s.resident ? column : CALL(add, .a = column, .b = r->turn);
 }
 
@@ -355,6 +403,8 @@ void cptx_rows_reduce_(cptx_kernel *k, cptx_site at, cptx_rows_row *r, cptx_val 
 		cptx_reduce_cluster_(k, at, &r->all, v, op);
 	else
 		cptx_reduce_cta_(k, at, &r->all, v, op);
+	if (r->s.ring)
+		rows_ring_refill(r);
 }
 
 static bool is_scalar(cptx_kernel *k, cptx_site at, const cptx_rows_row *r, uint32_t set, unsigned operand, const char *does)
@@ -379,15 +429,43 @@ static cptx_val row_to_read(cptx_kernel *k, cptx_site at, const cptx_rows_row *r
 	return CALL(min, .a = r->row, .b = CALL(sub, .a = r->rows, .b = cptx_imm(1)));
 }
 
+static void load_scalar(cptx_kernel *k, cptx_site at, const cptx_rows_row *r, unsigned operand, cptx_val row, cptx_val to)
+{
+	const enum cptx_type type = rows_type_of(r->o, (enum cptx_rows_operand)operand);
+	cptx_val from = CALL(add, .a = r->at[operand], .b = CALL(mul_wide, .a = row, .b = cptx_imm(rows_bytes(type))));
+
+	CALL(ld, .a = from, .space = CPTX_GLOBAL, .type = type, .into = to);
+}
+
 cptx_val cptx_rows_get_(cptx_kernel *k, cptx_site at, const cptx_rows_row *r, enum cptx_rows_operand operand)
 {
 	if (!is_scalar(k, at, r, r ? r->s.reads : 0, operand, "reads"))
 		return (cptx_val){ 0 };
-	const enum cptx_type type = rows_type_of(r->o, operand);
-	const cptx_val row = row_to_read(k, at, r);
-	cptx_val from = CALL(add, .a = r->at[operand], .b = CALL(mul_wide, .a = row, .b = cptx_imm(rows_bytes(type))));
-	cptx_val v = CALL(ld, .a = from, .space = CPTX_GLOBAL, .type = type);
-	return type == CPTX_S32 ? CALL(cvt, .a = v, .dtype = CPTX_S64) : v;
+	cptx_val v = r->scalar[operand];
+	if (is_none(v)) {
+		v = cptx_regs_(k, at, rows_type_of(r->o, operand), 1);
+		load_scalar(k, at, r, operand, row_to_read(k, at, r), v);
+	}
+	return v.type == CPTX_S32 ? CALL(cvt, .a = v, .dtype = CPTX_S64) : v;
+}
+
+/* Scalars of the row come from the registers where they were loaded with the row before, and those of the next one are loaded:
+ * a CTA with many rows does not wait for them.  first: there was no row before. */
+static void load_scalars(cptx_rows_row *r, cptx_val row, bool first)
+{
+	cptx_kernel *k = r->k;
+	cptx_val last = cptx_sub(k, r->rows, 1), from = cptx_min(k, row, last);
+
+	for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++) {
+		if (!rows_has(r->s.reads, i) || rows_operands[i].kind != ROWS_SCALAR)
+			continue;
+		const enum cptx_type type = rows_type_of(r->o, (enum cptx_rows_operand)i);
+		if (first)
+			r->scalar[i] = cptx_reg(k, type), r->ahead[i] = cptx_reg(k, type);
+		else
+			cptx_mov(k, r->ahead[i], .into = r->scalar[i]);
+		load_scalar(k, CPTX_HERE, r, i, from, r->ahead[i]);
+	}
 }
 
 void cptx_rows_put_(cptx_kernel *k, cptx_site at, const cptx_rows_row *r, enum cptx_rows_operand operand, cptx_val v)
@@ -455,13 +533,17 @@ static void row(cptx_rows_row *r)
 {
 	cptx_kernel *k = r->k;
 
-	r->loaded = r->s.resident ? r->s.writes & R_SUMS : 0;
+	r->loaded = 0;
 	for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++)
 		if (rows_has((r->s.reads | r->s.writes) & ~(r->s.writes & R_SUMS), i) && rows_operands[i].kind != ROWS_SCALAR)
 			r->begin[i] = begin_of(r, i);
 	if (r->prefetches && !is_none(r->step))
 		prefetch(r);
+	if (r->s.ring)
+		rows_ring_wait(r);
 	r->o->body(k, r, r->o->user);
+	if (r->s.ring)
+		rows_ring_next(r);
 	if (r->open)
 		cptx_fail(k, "the body left a pass before its end");
 }
@@ -480,7 +562,7 @@ static void begin_sums(cptx_rows_row *r)
 		for (uint32_t j = 0; j < have->v.count; j++)
 			cptx_mov(k, 0.0f, .into = cptx_elem(have->v, j));
 		if (r->s.rows > 1)
-			have->opt.n = r->s.part, have->opt.count = (cptx_val){ 0 };
+			have->opt.n = r->s.part, have->opt.count = CPTX_NONE_;
 		if (r->s.resident)
 			continue;
 		begin_turns(r, CPTX_HERE);
@@ -512,6 +594,38 @@ static cptx_val row_of_warp(const cptx_rows_row *r, cptx_val tid)
 	return cptx_mad(k, r->unit, r->s.rows, in_cta, .mode = CPTX_LO);
 }
 
+/* The CTA's rows one behind the other.  Those of a ring begin at the same row in all warps, which fill it together. */
+static void many_rows(cptx_rows_row *r, cptx_val of_warp, cptx_val in_warp)
+{
+	cptx_kernel *k = r->k;
+	cptx_val first = of_warp;
+
+	if (r->s.ring && r->s.rows > 1)
+		first = cptx_mul(k, r->unit, r->s.rows, .mode = CPTX_LO), in_warp = r->group;
+	begin_sums(r);
+	cptx_val next = cptx_var(k, CPTX_U32, first);
+	r->step = cptx_mul(k, r->units, r->s.rows, .mode = CPTX_LO);
+	if (is_none(in_warp))
+		r->row = next;
+	const bool ahead = rows_count(r->s.reads, ROWS_SCALAR) && !(r->o->rows_each == 1 && r->s.ring);
+	cptx_val mine = is_none(in_warp) ? first : cptx_add(k, first, in_warp);
+	CPTX_IF(k, cptx_setp(k, first, r->rows, .cmp = CPTX_LT)) {
+		if (ahead)
+			load_scalars(r, mine, true);
+	}
+	if (r->s.ring)
+		rows_ring_begin(r, first);
+	CPTX_FOR(k, next, r->rows, r->step) {
+		settle(r, next, in_warp);
+		if (ahead)
+			load_scalars(r, cptx_add(k, r->row, r->step), false);
+		row(r);
+	}
+	for (unsigned i = 0; r->s.resident && i < CPTX_ROWS_OPERANDS; i++)
+		if (rows_has(r->s.writes & R_SUMS, i))
+			store(r, CPTX_HERE, i);
+}
+
 static void rows(cptx_rows_row *r)
 {
 	cptx_kernel *k = r->k;
@@ -519,30 +633,19 @@ static void rows(cptx_rows_row *r)
 	cptx_val of_warp = row_of_warp(r, cptx_tid_x(k)), in_warp = { 0 };
 
 	r->row = of_warp;
-	if (per_warp > 1) {
+	if (per_warp > 1)
 		in_warp = cptx_and(k, r->group, per_warp - 1);
+	if (per_warp > 1 || (r->s.ring && r->s.rows > 1))
 		r->row = cptx_reg(k, CPTX_U32), r->there = cptx_reg(k, CPTX_PRED);
-	}
 	shape(r);
-	if (!r->s.sums) {
-		if (r->s.rows > 1)
-			cptx_exit(k, .when = cptx_setp(k, of_warp, r->rows, .cmp = CPTX_GE));
-		settle(r, of_warp, in_warp);
-		row(r);
+	if (r->s.sums || r->s.ring) {
+		many_rows(r, of_warp, in_warp);
 		return;
 	}
-	begin_sums(r);
-	cptx_val next = cptx_var(k, CPTX_U32, of_warp), step = cptx_mul(k, r->units, r->s.rows, .mode = CPTX_LO);
-	if (per_warp == 1)
-		r->row = next;
-	CPTX_FOR(k, next, r->rows, step) {
-		settle(r, next, in_warp);
-		r->step = step;
-		row(r);
-	}
-	for (unsigned i = 0; r->s.resident && i < CPTX_ROWS_OPERANDS; i++)
-		if (rows_has(r->s.writes & R_SUMS, i))
-			store(r, CPTX_HERE, i);
+	if (r->s.rows > 1)
+		cptx_exit(k, .when = cptx_setp(k, of_warp, r->rows, .cmp = CPTX_GE));
+	settle(r, of_warp, in_warp);
+	row(r);
 }
 
 cptx_kernel *rows_build(cptx_module *m, const cptx_rows_opt *o)
@@ -556,9 +659,9 @@ cptx_kernel *rows_build(cptx_module *m, const cptx_rows_opt *o)
 		return NULL;
 	declare(&r);
 	place(&r);
-	r.prefetches = o->prefetch && r.s.sums && r.s.resident && r.s.rows == 1 && r.s.even && rows_align_of(o) == r.s.each &&
+	r.prefetches = o->prefetch && r.s.sums && o->place == CPTX_ROWS_REGISTERS && r.s.rows == 1 && r.s.even && rows_align_of(o) == r.s.each &&
 	               !(r.s.reads & (R_COS | R_SIN));
-	if (r.s.sums)
+	if (r.s.sums || r.s.ring)
 		r.units = quotient(r.k, cptx_nctaid_x(r.k), o->split);
 	if (!r.s.local && r.s.rows == 1)
 		cptx_reduce_new(r.k, &r.all, .threads = o->threads, .cluster = r.s.cluster ? o->split : 0, .words = 4);

@@ -76,11 +76,15 @@ static gelu gelu_tanh(cptx_kernel *k, cptx_val x, bool slope)
 {
 	gelu g = { .gate = { 0 } };
 	cptx_val square = cptx_mul(k, x, x), inner = cptx_fma(k, square, 0.07135481628f, 1.5957691216f, .rnd = CPTX_RN);
+	cptx_val u = cptx_mul(k, x, inner), decay = cptx_ex2(k, cptx_mul(k, u, -log2e));
 
-	g.gate = sigmoid(k, cptx_mul(k, x, inner));
+	g.gate = cptx_rcp(k, cptx_add(k, decay, 1.0f), .rnd = CPTX_APPROX);
 	if (slope) {
+		/* 1 - g is exact where g is small, and e^-2u * g where it is not */
 		cptx_val du = cptx_fma(k, square, 3 * 0.07135481628f, 1.5957691216f, .rnd = CPTX_RN);
-		cptx_val both = cptx_mul(k, g.gate, cptx_sub(k, 1.0f, g.gate));
+		cptx_val less = cptx_sub(k, 1.0f, g.gate), more = cptx_mul(k, decay, g.gate);
+		cptx_val rest = cptx_selp(k, more, less, cptx_setp(k, u, 0.0f, .cmp = CPTX_GE), .type = CPTX_F32);
+		cptx_val both = cptx_mul(k, g.gate, rest);
 		g.rest = cptx_mul(k, cptx_mul(k, both, x), du);
 	}
 	return g;

@@ -70,21 +70,70 @@ void rows_add_rms_norm(cptx_kernel *k, cptx_rows_row *row, void *user)
 	}
 }
 
+/* The thread's sum of elements, and in `count` how many it has. */
+static void sum_elements(cptx_kernel *k, cptx_rows_row *row, cptx_val sum, cptx_val count)
+{
+	uint32_t always = 0;
+	cptx_rows_at e;
+
+	CPTX_ROWS_EACH(k, row, &e, .reads = R_X)
+	{
+		cptx_val inside = cptx_rows_inside(k, row, &e);
+		cptx_add(k, sum, V(X), .into = sum);
+		if (inside.kind == CPTX_VAL_NONE)
+			always++;
+		else
+			cptx_add(k, count, 1.0f, .into = count, .when = inside);
+	}
+	cptx_add(k, count, (float)always, .into = count);
+}
+
+static void sum_squares(cptx_kernel *k, cptx_rows_row *row, cptx_val mean, cptx_val squares)
+{
+	cptx_rows_at e;
+
+	CPTX_ROWS_EACH(k, row, &e, .reads = R_X)
+	{
+		cptx_val d = cptx_sub(k, V(X), mean), inside = cptx_rows_inside(k, row, &e);
+		cptx_fma(k, d, d, squares, .rnd = CPTX_RN, .into = squares, .when = inside);
+	}
+}
+
+/*
+ * The mean, and the sum of the squares of differences from it.  In a CTA by two reductions; in a cluster, where each of them
+ * takes a microsecond, by one: threads subtract the mean of their own elements.  Rows in memory, of which a turn of the loop has
+ * few elements, take two.
+ */
+static void moments(cptx_kernel *k, cptx_rows_row *row, cptx_val mean, cptx_val squares)
+{
+	const cptx_rows_opt *o = cptx_rows_options(row);
+
+	if (o->split > 1 && o->place != CPTX_ROWS_MEMORY) {
+		cptx_val all = cptx_regs(k, CPTX_F32, 3), own = cptx_elem(all, 0), count = cptx_elem(all, 2);
+		cptx_reduce_clear(k, all, CPTX_REDUCE_WELFORD);
+		sum_elements(k, row, own, count);
+		cptx_mul(k, own, cptx_rcp(k, cptx_max(k, count, 1.0f), .rnd = CPTX_RN), .into = own);
+		sum_squares(k, row, own, cptx_elem(all, 1));
+		cptx_rows_reduce(k, row, all, CPTX_REDUCE_WELFORD);
+		cptx_mov(k, own, .into = mean);
+		cptx_mov(k, cptx_elem(all, 1), .into = squares);
+		return;
+	}
+	cptx_rows_at e;
+	CPTX_ROWS_EACH(k, row, &e, .reads = R_X) { cptx_add(k, mean, V(X), .into = mean); }
+	cptx_rows_reduce(k, row, mean, CPTX_REDUCE_SUM);
+	cptx_mul(k, mean, mean_of(row), .into = mean);
+	sum_squares(k, row, mean, squares);
+	cptx_rows_reduce(k, row, squares, CPTX_REDUCE_SUM);
+}
+
 void rows_layer_norm(cptx_kernel *k, cptx_rows_row *row, void *user)
 {
 	cptx_val mean = cptx_var(k, CPTX_F32, 0.0f), squares = cptx_var(k, CPTX_F32, 0.0f);
 	cptx_rows_at e;
 
 	(void)user;
-	CPTX_ROWS_EACH(k, row, &e, .reads = R_X) { cptx_add(k, mean, V(X), .into = mean); }
-	cptx_rows_reduce(k, row, mean, CPTX_REDUCE_SUM);
-	cptx_mul(k, mean, mean_of(row), .into = mean);
-	CPTX_ROWS_EACH(k, row, &e, .reads = R_X)
-	{
-		cptx_val d = cptx_sub(k, V(X), mean), inside = cptx_rows_inside(k, row, &e);
-		cptx_fma(k, d, d, squares, .rnd = CPTX_RN, .into = squares, .when = inside);
-	}
-	cptx_rows_reduce(k, row, squares, CPTX_REDUCE_SUM);
+	moments(k, row, mean, squares);
 	cptx_val rstd = rstd_of(k, row, squares);
 	if (with(row, R_MEAN))
 		cptx_rows_put(k, row, CPTX_ROWS_MEAN, mean);
@@ -102,6 +151,8 @@ void rows_rms_norm_backward(cptx_kernel *k, cptx_rows_row *row, void *user)
 	cptx_rows_at e;
 
 	(void)user;
+	if (with(row, R_RSTD)) /* early: it comes from memory */
+		rstd = cptx_rows_get(k, row, CPTX_ROWS_RSTD);
 	cptx_reduce_clear(k, sums, CPTX_REDUCE_SUM);
 	CPTX_ROWS_EACH(k, row, &e, .reads = R_X | R_DY | w)
 	{
@@ -111,9 +162,7 @@ void rows_rms_norm_backward(cptx_kernel *k, cptx_rows_row *row, void *user)
 			cptx_fma(k, V(X), V(X), squares, .rnd = CPTX_RN, .into = squares);
 	}
 	cptx_rows_reduce(k, row, with(row, R_RSTD) ? dot : sums, CPTX_REDUCE_SUM);
-	if (with(row, R_RSTD))
-		rstd = cptx_rows_get(k, row, CPTX_ROWS_RSTD);
-	else
+	if (!with(row, R_RSTD))
 		rstd = cptx_rsqrt(k, cptx_fma(k, squares, mean_of(row), cptx_rows_options(row)->eps, .rnd = CPTX_RN));
 	cptx_val part = cptx_mul(k, cptx_mul(k, dot, mean_of(row)), cptx_mul(k, rstd, rstd));
 	CPTX_ROWS_EACH(k, row, &e, .reads = R_X | R_DY | w, .writes = R_DX | dw)

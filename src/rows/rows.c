@@ -75,7 +75,7 @@ static bool check_numbers(cptx_rows_opt *o, cptx_error *err)
 	ROWS_RULE(o->eps >= 0 && isfinite(o->eps), ".eps is %g; it is added under a root, 0 or more", (double)o->eps);
 	ROWS_RULE(o->smoothing >= 0 && o->smoothing <= 1, ".smoothing is %g; it is a part, 0 to 1", (double)o->smoothing);
 	ROWS_RULE(isfinite(o->z_loss), ".z_loss is %g", (double)o->z_loss);
-	ROWS_RULE((unsigned)o->place <= CPTX_ROWS_MEMORY, ".place is none of CPTX_ROWS_AUTO, REGISTERS and MEMORY");
+	ROWS_RULE((unsigned)o->place <= CPTX_ROWS_SHARED, ".place is none of CPTX_ROWS_AUTO, REGISTERS, MEMORY and SHARED");
 	if (rows_kernels[o->kernel].takes & O_EPS)
 		o->eps = o->eps > 0 ? o->eps : 1e-5f;
 	o->heads = o->heads ? o->heads : 1;
@@ -120,6 +120,41 @@ enum cptx_type rows_type_of(const cptx_rows_opt *o, enum cptx_rows_operand opera
 	}
 }
 
+/* Matrices of a set whose rows bulk copies can bring; vectors whose parts they can. */
+static uint32_t copies_of(const cptx_rows_opt *o, const rows_shape *s, uint32_t set, enum rows_kind kind)
+{
+	uint32_t can = 0;
+
+	for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++) {
+		const uint32_t size = rows_bytes(rows_type_of(o, (enum cptx_rows_operand)i));
+		const bool whole = s->each * size % 16 == 0 || (kind == ROWS_VECTOR && o->n * size % 16 == 0 && s->part * size % 16 == 0);
+		if (rows_has(set & ~(uint32_t)(R_COS | R_SIN), i) && rows_operands[i].kind == kind && whole)
+			can |= 1u << i;
+	}
+	return can;
+}
+
+uint32_t rows_count(uint32_t set, enum rows_kind kind)
+{
+	uint32_t n = 0;
+
+	for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++)
+		n += rows_has(set, i) && rows_operands[i].kind == kind;
+	return n;
+}
+
+/* What a CTA's threads hold of a row at once. */
+static void set_turns(const cptx_rows_opt *o, rows_shape *s)
+{
+	enum { TURN = 2 /* vectors of a thread */, KEPT = 32 /* elements of a thread that registers keep beside a ring */ };
+	const uint32_t vectors = (s->part + s->each - 1) / s->each, own = (vectors + o->per_row - 1) / o->per_row;
+	const uint32_t kept = own * s->each * rows_count(s->reads, ROWS_MATRIX);
+
+	s->keeps = o->place == CPTX_ROWS_REGISTERS || (s->ring && !s->sums && (own <= TURN || kept <= KEPT));
+	s->turn = s->keeps ? s->part : MIN(TURN * o->per_row, vectors) * s->each;
+	s->turns = s->resident ? (s->part + s->turn - 1) / s->turn : 1;
+}
+
 rows_shape rows_shape_of(const cptx_rows_opt *o)
 {
 	const rows_kernel *kernel = &rows_kernels[o->kernel];
@@ -128,49 +163,80 @@ rows_shape rows_shape_of(const cptx_rows_opt *o)
 		             .writes = own ? o->writes : kernel->writes | (o->with & kernel->may_write),
 		             .local = own ? o->local : kernel->local,
 		             .each = 16 / rows_bytes(o->in),
-		             .resident = o->place == CPTX_ROWS_REGISTERS };
+		             .resident = o->place != CPTX_ROWS_MEMORY,
+		             .ring = o->place == CPTX_ROWS_SHARED };
 
 	s.sums = s.writes & R_SUMS;
 	s.sum_pitch = (o->n + s.each - 1) / s.each * s.each;
 	if (!o->per_row)
 		return s;
-	enum { TURN = 2 /* vectors of a thread in a turn of rows in memory */ };
 	s.cluster = o->split > 1 && !s.local;
 	s.rows = o->threads / o->per_row;
 	s.part = o->split > 1 ? (o->n + o->split * s.each - 1) / (o->split * s.each) * s.each : o->n;
-	s.turn = s.resident ? s.part : MIN(TURN * o->per_row * s.each, (s.part + s.each - 1) / s.each * s.each);
 	s.even = s.part * o->split == o->n;
+	set_turns(o, &s);
+	if (!s.ring)
+		return s;
+	s.copied = copies_of(o, &s, s.reads, ROWS_MATRIX);
+	s.shared_vectors = copies_of(o, &s, s.reads, ROWS_VECTOR);
+	if (rows_smem(o, &s) > ROWS_SMEM || (o->rows_each == 1 && !s.sums)) /* then L2 has them */
+		s.shared_vectors = 0;
 	return s;
 }
 
-/* Registers of a thread that one operand's row takes. */
-static uint32_t elements_of(const cptx_rows_opt *o, const rows_shape *s)
+uint32_t rows_elements(const cptx_rows_opt *o, const rows_shape *s)
 {
 	const uint32_t vectors = (s->turn + s->each - 1) / s->each;
 
 	return (vectors + o->per_row - 1) / o->per_row * s->each;
 }
 
+/* Of shapes with rows in shared memory. */
+static bool check_ring(const cptx_rows_opt *o, const rows_shape *s, const cptx_target *target, cptx_error *err)
+{
+	enum { MOST_STAGES = 8 };
+	const uint32_t matrices = rows_count(s->reads, ROWS_MATRIX), copied = rows_count(s->copied, ROWS_MATRIX);
+	const uint32_t room = target ? target->smem_per_cta : UINT32_MAX;
+
+	if (target && target->number < 90)
+		return error_set(err, CPTX_E_TARGET, NOWHERE,
+		                 "rows: %s has no bulk copies, which bring rows into shared memory; sm_90 and later have", target->name);
+	ROWS_RULE(o->stages >= 1 && o->stages <= MOST_STAGES, "%u rows in shared memory; .stages is 1 to %d", o->stages, MOST_STAGES);
+	ROWS_RULE(o->n % s->each == 0 && rows_align_of(o) == s->each,
+	          "rows of %u elements at multiples of %u; bulk copies bring whole vectors of %u elements", o->n, rows_align_of(o),
+	          s->each);
+	ROWS_RULE(copied == matrices && copied, "the kernel's %u matrices are not all of rows that bulk copies can bring", matrices);
+	ROWS_RULE(s->rows <= CPTX_WARP, "%u rows at once in a CTA; lanes of a warp copy them, 32 at most", s->rows);
+	ROWS_RULE(rows_smem(o, s) + ROWS_STATIC <= room, "%llu bytes of rows in shared memory; a CTA has room for %u",
+	          (unsigned long long)rows_smem(o, s), room - ROWS_STATIC);
+	return true;
+}
+
 bool rows_check_shape(const cptx_rows_opt *o, const cptx_target *target, cptx_error *err)
 {
-	enum { MOST_ELEMENTS = 128, MOST_SPLIT = 16 };
+	enum { MOST_ELEMENTS = 128, MOST_CLUSTER = 16, MOST_SPLIT = 1024 };
 
-	ROWS_RULE(o->place && o->threads && o->per_row && o->split,
-	          "the shape is not chosen: .place, .threads, .per_row and .split, which cptx_rows_auto fills in");
+	ROWS_RULE(o->place && o->threads && o->per_row && o->split &&
+	              (o->place != CPTX_ROWS_SHARED || (o->stages && o->rows_each)),
+	          "the shape is not chosen: .place, .threads, .per_row, .split, .stages and .rows_each, which cptx_rows_auto fills in");
 	ROWS_RULE(o->threads <= CPTX_THREADS_PER_CTA && o->threads % CPTX_WARP == 0,
 	          "CTAs of %u threads; .threads is a multiple of 32 up to 1024", o->threads);
 	ROWS_RULE(o->per_row == o->threads || (is_power(o->per_row) && o->per_row <= CPTX_WARP),
 	          "rows of %u threads in CTAs of %u; .per_row is 1, 2, 4, 8, 16 or 32, or all threads", o->per_row, o->threads);
-	ROWS_RULE(is_power(o->split) && o->split <= MOST_SPLIT, "rows of %u CTAs; .split is 1, 2, 4, 8 or 16", o->split);
 	const rows_shape s = rows_shape_of(o);
+	ROWS_RULE(is_power(o->split) && o->split <= (s.local ? MOST_SPLIT : MOST_CLUSTER),
+	          "rows of %u CTAs; .split is a power of two up to %d", o->split, s.local ? MOST_SPLIT : MOST_CLUSTER);
 	ROWS_RULE(s.rows == 1 || o->split == 1,
 	          "rows of %u threads and of %u CTAs; only all threads of a CTA share a row with others", o->per_row, o->split);
 	ROWS_RULE(s.rows == 1 || s.resident, "rows of %u of %u threads stay in registers; those in memory have the whole CTA",
 	          o->per_row, o->threads);
 	ROWS_RULE((uint64_t)(o->split - 1) * s.part < o->n, "%u CTAs for a row of %u elements: the last one would have none",
 	          o->split, o->n);
-	ROWS_RULE(elements_of(o, &s) <= MOST_ELEMENTS, "%u elements of a row in each thread; registers have room for %d",
-	          elements_of(o, &s), MOST_ELEMENTS);
+	const uint32_t elements = rows_elements(o, &s) * (s.sums ? s.turns : 1);
+	ROWS_RULE(elements <= MOST_ELEMENTS, "%u elements of a row in each thread; registers have room for %d", elements,
+	          MOST_ELEMENTS);
+	if (s.ring && !check_ring(o, &s, target, err))
+		return false;
 	if (s.cluster && target && !target->cluster)
 		return error_set(err, CPTX_E_TARGET, NOWHERE,
 		                 "rows: %s has no clusters, by which %u CTAs would share a row; .split = 1", target->name, o->split);
@@ -240,15 +306,15 @@ static uint64_t row_bytes(const cptx_rows_opt *o, uint32_t set)
 	return bytes;
 }
 
-/* CTAs of clusters, or without, that a device holds at once, in clusters.  A cluster lies in a GPC, which has 16
- * multiprocessors or a few more. */
-static uint32_t units_at_once(const cptx_rows_opt *o, const rows_shape *s, uint32_t sms, uint32_t ctas)
+/* A cluster lies in a GPC, which has 16 multiprocessors or a few more, and one of them often fewer: of an H100's 132 an eleventh
+ * is left over by clusters of 4 and more.  CTAs that take many rows each must all be there at once, so that fewer than there
+ * could be is little lost, and more is a second round of all rows. */
+uint32_t rows_units_at_once(const cptx_rows_opt *o, const rows_shape *s, uint32_t sms, uint32_t ctas)
 {
-	enum { GPC = 16 };
+	enum { GPC = 16, PAIR = 2, LEFT_OVER = 11 };
+	const uint32_t room = s->cluster && o->split > PAIR && sms >= GPC ? sms - sms / LEFT_OVER : sms;
 
-	if (!s->cluster || sms < GPC)
-		return MAX(sms * MAX(ctas, 1u) / o->split, 1u);
-	return MAX(sms / GPC * (GPC * MAX(ctas, 1u) / o->split), 1u);
+	return MAX(room / o->split * MAX(ctas, 1u), s->cluster ? 1u : MAX(sms * MAX(ctas, 1u) / o->split, 1u));
 }
 
 static cptx_rows_plan plan_of(const cptx_rows_choice *c, uint32_t rows, uint32_t sms)
@@ -260,18 +326,25 @@ static cptx_rows_plan plan_of(const cptx_rows_choice *c, uint32_t rows, uint32_t
 		                 .per_row = o->per_row,
 		                 .split = o->split,
 		                 .min_ctas = o->min_ctas,
-		                 .elements = elements_of(o, &s),
+		                 .elements = rows_elements(o, &s),
 		                 .reads = s.reads,
 		                 .writes = s.writes,
-		                 .launches = s.sums ? 2 : 1 };
+		                 .launches = s.sums ? 2 : 1,
+		                 .stages = s.ring ? o->stages : 0,
+		                 .rows_each = s.ring && !s.sums ? o->rows_each : 0,
+		                 .smem = (uint32_t)rows_smem(o, &s) };
 	uint32_t units = (rows + s.rows - 1) / s.rows;
 
-	if (s.sums) /* as few as need no more turns */
-		units = MAX(MIN(units, units_at_once(o, &s, sms, c->ctas_per_sm)), 1u);
+	if (s.ring && !s.sums) {
+		units = (units + o->rows_each - 1) / o->rows_each;
+	} else if (s.sums) { /* as few as need no more rounds */
+		const uint32_t most = rows_units_at_once(o, &s, sms, c->ctas_per_sm), rounds = MAX((units + most - 1) / most, 1u);
+		/* of as many as there may be, so that it does not fall with the number of rows */
+		const uint64_t groups = rows_sums_of(&s, MAX(MIN(units, most), 1u) * o->split, o->split);
+		p.workspace = groups * s.sum_pitch * 4 * rows_sum_operands(&s);
+		units = MAX((units + rounds - 1) / rounds, 1u);
+	}
 	p.grid = units * o->split;
-	const uint32_t sums = rows_sum_operands(&s);
-	if (s.sums)
-		p.workspace = (uint64_t)rows_sums_of(&s, p.grid, o->split) * s.sum_pitch * 4 * sums;
 	p.bytes = rows * row_bytes(o, s.reads | s.writes);
 	return p;
 }
@@ -286,6 +359,15 @@ bool cptx_rows_check(const cptx_rows_opt *opt, const cptx_target *target, uint32
 	if (plan)
 		*plan = plan_of(&c, rows, sms ? sms : 132);
 	return true;
+}
+
+uint32_t cptx_rows_bandwidth(const cptx_device_info *info)
+{
+	if (!info)
+		return 0;
+	const double peak = 2.0 * info->memory_clock_khz * info->memory_bus_bits / 8 * 1e-6; /* two transfers a clock */
+
+	return (uint32_t)(0.89 * peak);
 }
 
 /* ---- kernels and launches ---- */
@@ -367,7 +449,7 @@ static bool check_in_place(const cptx_rows_opt *o, const rows_shape *s, const cp
 {
 	for (unsigned w = 0; w < CPTX_ROWS_OPERANDS; w++)
 		for (unsigned r = 0; r < CPTX_ROWS_OPERANDS; r++) {
-			if (!rows_has(s->writes, w) || !rows_has(s->reads, r) || p->at[w].address != p->at[r].address)
+			if (!rows_has(s->writes, w) || !rows_has(s->reads, r) || p->at[w].address != p->at[r].address || !p->rows)
 				continue;
 			ROWS_RULE(rows_type_of(o, (enum cptx_rows_operand)w) == rows_type_of(o, (enum cptx_rows_operand)r) &&
 			              p->at[w].stride == p->at[r].stride && rows_operands[w].kind == rows_operands[r].kind,
@@ -390,6 +472,8 @@ static bool fill_args(const cptx_rows_opt *o, const rows_shape *s, const cptx_ro
 			ROWS_RULE(!p->at[i].address, "the problem has an operand %s, and the kernel none: .with", rows_operands[i].name);
 			continue;
 		}
+		if (!p->rows && rows_operands[i].kind != ROWS_VECTOR) /* it has no rows, and may have no address */
+			continue;
 		if (!check_matrix(o, &p->at[i], i, err))
 			return false;
 		a->at[i] = p->at[i].address;

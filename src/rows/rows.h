@@ -59,12 +59,31 @@ typedef struct rows_shape {
 	uint32_t turn;      /* columns that a CTA holds at once: part, or in memory fewer */
 	uint32_t rows;      /* of a CTA */
 	uint32_t sum_pitch; /* floats of a CTA's sums of one operand */
-	bool resident;      /* in registers */
+	bool resident;      /* in registers or shared memory: passes are unrolled */
+	bool ring;          /* bulk copies bring rows into stages of shared memory, and CTAs take many rows each */
+	bool keeps;         /* registers keep a row from pass to pass */
+	uint32_t turns;     /* of a pass over what is resident: 1 where registers keep the row */
+	uint32_t copied;    /* set of the matrices that bulk copies bring */
+	uint32_t shared_vectors; /* set of the vectors that shared memory keeps */
 	bool even;          /* all CTAs have part columns */
 } rows_shape;
 rows_shape rows_shape_of(const cptx_rows_opt *o);
 enum cptx_type rows_type_of(const cptx_rows_opt *o, enum cptx_rows_operand operand);
 uint32_t rows_align_of(const cptx_rows_opt *o);
+/* Operands of a kind in a set. */
+uint32_t rows_count(uint32_t set, enum rows_kind kind);
+enum {
+	ROWS_STAGE_ALIGN = 128, /* bytes */
+	ROWS_STATIC = 5632,     /* bytes of barriers and reductions, at most */
+	ROWS_SMEM = 227 * 1024 - ROWS_STATIC /* bytes of rows and vectors that the largest CTA has room for */
+};
+/* Bytes of a stage; of all stages and vectors. */
+uint32_t rows_stage_bytes(const cptx_rows_opt *o, const rows_shape *s);
+uint64_t rows_smem(const cptx_rows_opt *o, const rows_shape *s);
+/* Elements of one operand's row in a thread; of a turn, where the row has several. */
+uint32_t rows_elements(const cptx_rows_opt *o, const rows_shape *s);
+/* CTAs of clusters, or without, that a device holds at once, in clusters. */
+uint32_t rows_units_at_once(const cptx_rows_opt *o, const rows_shape *s, uint32_t sms, uint32_t ctas);
 /* Where rows of `n` elements of `size` bytes begin: at multiples of how many elements, a power of two up to `most`. */
 uint32_t rows_align_at(const cptx_rows_matrix *m, uint32_t size, uint32_t n, uint32_t most);
 /* Groups of threads that take rows in a launch of the kernel with sums: each has a row of partial sums. */

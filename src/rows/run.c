@@ -79,8 +79,11 @@ static const loaded *find(cptx_rows_runner *r, const cptx_rows_opt *o, uint32_t 
 
 static bool read_options(const cptx_rows_runner *r, const cptx_rows_opt *opt, cptx_rows_opt *o, cptx_error *err)
 {
-	return IS_GIVEN(r, "runner", NOWHERE, err) && IS_GIVEN(opt, "options struct", NOWHERE, err) &&
-	       OPTIONS_READ(cptx_rows_opt, o, opt, NOWHERE, err) && rows_complete(o, r->base.target, err);
+	if (!IS_GIVEN(r, "runner", NOWHERE, err) || !IS_GIVEN(opt, "options struct", NOWHERE, err) ||
+	    !OPTIONS_READ(cptx_rows_opt, o, opt, NOWHERE, err))
+		return false;
+	o->bandwidth = o->bandwidth ? o->bandwidth : cptx_rows_bandwidth(cptx_device_get_info(r->base.dev));
+	return rows_complete(o, r->base.target, err);
 }
 
 uint32_t rows_align_of_problem(const cptx_rows_opt *o, const cptx_rows_problem *p)
@@ -131,11 +134,17 @@ uint64_t cptx_rows_workspace(cptx_rows_runner *r, const cptx_rows_opt *opt, uint
 	if (!read_options(r, opt, &o, err) || !rows_shape_of(&o).sums)
 		return 0;
 	const uint32_t sms = cptx_device_get_info(r->base.dev)->sms;
-	/* where a run finds the alignment, the shape is the same: the model does not look at it */
-	cptx_rows_choice c;
-	cptx_rows_plan plan = { .workspace = 0 };
-	if (cptx_rows_auto(&o, r->base.target, rows_about(MAX(rows, 1u)), sms, &c, 1, err) &&
-	    cptx_rows_check(&c.opt, r->base.target, rows, sms, &plan, err))
-		most = plan.workspace;
+	/* a run finds the alignment, with which the shape changes */
+	const uint32_t first = o.align, last = MAX(o.align, 1u); /* 0, whole vectors, and 1, elements */
+	for (uint32_t align = first; align <= last; align++) {
+		cptx_rows_choice c;
+		cptx_rows_plan plan = { .workspace = 0 };
+		cptx_rows_opt aligned = o;
+		aligned.align = align;
+		if (!cptx_rows_auto(&aligned, r->base.target, rows_about(MAX(rows, 1u)), sms, &c, 1, err) ||
+		    !cptx_rows_check(&c.opt, r->base.target, rows, sms, &plan, err))
+			return 0;
+		most = MAX(most, plan.workspace);
+	}
 	return most;
 }

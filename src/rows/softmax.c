@@ -19,8 +19,13 @@ static cptx_val power(cptx_kernel *k, cptx_val x, cptx_val top)
 	return cptx_ex2(k, cptx_mul(k, cptx_sub(k, x, top), log2e));
 }
 
-/* The largest element; with `all` also the sum of all. */
-static cptx_val top_of(cptx_kernel *k, cptx_rows_row *row, cptx_val all)
+/* Of a row: its maximum, the sum of e^(x - top), and from which of its elements' maximum the thread has subtracted. */
+typedef struct stats {
+	cptx_val top, sum, own;
+} stats;
+
+/* The largest element of the thread; with `all` also the sum of all. */
+static cptx_val own_top(cptx_kernel *k, cptx_rows_row *row, cptx_val all)
 {
 	cptx_val top = cptx_var(k, CPTX_F32, cptx_f32_bits(0xff800000u));
 	cptx_rows_at e;
@@ -31,14 +36,12 @@ static cptx_val top_of(cptx_kernel *k, cptx_rows_row *row, cptx_val all)
 		if (all.kind != CPTX_VAL_NONE)
 			cptx_add(k, all, V(X), .into = all, .when = cptx_rows_inside(k, row, &e));
 	}
-	cptx_rows_reduce(k, row, top, CPTX_REDUCE_MAX);
 	return top;
 }
 
-/* Sum of e^(x - top); in registers the elements become these where they are asked for. */
-static cptx_val sum_of(cptx_kernel *k, cptx_rows_row *row, cptx_val top, bool become)
+/* The thread's sum of e^(x - top); in registers the elements become these where they are asked for. */
+static void own_sum(cptx_kernel *k, cptx_rows_row *row, cptx_val top, cptx_val sum, bool become)
 {
-	cptx_val sum = cptx_var(k, CPTX_F32, 0.0f);
 	cptx_rows_at e;
 
 	CPTX_ROWS_EACH(k, row, &e, .reads = R_X, .fill = -INFINITY)
@@ -48,14 +51,40 @@ static cptx_val sum_of(cptx_kernel *k, cptx_rows_row *row, cptx_val top, bool be
 		if (become)
 			cptx_mov(k, p, .into = V(X));
 	}
-	cptx_rows_reduce(k, row, sum, CPTX_REDUCE_SUM);
-	return sum;
+}
+
+/*
+ * In a CTA two reductions, of the maximum and of the sum.  In a cluster, where each of them takes a microsecond, one of both:
+ * threads subtract their own maximum, and the reduction scales their sums.  The lowest number stands in for the maximum of
+ * elements that are all -infinity.
+ */
+static stats stats_of(cptx_kernel *k, cptx_rows_row *row, cptx_val all, bool become)
+{
+	const bool cluster = cptx_rows_options(row)->split > 1;
+	cptx_val both = cptx_regs(k, CPTX_F32, 2);
+	stats s = { .top = cptx_elem(both, 0), .sum = cptx_elem(both, 1) };
+	cptx_val top = own_top(k, row, all), lowest = cptx_f32_bits(0xff7fffffu);
+
+	if (cluster) {
+		cptx_max(k, top, lowest, .into = s.top);
+		s.own = cptx_var(k, CPTX_F32, s.top);
+	} else {
+		cptx_rows_reduce(k, row, top, CPTX_REDUCE_MAX);
+		cptx_max(k, top, lowest, .into = s.top);
+	}
+	cptx_mov(k, 0.0f, .into = s.sum);
+	own_sum(k, row, s.top, s.sum, become);
+	if (cluster)
+		cptx_rows_reduce(k, row, both, CPTX_REDUCE_SOFTMAX);
+	else
+		cptx_rows_reduce(k, row, s.sum, CPTX_REDUCE_SUM);
+	return s;
 }
 
 /* top + ln(sum) */
-static cptx_val lse_of(cptx_kernel *k, const cptx_rows_row *row, cptx_val top, cptx_val sum)
+static cptx_val lse_of(cptx_kernel *k, const cptx_rows_row *row, const stats *s)
 {
-	cptx_val lse = cptx_fma(k, cptx_lg2(k, sum), ln2, top, .rnd = CPTX_RN);
+	cptx_val lse = cptx_fma(k, cptx_lg2(k, s->sum), ln2, s->top, .rnd = CPTX_RN);
 
 	if (cptx_rows_options(row)->with & R_LSE)
 		cptx_rows_put(k, row, CPTX_ROWS_LSE, lse);
@@ -65,30 +94,32 @@ static cptx_val lse_of(cptx_kernel *k, const cptx_rows_row *row, cptx_val top, c
 void rows_softmax(cptx_kernel *k, cptx_rows_row *row, void *user)
 {
 	const bool keeps = cptx_rows_keeps(row);
-	cptx_val top = top_of(k, row, CPTX_NONE_), sum = sum_of(k, row, top, keeps);
+	const stats s = stats_of(k, row, CPTX_NONE_, keeps);
 	cptx_rows_at e;
 
 	(void)user;
 	if (cptx_rows_options(row)->with & R_LSE)
-		lse_of(k, row, top, sum);
-	cptx_val scale = cptx_rcp(k, sum, .rnd = CPTX_RN);
+		lse_of(k, row, &s);
+	cptx_val scale = cptx_rcp(k, s.sum, .rnd = CPTX_RN);
+	if (keeps && s.own.kind != CPTX_VAL_NONE)
+		scale = cptx_mul(k, scale, power(k, s.own, s.top));
 	CPTX_ROWS_EACH(k, row, &e, .reads = R_X, .writes = R_Y)
 	{
-		cptx_val p = keeps ? V(X) : power(k, V(X), top);
+		cptx_val p = keeps ? V(X) : power(k, V(X), s.top);
 		V(Y) = cptx_mul(k, p, scale);
 	}
 }
 
 void rows_log_softmax(cptx_kernel *k, cptx_rows_row *row, void *user)
 {
-	cptx_val top = top_of(k, row, CPTX_NONE_), sum = sum_of(k, row, top, false);
-	cptx_val log_sum = cptx_mul(k, cptx_lg2(k, sum), ln2);
+	const stats s = stats_of(k, row, CPTX_NONE_, false);
+	cptx_val log_sum = cptx_mul(k, cptx_lg2(k, s.sum), ln2);
 	cptx_rows_at e;
 
 	(void)user;
 	if (cptx_rows_options(row)->with & R_LSE)
-		lse_of(k, row, top, sum);
-	CPTX_ROWS_EACH(k, row, &e, .reads = R_X, .writes = R_Y) { V(Y) = cptx_sub(k, cptx_sub(k, V(X), top), log_sum); }
+		lse_of(k, row, &s);
+	CPTX_ROWS_EACH(k, row, &e, .reads = R_X, .writes = R_Y) { V(Y) = cptx_sub(k, cptx_sub(k, V(X), s.top), log_sum); }
 }
 
 void rows_softmax_backward(cptx_kernel *k, cptx_rows_row *row, void *user)
@@ -175,7 +206,8 @@ void rows_cross_entropy(cptx_kernel *k, cptx_rows_row *row, void *user)
 	(void)user;
 	if (o->smoothing != 0)
 		all = cptx_var(k, CPTX_F32, 0.0f);
-	cptx_val top = top_of(k, row, all), sum = sum_of(k, row, top, false), lse = lse_of(k, row, top, sum);
+	const stats s = stats_of(k, row, all, false);
+	cptx_val lse = lse_of(k, row, &s);
 	cptx_val loss = cptx_mul(k, cptx_sub(k, lse, x), 1 - o->smoothing);
 	if (o->smoothing != 0) {
 		cptx_rows_reduce(k, row, all, CPTX_REDUCE_SUM);

@@ -6,7 +6,7 @@
 #include "rows/rows.h"
 
 /* Goes up with a change of the kernels after which a shape may take another time. */
-enum { VERSION = 1, SETS = 2 /* launches of a kernel with sums */ };
+enum { VERSION = 2, SETS = 2 /* launches of a kernel with sums */ };
 
 static const char *kernel_word(unsigned v)
 {
@@ -16,7 +16,8 @@ static const char *kernel_word(unsigned v)
 static const char *place_word(unsigned v)
 {
 	static const char *const words[] = {
-		[CPTX_ROWS_AUTO] = "auto", [CPTX_ROWS_REGISTERS] = "registers", [CPTX_ROWS_MEMORY] = "memory"
+		[CPTX_ROWS_AUTO] = "auto", [CPTX_ROWS_REGISTERS] = "registers", [CPTX_ROWS_MEMORY] = "memory",
+		[CPTX_ROWS_SHARED] = "shared"
 	};
 
 	return v < ARRAY_LEN(words) ? words[v] : "?";
@@ -45,16 +46,12 @@ uint32_t rows_about(uint32_t rows)
 	return p;
 }
 
-/* base: options that have the length of the rows, which is a size. */
+/* base: options that have what is no part of the problem's text: the length of the rows, which is a size, and the library's
+ * bodies. */
 static kit_problem problem_of(const cptx_rows_opt *o, cptx_rows_opt *base, uint32_t rows)
 {
-	*base = (cptx_rows_opt){ .n = o->n };
-	return (kit_problem){ .family = &family,
-		                  .asked = o,
-		                  .base = base,
-		                  .has_function = o->kernel == CPTX_ROWS_OWN,
-		                  .function = o->name,
-		                  .dims = { rows, o->n } };
+	*base = (cptx_rows_opt){ .n = o->n, .body = o->kernel == CPTX_ROWS_OWN ? NULL : o->body };
+	return (kit_problem){ .family = &family, .asked = o, .base = base, .function = o->name, .dims = { rows, o->n } };
 }
 
 /* ---- measuring ---- */
@@ -170,6 +167,7 @@ bool cptx_rows_measure(cptx_tune *db, cptx_device *dev, const cptx_rows_opt *opt
 	const char *target = cptx_device_get_info(dev)->target;
 	b.target = target ? cptx_target_find(target) : NULL;
 	b.p.rows = rows_about(MAX(rows, 1u));
+	o.bandwidth = o.bandwidth ? o.bandwidth : cptx_rows_bandwidth(cptx_device_get_info(dev));
 	if (!rows_complete(&o, b.target, err))
 		return false;
 	o.align = o.align ? o.align : rows_align_of_problem(&o, &b.p);

@@ -67,7 +67,7 @@ static void arrive_without_bytes(cptx_kernel *k, cptx_item *it)
 
 bool mutant_make(cptx_module *m, const mutant *x)
 {
-	cptx_kernel *k = cptx_module_body(m, NULL);
+	cptx_kernel *k = cptx_module_body(m, x->kernel);
 	cptx_item *it = x->whole ? NULL : nth_item(k, mutant_kinds[x->kind], x->nth);
 
 	if (!it)
@@ -90,11 +90,11 @@ enum { MOST = 200, SPARED_SEEDS = 3 };
 static unsigned list(const mutant_subject *s, mutant all[MOST], unsigned of_kind[MUTANT_KINDS])
 {
 	cptx_module *m = s->build(s->user);
-	cptx_kernel *k = cptx_module_body(m, NULL);
+	cptx_kernel *k = cptx_module_body(m, s->kernel);
 	unsigned n = 0;
 
 	for (unsigned kind = 0; kind < MUTANT_KINDS; kind++) {
-		mutant x = { .kind = kind };
+		mutant x = { .kind = kind, .kernel = s->kernel };
 		for (cptx_item *it = NULL; (it = cptx_item_find(k, it, mutant_kinds[kind])) && n + 2 <= MOST; x.nth++) {
 			cptx_item_spelling(it, x.what, sizeof x.what);
 			all[n++] = x;

@@ -15,9 +15,10 @@ typedef struct mutant {
 	bool other;         /* of arrive.expect_tx only the bytes; of barrier.cluster.arrive the wait too */
 	bool whole;         /* nothing is taken out */
 	char what[64];      /* the whole spelling */
+	const char *kernel; /* of the module; NULL: the only one */
 } mutant;
 
-/* Takes it out of the module's only kernel.  False: there is no such instruction. */
+/* Takes it out of the kernel.  False: there is no such instruction. */
 bool mutant_make(cptx_module *m, const mutant *x);
 /* What a run on the emulator showed: the name of the first finding, "wrong", or "".  Closes the device and frees the module;
  * fails the test where a run failed without a finding. */
@@ -42,8 +43,9 @@ typedef struct mutant_subject {
 	const void *user;
 	const spared *spared;
 	size_t spares;
-	unsigned seeds;  /* 1 to this; of the spared 3 at most */
-	unsigned sample; /* 0: all mutants, and the kernel as it is; else one of those that are not spared, chosen by this */
+	unsigned seeds;     /* 1 to this; of the spared 3 at most */
+	unsigned sample;    /* 0: all mutants, and the kernel as it is; else one of those that are not spared, chosen by this */
+	const char *kernel; /* as of mutant */
 } mutant_subject;
 
 /* Tries them; prints a line about all, and one about each that is found or not against the list of the spared.  Gives the

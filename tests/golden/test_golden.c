@@ -5,7 +5,9 @@
 #include "kernels.h"
 #include "../reparse.h"
 
-#include <cptx/attention.h>
+#include <cptx/attention_backward.h>
+#include <cptx/attention_decode.h>
+#include <cptx/rows.h>
 
 #include "../../examples/examples.h"
 #include "../test.h"
@@ -33,6 +35,57 @@ static void attention_wgmma(cptx_module *m)
 	                                            .causal = true,
 	                                            .lse = true },
 	                     NULL);
+}
+static void attention_decode(cptx_module *m)
+{
+	cptx_attention_decode_build(m,
+	                            &(cptx_attention_decode_opt){ .size = CPTX_OPT_SIZE(cptx_attention_decode_opt),
+	                                                          .in = CPTX_BF16,
+	                                                          .dim = 128,
+	                                                          .causal = true,
+	                                                          .paged = true,
+	                                                          .lse = true },
+	                            NULL);
+}
+static void attention_backward(cptx_module *m, enum cptx_attention_mma mma, bool deterministic)
+{
+	cptx_attention_backward_build(m,
+	                              &(cptx_attention_backward_opt){ .size = CPTX_OPT_SIZE(cptx_attention_backward_opt),
+	                                                              .mma = mma,
+	                                                              .in = CPTX_BF16,
+	                                                              .dim = 64,
+	                                                              .causal = true,
+	                                                              .deterministic = deterministic },
+	                              NULL);
+}
+static void attention_backward_sync(cptx_module *m) { attention_backward(m, CPTX_ATTENTION_SYNC, true); }
+static void attention_backward_wgmma(cptx_module *m) { attention_backward(m, CPTX_ATTENTION_WGMMA, false); }
+static void rows(cptx_module *m, enum cptx_rows_kernel kernel, enum cptx_rows_place place, uint32_t n, uint32_t split,
+                 uint32_t with)
+{
+	cptx_rows_opt o = { .size = CPTX_OPT_SIZE(cptx_rows_opt),
+		                .kernel = kernel,
+		                .in = CPTX_BF16,
+		                .n = n,
+		                .with = with,
+		                .place = place,
+		                .threads = 128,
+		                .per_row = 128,
+		                .split = split };
+
+	o.stages = place == CPTX_ROWS_SHARED ? 2 : 0, o.rows_each = place == CPTX_ROWS_SHARED ? 8 : 0;
+	cptx_rows_build(m, &o, NULL);
+}
+
+static void rows_softmax(cptx_module *m) { rows(m, CPTX_ROWS_SOFTMAX, CPTX_ROWS_REGISTERS, 2048, 1, 0); }
+static void rows_rms_norm(cptx_module *m)
+{
+	rows(m, CPTX_ROWS_RMS_NORM, CPTX_ROWS_SHARED, 8192, 4, CPTX_ROWS_BIT(CPTX_ROWS_W));
+}
+static void rows_rms_norm_backward(cptx_module *m)
+{
+	rows(m, CPTX_ROWS_RMS_NORM_BACKWARD, CPTX_ROWS_SHARED, 2048, 1,
+	     CPTX_ROWS_BIT(CPTX_ROWS_W) | CPTX_ROWS_BIT(CPTX_ROWS_DW) | CPTX_ROWS_BIT(CPTX_ROWS_RSTD));
 }
 static void attention_sync(cptx_module *m, bool tma)
 {
@@ -83,6 +136,12 @@ static const sample samples[] = {
 	{ "gemm_wgmma", "sm_90a", gemm_wgmma, false },
 	{ "gemm_tcgen05", "sm_100a", gemm_tcgen05, false },
 	{ "attention_wgmma", "sm_90a", attention_wgmma, false },
+	{ "attention_decode", "sm_80", attention_decode, false },
+	{ "attention_backward_sync", "sm_80", attention_backward_sync, false },
+	{ "attention_backward_wgmma", "sm_90a", attention_backward_wgmma, false },
+	{ "rows_softmax", "sm_80", rows_softmax, false },
+	{ "rows_rms_norm", "sm_90a", rows_rms_norm, false },
+	{ "rows_rms_norm_backward", "sm_100a", rows_rms_norm_backward, false },
 	{ "attention_sync_sm_80", "sm_80", attention_sync_sm_80, false },
 	{ "attention_pages_sm_120", "sm_120", attention_pages_sm_120, false },
 	{ "attention_tcgen05", "sm_100a", attention_tcgen05, false },

@@ -53,7 +53,7 @@ arrows() {
 		for (i = 1; i < n; i += 2)
 			rank[w[i]] = w[i + 1]
 		n = split("cubin.h inspect cptx.h base cache.h cache compile.h compile isa.h base insn.h base edit.h base again.h base declare.h base table.h base layout.h layout tensor_map.h layout " \
-			"python.h python dlpack.h tensor tune.h tune retarget.h runtime bundle.h bundle device.h devices emu.h devices findings.def devices gemm.h gemm attention.h attention rows.h rows rows.def rows pipeline.h kit timeline.h kit tmem.h kit epilogue.h kit mma.h kit operand.h kit params.h kit reduce.h kit roles.h kit scheduler.h kit softmax.h kit vector.h kit inspect.h inspect", w, " ")
+			"python.h python dlpack.h tensor tune.h tune retarget.h runtime bundle.h bundle device.h devices emu.h devices findings.def devices gemm.h gemm attention.h attention attention_decode.h attention attention_backward.h attention rows.h rows rows.def rows pipeline.h kit timeline.h kit tmem.h kit epilogue.h kit mma.h kit operand.h kit params.h kit reduce.h kit roles.h kit scheduler.h kit softmax.h kit vector.h kit inspect.h inspect", w, " ")
 		for (i = 1; i < n; i += 2)
 			home["cptx/" w[i]] = w[i + 1]
 		home["cptx/cplusplus.h"] = "base"
@@ -111,8 +111,8 @@ root() {
 		find . -mindepth 1 -maxdepth 1 | sed 's/^..//'
 	fi | while read -r name; do
 		case $name in
-		.ci | .clang-format | .editorconfig | .git | .gitattributes | .gitignore | CONTRIBUTING.md | LICENSE | README.md) ;;
-		bench | bootstrap | cmake | docs | examples | include | meson.build | meson_options.txt | pyproject.toml | python | run | src) ;;
+		.ci | .clang-format | .editorconfig | .git | .gitattributes | .gitignore | CHANGELOG.md | CONTRIBUTING.md | LICENSE | README.md) ;;
+		bench | bootstrap | cmake | docs | examples | include | meson.build | meson_options.txt | packaging | pyproject.toml | python | run | src) ;;
 		tests | third_party | tools | build*) ;;
 		*) echo "$name:1: does not belong at the top of the tree (or it joins the list in tests/house/check.sh)" ;;
 		esac

@@ -11,6 +11,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import unittest
 
 import runner
@@ -268,6 +269,19 @@ class Gemm(unittest.TestCase):
         out = numpy.zeros((2, 32, 8), "f4")
         self.assertIs(cptx.gemm(a, b, device=device, out=out), out)
         numpy.testing.assert_array_equal(out, a.astype("f4") @ b.astype("f4"))
+
+    def test_tuned(self):
+        """What is measured once is in the database, which a second process finds."""
+        text = "import cptx, numpy; a = numpy.ones((32, 32), 'f2'); print(cptx.gemm(a, a, device=cptx.Device('emu:sm_80'), tune='{}', budget=1)[0, 0])"
+        with tempfile.TemporaryDirectory() as folder:
+            for tune in ("once", "never"):
+                said = subprocess.run([sys.executable, "-c", text.format(tune)], capture_output=True, text=True,
+                                      env={**os.environ, "CPTX_TUNE_DIR": folder, "CPTX_CACHE_DIR": folder + "/cache", "PYTHONPATH": runner.ROOT + "/python"})
+                self.assertEqual((said.stdout, said.stderr), ("32.0\n", ""))
+                files = sorted(n for n in os.listdir(folder) if n != "cache")
+                self.assertGreater(len(files), 0)
+        self.assertRaisesRegex(ValueError, '"once"', lambda: cptx.gemm(numpy.ones((8, 8), "f2"), numpy.ones((8, 8), "f2"),
+                                                                       device=cptx.Device("emu:sm_80"), tune="twice"))
 
     def test_wrong(self):
         device, a = cptx.Device("emu:sm_80"), numpy.ones((16, 32), "f2")

@@ -31,6 +31,7 @@ class Abi(unittest.TestCase):
         kinds = "NONE DL MANAGED VERSIONED OBJECT INT UINT FLOAT".split()
         yield from (f"CPTX_TENSOR_{name} == {getattr(_abi, name)}" for name in kinds)
         yield from (f"CPTX_WAIT_{name} == {getattr(_abi, 'WAIT_' + name)}" for name in ("LOOP", "UNIFORM", "DONE"))
+        yield from (f"CPTX_TUNE_{name} == {getattr(_abi, 'TUNE_' + name)}" for name in ("AS_SET", "OFF", "NEVER", "ONCE", "ALWAYS"))
         yield from (f"kDL{name} == {getattr(_abi, name)}" for name in ("CPU", "CUDA"))
         for struct in filter(lambda s: hasattr(s, "of_c"), vars(_abi).values()):
             if not hasattr(struct, "more"):  # the first fields of the others are all that is declared
@@ -44,7 +45,7 @@ class Abi(unittest.TestCase):
     def test_structs(self):
         claims = list(self.claims())
         self.assertGreater(len(claims), 120)
-        source = "#include <cptx/dlpack.h>\n#include <cptx/gemm.h>\n#include <cptx/python.h>\n#include <dlpack/dlpack.h>\n"
+        source = "#include <cptx/dlpack.h>\n#include <cptx/gemm.h>\n#include <cptx/python.h>\n#include <cptx/rows.h>\n#include <dlpack/dlpack.h>\n"
         source += "".join(f'_Static_assert({claim}, "");\n' for claim in claims)
         source += "int main(void) { return 0; }\n"
         folders = os.environ["CPTX_INCLUDE"].split(":") + [os.path.join(runner.ROOT, "third_party")]

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The example of every instruction, built by C: "// name target", and its PTX.  test_build.py builds the same and compares. */
+/* The example of every instruction, built by C: "// name target", and its PTX.  test_build.py builds the same and compares.
+ */
 #include <cptx/cptx.h>
 
 #include <stdio.h>

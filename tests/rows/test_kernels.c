@@ -89,13 +89,16 @@ START_TEST(shapes)
 {
 	static const struct {
 		enum cptx_rows_place place;
-		uint32_t threads, per_row, split, n, rows;
+		uint32_t threads, per_row, split, n, rows, stages;
 	} all[] = {
-		{ CPTX_ROWS_REGISTERS, 64, 1, 1, 8, 70 },     { CPTX_ROWS_REGISTERS, 32, 4, 1, 61, 9 },
-		{ CPTX_ROWS_REGISTERS, 64, 32, 1, 256, 3 },   { CPTX_ROWS_REGISTERS, 32, 32, 1, 511, 3 },
-		{ CPTX_ROWS_REGISTERS, 96, 96, 1, 1000, 2 },  { CPTX_ROWS_REGISTERS, 64, 64, 2, 1024, 3 },
-		{ CPTX_ROWS_REGISTERS, 32, 32, 16, 2051, 2 }, { CPTX_ROWS_REGISTERS, 64, 64, 8, 1600, 2 },
-		{ CPTX_ROWS_MEMORY, 64, 64, 1, 3000, 2 },     { CPTX_ROWS_MEMORY, 32, 32, 4, 4097, 2 },
+		{ CPTX_ROWS_REGISTERS, 64, 1, 1, 8, 70, 0 },     { CPTX_ROWS_REGISTERS, 32, 4, 1, 61, 9, 0 },
+		{ CPTX_ROWS_REGISTERS, 64, 32, 1, 256, 3, 0 },   { CPTX_ROWS_REGISTERS, 32, 32, 1, 511, 3, 0 },
+		{ CPTX_ROWS_REGISTERS, 96, 96, 1, 1000, 2, 0 },  { CPTX_ROWS_REGISTERS, 64, 64, 2, 1024, 3, 0 },
+		{ CPTX_ROWS_REGISTERS, 32, 32, 16, 2051, 2, 0 }, { CPTX_ROWS_REGISTERS, 64, 64, 8, 1600, 2, 0 },
+		{ CPTX_ROWS_MEMORY, 64, 64, 1, 3000, 2, 0 },     { CPTX_ROWS_MEMORY, 32, 32, 4, 4097, 2, 0 },
+		/* several rows of a CTA, rows that end within a turn, a last CTA with fewer columns; more rows than CTAs */
+		{ CPTX_ROWS_SHARED, 64, 8, 1, 136, 70, 2 },   { CPTX_ROWS_SHARED, 64, 64, 1, 1544, 136, 3 },
+		{ CPTX_ROWS_SHARED, 32, 32, 4, 1032, 34, 1 },
 	};
 	static const enum cptx_rows_kernel kernels[] = {
 		CPTX_ROWS_LAYER_NORM,        CPTX_ROWS_SOFTMAX, CPTX_ROWS_CROSS_ENTROPY,
@@ -106,9 +109,13 @@ START_TEST(shapes)
 		for (unsigned i = 0; i < sizeof all / sizeof *all; i++) {
 			cptx_rows_opt o = options_of(kernels[k], 8 | 128 | (k + i) % 3);
 			o.n = all[i].n, o.place = all[i].place, o.threads = all[i].threads, o.per_row = all[i].per_row,
-			o.split = all[i].split;
+			o.split = all[i].split, o.stages = all[i].stages;
+			o.rows_each = o.stages == 1 ? 8 : o.stages ? 64 : 0;
+			const bool dense = o.place == CPTX_ROWS_SHARED;
+			if (dense)
+				o.out = o.in;
 			try_one(i % 2 ? "sm_90a" : "sm_100a", &o,
-			        &(rows_case){ .rows = all[i].rows, .seed = i + 1, .pad = i % 3, .off = i % 2 });
+			        &(rows_case){ .rows = all[i].rows, .seed = i + 1, .pad = dense ? 8 : i % 3, .off = dense ? 0 : i % 2 });
 		}
 }
 END_TEST
@@ -161,6 +168,13 @@ START_TEST(random_problems)
 			c.pad = (uint32_t)(bits >> 41) % 9, c.off = (uint32_t)(bits >> 45) % 5;
 		if (bits >> 50 & 1 && o.n > 64 && kernel != CPTX_ROWS_OWN)
 			o.place = CPTX_ROWS_MEMORY, o.threads = 64;
+		if (bits >> 51 & 1 && strcmp(target, "sm_80") != 0) { /* rows in shared memory, by the model's choice for them */
+			cptx_rows_opt ring = o;
+			cptx_rows_choice choice;
+			ring.n = (ring.n + 7) / 8 * 8, ring.out = (enum cptx_type)0, ring.place = CPTX_ROWS_SHARED, ring.threads = 0;
+			if (kernel != CPTX_ROWS_ROTARY && cptx_rows_auto(&ring, cptx_target_find(target), c.rows, 0, &choice, 1, NULL))
+				o = ring, c.pad = c.off = 0, c.rows += bits >> 52 & 1 && o.n < 500 ? 300 : 0;
+		}
 		if (on_target(&o, target))
 			try_one(target, &o, &c);
 	}

@@ -66,8 +66,8 @@ static void remove_places(char *text)
 	*to = 0;
 }
 
-/* Prints a module twice: in one go, and with .loc lines, when each instruction is printed by itself. */
-static char *printed(cptx_module *m, const cptx_target *target)
+/* Prints a module; if `twice`, also with .loc lines, when each instruction is printed by itself, which must be the same. */
+static char *printed(cptx_module *m, const cptx_target *target, bool twice)
 {
 	cptx_error err;
 	cptx_ptx *ptx = cptx_emit(m, target->name, NULL, &err);
@@ -75,7 +75,7 @@ static char *printed(cptx_module *m, const cptx_target *target)
 
 	ck_assert_ptr_nonnull(text);
 	cptx_ptx_destroy(ptx);
-	if (!ptx)
+	if (!ptx || !twice)
 		return text;
 	ptx = cptx_emit(m, target->name, CPTX_OPT(cptx_emit_opt, .lines = true), &err);
 	ck_assert_msg(ptx, "%s", err.text);
@@ -105,7 +105,7 @@ static char *made(const maker *by, const trial *t, const cptx_target *target)
 		make(p.k, by, by->first);
 	for (unsigned i = 0; i < by->times; i++)
 		make(p.k, by, t);
-	char *text = printed(p.m, target);
+	char *text = printed(p.m, target, by->again != NULL);
 	cptx_module_destroy(p.m);
 	return text;
 }

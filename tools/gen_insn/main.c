@@ -18,9 +18,8 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		void (*write)(FILE *);
-	} outputs[] = { { "isa", write_isa },   { "insn", write_insn },   { "table", write_table },
-		            { "docs", write_docs }, { "pages", write_pages },
-		            { "examples", write_examples },
+	} outputs[] = { { "isa", write_isa },    { "insn", write_insn },   { "table", write_table },
+		            { "docs", write_docs },  { "pages", write_pages }, { "examples", write_examples },
 		            { "stubs", write_stubs } };
 
 	read_tables();

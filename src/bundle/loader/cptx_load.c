@@ -155,7 +155,8 @@ static int is_text(const cptx_load *b, uint64_t at)
 }
 
 static const char *text(const cptx_load *b, uint64_t at) { return (const char *)b->data + at; }
-static const void *place(const cptx_load *b, uint64_t at) { return b->data + at; }
+/* A place behind the end, which the checks then refuse, counts as the start. */
+static const void *place(const cptx_load *b, uint64_t at) { return b->data + (at <= b->size ? at : 0); }
 
 static int check_variant(const cptx_load *b, const cptx_load_variant *v, uint32_t nargs)
 {
@@ -204,7 +205,7 @@ static int check(cptx_load *b, const char *name, char *err)
 	if (b->size < sizeof *h || memcmp(h->magic, CPTX_LOAD_MAGIC, sizeof h->magic) || h->order != CPTX_LOAD_ORDER)
 		return fail(err, "%s is no bundle of cptx that this loader knows", name);
 	if (h->bytes != b->size || h->images > b->size || h->images < sizeof *h || h->images % 8 ||
-	    cptx_load_sum(h + 1, (size_t)h->images - sizeof *h) != h->sum)
+	    cptx_load_sum_of(h) != h->sum)
 		return fail(err, "%s is damaged: its size or checksum is wrong", name);
 	int ok = is_text(b, h->made) && there(b, h->entries, h->nentries, sizeof(cptx_load_entry));
 	for (uint32_t i = 0; ok && i < h->nentries; i++)

@@ -79,7 +79,7 @@ enum { CPTX_LOAD_ORDER = 0x01020304, CPTX_LOAD_RANK = 5 };
 typedef struct cptx_load_head {
 	char magic[8];
 	uint32_t order, nentries;
-	uint64_t bytes, sum; /* of the file; of all behind this head up to the images: cptx_load_sum */
+	uint64_t bytes, sum; /* of the file; of all in front of the images: cptx_load_sum_of */
 	uint64_t entries, images;
 	uint64_t made; /* text: by what it was made, and when */
 } cptx_load_head;
@@ -113,7 +113,7 @@ typedef struct cptx_load_map {
 	uint32_t box[CPTX_LOAD_RANK], step[CPTX_LOAD_RANK];
 } cptx_load_map;
 
-/** The checksum of n bytes, a multiple of 8. */
+/* The checksum of n bytes, a multiple of 8. */
 static inline uint64_t cptx_load_sum(const void *data, size_t n)
 {
 	const unsigned char *p = (const unsigned char *)data;
@@ -127,6 +127,14 @@ static inline uint64_t cptx_load_sum(const void *data, size_t n)
 		sum ^= sum >> 29;
 	}
 	return sum;
+}
+/* The checksum of a file: of its head, with .sum 0, and of all behind it in front of the images. */
+static inline uint64_t cptx_load_sum_of(const cptx_load_head *head)
+{
+	cptx_load_head h = *head;
+
+	h.sum = 0;
+	return cptx_load_sum(&h, sizeof h) + 3 * cptx_load_sum(head + 1, (size_t)h.images - sizeof h);
 }
 
 #ifdef __cplusplus

@@ -73,15 +73,16 @@ static bool check_types(const cptx_gemm_opt *o, cptx_error *err)
 	return tma_gemm_check_out(TARGET, o->out, "", err);
 }
 
-/* turned: M (N) is contiguous. */
-static bool check_major(const cptx_gemm_opt *o, char which, enum cptx_type type, uint32_t rows, bool turned, cptx_error *err)
+/* mn_major: M (N) is contiguous. */
+static bool check_major(const cptx_gemm_opt *o, char which, enum cptx_type type, uint32_t rows, bool mn_major,
+                        cptx_error *err)
 {
-	RULE(!turned || !gemm_sm120_packed(o),
+	RULE(!mn_major || !gemm_sm120_packed(o),
 	     "%c is %c-major; with e2m1 twice two neighbours along K share a byte in registers, and ldmatrix turns bytes only: "
 	     "it "
 	     "must be K-major",
 	     which, which == 'A' ? 'M' : 'N');
-	RULE(!turned || tma_gemm_bits(type) == 8 || rows == SM120_SPAN,
+	RULE(!mn_major || tma_gemm_bits(type) == 8 || rows == SM120_SPAN,
 	     "%c is %c-major, and tile %c = %u; of .%s it must be %d, as tensor maps pad rows of whole 128 elements", which,
 	     which == 'A' ? 'M' : 'N', which == 'A' ? 'M' : 'N', rows, cptx_type_name(type), SM120_SPAN);
 	return true;

@@ -27,7 +27,7 @@ static bool make_map(const tma_gemm *t, const cptx_gemm_problem *p, enum cptx_ge
 	const bool last = which == CPTX_GEMM_MAP_LAST_A || which == CPTX_GEMM_MAP_LAST_B;
 	const uint64_t rows = of_b ? p->n : p->m, cols = of_d ? p->n : p->k / given(t->packed);
 	cptx_tile tile = !of_d ? tma_gemm_part(t, of_b) : which == CPTX_GEMM_MAP_D ? t->d : t->rest;
-	const bool turned = of_d && tile.elem.mn_major; /* its rows are columns of D */
+	const bool mn_major = of_d && tile.elem.mn_major; /* its rows are columns of D */
 
 	if (last)
 		tile = last_rows(tile, rows);
@@ -39,7 +39,7 @@ static bool make_map(const tma_gemm *t, const cptx_gemm_problem *p, enum cptx_ge
 	                          of_d   ? p->d
 	                          : of_b ? p->b
 	                                 : p->a,
-	                          turned ? cols : rows, turned ? rows : cols, 0, map, err))
+	                          mn_major ? cols : rows, mn_major ? rows : cols, 0, map, err))
 		return false;
 	map->l2 = 256;
 	if (t->o->batched) {

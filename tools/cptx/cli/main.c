@@ -19,7 +19,7 @@ static void help(FILE *out)
 	      "them.\n\ncommands:\n",
 	      out);
 	for (size_t i = 0; i < cli_ncommand; i++)
-		fprintf(out, "  %-12s %s\n", cli_commands[i]->name, cli_commands[i]->about);
+		fprintf(out, "  %-18s %s\n", cli_commands[i]->name, cli_commands[i]->about);
 	fputs("\nTo begin:\n"
 	      "  cptx gemm --arch sm_90a -o gemm.ptx      a matrix multiplication as PTX\n"
 	      "  cptx gemm --run 4096x4096x4096           the same on this machine's GPU: checked and timed\n"

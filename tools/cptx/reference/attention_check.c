@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "reference/attention_check.h"
+#include "reference/attention_tensor.h"
 #include "reference/measure.h"
 #include "reference/number.h"
 
@@ -10,23 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { POISON = 0xff, GUARD = 64 /* bytes behind each tensor */, DRAWS = 4096, HALVES = 65536, SPARE_PAGES = 3 };
-
-/* A tensor of the host and the device. */
-typedef struct tensor {
-	enum cptx_type type;
-	uint32_t rows, dim;
-	cptx_attention_stride s; /* in full */
-	uint64_t bytes, at;
-	unsigned char *host;
-} tensor;
+enum { DRAWS = 4096, HALVES = 65536, SPARE_PAGES = 3 };
 
 typedef struct bench {
 	cptx_device *dev;
 	const cptx_attention_opt *o;
 	const attention_trial *t;
 	cptx_attention_problem p; /* with what 0 stands for, and addresses */
-	tensor q, k, v, d;
+	attention_tensor q, k, v, d;
 	float *lse, *sinks;
 	uint32_t *cu_q, *cu_k; /* where the rows of each batch begin, and behind the last */
 	uint32_t *table;       /* pages of each batch */
@@ -43,37 +34,42 @@ static bool emulated(const cptx_device *dev)
 
 /* ---- tensors ---- */
 
-static bool make_tensor(bench *b, tensor *x, enum cptx_type type, const cptx_attention_stride *given, uint32_t rows,
-                        uint32_t heads, uint32_t batch, uint32_t dim, cptx_error *err)
+bool attention_tensor_make(cptx_device *dev, attention_tensor *x, enum cptx_type type, const cptx_attention_stride *given,
+                           uint32_t batch, uint32_t heads, uint32_t rows, uint32_t dim, cptx_error *err)
 {
 	const uint64_t bytes = cptx_type_bits(type) / 8;
 	uint64_t last = dim;
 
-	*x = (tensor){ .type = type, .rows = rows, .dim = dim, .s = *given };
+	*x = (attention_tensor){ .type = type, .batch = batch, .heads = heads, .rows = rows, .dim = dim, .s = *given };
 	if (!x->s.batch && !x->s.head && !x->s.row)
 		x->s = (cptx_attention_stride){ (uint64_t)heads * rows * dim, (uint64_t)rows * dim, dim };
 	if (rows && heads && batch)
 		last += (rows - 1) * x->s.row + (heads - 1) * x->s.head + (batch - 1ull) * x->s.batch;
-	x->bytes = last * bytes + GUARD;
+	x->bytes = last * bytes + ATTENTION_GUARD;
 	x->host = malloc(x->bytes);
 	if (!x->host) {
 		*err = (cptx_error){ .code = CPTX_E_MEMORY };
 		snprintf(err->text, sizeof err->text, "no memory for %llu bytes", (unsigned long long)x->bytes);
 		return false;
 	}
-	memset(x->host, POISON, x->bytes);
-	return (x->at = cptx_mem_alloc(b->dev, x->bytes, err)) != 0;
+	memset(x->host, ATTENTION_POISON, x->bytes);
+	return (x->at = cptx_mem_alloc(dev, x->bytes, err)) != 0;
 }
 
-static unsigned char *at(const tensor *x, uint32_t batch, uint32_t head, uint32_t row)
+void attention_tensor_free(cptx_device *dev, attention_tensor *x)
+{
+	cptx_mem_free(dev, x->at);
+	free(x->host);
+}
+
+unsigned char *attention_tensor_row(const attention_tensor *x, uint32_t batch, uint32_t head, uint32_t row)
 {
 	const uint64_t i = batch * x->s.batch + head * x->s.head + row * x->s.row;
 
 	return x->host + i * (cptx_type_bits(x->type) / 8);
 }
 
-/* About normal, a deviation of 1; what lies between rows stays NaN. */
-static void fill(const tensor *x, uint32_t heads, uint32_t batch, uint64_t seed)
+void attention_tensor_fill(const attention_tensor *x, uint64_t seed)
 {
 	uint16_t draw[DRAWS];
 	uint64_t s = seed * 2654435761u + 88172645463325252u, r = 0;
@@ -84,9 +80,9 @@ static void fill(const tensor *x, uint32_t heads, uint32_t batch, uint64_t seed)
 			sum += (double)(number_random(&s) >> 11) / 9007199254740992.0;
 		draw[i] = (uint16_t)number_bits(x->type, sum);
 	}
-	for (uint32_t z = 0; z < batch * heads; z++)
+	for (uint32_t z = 0; z < x->batch * x->heads; z++)
 		for (uint32_t i = 0; i < x->rows; i++) {
-			uint16_t *row = (uint16_t *)(void *)at(x, z / heads, z % heads, i);
+			uint16_t *row = (uint16_t *)(void *)attention_tensor_row(x, z / x->heads, z % x->heads, i);
 			for (uint32_t j = 0; j < x->dim; j++, r >>= 12) {
 				r = j % 5 ? r : number_random(&s);
 				row[j] = draw[r % DRAWS];
@@ -167,7 +163,7 @@ static bool prepare_lists(bench *b, cptx_error *err)
 	b->table = malloc(table_bytes(b));
 	if (!b->cu_q || !b->cu_k || !b->sinks || !b->table)
 		return false;
-	memset(b->table, POISON, table_bytes(b));
+	memset(b->table, ATTENTION_POISON, table_bytes(b));
 	for (uint32_t i = 0; i < p->batch; i++) {
 		b->cu_q[i + 1] = b->cu_q[i] + length_of(b->t, b->o, i, true);
 		b->cu_k[i + 1] = b->cu_k[i] + length_of(b->t, b->o, i, false);
@@ -193,29 +189,29 @@ static bool prepare(bench *b, cptx_error *err)
 	const cptx_attention_opt *o = b->o;
 	cptx_attention_problem *p = &b->p;
 	const uint32_t dim_v = o->dim_v ? o->dim_v : o->dim;
-	const uint64_t lses = lse_rows(b) * sizeof(float) + GUARD;
+	const uint64_t lses = lse_rows(b) * sizeof(float) + ATTENTION_GUARD;
 	const uint32_t q_rows = o->varlen ? p->total_queries : p->queries, q_batch = o->varlen ? 1 : p->batch;
 	const uint32_t k_rows = o->page ? o->page : o->varlen ? p->total_keys : p->keys,
 				   k_batch = o->page ? p->pages : o->varlen ? 1 : p->batch;
 
 	if (!prepare_lists(b, err) ||
-	    !make_tensor(b, &b->q, o->in, &p->q_stride, q_rows, p->heads, q_batch, o->dim, err) ||
-	    !make_tensor(b, &b->k, o->in, &p->k_stride, k_rows, p->kv_heads, k_batch, o->dim, err) ||
-	    !make_tensor(b, &b->v, o->in, &p->v_stride, k_rows, p->kv_heads, k_batch, dim_v, err) ||
-	    !make_tensor(b, &b->d, o->out ? o->out : o->in, &p->o_stride, q_rows, p->heads, q_batch, dim_v, err))
+	    !attention_tensor_make(b->dev, &b->q, o->in, &p->q_stride, q_batch, p->heads, q_rows, o->dim, err) ||
+	    !attention_tensor_make(b->dev, &b->k, o->in, &p->k_stride, k_batch, p->kv_heads, k_rows, o->dim, err) ||
+	    !attention_tensor_make(b->dev, &b->v, o->in, &p->v_stride, k_batch, p->kv_heads, k_rows, dim_v, err) ||
+	    !attention_tensor_make(b->dev, &b->d, o->out ? o->out : o->in, &p->o_stride, q_batch, p->heads, q_rows, dim_v, err))
 		return false;
-	fill(&b->q, p->heads, q_batch, 3 * b->t->seed + 1);
-	fill(&b->k, p->kv_heads, k_batch, 3 * b->t->seed + 2);
-	fill(&b->v, p->kv_heads, k_batch, 3 * b->t->seed + 3);
+	attention_tensor_fill(&b->q, 3 * b->t->seed + 1);
+	attention_tensor_fill(&b->k, 3 * b->t->seed + 2);
+	attention_tensor_fill(&b->v, 3 * b->t->seed + 3);
 	b->lse = malloc(lses), b->number = malloc(HALVES * sizeof(float)), b->score = malloc((p->keys + 1ull) * sizeof(double));
 	p->lse = cptx_mem_alloc(b->dev, lses, err);
 	if (!b->lse || !b->number || !b->score || !p->lse)
 		return false;
-	memset(b->lse, POISON, lses);
+	memset(b->lse, ATTENTION_POISON, lses);
 	for (uint32_t i = 0; i < HALVES; i++)
 		b->number[i] = (float)number_value(o->in, i);
 	p->q = b->q.at, p->k = b->k.at, p->v = b->v.at, p->o = b->d.at;
-	const tensor *all[] = { &b->q, &b->k, &b->v, &b->d };
+	const attention_tensor *all[] = { &b->q, &b->k, &b->v, &b->d };
 	for (int i = 0; i < 4; i++)
 		if (!cptx_mem_write(b->dev, all[i]->at, all[i]->host, all[i]->bytes, err))
 			return false;
@@ -224,12 +220,11 @@ static bool prepare(bench *b, cptx_error *err)
 
 static void release(bench *b)
 {
-	tensor *all[] = { &b->q, &b->k, &b->v, &b->d };
+	attention_tensor *all[] = { &b->q, &b->k, &b->v, &b->d };
 	const uint64_t lists[] = { b->p.lse, b->p.sinks, b->p.cu_queries, b->p.cu_keys, b->p.page_table };
 
 	for (int i = 0; i < 4; i++) {
-		cptx_mem_free(b->dev, all[i]->at);
-		free(all[i]->host);
+		attention_tensor_free(b->dev, all[i]);
 	}
 	for (int i = 0; i < 5; i++)
 		cptx_mem_free(b->dev, lists[i]);
@@ -268,23 +263,23 @@ static void find_keys(const bench *b, row *r)
 }
 
 /* The row of Q or O. */
-static unsigned char *query_at(const bench *b, const tensor *x, const row *r)
+static unsigned char *query_at(const bench *b, const attention_tensor *x, const row *r)
 {
-	return b->o->varlen ? at(x, 0, r->head, b->cu_q[r->batch] + r->query) : at(x, r->batch, r->head, r->query);
+	return b->o->varlen ? attention_tensor_row(x, 0, r->head, b->cu_q[r->batch] + r->query) : attention_tensor_row(x, r->batch, r->head, r->query);
 }
 
 /* A row of K or V. */
-static const uint16_t *key_at(const bench *b, const tensor *x, const row *r, int64_t key)
+static const uint16_t *key_at(const bench *b, const attention_tensor *x, const row *r, int64_t key)
 {
 	const uint32_t head = r->head / (b->p.heads / b->p.kv_heads), k = (uint32_t)key;
 	const unsigned char *from;
 
 	if (b->o->page)
-		from = at(x, b->table[(uint64_t)r->batch * b->p.table_pitch + k / b->o->page], head, k % b->o->page);
+		from = attention_tensor_row(x, b->table[(uint64_t)r->batch * b->p.table_pitch + k / b->o->page], head, k % b->o->page);
 	else if (b->o->varlen)
-		from = at(x, 0, head, b->cu_k[r->batch] + k);
+		from = attention_tensor_row(x, 0, head, b->cu_k[r->batch] + k);
 	else
-		from = at(x, r->batch, head, k);
+		from = attention_tensor_row(x, r->batch, head, k);
 	return (const uint16_t *)(const void *)from;
 }
 
@@ -332,7 +327,7 @@ static void compute(const bench *b, row *r)
 
 /* ---- comparing ---- */
 
-static double element(const tensor *x, const unsigned char *from)
+double attention_tensor_value(const attention_tensor *x, const unsigned char *from)
 {
 	float f;
 	uint16_t h;
@@ -345,7 +340,8 @@ static double element(const tensor *x, const unsigned char *from)
 	return number_value(x->type, h);
 }
 
-static void judge(attention_report *rep, const row *r, uint32_t col, double value, double reference, double allowed)
+void attention_judge(attention_report *rep, uint32_t batch, uint32_t head, uint32_t query, uint32_t col, double value,
+                     double reference, double allowed)
 {
 	const double error = value == reference ? 0 : fabs(value - reference);
 
@@ -358,7 +354,7 @@ static void judge(attention_report *rep, const row *r, uint32_t col, double valu
 		return;
 	}
 	if (!rep->wrong++) {
-		rep->batch = r->batch, rep->head = r->head, rep->row = r->query, rep->col = col;
+		rep->batch = batch, rep->head = head, rep->row = query, rep->col = col;
 		rep->value = value, rep->reference = reference;
 	}
 }
@@ -378,28 +374,28 @@ static void compare_row(const bench *b, const row *r, attention_report *rep, boo
 	for (uint32_t i = 0; i < b->d.dim; i++) {
 		const double sum = r->sum > 0 ? r->sum : 1, right = r->o[i] / sum, size = r->size[i] / sum;
 		const double allowed = (1.01 * half + 2 * score + 0x1p-16) * size + 1.01 * out * fabs(right);
-		judge(rep, r, i, element(&b->d, o + i * bytes), right, allowed + (b->o->in == CPTX_F16 ? 0x1p-24 : 0));
+		attention_judge(rep, r->batch, r->head, r->query, i, attention_tensor_value(&b->d, o + i * bytes), right, allowed + (b->o->in == CPTX_F16 ? 0x1p-24 : 0));
 	}
 	if (once) /* what is not poison in the end was written by mistake */
-		memset(o, POISON, (size_t)b->d.dim * bytes);
+		memset(o, ATTENTION_POISON, (size_t)b->d.dim * bytes);
 	if (!b->o->lse)
 		return;
 	const uint64_t of_head = b->o->varlen ? (uint64_t)r->head * p->total_queries + b->cu_q[r->batch]
 	                                      : ((uint64_t)r->batch * p->heads + r->head) * p->queries;
 	float *lse = &b->lse[of_head + r->query];
 	const double right = r->sum > 0 ? r->max + log(r->sum) : -INFINITY;
-	judge(rep, r, UINT32_MAX, (double)*lse, right, isfinite(right) ? 0x1p-20 * (fabs(right) + 1) + score : 0);
+	attention_judge(rep, r->batch, r->head, r->query, UINT32_MAX, (double)*lse, right, isfinite(right) ? 0x1p-20 * (fabs(right) + 1) + score : 0);
 	if (once)
-		memset(lse, POISON, sizeof *lse);
+		memset(lse, ATTENTION_POISON, sizeof *lse);
 }
 
-static uint64_t strays(const void *from, uint64_t bytes)
+uint64_t attention_strays(const void *from, uint64_t bytes)
 {
 	const unsigned char *c = from;
 	uint64_t n = 0;
 
 	for (uint64_t i = 0; i < bytes; i++)
-		n += c[i] != POISON;
+		n += c[i] != ATTENTION_POISON;
 	return n;
 }
 
@@ -418,7 +414,7 @@ static void compare_head(bench *b, row *r, attention_report *rep, uint32_t most,
 static bool compare(bench *b, attention_report *rep, cptx_error *err)
 {
 	const cptx_attention_problem *p = &b->p;
-	const uint64_t lses = lse_rows(b) * sizeof(float) + GUARD;
+	const uint64_t lses = lse_rows(b) * sizeof(float) + ATTENTION_GUARD;
 	const uint32_t most = b->t->rows && b->t->rows < p->queries ? b->t->rows : UINT32_MAX;
 	uint64_t seed = b->t->seed + 11;
 	row r = { 0 };
@@ -431,7 +427,7 @@ static bool compare(bench *b, attention_report *rep, cptx_error *err)
 		compare_head(b, &r, rep, most, &seed);
 	}
 	rep->rms = rep->compared ? sqrt(rep->rms / (double)rep->compared) : 0;
-	rep->stray = most == UINT32_MAX && !rep->wrong && strays(b->d.host, b->d.bytes) + strays(b->lse, lses);
+	rep->stray = most == UINT32_MAX && !rep->wrong && attention_strays(b->d.host, b->d.bytes) + attention_strays(b->lse, lses);
 	rep->wrong += rep->stray;
 	return true;
 }

@@ -442,6 +442,7 @@ bool rows_check(cptx_device *dev, const cptx_rows_opt *o, const rows_case *c, ro
 		const uint32_t bits = (o->n + c->pad) | c->off | 16;
 		t.o.align = bits & (~bits + 1);
 	}
+	t.o.bandwidth = t.o.bandwidth ? t.o.bandwidth : cptx_rows_bandwidth(info);
 	if (!cptx_rows_auto(&t.o, target, c->rows, info->sms, &choice, 1, err))
 		return false;
 	t.o = choice.opt;

@@ -74,7 +74,7 @@ static double top_of(const rows_line *l, double *lse)
 	double top = -INFINITY, sum = 0;
 
 	FOR_ALL top = fmax(top, IN(X, i));
-	FOR_ALL sum += exp(IN(X, i) - top);
+	FOR_ALL sum += top > -INFINITY ? exp(IN(X, i) - top) : isnan(IN(X, i)) ? NAN : 0;
 	*lse = top + log(sum);
 	return top;
 }

@@ -32,6 +32,9 @@ enum {
 	OPTION_THREADS,
 	OPTION_PER_ROW,
 	OPTION_SPLIT,
+	OPTION_STAGES,
+	OPTION_ROWS_EACH,
+	OPTION_BANDWIDTH,
 	OPTION_PAD,
 	OPTION_IN_PLACE,
 	OPTION_ARCH,
@@ -58,10 +61,14 @@ static const cli_option options[OPTIONS] = {
 	[OPTION_TANH] = { "tanh", 0, NULL, "GELU by tanh", NULL },
 	[OPTION_HEADS] = { "heads", 0, "N", "rows that share a row of cos and sin", NULL },
 	[OPTION_ALIGN] = { "align", 0, "N", "rows begin at multiples of so many elements", NULL },
-	[OPTION_PLACE] = { "place", 'p', "NAME", "where rows live: registers or memory; default: chosen", "registers memory" },
+	[OPTION_PLACE] = { "place", 'p', "NAME", "where rows live: registers, memory or shared; default: chosen",
+	                   "registers memory shared" },
 	[OPTION_THREADS] = { "threads", 't', "N", "of a CTA; default: chosen", "128 256 512 1024" },
 	[OPTION_PER_ROW] = { "per-row", 0, "N", "threads that hold a row; default: chosen", "1 2 4 8 16 32" },
 	[OPTION_SPLIT] = { "split", 's', "N", "CTAs that share a row; default: chosen", "1 2 4 8 16" },
+	[OPTION_STAGES] = { "stages", 0, "N", "rows in shared memory; default: chosen", "1 2 3 4" },
+	[OPTION_ROWS_EACH] = { "rows-each", 0, "N", "with shared: rows that a CTA takes one after another; default: chosen", "1 8 64" },
+	[OPTION_BANDWIDTH] = { "bandwidth", 0, "N", "of the memory, GB/s, for the choice; default: the device's, or its largest GPU's", NULL },
 	[OPTION_PAD] = { "pad", 0, "N", "of a run: elements between rows", NULL },
 	[OPTION_IN_PLACE] = { "in-place", 0, NULL, "of a run: the result lies where an input does", NULL },
 	[OPTION_ARCH] = { "arch", 'a', "NAME", "target; default: that of the device, else sm_90a", "@arch" },
@@ -78,6 +85,9 @@ typedef struct request {
 	rows_case c;
 	const char *arch, *device, *output, *with;
 } request;
+
+/* By enum cptx_rows_place. */
+static const char *const places[] = { "chosen", "registers", "memory", "shared", NULL };
 
 static bool asked(const request *q, int option) { return q->seen >> option & 1; }
 
@@ -112,9 +122,9 @@ static bool read_sizes(request *q, const char *value)
 
 static bool read_place(request *q, const char *value)
 {
-	q->o.place = !strcmp(value, "registers") ? CPTX_ROWS_REGISTERS
-	             : !strcmp(value, "memory")  ? CPTX_ROWS_MEMORY
-	                                         : CPTX_ROWS_AUTO;
+	for (unsigned i = CPTX_ROWS_REGISTERS; places[i]; i++)
+		if (!strcmp(value, places[i]))
+			q->o.place = (enum cptx_rows_place)i;
 	return q->o.place != CPTX_ROWS_AUTO;
 }
 
@@ -150,6 +160,9 @@ static int read_option(request *q, int option, const char *value)
 	case OPTION_THREADS: ok = read_count(value, &q->o.threads); break;
 	case OPTION_PER_ROW: ok = read_count(value, &q->o.per_row); break;
 	case OPTION_SPLIT: ok = read_count(value, &q->o.split); break;
+	case OPTION_STAGES: ok = read_count(value, &q->o.stages); break;
+	case OPTION_ROWS_EACH: ok = read_count(value, &q->o.rows_each); break;
+	case OPTION_BANDWIDTH: ok = read_count(value, &q->o.bandwidth); break;
 	case OPTION_PAD: ok = read_count(value, &q->c.pad); break;
 	case OPTION_IN_PLACE: q->c.in_place = true; break;
 	case OPTION_ARCH: q->arch = value; break;
@@ -204,10 +217,10 @@ static void print_choice(FILE *out, const char *label, const cptx_rows_choice *c
 	const cptx_rows_opt *o = &c->opt;
 
 	fprintf(out,
-	        "%-8s %9.1f us  %-9s %4u threads, %u a row, %2u CTA%s a row; %2u CTAs per SM, %6.1f waves, %5.0f KB in flight, "
+	        "%-8s %9.1f us  %-9s %4u threads, %u a row, %2u CTA%s a row, %u stages, %u rows each; %2u CTAs per SM, %6.1f waves, %5.0f KB in flight, "
 	        "%u registers\n",
-	        label, c->us, o->place == CPTX_ROWS_REGISTERS ? "registers" : "memory", o->threads, o->per_row, o->split,
-	        o->split > 1 ? "s" : " ", c->ctas_per_sm, c->waves, c->in_flight / 1024, c->regs);
+	        label, c->us, places[o->place], o->threads, o->per_row, o->split,
+	        o->split > 1 ? "s" : " ", o->stages, o->rows_each, c->ctas_per_sm, c->waves, c->in_flight / 1024, c->regs);
 }
 
 static int explain(const request *q, const cptx_target *target, uint32_t sms, FILE *out)
@@ -233,9 +246,12 @@ static int run_on(const request *q, cptx_device *dev)
 		return cli_refused(q->cmd, &err);
 	printf("kernel   %s, %s, %u rows of %u\n", cptx_rows_kernel_name(q->o.kernel), cptx_type_name(q->o.in), q->c.rows,
 	       q->o.n);
-	printf("shape    %s, %u threads, %u a row, %u CTA%s a row\n",
-	       r.plan.place == CPTX_ROWS_REGISTERS ? "registers" : "memory", r.plan.threads, r.plan.per_row, r.plan.split,
+	printf("shape    %s, %u threads, %u a row, %u CTA%s a row",
+	       places[r.plan.place], r.plan.threads, r.plan.per_row, r.plan.split,
 	       r.plan.split > 1 ? "s" : "");
+	if (r.plan.stages)
+		printf(", %u stages, %u rows each, %u bytes of shared memory", r.plan.stages, r.plan.rows_each, r.plan.smem);
+	putchar('\n');
 	compiling_print_device(stdout, cptx_device_get_info(dev), &r.resources, r.plan.grid);
 	putchar('\n');
 	rows_report_text(&r, err.text, sizeof err.text);
@@ -302,6 +318,7 @@ static int run(const cli_command *cmd, int argc, char **argv)
 		return cli_refused(cmd, &err);
 	const cptx_device_info *info = dev ? cptx_device_get_info(dev) : NULL;
 	const cptx_target *target = cli_target(cmd, q.arch ? q.arch : info && info->target ? info->target : "sm_90a");
+	q.o.bandwidth = q.o.bandwidth ? q.o.bandwidth : cptx_rows_bandwidth(info);
 	cptx_emu_counters counters;
 	if (dev && cptx_emu_get_counters(dev, &counters)) /* true on an emulator only */
 		q.c.bursts = 0;

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: MIT
+"""The row kernels of <cptx/rows.h> by device addresses: what cptx.rows is made of, for any framework."""
+
+import ctypes
+import functools
+import itertools
+import threading
+
+from . import _abi
+from ._abi import lib
+
+OPERANDS = {lib.cptx_rows_operand_name(i).decode(): i
+            for i in itertools.takewhile(lambda i: lib.cptx_rows_operand_name(i) != b"?", itertools.count())}
+
+
+def kernel(name):
+    """The enumerant of a kernel by its name, "rms-norm"."""
+    found = lib.cptx_rows_kernel_find(name.encode())
+    if lib.cptx_rows_kernel_name(found) == b"?":
+        raise ValueError(f"there is no row kernel \"{name}\"")
+    return found
+
+
+@functools.lru_cache(None)
+def options(name, n, types, operands, settings=()):
+    """The options of a kernel over rows of n elements, as a cptx_rows_opt.
+
+    types: pairs such as ("in", "bf16"), ("out", "f32"); operands: names of those that it may have, in `with`; settings: pairs
+    of other fields, ("eps", 1e-6).
+    """
+    opt = _abi.RowsOpt(size=_abi.RowsOpt.z_.offset, kernel=kernel(name), n=n)
+    for field, kind in types:
+        setattr(opt, field, lib.cptx_type_find(kind.encode()))
+    setattr(opt, "with", sum(1 << OPERANDS[operand] for operand in operands))
+    for field, value in settings:
+        setattr(opt, field, value)
+    return opt
+
+
+class Runner:
+    """A cptx_rows_runner of a device."""
+
+    def __init__(self, device):
+        from . import _checked, _closing
+        self.device, self._checked, self._streams, self._workspaces = device, _checked, {}, {}
+        self._handle = _checked(lib.cptx_rows_runner_new, device._handle, None)
+        _closing(self, lib.cptx_rows_runner_destroy, self._handle, device)
+
+    def _stream(self, handle):
+        """An adopted stream, kept: frameworks have few."""
+        if not handle:
+            return None
+        if handle not in self._streams:
+            self._streams[handle] = self._checked(lib.cptx_stream_adopt, self.device._handle, handle)
+        return self._streams[handle]
+
+    def workspace(self, opt, rows):
+        """Bytes that sums of columns need for so many rows; 0: none.  opt is one of `options`, which stay."""
+        key = id(opt), rows
+        if key not in self._workspaces:
+            self._workspaces[key] = self._checked(lib.cptx_rows_workspace, self._handle, ctypes.byref(opt), rows)
+        return self._workspaces[key]
+
+    def run(self, opt, rows, operands, workspace=0, stream=0):
+        """Starts a kernel.  operands: (address, stride in elements) by name, stride 0 for dense rows, vectors and scalars."""
+        problem = _abi.RowsProblem(size=_abi.RowsProblem.z_.offset, rows=rows, workspace=workspace)
+        for name, (address, stride) in operands.items():
+            at = problem.at[OPERANDS[name]]
+            at.address, at.stride = address, stride
+        self._checked(lib.cptx_rows_run, self._handle, ctypes.byref(opt), ctypes.byref(problem), self._stream(stream))
+
+
+_runners, _making = {}, threading.Lock()
+
+
+def runner(key, open_device):
+    """The runner that all of a process share, by the number of a device; open_device opens it the first time."""
+    with _making:
+        if key not in _runners:
+            _runners[key] = Runner(open_device())
+        return _runners[key]

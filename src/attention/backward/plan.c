@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+/* Attention backward: shapes, rules of options and problems, plans. */
+#include "attention/backward/backward.h"
+#include "base/options.h"
+
+#define RULE(ok, ...) ATTENTION_RULE(ok, "backward: " __VA_ARGS__)
+
+enum { STATIC_SMEM = 1024 };
+
+/* ---- shapes ---- */
+
+static cptx_tile tile(uint32_t rows, uint32_t cols, uint32_t contiguous, bool mn_major)
+{
+	return (cptx_tile){ rows, cols, { 16, mn_major, false }, contiguous % 64 ? CPTX_SWIZZLE_64B : CPTX_SWIZZLE_128B, 0, 0 };
+}
+
+static bool by_wgmma(const cptx_attention_backward_opt *o) { return o->mma == CPTX_ATTENTION_WGMMA; }
+
+/* Whole swizzle spans of 64 bytes; by wgmma of 128, which warpgroups have beside one another. */
+static uint32_t round_dim(const cptx_attention_backward_opt *o)
+{
+	const uint32_t span = by_wgmma(o) ? 64 : 32;
+
+	return attention_up(o->dim, span) * span;
+}
+
+backward_shape backward_shape_of(const cptx_attention_backward_opt *o)
+{
+	const uint32_t dim = round_dim(o);
+	backward_shape s = { .dim = dim, .warps = by_wgmma(o) ? 4 * (BACKWARD_GROUPS + 1) : o->bk / 16 };
+
+	s.threads = s.warps * CPTX_WARP;
+	s.q = tile(o->bq, dim, dim, false), s.q_t = tile(dim, o->bq, dim, true);
+	s.k = tile(o->bk, dim, dim, false), s.k_t = tile(dim, o->bk, dim, true);
+	s.p = tile(o->bk, o->bq, o->bq, false), s.p_t = tile(o->bq, o->bk, o->bq, true);
+	s.stats_bytes = o->bq * 8;
+	s.part_cols = dim / BACKWARD_GROUPS;
+	s.part_bytes = o->bq * s.part_cols * 4;
+	if (by_wgmma(o) && s.part_cols < 64) /* a warpgroup's columns of K are spans of their own */
+		s.k.swizzle = s.k_t.swizzle = CPTX_SWIZZLE_64B;
+	s.smem = 2 * cptx_tile_bytes(&s.k) + o->stages * (2 * cptx_tile_bytes(&s.q) + s.stats_bytes);
+	if (!o->deterministic)
+		s.smem += by_wgmma(o) ? 2 * cptx_tile_bytes(&s.p) + BACKWARD_GROUPS * s.part_bytes : cptx_tile_bytes(&s.p);
+	s.dq_smem = (2 + 2 * BACKWARD_DQ_STAGES) * BACKWARD_DQ_ROWS * dim * 2;
+	return s;
+}
+
+static void complete(cptx_attention_backward_opt *o)
+{
+	const uint32_t dim = round_dim(o);
+
+	o->bq = o->bq ? o->bq : 64;
+	o->bk = o->bk ? o->bk : dim == 96 ? 64 : 128;
+	o->stages = o->stages ? o->stages : 2;
+}
+
+/* ---- options ---- */
+
+#define BACKWARD_VALUE_NUMBER(v) (v)
+#define BACKWARD_VALUE_POWER(v) (v)
+#define BACKWARD_VALUE_BOOL(v) 0
+#define BACKWARD_VALUE_TYPE(v) 0
+#define BACKWARD_VALUE_MMA(v) 0
+enum { IS_NUMBER = false, IS_POWER = true, IS_BOOL = false, IS_TYPE = false, IS_MMA = false };
+
+static bool check_ranges(const cptx_attention_backward_opt *o, cptx_error *err)
+{
+	const attention_range all[] = {
+#define BACKWARD_FIELD(id, field, type, least, most, step, about)                                                           \
+	{ #field, IS_##type, BACKWARD_VALUE_##type(o->field), least, most, step },
+#include "attention/backward/options.def"
+	};
+
+	return attention_check_ranges("backward: ", all, ARRAY_LEN(all), err);
+}
+
+static bool check_kind(const cptx_attention_backward_opt *o, cptx_error *err)
+{
+	RULE((unsigned)o->mma < CPTX_ATTENTION_MMAS, ".mma = %u; there are mma.sync, wgmma and tcgen05", (unsigned)o->mma);
+	RULE(o->mma != CPTX_ATTENTION_TCGEN05,
+	     "there is no kernel by tcgen05; .mma is CPTX_ATTENTION_SYNC, for sm_80 and later, or "
+	     "CPTX_ATTENTION_WGMMA, for sm_90a");
+	RULE(o->in == CPTX_BF16 || o->in == CPTX_F16, ".in is %s; operands are CPTX_BF16 or CPTX_F16",
+	     o->in == CPTX_TYPE_NONE ? "not given" : cptx_type_name(o->in));
+	RULE(o->dim, ".dim is not given; it is the head size, a multiple of 8 from 8 to 128");
+	RULE(!o->top_left || o->causal || o->window,
+	     ".top_left without .causal and .window; all keys count, wherever they stand");
+	return true;
+}
+
+static bool check_target(const cptx_attention_backward_opt *o, const cptx_target *t, cptx_error *err)
+{
+	if (!cptx_form_on_target(CPTX_OP_CP_ASYNC, 0, t))
+		return error_set(err, CPTX_E_TARGET, NOWHERE, "attention: backward: %s has no cp.async; sm_80 and later have it",
+		                 t->name);
+	if (o->sm90 && !cptx_form_on_target(CPTX_OP_GRIDDEPCONTROL, 0, t))
+		return error_set(err, CPTX_E_TARGET, NOWHERE, "attention: backward: .sm90, and %s is none of sm_90 and later",
+		                 t->name);
+	if (by_wgmma(o) && !cptx_form_on_target(CPTX_OP_WGMMA_MMA_ASYNC, 0, t))
+		return error_set(err, CPTX_E_TARGET, NOWHERE, "attention: backward: %s has no wgmma; sm_90a has it", t->name);
+	const backward_shape s = backward_shape_of(o);
+	const uint32_t most = MIN(t->smem_per_sm - t->smem_reserved, t->smem_per_cta) - STATIC_SMEM;
+	RULE(s.smem <= most,
+	     "%u queries in %u stages and %u keys of head size %u need %u bytes of shared memory; a CTA of %s has at most %u: "
+	     ".bq = "
+	     "32, .bk = 64 need less",
+	     o->bq, o->stages, o->bk, s.dim, s.smem, t->name, most);
+	return true;
+}
+
+static bool check_shape(const cptx_attention_backward_opt *o, const backward_shape *s, cptx_error *err)
+{
+	const uint32_t beside = s->warps / (o->bq / 16);
+
+	if (by_wgmma(o)) {
+		RULE(o->bq == 64 && o->bk == 64 * BACKWARD_GROUPS, "wgmma with blocks of %u queries and %u keys; it has 64 and 128",
+		     o->bq, o->bk);
+		return true;
+	}
+	RULE(o->deterministic || s->dim % (beside * 8) == 0, "head size %u, which %u warps share; it is a multiple of %u",
+	     s->dim, beside, beside * 8);
+	RULE(o->deterministic || s->dim % 64 == 0 || beside == 1 || s->dim == 32,
+	     "head size %u with blocks of %u queries and %u keys, of which %u warps share rows of dQ; say .bk = %u", s->dim,
+	     o->bq, o->bk, beside, o->bq);
+	return true;
+}
+
+bool backward_read(cptx_attention_backward_opt *o, const cptx_attention_backward_opt *given, const cptx_target *target,
+                   cptx_attention_backward_plan *plan, cptx_error *err)
+{
+	if (err)
+		*err = (cptx_error){ .code = CPTX_OK };
+	if (!IS_GIVEN(given, "options struct", NOWHERE, err) ||
+	    !OPTIONS_READ(cptx_attention_backward_opt, o, given, NOWHERE, err))
+		return false;
+	o->name = o->name ? o->name : "attention_backward";
+	if (!cptx_name_check("kernel", o->name, err) || !check_kind(o, err) || !check_ranges(o, err))
+		return false;
+	complete(o);
+	const backward_shape s = backward_shape_of(o);
+	*plan = (cptx_attention_backward_plan){ .threads = s.threads, .smem = s.smem, .dim = s.dim };
+	return check_shape(o, &s, err) && (!target || check_target(o, target, err));
+}
+
+bool cptx_attention_backward_check(const cptx_attention_backward_opt *opt, const cptx_target *target,
+                                   cptx_attention_backward_plan *plan, cptx_error *err)
+{
+	cptx_attention_backward_opt o;
+	cptx_attention_backward_plan here;
+
+	return backward_read(&o, opt, target, plan ? plan : &here, err);
+}
+
+/* ---- problems ---- */
+
+/* What the forward has too: its rules of sizes, numbers, and how Q, K, V and O lie. */
+static bool read_forward(cptx_attention_backward_problem *p, const cptx_attention_opt *o, cptx_attention_problem *forward,
+                         cptx_error *err)
+{
+	const cptx_attention_problem given = { .size = CPTX_OPT_SIZE(cptx_attention_problem),
+		                                   .batch = p->batch,
+		                                   .heads = p->heads,
+		                                   .kv_heads = p->kv_heads,
+		                                   .queries = p->queries,
+		                                   .keys = p->keys,
+		                                   .q_stride = p->q_stride,
+		                                   .k_stride = p->k_stride,
+		                                   .v_stride = p->v_stride,
+		                                   .o_stride = p->o_stride,
+		                                   .scale = p->scale,
+		                                   .window_left = p->window_left,
+		                                   .window_right = p->window_right };
+
+	if (!attention_read_problem(forward, &given, o, err))
+		return false;
+	p->kv_heads = forward->kv_heads, p->scale = forward->scale;
+	return true;
+}
+
+static bool check_strides(const cptx_attention_backward_problem *p, const cptx_attention_backward_opt *o, cptx_error *err)
+{
+	const struct {
+		const char *name;
+		const cptx_attention_stride *s;
+		bool of_keys;
+	} all[] = { { "q", &p->q_stride, false },  { "o", &p->o_stride, false },   { "k", &p->k_stride, true },
+		        { "v", &p->v_stride, true },   { "do", &p->do_stride, false }, { "dq", &p->dq_stride, false },
+		        { "dk", &p->dk_stride, true }, { "dv", &p->dv_stride, true } };
+
+	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+		if (!attention_check_stride(all[i].name, all[i].s, o->in, o->dim, all[i].of_keys ? p->keys : p->queries,
+		                            all[i].of_keys ? p->kv_heads : p->heads, p->batch, err))
+			return false;
+		RULE(all[i].s->row < UINT64_C(1) << 24, ".%s_stride.row = %llu; it is below 2^24", all[i].name,
+		     (unsigned long long)all[i].s->row);
+	}
+	return true;
+}
+
+bool backward_read_problem(cptx_attention_backward_problem *p, const cptx_attention_backward_problem *given,
+                           const cptx_attention_backward_opt *o, cptx_attention_backward_plan *plan, cptx_error *err)
+{
+	const cptx_attention_opt of = {
+		.in = o->in, .dim = o->dim, .causal = o->causal, .top_left = o->top_left, .window = o->window
+	};
+	cptx_attention_problem forward;
+
+	if (!IS_GIVEN(given, "problem", NOWHERE, err) ||
+	    !OPTIONS_READ(cptx_attention_backward_problem, p, given, NOWHERE, err) || !read_forward(p, &of, &forward, err) ||
+	    !check_strides(p, o, err))
+		return false;
+	const uint64_t planes = (uint64_t)p->batch * p->heads, rows = planes * backward_pad(p->queries);
+	const uint64_t grid = (uint64_t)attention_up(p->keys, o->bk) * p->batch * p->kv_heads;
+	RULE(rows < UINT64_C(1) << 32, "%llu rows of Q in all; there are less than 2^32", (unsigned long long)rows);
+	RULE(grid < UINT64_C(1) << 31, "%llu blocks of %u keys; there are less than 2^31 in a launch", (unsigned long long)grid,
+	     o->bk);
+	plan->grid = (uint32_t)grid;
+	plan->workspace = rows * (8 + (o->deterministic ? 0 : plan->dim * 4));
+	plan->flop = 10.0 * o->dim * attention_scores(&of, &forward);
+	return true;
+}
+
+bool cptx_attention_backward_check_problem(const cptx_attention_backward_opt *opt,
+                                           const cptx_attention_backward_problem *problem,
+                                           cptx_attention_backward_plan *plan, cptx_error *err)
+{
+	cptx_attention_backward_opt o;
+	cptx_attention_backward_problem p;
+	cptx_attention_backward_plan here;
+
+	if (!backward_read(&o, opt, NULL, &here, err) || !backward_read_problem(&p, problem, &o, &here, err))
+		return false;
+	if (plan)
+		*plan = here;
+	return true;
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of attention for decoding share. */
+#ifndef CPTX_ATTENTION_DECODE_DECODE_H
+#define CPTX_ATTENTION_DECODE_DECODE_H
+
+#include "attention/attention.h"
+
+#include <cptx/attention_decode.h>
+
+enum {
+	DECODE_MOST_SPLITS = 256,
+	DECODE_MOST_QUERIES = 16,
+	DECODE_COMBINE_WARPS = 4, /* of a CTA that combines: each has a row */
+	DECODE_VECTOR = 4,        /* columns of O that a thread has side by side */
+	DECODE_PAD = 8            /* floats behind each row of O in shared memory, so that rows begin in other banks */
+};
+
+/* What follows from the options. */
+typedef struct decode_shape {
+	uint32_t dim, dim_v; /* rounded up to whole swizzle spans of 64 bytes */
+	uint32_t threads;
+	cptx_tile k, v;               /* a block in shared memory */
+	uint32_t k_bytes, v_bytes;    /* of it */
+	uint32_t ring, results, smem; /* bytes: of a warp's stages of K and V; of all warps' O; of the CTA */
+	uint32_t regs;                /* of a thread, for Q, S and O */
+	uint32_t pitch;               /* floats of a row of O in shared memory */
+	uint32_t ctas_per_sm;         /* that shared memory and registers leave room for */
+} decode_shape;
+
+/* What a launch fills the parameters from, which have the names of its members; both kernels have all of them. */
+#define DECODE_HOST_CPTX_PTR uint64_t
+#define DECODE_HOST_CPTX_U64 uint64_t
+#define DECODE_HOST_CPTX_U32 uint32_t
+#define DECODE_HOST_CPTX_F32 float
+typedef struct decode_args {
+#define DECODE_PARAM(type, name) DECODE_HOST_##type name;
+#include "attention/decode/params.def"
+} decode_args;
+/* The table of them: DECODE_PARAMS rows. */
+extern const cptx_param_row decode_params[];
+enum {
+#define DECODE_PARAM(type, name) DECODE_PARAM_##name,
+#include "attention/decode/params.def"
+	DECODE_PARAMS
+};
+
+/* Their values in a kernel. */
+typedef struct decode_in {
+	const cptx_attention_decode_opt *opt;
+	decode_shape s;
+	cptx_params params;
+#define DECODE_PARAM(type, name) cptx_val name;
+#include "attention/decode/params.def"
+} decode_in;
+
+/* The keys of a sequence that its chunks have. */
+typedef struct decode_range {
+	cptx_val length, first; /* .u32: keys there are; the first that counts for any query, or one of its block in front */
+} decode_range;
+
+/* Completes options for a target (NULL: sm_90a) and checks them. */
+bool decode_read(cptx_attention_decode_opt *o, const cptx_attention_decode_opt *given, const cptx_target *target,
+                 cptx_attention_decode_plan *plan, cptx_error *err);
+/* Reads a problem, fills in what 0 stands for, and checks it against completed options. */
+bool decode_read_problem(cptx_attention_decode_problem *p, const cptx_attention_decode_problem *given,
+                         const cptx_attention_decode_opt *o, cptx_error *err);
+decode_shape decode_shape_of(const cptx_attention_decode_opt *o, const cptx_target *target);
+/* Keys of a sequence that are read: with a window fewer than there are. */
+uint32_t decode_keys_read(const cptx_attention_decode_opt *o, const cptx_attention_decode_problem *p, uint64_t keys);
+/* Completes the plan of the options for a problem that was read: splits where there are none, and what follows. */
+bool decode_plan_problem(const cptx_attention_decode_opt *o, const cptx_attention_decode_problem *p,
+                         const cptx_target *target, uint32_t sms, cptx_attention_decode_plan *plan, cptx_error *err);
+/* The number of splits that takes least by the model, and what it says. */
+cptx_attention_decode_choice decode_choose(const cptx_attention_decode_opt *o, const cptx_attention_decode_problem *p,
+                                           const cptx_target *target, uint32_t sms);
+/* Keys of a chunk where a sequence with so many is split: whole turns of all warps. */
+uint32_t decode_chunk_of(const cptx_attention_decode_opt *o, uint32_t keys, uint32_t splits);
+
+void decode_declare(cptx_kernel *k, decode_in *in, const cptx_attention_decode_opt *o);
+decode_range decode_range_of(cptx_kernel *k, const decode_in *in, cptx_val batch);
+/* Where a row of O is, .u64: row r of the packed rows of a head of K and V. */
+cptx_val decode_row_of(cptx_kernel *k, const decode_in *in, cptx_val batch, cptx_val kv_head, cptx_val r, cptx_val base,
+                       cptx_val batch_stride, cptx_val head_stride, cptx_val row_stride);
+/* The same of LSE. */
+cptx_val decode_lse_of(cptx_kernel *k, const decode_in *in, cptx_val batch, cptx_val kv_head, cptx_val r);
+/* Stores DECODE_VECTOR neighbours of O, rounded, where the predicate holds. */
+void decode_store(cptx_kernel *k, enum cptx_type type, const cptx_val *v, cptx_val to, cptx_val when);
+
+cptx_kernel *decode_build_main(cptx_module *m, const cptx_attention_decode_opt *o);
+void decode_build_combine(cptx_module *m, const cptx_attention_decode_opt *o, const char *name);
+
+static inline uint32_t decode_dim_v(const cptx_attention_decode_opt *o) { return o->dim_v ? o->dim_v : o->dim; }
+static inline enum cptx_type decode_out(const cptx_attention_decode_opt *o) { return o->out ? o->out : o->in; }
+
+#endif

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+/* The kernels of decoding in a module, and their launches. */
+#include "attention/decode/decode.h"
+
+#include <stdio.h>
+
+/* "NAME_combine", to be freed; NULL: out of memory. */
+static char *combine_name(const cptx_attention_decode_opt *o, cptx_error *err)
+{
+	const size_t size = strlen(o->name) + sizeof "_combine";
+	char *name = NEW_UNSET(char, size);
+
+	if (name)
+		snprintf(name, size, "%s_combine", o->name);
+	else
+		error_set(err, CPTX_E_MEMORY, NOWHERE, "out of memory");
+	return name;
+}
+
+cptx_kernel *cptx_attention_decode_build(cptx_module *m, const cptx_attention_decode_opt *opt, cptx_error *err)
+{
+	cptx_attention_decode_opt o;
+	cptx_attention_decode_plan plan;
+	char *name;
+
+	if (!decode_read(&o, opt, NULL, &plan, err) || !(name = combine_name(&o, err)))
+		return NULL;
+	cptx_kernel *k = decode_build_main(m, &o);
+	decode_build_combine(m, &o, name);
+	free(name);
+	const cptx_error *e = cptx_module_error(m);
+	if (e && err)
+		*err = *e;
+	return e ? NULL : k;
+}
+
+/* ---- launches ---- */
+
+/* Bytes from one to the next, of densely packed rows where nothing is said. */
+typedef struct stride {
+	uint64_t batch, head, row;
+} stride;
+
+static stride stride_of(const cptx_attention_stride *s, enum cptx_type type, uint32_t dim, uint64_t rows, uint64_t heads)
+{
+	const uint64_t bytes = cptx_type_bits(type) / 8;
+
+	if (!s->batch && !s->head && !s->row)
+		return (stride){ heads * rows * dim * bytes, rows * dim * bytes, dim * bytes };
+	return (stride){ s->batch * bytes, s->head * bytes, s->row * bytes };
+}
+
+static decode_args args_of(const cptx_attention_decode_opt *o, const cptx_attention_decode_problem *p,
+                           const cptx_attention_decode_plan *plan)
+{
+	const uint32_t dim_v = decode_dim_v(o), rows = o->paged ? p->page : p->keys, group = p->heads / p->kv_heads;
+	const uint64_t parts = (uint64_t)p->batch * p->heads * p->queries * plan->splits * dim_v * sizeof(float);
+	const stride q = stride_of(&p->q_stride, o->in, o->dim, p->queries, p->heads);
+	const stride k = stride_of(&p->k_stride, o->in, o->dim, rows, p->kv_heads);
+	const stride v = stride_of(&p->v_stride, o->in, dim_v, rows, p->kv_heads);
+	const stride d = stride_of(&p->o_stride, decode_out(o), dim_v, p->queries, p->heads);
+
+	return (decode_args){ .q = p->q,
+		                  .k = p->k,
+		                  .v = p->v,
+		                  .o = p->o,
+		                  .lse = p->lse,
+		                  .lengths = p->lengths,
+		                  .pages = p->pages,
+		                  .o_part = p->workspace,
+		                  .lse_part = p->workspace + parts,
+		                  .q_batch = q.batch,
+		                  .q_head = q.head,
+		                  .q_row = q.row,
+		                  .k_batch = k.batch,
+		                  .k_head = k.head,
+		                  .v_batch = v.batch,
+		                  .v_head = v.head,
+		                  .o_batch = d.batch,
+		                  .o_head = d.head,
+		                  .o_row = d.row,
+		                  .k_row = (uint32_t)k.row,
+		                  .v_row = (uint32_t)v.row,
+		                  .keys = p->keys,
+		                  .queries = p->queries,
+		                  .group = group,
+		                  .rows = group * p->queries,
+		                  .tiles = plan->tiles,
+		                  .kv_heads = p->kv_heads,
+		                  .splits = plan->splits,
+		                  .chunk = plan->chunk,
+		                  .page = p->page,
+		                  .page_pitch = p->page_pitch,
+		                  .planes = p->batch * p->kv_heads,
+		                  .left = p->window_left,
+		                  .scale = (float)((o->softcap ? p->softcap : p->scale) * ATTENTION_LOG2E),
+		                  .before = o->softcap ? p->scale / p->softcap : p->scale };
+}
+
+static bool check_addresses(const cptx_attention_decode_opt *o, const cptx_attention_decode_problem *p,
+                            const cptx_attention_decode_plan *plan, cptx_error *err)
+{
+	const struct {
+		const char *name;
+		uint64_t at;
+		bool needed;
+		unsigned align;
+	} all[] = { { "q", p->q, true, ATTENTION_CHUNK },
+		        { "k", p->k, p->keys, ATTENTION_CHUNK },
+		        { "v", p->v, p->keys, ATTENTION_CHUNK },
+		        { "o", p->o, true, ATTENTION_CHUNK },
+		        { "lse", p->lse, o->lse, sizeof(float) },
+		        { "pages", p->pages, o->paged && p->keys, sizeof(uint32_t) },
+		        { "workspace", p->workspace, plan->workspace, ATTENTION_CHUNK } };
+
+	ATTENTION_RULE(p->lengths % sizeof(uint32_t) == 0, "decode: .lengths is 0x%llx; it must be a multiple of 4",
+	               (unsigned long long)p->lengths);
+	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+		ATTENTION_RULE(!all[i].needed || all[i].at, "decode: the address .%s is 0", all[i].name);
+		ATTENTION_RULE(!all[i].needed || all[i].at % all[i].align == 0, "decode: .%s is 0x%llx; it must be a multiple of %u",
+		               all[i].name, (unsigned long long)all[i].at, all[i].align);
+	}
+	return true;
+}
+
+cptx_launch *cptx_attention_decode_launch(const cptx_program *program, cptx_device *dev,
+                                          const cptx_attention_decode_opt *opt, const cptx_attention_decode_problem *problem,
+                                          uint32_t number, cptx_error *err)
+{
+	cptx_attention_decode_plan plan;
+	cptx_attention_decode_problem p;
+	cptx_attention_decode_opt o;
+	char *second = NULL;
+
+	if (err)
+		*err = (cptx_error){ .code = CPTX_OK };
+	if (!IS_GIVEN(program, "program", NOWHERE, err) || !IS_GIVEN(dev, "device", NOWHERE, err))
+		return NULL;
+	const cptx_device_info *info = cptx_device_get_info(dev);
+	const cptx_target *target = info->target ? cptx_target_find(info->target) : NULL;
+	if (!decode_read(&o, opt, target, &plan, err) || !decode_read_problem(&p, problem, &o, err) ||
+	    !decode_plan_problem(&o, &p, target, info->sms, &plan, err) || !check_addresses(&o, &p, &plan, err))
+		return NULL;
+	if (number >= plan.launches || !plan.grid || !p.queries) {
+		error_set(err, CPTX_E_ARG, NOWHERE, "attention: decode: launch %u of %u; they count from 0%s", number, plan.launches,
+		          plan.grid && p.queries ? "" : ", and of no queries there is none");
+		return NULL;
+	}
+	if (number && !(second = combine_name(&o, err)))
+		return NULL;
+	const decode_args args = args_of(&o, &p, &plan);
+	const cptx_params_part part = { decode_params, DECODE_PARAMS, &args };
+	const uint64_t rows = (uint64_t)p.batch * p.heads * p.queries;
+	const uint32_t grid = number ? (uint32_t)((rows + DECODE_COMBINE_WARPS - 1) / DECODE_COMBINE_WARPS) : plan.grid;
+	const uint32_t threads = number ? DECODE_COMBINE_WARPS * CPTX_WARP : plan.threads;
+	cptx_launch *l = cptx_params_launch_(NOWHERE, program, dev, number ? second : o.name, &part, 1,
+	                                     CPTX_OPT(cptx_launch_opt, .grid = { grid }, .block = { threads },
+	                                              .dyn_smem = number ? 0 : plan.smem, .overlap = o.overlap),
+	                                     err);
+	free(second);
+	return l;
+}

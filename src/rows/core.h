@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/* The state of a kernel's frame while it is built: core.c, and ring.c for rows in shared memory. */
+#ifndef CPTX_ROWS_CORE_H
+#define CPTX_ROWS_CORE_H
+
+#include "rows/rows.h"
+
+#include <cptx/pipeline.h>
+
+/*
+ * Stages of shared memory that bulk copies fill with rows, ahead of the one that is worked on.  A stage has the parts of one
+ * row of each group of the CTA's threads, operand behind operand.  Behind the stages lie the vectors that all rows share.
+ */
+typedef struct rows_ring {
+	cptx_pipe pipe, vectors;
+	cptx_pipe_at to, from;
+	cptx_val at, stage; /* .u32 addresses: of stage 0, of the stage that is worked on */
+	cptx_val policy;    /* of L2, for what is read once */
+	cptx_val next;      /* first row of the CTA that is to be copied next */
+	bool released;      /* the stage of this row has been read */
+	bool filled;        /* and it has been asked for a later row */
+} rows_ring;
+
+struct cptx_rows_row {
+	cptx_kernel *k;
+	const cptx_rows_opt *o;
+	rows_shape s;
+	cptx_params params;
+	cptx_val at[CPTX_ROWS_OPERANDS], stride[CPTX_ROWS_OPERANDS];
+	cptx_val begin[CPTX_ROWS_OPERANDS]; /* addresses of this CTA's part of the row */
+	cptx_val rows, units;               /* of the problem; CTAs or clusters of the grid */
+	cptx_val unit, group, thread;       /* of the CTA or cluster; of the row in the CTA; in the row */
+	cptx_val row;                       /* number of the row */
+	cptx_val first, count;              /* column and number of columns of this CTA's part; NONE: from 0, all of .part */
+	cptx_val there;                     /* the row exists; NONE: it does */
+	cptx_val turn, here;                /* rows in memory: column of the turn in the part, its columns */
+	uint32_t turn_at;                   /* rows in shared memory that are read again: number of the turn */
+	cptx_row base, sums, have[CPTX_ROWS_OPERANDS]; /* sums: what those of sums of columns are like */
+	uint32_t made, loaded; /* sets */
+	rows_ring ring;
+	cptx_reduce all;
+	cptx_val step; /* rows to the next one of this CTA; NONE: it has one row */
+	cptx_val scalar[CPTX_ROWS_OPERANDS], ahead[CPTX_ROWS_OPERANDS]; /* of CTAs that take many rows: of this row, of the next */
+	/* the pass */
+	cptx_rows_pass pass;
+	bool open, prefetches;
+	bool read_alone; /* threads read elements that others of the warp have, and may overwrite behind the next reduction */
+	cptx_row_at it;
+};
+
+
+static inline bool is_none(cptx_val v) { return v.kind == CPTX_VAL_NONE; }
+
+/* Declares the shared memory and begins to fill it with the CTA's rows from `first` on. */
+void rows_ring_begin(cptx_rows_row *r, cptx_val first);
+/* Waits for the row's stage. */
+void rows_ring_wait(cptx_rows_row *r);
+/* All of the stage has been read. */
+void rows_ring_release(cptx_rows_row *r);
+/* Fills it with a later row, where it has been released and that was not done yet. */
+void rows_ring_refill(cptx_rows_row *r);
+/* Behind the row. */
+void rows_ring_next(cptx_rows_row *r);
+/* The .u32 shared address of the thread's part of an operand's row, or of a vector. */
+cptx_val rows_ring_address(const cptx_rows_row *r, unsigned operand);
+
+#endif

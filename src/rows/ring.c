@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Rows in shared memory: bulk copies bring them there, .stages rows ahead of the one that is worked on, so that memory has
+ * requests to serve while threads reduce and store.
+ *
+ * The first thread of the CTA copies, or the first warp where the CTA works on several rows at once, a lane for each of them.
+ * It also works on rows, so it asks for a later row when all warps have read a stage, and it need not wait for them: behind the
+ * first reduction where registers keep the row, else at the row's end.
+ */
+#include "rows/core.h"
+
+static uint32_t part_bytes(const cptx_rows_row *r, unsigned operand)
+{
+	return r->s.part * rows_bytes(rows_type_of(r->o, (enum cptx_rows_operand)operand));
+}
+
+uint32_t rows_stage_bytes(const cptx_rows_opt *o, const rows_shape *s)
+{
+	uint32_t bytes = 0;
+
+	for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++)
+		if (rows_has(s->copied, i))
+			bytes += s->rows * s->part * rows_bytes(rows_type_of(o, (enum cptx_rows_operand)i));
+	return (bytes + ROWS_STAGE_ALIGN - 1) / ROWS_STAGE_ALIGN * ROWS_STAGE_ALIGN;
+}
+
+uint64_t rows_smem(const cptx_rows_opt *o, const rows_shape *s)
+{
+	uint64_t bytes = (uint64_t)rows_stage_bytes(o, s) * o->stages;
+
+	for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++)
+		if (rows_has(s->shared_vectors, i))
+			bytes += (uint64_t)s->part * rows_bytes(rows_type_of(o, (enum cptx_rows_operand)i));
+	return s->ring ? bytes : 0;
+}
+
+/* Bytes from the first stage to a vector, or from a stage to an operand. */
+static uint32_t offset_of(const cptx_rows_row *r, unsigned operand)
+{
+	const bool vector = rows_has(r->s.shared_vectors, operand);
+	uint32_t bytes = vector ? rows_stage_bytes(r->o, &r->s) * r->o->stages : 0;
+
+	for (unsigned i = 0; i < operand; i++)
+		if (rows_has(vector ? r->s.shared_vectors : r->s.copied, i))
+			bytes += part_bytes(r, i) * (vector ? 1 : r->s.rows);
+	return bytes;
+}
+
+cptx_val rows_ring_address(const cptx_rows_row *r, unsigned operand)
+{
+	cptx_kernel *k = r->k;
+	const uint32_t offset = offset_of(r, operand);
+
+	if (rows_has(r->s.shared_vectors, operand))
+		return cptx_add(k, r->ring.at, offset);
+	if (r->s.rows == 1)
+		return cptx_add(k, r->ring.stage, offset);
+	return cptx_add(k, cptx_mad(k, r->group, part_bytes(r, operand), r->ring.stage, .mode = CPTX_LO), offset);
+}
+
+/* Bytes of the CTA's columns in a row of an operand. */
+static cptx_val bytes_here(const cptx_rows_row *r, unsigned operand)
+{
+	if (is_none(r->count))
+		return cptx_imm(part_bytes(r, operand));
+	return cptx_mul(r->k, r->count, rows_bytes(rows_type_of(r->o, (enum cptx_rows_operand)operand)), .mode = CPTX_LO);
+}
+
+/* From the CTA's columns in a row of an operand to `to`, the shared address of the first stage's, or of the vector. */
+static void copy(const cptx_rows_row *r, unsigned operand, cptx_val row, cptx_val to, cptx_val bar)
+{
+	cptx_kernel *k = r->k;
+	const uint32_t size = rows_bytes(rows_type_of(r->o, (enum cptx_rows_operand)operand));
+	cptx_val from = r->at[operand], bytes = bytes_here(r, operand);
+
+	if (rows_operands[operand].kind == ROWS_MATRIX)
+		from = cptx_add(k, from, cptx_mul_wide(k, row, r->stride[operand]));
+	if (!is_none(r->first))
+		from = cptx_add(k, from, cptx_mul_wide(k, r->first, size));
+	/* L2 need not keep it.  Beside sums of columns that is slower, as was seen. */
+	const bool once = rows_operands[operand].kind == ROWS_MATRIX && !r->s.sums;
+	cptx_cp_async_bulk_load(k, to, from, bytes, bar, .dst = CPTX_SHARED_CLUSTER, .l2hint = once,
+	                        .policy = once ? r->ring.policy : CPTX_NONE_);
+}
+
+/* Bytes of one row of all operands of a set, in this CTA. */
+static cptx_val bytes_of(const cptx_rows_row *r, uint32_t set)
+{
+	uint32_t size = 0;
+
+	for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++)
+		size += rows_has(set, i) ? rows_bytes(rows_type_of(r->o, (enum cptx_rows_operand)i)) : 0;
+	if (is_none(r->count))
+		return cptx_imm(r->s.part * size);
+	return cptx_mul(r->k, r->count, size, .mode = CPTX_LO);
+}
+
+/* All operands of a row into the stage `to` stands at; group: of the CTA's threads, NONE: there is one. */
+static void copy_row(cptx_rows_row *r, cptx_val row, cptx_val group)
+{
+	cptx_kernel *k = r->k;
+	cptx_val stage = cptx_mad(k, r->ring.to.stage, rows_stage_bytes(r->o, &r->s), r->ring.at, .mode = CPTX_LO);
+
+	for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++) {
+		if (!rows_has(r->s.copied, i))
+			continue;
+		cptx_val to = cptx_add(k, stage, offset_of(r, i));
+		if (!is_none(group))
+			to = cptx_mad(k, group, part_bytes(r, i), to, .mode = CPTX_LO);
+		copy(r, i, row, to, cptx_pipe_full(&r->ring.to));
+	}
+}
+
+/* The CTA's next rows into the next stage, where there are any: a thread copies one, the lanes of a warp several. */
+static void fill(cptx_rows_row *r)
+{
+	cptx_kernel *k = r->k;
+	rows_ring *g = &r->ring;
+	cptx_val tid = cptx_tid_x(k), mine = cptx_setp(k, tid, r->s.rows > 1 ? CPTX_WARP : 1, .cmp = CPTX_LT);
+	cptx_val is_there = cptx_setp(k, g->next, r->rows, .cmp = CPTX_LT);
+
+	CPTX_IF(k, cptx_and(k, mine, is_there)) {
+		if (r->s.rows == 1) {
+			cptx_pipe_wait_empty(k, &g->pipe, &g->to);
+			cptx_pipe_expect(k, &g->pipe, &g->to, bytes_of(r, r->s.copied));
+			copy_row(r, g->next, CPTX_NONE_);
+		} else {
+			cptx_val row = cptx_add(k, g->next, tid), left = cptx_sub(k, r->rows, g->next);
+			cptx_val n = cptx_min(k, left, r->s.rows), bytes = cptx_mul(k, n, bytes_of(r, r->s.copied), .mode = CPTX_LO);
+			CPTX_IF(k, cptx_setp(k, tid, 0, .cmp = CPTX_EQ)) {
+				cptx_pipe_wait_empty(k, &g->pipe, &g->to);
+				cptx_pipe_expect(k, &g->pipe, &g->to, bytes);
+			}
+			cptx_bar_warp_sync(k, 0xffffffffu);
+			CPTX_IF(k, cptx_setp(k, tid, n, .cmp = CPTX_LT)) { copy_row(r, row, tid); }
+		}
+		cptx_pipe_next(k, &g->pipe, &g->to);
+	}
+	cptx_add(k, g->next, r->step, .into = g->next);
+}
+
+/* The vectors that all rows share, once. */
+static void fill_vectors(cptx_rows_row *r)
+{
+	cptx_kernel *k = r->k;
+	rows_ring *g = &r->ring;
+
+	CPTX_IF(k, cptx_setp(k, cptx_tid_x(k), 0, .cmp = CPTX_EQ)) {
+		cptx_pipe_at to = cptx_pipe_producer(k, &g->vectors);
+		cptx_pipe_expect(k, &g->vectors, &to, bytes_of(r, r->s.shared_vectors));
+		for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++)
+			if (rows_has(r->s.shared_vectors, i))
+				copy(r, i, CPTX_NONE_, rows_ring_address(r, i), cptx_pipe_full(&to));
+	}
+}
+
+void rows_ring_begin(cptx_rows_row *r, cptx_val first)
+{
+	cptx_kernel *k = r->k;
+	rows_ring *g = &r->ring;
+	const uint32_t warps = r->o->threads / CPTX_WARP;
+	cptx_val one = cptx_setp(k, cptx_tid_x(k), 0, .cmp = CPTX_EQ);
+
+	g->at = cptx_mov(k, cptx_shared_dyn(k, (uint32_t)rows_smem(r->o, &r->s), ROWS_STAGE_ALIGN, "rows_stages"), .type = CPTX_U32);
+	g->policy = cptx_createpolicy_fractional(k, .primary = CPTX_L2_EVICT_FIRST);
+	cptx_pipe_new(k, &g->pipe, .stages = r->o->stages, .consumers = warps);
+	if (r->s.shared_vectors) {
+		cptx_pipe_new(k, &g->vectors, .stages = 1);
+		cptx_pipe_prepare(k, &g->vectors, one);
+	}
+	cptx_pipe_init(k, &g->pipe, one);
+	g->to = cptx_pipe_producer(k, &g->pipe), g->from = cptx_pipe_consumer(k, &g->pipe);
+	g->next = cptx_var(k, CPTX_U32, first), g->stage = cptx_reg(k, CPTX_U32);
+	for (uint32_t i = 0; i < r->o->stages; i++)
+		fill(r);
+	if (!r->s.shared_vectors)
+		return;
+	fill_vectors(r);
+	cptx_pipe_at from = cptx_pipe_consumer(k, &g->vectors);
+	cptx_pipe_wait_full(k, &g->vectors, &from);
+}
+
+void rows_ring_wait(cptx_rows_row *r)
+{
+	cptx_kernel *k = r->k;
+	rows_ring *g = &r->ring;
+
+	cptx_mad(k, g->from.stage, rows_stage_bytes(r->o, &r->s), g->at, .mode = CPTX_LO, .into = g->stage);
+	cptx_pipe_wait_full(k, &g->pipe, &g->from);
+	g->released = g->filled = false;
+}
+
+void rows_ring_release(cptx_rows_row *r)
+{
+	cptx_kernel *k = r->k;
+
+	cptx_bar_warp_sync(k, 0xffffffffu); /* the warp's other lanes have read it, too */
+	cptx_val lane = cptx_and(k, cptx_tid_x(k), CPTX_WARP - 1);
+	cptx_pipe_release(k, &r->ring.pipe, &r->ring.from, cptx_setp(k, lane, 0, .cmp = CPTX_EQ));
+	r->ring.released = true;
+}
+
+void rows_ring_refill(cptx_rows_row *r)
+{
+	if (r->ring.released && !r->ring.filled)
+		fill(r);
+	r->ring.filled = r->ring.released;
+}
+
+void rows_ring_next(cptx_rows_row *r)
+{
+	if (!r->ring.released)
+		rows_ring_release(r);
+	rows_ring_refill(r);
+	cptx_pipe_next(r->k, &r->ring.pipe, &r->ring.from);
+}

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Attention backward on the emulator against f64, in several orders of asynchronous work: every option, sizes that fill no
+ * tile, and options and sizes at random; rules with their words; what ptxas says.  CPTX_ATTENTION_TRIALS and CPTX_SEEDS:
+ * more of both.
+ */
+#include "../kit/on_emu.h"
+#include "reference/backward_check.h"
+#include "reference/number.h"
+#include "trial.h"
+
+#define BASE .size = CPTX_OPT_SIZE(cptx_attention_backward_opt), .mma = CPTX_ATTENTION_SYNC
+#define BASE90 .size = CPTX_OPT_SIZE(cptx_attention_backward_opt), .mma = CPTX_ATTENTION_WGMMA
+#define SIZES .size = CPTX_OPT_SIZE(cptx_attention_backward_problem)
+
+static const char *const targets[] = { "sm_80", "sm_90a", "sm_100a" };
+
+static cptx_device *open_on(const char *target, unsigned seed)
+{
+	cptx_error err = { 0 };
+	const cptx_emu_opt opt = { .seed = seed,
+		                       .schedule = (enum cptx_emu_schedule)(seed % 3),
+		                       .threads = 1,
+		                       .sms = 1 + seed % 4,
+		                       .step_limit = 9000000,
+		                       .pedantic = true };
+	cptx_device *dev = cptx_emu_open(target, &opt, &err);
+
+	SURE(dev != NULL, "%s", err.text);
+	return dev;
+}
+
+static void is_right(const cptx_attention_backward_opt *o, const backward_trial *t, const char *target, unsigned orders,
+                     const char *what)
+{
+	char text[300];
+
+	for (unsigned seed = 0; seed < orders; seed++) {
+		cptx_device *dev = open_on(target, seed);
+		cptx_module *m = cptx_module_new(NULL);
+		cptx_error err = { 0 };
+		backward_report r;
+		SURE(cptx_attention_backward_build(m, o, &err) != NULL, "%s: %s", what, err.text);
+		SURE(backward_trial_run(dev, m, o, t, &r, &err), "%s, order %u: %s", what, seed, err.text);
+		backward_report_text(&r, text, sizeof text);
+		SURE(!r.r.wrong && r.r.compared == r.r.elements, "%s, order %u: %s", what, seed, text);
+		SURE(!cptx_emu_finding_at(dev, 0), "%s, order %u: %s", what, seed, cptx_emu_finding_at(dev, 0)->text);
+		cptx_module_destroy(m);
+		cptx_device_close(dev);
+	}
+}
+
+typedef struct sample {
+	const char *what;
+	cptx_attention_backward_opt o;
+	cptx_attention_backward_problem p;
+} sample;
+
+static const sample samples[] = {
+	{ "full", { BASE, .in = CPTX_BF16, .dim = 64 }, { SIZES, .batch = 1, .heads = 1, .queries = 70, .keys = 150 } },
+	{ "full, in a fixed order",
+	  { BASE, .in = CPTX_F16, .dim = 64, .deterministic = true },
+	  { SIZES, .batch = 1, .heads = 1, .queries = 70, .keys = 150 } },
+	{ "GQA, causal",
+	  { BASE, .in = CPTX_BF16, .dim = 32, .causal = true },
+	  { SIZES, .batch = 2, .heads = 4, .kv_heads = 2, .queries = 90, .keys = 140 } },
+	{ "MQA, causal, in a fixed order",
+	  { BASE, .in = CPTX_BF16, .dim = 32, .causal = true, .deterministic = true },
+	  { SIZES, .batch = 2, .heads = 3, .kv_heads = 1, .queries = 140, .keys = 90 } },
+	{ "heads of 128, red of two",
+	  { BASE, .in = CPTX_BF16, .dim = 128, .causal = true, .top_left = true, .sm90 = true },
+	  { SIZES, .batch = 1, .heads = 1, .queries = 100, .keys = 130 } },
+	{ "heads of 128, small blocks, scale",
+	  { BASE, .in = CPTX_BF16, .dim = 128, .bq = 32, .bk = 64, .stages = 3 },
+	  { SIZES, .batch = 1, .heads = 2, .kv_heads = 1, .queries = 70, .keys = 70, .scale = 0.2f } },
+	{ "a window",
+	  { BASE, .in = CPTX_BF16, .dim = 32, .window = true },
+	  { SIZES, .batch = 1, .heads = 2, .queries = 250, .keys = 260, .window_left = 30, .window_right = 21 } },
+	{ "a causal window, in a fixed order",
+	  { BASE, .in = CPTX_BF16, .dim = 32, .causal = true, .window = true, .deterministic = true },
+	  { SIZES, .batch = 1, .heads = 1, .queries = 300, .keys = 200, .window_left = 40 } },
+	{ "a window without ends",
+	  { BASE, .in = CPTX_BF16, .dim = 32, .window = true },
+	  { SIZES, .batch = 1, .heads = 1, .queries = 40, .keys = 140, .window_left = UINT32_MAX, .window_right = UINT32_MAX } },
+	{ "heads of 40, strides",
+	  { BASE, .in = CPTX_F16, .dim = 40, .causal = true },
+	  { SIZES, .batch = 2, .heads = 2, .queries = 60, .keys = 50,
+	    .q_stride = { .row = 2 * 40, .batch = 60 * 2 * 40, .head = 40 },
+	    .k_stride = { .row = 48, .batch = 2 * 50 * 48, .head = 50 * 48 },
+	    .v_stride = { .row = 2 * 2 * 40, .batch = 2 * 40, .head = 40 },
+	    .o_stride = { .row = 2 * 48, .batch = 60 * 2 * 48, .head = 48 },
+	    .do_stride = { .row = 64, .batch = 2 * 60 * 64, .head = 60 * 64 },
+	    .dq_stride = { .row = 2 * 40, .batch = 60 * 2 * 40, .head = 40 },
+	    .dk_stride = { .row = 2 * 2 * 48, .batch = 2 * 48, .head = 48 },
+	    .dv_stride = { .row = 56, .batch = 2 * 50 * 56, .head = 50 * 56 } } },
+	{ "heads of 96", { BASE, .in = CPTX_BF16, .dim = 96 }, { SIZES, .batch = 1, .heads = 1, .queries = 70, .keys = 90 } },
+	{ "no keys", { BASE, .in = CPTX_BF16, .dim = 32 }, { SIZES, .batch = 2, .heads = 2, .queries = 40 } },
+	{ "no keys, in a fixed order",
+	  { BASE, .in = CPTX_BF16, .dim = 32, .deterministic = true },
+	  { SIZES, .batch = 2, .heads = 2, .queries = 40 } },
+	{ "no queries", { BASE, .in = CPTX_BF16, .dim = 32, .causal = true }, { SIZES, .batch = 1, .heads = 2, .keys = 70 } },
+	{ "wgmma, heads of 128",
+	  { BASE90, .in = CPTX_BF16, .dim = 128, .sm90 = true },
+	  { SIZES, .batch = 1, .heads = 2, .kv_heads = 1, .queries = 150, .keys = 140 } },
+	{ "wgmma, heads of 64, causal",
+	  { BASE90, .in = CPTX_BF16, .dim = 64, .causal = true },
+	  { SIZES, .batch = 2, .heads = 2, .kv_heads = 1, .queries = 200, .keys = 150 } },
+	{ "wgmma, in a fixed order, heads of 40, a window, strides",
+	  { BASE90, .in = CPTX_F16, .dim = 40, .window = true, .deterministic = true },
+	  { SIZES, .batch = 1, .heads = 2, .queries = 300, .keys = 290, .window_left = 40, .window_right = 7,
+	    .q_stride = { .row = 2 * 40, .batch = 300 * 2 * 40, .head = 40 } } },
+	{ "wgmma, no queries",
+	  { BASE90, .in = CPTX_BF16, .dim = 128, .causal = true },
+	  { SIZES, .batch = 1, .heads = 1, .keys = 70 } },
+	{ "wgmma, one of each",
+	  { BASE90, .in = CPTX_BF16, .dim = 128, .causal = true },
+	  { SIZES, .batch = 1, .heads = 1, .queries = 1, .keys = 1 } },
+	{ "one of each",
+	  { BASE, .in = CPTX_BF16, .dim = 64, .causal = true },
+	  { SIZES, .batch = 1, .heads = 1, .queries = 1, .keys = 1 } },
+};
+enum { SAMPLES = sizeof samples / sizeof *samples };
+
+START_TEST(options_are_right)
+{
+	const sample *s = &samples[_i];
+	const backward_trial t = { .p = s->p, .seed = (uint64_t)_i + 1 };
+
+	is_right(&s->o, &t, s->o.sm90 || s->o.mma == CPTX_ATTENTION_WGMMA ? "sm_90a" : targets[_i % 3],
+	         trial_count("CPTX_SEEDS", 1), s->what);
+}
+END_TEST
+
+/* ---- at random ---- */
+
+static uint64_t state;
+static uint32_t any(uint32_t n) { return (uint32_t)(number_random(&state) % n); }
+
+static void draw(cptx_attention_backward_opt *o, backward_trial *t)
+{
+	cptx_attention_backward_problem *p = &t->p;
+
+	*o = (cptx_attention_backward_opt){ BASE, .in = any(2) ? CPTX_BF16 : CPTX_F16, .dim = 8 * (1 + any(any(3) ? 8 : 16)) };
+	o->causal = any(2), o->window = !any(3), o->top_left = (o->causal || o->window) && any(2);
+	o->deterministic = any(2), o->sm90 = any(2);
+	o->bq = any(2) ? 0 : 32u << any(2), o->bk = any(2) ? 0 : 64u << any(2), o->stages = any(2) ? 0 : 2 + any(3);
+	*p = (cptx_attention_backward_problem){ SIZES, .batch = 1 + any(2), .queries = 1 + any(any(3) ? 150 : 20),
+		                                    .keys = any(200) };
+	p->kv_heads = 1 + any(2), p->heads = p->kv_heads * (1 + any(2));
+	p->window_left = o->window ? any(90) : 0, p->window_right = o->window && !o->causal ? any(60) : 0;
+}
+
+START_TEST(random_ones_are_right)
+{
+	const unsigned trials = trial_count("CPTX_ATTENTION_TRIALS", 4);
+	unsigned built = 0;
+
+	state = 0x9e3779b97f4a7c15u;
+	for (unsigned i = 0; i < trials; i++) {
+		cptx_attention_backward_opt o;
+		backward_trial t = { .seed = i };
+		cptx_error err = { 0 };
+		char what[20];
+		draw(&o, &t);
+		snprintf(what, sizeof what, "random %u", i);
+		if (!cptx_attention_backward_check(&o, cptx_target_find("sm_90a"), NULL, &err) ||
+		    !cptx_attention_backward_check_problem(&o, &t.p, NULL, &err)) { /* it says which rule is broken */
+			SURE(!strncmp(err.text, "attention: backward: ", 21), "%s: %s", what, err.text);
+			continue;
+		}
+		is_right(&o, &t, "sm_90a", trial_count("CPTX_SEEDS", 1), what);
+		built++;
+	}
+	ck_assert_uint_gt(built, trials / 2);
+}
+END_TEST
+
+/* ---- rules ---- */
+
+#define S CPTX_OPT_SIZE(cptx_attention_backward_opt)
+#define O BASE, .in = CPTX_BF16, .dim = 128
+#define P SIZES, .batch = 2, .heads = 8, .kv_heads = 2, .queries = 100, .keys = 500
+static const struct {
+	const char *says;
+	cptx_attention_backward_opt o;
+	cptx_attention_backward_problem p; /* size 0: the options break it */
+} rules[] = {
+	{ "no kernel by tcgen05", { .size = S, .mma = CPTX_ATTENTION_TCGEN05, .in = CPTX_BF16, .dim = 64 }, { 0 } },
+	{ "sm_120 has no wgmma", { .size = S, .mma = CPTX_ATTENTION_WGMMA, .in = CPTX_BF16, .dim = 64 }, { 0 } },
+	{ "wgmma with blocks of 32 queries and 128 keys", { BASE90, .in = CPTX_BF16, .dim = 64, .bq = 32 }, { 0 } },
+	{ ".in is not given", { .size = S, .dim = 64 }, { 0 } },
+	{ ".dim is not given", { .size = S, .in = CPTX_BF16 }, { 0 } },
+	{ ".dim = 136; it is from 8 to 128, in steps of 8", { .size = S, .in = CPTX_BF16, .dim = 136 }, { 0 } },
+	{ ".bq = 96; it is from 32 to 64", { O, .bq = 96 }, { 0 } },
+	{ ".stages = 5", { O, .stages = 5 }, { 0 } },
+	{ ".top_left without .causal", { O, .top_left = true }, { 0 } },
+	{ "head size 96 with blocks of 64 queries and 128 keys", { .size = S, .in = CPTX_BF16, .dim = 96, .bk = 128 }, { 0 } },
+	{ "a CTA of sm_120 has at most", { O }, { 0 } },
+	{ "kernel", { O, .name = "1" }, { 0 } },
+	{ "8 heads of Q, and 3 of K and V", { O }, { SIZES, .batch = 1, .heads = 8, .kv_heads = 3, .queries = 1, .keys = 5 } },
+	{ ".scale = -1; it is above 0", { O }, { P, .scale = -1 } },
+	{ "the problem has a window", { O }, { P, .window_left = 3 } },
+	{ ".dk_stride.row = 100", { O }, { P, .dk_stride = { 8192, 8192, 100 } } },
+};
+enum { RULES = sizeof rules / sizeof *rules };
+
+START_TEST(rules_are_named)
+{
+	cptx_error err = { 0 };
+	const bool ok = rules[_i].p.size ? cptx_attention_backward_check_problem(&rules[_i].o, &rules[_i].p, NULL, &err)
+	                                 : cptx_attention_backward_check(&rules[_i].o, cptx_target_find("sm_120"), NULL, &err);
+
+	ck_assert_msg(!ok && strstr(err.text, rules[_i].says), "\"%s\" should have \"%s\"", err.text, rules[_i].says);
+}
+END_TEST
+
+START_TEST(targets_and_launches_are_checked)
+{
+	const cptx_attention_backward_opt o = { BASE, .in = CPTX_BF16, .dim = 32, .sm90 = true };
+	const cptx_attention_backward_problem p = { P,         .q = 16,   .k = 16,  .v = 16, .o = 16,
+		                                        .d_o = 16, .lse = 16, .dq = 16, .dk = 8 };
+	cptx_module *m = cptx_module_new(NULL);
+	cptx_error err = { 0 };
+
+	ck_assert(!cptx_attention_backward_check(&o, cptx_target_find("sm_75"), NULL, &err) && strstr(err.text, "cp.async"));
+	ck_assert(!cptx_attention_backward_check(&o, cptx_target_find("sm_80"), NULL, &err) && strstr(err.text, ".sm90"));
+	ck_assert(cptx_attention_backward_build(m, &o, &err) != NULL);
+	cptx_device *dev = open_on("sm_90a", 1);
+	cptx_program *program = cptx_device_load(dev, m, NULL, &err);
+	ck_assert(!cptx_attention_backward_launch(program, dev, &o, &p, 0, &err) && strstr(err.text, ".dk is 0x8"));
+	cptx_attention_backward_problem q = p;
+	q.dk = q.dv = 16;
+	ck_assert(!cptx_attention_backward_launch(program, dev, &o, &q, 0, &err) && strstr(err.text, ".workspace is 0"));
+	q.workspace = 16;
+	ck_assert(!cptx_attention_backward_launch(program, dev, &o, &q, 3, &err) && strstr(err.text, "launch 3 of 3"));
+	cptx_program_destroy(program);
+	cptx_device_close(dev);
+	cptx_module_destroy(m);
+}
+END_TEST
+
+/* What ptxas says: no kernel spills, and products by wgmma run side by side.  (With atomics and heads of 64 ptxas 13.0 loads
+ * so far ahead that it spills 8 to 16 bytes, in front of the loop.) */
+START_TEST(kernels_assemble)
+{
+	static const cptx_attention_backward_opt all[] = {
+		{ BASE, .in = CPTX_BF16, .dim = 64, .deterministic = true },
+		{ BASE, .in = CPTX_BF16, .dim = 128, .causal = true, .sm90 = true },
+		{ BASE, .in = CPTX_BF16, .dim = 128, .causal = true, .deterministic = true },
+		{ BASE, .in = CPTX_F16, .dim = 128, .window = true, .bq = 32, .bk = 64 },
+		{ BASE90, .in = CPTX_BF16, .dim = 128, .causal = true, .sm90 = true },
+		{ BASE90, .in = CPTX_BF16, .dim = 64, .sm90 = true },
+	};
+	const cptx_attention_backward_opt *o = &all[_i];
+	cptx_module *m = cptx_module_new(NULL);
+	unsigned n = 0;
+
+	cptx_attention_backward_build(m, o, NULL);
+	char *said = emu_assembles(m, o->mma == CPTX_ATTENTION_WGMMA ? "sm_90a"
+	                              : o->sm90                      ? "sm_90"
+	                              : o->bq == 32                  ? "sm_120"
+	                                                             : "sm_80");
+	SURE(assembly_spills(said, &n) == 0 && n == 3, "%s", said);
+	SURE(!strstr(said, "C75") && !strstr(said, "serialized"), "%s", said);
+	free(said);
+	cptx_module_destroy(m);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("attention");
+	TCase *t = test_case(s, "backward");
+
+	tcase_add_loop_test(t, options_are_right, 0, SAMPLES);
+	tcase_add_loop_test(t, rules_are_named, 0, RULES);
+	tcase_add_test(t, targets_and_launches_are_checked);
+	tcase_add_loop_test(t, kernels_assemble, 0, 6);
+	tcase_add_test(test_case(s, "random"), random_ones_are_right);
+	return test_main("attention backward", s);
+}

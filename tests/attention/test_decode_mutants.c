@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/* Kernels for decoding with one thing missing: a wait, a commit, a barrier.  The emulator must find something, or the result
+ * must be wrong, by some seed; what may be missing is listed, with the reason. */
+#include "../blackwell/mutant.h"
+#include "reference/decode_check.h"
+#include "trial.h"
+
+static const cptx_attention_decode_opt kernels[] = {
+	{ .size = CPTX_OPT_SIZE(cptx_attention_decode_opt),
+	  .in = CPTX_BF16,
+	  .dim = 32,
+	  .warps = 2,
+	  .stages = 3,
+	  .lse = true,
+	  .name = "dense" },
+	{ .size = CPTX_OPT_SIZE(cptx_attention_decode_opt),
+	  .in = CPTX_BF16,
+	  .dim = 32,
+	  .paged = true,
+	  .stages = 2,
+	  .causal = true,
+	  .overlap = true,
+	  .name = "paged" },
+};
+
+static cptx_module *build(const void *user)
+{
+	cptx_module *m = cptx_module_new(NULL);
+
+	cptx_attention_decode_build(m, user, NULL);
+	return m;
+}
+
+static const char *run(const void *user, const mutant *x, unsigned seed)
+{
+	const cptx_attention_decode_opt *o = user;
+	const decode_trial t = { .p = { .size = CPTX_OPT_SIZE(cptx_attention_decode_problem),
+		                            .batch = 2,
+		                            .heads = 4,
+		                            .kv_heads = 1,
+		                            .queries = 1,
+		                            .keys = 300,
+		                            .page = o->paged ? 16 : 0,
+		                            .splits = 2 },
+		                     .seed = seed };
+	cptx_module *m = build(user);
+	cptx_device *dev = trial_device(seed);
+	cptx_error err = { 0 };
+	decode_report r;
+
+	ck_assert(mutant_make(m, x));
+	const bool ok = decode_trial_run(dev, m, o, &t, &r, &err);
+	return mutant_verdict(dev, m, ok, r.r.wrong, &err);
+}
+
+#define ONE_BY_ONE "the emulator begins a launch when the one in front has ended"
+static const spared spare[] = {
+	{ "paged", "griddepcontrol.wait", 0, ONE_BY_ONE },
+};
+
+START_TEST(nothing_may_be_missing)
+{
+	unsigned of_kind[MUTANT_KINDS] = { 0 };
+	const mutant_subject s = { .name = kernels[_i].name,
+		                       .build = build,
+		                       .run = run,
+		                       .user = &kernels[_i],
+		                       .spared = spare,
+		                       .spares = sizeof spare / sizeof *spare,
+		                       .seeds = trial_count("CPTX_SEEDS", 6),
+		                       .kernel = kernels[_i].name };
+
+	ck_assert_uint_eq(mutants_try(&s, of_kind), 0);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("attention");
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	tcase_add_loop_test(test_case(s, "mutants"), nothing_may_be_missing, 0, (int)(sizeof kernels / sizeof *kernels));
+	return test_main("attention decode mutants", s);
+}

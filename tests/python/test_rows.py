@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: MIT
+"""The row kernels by device addresses, on the emulator; with PyTorch on a GPU: gpu_rows.py."""
+
+import ctypes
+import math
+import sys
+import unittest
+
+import runner
+
+import cptx
+from cptx import _abi, _rows
+from cptx._abi import lib
+
+
+def move(call, device, to, start, size):
+    err = _abi.ErrorInfo()
+    call(device._handle, to, start, size, ctypes.byref(err))
+    assert not err.code, err.text
+
+
+class Rows(unittest.TestCase):
+    def setUp(self):
+        self.device = cptx.Device("emu:sm_90a")
+        self.runner = _rows.Runner(self.device)
+
+    def tensor(self, shape, values=None):
+        """Memory of the emulator, with values, as a cptx.Tensor."""
+        t = self.device.empty(shape, "f32")
+        if values is not None:
+            floats = (ctypes.c_float * len(values))(*values)
+            move(lib.cptx_mem_write, self.device, t._ptr, floats, ctypes.sizeof(floats))
+        return t
+
+    def floats(self, t):
+        got = (ctypes.c_float * math.prod(t.shape))()
+        move(lib.cptx_mem_read, self.device, got, t._ptr, ctypes.sizeof(got))
+        return got
+
+    def test_softmax(self):
+        rows, n = 5, 40
+        values = [math.sin(i) * 4 for i in range(rows * n)]
+        x = self.tensor((rows, n), values)
+        y = self.tensor((rows, n))
+        self.runner.run(_rows.options("softmax", n, (("in", "f32"),), ()), rows, {"x": (x._ptr, 0), "y": (y._ptr, n)})
+        got = self.floats(y)
+        for r in range(rows):
+            part = [math.exp(v) for v in values[r * n:(r + 1) * n]]
+            for c in range(n):
+                self.assertAlmostEqual(got[r * n + c], part[c] / sum(part), delta=1e-6)
+
+    def test_sums_and_settings(self):
+        rows, n, eps = 6, 32, 0.5
+        values, gradients = [math.cos(i * 1.3) for i in range(rows * n)], [math.sin(i * 0.7) for i in range(rows * n)]
+        x = self.tensor((rows, n), values)
+        dy = self.tensor((rows, n), gradients)
+        w = self.tensor((n,), [1.0] * n)
+        dx = self.tensor((rows, n))
+        dw = self.tensor((n,))
+        opt = _rows.options("rms-norm-backward", n, (("in", "f32"),), ("w", "dw"), (("eps", eps),))
+        space = self.tensor((self.runner.workspace(opt, rows) // 4,))
+        self.runner.run(opt, rows, {name: (t._ptr, 0) for name, t in (("x", x), ("dy", dy), ("w", w), ("dx", dx), ("dw", dw))}, space._ptr)
+        got = self.floats(dw)
+        scale = [1 / math.sqrt(sum(v * v for v in values[r * n:(r + 1) * n]) / n + eps) for r in range(rows)]
+        for c in range(n):
+            want = sum(values[r * n + c] * gradients[r * n + c] * scale[r] for r in range(rows))
+            self.assertAlmostEqual(got[c], want, delta=1e-5)
+
+    def test_refusals(self):
+        with self.assertRaisesRegex(ValueError, "there is no row kernel \"softmin\""):
+            _rows.options("softmin", 4, (), ())
+        opt = _rows.options("softmax", 8, (("in", "f32"),), ())
+        with self.assertRaisesRegex(cptx.ArgumentError, "the problem has no address of y"):
+            self.runner.run(opt, 1, {"x": (16, 0)})
+
+
+torch = runner.optional("torch")
+
+
+@unittest.skipUnless(torch, "PyTorch is not installed")
+class Shapes(unittest.TestCase):
+    """What the operators say of shapes and types without a GPU."""
+
+    def test_fake(self):
+        from torch._subclasses.fake_tensor import FakeTensorMode
+        import cptx.rows
+        with FakeTensorMode():
+            x, w = torch.empty(4, 6, 32, dtype=torch.bfloat16, device="cuda"), torch.empty(32, device="cuda")
+            y, rstd = torch.ops.cptx.rms_norm(x, w, 1e-5)
+            self.assertEqual((y.shape, y.dtype, rstd.shape), (x.shape, x.dtype, x.shape[:-1]))
+            q, scale = cptx.rows.quantize(x, block=16)
+            self.assertEqual((q.shape, scale.shape), (x.shape, (4, 6, 2)))
+
+
+if __name__ == "__main__":
+    sys.exit(runner.main("rows", (Rows, Shapes)))

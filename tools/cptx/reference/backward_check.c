@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The reference takes O and LSE as they are given, so they need not be those of Q, K and V: the gradients are compared as
+ * functions of all six.  LSE is log of the keys that count plus 1/2, which is about right for scores of deviation 1.
+ */
+#include "reference/backward_check.h"
+#include "reference/attention_tensor.h"
+#include "reference/measure.h"
+#include "reference/number.h"
+
+#include <cptx/emu.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_DIM = 128, HALVES = 65536 };
+enum { Q, O, D_O, DQ, K, V, DK, DV, TENSORS };
+
+typedef struct bench {
+	cptx_device *dev;
+	const cptx_attention_backward_opt *o;
+	const backward_trial *t;
+	cptx_attention_backward_problem p; /* with what 0 stands for, and addresses */
+	attention_tensor x[TENSORS];
+	float *lse, *number; /* number: of all 16-bit patterns */
+} bench;
+
+/* ---- the problem ---- */
+
+static bool counts(const bench *b, uint32_t query, uint32_t key)
+{
+	const cptx_attention_backward_problem *p = &b->p;
+	const int64_t apart = (int64_t)query + (b->o->top_left ? 0 : (int64_t)p->keys - p->queries) - key;
+
+	if (b->o->causal && apart < 0)
+		return false;
+	return !b->o->window || (apart <= (int64_t)p->window_left && -apart <= (int64_t)(b->o->causal ? 0 : p->window_right));
+}
+
+static void fill_lse(bench *b)
+{
+	const cptx_attention_backward_problem *p = &b->p;
+
+	for (uint32_t i = 0; i < p->queries; i++) {
+		uint32_t n = 0;
+		for (uint32_t j = 0; j < p->keys; j++)
+			n += counts(b, i, j);
+		for (uint64_t z = 0; z < (uint64_t)p->batch * p->heads; z++)
+			b->lse[z * p->queries + i] = n ? (float)(log(n) + 0.5) : -INFINITY;
+	}
+}
+
+static bool prepare(bench *b, cptx_error *err)
+{
+	cptx_attention_backward_problem *p = &b->p;
+	const cptx_attention_stride *strides[TENSORS] = { &p->q_stride, &p->o_stride, &p->do_stride, &p->dq_stride,
+		                                              &p->k_stride, &p->v_stride, &p->dk_stride, &p->dv_stride };
+	const uint64_t lses = (uint64_t)p->batch * p->heads * p->queries * sizeof(float) + ATTENTION_GUARD;
+	uint64_t *const at[TENSORS] = { &p->q, &p->o, &p->d_o, &p->dq, &p->k, &p->v, &p->dk, &p->dv };
+
+	for (int i = 0; i < TENSORS; i++) {
+		const bool of_keys = i >= K;
+		if (!attention_tensor_make(b->dev, &b->x[i], b->o->in, strides[i], p->batch, of_keys ? p->kv_heads : p->heads,
+		                           of_keys ? p->keys : p->queries, b->o->dim, err))
+			return false;
+		if (i != DQ && i != DK && i != DV)
+			attention_tensor_fill(&b->x[i], 8 * b->t->seed + (unsigned)i);
+		if (!cptx_mem_write(b->dev, b->x[i].at, b->x[i].host, b->x[i].bytes, err))
+			return false;
+		*at[i] = b->x[i].at;
+	}
+	b->lse = malloc(lses), b->number = malloc(HALVES * sizeof(float));
+	if (!b->lse || !b->number)
+		return false;
+	fill_lse(b);
+	for (uint32_t i = 0; i < HALVES; i++)
+		b->number[i] = (float)number_value(b->o->in, i);
+	return (p->lse = cptx_mem_alloc(b->dev, lses, err)) &&
+	       cptx_mem_write(b->dev, p->lse, b->lse, lses - ATTENTION_GUARD, err);
+}
+
+static void release(bench *b)
+{
+	for (int i = 0; i < TENSORS; i++)
+		attention_tensor_free(b->dev, &b->x[i]);
+	cptx_mem_free(b->dev, b->p.lse);
+	cptx_mem_free(b->dev, b->p.workspace);
+	free(b->lse);
+	free(b->number);
+}
+
+/* ---- the reference ---- */
+
+static const uint16_t *row_of(const bench *b, int tensor, uint32_t batch, uint32_t head, uint32_t row)
+{
+	return (const uint16_t *)(const void *)attention_tensor_row(&b->x[tensor], batch, head, row);
+}
+
+static double dot(const bench *b, const uint16_t *x, const uint16_t *y, double *size)
+{
+	double sum = 0;
+
+	for (uint32_t i = 0; i < b->o->dim; i++) {
+		const double v = (double)b->number[x[i]] * (double)b->number[y[i]];
+		sum += v;
+		if (size)
+			*size += fabs(v);
+	}
+	return sum;
+}
+
+/* P and dS of a query and a key, and what rounding may change in dS. */
+typedef struct score {
+	double p, ds, p_off, ds_off;
+} score;
+
+/* P and dS are rounded once, and sums in f32 and ex2.approx change the rest a little. */
+static score score_of(const bench *b, uint32_t batch, uint32_t head, uint32_t query, uint32_t key)
+{
+	const cptx_attention_backward_problem *p = &b->p;
+	const uint32_t kv = head / (p->heads / p->kv_heads);
+	const double half = b->o->in == CPTX_BF16 ? 0x1p-8 : 0x1p-11,
+				 lse = (double)b->lse[((uint64_t)batch * p->heads + head) * p->queries + query];
+	score r = { 0 };
+	double size = 0;
+
+	if (!counts(b, query, key))
+		return r;
+	const uint16_t *d_o = row_of(b, D_O, batch, head, query);
+	const double s = dot(b, row_of(b, Q, batch, head, query), row_of(b, K, batch, kv, key), NULL) * (double)p->scale;
+	const double dp = dot(b, d_o, row_of(b, V, batch, kv, key), &size);
+	const double delta = dot(b, d_o, row_of(b, O, batch, head, query), &size);
+	const double off = 0x1p-20 * (fabs(s) + fabs(lse) + 1);
+	r.p = exp(s - lse), r.ds = r.p * (dp - delta);
+	r.p_off = r.p * (1.01 * half + 2 * off + 0x1p-16);
+	r.ds_off = fabs(r.ds) * (1.01 * half + 2 * off + 0x1p-16) + r.p * 0x1p-20 * size + (b->o->in == CPTX_F16 ? 0x1p-25 : 0);
+	return r;
+}
+
+/* A row of a gradient: the sums, and how far off they may be. */
+typedef struct row {
+	double sum[MOST_DIM], off[MOST_DIM];
+} row;
+
+static void add(const bench *b, row *r, double factor, double off, const uint16_t *x)
+{
+	for (uint32_t i = 0; i < b->o->dim; i++) {
+		r->sum[i] += factor * (double)b->number[x[i]];
+		r->off[i] += off * fabs((double)b->number[x[i]]);
+	}
+}
+
+static void compare_row(bench *b, backward_report *rep, int tensor, uint32_t batch, uint32_t head, uint32_t i, const row *r,
+                        double scale)
+{
+	static const char *const names[TENSORS] = { [DQ] = "dQ", [DK] = "dK", [DV] = "dV" };
+	const double half = b->o->in == CPTX_BF16 ? 0x1p-8 : 0x1p-11;
+	unsigned char *at = attention_tensor_row(&b->x[tensor], batch, head, i);
+
+	for (uint32_t c = 0; c < b->o->dim; c++) {
+		const double right = scale * r->sum[c], allowed = scale * r->off[c] + 1.01 * half * fabs(right);
+		attention_judge(&rep->r, batch, head, i, c, attention_tensor_value(&b->x[tensor], at + 2 * c), right,
+		                allowed + (b->o->in == CPTX_F16 ? 0x1p-24 : 0));
+		if (rep->r.wrong && !rep->of)
+			rep->of = names[tensor];
+	}
+	memset(at, ATTENTION_POISON, b->o->dim * 2ull); /* what is not poison in the end was written by mistake */
+}
+
+static void compare_query(bench *b, backward_report *rep, uint32_t batch, uint32_t head, uint32_t i)
+{
+	const uint32_t kv = head / (b->p.heads / b->p.kv_heads);
+	row dq = { { 0 }, { 0 } };
+
+	for (uint32_t j = 0; j < b->p.keys; j++) {
+		const score s = score_of(b, batch, head, i, j);
+		add(b, &dq, s.ds, s.ds_off, row_of(b, K, batch, kv, j));
+	}
+	compare_row(b, rep, DQ, batch, head, i, &dq, (double)b->p.scale);
+}
+
+static void compare_key(bench *b, backward_report *rep, uint32_t batch, uint32_t kv, uint32_t j)
+{
+	const uint32_t group = b->p.heads / b->p.kv_heads;
+	row dk = { { 0 }, { 0 } }, dv = dk;
+
+	for (uint32_t head = kv * group; head < (kv + 1) * group; head++)
+		for (uint32_t i = 0; i < b->p.queries; i++) {
+			const score s = score_of(b, batch, head, i, j);
+			add(b, &dk, s.ds, s.ds_off, row_of(b, Q, batch, head, i));
+			add(b, &dv, s.p, s.p_off, row_of(b, D_O, batch, head, i));
+		}
+	compare_row(b, rep, DK, batch, kv, j, &dk, (double)b->p.scale);
+	compare_row(b, rep, DV, batch, kv, j, &dv, 1);
+}
+
+/* Row number n of those that are compared, of so many. */
+static uint32_t drawn(const bench *b, uint32_t n, uint32_t rows, uint64_t *seed)
+{
+	return b->t->rows && b->t->rows < rows ? (uint32_t)(number_random(seed) % rows) : n;
+}
+static uint32_t most(const bench *b, uint32_t rows) { return b->t->rows && b->t->rows < rows ? b->t->rows : rows; }
+
+static bool compare(bench *b, backward_report *rep, cptx_error *err)
+{
+	static const int gradients[] = { DQ, DK, DV };
+	const cptx_attention_backward_problem *p = &b->p;
+	const bool all = most(b, p->queries) == p->queries && most(b, p->keys) == p->keys;
+	uint64_t seed = b->t->seed + 11, stray = 0;
+
+	for (int i = 0; i < 3; i++)
+		if (!cptx_mem_read(b->dev, b->x[gradients[i]].host, b->x[gradients[i]].at, b->x[gradients[i]].bytes, err))
+			return false;
+	rep->r.elements = (uint64_t)p->batch * b->o->dim * ((uint64_t)p->heads * p->queries + 2ull * p->kv_heads * p->keys);
+	for (uint32_t z = 0; z < p->batch * p->heads; z++)
+		for (uint32_t n = 0; n < most(b, p->queries); n++)
+			compare_query(b, rep, z / p->heads, z % p->heads, drawn(b, n, p->queries, &seed));
+	for (uint32_t z = 0; z < p->batch * p->kv_heads; z++)
+		for (uint32_t n = 0; n < most(b, p->keys); n++)
+			compare_key(b, rep, z / p->kv_heads, z % p->kv_heads, drawn(b, n, p->keys, &seed));
+	rep->r.rms = rep->r.compared ? sqrt(rep->r.rms / (double)rep->r.compared) : 0;
+	for (int i = 0; i < 3; i++)
+		stray += attention_strays(b->x[gradients[i]].host, b->x[gradients[i]].bytes);
+	rep->r.stray = all && !rep->r.wrong && stray;
+	rep->r.wrong += rep->r.stray ? stray : 0;
+	return true;
+}
+
+/* ---- runs ---- */
+
+/* ms NULL: once; no launch where the problem has no CTAs for it. */
+static bool run_launch(bench *b, const cptx_program *program, uint32_t number, double *ms, cptx_error *err)
+{
+	const bool some = b->p.batch && b->p.heads && (number == 1 ? b->p.keys : b->p.queries);
+	cptx_launch *l = some ? cptx_attention_backward_launch(program, b->dev, b->o, &b->p, number, err) : NULL;
+	const bool ok = !some || (l && (ms ? measure_launch(b->dev, l, b->t->bursts, ms, err) : cptx_launch_run(l, NULL, err)));
+
+	cptx_launch_destroy(l);
+	return ok;
+}
+
+bool backward_trial_run(cptx_device *dev, cptx_module *module, const cptx_attention_backward_opt *o, const backward_trial *t,
+                        backward_report *rep, cptx_error *err)
+{
+	bench b = { .dev = dev, .o = o, .t = t, .p = t->p };
+	cptx_emu_counters c;
+
+	*rep = (backward_report){ .r = { .worst = 0 } };
+	*err = (cptx_error){ .code = CPTX_OK };
+	if (!cptx_attention_backward_check_problem(o, &b.p, &rep->plan, err))
+		return false;
+	b.p.kv_heads = b.p.kv_heads ? b.p.kv_heads : b.p.heads;
+	cptx_program *program = cptx_device_load(dev, module, &t->load, err);
+	bool ok = program && prepare(&b, err);
+	if (ok && rep->plan.workspace)
+		ok = (b.p.workspace = cptx_mem_alloc(dev, rep->plan.workspace, err)) != 0;
+	ok = ok && cptx_program_resources(program, o->name ? o->name : "attention_backward", rep->plan.threads, rep->plan.smem,
+	                                  &rep->r.resources, err);
+	for (uint32_t n = 0; ok && n < (t->runs ? t->runs : 1); n++)
+		for (uint32_t i = 0; ok && i < CPTX_ATTENTION_BACKWARD_LAUNCHES; i++)
+			ok = run_launch(&b, program, i, NULL, err);
+	b.p.scale = b.p.scale != 0 ? b.p.scale : (float)(1 / sqrt(o->dim));
+	ok = ok && compare(&b, rep, err);
+	for (uint32_t i = 0; ok && t->bursts && !rep->r.wrong && !cptx_emu_get_counters(dev, &c) && i < 3; i++)
+		ok = run_launch(&b, program, i, &rep->ms[i], err);
+	rep->r.ms = rep->ms[0] + rep->ms[1] + rep->ms[2];
+	cptx_program_destroy(program);
+	release(&b);
+	if (!ok && err->code == CPTX_OK) {
+		err->code = CPTX_E_MEMORY;
+		snprintf(err->text, sizeof err->text, "out of memory");
+	}
+	return ok;
+}
+
+void backward_report_text(const backward_report *rep, char *text, size_t size)
+{
+	const attention_report *r = &rep->r;
+
+	if (r->wrong && !r->stray)
+		snprintf(text, size,
+		         "%llu of %llu elements are wrong; the first: %s, batch %u, head %u, row %u, column %u: %g, not %g",
+		         (unsigned long long)r->wrong, (unsigned long long)r->compared, rep->of, r->batch, r->head, r->row, r->col,
+		         r->value, r->reference);
+	else if (r->stray)
+		snprintf(text, size, "memory beside dQ, dK or dV was written");
+	else
+		attention_report_text(r, text, size);
+}
