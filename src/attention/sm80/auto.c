@@ -17,13 +17,13 @@ size_t attention_sm80_shapes(const cptx_attention_opt *o, cptx_attention_opt *to
 	size_t n = 0;
 
 	for (size_t w = 0; w < ARRAY_LEN(warps); w++)
-		for (uint32_t rows = FRAG_ROWS; rows <= 2 * FRAG_ROWS; rows += FRAG_ROWS)
+		for (uint32_t rows = MMA_ROWS; rows <= 2 * MMA_ROWS; rows += MMA_ROWS)
 			for (size_t i = 0; i < ARRAY_LEN(bk); i++) {
 				cptx_attention_opt x = *o;
 				x.warps = o->warps ? o->warps : warps[w];
 				x.bq = o->bq ? o->bq : x.warps * rows;
 				x.bk = o->bk ? o->bk : bk[i], x.stages = o->stages ? o->stages : 2;
-				const bool again = (o->warps && w) || (o->bq && o->warps && rows > FRAG_ROWS) || (o->bk && i) ||
+				const bool again = (o->warps && w) || (o->bq && o->warps && rows > MMA_ROWS) || (o->bk && i) ||
 				                   (o->bq && !o->warps && o->bq != x.warps * rows);
 				if (n < room && !again && cptx_attention_check(&x, NULL, NULL, NULL))
 					to[n++] = x;

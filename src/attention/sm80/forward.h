@@ -5,7 +5,7 @@
 
 #include "attention/attention.h"
 
-enum { FRAG_ROWS = 16 /* of a fragment: a warp has one or two */ };
+enum { MMA_ROWS = 16 /* of a fragment: a warp has one or two */ };
 
 /* What follows from the options. */
 typedef struct shape80 {

@@ -50,7 +50,7 @@ shape80 attention_sm80_shape(const cptx_attention_opt *o)
 static void complete(cptx_attention_opt *o)
 {
 	const uint32_t dim = (uint32_t)attention_max(round_dim(o->dim), round_dim(attention_dim_v(o)));
-	const uint32_t rows = dim <= 128 ? 2 * FRAG_ROWS : FRAG_ROWS;
+	const uint32_t rows = dim <= 128 ? 2 * MMA_ROWS : MMA_ROWS;
 
 	if (!o->bq)
 		o->bq = o->warps ? o->warps * rows : dim <= 128 ? 128 : 64;
@@ -73,7 +73,7 @@ static bool check(const cptx_attention_opt *o, const cptx_target *target, cptx_a
 
 	RULE(!o->tma || !target || cptx_form_on_target(CPTX_OP_CP_ASYNC_BULK_TENSOR_LOAD, 0, target),
 	     ".tma for %s; TMA is there from sm_90 on", target->name);
-	RULE(o->bq % (o->warps * FRAG_ROWS) == 0 && o->bq <= 2 * o->warps * FRAG_ROWS,
+	RULE(o->bq % (o->warps * MMA_ROWS) == 0 && o->bq <= 2 * o->warps * MMA_ROWS,
 	     "%u queries and %u warps; each warp has 16 or 32 queries", o->bq, o->warps);
 	const shape80 s = attention_sm80_shape(o);
 	RULE(s.regs <= MOST_REGS,

@@ -278,7 +278,7 @@ uint64_t emu_alloc_unified(emu_machine *m, uint64_t size, const char *name)
 
 	if (!a)
 		return 0;
-	*a = (emu_alloc){ .size = size, .is_unified = true, .name = name ? strdup(name) : NULL };
+	*a = (emu_alloc){ .size = size, .name = name ? strdup(name) : NULL, .is_unified = true };
 	if ((name && !a->name) || !insert(m, a, PAGE, 0)) {
 		free_one(a);
 		return 0;
