@@ -21,7 +21,7 @@ extern "C" {
 typedef struct cptx_again { /* the fields are for the library alone */
 	uint32_t state_, line_;
 	const char *file_;
-	uint64_t mods_[6], room_[120];
+	uint64_t mods_[6], reserved_opt_[120];
 } cptx_again;
 CPTX_API cptx_val cptx_insn_again_(cptx_kernel *k, cptx_site at, cptx_again *again, enum cptx_op op, const cptx_val *vals,
                                    const uint16_t *mods);

@@ -69,7 +69,7 @@ static int which;
 static void wrong(cptx_kernel *k, cptx_rows_row *row, void *user)
 {
 	const uint32_t x = CPTX_ROWS_BIT(CPTX_ROWS_X), y = CPTX_ROWS_BIT(CPTX_ROWS_Y);
-	cptx_rows_at e = { .later_ = { 0 } }, inner;
+	cptx_rows_at e = { .reserved_ = { 0 } }, inner;
 
 	(void)user;
 	switch (which) {
