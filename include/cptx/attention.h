@@ -115,14 +115,14 @@ typedef struct cptx_attention_opt {
 	void *user;                    /**< second argument of score, mask and blocks */
 	bool lse;                      /**< writes LSE */
 
-	/* the shape: cptx_attention_auto picks it where it is 0 */
+	/* the shape; 0: the usual one for the head size, and cptx_attention_auto picks one for a problem */
 	uint32_t bq; /**< queries of a CTA.  wgmma: 64 for each MMA warpgroup: 64, 128, 192; mma.sync: 16 or 32 for each warp */
 	uint32_t bk; /**< keys of a block: 16 to 256, a multiple of 16 */
 	uint32_t stages; /**< of K and of V in shared memory, 2 to 8 */
 
 	const char *name; /**< name of the kernel; NULL: "attention" */
 
-	uint32_t warps;                 /**< shape, mma.sync: warps of a CTA, 1 to 16; 0: cptx_attention_auto picks it */
+	uint32_t warps;                 /**< shape, mma.sync: warps of a CTA, 1 to 16; 0: as the shape */
 	bool tma;                       /**< mma.sync: TMA copies Q, K and V, sm_90 and later; else cp.async */
 	cptx_attention_mask_fn mask;    /**< builds which scores count besides; NULL: all */
 	cptx_attention_block_fn blocks; /**< with mask: builds which blocks have any that count; NULL: all do */

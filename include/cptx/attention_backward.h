@@ -30,8 +30,9 @@
 extern "C" {
 #endif
 
-/** Launches of a run. */
-enum { CPTX_ATTENTION_BACKWARD_LAUNCHES = 3 };
+enum {
+	CPTX_ATTENTION_BACKWARD_LAUNCHES = 3 /**< launches of a run */
+};
 
 /** The types, head size and shape of the kernels. */
 typedef struct cptx_attention_backward_opt {

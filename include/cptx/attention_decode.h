@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
+/* clang-format off: tables */
 /*
  * Attention for decoding: few queries of each head against long caches of keys and values, O = softmax(scale * Q * K^T) * V.
  *
- *   Q: batch x heads x queries x dim         O: as Q, but dim_v         LSE: batch x heads x queries, f32 (natural
- * logarithm) K, V: batch x kv_heads x keys x dim (of V dim_v); with .paged: pages x kv_heads x page x dim
+ *   Q: batch x heads x queries x dim         O: as Q, but dim_v
+ *   K, V: batch x kv_heads x keys x dim (of V dim_v); with .paged: pages x kv_heads x page x dim
+ *   LSE: batch x heads x queries, f32: natural logarithms
  *
  * Heads h / (heads / kv_heads) of K and V serve head h of Q.  The queries of all heads that share a head of K and V are the
  * rows of one product, query by query: heads / kv_heads * queries of them, in tiles of .rows.  Such a tile reads the cache
@@ -12,16 +14,20 @@
  * It is bound by memory, so that all multiprocessors should read all the time: the keys of a sequence are split into chunks,
  * each for a CTA, and each warp of a CTA has blocks of keys of its own, which cp.async brings to its own ring of stages.
  * Where there are several chunks, their results go to the workspace, and a second launch, of NAME_combine, puts them
- * together. Products are by mma.sync: sm_80 and later.
+ * together.  Products are by mma.sync: sm_80 and later.
  *
  * How many keys a sequence has may be known to the device alone (.lengths of the problem); what is chosen on the host
  * follows from .keys, the most that there are, and .total_keys.  Which keys count for query i of `queries`, of a sequence
- * with n keys: full       all n .causal    j <= n - queries + i: the last query sees all keys .window    with .causal: of
- * these the last window_left + 1 A query for which no key counts gets zeros in O and minus infinity in LSE.
+ * with n keys:
+ *   full       all n
+ *   .causal    j <= n - queries + i: the last query sees all keys
+ *   .window    with .causal: of these the last window_left + 1
+ * A query for which no key counts gets zeros in O and minus infinity in LSE.
  *
  * Scores, probabilities, infinities and NaN: as of <cptx/attention.h>.  Keys behind the last of a sequence, and what a page
  * has behind them, are never read.
  */
+/* clang-format on */
 #ifndef CPTX_ATTENTION_DECODE_H
 #define CPTX_ATTENTION_DECODE_H
 

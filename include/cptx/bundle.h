@@ -89,7 +89,7 @@ typedef struct cptx_bundle_gemm {
 	const char *name;            /**< of the entry */
 	const char *target;          /**< "sm_90a" */
 	const cptx_gemm_opt *opt;    /**< options.  .bm of 0: the shape is the best in the database, else the first of the model;
-	                                without    stream_k.  Not .grouped, .timeline */
+	                                without stream_k.  Not .grouped, .timeline */
 	uint64_t m, n, k;            /**< sizes */
 	uint32_t batch;              /**< number of matrices; 0: 1 */
 	cptx_tune *db;               /**< tuning database to look into, with .device; NULL: the model chooses */

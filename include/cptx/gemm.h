@@ -316,7 +316,8 @@ CPTX_API bool cptx_gemm_run(cptx_gemm_runner *runner, const cptx_gemm_opt *opt, 
 /**
  * Sets the database that a runner looks into, and when it measures; without this call, what the environment says.  A
  * measurement takes seconds, memory for operands of its own and the default stream; where it fails the model chooses.  With
- * an epilogue, .name must say which one it is; without a name the model chooses.
+ * an epilogue, .name must say which one it is; without a name the model chooses.  Call it before the first run: what was
+ * chosen for earlier problems stays.
  */
 CPTX_API bool cptx_gemm_runner_set_tune(cptx_gemm_runner *runner, const cptx_tune_use *use, cptx_error *err);
 /** Measures the shapes that the model likes best for the sizes of a problem, and records each in the database: see

@@ -268,9 +268,9 @@ CPTX_API void cptx_mma_fetch_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma
 
 CPTX_API cptx_val cptx_mma_load_a_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, cptx_val a);
 /**
- * mma.sync without .scale, A in shared memory: all of a tile's A at that address as registers, which are the `a` of a product
- * with the same m, tiles and types and A_REGS: for an A that many tiles of B are multiplied by.  An ldmatrix for 16 rows of
- * each step.
+ * mma.sync without .scale, A in shared memory: all of a tile's A at that address as registers, which are the `a` of a
+ * product with the same m, tiles and types and A_REGS: for an A that many tiles of B are multiplied by.  An ldmatrix for 16
+ * rows of each step.
  */
 #define cptx_mma_load_a(k, mma, a) cptx_mma_load_a_((k), CPTX_HERE, (mma), CPTX_V(a))
 

@@ -8,15 +8,11 @@
 
 #define RULE(ok, ...) ATTENTION_RULE(ok, __VA_ARGS__)
 
-enum { MOST_PARTS = 64 /* of an operand */ };
-
 const attention_generator *attention_generator_of(const cptx_attention_opt *o)
 {
-	static const attention_generator *const all[CPTX_ATTENTION_MMAS] = {
-		[CPTX_ATTENTION_SYNC] = &attention_sm80,
-		[CPTX_ATTENTION_WGMMA] = &attention_sm90,
-		[CPTX_ATTENTION_TCGEN05] = &attention_sm100
-	};
+	static const attention_generator *const all[CPTX_ATTENTION_MMAS] = { [CPTX_ATTENTION_SYNC] = &attention_sm80,
+		                                                                 [CPTX_ATTENTION_WGMMA] = &attention_sm90,
+		                                                                 [CPTX_ATTENTION_TCGEN05] = &attention_sm100 };
 
 	return (unsigned)o->mma < CPTX_ATTENTION_MMAS ? all[o->mma] : NULL;
 }
@@ -25,21 +21,13 @@ const attention_generator *attention_generator_of(const cptx_attention_opt *o)
 
 static bool check_ranges(const cptx_attention_opt *o, cptx_error *err)
 {
-	const struct {
-		const char *name;
-		uint32_t value, least, most, step;
-	} all[] = {
+	const attention_range all[] = {
 #define ATTENTION_FIELD(id, field, type, set, least, most, step, about)                                                     \
-	{ #field, ATTENTION_NUMBER_##type(o->field), least, most, step },
+	{ #field, false, ATTENTION_NUMBER_##type(o->field), least, most, step },
 #include "attention/options.def"
 	};
 
-	for (size_t i = 0; i < ARRAY_LEN(all); i++)
-		RULE(!all[i].value ||
-		         (all[i].value >= all[i].least && all[i].value <= all[i].most && all[i].value % all[i].step == 0),
-		     ".%s = %u; it is from %u to %u, in steps of %u", all[i].name, all[i].value, all[i].least, all[i].most,
-		     all[i].step);
-	return true;
+	return attention_check_ranges("", all, ARRAY_LEN(all), err);
 }
 
 /* Options that the kernel does not have. */
@@ -93,9 +81,10 @@ static bool check_page(const cptx_attention_opt *o, cptx_error *err)
 	if (!o->page || !by_tma)
 		return true;
 	const attention_operands ops = attention_generator_of(o)->operands(o);
-	RULE(ops.k_part.stages <= MOST_PARTS && ops.v_part.stages <= MOST_PARTS,
-	     "pages of %u keys make %u parts of the stages of K or V; there are at most %d: take fewer keys in a block or larger pages",
-	     o->page, (uint32_t)attention_max(ops.k_part.stages, ops.v_part.stages), MOST_PARTS);
+	RULE(ops.k_part.stages <= ATTENTION_MOST_PARTS && ops.v_part.stages <= ATTENTION_MOST_PARTS,
+	     "pages of %u keys make %u parts of the stages of K or V; there are at most %d: take fewer keys in a block or "
+	     "larger pages",
+	     o->page, (uint32_t)attention_max(ops.k_part.stages, ops.v_part.stages), ATTENTION_MOST_PARTS);
 	return true;
 }
 
@@ -109,8 +98,8 @@ bool attention_read(cptx_attention_opt *o, const cptx_attention_opt *given, cons
 	RULE((unsigned)o->mma < CPTX_ATTENTION_MMAS, ".mma = %u; there are mma.sync, wgmma and tcgen05", (unsigned)o->mma);
 	const attention_generator *g = attention_generator_of(o);
 	o->name = o->name ? o->name : "attention";
-	if (!cptx_name_check("kernel", o->name, err) || !check_types(o, err) || !check_ranges(o, err) || !check_kernels(o, err) ||
-	    !check_target(g, target, err))
+	if (!cptx_name_check("kernel", o->name, err) || !check_types(o, err) || !check_ranges(o, err) ||
+	    !check_kernels(o, err) || !check_target(g, target, err))
 		return false;
 	g->complete(o);
 	if (!check_page(o, err))
@@ -160,7 +149,8 @@ bool attention_check_stride(const char *name, const cptx_attention_stride *s, en
 		     ".%s_stride.%s = %llu; it is a multiple of %llu elements (16 bytes), below 2^36", name, all[i].name,
 		     (unsigned long long)all[i].value, (unsigned long long)step);
 	RULE(rows < 2 || (s->row >= dim && s->row < UINT64_C(1) << 31),
-	     ".%s_stride.row = %llu; rows have %u elements, and are less than 2^31 apart", name, (unsigned long long)s->row, dim);
+	     ".%s_stride.row = %llu; rows have %u elements, and are less than 2^31 apart", name, (unsigned long long)s->row,
+	     dim);
 	return true;
 }
 
@@ -187,7 +177,8 @@ static bool check_strides(const cptx_attention_problem *p, const cptx_attention_
 	       attention_check_stride("o", &p->o_stride, attention_out(o), dim_v, q.rows, p->heads, q.batch, err);
 }
 
-/* What the problem says of sinks, sequences and pages, and the kernel knows nothing of; and the reverse, but for addresses. */
+/* What the problem says of sinks, sequences and pages, and the kernel knows nothing of; and the reverse, but for addresses.
+ */
 static bool check_places(const cptx_attention_problem *p, const cptx_attention_opt *o, cptx_error *err)
 {
 	const struct {
@@ -212,9 +203,8 @@ static bool check_places(const cptx_attention_problem *p, const cptx_attention_o
 	     p->total_queries, p->queries);
 	RULE(!o->varlen || o->page || p->total_keys >= p->keys, ".total_keys = %u; the longest sequence has %u keys",
 	     p->total_keys, p->keys);
-	RULE(!o->page || (uint64_t)p->table_pitch * o->page >= p->keys,
-	     ".table_pitch = %u; %u keys need %u pages of %u keys", p->table_pitch, p->keys, attention_up(p->keys, o->page),
-	     o->page);
+	RULE(!o->page || (uint64_t)p->table_pitch * o->page >= p->keys, ".table_pitch = %u; %u keys need %u pages of %u keys",
+	     p->table_pitch, p->keys, attention_up(p->keys, o->page), o->page);
 	RULE(!o->page || p->pages || !p->keys, ".pages = 0; there are keys, which lie in pages");
 	return true;
 }

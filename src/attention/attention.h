@@ -50,7 +50,10 @@ extern const attention_generator attention_sm80, attention_sm90, attention_sm100
 /* NULL: there is none yet, or no such instruction. */
 const attention_generator *attention_generator_of(const cptx_attention_opt *o);
 /* Whether Q, K and V come by TMA, and O leaves by it: parameters are tensor maps then, else pointers and strides. */
-static inline bool attention_loads_by_tma(const cptx_attention_opt *o) { return o->tma || attention_generator_of(o)->by_tma; }
+static inline bool attention_loads_by_tma(const cptx_attention_opt *o)
+{
+	return o->tma || attention_generator_of(o)->by_tma;
+}
 static inline bool attention_stores_by_tma(const cptx_attention_opt *o)
 {
 	return attention_generator_of(o)->stores_by_tma && !o->varlen; /* a tile's rows behind a sequence are another's */
@@ -80,6 +83,8 @@ typedef struct attention_range {
 } attention_range;
 /* what: "decode: ", in front of the message. */
 bool attention_check_ranges(const char *what, const attention_range *all, size_t n, cptx_error *err);
+/* Whether all options are the same, names by their text. */
+bool attention_same_options(const cptx_attention_opt *a, const cptx_attention_opt *b);
 /* The rules of how a tensor lies, by the name of the problem's fields. */
 bool attention_check_stride(const char *name, const cptx_attention_stride *s, enum cptx_type type, uint32_t dim,
                             uint64_t rows, uint64_t heads, uint64_t batch, cptx_error *err);
@@ -97,6 +102,7 @@ attention_work attention_work_of(const cptx_attention_opt *o, const cptx_attenti
 /* Scores of a problem that count. */
 double attention_scores(const cptx_attention_opt *o, const cptx_attention_problem *p);
 
+enum { ATTENTION_MOST_PARTS = 64 /* of an operand that pages make smaller than a block */ };
 static inline uint32_t attention_up(uint32_t n, uint32_t each) { return (n + each - 1) / each; }
 /* The head size of V and O. */
 static inline uint32_t attention_dim_v(const cptx_attention_opt *o) { return o->dim_v ? o->dim_v : o->dim; }
@@ -116,21 +122,21 @@ typedef struct attention_in {
 	const cptx_attention_opt *o;
 	bool dealt; /* causal tiles are dealt to CTAs that stay */
 	cptx_params params;
-	cptx_val map_q, map_k, map_v, map_o; /* tensor maps */
-	attention_place q, k, v, out;        /* without tensor maps */
-	cptx_val queries, keys, heads;       /* .u32 */
-	cptx_val group;                      /* .u32, heads of Q for one of K and V */
-	cptx_val slots, row_tiles;           /* .u32: turns of all CTAs together; tiles of one head */
-	cptx_val rounds;                     /* .u32, turns of a CTA in a section, with causal */
-	cptx_val planes, section;            /* .u32, heads * batches; how many of them share L2 */
-	cptx_val scale;                      /* .f32: what scores are multiplied by in front of the exponential of 2 */
-	cptx_val before;                     /* .f32: what they are multiplied by before softcap or .score; else NONE */
-	cptx_val cap;                        /* .f32 */
-	cptx_val left, right;                /* .s32 */
-	cptx_val lse, sinks;                 /* .u64 */
-	cptx_val sink_scale;                 /* .f32, scores for one of a sink's logarithm */
-	cptx_val cu_queries, cu_keys, page_table;   /* .u64 */
-	cptx_val total_queries, table_pitch; /* .u32 */
+	cptx_val map_q, map_k, map_v, map_o;      /* tensor maps */
+	attention_place q, k, v, out;             /* without tensor maps */
+	cptx_val queries, keys, heads;            /* .u32 */
+	cptx_val group;                           /* .u32, heads of Q for one of K and V */
+	cptx_val slots, row_tiles;                /* .u32: turns of all CTAs together; tiles of one head */
+	cptx_val rounds;                          /* .u32, turns of a CTA in a section, with causal */
+	cptx_val planes, section;                 /* .u32, heads * batches; how many of them share L2 */
+	cptx_val scale;                           /* .f32: what scores are multiplied by in front of the exponential of 2 */
+	cptx_val before;                          /* .f32: what they are multiplied by before softcap or .score; else NONE */
+	cptx_val cap;                             /* .f32 */
+	cptx_val left, right;                     /* .s32 */
+	cptx_val lse, sinks;                      /* .u64 */
+	cptx_val sink_scale;                      /* .f32, scores for one of a sink's logarithm */
+	cptx_val cu_queries, cu_keys, page_table; /* .u64 */
+	cptx_val total_queries, table_pitch;      /* .u32 */
 } attention_in;
 
 void attention_declare(cptx_kernel *k, attention_in *in, const cptx_attention_opt *o);
@@ -146,11 +152,11 @@ typedef struct attention_tile {
 	cptx_val queries, keys; /* .u32, of its sequence */
 	cptx_val q0, k0;        /* .s32, rows of Q, and of K and V, in front of the sequence's; NONE: 0 */
 	cptx_val shift;         /* .s32, key that query 0 stands at; without causal and window NONE */
-	cptx_val last_key;    /* .s32, the first key of the last block */
-	cptx_val first_key;   /* .s32, that of the first one; only with .blocks */
-	cptx_val blocks;      /* .s32, blocks in which any score counts; 0 or less: none */
-	cptx_val edge, plain; /* .s32: blocks in front of number `edge` (from the last one down) need the mask; from there on
-	                         those in front of `plain` do not; the rest (of windows) does again */
+	cptx_val last_key;      /* .s32, the first key of the last block */
+	cptx_val first_key;     /* .s32, that of the first one; only with .blocks */
+	cptx_val blocks;        /* .s32, blocks in which any score counts; 0 or less: none */
+	cptx_val edge, plain;   /* .s32: blocks in front of number `edge` (from the last one down) need the mask; from there on
+	                           those in front of `plain` do not; the rest (of windows) does again */
 } attention_tile;
 
 /* The tile of a slot: a CTA takes slots ctaid.x, ctaid.x + nctaid.x and so on. */
@@ -175,12 +181,12 @@ uint32_t attention_part_rows(const cptx_attention_opt *o);
 /* Fills in k_part and v_part of k and v. */
 void attention_find_parts(const cptx_attention_opt *o, attention_operands *ops);
 /* Sets Q, K and V aside, by operands of the generator. */
-void attention_make_operands(cptx_kernel *k, const attention_in *in, attention_operands *ops, cptx_operand *q, attention_kv *key,
-                             attention_kv *v);
+void attention_make_operands(cptx_kernel *k, const attention_in *in, attention_operands *ops, cptx_operand *q,
+                             attention_kv *key, attention_kv *v);
 void attention_load_q(cptx_kernel *k, const attention_tile *t, const cptx_operand *q, cptx_val barrier);
 /* A block of keys, from `key` on (.s32), to a stage (.u32). */
-void attention_load_kv(cptx_kernel *k, const attention_in *in, const attention_tile *t, const attention_kv *kv, cptx_val stage,
-                       cptx_val key, cptx_val barrier);
+void attention_load_kv(cptx_kernel *k, const attention_in *in, const attention_tile *t, const attention_kv *kv,
+                       cptx_val stage, cptx_val key, cptx_val barrier);
 
 /* ---- scores ---- */
 

@@ -29,8 +29,8 @@ static double sum_of_floors(int64_t n, int64_t m, int64_t a, int64_t b)
 
 /* The rows of a head's tiles on the axis of keys. */
 typedef struct tile_rows {
-	int64_t n, step;     /* whole tiles, and the queries of one */
-	int64_t end, first;  /* of tile 0: keys in front of `end` count, from `first` on, before both are clamped */
+	int64_t n, step;    /* whole tiles, and the queries of one */
+	int64_t end, first; /* of tile 0: keys in front of `end` count, from `first` on, before both are clamped */
 	int64_t keys, bk;
 } tile_rows;
 

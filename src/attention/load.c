@@ -25,8 +25,8 @@ void attention_find_parts(const cptx_attention_opt *o, attention_operands *ops)
 	ops->k_part = part_of(o, &ops->k), ops->v_part = part_of(o, &ops->v);
 }
 
-static void make_kv(cptx_kernel *k, const attention_in *in, const cptx_operand_opt *all, cptx_operand_opt *part, cptx_val map,
-                    const char *name, attention_kv *kv)
+static void make_kv(cptx_kernel *k, const attention_in *in, const cptx_operand_opt *all, cptx_operand_opt *part,
+                    cptx_val map, const char *name, attention_kv *kv)
 {
 	cptx_operand_opt block = *all;
 
@@ -39,8 +39,8 @@ static void make_kv(cptx_kernel *k, const attention_in *in, const cptx_operand_o
 	cptx_operand_make(k, &kv->part, part);
 }
 
-void attention_make_operands(cptx_kernel *k, const attention_in *in, attention_operands *ops, cptx_operand *q, attention_kv *key,
-                             attention_kv *v)
+void attention_make_operands(cptx_kernel *k, const attention_in *in, attention_operands *ops, cptx_operand *q,
+                             attention_kv *key, attention_kv *v)
 {
 	ops->q.map = in->map_q, ops->q.name = "q";
 	cptx_operand_make(k, q, &ops->q);
@@ -67,8 +67,8 @@ void attention_load_q(cptx_kernel *k, const attention_tile *t, const cptx_operan
 }
 
 /* Part after part, each of one page, and of each part span after span. */
-static void load_parts(cptx_kernel *k, const attention_in *in, const attention_tile *t, const attention_kv *kv, cptx_val stage,
-                       cptx_val key, cptx_val barrier)
+static void load_parts(cptx_kernel *k, const attention_in *in, const attention_tile *t, const attention_kv *kv,
+                       cptx_val stage, cptx_val key, cptx_val barrier)
 {
 	const cptx_tile *all = &kv->op.opt.tile, *tile = &kv->part.opt.tile;
 	const bool along_k = all->elem.mn_major;
@@ -82,14 +82,14 @@ static void load_parts(cptx_kernel *k, const attention_in *in, const attention_t
 		const cptx_val page = attention_page_of(k, in, t, at), row = cptx_as(cptx_and(k, at, in->o->page - 1), CPTX_S32);
 		for (uint32_t s = 0; s < spans; s++) {
 			const cptx_val to = cptx_add(k, cptx_add(k, first, i), s * parts), col = cptx_imm(s * span);
-			cptx_operand_load(k, &kv->part, to, along_k ? col : row, along_k ? row : col, .barrier = barrier, .z = t->kv_head,
-			                  .z2 = page);
+			cptx_operand_load(k, &kv->part, to, along_k ? col : row, along_k ? row : col, .barrier = barrier,
+			                  .z = t->kv_head, .z2 = page);
 		}
 	}
 }
 
-void attention_load_kv(cptx_kernel *k, const attention_in *in, const attention_tile *t, const attention_kv *kv, cptx_val stage,
-                       cptx_val key, cptx_val barrier)
+void attention_load_kv(cptx_kernel *k, const attention_in *in, const attention_tile *t, const attention_kv *kv,
+                       cptx_val stage, cptx_val key, cptx_val barrier)
 {
 	const bool along_k = kv->op.opt.tile.elem.mn_major;
 	const cptx_val zero = cptx_imm(0);

@@ -111,8 +111,8 @@ void attention_declare(cptx_kernel *k, attention_in *in, const cptx_attention_op
 /* ---- launches ---- */
 
 /* Rows behind one another where nothing else is said; of what there is one of, any stride will do.  In bytes. */
-static cptx_attention_stride bytes_of(const cptx_attention_stride *s, enum cptx_type type, uint32_t dim,
-                                      attention_extent of, uint32_t heads)
+static cptx_attention_stride bytes_of(const cptx_attention_stride *s, enum cptx_type type, uint32_t dim, attention_extent of,
+                                      uint32_t heads)
 {
 	const uint64_t bytes = cptx_type_bits(type) / 8, some = of.rows ? of.rows : 1;
 	const bool dense = !s->batch && !s->head && !s->row;
@@ -156,8 +156,7 @@ static bool make_maps(const attention_operands *ops, const cptx_attention_opt *o
 	const cptx_operand_matrix v = matrix_of(&ops->v, v_at, &p->v_stride, dim_v, of_k, p->kv_heads);
 	const cptx_operand_matrix d = matrix_of(&out, p->o, &p->o_stride, dim_v, of_q, p->heads);
 
-	return cptx_operand_tensor_map(&ops->q, &q, &args->q, err) &&
-	       cptx_operand_tensor_map(&ops->k_part, &k, &args->k, err) &&
+	return cptx_operand_tensor_map(&ops->q, &q, &args->q, err) && cptx_operand_tensor_map(&ops->k_part, &k, &args->k, err) &&
 	       cptx_operand_tensor_map(&ops->v_part, &v, &args->v, err) &&
 	       (!attention_stores_by_tma(o) || cptx_operand_tensor_map(&out, &d, &args->o, err));
 }
@@ -276,8 +275,8 @@ cptx_launch *cptx_attention_launch(const cptx_program *program, cptx_device *dev
 	}
 	const parameters list = list_parameters(&o, &unused);
 	const cptx_params_part part = { list.row, list.n, &args };
-	return cptx_params_launch_(
-		NOWHERE, program, dev, o.name, &part, 1,
-		CPTX_OPT(cptx_launch_opt, .grid = { plan.grid }, .block = { plan.threads }, .dyn_smem = plan.smem, .overlap = attention_loads_by_tma(&o)),
-		err);
+	return cptx_params_launch_(NOWHERE, program, dev, o.name, &part, 1,
+	                           CPTX_OPT(cptx_launch_opt, .grid = { plan.grid }, .block = { plan.threads },
+	                                    .dyn_smem = plan.smem, .overlap = attention_loads_by_tma(&o)),
+	                           err);
 }

@@ -38,42 +38,20 @@ bool cptx_attention_runner_set_tune(cptx_attention_runner *r, const cptx_tune_us
 	return kit_runner_set_tune(r ? &r->base : NULL, use, err);
 }
 
-static bool same_options(const cptx_attention_opt *a, const cptx_attention_opt *b)
+static bool same(const kit_kept *kernel, const void *options)
 {
-	bool same = a->user == b->user && !strcmp(a->name, b->name);
-
-#define ATTENTION_FIELD(id, field, type, set, least, most, step, about) same &= a->field == b->field;
-#include "attention/options.def"
-	return same;
+	return attention_same_options(&((const loaded *)kernel)->opt, (const cptx_attention_opt *)options);
 }
 
-/* Builds, compiles and loads the kernel of completed options. */
-static const loaded *load(cptx_attention_runner *r, const cptx_attention_opt *o, cptx_error *err)
+static bool build(cptx_module *m, kit_kept *kernel, const void *options, cptx_error *err)
 {
-	loaded *l = (loaded *)kit_kept_new(sizeof *l, o->name, err);
+	loaded *l = (loaded *)kernel;
 
-	if (!l)
-		return NULL;
-	l->opt = *o, l->opt.name = l->kept.name;
-	cptx_module *m = cptx_module_new(NULL);
-	const bool ok = cptx_attention_build(m, o, err) && kit_runner_load(&r->base, &l->kept, m, err);
-	cptx_module_destroy(m);
-	if (ok)
-		return l;
-	kit_kept_free(&l->kept);
-	return NULL;
+	l->opt = *(const cptx_attention_opt *)options, l->opt.name = l->kept.name;
+	return cptx_attention_build(m, &l->opt, err) != NULL;
 }
 
-static const loaded *find(cptx_attention_runner *r, const cptx_attention_opt *o, cptx_error *err)
-{
-	pthread_mutex_lock(&r->base.lock);
-	const loaded *l = (const loaded *)r->base.kernels;
-	while (l && !same_options(&l->opt, o))
-		l = (const loaded *)l->kept.next;
-	l = l ? l : load(r, o, err);
-	pthread_mutex_unlock(&r->base.lock);
-	return l;
-}
+static const kit_keeper keeper = { sizeof(loaded), same, build };
 
 /* The options with a measured shape, where the caller leaves it open and one is known. */
 static bool choose(cptx_attention_runner *r, cptx_attention_opt *o, const cptx_attention_opt *opt,
@@ -84,11 +62,14 @@ static bool choose(cptx_attention_runner *r, cptx_attention_opt *o, const cptx_a
 	*err = (cptx_error){ .code = CPTX_OK };
 	if (!IS_GIVEN(opt, "options struct", NOWHERE, err) || !IS_GIVEN(problem, "problem", NOWHERE, err) ||
 	    !OPTIONS_READ(cptx_attention_opt, o, opt, NOWHERE, err) ||
-	    !OPTIONS_READ(cptx_attention_problem, &p, problem, NOWHERE, err))
+	    !OPTIONS_READ(cptx_attention_problem, &p, problem, NOWHERE, err) ||
+	    !cptx_attention_check_problem(o, &p, cptx_device_get_info(r->base.dev)->sms, NULL, err))
 		return false;
+	const char *name = o->name; /* the one of a choice goes with it */
 	pthread_mutex_lock(&r->base.lock);
 	*o = *attention_tuned_choose(&r->base, &r->choices, o, &p);
 	pthread_mutex_unlock(&r->base.lock);
+	o->name = name;
 	return true;
 }
 
@@ -102,7 +83,8 @@ bool cptx_attention_run(cptx_attention_runner *r, const cptx_attention_opt *opt,
 
 	err = err ? err : &own;
 	if (!IS_GIVEN(r, "runner", NOWHERE, err) || !choose(r, &chosen, opt, problem, err) ||
-	    !attention_read(&o, &chosen, r->base.target, &plan, err) || !(l = find(r, &o, err)))
+	    !attention_read(&o, &chosen, r->base.target, &plan, err) ||
+	    !(l = (const loaded *)kit_runner_find(&r->base, &keeper, &o, o.name, err)))
 		return false;
 	cptx_launch *launch = cptx_attention_launch(l->kept.program, r->base.dev, &l->opt, problem, err);
 	const bool ok = launch && cptx_launch_run(launch, stream, err);

@@ -120,15 +120,15 @@ void attention_store_o(cptx_kernel *k, const attention_in *in, const attention_t
 {
 	const uint32_t before = o->unit_col.kind == CPTX_VAL_INT ? (uint32_t)o->unit_col.i : 0, all = before + o->n;
 	const uint32_t dim_v = attention_dim_v(in->o), bytes = cptx_type_bits(attention_out(in->o)) / 8;
-	const cptx_val pitch = cptx_div(k, cptx_cvt(k, in->out.row, .dtype = CPTX_U32), bytes);
+	/* in elements: bytes may take more than 32 bits */
+	const cptx_val pitch = cptx_cvt(k, cptx_shr(k, in->out.row, bytes == 4 ? 2 : 1), .dtype = CPTX_U32);
 	const cptx_val address = attention_rows_at(k, &in->out, t, t->q0, t->head);
 	cptx_epilogue e;
 
 	cptx_epilogue_new(k, &e, .rows = t->queries, .cols = all > dim_v ? cptx_imm(dim_v) : (cptx_val){ 0 },
 	                  .vec = ATTENTION_CHUNK / bytes);
 	cptx_epilogue_run(k, &e, o, .row = t->row0);
-	cptx_epilogue_store(k, &e, .address = address, .type = attention_out(in->o),
-	                    .pitch = pitch);
+	cptx_epilogue_store(k, &e, .address = address, .type = attention_out(in->o), .pitch = pitch);
 }
 
 void attention_store_lse(cptx_kernel *k, const attention_in *in, const attention_tile *t, const cptx_acc *s, cptx_val lse)
@@ -148,8 +148,7 @@ void attention_store_lse(cptx_kernel *k, const attention_in *in, const attention
 		const cptx_val query = cptx_add(k, row, cptx_as(t->row0, CPTX_U32));
 		const cptx_val inside = cptx_setp(k, query, t->queries, .cmp = CPTX_LT);
 		const cptx_val address = cptx_add(k, at, cptx_mul_wide(k, row, 4));
-		cptx_st(k, address, cptx_elem(lse, next), .space = CPTX_GLOBAL,
-		        .when = both(k, inside, leads));
+		cptx_st(k, address, cptx_elem(lse, next), .space = CPTX_GLOBAL, .when = both(k, inside, leads));
 		next++;
 	}
 }

@@ -167,13 +167,24 @@ static bool measure_missing(void *user, cptx_tune *db, const cptx_tune_use *use)
 	return cptx_attention_measure(db, s->r->dev, s->asked, s->p, use, NULL, NULL);
 }
 
-static bool same_options(const cptx_attention_opt *a, const cptx_attention_opt *b)
+bool attention_same_options(const cptx_attention_opt *a, const cptx_attention_opt *b)
 {
 	bool same = a->user == b->user && (a->name == b->name || (a->name && b->name && !strcmp(a->name, b->name)));
 
 #define ATTENTION_FIELD(id, field, type, set, least, most, step, about) same &= a->field == b->field;
 #include "attention/options.def"
 	return same;
+}
+
+/* Lengths that grow from call to call make ever more problems: only the latest are kept. */
+static void forget_behind(kit_kept *c)
+{
+	enum { MOST_CHOICES = 64 };
+
+	for (unsigned i = 1; c->next && i < MOST_CHOICES; i++)
+		c = c->next;
+	kit_kept_free(c->next);
+	c->next = NULL;
 }
 
 const cptx_attention_opt *attention_tuned_choose(kit_runner *r, kit_kept **choices, const cptx_attention_opt *o,
@@ -183,9 +194,9 @@ const cptx_attention_opt *attention_tuned_choose(kit_runner *r, kit_kept **choic
 	const kit_search k = { problem_of(o, p), fits, measure_missing, &s };
 	chosen *c = (chosen *)*choices;
 
-	if (o->bq || o->bk || o->stages || o->warps)
+	if (o->bq || o->bk || o->stages || o->warps || o->varlen || o->page)
 		return o;
-	while (c && !(same_options(&c->asked, o) && !memcmp(c->dims, k.problem.dims, sizeof c->dims)))
+	while (c && !(attention_same_options(&c->asked, o) && !memcmp(c->dims, k.problem.dims, sizeof c->dims)))
 		c = (chosen *)c->kept.next;
 	if (c)
 		return &c->opt;
@@ -198,6 +209,7 @@ const cptx_attention_opt *attention_tuned_choose(kit_runner *r, kit_kept **choic
 	c->asked.name = c->opt.name = c->kept.name;
 	memcpy(c->dims, k.problem.dims, sizeof c->dims);
 	c->kept.next = *choices, *choices = &c->kept;
+	forget_behind(*choices);
 	return &c->opt;
 }
 

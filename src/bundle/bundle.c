@@ -52,6 +52,8 @@ static uint64_t put(store *s, const void *p, size_t n)
 	static const char zeros[8] = { 0 };
 	const uint64_t sum = sum_of(p, n);
 
+	if (s->bytes.failed)
+		return 0;
 	for (size_t i = 0; i < s->n; i++)
 		if (s->pieces[i].sum == sum && s->pieces[i].size == n && !memcmp(s->bytes.p + s->pieces[i].at, p, n))
 			return s->pieces[i].at;
@@ -67,6 +69,8 @@ static uint64_t put(store *s, const void *p, size_t n)
 	const uint64_t at = s->bytes.n;
 	buf_put(&s->bytes, (const char *)p, n);
 	buf_put(&s->bytes, zeros, (8 - n % 8) % 8);
+	if (s->bytes.failed)
+		return 0;
 	s->pieces[s->n++] = (piece){ at, n, sum };
 	return at;
 }

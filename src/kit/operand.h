@@ -10,7 +10,6 @@
 
 static inline cptx_val as_s32(cptx_val v) { return v.kind == CPTX_VAL_REG ? cptx_as(v, CPTX_S32) : v; }
 static inline cptx_val as_u32(cptx_val v) { return v.kind == CPTX_VAL_REG ? cptx_as(v, CPTX_U32) : v; }
-static inline bool is_none(cptx_val v) { return v.kind == CPTX_VAL_NONE; }
 static inline bool is_constant(cptx_val v) { return v.kind == CPTX_VAL_INT; }
 
 /* Checks the description; false: an error was made. */

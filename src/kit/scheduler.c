@@ -12,7 +12,6 @@ enum { MOST_CLUSTER = 16, ID_BYTES = 4 };
 
 static bool is_int(cptx_val v) { return v.kind == CPTX_VAL_INT; }
 static bool are_ints(cptx_val a, cptx_val b) { return is_int(a) && is_int(b); }
-static bool is_none(cptx_val v) { return v.kind == CPTX_VAL_NONE; }
 static cptx_val whole(int64_t i) { return cptx_imm((uint32_t)i); }
 
 static cptx_val times(cptx_kernel *k, cptx_site at, cptx_val a, cptx_val b)

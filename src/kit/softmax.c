@@ -212,7 +212,7 @@ void cptx_softmax_step_lazily_(cptx_kernel *k, cptx_site at, const cptx_softmax 
 	const cptx_val correct = cptx_regs_(k, at, CPTX_F32, scores->rows);
 
 	reduce_max(k, at, scores, top);
-	CPTX_IF (k, has_grown(k, at, soft, top, slack)) {
+	CPTX_IF(k, has_grown(k, at, soft, top, slack)) {
 		for (uint32_t r = 0; r < scores->rows; r++) {
 			const cptx_val from = cptx_elem(less, r), max = cptx_elem(soft->max, r);
 			find_less(k, at, soft, cptx_elem(top, r), from);

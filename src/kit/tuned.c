@@ -306,6 +306,8 @@ static bool name_all(bench *b, cptx_error *err)
 	return true;
 }
 
+static bool tells(const cptx_error *err) { return err && err->code != CPTX_OK; }
+
 bool kit_tuned_measure(cptx_tune *db, cptx_device *dev, const kit_bench *given, const cptx_tune_use *use,
                        cptx_tune_done *done, cptx_error *err)
 {
@@ -314,8 +316,12 @@ bool kit_tuned_measure(cptx_tune *db, cptx_device *dev, const kit_bench *given, 
 	texts t;
 
 	if (!key_of(dev, use->compiler, &given->problem, &key, &t, err))
-		return error_set(err, CPTX_E_ARG, NOWHERE,
-		                 "tune: the kernel has a function of the user's; give it a .name, by which it is found again");
+		return tells(err) ? false
+		       : has_function(&given->problem) && !given->problem.function
+		           ? error_set(err, CPTX_E_ARG, NOWHERE,
+		                       "tune: the kernel has a function of the user's; give it a .name, by which it is found again")
+		           : error_set(err, CPTX_E_LIMIT, NOWHERE, "tune: the options of the kernel are longer than %d characters",
+		                       CPTX_TUNE_TEXT - 1);
 	b.names = NEW_ARRAY(named, given->n + 1u);
 	if (!b.names)
 		return error_set(err, CPTX_E_MEMORY, NOWHERE, "out of memory");

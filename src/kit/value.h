@@ -5,6 +5,8 @@
 
 #include "base/base.h"
 
+static inline bool is_none(cptx_val v) { return v.kind == CPTX_VAL_NONE; }
+
 /* What is taken: registers of these types, constants, addresses, nothing. */
 enum {
 	KIT_U32 = 1,        /* .u32, .s32, .b32 */

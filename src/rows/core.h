@@ -3,6 +3,7 @@
 #ifndef CPTX_ROWS_CORE_H
 #define CPTX_ROWS_CORE_H
 
+#include "kit/value.h"
 #include "rows/rows.h"
 
 #include <cptx/pipeline.h>
@@ -49,7 +50,6 @@ struct cptx_rows_row {
 	cptx_row_at it;
 };
 
-static inline bool is_none(cptx_val v) { return v.kind == CPTX_VAL_NONE; }
 
 /* Declares the shared memory and begins to fill it with the CTA's rows from `first` on. */
 void rows_ring_begin(cptx_rows_row *r, cptx_val first);

@@ -15,8 +15,12 @@
 #include <unistd.h>
 
 #include <cptx/attention.h>
+#include <cptx/attention_backward.h>
+#include <cptx/attention_decode.h>
+#include <cptx/bundle.h>
 #include <cptx/gemm.h>
 #include <cptx/rows.h>
+#include <cptx/tune.h>
 #include <cptx/cache.h>
 #include <cptx/dlpack.h>
 #include <cptx/emu.h>
@@ -60,6 +64,10 @@ static struct { /* what objects are given */
 	cptx_gemm_runner *runner;
 	cptx_attention_runner *attention_runner;
 	cptx_rows_runner *rows_runner;
+	cptx_attention_decode_runner *decode_runner;
+	cptx_attention_backward_runner *backward_runner;
+	cptx_tune *tune;
+	cptx_bundle *bundle;
 } have;
 static enum mode mode;
 static int hole; /* the argument that is left out, or meaningless; SPOILT: which of the ways */
@@ -86,8 +94,13 @@ static void prepare_once(void)
 	have.runner = cptx_gemm_runner_new(have.dev, NULL, NULL);
 	have.attention_runner = cptx_attention_runner_new(have.dev, NULL, NULL);
 	have.rows_runner = cptx_rows_runner_new(have.dev, NULL, NULL);
+	have.decode_runner = cptx_attention_decode_runner_new(have.dev, NULL, NULL);
+	have.backward_runner = cptx_attention_backward_runner_new(have.dev, NULL, NULL);
+	have.tune = cptx_tune_open(CPTX_OPT(cptx_tune_opt, .path = folder, .shipped = ""), NULL);
+	have.bundle = cptx_bundle_new(NULL, NULL);
 	if (!(have.ptx && have.flow && have.dev && have.program && have.launch && have.tensors && have.cache && have.verdict &&
-	      have.runner && have.attention_runner && have.rows_runner))
+	      have.runner && have.attention_runner && have.rows_runner && have.decode_runner && have.backward_runner &&
+	      have.tune && have.bundle))
 		_exit(1);
 }
 
@@ -122,6 +135,10 @@ static const void *object(const char *type)
 		{ "cptx_gemm_runner", have.runner },
 		{ "cptx_attention_runner", have.attention_runner },
 		{ "cptx_rows_runner", have.rows_runner },
+		{ "cptx_attention_decode_runner", have.decode_runner },
+		{ "cptx_attention_backward_runner", have.backward_runner },
+		{ "cptx_tune", have.tune },
+		{ "cptx_bundle", have.bundle },
 		{ "cptx_rows_row", NULL }, /* there is one in callbacks only */
 		{ "cptx_item", cptx_item_first(have.k) },
 		{ "cptx_target", cptx_target_find("sm_90a") },

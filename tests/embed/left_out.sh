@@ -41,12 +41,12 @@ link() {
 }
 parser='/src_parse_'
 emulator='/src_emu_|/src_runtime_emu\.c'
-kernels='/src_gemm_([^s]|sm)' # all but sizes.c
+kernels='/src_gemm_([^s]|sm)|/src_bundle_gemm' # all but sizes.c
 to_c='/src_to_c_'
 link whole '^$'
 link to_c "$to_c" src/to_c/absent.c
-link kernels "$kernels" src/gemm/absent.c
+link kernels "$kernels" src/gemm/absent.c src/bundle/absent.c
 link emulator "$emulator" src/runtime/emu_absent.c
-link parser "$parser|$emulator|$kernels" src/parse/absent.c src/runtime/emu_absent.c src/gemm/absent.c
-link all "$parser|$emulator|$kernels|$to_c" src/parse/absent.c src/runtime/emu_absent.c src/gemm/absent.c src/to_c/absent.c
+link parser "$parser|$emulator|$kernels" src/parse/absent.c src/runtime/emu_absent.c src/gemm/absent.c src/bundle/absent.c
+link all "$parser|$emulator|$kernels|$to_c" src/parse/absent.c src/runtime/emu_absent.c src/gemm/absent.c src/bundle/absent.c src/to_c/absent.c
 finish

@@ -137,11 +137,13 @@ START_TEST(bytes_of_copies_count)
 		        .block = { 1 },
 		        .opt = { .step_limit = 10000, .no_undefined = true } };
 
+	trial more = t;
+
 	trial_run(&t);
 	ck_assert_msg(!t.ok && t.found[0] == CPTX_FIND_STEP_LIMIT && !t.found[1], "%s", t.err.text);
-	t.opt.step_limit = 50000;
-	trial_run(&t);
-	ck_assert_msg(t.ok, "%s", t.err.text);
+	more.opt.step_limit = 50000;
+	trial_run(&more);
+	ck_assert_msg(more.ok, "%s", more.err.text);
 }
 END_TEST
 

@@ -135,8 +135,8 @@ START_TEST(fragments_of_others)
 	cptx_acc acc;
 	cptx_softmax soft;
 
-	cptx_tiled_mma_new(k, &mma, .by = _i == 1 || _i == 5 ? CPTX_BY_WGMMA : CPTX_BY_MMA_SYNC, .a = CPTX_BF16, .b = CPTX_BF16, .m = 64,
-	                   .n = 64, .a_tile = wide, .b_tile = wide);
+	cptx_tiled_mma_new(k, &mma, .by = _i == 1 || _i == 5 ? CPTX_BY_WGMMA : CPTX_BY_MMA_SYNC, .a = CPTX_BF16, .b = CPTX_BF16,
+	                   .m = 64, .n = 64, .a_tile = wide, .b_tile = wide);
 	cptx_tiled_mma_new(k, &other, .a = CPTX_BF16, .b = CPTX_BF16, .m = 32, .n = 64, .a_from = CPTX_A_REGS, .b_tile = wide);
 	cptx_acc_new(k, &mma, &acc);
 	if (_i == 0)

@@ -20,10 +20,26 @@ int san_last(int error);
 		return san_last(error);                                                                                             \
 	}
 
+/* A call of the driver, whose errors the runtime does not remember. */
+#define DRIVER(name, parameters, expression)                                                                                \
+	SAN_API int name parameters;                                                                                            \
+	SAN_API int name parameters                                                                                             \
+	{                                                                                                                       \
+		int error = san_enter();                                                                                            \
+		if (!error)                                                                                                         \
+			error = (expression);                                                                                           \
+		san_leave();                                                                                                        \
+		return error;                                                                                                       \
+	}
+
+/* A call that needs no device. */
+#define PLAIN(type, name, parameters, ...)                                                                                  \
+	SAN_API type name parameters;                                                                                           \
+	SAN_API type name parameters { __VA_ARGS__ }
+
 /* A call of the runtime that the driver has under another name. */
-#define BOTH(runtime, driver, parameters, arguments, expression)                                                            \
+#define BOTH(runtime, driver, parameters, expression)                                                                       \
 	CALL(runtime, parameters, expression)                                                                                   \
-	SAN_API int driver parameters;                                                                                          \
-	SAN_API int driver parameters { return runtime arguments; }
+	DRIVER(driver, parameters, expression)
 
 #endif

@@ -58,43 +58,46 @@ static int uuid(char *to)
 	return SAN_OK;
 }
 
-CALL(cuInit, (unsigned flags), ((void)flags, SAN_OK))
-CALL(cuDriverGetVersion, (int *version), (*version = CUDA_VERSION, SAN_OK))
-CALL(cuDeviceGetCount, (int *n), (*n = 1, SAN_OK))
-CALL(cuDeviceGet, (int *device, int number), number ? SAN_DEVICE : (*device = 0, SAN_OK))
-CALL(cuDeviceGetName, (char *name, int size, int device), ((void)device, text(name, size, san.info->name)))
-CALL(cuDeviceGetUuid_v2, (char *to, int device), ((void)device, uuid(to)))
-CALL(cuDeviceGetAttribute, (int *v, int attribute, int device), ((void)device, san_attribute(attribute, v)))
-CALL(cuDeviceTotalMem_v2, (size_t * bytes, int device), ((void)device, *bytes = (size_t)san.info->global_memory, SAN_OK))
-CALL(cuDeviceCanAccessPeer, (int *can, int device, int peer), ((void)device, (void)peer, *can = 0, SAN_OK))
-CALL(cuDevicePrimaryCtxRetain, (void **ctx, int device), ((void)device, *ctx = &context, SAN_OK))
-CALL(cuDevicePrimaryCtxRelease_v2, (int device), ((void)device, SAN_OK))
-CALL(cuDevicePrimaryCtxReset_v2, (int device), ((void)device, SAN_OK))
-CALL(cuDevicePrimaryCtxSetFlags_v2, (int device, unsigned flags), ((void)device, (void)flags, SAN_OK))
-CALL(cuDevicePrimaryCtxGetState, (int device, unsigned *flags, int *active), ((void)device, *flags = 0, *active = 1, SAN_OK))
-CALL(cuCtxCreate_v2, (void **ctx, unsigned flags, int device), ((void)flags, (void)device, *ctx = &context, push(&context)))
-CALL(cuCtxCreate_v4, (void **ctx, const void *parameters, unsigned flags, int device),
-     ((void)parameters, (void)flags, (void)device, *ctx = &context, push(&context)))
-CALL(cuCtxDestroy_v2, (void *ctx), (depth && current[depth - 1] == ctx ? pop(NULL) : SAN_OK))
-CALL(cuCtxGetCurrent, (void **ctx), (*ctx = depth ? current[depth - 1] : NULL, SAN_OK))
-CALL(cuCtxSetCurrent, (void *ctx), replace(ctx))
-CALL(cuCtxPushCurrent_v2, (void *ctx), push(ctx))
-CALL(cuCtxPopCurrent_v2, (void **ctx), pop(ctx))
-CALL(cuCtxGetDevice, (int *device), depth ? (*device = 0, SAN_OK) : SAN_CONTEXT)
-CALL(cuStreamGetCtx, (san_stream * s, void **ctx), ((void)s, *ctx = &context, SAN_OK))
-CALL(cuCtxSynchronize, (void), SAN_OK)
-CALL(cuCtxGetApiVersion, (void *ctx, unsigned *version), ((void)ctx, *version = CUDA_VERSION / 10, SAN_OK))
-CALL(cuCtxSetCacheConfig, (int config), ((void)config, SAN_OK))
-CALL(cuCtxSetLimit, (int limit, size_t value), ((void)limit, (void)value, SAN_OK))
-CALL(cuCtxGetLimit, (size_t * value, int limit), ((void)limit, *value = 1024, SAN_OK))
+DRIVER(cuInit, (unsigned flags), ((void)flags, SAN_OK))
+DRIVER(cuDriverGetVersion, (int *version), (*version = CUDA_VERSION, SAN_OK))
+DRIVER(cuDeviceGetCount, (int *n), (*n = 1, SAN_OK))
+DRIVER(cuDeviceGet, (int *device, int number), number ? SAN_DEVICE : (*device = 0, SAN_OK))
+DRIVER(cuDeviceGetName, (char *name, int size, int device), ((void)device, text(name, size, san.info->name)))
+DRIVER(cuDeviceGetUuid_v2, (char *to, int device), ((void)device, uuid(to)))
+DRIVER(cuDeviceGetAttribute, (int *v, int attribute, int device), ((void)device, san_attribute(attribute, v)))
+DRIVER(cuDeviceTotalMem_v2, (size_t * bytes, int device), ((void)device, *bytes = (size_t)san.info->global_memory, SAN_OK))
+DRIVER(cuDeviceCanAccessPeer, (int *can, int device, int peer), ((void)device, (void)peer, *can = 0, SAN_OK))
+DRIVER(cuDevicePrimaryCtxRetain, (void **ctx, int device), ((void)device, *ctx = &context, SAN_OK))
+DRIVER(cuDevicePrimaryCtxRelease_v2, (int device), ((void)device, SAN_OK))
+DRIVER(cuDevicePrimaryCtxReset_v2, (int device), ((void)device, SAN_OK))
+DRIVER(cuDevicePrimaryCtxSetFlags_v2, (int device, unsigned flags), ((void)device, (void)flags, SAN_OK))
+DRIVER(cuDevicePrimaryCtxGetState, (int device, unsigned *flags, int *active),
+       ((void)device, *flags = 0, *active = 1, SAN_OK))
+DRIVER(cuCtxCreate_v2, (void **ctx, unsigned flags, int device),
+       ((void)flags, (void)device, *ctx = &context, push(&context)))
+DRIVER(cuCtxCreate_v4, (void **ctx, const void *parameters, unsigned flags, int device),
+       ((void)parameters, (void)flags, (void)device, *ctx = &context, push(&context)))
+DRIVER(cuCtxDestroy_v2, (void *ctx), (depth && current[depth - 1] == ctx ? pop(NULL) : SAN_OK))
+DRIVER(cuCtxGetCurrent, (void **ctx), (*ctx = depth ? current[depth - 1] : NULL, SAN_OK))
+DRIVER(cuCtxSetCurrent, (void *ctx), replace(ctx))
+DRIVER(cuCtxPushCurrent_v2, (void *ctx), push(ctx))
+DRIVER(cuCtxPopCurrent_v2, (void **ctx), pop(ctx))
+DRIVER(cuCtxGetDevice, (int *device), depth ? (*device = 0, SAN_OK) : SAN_CONTEXT)
+DRIVER(cuStreamGetCtx, (san_stream * s, void **ctx), ((void)s, *ctx = &context, SAN_OK))
+DRIVER(cuCtxSynchronize, (void), SAN_OK)
+DRIVER(cuCtxGetApiVersion, (void *ctx, unsigned *version), ((void)ctx, *version = CUDA_VERSION / 10, SAN_OK))
+DRIVER(cuCtxSetCacheConfig, (int config), ((void)config, SAN_OK))
+DRIVER(cuCtxSetLimit, (int limit, size_t value), ((void)limit, (void)value, SAN_OK))
+DRIVER(cuCtxGetLimit, (size_t * value, int limit), ((void)limit, *value = 1024, SAN_OK))
 
 static int named(int error, const char *name, const char **out)
 {
 	*out = san_error_of(error)->number == error ? name : NULL;
 	return *out ? SAN_OK : SAN_VALUE;
 }
-CALL(cuGetErrorName, (int error_number, const char **name), named(error_number, san_error_of(error_number)->driver, name))
-CALL(cuGetErrorString, (int error_number, const char **name), named(error_number, san_error_of(error_number)->text, name))
+/* Also of a device that a finding has ended. */
+PLAIN(int, cuGetErrorName, (int error, const char **name), return named(error, san_error_of(error)->driver, name);)
+PLAIN(int, cuGetErrorString, (int error, const char **name), return named(error, san_error_of(error)->text, name);)
 
 /* ---- modules ---- */
 
@@ -148,33 +151,33 @@ static int global(uint64_t *at, size_t *size, const san_module *m, const char *n
 	return e;
 }
 
-CALL(cuModuleLoadData, (san_module * *out, const void *image), san_module_load(image, out))
-CALL(cuModuleLoadFatBinary, (san_module * *out, const void *image), san_module_load(image, out))
-CALL(cuModuleLoadDataEx, (san_module * *out, const void *image, unsigned n, int *options, void **values),
-     load(out, image, n, options, values))
-CALL(cuModuleLoad, (san_module * *out, const char *path), load_file(out, path))
-CALL(cuModuleUnload, (san_module * m), (san_module_unload(m), SAN_OK))
-CALL(cuModuleGetFunction, (san_kernel * *out, san_module *m, const char *name),
-     m ? san_kernel_named(m, name, out) : SAN_HANDLE)
-CALL(cuModuleGetGlobal_v2, (uint64_t * at, size_t *size, san_module *m, const char *name), global(at, size, m, name))
-CALL(cuModuleGetLoadingMode, (int *mode), (*mode = 1, SAN_OK))
-CALL(cuLibraryLoadData,
-     (san_module * *out, const void *image, int *jit, void **jit_values, unsigned njit, int *options, void **values,
-      unsigned n),
-     ((void)options, (void)values, (void)n, load(out, image, njit, jit, jit_values)))
-CALL(cuLibraryUnload, (san_module * m), (san_module_unload(m), SAN_OK))
-CALL(cuLibraryGetKernel, (san_kernel * *out, san_module *m, const char *name),
-     m ? san_kernel_named(m, name, out) : SAN_HANDLE)
-CALL(cuLibraryGetModule, (san_module * *out, san_module *m), (*out = m, SAN_OK))
-CALL(cuLibraryGetGlobal, (uint64_t * at, size_t *size, san_module *m, const char *name), global(at, size, m, name))
-CALL(cuKernelGetFunction, (san_kernel * *out, san_kernel *k), (*out = k, SAN_OK))
+DRIVER(cuModuleLoadData, (san_module * *out, const void *image), san_module_load(image, out))
+DRIVER(cuModuleLoadFatBinary, (san_module * *out, const void *image), san_module_load(image, out))
+DRIVER(cuModuleLoadDataEx, (san_module * *out, const void *image, unsigned n, int *options, void **values),
+       load(out, image, n, options, values))
+DRIVER(cuModuleLoad, (san_module * *out, const char *path), load_file(out, path))
+DRIVER(cuModuleUnload, (san_module * m), (san_module_unload(m), SAN_OK))
+DRIVER(cuModuleGetFunction, (san_kernel * *out, san_module *m, const char *name),
+       m ? san_kernel_named(m, name, out) : SAN_HANDLE)
+DRIVER(cuModuleGetGlobal_v2, (uint64_t * at, size_t *size, san_module *m, const char *name), global(at, size, m, name))
+DRIVER(cuModuleGetLoadingMode, (int *mode), (*mode = 1, SAN_OK))
+DRIVER(cuLibraryLoadData,
+       (san_module * *out, const void *image, int *jit, void **jit_values, unsigned njit, int *options, void **values,
+        unsigned n),
+       ((void)options, (void)values, (void)n, load(out, image, njit, jit, jit_values)))
+DRIVER(cuLibraryUnload, (san_module * m), (san_module_unload(m), SAN_OK))
+DRIVER(cuLibraryGetKernel, (san_kernel * *out, san_module *m, const char *name),
+       m ? san_kernel_named(m, name, out) : SAN_HANDLE)
+DRIVER(cuLibraryGetModule, (san_module * *out, san_module *m), (*out = m, SAN_OK))
+DRIVER(cuLibraryGetGlobal, (uint64_t * at, size_t *size, san_module *m, const char *name), global(at, size, m, name))
+DRIVER(cuKernelGetFunction, (san_kernel * *out, san_kernel *k), (*out = k, SAN_OK))
 
 /* ---- functions ---- */
 
 static int function_attribute(int *v, int attribute, san_kernel *k)
 {
 	cptx_resources r;
-	int e = k ? san_resources(k, 0, 0, &r) : SAN_HANDLE;
+	int e = san_kernel_lives(k) ? san_resources(k, 0, 0, &r) : SAN_HANDLE;
 
 	if (e)
 		return e;
@@ -195,7 +198,7 @@ static int function_attribute(int *v, int attribute, san_kernel *k)
 static int parameter(san_kernel *k, size_t index, size_t *offset, size_t *size)
 {
 	size_t at = 0;
-	int e = k ? san_kernel_ready(k) : SAN_HANDLE;
+	int e = san_kernel_lives(k) ? san_kernel_ready(k) : SAN_HANDLE;
 
 	if (e || index >= k->info.nparams)
 		return e ? e : SAN_VALUE;
@@ -213,7 +216,9 @@ static int parameter(san_kernel *k, size_t index, size_t *offset, size_t *size)
 static int occupancy(int *blocks, san_kernel *k, int threads, size_t smem)
 {
 	cptx_resources r;
-	int e = !k ? SAN_HANDLE : threads < 1 ? SAN_VALUE : san_resources(k, (uint32_t)threads, (uint32_t)smem, &r);
+	int e = !san_kernel_lives(k) ? SAN_HANDLE
+	        : threads < 1        ? SAN_VALUE
+	                             : san_resources(k, (uint32_t)threads, (uint32_t)smem, &r);
 
 	if (!e)
 		*blocks = (int)r.ctas_per_sm;
@@ -232,21 +237,21 @@ static int potential(int *grid, int *block, san_kernel *k, size_t (*smem_of)(int
 	return e ? e : blocks ? SAN_OK : SAN_VALUE;
 }
 
-CALL(cuOccupancyMaxPotentialBlockSize,
-     (int *grid, int *block, san_kernel *k, size_t (*smem_of)(int block), size_t smem, int most),
-     potential(grid, block, k, smem_of, smem, most))
-CALL(cuOccupancyMaxPotentialBlockSizeWithFlags,
-     (int *grid, int *block, san_kernel *k, size_t (*smem_of)(int block), size_t smem, int most, unsigned flags),
-     ((void)flags, potential(grid, block, k, smem_of, smem, most)))
-CALL(cuFuncGetAttribute, (int *v, int attribute, san_kernel *k), function_attribute(v, attribute, k))
-CALL(cuFuncSetAttribute, (san_kernel * k, int attribute, int value),
-     ((void)k,
-      attribute == RT_FUNC_MAX_DYN_SMEM && (value < 0 || (unsigned)value > san.info->smem_per_cta) ? SAN_VALUE : SAN_OK))
-CALL(cuFuncSetCacheConfig, (san_kernel * k, int config), ((void)k, (void)config, SAN_OK))
-CALL(cuFuncGetParamInfo, (san_kernel * k, size_t index, size_t *offset, size_t *size), parameter(k, index, offset, size))
-CALL(cuFuncGetName, (const char **name, san_kernel *k), (*name = k->name, SAN_OK))
-CALL(cuOccupancyMaxActiveBlocksPerMultiprocessor, (int *blocks, san_kernel *k, int threads, size_t smem),
-     occupancy(blocks, k, threads, smem))
+DRIVER(cuOccupancyMaxPotentialBlockSize,
+       (int *grid, int *block, san_kernel *k, size_t (*smem_of)(int block), size_t smem, int most),
+       potential(grid, block, k, smem_of, smem, most))
+DRIVER(cuOccupancyMaxPotentialBlockSizeWithFlags,
+       (int *grid, int *block, san_kernel *k, size_t (*smem_of)(int block), size_t smem, int most, unsigned flags),
+       ((void)flags, potential(grid, block, k, smem_of, smem, most)))
+DRIVER(cuFuncGetAttribute, (int *v, int attribute, san_kernel *k), function_attribute(v, attribute, k))
+DRIVER(cuFuncSetAttribute, (san_kernel * k, int attribute, int value),
+       ((void)k,
+        attribute == RT_FUNC_MAX_DYN_SMEM && (value < 0 || (unsigned)value > san.info->smem_per_cta) ? SAN_VALUE : SAN_OK))
+DRIVER(cuFuncSetCacheConfig, (san_kernel * k, int config), ((void)k, (void)config, SAN_OK))
+DRIVER(cuFuncGetParamInfo, (san_kernel * k, size_t index, size_t *offset, size_t *size), parameter(k, index, offset, size))
+DRIVER(cuFuncGetName, (const char **name, san_kernel *k), san_kernel_lives(k) ? (*name = k->name, SAN_OK) : SAN_HANDLE)
+DRIVER(cuOccupancyMaxActiveBlocksPerMultiprocessor, (int *blocks, san_kernel *k, int threads, size_t smem),
+       occupancy(blocks, k, threads, smem))
 
 /* ---- launches ---- */
 
@@ -255,7 +260,7 @@ static int launch(san_kernel *k, const san_shape *shape, san_stream *s, void **a
 {
 	enum { POINTER = 1, SIZE = 2 };
 	char *buffer = NULL;
-	int e = k ? san_kernel_ready(k) : SAN_HANDLE;
+	int e = san_kernel_lives(k) ? san_kernel_ready(k) : SAN_HANDLE;
 
 	if (e || !extra || args)
 		return e ? e : san_launch(k, shape, args, san_stream_of(s));
@@ -300,11 +305,11 @@ static int launch_ex(const config *c, san_kernel *k, void **args, void **extra)
 }
 
 #define DIMENSIONS unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz
-CALL(cuLaunchKernel, (san_kernel * k, DIMENSIONS, unsigned smem, san_stream *s, void **args, void **extra),
-     launch_plain(k, (const unsigned[]){ gx, gy, gz, bx, by, bz }, smem, s, args, extra, false))
-CALL(cuLaunchCooperativeKernel, (san_kernel * k, DIMENSIONS, unsigned smem, san_stream *s, void **args),
-     launch_plain(k, (const unsigned[]){ gx, gy, gz, bx, by, bz }, smem, s, args, NULL, true))
-CALL(cuLaunchKernelEx, (const config *c, san_kernel *k, void **args, void **extra), launch_ex(c, k, args, extra))
+DRIVER(cuLaunchKernel, (san_kernel * k, DIMENSIONS, unsigned smem, san_stream *s, void **args, void **extra),
+       launch_plain(k, (const unsigned[]){ gx, gy, gz, bx, by, bz }, smem, s, args, extra, false))
+DRIVER(cuLaunchCooperativeKernel, (san_kernel * k, DIMENSIONS, unsigned smem, san_stream *s, void **args),
+       launch_plain(k, (const unsigned[]){ gx, gy, gz, bx, by, bz }, smem, s, args, NULL, true))
+DRIVER(cuLaunchKernelEx, (const config *c, san_kernel *k, void **args, void **extra), launch_ex(c, k, args, extra))
 
 /* ---- memory: what the runtime has under other names ---- */
 
@@ -315,33 +320,34 @@ static int alloc(uint64_t *at, size_t size, enum san_memory kind)
 }
 static void *host(uint64_t at) { return (void *)(uintptr_t)at; }
 
-CALL(cuMemAlloc_v2, (uint64_t * at, size_t size), alloc(at, size, SAN_DEVICE_MEMORY))
-CALL(cuMemAllocAsync, (uint64_t * at, size_t size, san_stream *s), ((void)s, alloc(at, size, SAN_DEVICE_MEMORY)))
-CALL(cuMemAllocManaged, (uint64_t * at, size_t size, unsigned flags), ((void)flags, alloc(at, size, SAN_MANAGED_MEMORY)))
-CALL(cuMemAllocHost_v2, (uint64_t * at, size_t size), alloc(at, size, SAN_HOST_MEMORY))
-CALL(cuMemHostAlloc, (uint64_t * at, size_t size, unsigned flags), ((void)flags, alloc(at, size, SAN_HOST_MEMORY)))
-CALL(cuMemFree_v2, (uint64_t at), san_free(at, false))
-CALL(cuMemFreeAsync, (uint64_t at, san_stream *s), ((void)s, san_free(at, false)))
-CALL(cuMemFreeHost, (void *p), san_free((uintptr_t)p, true))
-CALL(cuMemGetInfo_v2, (size_t * unused, size_t *total), (*unused = *total = (size_t)san.info->global_memory, SAN_OK))
-CALL(cuMemcpyHtoD_v2, (uint64_t dst, const void *src, size_t size), san_copy(host(dst), src, size, RT_HOST_TO_DEVICE, NULL))
-CALL(cuMemcpyDtoH_v2, (void *dst, uint64_t src, size_t size), san_copy(dst, host(src), size, RT_DEVICE_TO_HOST, NULL))
-CALL(cuMemcpyDtoD_v2, (uint64_t dst, uint64_t src, size_t size),
-     san_copy(host(dst), host(src), size, RT_DEVICE_TO_DEVICE, NULL))
-CALL(cuMemcpy, (uint64_t dst, uint64_t src, size_t size), san_copy(host(dst), host(src), size, RT_DEFAULT, NULL))
-CALL(cuMemcpyHtoDAsync_v2, (uint64_t dst, const void *src, size_t size, san_stream *s),
-     san_copy(host(dst), src, size, RT_HOST_TO_DEVICE, san_stream_of(s)))
-CALL(cuMemcpyDtoHAsync_v2, (void *dst, uint64_t src, size_t size, san_stream *s),
-     san_copy(dst, host(src), size, RT_DEVICE_TO_HOST, san_stream_of(s)))
-CALL(cuMemcpyDtoDAsync_v2, (uint64_t dst, uint64_t src, size_t size, san_stream *s),
-     san_copy(host(dst), host(src), size, RT_DEVICE_TO_DEVICE, san_stream_of(s)))
-CALL(cuMemcpyAsync, (uint64_t dst, uint64_t src, size_t size, san_stream *s),
-     san_copy(host(dst), host(src), size, RT_DEFAULT, san_stream_of(s)))
-CALL(cuMemsetD8_v2, (uint64_t dst, unsigned char v, size_t n), san_set(dst, v, 1, n, NULL))
-CALL(cuMemsetD16_v2, (uint64_t dst, unsigned short v, size_t n), san_set(dst, v, 2, n, NULL))
-CALL(cuMemsetD32_v2, (uint64_t dst, unsigned v, size_t n), san_set(dst, v, 4, n, NULL))
-CALL(cuMemsetD8Async, (uint64_t dst, unsigned char v, size_t n, san_stream *s), san_set(dst, v, 1, n, san_stream_of(s)))
-CALL(cuMemsetD32Async, (uint64_t dst, unsigned v, size_t n, san_stream *s), san_set(dst, v, 4, n, san_stream_of(s)))
+DRIVER(cuMemAlloc_v2, (uint64_t * at, size_t size), alloc(at, size, SAN_DEVICE_MEMORY))
+DRIVER(cuMemAllocAsync, (uint64_t * at, size_t size, san_stream *s), ((void)s, alloc(at, size, SAN_DEVICE_MEMORY)))
+DRIVER(cuMemAllocManaged, (uint64_t * at, size_t size, unsigned flags), ((void)flags, alloc(at, size, SAN_MANAGED_MEMORY)))
+DRIVER(cuMemAllocHost_v2, (uint64_t * at, size_t size), alloc(at, size, SAN_HOST_MEMORY))
+DRIVER(cuMemHostAlloc, (uint64_t * at, size_t size, unsigned flags), ((void)flags, alloc(at, size, SAN_HOST_MEMORY)))
+DRIVER(cuMemFree_v2, (uint64_t at), san_free(at, false))
+DRIVER(cuMemFreeAsync, (uint64_t at, san_stream *s), ((void)s, san_free(at, false)))
+DRIVER(cuMemFreeHost, (void *p), san_free((uintptr_t)p, true))
+DRIVER(cuMemGetInfo_v2, (size_t * unused, size_t *total), (*unused = *total = (size_t)san.info->global_memory, SAN_OK))
+DRIVER(cuMemcpyHtoD_v2, (uint64_t dst, const void *src, size_t size),
+       san_copy(host(dst), src, size, RT_HOST_TO_DEVICE, NULL))
+DRIVER(cuMemcpyDtoH_v2, (void *dst, uint64_t src, size_t size), san_copy(dst, host(src), size, RT_DEVICE_TO_HOST, NULL))
+DRIVER(cuMemcpyDtoD_v2, (uint64_t dst, uint64_t src, size_t size),
+       san_copy(host(dst), host(src), size, RT_DEVICE_TO_DEVICE, NULL))
+DRIVER(cuMemcpy, (uint64_t dst, uint64_t src, size_t size), san_copy(host(dst), host(src), size, RT_DEFAULT, NULL))
+DRIVER(cuMemcpyHtoDAsync_v2, (uint64_t dst, const void *src, size_t size, san_stream *s),
+       san_copy(host(dst), src, size, RT_HOST_TO_DEVICE, san_stream_of(s)))
+DRIVER(cuMemcpyDtoHAsync_v2, (void *dst, uint64_t src, size_t size, san_stream *s),
+       san_copy(dst, host(src), size, RT_DEVICE_TO_HOST, san_stream_of(s)))
+DRIVER(cuMemcpyDtoDAsync_v2, (uint64_t dst, uint64_t src, size_t size, san_stream *s),
+       san_copy(host(dst), host(src), size, RT_DEVICE_TO_DEVICE, san_stream_of(s)))
+DRIVER(cuMemcpyAsync, (uint64_t dst, uint64_t src, size_t size, san_stream *s),
+       san_copy(host(dst), host(src), size, RT_DEFAULT, san_stream_of(s)))
+DRIVER(cuMemsetD8_v2, (uint64_t dst, unsigned char v, size_t n), san_set(dst, v, 1, n, NULL))
+DRIVER(cuMemsetD16_v2, (uint64_t dst, unsigned short v, size_t n), san_set(dst, v, 2, n, NULL))
+DRIVER(cuMemsetD32_v2, (uint64_t dst, unsigned v, size_t n), san_set(dst, v, 4, n, NULL))
+DRIVER(cuMemsetD8Async, (uint64_t dst, unsigned char v, size_t n, san_stream *s), san_set(dst, v, 1, n, san_stream_of(s)))
+DRIVER(cuMemsetD32Async, (uint64_t dst, unsigned v, size_t n, san_stream *s), san_set(dst, v, 4, n, san_stream_of(s)))
 
 /* ---- entry points by name ---- */
 
@@ -360,10 +366,10 @@ static int entry(const char *name, void **out, int *status)
 		*status = *out ? 0 : 1;
 	return *out ? SAN_OK : SAN_NOT_FOUND;
 }
-CALL(cuGetProcAddress_v2, (const char *name, void **out, int version, uint64_t flags, int *status),
-     ((void)version, (void)flags, entry(name, out, status)))
-CALL(cuGetProcAddress, (const char *name, void **out, int version, uint64_t flags),
-     ((void)version, (void)flags, entry(name, out, NULL)))
+DRIVER(cuGetProcAddress_v2, (const char *name, void **out, int version, uint64_t flags, int *status),
+       ((void)version, (void)flags, entry(name, out, status)))
+DRIVER(cuGetProcAddress, (const char *name, void **out, int version, uint64_t flags),
+       ((void)version, (void)flags, entry(name, out, NULL)))
 CALL(cudaGetDriverEntryPoint, (const char *name, void **out, unsigned long long flags, int *status),
      ((void)flags, entry(name, out, status)))
 CALL(cudaGetDriverEntryPointByVersion,

@@ -104,8 +104,8 @@ int san_graph_launch(san_graph *g, san_kernel *k, const san_shape *shape, void *
 {
 	int e = san_kernel_ready(k);
 
-	if (e)
-		return e;
+	if (e || (k->info.nparams && !args))
+		return e ? e : SAN_VALUE;
 	*out = node_new(g, SAN_WORK_LAUNCH);
 	return *out ? san_node_launch(*out, k, shape, args) : SAN_MEMORY;
 }
@@ -192,7 +192,8 @@ int san_graph_clone(const san_graph *from, san_graph **out)
 static int run(const san_node *n)
 {
 	switch (n->work) {
-	case SAN_WORK_LAUNCH: return san_launch(n->kernel, &n->shape, n->values, NULL);
+	case SAN_WORK_LAUNCH:
+		return !san_kernel_lives(n->kernel) ? SAN_HANDLE : san_launch(n->kernel, &n->shape, n->values, NULL);
 	case SAN_WORK_COPY: return san_copy(n->dst, n->src, n->size, n->kind, NULL);
 	case SAN_WORK_SET: return san_set((uintptr_t)n->dst, n->value, n->element, n->size, NULL);
 	case SAN_WORK_HOST: return san_host_call(n->fn, n->user, NULL);

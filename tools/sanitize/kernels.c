@@ -74,19 +74,26 @@ typedef struct call_shape {
 	size_t smem;
 	san_stream *stream;
 } call_shape;
-static _Thread_local call_shape pushed;
+/* Arguments of a kernel may launch others before it begins itself. */
+static _Thread_local call_shape pushed[16];
+static _Thread_local unsigned npushed;
 
 SAN_API unsigned __cudaPushCallConfiguration(rt_dim3 grid, rt_dim3 block, size_t smem, san_stream *s);
 SAN_API unsigned __cudaPushCallConfiguration(rt_dim3 grid, rt_dim3 block, size_t smem, san_stream *s)
 {
-	pushed = (call_shape){ grid, block, smem, s };
+	if (npushed == sizeof pushed / sizeof *pushed)
+		return 1;
+	pushed[npushed++] = (call_shape){ grid, block, smem, s };
 	return 0;
 }
 
 SAN_API int __cudaPopCallConfiguration(rt_dim3 *grid, rt_dim3 *block, size_t *smem, san_stream **s);
 SAN_API int __cudaPopCallConfiguration(rt_dim3 *grid, rt_dim3 *block, size_t *smem, san_stream **s)
 {
-	*grid = pushed.grid, *block = pushed.block, *smem = pushed.smem, *s = pushed.stream;
+	if (!npushed)
+		return SAN_CONFIGURATION;
+	const call_shape *c = &pushed[--npushed];
+	*grid = c->grid, *block = c->block, *smem = c->smem, *s = c->stream;
 	return SAN_OK;
 }
 
@@ -317,8 +324,8 @@ static int update(san_graph *exec, const san_graph *with)
 }
 
 #define AFTER const san_node *const *after, size_t n
-BOTH(cudaGraphCreate, cuGraphCreate, (san_graph * *out, unsigned flags), (out, flags), graph_new(out, flags))
-BOTH(cudaGraphDestroy, cuGraphDestroy, (san_graph * g), (g), (san_graph_free(g), SAN_OK))
+BOTH(cudaGraphCreate, cuGraphCreate, (san_graph * *out, unsigned flags), graph_new(out, flags))
+BOTH(cudaGraphDestroy, cuGraphDestroy, (san_graph * g), (san_graph_free(g), SAN_OK))
 CALL(cudaGraphAddKernelNode, (san_node * *out, san_graph *g, AFTER, const rt_kernel_node *p),
      ((void)after, (void)n, add_kernel(out, g, p)))
 CALL(cudaGraphAddMemsetNode, (san_node * *out, san_graph *g, AFTER, const rt_set_node *p),
@@ -337,9 +344,9 @@ CALL(cudaGraphClone, (san_graph * *out, san_graph *g), san_graph_clone(g, out))
 CALL(cudaGraphInstantiate, (san_graph * *out, san_graph *g, unsigned long long flags),
      ((void)flags, san_graph_clone(g, out)))
 BOTH(cudaGraphInstantiateWithFlags, cuGraphInstantiateWithFlags, (san_graph * *out, san_graph *g, unsigned long long flags),
-     (out, g, flags), ((void)flags, san_graph_clone(g, out)))
-BOTH(cudaGraphLaunch, cuGraphLaunch, (san_graph * exec, san_stream *s), (exec, s), san_graph_run(exec, san_stream_of(s)))
-BOTH(cudaGraphExecDestroy, cuGraphExecDestroy, (san_graph * exec), (exec), (san_graph_free(exec), SAN_OK))
+     ((void)flags, san_graph_clone(g, out)))
+BOTH(cudaGraphLaunch, cuGraphLaunch, (san_graph * exec, san_stream *s), san_graph_run(exec, san_stream_of(s)))
+BOTH(cudaGraphExecDestroy, cuGraphExecDestroy, (san_graph * exec), (san_graph_free(exec), SAN_OK))
 CALL(cudaGraphExecUpdate, (san_graph * exec, san_graph *g, void *info), ((void)info, update(exec, g)))
 CALL(cudaGraphKernelNodeSetParams, (san_node * n, const rt_kernel_node *p), set_kernel(n, p))
 CALL(cudaGraphExecKernelNodeSetParams, (san_graph * exec, san_node *n, const rt_kernel_node *p),

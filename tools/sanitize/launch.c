@@ -71,6 +71,10 @@ int san_launch(san_kernel *k, const san_shape *shape, void **values, san_stream 
 
 	if (e)
 		return e;
+	if (k->info.nparams && !values) {
+		san_say("kernel %s has %zu parameters, and no arguments are given", k->name, k->info.nparams);
+		return SAN_VALUE;
+	}
 	if (san_captures(s))
 		return san_keep_launch(s, k, shape, values);
 	cptx_arg *args = (cptx_arg *)calloc(k->info.nparams + 1, sizeof *args);

@@ -83,7 +83,11 @@ int san_free(uint64_t at, bool host)
 		free(take(p));
 		return SAN_OK;
 	}
-	if (!host)
+	if (b)
+		san_say("0x%llx is %s; free it by %s", (unsigned long long)at,
+		        b->type == RT_HOST ? "pinned or registered memory of the host" : "memory of the device",
+		        b->type == RT_HOST ? "cudaFreeHost or cudaHostUnregister" : "cudaFree");
+	else if (!host)
 		cptx_mem_free(san.dev, at); /* makes a finding of it */
 	san_report();
 	return SAN_VALUE;
@@ -105,6 +109,8 @@ int san_unmap(void *host)
 {
 	san_block **p = find((uintptr_t)host), *b = *p;
 
+	if (!host)
+		return SAN_VALUE;
 	if (!b || b->host != host || b->at == (uintptr_t)host)
 		return SAN_NOT_REGISTERED;
 	cptx_mem_free(san.dev, b->at);
@@ -113,6 +119,18 @@ int san_unmap(void *host)
 }
 
 /* ---- copies ---- */
+
+/* Whether bytes at the address reach beyond the block that holds it; said, as a device says it of its own memory. */
+static bool leaves(const void *p, size_t size)
+{
+	const san_block *b = san_block_at((uintptr_t)p);
+	size_t in = b && (uintptr_t)p - b->at < b->size ? (uintptr_t)p - b->at : b ? (uintptr_t)p - (uintptr_t)b->host : 0;
+
+	if (!b || size <= b->size - in)
+		return false;
+	san_say("%zu bytes at %p reach beyond their allocation of %zu bytes", size, p, b->size);
+	return true;
+}
 
 static int copy_now(void *dst, const void *src, size_t size, int kind)
 {
@@ -123,6 +141,8 @@ static int copy_now(void *dst, const void *src, size_t size, int kind)
 		return SAN_OK;
 	if (kind < RT_HOST_TO_HOST || kind > RT_DEFAULT)
 		return SAN_DIRECTION;
+	if (leaves(dst, size) || leaves(src, size))
+		return SAN_VALUE;
 	/* Memory that both reach counts as either. */
 	if ((kind == RT_DEVICE_TO_HOST || kind == RT_HOST_TO_HOST) && to)
 		return SAN_VALUE;
@@ -183,6 +203,8 @@ static int set_now(uint64_t dst, unsigned value, unsigned element, size_t count)
 	cptx_error err = { .code = CPTX_OK };
 	bool ok = true;
 
+	if (count > SIZE_MAX / element || leaves((void *)(uintptr_t)dst, count * element))
+		return SAN_VALUE;
 	if (!san_on_device((void *)(uintptr_t)dst)) {
 		if (!san_block_at(dst))
 			return SAN_VALUE;

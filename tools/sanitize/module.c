@@ -219,10 +219,18 @@ bool san_register_var(san_module *m, const void *host, const char *name, size_t 
 
 san_kernel *san_kernel_of(const void *handle)
 {
-	for (san_kernel *k = san.kernels; k; k = k->next)
+	for (san_kernel *k = san.kernels; k && handle; k = k->next)
 		if (k->host == handle || k == handle)
 			return k;
 	return NULL;
+}
+
+bool san_kernel_lives(const san_kernel *k)
+{
+	if (san_kernel_of(k) == k && k)
+		return true;
+	san_say(k ? "the kernel's module was unloaded, or it is no kernel" : "the kernel is NULL");
+	return false;
 }
 
 int san_kernel_ready(san_kernel *k)

@@ -6,10 +6,12 @@
  */
 #include "san.h"
 
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 const san_error_info *san_error_of(int error)
@@ -63,24 +65,26 @@ static void put_number(FILE *out, const uint32_t *v, size_t n, bool there)
 	fputc('\t', out);
 }
 
-/* The file for records; NULL if nobody asked for them. */
-static FILE *records(void)
-{
-	static FILE *out;
-	static bool asked;
-	const char *fd = getenv("CPTX_SANITIZE_FD");
+/* The file for records; NULL if nobody asked for them.  Its descriptor is taken before the program can use the number. */
+static FILE *records;
 
-	if (!asked) {
-		int copy = fd && *fd ? dup((int)strtol(fd, NULL, 10)) : -1;
-		asked = true;
-		out = copy < 0 ? NULL : fdopen(copy, "a");
+__attribute__((constructor)) static void take_records(void)
+{
+	const char *fd = getenv("CPTX_SANITIZE_FD");
+	int copy = fd && *fd ? fcntl((int)strtol(fd, NULL, 10), F_DUPFD_CLOEXEC, 3) : -1;
+	struct stat st;
+
+	/* a program that the first one started may have the number for a file of its own: the command's has no name */
+	if (copy >= 0 && (fstat(copy, &st) || st.st_nlink || !S_ISREG(st.st_mode))) {
+		close(copy);
+		copy = -1;
 	}
-	return out;
+	records = copy < 0 ? NULL : fdopen(copy, "a");
 }
 
 static void record(const cptx_emu_finding *f, const char *file, unsigned line, const char *words)
 {
-	FILE *out = records();
+	FILE *out = records;
 	char number[24];
 
 	if (!out)

@@ -63,8 +63,8 @@ CALL(cudaDeviceGetLimit, (size_t * value, int limit), (*value = limit == 0 ? 102
 CALL(cudaCtxResetPersistingL2Cache, (void), SAN_OK)
 CALL(cudaDriverGetVersion, (int *version), (*version = CUDA_VERSION, SAN_OK))
 CALL(cudaRuntimeGetVersion, (int *version), (*version = CUDA_VERSION, SAN_OK))
-BOTH(cudaProfilerStart, cuProfilerStart, (void), (), SAN_OK)
-BOTH(cudaProfilerStop, cuProfilerStop, (void), (), SAN_OK)
+BOTH(cudaProfilerStart, cuProfilerStart, (void), SAN_OK)
+BOTH(cudaProfilerStop, cuProfilerStop, (void), SAN_OK)
 
 /* ---- memory ---- */
 
@@ -113,9 +113,8 @@ CALL(cudaMalloc3D, (rt_pitched * p, rt_extent extent), alloc3d(p, extent))
 CALL(cudaFree, (void *p), san_free((uintptr_t)p, false))
 CALL(cudaFreeAsync, (void *p, san_stream *s), ((void)s, san_free((uintptr_t)p, false)))
 CALL(cudaFreeHost, (void *p), san_free((uintptr_t)p, true))
-BOTH(cudaHostRegister, cuMemHostRegister_v2, (void *p, size_t size, unsigned flags), (p, size, flags),
-     ((void)flags, san_map(p, size)))
-BOTH(cudaHostUnregister, cuMemHostUnregister, (void *p), (p), san_unmap(p))
+BOTH(cudaHostRegister, cuMemHostRegister_v2, (void *p, size_t size, unsigned flags), ((void)flags, san_map(p, size)))
+BOTH(cudaHostUnregister, cuMemHostUnregister, (void *p), san_unmap(p))
 
 static int device_pointer(void **out, void *host)
 {
@@ -126,7 +125,7 @@ static int device_pointer(void **out, void *host)
 	*out = (void *)(uintptr_t)(b->at + ((uintptr_t)host - (uintptr_t)b->host));
 	return SAN_OK;
 }
-BOTH(cudaHostGetDevicePointer, cuMemHostGetDevicePointer_v2, (void **out, void *host, unsigned flags), (out, host, flags),
+BOTH(cudaHostGetDevicePointer, cuMemHostGetDevicePointer_v2, (void **out, void *host, unsigned flags),
      ((void)flags, device_pointer(out, host)))
 CALL(cudaHostGetFlags, (unsigned *flags, void *host), ((void)host, *flags = 0, SAN_OK))
 

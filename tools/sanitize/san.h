@@ -147,6 +147,8 @@ bool san_register_kernel(san_module *m, const void *host, const char *name);
 bool san_register_var(san_module *m, const void *host, const char *name, size_t size, void **managed);
 /* The kernel a host function or a handle stands for; NULL: none */
 san_kernel *san_kernel_of(const void *handle);
+/* Whether a handle is that of a kernel whose module is loaded; else it is said. */
+bool san_kernel_lives(const san_kernel *k);
 int san_kernel_named(san_module *m, const char *name, san_kernel **out);
 int san_kernel_ready(san_kernel *k);
 int san_global(const san_module *m, const char *name, uint64_t *at, size_t *size);

@@ -20,21 +20,6 @@ static int stream_new(san_stream **out, unsigned flags, int priority)
 	return SAN_OK;
 }
 
-static int stream_free(san_stream *s)
-{
-	san_stream **p = &san.streams;
-
-	while (*p && *p != s)
-		p = &(*p)->next;
-	if (!*p)
-		return SAN_HANDLE;
-	*p = s->next;
-	if (!s->joined)
-		san_graph_free(s->capture);
-	free(s);
-	return SAN_OK;
-}
-
 /* A stream that captures the graph, or NULL: the capture has ended. */
 static san_stream *capturing(const san_graph *g)
 {
@@ -45,26 +30,50 @@ static san_stream *capturing(const san_graph *g)
 	return s;
 }
 
+/* No stream captures the graph any more. */
+static void leave(const san_graph *g)
+{
+	for (san_stream *member; (member = capturing(g));)
+		member->capture = NULL, member->joined = false;
+}
+
+static int stream_free(san_stream *s)
+{
+	san_stream **p = &san.streams;
+
+	while (*p && *p != s)
+		p = &(*p)->next;
+	if (!*p)
+		return SAN_HANDLE;
+	*p = s->next;
+	if (!s->joined && s->capture) {
+		leave(s->capture);
+		san_graph_free(s->capture);
+	}
+	free(s);
+	return SAN_OK;
+}
+
 /* What waits for a stream is no work to be captured. */
 static int settled(san_stream *s) { return san_captures(san_stream_of(s)) ? SAN_CAPTURE : SAN_OK; }
 
 CALL(cudaStreamCreate, (san_stream * *out), stream_new(out, 0, 0))
-BOTH(cudaStreamCreateWithFlags, cuStreamCreate, (san_stream * *out, unsigned flags), (out, flags), stream_new(out, flags, 0))
+BOTH(cudaStreamCreateWithFlags, cuStreamCreate, (san_stream * *out, unsigned flags), stream_new(out, flags, 0))
 BOTH(cudaStreamCreateWithPriority, cuStreamCreateWithPriority, (san_stream * *out, unsigned flags, int priority),
-     (out, flags, priority), stream_new(out, flags, priority))
-BOTH(cudaStreamDestroy, cuStreamDestroy_v2, (san_stream * s), (s), stream_free(s))
-BOTH(cudaStreamSynchronize, cuStreamSynchronize, (san_stream * s), (s), settled(s))
-BOTH(cudaStreamQuery, cuStreamQuery, (san_stream * s), (s), settled(s))
-BOTH(cudaStreamGetFlags, cuStreamGetFlags, (san_stream * s, unsigned *flags), (s, flags),
+     stream_new(out, flags, priority))
+BOTH(cudaStreamDestroy, cuStreamDestroy_v2, (san_stream * s), stream_free(s))
+BOTH(cudaStreamSynchronize, cuStreamSynchronize, (san_stream * s), settled(s))
+BOTH(cudaStreamQuery, cuStreamQuery, (san_stream * s), settled(s))
+BOTH(cudaStreamGetFlags, cuStreamGetFlags, (san_stream * s, unsigned *flags),
      (*flags = san_stream_of(s) ? s->flags : 0, SAN_OK))
-BOTH(cudaStreamGetPriority, cuStreamGetPriority, (san_stream * s, int *priority), (s, priority),
+BOTH(cudaStreamGetPriority, cuStreamGetPriority, (san_stream * s, int *priority),
      (*priority = san_stream_of(s) ? s->priority : 0, SAN_OK))
 CALL(cudaStreamGetId, (san_stream * s, unsigned long long *id), (*id = san_stream_of(s) ? s->id : 0, SAN_OK))
 CALL(cudaStreamGetDevice, (san_stream * s, int *device), ((void)s, *device = 0, SAN_OK))
 CALL(cudaStreamSetAttribute, (san_stream * s, int id, const void *value), ((void)s, (void)id, (void)value, SAN_OK))
 CALL(cudaStreamAttachMemAsync, (san_stream * s, void *p, size_t size, unsigned flags),
      ((void)s, (void)p, (void)size, (void)flags, SAN_OK))
-BOTH(cudaLaunchHostFunc, cuLaunchHostFunc, (san_stream * s, void (*fn)(void *user), void *user), (s, fn, user),
+BOTH(cudaLaunchHostFunc, cuLaunchHostFunc, (san_stream * s, void (*fn)(void *user), void *user),
      san_host_call(fn, user, san_stream_of(s)))
 
 /* The older kind of callback gets the stream and its status, too. */
@@ -76,7 +85,7 @@ static int callback(san_stream *s, void (*fn)(san_stream *s, int status, void *u
 	return SAN_OK;
 }
 BOTH(cudaStreamAddCallback, cuStreamAddCallback,
-     (san_stream * s, void (*fn)(san_stream *s, int status, void *user), void *user, unsigned flags), (s, fn, user, flags),
+     (san_stream * s, void (*fn)(san_stream *s, int status, void *user), void *user, unsigned flags),
      ((void)flags, callback(s, fn, user)))
 
 /* Whether a stream is captured in the mode that forbids what a graph cannot hold to the whole process. */
@@ -129,15 +138,14 @@ static int elapsed(float *ms, const san_event *a, const san_event *b)
 }
 
 CALL(cudaEventCreate, (san_event * *out), event_new(out))
-BOTH(cudaEventCreateWithFlags, cuEventCreate, (san_event * *out, unsigned flags), (out, flags),
-     ((void)flags, event_new(out)))
-BOTH(cudaEventDestroy, cuEventDestroy_v2, (san_event * e), (e), (free(e), SAN_OK))
-BOTH(cudaEventRecord, cuEventRecord, (san_event * e, san_stream *s), (e, s), record(e, san_stream_of(s)))
+BOTH(cudaEventCreateWithFlags, cuEventCreate, (san_event * *out, unsigned flags), ((void)flags, event_new(out)))
+BOTH(cudaEventDestroy, cuEventDestroy_v2, (san_event * e), (free(e), SAN_OK))
+BOTH(cudaEventRecord, cuEventRecord, (san_event * e, san_stream *s), record(e, san_stream_of(s)))
 CALL(cudaEventRecordWithFlags, (san_event * e, san_stream *s, unsigned flags), ((void)flags, record(e, san_stream_of(s))))
-BOTH(cudaEventQuery, cuEventQuery, (san_event * e), (e), e ? SAN_OK : SAN_HANDLE)
-BOTH(cudaEventSynchronize, cuEventSynchronize, (san_event * e), (e), e ? SAN_OK : SAN_HANDLE)
-BOTH(cudaEventElapsedTime, cuEventElapsedTime, (float *ms, san_event *a, san_event *b), (ms, a, b), elapsed(ms, a, b))
-BOTH(cudaStreamWaitEvent, cuStreamWaitEvent, (san_stream * s, san_event *e, unsigned flags), (s, e, flags),
+BOTH(cudaEventQuery, cuEventQuery, (san_event * e), e ? SAN_OK : SAN_HANDLE)
+BOTH(cudaEventSynchronize, cuEventSynchronize, (san_event * e), e ? SAN_OK : SAN_HANDLE)
+BOTH(cudaEventElapsedTime, cuEventElapsedTime, (float *ms, san_event *a, san_event *b), elapsed(ms, a, b))
+BOTH(cudaStreamWaitEvent, cuStreamWaitEvent, (san_stream * s, san_event *e, unsigned flags),
      ((void)flags, wait(san_stream_of(s), e)))
 
 /* ---- capture ---- */
@@ -158,15 +166,12 @@ static int capture_end(san_stream *s, san_graph **out)
 	if (!s || !s->capture || s->joined)
 		return SAN_NO_CAPTURE;
 	*out = s->capture;
-	for (san_stream *member; (member = capturing(*out));)
-		member->capture = NULL, member->joined = false;
+	leave(*out);
 	return SAN_OK;
 }
 
-BOTH(cudaStreamBeginCapture, cuStreamBeginCapture_v2, (san_stream * s, int mode), (s, mode),
-     capture_begin(san_stream_of(s), mode))
-BOTH(cudaStreamEndCapture, cuStreamEndCapture, (san_stream * s, san_graph **out), (s, out),
-     capture_end(san_stream_of(s), out))
-BOTH(cudaStreamIsCapturing, cuStreamIsCapturing, (san_stream * s, int *status), (s, status),
+BOTH(cudaStreamBeginCapture, cuStreamBeginCapture_v2, (san_stream * s, int mode), capture_begin(san_stream_of(s), mode))
+BOTH(cudaStreamEndCapture, cuStreamEndCapture, (san_stream * s, san_graph **out), capture_end(san_stream_of(s), out))
+BOTH(cudaStreamIsCapturing, cuStreamIsCapturing, (san_stream * s, int *status),
      (*status = san_captures(san_stream_of(s)), SAN_OK))
 CALL(cudaThreadExchangeStreamCaptureMode, (int *mode), ((void)mode, SAN_OK))

@@ -148,7 +148,7 @@ static bool make_map(const cptx_attention_backward_opt *o, const cptx_tile *tile
 	const uint32_t rows = of_keys ? p->keys : p->queries, heads = of_keys ? p->kv_heads : p->heads;
 	const uint64_t row = rows > 1 ? s->row : o->dim * 2, head = heads > 1 ? s->head : rows * row;
 	const cptx_operand_matrix matrix = { .size = CPTX_OPT_SIZE(cptx_operand_matrix),
-		                                 .address = rows ? at : p->workspace,
+		                                 .address = rows ? at : p->k,
 		                                 .rows = rows ? rows : 1,
 		                                 .cols = o->dim,
 		                                 .pitch = row,

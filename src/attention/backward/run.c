@@ -55,7 +55,8 @@ bool cptx_attention_backward_run(cptx_attention_backward_runner *r, const cptx_a
 	if (!IS_GIVEN(r, "runner", NOWHERE, err) || !backward_read(&o, opt, NULL, &plan, err))
 		return false;
 	/* shared memory of sm_86, 89 and 120 holds smaller blocks than the usual ones */
-	if (!opt->bq && !opt->bk && r->base.target && !backward_read(&o, opt, r->base.target, &plan, NULL))
+	if (o.mma == CPTX_ATTENTION_SYNC && !opt->bq && !opt->bk && r->base.target &&
+	    !backward_read(&o, opt, r->base.target, &plan, NULL))
 		o.bq = 32, o.bk = 64;
 	o.sm90 = o.sm90 || (r->base.target && cptx_form_on_target(CPTX_OP_GRIDDEPCONTROL, 0, r->base.target));
 	const cptx_attention_backward_opt chosen = o;

@@ -60,13 +60,13 @@ static void complete(cptx_attention_decode_opt *o)
 #define DECODE_VALUE_POWER(v) (v)
 #define DECODE_VALUE_BOOL(v) 0
 #define DECODE_VALUE_TYPE(v) 0
-enum { IS_NUMBER = false, IS_POWER = true, IS_BOOL = false, IS_TYPE = false };
+enum { DECODE_POWER_NUMBER = false, DECODE_POWER_POWER = true, DECODE_POWER_BOOL = false, DECODE_POWER_TYPE = false };
 
 static bool check_ranges(const cptx_attention_decode_opt *o, cptx_error *err)
 {
 	const attention_range all[] = {
 #define DECODE_FIELD(id, field, type, least, most, step, about)                                                             \
-	{ #field, IS_##type, DECODE_VALUE_##type(o->field), least, most, step },
+	{ #field, DECODE_POWER_##type, DECODE_VALUE_##type(o->field), least, most, step },
 #include "attention/decode/options.def"
 	};
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Attention forward for sm_100a: TMA -> shared memory -> tcgen05 -> tensor memory -> softmax -> tensor memory -> tcgen05 -> O.
+ * Attention forward for sm_100a: TMA -> shared memory -> tcgen05 -> tensor memory -> softmax -> tensor memory -> tcgen05 ->
+ * O.
  *
  * A CTA has a tile of 128 queries and goes over the blocks of keys from the last one down.  One thread copies K and V to
- * rings of stages, one starts the products, and each thread of four warps has a row: it reads S, lets it go, and writes P, as
- * the A of the second product, and O, multiplied for the new maximum, unless no maximum of its warp has grown.  The
- * next block's S is made while these warps work.  Two CTAs share a multiprocessor where their shared and tensor memory
- * suffice, so that one's products run beside the other's softmax.
+ * rings of stages, one starts the products, and each thread of four warps has a row: it reads S, lets it go, and writes P,
+ * as the A of the second product, and O, multiplied for the new maximum, unless no maximum of its warp has grown.  The next
+ * block's S is made while these warps work.  Two CTAs share a multiprocessor where their shared and tensor memory suffice,
+ * so that one's products run beside the other's softmax.
  *
  * S and P have pipelines of one stage: S is full when its product is complete, and empty when all have read it; P is full
  * when all have written it and O, and empty when the second product is complete.
@@ -189,8 +190,7 @@ static void correct(forward100 *f, cptx_val factor)
 	                               cptx_setp(k, f->block, 0, .cmp = CPTX_GT), .type = CPTX_PRED);
 	cptx_acc part;
 
-	CPTX_IF(k, some)
-	{
+	CPTX_IF(k, some) {
 		for (uint32_t col = 0; col < f->s.dim_v; col += CHUNK) {
 			cptx_acc_load(k, &f->results, col, CHUNK, &part);
 			cptx_acc_scale_rows(k, &part, factor);
@@ -226,8 +226,7 @@ static void store(forward100 *f)
 
 	if (f->o->lse)
 		attention_store_lse(k, &f->in, &f->tile, &f->part, cptx_softmax_lse(k, &f->soft, &f->part));
-	CPTX_IF(k, cptx_setp(k, f->tile.blocks, 0, .cmp = CPTX_GT))
-	{
+	CPTX_IF(k, cptx_setp(k, f->tile.blocks, 0, .cmp = CPTX_GT)) {
 		cptx_pipe_wait_empty(k, &f->p_pipe, &f->p_at);
 		for (uint32_t col = 0; col < f->s.dim_v; col += CHUNK) {
 			cptx_acc_load(k, &f->results, col, CHUNK, &part);
@@ -235,8 +234,7 @@ static void store(forward100 *f)
 			attention_store_o(k, &f->in, &f->tile, &part);
 		}
 	}
-	CPTX_ELSE(k)
-	{
+	CPTX_ELSE(k) {
 		part.regs = cptx_regs(k, CPTX_F32, CHUNK);
 		cptx_acc_clear(k, &part);
 		for (uint32_t col = 0; col < f->s.dim_v; col += CHUNK) {

@@ -12,12 +12,12 @@ enum {
 
 /* What follows from the options. */
 typedef struct shape100 {
-	uint32_t dim, dim_v;  /* rounded up to whole swizzle spans of 64 bytes */
-	uint32_t threads;     /* four warps of the softmax, one that copies, one that multiplies */
-	uint32_t ctas;        /* of a multiprocessor */
-	cptx_tile q, k, v;    /* in shared memory */
-	uint32_t s, p, o;     /* columns of tensor memory where these begin */
-	uint32_t columns;     /* of tensor memory in all */
+	uint32_t dim, dim_v; /* rounded up to whole swizzle spans of 64 bytes */
+	uint32_t threads;    /* four warps of the softmax, one that copies, one that multiplies */
+	uint32_t ctas;       /* of a multiprocessor */
+	cptx_tile q, k, v;   /* in shared memory */
+	uint32_t s, p, o;    /* columns of tensor memory where these begin */
+	uint32_t columns;    /* of tensor memory in all */
 	uint32_t smem;
 } shape100;
 

@@ -2,11 +2,11 @@
 /*
  * Attention forward by mma.sync: cp.async -> shared memory -> ldmatrix -> mma.sync -> softmax in registers -> mma.sync -> O.
  *
- * A CTA has one tile of queries, and each of its warps 16 or 32 of them with all keys, so that no warp needs another's scores
- * or sums.  All threads copy K and V, block by block, to a ring of stages, from the last block down; one barrier for each
- * block tells that a stage is there and that the one before is free.  S becomes P in the registers where it is made, and P is
- * the A of the second product.  Two CTAs (or more warps) share a multiprocessor, so that the softmax of one runs beside the
- * products of another.  Blocks that need a mask and those that do not have loops of their own.
+ * A CTA has one tile of queries, and each of its warps 16 or 32 of them with all keys, so that no warp needs another's
+ * scores or sums.  All threads copy K and V, block by block, to a ring of stages, from the last block down; one barrier for
+ * each block tells that a stage is there and that the one before is free.  S becomes P in the registers where it is made,
+ * and P is the A of the second product.  Two CTAs (or more warps) share a multiprocessor, so that the softmax of one runs
+ * beside the products of another.  Blocks that need a mask and those that do not have loops of their own.
  */
 #include "attention/sm80/forward.h"
 
@@ -27,10 +27,10 @@ typedef struct forward80 {
 	attention_kv key, v;
 	cptx_val rows_left; /* with .page by cp.async: keys from the block on, .u32, a variable */
 	cptx_pipe pipe, q_pipe;
-	cptx_pipe_at to, at; /* marks of places; place() says where */
+	cptx_pipe_at to, at;        /* marks of places; place() says where */
 	cptx_val first, first_lane; /* by TMA: predicates: the thread that copies, and those that release */
 	cptx_tiled_mma qk, pv;
-	cptx_val q_regs; /* all of the warp's Q, where it stays in registers */
+	cptx_val q_regs;        /* all of the warp's Q, where it stays in registers */
 	cptx_acc sums, results; /* S, O */
 	cptx_softmax soft;
 	attention_rows rows;
@@ -166,8 +166,7 @@ static void load(forward80 *f, uint32_t ahead)
 	const cptx_val there = skips ? cptx_setp(k, f->load_key, f->tile.first_key, .cmp = CPTX_GE)
 	                             : cptx_setp(k, number, f->tile.blocks, .cmp = CPTX_LT);
 
-	CPTX_IF(k, f->o->tma ? cptx_and(k, there, f->first, .type = CPTX_PRED) : there)
-	{
+	CPTX_IF(k, f->o->tma ? cptx_and(k, there, f->first, .type = CPTX_PRED) : there) {
 		const cptx_val key = skips ? f->load_key : cptx_sub(k, f->key0, ahead * f->o->bk);
 		const cptx_pipe_at to = place(f, &f->to, number);
 		if (f->o->tma)
@@ -192,8 +191,7 @@ static void load_q(forward80 *f)
 		return;
 	}
 	const cptx_pipe_at at = cptx_pipe_producer(k, &f->q_pipe);
-	CPTX_IF(k, f->first)
-	{
+	CPTX_IF(k, f->first) {
 		cptx_pipe_expect(k, &f->q_pipe, &at, f->q.bytes);
 		attention_load_q(k, &f->tile, &f->q, cptx_pipe_full(&at));
 	}
@@ -208,7 +206,8 @@ static void begin_products(forward80 *f, const cptx_roles *roles)
 	const enum cptx_mma_from q_from = f->s.q_in_regs ? CPTX_A_REGS : CPTX_A_SHARED;
 
 	cptx_tiled_mma_new(k, &f->qk, .a = o->in, .b = o->in, .m = f->s.rows, .n = o->bk, .units_m = o->warps, .a_from = q_from,
-	                   .a_tile = f->s.q, .b_tile = f->s.k, .unit = roles->warp, .thread = roles->lane, .b_base = f->key.op.smem, .few_regs = true);
+	                   .a_tile = f->s.q, .b_tile = f->s.k, .unit = roles->warp, .thread = roles->lane,
+	                   .b_base = f->key.op.smem, .few_regs = true);
 	cptx_tiled_mma_new(k, &f->pv, .a = o->in, .b = o->in, .m = f->s.rows, .n = f->s.dim_v, .units_m = o->warps,
 	                   .a_from = CPTX_A_REGS, .b_tile = f->s.v, .unit = roles->warp, .thread = roles->lane,
 	                   .b_base = f->v.op.smem, .few_regs = true);
@@ -241,7 +240,8 @@ static void step(forward80 *f, bool masked)
 	cptx_mma_tile(k, &f->qk, &f->sums, f->s.q_in_regs ? f->q_regs : cptx_operand_at(k, &f->q, 0), key, .fresh = true);
 	if (f->o->tma) { /* by now the other warps have hardly anything of the step before left */
 		load(f, f->o->stages - 1);
-		cptx_bar_warp_sync(k, -1); /* else the warp of the thread that copies runs on in two parts: a quarter slower in all */
+		cptx_bar_warp_sync(k,
+		                   -1); /* else the warp of the thread that copies runs on in two parts: a quarter slower in all */
 	}
 	if (masked) /* anew in each step: they would take registers in the other loops */
 		f->rows = attention_rows_of(k, &f->in, &f->tile, &f->sums);

@@ -9,10 +9,10 @@
 
 enum {
 	MOST_REGS = 255,
-	OTHER_REGS = 24,  /* fragments and addresses, and beside them for each row of a warp maxima, sums and ends: what ptxas
-	                     13.0 takes beside S, O and Q */
-	COPY_REGS = 16,   /* and for copies by cp.async */
-	MOST_WITH_Q = 248, /* where Q stays in registers, too */
+	OTHER_REGS = 24,    /* fragments and addresses, and beside them for each row of a warp maxima, sums and ends: what ptxas
+	                       13.0 takes beside S, O and Q */
+	COPY_REGS = 16,     /* and for copies by cp.async */
+	MOST_WITH_Q = 248,  /* where Q stays in registers, too */
 	STATIC_SMEM = 1024, /* for mbarriers and alignment */
 	MOST_SMEM = 227 * 1024
 };
@@ -77,20 +77,18 @@ static bool check(const cptx_attention_opt *o, const cptx_target *target, cptx_a
 	     "%u queries and %u warps; each warp has 16 or 32 queries", o->bq, o->warps);
 	const shape80 s = attention_sm80_shape(o);
 	RULE(s.regs <= MOST_REGS,
-	     "%u queries of a warp, blocks of %u keys and head size %u need about %u registers; a thread has %d: take more warps, or "
+	     "%u queries of a warp, blocks of %u keys and head size %u need about %u registers; a thread has %d: take more "
+	     "warps, or "
 	     "smaller blocks",
 	     s.rows, o->bk, attention_dim_v(o), s.regs, MOST_REGS);
-	RULE(s.regs * s.threads <= CPTX_REGS_PER_SM, "%u warps of about %u registers each; a CTA has %d registers in all", o->warps,
-	     s.regs, CPTX_REGS_PER_SM);
+	RULE(s.regs * s.threads <= CPTX_REGS_PER_SM, "%u warps of about %u registers each; a CTA has %d registers in all",
+	     o->warps, s.regs, CPTX_REGS_PER_SM);
 	RULE(s.smem <= most,
 	     "%u queries, and %u stages of %u keys of head size %u need %u bytes of shared memory; a CTA of %s has at most %u",
 	     o->bq, o->stages, o->bk, o->dim, s.smem, target ? target->name : "any target", most);
-	*plan = (cptx_attention_plan){ .threads = s.threads,
-		                           .smem = s.smem,
-		                           .dim = s.dim,
-		                           .dim_v = s.dim_v,
-		                           .groups = o->warps,
-		                           .regs = { 0, s.regs } };
+	*plan = (cptx_attention_plan){
+		.threads = s.threads, .smem = s.smem, .dim = s.dim, .dim_v = s.dim_v, .groups = o->warps, .regs = { 0, s.regs }
+	};
 	return true;
 }
 

@@ -58,6 +58,16 @@ shape90 attention_sm90_shape(const cptx_attention_opt *o)
 
 /* ---- shapes to choose from ---- */
 
+static attention_operands operands(const cptx_attention_opt *o);
+
+/* Whether blocks are made of more parts than an operand can have, by pages that are small. */
+static bool too_many_parts(const cptx_attention_opt *o)
+{
+	const attention_operands ops = operands(o);
+
+	return o->page && attention_max(ops.k_part.stages, ops.v_part.stages) > ATTENTION_MOST_PARTS;
+}
+
 /* Keys of a block by the head size, where nothing else is known. */
 static void complete(cptx_attention_opt *o)
 {
@@ -67,8 +77,11 @@ static void complete(cptx_attention_opt *o)
 		o->bq = dim <= 64 ? 192 : 128;
 	if (!o->stages)
 		o->stages = 2;
-	if (!o->bk)
+	const bool open = !o->bk;
+	if (open)
 		o->bk = dim <= 128 ? 128 : o->page ? 64 : dim <= 160 ? 112 : dim <= 192 ? 96 : 64;
+	while (open && o->bk > 16 && too_many_parts(o))
+		o->bk /= 2;
 }
 
 static uint32_t registers(const cptx_attention_opt *o, const shape90 *s) { return o->bk / 2 + o->bk / 4 + s->dim_v / 2; }
@@ -76,8 +89,8 @@ static uint32_t registers(const cptx_attention_opt *o, const shape90 *s) { retur
 static bool check(const cptx_attention_opt *o, const cptx_target *target, cptx_attention_plan *plan, cptx_error *err)
 {
 	(void)target; /* those that have wgmma have the same shared memory */
-	RULE(o->bq % GROUP_ROWS == 0 && o->bq <= MOST_GROUPS * GROUP_ROWS, "bq = %u; it is 64 for each MMA warpgroup: 64, 128 or 192",
-	     o->bq);
+	RULE(o->bq % GROUP_ROWS == 0 && o->bq <= MOST_GROUPS * GROUP_ROWS,
+	     "bq = %u; it is 64 for each MMA warpgroup: 64, 128 or 192", o->bq);
 	const shape90 s = attention_sm90_shape(o);
 	const uint32_t regs = registers(o, &s), most = s.groups > 2 ? MOST_REGS - 80 : MOST_REGS;
 

@@ -238,7 +238,7 @@ const cli_command cmd_attention_backward = {
 	.arguments = "[OPTION]...",
 	.about = "Generates attention backward, dQ, dK and dV, as PTX; --run checks and times it.",
 	.details = "Q, O and dO are batch x heads x queries x dim, K and V are batch x kv-heads x keys x dim. Three kernels run "
-	           "behind\n"
+			   "behind\n"
 			   "one another; <cptx/attention_backward.h> says what they can. --run draws random operands and compares the\n"
 			   "gradients with a reference in f64: all elements, or of large problems those of rows drawn at random.\n\n"
 			   "  cptx attention-backward -a sm_80 --dim 64 --causal --deterministic -o backward.ptx\n"

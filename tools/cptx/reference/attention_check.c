@@ -21,8 +21,8 @@ typedef struct bench {
 	float *lse, *sinks;
 	uint32_t *cu_q, *cu_k; /* where the rows of each batch begin, and behind the last */
 	uint32_t *table;       /* pages of each batch */
-	float *number; /* of all 16-bit patterns of Q, K and V */
-	double *score; /* of a row */
+	float *number;         /* of all 16-bit patterns of Q, K and V */
+	double *score;         /* of a row */
 } bench;
 
 static bool emulated(const cptx_device *dev)
@@ -172,7 +172,8 @@ static bool prepare_lists(bench *b, cptx_error *err)
 		b->sinks[i] = i % 5 == 4 ? -INFINITY : (float)(number_random(&s) % 601) / 100 - 3;
 	if (b->o->page)
 		fill_table(b);
-	if (b->o->varlen && (!(p->cu_queries = upload(b, b->cu_q, cu_bytes, err)) || !(p->cu_keys = upload(b, b->cu_k, cu_bytes, err))))
+	if (b->o->varlen &&
+	    (!(p->cu_queries = upload(b, b->cu_q, cu_bytes, err)) || !(p->cu_keys = upload(b, b->cu_k, cu_bytes, err))))
 		return false;
 	return (!b->o->sinks || (p->sinks = upload(b, b->sinks, sink_bytes, err))) &&
 	       (!b->o->page || (p->page_table = upload(b, b->table, table_bytes(b), err)));
@@ -191,8 +192,12 @@ static bool prepare(bench *b, cptx_error *err)
 	const uint32_t dim_v = o->dim_v ? o->dim_v : o->dim;
 	const uint64_t lses = lse_rows(b) * sizeof(float) + ATTENTION_GUARD;
 	const uint32_t q_rows = o->varlen ? p->total_queries : p->queries, q_batch = o->varlen ? 1 : p->batch;
-	const uint32_t k_rows = o->page ? o->page : o->varlen ? p->total_keys : p->keys,
-				   k_batch = o->page ? p->pages : o->varlen ? 1 : p->batch;
+	const uint32_t k_rows = o->page     ? o->page
+	                        : o->varlen ? p->total_keys
+	                                    : p->keys,
+				   k_batch = o->page     ? p->pages
+	                         : o->varlen ? 1
+	                                     : p->batch;
 
 	if (!prepare_lists(b, err) ||
 	    !attention_tensor_make(b->dev, &b->q, o->in, &p->q_stride, q_batch, p->heads, q_rows, o->dim, err) ||
@@ -265,7 +270,8 @@ static void find_keys(const bench *b, row *r)
 /* The row of Q or O. */
 static unsigned char *query_at(const bench *b, const attention_tensor *x, const row *r)
 {
-	return b->o->varlen ? attention_tensor_row(x, 0, r->head, b->cu_q[r->batch] + r->query) : attention_tensor_row(x, r->batch, r->head, r->query);
+	return b->o->varlen ? attention_tensor_row(x, 0, r->head, b->cu_q[r->batch] + r->query)
+	                    : attention_tensor_row(x, r->batch, r->head, r->query);
 }
 
 /* A row of K or V. */
@@ -275,7 +281,8 @@ static const uint16_t *key_at(const bench *b, const attention_tensor *x, const r
 	const unsigned char *from;
 
 	if (b->o->page)
-		from = attention_tensor_row(x, b->table[(uint64_t)r->batch * b->p.table_pitch + k / b->o->page], head, k % b->o->page);
+		from =
+			attention_tensor_row(x, b->table[(uint64_t)r->batch * b->p.table_pitch + k / b->o->page], head, k % b->o->page);
 	else if (b->o->varlen)
 		from = attention_tensor_row(x, 0, head, b->cu_k[r->batch] + k);
 	else
@@ -374,7 +381,8 @@ static void compare_row(const bench *b, const row *r, attention_report *rep, boo
 	for (uint32_t i = 0; i < b->d.dim; i++) {
 		const double sum = r->sum > 0 ? r->sum : 1, right = r->o[i] / sum, size = r->size[i] / sum;
 		const double allowed = (1.01 * half + 2 * score + 0x1p-16) * size + 1.01 * out * fabs(right);
-		attention_judge(rep, r->batch, r->head, r->query, i, attention_tensor_value(&b->d, o + i * bytes), right, allowed + (b->o->in == CPTX_F16 ? 0x1p-24 : 0));
+		attention_judge(rep, r->batch, r->head, r->query, i, attention_tensor_value(&b->d, o + i * bytes), right,
+		                allowed + (b->o->in == CPTX_F16 ? 0x1p-24 : 0));
 	}
 	if (once) /* what is not poison in the end was written by mistake */
 		memset(o, ATTENTION_POISON, (size_t)b->d.dim * bytes);
@@ -384,7 +392,8 @@ static void compare_row(const bench *b, const row *r, attention_report *rep, boo
 	                                      : ((uint64_t)r->batch * p->heads + r->head) * p->queries;
 	float *lse = &b->lse[of_head + r->query];
 	const double right = r->sum > 0 ? r->max + log(r->sum) : -INFINITY;
-	attention_judge(rep, r->batch, r->head, r->query, UINT32_MAX, (double)*lse, right, isfinite(right) ? 0x1p-20 * (fabs(right) + 1) + score : 0);
+	attention_judge(rep, r->batch, r->head, r->query, UINT32_MAX, (double)*lse, right,
+	                isfinite(right) ? 0x1p-20 * (fabs(right) + 1) + score : 0);
 	if (once)
 		memset(lse, ATTENTION_POISON, sizeof *lse);
 }
@@ -427,7 +436,8 @@ static bool compare(bench *b, attention_report *rep, cptx_error *err)
 		compare_head(b, &r, rep, most, &seed);
 	}
 	rep->rms = rep->compared ? sqrt(rep->rms / (double)rep->compared) : 0;
-	rep->stray = most == UINT32_MAX && !rep->wrong && attention_strays(b->d.host, b->d.bytes) + attention_strays(b->lse, lses);
+	rep->stray =
+		most == UINT32_MAX && !rep->wrong && attention_strays(b->d.host, b->d.bytes) + attention_strays(b->lse, lses);
 	rep->wrong += rep->stray;
 	return true;
 }

@@ -168,7 +168,7 @@ static void become_program(const sanitize_request *q, int fd)
 	    put_first("LD_PRELOAD", q->library) && put_first("LD_LIBRARY_PATH", q->folder))
 		execvp(q->program[0], q->program);
 	fprintf(stderr, "cptx sanitize: '%s' cannot be started: %s\n", q->program[0], strerror(errno));
-	_exit(127);
+	_exit(errno == ENOMEM ? EXIT_FAILED : 127);
 }
 
 /* Its exit status, as a shell gives it; -1 where it could not be started or waited for. */
@@ -237,10 +237,10 @@ static int sanitize(sanitize_request *q)
 	FILE *records = tmpfile();
 	if (!records)
 		return cli_failed(q->cmd, "no temporary file: %s", strerror(errno));
-	int status = link_names(q) ? run_program(q, fileno(records)) : -1;
+	int status = link_names(q) ? run_program(q, fileno(records)) : -1, why = errno;
 	unlink_names(q);
 	if (status < 0)
-		status = cli_failed(q->cmd, "the program could not be run: %s", strerror(errno));
+		status = cli_failed(q->cmd, "the program could not be run: %s", strerror(why));
 	bool ok = each_finding(q, records, &t);
 	fclose(records);
 	fprintf(stderr, "cptx sanitize: %zu error%s, %zu warning%s; the program's exit status is %d\n", t.errors,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What libcptx_sanitize writes for the command: a finding a line (src/sanitize/report.c). */
+/* What libcptx_sanitize writes for the command: a finding a line (tools/sanitize/report.c). */
 #ifndef CPTX_TOOL_SANITIZE_RECORD_H
 #define CPTX_TOOL_SANITIZE_RECORD_H
 
