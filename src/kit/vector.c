@@ -8,7 +8,6 @@
 
 enum { MOST_REGISTERS = 4096, MOST_EACH = 32 };
 
-
 /* Bits of an element; 0: rows are of no such type. */
 static uint32_t bits_of(enum cptx_type t)
 {

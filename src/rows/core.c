@@ -77,7 +77,7 @@ static cptx_val begin_of(const cptx_rows_row *r, unsigned operand)
 			row = quotient(k, row, r->o->heads);
 		at = cptx_add(k, at, cptx_mul_wide(k, row, r->stride[operand]));
 	}
-	return is_none(r->first) ? at : cptx_add(k, at, cptx_mul_wide(k, r->first, size));
+	return rows_none(r->first) ? at : cptx_add(k, at, cptx_mul_wide(k, r->first, size));
 }
 
 /* Partial sums of the columns, f32: of an operand those of all groups stand together. */
@@ -93,15 +93,15 @@ static cptx_val sums_of(const cptx_rows_row *r, unsigned operand)
 	if (operand == CPTX_ROWS_DB && rows_has(r->s.writes, CPTX_ROWS_DW))
 		part = cptx_add(k, part, all);
 	at = cptx_add(k, at, cptx_mul_wide(k, part, r->s.sum_pitch * 4));
-	return is_none(r->first) ? at : cptx_add(k, at, cptx_mul_wide(k, r->first, 4));
+	return rows_none(r->first) ? at : cptx_add(k, at, cptx_mul_wide(k, r->first, 4));
 }
 
-static cptx_val columns_of_part(const cptx_rows_row *r) { return is_none(r->count) ? cptx_imm(r->s.part) : r->count; }
+static cptx_val columns_of_part(const cptx_rows_row *r) { return rows_none(r->count) ? cptx_imm(r->s.part) : r->count; }
 
 /* A row of registers for so many columns in all threads. */
 static void new_row(cptx_rows_row *r, cptx_row *row, uint32_t columns, cptx_val count)
 {
-	const bool varies = !is_none(count);
+	const bool varies = !rows_none(count);
 
 	cptx_row_new(r->k, row, .type = r->o->in, .n = varies ? 0 : columns, .count = count, .most = varies ? columns : 0,
 	             .whole = r->o->n % r->s.each == 0, .threads = r->o->per_row, .thread = r->thread,
@@ -115,7 +115,7 @@ static void shape(cptx_rows_row *r)
 	const rows_shape *s = &r->s;
 	cptx_val count = r->count;
 
-	if (!s->resident || !is_none(r->there) || (s->turns > 1 && !is_none(count)))
+	if (!s->resident || !rows_none(r->there) || (s->turns > 1 && !rows_none(count)))
 		count = r->here = cptx_var(r->k, CPTX_U32, 0);
 	new_row(r, &r->base, s->turn, count);
 	if (s->turns > 1 && s->sums)
@@ -208,7 +208,7 @@ static void show(cptx_rows_row *r, cptx_rows_at *e)
 static void set_columns(cptx_rows_row *r, uint32_t n)
 {
 	const uint32_t vectors = (n + r->s.each - 1) / r->s.each, own = (vectors + r->o->per_row - 1) / r->o->per_row;
-	const bool varies = !is_none(r->here);
+	const bool varies = !rows_none(r->here);
 
 	r->base.vectors = own, r->base.opt.n = varies ? 0 : n;
 	for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++)
@@ -227,10 +227,10 @@ static void set_turn(cptx_rows_row *r, cptx_site at, uint32_t turn)
 	if (s->turns == 1)
 		return;
 	set_columns(r, n);
-	if (is_none(r->here))
+	if (rows_none(r->here))
 		return;
 	cptx_val all = columns_of_part(r);
-	if (!is_none(r->there)) /* none of a row that does not exist */
+	if (!rows_none(r->there)) /* none of a row that does not exist */
 		all = CALL(selp, .a = all, .b = cptx_imm(0), .c = r->there, .type = CPTX_U32);
 	cptx_val rest = CALL(sub, .a = CALL(max, .a = all, .b = cptx_imm(before), .type = CPTX_U32), .b = cptx_imm(before));
 	CALL(min, .a = rest, .b = cptx_imm(s->turn), .type = CPTX_U32, .into = r->here);
@@ -362,7 +362,7 @@ cptx_val cptx_rows_column_(cptx_kernel *k, cptx_site at, const cptx_rows_row *r,
 	if (!is_open(k, at, r, e))
 		return (cptx_val){ 0 };
 	cptx_val column = column_in_part(k, at, r);
-	return is_none(r->first) ? column : CALL(add, .a = column, .b = r->first);
+	return rows_none(r->first) ? column : CALL(add, .a = column, .b = r->first);
 }
 
 cptx_val cptx_rows_inside_(cptx_kernel *k, cptx_site at, const cptx_rows_row *r, const cptx_rows_at *e)
@@ -424,7 +424,7 @@ static bool is_scalar(cptx_kernel *k, cptx_site at, const cptx_rows_row *r, uint
 /* The thread's row; where there is none, the last one. */
 static cptx_val row_to_read(cptx_kernel *k, cptx_site at, const cptx_rows_row *r)
 {
-	if (is_none(r->there))
+	if (rows_none(r->there))
 		return r->row;
 	return CALL(min, .a = r->row, .b = CALL(sub, .a = r->rows, .b = cptx_imm(1)));
 }
@@ -442,7 +442,7 @@ cptx_val cptx_rows_get_(cptx_kernel *k, cptx_site at, const cptx_rows_row *r, en
 	if (!is_scalar(k, at, r, r ? r->s.reads : 0, operand, "reads"))
 		return (cptx_val){ 0 };
 	cptx_val v = r->scalar[operand];
-	if (is_none(v)) {
+	if (rows_none(v)) {
 		v = cptx_regs_(k, at, rows_type_of(r->o, operand), 1);
 		load_scalar(k, at, r, operand, row_to_read(k, at, r), v);
 	}
@@ -474,10 +474,10 @@ void cptx_rows_put_(cptx_kernel *k, cptx_site at, const cptx_rows_row *r, enum c
 		return;
 	const enum cptx_type type = rows_type_of(r->o, operand);
 	cptx_val who = r->thread, one;
-	if (!is_none(r->first)) /* of the first CTA alone */
+	if (!rows_none(r->first)) /* of the first CTA alone */
 		who = CALL(or, .a = who, .b = r->first, .type = CPTX_B32), who = cptx_as(who, CPTX_U32);
 	one = CALL(setp, .a = who, .b = cptx_imm(0), .cmp = CPTX_EQ);
-	if (!is_none(r->there))
+	if (!rows_none(r->there))
 		one = CALL(and, .a = one, .b = r->there);
 	if (type == CPTX_S64)
 		v = CALL(cvt, .a = cptx_as(v, CPTX_U32), .dtype = CPTX_U64);
@@ -537,7 +537,7 @@ static void row(cptx_rows_row *r)
 	for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++)
 		if (rows_has((r->s.reads | r->s.writes) & ~(r->s.writes & R_SUMS), i) && rows_operands[i].kind != ROWS_SCALAR)
 			r->begin[i] = begin_of(r, i);
-	if (r->prefetches && !is_none(r->step))
+	if (r->prefetches && !rows_none(r->step))
 		prefetch(r);
 	if (r->s.ring)
 		rows_ring_wait(r);
@@ -576,7 +576,7 @@ static void settle(cptx_rows_row *r, cptx_val of_warp, cptx_val in_warp)
 {
 	cptx_kernel *k = r->k;
 
-	if (is_none(in_warp))
+	if (rows_none(in_warp))
 		return;
 	cptx_add(k, of_warp, in_warp, .into = r->row);
 	cptx_setp(k, r->row, r->rows, .cmp = CPTX_LT, .into = r->there);
@@ -605,10 +605,10 @@ static void many_rows(cptx_rows_row *r, cptx_val of_warp, cptx_val in_warp)
 	begin_sums(r);
 	cptx_val next = cptx_var(k, CPTX_U32, first);
 	r->step = cptx_mul(k, r->units, r->s.rows, .mode = CPTX_LO);
-	if (is_none(in_warp))
+	if (rows_none(in_warp))
 		r->row = next;
 	const bool ahead = rows_count(r->s.reads, ROWS_SCALAR) && !(r->o->rows_each == 1 && r->s.ring);
-	cptx_val mine = is_none(in_warp) ? first : cptx_add(k, first, in_warp);
+	cptx_val mine = rows_none(in_warp) ? first : cptx_add(k, first, in_warp);
 	CPTX_IF(k, cptx_setp(k, first, r->rows, .cmp = CPTX_LT)) {
 		if (ahead)
 			load_scalars(r, mine, true);

@@ -3,7 +3,6 @@
 #ifndef CPTX_ROWS_CORE_H
 #define CPTX_ROWS_CORE_H
 
-#include "kit/value.h"
 #include "rows/rows.h"
 
 #include <cptx/pipeline.h>
@@ -21,6 +20,8 @@ typedef struct rows_ring {
 	bool released;      /* the stage of this row has been read */
 	bool filled;        /* and it has been asked for a later row */
 } rows_ring;
+
+static inline bool rows_none(cptx_val v) { return v.kind == CPTX_VAL_NONE; }
 
 struct cptx_rows_row {
 	cptx_kernel *k;
@@ -49,7 +50,6 @@ struct cptx_rows_row {
 	bool read_alone; /* threads read elements that others of the warp have, and may overwrite behind the next reduction */
 	cptx_row_at it;
 };
-
 
 /* Declares the shared memory and begins to fill it with the CTA's rows from `first` on. */
 void rows_ring_begin(cptx_rows_row *r, cptx_val first);

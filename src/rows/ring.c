@@ -61,7 +61,7 @@ cptx_val rows_ring_address(const cptx_rows_row *r, unsigned operand)
 /* Bytes of the CTA's columns in a row of an operand. */
 static cptx_val bytes_here(const cptx_rows_row *r, unsigned operand)
 {
-	if (is_none(r->count))
+	if (rows_none(r->count))
 		return cptx_imm(part_bytes(r, operand));
 	return cptx_mul(r->k, r->count, rows_bytes(rows_type_of(r->o, (enum cptx_rows_operand)operand)), .mode = CPTX_LO);
 }
@@ -75,7 +75,7 @@ static void copy(const cptx_rows_row *r, unsigned operand, cptx_val row, cptx_va
 
 	if (rows_operands[operand].kind == ROWS_MATRIX)
 		from = cptx_add(k, from, cptx_mul_wide(k, row, r->stride[operand]));
-	if (!is_none(r->first))
+	if (!rows_none(r->first))
 		from = cptx_add(k, from, cptx_mul_wide(k, r->first, size));
 	/* L2 need not keep it.  Beside sums of columns that is slower, as was seen. */
 	const bool once = rows_operands[operand].kind == ROWS_MATRIX && !r->s.sums;
@@ -90,7 +90,7 @@ static cptx_val bytes_of(const cptx_rows_row *r, uint32_t set)
 
 	for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++)
 		size += rows_has(set, i) ? rows_bytes(rows_type_of(r->o, (enum cptx_rows_operand)i)) : 0;
-	if (is_none(r->count))
+	if (rows_none(r->count))
 		return cptx_imm(r->s.part * size);
 	return cptx_mul(r->k, r->count, size, .mode = CPTX_LO);
 }
@@ -105,7 +105,7 @@ static void copy_row(cptx_rows_row *r, cptx_val row, cptx_val group)
 		if (!rows_has(r->s.copied, i))
 			continue;
 		cptx_val to = cptx_add(k, stage, offset_of(r, i));
-		if (!is_none(group))
+		if (!rows_none(group))
 			to = cptx_mad(k, group, part_bytes(r, i), to, .mode = CPTX_LO);
 		copy(r, i, row, to, cptx_pipe_full(&r->ring.to));
 	}

@@ -61,7 +61,13 @@ static void complete(cptx_attention_backward_opt *o)
 #define BACKWARD_VALUE_BOOL(v) 0
 #define BACKWARD_VALUE_TYPE(v) 0
 #define BACKWARD_VALUE_MMA(v) 0
-enum { BACKWARD_POWER_NUMBER = false, BACKWARD_POWER_POWER = true, BACKWARD_POWER_BOOL = false, BACKWARD_POWER_TYPE = false, BACKWARD_POWER_MMA = false };
+enum {
+	BACKWARD_POWER_NUMBER = false,
+	BACKWARD_POWER_POWER = true,
+	BACKWARD_POWER_BOOL = false,
+	BACKWARD_POWER_TYPE = false,
+	BACKWARD_POWER_MMA = false
+};
 
 static bool check_ranges(const cptx_attention_backward_opt *o, cptx_error *err)
 {
