@@ -300,7 +300,8 @@ static bool begin_lines(emitter *e, line_printer *to, bool built)
 		return false;
 	*to = (line_printer){ .table = { (const char *)&empty_name, (const char *)e->out->names, (const char *)numbers },
 		                  .p = text->p + text->n,
-		                  .map = (line_entry *)(void *)(map->p + map->n),
+		                  .map = map->p ? (line_entry *)(void *)(map->p + map->n)
+		                                : NULL, /* only lines that were built are noted */
 		                  .left = AT_ONCE,
 		                  .line = e->line,
 		                  .run_line = e->run.line,
