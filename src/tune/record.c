@@ -309,7 +309,9 @@ bool tune_parse(const char *p, size_t n, tune_record *r)
 	r->r = (cptx_tune_record){ .size = (uint32_t)offsetof(cptx_tune_record, z_) };
 	r->key = (cptx_tune_key){ .size = (uint32_t)offsetof(cptx_tune_key, z_) };
 	r->r.key = &r->key;
-	return read_fields(r, r->text + (body - r->text));
+	/* whoever reads a record relies on what a writer must keep to: lengths of texts, no control characters, a time */
+	return read_fields(r, r->text + (body - r->text)) && check_texts(&r->r, true, NULL) && check_texts(&r->r, false, NULL) &&
+	       r->r.nsamples && r->r.median > 0;
 }
 
 /* ---- hashes ---- */
