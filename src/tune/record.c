@@ -109,8 +109,8 @@ bool tune_complete(cptx_tune_record *r, cptx_error *err)
 		return error_set(err, CPTX_E_ARG, NOWHERE, "tune: %u samples; a record has 1 to %d", r->samples ? r->nsamples : 0,
 		                 CPTX_TUNE_SAMPLES);
 	for (uint32_t i = 0; i < r->nsamples; i++)
-		if (!(r->samples[i] > 0 && r->samples[i] < 1e12))
-			return error_set(err, CPTX_E_ARG, NOWHERE, "tune: sample %u is %g; it is above 0 and below 10^12", i,
+		if (!(r->samples[i] >= 1.0 / FRACTION && r->samples[i] < 1e12))
+			return error_set(err, CPTX_E_ARG, NOWHERE, "tune: sample %u is %g; it is 10^-6 or more and below 10^12", i,
 			                 r->samples[i]);
 	r->median = tune_median(r->samples, r->nsamples, &r->spread);
 	if (!r->date && !clock_gettime(CLOCK_REALTIME, &t))

@@ -81,7 +81,7 @@ END_TEST
 START_TEST(what_is_no_record_is_refused)
 {
 	static char long_text[CPTX_TUNE_TEXT + 1];
-	const double good = 1, bad[] = { 0, -1, NAN, INFINITY, 1e13 };
+	const double good = 1, bad[] = { 0, 1e-7, -1, NAN, INFINITY, 1e13 };
 	const char *const texts[] = { NULL, "", "a\tb", "a\n", "\x7f", long_text };
 	cptx_tune *db = open_place(&err);
 
