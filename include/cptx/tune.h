@@ -80,7 +80,7 @@ typedef struct cptx_tune_record {
 	const cptx_tune_key *key; /**< what was measured */
 	const char *candidate;    /**< the options that were tried: "bm=128 bn=256 stages=4 ctas=132" */
 	const char *unit;         /**< of the samples: "us", or "steps" of an emulator, which measures no time */
-	const double *samples;    /**< the values, above 0 */
+	const double *samples;    /**< the values, from 10^-6 to below 10^12 */
 	uint32_t nsamples;        /**< 1 to CPTX_TUNE_SAMPLES */
 	double median, spread; /**< of the samples; the spread is (largest - smallest) / median.  cptx_tune_add computes them */
 	int64_t date;          /**< microseconds since 1970; 0: cptx_tune_add takes the time */

@@ -2,6 +2,7 @@
 /* A GEMM as a variant of a bundle: its shape, and its parameters in the order that <cptx/gemm.h> tells. */
 #include "base/options.h"
 #include "gemm/auto.h"
+#include "gemm/tuned.h"
 
 #include <cptx/bundle.h>
 
@@ -32,12 +33,18 @@ typedef struct making {
 
 /* ---- the shape ---- */
 
+/* The latest measurement of a candidate. */
+typedef struct measured {
+	int64_t date;
+	double median;
+	char candidate[CPTX_TUNE_TEXT], unit[24];
+} measured;
+
 typedef struct tuned {
 	const making *m;
-	cptx_gemm_opt asked, best;
-	uint32_t ctas;
-	double median;
-	char candidate[CPTX_TUNE_TEXT];
+	measured *at;
+	size_t n, cap;
+	bool no_memory;
 } tuned;
 
 /* "bm=128 ... ctas=132": the options, and the CTAs of a launch, which are none of them. */
@@ -60,46 +67,72 @@ static bool same_options(const cptx_gemm_opt *a, const cptx_gemm_opt *b)
 	return same;
 }
 
-/* Takes a record of the device and problem, if it is the fastest so far and fits. */
+/* Whether a record is of the device and problem, and of today's kernels. */
+static bool counts(const making *m, const cptx_tune_key *k)
+{
+	const uint64_t dims[4] = { m->p.m, m->p.n, m->p.k, m->p.batch ? m->p.batch : 1 };
+	cptx_gemm_opt problem = { .a = CPTX_TYPE_NONE };
+
+	return !strcmp(k->generator, "gemm") && k->version == gemm_tuned_version() && !strcmp(k->device, m->g.device) &&
+	       !memcmp(k->dims, dims, sizeof dims) && cptx_gemm_options_read(k->problem, &problem, NULL) &&
+	       same_options(&problem, &m->opt);
+}
+
+/* Keeps a record, if no later one of its candidate was seen. */
 static bool see(void *user, const cptx_tune_record *r)
 {
 	tuned *t = (tuned *)user;
-	const cptx_gemm_problem *p = &t->m->p;
-	const uint64_t dims[4] = { p->m, p->n, p->k, p->batch ? p->batch : 1 };
-	cptx_gemm_opt problem = { .a = CPTX_TYPE_NONE }, o = t->asked;
-	cptx_gemm_problem with = *p;
-	uint32_t ctas;
+	size_t i = 0;
 
-	if (strcmp(r->key->generator, "gemm") != 0 || strcmp(r->key->device, t->m->g.device) != 0 ||
-	    memcmp(r->key->dims, dims, sizeof dims) != 0 || (t->median > 0 && r->median >= t->median) ||
-	    !cptx_gemm_options_read(r->key->problem, &problem, NULL))
+	if (!counts(t->m, r->key))
 		return true;
-	if (!same_options(&problem, &t->asked) || !read_candidate(r->candidate, &o, &ctas))
+	while (i < t->n && strcmp(t->at[i].candidate, r->candidate) != 0)
+		i++;
+	if (i < t->n && t->at[i].date >= r->date)
 		return true;
-	with.ctas = ctas;
-	if (!o.bm || o.stream_k || !cptx_gemm_check(&o, t->m->target, NULL, NULL) ||
-	    !cptx_gemm_check_problem(&o, &with, SMS_UNKNOWN, NULL, NULL))
-		return true;
-	t->best = o, t->ctas = ctas, t->median = r->median;
-	snprintf(t->candidate, sizeof t->candidate, "%s", r->candidate);
+	if (i == t->cap) {
+		const size_t cap = t->cap ? 2 * t->cap : 32;
+		measured *more = GROW_ARRAY(measured, t->at, cap);
+		if (!more)
+			return !(t->no_memory = true);
+		t->at = more, t->cap = cap;
+	}
+	measured *to = &t->at[i];
+	to->date = r->date, to->median = r->median;
+	snprintf(to->candidate, sizeof to->candidate, "%s", r->candidate);
+	snprintf(to->unit, sizeof to->unit, "%s", r->unit);
+	t->n = MAX(t->n, i + 1);
+	return true;
+}
+
+/* Takes a candidate as the shape, if it fits. */
+static bool take(making *m, const cptx_gemm_opt *asked, const cptx_gemm_problem *p, const measured *x)
+{
+	cptx_gemm_opt o = *asked;
+	cptx_gemm_problem with = *p;
+
+	if (!read_candidate(x->candidate, &o, &with.ctas) || !o.bm || o.stream_k ||
+	    !cptx_gemm_check(&o, m->target, NULL, NULL) || !cptx_gemm_check_problem(&o, &with, SMS_UNKNOWN, NULL, NULL))
+		return false;
+	m->opt = o, m->p.ctas = with.ctas;
+	snprintf(m->note, sizeof m->note, "measured on %.60s, %g %s: %.300s", m->g.device, x->median, x->unit, x->candidate);
 	return true;
 }
 
 static bool choose_tuned(making *m, cptx_error *err)
 {
-	tuned *t = NEW(tuned);
-	bool found = false;
+	const cptx_gemm_opt asked = m->opt;
+	const cptx_gemm_problem p = m->p;
+	tuned t = { .m = m };
+	double best = 0;
 
-	if (!t)
-		return error_set(err, CPTX_E_MEMORY, NOWHERE, "out of memory");
-	t->m = m, t->asked = m->opt;
-	if (cptx_tune_each(m->g.db, see, t, NULL, err) && t->median > 0) {
-		m->opt = t->best, m->p.ctas = t->ctas;
-		snprintf(m->note, sizeof m->note, "measured on %.60s, %g us: %.300s", m->g.device, t->median, t->candidate);
-		found = true;
-	}
-	free(t);
-	return found;
+	if (cptx_tune_each(m->g.db, see, &t, NULL, err) && t.no_memory)
+		error_set(err, CPTX_E_MEMORY, NOWHERE, "out of memory");
+	for (size_t i = 0; err->code == CPTX_OK && i < t.n; i++)
+		if ((!(best > 0) || t.at[i].median < best) && take(m, &asked, &p, &t.at[i]))
+			best = t.at[i].median;
+	free(t.at);
+	return best > 0;
 }
 
 /* The model's first choice without stream_k, for which a program would need a workspace. */

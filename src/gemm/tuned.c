@@ -33,6 +33,8 @@ static const kit_field fields[] = {
 	{ "ctas", KIT_NUMBER, offsetof(candidate, ctas), NULL },
 };
 static const kit_family family = { "gemm", VERSION, fields, ARRAY_LEN(fields), sizeof(candidate) };
+uint32_t gemm_tuned_version(void) { return VERSION; }
+
 static const candidate nothing = { .ctas = 0 };
 
 static kit_problem problem_of(const candidate *asked, const cptx_gemm_problem *p)

@@ -143,9 +143,13 @@ static bool take_args(const callable *c, cptx_site at, object *const *args, ptrd
 		int place = i < (unsigned)n ? (int)i : keyword(c, PyTuple_GetItem(names, i - (unsigned)n));
 		if (place < 0)
 			return false;
-		if ((unsigned)place >= nkind)
-			return i >= (unsigned)n ? (PyErr_Format(PyExc_TypeError, "%s takes these by position", c->is->usage), false)
-			                        : true;
+		if ((unsigned)place >= nkind) {
+			if (i < (unsigned)n)
+				continue;
+			PyErr_Format(PyExc_TypeError, "%R is given by position: %s", PyTuple_GetItem(names, i - (unsigned)n),
+			             c->is->usage);
+			return false;
+		}
 		if (!take_arg(c, at, takes[place], args[i], &a[place]))
 			return false;
 		*given |= 1u << place;

@@ -17,7 +17,6 @@
 
 #define ENDING ".seg"
 enum { CHUNK = 1 << 20, FRESH_MS = 1000, TRIES = 8 };
-#define READ_FLAGS (O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW)
 static const char head[] = "# cptx tuning records: a checksum, the bytes behind it, and name=value between tabs\n";
 
 static int64_t now_ms(void)
@@ -84,11 +83,16 @@ int tune_read_lines(int fd, uint64_t from, tune_lines *to)
 	int status = 1;
 
 	to->end = from;
-	if (fstat(fd, &s) || !S_ISREG(s.st_mode))
+	if (fstat(fd, &s))
 		return -1;
+	if (!S_ISREG(s.st_mode)) {
+		errno = EINVAL;
+		return -1;
+	}
 	if ((uint64_t)s.st_size <= from)
 		return 1;
-	const size_t room = (size_t)MIN((uint64_t)CHUNK, (uint64_t)s.st_size - from + 1);
+	/* the longest line has room, since a writer may append one meanwhile */
+	const size_t room = MAX((size_t)TUNE_LINE, (size_t)MIN((uint64_t)CHUNK, (uint64_t)s.st_size - from + 1));
 	char *buffer = NEW_UNSET(char, room);
 	tune_record *r = NEW_UNSET(tune_record, 1);
 	errno = ENOMEM;
@@ -167,51 +171,64 @@ static uint32_t segment_of(const tune_folder *f, const char *name)
 	return i;
 }
 
+static bool unreadable(const tune_folder *f, const char *name, int why, cptx_error *err)
+{
+	return error_set(err, CPTX_E_IO, NOWHERE, "tune: %s/%s cannot be read: %s", f->path, name, strerror(why));
+}
+
 static bool read_segment(tune_folder *f, uint32_t i, cptx_error *err)
 {
 	reading x = { f, i };
 	tune_lines lines = { .line = keep_line, .user = &x };
 	struct stat s;
 
-	if (fstatat(f->dir, f->segments[i].name, &s, AT_SYMLINK_NOFOLLOW) || (uint64_t)s.st_size == f->segments[i].known)
+	if (fstatat(f->dir, f->segments[i].name, &s, AT_SYMLINK_NOFOLLOW))
+		return errno == ENOENT || unreadable(f, f->segments[i].name, errno, err);
+	if ((uint64_t)s.st_size == f->segments[i].known)
 		return true;
-	const int fd = openat(f->dir, f->segments[i].name, READ_FLAGS);
-	if (fd < 0)
-		return true; /* it is gone, as another process made one of all */
+	const int fd = openat(f->dir, f->segments[i].name, TUNE_READ_FLAGS);
+	if (fd < 0) /* it may be gone, as another process made one of all */
+		return errno == ENOENT || unreadable(f, f->segments[i].name, errno, err);
 	const int status = tune_read_lines(fd, f->segments[i].known, &lines);
 	const int why = errno;
 	close(fd);
 	if (status == 0 || (status < 0 && why == ENOMEM))
 		return no_memory(err);
 	if (status < 0)
-		return error_set(err, CPTX_E_IO, NOWHERE, "tune: %s/%s cannot be read: %s", f->path, f->segments[i].name,
-		                 strerror(why));
+		return unreadable(f, f->segments[i].name, why, err);
 	f->unindexed += lines.end - f->segments[i].known;
 	f->segments[i].known = lines.end;
 	return true;
 }
 
-/* All names of segments that are there join the list; false where one of the list is gone. */
-static bool list_segments(tune_folder *f, bool *memory)
+/* All names of segments that are there join the list; false where one of the list is gone.  *why: errno, if it failed. */
+static bool list_segments(tune_folder *f, int *why)
 {
 	size_t known = f->nsegments, found = 0;
-	const int fd = dup(f->dir);
+	const int fd = openat(f->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* with a place of its own, unlike dup */
 	DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
 
-	if (!d && fd >= 0)
-		close(fd);
-	if (d)
-		rewinddir(d);
-	for (struct dirent *e; d && *memory && (e = readdir(d));) {
+	if (!d) { /* a folder that was removed is empty */
+		*why = errno == ENOENT ? 0 : errno;
+		if (fd >= 0)
+			close(fd);
+		return known == 0;
+	}
+	while (!*why) {
+		errno = 0;
+		const struct dirent *e = readdir(d);
+		if (!e) {
+			*why = errno;
+			break;
+		}
 		if (!tune_is_segment(e->d_name))
 			continue;
 		const uint32_t i = segment_of(f, e->d_name);
 		found += i < known;
-		if (i == f->nsegments)
-			*memory = add_segment(f, e->d_name);
+		if (i == f->nsegments && !add_segment(f, e->d_name))
+			*why = ENOMEM;
 	}
-	if (d)
-		closedir(d);
+	closedir(d);
 	return found == known;
 }
 
@@ -225,17 +242,17 @@ static bool open_folder(tune_folder *f, cptx_error *err)
 }
 
 /* Lists all segments, with what the index covers of them. */
-static bool list_again(tune_folder *f, bool with_index, bool *memory)
+static bool list_again(tune_folder *f, bool with_index, int *why)
 {
 	forget(f);
 	if (with_index)
 		tune_index_open(f);
-	return list_segments(f, memory);
+	return list_segments(f, why);
 }
 
 bool tune_folder_read(tune_folder *f, enum tune_reading how, cptx_error *err)
 {
-	bool memory = true;
+	int why = 0;
 
 	if (how == TUNE_FRESH && f->read_ms && now_ms() - f->read_ms < FRESH_MS)
 		return true;
@@ -244,11 +261,11 @@ bool tune_folder_read(tune_folder *f, enum tune_reading how, cptx_error *err)
 	if (f->dir < 0) /* it is empty */
 		return true;
 	/* where a file that the index or the items name is gone, all is read anew; again, without an index that is older */
-	const bool whole = how != TUNE_ANEW && f->read_ms ? list_segments(f, &memory) : list_again(f, how != TUNE_ANEW, &memory);
-	if (!whole && memory && !list_again(f, true, &memory) && memory)
-		list_again(f, false, &memory);
-	if (!memory)
-		return no_memory(err);
+	const bool whole = how != TUNE_ANEW && f->read_ms ? list_segments(f, &why) : list_again(f, how != TUNE_ANEW, &why);
+	if (!whole && !why && !list_again(f, true, &why) && !why)
+		list_again(f, false, &why);
+	if (why)
+		return why == ENOMEM ? no_memory(err) : unreadable(f, ".", why, err);
 	for (uint32_t i = 0; i < f->nsegments; i++)
 		if (!read_segment(f, i, err))
 			return false;
@@ -263,11 +280,10 @@ int tune_folder_each(tune_folder *f, tune_lines *each, cptx_error *err)
 	if (!tune_folder_read(f, TUNE_AGAIN, err))
 		return -1;
 	for (uint32_t i = 0; i < f->nsegments && status == 1; i++) {
-		const int fd = openat(f->dir, f->segments[i].name, READ_FLAGS);
-		status = fd >= 0 ? tune_read_lines(fd, 0, each) : 1;
+		const int fd = openat(f->dir, f->segments[i].name, TUNE_READ_FLAGS);
+		status = fd >= 0 ? tune_read_lines(fd, 0, each) : errno == ENOENT ? 1 : -1;
 		if (status < 0)
-			error_set(err, CPTX_E_IO, NOWHERE, "tune: %s/%s cannot be read: %s", f->path, f->segments[i].name,
-			          strerror(errno));
+			unreadable(f, f->segments[i].name, errno, err);
 		if (fd >= 0)
 			close(fd);
 	}
@@ -279,7 +295,7 @@ bool tune_folder_record(const tune_folder *f, const tune_item *item, tune_record
 	char line[TUNE_LINE];
 	ssize_t n = -1;
 	const int fd = item->segment < f->nsegments && item->length < TUNE_LINE
-	                   ? openat(f->dir, f->segments[item->segment].name, READ_FLAGS)
+	                   ? openat(f->dir, f->segments[item->segment].name, TUNE_READ_FLAGS)
 	                   : -1;
 
 	if (fd >= 0) {
@@ -405,7 +421,7 @@ static bool begin_own(tune_folder *f, cptx_error *err)
 static bool is_named(const tune_folder *f, const char *name)
 {
 	struct stat mine, now;
-	const int fd = openat(f->dir, name, READ_FLAGS);
+	const int fd = openat(f->dir, name, TUNE_READ_FLAGS);
 	const bool same =
 		fd >= 0 && !fstat(fd, &now) && !fstat(f->own, &mine) && now.st_ino == mine.st_ino && now.st_dev == mine.st_dev;
 

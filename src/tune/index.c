@@ -78,7 +78,8 @@ static bool read_head(tune_folder *f, int fd)
 	bool ok = segments && blocks && read_at(fd, segments, h.nsegments * sizeof *segments, sizeof h) &&
 	          read_at(fd, blocks, nblocks * sizeof *blocks, blocks_at) && sum_of_head(h, segments, blocks) == h.sum;
 	for (uint32_t i = 0; ok && i < h.nsegments; i++)
-		ok = covers(f, &segments[i]);
+		ok = memchr(segments[i].name, 0, TUNE_NAME) && tune_is_segment(segments[i].name) && !strchr(segments[i].name, '/') &&
+		     covers(f, &segments[i]);
 	if (!ok) {
 		free(segments);
 		free(blocks);

@@ -357,13 +357,16 @@ static bool compact(tune_folder *f, pruning *p, cptx_tune_pruned *done, cptx_err
 	tune_lines lines = { .line = gather, .user = p };
 
 	for (uint32_t i = 0; i < f->nsegments; i++) {
-		const int fd = is_retired(f->segments[i].name) ? openat(f->dir, f->segments[i].name, O_RDONLY | O_CLOEXEC) : -1;
-		const int status = fd >= 0 ? tune_read_lines(fd, 0, &lines) : 1;
+		if (!is_retired(f->segments[i].name))
+			continue;
+		const int fd = openat(f->dir, f->segments[i].name, TUNE_READ_FLAGS);
+		const int status = fd >= 0 ? tune_read_lines(fd, 0, &lines) : errno == ENOENT ? 1 : -1;
+		const int why = errno;
 		if (fd >= 0)
 			close(fd);
 		if (p->no_memory || status != 1)
 			return error_set(err, p->no_memory ? CPTX_E_MEMORY : CPTX_E_IO, NOWHERE, "tune: %s/%s cannot be read: %s",
-			                 f->path, f->segments[i].name, p->no_memory ? "out of memory" : strerror(errno));
+			                 f->path, f->segments[i].name, p->no_memory ? "out of memory" : strerror(why));
 	}
 	if (!begin(&b, f, err))
 		return false;

@@ -109,8 +109,8 @@ bool tune_complete(cptx_tune_record *r, cptx_error *err)
 		return error_set(err, CPTX_E_ARG, NOWHERE, "tune: %u samples; a record has 1 to %d", r->samples ? r->nsamples : 0,
 		                 CPTX_TUNE_SAMPLES);
 	for (uint32_t i = 0; i < r->nsamples; i++)
-		if (!(r->samples[i] > 0 && r->samples[i] < 1e12))
-			return error_set(err, CPTX_E_ARG, NOWHERE, "tune: sample %u is %g; it is above 0 and below 10^12", i,
+		if (!(r->samples[i] >= 1.0 / FRACTION && r->samples[i] < 1e12))
+			return error_set(err, CPTX_E_ARG, NOWHERE, "tune: sample %u is %g; it is 10^-6 or more and below 10^12", i,
 			                 r->samples[i]);
 	r->median = tune_median(r->samples, r->nsamples, &r->spread);
 	if (!r->date && !clock_gettime(CLOCK_REALTIME, &t))
@@ -309,7 +309,9 @@ bool tune_parse(const char *p, size_t n, tune_record *r)
 	r->r = (cptx_tune_record){ .size = (uint32_t)offsetof(cptx_tune_record, z_) };
 	r->key = (cptx_tune_key){ .size = (uint32_t)offsetof(cptx_tune_key, z_) };
 	r->r.key = &r->key;
-	return read_fields(r, r->text + (body - r->text));
+	/* whoever reads a record relies on what a writer must keep to: lengths of texts, no control characters, a time */
+	return read_fields(r, r->text + (body - r->text)) && check_texts(&r->r, true, NULL) && check_texts(&r->r, false, NULL) &&
+	       r->r.nsamples && r->r.median > 0;
 }
 
 /* ---- hashes ---- */

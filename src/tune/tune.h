@@ -109,6 +109,8 @@ int tune_folder_create(tune_folder *f, char name[TUNE_NAME], const char *ending,
 bool tune_folder_name(tune_folder *f, int fd, const char *from, const char *to, cptx_error *err);
 bool tune_write_all(int fd, const char *p, size_t n);
 
+/* How segments are opened: neither a FIFO nor a link to elsewhere is one, and must not block. */
+#define TUNE_READ_FLAGS (O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW)
 /* Whether a file of that name is a segment. */
 bool tune_is_segment(const char *name);
 

@@ -3,7 +3,9 @@
  * A program that knows bundles by their loader alone, and links no cptx: runs every GEMM of a bundle, of bf16 and dense rows
  * of K (layout tt), from two threads, and compares all results.
  *
- *   app BUNDLE [NAME]     with NAME that one alone;   app --time BUNDLE NAME   from opening to the end of the first launch
+ *   app BUNDLE [NAME]     with NAME that one alone
+ *   app --time BUNDLE NAME      from opening to the end of the first launch
+ *   app --contexts BUNDLE NAME  launches from threads without a context and, on the emulator, with another one
  */
 #include "cptx_load.h"
 
@@ -290,12 +292,71 @@ static int run_once(const char *path, const char *name)
 	return bad;
 }
 
+/* A launch from a thread without a context, or (`other`) with another than that of the kernel. */
+typedef struct visit {
+	cptx_load_kernel *kernel;
+	const cptx_load_arg *args;
+	uint32_t n;
+	void *other;
+	int launched;
+	char err[CPTX_LOAD_ERROR];
+} visit;
+
+static void *visit_thread(void *p)
+{
+	visit *v = p;
+
+	if (v->other && cu.cuCtxSetCurrent(v->other))
+		die("no other context");
+	v->launched = cptx_load_launch(v->kernel, v->args, v->n, NULL, v->err);
+	return NULL;
+}
+
+static int run_contexts(const char *path, const char *name)
+{
+	char err[CPTX_LOAD_ERROR];
+	enum { BYTES = 1 << 20 };
+	uint64_t at;
+	cptx_load_arg args[10];
+	cptx_load *b = cptx_load_file(path, err);
+	visit v[2] = { { .n = 0 }, { .other = args } };
+	pthread_t thread;
+
+	if (!b || !(v[0].kernel = cptx_load_get(b, name, err)))
+		die(err);
+	char *zeros = calloc(1, BYTES);
+	if (!zeros || cu.cuMemAlloc_v2(&at, BYTES) || cu.cuMemcpyHtoD_v2(at, zeros, BYTES))
+		die("out of memory");
+	free(zeros);
+	for (uint64_t i = 0; i < 10; i++)
+		args[i].pointer = at + i * (BYTES / 16);
+	uint32_t i = 0;
+	while (strcmp(cptx_load_name(b, i), name))
+		i++;
+	while (cptx_load_argument(b, i, v[0].n, NULL))
+		v[0].n++;
+	v[1].kernel = v[0].kernel, v[1].n = v[0].n;
+	for (int j = 0; j < 2; j++) {
+		v[j].args = args;
+		if (pthread_create(&thread, NULL, visit_thread, &v[j]))
+			die("no thread");
+		pthread_join(thread, NULL);
+		printf("%s: %s\n", j ? "another" : "none", v[j].launched ? "launched" : v[j].err);
+	}
+	const int bad = cu.cuCtxSynchronize();
+	cu.cuMemFree_v2(at);
+	cptx_load_close(b);
+	return bad || !v[0].launched || v[1].launched;
+}
+
 int main(int argc, char **argv)
 {
 	open_cuda();
 	if (argc == 4 && !strcmp(argv[1], "--time"))
 		return run_once(argv[2], argv[3]);
+	if (argc == 4 && !strcmp(argv[1], "--contexts"))
+		return run_contexts(argv[2], argv[3]);
 	if (argc < 2 || argc > 3)
-		die("app BUNDLE [NAME], or app --time BUNDLE NAME");
+		die("app BUNDLE [NAME], or app --time or --contexts BUNDLE NAME");
 	return run_all(argv[1], argc > 2 ? argv[2] : NULL);
 }

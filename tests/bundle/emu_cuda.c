@@ -29,7 +29,7 @@ typedef struct function {
 static cptx_device *dev;
 static function *functions;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* the emulator is one device */
-static _Thread_local int current;
+static _Thread_local void *current;                      /* context; a test may make any address one */
 
 #define CALL __attribute__((visibility("default")))
 CALL int cuInit(unsigned flags);
@@ -111,13 +111,13 @@ int cuDevicePrimaryCtxRetain(void **context, int device)
 
 int cuCtxGetCurrent(void **context)
 {
-	*context = current ? dev : NULL;
+	*context = current;
 	return OK;
 }
 
 int cuCtxSetCurrent(void *context)
 {
-	current = context != NULL;
+	current = context;
 	return OK;
 }
 

@@ -55,6 +55,9 @@ for target in sm_80 sm_90 sm_90a sm_100a sm_120a; do
 	check "running it on $target" "$app" "$dir/b.bundle"
 	says "$count of $count kernels right"
 done
+check "contexts of other threads" "$app" --contexts "$dir/b.bundle" plain
+says "none: launched"
+says "another: plain was loaded in another context; ask cptx_load_get in this one"
 # what is chosen: older devices of the family, older drivers
 CPTX_TEST_EMU_TARGET=sm_86 check "on a device between two" "$app" "$dir/b.bundle" plain
 says "plain: sm_80: PTX"

@@ -43,6 +43,15 @@ fails "nothing of it is taken" tune --import "$dir/all.seg"
 fails "cannot be read" tune --import "$dir/none"
 : >"$dir/file"
 fails "$dir/file" tune 64x64x64 --device emu:sm_90a --folder "$dir/file"
+status 0 tune --plot 64x64x64 64x64x128 --device emu:sm_90a --candidates 1
+says "gemm 64x64x64x1,"
+says "gemm 64x64x128x1,"
+status 0 tune --plot rows
+says "rows 8x256,"
+what="a plot of one family"
+holds test "$(grep -c ', on ' "$out")" -eq 1
+status 0 tune --plot attention
+says "no records"
 
 sed 's/^\.version.*/.version 9.1/' "$(dirname "$0")/../../examples/turn.ptx" >"$dir/late.ptx"
 status 0 retarget "$dir/late.ptx" --driver 12.8 --why

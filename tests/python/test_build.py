@@ -143,6 +143,8 @@ class Building(unittest.TestCase):
         self.refuses(ValueError, "'u23' is no type or modifier", k.reg, "u23")
         self.refuses(ValueError, "is no type or modifier", k.reg, 1 << 20)
         self.refuses(TypeError, "an argument is not given: shared(type, n, align, name)", k.shared, "f32")
+        self.refuses(TypeError, "asm() has no keyword 'when'", k.asm, "add.u32 {}, {}, 1;", r, r, when=r)
+        self.refuses(TypeError, "'holes' is given by position: asm(text, holes)", k.asm, "mov.u32 {}, 1;", r, holes=r)
         self.refuses(TypeError, "tid_x() takes no arguments", k.tid_x, 1)
         self.refuses(AttributeError, "did you mean k.sad?", lambda: k.ad)
         self.refuses(AttributeError, "no attribute 'F33'", lambda: cptx.F33)

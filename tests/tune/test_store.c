@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The tuning database: records and their text, look-ups, the index, folders over one another, pruning. */
+#include "../../src/cache/hash.h"
 #include "store.h"
 
 #include <math.h>
@@ -80,7 +81,7 @@ END_TEST
 START_TEST(what_is_no_record_is_refused)
 {
 	static char long_text[CPTX_TUNE_TEXT + 1];
-	const double good = 1, bad[] = { 0, -1, NAN, INFINITY, 1e13 };
+	const double good = 1, bad[] = { 0, 1e-7, -1, NAN, INFINITY, 1e13 };
 	const char *const texts[] = { NULL, "", "a\tb", "a\n", "\x7f", long_text };
 	cptx_tune *db = open_place(&err);
 
@@ -162,6 +163,111 @@ START_TEST(torn_and_changed_lines_are_passed_over)
 		ck_assert_str_eq(found[0].candidate, "second");
 		cptx_tune_close(db);
 	}
+}
+END_TEST
+
+/* A line with a right checksum, of the record in `line` with `to` in place of `from`. */
+static size_t forge(const char *line, const char *from, const char *to, char *out, size_t room)
+{
+	char body[8192];
+	uint8_t sum[HASH_BYTES];
+	hash h;
+	size_t n = 0;
+	const char *const old = strchr(line, '\t') + 1, *const at = strstr(old, from), *const end = strchr(old, '\n');
+
+	ck_assert(at && at < end);
+	const int length = snprintf(body, sizeof body, "%.*s%s%.*s", (int)(at - old), old, to,
+	                            (int)(end - at - (long)strlen(from)), at + strlen(from));
+	hash_init(&h);
+	hash_add(&h, body, (size_t)length);
+	hash_end(&h, sum);
+	for (int i = 0; i < 8; i++)
+		n += (size_t)snprintf(out + n, room - n, "%02x", sum[i]);
+	n += (size_t)snprintf(out + n, room - n, " %d\t%s\n", length, body);
+	ck_assert_uint_lt(n, room);
+	return n;
+}
+
+/* What no writer of cptx writes, in a folder from elsewhere. */
+START_TEST(forged_records_are_damaged)
+{
+	static char text[4096], line[8192],
+		candidate[CPTX_TUNE_TEXT + 16] = "candidate=", device[CPTX_TUNE_TEXT + 16] = "device=";
+	static const struct {
+		const char *from, *to;
+		int sound;
+	} cases[] = { { "candidate=x", "candidate=y", 1 },   { "candidate=x", candidate, 0 },
+		          { "device=A device", device, 0 },      { "unit=us", "unit=\033[2Jus", 0 },
+		          { "generator=gemm", "generator=", 0 }, { "samples=3", "samples=", 0 },
+		          { "median=3", "median=0", 0 } };
+	char path[512];
+	uint64_t damaged;
+	cptx_tune *db = open_place(&err);
+
+	memset(candidate + strlen(candidate), 'c', CPTX_TUNE_TEXT);
+	memset(device + strlen(device), 'd', CPTX_TUNE_TEXT);
+	add(db, 64, "x", 3);
+	cptx_tune_close(db);
+	const size_t n = read_segment(path, text, sizeof text - 1);
+	text[n] = 0;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		cptx_tune_found found[1];
+		write_segment(path, line, forge(strchr(text, '\n') + 1, cases[i].from, cases[i].to, line, sizeof line));
+		db = open_place(&err);
+		ck_assert_msg(count_records(db, &damaged) == (uint64_t)cases[i].sound && damaged == (uint64_t)!cases[i].sound,
+		              "case %zu", i);
+		ck_assert_uint_eq(find(db, 64, 0, found, 1), (size_t)cases[i].sound);
+		cptx_tune_close(db);
+	}
+}
+END_TEST
+
+static const char *appended;
+
+static bool append_once(void *user, const cptx_tune_record *r)
+{
+	const char *path = user;
+
+	if (!strcmp(r->candidate, "x")) {
+		FILE *f = fopen(path, "a");
+		fputs(appended, f);
+		fclose(f);
+		ck_assert(strlen(appended) > 1000);
+	} else {
+		ck_assert_uint_eq(strlen(r->candidate), CPTX_TUNE_TEXT - 1);
+		appended = NULL;
+	}
+	return true;
+}
+
+START_TEST(a_record_that_is_appended_meanwhile)
+{
+	static char text[4096], line[8192], candidate[CPTX_TUNE_TEXT], problem[CPTX_TUNE_TEXT];
+	char path[512], both[2 * CPTX_TUNE_TEXT];
+	uint64_t damaged;
+	cptx_tune *db = open_place(&err);
+
+	add(db, 64, "x", 3);
+	cptx_tune_close(db);
+	text[read_segment(path, text, sizeof text - 1)] = 0;
+	memset(candidate, 'c', sizeof candidate - 1);
+	memset(problem, 'p', sizeof problem - 1);
+	forge(strchr(text, '\n') + 1, "problem=mma=wgmma a=bf16 b=bf16 out=f32", "problem=PROBLEM", line, sizeof line);
+	snprintf(both, sizeof both, "problem=%s", problem);
+	memcpy(text, line, strlen(line) + 1);
+	forge(text, "problem=PROBLEM", both, line, sizeof line);
+	memcpy(text, line, strlen(line) + 1);
+	snprintf(both, sizeof both, "candidate=%s", candidate);
+	forge(text, "candidate=x", both, line, sizeof line);
+	/* another measurement has another id */
+	memcpy(text, line, strlen(line) + 1);
+	forge(text, "id=", "id=1", line, sizeof line);
+	appended = line;
+	db = open_place(&err);
+	ck_assert(cptx_tune_each(db, append_once, path, &damaged, &err));
+	ck_assert_ptr_null(appended); /* it came, as all of the file does */
+	ck_assert_uint_eq(damaged, 0);
+	cptx_tune_close(db);
 }
 END_TEST
 
@@ -434,6 +540,34 @@ START_TEST(prune_keeps_what_it_is_told)
 }
 END_TEST
 
+/* A segment that cannot be read is an error that names it; nothing is taken for empty, and nothing is removed. */
+START_TEST(what_cannot_be_read_is_not_lost)
+{
+	static const char *const names[] = { "other.seg", "other-r.seg", "other-r.seg" };
+	char file[200], path[200];
+	cptx_tune *db = open_place(&err);
+
+	add(db, 64, "x", 3);
+	snprintf(file, sizeof file, "%s/exported", folder);
+	for (int i = 0; i < 3; i++) {
+		snprintf(path, sizeof path, "%s/%s", place, names[i]);
+		ck_assert_int_eq(i < 2 ? symlink("elsewhere", path) : mkfifo(path, 0600), 0);
+		ck_assert(!cptx_tune_prune(db, NULL, NULL, &err));
+		FAILS(err, CPTX_E_IO, names[i]);
+		ck_assert_uint_eq(cptx_tune_export(db, file, &err), 0);
+		FAILS(err, CPTX_E_IO, names[i]);
+		ck_assert_int_ne(access(file, F_OK), 0);
+		ck_assert_uint_eq(folder_files("", NULL), 2);
+		ck_assert_int_eq(unlink(path), 0);
+	}
+	ck_assert_uint_eq(cptx_tune_export(db, file, &err), 1);
+	ck_assert(cptx_tune_prune(db, NULL, NULL, &err));
+	OK(err);
+	ck_assert_uint_eq(count_records(db, NULL), 1);
+	cptx_tune_close(db);
+}
+END_TEST
+
 START_TEST(parts_of_a_common_work)
 {
 	static const struct {
@@ -478,12 +612,15 @@ int main(void)
 	tcase_add_test(c, a_record_comes_back_whole);
 	tcase_add_test(c, what_is_no_record_is_refused);
 	tcase_add_test(c, torn_and_changed_lines_are_passed_over);
+	tcase_add_test(c, forged_records_are_damaged);
+	tcase_add_test(c, a_record_that_is_appended_meanwhile);
 	tcase_add_test(c, exact_then_other_builds_then_neighbours);
 	tcase_add_test(c, look_ups_find_what_a_search_finds);
 	tcase_add_test(c, a_wrong_index_costs_time_and_no_record);
 	tcase_add_test(c, the_user_s_folder_lies_over_the_others);
 	tcase_add_test(c, no_folder_can_be_made);
 	tcase_add_test(c, prune_keeps_what_it_is_told);
+	tcase_add_test(c, what_cannot_be_read_is_not_lost);
 	tcase_add_test(c, parts_of_a_common_work);
 	return test_main("tune_store", s);
 }

@@ -498,6 +498,21 @@ static int encode(const driver *d, const cptx_load_map *m, uint64_t address, map
 	return !result || fail_cuda(d, result, "encoding a tensor map; addresses are multiples of 16", err);
 }
 
+/* A kernel runs in the context that it was loaded in, which a thread without one gets. */
+static int enter(const cptx_load_kernel *k, char *err)
+{
+	const driver *d = &k->bundle->drv;
+	void *now = NULL;
+	int result = d->cuCtxGetCurrent(&now);
+
+	if (!result && !now)
+		result = d->cuCtxSetCurrent(now = k->context);
+	if (result)
+		return fail_cuda(d, result, "entering the kernel's context", err);
+	return now == k->context ||
+	       fail(err, "%s was loaded in another context; ask cptx_load_get in this one", text(k->bundle, k->entry->name));
+}
+
 int cptx_load_launch(cptx_load_kernel *k, const cptx_load_arg *args, uint32_t n, void *stream, char *err)
 {
 	map_bytes maps[MOST_MAPS];
@@ -512,6 +527,8 @@ int cptx_load_launch(cptx_load_kernel *k, const cptx_load_arg *args, uint32_t n,
 	const cptx_load_map *m = (const cptx_load_map *)place(b, v->maps);
 	if (n != k->entry->nargs)
 		return fail(err, "%s takes %u arguments, and %u were given", text(b, k->entry->name), k->entry->nargs, n);
+	if (!enter(k, err))
+		return 0;
 	for (uint32_t i = 0; i < v->nmaps; i++)
 		if (!encode(&b->drv, &m[i], args[m[i].arg].pointer, &maps[i], err))
 			return 0;

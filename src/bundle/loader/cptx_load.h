@@ -10,9 +10,10 @@
  *   if (!cptx_load_launch(k, args, 3, stream, err))
  *       fprintf(stderr, "%s\n", err);
  *
- * Calls work in the calling thread's current context; where there is none, the primary context of device 0 becomes it.
- * Threads: cptx_load_launch may be called by many threads at once, all else by one at a time.
- * Errors: a function that fails returns NULL or 0 and writes why to err (may be NULL).
+ * Calls work in the calling thread's current context.  Where there is none, cptx_load_get makes the primary context of
+ * device 0 current, with a reference to it that is kept for good, and cptx_load_launch the context that the kernel was
+ * loaded in; to launch it in another one is an error. Threads: cptx_load_launch may be called by many threads at once, all
+ * else by one at a time. Errors: a function that fails returns NULL or 0 and writes why to err (may be NULL).
  */
 #ifndef CPTX_LOAD_H
 #define CPTX_LOAD_H

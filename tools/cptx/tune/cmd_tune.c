@@ -241,7 +241,7 @@ static int move(const request *q, cptx_tune *db)
 /* Families and sizes are the operands; the family may be left out, and is gemm then. */
 static int act(request *q, const tune_family *f, char **sizes, int n, cptx_tune *db)
 {
-	const tune_filter filter = { f && (asked(q, OPTION_LIST) || n) ? f->name : NULL, n ? sizes[0] : NULL };
+	tune_filter filter = { f ? f->name : n ? "gemm" : NULL, n ? sizes[0] : NULL };
 	int status = EXIT_OK;
 
 	if (asked(q, OPTION_IMPORT) || asked(q, OPTION_EXPORT))
@@ -252,8 +252,12 @@ static int act(request *q, const tune_family *f, char **sizes, int n, cptx_tune 
 		status = measure_on(q, f ? f : tune_family_find("gemm"), sizes, n, db);
 	if (!status && asked(q, OPTION_LIST))
 		status = tune_list(q->cmd, db, &filter);
-	if (!status && asked(q, OPTION_PLOT))
+	for (int i = 0; !status && asked(q, OPTION_PLOT) && i < (n ? n : 1); i++) {
+		filter.sizes = n ? sizes[i] : NULL;
+		if (i)
+			putchar('\n');
 		status = tune_plot(q->cmd, db, &filter);
+	}
 	return status;
 }
 

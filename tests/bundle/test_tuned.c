@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/* Which records of the tuning database a bundle's GEMM takes: of today's version, the latest of each candidate, the fastest.
+ */
+#include "cptx_load.h"
+
+#include "../tune/store.h"
+
+#include <cptx/bundle.h>
+
+static cptx_error err;
+static const cptx_gemm_opt opt = { .mma = CPTX_GEMM_WGMMA, .a = CPTX_BF16, .b = CPTX_BF16, .out = CPTX_F32 };
+
+static void before(void)
+{
+	folder_make();
+	err = (cptx_error){ 0 };
+}
+
+static bool copy_key(void *user, const cptx_tune_record *r)
+{
+	static char problem[CPTX_TUNE_TEXT];
+
+	snprintf(problem, sizeof problem, "%s", r->key->problem);
+	*(cptx_tune_key *)user = (cptx_tune_key){ .generator = "gemm",
+		                                      .version = r->key->version,
+		                                      .problem = problem,
+		                                      .dims = { 64, 64, 64, 1 },
+		                                      .device = "A device",
+		                                      .sms = 132,
+		                                      .driver = 13000,
+		                                      .compiler = "driver" };
+	return false;
+}
+
+/* The key that cptx gives such a GEMM: of a candidate that is measured on the emulator. */
+static cptx_tune_key measured_key(void)
+{
+	cptx_tune_key k = { .version = 0 };
+	cptx_device *dev = cptx_device_open("emu:sm_90a", &err);
+	cptx_tune *db = open_place(&err);
+
+	OK(err);
+	ck_assert(cptx_gemm_measure(db, dev, &opt, &(cptx_gemm_problem){ .m = 64, .n = 64, .k = 64 },
+	                            &(cptx_tune_use){ .candidates = 1 }, NULL, &err));
+	cptx_tune_each(db, copy_key, &k, NULL, &err);
+	OK(err);
+	cptx_tune_close(db);
+	cptx_device_close(dev);
+	return k;
+}
+
+/* How the only variant of a bundle was chosen. */
+static void note_of(cptx_tune *db, char note[1024])
+{
+	cptx_bundle *b = cptx_bundle_new(NULL, &err);
+	size_t size;
+
+	ck_assert(cptx_bundle_add_gemm(b,
+	                               CPTX_OPT(cptx_bundle_gemm, .name = "g", .target = "sm_90a", .opt = &opt, .m = 64, .n = 64,
+	                                        .k = 64, .db = db, .device = "A device"),
+	                               &err));
+	const char *data = cptx_bundle_finish(b, &size, &err);
+	OK(err);
+	const cptx_load_head *h = (const cptx_load_head *)data;
+	const cptx_load_entry *e = (const cptx_load_entry *)(data + h->entries);
+	const cptx_load_variant *v = (const cptx_load_variant *)(data + e->variants);
+	snprintf(note, 1024, "%s", data + v->note);
+	cptx_bundle_destroy(b);
+}
+
+START_TEST(the_latest_of_each_and_the_fastest)
+{
+	cptx_tune_key k = measured_key(), old = k;
+	char note[1024];
+	cptx_tune *db = open_place(&err);
+	static const struct {
+		const char *candidate;
+		double time;
+		bool old;
+		const char *note; /* then */
+	} steps[] = {
+		{ "bm=64 bn=32 stages=2", 9, true, "model: " },
+		{ "bm=64 bn=64 stages=2", 5, false, "measured on A device, 5 us: bm=64 bn=64 stages=2" },
+		{ "bm=64 bn=32 stages=3", 3, false, "measured on A device, 3 us: bm=64 bn=32 stages=3" },
+		{ "bm=64 bn=32 stages=3", 7, false, "measured on A device, 5 us: bm=64 bn=64 stages=2" },
+		{ "bm=63 bn=32 stages=3", 1, false, "measured on A device, 5 us: bm=64 bn=64 stages=2" },
+		{ "bm=64 bn=32 stages=3", 1, true, "measured on A device, 5 us: bm=64 bn=64 stages=2" },
+	};
+
+	old.version = k.version + 1;
+	for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+		ck_assert(put(db, steps[i].old ? &old : &k, steps[i].candidate, steps[i].time, &err));
+		note_of(db, note);
+		ck_assert_msg(!strncmp(note, steps[i].note, strlen(steps[i].note)), "step %zu: %s", i, note);
+	}
+	cptx_tune_close(db);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("bundle_tuned");
+	TCase *c = test_case(s, "bundle_tuned");
+
+	tcase_add_checked_fixture(c, before, folder_remove);
+	tcase_add_test(c, the_latest_of_each_and_the_fastest);
+	return test_main("bundle_tuned", s);
+}
