@@ -82,9 +82,11 @@ bool cptx_tune_share(uint32_t *part, uint32_t *parts, cptx_error *err)
 
 enum cptx_tune_policy cptx_tune_policy_of(enum cptx_tune_policy given, cptx_error *err)
 {
-	static const char *const words[] = {
-		[CPTX_TUNE_OFF] = "off", [CPTX_TUNE_NEVER] = "never", [CPTX_TUNE_ONCE] = "once", [CPTX_TUNE_ALWAYS] = "always"
-	};
+	static const char *const words[] = { [CPTX_TUNE_AS_SET] = "",
+		                                 [CPTX_TUNE_OFF] = "off",
+		                                 [CPTX_TUNE_NEVER] = "never",
+		                                 [CPTX_TUNE_ONCE] = "once",
+		                                 [CPTX_TUNE_ALWAYS] = "always" };
 	const char *text = getenv("CPTX_TUNE");
 
 	if (given != CPTX_TUNE_AS_SET || !text || !*text)
