@@ -13,6 +13,8 @@
 typedef struct stream stream;
 typedef struct event event;
 typedef struct graph graph;
+typedef struct module module;
+typedef struct kernel kernel;
 void **__cudaRegisterFatBinary(void *wrapper);
 void __cudaRegisterFatBinaryEnd(void **handle);
 void __cudaUnregisterFatBinary(void **handle);
@@ -23,12 +25,21 @@ void __cudaRegisterVar(void **handle, char *host, char *device, const char *name
 void __cudaRegisterManagedVar(void **handle, void **host, char *device, const char *name, int ext, size_t size, int constant,
                               int global);
 char __cudaInitModule(void **handle);
+unsigned __cudaPushCallConfiguration(rt_dim3 grid, rt_dim3 block, size_t smem, stream *s);
+int __cudaPopCallConfiguration(rt_dim3 *grid, rt_dim3 *block, size_t *smem, stream **s);
 int cudaLaunchKernel(const void *f, rt_dim3 grid, rt_dim3 block, void **args, size_t smem, stream *s);
 int cudaMalloc(void **p, size_t size);
 int cudaMallocManaged(void **p, size_t size, unsigned flags);
 int cudaMallocHost(void **p, size_t size);
 int cudaFree(void *p);
 int cudaFreeHost(void *p);
+int cudaHostUnregister(void *p);
+int cuModuleLoadData(module **m, const void *image);
+int cuModuleUnload(module *m);
+int cuModuleGetFunction(kernel **k, module *m, const char *name);
+int cuGetErrorName(int e, const char **name);
+int cuLaunchKernel(kernel *k, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned smem,
+                   stream *s, void **args, void **extra);
 int cudaMemcpy(void *dst, const void *src, size_t size, int kind);
 int cudaMemcpyAsync(void *dst, const void *src, size_t size, int kind, stream *s);
 int cudaMemset(void *p, int value, size_t size);
@@ -182,7 +193,44 @@ static void memory(void)
 	EXPECT(cudaGetDeviceProperties(&d, 0) == 0 && d.major == 9 && d.warp == 32 && d.managed == 1 && d.smem_optin == 232448);
 	EXPECT(cudaGetDeviceProperties(&d, 1) == 101);
 	EXPECT(cudaMallocArray(&array, NULL, 1, 1, 0) == 801); /* not there */
+	/* bytes behind the end of memory that the host has, too; the wrong way to free it */
+	EXPECT(cudaMemset(managed, 0, N * 4 + 1) == 1 && cudaMemset(managed + 1, 0, N * 4) == 1);
+	EXPECT(cudaMemcpy(pinned, managed, N * 4 + 4, RT_DEFAULT) == 1);
+	EXPECT(cudaFree(pinned) == 1 && pinned[1] == 3 && cudaHostUnregister(NULL) == 1);
 	EXPECT(cudaFree(managed) == 0 && cudaFreeHost(pinned) == 0);
+}
+
+/* The shapes of <<<...>>> are a stack: arguments of a kernel may launch another one. */
+static void shapes(void)
+{
+	const rt_dim3 one = { 1, 1, 1 }, two = { 2, 2, 2 };
+	rt_dim3 grid, block;
+	size_t smem;
+	stream *s;
+
+	EXPECT(__cudaPushCallConfiguration(one, one, 1, NULL) == 0 && __cudaPushCallConfiguration(two, two, 2, NULL) == 0);
+	EXPECT(__cudaPopCallConfiguration(&grid, &block, &smem, &s) == 0 && grid.x == 2 && smem == 2);
+	EXPECT(__cudaPopCallConfiguration(&grid, &block, &smem, &s) == 0 && grid.x == 1 && smem == 1);
+	EXPECT(__cudaPopCallConfiguration(&grid, &block, &smem, &s) == 9);
+}
+
+/* Handles that are none any more, and arguments that are not given. */
+static void handles(void)
+{
+	char text[sizeof ptx];
+	kernel *k = NULL;
+	module *m = NULL;
+	const char *name = NULL;
+	void *p = NULL;
+
+	memcpy(text, ptx, sizeof ptx);
+	EXPECT(cuModuleLoadData(&m, text) == 0 && cuModuleGetFunction(&k, m, "race") == 0);
+	EXPECT(cuLaunchKernel(k, 1, 1, 1, 32, 1, 1, 0, NULL, NULL, NULL) == 1);       /* it has a parameter */
+	EXPECT(cuModuleGetFunction(&k, m, "none") == 500 && cudaGetLastError() == 0); /* which the runtime does not hear of */
+	EXPECT(cuModuleGetFunction(&k, m, "race") == 0 && cuModuleUnload(m) == 0);
+	EXPECT(cuLaunchKernel(k, 1, 1, 1, 32, 1, 1, 0, NULL, &p, NULL) == 400);
+	EXPECT(cuLaunchKernel(NULL, 1, 1, 1, 32, 1, 1, 0, NULL, &p, NULL) == 400);
+	EXPECT(cuGetErrorName(700, &name) == 0 && !strcmp(name, "CUDA_ERROR_ILLEGAL_ADDRESS"));
 }
 
 static void graphs(void)
@@ -229,8 +277,11 @@ static void ends(void)
 {
 	void *p = NULL;
 
+	const char *name = NULL;
+
 	EXPECT(cudaMalloc(&p, 16) == 0 && launch(&add, p, 1, N, NULL) == 0);
 	EXPECT(cudaDeviceSynchronize() == 700 && cudaGetLastError() == 700 && cudaFree(p) == 700 && cudaMalloc(&p, 4) == 700);
+	EXPECT(cuGetErrorName(700, &name) == 0 && name);
 }
 
 static void frees(void)
@@ -245,8 +296,8 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		void (*run)(void);
-	} all[] = { { "work", work },   { "memory", memory }, { "graphs", graphs },
-		        { "races", races }, { "ends", ends },     { "frees", frees } };
+	} all[] = { { "work", work },       { "memory", memory }, { "graphs", graphs }, { "shapes", shapes },
+		        { "handles", handles }, { "races", races },   { "ends", ends },     { "frees", frees } };
 
 	begin();
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
