@@ -42,8 +42,10 @@ async_member *async_add(emu_warp *w, async_groups *g, uint32_t mask)
 	m->next = g->first;
 	m->number = ++g->last;
 	m->busy = m->kept = mask;
-	EACH_LANE(l, mask)
+	EACH_LANE(l, mask) {
 		m->group[l] = g->closed[l] + 1;
+		g->oldest[l] = g->oldest[l] ? g->oldest[l] : m->number;
+	}
 	g->first = m;
 	return m;
 }
@@ -136,18 +138,23 @@ typedef struct arriving {
 	uint64_t number;
 } arriving;
 
-/* Arrivals run in any order.  The arrivals of the lanes of x that are not newer, and have not run, hand a copy on too. */
-static uint32_t left_to_older(const struct emu_async_state *s, const arriving *x, const async_member *m)
+static void raise_to(uint64_t newest[WARP], uint32_t mask, uint64_t number, uint64_t most)
 {
-	uint32_t lanes = 0;
+	EACH_LANE(l, number <= most ? mask : 0)
+		newest[l] = MAX(newest[l], number);
+}
 
+/*
+ * Arrivals run in any order.  The arrivals of the lanes of x that are not newer, and have not run, hand copies on too: of
+ * each lane the number of the newest copy that is left to them; 0: none is.
+ */
+static void left_to_others(const struct emu_async_state *s, const arriving *x, uint64_t newest[WARP])
+{
+	memset(newest, 0, WARP * sizeof *newest);
 	for (const arriving *o = s->started; o; o = o->next)
-		if (m->number <= o->number && o->number <= x->number)
-			lanes |= o->mask;
+		raise_to(newest, o->mask & x->mask, o->number, x->number);
 	for (const async_arrival *o = s->arrivals; o; o = o->next)
-		if (m->number <= o->number && o->number <= x->number)
-			lanes |= o->mask;
-	return lanes;
+		raise_to(newest, o->mask & x->mask, o->number, x->number);
 }
 
 static void forget_arrival(struct emu_async_state *s, arriving *x)
@@ -166,16 +173,20 @@ static bool run_arrival(emu_cluster *c, emu_async *a)
 	async_groups *g = &a->w->async->copies;
 	mbarrier_by by = mbarrier_by_async(a, 0);
 	emu_mbarrier *b = mbarrier_of(x->cta, x->offset, by);
+	uint64_t newest[WARP];
 
 	forget_arrival(a->w->async, x);
 	if (!b)
 		return true;
+	left_to_others(a->w->async, x, newest);
 	for (async_member *m = g->first; m; m = m->next) {
 		if (m->number > x->number)
 			continue;
-		EACH_LANE(l, m->kept & x->mask)
+		EACH_LANE(l, m->kept & x->mask) {
 			race_async_done(c, m->late[l], &b->clock);
-		m->kept &= ~x->mask | left_to_older(a->w->async, x, m);
+			if (newest[l] < m->number)
+				m->kept &= ~(UINT32_C(1) << l);
+		}
 	}
 	sweep(g);
 	mbarrier_arrive(x->cta, x->offset, (uint32_t)__builtin_popcount(x->mask), by);
@@ -204,8 +215,9 @@ static void start_arrivals(emu_warp *w)
 	for (async_arrival **p = &s->arrivals; *p && !w->cluster->failed;) {
 		async_arrival *r = *p;
 		uint32_t busy = 0;
-		for (const async_member *m = s->copies.first; m; m = m->next)
-			busy |= m->number <= r->number ? m->busy : 0;
+		EACH_LANE(l, r->mask)
+			if (s->copies.oldest[l] && s->copies.oldest[l] <= r->number)
+				busy |= UINT32_C(1) << l;
 		uint32_t ready = r->mask & ~busy;
 		r->mask &= busy;
 		if (!r->mask)
@@ -219,15 +231,32 @@ static void start_arrivals(emu_warp *w)
 	}
 }
 
+/* The lanes whose oldest copy has ended have another one, or none; newer members come first in the list. */
+static uint32_t find_oldest(async_groups *g, const async_member *ended, uint32_t mask)
+{
+	uint32_t lanes = 0;
+
+	EACH_LANE(l, mask)
+		if (g->oldest[l] == ended->number) {
+			lanes |= UINT32_C(1) << l;
+			g->oldest[l] = 0;
+		}
+	for (const async_member *m = lanes ? g->first : NULL; m; m = m->next)
+		EACH_LANE(l, m->busy & lanes)
+			g->oldest[l] = m->number;
+	return lanes;
+}
+
 void async_over(emu_warp *w, async_groups *g, async_member *m, uint32_t mask)
 {
 	m->busy &= ~mask;
+	const uint32_t lanes = find_oldest(g, m, mask);
 	if (g->blocked && !m->busy) {
 		g->blocked = false;
 		emu_wake(w->cluster);
 	}
 	w->cluster->progress++;
-	if (w->async->arrivals)
+	if (lanes && w->async->arrivals)
 		start_arrivals(w);
 }
 

@@ -17,8 +17,9 @@ typedef struct async_member {
 } async_member;
 
 typedef struct async_groups {
-	async_member *first; /* the newest */
-	uint64_t last;       /* number */
+	async_member *first;   /* the newest */
+	uint64_t last;         /* number */
+	uint64_t oldest[WARP]; /* of each lane the number of the oldest that is busy; 0: none is */
 	uint32_t closed[WARP];
 	emu_clock track;
 	bool blocked; /* lanes wait */
