@@ -137,13 +137,12 @@ tune_folder *tune_own_folder(cptx_tune *db, const char *function, cptx_error *er
 	return err->code == CPTX_OK ? &db->folders[0] : NULL;
 }
 
-/* Of the moment, the process, and a place in memory that no other thread has. */
+/* Of the moment, the process, a place in memory that no other thread has, and what the system draws. */
 uint64_t tune_new_id(void)
 {
-	static unsigned count;
 	struct {
 		struct timespec t;
-		uint64_t process, count, place;
+		uint64_t process, random, place;
 		char host[64];
 	} all;
 	char text[2 * sizeof all + 1];
@@ -151,7 +150,9 @@ uint64_t tune_new_id(void)
 	memset(&all, 0, sizeof all);
 	clock_gettime(CLOCK_REALTIME, &all.t);
 	gethostname(all.host, sizeof all.host - 1);
-	all.process = (uint64_t)getpid(), all.count = __atomic_fetch_add(&count, 1u, __ATOMIC_RELAXED);
+	all.process = (uint64_t)getpid();
+	if (getentropy(&all.random, sizeof all.random))
+		all.random = 0; /* an old system: the rest must do */
 	all.place = (uint64_t)(uintptr_t)&all;
 	for (size_t i = 0; i < sizeof all; i++) {
 		const unsigned char byte = ((const unsigned char *)&all)[i];
