@@ -41,7 +41,7 @@ static inline uint64_t count_my_share(uint64_t first, uint64_t n)
 	return n > skipped ? (n - skipped - 1) / parts + 1 : 0;
 }
 
-/* The same of a sample: without CPTX_WHOLE each process tries all of it. */
+/* Whether this process tries case i: without CPTX_WHOLE each process tries the whole sample. */
 static inline bool is_my_part(uint64_t i) { return !whole() || is_my_share(i); }
 
 #endif

@@ -178,8 +178,9 @@ typedef struct attention_kv {
 
 /* The rows of a block that one load brings. */
 uint32_t attention_part_rows(const cptx_attention_opt *o);
-/* Fills in k_part and v_part of k and v. */
-void attention_find_parts(const cptx_attention_opt *o, attention_operands *ops);
+/* The operands of these tiles, with k_part and v_part; O is the caller's. */
+attention_operands attention_operands_of(const cptx_attention_opt *o, const cptx_tile *q, const cptx_tile *k,
+                                         const cptx_tile *v);
 /* Sets Q, K and V aside, by operands of the generator. */
 void attention_make_operands(cptx_kernel *k, const attention_in *in, attention_operands *ops, cptx_operand *q,
                              attention_kv *key, attention_kv *v);

@@ -20,9 +20,18 @@ static cptx_operand_opt part_of(const cptx_attention_opt *o, const cptx_operand_
 	return part;
 }
 
-void attention_find_parts(const cptx_attention_opt *o, attention_operands *ops)
+attention_operands attention_operands_of(const cptx_attention_opt *o, const cptx_tile *q, const cptx_tile *k,
+                                         const cptx_tile *v)
 {
-	ops->k_part = part_of(o, &ops->k), ops->v_part = part_of(o, &ops->v);
+	const cptx_operand_opt all = {
+		.size = CPTX_OPT_SIZE(cptx_operand_opt), .type = o->in, .batched = true, .batch_dims = 2
+	};
+	attention_operands ops = { .q = all, .k = all, .v = all };
+
+	ops.q.tile = *q, ops.k.tile = *k, ops.v.tile = *v;
+	ops.k.stages = ops.v.stages = o->stages;
+	ops.k_part = part_of(o, &ops.k), ops.v_part = part_of(o, &ops.v);
+	return ops;
 }
 
 static void make_kv(cptx_kernel *k, const attention_in *in, const cptx_operand_opt *all, cptx_operand_opt *part,

@@ -114,7 +114,7 @@ const char *kit_fields_read(const kit_field *fields, size_t n, const char *text,
 	return NULL;
 }
 
-/* What is wrong with a word: the field, or its value. */
+/* Makes the error about a word of options: there is no such field, or the field does not take the value. */
 static bool bad_word(const kit_family *f, const char *word, cptx_error *err)
 {
 	const int n = (int)strcspn(word, " "), name = (int)strcspn(word, "= ");

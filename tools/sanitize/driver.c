@@ -215,14 +215,7 @@ static int parameter(san_kernel *k, size_t index, size_t *offset, size_t *size)
 
 static int occupancy(int *blocks, san_kernel *k, int threads, size_t smem)
 {
-	cptx_resources r;
-	int e = !san_kernel_lives(k) ? SAN_HANDLE
-	        : threads < 1        ? SAN_VALUE
-	                             : san_resources(k, (uint32_t)threads, (uint32_t)smem, &r);
-
-	if (!e)
-		*blocks = (int)r.ctas_per_sm;
-	return e;
+	return san_kernel_lives(k) ? san_occupancy(blocks, k, threads, smem) : SAN_HANDLE;
 }
 
 /* The largest block of whole warps that runs, and as many as fit at once of it; smem_of: dynamic shared memory of a block.

@@ -218,15 +218,10 @@ CALL(cudaFuncGetName, (const char **name, const void *f), name_of(name, f))
 
 static int occupancy(int *blocks, const void *function, int threads, size_t smem)
 {
-	cptx_resources r;
 	san_kernel *k;
 	int e = kernel_of(function, &k);
 
-	if (!e && threads < 1)
-		e = SAN_VALUE;
-	if (!e && !(e = san_resources(k, (uint32_t)threads, (uint32_t)smem, &r)))
-		*blocks = (int)r.ctas_per_sm;
-	return e;
+	return e ? e : san_occupancy(blocks, k, threads, smem);
 }
 CALL(cudaOccupancyMaxActiveBlocksPerMultiprocessor, (int *blocks, const void *f, int threads, size_t smem),
      occupancy(blocks, f, threads, smem))

@@ -267,6 +267,16 @@ int san_resources(san_kernel *k, uint32_t threads, uint32_t smem, cptx_resources
 	return e;
 }
 
+int san_occupancy(int *blocks, san_kernel *k, int threads, size_t smem)
+{
+	cptx_resources r;
+	int e = threads < 1 ? SAN_VALUE : san_resources(k, (uint32_t)threads, (uint32_t)smem, &r);
+
+	if (!e)
+		*blocks = (int)r.ctas_per_sm;
+	return e;
+}
+
 /* ---- variables ---- */
 
 int san_global(const san_module *m, const char *name, uint64_t *at, size_t *size)

@@ -81,7 +81,7 @@ decode_range decode_range_of(cptx_kernel *k, const decode_in *in, cptx_val batch
 /* Where a row of O is, .u64: row r of the packed rows of a head of K and V. */
 cptx_val decode_row_of(cptx_kernel *k, const decode_in *in, cptx_val batch, cptx_val kv_head, cptx_val r, cptx_val base,
                        cptx_val batch_stride, cptx_val head_stride, cptx_val row_stride);
-/* The same of LSE. */
+/* The address in LSE of row r of a tile. */
 cptx_val decode_lse_of(cptx_kernel *k, const decode_in *in, cptx_val batch, cptx_val kv_head, cptx_val r);
 /* Stores DECODE_VECTOR neighbours of O, rounded, where the predicate holds. */
 void decode_store(cptx_kernel *k, enum cptx_type type, const cptx_val *v, cptx_val to, cptx_val when);

@@ -95,15 +95,8 @@ static bool check(const cptx_attention_opt *o, const cptx_target *target, cptx_a
 static attention_operands operands(const cptx_attention_opt *o)
 {
 	const shape80 s = attention_sm80_shape(o);
-	const cptx_operand_opt all = {
-		.size = CPTX_OPT_SIZE(cptx_operand_opt), .type = o->in, .batched = true, .batch_dims = 2
-	};
-	attention_operands ops = { .q = all, .k = all, .v = all };
 
-	ops.q.tile = s.q, ops.k.tile = s.k, ops.v.tile = s.v;
-	ops.k.stages = ops.v.stages = o->stages;
-	attention_find_parts(o, &ops);
-	return ops;
+	return attention_operands_of(o, &s.q, &s.k, &s.v);
 }
 
 const attention_generator attention_sm80 = { .target = TARGET,

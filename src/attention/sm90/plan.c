@@ -111,14 +111,9 @@ static bool check(const cptx_attention_opt *o, const cptx_target *target, cptx_a
 static attention_operands operands(const cptx_attention_opt *o)
 {
 	const shape90 s = attention_sm90_shape(o);
-	const cptx_operand_opt all = {
-		.size = CPTX_OPT_SIZE(cptx_operand_opt), .type = o->in, .batched = true, .batch_dims = 2
-	};
-	attention_operands ops = { .q = all, .k = all, .v = all, .o = s.o };
+	attention_operands ops = attention_operands_of(o, &s.q, &s.k, &s.v);
 
-	ops.q.tile = s.q, ops.k.tile = s.k, ops.v.tile = s.v;
-	ops.k.stages = ops.v.stages = o->stages;
-	attention_find_parts(o, &ops);
+	ops.o = s.o;
 	return ops;
 }
 
