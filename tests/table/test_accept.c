@@ -16,7 +16,7 @@
  * Of a form: spellings to assemble, to ask for on all targets, in other orders, to vary the operands of, to put into
  * modules; instructions of a module; and how often all of it when whole.
  */
-enum { SPELLINGS = 24, EVERYWHERE = 4, ORDERS = 2, VARIANTS = 50, OF_FORM = 4, PER_MODULE = 200, WHOLE = 40 };
+enum { SPELLINGS = 6, EVERYWHERE = 1, ORDERS = 1, VARIANTS = 12, OF_FORM = 4, PER_MODULE = 200, WHOLE = 160 };
 
 static unsigned most(unsigned sample) { return spell_whole() ? sample * WHOLE : sample; }
 

@@ -10,7 +10,7 @@
 
 #include <stdio.h>
 
-enum { SPELLINGS = 12, WHOLE = 40, TIMES = 3, WRONG = 6 };
+enum { SPELLINGS = 4, WHOLE = 120, TIMES = 3, WRONG = 6 };
 
 /* How the calls of a module are made. */
 typedef struct maker {

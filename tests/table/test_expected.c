@@ -22,7 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MOST_LINES = 40000, SAMPLE = 18, ATTEMPTS = 60 };
+enum { MOST_LINES = 40000, SAMPLE = 90, ATTEMPTS = 60 };
 
 typedef struct expected {
 	char *text;          /* the instruction, as the file has it */
