@@ -336,7 +336,6 @@ static void start_work(const char *work, const char *wait, unsigned n)
 
 	put(&t, ".version 8.0\n.target sm_90\n.address_size 64\n.global .align 16 .b8 g[16];\n.visible .entry k() {\n", 0);
 	put(&t, ".shared .align 16 .b8 s[16]; .reg .pred p; .reg .b32 i; .reg .b64 a; mov.u64 a, g; mov.u32 i, 0;\n", 0);
-	put(&t, ".shared .align 8 .b64 m; mbarrier.init.shared::cta.b64 [m], 1048575;\n", 0);
 	put(&t, "st.shared.v4.u32 [s], {i, i, i, i}; st.global.v4.u32 [a], {i, i, i, i}; fence.proxy.async;\nagain:\n", 0);
 	put(&t, work, 0);
 	put(&t, "add.u32 i, i, 1; setp.lt.u32 p, i, %u; @p bra again;\n", n);
@@ -349,12 +348,6 @@ static void start_stores(unsigned n)
 {
 	start_work("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [a], [s], 16; cp.async.bulk.commit_group;\n",
 	           "cp.async.bulk.wait_group 0;\n", n);
-}
-
-static void start_arrivals(unsigned n)
-{
-	start_work("cp.async.ca.shared.global [s], [a], 4; cp.async.mbarrier.arrive.noinc.shared::cta.b64 [m];\n",
-	           "cp.async.wait_all;\n", n);
 }
 
 static void to_c(unsigned n)
@@ -390,7 +383,6 @@ static const struct {
 	{ "load and launch", load_kernels },
 	{ "functions in a chain", load_chain },
 	{ "bulk stores", start_stores },
-	{ "arrivals of copies", start_arrivals },
 	{ "to C", to_c },
 };
 
