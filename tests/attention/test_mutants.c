@@ -8,14 +8,14 @@ static const cptx_attention_opt kernels[] = {
 	{ .size = CPTX_OPT_SIZE(cptx_attention_opt),
 	  .mma = CPTX_ATTENTION_WGMMA,
 	  .in = CPTX_BF16,
-	  .dim = 64,
+	  .dim = 32,
 	  .bq = 128,
 	  .bk = 32,
 	  .name = "full" },
 	{ .size = CPTX_OPT_SIZE(cptx_attention_opt),
 	  .mma = CPTX_ATTENTION_WGMMA,
 	  .in = CPTX_BF16,
-	  .dim = 64,
+	  .dim = 32,
 	  .bk = 64,
 	  .causal = true,
 	  .lse = true,
@@ -62,12 +62,12 @@ static const char *run(const void *user, const mutant *x, unsigned seed)
 	const bool sync = o->mma != CPTX_ATTENTION_WGMMA; /* each tile has a CTA of its own */
 	const attention_trial t = { .p = { .size = CPTX_OPT_SIZE(cptx_attention_problem),
 		                               .batch = 1,
-		                               .heads = sync ? 1 : 2,
-		                               .queries = sync ? 70 : 300,
+		                               .heads = 1,
+		                               .queries = sync ? 70 : 260,
 		                               .keys = o->mma == CPTX_ATTENTION_TCGEN05 ? 200
 		                                       : sync                           ? 90
 		                                                                        : 300,
-		                               .ctas = sync ? 0 : 2 },
+		                               .ctas = sync ? 0 : 1 },
 		                        .seed = seed };
 	cptx_module *m = build(user);
 	cptx_device *dev = trial_device_of(trial_target(o, 0), seed);
