@@ -46,7 +46,9 @@ static const char *run(const void *user, const mutant *x, unsigned seed)
 		                              .batch = 1,
 		                              .heads = group,
 		                              .kv_heads = 1,
-		                              .queries = seed % 2 == 0 ? 50 : o->mma == CPTX_ATTENTION_WGMMA ? 200 : 100,
+		                              .queries = seed % 2 == 0                    ? 50
+		                                         : o->mma == CPTX_ATTENTION_WGMMA ? 200
+		                                                                          : 100,
 		                              .keys = 140 },
 		                       .seed = seed };
 	cptx_module *m = build(user);
