@@ -12,7 +12,7 @@ typedef struct attention_args {
 	uint64_t lse, sinks, cu_queries, cu_keys, page_table;
 	uint32_t total_queries, table_pitch;
 	uint32_t queries, keys, heads, group, slots, rounds, row_tiles, planes, section;
-	float scale, before, cap, sink_scale;
+	float scale, before, cap, sink_scale, v_scale;
 	int32_t left, right;
 } attention_args;
 
@@ -78,6 +78,7 @@ static parameters list_parameters(const cptx_attention_opt *o, attention_in *in)
 		NUMBER(CPTX_F32, scale, true),
 		NUMBER(CPTX_F32, before, modified),
 		NUMBER(CPTX_F32, cap, o->softcap && o->score),
+		NUMBER(CPTX_F32, v_scale, attention_is_fp8(o)),
 		NUMBER(CPTX_S32, left, o->window),
 		NUMBER(CPTX_S32, right, o->window),
 	};
@@ -180,7 +181,7 @@ static void set_places(const cptx_attention_opt *o, const cptx_attention_problem
  * and a half rounds of the CTAs, or else all. */
 static uint32_t section_of(const cptx_attention_opt *o, const cptx_attention_problem *p, uint32_t grid)
 {
-	const uint64_t bytes = (uint64_t)(p->keys ? p->keys : 1) * (o->dim + attention_dim_v(o)) * 2;
+	const uint64_t row = (o->dim + attention_dim_v(o)) * (cptx_type_bits(o->in) / 8), bytes = (p->keys ? p->keys : 1) * row;
 	const uint64_t planes = (uint64_t)p->heads * p->batch, tiles = attention_up(p->queries, o->bq);
 	uint64_t n = 1;
 
@@ -224,6 +225,7 @@ static attention_args args_of(const cptx_attention_opt *o, const cptx_attention_
 		                     .before = scale,
 		                     .cap = p->softcap,
 		                     .sink_scale = (float)(1 / factor),
+		                     .v_scale = p->v_scale,
 		                     .left = bounded(p->window_left),
 		                     .right = o->causal ? 0 : bounded(p->window_right) };
 }
