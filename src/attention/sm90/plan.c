@@ -99,8 +99,10 @@ static void complete(cptx_attention_opt *o)
 	const bool open = !o->bk;
 	if (open)
 		o->bk = dim <= 128 ? 128 : o->page ? 64 : dim <= 160 ? 112 : dim <= 192 ? 96 : 64;
-	if (open && attention_is_fp8(o))
-		o->bk = dim <= 192 ? 128 : 96;
+	if (open && attention_is_fp8(o) && !o->page)
+		o->bk = dim <= 64 ? 128 : dim <= 128 ? 224 : dim <= 192 ? 128 : 96;
+	else if (open && attention_is_fp8(o))
+		o->bk = dim <= 192 ? 128 : 64;
 	while (open && o->bk > 16 && too_many_parts(o))
 		o->bk /= 2;
 }
