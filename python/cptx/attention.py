@@ -89,9 +89,9 @@ def _sizes(q, k, scale, paged=False):
 
 
 @ops.define("attention_backward(Tensor d_o, Tensor q, Tensor k, Tensor v, Tensor o, Tensor lse, bool causal, bool top_left, int left, "
-            "int right, float scale, bool deterministic) -> (Tensor, Tensor, Tensor)",
+            "int right, float scale, float softcap, bool deterministic) -> (Tensor, Tensor, Tensor)",
             fake=lambda d_o, q, k, v, *_: tuple(_like(x, x.shape[-1]) for x in (q, k, v)))
-def _backward(d_o, q, k, v, o, lse, causal, top_left, left, right, scale, deterministic):
+def _backward(d_o, q, k, v, o, lse, causal, top_left, left, right, scale, softcap, deterministic):
     kind = _checked(q, k, v, 4)
     if k.shape[-1] != v.shape[-1]:
         raise ValueError(f"the gradient of attention needs one head size, but k has {k.shape[-1]}, and v {v.shape[-1]}")
@@ -101,8 +101,8 @@ def _backward(d_o, q, k, v, o, lse, causal, top_left, left, right, scale, determ
     inputs = dict(zip(("q", "k", "v", "o", "d_o"), map(_placed, (q, k, v, o, d_o))))
     window = _window(left, right, causal)
     settings = {"in": kind, "dim": q.shape[-1], "causal": causal, "top_left": top_left and (causal or bool(window)),
-                "window": bool(window), "deterministic": deterministic}
-    sizes = {**_sizes(q, k, scale), **window}
+                "window": bool(window), "deterministic": deterministic, "softcap": softcap != 0}
+    sizes = {**_sizes(q, k, scale), **window, "softcap": softcap}
     runner = _runner(_attention.Backward, q)
     workspace = torch.empty(runner.workspace(sizes, settings), dtype=torch.uint8, device=q.device)
     places = {name: _place(x, lse.data_ptr()) for name, x in (*inputs.items(), *zip(("dq", "dk", "dv"), grads))}
@@ -111,19 +111,21 @@ def _backward(d_o, q, k, v, o, lse, causal, top_left, left, right, scale, determ
 
 
 def _setup(ctx, inputs, output):
-    q, k, v, sinks, cu_queries, _, _, _, *settings = inputs
-    ctx.settings, ctx.unlike = settings, "sinks" if sinks is not None else "packed sequences" if cu_queries is not None else None
-    ctx.save_for_backward(q, k, v, *output)
+    q, k, v, sinks, cu_queries, _, _, _, *ctx.settings = inputs
+    ctx.packed = cu_queries is not None
+    ctx.save_for_backward(q, k, v, sinks, *output)
     ctx.mark_non_differentiable(output[1])
 
 
 def _gradient(ctx, d_o, _):
-    *settings, softcap, deterministic = ctx.settings
-    unlike = "a soft cap" if softcap else ctx.unlike
-    if unlike:
-        raise NotImplementedError(f"attention with {unlike} has no gradient")
-    q, k, v, o, lse = ctx.saved_tensors
-    return (*torch.ops.cptx.attention_backward(d_o, q, k, v, o, lse, *settings, deterministic), *(None for _ in range(12)))
+    if ctx.packed:
+        raise NotImplementedError("attention of packed sequences has no gradient")
+    q, k, v, sinks, o, lse = ctx.saved_tensors
+    d_sinks = None
+    if sinks is not None and ctx.needs_input_grad[3]:
+        share = torch.exp(sinks[None, :, None] - lse).masked_fill(lse == float("-inf"), 0)  # of the sums
+        d_sinks = -(share * (d_o.float() * o.float()).sum(-1)).sum((0, 2))
+    return (*torch.ops.cptx.attention_backward(d_o, q, k, v, o, lse, *ctx.settings), d_sinks, *(None for _ in range(11)))
 
 
 # ---- forward ----
@@ -178,7 +180,7 @@ def attention(q, k, v, *, causal=False, top_left=False, window=None, scale=None,
     (left, right), keys before and behind the query's place that count, None: all.  scale: else 1 / sqrt(dim).  softcap: scores
     become softcap * tanh(score / softcap).  sinks: f32 of each head, a logit that joins the sums.  lse: also gives the logarithms
     of the sums, f32, [batch, heads, queries], which have no gradient.  deterministic: whether gradients have the same bits
-    each time; None: as torch.use_deterministic_algorithms says.  With softcap or sinks there is no gradient.
+    each time; None: as torch.use_deterministic_algorithms says.  Gradients are for head sizes to 128, the same of q, k and v.
     """
     return _call(q, k, v, (None, None, 0, 0), causal, top_left, window, scale, softcap, sinks, lse, deterministic)
 

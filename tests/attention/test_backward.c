@@ -100,6 +100,16 @@ static const sample samples[] = {
 	{ "wgmma, one of each",
 	  { BASE90, .in = CPTX_BF16, .dim = 128, .causal = true },
 	  { SIZES, .batch = 1, .heads = 1, .queries = 1, .keys = 1 } },
+	{ "soft cap",
+	  { BASE, .in = CPTX_BF16, .dim = 32, .causal = true, .softcap = true },
+	  { SIZES, .batch = 1, .heads = 2, .kv_heads = 1, .queries = 70, .keys = 90, .softcap = 1.5f } },
+	{ "soft cap, in a fixed order, a window, scale",
+	  { BASE, .in = CPTX_F16, .dim = 64, .window = true, .deterministic = true, .softcap = true },
+	  { SIZES, .batch = 1, .heads = 1, .queries = 90, .keys = 100, .scale = 0.3f, .window_left = 30, .window_right = 5,
+	    .softcap = 2 } },
+	{ "wgmma, soft cap",
+	  { BASE90, .in = CPTX_BF16, .dim = 64, .causal = true, .softcap = true },
+	  { SIZES, .batch = 1, .heads = 1, .queries = 90, .keys = 150, .softcap = 1 } },
 	{ "one of each",
 	  { BASE, .in = CPTX_BF16, .dim = 64, .causal = true },
 	  { SIZES, .batch = 1, .heads = 1, .queries = 1, .keys = 1 } },
@@ -127,11 +137,12 @@ static void draw(cptx_attention_backward_opt *o, backward_trial *t)
 
 	*o = (cptx_attention_backward_opt){ BASE, .in = any(2) ? CPTX_BF16 : CPTX_F16, .dim = 8 * (1 + any(any(3) ? 8 : 16)) };
 	o->causal = any(2), o->window = !any(3), o->top_left = (o->causal || o->window) && any(2);
-	o->deterministic = any(2), o->sm90 = any(2);
+	o->deterministic = any(2), o->sm90 = any(2), o->softcap = !any(3);
 	o->bq = any(2) ? 0 : 32u << any(2), o->bk = any(2) ? 0 : 64u << any(2), o->stages = any(2) ? 0 : 2 + any(3);
 	*p = (cptx_attention_backward_problem){ SIZES, .batch = 1 + any(2), .queries = 1 + any(any(3) ? 150 : 20),
 		                                    .keys = any(200) };
 	p->kv_heads = 1 + any(2), p->heads = p->kv_heads * (1 + any(2));
+	p->softcap = o->softcap ? 1 + (float)any(4) : 0;
 	p->window_left = o->window ? any(90) : 0, p->window_right = o->window && !o->causal ? any(60) : 0;
 }
 
@@ -185,6 +196,8 @@ static const struct {
 	{ "8 heads of Q, and 3 of K and V", { O }, { SIZES, .batch = 1, .heads = 8, .kv_heads = 3, .queries = 1, .keys = 5 } },
 	{ ".scale = -1; it is above 0", { O }, { P, .scale = -1 } },
 	{ "the problem has a window", { O }, { P, .window_left = 3 } },
+	{ "the problem has softcap = 3", { O }, { P, .softcap = 3 } },
+	{ ".softcap = 0; it is above 0", { O, .softcap = true }, { P } },
 	{ ".dk_stride.row = 100", { O }, { P, .dk_stride = { 8192, 8192, 100 } } },
 };
 enum { RULES = sizeof rules / sizeof *rules };
@@ -228,7 +241,7 @@ END_TEST
  * so far ahead that it spills 8 to 16 bytes, in front of the loop.)  Without CPTX_WHOLE one of each generator. */
 START_TEST(kernels_assemble)
 {
-	if (!trial_whole(true, _i % 3 == 2))
+	if (!trial_whole(true, _i == 2 || _i == 5))
 		return;
 	static const cptx_attention_backward_opt all[] = {
 		{ BASE, .in = CPTX_BF16, .dim = 64, .deterministic = true },
@@ -237,6 +250,8 @@ START_TEST(kernels_assemble)
 		{ BASE, .in = CPTX_F16, .dim = 128, .window = true, .bq = 32, .bk = 64 },
 		{ BASE90, .in = CPTX_BF16, .dim = 128, .causal = true, .sm90 = true },
 		{ BASE90, .in = CPTX_BF16, .dim = 64, .sm90 = true },
+		{ BASE90, .in = CPTX_BF16, .dim = 128, .causal = true, .sm90 = true, .softcap = true },
+		{ BASE, .in = CPTX_BF16, .dim = 128, .deterministic = true, .softcap = true },
 	};
 	const cptx_attention_backward_opt *o = &all[_i];
 	cptx_module *m = cptx_module_new(NULL);
@@ -262,7 +277,7 @@ int main(void)
 	tcase_add_loop_test(t, options_are_right, 0, SAMPLES);
 	tcase_add_loop_test(t, rules_are_named, 0, RULES);
 	tcase_add_test(t, targets_and_launches_are_checked);
-	tcase_add_loop_test(t, kernels_assemble, 0, 6);
+	tcase_add_loop_test(t, kernels_assemble, 0, 8);
 	tcase_add_test(test_case(s, "random"), random_ones_are_right);
 	return test_main("attention backward", s);
 }

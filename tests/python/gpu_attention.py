@@ -71,7 +71,7 @@ class PyTorch(unittest.TestCase):
                     ("full", ((2, 4, 300, 128), (2, 4, 260, 128)), {}, True),
                     ("causal, GQA", ((1, 6, 513, 64), (1, 2, 700, 64)), {"causal": True}, True),
                     ("window, heads of 40", ((1, 2, 300, 40), (1, 2, 300, 40)), {"window": (50, 20)}, True),
-                    ("soft cap", ((1, 2, 200, 96), (1, 2, 300, 96)), {"softcap": 3.0, "scale": 0.2}, False),
+                    ("soft cap", ((1, 2, 200, 96), (1, 2, 300, 96)), {"softcap": 3.0, "scale": 0.2}, True),
                     ("heads of 256", ((1, 2, 100, 256), (1, 1, 200, 256)), {"causal": True}, False)):
                 with self.subTest(what=what, dtype=dtype):
                     q, k, v = drawn((shapes[0], shapes[1], shapes[1]), dtype)
@@ -82,6 +82,13 @@ class PyTorch(unittest.TestCase):
     def test_sinks_and_lse(self):
         q, k, v = (x.detach() for x in drawn(((1, 4, 90, 64), (1, 2, 70, 64), (1, 2, 70, 64)), torch.bfloat16))
         sinks = torch.randn(4, device="cuda")
+        d_o = torch.randn_like(q)
+        grads = []
+        for call, dtype in ((attention, torch.bfloat16), (reference, torch.float64)):
+            x = [t.detach().to(dtype).requires_grad_() for t in (q, k, v)] + [sinks.clone().requires_grad_()]
+            grads.append(torch.autograd.grad(call(*x[:3], sinks=x[3]), x, d_o.to(dtype)))
+        for a, b in zip(*grads):
+            self.assertLess(error(a, b.double()), 0.03)
         o = attention(q, k, v, sinks=sinks)
         self.assertLess(error(o, reference(q.double(), k.double(), v.double(), sinks=sinks)), 0.02)
         _, lse = attention(q, k, v, lse=True)
@@ -137,8 +144,9 @@ class PyTorch(unittest.TestCase):
                             ("pages must be|pages is of", lambda: decode(q, k, v, pages=torch.zeros(1, 4, device="cuda")))):
             with self.assertRaisesRegex((ValueError, TypeError), words):
                 call()
-        with self.assertRaisesRegex(NotImplementedError, "a soft cap has no gradient"):
-            attention(q, k, v, softcap=3.0).sum().backward()
+        x, cu = torch.zeros(9, 2, 64, device="cuda", dtype=torch.float16, requires_grad=True), torch.tensor([0, 9], dtype=torch.int32, device="cuda")
+        with self.assertRaisesRegex(NotImplementedError, "packed sequences has no gradient"):
+            attention_varlen(x, x, x, cu, cu, 9, 9).sum().backward()
 
     def test_opcheck(self):
         q, k, v = drawn(((2, 4, 20, 64), (2, 2, 30, 64), (2, 2, 30, 64)), torch.bfloat16)
@@ -151,7 +159,7 @@ class PyTorch(unittest.TestCase):
         for op, args in (("attention", (q, k, v, None, None, None, 0, 0, *settings)),
                          ("attention", (*plain, sinks, None, None, 0, 0, *settings)),
                          ("attention", (*packed, None, cu, cu, 12, 12, *settings)),
-                         ("attention_backward", (torch.ones_like(o), *plain, o, lse, True, False, -1, -1, 0.0, True)),
+                         ("attention_backward", (torch.ones_like(o), *plain, o, lse, True, False, -1, -1, 0.0, 0.0, True)),
                          ("attention_decode", (*(x[:, :, :n] for x, n in zip(plain, (2, 30, 30))), lengths, None, True, -1, 0.0, 0.0))):
             with self.subTest(op=op):
                 torch.library.opcheck(getattr(torch.ops.cptx, op).default, args)
@@ -159,7 +167,7 @@ class PyTorch(unittest.TestCase):
     def test_gradcheck(self):
         """Differences of f16, so with a wide step and a wide bound."""
         tensors = [x.detach().requires_grad_() for x in drawn(((1, 2, 3, 8), (1, 1, 4, 8), (1, 1, 4, 8)), torch.float32)]
-        for settings in ({}, {"causal": True}, {"window": (1, 1)}):
+        for settings in ({}, {"causal": True}, {"window": (1, 1)}, {"softcap": 1.5}):
             with self.subTest(settings=settings):
                 call = lambda *x: attention(*(t.half() for t in x), deterministic=True, **settings).float()  # noqa: E731
                 self.assertTrue(torch.autograd.gradcheck(call, tensors, eps=6e-2, atol=4e-2, rtol=4e-2, nondet_tol=0))

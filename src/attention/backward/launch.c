@@ -134,7 +134,8 @@ static backward_args args_of(const cptx_attention_backward_opt *o, const cptx_at
 		                    .left = bounded(p->window_left),
 		                    .right = o->causal ? 0 : bounded(p->window_right),
 		                    .scale = p->scale,
-		                    .scale2 = (float)(p->scale * ATTENTION_LOG2E) };
+		                    .scale2 = (float)((o->softcap ? p->softcap : p->scale) * ATTENTION_LOG2E),
+		                    .before = o->softcap ? p->scale / p->softcap : 1 };
 }
 
 /* The tensor map of blocks of a tensor with that stride; where there are no rows nothing is read, and it needs some address.

@@ -129,13 +129,16 @@ static score score_of(const bench *b, uint32_t batch, uint32_t head, uint32_t qu
 	if (!counts(b, query, key))
 		return r;
 	const uint16_t *d_o = row_of(b, D_O, batch, head, query);
-	const double s = dot(b, row_of(b, Q, batch, head, query), row_of(b, K, batch, kv, key), NULL) * (double)p->scale;
+	const bool capped = b->o->softcap;
+	const double product = dot(b, row_of(b, Q, batch, head, query), row_of(b, K, batch, kv, key), NULL) * (double)p->scale;
+	const double t = capped ? tanh(product / (double)p->softcap) : 0, s = capped ? (double)p->softcap * t : product;
 	const double dp = dot(b, d_o, row_of(b, V, batch, kv, key), &size);
 	const double delta = dot(b, d_o, row_of(b, O, batch, head, query), &size);
-	const double off = 0x1p-20 * (fabs(s) + fabs(lse) + 1);
-	r.p = exp(s - lse), r.ds = r.p * (dp - delta);
+	const double off = 0x1p-20 * (fabs(s) + fabs(lse) + 1) + (capped ? 0x1p-10 * fabs(s) : 0); /* of tanh.approx, too */
+	r.p = exp(s - lse), r.ds = r.p * (dp - delta) * (1 - t * t);
 	r.p_off = r.p * (1.01 * half + 2 * off + 0x1p-16);
-	r.ds_off = fabs(r.ds) * (1.01 * half + 2 * off + 0x1p-16) + r.p * 0x1p-20 * size + (b->o->in == CPTX_F16 ? 0x1p-25 : 0);
+	r.ds_off = fabs(r.ds) * (1.01 * half + 2 * off + 0x1p-16) + r.p * (0x1p-20 * size + 0x1p-9 * t * t * fabs(dp - delta)) +
+	           (b->o->in == CPTX_F16 ? 0x1p-25 : 0);
 	return r;
 }
 
