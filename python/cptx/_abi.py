@@ -205,7 +205,8 @@ class AttentionProblem(Structure):
                 ("keys", c_uint32), ("q", c_uint64), ("k", c_uint64), ("v", c_uint64), ("o", c_uint64), ("lse", c_uint64),
                 ("q_stride", AttentionStride), ("k_stride", AttentionStride), ("v_stride", AttentionStride), ("o_stride", AttentionStride),
                 ("scale", c_float), ("softcap", c_float), ("window_left", c_uint32), ("window_right", c_uint32), ("ctas", c_uint32),
-                ("sinks", c_uint64), ("cu_queries", c_uint64), ("cu_keys", c_uint64), ("total_queries", c_uint32), ("total_keys", c_uint32)]
+                ("sinks", c_uint64), ("cu_queries", c_uint64), ("cu_keys", c_uint64), ("total_queries", c_uint32), ("total_keys", c_uint32),
+                ("page_table", c_uint64), ("table_pitch", c_uint32), ("pages", c_uint32), ("v_scale", c_float)]
 
 
 class AttentionBackwardOpt(Structure):

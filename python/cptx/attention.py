@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""cptx.attention: attention on PyTorch tensors of f16 or bf16, with gradients, and for decoding.
+"""cptx.attention: attention on PyTorch tensors of f16, bf16 or e4m3, with gradients but of e4m3, and for decoding.
 
     from cptx.attention import attention, decode
     o = attention(q, k, v, causal=True)              # [batch, heads, rows, head size]; fewer heads of k and v: GQA
@@ -7,7 +7,7 @@
 
 Each is a custom operator, torch.ops.cptx.attention, so that torch.compile takes it as it is.  Kernels and rules are those of
 <cptx/attention.h>, <cptx/attention_backward.h> and <cptx/attention_decode.h>.  Tensors may have any strides of batch, head and
-row that are multiples of 8 elements; where elements of a row do not stand side by side, the tensor is copied first.
+row that are multiples of 16 bytes; where elements of a row do not stand side by side, the tensor is copied first.
 """
 
 import torch
@@ -19,7 +19,7 @@ __all__ = ["attention", "attention_varlen", "decode"]
 
 def _placed(x):
     """A tensor that kernels can read where it lies: itself, or a copy."""
-    apart = all(n < 2 or (s and s % 8 == 0) for n, s in zip(x.shape[:-1], x.stride()))
+    apart = all(n < 2 or (s and s * x.element_size() % 16 == 0) for n, s in zip(x.shape[:-1], x.stride()))
     return x if apart and (x.stride(-1) == 1 or x.shape[-1] == 1) and x.data_ptr() % 16 == 0 else x.contiguous()
 
 
@@ -31,10 +31,11 @@ def _place(x, otherwise=0):
 
 
 def _like(x, dim):
-    """A new tensor of rows of `dim` elements, whose dimensions lie in the order of those of x."""
+    """A new tensor of rows of `dim` elements, whose dimensions lie in the order of those of x; of e4m3 in bf16."""
+    dtype = torch.bfloat16 if x.dtype == torch.float8_e4m3fn else x.dtype
     if x.dim() == 4 and x.stride(1) < x.stride(2):
-        return x.new_empty(x.shape[0], x.shape[2], x.shape[1], dim).transpose(1, 2)
-    return x.new_empty(*x.shape[:-1], dim)
+        return x.new_empty(x.shape[0], x.shape[2], x.shape[1], dim, dtype=dtype).transpose(1, 2)
+    return x.new_empty(*x.shape[:-1], dim, dtype=dtype)
 
 
 def _statistics(q):
@@ -49,7 +50,7 @@ def _vector(name, x, like, dtype, shape):
     return x.contiguous()
 
 
-def _checked(q, k, v, rank):
+def _checked(q, k, v, rank, types=("f16", "bf16")):
     """The type of all three, whose shapes fit."""
     for name, x in (("k", k), ("v", v)):
         if x.device != q.device or x.dtype != q.dtype:
@@ -59,7 +60,7 @@ def _checked(q, k, v, rank):
     if k.shape[:-1] != v.shape[:-1] or q.shape[-1] != k.shape[-1]:
         raise ValueError(f"q, k and v have the shapes {tuple(q.shape)}, {tuple(k.shape)} and {tuple(v.shape)}: k and v must differ in "
                          "the last dimension alone, and those of q and k be the same")
-    return ops.type_name("q", q, ("f16", "bf16"))
+    return ops.type_name("q", q, types)
 
 
 def _window(left, right, causal):
@@ -111,7 +112,7 @@ def _backward(d_o, q, k, v, o, lse, causal, top_left, left, right, scale, softca
 
 
 def _setup(ctx, inputs, output):
-    q, k, v, sinks, cu_queries, _, _, _, *ctx.settings = inputs
+    q, k, v, sinks, cu_queries, _, _, _, _, *ctx.settings = inputs
     ctx.packed = cu_queries is not None
     ctx.save_for_backward(q, k, v, sinks, *output)
     ctx.mark_non_differentiable(output[1])
@@ -125,7 +126,7 @@ def _gradient(ctx, d_o, _):
     if sinks is not None and ctx.needs_input_grad[3]:
         share = torch.exp(sinks[None, :, None] - lse).masked_fill(lse == float("-inf"), 0)  # of the sums
         d_sinks = -(share * (d_o.float() * o.float()).sum(-1)).sum((0, 2))
-    return (*torch.ops.cptx.attention_backward(d_o, q, k, v, o, lse, *ctx.settings), d_sinks, *(None for _ in range(11)))
+    return (*torch.ops.cptx.attention_backward(d_o, q, k, v, o, lse, *ctx.settings), d_sinks, *(None for _ in range(12)))
 
 
 # ---- forward ----
@@ -136,11 +137,11 @@ def _outputs(q, k, v, *_):
 
 
 @ops.define("attention(Tensor q, Tensor k, Tensor v, Tensor? sinks, Tensor? cu_queries, Tensor? cu_keys, SymInt max_queries, "
-            "SymInt max_keys, bool causal, bool top_left, int left, int right, float scale, float softcap, bool deterministic) "
+            "SymInt max_keys, float v_scale, bool causal, bool top_left, int left, int right, float scale, float softcap, bool deterministic) "
             "-> (Tensor, Tensor)", fake=_outputs, setup=_setup, backward=_gradient)
-def _attention_op(q, k, v, sinks, cu_queries, cu_keys, max_queries, max_keys, causal, top_left, left, right, scale, softcap, _):
+def _attention_op(q, k, v, sinks, cu_queries, cu_keys, max_queries, max_keys, v_scale, causal, top_left, left, right, scale, softcap, _):
     packed = cu_queries is not None
-    kind = _checked(q, k, v, 3 if packed else 4)
+    kind = _checked(q, k, v, 3 if packed else 4, ("f16", "bf16", "e4m3"))
     o, lse = _outputs(q, k, v)
     if not o.numel():
         return o, lse
@@ -148,7 +149,7 @@ def _attention_op(q, k, v, sinks, cu_queries, cu_keys, max_queries, max_keys, ca
     settings = {"in": kind, "dim": q.shape[-1], "dim_v": v.shape[-1], "causal": causal, "window": bool(window),
                 "top_left": top_left and (causal or bool(window)), "softcap": softcap != 0, "sinks": sinks is not None, "varlen": packed,
                 "lse": True}
-    sizes = {**_sizes(q, k, scale), **window, "softcap": softcap}
+    sizes = {**_sizes(q, k, scale), **window, "softcap": softcap, "v_scale": v_scale}
     tensors = [_placed(x) for x in (q, k, v)]
     operands = {name: _place(x, q.data_ptr()) for name, x in zip(("q", "k", "v", "o"), (*tensors, o))}
     vectors = {}
@@ -163,36 +164,37 @@ def _attention_op(q, k, v, sinks, cu_queries, cu_keys, max_queries, max_keys, ca
     return o, lse
 
 
-def _call(q, k, v, packed, causal, top_left, window, scale, softcap, sinks, lse, deterministic):
+def _call(q, k, v, packed, causal, top_left, window, scale, softcap, sinks, lse, deterministic, v_scale):
     left, right = (-1 if n is None else n for n in window or (None, None))
     if deterministic is None:
         deterministic = torch.are_deterministic_algorithms_enabled()
-    o, statistics = torch.ops.cptx.attention(q, k, v, sinks, *packed, causal, top_left, left, right, scale or 0.0, softcap or 0.0,
-                                             deterministic)
+    o, statistics = torch.ops.cptx.attention(q, k, v, sinks, *packed, v_scale or 0.0, causal, top_left, left, right, scale or 0.0,
+                                             softcap or 0.0, deterministic)
     return (o, statistics) if lse else o
 
 
 def attention(q, k, v, *, causal=False, top_left=False, window=None, scale=None, softcap=None, sinks=None, lse=False,
-              deterministic=None):
+              deterministic=None, v_scale=None):
     """softmax(scale * q @ k^T) @ v of each head; q: [batch, heads, queries, dim], k, v: [batch, kv_heads, keys, dim].
 
     causal: no key behind the query, of which the last stands at the last key, or with top_left the first at the first.  window:
     (left, right), keys before and behind the query's place that count, None: all.  scale: else 1 / sqrt(dim).  softcap: scores
     become softcap * tanh(score / softcap).  sinks: f32 of each head, a logit that joins the sums.  lse: also gives the logarithms
     of the sums, f32, [batch, heads, queries], which have no gradient.  deterministic: whether gradients have the same bits
-    each time; None: as torch.use_deterministic_algorithms says.  Gradients are for head sizes to 128, the same of q, k and v.
+    each time; None: as torch.use_deterministic_algorithms says.  v_scale: of e4m3 (sm_90a), what v is to be multiplied by; o is bf16.  Gradients are for head sizes to 128, the same of q, k and v.
     """
-    return _call(q, k, v, (None, None, 0, 0), causal, top_left, window, scale, softcap, sinks, lse, deterministic)
+    return _call(q, k, v, (None, None, 0, 0), causal, top_left, window, scale, softcap, sinks, lse, deterministic, v_scale)
 
 
 def attention_varlen(q, k, v, cu_queries, cu_keys, max_queries, max_keys, *, causal=False, top_left=False, window=None, scale=None,
-                     softcap=None, sinks=None, lse=False):
+                     softcap=None, sinks=None, lse=False, v_scale=None):
     """The same of packed sequences, without gradients: q: [rows, heads, dim], k, v: [rows, kv_heads, dim].
 
     cu_queries, cu_keys: int32, where each sequence begins, and behind it where the last ends; max_queries, max_keys: the longest.
     lse: [heads, rows].
     """
-    return _call(q, k, v, (cu_queries, cu_keys, max_queries, max_keys), causal, top_left, window, scale, softcap, sinks, lse, False)
+    return _call(q, k, v, (cu_queries, cu_keys, max_queries, max_keys), causal, top_left, window, scale, softcap, sinks, lse, False,
+                 v_scale)
 
 
 # ---- decoding ----

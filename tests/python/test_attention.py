@@ -140,6 +140,8 @@ class Shapes(unittest.TestCase):
             o, lse = attention_varlen(packed, packed, packed, cu, cu, 10, 10, lse=True)
             self.assertEqual((o.shape, lse.shape), ((20, 3, 64), (3, 20)))
             self.assertEqual(decode(q.detach(), k, v).shape, (2, 6, 7, 32))
+            eight = torch.empty(1, 2, 16, 32, dtype=torch.float8_e4m3fn, device="cuda")
+            self.assertEqual(attention(eight, eight, eight).dtype, torch.bfloat16)
 
 
 if __name__ == "__main__":
