@@ -126,6 +126,24 @@ START_TEST(options_are_right)
 }
 END_TEST
 
+/* Rows that are drawn to be compared may be drawn twice. */
+START_TEST(some_rows_are_compared)
+{
+	const cptx_attention_backward_opt o = { BASE, .in = CPTX_BF16, .dim = 32 };
+	const backward_trial t = { .p = { SIZES, .batch = 1, .heads = 1, .queries = 24, .keys = 24 }, .seed = 3, .rows = 20 };
+	cptx_device *dev = trial_device(1);
+	cptx_module *m = cptx_module_new(NULL);
+	cptx_error err = { 0 };
+	backward_report r;
+
+	cptx_attention_backward_build(m, &o, NULL);
+	SURE(backward_trial_run(dev, m, &o, &t, &r, &err), "%s", err.text);
+	ck_assert(!r.r.wrong && r.r.compared == 3 * 20 * 32 && r.r.elements == 3 * 24 * 32);
+	cptx_module_destroy(m);
+	cptx_device_close(dev);
+}
+END_TEST
+
 /* ---- at random ---- */
 
 static uint64_t state;
@@ -275,6 +293,7 @@ int main(void)
 	TCase *t = test_case(s, "backward");
 
 	tcase_add_loop_test(t, options_are_right, 0, SAMPLES);
+	tcase_add_test(t, some_rows_are_compared);
 	tcase_add_loop_test(t, rules_are_named, 0, RULES);
 	tcase_add_test(t, targets_and_launches_are_checked);
 	tcase_add_loop_test(t, kernels_assemble, 0, 8);
