@@ -135,6 +135,16 @@ bool attention_check_ranges(const char *what, const attention_range *all, size_t
 
 /* ---- problems ---- */
 
+bool attention_check_addresses(const char *what, const attention_address *all, size_t n, cptx_error *err)
+{
+	for (const attention_address *a = all; a < all + n; a++) {
+		RULE(!a->needed || a->at, "%sthe address .%s is 0", what, a->name);
+		RULE(!a->needed || a->at % a->align == 0, "%s.%s is 0x%llx; it must be a multiple of %u", what, a->name,
+		     (unsigned long long)a->at, a->align);
+	}
+	return true;
+}
+
 bool attention_check_stride(const char *name, const cptx_attention_stride *s, enum cptx_type type, uint32_t dim,
                             uint64_t rows, uint64_t heads, uint64_t batch, cptx_error *err)
 {

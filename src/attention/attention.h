@@ -83,6 +83,15 @@ typedef struct attention_range {
 } attention_range;
 /* what: "decode: ", in front of the message. */
 bool attention_check_ranges(const char *what, const attention_range *all, size_t n, cptx_error *err);
+/* An address of a problem; where it is not needed it is not checked. */
+typedef struct attention_address {
+	const char *name;
+	uint64_t at;
+	bool needed;
+	unsigned align;
+} attention_address;
+/* what: "decode: ", in front of the message. */
+bool attention_check_addresses(const char *what, const attention_address *all, size_t n, cptx_error *err);
 /* Whether all options are the same, names by their text. */
 bool attention_same_options(const cptx_attention_opt *a, const cptx_attention_opt *b);
 /* The rules of how a tensor lies, by the name of the problem's fields. */

@@ -232,27 +232,17 @@ static attention_args args_of(const cptx_attention_opt *o, const cptx_attention_
 
 static bool check_addresses(const cptx_attention_opt *o, const cptx_attention_problem *p, cptx_error *err)
 {
-	const struct {
-		const char *name;
-		uint64_t at;
-		bool needed;
-		unsigned align;
-	} all[] = { { "q", p->q, true, ATTENTION_CHUNK },
-		        { "k", p->k, p->keys, ATTENTION_CHUNK },
-		        { "v", p->v, p->keys, ATTENTION_CHUNK },
-		        { "o", p->o, true, ATTENTION_CHUNK },
-		        { "lse", p->lse, o->lse, sizeof(float) },
-		        { "sinks", p->sinks, o->sinks, sizeof(float) },
-		        { "cu_queries", p->cu_queries, o->varlen, sizeof(uint32_t) },
-		        { "cu_keys", p->cu_keys, o->varlen, sizeof(uint32_t) },
-		        { "page_table", p->page_table, o->page && p->keys, sizeof(uint32_t) } };
+	const attention_address all[] = { { "q", p->q, true, ATTENTION_CHUNK },
+		                              { "k", p->k, p->keys, ATTENTION_CHUNK },
+		                              { "v", p->v, p->keys, ATTENTION_CHUNK },
+		                              { "o", p->o, true, ATTENTION_CHUNK },
+		                              { "lse", p->lse, o->lse, sizeof(float) },
+		                              { "sinks", p->sinks, o->sinks, sizeof(float) },
+		                              { "cu_queries", p->cu_queries, o->varlen, sizeof(uint32_t) },
+		                              { "cu_keys", p->cu_keys, o->varlen, sizeof(uint32_t) },
+		                              { "page_table", p->page_table, o->page && p->keys, sizeof(uint32_t) } };
 
-	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
-		ATTENTION_RULE(!all[i].needed || all[i].at, "the address .%s is 0", all[i].name);
-		ATTENTION_RULE(!all[i].needed || all[i].at % all[i].align == 0, ".%s is 0x%llx; it must be a multiple of %u",
-		               all[i].name, (unsigned long long)all[i].at, all[i].align);
-	}
-	return true;
+	return attention_check_addresses("", all, ARRAY_LEN(all), err);
 }
 
 cptx_launch *cptx_attention_launch(const cptx_program *program, cptx_device *dev, const cptx_attention_opt *opt,
