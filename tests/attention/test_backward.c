@@ -15,24 +15,30 @@
 
 static const char *const targets[] = { "sm_80", "sm_90a", "sm_100a" };
 
+static bool build_one(cptx_module *m, const void *o, cptx_error *err)
+{
+	return cptx_attention_backward_build(m, o, err) != NULL;
+}
+
+static bool run_one(cptx_device *dev, cptx_module *m, const void *o, const void *t, attention_report *r, char *text,
+                    size_t size, cptx_error *err)
+{
+	backward_report rep;
+	const bool ok = backward_trial_run(dev, m, o, t, &rep, err);
+
+	backward_report_text(&rep, text, size);
+	*r = rep.r;
+	return ok;
+}
+
+/* In some orders, the first of which the trial's seed says. */
 static void is_right(const cptx_attention_backward_opt *o, const backward_trial *t, const char *target, unsigned orders,
                      const char *what)
 {
-	char text[300];
+	static const trial_kind kind = { build_one, run_one };
 
-	for (unsigned seed = (unsigned)t->seed; seed < t->seed + orders; seed++) {
-		cptx_device *dev = trial_device_of(target, seed);
-		cptx_module *m = cptx_module_new(NULL);
-		cptx_error err = { 0 };
-		backward_report r;
-		SURE(cptx_attention_backward_build(m, o, &err) != NULL, "%s: %s", what, err.text);
-		SURE(backward_trial_run(dev, m, o, t, &r, &err), "%s, order %u: %s", what, seed, err.text);
-		backward_report_text(&r, text, sizeof text);
-		SURE(!r.r.wrong && r.r.compared == r.r.elements, "%s, order %u: %s", what, seed, text);
-		SURE(!cptx_emu_finding_at(dev, 0), "%s, order %u: %s", what, seed, cptx_emu_finding_at(dev, 0)->text);
-		cptx_module_destroy(m);
-		cptx_device_close(dev);
-	}
+	for (unsigned order = (unsigned)t->seed; order < t->seed + orders; order++)
+		trial_is_right(&kind, o, t, target, order, what);
 }
 
 typedef struct sample {
