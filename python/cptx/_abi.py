@@ -182,6 +182,73 @@ class RowsProblem(Structure):
     _fields_ = [("size", c_uint32), ("rows", c_uint32), ("at", RowsMatrix * ROWS_OPERANDS), ("workspace", c_uint64), ("z_", c_char)]
 
 
+# enum cptx_attention_mma
+ATTENTION_SYNC, ATTENTION_WGMMA, ATTENTION_TCGEN05 = range(3)
+
+
+class AttentionStride(Structure):
+    of_c = "cptx_attention_stride"
+    _fields_ = [("batch", c_uint64), ("head", c_uint64), ("row", c_uint64)]
+
+
+class AttentionOpt(Structure):
+    of_c, more = "cptx_attention_opt", True
+    _fields_ = [("size", c_uint32), ("mma", c_int), ("in", c_int), ("out", c_int), ("dim", c_uint32), ("dim_v", c_uint32),
+                ("causal", c_bool), ("top_left", c_bool), ("window", c_bool), ("softcap", c_bool), ("score", c_void_p), ("user", c_void_p),
+                ("lse", c_bool), ("bq", c_uint32), ("bk", c_uint32), ("stages", c_uint32), ("name", c_char_p), ("warps", c_uint32),
+                ("tma", c_bool), ("mask", c_void_p), ("blocks", c_void_p), ("sinks", c_bool), ("varlen", c_bool), ("page", c_uint32)]
+
+
+class AttentionProblem(Structure):
+    of_c, more = "cptx_attention_problem", True
+    _fields_ = [("size", c_uint32), ("batch", c_uint32), ("heads", c_uint32), ("kv_heads", c_uint32), ("queries", c_uint32),
+                ("keys", c_uint32), ("q", c_uint64), ("k", c_uint64), ("v", c_uint64), ("o", c_uint64), ("lse", c_uint64),
+                ("q_stride", AttentionStride), ("k_stride", AttentionStride), ("v_stride", AttentionStride), ("o_stride", AttentionStride),
+                ("scale", c_float), ("softcap", c_float), ("window_left", c_uint32), ("window_right", c_uint32), ("ctas", c_uint32),
+                ("sinks", c_uint64), ("cu_queries", c_uint64), ("cu_keys", c_uint64), ("total_queries", c_uint32), ("total_keys", c_uint32),
+                ("page_table", c_uint64), ("table_pitch", c_uint32), ("pages", c_uint32), ("v_scale", c_float)]
+
+
+class AttentionBackwardOpt(Structure):
+    of_c, more = "cptx_attention_backward_opt", True
+    _fields_ = [("size", c_uint32), ("mma", c_int), ("in", c_int), ("dim", c_uint32), ("causal", c_bool), ("top_left", c_bool),
+                ("window", c_bool), ("deterministic", c_bool), ("bq", c_uint32), ("bk", c_uint32), ("stages", c_uint32), ("sm90", c_bool),
+                ("name", c_char_p), ("softcap", c_bool)]
+
+
+class AttentionBackwardProblem(Structure):
+    of_c, more = "cptx_attention_backward_problem", True
+    _fields_ = [("size", c_uint32), ("batch", c_uint32), ("heads", c_uint32), ("kv_heads", c_uint32), ("queries", c_uint32),
+                ("keys", c_uint32), ("q", c_uint64), ("k", c_uint64), ("v", c_uint64), ("o", c_uint64), ("d_o", c_uint64), ("lse", c_uint64),
+                ("dq", c_uint64), ("dk", c_uint64), ("dv", c_uint64), ("q_stride", AttentionStride), ("k_stride", AttentionStride),
+                ("v_stride", AttentionStride), ("o_stride", AttentionStride), ("do_stride", AttentionStride), ("dq_stride", AttentionStride),
+                ("dk_stride", AttentionStride), ("dv_stride", AttentionStride), ("scale", c_float), ("window_left", c_uint32),
+                ("window_right", c_uint32), ("workspace", c_uint64), ("softcap", c_float)]
+
+
+class AttentionBackwardPlan(Structure):
+    of_c = "cptx_attention_backward_plan"
+    _fields_ = [("threads", c_uint32), ("smem", c_uint32), ("dim", c_uint32), ("grid", c_uint32), ("workspace", c_uint64),
+                ("flop", ctypes.c_double)]
+
+
+class AttentionDecodeOpt(Structure):
+    of_c, more = "cptx_attention_decode_opt", True
+    _fields_ = [("size", c_uint32), ("in", c_int), ("out", c_int), ("dim", c_uint32), ("dim_v", c_uint32), ("causal", c_bool),
+                ("window", c_bool), ("softcap", c_bool), ("paged", c_bool), ("lse", c_bool), ("rows", c_uint32), ("bk", c_uint32),
+                ("warps", c_uint32), ("stages", c_uint32), ("overlap", c_bool), ("name", c_char_p)]
+
+
+class AttentionDecodeProblem(Structure):
+    of_c, more = "cptx_attention_decode_problem", True
+    _fields_ = [("size", c_uint32), ("batch", c_uint32), ("heads", c_uint32), ("kv_heads", c_uint32), ("queries", c_uint32),
+                ("keys", c_uint32), ("total_keys", c_uint64), ("q", c_uint64), ("k", c_uint64), ("v", c_uint64), ("o", c_uint64),
+                ("lse", c_uint64), ("lengths", c_uint64), ("q_stride", AttentionStride), ("k_stride", AttentionStride),
+                ("v_stride", AttentionStride), ("o_stride", AttentionStride), ("pages", c_uint64), ("page", c_uint32),
+                ("page_pitch", c_uint32), ("scale", c_float), ("softcap", c_float), ("window_left", c_uint32), ("splits", c_uint32),
+                ("workspace", c_uint64)]
+
+
 # enum cptx_tensor_kind
 NONE, DL, MANAGED, VERSIONED, OBJECT, INT, UINT, FLOAT = range(8)
 CPU, CUDA = 1, 2  # kDLCPU, kDLCUDA
@@ -221,6 +288,22 @@ FUNCTIONS = {
     "cptx_type_bits": (ctypes.c_uint, [c_int]),
     "cptx_type_find": (c_int, [c_char_p]),
     "cptx_type_name": (c_char_p, [c_int]),
+    "cptx_attention_mma_of": (c_int, [c_void_p]),
+    "cptx_attention_runner_new": (c_void_p, [c_void_p, c_void_p, POINTER(ErrorInfo)]),
+    "cptx_attention_runner_destroy": (None, [c_void_p]),
+    "cptx_attention_run": (c_bool, [c_void_p, POINTER(AttentionOpt), POINTER(AttentionProblem), c_void_p, POINTER(ErrorInfo)]),
+    "cptx_attention_backward_runner_new": (c_void_p, [c_void_p, c_void_p, POINTER(ErrorInfo)]),
+    "cptx_attention_backward_runner_destroy": (None, [c_void_p]),
+    "cptx_attention_backward_check_problem": (c_bool, [POINTER(AttentionBackwardOpt), POINTER(AttentionBackwardProblem),
+                                                       POINTER(AttentionBackwardPlan), POINTER(ErrorInfo)]),
+    "cptx_attention_backward_run": (c_bool, [c_void_p, POINTER(AttentionBackwardOpt), POINTER(AttentionBackwardProblem), c_void_p,
+                                             POINTER(ErrorInfo)]),
+    "cptx_attention_decode_runner_new": (c_void_p, [c_void_p, c_void_p, POINTER(ErrorInfo)]),
+    "cptx_attention_decode_runner_destroy": (None, [c_void_p]),
+    "cptx_attention_decode_workspace": (c_uint64, [c_void_p, POINTER(AttentionDecodeOpt), POINTER(AttentionDecodeProblem),
+                                                   POINTER(ErrorInfo)]),
+    "cptx_attention_decode_run": (c_bool, [c_void_p, POINTER(AttentionDecodeOpt), POINTER(AttentionDecodeProblem), c_void_p,
+                                           POINTER(ErrorInfo)]),
     "cptx_rows_kernel_find": (c_int, [c_char_p]),
     "cptx_rows_kernel_name": (c_char_p, [c_int]),
     "cptx_rows_operand_name": (c_char_p, [c_int]),

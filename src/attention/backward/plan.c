@@ -174,6 +174,7 @@ static bool read_forward(cptx_attention_backward_problem *p, const cptx_attentio
 		                                   .v_stride = p->v_stride,
 		                                   .o_stride = p->o_stride,
 		                                   .scale = p->scale,
+		                                   .softcap = p->softcap,
 		                                   .window_left = p->window_left,
 		                                   .window_right = p->window_right };
 
@@ -207,7 +208,7 @@ bool backward_read_problem(cptx_attention_backward_problem *p, const cptx_attent
                            const cptx_attention_backward_opt *o, cptx_attention_backward_plan *plan, cptx_error *err)
 {
 	const cptx_attention_opt of = {
-		.in = o->in, .dim = o->dim, .causal = o->causal, .top_left = o->top_left, .window = o->window
+		.in = o->in, .dim = o->dim, .causal = o->causal, .top_left = o->top_left, .window = o->window, .softcap = o->softcap
 	};
 	cptx_attention_problem forward;
 

@@ -21,7 +21,7 @@ typedef struct bench {
 	float *lse, *sinks;
 	uint32_t *cu_q, *cu_k; /* where the rows of each batch begin, and behind the last */
 	uint32_t *table;       /* pages of each batch */
-	float *number;         /* of all 16-bit patterns of Q, K and V */
+	float *number;         /* of all patterns of Q, K and V */
 	double *score;         /* of a row */
 } bench;
 
@@ -82,10 +82,13 @@ void attention_tensor_fill(const attention_tensor *x, uint64_t seed)
 	}
 	for (uint32_t z = 0; z < x->batch * x->heads; z++)
 		for (uint32_t i = 0; i < x->rows; i++) {
-			uint16_t *row = (uint16_t *)(void *)attention_tensor_row(x, z / x->heads, z % x->heads, i);
+			unsigned char *row = attention_tensor_row(x, z / x->heads, z % x->heads, i);
 			for (uint32_t j = 0; j < x->dim; j++, r >>= 12) {
 				r = j % 5 ? r : number_random(&s);
-				row[j] = draw[r % DRAWS];
+				if (cptx_type_bits(x->type) == 8)
+					row[j] = (unsigned char)draw[r % DRAWS];
+				else
+					((uint16_t *)(void *)row)[j] = draw[r % DRAWS];
 			}
 		}
 }
@@ -203,7 +206,11 @@ static bool prepare(bench *b, cptx_error *err)
 	    !attention_tensor_make(b->dev, &b->q, o->in, &p->q_stride, q_batch, p->heads, q_rows, o->dim, err) ||
 	    !attention_tensor_make(b->dev, &b->k, o->in, &p->k_stride, k_batch, p->kv_heads, k_rows, o->dim, err) ||
 	    !attention_tensor_make(b->dev, &b->v, o->in, &p->v_stride, k_batch, p->kv_heads, k_rows, dim_v, err) ||
-	    !attention_tensor_make(b->dev, &b->d, o->out ? o->out : o->in, &p->o_stride, q_batch, p->heads, q_rows, dim_v, err))
+	    !attention_tensor_make(b->dev, &b->d,
+	                           o->out               ? o->out
+	                           : o->in == CPTX_E4M3 ? CPTX_BF16
+	                                                : o->in,
+	                           &p->o_stride, q_batch, p->heads, q_rows, dim_v, err))
 		return false;
 	attention_tensor_fill(&b->q, 3 * b->t->seed + 1);
 	attention_tensor_fill(&b->k, 3 * b->t->seed + 2);
@@ -214,7 +221,7 @@ static bool prepare(bench *b, cptx_error *err)
 		return false;
 	memset(b->lse, ATTENTION_POISON, lses);
 	for (uint32_t i = 0; i < HALVES; i++)
-		b->number[i] = (float)number_value(o->in, i);
+		b->number[i] = (float)number_value(o->in, i & ((1u << cptx_type_bits(o->in)) - 1));
 	p->q = b->q.at, p->k = b->k.at, p->v = b->v.at, p->o = b->d.at;
 	const attention_tensor *all[] = { &b->q, &b->k, &b->v, &b->d };
 	for (int i = 0; i < 4; i++)
@@ -250,6 +257,7 @@ typedef struct row {
 	uint32_t queries, keys;   /* of its sequence */
 	int64_t first, end;       /* keys that count */
 	double max, sum, largest; /* of the scores, and of their magnitudes */
+	double off;               /* the largest sum of the magnitudes of what a score is the sum of */
 	double o[256], size[256]; /* and the sums of the magnitudes of what is added */
 } row;
 
@@ -275,33 +283,40 @@ static unsigned char *query_at(const bench *b, const attention_tensor *x, const 
 }
 
 /* A row of K or V. */
-static const uint16_t *key_at(const bench *b, const attention_tensor *x, const row *r, int64_t key)
+static const unsigned char *key_at(const bench *b, const attention_tensor *x, const row *r, int64_t key)
 {
 	const uint32_t head = r->head / (b->p.heads / b->p.kv_heads), k = (uint32_t)key;
-	const unsigned char *from;
 
 	if (b->o->page)
-		from =
-			attention_tensor_row(x, b->table[(uint64_t)r->batch * b->p.table_pitch + k / b->o->page], head, k % b->o->page);
-	else if (b->o->varlen)
-		from = attention_tensor_row(x, 0, head, b->cu_k[r->batch] + k);
-	else
-		from = attention_tensor_row(x, r->batch, head, k);
-	return (const uint16_t *)(const void *)from;
+		return attention_tensor_row(x, b->table[(uint64_t)r->batch * b->p.table_pitch + k / b->o->page], head,
+		                            k % b->o->page);
+	if (b->o->varlen)
+		return attention_tensor_row(x, 0, head, b->cu_k[r->batch] + k);
+	return attention_tensor_row(x, r->batch, head, k);
 }
 
-static double score_of(const bench *b, const row *r, const uint16_t *q, int64_t key)
+/* Element i of a row of Q, K or V. */
+static double element(const bench *b, const unsigned char *of, uint32_t i)
+{
+	return (double)b->number[cptx_type_bits(b->o->in) == 8 ? of[i] : ((const uint16_t *)(const void *)of)[i]];
+}
+
+static double score_of(const bench *b, row *r, const unsigned char *q, int64_t key)
 {
 	const cptx_attention_problem *p = &b->p;
-	const uint16_t *k = key_at(b, &b->k, r, key);
+	const unsigned char *k = key_at(b, &b->k, r, key);
+	double magnitude = 0;
 	double s = 0;
 
 	if (b->t->mask && !b->t->mask(b->t->user, r->batch, r->head, r->query, (uint32_t)key))
 		return -INFINITY;
 
-	for (uint32_t i = 0; i < b->o->dim; i++)
-		s += (double)b->number[q[i]] * (double)b->number[k[i]];
-	s *= (double)p->scale;
+	for (uint32_t i = 0; i < b->o->dim; i++) {
+		const double x = element(b, q, i) * element(b, k, i);
+		s += x, magnitude += fabs(x);
+	}
+	s *= (double)p->scale, magnitude *= (double)p->scale;
+	r->off = magnitude > r->off ? magnitude : r->off;
 	if (b->o->softcap)
 		s = (double)p->softcap * tanh(s / (double)p->softcap);
 	return b->t->score ? b->t->score(b->t->user, s, r->batch, r->head, r->query, (uint32_t)key) : s;
@@ -309,10 +324,12 @@ static double score_of(const bench *b, const row *r, const uint16_t *q, int64_t 
 
 static void compute(const bench *b, row *r)
 {
-	const uint16_t *q = (const uint16_t *)(const void *)query_at(b, &b->q, r);
+	const unsigned char *q = query_at(b, &b->q, r);
+	const double v_scale = b->p.v_scale != 0 ? (double)b->p.v_scale : 1;
+	const double least = b->o->in == CPTX_E4M3 ? 0x1p-14 : 0; /* below that probabilities lose bits */
 
 	find_keys(b, r);
-	r->max = b->o->sinks ? (double)b->sinks[r->head] : -INFINITY, r->sum = r->largest = 0;
+	r->max = b->o->sinks ? (double)b->sinks[r->head] : -INFINITY, r->sum = r->largest = r->off = 0;
 	memset(r->o, 0, sizeof r->o), memset(r->size, 0, sizeof r->size);
 	for (int64_t j = r->first; j < r->end; j++) {
 		const double s = b->score[j] = score_of(b, r, q, j);
@@ -322,12 +339,12 @@ static void compute(const bench *b, row *r)
 	if (b->o->sinks && r->max > -INFINITY)
 		r->sum = exp((double)b->sinks[r->head] - r->max);
 	for (int64_t j = r->first; j < r->end && r->max > -INFINITY; j++) {
-		const uint16_t *v = key_at(b, &b->v, r, j);
+		const unsigned char *v = key_at(b, &b->v, r, j);
 		const double e = exp(b->score[j] - r->max);
 		r->sum += e;
 		for (uint32_t i = 0; i < b->v.dim && e > 0; i++) {
-			const double x = e * (double)b->number[v[i]];
-			r->o[i] += x, r->size[i] += fabs(x);
+			const double x = element(b, v, i) * v_scale;
+			r->o[i] += e * x, r->size[i] += fmax(e, least) * fabs(x);
 		}
 	}
 }
@@ -366,6 +383,15 @@ void attention_judge(attention_report *rep, uint32_t batch, uint32_t head, uint3
 	}
 }
 
+/* Half an ulp of a number as a part of it. */
+static double half_ulp(enum cptx_type type)
+{
+	return type == CPTX_E4M3 ? 0x1p-4 : type == CPTX_BF16 ? 0x1p-8 : type == CPTX_F16 ? 0x1p-11 : 0x1p-24;
+}
+
+/* What the tensor cores of sm_90 leave of sums of products of 8 bits, as a part of the largest. */
+#define FP8_SUMS 0x1p-12
+
 /*
  * P and O are rounded once each, so the error is half an ulp of what is added and of the result, and a bit more by sums in
  * f32, ex2.approx and, with a soft cap, tanh.approx (2^-11 of its result), which change a score a little.
@@ -373,16 +399,18 @@ void attention_judge(attention_report *rep, uint32_t batch, uint32_t head, uint3
 static void compare_row(const bench *b, const row *r, attention_report *rep, bool once)
 {
 	const cptx_attention_problem *p = &b->p;
-	const double half = b->o->in == CPTX_BF16 ? 0x1p-8 : 0x1p-11, out = b->d.type == CPTX_F32 ? 0x1p-24 : half;
-	const double score = (b->o->softcap ? 0x1p-10 : 0x1p-20) * (r->largest + 1);
+	const bool fp8 = b->o->in == CPTX_E4M3;
+	const double half = half_ulp(b->o->in), out = half_ulp(b->d.type);
+	const double score = (b->o->softcap ? 0x1p-10 : 0x1p-20) * (r->largest + 1) + (fp8 ? FP8_SUMS * r->off : 0);
 	const uint32_t bytes = cptx_type_bits(b->d.type) / 8;
 	unsigned char *o = query_at(b, &b->d, r);
 
 	for (uint32_t i = 0; i < b->d.dim; i++) {
 		const double sum = r->sum > 0 ? r->sum : 1, right = r->o[i] / sum, size = r->size[i] / sum;
-		const double allowed = (1.01 * half + 2 * score + 0x1p-16) * size + 1.01 * out * fabs(right);
+		const double sums = fp8 ? FP8_SUMS : 0x1p-16;
+		const double allowed = (1.01 * half + 2 * score + sums) * size + 1.01 * out * fabs(right);
 		attention_judge(rep, r->batch, r->head, r->query, i, attention_tensor_value(&b->d, o + i * bytes), right,
-		                allowed + (b->o->in == CPTX_F16 ? 0x1p-24 : 0));
+		                allowed + (b->d.type == CPTX_F16 ? 0x1p-24 : 0));
 	}
 	if (once) /* what is not poison in the end was written by mistake */
 		memset(o, ATTENTION_POISON, (size_t)b->d.dim * bytes);
