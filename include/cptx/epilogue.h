@@ -33,6 +33,7 @@
 #define CPTX_EPILOGUE_H
 
 #include <cptx/mma.h>
+#include <cptx/tensor_map.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -260,6 +261,9 @@ typedef struct cptx_epilogue_dst {
 	                                     accumulator may be released.  NULL: nothing */
 	void *user;                     /**< for it */
 	cptx_val z2;                    /**< coordinate of a fourth dimension, .s32, with .z; NONE: none */
+	cptx_val row_end; /**< .u32, .s32: rows of D from this one on are left out, as if D ended there; the maps are of
+	                       cptx_epilogue_cut_map then, and there is no .z.  Four instructions a subtile, of one thread. NONE:
+	                       D ends where its map says */
 	char z_;
 } cptx_epilogue_dst;
 CPTX_API void cptx_epilogue_store_tma_(cptx_kernel *k, cptx_site at, cptx_epilogue *e, cptx_epilogue_ring *ring,
@@ -272,6 +276,14 @@ CPTX_API void cptx_epilogue_store_tma_(cptx_kernel *k, cptx_site at, cptx_epilog
 #define cptx_epilogue_store_tma(...) cptx_epilogue_store_tma_x_(__VA_ARGS__, .z_ = 0)
 #define cptx_epilogue_store_tma_x_(k, e, ring, ...)                                                                         \
 	cptx_epilogue_store_tma_((k), CPTX_HERE, (e), (ring), CPTX_OPT(cptx_epilogue_dst, __VA_ARGS__))
+CPTX_API bool cptx_epilogue_cut_map_(cptx_site at, cptx_tensor_map_opt *map, cptx_error *err);
+/**
+ * Makes of the tensor map of a ring's tile, of two dimensions with the rows of D along the second, one for stores with
+ * .row_end.  Its second dimension is a window as high as the box; a box that is to lose rows begins so much further on in it
+ * that these lie outside.  The third dimension, by rows too, brings the window to its place.  The map's address is a window
+ * in front of D, where nothing is read or written.
+ */
+#define cptx_epilogue_cut_map(map, err) cptx_epilogue_cut_map_(CPTX_HERE, (map), (err))
 CPTX_API void cptx_epilogue_ring_drain_(cptx_kernel *k, cptx_site at, const cptx_epilogue_ring *ring, const cptx_acc *acc);
 /** Waits until TMA has read all subtiles; before the threads end, or use the ring's memory for something else. */
 #define cptx_epilogue_ring_drain(k, ring, acc) cptx_epilogue_ring_drain_((k), CPTX_HERE, (ring), (acc))
@@ -285,6 +297,7 @@ typedef struct cptx_epilogue_deferred_opt {
 	uint32_t parts;           /**< most parts that a tile is stored in; 0: 4 */
 	bool batched;             /**< stores have a .z */
 	bool maps;                /**< stores have a .map of their own */
+	bool cut;                 /**< stores have a .row_end */
 	char z_;
 } cptx_epilogue_deferred_opt;
 
@@ -315,7 +328,7 @@ typedef struct cptx_epilogue_deferred {
 	cptx_val stored;       /**< .u32, parts that are stored */
 	cptx_val row, col;     /**< .s32, where the CTA's tile begins, in rows and columns of the accumulator */
 	cptx_epilogue_dst to;  /**< registers, but for maps of the ring */
-	uint64_t reserved_[4]; /**< for fields of later versions */
+	uint64_t reserved_[2]; /**< for fields of later versions */
 } cptx_epilogue_deferred;
 
 CPTX_API void cptx_epilogue_deferred_new_(cptx_kernel *k, cptx_site at, cptx_epilogue_deferred *d,

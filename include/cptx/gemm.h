@@ -8,7 +8,8 @@
  *   CPTX_GEMM_SYNC                sm_80 and later      cp.async, ldmatrix, mma.sync           bf16 f16
  *   CPTX_GEMM_SYNC with .tma      sm_90 and later      TMA, ldmatrix, mma.sync                bf16 f16
  *   CPTX_GEMM_SYNC with .scale    sm_120a, sm_121a     TMA, mma.sync with scale factors       see below
- *   CPTX_GEMM_WGMMA               sm_90a               TMA, wgmma, clusters                   bf16 f16 e4m3 e5m2
+ *   CPTX_GEMM_WGMMA               sm_90a               TMA, wgmma, clusters                   bf16 f16 e4m3 e5m2, these
+ *                                                                                             two also scaled by blocks
  *   CPTX_GEMM_TCGEN05             sm_100a, sm_103a     TMA, tcgen05.mma, tensor memory        see below
  *
  * A kernel is made for types, layouts and a tile shape; it serves every M, N and K whose rows are aligned to 16 bytes.  The
@@ -58,6 +59,21 @@ CPTX_API enum cptx_gemm_mma cptx_gemm_mma_of(const cptx_target *target);
 CPTX_API const char *cptx_gemm_mma_name(enum cptx_gemm_mma mma);
 
 /**
+ * Experts of a mixture: problem.batch matrices B, and rows of A and D that belong to one of them each.  How many rows an
+ * expert has stands in device memory, problem.counts, a u32 for each; the host writes nothing for a launch, so a graph
+ * replays it with other counts.  An expert may have none, one may have all.  A count that goes beyond the rows that there
+ * are is cut to them.  Rows that are no expert's are not read by products that are stored, and not written.
+ */
+enum cptx_gemm_experts {
+	CPTX_GEMM_EXPERTS_NONE,       /**< no experts */
+	CPTX_GEMM_EXPERTS_CONTIGUOUS, /**< problem.m rows of all, each expert's behind those of the one before, of any number */
+	CPTX_GEMM_EXPERTS_MASKED,     /**< room for problem.m rows of each expert, of which the first ones are its own */
+	CPTX_GEMM_EXPERTS_KINDS       /**< number of these */
+};
+/** The name: "contiguous", "masked"; none: "none"; out of range: "?". */
+CPTX_API const char *cptx_gemm_experts_name(enum cptx_gemm_experts experts);
+
+/**
  * An epilogue: builds code that computes an element of D from the accumulator, after alpha, beta and bias, before it is
  * rounded to the type of D.  value: .f32; row, col: .u32, may lie outside of D (then the result is dropped, so guard loads).
  * Returns an .f32.  It is called for each element that a thread has, inside of conditional blocks, and twice where the
@@ -76,7 +92,9 @@ typedef struct cptx_gemm_opt {
 	enum cptx_type a, b;    /**< types of A and B, see the tables above */
 	/** type of C and D: CPTX_F32, CPTX_BF16 or CPTX_F16; for s8 and u8, without an epilogue, also CPTX_S32 */
 	enum cptx_type out;
-	/** [scaled, tcgen05] type of the scale factors: CPTX_UE8M0 or CPTX_UE4M3; CPTX_TYPE_NONE: no factors */
+	/** [scaled, tcgen05] type of the scale factors: CPTX_UE8M0 or CPTX_UE4M3.  [wgmma] CPTX_F32: A and B are of 8 bits, and
+	 * have a factor for blocks of 1 x 128 and of 128 x 128 elements; bm is 64 or 128, without swap.  Sums of each 128 along
+	 * K are scaled and added in f32, so that none is longer than 128 in the tensor cores.  CPTX_TYPE_NONE: no factors */
 	enum cptx_type scale;
 	/** [tcgen05] kind of the instruction; [scaled]: 0, or the kind that follows from the types */
 	enum cptx_tcgen05_kind kind;
@@ -123,6 +141,8 @@ typedef struct cptx_gemm_opt {
 	cptx_gemm_epilogue_fn epilogue; /**< builds the epilogue; NULL: none */
 	void *user;                     /**< second argument of epilogue */
 	const char *name;               /**< name of the kernel; NULL: "gemm" */
+	enum cptx_gemm_experts experts; /**< [wgmma] rows of experts; not with stream_k, batched and grouped.  C is as D, of the
+	                                     bias each expert has N elements, behind those of the one before */
 	char z_;
 } cptx_gemm_opt;
 
@@ -151,19 +171,26 @@ CPTX_API bool cptx_gemm_options_read(const char *text, cptx_gemm_opt *opt, cptx_
 typedef struct cptx_gemm_problem {
 	uint32_t size;    /**< CPTX_OPT fills it in; all problems of a list have the first one's size */
 	uint64_t m, n, k; /**< rows of A and D, columns of B and D, columns of A */
-	uint32_t batch;   /**< number of matrices, densely behind one another; 0: 1 */
+	uint32_t batch;   /**< number of matrices, densely behind one another, with experts: of experts, of B alone; 0: 1 */
 	uint64_t a, b, d; /**< device addresses, aligned to 16 (4 and 6 bits in kinds that pad them: 32); dense rows */
 	uint64_t c;       /**< C, with beta; aligned to 16; may be d */
 	uint64_t bias;    /**< the bias, with bias; aligned to 16 */
 	/** with stream_k: plan.workspace bytes, aligned to 16, zero before the first launch; each launch leaves the counters
 	 * zero.  Launches at the same time need a workspace each */
 	uint64_t workspace;
-	uint64_t scale_a, scale_b; /**< with scale: cptx_gemm_scales_bytes each (times batch), aligned to 16 */
+	uint64_t scale_a, scale_b; /**< with scale: cptx_gemm_scales_bytes each (times batch), aligned to 16.  [wgmma] f32,
+	                                ceil(k / 128) rows of factors of all rows of A (with batched of each matrix, one matrix
+	                                behind the other), of a multiple of 4, as cptx_gemm_scale_pitch says; of each B
+	                                ceil(n / 128) rows of ceil(k / 128) */
 	uint64_t timeline; /**< with timeline: cptx_timeline_bytes(cptx_gemm_timeline()), aligned to 16, zeros at first */
 	/** most CTAs to launch; 0: as many as all multiprocessors hold.  A launch uses the fewest CTAs that need no more waves.
 	 * With stream_k, more CTAs than tiles divide the tiles along K */
 	uint32_t ctas;
 	float alpha, beta; /**< with .alpha, with .beta; else 0 (alpha: or 1) */
+	uint64_t counts;   /**< with experts: device address, aligned to 4, of a u32 for each expert: its rows.  Read by the
+	                        kernel behind griddepcontrol.wait */
+	uint32_t
+		expected; /**< with experts: rows that one has on average, for the choice of a shape; 0: m, contiguous m / batch */
 	char z_;
 } cptx_gemm_problem;
 
@@ -273,8 +300,8 @@ static inline bool cptx_gemm_tune(cptx_device *dev, const cptx_gemm_problem *pro
  * Adds the kernel to a module.  NULL on error: err says why (and the module holds it if building failed).
  *
  * Parameters, in order: what plan.map names, M, N, K (u32), and where the options say so batch (u32), alpha (f32), beta
- * (f32), C, bias, the timeline and the workspace (pointers).  With grouped: the table (pointer), cluster tiles of all
- * problems (u32), alpha and beta where the options say so.
+ * (f32), C, bias, the timeline, the workspace and counts (pointers); batch with experts too.  With grouped: the table
+ * (pointer), cluster tiles of all problems (u32), alpha and beta where the options say so.
  */
 CPTX_API cptx_kernel *cptx_gemm_build(cptx_module *m, const cptx_gemm_opt *opt, cptx_error *err);
 
@@ -360,6 +387,8 @@ CPTX_API cptx_launch *cptx_gemm_launch_grouped(const cptx_program *program, cptx
  * UINT64_MAX: the number of bytes exceeds 64 bits.
  */
 CPTX_API uint64_t cptx_gemm_scales_bytes(uint64_t rows, uint64_t k, uint32_t vec);
+/** Elements from a row of the f32 factors of A, one for 128 along K, to the next: `rows` rounded up to 4. */
+static inline uint64_t cptx_gemm_scale_pitch(uint64_t rows) { return (rows + 3) & ~(uint64_t)3; }
 /** Packs plain factors, rows x ceil(k / vec), row-major, and pads with zeros.  Does nothing where cptx_gemm_scales_bytes
  * returns UINT64_MAX. */
 CPTX_API void cptx_gemm_scales_pack(uint8_t *to, const uint8_t *from, uint64_t rows, uint64_t k, uint32_t vec);

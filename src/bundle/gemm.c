@@ -283,7 +283,8 @@ static bool read_gemm(making *m, const cptx_bundle_gemm *gemm, cptx_error *err)
 	RULE(m->g.name && *m->g.name, "an entry needs a .name");
 	m->target = m->g.target ? cptx_target_find(m->g.target) : NULL;
 	RULE(m->target, "%s: there is no target \"%s\"", m->g.name, m->g.target ? m->g.target : "NULL");
-	RULE(!m->opt.grouped && !m->opt.timeline, "%s: neither lists of problems nor timelines can be bundled", m->g.name);
+	RULE(!m->opt.grouped && !m->opt.timeline && !m->opt.experts,
+	     "%s: neither lists of problems nor experts nor timelines can be bundled", m->g.name);
 	m->p = (cptx_gemm_problem){ .m = m->g.m, .n = m->g.n, .k = m->g.k, .batch = m->g.batch };
 	stand_in(&m->p);
 	return true;

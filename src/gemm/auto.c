@@ -233,6 +233,13 @@ static bool can_pick(const cptx_gemm_opt *o, const gemm_pick *x, cptx_error *err
 	return true;
 }
 
+static uint64_t rows_of_expert(const cptx_gemm_opt *o, const cptx_gemm_problem *p)
+{
+	const uint64_t average = o->experts == CPTX_GEMM_EXPERTS_CONTIGUOUS ? up(p->m, given(p->batch)) : p->m;
+
+	return MIN(p->expected ? p->expected : MAX(average, 1u), MAX(p->m, 1u));
+}
+
 size_t gemm_auto_fill(gemm_pick *x, const cptx_gemm_opt *opt, const cptx_gemm_problem *p, cptx_error *err)
 {
 	cptx_gemm_opt o;
@@ -244,6 +251,8 @@ size_t gemm_auto_fill(gemm_pick *x, const cptx_gemm_opt *opt, const cptx_gemm_pr
 	x->opt_size = (uint32_t)MIN(opt->size, x->size - offsetof(cptx_gemm_choice, opt));
 	x->p = &problem, x->target = target_of(g, &o, x->target), x->chip = chip_of(g->model, x->target);
 	x->sms = given(x->sms);
+	if (o.experts) /* to the model a batch of matrices of as many rows as an expert has */
+		problem.m = rows_of_expert(&o, &problem);
 	/* what no shape can mend is said of the simplest one */
 	simplify(g->model, &o);
 	if (cptx_gemm_check(&o, x->target, NULL, err) && cptx_gemm_check_problem(&o, p, x->sms, NULL, err))

@@ -6,11 +6,14 @@
 
 #include <cptx/gemm.h>
 
+enum { GEMM_TRIAL_EXPERTS = 40 };
+
 typedef struct gemm_trial {
 	cptx_gemm_opt opt;
 	uint64_t m, n, k;
-	uint32_t batch, ctas; /* of a kernel that takes a list, the batch is one, up to 8 */
-	bool in_place;        /* with beta: C is D */
+	uint32_t batch, ctas;                /* of a kernel that takes a list, the batch is one, up to 8 */
+	uint32_t counts[GEMM_TRIAL_EXPERTS]; /* of experts, of which there are .batch: their rows */
+	bool in_place;                       /* with beta: C is D */
 	uint64_t seed;
 	bool (*edit)(cptx_module *m, const void *user); /* of the kernel, before it runs; NULL: none */
 	const void *user;

@@ -14,8 +14,10 @@ enum {
 #define GEMM_WHY(why, text) static const char why[] = text;
 #include "gemm/options.def"
 
-typedef enum type { NUMBER, BOOL, TYPE, MMA, KIND, POINTER } type;
-static const char *const type_names[] = { "number", "bool", "type", "`cptx_gemm_mma`", "`cptx_tcgen05_kind`", "pointer" };
+typedef enum type { NUMBER, BOOL, TYPE, MMA, KIND, EXPERTS, POINTER } type;
+static const char *const type_names[] = {
+	"number", "bool", "type", "`cptx_gemm_mma`", "`cptx_tcgen05_kind`", "`cptx_gemm_experts`", "pointer"
+};
 
 static const struct field {
 	const char *option, *name, *why, *about;

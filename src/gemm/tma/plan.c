@@ -4,6 +4,7 @@
 #include "gemm/tma/tma.h"
 
 enum { STATIC_SMEM = 1024 /* for mbarriers */, MOST_SIDE = 1 << 30, MEMORY_BOUND = 200 };
+enum { MOST_EXPERT_ROWS = 1 << 26 /* of cptx_tile_groups */ };
 
 #define MOST_STRIDE (1ull << 40) /* bytes, of a tensor map */
 
@@ -39,6 +40,10 @@ bool tma_gemm_check_numbers(const char *target, const cptx_gemm_opt *o, cptx_err
 	     GEMM_MOST_per_sm);
 	RULE(!o->grouped || (!o->batched && !o->stream_k), "a list of problems cannot be %s", target,
 	     o->batched ? "batched" : "shared along K (stream_k)");
+	RULE(!o->experts || (!o->batched && !o->grouped && !o->stream_k), "experts cannot be %s", target,
+	     o->batched   ? "batched"
+	     : o->grouped ? "a list of problems (grouped)"
+	                  : "shared along K (stream_k)");
 	RULE(!o->grouped || !o->timeline, "a list of problems has no timeline", target);
 	return true;
 }
@@ -99,10 +104,21 @@ static uint64_t at_once(const cptx_gemm_problem *p, uint64_t tiles, uint64_t mos
 	return products < MEMORY_BOUND ? MIN(tiles, most) : up(tiles, up(tiles, most));
 }
 
+/* Cluster tiles of all matrices; of experts as many as there may be, whatever the counts: each may end in the midst of one.
+ */
+static uint64_t most_tiles(const tma_gemm *t, const cptx_gemm_problem *p)
+{
+	const uint64_t batch = given(p->batch);
+
+	if (t->o->experts != CPTX_GEMM_EXPERTS_CONTIGUOUS)
+		return tma_gemm_tiles(t, p) * batch;
+	return MIN(p->m / t->side_m + batch, p->m) * up(p->n, t->side_n);
+}
+
 /* CTAs to launch, and bytes of the workspace. */
 static bool fit(const tma_gemm *t, const cptx_gemm_problem *p, uint32_t sms, cptx_gemm_plan *plan, cptx_error *err)
 {
-	uint64_t in_one = tma_gemm_tiles(t, p), batch = given(p->batch), clusters = in_one * batch, k_tiles = up(p->k, t->bk);
+	uint64_t in_one = tma_gemm_tiles(t, p), batch = given(p->batch), clusters = most_tiles(t, p), k_tiles = up(p->k, t->bk);
 	uint64_t most = p->ctas ? MAX(p->ctas / t->cluster, 1u) : tma_gemm_resident(sms, t->cluster, given(t->per_sm));
 
 	RULE(in_one <= INT32_MAX && clusters <= INT32_MAX / t->cluster,
@@ -140,7 +156,7 @@ static bool check_row(const tma_gemm *t, char which, const cptx_tile *tile, uint
 /* Of a batch: the distance of matrices is a stride of tensor maps. */
 static bool check_matrix(const tma_gemm *t, char which, uint32_t bits, uint64_t rows, uint64_t cols, cptx_error *err)
 {
-	RULE(!t->o->batched || rows * cols / 8 * bits < MOST_STRIDE,
+	RULE(!(t->o->batched || (t->o->experts && which == 'B')) || rows * cols / 8 * bits < MOST_STRIDE,
 	     "%c has %llu bytes; matrices of a batch must be less than 2^40 bytes apart", t->target, which,
 	     (unsigned long long)(rows * cols / 8 * bits));
 	return true;
@@ -170,7 +186,11 @@ bool tma_gemm_check_problem(const tma_gemm *t, const cptx_gemm_problem *p, uint3
 	     (unsigned long long)p->m, (unsigned long long)p->n, (unsigned long long)p->k);
 	RULE(rows_span(t, p) <= UINT32_MAX, "K = %llu; the rows of a tile of A or B that threads copy span less than 4 GiB",
 	     t->target, (unsigned long long)p->k);
-	RULE(given(p->batch) == 1 || t->o->batched, "%u matrices; the kernel is made for one (.batched)", t->target, p->batch);
+	RULE(!t->o->experts || (p->m <= MOST_EXPERT_ROWS && tma_gemm_rows(t->o, p) <= MOST_SIDE),
+	     "M = %llu rows of %u experts (%s); they are up to 2^26, and 2^30 of all", t->target, (unsigned long long)p->m,
+	     given(p->batch), cptx_gemm_experts_name(t->o->experts));
+	RULE(given(p->batch) == 1 || t->o->batched || t->o->experts, "%u matrices; the kernel is made for one (.batched)",
+	     t->target, p->batch);
 	const cptx_tile a = tma_gemm_part(t, false), b = tma_gemm_part(t, true);
 	return check_matrix(t, 'A', a.elem.bits / given(t->packed), p->m, p->k, err) &&
 	       check_matrix(t, 'B', b.elem.bits / given(t->packed), p->n, p->k, err) &&

@@ -47,6 +47,7 @@ typedef struct tma_gemm {
 	cptx_tile d, rest;      /* of D, what is stored at once; at the end of a tile, no columns: there is none */
 	uint32_t packed;        /* elements along K in one of those that TMA sees; 0: 1 */
 	tma_gemm_scales scales; /* .vec is 0: none */
+	uint32_t row_scales;    /* f32 factors of rows of A by 1 x 128 that a stage has, multiples of 4; B's are a pointer */
 	uint32_t maps;          /* MAP() of those that it has besides A, B, D and scale factors; gemm_describe: of all */
 	uint32_t pointers;      /* MAP() of those that are given by their address, not by a map */
 	bool any_row_of_d;      /* rows of D need not be of whole 16 bytes */
@@ -65,6 +66,11 @@ typedef struct tma_gemm {
 
 /* False: it is a pointer. */
 static inline bool tma_gemm_is_map(const tma_gemm *t, uint32_t which) { return !(t->pointers & MAP(which)); }
+/* Whether an operand's map has a dimension of matrices: of a batch each, of experts their weights alone. */
+static inline bool tma_gemm_has_matrices(const tma_gemm *t, uint32_t which)
+{
+	return t->o->batched || (t->o->experts && (which == CPTX_GEMM_MAP_B || which == CPTX_GEMM_MAP_LAST_B));
+}
 /* What TMA loads at once of A or B of the options. */
 cptx_tile tma_gemm_part(const tma_gemm *t, bool of_b);
 
@@ -91,10 +97,19 @@ static inline bool is_16_bits(enum cptx_type t) { return t == CPTX_BF16 || t == 
 /* Bits of an element in global memory. */
 uint32_t tma_gemm_bits(enum cptx_type t);
 
-/* The address of what is a pointer: A, B or D. */
+/* Rows of A and D, of all matrices; where not every matrix has its own. */
+static inline uint64_t tma_gemm_rows(const cptx_gemm_opt *o, const cptx_gemm_problem *p)
+{
+	return o->experts == CPTX_GEMM_EXPERTS_CONTIGUOUS ? p->m : p->m * given(p->batch);
+}
+
+/* The address of what is a pointer: A, B, D or the scale factors of B. */
 static inline uint64_t tma_gemm_address(const cptx_gemm_problem *p, uint32_t which)
 {
-	return which == CPTX_GEMM_MAP_A ? p->a : which == CPTX_GEMM_MAP_B ? p->b : p->d;
+	return which == CPTX_GEMM_MAP_A         ? p->a
+	       : which == CPTX_GEMM_MAP_B       ? p->b
+	       : which == CPTX_GEMM_MAP_SCALE_B ? p->scale_b
+	                                        : p->d;
 }
 
 /* Rules of all: of stages, group, timeline and lists; of shared memory; the same for what each of so many CTAs of the target
@@ -159,7 +174,7 @@ tma_gemm gemm_describe(const gemm_generator *g, const cptx_gemm_opt *o);
 
 typedef struct tma_gemm_params {
 	cptx_val map[CPTX_GEMM_MAP_KINDS]; /* generic addresses of maps; what is a pointer: the matrix */
-	cptx_val M, N, K, batch, alpha, beta, C, bias, timeline, workspace;
+	cptx_val M, N, K, batch, alpha, beta, C, bias, timeline, workspace, counts;
 } tma_gemm_params;
 
 /* Grouped: a list of problems, one record each. */
@@ -172,6 +187,8 @@ typedef struct tma_gemm_group {
 typedef struct tma_gemm_work {
 	tma_gemm_params p, in; /* by the names of the options; by those of the product that is computed: swap exchanges them */
 	tma_gemm_group list;
+	cptx_tile_groups experts; /* of experts: all, and the one at hand */
+	cptx_tile_group expert;
 	cptx_val cluster, clusters;        /* number of this one, and how many there are */
 	cptx_val rank, in_pair, tile_rank; /* of this CTA in its cluster; in its pair, and that of its tile in the cluster */
 	cptx_val leader;                   /* of a pair: the rank of its first CTA, which multiplies */

@@ -62,6 +62,8 @@ void gemm_text(const cptx_gemm_opt *o, char *text, size_t size)
 	               : ", A in tensor memory",
 	    o->stream_k ? ", stream-K" : "", o->batched ? ", batched" : "", o->grouped ? ", for lists" : "",
 	    o->alpha ? ", alpha" : "", o->beta ? ", beta" : "", o->bias ? ", bias" : "");
+	if (o->experts)
+		add(text, size, ", %s experts", cptx_gemm_experts_name(o->experts));
 }
 
 /* A row of --explain. */

@@ -8,6 +8,8 @@
 typedef struct gemm_operand {
 	enum cptx_type type, scale; /* of the elements, and of their factors (CPTX_TYPE_NONE: none) */
 	uint32_t vec;               /* elements along K that share a factor */
+	uint32_t block;             /* f32 factors: rows that share one; 1: a row of them for each `vec` along K */
+	bool together;              /* these have the rows of all matrices */
 	uint64_t rows, k;
 	bool across;         /* K rows of `rows` elements; else `rows` rows of K */
 	bool small;          /* of whole numbers from -2 to 2: where 13 bits are kept their sums are exact, up to 8192, which
