@@ -4,7 +4,7 @@
 
 #define TARGET "sm_90a"
 enum { USUAL_SMS = 132 /* of an H100 and an H200 */, ALIGN = 1024 /* of tiles in shared memory */ };
-enum { SCALE_BLOCK = 128, COPY_ROWS = 4 /* that a copy of factors begins at */, SCALED_COLUMNS = 192 };
+enum { SCALE_BLOCK = 128, COPY_ROWS = 4 /* that a copy of factors begins at */, SCALED_COLUMNS = 192, SCALED_PER_SM = 4096 };
 /*
  * Registers of a computing thread: 240 with two warpgroups, 160 with three, 255 with one (gemm/sm90/gemm.c).  What does not
  * fit beside its accumulators spills, or costs a wait for all wgmma.  These bounds are where ptxas 13.0 does not spill,
@@ -164,6 +164,8 @@ static bool check(const cptx_gemm_opt *o, const cptx_target *target, cptx_gemm_p
 	gemm_shape s = gemm_sm90_shape(o);
 	RULE(s.per_sm == 1 || (o->bm * o->bn <= 8192 && o->bm != 192),
 	     "tile %ux%u; two CTAs on a multiprocessor have registers for 64x128, 128x64 and 256x32", o->bm, o->bn);
+	RULE(s.per_sm == 1 || !o->scale || o->bm * o->bn <= SCALED_PER_SM,
+	     "tile %ux%u; two CTAs on a multiprocessor have registers for 64x64 and 128x32 with scale factors", o->bm, o->bn);
 	uint32_t smem = shared_bytes(o, &s);
 	if (!tma_gemm_check_room(TARGET, o, s.bk, s.per_sm, s.a_bytes + s.b_bytes + s.scale_bytes, smem, err))
 		return false;
