@@ -250,6 +250,9 @@ static bool add_kernel(cptx_bundle *b, making *m, cptx_module *module, cptx_erro
 	cptx_gemm_plan plan;
 	cptx_kernel_info info;
 
+	RULE(!m->opt.strided && !m->opt.unaligned,
+	     "%s: matrices at distances of their own, or with rows that are no multiples of 16 bytes, cannot be bundled",
+	     m->g.name);
 	if (!cptx_gemm_check_problem(&m->opt, &m->p, SMS_UNKNOWN, &plan, err) || !cptx_gemm_build(module, &m->opt, err))
 		return false;
 	if (!cptx_module_freeze(module) || !cptx_module_kernel(module, name, &info))

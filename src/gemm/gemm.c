@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static const gemm_generator *const generators[] = { &gemm_sm80, &gemm_sm120, &gemm_sm90, &gemm_sm100 };
+static const gemm_generator *const generators[] = { &gemm_sm80, &gemm_sm120, &gemm_sm90, &gemm_sm100, &gemm_gemv };
 
 #define RULE(ok, ...)                                                                                                       \
 	do                                                                                                                      \
@@ -91,7 +91,7 @@ static void list_maps(const gemm_generator *g, const cptx_gemm_opt *o, cptx_gemm
 
 static bool check_options(const cptx_gemm_opt *o, const cptx_target *target, cptx_gemm_plan *plan, cptx_error *err)
 {
-	RULE((unsigned)o->mma < CPTX_GEMM_MMAS, ".mma = %u; there are mma.sync, wgmma and tcgen05", (unsigned)o->mma);
+	RULE((unsigned)o->mma < CPTX_GEMM_MMAS, ".mma = %u; there are mma.sync, wgmma, tcgen05 and gemv", (unsigned)o->mma);
 	const char *lacks = o->a == CPTX_TYPE_NONE     ? "a"
 	                    : o->b == CPTX_TYPE_NONE   ? "b"
 	                    : o->out == CPTX_TYPE_NONE ? "out"

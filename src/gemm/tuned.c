@@ -56,7 +56,6 @@ typedef struct bench {
 	candidate *candidates;
 	uint32_t sets;
 	uint64_t a[SETS], b[SETS];
-	uint64_t workspace_bytes;
 } bench;
 
 static bool build(void *user, uint32_t i, cptx_module *m, cptx_error *err)
@@ -84,6 +83,22 @@ static uint64_t operand(const bench *b, enum cptx_type type, uint64_t elements, 
 	return kit_tuned_operand(b->dev, type, elements * tma_gemm_bits(type) / 8, err);
 }
 
+/* The workspace of the candidates that copy A or B first: the largest, zeros. */
+static bool make_workspace(bench *b, uint32_t n, cptx_error *err)
+{
+	cptx_gemm_plan plan;
+	uint64_t most = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		b->p.ctas = b->candidates[i].ctas;
+		if (!cptx_gemm_check_problem(&b->candidates[i].opt, &b->p, cptx_device_get_info(b->dev)->sms, &plan, err))
+			return false;
+		most = MAX(most, plan.workspace);
+	}
+	return !most ||
+	       ((b->p.workspace = cptx_mem_alloc(b->dev, most, err)) && cptx_mem_fill8(b->dev, b->p.workspace, 0, most, err));
+}
+
 /* Operands of random numbers, of A and B so many copies that none of them stays in L2. */
 static bool make_operands(bench *b, const cptx_gemm_opt *o, uint32_t vec, cptx_error *err)
 {
@@ -107,7 +122,7 @@ static bool make_operands(bench *b, const cptx_gemm_opt *o, uint32_t vec, cptx_e
 
 static void free_operands(bench *b)
 {
-	const uint64_t all[] = { b->p.d, b->p.c, b->p.bias, b->p.scale_a, b->p.scale_b };
+	const uint64_t all[] = { b->p.d, b->p.c, b->p.bias, b->p.scale_a, b->p.scale_b, b->p.workspace };
 
 	for (size_t i = 0; i < ARRAY_LEN(all); i++)
 		cptx_mem_free(b->dev, all[i]);
@@ -145,7 +160,8 @@ static bool measure_all(cptx_tune *db, bench *b, const candidate *asked, const c
 
 	if (!k.n || !cptx_gemm_check(&b->candidates->opt, NULL, &plan, err))
 		return false;
-	const bool ok = make_operands(b, &asked->opt, plan.vec, err) && kit_tuned_measure(db, b->dev, &k, use, done, err);
+	const bool ok = make_operands(b, &asked->opt, plan.vec, err) && make_workspace(b, k.n, err) &&
+	                kit_tuned_measure(db, b->dev, &k, use, done, err);
 	free_operands(b);
 	return ok;
 }

@@ -18,9 +18,9 @@ typedef struct data {
 	uint32_t *matrix;  /* of each of these: which of B; NOBODYS: it is no expert's */
 	int8_t *a, *b, *c; /* a: M x K, b: N x K, c: M x N, each `batch` times */
 	int8_t *bias;
-	double *sa, *sb; /* factors: M x K / vec, N x K / vec */
-	uint64_t na, nb, nd;
-	uint8_t *bytes; /* to and from the device */
+	double *sa, *sb;              /* factors: M x K / vec, N x K / vec */
+	uint64_t na, nb, nd, d_bytes; /* elements; bytes of D with all that lies between and behind its rows */
+	uint8_t *bytes;               /* to and from the device */
 	uint64_t dev_a, dev_b, dev_c, dev_d, dev_bias, dev_sa, dev_sb, workspace, table, counts;
 } data;
 enum { NOBODYS = -1 };
@@ -91,21 +91,55 @@ static int8_t *draw(uint64_t n, enum cptx_type type, uint64_t *seed)
 	return v;
 }
 
+/* A matrix as it is stored: elements from row to row, from matrix to matrix, and in all. */
+typedef struct stored {
+	uint64_t off, ld, stride, all;
+} stored;
+
+static stored place_of(const data *x, unsigned which, uint64_t rows, uint64_t cols)
+{
+	static const gemm_trial_place dense = { .off = 0 };
+	const gemm_trial_place *p = which < 4 ? &x->t->place[which] : &dense;
+	stored s = { p->off, cols + p->pad, 0, 0 };
+
+	s.ld = which == 2 && x->t->one_row_of_c ? 0 : s.ld;
+	s.stride = p->shared ? 0 : (s.ld ? rows * s.ld : cols) + p->gap;
+	/* up to the last element and no further, so that what a kernel reads behind it is found */
+	const uint64_t count = which == 1 || which == 4 ? x->batch : x->rows / x->t->m;
+	s.all = s.off + (count - 1) * s.stride + (rows - 1) * s.ld + cols;
+	return s;
+}
+
+static stored stored_of(const data *x, unsigned which)
+{
+	const gemm_trial *t = x->t;
+	const bool across = which == 0 ? x->o->a_m_major : which == 1 && x->o->b_n_major;
+	const uint64_t rows = which == 1 ? t->n : t->m, cols = which < 2 ? t->k : t->n;
+
+	return place_of(x, which, across ? cols : rows, across ? rows : cols);
+}
+
 /* `count` times rows x cols integers to the device; transposed where the matrix is stored by columns. */
 static uint64_t upload(cptx_device *dev, data *x, const int8_t *v, enum cptx_type type, uint64_t count, uint64_t rows,
-                       uint64_t cols, bool transposed, cptx_error *err)
+                       uint64_t cols, bool transposed, unsigned which, cptx_error *err)
 {
+	const stored s = place_of(x, which, transposed ? cols : rows, transposed ? rows : cols);
 	uint32_t bits = number_packed_bits(type);
-	uint64_t all = rows * cols, n = all * count, size = (n * bits + 7) / 8, to = cptx_mem_alloc(dev, size, err);
+	uint64_t all = rows * cols, n = all * count, size = (s.all * bits + 7) / 8, to = cptx_mem_alloc(dev, size, err);
 
 	memset(x->bytes, 0, size);
 	for (uint64_t i = 0; i < n; i++) {
-		uint64_t z = i / all, row = i % all / cols, col = i % cols, at = z * all + (transposed ? col * rows + row : i % all);
+		uint64_t z = i / all, row = i % all / cols, col = i % cols;
+		uint64_t at = s.off + z * s.stride + (transposed ? col * s.ld + row : row * s.ld + col);
+		if (!s.stride && z) /* one for all */
+			break;
+		if (!s.ld && row)
+			continue;
 		uint64_t word = number_bits(type, v[i]), bit = at * bits;
 		for (uint32_t j = 0; j < bits; j++)
 			x->bytes[(bit + j) / 8] |= (uint8_t)((word >> j & 1) << (bit + j) % 8);
 	}
-	return to && cptx_mem_write(dev, to, x->bytes, size, err) ? to : 0;
+	return to && cptx_mem_write(dev, to, x->bytes, size, err) ? to + s.off * bits / 8 : 0;
 }
 
 /* Factors of all matrices, packed for the kernel; as numbers to *v. */
@@ -160,18 +194,23 @@ static bool prepare(cptx_device *dev, data *x, cptx_error *err)
 
 	x->batch = t->batch ? t->batch : 1;
 	x->rows = t->opt.experts == CPTX_GEMM_EXPERTS_CONTIGUOUS ? t->m : t->m * x->batch;
-	x->na = x->rows * t->k, x->nb = t->n * t->k * x->batch, x->nd = x->rows * t->n;
-	most = (x->na > x->nb ? x->na : x->nb) > x->nd ? (x->na > x->nb ? x->na : x->nb) : x->nd;
-	x->bytes = malloc(most * 4 + t->n * x->batch * 4 + GUARD);
 	x->matrix = malloc(x->rows * sizeof *x->matrix);
+	x->na = x->rows * t->k, x->nb = t->n * t->k * x->batch, x->nd = x->rows * t->n;
+	most = x->nd;
+	for (unsigned i = 0; i < 4; i++) {
+		const stored at = stored_of(x, i);
+		most = at.all > most ? at.all : most;
+	}
+	x->d_bytes = stored_of(x, 3).all * 4 + GUARD;
+	x->bytes = malloc(most * 4 + t->n * 4 * x->batch + GUARD);
 	x->a = draw(x->na, x->o->a, &s), x->b = draw(x->nb, x->o->b, &s), x->c = draw(x->nd, x->o->out, &s);
 	x->bias = draw(t->n * x->batch, CPTX_F32, &s);
 	if (!x->bytes || !x->a || !x->b || !x->c || !x->bias || !x->matrix)
 		return false;
-	x->dev_a = upload(dev, x, x->a, x->o->a, x->rows / t->m, t->m, t->k, x->o->a_m_major, err);
-	x->dev_b = upload(dev, x, x->b, x->o->b, x->batch, t->n, t->k, x->o->b_n_major, err);
-	x->dev_c = upload(dev, x, x->c, x->o->out, x->rows / t->m, t->m, t->n, false, err);
-	x->dev_bias = upload(dev, x, x->bias, CPTX_F32, x->batch, 1, t->n, false, err);
+	x->dev_a = upload(dev, x, x->a, x->o->a, x->rows / t->m, t->m, t->k, x->o->a_m_major, 0, err);
+	x->dev_b = upload(dev, x, x->b, x->o->b, x->batch, t->n, t->k, x->o->b_n_major, 1, err);
+	x->dev_c = upload(dev, x, x->c, x->o->out, x->rows / t->m, t->m, t->n, false, 2, err);
+	x->dev_bias = upload(dev, x, x->bias, CPTX_F32, x->batch, 1, t->n, false, 4, err);
 	x->counts = t->opt.experts ? cptx_mem_alloc(dev, x->batch * 4, err) : 0;
 	if (x->vec && t->opt.scale == CPTX_F32) {
 		const uint64_t rows = t->opt.experts ? x->rows : t->m;
@@ -181,8 +220,8 @@ static bool prepare(cptx_device *dev, data *x, cptx_error *err)
 		x->dev_sa = upload_factors(dev, x, t->m, &x->sa, &s, err);
 		x->dev_sb = upload_factors(dev, x, t->n, &x->sb, &s, err);
 	}
-	x->dev_d = cptx_mem_alloc(dev, x->nd * 4 + GUARD, err);
-	return err->code == CPTX_OK && cptx_mem_fill8(dev, x->dev_d, POISON, x->nd * 4 + GUARD, err);
+	x->dev_d = cptx_mem_alloc(dev, x->d_bytes, err);
+	return err->code == CPTX_OK && cptx_mem_fill8(dev, x->dev_d, POISON, x->d_bytes, err);
 }
 
 /* ---- results ---- */
@@ -192,20 +231,24 @@ static double expected(const data *x, uint64_t i)
 {
 	const gemm_trial *t = x->t;
 	uint64_t at = i / t->n, z = x->matrix[at], row = t->opt.experts ? at : at % t->m, col = i % t->n;
-	const int8_t *a = x->a + at * t->k, *b = x->b + (z * t->n + col) * t->k;
+	const uint64_t at_a = t->place[0].shared ? at % t->m : at, zb = t->place[1].shared ? 0 : z;
+	const uint64_t at_c = t->one_row_of_c      ? (t->place[2].shared ? 0 : at / t->m * t->m)
+	                      : t->place[2].shared ? at % t->m
+	                                           : at;
+	const int8_t *a = x->a + at_a * t->k, *b = x->b + (zb * t->n + col) * t->k;
 	uint64_t factors = x->vec ? (t->k + x->vec - 1) / x->vec : 0;
 	double v = 0;
 
 	for (uint64_t k = 0; k < t->k; k++) {
 		double p = a[k] * b[k];
 		if (factors)
-			p *= x->sa[at * factors + k / x->vec] * x->sb[(z * t->n + col) * factors + k / x->vec];
+			p *= x->sa[at_a * factors + k / x->vec] * x->sb[(zb * t->n + col) * factors + k / x->vec];
 		v += p;
 	}
 	if (x->o->alpha)
 		v *= 0.5;
 	if (x->o->beta)
-		v += 2.0 * x->c[i];
+		v += 2.0 * x->c[at_c * t->n + col];
 	if (x->o->bias)
 		v += x->bias[(t->opt.experts ? z * t->n : 0) + col];
 	if (x->o->epilogue)
@@ -225,10 +268,13 @@ static bool compare(const data *x)
 {
 	const gemm_trial *t = x->t;
 	uint32_t size = cptx_type_bits(x->o->out) / 8;
+	const stored s = stored_of(x, 3);
 
 	for (uint64_t i = 0; i < x->nd; i++) {
+		const uint64_t at = s.off + i / (t->m * t->n) * s.stride + i / t->n % t->m * s.ld + i % t->n;
 		uint32_t got = 0, want = bits_expected(x, i);
-		memcpy(&got, x->bytes + i * size, size);
+		memcpy(&got, x->bytes + at * size, size);
+		memset(x->bytes + at * size, POISON, size);              /* all that is left must be that */
 		if (got == want || (!((got | want) << (33 - 8 * size)))) /* zeros of either sign */
 			continue;
 		snprintf(said, sizeof said, "element (%llu, %llu) of matrix %llu is %g (0x%x), not %g",
@@ -236,9 +282,9 @@ static bool compare(const data *x)
 		         (unsigned long long)(i / t->n / t->m), number_value(x->o->out, got), got, number_value(x->o->out, want));
 		return false;
 	}
-	for (uint64_t i = x->nd * size; i < x->nd * 4 + GUARD; i++)
+	for (uint64_t i = 0; i < x->d_bytes; i++)
 		if (x->bytes[i] != POISON) {
-			snprintf(said, sizeof said, "byte %llu behind D was written", (unsigned long long)(i - x->nd * size));
+			snprintf(said, sizeof said, "byte %llu beside or behind D was written", (unsigned long long)i);
 			return false;
 		}
 	return true;
@@ -280,9 +326,21 @@ static cptx_launch *prepare_list(cptx_device *dev, data *x, const cptx_program *
 	return cptx_gemm_launch_grouped(program, dev, x->o, list, n, x->table, err);
 }
 
+static void set_distances(const data *x, cptx_gemm_problem *p)
+{
+	uint64_t *const ld[] = { &p->lda, &p->ldb, &p->ldc, &p->ldd };
+	uint64_t *const stride[] = { &p->stride_a, &p->stride_b, &p->stride_c, &p->stride_d };
+
+	for (unsigned i = 0; i < 4 && x->o->strided; i++) {
+		const stored s = stored_of(x, i);
+		*ld[i] = s.ld ? s.ld : CPTX_GEMM_BROADCAST, *stride[i] = x->batch > 1 && !s.stride ? CPTX_GEMM_BROADCAST : s.stride;
+	}
+}
+
 static bool launch(cptx_device *dev, data *x, const cptx_program *program, cptx_error *err)
 {
 	const gemm_trial *t = x->t;
+	const uint32_t out = cptx_type_bits(x->o->out) / 8;
 	cptx_gemm_problem p = { .size = CPTX_OPT_SIZE(cptx_gemm_problem),
 		                    .m = t->m,
 		                    .n = t->n,
@@ -291,7 +349,7 @@ static bool launch(cptx_device *dev, data *x, const cptx_program *program, cptx_
 		                    .a = x->dev_a,
 		                    .b = x->dev_b,
 		                    .c = t->in_place ? x->dev_d : x->dev_c,
-		                    .d = x->dev_d,
+		                    .d = x->dev_d + t->place[3].off * out,
 		                    .bias = x->dev_bias,
 		                    .scale_a = x->dev_sa,
 		                    .scale_b = x->dev_sb,
@@ -299,6 +357,7 @@ static bool launch(cptx_device *dev, data *x, const cptx_program *program, cptx_
 		                    .alpha = x->o->alpha ? 0.5f : 0,
 		                    .beta = x->o->beta ? 2.0f : 0,
 		                    .counts = x->counts };
+	set_distances(x, &p);
 	cptx_launch *l = x->o->grouped                    ? prepare_list(dev, x, program, &p, err)
 	                 : get_workspace(dev, x, &p, err) ? cptx_gemm_launch(program, dev, x->o, &p, err)
 	                                                  : NULL;
@@ -306,10 +365,10 @@ static bool launch(cptx_device *dev, data *x, const cptx_program *program, cptx_
 
 	/* a second run finds the workspace as the first one left it; of experts it is the same launch with other counts */
 	for (unsigned i = 0; ok && !*said && i < (x->workspace || x->o->experts ? 2 : 1); i++)
-		ok = count_rows(dev, x, i, err) && cptx_mem_fill8(dev, x->dev_d, POISON, x->nd * 4 + GUARD, err) &&
-		     (!t->in_place || cptx_mem_copy(dev, x->dev_d, x->dev_c, x->nd * (cptx_type_bits(x->o->out) / 8), err)) &&
-		     cptx_launch_run(l, NULL, err) && cptx_device_synchronize(dev, err) &&
-		     cptx_mem_read(dev, x->bytes, x->dev_d, x->nd * 4 + GUARD, err) && (compare(x) || *said);
+		ok = count_rows(dev, x, i, err) && cptx_mem_fill8(dev, x->dev_d, POISON, x->d_bytes, err) &&
+		     (!t->in_place || cptx_mem_copy(dev, x->dev_d, x->dev_c, x->nd * out, err)) && cptx_launch_run(l, NULL, err) &&
+		     cptx_device_synchronize(dev, err) && cptx_mem_read(dev, x->bytes, x->dev_d, x->d_bytes, err) &&
+		     (compare(x) || *said);
 	cptx_launch_destroy(l);
 	return ok;
 }
@@ -326,6 +385,12 @@ uint64_t gemm_trial_random(uint64_t seed)
 bool gemm_trial_build(const gemm_trial *t, cptx_module *m, cptx_error *err)
 {
 	return cptx_gemm_build(m, &t->opt, err) && (!t->edit || t->edit(m, t->user));
+}
+
+/* The allocation of a matrix. */
+static uint64_t base(uint64_t at, const gemm_trial *t, unsigned which, uint32_t bits)
+{
+	return at ? at - (uint64_t)t->place[which].off * bits / 8 : 0;
 }
 
 const char *gemm_trial_run(cptx_device *dev, const gemm_trial *t)
@@ -345,7 +410,17 @@ const char *gemm_trial_run(cptx_device *dev, const gemm_trial *t)
 		snprintf(said, sizeof said, "%s", err.text);
 	cptx_program_destroy(program);
 	cptx_module_destroy(m);
-	uint64_t held[] = { x.dev_a, x.dev_b, x.dev_c, x.dev_d, x.dev_bias, x.dev_sa, x.dev_sb, x.workspace, x.table, x.counts };
+	const uint32_t in_a = number_packed_bits(x.o->a), in_b = number_packed_bits(x.o->b), out = number_packed_bits(x.o->out);
+	uint64_t held[] = { base(x.dev_a, t, 0, in_a),
+		                base(x.dev_b, t, 1, in_b),
+		                base(x.dev_c, t, 2, out),
+		                x.dev_d,
+		                x.dev_bias,
+		                x.dev_sa,
+		                x.dev_sb,
+		                x.workspace,
+		                x.table,
+		                x.counts };
 	for (size_t i = 0; i < sizeof held / sizeof *held; i++)
 		cptx_mem_free(dev, held[i]);
 	free(x.a), free(x.b), free(x.c), free(x.bias), free(x.sa), free(x.sb), free(x.bytes), free(x.matrix);

@@ -108,7 +108,10 @@ static void store(gemm90 *g, bool defer)
 		                           .row_end = g->w.expert.row_end };
 	cptx_epilogue e = tma_gemm_chain(k, &g->t, &g->w, &g->acc);
 
-	if (defer)
+	if (g->s.by_threads)
+		cptx_epilogue_store(k, &e, .address = tma_gemm_matrix(k, &g->t, &g->w, CPTX_GEMM_MAP_D), .type = g->o->out,
+		                    .pitch = tma_gemm_ld(&g->t, &g->w, GEMM_D));
+	else if (defer)
 		cptx_epilogue_defer_(k, CPTX_HERE, &e, &g->before, &to);
 	else
 		cptx_epilogue_store_tma_(k, CPTX_HERE, &e, &g->ring, &to);
@@ -175,7 +178,8 @@ static void multiply_tiles(gemm90 *g)
 		finish_tile(g);
 	}
 	cptx_timeline_stamp_when(k, &g->line, CPTX_TIMELINE_END, g->stamps);
-	cptx_epilogue_ring_drain(k, &g->ring, &g->acc);
+	if (!g->s.by_threads)
+		cptx_epilogue_ring_drain(k, &g->ring, &g->acc);
 }
 
 static void multiply(gemm90 *g)
@@ -202,9 +206,10 @@ static void multiply(gemm90 *g)
 	cptx_acc_new(k, &g->mma, &g->acc);
 	if (g->s.scale_bytes)
 		gemm_sm90_scales_new(g);
-	cptx_epilogue_ring_new(k, &g->ring, .type = g->o->out, .tile = g->s.d, .map = g->w.in.map[CPTX_GEMM_MAP_D],
-	                       .stages = g->s.store_buffers, .units = g->s.consumers, .unit = g->wg, .barrier = g->barrier,
-	                       .last = g->s.rest, .last_map = g->w.in.map[CPTX_GEMM_MAP_END_D], .acc = &g->acc);
+	if (!g->s.by_threads)
+		cptx_epilogue_ring_new(k, &g->ring, .type = g->o->out, .tile = g->s.d, .map = g->w.in.map[CPTX_GEMM_MAP_D],
+		                       .stages = g->s.store_buffers, .units = g->s.consumers, .unit = g->wg, .barrier = g->barrier,
+		                       .last = g->s.rest, .last_map = g->w.in.map[CPTX_GEMM_MAP_END_D], .acc = &g->acc);
 	if (g->s.deferred)
 		cptx_epilogue_deferred_new(k, &g->before, .ring = &g->ring, .batched = g->o->batched, .maps = g->o->grouped,
 		                           .cut = g->o->experts != CPTX_GEMM_EXPERTS_NONE);

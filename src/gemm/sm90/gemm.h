@@ -26,6 +26,7 @@ typedef struct gemm_shape {
 	uint32_t a_parts, b_parts; /* that the CTAs of a cluster load; 1: if they share it, whole tiles by turns */
 	uint32_t out_cols;         /* columns of a subtile of D, 64 rows high */
 	uint32_t store_buffers;    /* subtiles in shared memory, of a warpgroup */
+	bool by_threads;           /* they store D element by element; else TMA */
 	bool deferred;             /* a tile is rounded, and stored while the next one is multiplied */
 	cptx_tile a, b, d, rest;   /* rest: the last subtile, if it has fewer columns, else .cols is 0 */
 	/* with scale factors: bytes of those of A in a stage; the columns of a tile as so many parts of equal width, none of

@@ -88,7 +88,10 @@ gemm_shape gemm_sm90_shape(const cptx_gemm_opt *opt)
 	s.a = (cptx_tile){ o->bm, s.bk, { in_bits, o->a_m_major, false }, CPTX_SWIZZLE_128B, 0, 0 };
 	s.b = (cptx_tile){ o->bn, s.bk, { in_bits, o->b_n_major, false }, CPTX_SWIZZLE_128B, 0, 0 };
 	choose_subtiles(&s, o);
-	s.deferred = !o->stream_k && !o->scale && s.per_sm == 1 && s.out_bytes == 2 && s.consumers <= 2 &&
+	s.by_threads = o->unaligned & CPTX_GEMM_D;
+	if (s.by_threads)
+		s.store_buffers = 0, s.rest.cols = 0;
+	s.deferred = !s.by_threads && !o->stream_k && !o->scale && s.per_sm == 1 && s.out_bytes == 2 && s.consumers <= 2 &&
 	             s.acc <= (has_values(o) ? ACC_DEFERRED_VALUES : ACC_DEFERRED);
 	return s;
 }
@@ -107,7 +110,8 @@ static tma_gemm describe(const cptx_gemm_opt *o)
 		               .row_scales = row_scales(o),
 		               .maps = (s.rest.cols ? MAP(CPTX_GEMM_MAP_END_D) : 0) |
 		                       (last_rows ? MAP(CPTX_GEMM_MAP_LAST_A) | MAP(CPTX_GEMM_MAP_LAST_B) : 0),
-		               .pointers = o->scale ? MAP(CPTX_GEMM_MAP_SCALE_B) : 0,
+		               .pointers = (s.by_threads ? MAP(CPTX_GEMM_MAP_D) : 0) | (o->scale ? MAP(CPTX_GEMM_MAP_SCALE_B) : 0),
+		               .any_row_of_d = s.by_threads,
 		               .order = gemm_order_of(o, USUAL_SMS),
 		               .counts_k_tiles = true,
 		               .whole_k_tiles = true,

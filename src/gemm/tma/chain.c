@@ -10,6 +10,14 @@ static cptx_val call(cptx_kernel *k, void *user, const cptx_visit *x, cptx_val v
 	return o->epilogue(k, o->user, v, x->row, x->col);
 }
 
+/* The C of the matrix at hand, where the problem says how far they are apart. */
+static cptx_val strided_c(cptx_kernel *k, const cptx_gemm_opt *o, const tma_gemm_work *w)
+{
+	const cptx_val z = cptx_cvt(k, cptx_as(w->z, CPTX_U32), .dtype = CPTX_U64);
+
+	return cptx_mad(k, cptx_mul(k, z, w->p.step_c, .mode = CPTX_LO), cptx_type_bits(o->out) / 8, w->p.C, .mode = CPTX_LO);
+}
+
 void tma_gemm_chain_new(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, cptx_epilogue *e)
 {
 	const cptx_gemm_opt *o = t->o;
@@ -25,9 +33,11 @@ void tma_gemm_chain_new(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *
 	                  .integers = o->out == CPTX_S32);
 	if (o->alpha)
 		cptx_epilogue_add(k, e, CPTX_VISIT_SCALE, .value = p->alpha);
-	if (o->beta)
-		cptx_epilogue_add(k, e, CPTX_VISIT_MATRIX, .value = p->beta, .address = p->C, .type = o->out, .pitch = p->N,
-		                  .z = experts ? (cptx_val){ 0 } : w->z);
+	if (o->beta) {
+		const bool far = tma_gemm_is_strided(t) && o->batched;
+		cptx_epilogue_add(k, e, CPTX_VISIT_MATRIX, .value = p->beta, .address = far ? strided_c(k, o, w) : p->C,
+		                  .type = o->out, .pitch = tma_gemm_ld(t, w, GEMM_C), .z = far || experts ? (cptx_val){ 0 } : w->z);
+	}
 	if (o->bias)
 		cptx_epilogue_add(k, e, CPTX_VISIT_BIAS_COL, .address = bias);
 	if (o->epilogue)

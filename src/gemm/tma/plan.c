@@ -44,7 +44,17 @@ bool tma_gemm_check_numbers(const char *target, const cptx_gemm_opt *o, cptx_err
 	     o->batched   ? "batched"
 	     : o->grouped ? "a list of problems (grouped)"
 	                  : "shared along K (stream_k)");
+	RULE(!o->experts || (!o->strided && !o->unaligned), "experts have dense, aligned rows, not .%s", target,
+	     o->strided ? "strided" : "unaligned");
 	RULE(!o->grouped || !o->timeline, "a list of problems has no timeline", target);
+	RULE(!o->grouped || (!o->strided && !o->unaligned), "a list of problems has dense, aligned rows, not .%s", target,
+	     o->strided ? "strided" : "unaligned");
+	RULE(o->unaligned <= GEMM_MOST_unaligned, "unaligned = %u; it is a set of CPTX_GEMM_A, CPTX_GEMM_B and CPTX_GEMM_D",
+	     target, o->unaligned);
+	for (int b = 0; b < 2; b++)
+		RULE(!(o->unaligned >> b & 1) || tma_gemm_bits(b ? o->b : o->a) >= 8,
+		     "%s of .%s is unaligned; that is for types from 8 bits on", target, b ? "B" : "A",
+		     cptx_type_name(b ? o->b : o->a));
 	return true;
 }
 
@@ -124,42 +134,33 @@ static bool fit(const tma_gemm *t, const cptx_gemm_problem *p, uint32_t sms, cpt
 	RULE(in_one <= INT32_MAX && clusters <= INT32_MAX / t->cluster,
 	     "%llu tiles of %llu matrices are too many; with clusters of %u CTAs %u are possible in all", t->target,
 	     (unsigned long long)in_one, (unsigned long long)batch, t->cluster, INT32_MAX / t->cluster);
-	uint64_t run = t->sums ? MIN(clusters * k_tiles, most) : at_once(p, clusters, most);
+	uint64_t run = t->any_rows ? clusters : t->sums ? MIN(clusters * k_tiles, most) : at_once(p, clusters, most);
 	uint64_t shared = clusters < 2 * run ? clusters : run + clusters % run;
 	RULE(!t->sums || (shared + 1) * k_tiles <= UINT32_MAX / run,
 	     "%llu tiles of %llu steps along K are too many to be shared", t->target, (unsigned long long)clusters,
 	     (unsigned long long)k_tiles);
 	plan->grid = (uint32_t)run * t->cluster;
-	plan->workspace = (uint64_t)plan->grid * t->sums;
-	return true;
-}
-
-static uint64_t padded(uint64_t n, uint32_t unit) { return up(n, unit) * unit; }
-
-/* Rows of `row` elements: whole 16 bytes; padded types: whole boxes of 128 elements. */
-static bool check_row(const tma_gemm *t, char which, const cptx_tile *tile, uint64_t row, cptx_error *err)
-{
-	uint32_t bits = tile->elem.bits / (which == 'D' ? 1 : given(t->packed)), unit = tile->elem.padded ? 128 : 128 / bits;
-
-	RULE(row % unit == 0 || !tile->elem.padded,
-	     "rows of %c have %llu elements of %u bits, which tensor maps pad in shared memory: they must be a multiple of %u "
-	     "(pad to %llu)",
-	     t->target, which, (unsigned long long)row, bits, unit, (unsigned long long)padded(row, unit));
-	RULE(row % unit == 0 || bits < 8,
-	     "rows of %c have %llu elements of %u bytes; they must be a multiple of 16 bytes (pad %sto %llu)", t->target, which,
-	     (unsigned long long)row, bits / 8, which == 'D' ? "N " : "", (unsigned long long)padded(row, unit));
-	RULE(row % unit == 0, "rows of %c have %llu elements of %u bits; they must be a multiple of 16 bytes (pad to %llu)",
-	     t->target, which, (unsigned long long)row, bits, (unsigned long long)padded(row, unit));
+	plan->workspace = tma_gemm_sums_begin(t, p) + (uint64_t)plan->grid * t->sums;
 	return true;
 }
 
 /* Of a batch: the distance of matrices is a stride of tensor maps. */
-static bool check_matrix(const tma_gemm *t, char which, uint32_t bits, uint64_t rows, uint64_t cols, cptx_error *err)
+static bool check_matrix(const tma_gemm *t, const cptx_gemm_problem *p, enum gemm_which which, cptx_error *err)
 {
-	RULE(!(t->o->batched || (t->o->experts && which == 'B')) || rows * cols / 8 * bits < MOST_STRIDE,
-	     "%c has %llu bytes; matrices of a batch must be less than 2^40 bytes apart", t->target, which,
-	     (unsigned long long)(rows * cols / 8 * bits));
+	const gemm_stored s = tma_gemm_read(t, p, which);
+	const uint64_t bytes = gemm_stored_bytes(&s, s.stride);
+
+	RULE(!(t->o->batched || (t->o->experts && which == GEMM_B)) || bytes < MOST_STRIDE,
+	     "%c has %llu bytes; matrices of a batch must be less than 2^40 bytes apart", t->target, "ABCD"[which],
+	     (unsigned long long)bytes);
 	return true;
+}
+
+static uint64_t pitch_bytes(const tma_gemm *t, const cptx_gemm_problem *p, enum gemm_which which)
+{
+	const gemm_stored s = tma_gemm_read(t, p, which);
+
+	return gemm_stored_bytes(&s, s.ld);
 }
 
 /* Bytes from the first row of a tile to its last, of operands that threads copy by rows of K (cptx_operand_opt.clamp). */
@@ -170,7 +171,7 @@ static uint64_t rows_span(const tma_gemm *t, const cptx_gemm_problem *p)
 	for (int b = 0; b < 2; b++) {
 		const cptx_tile tile = tma_gemm_part(t, b);
 		if (!tma_gemm_is_map(t, b ? CPTX_GEMM_MAP_B : CPTX_GEMM_MAP_A) && !tile.elem.mn_major)
-			most = MAX(most, p->k * tile.elem.bits / 8 * tile.rows);
+			most = MAX(most, pitch_bytes(t, p, b ? GEMM_B : GEMM_A) * tile.rows);
 	}
 	return most;
 }
@@ -191,11 +192,15 @@ bool tma_gemm_check_problem(const tma_gemm *t, const cptx_gemm_problem *p, uint3
 	     given(p->batch), cptx_gemm_experts_name(t->o->experts));
 	RULE(given(p->batch) == 1 || t->o->batched || t->o->experts, "%u matrices; the kernel is made for one (.batched)",
 	     t->target, p->batch);
+	RULE(p->k % given(t->unit_k) == 0, "K = %llu; with B of .%s it is a multiple of %u", t->target, (unsigned long long)p->k,
+	     cptx_type_name(t->o->b), given(t->unit_k));
+	RULE(p->n % given(t->unit_n) == 0, "N = %llu; with B stored as rows of N it is a multiple of %u", t->target,
+	     (unsigned long long)p->n, given(t->unit_n));
 	const cptx_tile a = tma_gemm_part(t, false), b = tma_gemm_part(t, true);
-	return check_matrix(t, 'A', a.elem.bits / given(t->packed), p->m, p->k, err) &&
-	       check_matrix(t, 'B', b.elem.bits / given(t->packed), p->n, p->k, err) &&
-	       check_matrix(t, 'D', t->d.elem.bits, p->m, p->n, err) &&
-	       check_row(t, 'A', &a, a.elem.mn_major ? p->m : p->k, err) &&
-	       check_row(t, 'B', &b, b.elem.mn_major ? p->n : p->k, err) &&
-	       (t->any_row_of_d || check_row(t, 'D', &t->d, p->n, err)) && fit(t, p, sms, plan, err);
+	return tma_gemm_check_stored(t, p, err) && check_matrix(t, p, GEMM_A, err) && check_matrix(t, p, GEMM_B, err) &&
+	       check_matrix(t, p, GEMM_D, err) && tma_gemm_check_rows(t, p, GEMM_A, &a, err) &&
+	       tma_gemm_check_rows(t, p, GEMM_B, &b, err) &&
+	       (t->any_row_of_d || (tma_gemm_check_rows(t, p, GEMM_D, &t->d, err) &&
+	                            (!t->o->beta || tma_gemm_check_rows(t, p, GEMM_C, &t->d, err)))) &&
+	       fit(t, p, sms, plan, err);
 }

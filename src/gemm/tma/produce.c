@@ -20,6 +20,14 @@ static cptx_val part_smem(cptx_kernel *k, const tma_gemm_producer *p, const cptx
 	return cptx_offset(smem, r->at);
 }
 
+/* By cp.async: bytes from row to row; NONE: dense. */
+static cptx_val pitch_of(cptx_kernel *k, const tma_gemm_producer *p, bool of_b)
+{
+	if (tma_gemm_is_copied(p->t, of_b ? GEMM_B : GEMM_A))
+		return tma_gemm_copy_pitch(k, p->t, p->w, of_b);
+	return tma_gemm_is_strided(p->t) ? p->w->p.of[of_b].pitch : (cptx_val){ 0 };
+}
+
 void tma_gemm_producer_operands(cptx_kernel *k, tma_gemm_producer *p)
 {
 	const cptx_gemm_opt *o = &p->t->in;
@@ -36,7 +44,8 @@ void tma_gemm_producer_operands(cptx_kernel *k, tma_gemm_producer *p)
 		                 .tile = part, .stages = o->stages, .smem = smem, .apart = p->ring[b].apart,
 		                 .batched = by_tma && tma_gemm_has_matrices(p->t, b != o->swap ? CPTX_GEMM_MAP_B : CPTX_GEMM_MAP_A),
 		                 .alone = !p->clusters, .address = by_tma ? (cptx_val){ 0 } : in->map[b], .rows = b ? in->N : in->M,
-		                 .cols = in->K, .threads = p->threads, .thread = p->thread, .whole = !by_tma,
+		                 .cols = in->K, .pitch = by_tma ? (cptx_val){ 0 } : pitch_of(k, p, b), .threads = p->threads,
+		                 .thread = p->thread, .whole = !by_tma && !tma_gemm_is_strided(p->t),
 		                 .clamp = !by_tma && !part.elem.mn_major);
 	}
 }
@@ -61,6 +70,7 @@ typedef struct source {
 	cptx_val bytes;          /* that come, from all CTAs that load parts */
 	uint32_t sharers, parts; /* CTAs; of an operand without parts these load whole tiles by turns */
 	cptx_val mask;           /* of the CTAs that get it */
+	cptx_val z;              /* the matrix of a batch */
 } source;
 
 /*
@@ -93,6 +103,7 @@ static source source_of(cptx_kernel *k, const tma_gemm_producer *p, bool of_b, c
 	source x = { .of_b = of_b,
 		         .map = w->in.map[of_b ? CPTX_GEMM_MAP_B : CPTX_GEMM_MAP_A],
 		         .row = of_b ? w->n0 : w->m0,
+		         .z = tma_gemm_z_of(k, p->t, w, &w->in.of[of_b]),
 		         .sharers = given(of_b ? o->cluster_m : o->cluster_n),
 		         .parts = given(p->t->parts[of_b]) };
 
@@ -128,12 +139,13 @@ static void load_operand(cptx_kernel *k, const tma_gemm_producer *p, const cptx_
 		cptx_val mine = cptx_setp(k, turn, p->w->rank, .cmp = CPTX_EQ);
 		when = when.kind == CPTX_VAL_NONE ? mine : cptx_and(k, when, mine, .type = CPTX_PRED);
 	}
-	cptx_operand_load(k, &p->operand[x->of_b], at->stage, x->row, k0, .barrier = full, .z = p->w->z, .mask = x->mask,
+	cptx_operand_load(k, &p->operand[x->of_b], at->stage, x->row, k0, .barrier = full, .z = x->z, .mask = x->mask,
 	                  .map = x->map, .ctas = p->t->pair ? 2 : 0, .when = when);
 }
 
 /* Blocks of the rows where the tile begins, and of K from k0 on. */
-static void load_scales(cptx_kernel *k, const tma_gemm_producer *p, const cptx_pipe_at *at, cptx_val k0, cptx_val full)
+static void load_scales(cptx_kernel *k, const tma_gemm_producer *p, const cptx_pipe_at *at, const source *x, cptx_val k0,
+                        cptx_val full)
 {
 	const tma_gemm *t = p->t;
 	const tma_gemm_work *w = p->w;
@@ -144,7 +156,7 @@ static void load_scales(cptx_kernel *k, const tma_gemm_producer *p, const cptx_p
 		const tma_gemm_ring *r = &p->scales[b];
 		if (!b || r->smem.id != p->scales[0].smem.id)
 			to = cptx_mad(k, at->stage, r->apart, r->smem, .mode = CPTX_LO);
-		cptx_val c[4] = { cptx_mov(k, 0, .type = CPTX_S32), block, cptx_shr(k, b ? w->n0 : w->m0, 7), w->z };
+		cptx_val c[4] = { cptx_mov(k, 0, .type = CPTX_S32), block, cptx_shr(k, b ? w->n0 : w->m0, 7), x[b].z };
 		cptx_cp_async_bulk_tensor_load(
 			k, cptx_offset(to, r->at), w->in.map[b ? CPTX_GEMM_MAP_SCALE_B : CPTX_GEMM_MAP_SCALE_A],
 			cptx_pack(k, t->o->batched ? 4 : 3, c), full, .dim = t->o->batched ? CPTX_DIM_4D : CPTX_DIM_3D,
@@ -177,7 +189,7 @@ static void load_stage(cptx_kernel *k, const tma_gemm_producer *p, const cptx_pi
 	load_operand(k, p, at, &x[b_first], k0, full);
 	load_operand(k, p, at, &x[!b_first], k0, full);
 	if (p->t->scales.vec)
-		load_scales(k, p, at, k0, full);
+		load_scales(k, p, at, x, k0, full);
 	if (p->t->row_scales)
 		load_row_scales(k, p, at, k0, full);
 }

@@ -70,6 +70,7 @@ static void name_params(const tma_gemm *t, tma_gemm_work *w)
 	exchange(&w->in.map[CPTX_GEMM_MAP_A], &w->in.map[CPTX_GEMM_MAP_B]);
 	exchange(&w->in.map[CPTX_GEMM_MAP_SCALE_A], &w->in.map[CPTX_GEMM_MAP_SCALE_B]);
 	exchange(&w->in.map[CPTX_GEMM_MAP_LAST_A], &w->in.map[CPTX_GEMM_MAP_LAST_B]);
+	w->in.of[0] = w->p.of[1], w->in.of[1] = w->p.of[0];
 }
 
 /* Of the problem at hand. */
@@ -145,6 +146,7 @@ void tma_gemm_start(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w, cptx_va
 	cptx_griddepcontrol(k, .op = CPTX_LAUNCH_DEPENDENTS);
 	if (t->o->experts)
 		tma_gemm_work_begin(k, t, w);
+	tma_gemm_copy_unaligned(k, t, w, tid);
 	cptx_timeline_begin(k, line, .buffer = w->p.timeline, .warps = warps, .events = t->o->timeline);
 }
 
@@ -173,6 +175,33 @@ static void take(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w)
 	w->tile = w->here.id, w->k_first = w->here.k_first, w->k_end = t->o->grouped ? w->k_tiles : w->here.k_end;
 }
 
+cptx_val tma_gemm_z_of(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, const tma_gemm_distances *d)
+{
+	return tma_gemm_is_strided(t) && t->o->batched ? cptx_min(k, w->z, cptx_as(d->last, CPTX_S32)) : w->z;
+}
+
+cptx_val tma_gemm_ld(const tma_gemm *t, const tma_gemm_work *w, enum gemm_which which)
+{
+	return !tma_gemm_is_strided(t) ? w->p.N : which == GEMM_C ? w->p.ldc : w->p.ldd;
+}
+
+/* Of a batch of a strided kernel. */
+static cptx_val strided_matrix(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, enum cptx_gemm_map which)
+{
+	const bool of_b = which == CPTX_GEMM_MAP_B;
+	const cptx_val z = cptx_cvt(k, cptx_as(w->z, CPTX_U32), .dtype = CPTX_U64);
+	const tma_gemm_distances *d = &w->p.of[of_b];
+
+	if (which == CPTX_GEMM_MAP_D)
+		return cptx_mad(k, cptx_mul(k, z, w->p.step_d, .mode = CPTX_LO), cptx_type_bits(t->o->out) / 8, w->p.map[which],
+		                .mode = CPTX_LO);
+	const cptx_val mine = cptx_cvt(k, cptx_as(tma_gemm_z_of(k, t, w, d), CPTX_U32), .dtype = CPTX_U64);
+	if (!tma_gemm_is_copied(t, of_b ? GEMM_B : GEMM_A))
+		return cptx_mad(k, mine, d->step, w->p.map[which], .mode = CPTX_LO);
+	const cptx_val each = cptx_mul_wide(k, tma_gemm_stored_rows(t, w, of_b), tma_gemm_copy_pitch(k, t, w, of_b));
+	return cptx_mad(k, mine, each, w->p.map[which], .mode = CPTX_LO);
+}
+
 cptx_val tma_gemm_matrix(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, enum cptx_gemm_map which)
 {
 	const bool of_d = which == CPTX_GEMM_MAP_D;
@@ -180,6 +209,8 @@ cptx_val tma_gemm_matrix(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work 
 
 	if (!t->o->batched)
 		return w->p.map[which];
+	if (tma_gemm_is_strided(t))
+		return strided_matrix(k, t, w, which);
 	const cptx_val each = cptx_mul_wide(k, rows, cols), z = cptx_cvt(k, cptx_as(w->z, CPTX_U32), .dtype = CPTX_U64);
 	if (of_d) /* in the other order ptxas 13.0 takes 2 to 6 instructions more for each tile, of A and B the reverse */
 		return cptx_mad(k, cptx_mul(k, each, z, .mode = CPTX_LO), cptx_type_bits(t->o->out) / 8, w->p.map[which],

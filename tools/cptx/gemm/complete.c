@@ -8,18 +8,21 @@
 #include <string.h>
 
 /* The kernels, in the order of GEMM_SET. */
-enum { BY_SYNC, BY_SCALED, BY_WGMMA, BY_TCGEN05, BYS };
+enum { BY_SYNC, BY_SCALED, BY_WGMMA, BY_TCGEN05, BY_GEMV, BYS };
 static const struct {
 	const char *name;
 	uint32_t stages; /* with --tile */
-} kernels[BYS] = { { "--mma sync", 3 }, { "--mma sync with --scale", 2 }, { "--mma wgmma", 3 }, { "--mma tcgen05", 3 } };
+} kernels[BYS] = {
+	{ "--mma sync", 3 }, { "--mma sync with --scale", 2 }, { "--mma wgmma", 3 }, { "--mma tcgen05", 3 }, { "--mma gemv", 0 }
+};
 
 static unsigned kernel_of(const cptx_gemm_opt *o)
 {
-	return o->mma == CPTX_GEMM_TCGEN05  ? BY_TCGEN05
-	       : o->mma == CPTX_GEMM_WGMMA  ? BY_WGMMA
-	       : o->scale != CPTX_TYPE_NONE ? BY_SCALED
-	                                    : BY_SYNC;
+	return o->mma == CPTX_GEMM_GEMV      ? BY_GEMV
+	       : o->mma == CPTX_GEMM_TCGEN05 ? BY_TCGEN05
+	       : o->mma == CPTX_GEMM_WGMMA   ? BY_WGMMA
+	       : o->scale != CPTX_TYPE_NONE  ? BY_SCALED
+	                                     : BY_SYNC;
 }
 
 /* ---- in words ---- */
@@ -49,14 +52,26 @@ void gemm_text(const cptx_gemm_opt *o, char *text, size_t size)
 	add(text, size, "tile %ux%ux%u%s", o->bm, o->bn, plan.bk, o->swap ? " swapped" : "");
 	if (by == BY_TCGEN05)
 		add(text, size, " by %u CTA%s", o->bm / 128, o->bm > 128 ? "s" : "");
-	if (by == BY_SYNC || by == BY_SCALED)
+	if (by == BY_GEMV)
+		add(text, size, " by gemv, %u warps along K, %u along N%s", given(o->warps_m), given(o->warps_n),
+		    o->zeros ? ", zero points" : "");
+	else if (by == BY_SYNC || by == BY_SCALED)
 		add(text, size, ", %ux%u warps%s", o->warps_m, o->warps_n, o->tma ? ", by TMA" : "");
 	else
 		add(text, size, ", cluster %ux%u", given(o->cluster_m), given(o->cluster_n));
-	add(text, size, ", %u stages", o->stages);
+	if (by != BY_GEMV)
+		add(text, size, ", %u stages", o->stages);
 	if (by == BY_TCGEN05)
 		add(text, size, ", %u accumulator%s", plan.accumulators, plan.accumulators > 1 ? "s" : "");
-	add(text, size, "%s%s%s%s%s%s%s%s", o->per_sm > 1 ? ", 2 a multiprocessor" : "",
+	if (by == BY_GEMV && o->unaligned)
+		add(text, size, ", any rows");
+	else if (o->unaligned & (CPTX_GEMM_A | CPTX_GEMM_B))
+		add(text, size, ", %s%s copied to aligned rows", o->unaligned & CPTX_GEMM_A ? "A" : "",
+		    !(o->unaligned & CPTX_GEMM_B) ? ""
+		    : o->unaligned & CPTX_GEMM_A  ? " and B"
+		                                  : "B");
+	add(text, size, "%s%s%s%s%s%s%s%s%s", by != BY_GEMV && o->unaligned & CPTX_GEMM_D ? ", D by elements" : "",
+	    o->per_sm > 1 ? ", 2 a multiprocessor" : "",
 	    !o->a_tmem ? ""
 	    : o->swap  ? ", B in tensor memory"
 	               : ", A in tensor memory",
@@ -261,6 +276,8 @@ static int complete_shape(gemm_request *q, const cptx_target *target, const cptx
 		choose_warps(o);
 	else if (by == BY_SCALED && asked(q, OPTION_TILE))
 		o->warps_m = o->warps_n = 2;
+	else if (by == BY_GEMV && asked(q, OPTION_TILE))
+		o->warps_m = 8, o->warps_n = 1;
 	if (asked(q, OPTION_STAGES))
 		o->stages = want.stages;
 	if (asked(q, OPTION_CLUSTER))

@@ -57,7 +57,7 @@ static const cli_field fields[] = {
 };
 
 static const char *const mma_words[] = {
-	[CPTX_GEMM_SYNC] = "sync", [CPTX_GEMM_WGMMA] = "wgmma", [CPTX_GEMM_TCGEN05] = "tcgen05"
+	[CPTX_GEMM_SYNC] = "sync", [CPTX_GEMM_WGMMA] = "wgmma", [CPTX_GEMM_TCGEN05] = "tcgen05", [CPTX_GEMM_GEMV] = "gemv"
 };
 
 unsigned gemm_option_of(int option) { return option < GEMM_OPTIONS ? values[option].of : GEMM_ALL; }
@@ -165,6 +165,11 @@ static bool read_own(gemm_request *q, int option, const char *value)
 	}
 	if (option == OPTION_EXPERTS)
 		return read_experts(q, value);
+	if (option == OPTION_UNALIGNED) {
+		for (const char *c = value; *c; c++)
+			q->o.unaligned |= *c == 'a' ? CPTX_GEMM_A : *c == 'b' ? CPTX_GEMM_B : CPTX_GEMM_D;
+		return *value && value[strspn(value, "abd")] == 0;
+	}
 	if (option == OPTION_BATCH) {
 		if (!number_dims(value, &matrices, 1, UINT16_MAX))
 			return false;
@@ -259,6 +264,9 @@ static void print_value(const gemm_request *q, const cptx_gemm_opt *o, int optio
 	case MMA: snprintf(to, size, "%s", mma_words[o->mma]); break;
 	case KIND: snprintf(to, size, "%s", o->kind ? cptx_tcgen05_kind_name(o->kind) : ""); break;
 	default:
+		if (option == OPTION_UNALIGNED)
+			snprintf(to, size, "%s%s%s", o->unaligned & CPTX_GEMM_A ? "a" : "", o->unaligned & CPTX_GEMM_B ? "b" : "",
+			         o->unaligned & CPTX_GEMM_D ? "d" : "");
 		if (option == OPTION_BATCH && o->batched)
 			snprintf(to, size, "%u", q->problem.batch ? q->problem.batch : 1);
 		if (option == OPTION_EXPERTS && o->experts)

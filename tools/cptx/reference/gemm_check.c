@@ -14,27 +14,28 @@ enum { GUARD = 4096 /* poisoned bytes behind D, which must stay */, POISON = 0xf
 
 /* ---- the reference: one thread an element, f64 sums of f32 operands, no shared memory and no tensor cores ---- */
 
-/* Four neighbours along K of a row of A or a column of B, in f64, and on to the next four; pitch: bytes between two, where
- * they are no neighbours in memory. */
-static void read_four(cptx_kernel *k, bool across, cptx_val at, cptx_val pitch, cptx_val v[4])
+/* n neighbours along K, four or one, of a row of A or a column of B, in f64, and on to the next ones; pitch: bytes between
+ * two, where they are no neighbours in memory. */
+static void read_some(cptx_kernel *k, bool across, cptx_val at, cptx_val pitch, uint32_t n, cptx_val v[4])
 {
 	cptx_val y = { 0 };
 
-	if (!across)
+	if (!across && n == 4)
 		y = cptx_ld(k, at, .space = CPTX_GLOBAL, .vec = CPTX_V4, .type = CPTX_F32);
-	for (uint32_t i = 0; i < 4; i++) {
-		cptx_val f = across ? cptx_ld(k, at, .space = CPTX_GLOBAL, .type = CPTX_F32) : cptx_elem(y, i);
+	for (uint32_t i = 0; i < n; i++) {
+		cptx_val f = across || n < 4 ? cptx_ld(k, at, .space = CPTX_GLOBAL, .type = CPTX_F32) : cptx_elem(y, i);
 		v[i] = cptx_cvt(k, f, .dtype = CPTX_F64);
 		if (across)
 			cptx_add(k, at, pitch, .into = at);
 	}
 	if (!across)
-		cptx_add(k, at, 16, .into = at);
+		cptx_add(k, at, 4 * n, .into = at);
 }
 
 /* ref[i][j] = sum of A[i][l] * B[j][l], bound[i][j] = sum of their magnitudes */
-static void build_reference(cptx_module *m, const gemm_subject *s)
+static void build_reference(cptx_module *m, const gemm_subject *s, uint64_t depth)
 {
+	const uint32_t along = depth % 4 ? 1 : 4;
 	cptx_kernel *k = cptx_kernel_begin(m, "gemm_reference", .block = { 16, 16 });
 	cptx_val a = cptx_param(k, CPTX_PTR, "A"), b = cptx_param(k, CPTX_PTR, "B"), ref = cptx_param(k, CPTX_PTR, "ref");
 	cptx_val bound = cptx_param(k, CPTX_PTR, "bound"), M = cptx_param(k, CPTX_U32, "M"), N = cptx_param(k, CPTX_U32, "N");
@@ -50,11 +51,11 @@ static void build_reference(cptx_module *m, const gemm_subject *s)
 	cptx_mad_wide(k, row, s->a_across ? cptx_imm(4) : pitch, a, .into = a);
 	cptx_mad_wide(k, col, s->b_across ? cptx_imm(4) : pitch, b, .into = b);
 	cptx_val pitch_a = cptx_mul_wide(k, M, 4), pitch_b = cptx_mul_wide(k, N, 4);
-	CPTX_FOR(k, l, K, 4) {
+	CPTX_FOR(k, l, K, along) {
 		cptx_val u[4], v[4];
-		read_four(k, s->a_across, a, pitch_a, u);
-		read_four(k, s->b_across, b, pitch_b, v);
-		for (uint32_t i = 0; i < 4; i++) {
+		read_some(k, s->a_across, a, pitch_a, along, u);
+		read_some(k, s->b_across, b, pitch_b, along, v);
+		for (uint32_t i = 0; i < along; i++) {
 			cptx_fma(k, u[i], v[i], sum, .rnd = CPTX_RN, .into = sum);
 			cptx_fma(k, cptx_abs(k, u[i]), cptx_abs(k, v[i]), mag, .rnd = CPTX_RN, .into = mag);
 		}
@@ -242,7 +243,7 @@ static bool reference_on_device(bench *t, cptx_error *err)
 	const uint64_t size[4] = { n_a * 4, n_b * 4, n_d * 4, n_d * 4 };
 	cptx_module *m = cptx_module_new(NULL);
 
-	build_reference(m, t->s);
+	build_reference(m, t->s, p->k);
 	cptx_program *program = cptx_device_load(t->dev, m, &p->load, err);
 	bool ok = program != NULL;
 	for (int i = 0; i < 4 && ok; i++)

@@ -58,7 +58,7 @@ typedef struct gemm_subject {
 	void *user; /* for launch */
 } gemm_subject;
 
-/* p: s->list problems.  K is a multiple of 4.  Of the GPU's result every element is compared too: the reference is a kernel
+/* p: s->list problems.  Of the GPU's result every element is compared too: the reference is a kernel
  * there. */
 bool gemm_check_subject(cptx_device *dev, cptx_module *module, const gemm_subject *s, const gemm_problem *p, gemm_report *r,
                         cptx_error *err);
