@@ -33,7 +33,6 @@
 #define CPTX_EPILOGUE_H
 
 #include <cptx/mma.h>
-#include <cptx/tensor_map.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -262,7 +261,7 @@ typedef struct cptx_epilogue_dst {
 	void *user;                     /**< for it */
 	cptx_val z2;                    /**< coordinate of a fourth dimension, .s32, with .z; NONE: none */
 	cptx_val row_end; /**< .u32, .s32: rows of D from this one on are left out, as if D ended there; the maps are of
-	                       cptx_epilogue_cut_map then, and there is no .z.  Four instructions a subtile, of one thread. NONE:
+	                       cptx_tensor_map_cut then, and there is no .z.  Four instructions a subtile, of one thread. NONE:
 	                       D ends where its map says */
 	char z_;
 } cptx_epilogue_dst;
@@ -276,14 +275,6 @@ CPTX_API void cptx_epilogue_store_tma_(cptx_kernel *k, cptx_site at, cptx_epilog
 #define cptx_epilogue_store_tma(...) cptx_epilogue_store_tma_x_(__VA_ARGS__, .z_ = 0)
 #define cptx_epilogue_store_tma_x_(k, e, ring, ...)                                                                         \
 	cptx_epilogue_store_tma_((k), CPTX_HERE, (e), (ring), CPTX_OPT(cptx_epilogue_dst, __VA_ARGS__))
-CPTX_API bool cptx_epilogue_cut_map_(cptx_site at, cptx_tensor_map_opt *map, cptx_error *err);
-/**
- * Makes of the tensor map of a ring's tile, of two dimensions with the rows of D along the second, one for stores with
- * .row_end.  Its second dimension is a window as high as the box; a box that is to lose rows begins so much further on in it
- * that these lie outside.  The third dimension, by rows too, brings the window to its place.  The map's address is a window
- * in front of D, where nothing is read or written.
- */
-#define cptx_epilogue_cut_map(map, err) cptx_epilogue_cut_map_(CPTX_HERE, (map), (err))
 CPTX_API void cptx_epilogue_ring_drain_(cptx_kernel *k, cptx_site at, const cptx_epilogue_ring *ring, const cptx_acc *acc);
 /** Waits until TMA has read all subtiles; before the threads end, or use the ring's memory for something else. */
 #define cptx_epilogue_ring_drain(k, ring, acc) cptx_epilogue_ring_drain_((k), CPTX_HERE, (ring), (acc))

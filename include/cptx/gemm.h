@@ -71,18 +71,22 @@ enum cptx_gemm_matrix {
 CPTX_API const char *cptx_gemm_mma_name(enum cptx_gemm_mma mma);
 
 /**
- * Experts of a mixture: problem.batch matrices B, and rows of A and D that belong to one of them each.  How many rows an
- * expert has stands in device memory, problem.counts, a u32 for each; the host writes nothing for a launch, so a graph
- * replays it with other counts.  An expert may have none, one may have all.  A count that goes beyond the rows that there
- * are is cut to them.  Rows that are no expert's are not read by products that are stored, and not written.
+ * Experts of a mixture: problem.batch matrices B (along K: D), and rows of A and D (along K: of A and B) that belong to one
+ * of them each.  How many rows an expert has stands in device memory, problem.counts, a u32 for each; the host writes
+ * nothing for a launch, so a graph replays it with other counts.  An expert may have none, one may have all.  A count that
+ * goes beyond the rows that there are is cut to them.  Rows that are no expert's are not read by products that are stored,
+ * and not written.
  */
 enum cptx_gemm_experts {
 	CPTX_GEMM_EXPERTS_NONE,       /**< no experts */
 	CPTX_GEMM_EXPERTS_CONTIGUOUS, /**< problem.m rows of all, each expert's behind those of the one before, of any number */
 	CPTX_GEMM_EXPERTS_MASKED,     /**< room for problem.m rows of each expert, of which the first ones are its own */
-	CPTX_GEMM_EXPERTS_KINDS       /**< number of these */
+	/** weight gradients: problem.k rows of A and of B, which are stored as K rows, sorted by expert as contiguous ones, and
+	 * problem.batch matrices D; that of an expert without rows is beta * C + bias, or zeros.  Types of 16 bits */
+	CPTX_GEMM_EXPERTS_K,
+	CPTX_GEMM_EXPERTS_KINDS /**< number of these */
 };
-/** The name: "contiguous", "masked"; none: "none"; out of range: "?". */
+/** The name: "contiguous", "masked", "along-k"; none: "none"; out of range: "?". */
 CPTX_API const char *cptx_gemm_experts_name(enum cptx_gemm_experts experts);
 
 /**
@@ -225,10 +229,10 @@ typedef struct cptx_gemm_problem {
 	/** [gemv] with .zeros: as many zero points as scale factors, of the type of A, from 0 to 15.  Both lie as
 	 * [ceil(K / scale_k)][N]; with scale_k 0 as [N] */
 	uint64_t zero_b;
-	uint64_t counts; /**< with experts: device address, aligned to 4, of a u32 for each expert: its rows.  Read by the
-	                      kernel behind griddepcontrol.wait */
-	uint32_t
-		expected; /**< with experts: rows that one has on average, for the choice of a shape; 0: m, contiguous m / batch */
+	uint64_t counts;   /**< with experts: device address, aligned to 4, of a u32 for each expert: its rows.  Read by the
+	                        kernel behind griddepcontrol.wait */
+	uint32_t expected; /**< with experts: rows that one has on average, for the choice of a shape; 0: m, contiguous m /
+	                      batch, along K k / batch */
 	char z_;
 } cptx_gemm_problem;
 /** Of a distance between rows or matrices: there is one for all. */

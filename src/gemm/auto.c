@@ -279,11 +279,13 @@ static bool can_pick(const cptx_gemm_opt *o, const gemm_pick *x, cptx_error *err
 	return true;
 }
 
-static uint64_t rows_of_expert(const cptx_gemm_opt *o, const cptx_gemm_problem *p)
+/* Makes of rows of experts a batch of matrices, of as many rows as an expert has. */
+static void batch_of_experts(const cptx_gemm_opt *o, cptx_gemm_problem *p)
 {
-	const uint64_t average = o->experts == CPTX_GEMM_EXPERTS_CONTIGUOUS ? up(p->m, given(p->batch)) : p->m;
+	uint64_t *rows = o->experts == CPTX_GEMM_EXPERTS_K ? &p->k : &p->m;
+	const uint64_t average = o->experts == CPTX_GEMM_EXPERTS_MASKED ? *rows : up(*rows, given(p->batch));
 
-	return MIN(p->expected ? p->expected : MAX(average, 1u), MAX(p->m, 1u));
+	*rows = MIN(p->expected ? p->expected : MAX(average, 1u), MAX(*rows, 1u));
 }
 
 /* All shapes of a generator; false: none can do the problem, and err says why. */
@@ -318,8 +320,8 @@ size_t gemm_auto_fill(gemm_pick *x, const cptx_gemm_opt *opt, const cptx_gemm_pr
 	x->opt_size = (uint32_t)MIN(opt->size, x->size - offsetof(cptx_gemm_choice, opt));
 	x->p = &problem, x->target = target_of(g, &o, x->target), x->chip = chip_of(g->model, x->target);
 	x->sms = given(x->sms);
-	if (o.experts) /* to the model a batch of matrices of as many rows as an expert has */
-		problem.m = rows_of_expert(&o, &problem);
+	if (o.experts)
+		batch_of_experts(&o, &problem);
 	gemm_auto_fit(&o, &problem);
 	if (search_all(g, x, o, err) && may_be_gemv(&o, &problem)) {
 		o.mma = CPTX_GEMM_GEMV, o.kind = 0, o.group = 0;

@@ -100,8 +100,8 @@ static bool check_options(const cptx_gemm_opt *o, const cptx_target *target, cpt
 	     lacks);
 	const gemm_generator *g = generators[number_of(o)];
 	cptx_gemm_plan here = { 0 };
-	RULE((unsigned)o->experts < CPTX_GEMM_EXPERTS_KINDS, ".experts = %u; there are contiguous and masked ones",
-	     (unsigned)o->experts);
+	RULE((unsigned)o->experts < CPTX_GEMM_EXPERTS_KINDS,
+	     ".experts = %u; there are contiguous and masked ones, and those along K", (unsigned)o->experts);
 	if (o->name && !cptx_name_check("kernel", o->name, err))
 		return false;
 	if (!check_fits(o, err) || !check_target(g, target, err) || !g->check(o, target, &here, err))

@@ -22,14 +22,14 @@
 
 double gemm_longer(double a, double b, double power) { return pow(pow(a, power) + pow(b, power), 1 / power); }
 
-/* Cluster tiles.  Rows of experts differ, so the last tile of one is as often nearly empty as nearly full: a mean over counts
- * from two thirds of the average to four thirds. */
+/* Cluster tiles.  Rows of experts differ, so the last tile of one is as often nearly empty as nearly full: a mean over
+ * counts from two thirds of the average to four thirds. */
 static double tiles_of(const tma_gemm *t, const gemm_pick *x)
 {
 	enum { COUNTS = 9 };
 	double rows = 0;
 
-	if (!t->o->experts)
+	if (!t->o->experts || t->o->experts == CPTX_GEMM_EXPERTS_K)
 		return (double)(tma_gemm_tiles(t, x->p) * given(x->p->batch));
 	for (int i = 0; i < COUNTS; i++)
 		rows += ceil((double)x->p->m * (2 + 2.0 * i / (COUNTS - 1)) / 3 / t->side_m) / COUNTS;

@@ -19,7 +19,7 @@ const char *cptx_gemm_mma_name(enum cptx_gemm_mma mma)
 
 const char *cptx_gemm_experts_name(enum cptx_gemm_experts experts)
 {
-	static const char *const names[] = { "none", "contiguous", "masked" };
+	static const char *const names[] = { "none", "contiguous", "masked", "along-k" };
 
 	return (unsigned)experts < ARRAY_LEN(names) ? names[experts] : "?";
 }

@@ -209,7 +209,7 @@ static cptx_val row_of_warp(const sending *s, cptx_site at)
 }
 
 /* Of a box of so many rows of D: where in its window it begins, so that what is behind .row_end lies outside, and where the
- * window is (cptx_epilogue_cut_map). */
+ * window is (cptx_tensor_map_cut). */
 static void cut_box(const sending *s, cptx_site at, uint32_t rows, cptx_val c[3])
 {
 	cptx_kernel *k = s->k;
@@ -361,7 +361,7 @@ static bool begin_sending(cptx_kernel *k, cptx_site at, cptx_epilogue_ring *ring
 	    !check_subtiles(k, at, acc, ring))
 		return false;
 	if (to->row_end.kind != CPTX_VAL_NONE && to->z.kind != CPTX_VAL_NONE) {
-		cptx_fail_(k, at, "epilogue: .row_end with .z; a map of cptx_epilogue_cut_map has no dimension of matrices");
+		cptx_fail_(k, at, "epilogue: .row_end with .z; a map of cptx_tensor_map_cut has no dimension of matrices");
 		return false;
 	}
 	if (to->z2.kind != CPTX_VAL_NONE && to->z.kind == CPTX_VAL_NONE) {
@@ -435,25 +435,6 @@ void cptx_epilogue_store_tma_(cptx_kernel *k, cptx_site at, cptx_epilogue *e, cp
 	}
 	epi_end(&chain);
 	e->next = e->count;
-}
-
-bool cptx_epilogue_cut_map_(cptx_site at, cptx_tensor_map_opt *map, cptx_error *err)
-{
-	cptx_tensor_map_opt o;
-
-	if (!IS_GIVEN(map, "tensor map", at, err) || !OPTIONS_READ(cptx_tensor_map_opt, &o, map, at, err))
-		return false;
-	if (o.rank != 2 || !o.box[1] || o.dim[0] > UINT32_MAX)
-		return error_set(err, CPTX_E_ARG, at,
-		                 "a tensor map of %u dimensions to be cut by rows; it has two, columns and rows of D", o.rank);
-	uint64_t stride[CPTX_TENSOR_RANK];
-	cptx_tensor_map_strides(&o, stride);
-	o.rank = 3;
-	o.stride[1] = o.stride[2] = stride[1];
-	o.dim[2] = o.dim[1] + o.box[1], o.dim[1] = o.box[1], o.box[2] = 1;
-	o.address -= o.box[1] * stride[1];
-	OPTIONS_WRITE(cptx_tensor_map_opt, map, &o);
-	return cptx_tensor_map_check(map, err);
 }
 
 void cptx_epilogue_ring_drain_(cptx_kernel *k, cptx_site at, const cptx_epilogue_ring *ring, const cptx_acc *acc)

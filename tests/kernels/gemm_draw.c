@@ -159,13 +159,19 @@ gemm_trial gemm_draw_experts(uint64_t seed)
 	cptx_gemm_opt *o = &t.opt;
 
 	o->size = CPTX_OPT_SIZE(cptx_gemm_opt);
-	o->experts = (enum cptx_gemm_experts)ONE_OF(&s, CPTX_GEMM_EXPERTS_CONTIGUOUS, CPTX_GEMM_EXPERTS_MASKED);
-	o->a_m_major = below(&s, 30) == 0, o->batched = below(&s, 30) == 0, o->stream_k = below(&s, 30) == 0;
+	o->experts =
+		(enum cptx_gemm_experts)ONE_OF(&s, CPTX_GEMM_EXPERTS_CONTIGUOUS, CPTX_GEMM_EXPERTS_MASKED, CPTX_GEMM_EXPERTS_K);
+	const bool along_k = o->experts == CPTX_GEMM_EXPERTS_K;
+	if (along_k) { /* types of 16 bits, and tiles that both layouts allow */
+		o->a = o->b = (enum cptx_type)ONE_OF(&s, CPTX_BF16, CPTX_F16), o->scale = CPTX_TYPE_NONE, o->b_n_major = true;
+		o->bn = 64 * (1 + below(&s, 3)), t.m = (t.m + 7) & ~7u;
+	}
+	o->a_m_major = along_k != (below(&s, 30) == 0), o->batched = below(&s, 30) == 0, o->stream_k = below(&s, 30) == 0;
 	t.batch = 1 + below(&s, 6);
 	if (o->experts == CPTX_GEMM_EXPERTS_MASKED)
 		t.m = 1 + t.m / t.batch;
 	for (uint32_t z = 0; z < t.batch; z++)
-		t.counts[z] = below(&s, 4) ? below(&s, 3 * (uint32_t)t.m / (below(&s, 2) ? t.batch : 2) + 2) : 0;
+		t.counts[z] = below(&s, 4) ? below(&s, 3 * (uint32_t)(along_k ? t.k : t.m) / (below(&s, 2) ? t.batch : 2) + 2) : 0;
 	return t;
 }
 

@@ -14,9 +14,11 @@ typedef struct data {
 	const gemm_trial *t;
 	const cptx_gemm_opt *o;
 	uint32_t batch, vec;
-	uint64_t rows;     /* of A and D, of all matrices */
-	uint32_t *matrix;  /* of each of these: which of B; NOBODYS: it is no expert's */
-	int8_t *a, *b, *c; /* a: M x K, b: N x K, c: M x N, each `batch` times */
+	uint64_t rows;         /* of D, of all matrices */
+	uint32_t *matrix;      /* of each of these: which of B; NOBODYS: it is no expert's */
+	uint32_t counts_of[3]; /* matrices A, B, and C or D */
+	uint64_t k_first[GEMM_TRIAL_EXPERTS], k_end[GEMM_TRIAL_EXPERTS]; /* of an expert whose rows lie along K; else all of K */
+	int8_t *a, *b, *c;                                               /* a: M x K, b: N x K, c: M x N, each `batch` times */
 	int8_t *bias;
 	double *sa, *sb;              /* factors: M x K / vec, N x K / vec */
 	uint64_t na, nb, nd, d_bytes; /* elements; bytes of D with all that lies between and behind its rows */
@@ -65,12 +67,18 @@ static bool count_rows(cptx_device *dev, data *x, unsigned i, cptx_error *err)
 	uint32_t counts[GEMM_TRIAL_EXPERTS];
 	uint64_t row = 0;
 
+	const bool along_k = t->opt.experts == CPTX_GEMM_EXPERTS_K;
 	for (uint64_t r = 0; r < x->rows; r++)
-		x->matrix[r] = t->opt.experts ? (uint32_t)NOBODYS : (uint32_t)(r / t->m);
+		x->matrix[r] = t->opt.experts && !along_k ? (uint32_t)NOBODYS : (uint32_t)(r / t->m);
 	if (!t->opt.experts)
 		return true;
 	for (uint32_t z = 0; z < x->batch; z++) {
 		counts[z] = t->counts[i ? x->batch - 1 - z : z];
+		x->k_first[z] = row, x->k_end[z] = row + counts[z] < t->k ? row + counts[z] : t->k;
+		if (along_k) {
+			row = x->k_end[z];
+			continue;
+		}
 		row = contiguous ? row : z * t->m;
 		for (uint64_t n = 0; n < counts[z] && (contiguous ? row < x->rows : n < t->m); n++)
 			x->matrix[row++] = z;
@@ -105,7 +113,7 @@ static stored place_of(const data *x, unsigned which, uint64_t rows, uint64_t co
 	s.ld = which == 2 && x->t->one_row_of_c ? 0 : s.ld;
 	s.stride = p->shared ? 0 : (s.ld ? rows * s.ld : cols) + p->gap;
 	/* up to the last element and no further, so that what a kernel reads behind it is found */
-	const uint64_t count = which == 1 || which == 4 ? x->batch : x->rows / x->t->m;
+	const uint64_t count = which == 4 ? x->batch : x->counts_of[which < 2 ? which : 2];
 	s.all = s.off + (count - 1) * s.stride + (rows - 1) * s.ld + cols;
 	return s;
 }
@@ -195,7 +203,10 @@ static bool prepare(cptx_device *dev, data *x, cptx_error *err)
 	x->batch = t->batch ? t->batch : 1;
 	x->rows = t->opt.experts == CPTX_GEMM_EXPERTS_CONTIGUOUS ? t->m : t->m * x->batch;
 	x->matrix = malloc(x->rows * sizeof *x->matrix);
-	x->na = x->rows * t->k, x->nb = t->n * t->k * x->batch, x->nd = x->rows * t->n;
+	const bool along_k = t->opt.experts == CPTX_GEMM_EXPERTS_K;
+	x->counts_of[2] = (uint32_t)(x->rows / t->m);
+	x->counts_of[0] = along_k ? 1 : x->counts_of[2], x->counts_of[1] = along_k ? 1 : x->batch;
+	x->na = x->counts_of[0] * t->m * t->k, x->nb = t->n * t->k * x->counts_of[1], x->nd = x->rows * t->n;
 	most = x->nd;
 	for (unsigned i = 0; i < 4; i++) {
 		const stored at = stored_of(x, i);
@@ -207,9 +218,9 @@ static bool prepare(cptx_device *dev, data *x, cptx_error *err)
 	x->bias = draw(t->n * x->batch, CPTX_F32, &s);
 	if (!x->bytes || !x->a || !x->b || !x->c || !x->bias || !x->matrix)
 		return false;
-	x->dev_a = upload(dev, x, x->a, x->o->a, x->rows / t->m, t->m, t->k, x->o->a_m_major, 0, err);
-	x->dev_b = upload(dev, x, x->b, x->o->b, x->batch, t->n, t->k, x->o->b_n_major, 1, err);
-	x->dev_c = upload(dev, x, x->c, x->o->out, x->rows / t->m, t->m, t->n, false, 2, err);
+	x->dev_a = upload(dev, x, x->a, x->o->a, x->counts_of[0], t->m, t->k, x->o->a_m_major, 0, err);
+	x->dev_b = upload(dev, x, x->b, x->o->b, x->counts_of[1], t->n, t->k, x->o->b_n_major, 1, err);
+	x->dev_c = upload(dev, x, x->c, x->o->out, x->counts_of[2], t->m, t->n, false, 2, err);
 	x->dev_bias = upload(dev, x, x->bias, CPTX_F32, x->batch, 1, t->n, false, 4, err);
 	x->counts = t->opt.experts ? cptx_mem_alloc(dev, x->batch * 4, err) : 0;
 	if (x->vec && t->opt.scale == CPTX_F32) {
@@ -230,8 +241,9 @@ static bool prepare(cptx_device *dev, data *x, cptx_error *err)
 static double expected(const data *x, uint64_t i)
 {
 	const gemm_trial *t = x->t;
-	uint64_t at = i / t->n, z = x->matrix[at], row = t->opt.experts ? at : at % t->m, col = i % t->n;
-	const uint64_t at_a = t->place[0].shared ? at % t->m : at, zb = t->place[1].shared ? 0 : z;
+	const bool along_k = t->opt.experts == CPTX_GEMM_EXPERTS_K;
+	uint64_t at = i / t->n, z = x->matrix[at], row = t->opt.experts && !along_k ? at : at % t->m, col = i % t->n;
+	const uint64_t at_a = t->place[0].shared || along_k ? at % t->m : at, zb = t->place[1].shared || along_k ? 0 : z;
 	const uint64_t at_c = t->one_row_of_c      ? (t->place[2].shared ? 0 : at / t->m * t->m)
 	                      : t->place[2].shared ? at % t->m
 	                                           : at;
@@ -239,7 +251,7 @@ static double expected(const data *x, uint64_t i)
 	uint64_t factors = x->vec ? (t->k + x->vec - 1) / x->vec : 0;
 	double v = 0;
 
-	for (uint64_t k = 0; k < t->k; k++) {
+	for (uint64_t k = along_k ? x->k_first[z] : 0; k < (along_k ? x->k_end[z] : t->k); k++) {
 		double p = a[k] * b[k];
 		if (factors)
 			p *= x->sa[at_a * factors + k / x->vec] * x->sb[(zb * t->n + col) * factors + k / x->vec];

@@ -15,6 +15,7 @@ static const char *const targets[] = { "sm_90a", "sm_90a" };
 #define BF16 .a = CPTX_BF16, .b = CPTX_BF16
 #define CONTIGUOUS .experts = CPTX_GEMM_EXPERTS_CONTIGUOUS
 #define MASKED .experts = CPTX_GEMM_EXPERTS_MASKED
+#define ALONG_K .experts = CPTX_GEMM_EXPERTS_K, .a_m_major = true, .b_n_major = true
 #define SIZE(m_, n_, k_, experts_, ...) .m = m_, .n = n_, .k = k_, .batch = experts_, .counts = { __VA_ARGS__ }
 
 static const gemm_trial trials[] = {
@@ -58,6 +59,13 @@ static const gemm_trial trials[] = {
 	  .ctas = 3 },
 	{ .opt = { TILE(128, 96, 3), .a = CPTX_E4M3, .b = CPTX_E4M3, .out = CPTX_F32, .scale = CPTX_F32, MASKED },
 	  SIZE(131, 136, 144, 2, 65, 200) },
+	/* rows along K: none, fewer than a K tile, some beyond those that there are; multicast; stores that come later */
+	{ .opt = { TILE(64, 64, 3), BF16, .out = CPTX_F32, ALONG_K }, SIZE(72, 72, 210, 5, 64, 0, 70, 3, 500) },
+	{ .opt = { TILE(128, 128, 2), BF16, .out = CPTX_BF16, .beta = true, .bias = true, ALONG_K },
+	  SIZE(136, 136, 150, 2, 0, 131),
+	  .ctas = 1 },
+	{ .opt = { TILE(64, 64, 3), BF16, .out = CPTX_BF16, .cluster_m = 2, .swap = true, ALONG_K },
+	  SIZE(72, 136, 100, 2, 33, 40) },
 	{ .opt = { TILE(64, 128, 3), BF16, .out = CPTX_BF16, .b_n_major = true, .per_sm = 2, MASKED },
 	  SIZE(70, 136, 104, 3, 64, 65, 1) },
 };
@@ -85,8 +93,10 @@ START_TEST(says_which_rule_is_broken)
 		{ { TILE(64, 64, 3), BF16, .out = CPTX_F32, .batched = true, CONTIGUOUS }, "experts cannot be batched" },
 		{ { TILE(64, 64, 3), BF16, .out = CPTX_F32, .grouped = true, MASKED }, "experts cannot be a list of problems" },
 		{ { TILE(64, 64, 3), BF16, .out = CPTX_F32, .a_m_major = true, MASKED }, "experts with A as K rows of M" },
+		{ { TILE(64, 64, 3), BF16, .out = CPTX_F32, .experts = CPTX_GEMM_EXPERTS_K }, "store them as K rows of M and of N" },
+		{ { TILE(64, 64, 3), BF16, .out = CPTX_F32, .strided = true, CONTIGUOUS }, "experts have dense, aligned rows" },
 		{ { TILE(64, 64, 3), BF16, .out = CPTX_F32, .experts = CPTX_GEMM_EXPERTS_KINDS },
-		  "there are contiguous and masked" },
+		  "there are contiguous and masked ones, and those along K" },
 	};
 	static const struct {
 		cptx_gemm_problem p;

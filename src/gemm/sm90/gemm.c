@@ -100,12 +100,13 @@ static void store(gemm90 *g, bool defer)
 {
 	cptx_kernel *k = g->k;
 	const cptx_val *map = g->w.in.map;
+	const bool cut = tma_gemm_is_cut(&g->t, CPTX_GEMM_MAP_D);
 	const cptx_val z = tma_gemm_has_matrices(&g->t, CPTX_GEMM_MAP_D) ? g->w.z : (cptx_val){ 0 };
 	const cptx_epilogue_dst to = { .size = CPTX_OPT_SIZE(cptx_epilogue_dst),
 		                           .z = z,
 		                           .map = map[CPTX_GEMM_MAP_D],
 		                           .last_map = map[CPTX_GEMM_MAP_END_D],
-		                           .row_end = g->w.expert.row_end };
+		                           .row_end = cut ? g->w.expert.row_end : (cptx_val){ 0 } };
 	cptx_epilogue e = tma_gemm_chain(k, &g->t, &g->w, &g->acc);
 
 	if (g->s.by_threads)
@@ -211,8 +212,8 @@ static void multiply(gemm90 *g)
 		                       .stages = g->s.store_buffers, .units = g->s.consumers, .unit = g->wg, .barrier = g->barrier,
 		                       .last = g->s.rest, .last_map = g->w.in.map[CPTX_GEMM_MAP_END_D], .acc = &g->acc);
 	if (g->s.deferred)
-		cptx_epilogue_deferred_new(k, &g->before, .ring = &g->ring, .batched = g->o->batched, .maps = g->o->grouped,
-		                           .cut = g->o->experts != CPTX_GEMM_EXPERTS_NONE);
+		cptx_epilogue_deferred_new(k, &g->before, .ring = &g->ring, .batched = tma_gemm_has_matrices(&g->t, CPTX_GEMM_MAP_D),
+		                           .maps = g->o->grouped, .cut = tma_gemm_is_cut(&g->t, CPTX_GEMM_MAP_D));
 	multiply_tiles(g);
 }
 

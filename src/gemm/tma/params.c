@@ -44,8 +44,8 @@ static bool make_map(const tma_gemm *t, const cptx_gemm_problem *p, enum cptx_ge
 	                          tma_gemm_is_strided(t) ? gemm_stored_bytes(&s, s.ld) : 0, map, err))
 		return false;
 	map->l2 = 256;
-	if (of_d && t->o->experts)
-		return cptx_epilogue_cut_map(map, err);
+	if (tma_gemm_is_cut(t, which))
+		return cptx_tensor_map_cut(map, err);
 	if (tma_gemm_has_matrices(t, which)) {
 		map->rank = 3;
 		map->dim[2] = s.count;

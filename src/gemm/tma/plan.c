@@ -150,7 +150,8 @@ static bool check_matrix(const tma_gemm *t, const cptx_gemm_problem *p, enum gem
 	const gemm_stored s = tma_gemm_read(t, p, which);
 	const uint64_t bytes = gemm_stored_bytes(&s, s.stride);
 
-	RULE(!(t->o->batched || (t->o->experts && which == GEMM_B)) || bytes < MOST_STRIDE,
+	RULE(!(t->o->batched || (t->o->experts && which == (t->o->experts == CPTX_GEMM_EXPERTS_K ? GEMM_D : GEMM_B))) ||
+	         bytes < MOST_STRIDE,
 	     "%c has %llu bytes; matrices of a batch must be less than 2^40 bytes apart", t->target, "ABCD"[which],
 	     (unsigned long long)bytes);
 	return true;
@@ -187,9 +188,11 @@ bool tma_gemm_check_problem(const tma_gemm *t, const cptx_gemm_problem *p, uint3
 	     (unsigned long long)p->m, (unsigned long long)p->n, (unsigned long long)p->k);
 	RULE(rows_span(t, p) <= UINT32_MAX, "K = %llu; the rows of a tile of A or B that threads copy span less than 4 GiB",
 	     t->target, (unsigned long long)p->k);
-	RULE(!t->o->experts || (p->m <= MOST_EXPERT_ROWS && tma_gemm_rows(t->o, p) <= MOST_SIDE),
-	     "M = %llu rows of %u experts (%s); they are up to 2^26, and 2^30 of all", t->target, (unsigned long long)p->m,
-	     given(p->batch), cptx_gemm_experts_name(t->o->experts));
+	const bool along_k = t->o->experts == CPTX_GEMM_EXPERTS_K;
+	const uint64_t rows = along_k ? p->k : p->m;
+	RULE(!t->o->experts || (rows <= MOST_EXPERT_ROWS && tma_gemm_rows(t->o, p) <= MOST_SIDE),
+	     "%c = %llu rows of %u experts (%s); they are up to 2^26, and 2^30 of all", t->target, along_k ? 'K' : 'M',
+	     (unsigned long long)rows, given(p->batch), cptx_gemm_experts_name(t->o->experts));
 	RULE(given(p->batch) == 1 || t->o->batched || t->o->experts, "%u matrices; the kernel is made for one (.batched)",
 	     t->target, p->batch);
 	RULE(p->k % given(t->unit_k) == 0, "K = %llu; with B of .%s it is a multiple of %u", t->target, (unsigned long long)p->k,

@@ -132,6 +132,7 @@ static cptx_val sharers(cptx_kernel *k, const tma_gemm_producer *p)
 static void load_operand(cptx_kernel *k, const tma_gemm_producer *p, const cptx_pipe_at *at, const source *x, cptx_val k0,
                          cptx_val full)
 {
+	const bool along_k = p->t->o->experts == CPTX_GEMM_EXPERTS_K;
 	cptx_val when = x->when;
 
 	if (x->sharers != x->parts) {
@@ -140,7 +141,8 @@ static void load_operand(cptx_kernel *k, const tma_gemm_producer *p, const cptx_
 		when = when.kind == CPTX_VAL_NONE ? mine : cptx_and(k, when, mine, .type = CPTX_PRED);
 	}
 	cptx_operand_load(k, &p->operand[x->of_b], at->stage, x->row, k0, .barrier = full, .z = x->z, .mask = x->mask,
-	                  .map = x->map, .ctas = p->t->pair ? 2 : 0, .when = when);
+	                  .map = x->map, .ctas = p->t->pair ? 2 : 0, .when = when,
+	                  .col_end = along_k ? p->w->expert.row_end : (cptx_val){ 0 });
 }
 
 /* Blocks of the rows where the tile begins, and of K from k0 on. */

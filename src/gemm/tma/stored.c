@@ -24,10 +24,12 @@ gemm_stored tma_gemm_stored(const tma_gemm *t, const cptx_gemm_problem *p, enum 
 	gemm_stored s = { .at = ats[which], .rows = across ? cols : rows, .cols = across ? rows : cols };
 
 	s.bits = tma_gemm_bits(which == GEMM_A ? o->a : which == GEMM_B ? o->b : o->out);
-	if (o->experts && which != GEMM_B) /* rows of all */
+	const bool along_k = o->experts == CPTX_GEMM_EXPERTS_K,
+			   of_all = along_k ? which <= GEMM_B : o->experts && which != GEMM_B;
+	if (of_all && !along_k) /* rows of all experts behind one another */
 		s.rows = tma_gemm_rows(o, p);
 	s.ld = lds[which] == CPTX_GEMM_BROADCAST ? 0 : lds[which] ? lds[which] : s.cols;
-	s.count = strides[which] == CPTX_GEMM_BROADCAST || (o->experts && which != GEMM_B) ? 1 : given(p->batch);
+	s.count = strides[which] == CPTX_GEMM_BROADCAST || of_all ? 1 : given(p->batch);
 	s.stride = strides[which] == CPTX_GEMM_BROADCAST ? 0 : strides[which] ? strides[which] : s.rows * s.ld;
 	return s;
 }

@@ -69,10 +69,18 @@ typedef struct tma_gemm {
 
 /* False: it is a pointer. */
 static inline bool tma_gemm_is_map(const tma_gemm *t, uint32_t which) { return !(t->pointers & MAP(which)); }
-/* Whether an operand's map has a dimension of matrices: of a batch each, of experts their weights alone. */
+/* Whether an operand's map has a dimension of matrices: of a batch each, of experts what each has one of, weights or, with
+ * rows along K, their gradients.  Whether its boxes are cut where an expert's rows end. */
 static inline bool tma_gemm_has_matrices(const tma_gemm *t, uint32_t which)
 {
-	return t->o->batched || (t->o->experts && (which == CPTX_GEMM_MAP_B || which == CPTX_GEMM_MAP_LAST_B));
+	const uint32_t of_experts = t->o->experts == CPTX_GEMM_EXPERTS_K ? MAPS_OF_D : MAP(CPTX_GEMM_MAP_B);
+
+	return t->o->batched || (t->o->experts && of_experts & MAP(which));
+}
+static inline bool tma_gemm_is_cut(const tma_gemm *t, uint32_t which)
+{
+	return t->o->experts && MAPS_OF_D & MAP(which) ? t->o->experts != CPTX_GEMM_EXPERTS_K
+	                                               : t->o->experts == CPTX_GEMM_EXPERTS_K;
 }
 /* What TMA loads at once of A or B of the options. */
 cptx_tile tma_gemm_part(const tma_gemm *t, bool of_b);
@@ -106,7 +114,7 @@ uint32_t tma_gemm_bits(enum cptx_type t);
 /* Rows of A and D, of all matrices; where not every matrix has its own. */
 static inline uint64_t tma_gemm_rows(const cptx_gemm_opt *o, const cptx_gemm_problem *p)
 {
-	return o->experts == CPTX_GEMM_EXPERTS_CONTIGUOUS ? p->m : p->m * given(p->batch);
+	return o->experts == CPTX_GEMM_EXPERTS_CONTIGUOUS || o->experts == CPTX_GEMM_EXPERTS_K ? p->m : p->m * given(p->batch);
 }
 
 /* One of the matrices as it is stored: rows of contiguous elements. */

@@ -95,11 +95,17 @@ static void schedule(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w, cptx_v
 /* The counts are read here, behind the launch before. */
 static void begin_experts(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w)
 {
+	const cptx_val none = { 0 };
+
 	name_params(t, w);
 	count_tiles(k, t, w);
-	cptx_tile_groups_new(k, &w->experts, .counts = w->p.counts, .groups = w->p.batch, .rows = w->p.M,
-	                     .apart = t->o->experts == CPTX_GEMM_EXPERTS_MASKED, .side = t->side_m,
-	                     .columns = t->o->swap ? w->tiles_m : w->tiles_n);
+	if (t->o->experts == CPTX_GEMM_EXPERTS_K)
+		cptx_tile_groups_new(k, &w->experts, .counts = w->p.counts, .groups = w->p.batch, .rows = w->p.K, .columns = none,
+		                     .tiles = cptx_mul(k, w->tiles_m, w->tiles_n, .mode = CPTX_LO));
+	else
+		cptx_tile_groups_new(k, &w->experts, .counts = w->p.counts, .groups = w->p.batch, .rows = w->p.M,
+		                     .apart = t->o->experts == CPTX_GEMM_EXPERTS_MASKED, .side = t->side_m,
+		                     .columns = t->o->swap ? w->tiles_m : w->tiles_n);
 	schedule(k, t, w, w->experts.all);
 	cptx_tile_groups_first(k, &w->experts, &w->expert);
 }
@@ -155,6 +161,11 @@ static void find_expert(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w)
 {
 	cptx_tile_groups_find(k, &w->experts, &w->expert, w->at);
 	w->z = cptx_as(w->expert.group, CPTX_S32);
+	if (t->o->experts == CPTX_GEMM_EXPERTS_K) { /* without rows one K tile of zeros, which D is then */
+		const cptx_val rows = cptx_sub(k, w->expert.row_end, w->expert.row);
+		w->k_tiles = cptx_max(k, ceil_div(k, rows, t->bk), 1);
+		return;
+	}
 	*(t->o->swap ? &w->tiles_n : &w->tiles_m) = w->expert.tiles_m;
 }
 
@@ -172,7 +183,9 @@ static void find_problem(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w, ui
 static void take(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w)
 {
 	cptx_tiles_take(k, &w->sched, &w->here);
-	w->tile = w->here.id, w->k_first = w->here.k_first, w->k_end = t->o->grouped ? w->k_tiles : w->here.k_end;
+	w->tile = w->here.id, w->k_first = w->here.k_first, w->k_end = w->here.k_end;
+	if (t->o->grouped || t->o->experts == CPTX_GEMM_EXPERTS_K)
+		w->k_end = w->k_tiles;
 }
 
 cptx_val tma_gemm_z_of(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, const tma_gemm_distances *d)
@@ -225,11 +238,15 @@ static cptx_val along_k(cptx_kernel *k, const tma_gemm *t, cptx_val k_tile)
 
 cptx_val tma_gemm_k_first(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w)
 {
+	if (t->o->experts == CPTX_GEMM_EXPERTS_K)
+		return cptx_as(w->expert.row, CPTX_S32);
 	return t->o->stream_k ? along_k(k, t, w->k_first) : cptx_imm(0);
 }
 
 cptx_val tma_gemm_k_end(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w)
 {
+	if (t->o->experts == CPTX_GEMM_EXPERTS_K)
+		return cptx_add(k, along_k(k, t, w->k_end), cptx_as(w->expert.row, CPTX_S32));
 	if (t->o->stream_k || t->whole_k_tiles)
 		return along_k(k, t, w->k_end);
 	return cptx_as(given(t->packed) > 1 ? cptx_shr(k, w->in.K, 1) : w->in.K, CPTX_S32);
@@ -260,7 +277,7 @@ void tma_gemm_locate(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w, uint32
 	cptx_tiles_raster(k, id, w->tiles_m, w->tiles_n, rows, &row, &column);
 	w->m0 = cptx_as(cptx_mul(k, row, side_m, .mode = CPTX_LO), CPTX_S32);
 	w->n0 = cptx_as(cptx_mul(k, column, side_n, .mode = CPTX_LO), CPTX_S32);
-	if (o->experts) {
+	if (o->experts && o->experts != CPTX_GEMM_EXPERTS_K) {
 		cptx_val *first = o->swap ? &w->n0 : &w->m0;
 		*first = cptx_add(k, *first, cptx_as(w->expert.row, CPTX_S32));
 	}

@@ -79,32 +79,38 @@ typedef struct bench {
 	uint64_t dev_d, count, d_bytes; /* count: elements of D, of all matrices */
 	uint64_t rows;                  /* of D, of all matrices */
 	uint32_t *matrix;               /* of each row of D: the matrix of B; NOBODYS: it is no expert's */
+	uint64_t *k_first;              /* of experts along K: where the rows of each begin, and where those of the last end */
 	uint64_t dev_counts;            /* with experts */
 } bench;
 enum { NOBODYS = -1, FACTOR_ROWS = 128 /* of B that share an f32 factor */ };
 
 static uint32_t matrices(const gemm_problem *p) { return p->batch ? p->batch : 1; }
 
+static bool is_along_k(const bench *t) { return t->s->experts == CPTX_GEMM_EXPERTS_K; }
+
 /* Whose the rows are; of experts by counts at random, some of them 0, some beyond the rows that there are. */
 static bool make_matrix(bench *t, cptx_error *err)
 {
 	const gemm_problem *p = t->p;
 	const bool contiguous = t->s->experts == CPTX_GEMM_EXPERTS_CONTIGUOUS;
-	const uint64_t usual = (contiguous ? p->m / matrices(p) : p->m) + 1;
+	const uint64_t usual = (contiguous ? p->m / matrices(p) : is_along_k(t) ? p->k / matrices(p) : p->m) + 1;
 	uint32_t *counts = gemm_host(matrices(p) * sizeof *counts, err);
 	uint64_t first = 0, s = p->seed * 2654435761u + 11;
 
 	t->rows = contiguous ? p->m : p->m * matrices(p);
-	if (!(t->matrix = gemm_host(t->rows * sizeof *t->matrix, err)) || !counts) {
+	t->k_first = gemm_host((matrices(p) + 1) * sizeof *t->k_first, err);
+	if (!(t->matrix = gemm_host(t->rows * sizeof *t->matrix, err)) || !counts || !t->k_first) {
 		free(counts);
 		return false;
 	}
 	for (uint64_t i = 0; i < t->rows; i++)
-		t->matrix[i] = t->s->experts ? (uint32_t)NOBODYS : (uint32_t)(i / p->m);
+		t->matrix[i] = t->s->experts && !is_along_k(t) ? (uint32_t)NOBODYS : (uint32_t)(i / p->m);
 	for (uint32_t z = 0; z < matrices(p) && t->s->experts; z++) {
 		counts[z] = z % 4 == 2 ? 0 : (uint32_t)((number_random(&s) >> 20) % (2 * usual));
-		first = contiguous ? first : z * p->m;
-		for (uint64_t i = 0; i < counts[z] && (contiguous ? first < t->rows : i < p->m); i++)
+		t->k_first[z] = first;
+		first = is_along_k(t) ? (first + counts[z] < p->k ? first + counts[z] : p->k) : contiguous ? first : z * p->m;
+		t->k_first[z + 1] = first;
+		for (uint64_t i = 0; !is_along_k(t) && i < counts[z] && (contiguous ? first < t->rows : i < p->m); i++)
 			t->matrix[first++] = z;
 	}
 	bool ok = !t->s->experts || ((t->dev_counts = cptx_mem_alloc(t->dev, matrices(p) * sizeof *counts, err)) &&
@@ -135,11 +141,12 @@ static bool prepare(bench *t, cptx_error *err)
 		                   .k = p->k,
 		                   .across = s->a_across,
 		                   .small = s->small,
-		                   .count = (uint32_t)(t->rows / p->m) };
+		                   .count = is_along_k(t) ? 1 : (uint32_t)(t->rows / p->m) };
 	t->b = t->a;
-	t->b.type = s->in_b ? s->in_b : s->in, t->b.rows = p->n, t->b.across = s->b_across, t->b.count = matrices(p);
+	t->b.type = s->in_b ? s->in_b : s->in, t->b.rows = p->n, t->b.across = s->b_across,
+	t->b.count = is_along_k(t) ? 1 : matrices(p);
 	t->b.block = FACTOR_ROWS, t->b.together = false;
-	t->c = (gemm_operand){ .type = s->out, .rows = p->m, .k = p->n, .count = t->a.count };
+	t->c = (gemm_operand){ .type = s->out, .rows = p->m, .k = p->n, .count = (uint32_t)(t->rows / p->m) };
 	t->bias = (gemm_operand){ .type = CPTX_F32, .rows = 1, .k = p->n, .count = s->experts ? matrices(p) : 1 };
 	return err->code == CPTX_OK && gemm_operand_make(&t->a, t->dev, p->seed * 2 + 1, err) &&
 	       gemm_operand_make(&t->b, t->dev, p->seed * 2 + 2, err) &&
@@ -157,6 +164,7 @@ static void release(bench *t)
 	cptx_mem_free(t->dev, t->dev_d);
 	cptx_mem_free(t->dev, t->dev_counts);
 	free(t->matrix);
+	free(t->k_first);
 	free(t->d);
 	free(t->ref);
 	free(t->bound);
@@ -166,12 +174,14 @@ static void release(bench *t)
 static double sum_of(const bench *t, uint64_t i, double *bound)
 {
 	uint64_t row = i / t->p->n, col = i % t->p->n, step_a, step_b;
-	const float *a = gemm_operand_row(&t->a, row / t->p->m, row % t->p->m, &step_a);
-	const float *b = gemm_operand_row(&t->b, t->matrix[row], col, &step_b);
+	const uint64_t all[2] = { 0, t->p->k };
+	const float *a = gemm_operand_row(&t->a, is_along_k(t) ? 0 : row / t->p->m, row % t->p->m, &step_a);
+	const float *b = gemm_operand_row(&t->b, is_along_k(t) ? 0 : t->matrix[row], col, &step_b);
+	const uint64_t *k = is_along_k(t) ? &t->k_first[t->matrix[row]] : all;
 	double sum = 0;
 
 	*bound = 0;
-	for (uint64_t l = 0; l < t->p->k; l++) {
+	for (uint64_t l = k[0]; l < k[1]; l++) {
 		double v = (double)a[l * step_a] * (double)b[l * step_b];
 		sum += v;
 		*bound += fabs(v);
@@ -224,12 +234,14 @@ static bool reference_of_rows(bench *t, const cptx_program *program, const uint6
                               cptx_error *err)
 {
 	const gemm_problem *p = t->p;
-	const uint64_t n_b = p->n * p->k, n_d = rows * p->n;
+	const uint64_t n_d = rows * p->n, z = t->matrix[row], k0 = is_along_k(t) ? t->k_first[z] : 0;
+	const uint64_t k = is_along_k(t) ? t->k_first[z + 1] - k0 : p->k, n_b = p->n * k;
+	const float *a = t->a.value + (is_along_k(t) ? k0 * p->m : row * p->k);
 	cptx_launch_opt opt = { .grid = { (uint32_t)((p->n + 15) / 16 * ((rows + 15) / 16)) },
-		                    CPTX_ARGS(at[0], at[1], at[2], at[3], (uint32_t)rows, (uint32_t)p->n, (uint32_t)p->k) };
+		                    CPTX_ARGS(at[0], at[1], at[2], at[3], (uint32_t)rows, (uint32_t)p->n, (uint32_t)k) };
 
-	return cptx_mem_write(t->dev, at[0], t->a.value + row * p->k, rows * p->k * 4, err) &&
-	       cptx_mem_write(t->dev, at[1], t->b.value + t->matrix[row] * n_b, n_b * 4, err) &&
+	return cptx_mem_write(t->dev, at[0], a, rows * k * 4, err) &&
+	       cptx_mem_write(t->dev, at[1], t->b.value + (is_along_k(t) ? k0 * p->n : z * n_b), n_b * 4, err) &&
 	       cptx_launch_once(program, "gemm_reference", &opt, NULL, err) &&
 	       cptx_mem_read(t->dev, t->ref + row * p->n, at[2], n_d * 4, err) &&
 	       cptx_mem_read(t->dev, t->bound + row * p->n, at[3], n_d * 4, err);
@@ -243,7 +255,7 @@ static bool reference_on_device(bench *t, cptx_error *err)
 	const uint64_t size[4] = { n_a * 4, n_b * 4, n_d * 4, n_d * 4 };
 	cptx_module *m = cptx_module_new(NULL);
 
-	build_reference(m, t->s, p->k);
+	build_reference(m, t->s, is_along_k(t) ? 1 : p->k); /* of any number of rows along K */
 	cptx_program *program = cptx_device_load(t->dev, m, &p->load, err);
 	bool ok = program != NULL;
 	for (int i = 0; i < 4 && ok; i++)
@@ -393,14 +405,17 @@ static bool run(bench *t, cptx_module *module, gemm_report *r, cptx_error *err)
 	return ok;
 }
 
-/* Rows that are computed. */
-static uint64_t rows_of_somebody(const bench *t)
+/* Of what is computed: the rows of experts. */
+static double flop_of(const bench *t)
 {
+	const gemm_problem *p = t->p;
 	uint64_t n = 0;
 
+	if (t->k_first && is_along_k(t))
+		return 2.0 * (double)p->m * (double)p->n * (double)t->k_first[matrices(p)];
 	for (uint64_t i = 0; t->matrix && i < t->rows; i++)
 		n += t->matrix[i] != (uint32_t)NOBODYS;
-	return n;
+	return 2.0 * (double)n * (double)p->n * (double)p->k;
 }
 
 bool gemm_check_subject(cptx_device *dev, cptx_module *module, const gemm_subject *subject, const gemm_problem *p,
@@ -417,7 +432,7 @@ bool gemm_check_subject(cptx_device *dev, cptx_module *module, const gemm_subjec
 		t[i] = (bench){ .dev = dev, .s = &s, .p = &p[i] };
 		ok = prepare(&t[i], err) && make_reference(&t[i], err);
 		r->matrices += matrices(&p[i]);
-		r->flop += 2.0 * (double)rows_of_somebody(&t[i]) * (double)p[i].n * (double)p[i].k;
+		r->flop += flop_of(&t[i]);
 	}
 	ok = ok && run(t, module, r, err);
 	for (uint32_t i = 0; i < s.list; i++)
