@@ -173,8 +173,9 @@ typedef struct cptx_gemm_opt {
 	cptx_gemm_epilogue_fn epilogue; /**< builds the epilogue; NULL: none */
 	void *user;                     /**< second argument of epilogue */
 	const char *name;               /**< name of the kernel; NULL: "gemm" */
-	enum cptx_gemm_experts experts; /**< [wgmma] rows of experts; not with stream_k, batched and grouped.  C is as D, of the
-	                                     bias each expert has N elements, behind those of the one before */
+	enum cptx_gemm_experts
+		experts; /**< [sync, wgmma, tcgen05] rows of experts, along K not by cp.async; not with stream_k, batched and
+	                grouped.  C is as D, of the bias each expert has N elements, behind those of the one before */
 	char z_;
 } cptx_gemm_opt;
 
