@@ -7,9 +7,9 @@
  */
 #include "base/options.h"
 #include "gemm/tma/tma.h"
-#include "kit/epilogue.h"
 
 #include <cptx/params.h>
+#include <cptx/reduce.h>
 
 enum { BLOCK = 128, WARPS = 8, EACH = 4 /* neighbours of a lane */, ALONG = 4 /* blocks of a warp */, ROWS = BLOCK / WARPS };
 
@@ -50,16 +50,35 @@ typedef struct quantizer {
 	cptx_val lane, col; /* .u32: of the warp; the lane's first column in a block */
 } quantizer;
 
-/* The elements of a lane from a row and column on, f32; nothing is read where the predicate does not hold.  To *at: how many
- * elements are in front of them. */
+/* EACH neighbours in f32; zeros, and nothing is read, where the predicate does not hold. */
+static cptx_val load_neighbours(cptx_kernel *k, enum cptx_type type, cptx_val at, cptx_val inside)
+{
+	const bool wide = type == CPTX_F32;
+	const cptx_val v = cptx_regs(k, CPTX_F32, EACH), words = wide ? v : cptx_regs(k, CPTX_B16, EACH);
+
+	for (uint32_t e = 0; e < EACH; e++)
+		cptx_mov(k, 0, .type = wide ? CPTX_B32 : CPTX_B16, .into = cptx_as(cptx_elem(words, e), wide ? CPTX_B32 : CPTX_B16));
+	cptx_ld(k, at, .space = CPTX_GLOBAL, .vec = CPTX_V4, .type = wide ? CPTX_F32 : CPTX_B16, .into = words, .when = inside);
+	for (uint32_t e = 0; !wide && e < EACH; e++) {
+		const cptx_val half = cptx_elem(words, e);
+		if (type == CPTX_F16)
+			cptx_cvt(k, cptx_as(half, CPTX_F16), .dtype = CPTX_F32, .into = cptx_elem(v, e));
+		else
+			cptx_shl(k, cptx_cvt(k, cptx_as(half, CPTX_U16), .dtype = CPTX_U32), 16, .type = CPTX_B32,
+			         .into = cptx_as(cptx_elem(v, e), CPTX_B32));
+	}
+	return v;
+}
+
+/* The elements of a lane from a row and column on.  To *at: how many elements are in front of them. */
 static cptx_val load(const quantizer *g, cptx_val row, cptx_val col, cptx_val inside, cptx_val *at)
 {
 	cptx_kernel *k = g->k;
 	const cptx_val first = cptx_mad_wide(k, row, g->p.val[OF_K], cptx_cvt(k, col, .dtype = CPTX_U64));
 
 	*at = first;
-	return epi_load(k, CPTX_HERE, cptx_mad(k, first, cptx_type_bits(g->o->in) / 8, g->p.val[X], .mode = CPTX_LO), g->o->in,
-	                EACH, inside);
+	return load_neighbours(k, g->o->in, cptx_mad(k, first, cptx_type_bits(g->o->in) / 8, g->p.val[X], .mode = CPTX_LO),
+	                       inside);
 }
 
 static void widen(const quantizer *g, cptx_val amax, cptx_val v)
@@ -84,13 +103,21 @@ static cptx_val factor_of(const quantizer *g, cptx_val amax, cptx_val *by)
 	return factor;
 }
 
+/* Rounds and stores them. */
 static void store(const quantizer *g, cptx_val at, cptx_val v, cptx_val by, cptx_val inside)
 {
+	cptx_kernel *k = g->k;
+	const enum cptx_type pair = g->o->out == CPTX_E4M3 ? CPTX_E4M3X2 : CPTX_E5M2X2;
+	const cptx_val halves = cptx_regs(k, CPTX_B16, EACH / 2), word = cptx_reg(k, CPTX_B32);
 	cptx_val scaled[EACH];
 
 	for (uint32_t e = 0; e < EACH; e++)
-		scaled[e] = cptx_mul(g->k, cptx_elem(v, e), by);
-	kit_store(g->k, CPTX_HERE, g->o->out, scaled, EACH, cptx_add(g->k, g->p.val[Q], at), CPTX_GLOBAL, inside);
+		scaled[e] = cptx_mul(k, cptx_elem(v, e), by);
+	for (uint32_t h = 0; h < EACH / 2; h++) /* the first one is the lower half */
+		cptx_cvt(k, scaled[2 * h + 1], .b = scaled[2 * h], .rnd = CPTX_RN, .satfinite = CPTX_SATFINITE, .dtype = pair,
+		         .into = cptx_as(cptx_elem(halves, h), pair));
+	cptx_mov(k, halves, .into = word);
+	cptx_st(k, cptx_add(k, g->p.val[Q], at), word, .space = CPTX_GLOBAL, .type = CPTX_B32, .when = inside);
 }
 
 static void store_factor(const quantizer *g, cptx_val index, cptx_val factor, cptx_val when)
@@ -124,7 +151,8 @@ static void by_rows(const quantizer *g)
 		const cptx_val factor = factor_of(g, amax, &by), block = cptx_mad(k, group, ALONG, i, .mode = CPTX_LO);
 		store(g, at[i], v[i], by, inside[i]);
 		const cptx_val row_64 = cptx_cvt(k, row, .dtype = CPTX_U64);
-		store_factor(g, cptx_mad_wide(k, block, g->p.val[PITCH], row_64), factor, cptx_and(k, first, inside[i]));
+		const cptx_val index = cptx_mad_wide(k, block, g->p.val[PITCH], row_64), one = cptx_and(k, first, inside[i]);
+		store_factor(g, index, factor, one);
 	}
 }
 
@@ -152,7 +180,8 @@ static void by_blocks(const quantizer *g)
 	const cptx_val factor = factor_of(g, amax, &by);
 	for (uint32_t i = 0; i < ROWS; i++)
 		store(g, at[i], v[i], by, inside[i]);
-	store_factor(g, cptx_cvt(k, id, .dtype = CPTX_U64), factor, cptx_setp(k, tid, 0, .cmp = CPTX_EQ));
+	const cptx_val index = cptx_cvt(k, id, .dtype = CPTX_U64), one = cptx_setp(k, tid, 0, .cmp = CPTX_EQ);
+	store_factor(g, index, factor, one);
 }
 
 cptx_kernel *cptx_gemm_quantize_build(cptx_module *m, const cptx_gemm_quantize_opt *opt, cptx_error *err)
