@@ -3,8 +3,8 @@
  * The candidates of the GEMM for few rows, and what they cost on the chip of the target.
  *
  * The time is that of reading B, once for each tile of A, where enough loads are under way.  Among shapes that have these a
- * few percent differ; what was fastest on an H200 (bench/RESULTS.md) counts as a little faster: eight warps along K, which
- * take few rows and little of K at once.
+ * few percent differ; what was fastest on an H200 (bench/RESULTS.md) counts as a little faster: eight warps along K, of
+ * many rows of A four, which take few rows and little of K at once.
  */
 #include "gemm/auto.h"
 #include "gemm/gemv/gemm.h"
@@ -32,9 +32,10 @@ static double away(double value, double best) { return fabs(log2(value / best));
 /* How unlike the fastest shape it is. */
 static double unlike(const cptx_gemm_opt *o, const gemv_shape *s)
 {
-	const double rows = (s->vec ? 4 : s->bits == 16 ? 1 : 2) * (o->bm > GEMV_COLS && !s->vec ? 2 : 1);
+	const bool few = o->bm <= 2 * GEMV_COLS;
+	const double rows = s->vec ? 4 : (s->bits == 16 ? 1 : 2) * (o->bm > GEMV_COLS && few ? 2 : 1);
 
-	return away(s->along_k, 8) + away(s->atoms_n, rows) + away(o->bk, s->bits == 4 ? 128 : s->bits == 8 ? 128 : 64) / 4;
+	return away(s->along_k, few ? 8 : 4) + away(s->atoms_n, rows) + away(o->bk, s->bits == 4 ? 128 : s->bits == 8 ? 128 : 64) / 4;
 }
 
 static void predict(cptx_gemm_choice *c, const gemm_pick *x, const tma_gemm *t)
