@@ -4,11 +4,11 @@
  *
  *   bench_gemm_few [COUNT]
  *
- * Every time is the least of seven bursts, whose runs take operands by turns so that B comes from memory.  A row of "few" and
- * "bits" has the time of the model's first choice, of the best of COUNT of its choices (default 8), of cuBLAS with B in 16
- * bits, and which part of the copy's rate the bytes of A, B, scale factors and D come to; one of "any" the time of the model's
- * first choice, that of its aligned neighbour, and of cuBLAS for the same sizes.  BENCH_ONLY=MxNxK takes one size, BENCH_ALL=1
- * prints each choice.
+ * Every time is the least of seven bursts, whose runs take operands by turns so that B comes from memory.  A row of "few"
+ * and "bits" has the time of the model's first choice, of the best of COUNT of its choices (default 8), of cuBLAS with B in
+ * 16 bits, and which part of the copy's rate the bytes of A, B, scale factors and D come to; one of "any" the time of the
+ * model's first choice, that of its aligned neighbour, and of cuBLAS for the same sizes.  BENCH_ONLY=MxNxK takes one size,
+ * BENCH_ALL=1 prints each choice.
  */
 #include "burst.h"
 #include "cublas.h"
@@ -78,7 +78,8 @@ static void measure_copy(bench *t, cptx_error *err)
 	copying c = { NULL };
 
 	if (p && err->code == CPTX_OK)
-		c.launch = cptx_launch_new(p, "copy", &(cptx_launch_opt){ .grid = { (uint32_t)(bytes / 16384) }, CPTX_ARGS(from, to) }, err);
+		c.launch = cptx_launch_new(p, "copy",
+		                           &(cptx_launch_opt){ .grid = { (uint32_t)(bytes / 16384) }, CPTX_ARGS(from, to) }, err);
 	const double us = c.launch ? least(t, &(burst){ run_copy, &c, 20, 0 }, err) : 1;
 	t->copy_gbs = 2e-3 * (double)bytes / us;
 	printf("copy %.0f GB/s (512 MB, read and written)\n", t->copy_gbs);
@@ -127,8 +128,8 @@ static double time_choice(bench *t, const cptx_gemm_choice *c, const cptx_gemm_p
 
 static void shape_text(const cptx_gemm_opt *o, char *text, size_t size)
 {
-	snprintf(text, size, "%s %ux%ux%u warps %ux%u%s", cptx_gemm_mma_name(o->mma), o->bm, o->bn, o->bk, o->warps_m, o->warps_n,
-	         o->unaligned & 3 && o->mma != CPTX_GEMM_GEMV ? " copied" : "");
+	snprintf(text, size, "%s %ux%ux%u warps %ux%u%s", cptx_gemm_mma_name(o->mma), o->bm, o->bn, o->bk, o->warps_m,
+	         o->warps_n, o->unaligned & 3 && o->mma != CPTX_GEMM_GEMV ? " copied" : "");
 }
 
 static void run_peer(void *user, cptx_error *err)
@@ -217,30 +218,34 @@ static void few(bench *t, cptx_gemm_opt o, uint64_t m, uint64_t n, uint64_t k, c
 	const double bytes = (double)(n * k) * bits / 8 + 2.0 * (double)(m * k) + (double)(m * n) * cptx_type_bits(o.out) / 8 +
 	                     (double)n * groups * 2 * (o.zeros ? 2 : 1);
 	const double at_copy = bytes / t->copy_gbs * 1e-3;
-	printf("%s %5llux%llux%llu %s %s%s: first %.2f us (%.3f of copy, %s), best %.2f us (%.3f, %s), cuBLAS %.2f us: %.2f times; %s %.2f us\n",
-	       bits < 16 ? "bits" : "few ", (unsigned long long)m, (unsigned long long)n, (unsigned long long)k, cptx_type_name(o.b),
-	       o.b_n_major ? "NN" : "NT", k % 8 ? " unaligned" : "", first, at_copy / first, model, best, at_copy / best, shape, peer,
-	       peer / first, cptx_gemm_mma_name(wide.mma), many);
+	printf("%s %5llux%llux%llu %s %s%s: first %.2f us (%.3f of copy, %s), best %.2f us (%.3f, %s), cuBLAS %.2f us: %.2f "
+	       "times; %s %.2f us\n",
+	       bits < 16 ? "bits" : "few ", (unsigned long long)m, (unsigned long long)n, (unsigned long long)k,
+	       cptx_type_name(o.b), o.b_n_major ? "NN" : "NT", k % 8 ? " unaligned" : "", first, at_copy / first, model, best,
+	       at_copy / best, shape, peer, peer / first, cptx_gemm_mma_name(wide.mma), many);
 	fflush(stdout);
 }
 
 /* ---- any rows ---- */
 
-static double any_time(bench *t, const cptx_gemm_opt *o, uint64_t m, uint64_t n, uint64_t k, double *peer, char *shape, cptx_error *err)
+static double any_time(bench *t, const cptx_gemm_opt *o, uint64_t m, uint64_t n, uint64_t k, double *peer, char *shape,
+                       cptx_error *err)
 {
 	cptx_gemm_problem p = { .m = m, .n = n, .k = k };
 	cptx_gemm_choice c;
 	double us = 0;
 
 	make(t, o, &p, 16, err);
-	if (cptx_gemm_auto_for(o, cptx_target_find(cptx_device_get_info(t->dev)->target), &p, cptx_device_get_info(t->dev)->sms, &c, 1, err))
+	if (cptx_gemm_auto_for(o, cptx_target_find(cptx_device_get_info(t->dev)->target), &p, cptx_device_get_info(t->dev)->sms,
+	                       &c, 1, err))
 		us = time_choice(t, &c, &p, 10, err), shape_text(&c.opt, shape, 96);
 	*peer = time_peer(t, o, &p, 10, err);
 	release(t, &p);
 	return us;
 }
 
-static void any(bench *t, const cptx_gemm_opt *o, uint64_t m, uint64_t n, uint64_t k, uint64_t n0, uint64_t k0, cptx_error *err)
+static void any(bench *t, const cptx_gemm_opt *o, uint64_t m, uint64_t n, uint64_t k, uint64_t n0, uint64_t k0,
+                cptx_error *err)
 {
 	double peer, peer0;
 	char shape[96] = "", shape0[96] = "";
@@ -252,7 +257,8 @@ static void any(bench *t, const cptx_gemm_opt *o, uint64_t m, uint64_t n, uint64
 	printf("any  %llux%llux%llu: %.2f us (%s), cuBLAS %.2f us; %llux%llux%llu: %.2f us (%s), cuBLAS %.2f us: %.3f of the "
 	       "neighbour's rate, cuBLAS %.3f; %.2f times cuBLAS\n",
 	       (unsigned long long)m, (unsigned long long)n, (unsigned long long)k, us, shape, peer, (unsigned long long)m,
-	       (unsigned long long)n0, (unsigned long long)k0, us0, shape0, peer0, us0 * work / us, peer0 * work / peer, peer / us);
+	       (unsigned long long)n0, (unsigned long long)k0, us0, shape0, peer0, us0 * work / us, peer0 * work / peer,
+	       peer / us);
 	fflush(stdout);
 }
 

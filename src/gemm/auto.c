@@ -279,6 +279,15 @@ static bool can_pick(const cptx_gemm_opt *o, const gemm_pick *x, cptx_error *err
 	return true;
 }
 
+/* Makes of rows of experts a batch of matrices, of as many rows as an expert has. */
+static void batch_of_experts(const cptx_gemm_opt *o, cptx_gemm_problem *p)
+{
+	uint64_t *rows = o->experts == CPTX_GEMM_EXPERTS_K ? &p->k : &p->m;
+	const uint64_t average = o->experts == CPTX_GEMM_EXPERTS_MASKED ? *rows : up(*rows, given(p->batch));
+
+	*rows = MIN(p->expected ? p->expected : MAX(average, 1u), MAX(*rows, 1u));
+}
+
 /* All shapes of a generator; false: none can do the problem, and err says why. */
 static bool search_all(const gemm_generator *g, gemm_pick *x, cptx_gemm_opt o, cptx_error *err)
 {
@@ -311,6 +320,8 @@ size_t gemm_auto_fill(gemm_pick *x, const cptx_gemm_opt *opt, const cptx_gemm_pr
 	x->opt_size = (uint32_t)MIN(opt->size, x->size - offsetof(cptx_gemm_choice, opt));
 	x->p = &problem, x->target = target_of(g, &o, x->target), x->chip = chip_of(g->model, x->target);
 	x->sms = given(x->sms);
+	if (o.experts)
+		batch_of_experts(&o, &problem);
 	gemm_auto_fit(&o, &problem);
 	if (search_all(g, x, o, err) && x->any_mma && may_be_gemv(&o, &problem)) {
 		o.mma = CPTX_GEMM_GEMV, o.kind = 0, o.group = 0;

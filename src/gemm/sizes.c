@@ -17,6 +17,13 @@ const char *cptx_gemm_mma_name(enum cptx_gemm_mma mma)
 	return (unsigned)mma < ARRAY_LEN(names) ? names[mma] : "?";
 }
 
+const char *cptx_gemm_experts_name(enum cptx_gemm_experts experts)
+{
+	static const char *const names[] = { "none", "contiguous", "masked", "along-k" };
+
+	return (unsigned)experts < ARRAY_LEN(names) ? names[experts] : "?";
+}
+
 /* mma.sync fed by TMA: warps of 64 x 64, eight where setmaxnreg gives them the registers; on sm_12x, which has less shared
  * memory and of which ptxas takes more registers, of 32 x 64. */
 static cptx_gemm_opt default_by_tma(cptx_gemm_opt o, const cptx_target *target)

@@ -19,12 +19,14 @@ static const char *kind_word(unsigned v)
 {
 	return v < CPTX_TCGEN05_KINDS ? cptx_tcgen05_kind_name((enum cptx_tcgen05_kind)v) : "?";
 }
+static const char *experts_word(unsigned v) { return cptx_gemm_experts_name((enum cptx_gemm_experts)v); }
 
 #define GEMM_WORD_NUMBER KIT_NUMBER, NULL
 #define GEMM_WORD_BOOL KIT_BOOL, NULL
 #define GEMM_WORD_TYPE KIT_TYPE, NULL
 #define GEMM_WORD_MMA KIT_WORD, mma_word
 #define GEMM_WORD_KIND KIT_WORD, kind_word
+#define GEMM_WORD_EXPERTS KIT_WORD, experts_word
 #define GEMM_WORD_POINTER KIT_NOT_TEXT, NULL
 static const kit_field fields[] = {
 #define GEMM_FIELD(id, field, type, set, none, least, most, why, about)                                                     \
@@ -93,8 +95,8 @@ static bool make_workspace(bench *b, uint32_t n, cptx_error *err)
 			return false;
 		most = MAX(most, plan.workspace);
 	}
-	return !most || ((b->p.workspace = cptx_mem_alloc(b->dev, most, err)) &&
-	                 cptx_mem_fill8(b->dev, b->p.workspace, 0, most, err));
+	return !most ||
+	       ((b->p.workspace = cptx_mem_alloc(b->dev, most, err)) && cptx_mem_fill8(b->dev, b->p.workspace, 0, most, err));
 }
 
 /* Operands of random numbers, of A and B so many copies that none of them stays in L2. */
@@ -178,6 +180,9 @@ bool cptx_gemm_measure(cptx_tune *db, cptx_device *dev, const cptx_gemm_opt *opt
 	    !IS_GIVEN(problem, "problem", NOWHERE, err) || !OPTIONS_READ(cptx_gemm_opt, &asked.opt, opt, NOWHERE, err) ||
 	    !OPTIONS_READ(cptx_gemm_problem, &p, problem, NOWHERE, err) || !kit_tuned_read_use(&u, use, err))
 		return false;
+	if (asked.opt.experts)
+		return error_set(err, CPTX_E_ARG, NOWHERE,
+		                 "gemm: kernels for experts are not measured by sizes alone; cptx_gemm_tune takes counts of yours");
 	bench b = { .dev = dev, .candidates = NEW_ARRAY(candidate, u.candidates) };
 	b.p.m = p.m, b.p.n = p.n, b.p.k = p.k, b.p.batch = p.batch;
 	b.p.alpha = asked.opt.alpha ? 1 : 0, b.p.beta = asked.opt.beta ? 1 : 0;

@@ -284,9 +284,11 @@ START_TEST(options_of_other_kernels)
 		"gemm: .a_tmem is an option of tcgen05; this kernel is by mma.sync: there is no tensor memory",
 		"gemm: .per_sm is an option of mma.sync with scale factors, of wgmma, of tcgen05; this kernel is by mma.sync: "
 		"there a launch asks the device how many fit",
-		"gemm: .warps_m is an option of mma.sync, of mma.sync with scale factors, of gemv; this kernel is by wgmma: there the "
+		"gemm: .warps_m is an option of mma.sync, of mma.sync with scale factors, of gemv; this kernel is by wgmma: there "
+		"the "
 		"instruction says which warps compute what",
-		"gemm: .scale is an option of mma.sync with scale factors, of tcgen05, of gemv; this kernel is by wgmma: there types alone "
+		"gemm: .scale is an option of mma.sync with scale factors, of tcgen05, of gemv; this kernel is by wgmma: there "
+		"types alone "
 		"say the kind, and none has scale factors",
 		"gemm: .swap is an option of wgmma, of tcgen05; this kernel is by mma.sync with scale factors: there both sides of "
 		"a tile can be as small",

@@ -6,7 +6,17 @@
 
 #include <cptx/edit.h>
 
-enum { A = CPTX_GEMM_A, B = CPTX_GEMM_B, D = CPTX_GEMM_D, BY_CP_ASYNC = 0, BY_TMA, BY_WGMMA, BY_TCGEN05, BY_SCALED, KERNELS };
+enum {
+	A = CPTX_GEMM_A,
+	B = CPTX_GEMM_B,
+	D = CPTX_GEMM_D,
+	BY_CP_ASYNC = 0,
+	BY_TMA,
+	BY_WGMMA,
+	BY_TCGEN05,
+	BY_SCALED,
+	KERNELS
+};
 
 static const char *const targets[KERNELS][2] = {
 	{ "sm_80", "sm_89" }, { "sm_90a", "sm_120a" }, { "sm_90a", "sm_90a" }, { "sm_100a", "sm_103a" }, { "sm_120a", "sm_121a" }
@@ -83,7 +93,9 @@ START_TEST(other_layouts)
 	case 3: *o = kernel_of(by = BY_CP_ASYNC), o->unaligned = A | B, o->a_m_major = true, o->stream_k = true; break;
 	case 4: *o = kernel_of(by = BY_CP_ASYNC), o->unaligned = B, o->b_n_major = true, t.k = 136; break;
 	case 5: *o = kernel_of(by = BY_TCGEN05), o->unaligned = A | B | D, o->swap = true, o->stream_k = true; break;
-	case 6: *o = kernel_of(by = BY_TCGEN05), o->unaligned = A | B | D, o->a = o->b = CPTX_TF32, o->kind = CPTX_TCGEN05_TF32; break;
+	case 6:
+		*o = kernel_of(by = BY_TCGEN05), o->unaligned = A | B | D, o->a = o->b = CPTX_TF32, o->kind = CPTX_TCGEN05_TF32;
+		break;
 	default: *o = kernel_of(by = BY_TMA), o->unaligned = B | D, t.k = 128, o->b_n_major = true, o->out = CPTX_F16; break;
 	}
 	runs(&t, by, (unsigned)_i);
@@ -138,9 +150,10 @@ START_TEST(distances_have_rules)
 	REFUSED("ldb is CPTX_GEMM_BROADCAST, which only C has", .ldb = CPTX_GEMM_BROADCAST);
 	REFUSED("stride_d is CPTX_GEMM_BROADCAST; each matrix has a D of its own", .batch = 2, .stride_d = CPTX_GEMM_BROADCAST);
 	REFUSED("stride_d = 64; matrices of 64 rows, ldd = 64 apart, would lie over one another", .batch = 2, .stride_d = 64);
-	REFUSED("rows of A have 65 elements of 2 bytes; they must be a multiple of 16 bytes (pad to 72), or the kernel made with "
-	        "CPTX_GEMM_A in .unaligned",
-	        .lda = 65);
+	REFUSED(
+		"rows of A have 65 elements of 2 bytes; they must be a multiple of 16 bytes (pad to 72), or the kernel made with "
+		"CPTX_GEMM_A in .unaligned",
+		.lda = 65);
 	REFUSED("matrices of B are 8194 bytes apart", .batch = 2, .stride_b = 4097);
 	o.strided = false;
 	REFUSED("the problem has lda or stride_a, and the kernel dense matrices: say .strided", .lda = 72);

@@ -46,7 +46,9 @@ START_TEST(gives_the_exact_sums)
 	case 9: t.m = 3, t.k = 256, o->unaligned = CPTX_GEMM_A, o->strided = true, t.place[0].pad = 1; break;
 	/* B stored as rows of N */
 	case 10: t.m = 2, t.n = 136, o->b_n_major = true, o->bn = 64; break;
-	case 11: t.m = 10, t.n = 72, t.k = 96, o->b_n_major = true, o->bn = 256, o->warps_n = 2, o->bm = 16, o->a = o->b = CPTX_F16; break;
+	case 11:
+		t.m = 10, t.n = 72, t.k = 96, o->b_n_major = true, o->bn = 256, o->warps_n = 2, o->bm = 16, o->a = o->b = CPTX_F16;
+		break;
 	case 12: t.m = 1, t.n = 64, t.k = 45, o->b_n_major = true, o->bn = 64, o->unaligned = CPTX_GEMM_A; break;
 	default: t.m = 64, t.n = 40, t.k = 96, o->bm = 64, o->bn = 32, o->bk = 32; break;
 	}
@@ -100,7 +102,8 @@ static uint64_t upload_halves(cptx_device *dev, weights *w, const double *v, siz
 	return upload(dev, w->half, 2 * n);
 }
 
-/* All weights that the type has, but infinities and NaN, and subnormal ones of e5m2, which no sum of f32 holds beside others. */
+/* All weights that the type has, but infinities and NaN, and subnormal ones of e5m2, which no sum of f32 holds beside
+ * others. */
 static void draw(weights *w)
 {
 	uint64_t s = 7;

@@ -21,7 +21,8 @@
 /* CTAs that a multiprocessor holds at once, by registers that the sums and loads take. */
 static double resident(const gemv_shape *s)
 {
-	const uint32_t sums = s->atoms_n * s->atoms_m * (s->group ? 8 : 4), loads = s->vec ? 8 * s->vec : 8 * s->atoms_n * s->steps;
+	const uint32_t sums = s->atoms_n * s->atoms_m * (s->group ? 8 : 4),
+				   loads = s->vec ? 8 * s->vec : 8 * s->atoms_n * s->steps;
 	const uint32_t regs = MIN(40 + sums + loads, (uint32_t)CPTX_REGS_PER_THREAD), threads = s->warps * CPTX_WARP;
 
 	return MAX(MIN(CPTX_REGS_PER_SM / (regs * threads), 2048 / threads), 1u);
@@ -35,7 +36,11 @@ static double unlike(const cptx_gemm_opt *o, const gemv_shape *s)
 	const bool few = o->bm <= 2 * GEMV_COLS;
 	const double rows = s->vec ? 4 : (s->bits == 16 ? 1 : 2) * (o->bm > GEMV_COLS && few ? 2 : 1);
 
-	return away(s->along_k, few ? 8 : 4) + away(s->atoms_n, rows) + away(o->bk, s->bits == 4 ? 128 : s->bits == 8 ? 128 : 64) / 4;
+	return away(s->along_k, few ? 8 : 4) + away(s->atoms_n, rows) +
+	       away(o->bk, s->bits == 4   ? 128
+	                   : s->bits == 8 ? 128
+	                                  : 64) /
+	           4;
 }
 
 static void predict(cptx_gemm_choice *c, const gemm_pick *x, const tma_gemm *t)

@@ -2,14 +2,14 @@
 /*
  * GEMM for few rows of A: D^T = B * A^T, of which B is read once, at the speed of memory.
  *
- * Rows of B are the first operand of mma.sync.m16n8k16, 16 at a time, rows of A its second one, 8 at a time.  Both go straight
- * from global memory to registers: which element along K has which place in the fragments does not matter as long as both
- * operands agree, so that a lane takes 16 neighbouring bytes of a row of B, and the elements of A that belong to them.  B
- * stored as rows of N: a lane takes neighbours of eight such rows, and makes pairs along K of two (prmt).  A is small, and
- * stays in L1.
+ * Rows of B are the first operand of mma.sync.m16n8k16, 16 at a time, rows of A its second one, 8 at a time.  Both go
+ * straight from global memory to registers: which element along K has which place in the fragments does not matter as long
+ * as both operands agree, so that a lane takes 16 neighbouring bytes of a row of B, and the elements of A that belong to
+ * them.  B stored as rows of N: a lane takes neighbours of eight such rows, and makes pairs along K of two (prmt).  A is
+ * small, and stays in L1.
  *
- * The warps of a CTA share its rows of B along K, turn by turn; a turn's loads are all under way at once.  Their sums meet in
- * shared memory.  A turn that sticks out of K loads under predicates, and of a chunk that the end cuts each element.
+ * The warps of a CTA share its rows of B along K, turn by turn; a turn's loads are all under way at once.  Their sums meet
+ * in shared memory.  A turn that sticks out of K loads under predicates, and of a chunk that the end cuts each element.
  *
  * B whose rows are no multiples of 16 bytes: every eighth row begins equally far behind one, so those are the rows of a CTA.
  * A lane loads the aligned 16 bytes, and A is read that much earlier: K is counted from the aligned address on (`first`).
@@ -24,10 +24,11 @@ typedef struct gemv {
 	tma_gemm_work w;
 	cptx_val tid, warp, lane, row, quad; /* row, quad: of the lane in fragments, lane / 4 and lane % 4 */
 	cptx_val m0, n0;                     /* where the CTA's part of D begins */
-	cptx_val b[16], a[8], scale[16];     /* .u64: the lane's rows of B (n_major: its chunk of two rows), of A; columns of factors */
-	cptx_val first, end;                 /* .u32: where K begins and ends as the loop counts it; first NONE: at 0 */
-	cptx_val k0;                         /* where the warp's turn begins */
-	cptx_val acc, part;                  /* sums; of a group of elements that share a factor, NONE: acc */
+	cptx_val b[16], a[8],
+		scale[16];       /* .u64: the lane's rows of B (n_major: its chunk of two rows), of A; columns of factors */
+	cptx_val first, end; /* .u32: where K begins and ends as the loop counts it; first NONE: at 0 */
+	cptx_val k0;         /* where the warp's turn begins */
+	cptx_val acc, part;  /* sums; of a group of elements that share a factor, NONE: acc */
 } gemv;
 
 /* The registers of a turn. */
@@ -123,7 +124,8 @@ static void find_operands(gemv *g)
 {
 	cptx_kernel *k = g->k;
 	const cptx_val along = cptx_rem(k, g->warp, g->s.along_k), across = cptx_div(k, g->warp, g->s.along_k);
-	const cptx_val start = cptx_mul(k, along, g->o->bk, .mode = CPTX_LO), lane_first = cptx_mul(k, g->quad, g->s.each, .mode = CPTX_LO);
+	const cptx_val start = cptx_mul(k, along, g->o->bk, .mode = CPTX_LO),
+				   lane_first = cptx_mul(k, g->quad, g->s.each, .mode = CPTX_LO);
 
 	if (g->s.vec)
 		find_columns(g, across);
@@ -149,8 +151,8 @@ static void find_operands(gemv *g)
 
 /* ---- loads ---- */
 
-/* n words, 1, 2 or 4: of A, which stays in L1, or of B, which nobody reads again, and of which a row's next 16 bytes are asked
- * for next.  when: a predicate, without which they are 0, or NONE. */
+/* n words, 1, 2 or 4: of A, which stays in L1, or of B, which nobody reads again, and of which a row's next 16 bytes are
+ * asked for next.  when: a predicate, without which they are 0, or NONE. */
 static void load_words(cptx_kernel *k, cptx_val from, uint32_t n, bool stays, cptx_val when, cptx_val *word)
 {
 	const cptx_val v = cptx_regs(k, CPTX_B32, n);
@@ -186,8 +188,8 @@ static void load_elements(const gemv *g, cptx_val from, cptx_val at, cptx_val *w
 					ok = cptx_and(k, ok, cptx_setp(k, place, g->first, .cmp = CPTX_GE), .type = CPTX_PRED);
 				cptx_mov(k, 0, .into = half[j]);
 			}
-			cptx_ld(k, cptx_offset(from, 4 * i + 2 * j), .space = CPTX_GLOBAL, .nc = CPTX_NC, .type = CPTX_B16, .into = half[j],
-			        .when = ok);
+			cptx_ld(k, cptx_offset(from, 4 * i + 2 * j), .space = CPTX_GLOBAL, .nc = CPTX_NC, .type = CPTX_B16,
+			        .into = half[j], .when = ok);
 		}
 		cptx_mov(k, cptx_pack(k, 2, half), .type = CPTX_B32, .into = word[i]);
 	}
@@ -207,7 +209,8 @@ static cptx_val is_whole(const gemv *g, cptx_val at, uint32_t n)
 	cptx_kernel *k = g->k;
 	const cptx_val ok = cptx_setp(k, cptx_add(k, at, n), g->end, .cmp = CPTX_LE);
 
-	return g->first.kind == CPTX_VAL_NONE ? ok : cptx_and(k, ok, cptx_setp(k, at, g->first, .cmp = CPTX_GE), .type = CPTX_PRED);
+	return g->first.kind == CPTX_VAL_NONE ? ok
+	                                      : cptx_and(k, ok, cptx_setp(k, at, g->first, .cmp = CPTX_GE), .type = CPTX_PRED);
 }
 
 static cptx_val is_cut(const gemv *g, cptx_val at, cptx_val whole)
@@ -265,15 +268,18 @@ static void load_scales(const gemv *g, turn *x)
 	for (uint32_t n = 0; n < g->s.groups; n++) {
 		cptx_val row = { 0 };
 		if (g->s.group)
-			row = cptx_mul(k, wide(k, cptx_min(k, cptx_add(k, first, n), last)), wide(k, cptx_shl(k, p->N, 1)), .mode = CPTX_LO);
+			row = cptx_mul(k, wide(k, cptx_min(k, cptx_add(k, first, n), last)), wide(k, cptx_shl(k, p->N, 1)),
+			               .mode = CPTX_LO);
 		for (uint32_t i = 0; i < 2 * g->s.atoms_n; i++) {
 			cptx_val at = row.kind == CPTX_VAL_NONE ? g->scale[i] : cptx_add(k, row, g->scale[i]);
 			if (g->s.group) {
-				const cptx_val v = cptx_ld(k, cptx_add(k, p->weights, at), .space = CPTX_GLOBAL, .nc = CPTX_NC, .type = CPTX_B16);
+				const cptx_val v =
+					cptx_ld(k, cptx_add(k, p->weights, at), .space = CPTX_GLOBAL, .nc = CPTX_NC, .type = CPTX_B16);
 				x->scale[n][i] = cptx_cvt(k, cptx_as(v, g->o->a), .dtype = CPTX_F32);
 			}
 			if (g->o->zeros) {
-				const cptx_val z = cptx_ld(k, cptx_add(k, p->zeros, at), .space = CPTX_GLOBAL, .nc = CPTX_NC, .type = CPTX_B16);
+				const cptx_val z =
+					cptx_ld(k, cptx_add(k, p->zeros, at), .space = CPTX_GLOBAL, .nc = CPTX_NC, .type = CPTX_B16);
 				x->zero[n][i] = gemv_zero(k, g->o, z);
 			}
 		}
@@ -309,7 +315,8 @@ static cptx_val sums_of(const gemv *g, uint32_t n, uint32_t m)
 }
 
 /* Eight elements along K of 16 rows of B, four words of each of two, by eight of A. */
-static void multiply(const gemv *g, uint32_t n, uint32_t m, const cptx_val low[4], const cptx_val high[4], const cptx_val a[4])
+static void multiply(const gemv *g, uint32_t n, uint32_t m, const cptx_val low[4], const cptx_val high[4],
+                     const cptx_val a[4])
 {
 	cptx_kernel *k = g->k;
 	const cptx_val d = sums_of(g, n, m);
@@ -370,7 +377,8 @@ static void multiply_columns(const gemv *g, const turn *x, uint32_t step, bool i
 		cptx_val pair[2][4];
 		for (uint32_t half = 0; half < 2; half++)
 			for (uint32_t r = 0; r < 4; r++)
-				pair[half][r] = cptx_prmt(k, x->b[2 * r][half][i / 2], x->b[2 * r + 1][half][i / 2], i % 2 ? 0x7632 : 0x5410);
+				pair[half][r] =
+					cptx_prmt(k, x->b[2 * r][half][i / 2], x->b[2 * r + 1][half][i / 2], i % 2 ? 0x7632 : 0x5410);
 		for (uint32_t m = 0; m < g->s.atoms_m; m++)
 			multiply(g, i, m, pair[0], pair[1], a[m]);
 	}
@@ -379,8 +387,9 @@ static void multiply_columns(const gemv *g, const turn *x, uint32_t step, bool i
 static void take_turn(const gemv *g, bool inside)
 {
 	turn x = { .b = { { { { 0 } } } } };
-	const cptx_val none = gemv_is_quantized(g->o) && g->o->b == CPTX_U4 && !g->o->zeros ? gemv_zero(g->k, g->o, (cptx_val){ 0 })
-	                                                                                     : (cptx_val){ 0 };
+	const cptx_val none = gemv_is_quantized(g->o) && g->o->b == CPTX_U4 && !g->o->zeros
+	                          ? gemv_zero(g->k, g->o, (cptx_val){ 0 })
+	                          : (cptx_val){ 0 };
 
 	for (uint32_t n = 0; n < 16; n++)
 		for (uint32_t i = 0; i < 16; i++)
@@ -488,7 +497,10 @@ static void finish(const gemv *g, cptx_val v, cptx_val m, cptx_val n)
 	if (o->alpha)
 		v = cptx_mul(k, v, p->alpha);
 	if (o->beta) {
-		const cptx_val c = o->batched ? cptx_mad(k, cptx_mul(k, wide(k, cptx_as(g->w.z, CPTX_U32)), p->step_c, .mode = CPTX_LO), bytes, p->C, .mode = CPTX_LO) : p->C;
+		const cptx_val c = o->batched
+		                       ? cptx_mad(k, cptx_mul(k, wide(k, cptx_as(g->w.z, CPTX_U32)), p->step_c, .mode = CPTX_LO),
+		                                  bytes, p->C, .mode = CPTX_LO)
+		                       : p->C;
 		const cptx_val at = cptx_add(k, cptx_mul_wide(k, m, p->ldc), wide(k, n));
 		v = cptx_fma(k, load_value(k, cptx_mad(k, at, bytes, c, .mode = CPTX_LO), o->out), p->beta, v, .rnd = CPTX_RN);
 	}
@@ -514,7 +526,8 @@ static void store(const gemv *g, cptx_val smem)
 		const cptx_val at = cptx_mad(k, i, 4, smem, .mode = CPTX_LO);
 		cptx_val v = cptx_ld(k, at, .space = CPTX_SHARED, .type = CPTX_F32);
 		for (uint32_t w = 1; w < g->s.along_k; w++)
-			v = cptx_add(k, v, cptx_ld(k, cptx_offset(at, 4 * (int64_t)(w * of_tile)), .space = CPTX_SHARED, .type = CPTX_F32));
+			v = cptx_add(k, v,
+			             cptx_ld(k, cptx_offset(at, 4 * (int64_t)(w * of_tile)), .space = CPTX_SHARED, .type = CPTX_F32));
 		const cptx_val m = cptx_add(k, cptx_div(k, i, g->o->bn), g->m0);
 		const cptx_val n = cptx_mad(k, cptx_rem(k, i, g->o->bn), g->s.apart, g->n0, .mode = CPTX_LO);
 		const cptx_val rows = cptx_setp(k, m, g->w.p.M, .cmp = CPTX_LT), cols = cptx_setp(k, n, g->w.p.N, .cmp = CPTX_LT);

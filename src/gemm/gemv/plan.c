@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What the options and sizes of the GEMM for few rows must obey, and what follows from them. */
 #include "gemm/gemv/gemm.h"
+#include "gemm/options.h"
 
 #define TARGET "sm_80"
 #define RULE(ok, ...) TMA_RULE(ok, TARGET " by gemv: " __VA_ARGS__)
@@ -54,7 +55,8 @@ static bool check_types(const cptx_gemm_opt *o, cptx_error *err)
 	RULE(o->scale == CPTX_TYPE_NONE || (few && o->scale == o->a),
 	     "scale factors of .%s; those of weights of few bits are of the type of A, .%s", cptx_type_name(o->scale),
 	     cptx_type_name(o->a));
-	RULE(!o->scale_k || o->scale != CPTX_TYPE_NONE, "scale_k = %u without scale factors: say their type, .scale", o->scale_k);
+	RULE(!o->scale_k || o->scale != CPTX_TYPE_NONE, "scale_k = %u without scale factors: say their type, .scale",
+	     o->scale_k);
 	RULE(!o->zeros || (o->b == CPTX_U4 && o->scale != CPTX_TYPE_NONE),
 	     "zero points are of u4 with scale factors, not of .%s%s", cptx_type_name(o->b),
 	     o->scale != CPTX_TYPE_NONE ? "" : " without");
@@ -70,23 +72,25 @@ static bool check_types(const cptx_gemm_opt *o, cptx_error *err)
 
 static bool check_shape(const cptx_gemm_opt *o, const gemv_shape *s, cptx_error *err)
 {
-	const uint32_t warps_n = given(o->warps_n), loads = s->steps * (s->vec ? s->each * s->vec : 8 * s->atoms_n);
+	const uint32_t most = MIN(16 * s->depth, (uint32_t)GEMM_MOST_bk), warps_n = given(o->warps_n),
+				   loads = s->steps * (s->vec ? s->each * s->vec : 8 * s->atoms_n);
 
 	RULE(o->bm == 8 || o->bm == 16 || o->bm == 32 || o->bm == 64, "tile M = %u; 8, 16, 32 and 64 are possible", o->bm);
 	RULE(s->warps <= WARPS_MOST, "%ux%u warps; a CTA has 1 to %d", s->along_k, warps_n, WARPS_MOST);
 	RULE(o->bn && o->bn % (GEMV_ROWS * warps_n) == 0 && s->atoms_n <= 8 && !(s->atoms_n & (s->atoms_n - 1)) &&
 	         (!s->vec || s->vec >= 4),
 	     "tile N = %u of %u warps; each has %s 128 rows of B, a power of two", o->bn, warps_n, s->vec ? "64 or" : "16 to");
-	RULE(o->bk && o->bk % s->depth == 0 && s->steps <= 16, "tile K = %u; multiples of %u to %u are possible with B of .%s", o->bk,
-	     s->depth, 16 * s->depth, cptx_type_name(o->b));
+	RULE(o->bk && o->bk % s->depth == 0 && o->bk <= most, "tile K = %u; multiples of %u to %u are possible with B of .%s",
+	     o->bk, s->depth, most, cptx_type_name(o->b));
 	RULE(!s->group || (s->group % s->depth == 0 && (o->bk % s->group == 0 || s->group % o->bk == 0)),
 	     "scale_k = %u; it is 0 (one factor for all of K) or a multiple of %u that divides tile K = %u or is divided by it",
 	     s->group, s->depth, o->bk);
 	RULE(s->atoms_n * s->atoms_m * (s->group ? 8 : 4) + loads <= REGS,
 	     "tile %ux%ux%u takes about %u registers of a thread for sums and loads; at most %d have room", o->bm, o->bn, o->bk,
 	     s->atoms_n * s->atoms_m * (s->group ? 8 : 4) + loads, REGS);
-	RULE(s->along_k * o->bm * o->bn * 4 <= SMEM, "tile %ux%u of %u warps along K needs %u bytes of shared memory; there are %d",
-	     o->bm, o->bn, s->along_k, s->along_k * o->bm * o->bn * 4, SMEM);
+	RULE(s->along_k * o->bm * o->bn * 4 <= SMEM,
+	     "tile %ux%u of %u warps along K needs %u bytes of shared memory; there are %d", o->bm, o->bn, s->along_k,
+	     s->along_k * o->bm * o->bn * 4, SMEM);
 	RULE(s->apart == 1 || warps_n == 1, "B is unaligned, and %u warps along N; then all are along K", warps_n);
 	return true;
 }
@@ -96,8 +100,8 @@ static bool check(const cptx_gemm_opt *o, const cptx_target *target, cptx_gemm_p
 	const gemv_shape s = gemv_shape_of(o);
 
 	if (target && target->number < 80)
-		return error_set(err, CPTX_E_TARGET, NOWHERE, "gemm for " TARGET " by gemv: mma.sync.m16n8k16 is not available on %s",
-		                 target->name);
+		return error_set(err, CPTX_E_TARGET, NOWHERE,
+		                 "gemm for " TARGET " by gemv: mma.sync.m16n8k16 is not available on %s", target->name);
 	RULE(o->unaligned <= 7, "unaligned = %u; it is a set of CPTX_GEMM_A, CPTX_GEMM_B and CPTX_GEMM_D", o->unaligned);
 	if (!check_types(o, err) || !check_shape(o, &s, err))
 		return false;
@@ -108,9 +112,6 @@ static bool check(const cptx_gemm_opt *o, const cptx_target *target, cptx_gemm_p
 	return true;
 }
 
-const gemm_generator gemm_gemv = { .target = TARGET,
-	                               .by = "gemv",
-	                               .check = check,
-	                               .build = gemv_build,
-	                               .describe = describe,
-	                               .model = &gemm_gemv_model };
+const gemm_generator gemm_gemv = {
+	.target = TARGET, .by = "gemv", .check = check, .build = gemv_build, .describe = describe, .model = &gemm_gemv_model
+};

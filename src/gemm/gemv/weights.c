@@ -7,8 +7,8 @@
  * near the least numbers of f32, so there it is multiplied at once, which is exact.  u4 becomes the low bits of the mantissa
  * of 1024 (bf16: 128), and that much and the zero point are subtracted, exactly too.
  *
- * A word of 4-bit weights has weight 2 i in bits 4 i and up, weight 2 i + 1 in bits 4 i + 16 and up (cptx_gemm_pack_weights),
- * so that both halves of a pair come out of one shift.
+ * A word of 4-bit weights has weight 2 i in bits 4 i and up, weight 2 i + 1 in bits 4 i + 16 and up
+ * (cptx_gemm_pack_weights), so that both halves of a pair come out of one shift.
  */
 #include "gemm/gemv/gemm.h"
 
@@ -24,14 +24,18 @@ float gemv_weight_factor(const cptx_gemm_opt *o)
 	return (float)(1u << (15 - bias_of(o->b)));
 }
 
-static cptx_val bf16_pair(cptx_kernel *k, uint32_t bits) { return cptx_as(cptx_mov(k, bits << 16 | bits, .type = CPTX_B32), CPTX_BF16X2); }
+static cptx_val bf16_pair(cptx_kernel *k, uint32_t bits)
+{
+	return cptx_as(cptx_mov(k, bits << 16 | bits, .type = CPTX_B32), CPTX_BF16X2);
+}
 
 /* Floats of 4 or 8 bits, which stand in the upper bits of each half of `high`. */
 static cptx_val float_pair(cptx_kernel *k, const cptx_gemm_opt *o, cptx_val high)
 {
 	const uint32_t mantissa = o->a == CPTX_F16 ? 10 : 7, bits = width_of(o->b);
 	/* the lowest bit of the mantissa moves from 16 - bits to mantissa - mantissa_of */
-	const uint32_t down = 16 - bits - (mantissa - mantissa_of(o->b)), mask = ((1u << (bits - 1)) - 1) << (mantissa - mantissa_of(o->b));
+	const uint32_t down = 16 - bits - (mantissa - mantissa_of(o->b)), mask = ((1u << (bits - 1)) - 1)
+	                                                                         << (mantissa - mantissa_of(o->b));
 	const cptx_val sign = cptx_and(k, high, 0x80008000u, .type = CPTX_B32);
 	const cptx_val moved = down ? cptx_shr(k, cptx_as(high, CPTX_B32), down) : high;
 	const cptx_val both = cptx_lop3(k, moved, mask << 16 | mask, sign, 0xea); /* moved & mask | sign */

@@ -116,8 +116,8 @@ void gemm_sm100_epilogue(gemm100 *g)
 	cptx_acc_in_tmem(k, &g->mma, &x.acc, g->tmem.address);
 	const bool by_tma = tma_gemm_is_map(&g->t, CPTX_GEMM_MAP_D);
 	if (by_tma)
-		cptx_epilogue_ring_new(k, &x.ring, .type = g->o->out, .tile = g->s.d, .stages = STORE_STAGES, .units = EPILOGUE_WARPS,
-	                       .unit = g->roles.warp, .smem = g->smem_d, .acc = &x.acc);
+		cptx_epilogue_ring_new(k, &x.ring, .type = g->o->out, .tile = g->s.d, .stages = STORE_STAGES,
+		                       .units = EPILOGUE_WARPS, .unit = g->roles.warp, .smem = g->smem_d, .acc = &x.acc);
 	CPTX_FOR(k, g->w.at, g->w.end, g->w.step) {
 		tma_gemm_locate(k, &g->t, &g->w, MAPS_OF_D);
 		cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_WAIT_SUMS, g->elected);

@@ -77,7 +77,7 @@ static tma_gemm describe(const cptx_gemm_opt *o)
 		               .a = operand(o->bm, s.wm, o->bk, o->a_m_major),
 		               .b = operand(o->bn, s.wn, o->bk, o->b_n_major),
 		               .d = slab(o, &s),
-		               .pointers = !o->tma                       ? AB | MAP(CPTX_GEMM_MAP_D)
+		               .pointers = !o->tma                      ? AB | MAP(CPTX_GEMM_MAP_D)
 		                           : o->unaligned & CPTX_GEMM_D ? MAP(CPTX_GEMM_MAP_D)
 		                                                        : 0,
 		               .any_row_of_d = !o->tma || o->unaligned & CPTX_GEMM_D,

@@ -22,19 +22,25 @@ void tma_gemm_chain_new(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *
 {
 	const cptx_gemm_opt *o = t->o;
 	const tma_gemm_params *p = &w->p;
+	const bool experts = o->experts != CPTX_GEMM_EXPERTS_NONE;
+	cptx_val bias = p->bias;
 
+	if (experts && o->bias)
+		bias = cptx_mad_wide(k, cptx_mul(k, cptx_as(w->z, CPTX_U32), p->N, .mode = CPTX_LO), 4, bias);
 	/* rows of D are of whole 16 bytes, where it has a tensor map */
-	cptx_epilogue_new(k, e, .rows = p->M, .cols = p->N, .vec = t->any_row_of_d ? 1 : 128 / cptx_type_bits(o->out),
-	                  .transposed = o->swap, .integers = o->out == CPTX_S32);
+	const bool cut = tma_gemm_is_cut(t, CPTX_GEMM_MAP_D);
+	cptx_epilogue_new(k, e, .rows = cut ? w->expert.row_end : p->M, .cols = p->N,
+	                  .vec = t->any_row_of_d ? 1 : 128 / cptx_type_bits(o->out), .transposed = o->swap,
+	                  .integers = o->out == CPTX_S32);
 	if (o->alpha)
 		cptx_epilogue_add(k, e, CPTX_VISIT_SCALE, .value = p->alpha);
 	if (o->beta) {
 		const bool far = tma_gemm_is_strided(t) && o->batched;
 		cptx_epilogue_add(k, e, CPTX_VISIT_MATRIX, .value = p->beta, .address = far ? strided_c(k, o, w) : p->C,
-		                  .type = o->out, .pitch = tma_gemm_ld(t, w, GEMM_C), .z = far ? (cptx_val){ 0 } : w->z);
+		                  .type = o->out, .pitch = tma_gemm_ld(t, w, GEMM_C), .z = far || cut ? (cptx_val){ 0 } : w->z);
 	}
 	if (o->bias)
-		cptx_epilogue_add(k, e, CPTX_VISIT_BIAS_COL, .address = p->bias);
+		cptx_epilogue_add(k, e, CPTX_VISIT_BIAS_COL, .address = bias);
 	if (o->epilogue)
 		cptx_epilogue_add(k, e, CPTX_VISIT_CALL, .fn = call, .user = (void *)(uintptr_t)o);
 }

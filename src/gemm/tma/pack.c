@@ -3,9 +3,10 @@
  * A and B whose rows are no multiples of 16 bytes (cptx_gemm_opt.unaligned): all CTAs copy them to the workspace, with rows
  * that are, and wait for one another; then the kernel goes on as always.
  *
- * A warp copies a part of a row at a time, as long as what is under way at once, each thread 16 bytes: five words that are aligned, and of two neighbours each time the
- * four bytes that are meant (prmt).  So it reads up to three bytes beside a row, never beside the matrix: where these words
- * would, the 16 bytes are copied one by one.  What lies behind the end of a row in the copy is never read.
+ * A warp copies a part of a row at a time, as long as what is under way at once, each thread 16 bytes: five words that are
+ * aligned, and of two neighbours each time the four bytes that are meant (prmt).  So it reads up to three bytes beside a
+ * row, never beside the matrix: where these words would, the 16 bytes are copied one by one.  What lies behind the end of a
+ * row in the copy is never read.
  */
 #include "gemm/tma/tma.h"
 
@@ -36,14 +37,16 @@ static void copy_bytes(cptx_kernel *k, const copied *row, cptx_val at)
 	}
 }
 
-/* TURNS chunks, of which this thread's first is `at` bytes behind the begin of the row: the loads of all, then the stores. */
+/* TURNS chunks, of which this thread's first is `at` bytes behind the begin of the row: the loads of all, then the stores.
+ */
 static void copy_chunks(cptx_kernel *k, const copied *row, cptx_val at)
 {
 	cptx_val word[TURNS][WORDS + 1], there[TURNS], odd[TURNS], place[TURNS], select[TURNS];
 
 	for (uint32_t i = 0; i < TURNS; i++) {
 		place[i] = i ? cptx_add(k, at, i * CHUNK * CPTX_WARP) : at;
-		const cptx_val from = cptx_add(k, row->from, wide(k, place[i])), first = cptx_as(cptx_and(k, from, ~UINT64_C(3), .type = CPTX_B64), CPTX_U64);
+		const cptx_val from = cptx_add(k, row->from, wide(k, place[i])),
+					   first = cptx_as(cptx_and(k, from, ~UINT64_C(3), .type = CPTX_B64), CPTX_U64);
 		const cptx_val end = cptx_add(k, first, CHUNK + 4), inside = cptx_setp(k, place[i], row->cut, .cmp = CPTX_LT);
 		const cptx_val begins = cptx_setp(k, first, row->begin, .cmp = CPTX_GE);
 		const cptx_val fits = cptx_and(k, begins, cptx_setp(k, end, row->end, .cmp = CPTX_LE), .type = CPTX_PRED);
@@ -53,7 +56,8 @@ static void copy_chunks(cptx_kernel *k, const copied *row, cptx_val at)
 		select[i] = cptx_mad(k, shift, 0x1111, 0x3210, .mode = CPTX_LO);
 		for (uint32_t w = 0; w <= WORDS; w++) {
 			word[i][w] = cptx_reg(k, CPTX_B32);
-			cptx_ld(k, cptx_offset(first, 4 * w), .space = CPTX_GLOBAL, .type = CPTX_B32, .into = word[i][w], .when = there[i]);
+			cptx_ld(k, cptx_offset(first, 4 * w), .space = CPTX_GLOBAL, .type = CPTX_B32, .into = word[i][w],
+			        .when = there[i]);
 		}
 	}
 	for (uint32_t i = 0; i < TURNS; i++) {
@@ -86,8 +90,8 @@ cptx_val tma_gemm_stored_rows(const tma_gemm *t, const tma_gemm_work *w, bool of
 }
 
 /* All rows of A or B; warp, warps: number of this one in the grid, and how many there are. */
-static void copy_matrices(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, bool of_b, cptx_val warp, cptx_val warps,
-                          cptx_val lane)
+static void copy_matrices(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, bool of_b, cptx_val warp,
+                          cptx_val warps, cptx_val lane)
 {
 	const tma_gemm_distances *d = &w->p.of[of_b];
 	const cptx_gemm_opt *o = t->o;
@@ -97,7 +101,8 @@ static void copy_matrices(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work
 	const cptx_val count = o->batched ? cptx_add(k, d->last, 1) : cptx_imm(1);
 	copied c = { .bytes = cptx_mul(k, cols, tma_gemm_bits(of_b ? o->b : o->a) / 8, .mode = CPTX_LO) };
 	const cptx_val begin = cptx_var(k, CPTX_U64, d->from), to = cptx_var(k, CPTX_U64, d->copy);
-	const cptx_val most = cptx_add(k, cptx_mul(k, wide(k, cptx_sub(k, rows, 1)), d->pitch, .mode = CPTX_LO), wide(k, c.bytes));
+	const cptx_val most =
+		cptx_add(k, cptx_mul(k, wide(k, cptx_sub(k, rows, 1)), d->pitch, .mode = CPTX_LO), wide(k, c.bytes));
 	/* equal parts of a row, of whole chunks: the fewest that a warp copies in one turn */
 	const cptx_val chunks = cptx_shr(k, pitch, 4), parts = ceil_div(k, chunks, cptx_imm(TURNS * CPTX_WARP));
 	const cptx_val each = cptx_shl(k, ceil_div(k, chunks, parts), 4), units = cptx_mul(k, rows, parts, .mode = CPTX_LO);
@@ -106,7 +111,8 @@ static void copy_matrices(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work
 		c.begin = begin, c.end = cptx_add(k, begin, most);
 		cptx_mov(k, warp, .into = unit);
 		CPTX_FOR(k, unit, units, warps) {
-			const cptx_val row = cptx_div(k, unit, parts), part = cptx_mul(k, cptx_rem(k, unit, parts), each, .mode = CPTX_LO);
+			const cptx_val row = cptx_div(k, unit, parts),
+						   part = cptx_mul(k, cptx_rem(k, unit, parts), each, .mode = CPTX_LO);
 			c.from = cptx_mad(k, wide(k, row), d->pitch, begin, .mode = CPTX_LO);
 			c.to = cptx_mad_wide(k, row, pitch, to);
 			c.cut = cptx_min(k, cptx_add(k, part, each), c.bytes);
@@ -136,7 +142,8 @@ static void grid_barrier(cptx_kernel *k, cptx_val at, cptx_val tid)
 		CPTX_ELSE(k) {
 			CPTX_DO(k)
 			{
-				cptx_val now = cptx_ld(k, turn, .sem = CPTX_ACQUIRE, .scope = CPTX_GPU, .space = CPTX_GLOBAL, .type = CPTX_U32);
+				cptx_val now =
+					cptx_ld(k, turn, .sem = CPTX_ACQUIRE, .scope = CPTX_GPU, .space = CPTX_GLOBAL, .type = CPTX_U32);
 				cptx_continue_when(k, cptx_setp(k, now, before, .cmp = CPTX_EQ));
 			}
 		}

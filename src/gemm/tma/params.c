@@ -25,8 +25,11 @@ static bool make_map(const tma_gemm *t, const cptx_gemm_problem *p, enum cptx_ge
 	const bool of_d = which == CPTX_GEMM_MAP_D || which == CPTX_GEMM_MAP_END_D;
 	const bool of_b = which == CPTX_GEMM_MAP_B || which == CPTX_GEMM_MAP_LAST_B;
 	const bool last = which == CPTX_GEMM_MAP_LAST_A || which == CPTX_GEMM_MAP_LAST_B;
-	const uint64_t rows = of_b ? p->n : p->m, cols = of_d ? p->n : p->k / given(t->packed);
 	const gemm_stored s = tma_gemm_read(t, p, of_d ? GEMM_D : of_b ? GEMM_B : GEMM_A);
+	const uint64_t rows = of_b            ? p->n
+	                      : t->o->experts ? tma_gemm_rows(t->o, p)
+	                                      : p->m,
+				   cols = of_d ? p->n : p->k / given(t->packed);
 	cptx_tile tile = !of_d ? tma_gemm_part(t, of_b) : which == CPTX_GEMM_MAP_D ? t->d : t->rest;
 	const bool mn_major = of_d && tile.elem.mn_major; /* its rows are columns of D */
 
@@ -41,7 +44,9 @@ static bool make_map(const tma_gemm *t, const cptx_gemm_problem *p, enum cptx_ge
 	                          tma_gemm_is_strided(t) ? gemm_stored_bytes(&s, s.ld) : 0, map, err))
 		return false;
 	map->l2 = 256;
-	if (t->o->batched) {
+	if (tma_gemm_is_cut(t, which))
+		return cptx_tensor_map_cut(map, err);
+	if (tma_gemm_has_matrices(t, which)) {
 		map->rank = 3;
 		map->dim[2] = s.count;
 		map->stride[2] = gemm_stored_bytes(&s, s.count > 1 ? s.stride : s.rows * s.ld);
@@ -49,6 +54,21 @@ static bool make_map(const tma_gemm *t, const cptx_gemm_problem *p, enum cptx_ge
 		return cptx_tensor_map_check(map, err);
 	}
 	return true;
+}
+
+/* f32, a row for 128 along K; of experts and of one matrix all rows of A behind one another. */
+static bool make_map_of_row_scales(const tma_gemm *t, const cptx_gemm_problem *p, cptx_tensor_map_opt *map, cptx_error *err)
+{
+	const uint64_t rows = t->o->batched ? p->m : tma_gemm_rows(t->o, p), along_k = up(p->k, t->bk);
+
+	*map =
+		(cptx_tensor_map_opt){ .type = CPTX_TENSOR_F32,
+		                       .rank = t->o->batched ? 3 : 2,
+		                       .address = p->scale_a,
+		                       .dim = { rows, along_k, given(p->batch) },
+		                       .stride = { 0, cptx_gemm_scale_pitch(rows) * 4, cptx_gemm_scale_pitch(rows) * 4 * along_k },
+		                       .box = { t->row_scales, 1, 1 } };
+	return cptx_tensor_map_check(map, err);
 }
 
 /* Blocks, each as 128 words; along K, then along the rows. */
@@ -74,8 +94,9 @@ bool tma_gemm_maps(const tma_gemm *t, const cptx_gemm_problem *p, cptx_tensor_ma
 		bool of_scales = i == CPTX_GEMM_MAP_SCALE_A || i == CPTX_GEMM_MAP_SCALE_B;
 		if (!(t->maps & MAP(i)))
 			continue;
-		if (tma_gemm_is_map(t, i) && !(of_scales ? make_map_of_scales(t, p, i == CPTX_GEMM_MAP_SCALE_B, map, err)
-		                                         : make_map(t, p, (enum cptx_gemm_map)i, map, err)))
+		if (tma_gemm_is_map(t, i) && !(of_scales && t->row_scales ? make_map_of_row_scales(t, p, map, err)
+		                               : of_scales ? make_map_of_scales(t, p, i == CPTX_GEMM_MAP_SCALE_B, map, err)
+		                                           : make_map(t, p, (enum cptx_gemm_map)i, map, err)))
 			return false;
 		map++;
 	}
@@ -87,7 +108,8 @@ bool tma_gemm_maps(const tma_gemm *t, const cptx_gemm_problem *p, cptx_tensor_ma
 static bool check_aligned(const tma_gemm *t, const char *what, uint64_t at, uint32_t unit, cptx_error *err)
 {
 	RULE(at, "%s: the address of %s is 0", t->target, what);
-	RULE(at % unit == 0, "%s: the address of %s, 0x%llx, is no multiple of %u", t->target, what, (unsigned long long)at, unit);
+	RULE(at % unit == 0, "%s: the address of %s, 0x%llx, is no multiple of %u", t->target, what, (unsigned long long)at,
+	     unit);
 	return true;
 }
 
@@ -106,6 +128,14 @@ static bool check_matrix_address(const tma_gemm *t, const cptx_gemm_problem *p, 
 	return check_aligned(t, names[which], s.at, any ? s.bits / 8 : CHUNK, err);
 }
 
+static bool check_counts(const tma_gemm *t, const cptx_gemm_problem *p, cptx_error *err)
+{
+	RULE(!t->o->experts || p->counts, "%s: the address of the experts' counts is 0", t->target);
+	RULE(!t->o->experts || p->counts % 4 == 0, "%s: the address of the experts' counts, 0x%llx, is no multiple of 4",
+	     t->target, (unsigned long long)p->counts);
+	return true;
+}
+
 bool tma_gemm_all_there(const tma_gemm *t, const cptx_gemm_problem *p, cptx_error *err)
 {
 	const cptx_gemm_opt *o = t->o;
@@ -119,8 +149,9 @@ bool tma_gemm_all_there(const tma_gemm *t, const cptx_gemm_problem *p, cptx_erro
 	       check_address(t, "the bias", t->o->bias, p->bias, err) &&
 	       check_address(t, "the timeline", t->o->timeline, p->timeline, err) &&
 	       check_address(t, "the workspace", t->o->stream_k, p->workspace, err) &&
-	       check_address(t, "the scale factors of A", t->scales.vec, p->scale_a, err) &&
-	       check_address(t, "the scale factors of B", t->scales.vec, p->scale_b, err);
+	       check_address(t, "the scale factors of A", t->scales.vec || t->row_scales, p->scale_a, err) &&
+	       check_address(t, "the scale factors of B", t->scales.vec || t->row_scales, p->scale_b, err) &&
+	       check_counts(t, p, err);
 }
 
 /* ---- parameters ---- */
@@ -128,13 +159,12 @@ bool tma_gemm_all_there(const tma_gemm *t, const cptx_gemm_problem *p, cptx_erro
 /* What a launch fills them from; parameters have the names of its members. */
 typedef struct gemm_args {
 	cptx_tensor_map_opt map_a, map_b, map_d, map_end_d, map_last_a, map_last_b, map_scale_a, map_scale_b;
-	uint64_t A, B, D, groups;
+	uint64_t A, B, D, scale_b, groups;
 	uint32_t tiles, M, N, K, batch;
 	float alpha, beta;
-	uint64_t C, bias, timeline, workspace;
+	uint64_t C, bias, timeline, workspace, counts;
 	/* strided; A and B: bytes */
-	uint64_t pitch_a, step_a, from_a, copy_a, pitch_b, step_b, from_b, copy_b, step_c, step_d, barrier, scales,
-		zeros;
+	uint64_t pitch_a, step_a, from_a, copy_a, pitch_b, step_b, from_b, copy_b, step_c, step_d, barrier, scales, zeros;
 	uint32_t last_a, last_b, ldc, ldd;
 } gemm_args;
 
@@ -192,18 +222,21 @@ static gemm_params list_parameters(const tma_gemm *t, tma_gemm_work *w)
 		THE_MAP(LAST_B, map_last_b),
 		THE_MAP(SCALE_A, map_scale_a),
 		THE_MAP(SCALE_B, map_scale_b),
+		{ CPTX_PARAM_ROW(gemm_args, CPTX_PTR, scale_b), has_pointer(t, CPTX_GEMM_MAP_SCALE_B),
+		  &v->map[CPTX_GEMM_MAP_SCALE_B] },
 		{ CPTX_PARAM_ROW(gemm_args, CPTX_PTR, groups), !one, &w->list.records },
 		{ CPTX_PARAM_ROW(gemm_args, CPTX_U32, tiles), !one, &w->list.tiles },
 		{ CPTX_PARAM_ROW(gemm_args, CPTX_U32, M), one, &v->M },
 		{ CPTX_PARAM_ROW(gemm_args, CPTX_U32, N), one, &v->N },
 		{ CPTX_PARAM_ROW(gemm_args, CPTX_U32, K), one, &v->K },
-		{ CPTX_PARAM_ROW(gemm_args, CPTX_U32, batch), o->batched, &v->batch },
+		{ CPTX_PARAM_ROW(gemm_args, CPTX_U32, batch), o->batched || o->experts, &v->batch },
 		{ CPTX_PARAM_ROW(gemm_args, CPTX_F32, alpha), o->alpha, &v->alpha },
 		{ CPTX_PARAM_ROW(gemm_args, CPTX_F32, beta), o->beta, &v->beta },
 		{ CPTX_PARAM_ROW(gemm_args, CPTX_PTR, C), one && o->beta, &v->C },
 		{ CPTX_PARAM_ROW(gemm_args, CPTX_PTR, bias), one && o->bias, &v->bias },
 		{ CPTX_PARAM_ROW(gemm_args, CPTX_PTR, timeline), o->timeline != 0, &v->timeline },
 		{ CPTX_PARAM_ROW(gemm_args, CPTX_PTR, workspace), o->stream_k, &v->workspace },
+		{ CPTX_PARAM_ROW(gemm_args, CPTX_PTR, counts), o->experts != CPTX_GEMM_EXPERTS_NONE, &v->counts },
 		{ CPTX_PARAM_ROW(gemm_args, CPTX_U64, pitch_a), read[0], &v->of[0].pitch },
 		{ CPTX_PARAM_ROW(gemm_args, CPTX_U64, step_a), read[0] && some, &v->of[0].step },
 		{ CPTX_PARAM_ROW(gemm_args, CPTX_U32, last_a), some, &v->of[0].last },
@@ -277,6 +310,7 @@ cptx_launch *tma_gemm_launch(const tma_gemm *t, const cptx_gemm_plan *plan, cons
                              const cptx_gemm_problem *p, uint64_t table, uint32_t tiles, cptx_error *err)
 {
 	gemm_args args = { .D = p->d,
+		               .scale_b = p->scale_b,
 		               .groups = table,
 		               .tiles = tiles,
 		               .M = (uint32_t)p->m,
@@ -287,7 +321,8 @@ cptx_launch *tma_gemm_launch(const tma_gemm *t, const cptx_gemm_plan *plan, cons
 		               .beta = p->beta,
 		               .C = p->c,
 		               .bias = p->bias,
-		               .timeline = p->timeline };
+		               .timeline = p->timeline,
+		               .counts = p->counts };
 	cptx_tensor_map_opt map[CPTX_GEMM_MAPS];
 	tma_gemm_work unused;
 	const gemm_params list = list_parameters(t, &unused);

@@ -4,6 +4,7 @@
 #include "gemm/tma/tma.h"
 
 enum { STATIC_SMEM = 1024 /* for mbarriers */, MOST_SIDE = 1 << 30, MEMORY_BOUND = 200 };
+enum { MOST_EXPERT_ROWS = 1 << 26 /* of cptx_tile_groups */ };
 
 #define MOST_STRIDE (1ull << 40) /* bytes, of a tensor map */
 
@@ -39,14 +40,21 @@ bool tma_gemm_check_numbers(const char *target, const cptx_gemm_opt *o, cptx_err
 	     GEMM_MOST_per_sm);
 	RULE(!o->grouped || (!o->batched && !o->stream_k), "a list of problems cannot be %s", target,
 	     o->batched ? "batched" : "shared along K (stream_k)");
+	RULE(!o->experts || (!o->batched && !o->grouped && !o->stream_k), "experts cannot be %s", target,
+	     o->batched   ? "batched"
+	     : o->grouped ? "a list of problems (grouped)"
+	                  : "shared along K (stream_k)");
+	RULE(!o->experts || (!o->strided && !o->unaligned), "experts have dense, aligned rows, not .%s", target,
+	     o->strided ? "strided" : "unaligned");
 	RULE(!o->grouped || !o->timeline, "a list of problems has no timeline", target);
 	RULE(!o->grouped || (!o->strided && !o->unaligned), "a list of problems has dense, aligned rows, not .%s", target,
 	     o->strided ? "strided" : "unaligned");
-	RULE(o->unaligned <= GEMM_MOST_unaligned, "unaligned = %u; it is a set of CPTX_GEMM_A, CPTX_GEMM_B and CPTX_GEMM_D", target,
-	     o->unaligned);
+	RULE(o->unaligned <= GEMM_MOST_unaligned, "unaligned = %u; it is a set of CPTX_GEMM_A, CPTX_GEMM_B and CPTX_GEMM_D",
+	     target, o->unaligned);
 	for (int b = 0; b < 2; b++)
 		RULE(!(o->unaligned >> b & 1) || tma_gemm_bits(b ? o->b : o->a) >= 8,
-		     "%s of .%s is unaligned; that is for types from 8 bits on", target, b ? "B" : "A", cptx_type_name(b ? o->b : o->a));
+		     "%s of .%s is unaligned; that is for types from 8 bits on", target, b ? "B" : "A",
+		     cptx_type_name(b ? o->b : o->a));
 	return true;
 }
 
@@ -106,10 +114,21 @@ static uint64_t at_once(const cptx_gemm_problem *p, uint64_t tiles, uint64_t mos
 	return products < MEMORY_BOUND ? MIN(tiles, most) : up(tiles, up(tiles, most));
 }
 
+/* Cluster tiles of all matrices; of experts as many as there may be, whatever the counts: each may end in the midst of one.
+ */
+static uint64_t most_tiles(const tma_gemm *t, const cptx_gemm_problem *p)
+{
+	const uint64_t batch = given(p->batch);
+
+	if (t->o->experts != CPTX_GEMM_EXPERTS_CONTIGUOUS)
+		return tma_gemm_tiles(t, p) * batch;
+	return MIN(p->m / t->side_m + batch, p->m) * up(p->n, t->side_n);
+}
+
 /* CTAs to launch, and bytes of the workspace. */
 static bool fit(const tma_gemm *t, const cptx_gemm_problem *p, uint32_t sms, cptx_gemm_plan *plan, cptx_error *err)
 {
-	uint64_t in_one = tma_gemm_tiles(t, p), batch = given(p->batch), clusters = in_one * batch, k_tiles = up(p->k, t->bk);
+	uint64_t in_one = tma_gemm_tiles(t, p), batch = given(p->batch), clusters = most_tiles(t, p), k_tiles = up(p->k, t->bk);
 	uint64_t most = p->ctas ? MAX(p->ctas / t->cluster, 1u) : tma_gemm_resident(sms, t->cluster, given(t->per_sm));
 
 	RULE(in_one <= INT32_MAX && clusters <= INT32_MAX / t->cluster,
@@ -131,8 +150,10 @@ static bool check_matrix(const tma_gemm *t, const cptx_gemm_problem *p, enum gem
 	const gemm_stored s = tma_gemm_read(t, p, which);
 	const uint64_t bytes = gemm_stored_bytes(&s, s.stride);
 
-	RULE(!t->o->batched || bytes < MOST_STRIDE, "%c has %llu bytes; matrices of a batch must be less than 2^40 bytes apart",
-	     t->target, "ABCD"[which], (unsigned long long)bytes);
+	RULE(!(t->o->batched || (t->o->experts && which == (t->o->experts == CPTX_GEMM_EXPERTS_K ? GEMM_D : GEMM_B))) ||
+	         bytes < MOST_STRIDE,
+	     "%c has %llu bytes; matrices of a batch must be less than 2^40 bytes apart", t->target, "ABCD"[which],
+	     (unsigned long long)bytes);
 	return true;
 }
 
@@ -168,13 +189,19 @@ bool tma_gemm_check_problem(const tma_gemm *t, const cptx_gemm_problem *p, uint3
 	RULE(rows_span(t, p) <= UINT32_MAX, "K = %llu; the rows of a tile of A or B that threads copy span less than 4 GiB",
 	     t->target, (unsigned long long)p->k);
 	RULE(t->cluster <= 2 || !(tma_gemm_is_copied(t, GEMM_A) || tma_gemm_is_copied(t, GEMM_B)),
-	     "clusters of %u CTAs; where A or B is unaligned all CTAs are resident at once, of which clusters of 2 are sure", t->target,
-	     t->cluster);
+	     "clusters of %u CTAs; where A or B is unaligned all CTAs are resident at once, of which clusters of 2 are sure",
+	     t->target, t->cluster);
+	const bool along_k = t->o->experts == CPTX_GEMM_EXPERTS_K;
+	const uint64_t rows = along_k ? p->k : p->m;
+	RULE(!t->o->experts || (rows <= MOST_EXPERT_ROWS && tma_gemm_rows(t->o, p) <= MOST_SIDE),
+	     "%c = %llu rows of %u experts (%s); they are up to 2^26, and 2^30 of all", t->target, along_k ? 'K' : 'M',
+	     (unsigned long long)rows, given(p->batch), cptx_gemm_experts_name(t->o->experts));
+	RULE(given(p->batch) == 1 || t->o->batched || t->o->experts, "%u matrices; the kernel is made for one (.batched)",
+	     t->target, p->batch);
 	RULE(p->k % given(t->unit_k) == 0, "K = %llu; with B of .%s it is a multiple of %u", t->target, (unsigned long long)p->k,
 	     cptx_type_name(t->o->b), given(t->unit_k));
 	RULE(p->n % given(t->unit_n) == 0, "N = %llu; with B stored as rows of N it is a multiple of %u", t->target,
 	     (unsigned long long)p->n, given(t->unit_n));
-	RULE(given(p->batch) == 1 || t->o->batched, "%u matrices; the kernel is made for one (.batched)", t->target, p->batch);
 	const cptx_tile a = tma_gemm_part(t, false), b = tma_gemm_part(t, true);
 	return tma_gemm_check_stored(t, p, err) && check_matrix(t, p, GEMM_A, err) && check_matrix(t, p, GEMM_B, err) &&
 	       check_matrix(t, p, GEMM_D, err) && tma_gemm_check_rows(t, p, GEMM_A, &a, err) &&

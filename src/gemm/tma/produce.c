@@ -42,10 +42,10 @@ void tma_gemm_producer_operands(cptx_kernel *k, tma_gemm_producer *p)
 		                         : b                     ? o->b
 		                                                 : o->a,
 		                 .tile = part, .stages = o->stages, .smem = smem, .apart = p->ring[b].apart,
-		                 .batched = by_tma && o->batched, .alone = !p->clusters,
-		                 .address = by_tma ? (cptx_val){ 0 } : in->map[b], .rows = b ? in->N : in->M, .cols = in->K,
-		                 .pitch = by_tma ? (cptx_val){ 0 } : pitch_of(k, p, b), .threads = p->threads, .thread = p->thread,
-		                 .whole = !by_tma && !tma_gemm_is_strided(p->t),
+		                 .batched = by_tma && tma_gemm_has_matrices(p->t, b != o->swap ? CPTX_GEMM_MAP_B : CPTX_GEMM_MAP_A),
+		                 .alone = !p->clusters, .address = by_tma ? (cptx_val){ 0 } : in->map[b], .rows = b ? in->N : in->M,
+		                 .cols = in->K, .pitch = by_tma ? (cptx_val){ 0 } : pitch_of(k, p, b), .threads = p->threads,
+		                 .thread = p->thread, .whole = !by_tma && !tma_gemm_is_strided(p->t),
 		                 .clamp = !by_tma && !part.elem.mn_major);
 	}
 }
@@ -132,6 +132,7 @@ static cptx_val sharers(cptx_kernel *k, const tma_gemm_producer *p)
 static void load_operand(cptx_kernel *k, const tma_gemm_producer *p, const cptx_pipe_at *at, const source *x, cptx_val k0,
                          cptx_val full)
 {
+	const bool along_k = p->t->o->experts == CPTX_GEMM_EXPERTS_K;
 	cptx_val when = x->when;
 
 	if (x->sharers != x->parts) {
@@ -140,7 +141,8 @@ static void load_operand(cptx_kernel *k, const tma_gemm_producer *p, const cptx_
 		when = when.kind == CPTX_VAL_NONE ? mine : cptx_and(k, when, mine, .type = CPTX_PRED);
 	}
 	cptx_operand_load(k, &p->operand[x->of_b], at->stage, x->row, k0, .barrier = full, .z = x->z, .mask = x->mask,
-	                  .map = x->map, .ctas = p->t->pair ? 2 : 0, .when = when);
+	                  .map = x->map, .ctas = p->t->pair ? 2 : 0, .when = when,
+	                  .col_end = along_k ? p->w->expert.row_end : (cptx_val){ 0 });
 }
 
 /* Blocks of the rows where the tile begins, and of K from k0 on. */
@@ -164,6 +166,22 @@ static void load_scales(cptx_kernel *k, const tma_gemm_producer *p, const cptx_p
 	}
 }
 
+/* f32 factors of the rows of A, for 128 along K; from a multiple of 16 bytes on, since a tile of an expert begins anywhere.
+ */
+static void load_row_scales(cptx_kernel *k, const tma_gemm_producer *p, const cptx_pipe_at *at, cptx_val k0, cptx_val full)
+{
+	const tma_gemm *t = p->t;
+	const tma_gemm_work *w = p->w;
+	const tma_gemm_ring *r = &p->scales[0];
+	const cptx_val to = cptx_mad(k, at->stage, r->apart, r->smem, .mode = CPTX_LO);
+	const cptx_val row = t->o->experts ? cptx_as(cptx_and(k, cptx_as(w->m0, CPTX_U32), ~3), CPTX_S32) : w->m0;
+	const cptx_val c[3] = { row, run_of(k, k0, t->bk), w->z };
+
+	cptx_cp_async_bulk_tensor_load(
+		k, cptx_offset(to, r->at), w->in.map[CPTX_GEMM_MAP_SCALE_A], cptx_pack(k, t->o->batched ? 3 : 2, c), full,
+		.dim = t->o->batched ? CPTX_DIM_3D : CPTX_DIM_2D, .dst = p->clusters ? CPTX_SHARED_CLUSTER : CPTX_SHARED_CTA);
+}
+
 /* Copies a stage.  What the cluster shares goes first: others wait for it, too. */
 static void load_stage(cptx_kernel *k, const tma_gemm_producer *p, const cptx_pipe_at *at, const source *x, cptx_val k0)
 {
@@ -174,12 +192,15 @@ static void load_stage(cptx_kernel *k, const tma_gemm_producer *p, const cptx_pi
 	load_operand(k, p, at, &x[!b_first], k0, full);
 	if (p->t->scales.vec)
 		load_scales(k, p, at, x, k0, full);
+	if (p->t->row_scales)
+		load_row_scales(k, p, at, k0, full);
 }
 
 /* Bytes of a stage, of a pair those of both CTAs. */
 static cptx_val stage_bytes(cptx_kernel *k, const tma_gemm *t, const source *x)
 {
-	const uint32_t scales = tma_gemm_scale_bytes(&t->scales, false) + tma_gemm_scale_bytes(&t->scales, true);
+	const uint32_t scales =
+		tma_gemm_scale_bytes(&t->scales, false) + tma_gemm_scale_bytes(&t->scales, true) + 4 * t->row_scales;
 
 	if (x[0].bytes.kind == CPTX_VAL_INT)
 		return cptx_imm((x[0].bytes.i + x[1].bytes.i + scales) * (t->pair ? 2 : 1));

@@ -24,13 +24,20 @@ gemm_stored tma_gemm_stored(const tma_gemm *t, const cptx_gemm_problem *p, enum 
 	gemm_stored s = { .at = ats[which], .rows = across ? cols : rows, .cols = across ? rows : cols };
 
 	s.bits = tma_gemm_bits(which == GEMM_A ? o->a : which == GEMM_B ? o->b : o->out);
+	const bool along_k = o->experts == CPTX_GEMM_EXPERTS_K,
+			   of_all = along_k ? which <= GEMM_B : o->experts && which != GEMM_B;
+	if (of_all && !along_k) /* rows of all experts behind one another */
+		s.rows = tma_gemm_rows(o, p);
 	s.ld = lds[which] == CPTX_GEMM_BROADCAST ? 0 : lds[which] ? lds[which] : s.cols;
-	s.count = strides[which] == CPTX_GEMM_BROADCAST ? 1 : given(p->batch);
+	s.count = strides[which] == CPTX_GEMM_BROADCAST || of_all ? 1 : given(p->batch);
 	s.stride = strides[which] == CPTX_GEMM_BROADCAST ? 0 : strides[which] ? strides[which] : s.rows * s.ld;
 	return s;
 }
 
-uint64_t gemm_stored_bytes(const gemm_stored *s, uint64_t elements) { return elements / 8 * s->bits + elements % 8 * s->bits / 8; }
+uint64_t gemm_stored_bytes(const gemm_stored *s, uint64_t elements)
+{
+	return elements / 8 * s->bits + elements % 8 * s->bits / 8;
+}
 
 /* ---- the workspace ---- */
 
@@ -89,15 +96,16 @@ uint32_t tma_gemm_unaligned(const tma_gemm *t, const cptx_gemm_problem *p)
 	return set;
 }
 
-static bool check_distances(const tma_gemm *t, const cptx_gemm_problem *p, enum gemm_which which, uint64_t ld, uint64_t stride,
-                            cptx_error *err)
+static bool check_distances(const tma_gemm *t, const cptx_gemm_problem *p, enum gemm_which which, uint64_t ld,
+                            uint64_t stride, cptx_error *err)
 {
 	const gemm_stored s = tma_gemm_stored(t, p, which);
 	const char name = names[which];
 	const bool broadcast = ld == CPTX_GEMM_BROADCAST;
 
 	RULE((!ld && !stride) || tma_gemm_is_strided(t),
-	     "the problem has ld%c or stride_%c, and the kernel dense matrices: say .strided in its options", t->target, name, name);
+	     "the problem has ld%c or stride_%c, and the kernel dense matrices: say .strided in its options", t->target, name,
+	     name);
 	RULE(!broadcast || which == GEMM_C, "ld%c is CPTX_GEMM_BROADCAST, which only C has: one row for all", t->target, name);
 	RULE(broadcast || (s.ld >= s.cols && s.ld < MOST_LD),
 	     "ld%c = %llu; rows have %llu elements, so it is at least that, and less than 2^31", t->target, name,
@@ -107,7 +115,8 @@ static bool check_distances(const tma_gemm *t, const cptx_gemm_problem *p, enum 
 	     (unsigned long long)s.ld, name, (unsigned long long)s.stride, s.bits);
 	RULE(which != GEMM_D || stride != CPTX_GEMM_BROADCAST, "stride_d is CPTX_GEMM_BROADCAST; each matrix has a D of its own",
 	     t->target);
-	RULE(which != GEMM_D || s.count == 1 || s.stride >= (s.rows - 1) * s.ld + s.cols || s.ld >= (s.count - 1) * s.stride + s.cols,
+	RULE(which != GEMM_D || s.count == 1 || s.stride >= (s.rows - 1) * s.ld + s.cols ||
+	         s.ld >= (s.count - 1) * s.stride + s.cols,
 	     "stride_d = %llu; matrices of %llu rows, ldd = %llu apart, would lie over one another", t->target,
 	     (unsigned long long)s.stride, (unsigned long long)s.rows, (unsigned long long)s.ld);
 	return true;
@@ -115,8 +124,10 @@ static bool check_distances(const tma_gemm *t, const cptx_gemm_problem *p, enum 
 
 bool tma_gemm_check_stored(const tma_gemm *t, const cptx_gemm_problem *p, cptx_error *err)
 {
-	return check_distances(t, p, GEMM_A, p->lda, p->stride_a, err) && check_distances(t, p, GEMM_B, p->ldb, p->stride_b, err) &&
-	       check_distances(t, p, GEMM_C, p->ldc, p->stride_c, err) && check_distances(t, p, GEMM_D, p->ldd, p->stride_d, err);
+	return check_distances(t, p, GEMM_A, p->lda, p->stride_a, err) &&
+	       check_distances(t, p, GEMM_B, p->ldb, p->stride_b, err) &&
+	       check_distances(t, p, GEMM_C, p->ldc, p->stride_c, err) &&
+	       check_distances(t, p, GEMM_D, p->ldd, p->stride_d, err);
 }
 
 bool tma_gemm_check_rows(const tma_gemm *t, const cptx_gemm_problem *p, enum gemm_which which, const cptx_tile *tile,
@@ -133,15 +144,19 @@ bool tma_gemm_check_rows(const tma_gemm *t, const cptx_gemm_problem *p, enum gem
 	     "rows of %c have %llu elements of %u bits, which tensor maps pad in shared memory: they must be a multiple of %u "
 	     "(pad to %llu)",
 	     t->target, name, (unsigned long long)off, s.bits, unit, (unsigned long long)(up(off, unit) * unit));
-	RULE(off % unit == 0 || s.bits < 8,
-	     "rows of %c have %llu elements of %u bytes; they must be a multiple of 16 bytes (pad %sto %llu), or the kernel made "
-	     "with CPTX_GEMM_%c in .unaligned",
-	     t->target, name, (unsigned long long)off, s.bits / 8, name > 'B' ? "N " : "",
+	RULE(off % unit == 0 || s.bits<8,
+	                               "rows of %c have %llu elements of %u bytes; they must be a multiple of 16 bytes (pad "
+	                               "%sto %llu), or the kernel made "
+	                               "with CPTX_GEMM_%c in .unaligned",
+	                               t->target, name, (unsigned long long)off, s.bits / 8, name> 'B'
+	         ? "N "
+	         : "",
 	     (unsigned long long)(up(off, unit) * unit), name == 'C' ? 'D' : name);
 	RULE(off % unit == 0, "rows of %c have %llu elements of %u bits; they must be a multiple of 16 bytes (pad to %llu)",
 	     t->target, name, (unsigned long long)off, s.bits, (unsigned long long)(up(off, unit) * unit));
 	RULE(s.count == 1 || gemm_stored_bytes(&s, s.stride) % CHUNK == 0,
-	     "matrices of %c are %llu bytes apart; it must be a multiple of 16, or the kernel made with CPTX_GEMM_%c in .unaligned",
+	     "matrices of %c are %llu bytes apart; it must be a multiple of 16, or the kernel made with CPTX_GEMM_%c in "
+	     ".unaligned",
 	     t->target, name, (unsigned long long)gemm_stored_bytes(&s, s.stride), name == 'C' ? 'D' : name);
 	return true;
 }

@@ -41,21 +41,22 @@ cptx_val gemm_order_rows_of(cptx_kernel *k, const gemm_order *g, cptx_val rows, 
 
 /* A kernel, without what only one of the generators knows.  Operands have the names of the product that is computed. */
 typedef struct tma_gemm {
-	const char *target;     /* for messages, and whose limits; NULL: the generator's */
-	cptx_tile a, b;         /* of a stage of a CTA */
-	uint32_t parts[2];      /* of A and B: parts of the tile that the CTAs of a cluster load for each other; 0: 1 */
-	cptx_tile d, rest;      /* of D, what is stored at once; at the end of a tile, no columns: there is none */
-	uint32_t packed;        /* elements along K in one of those that TMA sees; 0: 1 */
-	tma_gemm_scales scales; /* .vec is 0: none */
-	uint32_t maps;          /* MAP() of those that it has besides A, B, D and scale factors; gemm_describe: of all */
-	uint32_t pointers;      /* MAP() of those that are given by their address, not by a map */
-	bool any_row_of_d;      /* rows of D need not be of whole 16 bytes */
-	bool any_rows;          /* the kernel itself reads A and B at any distances, and each CTA computes one tile */
-	uint32_t interleave;    /* so many tiles have their rows of B between one another; 0: 1 */
+	const char *target;      /* for messages, and whose limits; NULL: the generator's */
+	cptx_tile a, b;          /* of a stage of a CTA */
+	uint32_t parts[2];       /* of A and B: parts of the tile that the CTAs of a cluster load for each other; 0: 1 */
+	cptx_tile d, rest;       /* of D, what is stored at once; at the end of a tile, no columns: there is none */
+	uint32_t packed;         /* elements along K in one of those that TMA sees; 0: 1 */
+	tma_gemm_scales scales;  /* .vec is 0: none */
+	uint32_t row_scales;     /* f32 factors of rows of A by 1 x 128 that a stage has, multiples of 4; B's are a pointer */
+	uint32_t maps;           /* MAP() of those that it has besides A, B, D and scale factors; gemm_describe: of all */
+	uint32_t pointers;       /* MAP() of those that are given by their address, not by a map */
+	bool any_row_of_d;       /* rows of D need not be of whole 16 bytes */
+	bool any_rows;           /* the kernel itself reads A and B at any distances, and each CTA computes one tile */
+	uint32_t interleave;     /* so many tiles have their rows of B between one another; 0: 1 */
 	uint32_t unit_k, unit_n; /* K and N are multiples; 0: 1 */
-	gemm_order order;       /* where opt.group is 0 */
-	uint32_t pair;          /* rows of a CTA, where a pair of CTAs makes a tile; else 0 */
-	bool counts_k_tiles;    /* always; else with stream_k */
+	gemm_order order;        /* where opt.group is 0 */
+	uint32_t pair;           /* rows of a CTA, where a pair of CTAs makes a tile; else 0 */
+	bool counts_k_tiles;     /* always; else with stream_k */
 	bool whole_k_tiles; /* the producer runs to the end of the last K tile, not to K, which ptxas 13.0 reads in each turn */
 	uint32_t bk;        /* elements along K of a stage */
 	uint32_t sums;      /* with stream_k: bytes that a CTA may leave in the workspace, flags too */
@@ -68,6 +69,19 @@ typedef struct tma_gemm {
 
 /* False: it is a pointer. */
 static inline bool tma_gemm_is_map(const tma_gemm *t, uint32_t which) { return !(t->pointers & MAP(which)); }
+/* Whether an operand's map has a dimension of matrices: of a batch each, of experts what each has one of, weights or, with
+ * rows along K, their gradients.  Whether its boxes are cut where an expert's rows end. */
+static inline bool tma_gemm_has_matrices(const tma_gemm *t, uint32_t which)
+{
+	const uint32_t of_experts = t->o->experts == CPTX_GEMM_EXPERTS_K ? MAPS_OF_D : MAP(CPTX_GEMM_MAP_B);
+
+	return t->o->batched || (t->o->experts && of_experts & MAP(which));
+}
+static inline bool tma_gemm_is_cut(const tma_gemm *t, uint32_t which)
+{
+	return t->o->experts && MAPS_OF_D & MAP(which) ? t->o->experts != CPTX_GEMM_EXPERTS_K
+	                                               : t->o->experts == CPTX_GEMM_EXPERTS_K;
+}
 /* What TMA loads at once of A or B of the options. */
 cptx_tile tma_gemm_part(const tma_gemm *t, bool of_b);
 
@@ -97,6 +111,12 @@ static inline bool is_16_bits(enum cptx_type t) { return t == CPTX_BF16 || t == 
 /* Bits of an element in global memory. */
 uint32_t tma_gemm_bits(enum cptx_type t);
 
+/* Rows of A and D, of all matrices; where not every matrix has its own. */
+static inline uint64_t tma_gemm_rows(const cptx_gemm_opt *o, const cptx_gemm_problem *p)
+{
+	return o->experts == CPTX_GEMM_EXPERTS_CONTIGUOUS || o->experts == CPTX_GEMM_EXPERTS_K ? p->m : p->m * given(p->batch);
+}
+
 /* One of the matrices as it is stored: rows of contiguous elements. */
 typedef struct gemm_stored {
 	uint64_t at, rows, cols;
@@ -124,10 +144,13 @@ bool tma_gemm_check_rows(const tma_gemm *t, const cptx_gemm_problem *p, enum gem
 uint64_t tma_gemm_barrier_at(const tma_gemm *t, const cptx_gemm_problem *p);
 uint64_t tma_gemm_sums_begin(const tma_gemm *t, const cptx_gemm_problem *p);
 
-/* The address of what is a pointer: A, B or D. */
+/* The address of what is a pointer: A, B, D or the scale factors of B. */
 static inline uint64_t tma_gemm_address(const cptx_gemm_problem *p, uint32_t which)
 {
-	return which == CPTX_GEMM_MAP_A ? p->a : which == CPTX_GEMM_MAP_B ? p->b : p->d;
+	return which == CPTX_GEMM_MAP_A         ? p->a
+	       : which == CPTX_GEMM_MAP_B       ? p->b
+	       : which == CPTX_GEMM_MAP_SCALE_B ? p->scale_b
+	                                        : p->d;
 }
 
 /* Rules of all: of stages, group, timeline and lists; of shared memory; the same for what each of so many CTAs of the target
@@ -193,18 +216,19 @@ tma_gemm gemm_describe(const gemm_generator *g, const cptx_gemm_opt *o);
 /* ---- the kernel ---- */
 
 /* Of A or B of a kernel that is strided: bytes from row to row and from matrix to matrix, .u64, where its threads read the
- * matrix as the problem has it; the number of the last matrix of a batch; of one that is copied first from where to where. */
+ * matrix as the problem has it; the number of the last matrix of a batch; of one that is copied first from where to where.
+ */
 typedef struct tma_gemm_distances {
 	cptx_val pitch, step, last, from, copy;
 } tma_gemm_distances;
 
 typedef struct tma_gemm_params {
 	cptx_val map[CPTX_GEMM_MAP_KINDS]; /* generic addresses of maps; what is a pointer: the matrix */
-	cptx_val M, N, K, batch, alpha, beta, C, bias, timeline, workspace;
-	tma_gemm_distances of[2];           /* A and B */
-	cptx_val ldc, ldd, step_c, step_d;  /* strided, of C, and of D where it is a pointer: elements, .u32 and .u64 */
-	cptx_val barrier;                   /* of the grid, where A or B is copied */
-	cptx_val weights, zeros;            /* scale factors and zero points of a B of few bits */
+	cptx_val M, N, K, batch, alpha, beta, C, bias, timeline, workspace, counts;
+	tma_gemm_distances of[2];          /* A and B */
+	cptx_val ldc, ldd, step_c, step_d; /* strided, of C, and of D where it is a pointer: elements, .u32 and .u64 */
+	cptx_val barrier;                  /* of the grid, where A or B is copied */
+	cptx_val weights, zeros;           /* scale factors and zero points of a B of few bits */
 } tma_gemm_params;
 
 /* Grouped: a list of problems, one record each. */
@@ -217,6 +241,8 @@ typedef struct tma_gemm_group {
 typedef struct tma_gemm_work {
 	tma_gemm_params p, in; /* by the names of the options; by those of the product that is computed: swap exchanges them */
 	tma_gemm_group list;
+	cptx_tile_groups experts; /* of experts: all, and the one at hand */
+	cptx_tile_group expert;
 	cptx_val cluster, clusters;        /* number of this one, and how many there are */
 	cptx_val rank, in_pair, tile_rank; /* of this CTA in its cluster; in its pair, and that of its tile in the cluster */
 	cptx_val leader;                   /* of a pair: the rank of its first CTA, which multiplies */

@@ -14,7 +14,8 @@ tma_gemm gemm_describe(const gemm_generator *g, const cptx_gemm_opt *o)
 
 	t.target = t.target ? t.target : g->target;
 	t.o = o, t.in = tma_gemm_inner(o);
-	t.maps |= MAP(CPTX_GEMM_MAP_A) | MAP(CPTX_GEMM_MAP_B) | MAP(CPTX_GEMM_MAP_D) | (t.scales.vec ? scales : 0);
+	t.maps |=
+		MAP(CPTX_GEMM_MAP_A) | MAP(CPTX_GEMM_MAP_B) | MAP(CPTX_GEMM_MAP_D) | (t.scales.vec || t.row_scales ? scales : 0);
 	t.cluster = m * n * (t.pair ? 2 : 1), t.per_sm = given(o->per_sm);
 	t.side_m = o->swap ? o->bn * n : o->bm * m, t.side_n = o->swap ? o->bm * m : o->bn * n;
 	return t;
@@ -91,6 +92,24 @@ static void schedule(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w, cptx_v
 	w->at = w->here.at, w->end = w->here.end, w->step = w->here.step;
 }
 
+/* The counts are read here, behind the launch before. */
+static void begin_experts(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w)
+{
+	const cptx_val none = { 0 };
+
+	name_params(t, w);
+	count_tiles(k, t, w);
+	if (t->o->experts == CPTX_GEMM_EXPERTS_K)
+		cptx_tile_groups_new(k, &w->experts, .counts = w->p.counts, .groups = w->p.batch, .rows = w->p.K, .columns = none,
+		                     .tiles = cptx_mul(k, w->tiles_m, w->tiles_n, .mode = CPTX_LO));
+	else
+		cptx_tile_groups_new(k, &w->experts, .counts = w->p.counts, .groups = w->p.batch, .rows = w->p.M,
+		                     .apart = t->o->experts == CPTX_GEMM_EXPERTS_MASKED, .side = t->side_m,
+		                     .columns = t->o->swap ? w->tiles_m : w->tiles_n);
+	schedule(k, t, w, w->experts.all);
+	cptx_tile_groups_first(k, &w->experts, &w->expert);
+}
+
 static void begin(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w)
 {
 	cptx_val cta = cptx_ctaid_x(k), ctas = cptx_nctaid_x(k);
@@ -101,6 +120,10 @@ static void begin(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w)
 		w->rank = cptx_cluster_ctarank(k);
 		w->in_pair = t->pair ? cptx_and(k, w->rank, 1) : cptx_imm(0);
 		w->tile_rank = t->pair ? cptx_shr(k, w->rank, 1) : w->rank;
+	}
+	if (t->o->experts) {
+		begin_experts(k, t, w);
+		return;
 	}
 	if (t->o->grouped) {
 		tma_gemm_group_begin(k, t, w);
@@ -123,15 +146,33 @@ void tma_gemm_work_begin(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w)
 void tma_gemm_start(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w, cptx_val tid, cptx_timeline *line, uint32_t warps)
 {
 	tma_gemm_prefetch_maps(k, t, w, tid);
-	tma_gemm_work_begin(k, t, w);
+	if (!t->o->experts)
+		tma_gemm_work_begin(k, t, w);
 	cptx_griddepcontrol(k, .op = CPTX_WAIT);
 	cptx_griddepcontrol(k, .op = CPTX_LAUNCH_DEPENDENTS);
+	if (t->o->experts)
+		tma_gemm_work_begin(k, t, w);
 	tma_gemm_copy_unaligned(k, t, w, tid);
 	cptx_timeline_begin(k, line, .buffer = w->p.timeline, .warps = warps, .events = t->o->timeline);
 }
 
+/* The expert of tile w->at: rows and columns of tiles are those of its own rows. */
+static void find_expert(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w)
+{
+	cptx_tile_groups_find(k, &w->experts, &w->expert, w->at);
+	w->z = cptx_as(w->expert.group, CPTX_S32);
+	if (t->o->experts == CPTX_GEMM_EXPERTS_K) { /* without rows one K tile of zeros, which D is then */
+		const cptx_val rows = cptx_sub(k, w->expert.row_end, w->expert.row);
+		w->k_tiles = cptx_max(k, ceil_div(k, rows, t->bk), 1);
+		return;
+	}
+	*(t->o->swap ? &w->tiles_n : &w->tiles_m) = w->expert.tiles_m;
+}
+
 static void find_problem(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w, uint32_t maps)
 {
+	if (t->o->experts)
+		find_expert(k, t, w);
 	if (!t->o->grouped)
 		return;
 	tma_gemm_group_find(k, t, w, maps);
@@ -142,7 +183,9 @@ static void find_problem(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w, ui
 static void take(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w)
 {
 	cptx_tiles_take(k, &w->sched, &w->here);
-	w->tile = w->here.id, w->k_first = w->here.k_first, w->k_end = t->o->grouped ? w->k_tiles : w->here.k_end;
+	w->tile = w->here.id, w->k_first = w->here.k_first, w->k_end = w->here.k_end;
+	if (t->o->grouped || t->o->experts == CPTX_GEMM_EXPERTS_K)
+		w->k_end = w->k_tiles;
 }
 
 cptx_val tma_gemm_z_of(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, const tma_gemm_distances *d)
@@ -195,11 +238,15 @@ static cptx_val along_k(cptx_kernel *k, const tma_gemm *t, cptx_val k_tile)
 
 cptx_val tma_gemm_k_first(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w)
 {
+	if (t->o->experts == CPTX_GEMM_EXPERTS_K)
+		return cptx_as(w->expert.row, CPTX_S32);
 	return t->o->stream_k ? along_k(k, t, w->k_first) : cptx_imm(0);
 }
 
 cptx_val tma_gemm_k_end(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w)
 {
+	if (t->o->experts == CPTX_GEMM_EXPERTS_K)
+		return cptx_add(k, along_k(k, t, w->k_end), cptx_as(w->expert.row, CPTX_S32));
 	if (t->o->stream_k || t->whole_k_tiles)
 		return along_k(k, t, w->k_end);
 	return cptx_as(given(t->packed) > 1 ? cptx_shr(k, w->in.K, 1) : w->in.K, CPTX_S32);
@@ -221,13 +268,19 @@ void tma_gemm_locate(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w, uint32
 	if (o->grouped)
 		count_tiles(k, t, w);
 	take(k, t, w);
-	cptx_val id = o->grouped ? cptx_sub(k, w->tile, w->list.first) : cptx_tiles_matrix(k, &w->sched, &w->here);
+	cptx_val id = o->grouped   ? cptx_sub(k, w->tile, w->list.first)
+	              : o->experts ? cptx_sub(k, w->tile, w->expert.first)
+	                           : cptx_tiles_matrix(k, &w->sched, &w->here);
 	if (o->batched)
 		w->z = cptx_as(w->here.z, CPTX_S32);
 	cptx_val rows = o->group ? cptx_imm(o->group) : gemm_order_rows_of(k, &t->order, w->tiles_m, w->tiles_n, w->clusters);
 	cptx_tiles_raster(k, id, w->tiles_m, w->tiles_n, rows, &row, &column);
 	w->m0 = cptx_as(cptx_mul(k, row, side_m, .mode = CPTX_LO), CPTX_S32);
 	w->n0 = cptx_as(cptx_mul(k, column, side_n, .mode = CPTX_LO), CPTX_S32);
+	if (o->experts && o->experts != CPTX_GEMM_EXPERTS_K) {
+		cptx_val *first = o->swap ? &w->n0 : &w->m0;
+		*first = cptx_add(k, *first, cptx_as(w->expert.row, CPTX_S32));
+	}
 	if (side_m > o->bm)
 		w->m0 = cptx_mad(k, cptx_as(w->tile_rank, CPTX_S32), o->bm, w->m0, .mode = CPTX_LO);
 	if (side_n > o->bn)

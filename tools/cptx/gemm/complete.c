@@ -12,15 +12,17 @@ enum { BY_SYNC, BY_SCALED, BY_WGMMA, BY_TCGEN05, BY_GEMV, BYS };
 static const struct {
 	const char *name;
 	uint32_t stages; /* with --tile */
-} kernels[BYS] = { { "--mma sync", 3 }, { "--mma sync with --scale", 2 }, { "--mma wgmma", 3 }, { "--mma tcgen05", 3 }, { "--mma gemv", 0 } };
+} kernels[BYS] = {
+	{ "--mma sync", 3 }, { "--mma sync with --scale", 2 }, { "--mma wgmma", 3 }, { "--mma tcgen05", 3 }, { "--mma gemv", 0 }
+};
 
 static unsigned kernel_of(const cptx_gemm_opt *o)
 {
 	return o->mma == CPTX_GEMM_GEMV      ? BY_GEMV
 	       : o->mma == CPTX_GEMM_TCGEN05 ? BY_TCGEN05
-	       : o->mma == CPTX_GEMM_WGMMA  ? BY_WGMMA
-	       : o->scale != CPTX_TYPE_NONE ? BY_SCALED
-	                                    : BY_SYNC;
+	       : o->mma == CPTX_GEMM_WGMMA   ? BY_WGMMA
+	       : o->scale != CPTX_TYPE_NONE  ? BY_SCALED
+	                                     : BY_SYNC;
 }
 
 /* ---- in words ---- */
@@ -64,14 +66,19 @@ void gemm_text(const cptx_gemm_opt *o, char *text, size_t size)
 	if (by == BY_GEMV && o->unaligned)
 		add(text, size, ", any rows");
 	else if (o->unaligned & (CPTX_GEMM_A | CPTX_GEMM_B))
-		add(text, size, ", %s%s copied to aligned rows",
-		    o->unaligned & CPTX_GEMM_A ? "A" : "", !(o->unaligned & CPTX_GEMM_B) ? "" : o->unaligned & CPTX_GEMM_A ? " and B" : "B");
-	add(text, size, "%s%s%s%s%s%s%s%s%s", by != BY_GEMV && o->unaligned & CPTX_GEMM_D ? ", D by elements" : "", o->per_sm > 1 ? ", 2 a multiprocessor" : "",
+		add(text, size, ", %s%s copied to aligned rows", o->unaligned & CPTX_GEMM_A ? "A" : "",
+		    !(o->unaligned & CPTX_GEMM_B) ? ""
+		    : o->unaligned & CPTX_GEMM_A  ? " and B"
+		                                  : "B");
+	add(text, size, "%s%s%s%s%s%s%s%s%s", by != BY_GEMV && o->unaligned & CPTX_GEMM_D ? ", D by elements" : "",
+	    o->per_sm > 1 ? ", 2 a multiprocessor" : "",
 	    !o->a_tmem ? ""
 	    : o->swap  ? ", B in tensor memory"
 	               : ", A in tensor memory",
 	    o->stream_k ? ", stream-K" : "", o->batched ? ", batched" : "", o->grouped ? ", for lists" : "",
 	    o->alpha ? ", alpha" : "", o->beta ? ", beta" : "", o->bias ? ", bias" : "");
+	if (o->experts)
+		add(text, size, ", %s experts", cptx_gemm_experts_name(o->experts));
 }
 
 /* A row of --explain. */

@@ -134,6 +134,25 @@ static bool read_layout(gemm_request *q, const cli_field *f, size_t n, const cha
 	return true;
 }
 
+/* "masked,8": which experts, and how many. */
+static bool read_experts(gemm_request *q, const char *value)
+{
+	const size_t length = strcspn(value, ",");
+	uint64_t experts;
+
+	for (unsigned i = 1; i < CPTX_GEMM_EXPERTS_KINDS; i++) {
+		const char *name = cptx_gemm_experts_name((enum cptx_gemm_experts)i);
+		if (strlen(name) != length || strncmp(name, value, length) || !value[length])
+			continue;
+		q->o.experts = (enum cptx_gemm_experts)i;
+		if (!number_dims(value + length + 1, &experts, 1, UINT16_MAX))
+			return false;
+		q->problem.batch = (uint32_t)experts;
+		return true;
+	}
+	return false;
+}
+
 /* An option that asks for something of the kernel and has a value for the run. */
 static bool read_own(gemm_request *q, int option, const char *value)
 {
@@ -144,6 +163,8 @@ static bool read_own(gemm_request *q, int option, const char *value)
 		q->timeline = value;
 		return true;
 	}
+	if (option == OPTION_EXPERTS)
+		return read_experts(q, value);
 	if (option == OPTION_UNALIGNED) {
 		for (const char *c = value; *c; c++)
 			q->o.unaligned |= *c == 'a' ? CPTX_GEMM_A : *c == 'b' ? CPTX_GEMM_B : CPTX_GEMM_D;
@@ -248,6 +269,8 @@ static void print_value(const gemm_request *q, const cptx_gemm_opt *o, int optio
 			         o->unaligned & CPTX_GEMM_D ? "d" : "");
 		if (option == OPTION_BATCH && o->batched)
 			snprintf(to, size, "%u", q->problem.batch ? q->problem.batch : 1);
+		if (option == OPTION_EXPERTS && o->experts)
+			snprintf(to, size, "%s,%u", cptx_gemm_experts_name(o->experts), q->problem.batch ? q->problem.batch : 1);
 		if ((option == OPTION_ALPHA && o->alpha) || (option == OPTION_BETA && o->beta))
 			snprintf(to, size, "%.9g", (double)(option == OPTION_ALPHA ? q->problem.alpha : q->problem.beta));
 	}

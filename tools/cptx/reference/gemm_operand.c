@@ -167,6 +167,30 @@ static bool make_weights(gemm_operand *o, cptx_device *dev, uint64_t seed, enum 
 	return ok && make_weight_factors(o, dev, seed + 1000003, type, err);
 }
 
+/* Factors as numbers, as <cptx/gemm.h> says of wgmma.  Of 8 bits, so that products with elements are exact. */
+static bool make_f32_factors(gemm_operand *o, cptx_device *dev, uint64_t seed, cptx_error *err)
+{
+	const uint64_t across = (o->k + o->vec - 1) / o->vec, down = o->together ? o->rows * o->count : o->rows;
+	const uint64_t pitch = cptx_gemm_scale_pitch(down), blocks = (o->rows + o->block - 1) / o->block;
+	const uint64_t of_one = o->block > 1 ? blocks * across : across * pitch, n = of_one * (o->together ? 1 : o->count);
+	float *factor = gemm_host(n * sizeof *factor, err);
+	uint16_t *unused = gemm_host(n * sizeof *unused, err);
+	bool ok = factor && unused;
+
+	if (ok)
+		fill(unused, factor, n, CPTX_BF16, false, seed);
+	for (uint64_t i = 0; ok && i < o->rows * o->count; i++) {
+		const uint64_t z = o->together ? 0 : i / o->rows, row = o->together ? i : i % o->rows;
+		for (uint64_t l = 0; l < o->k; l++)
+			o->value[i * o->k + l] *=
+				factor[z * of_one + (o->block > 1 ? row / o->block * across + l / o->vec : l / o->vec * pitch + row)];
+	}
+	ok = ok && upload(dev, &o->scales, factor, n * sizeof *factor, err);
+	free(factor);
+	free(unused);
+	return ok;
+}
+
 bool gemm_operand_make(gemm_operand *o, cptx_device *dev, uint64_t seed, cptx_error *err)
 {
 	if (o->weights)
@@ -181,7 +205,8 @@ bool gemm_operand_make(gemm_operand *o, cptx_device *dev, uint64_t seed, cptx_er
 		ok = upload(dev, &o->at, packed, size, err);
 	}
 	free(packed);
-	return ok && (!o->vec || make_factors(o, dev, seed + 1000003, err));
+	return ok && (!o->vec || (o->scale == CPTX_F32 ? make_f32_factors(o, dev, seed + 1000003, err)
+	                                               : make_factors(o, dev, seed + 1000003, err)));
 }
 
 void gemm_operand_free(gemm_operand *o, cptx_device *dev)
