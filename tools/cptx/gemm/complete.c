@@ -292,6 +292,20 @@ static void choose_warps(cptx_gemm_opt *o)
 		o->warps_n *= 2;
 }
 
+/* With --tile: the fewest matrices that the sizes of --run or --explain ask to be unaligned; 0 where that does not help. */
+static void choose_unaligned(gemm_request *q)
+{
+	enum { ALL = CPTX_GEMM_A | CPTX_GEMM_B | CPTX_GEMM_D };
+	const gemm_problem *p = &q->problem;
+	const cptx_gemm_problem sizes = { .m = p->m, .n = p->n, .k = p->k, .batch = p->batch };
+
+	if (asked(q, OPTION_UNALIGNED) || !p->m)
+		return;
+	while (!cptx_gemm_check_problem(&q->o, &sizes, 1, NULL, NULL) && q->o.unaligned <= ALL)
+		q->o.unaligned++;
+	q->o.unaligned = q->o.unaligned > ALL ? 0 : q->o.unaligned;
+}
+
 /* What was asked for, and around it a usual or the picked shape. */
 static int complete_shape(gemm_request *q, const cptx_target *target, const cptx_device *dev, FILE *out)
 {
@@ -321,6 +335,8 @@ static int complete_shape(gemm_request *q, const cptx_target *target, const cptx
 		o->tma = cptx_gemm_default(CPTX_GEMM_SYNC, target).tma;
 		o->tma = cptx_gemm_check(o, target, NULL, NULL) && o->tma;
 	}
+	if (asked(q, OPTION_TILE))
+		choose_unaligned(q);
 	return EXIT_OK;
 }
 
