@@ -162,9 +162,9 @@ typedef struct cptx_gemm_opt {
 	/** the problems say how far rows and matrices are apart (.lda and so on); else all are dense.  Not with grouped */
 	bool strided;
 	/** CPTX_GEMM_A | CPTX_GEMM_B | CPTX_GEMM_D: which have addresses, rows or matrices at other distances than multiples of
-	 * 16 bytes.  A and B are copied to the workspace first, in the same launch, with rows that are; D is stored and C loaded
-	 * element by element.  .strided too, and also where the sizes ask for none of it.  Of types from 8 bits on; not with
-	 * grouped */
+	 * 16 bytes.  A and B are copied to the workspace first, in the same launch, with rows that are (the launch is
+	 * cooperative, and clusters have at most 2 CTAs); D is stored and C loaded element by element.  gemv reads all rows as
+	 * they are.  .strided too, and also where the sizes ask for none of it.  Of types from 8 bits on; not with grouped */
 	uint32_t unaligned;
 	bool alpha;                     /**< multiply by alpha, f32 */
 	bool beta;                      /**< add beta * C; beta is f32 */
@@ -381,10 +381,11 @@ CPTX_API void cptx_gemm_runner_destroy(cptx_gemm_runner *runner);
 /**
  * Starts a GEMM as work of a stream (NULL: the default one); does not wait.  opt with .bm = 0: the shape is chosen for the
  * sizes of the problem, once for each, without stream_k, which needs a workspace: the best in the tuning database
- * (<cptx/tune.h>), else the first of cptx_gemm_auto_for.  Rows of any length and at any distance are taken: what the copies
- * of unaligned A and B need is allocated by the first run of such sizes on each stream, and kept.  Else opt and problem are
- * as for cptx_gemm_launch.  Not with .grouped. Errors: those of cptx_gemm_check_problem, cptx_device_load and
- * cptx_launch_new.
+ * (<cptx/tune.h>), else the first of cptx_gemm_auto_for; of few rows the kernel of CPTX_GEMM_GEMV, whatever .mma says, where
+ * that is faster.  Rows of any length and at any distance are taken: what the copies of
+ * unaligned A and B need is allocated by the first run of such sizes on each stream, and kept.  Else opt and problem are as
+ * for cptx_gemm_launch.  Not with .grouped.
+ * Errors: those of cptx_gemm_check_problem, cptx_device_load and cptx_launch_new.
  */
 CPTX_API bool cptx_gemm_run(cptx_gemm_runner *runner, const cptx_gemm_opt *opt, const cptx_gemm_problem *problem,
                             cptx_stream *stream, cptx_error *err);

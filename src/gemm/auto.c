@@ -323,7 +323,7 @@ size_t gemm_auto_fill(gemm_pick *x, const cptx_gemm_opt *opt, const cptx_gemm_pr
 	if (o.experts)
 		batch_of_experts(&o, &problem);
 	gemm_auto_fit(&o, &problem);
-	if (search_all(g, x, o, err) && may_be_gemv(&o, &problem)) {
+	if (search_all(g, x, o, err) && x->any_mma && may_be_gemv(&o, &problem)) {
 		o.mma = CPTX_GEMM_GEMV, o.kind = 0, o.group = 0;
 		search_all(&gemm_gemv, x, o, NULL);
 	}
@@ -331,11 +331,15 @@ size_t gemm_auto_fill(gemm_pick *x, const cptx_gemm_opt *opt, const cptx_gemm_pr
 }
 
 size_t gemm_auto_whole(const cptx_gemm_opt *o, const cptx_target *target, uint32_t sms, const cptx_gemm_problem *p,
-                       cptx_gemm_choice *choices, size_t room, cptx_error *err)
+                       bool any_mma, cptx_gemm_choice *choices, size_t room, cptx_error *err)
 {
-	gemm_pick x = {
-		.choices = (char *)choices, .size = sizeof *choices, .room = room, .target = target, .sms = sms, .whole_tiles = true
-	};
+	gemm_pick x = { .choices = (char *)choices,
+		            .size = sizeof *choices,
+		            .room = room,
+		            .target = target,
+		            .sms = sms,
+		            .whole_tiles = true,
+		            .any_mma = any_mma };
 
 	return gemm_auto_fill(&x, o, p, err);
 }

@@ -50,6 +50,7 @@ typedef struct gemm_pick {
 	const gemm_chip *chip;
 	uint32_t sms;
 	bool whole_tiles; /* none with stream_k */
+	bool any_mma;     /* of few rows also the kernel for these */
 } gemm_pick;
 /* Fills in x->choices for a problem, as the public calls tell; gives their number, 0 with an error. */
 size_t gemm_auto_fill(gemm_pick *x, const cptx_gemm_opt *opt, const cptx_gemm_problem *p, cptx_error *err);
@@ -57,9 +58,10 @@ size_t gemm_auto_fill(gemm_pick *x, const cptx_gemm_opt *opt, const cptx_gemm_pr
 /* Adds to options without a shape what distances and addresses of a problem ask for: .strided, .unaligned. */
 void gemm_auto_fit(cptx_gemm_opt *o, const cptx_gemm_problem *p);
 
-/* The best choices without stream_k, as no workspace is at hand: on a target (NULL: any) with so many multiprocessors. */
+/* The best choices without stream_k, as no workspace is at hand: on a target (NULL: any) with so many multiprocessors.
+ * any_mma: the kernel for few rows may take the place of .mma. */
 size_t gemm_auto_whole(const cptx_gemm_opt *o, const cptx_target *target, uint32_t sms, const cptx_gemm_problem *p,
-                       cptx_gemm_choice *choices, size_t room, cptx_error *err);
+                       bool any_mma, cptx_gemm_choice *choices, size_t room, cptx_error *err);
 
 /* What a generator supplies.  Of candidates that cost the same the first one is kept, so the order of the axes (the first is
  * the outermost) and of their values counts. */

@@ -78,7 +78,7 @@ static bool choose(cptx_gemm_runner *r, const cptx_gemm_problem *p, cptx_gemm_op
 
 	if (gemm_tuned_choose(&r->base, o, p, ctas))
 		return true;
-	if (!gemm_auto_whole(o, r->base.target, cptx_device_get_info(r->base.dev)->sms, p, &c, 1, err))
+	if (!gemm_auto_whole(o, r->base.target, cptx_device_get_info(r->base.dev)->sms, p, true, &c, 1, err))
 		return false;
 	*o = c.opt, *ctas = c.ctas;
 	return true;

@@ -137,7 +137,7 @@ static uint32_t candidates_of(candidate *to, uint32_t room, cptx_device *dev, co
 	const cptx_device_info *info = cptx_device_get_info(dev);
 	cptx_gemm_choice *c = NEW_ARRAY(cptx_gemm_choice, room);
 	const cptx_target *target = info->target ? cptx_target_find(info->target) : NULL;
-	const uint32_t n = c ? (uint32_t)gemm_auto_whole(o, target, info->sms, p, c, room, err) : 0;
+	const uint32_t n = c ? (uint32_t)gemm_auto_whole(o, target, info->sms, p, true, c, room, err) : 0;
 
 	if (!c)
 		error_set(err, CPTX_E_MEMORY, NOWHERE, "out of memory");

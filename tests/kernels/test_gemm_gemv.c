@@ -228,23 +228,39 @@ START_TEST(says_which_rule_is_broken)
 }
 END_TEST
 
-/* Few rows get this kernel, whatever is said to multiply; many do not. */
-START_TEST(the_search_takes_it_for_few_rows)
+/* cptx_gemm_run takes it for few rows, whatever is said to multiply; what it gives is right. */
+START_TEST(the_runner_takes_it_for_few_rows)
 {
-	const cptx_gemm_opt of[] = {
-		{ .mma = CPTX_GEMM_WGMMA, .a = CPTX_BF16, .b = CPTX_BF16, .out = CPTX_BF16 },
-		{ .mma = CPTX_GEMM_SYNC, .a = CPTX_F16, .b = CPTX_F16, .out = CPTX_F32, .b_n_major = true }
-	};
-	static const uint64_t ms[] = { 1, 8, 16, 17, 4096 };
+	enum { ROWS = 17, SIDE = 64 };
+	static const uint64_t ms[] = { 1, 16, 17 };
+	cptx_error err = { 0 };
+	cptx_device *dev = cptx_emu_open("sm_90a", NULL, &err);
+	cptx_gemm_runner *r = cptx_gemm_runner_new(dev, NULL, &err);
+	static uint16_t a[ROWS * SIDE], b[SIDE * SIDE];
+	static float d[ROWS * SIDE];
 
-	for (unsigned i = 0; i < 2 * 5; i++) {
-		cptx_gemm_choice c;
-		cptx_error err;
-		const cptx_gemm_problem p = { .m = ms[i % 5], .n = 4096, .k = 4096 };
-		ck_assert_msg(cptx_gemm_auto_for(&of[i / 5], cptx_target_find("sm_90a"), &p, 132, &c, 1, &err), "%s", err.text);
-		ck_assert_msg((c.opt.mma == CPTX_GEMM_GEMV) == (p.m <= 16), "M = %u: %s", (unsigned)p.m,
-		              cptx_gemm_mma_name(c.opt.mma));
+	ck_assert_msg(r != NULL, "%s", err.text);
+	for (unsigned i = 0; i < ROWS * SIDE; i++)
+		a[i] = (uint16_t)number_bits(CPTX_BF16, (int)(i * 7 % 5) - 2);
+	for (unsigned i = 0; i < SIDE * SIDE; i++)
+		b[i] = (uint16_t)number_bits(CPTX_BF16, (int)(i * 11 % 7) - 3);
+	cptx_gemm_problem p = { .n = SIDE, .k = SIDE - 1, .a = upload(dev, a, sizeof a), .b = upload(dev, b, sizeof b) };
+	p.d = cptx_mem_alloc(dev, sizeof d, &err);
+	for (unsigned i = 0; i < 3; i++) {
+		const cptx_gemm_opt o = { .mma = CPTX_GEMM_WGMMA, .a = CPTX_BF16, .b = CPTX_BF16, .out = CPTX_F32 };
+		p.m = ms[i];
+		ck_assert_msg(cptx_gemm_run(r, &o, &p, NULL, &err) && cptx_device_synchronize(dev, &err) &&
+		                  cptx_mem_read(dev, d, p.d, sizeof d, &err),
+		              "%s", err.text);
+		for (unsigned at = 0; at < p.m * SIDE; at++) {
+			double sum = 0;
+			for (unsigned k = 0; k < p.k; k++)
+				sum += number_value(CPTX_BF16, a[at / SIDE * p.k + k]) * number_value(CPTX_BF16, b[at % SIDE * p.k + k]);
+			ck_assert_msg((double)d[at] == sum, "M = %u: element %u is %g, not %g", (unsigned)p.m, at, (double)d[at], sum);
+		}
 	}
+	cptx_gemm_runner_destroy(r);
+	gemm_device_done(dev, "runner");
 }
 END_TEST
 
@@ -256,6 +272,6 @@ int main(void)
 	tcase_add_test(test_case(s, "tiny"), tiny_matrices);
 	tcase_add_loop_test(test_case(s, "weights"), weights_of_few_bits, 0, 16);
 	tcase_add_test(test_case(s, "rules"), says_which_rule_is_broken);
-	tcase_add_test(test_case(s, "search"), the_search_takes_it_for_few_rows);
+	tcase_add_test(test_case(s, "runner"), the_runner_takes_it_for_few_rows);
 	return gemm_tests_main("gemm_gemv", s);
 }

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KERNELS = 4 };
+enum { KERNELS = 5 };
 
 enum {
 #define GEMM_SET(set, kernels, bits) GEMM_##set = (bits),
@@ -58,6 +58,7 @@ static const cptx_gemm_opt kernels[KERNELS] = {
 	  .bm = 128,
 	  .bn = 64,
 	  .stages = 3 },
+	{ .mma = CPTX_GEMM_GEMV, .a = CPTX_BF16, .b = CPTX_BF16, .out = CPTX_F32, .bm = 8, .bn = 16, .bk = 128, .warps_m = 8 },
 };
 
 static cptx_val same(cptx_kernel *k, void *user, cptx_val value, cptx_val row, cptx_val col)

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { KERNELS = 4 };
+enum { KERNELS = 5 };
 
 enum {
 #define GEMM_SET(set, kernels, bits) GEMM_##set = (bits),
@@ -73,7 +73,8 @@ int main(void)
 	       "kernel\n"
 	       "does not have stays 0.\n\n"
 	       "## Fields of `cptx_gemm_opt`\n\n"
-	       "| field | type | mma.sync | mma.sync with scale factors | wgmma | tcgen05 | of the command | what it says |\n"
+	       "| field | type | mma.sync | mma.sync with scale factors | wgmma | tcgen05 | gemv | of the command | what it "
+	       "says |\n"
 	       "|---|---|---|---|---|---|---|---|\n");
 	for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
 		print_field(&fields[i]);

@@ -151,7 +151,8 @@ static void find_operands(gemv *g)
 
 /* ---- loads ---- */
 
-/* n words, 1, 2 or 4, of B, which nobody reads again; when: a predicate, without which they are 0, or NONE. */
+/* n words, 1, 2 or 4: of A, which stays in L1, or of B, which nobody reads again, and of which a row's next 16 bytes are
+ * asked for next.  when: a predicate, without which they are 0, or NONE. */
 static void load_words(cptx_kernel *k, cptx_val from, uint32_t n, bool stays, cptx_val when, cptx_val *word)
 {
 	const cptx_val v = cptx_regs(k, CPTX_B32, n);
@@ -161,7 +162,8 @@ static void load_words(cptx_kernel *k, cptx_val from, uint32_t n, bool stays, cp
 		if (when.kind != CPTX_VAL_NONE)
 			cptx_mov(k, 0, .into = word[i]);
 	}
-	cptx_ld(k, from, .space = CPTX_GLOBAL, .nc = CPTX_NC, .l1 = stays ? 0 : CPTX_L1_NO_ALLOCATE, .type = CPTX_B32,
+	cptx_ld(k, from, .space = CPTX_GLOBAL, .nc = CPTX_NC, .l1 = stays ? 0 : CPTX_L1_NO_ALLOCATE,
+	        .l2 = stays ? 0 : CPTX_L2_256B, .type = CPTX_B32,
 	        .vec = n == 4   ? CPTX_V4
 	               : n == 2 ? CPTX_V2
 	                        : 0,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What the options and sizes of the GEMM for few rows must obey, and what follows from them. */
 #include "gemm/gemv/gemm.h"
+#include "gemm/options.h"
 
 #define TARGET "sm_80"
 #define RULE(ok, ...) TMA_RULE(ok, TARGET " by gemv: " __VA_ARGS__)
@@ -71,15 +72,16 @@ static bool check_types(const cptx_gemm_opt *o, cptx_error *err)
 
 static bool check_shape(const cptx_gemm_opt *o, const gemv_shape *s, cptx_error *err)
 {
-	const uint32_t warps_n = given(o->warps_n), loads = s->steps * (s->vec ? s->each * s->vec : 8 * s->atoms_n);
+	const uint32_t most = MIN(16 * s->depth, (uint32_t)GEMM_MOST_bk), warps_n = given(o->warps_n),
+				   loads = s->steps * (s->vec ? s->each * s->vec : 8 * s->atoms_n);
 
 	RULE(o->bm == 8 || o->bm == 16 || o->bm == 32 || o->bm == 64, "tile M = %u; 8, 16, 32 and 64 are possible", o->bm);
 	RULE(s->warps <= WARPS_MOST, "%ux%u warps; a CTA has 1 to %d", s->along_k, warps_n, WARPS_MOST);
 	RULE(o->bn && o->bn % (GEMV_ROWS * warps_n) == 0 && s->atoms_n <= 8 && !(s->atoms_n & (s->atoms_n - 1)) &&
 	         (!s->vec || s->vec >= 4),
 	     "tile N = %u of %u warps; each has %s 128 rows of B, a power of two", o->bn, warps_n, s->vec ? "64 or" : "16 to");
-	RULE(o->bk && o->bk % s->depth == 0 && s->steps <= 16, "tile K = %u; multiples of %u to %u are possible with B of .%s",
-	     o->bk, s->depth, 16 * s->depth, cptx_type_name(o->b));
+	RULE(o->bk && o->bk % s->depth == 0 && o->bk <= most, "tile K = %u; multiples of %u to %u are possible with B of .%s",
+	     o->bk, s->depth, most, cptx_type_name(o->b));
 	RULE(!s->group || (s->group % s->depth == 0 && (o->bk % s->group == 0 || s->group % o->bk == 0)),
 	     "scale_k = %u; it is 0 (one factor for all of K) or a multiple of %u that divides tile K = %u or is divided by it",
 	     s->group, s->depth, o->bk);

@@ -3,21 +3,28 @@
  * A and B whose rows are no multiples of 16 bytes (cptx_gemm_opt.unaligned): all CTAs copy them to the workspace, with rows
  * that are, and wait for one another; then the kernel goes on as always.
  *
- * A warp copies a row, each thread 16 bytes of it at a time: five words that are aligned, and of two neighbours each time
- * the four bytes that are meant (prmt).  So it reads up to three bytes beside a row, never beside the matrix: where these
- * words would, the 16 bytes are copied one by one.  What lies behind the end of a row in the copy is never read.
+ * A warp copies a part of a row at a time, as long as what is under way at once, each thread 16 bytes: five words that are
+ * aligned, and of two neighbours each time the four bytes that are meant (prmt).  So it reads up to three bytes beside a
+ * row, never beside the matrix: where these words would, the 16 bytes are copied one by one.  What lies behind the end of a
+ * row in the copy is never read.
  */
 #include "gemm/tma/tma.h"
 
-enum { CHUNK = 16, WORDS = 4, TURNS = 4 /* chunks of a thread that are under way at once */ };
+enum { CHUNK = 16, WORDS = 4, TURNS = 8 /* chunks of a thread that are under way at once */ };
 
-/* A row that is copied. */
+/* A row of which a part is copied. */
 typedef struct copied {
-	cptx_val from, to, bytes; /* .u64 addresses; .u32 */
-	cptx_val begin, end;      /* .u64 addresses: of the matrix */
+	cptx_val from, to;   /* .u64 addresses */
+	cptx_val bytes, cut; /* .u32: of the row; where the part ends */
+	cptx_val begin, end; /* .u64 addresses: of the matrix */
 } copied;
 
 static cptx_val wide(cptx_kernel *k, cptx_val v) { return cptx_cvt(k, v, .dtype = CPTX_U64); }
+
+static cptx_val ceil_div(cptx_kernel *k, cptx_val a, cptx_val b)
+{
+	return cptx_div(k, cptx_add(k, a, b.kind == CPTX_VAL_INT ? cptx_imm(b.i - 1) : cptx_sub(k, b, 1)), b);
+}
 
 /* The bytes from `at` on of the row, one by one. */
 static void copy_bytes(cptx_kernel *k, const copied *row, cptx_val at)
@@ -40,7 +47,7 @@ static void copy_chunks(cptx_kernel *k, const copied *row, cptx_val at)
 		place[i] = i ? cptx_add(k, at, i * CHUNK * CPTX_WARP) : at;
 		const cptx_val from = cptx_add(k, row->from, wide(k, place[i])),
 					   first = cptx_as(cptx_and(k, from, ~UINT64_C(3), .type = CPTX_B64), CPTX_U64);
-		const cptx_val end = cptx_add(k, first, CHUNK + 4), inside = cptx_setp(k, place[i], row->bytes, .cmp = CPTX_LT);
+		const cptx_val end = cptx_add(k, first, CHUNK + 4), inside = cptx_setp(k, place[i], row->cut, .cmp = CPTX_LT);
 		const cptx_val begins = cptx_setp(k, first, row->begin, .cmp = CPTX_GE);
 		const cptx_val fits = cptx_and(k, begins, cptx_setp(k, end, row->end, .cmp = CPTX_LE), .type = CPTX_PRED);
 		there[i] = cptx_and(k, inside, fits, .type = CPTX_PRED);
@@ -90,22 +97,26 @@ static void copy_matrices(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work
 	const cptx_gemm_opt *o = t->o;
 	const bool across = of_b ? o->b_n_major : o->a_m_major;
 	const cptx_val rows = tma_gemm_stored_rows(t, w, of_b), cols = !across ? w->p.K : of_b ? w->p.N : w->p.M;
-	const cptx_val pitch = tma_gemm_copy_pitch(k, t, w, of_b), z = cptx_var(k, CPTX_U32, 0), row = cptx_reg(k, CPTX_U32);
-	const cptx_val at = cptx_reg(k, CPTX_U32), count = o->batched ? cptx_add(k, d->last, 1) : cptx_imm(1);
+	const cptx_val pitch = tma_gemm_copy_pitch(k, t, w, of_b), z = cptx_var(k, CPTX_U32, 0), unit = cptx_reg(k, CPTX_U32);
+	const cptx_val count = o->batched ? cptx_add(k, d->last, 1) : cptx_imm(1);
 	copied c = { .bytes = cptx_mul(k, cols, tma_gemm_bits(of_b ? o->b : o->a) / 8, .mode = CPTX_LO) };
 	const cptx_val begin = cptx_var(k, CPTX_U64, d->from), to = cptx_var(k, CPTX_U64, d->copy);
 	const cptx_val most =
 		cptx_add(k, cptx_mul(k, wide(k, cptx_sub(k, rows, 1)), d->pitch, .mode = CPTX_LO), wide(k, c.bytes));
+	/* equal parts of a row, of whole chunks: the fewest that a warp copies in one turn */
+	const cptx_val chunks = cptx_shr(k, pitch, 4), parts = ceil_div(k, chunks, cptx_imm(TURNS * CPTX_WARP));
+	const cptx_val each = cptx_shl(k, ceil_div(k, chunks, parts), 4), units = cptx_mul(k, rows, parts, .mode = CPTX_LO);
 
 	CPTX_FOR(k, z, count, 1) {
 		c.begin = begin, c.end = cptx_add(k, begin, most);
-		cptx_mov(k, warp, .into = row);
-		CPTX_FOR(k, row, rows, warps) {
+		cptx_mov(k, warp, .into = unit);
+		CPTX_FOR(k, unit, units, warps) {
+			const cptx_val row = cptx_div(k, unit, parts),
+						   part = cptx_mul(k, cptx_rem(k, unit, parts), each, .mode = CPTX_LO);
 			c.from = cptx_mad(k, wide(k, row), d->pitch, begin, .mode = CPTX_LO);
 			c.to = cptx_mad_wide(k, row, pitch, to);
-			cptx_shl(k, lane, 4, .into = at);
-			CPTX_FOR(k, at, c.bytes, TURNS * CHUNK * CPTX_WARP)
-				copy_chunks(k, &c, at);
+			c.cut = cptx_min(k, cptx_add(k, part, each), c.bytes);
+			copy_chunks(k, &c, cptx_mad(k, lane, CHUNK, part, .mode = CPTX_LO));
 		}
 		if (o->batched)
 			cptx_add(k, begin, d->step, .into = begin);
@@ -155,10 +166,7 @@ void tma_gemm_copy_unaligned(cptx_kernel *k, const tma_gemm *t, const tma_gemm_w
 		copy_matrices(k, t, w, b, warp, warps, lane);
 		by_tma |= tma_gemm_is_map(t, b ? CPTX_GEMM_MAP_B : CPTX_GEMM_MAP_A);
 	}
-	/* TMA reads by another proxy: what was written here is fenced for it, and so is what others wrote */
-	if (by_tma)
+	if (by_tma) /* which reads by another proxy what is written here */
 		cptx_fence_proxy(k, .proxy = CPTX_ASYNC, .space = CPTX_GLOBAL);
 	grid_barrier(k, w->p.barrier, tid);
-	if (by_tma)
-		cptx_fence_proxy(k, .proxy = CPTX_ASYNC, .space = CPTX_GLOBAL);
 }

@@ -327,6 +327,7 @@ cptx_launch *tma_gemm_launch(const tma_gemm *t, const cptx_gemm_plan *plan, cons
 	tma_gemm_work unused;
 	const gemm_params list = list_parameters(t, &unused);
 	const cptx_params_part part = { list.row, list.n, &args };
+	const bool copies = tma_gemm_is_copied(t, GEMM_A) || tma_gemm_is_copied(t, GEMM_B); /* then CTAs wait for one another */
 
 	if (!t->o->grouped && (!tma_gemm_all_there(t, p, err) || !tma_gemm_maps(t, p, map, err)))
 		return NULL;
@@ -337,6 +338,7 @@ cptx_launch *tma_gemm_launch(const tma_gemm *t, const cptx_gemm_plan *plan, cons
 			memcpy((char *)&args + list.row[i].offset, &map[i], sizeof map[i]);
 	return cptx_params_launch_(NOWHERE, program, dev, t->o->name, &part, 1,
 	                           CPTX_OPT(cptx_launch_opt, .grid = { plan->grid }, .block = { plan->threads },
-	                                    .dyn_smem = plan->smem, .overlap = tma_gemm_is_map(t, CPTX_GEMM_MAP_A)),
+	                                    .dyn_smem = plan->smem, .overlap = tma_gemm_is_map(t, CPTX_GEMM_MAP_A) && !copies,
+	                                    .cooperative = copies),
 	                           err);
 }

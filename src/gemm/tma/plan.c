@@ -198,6 +198,9 @@ bool tma_gemm_check_problem(const tma_gemm *t, const cptx_gemm_problem *p, uint3
 	     (unsigned long long)p->m, (unsigned long long)p->n, (unsigned long long)p->k);
 	RULE(rows_span(t, p) <= UINT32_MAX, "K = %llu; the rows of a tile of A or B that threads copy span less than 4 GiB",
 	     t->target, (unsigned long long)p->k);
+	RULE(t->cluster <= 2 || !(tma_gemm_is_copied(t, GEMM_A) || tma_gemm_is_copied(t, GEMM_B)),
+	     "clusters of %u CTAs; where A or B is unaligned all CTAs are resident at once, of which clusters of 2 are sure",
+	     t->target, t->cluster);
 	const bool along_k = t->o->experts == CPTX_GEMM_EXPERTS_K;
 	const uint64_t rows = along_k ? p->k : p->m;
 	RULE(!t->o->experts || (rows <= MOST_EXPERT_ROWS && tma_gemm_rows(t->o, p) <= MOST_SIDE),

@@ -209,6 +209,38 @@ static size_t best_with(const gemm_request *q, const cptx_target *target, const 
 	return 0;
 }
 
+/* Few rows, and nothing was asked for that the kernel for these has not. */
+static bool may_be_gemv(const gemm_request *q, const cptx_gemm_problem *p)
+{
+	enum { ROWS_MOST = 16 };
+
+	for (int i = 0; i < OPTIONS; i++)
+		if (asked(q, i) && !(gemm_option_of(i) >> BY_GEMV & 1))
+			return false;
+	return !asked(q, OPTION_MMA) && p->m <= ROWS_MOST;
+}
+
+/* Puts the choices of gemv among the n that there are, by their times; gives their number. */
+static size_t add_gemv(const gemm_request *q, const cptx_target *target, const cptx_gemm_problem *p, uint32_t sms,
+                       cptx_gemm_choice *c, size_t n, size_t room)
+{
+	enum { CHOICES = 5 };
+	cptx_gemm_choice more[CHOICES];
+	cptx_gemm_opt o = q->o;
+
+	o.mma = CPTX_GEMM_GEMV, o.kind = 0;
+	const size_t found = cptx_gemm_auto_for(&o, target, p, sms, more, CHOICES, NULL);
+	for (size_t i = 0; i < found; i++) {
+		size_t at = n < room ? n++ : room;
+		for (; at && more[i].us < c[at - 1].us; at--)
+			if (at < room)
+				c[at] = c[at - 1];
+		if (at < room)
+			c[at] = more[i];
+	}
+	return n;
+}
+
 /* The best shape by the model for the problem of --run or --explain, without one for 4096 cubed; on the GPU of the model if
  * there is no device. */
 static int pick(gemm_request *q, const cptx_target *target, const cptx_device *dev, FILE *out)
@@ -231,6 +263,8 @@ static int pick(gemm_request *q, const cptx_target *target, const cptx_device *d
 	sms = dev ? cptx_device_get_info(dev)->sms : sms;
 	q->o.stream_k = false;
 	size_t n = cptx_gemm_auto_for(&q->o, target, &p, sms, c, some ? ALL : CHOICES, &err);
+	if (n && !some && may_be_gemv(q, &p))
+		n = add_gemv(q, target, &p, sms, c, n, CHOICES);
 	if (!n) {
 		free(c);
 		return *variant(q, target, more, sizeof more) ? cli_usage(q->cmd, "%s%s", err.text, more)
@@ -256,6 +290,20 @@ static void choose_warps(cptx_gemm_opt *o)
 	o->warps_n = o->bn >= 128 ? o->bn / 64 : 1;
 	if (o->warps_m * o->warps_n < 4 && o->bn % 64 == 0)
 		o->warps_n *= 2;
+}
+
+/* With --tile: the fewest matrices that the sizes of --run or --explain ask to be unaligned; 0 where that does not help. */
+static void choose_unaligned(gemm_request *q)
+{
+	enum { ALL = CPTX_GEMM_A | CPTX_GEMM_B | CPTX_GEMM_D };
+	const gemm_problem *p = &q->problem;
+	const cptx_gemm_problem sizes = { .m = p->m, .n = p->n, .k = p->k, .batch = p->batch };
+
+	if (asked(q, OPTION_UNALIGNED) || !p->m)
+		return;
+	while (!cptx_gemm_check_problem(&q->o, &sizes, 1, NULL, NULL) && q->o.unaligned <= ALL)
+		q->o.unaligned++;
+	q->o.unaligned = q->o.unaligned > ALL ? 0 : q->o.unaligned;
 }
 
 /* What was asked for, and around it a usual or the picked shape. */
@@ -287,6 +335,8 @@ static int complete_shape(gemm_request *q, const cptx_target *target, const cptx
 		o->tma = cptx_gemm_default(CPTX_GEMM_SYNC, target).tma;
 		o->tma = cptx_gemm_check(o, target, NULL, NULL) && o->tma;
 	}
+	if (asked(q, OPTION_TILE))
+		choose_unaligned(q);
 	return EXIT_OK;
 }
 

@@ -143,6 +143,7 @@ static bool prepare(bench *t, cptx_error *err)
 		                   .small = s->small,
 		                   .count = is_along_k(t) ? 1 : (uint32_t)(t->rows / p->m) };
 	t->b = t->a;
+	t->b.weights = s->weights, t->b.zeros = s->zeros, t->b.group = s->group;
 	t->b.type = s->in_b ? s->in_b : s->in, t->b.rows = p->n, t->b.across = s->b_across,
 	t->b.count = is_along_k(t) ? 1 : matrices(p);
 	t->b.block = FACTOR_ROWS, t->b.together = false;
@@ -389,8 +390,8 @@ static bool run(bench *t, cptx_module *module, gemm_report *r, cptx_error *err)
 	cptx_program *program = cptx_device_load(t->dev, module, &p->load, err);
 
 	for (uint32_t i = 0; i < t->s->list; i++)
-		at[i] = (gemm_matrices){ t[i].a.at,     t[i].b.at, t[i].dev_d,   t[i].a.scales,
-			                     t[i].b.scales, t[i].c.at, t[i].bias.at, t[i].dev_counts };
+		at[i] = (gemm_matrices){ t[i].a.at, t[i].b.at,    t[i].dev_d,      t[i].a.scales,  t[i].b.scales,
+			                     t[i].c.at, t[i].bias.at, t[i].dev_counts, t[i].b.zeros_at };
 	cptx_launch *launch = program ? t->s->launch(t->s, t->dev, program, p, at, r, err) : NULL;
 	bool ok = launch && cptx_launch_run(launch, NULL, err) && cptx_device_synchronize(t->dev, err);
 	for (uint32_t i = 0, which = 0; i < t->s->list && ok; i++, which += matrices(p)) {
@@ -508,7 +509,8 @@ static cptx_launch *launch_generated(const gemm_subject *s, cptx_device *dev, co
 			                           .alpha = p[i].alpha,
 			                           .beta = p[i].beta,
 			                           .counts = at[i].counts,
-			                           .ctas = p[i].ctas };
+			                           .ctas = p[i].ctas,
+			                           .zero_b = at[i].zero_b };
 	if (!cptx_gemm_check(o, NULL, &plan, err) ||
 	    !cptx_program_resources(program, cptx_program_kernel_at(program, 0), plan.threads, plan.smem, &r->resources, err))
 		return NULL;
@@ -554,7 +556,8 @@ bool gemm_check(cptx_device *dev, cptx_module *module, const cptx_gemm_opt *o, c
 	list[1].m = list[1].m ? list[1].m : 16, list[1].seed += 100, list[2].seed += 200;
 	*r = (gemm_report){ 0 };
 	bool ok = cptx_gemm_check(o, NULL, &plan, err);
-	s.vec = plan.vec;
+	s.weights = o->mma == CPTX_GEMM_GEMV && o->b != o->a;
+	s.group = s.weights ? plan.vec : 0, s.zeros = o->zeros, s.vec = s.weights ? 0 : plan.vec;
 	ok = ok && gemm_check_subject(dev, module, &s, list, r, err);
 	if (ok && g.timeline)
 		ok = gemm_read_timeline(dev, &g.line, g.timeline, &r->timeline, err);

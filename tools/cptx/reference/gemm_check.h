@@ -36,7 +36,7 @@ typedef struct gemm_problem {
 /* The matrices of a run on the device: A[M][K] or A[K][M], B[N][K] or B[K][N], D[M][N]. */
 typedef struct gemm_matrices {
 	uint64_t a, b, d;
-	uint64_t scale_a, scale_b, c, bias, counts; /* 0: none */
+	uint64_t scale_a, scale_b, c, bias, counts, zero_b; /* 0: none */
 } gemm_matrices;
 
 /* A kernel to be checked: its types, and how it is launched. */
@@ -49,8 +49,10 @@ typedef struct gemm_subject {
 	bool b_across;                  /* B is K x N, row-major; else N x K */
 	bool alpha, beta, bias;         /* D = alpha * A * B + beta * C + bias; C is as D, the bias N f32 */
 	enum cptx_gemm_experts experts; /* of A and D: a row is an expert's, whose matrix is one of B */
-	bool small;                     /* operands are whole numbers from -2 to 2 */
-	uint32_t list;                  /* problems of one launch, at most GEMM_LIST, of the same batch; 0: 1 */
+	bool weights, zeros;            /* B has few bits, and .scale for .group elements along K: gemm_operand */
+	uint32_t group;
+	bool small;    /* operands are whole numbers from -2 to 2 */
+	uint32_t list; /* problems of one launch, at most GEMM_LIST, of the same batch; 0: 1 */
 	/* The launch of the loaded program, which the caller destroys; fills in the report's grid and resources.  p, at: of each
 	 * problem. */
 	cptx_launch *(*launch)(const struct gemm_subject *s, cptx_device *dev, const cptx_program *program,
