@@ -260,6 +260,9 @@ typedef struct cptx_epilogue_dst {
 	                                     accumulator may be released.  NULL: nothing */
 	void *user;                     /**< for it */
 	cptx_val z2;                    /**< coordinate of a fourth dimension, .s32, with .z; NONE: none */
+	cptx_val row_end; /**< .u32, .s32: rows of D from this one on are left out, as if D ended there; the maps are of
+	                       cptx_tensor_map_cut then, and there is no .z.  Four instructions a subtile, of one thread. NONE:
+	                       D ends where its map says */
 	char z_;
 } cptx_epilogue_dst;
 CPTX_API void cptx_epilogue_store_tma_(cptx_kernel *k, cptx_site at, cptx_epilogue *e, cptx_epilogue_ring *ring,
@@ -285,6 +288,7 @@ typedef struct cptx_epilogue_deferred_opt {
 	uint32_t parts;           /**< most parts that a tile is stored in; 0: 4 */
 	bool batched;             /**< stores have a .z */
 	bool maps;                /**< stores have a .map of their own */
+	bool cut;                 /**< stores have a .row_end */
 	char z_;
 } cptx_epilogue_deferred_opt;
 
@@ -315,7 +319,7 @@ typedef struct cptx_epilogue_deferred {
 	cptx_val stored;       /**< .u32, parts that are stored */
 	cptx_val row, col;     /**< .s32, where the CTA's tile begins, in rows and columns of the accumulator */
 	cptx_epilogue_dst to;  /**< registers, but for maps of the ring */
-	uint64_t reserved_[4]; /**< for fields of later versions */
+	uint64_t reserved_[2]; /**< for fields of later versions */
 } cptx_epilogue_deferred;
 
 CPTX_API void cptx_epilogue_deferred_new_(cptx_kernel *k, cptx_site at, cptx_epilogue_deferred *d,

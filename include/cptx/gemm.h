@@ -2,18 +2,22 @@
 /*
  * GEMM generators: D = alpha * A * B + beta * C + bias, A of M rows and K columns, B of K rows and N columns.
  *
- * Four kernels share one set of options and calls; .mma says what multiplies:
+ * Five kernels share one set of options and calls; .mma says what multiplies:
  *
  *   mma                           targets              how                                    A and B
  *   CPTX_GEMM_SYNC                sm_80 and later      cp.async, ldmatrix, mma.sync           bf16 f16
  *   CPTX_GEMM_SYNC with .tma      sm_90 and later      TMA, ldmatrix, mma.sync                bf16 f16
  *   CPTX_GEMM_SYNC with .scale    sm_120a, sm_121a     TMA, mma.sync with scale factors       see below
- *   CPTX_GEMM_WGMMA               sm_90a               TMA, wgmma, clusters                   bf16 f16 e4m3 e5m2
+ *   CPTX_GEMM_WGMMA               sm_90a               TMA, wgmma, clusters                   bf16 f16 e4m3 e5m2, these
+ *                                                                                             two also scaled by blocks
  *   CPTX_GEMM_TCGEN05             sm_100a, sm_103a     TMA, tcgen05.mma, tensor memory        see below
+ *   CPTX_GEMM_GEMV                sm_80 and later      loads, mma.sync: for few rows of A     bf16 f16, B also u4 e2m1
+ *                                                                                             e4m3 e5m2
  *
- * A kernel is made for types, layouts and a tile shape; it serves every M, N and K whose rows are aligned to 16 bytes.  The
- * usual way: cptx_gemm_auto picks the shape for a problem, cptx_gemm_build makes the kernel, cptx_gemm_launch prepares a
- * launch on a device or the emulator.  No GPU has run the kernels with tcgen05 and with scale factors yet.
+ * A kernel is made for types, layouts and a tile shape; it serves every M, N and K whose rows are aligned to 16 bytes, and
+ * with .unaligned all others.  The usual way: cptx_gemm_auto picks the shape for a problem, cptx_gemm_build makes the
+ * kernel, cptx_gemm_launch prepares a launch on a device or the emulator.  No GPU has run the kernels with tcgen05 and with
+ * scale factors yet.
  *
  *   kind of PTX   A and B, each                            along K in a stage   accumulators
  *   f16           both f16, or both bf16                    64                  f32
@@ -50,12 +54,40 @@ enum cptx_gemm_mma {
 	CPTX_GEMM_SYNC,    /**< mma.sync; with .scale its block-scaled form */
 	CPTX_GEMM_WGMMA,   /**< wgmma.mma_async */
 	CPTX_GEMM_TCGEN05, /**< tcgen05.mma */
-	CPTX_GEMM_MMAS     /**< number of instructions */
+	/** mma.sync on rows of B that come straight from global memory and are read once: for few rows of A, where the time is
+	 * that of reading B */
+	CPTX_GEMM_GEMV,
+	CPTX_GEMM_MMAS /**< number of instructions */
 };
 /** The best instruction of a target: tcgen05, else wgmma, else mma.sync.  NULL: mma.sync. */
 CPTX_API enum cptx_gemm_mma cptx_gemm_mma_of(const cptx_target *target);
-/** The name of an instruction: "mma.sync", "wgmma", "tcgen05"; out of range: "?". */
+/** Matrices, as a set.  CPTX_GEMM_D stands for C, too. */
+enum cptx_gemm_matrix {
+	CPTX_GEMM_A = 1, /**< A */
+	CPTX_GEMM_B = 2, /**< B */
+	CPTX_GEMM_D = 4  /**< D and C */
+};
+/** The name of an instruction: "mma.sync", "wgmma", "tcgen05", "gemv"; out of range: "?". */
 CPTX_API const char *cptx_gemm_mma_name(enum cptx_gemm_mma mma);
+
+/**
+ * Experts of a mixture: problem.batch matrices B (along K: D), and rows of A and D (along K: of A and B) that belong to one
+ * of them each.  How many rows an expert has stands in device memory, problem.counts, a u32 for each; the host writes
+ * nothing for a launch, so a graph replays it with other counts.  An expert may have none, one may have all.  A count that
+ * goes beyond the rows that there are is cut to them.  Rows that are no expert's are not read by products that are stored,
+ * and not written.
+ */
+enum cptx_gemm_experts {
+	CPTX_GEMM_EXPERTS_NONE,       /**< no experts */
+	CPTX_GEMM_EXPERTS_CONTIGUOUS, /**< problem.m rows of all, each expert's behind those of the one before, of any number */
+	CPTX_GEMM_EXPERTS_MASKED,     /**< room for problem.m rows of each expert, of which the first ones are its own */
+	/** weight gradients: problem.k rows of A and of B, which are stored as K rows, sorted by expert as contiguous ones, and
+	 * problem.batch matrices D; that of an expert without rows is beta * C + bias, or zeros.  Types of 16 bits */
+	CPTX_GEMM_EXPERTS_K,
+	CPTX_GEMM_EXPERTS_KINDS /**< number of these */
+};
+/** The name: "contiguous", "masked", "along-k"; none: "none"; out of range: "?". */
+CPTX_API const char *cptx_gemm_experts_name(enum cptx_gemm_experts experts);
 
 /**
  * An epilogue: builds code that computes an element of D from the accumulator, after alpha, beta and bias, before it is
@@ -76,8 +108,15 @@ typedef struct cptx_gemm_opt {
 	enum cptx_type a, b;    /**< types of A and B, see the tables above */
 	/** type of C and D: CPTX_F32, CPTX_BF16 or CPTX_F16; for s8 and u8, without an epilogue, also CPTX_S32 */
 	enum cptx_type out;
-	/** [scaled, tcgen05] type of the scale factors: CPTX_UE8M0 or CPTX_UE4M3; CPTX_TYPE_NONE: no factors */
+	/** [scaled, tcgen05] type of the scale factors: CPTX_UE8M0 or CPTX_UE4M3; [gemv] of a B of few bits the type of A.
+	 * [wgmma] CPTX_F32: A and B are of 8 bits, and have a factor for blocks of 1 x 128 and of 128 x 128 elements; bm is 64
+	 * or 128, without swap.  Sums of each 128 along K are scaled and added in f32, so that none is longer than 128 in the
+	 * tensor cores.  CPTX_TYPE_NONE: no factors */
 	enum cptx_type scale;
+	/** [gemv] elements along K of a B of few bits that share a scale factor; 0: all.  A multiple of 128 (of e4m3, e5m2 64)
+	 */
+	uint32_t scale_k;
+	bool zeros; /**< [gemv] u4 has zero points, one for each scale factor; else it is 8 */
 	/** [tcgen05] kind of the instruction; [scaled]: 0, or the kind that follows from the types */
 	enum cptx_tcgen05_kind kind;
 	bool a_m_major; /**< A is stored as K rows of M elements; else M rows of K.  wgmma: 16-bit types only; tcgen05: not for 4
@@ -88,14 +127,18 @@ typedef struct cptx_gemm_opt {
 	uint32_t bm, bn; /**< tile of a CTA in elements of D.
 	                      [sync] whatever the warps divide, up to 1024, with .tma 256.  [scaled] 64 or 128 each.
 	                      [wgmma] bm: 64, 128, 192 or 256; bn: 8 to 256 in steps of 8, from bm 192 on to 192.
+	                      [gemv] bm: 8, 16, 32 or 64; bn: 16, 32, 64 or 128 for each warp along N, of B stored as rows of
+	                      N 64 or 128
 	                      [tcgen05] bm: 128, made by one CTA, or 256, made by a pair (cta_group::2); bn: 16 to 256, a
 	                      multiple of 16, of a pair 32, with factors of 64 */
-	/** elements of a stage along K: [sync] 32, 64 or 128; else 0 or the elements in 128 bytes, see the table above */
+	/** elements of a stage along K: [sync] 32, 64 or 128; [gemv] that a warp loads at once, up to 16 times 32 (u4, e2m1:
+	 * 128; e4m3, e5m2: 64); else 0 or the elements in 128 bytes, see the table above */
 	uint32_t bk;
 	uint32_t stages; /**< stages of the ring in shared memory, each a tile of A and of B, 2 to 16 */
 	uint32_t group; /**< rows of (cluster) tiles in a group of the rasterization, for the L2 cache; 0: 16, [wgmma] chosen for
 	                   the sizes of each launch */
-	uint32_t warps_m, warps_n;     /**< [sync, scaled] warps along M and N; each computes bm / warps_m x bn / warps_n: [sync]
+	uint32_t warps_m, warps_n;     /**< [gemv] warps that share rows of B along K, and along N, 16 in all; [sync, scaled]
+	                                    warps along M and N; each computes bm / warps_m x bn / warps_n: [sync]
 	                                    multiples of 16, [scaled] of 32: at most 64x64, 128x32 and, of packed e2m1, 32x128;
 	                                    with stream_k and grouped 64x32 and 32x64 */
 	uint32_t cluster_m, cluster_n; /**< [wgmma, tcgen05] tiles of a cluster along M, which share B by multicast, and along N,
@@ -114,8 +157,15 @@ typedef struct cptx_gemm_opt {
 	                      workspace */
 
 	/* operands and parameters of the kernel */
-	bool batched;                   /**< a number of matrices of equal size */
-	bool grouped;                   /**< a list of problems of different sizes; not with stream_k, batched and timeline */
+	bool batched; /**< a number of matrices of equal size */
+	bool grouped; /**< a list of problems of different sizes; not with stream_k, batched and timeline */
+	/** the problems say how far rows and matrices are apart (.lda and so on); else all are dense.  Not with grouped */
+	bool strided;
+	/** CPTX_GEMM_A | CPTX_GEMM_B | CPTX_GEMM_D: which have addresses, rows or matrices at other distances than multiples of
+	 * 16 bytes.  A and B are copied to the workspace first, in the same launch, with rows that are (the launch is
+	 * cooperative, and clusters have at most 2 CTAs); D is stored and C loaded element by element.  gemv reads all rows as
+	 * they are.  .strided too, and also where the sizes ask for none of it.  Of types from 8 bits on; not with grouped */
+	uint32_t unaligned;
 	bool alpha;                     /**< multiply by alpha, f32 */
 	bool beta;                      /**< add beta * C; beta is f32 */
 	bool bias;                      /**< a vector of N f32, added to each row */
@@ -123,6 +173,9 @@ typedef struct cptx_gemm_opt {
 	cptx_gemm_epilogue_fn epilogue; /**< builds the epilogue; NULL: none */
 	void *user;                     /**< second argument of epilogue */
 	const char *name;               /**< name of the kernel; NULL: "gemm" */
+	enum cptx_gemm_experts
+		experts; /**< [sync, wgmma, tcgen05] rows of experts, along K not by cp.async; not with stream_k, batched and
+	                grouped.  C is as D, of the bias each expert has N elements, behind those of the one before */
 	char z_;
 } cptx_gemm_opt;
 
@@ -151,21 +204,40 @@ CPTX_API bool cptx_gemm_options_read(const char *text, cptx_gemm_opt *opt, cptx_
 typedef struct cptx_gemm_problem {
 	uint32_t size;    /**< CPTX_OPT fills it in; all problems of a list have the first one's size */
 	uint64_t m, n, k; /**< rows of A and D, columns of B and D, columns of A */
-	uint32_t batch;   /**< number of matrices, densely behind one another; 0: 1 */
-	uint64_t a, b, d; /**< device addresses, aligned to 16 (4 and 6 bits in kinds that pad them: 32); dense rows */
-	uint64_t c;       /**< C, with beta; aligned to 16; may be d */
-	uint64_t bias;    /**< the bias, with bias; aligned to 16 */
-	/** with stream_k: plan.workspace bytes, aligned to 16, zero before the first launch; each launch leaves the counters
-	 * zero.  Launches at the same time need a workspace each */
+	uint32_t batch;   /**< number of matrices; with experts: of experts, of B alone; 0: 1 */
+	uint64_t a, b,
+		d;         /**< device addresses, aligned to 16 (4 and 6 bits in kinds that pad them: 32; .unaligned: an element) */
+	uint64_t c;    /**< C, with beta; aligned as d; may be d */
+	uint64_t bias; /**< the bias, with bias; aligned to 16 */
+	/** with stream_k, or A or B unaligned: plan.workspace bytes, aligned to 128, zero before the first launch; each launch
+	 * leaves the counters zero.  Launches at the same time need a workspace each */
 	uint64_t workspace;
-	uint64_t scale_a, scale_b; /**< with scale: cptx_gemm_scales_bytes each (times batch), aligned to 16 */
+	uint64_t scale_a, scale_b; /**< with scale: cptx_gemm_scales_bytes each (times batch), aligned to 16.  [wgmma] f32,
+	                                ceil(k / 128) rows of factors of all rows of A (with batched of each matrix, one matrix
+	                                behind the other), of a multiple of 4, as cptx_gemm_scale_pitch says; of each B
+	                                ceil(n / 128) rows of ceil(k / 128) */
 	uint64_t timeline; /**< with timeline: cptx_timeline_bytes(cptx_gemm_timeline()), aligned to 16, zeros at first */
 	/** most CTAs to launch; 0: as many as all multiprocessors hold.  A launch uses the fewest CTAs that need no more waves.
 	 * With stream_k, more CTAs than tiles divide the tiles along K */
 	uint32_t ctas;
 	float alpha, beta; /**< with .alpha, with .beta; else 0 (alpha: or 1) */
+	/** with strided: elements from row to row, of A and B as they are stored (.a_m_major: rows of M); 0: dense.  Of C also
+	 * CPTX_GEMM_BROADCAST: all rows are the first one */
+	uint64_t lda, ldb, ldc, ldd;
+	/** with strided: elements from matrix to matrix of a batch; 0: dense.  Of A, B and C also CPTX_GEMM_BROADCAST: one
+	 * matrix for all, and of A and B one set of scale factors */
+	uint64_t stride_a, stride_b, stride_c, stride_d;
+	/** [gemv] with .zeros: as many zero points as scale factors, of the type of A, from 0 to 15.  Both lie as
+	 * [ceil(K / scale_k)][N]; with scale_k 0 as [N] */
+	uint64_t zero_b;
+	uint64_t counts;   /**< with experts: device address, aligned to 4, of a u32 for each expert: its rows.  Read by the
+	                        kernel behind griddepcontrol.wait */
+	uint32_t expected; /**< with experts: rows that one has on average, for the choice of a shape; 0: m, contiguous m /
+	                      batch, along K k / batch */
 	char z_;
 } cptx_gemm_problem;
+/** Of a distance between rows or matrices: there is one for all. */
+#define CPTX_GEMM_BROADCAST UINT64_MAX
 
 /** The kinds of operand parameters, which stand in front of M: a tensor map (128 bytes) each.  [sync] without .tma: A, B and
  * D are pointers; [scaled]: D is a pointer. */
@@ -234,7 +306,8 @@ CPTX_API size_t cptx_gemm_auto_(const cptx_gemm_opt *opt, const cptx_target *tar
                                 uint32_t sms, cptx_gemm_choice *choices, size_t size, size_t room, cptx_error *err);
 /**
  * Picks the shape for a problem: bm, bn, stages, warps or cluster, swap, per_sm, stream_k, group where it is 0, for [sync]
- * bk too, and the number of CTAs; all else is taken from `opt`.  Writes the best `room` choices, best first, and returns
+ * bk too, and the number of CTAs; adds .strided and .unaligned where the problem asks for them, of addresses those that are
+ * given; all else is taken from `opt`.  Writes the best `room` choices, best first, and returns
  * their number; 0: no kernel can do the problem, and err says why.  sms: multiprocessors of the device.
  */
 static inline size_t cptx_gemm_auto(const cptx_gemm_opt *opt, const cptx_gemm_problem *problem, uint32_t sms,
@@ -273,8 +346,9 @@ static inline bool cptx_gemm_tune(cptx_device *dev, const cptx_gemm_problem *pro
  * Adds the kernel to a module.  NULL on error: err says why (and the module holds it if building failed).
  *
  * Parameters, in order: what plan.map names, M, N, K (u32), and where the options say so batch (u32), alpha (f32), beta
- * (f32), C, bias, the timeline and the workspace (pointers).  With grouped: the table (pointer), cluster tiles of all
- * problems (u32), alpha and beta where the options say so.
+ * (f32), C, bias, the timeline, the workspace and counts (pointers); batch with experts too; with strided and unaligned
+ * others behind them.  With grouped: the table (pointer), cluster tiles of all problems (u32), alpha and beta where the
+ * options say so.
  */
 CPTX_API cptx_kernel *cptx_gemm_build(cptx_module *m, const cptx_gemm_opt *opt, cptx_error *err);
 
@@ -307,8 +381,10 @@ CPTX_API void cptx_gemm_runner_destroy(cptx_gemm_runner *runner);
 /**
  * Starts a GEMM as work of a stream (NULL: the default one); does not wait.  opt with .bm = 0: the shape is chosen for the
  * sizes of the problem, once for each, without stream_k, which needs a workspace: the best in the tuning database
- * (<cptx/tune.h>), else the first of cptx_gemm_auto_for.  Else opt and problem are as for cptx_gemm_launch.  Not with
- * .grouped.
+ * (<cptx/tune.h>), else the first of cptx_gemm_auto_for; of few rows the kernel of CPTX_GEMM_GEMV, whatever .mma says, where
+ * that is faster.  Rows of any length and at any distance are taken: what the copies of
+ * unaligned A and B need is allocated by the first run of such sizes on each stream, and kept.  Else opt and problem are as
+ * for cptx_gemm_launch.  Not with .grouped.
  * Errors: those of cptx_gemm_check_problem, cptx_device_load and cptx_launch_new.
  */
 CPTX_API bool cptx_gemm_run(cptx_gemm_runner *runner, const cptx_gemm_opt *opt, const cptx_gemm_problem *problem,
@@ -360,9 +436,50 @@ CPTX_API cptx_launch *cptx_gemm_launch_grouped(const cptx_program *program, cptx
  * UINT64_MAX: the number of bytes exceeds 64 bits.
  */
 CPTX_API uint64_t cptx_gemm_scales_bytes(uint64_t rows, uint64_t k, uint32_t vec);
+/** Elements from a row of the f32 factors of A, one for 128 along K, to the next: `rows` rounded up to 4. */
+static inline uint64_t cptx_gemm_scale_pitch(uint64_t rows) { return (rows + 3) & ~(uint64_t)3; }
 /** Packs plain factors, rows x ceil(k / vec), row-major, and pads with zeros.  Does nothing where cptx_gemm_scales_bytes
  * returns UINT64_MAX. */
 CPTX_API void cptx_gemm_scales_pack(uint8_t *to, const uint8_t *from, uint64_t rows, uint64_t k, uint32_t vec);
+
+/**
+ * Packs weights of 4 bits as kernels of CPTX_GEMM_GEMV read them: `codes` has one for each byte, in its low bits (u4: 0 to
+ * 15; e2m1: its encoding), n rows of k, a multiple of 8; `to` gets n * k / 2 bytes.  Of eight neighbours, which make a word
+ * of 32 bits, number 2 i is in bits 4 i and up, number 2 i + 1 in bits 4 i + 16 and up.  Weights of 8 bits need no packing.
+ */
+CPTX_API void cptx_gemm_pack_weights(uint8_t *to, const uint8_t *codes, uint64_t n, uint64_t k);
+
+/* ---- quantizers ---- */
+
+/**
+ * A kernel that makes of a matrix what kernels with .scale = CPTX_F32 multiply: elements of 8 bits, rounded to nearest, and
+ * an f32 factor for each block, the largest magnitude in it over that of the type (448 of e4m3, 57344 of e5m2).  Targets
+ * from sm_89 on.
+ */
+typedef struct cptx_gemm_quantize_opt {
+	uint32_t size;      /**< CPTX_OPT fills it in */
+	enum cptx_type in;  /**< CPTX_BF16, F16 or F32 */
+	enum cptx_type out; /**< CPTX_E4M3 or E5M2 */
+	bool blocks;        /**< blocks of 128 x 128, as of B; else of 1 x 128, as of A */
+	bool pow2;          /**< factors are powers of two, rounded up */
+	const char *name;   /**< name of the kernel; NULL: "quantize" */
+	char z_;
+} cptx_gemm_quantize_opt;
+/** What is quantized. */
+typedef struct cptx_gemm_quantize_problem {
+	uint32_t size;    /**< CPTX_OPT fills it in */
+	uint64_t rows, k; /**< of a matrix, dense; k is a multiple of 16.  Of blocks of 1 x 128 all rows, those of experts too */
+	uint32_t batch;   /**< with blocks: matrices behind one another; 0: 1 */
+	uint64_t x, q;    /**< device addresses of the matrix and of what it becomes, aligned to 16 */
+	uint64_t scale;   /**< of the factors, f32, as cptx_gemm_problem.scale_a or scale_b, aligned to 16 */
+	char z_;
+} cptx_gemm_quantize_problem;
+/** Adds the kernel to a module; NULL on error, as cptx_gemm_build. */
+CPTX_API cptx_kernel *cptx_gemm_quantize_build(cptx_module *m, const cptx_gemm_quantize_opt *opt, cptx_error *err);
+/** Prepares a launch of it.  opt: the options that it was built with. */
+CPTX_API cptx_launch *cptx_gemm_quantize_launch(const cptx_program *program, cptx_device *dev,
+                                                const cptx_gemm_quantize_opt *opt, const cptx_gemm_quantize_problem *problem,
+                                                cptx_error *err);
 
 /** Phases of a GEMM's timeline. */
 enum cptx_gemm_phase {

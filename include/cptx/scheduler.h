@@ -23,7 +23,8 @@
  * tiles are below 2^32.  A constant is cptx_imm(n); what can be computed while the kernel is built costs nothing.
  *
  * A list of problems of several sizes: give .all (tiles of all of them) in place of .tiles_m and .tiles_n, find the
- * problem of tile t.id, and call cptx_tiles_raster for the place in it.
+ * problem of tile t.id, and call cptx_tiles_raster for the place in it.  Of sizes that only the device knows
+ * cptx_tile_groups does both.
  *
  * Nothing here does more than the calls of <cptx/insn.h>.  Errors are those of the kernel's module.
  */
@@ -175,6 +176,77 @@ CPTX_API cptx_val cptx_tiles_finishes_(cptx_kernel *k, cptx_site at, const cptx_
 CPTX_API cptx_val cptx_tiles_share_end_(cptx_kernel *k, cptx_site at, const cptx_tiles *s, const cptx_tiles_at *t);
 /** Of a tile that is shared: the number behind the last cluster that has a part of it. */
 #define cptx_tiles_share_end(k, s, t) cptx_tiles_share_end_((k), CPTX_HERE, (s), (t))
+
+/* ---- groups: rows of tiles whose numbers only the device knows ----
+ *
+ * Experts of a mixture: each has a matrix B of its own and some rows of A and D, how many the kernel reads from global
+ * memory.  The host writes nothing for a launch, so a graph replays it with other counts.
+ *
+ *   cptx_tile_groups g;
+ *   cptx_tile_group t;
+ *   cptx_tile_groups_new(k, &g, .counts = counts, .groups = experts, .rows = M, .side = 128, .columns = tiles_n);
+ *   cptx_tiles_new(k, &s, .schedule = CPTX_TILES_PERSISTENT, .all = g.all);
+ *   ... in each role ...
+ *   cptx_tile_groups_first(k, &g, &t);
+ *   CPTX_TILES (k, &s, &at) {
+ *       cptx_tile_groups_find(k, &g, &t, at.id);
+ *       cptx_tiles_raster(k, cptx_sub(k, at.id, t.first), t.tiles_m, tiles_n, cptx_imm(0), &m, &n);
+ *       ... rows t.row + m * 128 to t.row_end - 1 of A and D, matrix t.group of B ...
+ *   }
+ *
+ * The last tile of a group may have fewer rows; what lies behind them is the next group's.  .row_end of
+ * cptx_epilogue_store_tma keeps stores away from it.  A count that goes beyond the rows that there are is cut to them.
+ */
+
+/** What groups are made of. */
+typedef struct cptx_tile_groups_opt {
+	uint32_t size;    /**< CPTX_OPT fills it in */
+	cptx_val counts;  /**< .u64, global address, aligned to 4: a u32 for each group, its rows.  Written before the launch, or
+	                       before griddepcontrol.wait; they stay while the kernel runs */
+	cptx_val groups;  /**< how many groups, .u32 or constant */
+	cptx_val rows;    /**< rows that there are, .u32 or constant, up to 2^26: of all groups; with .apart of each */
+	bool apart;       /**< group i begins at row i * rows; else each behind the rows of the one before it */
+	uint32_t side;    /**< rows of a tile (of those of a cluster) */
+	cptx_val columns; /**< tiles beside one another, .u32 or constant */
+	cptx_val tiles;   /**< tiles that each group has, whatever its rows, which lie along K then; in place of .side and
+	                       .columns.  NONE: as many as the rows need */
+	char z_;
+} cptx_tile_groups_opt;
+
+/** Groups of a kernel.  Plain data. */
+typedef struct cptx_tile_groups {
+	cptx_made made; /**< by which call, in which kernel */
+	union {
+		cptx_tile_groups_opt opt;   /**< as given */
+		uint64_t reserved_opt_[20]; /**< for options of later versions */
+	};
+	cptx_val all;          /**< .u32 or constant, tiles of all groups: .all of cptx_tiles_new */
+	uint64_t reserved_[4]; /**< for fields of later versions */
+} cptx_tile_groups;
+
+/** The group of the tile at hand, in registers of the role. */
+typedef struct cptx_tile_group {
+	cptx_made made;        /**< by which call, in which kernel */
+	cptx_val group;        /**< .u32, its number */
+	cptx_val first, end;   /**< .u32, its tiles */
+	cptx_val row, row_end; /**< .u32, its rows */
+	cptx_val tiles_m;      /**< .u32, tiles below one another; with .tiles NONE */
+	uint64_t reserved_[4]; /**< for fields of later versions */
+} cptx_tile_group;
+
+CPTX_API void cptx_tile_groups_new_(cptx_kernel *k, cptx_site at, cptx_tile_groups *g, const cptx_tile_groups_opt *opt);
+/** Counts the tiles of all groups; whole warps, in front of roles.  For 32 groups a load, and without .apart 12 shuffles.
+ * With .tiles nothing. */
+#define cptx_tile_groups_new(...) cptx_tile_groups_new_x_(__VA_ARGS__, .z_ = 0)
+#define cptx_tile_groups_new_x_(k, g, ...)                                                                                  \
+	cptx_tile_groups_new_((k), CPTX_HERE, (g), CPTX_OPT(cptx_tile_groups_opt, __VA_ARGS__))
+CPTX_API void cptx_tile_groups_first_(cptx_kernel *k, cptx_site at, const cptx_tile_groups *g, cptx_tile_group *t);
+/** Registers for a role's place, in front of its tiles. */
+#define cptx_tile_groups_first(k, g, t) cptx_tile_groups_first_((k), CPTX_HERE, (g), (t))
+CPTX_API void cptx_tile_groups_find_(cptx_kernel *k, cptx_site at, const cptx_tile_groups *g, cptx_tile_group *t,
+                                     cptx_val tile);
+/** Goes on to the group of a tile, .u32, which is not before the tile of the last call: a load for each group passed. */
+#define cptx_tile_groups_find(k, g, t, tile) cptx_tile_groups_find_((k), CPTX_HERE, (g), (t), (tile))
 
 #ifdef __cplusplus
 }

@@ -111,7 +111,7 @@ static bool take(making *m, const cptx_gemm_opt *asked, const cptx_gemm_problem 
 	cptx_gemm_opt o = *asked;
 	cptx_gemm_problem with = *p;
 
-	if (!read_candidate(x->candidate, &o, &with.ctas) || !o.bm || o.stream_k ||
+	if (!read_candidate(x->candidate, &o, &with.ctas) || !o.bm || o.stream_k || o.mma != asked->mma ||
 	    !cptx_gemm_check(&o, m->target, NULL, NULL) || !cptx_gemm_check_problem(&o, &with, SMS_UNKNOWN, NULL, NULL))
 		return false;
 	m->opt = o, m->p.ctas = with.ctas;
@@ -142,7 +142,7 @@ static bool choose_by_model(making *m, cptx_error *err)
 	const char *model = cptx_gemm_model(&m->opt, m->target, &sms);
 	cptx_gemm_choice c;
 
-	if (!gemm_auto_whole(&m->opt, m->target, sms, &m->p, &c, 1, err))
+	if (!gemm_auto_whole(&m->opt, m->target, sms, &m->p, false, &c, 1, err))
 		return false;
 	m->opt = c.opt, m->p.ctas = c.ctas;
 	snprintf(m->note, sizeof m->note, "model: %.150s; %ux%u tiles, %u stages", model ? model : "?", m->opt.bm, m->opt.bn,
@@ -250,6 +250,9 @@ static bool add_kernel(cptx_bundle *b, making *m, cptx_module *module, cptx_erro
 	cptx_gemm_plan plan;
 	cptx_kernel_info info;
 
+	RULE(!m->opt.strided && !m->opt.unaligned && m->opt.mma != CPTX_GEMM_GEMV,
+	     "%s: matrices at distances of their own, with rows that are no multiples of 16 bytes, and gemv cannot be bundled",
+	     m->g.name);
 	if (!cptx_gemm_check_problem(&m->opt, &m->p, SMS_UNKNOWN, &plan, err) || !cptx_gemm_build(module, &m->opt, err))
 		return false;
 	if (!cptx_module_freeze(module) || !cptx_module_kernel(module, name, &info))

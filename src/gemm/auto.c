@@ -32,6 +32,20 @@ static void keep(gemm_pick *x, const cptx_gemm_choice *choice)
 	OPTIONS_WRITE(cptx_gemm_opt, &to->opt, &choice->opt);
 }
 
+/* The time of the copies of A and B whose rows are unaligned: they are read and written once, and read once more; then all
+ * CTAs wait for one another. */
+static double copies_us(const gemm_pick *x, const tma_gemm *t)
+{
+	enum { READ_AND_WRITTEN = 2, BARRIER_US = 3 };
+	double bytes = 0;
+
+	for (enum gemm_which w = GEMM_A; w <= GEMM_B; w = (enum gemm_which)(w + 1)) {
+		const gemm_stored s = tma_gemm_stored(t, x->p, w);
+		bytes += tma_gemm_is_copied(t, w) ? (double)s.rows * (double)s.cols * s.count * s.bits / 8 : 0;
+	}
+	return bytes > 0 ? READ_AND_WRITTEN * bytes / (1e3 * x->chip->memory_gbs) + BARRIER_US : 0;
+}
+
 /* Keeps a choice, if the problem can be done so. */
 static void offer(const gemm_model *m, gemm_pick *x, const tma_gemm *t, const cptx_gemm_choice *choice)
 {
@@ -42,6 +56,7 @@ static void offer(const gemm_model *m, gemm_pick *x, const tma_gemm *t, const cp
 	if ((x->whole_tiles && c.opt.stream_k) || !cptx_gemm_check_problem(&c.opt, &p, x->sms, NULL, NULL))
 		return;
 	m->predict(&c, x, t);
+	c.us += copies_us(x, t);
 	keep(x, &c);
 }
 
@@ -106,13 +121,42 @@ static uint32_t best_group(const tma_gemm *t, const gemm_pick *x)
 	return MAX((uint32_t)(sqrt((double)x->sms / (t->pair ? 2 : 1) * o->bn / o->bm) / cm + 0.5), 1u);
 }
 
-static void offer_all(const gemm_generator *g, gemm_pick *x, const cptx_gemm_opt *o)
+void gemm_auto_fit(cptx_gemm_opt *o, const cptx_gemm_problem *p)
 {
+	const bool far = p->ldc || p->ldd || p->stride_c || p->stride_d;
+	const tma_gemm t = { .any_row_of_d = !far, .o = o }; /* whether all kernels take rows of N the search sees */
+
+	if (o->grouped)
+		return;
+	o->strided |= far || p->lda || p->ldb || p->stride_a || p->stride_b;
+	o->unaligned |= tma_gemm_unaligned(&t, p);
+}
+
+/* The options with what the rows of the problem ask for. */
+static cptx_gemm_opt fitted(const gemm_generator *g, const gemm_pick *x, const cptx_gemm_opt *given)
+{
+	cptx_gemm_opt o = *given;
+
+	if (!o.grouped) {
+		const tma_gemm t = gemm_describe(g, &o);
+		o.unaligned |= tma_gemm_unaligned(&t, x->p);
+	}
+	return o;
+}
+
+static void offer_all(const gemm_generator *g, gemm_pick *x, const cptx_gemm_opt *opt)
+{
+	const cptx_gemm_opt fit = fitted(g, x, opt), *o = &fit;
 	const tma_gemm t = gemm_describe(g, o);
 	cptx_gemm_choice c = { .opt = *o };
 
-	c.opt.group = o->group ? o->group : best_group(&t, x);
+	if (o->unaligned != opt->unaligned && !fits(x, o))
+		return;
+
+	c.opt.group = g->model->no_ring ? 0 : o->group ? o->group : best_group(&t, x);
 	offer(g->model, x, &t, &c);
+	if (g->model->no_ring)
+		return;
 	offer_shared(g->model, x, &t, c);
 	if (g->model->one_each)
 		offer_one_each(g->model, x, &t, c);
@@ -146,7 +190,9 @@ static void try_axes(const gemm_generator *g, gemm_pick *x, cptx_gemm_opt o, uin
 	if (axis == GEMM_AXES || !a->there) {
 		if (!fits(x, &o))
 			return;
-		if (m->stages_are_an_axis ? m->suits(&o, x->target) : (o.stages = most_stages(m, x, o)) != 0)
+		if (m->no_ring)
+			offer_all(g, x, &o);
+		else if (m->stages_are_an_axis ? m->suits(&o, x->target) : (o.stages = most_stages(m, x, o)) != 0)
 			offer_all(g, x, &o);
 		return;
 	}
@@ -162,7 +208,7 @@ static void try_axes(const gemm_generator *g, gemm_pick *x, cptx_gemm_opt o, uin
 /* The shape that fits if any does. */
 static void simplify(const gemm_model *m, cptx_gemm_opt *o)
 {
-	o->stages = GEMM_LEAST_stages, o->stream_k = false;
+	o->stages = m->no_ring ? 0 : GEMM_LEAST_stages, o->stream_k = false;
 	if (m->clusters)
 		o->cluster_m = o->cluster_n = 1;
 	for (uint32_t i = 0; i < GEMM_AXES && m->axes[i].there; i++)
@@ -229,8 +275,38 @@ const char *cptx_gemm_model(const cptx_gemm_opt *opt, const cptx_target *target,
 static bool can_pick(const cptx_gemm_opt *o, const gemm_pick *x, cptx_error *err)
 {
 	RULE(x->choices && x->room && x->size > offsetof(cptx_gemm_choice, opt), "there is no room for choices");
-	RULE(gemm_generator_of(o), ".mma = %u; there are mma.sync, wgmma and tcgen05", (unsigned)o->mma);
+	RULE(gemm_generator_of(o), ".mma = %u; there are mma.sync, wgmma, tcgen05 and gemv", (unsigned)o->mma);
 	return true;
+}
+
+/* Makes of rows of experts a batch of matrices, of as many rows as an expert has. */
+static void batch_of_experts(const cptx_gemm_opt *o, cptx_gemm_problem *p)
+{
+	uint64_t *rows = o->experts == CPTX_GEMM_EXPERTS_K ? &p->k : &p->m;
+	const uint64_t average = o->experts == CPTX_GEMM_EXPERTS_MASKED ? *rows : up(*rows, given(p->batch));
+
+	*rows = MIN(p->expected ? p->expected : MAX(average, 1u), MAX(*rows, 1u));
+}
+
+/* All shapes of a generator; false: none can do the problem, and err says why. */
+static bool search_all(const gemm_generator *g, gemm_pick *x, cptx_gemm_opt o, cptx_error *err)
+{
+	/* what no shape can mend is said of the simplest one */
+	simplify(g->model, &o);
+	const cptx_gemm_opt simplest = fitted(g, x, &o);
+	if (!cptx_gemm_check(&simplest, x->target, NULL, err) || !cptx_gemm_check_problem(&simplest, x->p, x->sms, NULL, err))
+		return false;
+	search(g, x, o);
+	return true;
+}
+
+/* Few rows, of which the kernel for these is tried, too.  Its model counts in times of the same chip. */
+static bool may_be_gemv(const cptx_gemm_opt *o, const cptx_gemm_problem *p)
+{
+	enum { ROWS_MOST = 16 };
+
+	return o->mma != CPTX_GEMM_GEMV && p->m <= ROWS_MOST && is_16_bits(o->a) && o->a == o->b && o->scale == CPTX_TYPE_NONE &&
+	       !o->grouped && !o->experts && !o->timeline && !o->swap && !o->a_tmem && given(o->per_sm) == 1 && !p->ctas;
 }
 
 size_t gemm_auto_fill(gemm_pick *x, const cptx_gemm_opt *opt, const cptx_gemm_problem *p, cptx_error *err)
@@ -244,19 +320,26 @@ size_t gemm_auto_fill(gemm_pick *x, const cptx_gemm_opt *opt, const cptx_gemm_pr
 	x->opt_size = (uint32_t)MIN(opt->size, x->size - offsetof(cptx_gemm_choice, opt));
 	x->p = &problem, x->target = target_of(g, &o, x->target), x->chip = chip_of(g->model, x->target);
 	x->sms = given(x->sms);
-	/* what no shape can mend is said of the simplest one */
-	simplify(g->model, &o);
-	if (cptx_gemm_check(&o, x->target, NULL, err) && cptx_gemm_check_problem(&o, p, x->sms, NULL, err))
-		search(g, x, o);
+	if (o.experts)
+		batch_of_experts(&o, &problem);
+	gemm_auto_fit(&o, &problem);
+	if (search_all(g, x, o, err) && x->any_mma && may_be_gemv(&o, &problem)) {
+		o.mma = CPTX_GEMM_GEMV, o.kind = 0, o.group = 0;
+		search_all(&gemm_gemv, x, o, NULL);
+	}
 	return x->n;
 }
 
 size_t gemm_auto_whole(const cptx_gemm_opt *o, const cptx_target *target, uint32_t sms, const cptx_gemm_problem *p,
-                       cptx_gemm_choice *choices, size_t room, cptx_error *err)
+                       bool any_mma, cptx_gemm_choice *choices, size_t room, cptx_error *err)
 {
-	gemm_pick x = {
-		.choices = (char *)choices, .size = sizeof *choices, .room = room, .target = target, .sms = sms, .whole_tiles = true
-	};
+	gemm_pick x = { .choices = (char *)choices,
+		            .size = sizeof *choices,
+		            .room = room,
+		            .target = target,
+		            .sms = sms,
+		            .whole_tiles = true,
+		            .any_mma = any_mma };
 
 	return gemm_auto_fill(&x, o, p, err);
 }

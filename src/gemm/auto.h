@@ -16,6 +16,10 @@ typedef struct gemm_chip {
 	double products; /* multiply-adds of the usual type of a multiprocessor, a clock; 0: the model has its own */
 } gemm_chip;
 
+/* Those of mma.sync, by their targets' numbers: gemm/sm80/auto.c. */
+enum { GEMM_SYNC_CHIPS = 5 };
+extern const gemm_chip gemm_sync_chips[GEMM_SYNC_CHIPS];
+
 /* ---- the search ---- */
 
 /* A field of the options that the search sets: first, first + add ... to last, or with add = 0 each twice the one before.
@@ -46,13 +50,18 @@ typedef struct gemm_pick {
 	const gemm_chip *chip;
 	uint32_t sms;
 	bool whole_tiles; /* none with stream_k */
+	bool any_mma;     /* of few rows also the kernel for these */
 } gemm_pick;
 /* Fills in x->choices for a problem, as the public calls tell; gives their number, 0 with an error. */
 size_t gemm_auto_fill(gemm_pick *x, const cptx_gemm_opt *opt, const cptx_gemm_problem *p, cptx_error *err);
 
-/* The best choices without stream_k, as no workspace is at hand: on a target (NULL: any) with so many multiprocessors. */
+/* Adds to options without a shape what distances and addresses of a problem ask for: .strided, .unaligned. */
+void gemm_auto_fit(cptx_gemm_opt *o, const cptx_gemm_problem *p);
+
+/* The best choices without stream_k, as no workspace is at hand: on a target (NULL: any) with so many multiprocessors.
+ * any_mma: the kernel for few rows may take the place of .mma. */
 size_t gemm_auto_whole(const cptx_gemm_opt *o, const cptx_target *target, uint32_t sms, const cptx_gemm_problem *p,
-                       cptx_gemm_choice *choices, size_t room, cptx_error *err);
+                       bool any_mma, cptx_gemm_choice *choices, size_t room, cptx_error *err);
 
 /* What a generator supplies.  Of candidates that cost the same the first one is kept, so the order of the axes (the first is
  * the outermost) and of their values counts. */
@@ -63,6 +72,7 @@ typedef struct gemm_model {
 	uint32_t cluster_count;
 	gemm_axis axes[GEMM_AXES];
 	bool stages_are_an_axis; /* else they are the most that fit */
+	bool no_ring;            /* there are no stages, and no groups of tiles */
 	bool one_each; /* with two CTAs on a multiprocessor one on each is tried too: the launch behind has room beside it */
 	/* Whether a shape works well with so many stages; NULL: it does.  Where stages are an axis only those are tried; else,
 	 * if it does with none, the most that fit. */

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static const gemm_generator *const generators[] = { &gemm_sm80, &gemm_sm120, &gemm_sm90, &gemm_sm100 };
+static const gemm_generator *const generators[] = { &gemm_sm80, &gemm_sm120, &gemm_sm90, &gemm_sm100, &gemm_gemv };
 
 #define RULE(ok, ...)                                                                                                       \
 	do                                                                                                                      \
@@ -91,7 +91,7 @@ static void list_maps(const gemm_generator *g, const cptx_gemm_opt *o, cptx_gemm
 
 static bool check_options(const cptx_gemm_opt *o, const cptx_target *target, cptx_gemm_plan *plan, cptx_error *err)
 {
-	RULE((unsigned)o->mma < CPTX_GEMM_MMAS, ".mma = %u; there are mma.sync, wgmma and tcgen05", (unsigned)o->mma);
+	RULE((unsigned)o->mma < CPTX_GEMM_MMAS, ".mma = %u; there are mma.sync, wgmma, tcgen05 and gemv", (unsigned)o->mma);
 	const char *lacks = o->a == CPTX_TYPE_NONE     ? "a"
 	                    : o->b == CPTX_TYPE_NONE   ? "b"
 	                    : o->out == CPTX_TYPE_NONE ? "out"
@@ -100,14 +100,17 @@ static bool check_options(const cptx_gemm_opt *o, const cptx_target *target, cpt
 	     lacks);
 	const gemm_generator *g = generators[number_of(o)];
 	cptx_gemm_plan here = { 0 };
+	RULE((unsigned)o->experts < CPTX_GEMM_EXPERTS_KINDS,
+	     ".experts = %u; there are contiguous and masked ones, and those along K", (unsigned)o->experts);
 	if (o->name && !cptx_name_check("kernel", o->name, err))
 		return false;
 	if (!check_fits(o, err) || !check_target(g, target, err) || !g->check(o, target, &here, err))
 		return false;
+	const bool of_kind = here.columns || (here.vec && o->mma != CPTX_GEMM_WGMMA);
 	if (o->bk && o->bk != here.bk)
 		return error_set(err, CPTX_E_ARG, NOWHERE, "gemm for %s: tile K = %u; with %s%s it is %u, 128 bytes", g->target,
-		                 o->bk, here.columns || here.vec ? "kind " : ".",
-		                 here.columns || here.vec ? cptx_tcgen05_kind_name(here.kind) : cptx_type_name(o->a), here.bk);
+		                 o->bk, of_kind ? "kind " : ".", of_kind ? cptx_tcgen05_kind_name(here.kind) : cptx_type_name(o->a),
+		                 here.bk);
 	list_maps(g, o, &here);
 	*plan = here;
 	return true;

@@ -24,6 +24,7 @@ enum {
 #define GEMM_ASKED_TYPE(value, none) ((value) != CPTX_TYPE_NONE)
 #define GEMM_ASKED_MMA(value, none) ((value) != 0)
 #define GEMM_ASKED_KIND(value, none) ((value) != 0)
+#define GEMM_ASKED_EXPERTS(value, none) ((value) != 0)
 #define GEMM_ASKED_POINTER(value, none) ((value) != NULL)
 
 #endif

@@ -20,9 +20,17 @@ typedef struct asked {
 	const loaded *kernel;
 } asked;
 
+/* Memory for the workspaces of the runs of a stream, which follow one another.  A larger one comes in front of those that
+ * earlier runs may still use. */
+typedef struct room {
+	kit_kept kept; /* without a name and a program */
+	const cptx_stream *stream;
+	uint64_t at, bytes;
+} room;
+
 struct cptx_gemm_runner {
 	kit_runner base;
-	kit_kept *requests;
+	kit_kept *requests, *rooms;
 	cptx_gemm_runner_stats stats;
 };
 
@@ -51,6 +59,9 @@ void cptx_gemm_runner_destroy(cptx_gemm_runner *r)
 	if (!r)
 		return;
 	kit_kept_free(r->requests);
+	for (const kit_kept *k = r->rooms; k; k = k->next)
+		cptx_mem_free(r->base.dev, ((const room *)k)->at);
+	kit_kept_free(r->rooms);
 	kit_runner_destroy(&r->base);
 }
 
@@ -67,7 +78,7 @@ static bool choose(cptx_gemm_runner *r, const cptx_gemm_problem *p, cptx_gemm_op
 
 	if (gemm_tuned_choose(&r->base, o, p, ctas))
 		return true;
-	if (!gemm_auto_whole(o, r->base.target, cptx_device_get_info(r->base.dev)->sms, p, &c, 1, err))
+	if (!gemm_auto_whole(o, r->base.target, cptx_device_get_info(r->base.dev)->sms, p, true, &c, 1, err))
 		return false;
 	*o = c.opt, *ctas = c.ctas;
 	return true;
@@ -120,6 +131,39 @@ static const asked *make(cptx_gemm_runner *r, const cptx_gemm_opt *o, const cptx
 	return a;
 }
 
+/* A workspace of so many bytes for the next run of a stream; 0: err says why. */
+static uint64_t workspace(cptx_gemm_runner *r, const cptx_stream *stream, uint64_t bytes, cptx_error *err)
+{
+	for (const kit_kept *k = r->rooms; k; k = k->next) {
+		const room *known = (const room *)k;
+		if (known->stream == stream && known->bytes >= bytes)
+			return known->at;
+	}
+	room *x = (room *)kit_kept_new(sizeof *x, NULL, err);
+	if (!x)
+		return 0;
+	x->stream = stream, x->bytes = bytes, x->at = cptx_mem_alloc(r->base.dev, bytes, err);
+	if (x->at && cptx_mem_fill8(r->base.dev, x->at, 0, bytes, err)) {
+		x->kept.next = r->rooms, r->rooms = &x->kept;
+		return x->at;
+	}
+	cptx_mem_free(r->base.dev, x->at);
+	kit_kept_free(&x->kept);
+	return 0;
+}
+
+/* The workspace that copies of A and B need, where the caller left it to the runner. */
+static bool make_room(cptx_gemm_runner *r, const cptx_gemm_opt *o, cptx_gemm_problem *p, const cptx_stream *stream,
+                      cptx_error *err)
+{
+	cptx_gemm_plan plan;
+
+	if (p->workspace || o->stream_k || !o->unaligned)
+		return true;
+	return cptx_gemm_check_problem(o, p, cptx_device_get_info(r->base.dev)->sms, &plan, err) &&
+	       (!plan.workspace || (p->workspace = workspace(r, stream, plan.workspace, err)) != 0);
+}
+
 static bool read_arguments(const cptx_gemm_runner *r, const cptx_gemm_opt *opt, const cptx_gemm_problem *problem,
                            cptx_gemm_opt *o, cptx_gemm_problem *p, cptx_error *err)
 {
@@ -143,14 +187,18 @@ bool cptx_gemm_run(cptx_gemm_runner *r, const cptx_gemm_opt *opt, const cptx_gem
 	*err = (cptx_error){ .code = CPTX_OK };
 	if (!read_arguments(r, opt, problem, &o, &p, err))
 		return false;
+	if (!o.bm)
+		gemm_auto_fit(&o, &p);
 	pthread_mutex_lock(&r->base.lock);
 	const asked *a = find(r, &o, &p);
 	r->stats.hits += a != NULL, r->stats.misses += a == NULL;
 	a = a ? a : make(r, &o, &p, err);
+	if (a)
+		p.ctas = p.ctas ? p.ctas : a->ctas;
+	const bool ready = a && make_room(r, &a->kernel->opt, &p, stream, err);
 	pthread_mutex_unlock(&r->base.lock);
-	if (!a)
+	if (!ready)
 		return false;
-	p.ctas = p.ctas ? p.ctas : a->ctas;
 	cptx_launch *l = cptx_gemm_launch(a->kernel->kept.program, r->base.dev, &a->kernel->opt, &p, err);
 	bool ok = l && cptx_launch_run(l, stream, err);
 	cptx_launch_destroy(l);

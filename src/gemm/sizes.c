@@ -12,9 +12,16 @@ enum cptx_gemm_mma cptx_gemm_mma_of(const cptx_target *t)
 
 const char *cptx_gemm_mma_name(enum cptx_gemm_mma mma)
 {
-	static const char *const names[] = { "mma.sync", "wgmma", "tcgen05" };
+	static const char *const names[] = { "mma.sync", "wgmma", "tcgen05", "gemv" };
 
 	return (unsigned)mma < ARRAY_LEN(names) ? names[mma] : "?";
+}
+
+const char *cptx_gemm_experts_name(enum cptx_gemm_experts experts)
+{
+	static const char *const names[] = { "none", "contiguous", "masked", "along-k" };
+
+	return (unsigned)experts < ARRAY_LEN(names) ? names[experts] : "?";
 }
 
 /* mma.sync fed by TMA: warps of 64 x 64, eight where setmaxnreg gives them the registers; on sm_12x, which has less shared
@@ -40,6 +47,10 @@ static cptx_gemm_opt usual(enum cptx_gemm_mma mma, const cptx_target *target)
 	}
 	if (mma == CPTX_GEMM_WGMMA) {
 		o.mma = mma, o.cluster_m = o.cluster_n = 1;
+		return o;
+	}
+	if (mma == CPTX_GEMM_GEMV) {
+		o.mma = mma, o.bm = 8, o.bn = 16, o.bk = 128, o.warps_m = 8, o.warps_n = 1, o.stages = 0;
 		return o;
 	}
 	if (target && target->number >= 90)
@@ -81,6 +92,17 @@ void cptx_gemm_scales_pack(uint8_t *to, const uint8_t *from, uint64_t rows, uint
 		for (uint64_t f = 0; f < factors; f++)
 			to[(r / CPTX_SCALE_ROWS * across + f / CPTX_SCALE_FACTORS) * CPTX_SCALE_BYTES + r % 32 * 16 +
 			   r % CPTX_SCALE_ROWS / 32 * 4 + f % CPTX_SCALE_FACTORS] = from[r * factors + f];
+}
+
+void cptx_gemm_pack_weights(uint8_t *to, const uint8_t *codes, uint64_t n, uint64_t k)
+{
+	for (uint64_t word = 0; to && codes && word < n * (k / 8); word++) {
+		uint32_t v = 0;
+		for (uint32_t i = 0; i < 8; i++)
+			v |= (uint32_t)(codes[8 * word + i] & 15) << (i / 2 * 4 + i % 2 * 16);
+		for (uint32_t i = 0; i < 4; i++)
+			to[4 * word + i] = (uint8_t)(v >> 8 * i);
+	}
 }
 
 /* ---- timelines ---- */

@@ -33,8 +33,8 @@ typedef struct tuning {
 static bool copy_operands(tuning *t, cptx_error *err)
 {
 	const cptx_gemm_opt *o = &t->candidate->choice.opt;
-	uint64_t all = given(t->p->batch) * t->p->k;
-	uint64_t a = t->p->m * all * tma_gemm_bits(o->a) / 8, b = t->p->n * all * tma_gemm_bits(o->b) / 8;
+	const uint64_t a = tma_gemm_rows(o, t->p) * t->p->k * tma_gemm_bits(o->a) / 8;
+	const uint64_t b = t->p->n * given(t->p->batch) * t->p->k * tma_gemm_bits(o->b) / 8;
 
 	t->a[0] = t->p->a, t->b[0] = t->p->b;
 	for (t->sets = 1; t->sets < SETS && t->sets * (a + b) < APART_BYTES && err->code == CPTX_OK; t->sets++) {

@@ -19,12 +19,14 @@ static const char *kind_word(unsigned v)
 {
 	return v < CPTX_TCGEN05_KINDS ? cptx_tcgen05_kind_name((enum cptx_tcgen05_kind)v) : "?";
 }
+static const char *experts_word(unsigned v) { return cptx_gemm_experts_name((enum cptx_gemm_experts)v); }
 
 #define GEMM_WORD_NUMBER KIT_NUMBER, NULL
 #define GEMM_WORD_BOOL KIT_BOOL, NULL
 #define GEMM_WORD_TYPE KIT_TYPE, NULL
 #define GEMM_WORD_MMA KIT_WORD, mma_word
 #define GEMM_WORD_KIND KIT_WORD, kind_word
+#define GEMM_WORD_EXPERTS KIT_WORD, experts_word
 #define GEMM_WORD_POINTER KIT_NOT_TEXT, NULL
 static const kit_field fields[] = {
 #define GEMM_FIELD(id, field, type, set, none, least, most, why, about)                                                     \
@@ -54,7 +56,6 @@ typedef struct bench {
 	candidate *candidates;
 	uint32_t sets;
 	uint64_t a[SETS], b[SETS];
-	uint64_t workspace_bytes;
 } bench;
 
 static bool build(void *user, uint32_t i, cptx_module *m, cptx_error *err)
@@ -82,6 +83,22 @@ static uint64_t operand(const bench *b, enum cptx_type type, uint64_t elements, 
 	return kit_tuned_operand(b->dev, type, elements * tma_gemm_bits(type) / 8, err);
 }
 
+/* The workspace of the candidates that copy A or B first: the largest, zeros. */
+static bool make_workspace(bench *b, uint32_t n, cptx_error *err)
+{
+	cptx_gemm_plan plan;
+	uint64_t most = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		b->p.ctas = b->candidates[i].ctas;
+		if (!cptx_gemm_check_problem(&b->candidates[i].opt, &b->p, cptx_device_get_info(b->dev)->sms, &plan, err))
+			return false;
+		most = MAX(most, plan.workspace);
+	}
+	return !most ||
+	       ((b->p.workspace = cptx_mem_alloc(b->dev, most, err)) && cptx_mem_fill8(b->dev, b->p.workspace, 0, most, err));
+}
+
 /* Operands of random numbers, of A and B so many copies that none of them stays in L2. */
 static bool make_operands(bench *b, const cptx_gemm_opt *o, uint32_t vec, cptx_error *err)
 {
@@ -105,7 +122,7 @@ static bool make_operands(bench *b, const cptx_gemm_opt *o, uint32_t vec, cptx_e
 
 static void free_operands(bench *b)
 {
-	const uint64_t all[] = { b->p.d, b->p.c, b->p.bias, b->p.scale_a, b->p.scale_b };
+	const uint64_t all[] = { b->p.d, b->p.c, b->p.bias, b->p.scale_a, b->p.scale_b, b->p.workspace };
 
 	for (size_t i = 0; i < ARRAY_LEN(all); i++)
 		cptx_mem_free(b->dev, all[i]);
@@ -120,7 +137,7 @@ static uint32_t candidates_of(candidate *to, uint32_t room, cptx_device *dev, co
 	const cptx_device_info *info = cptx_device_get_info(dev);
 	cptx_gemm_choice *c = NEW_ARRAY(cptx_gemm_choice, room);
 	const cptx_target *target = info->target ? cptx_target_find(info->target) : NULL;
-	const uint32_t n = c ? (uint32_t)gemm_auto_whole(o, target, info->sms, p, c, room, err) : 0;
+	const uint32_t n = c ? (uint32_t)gemm_auto_whole(o, target, info->sms, p, true, c, room, err) : 0;
 
 	if (!c)
 		error_set(err, CPTX_E_MEMORY, NOWHERE, "out of memory");
@@ -143,7 +160,8 @@ static bool measure_all(cptx_tune *db, bench *b, const candidate *asked, const c
 
 	if (!k.n || !cptx_gemm_check(&b->candidates->opt, NULL, &plan, err))
 		return false;
-	const bool ok = make_operands(b, &asked->opt, plan.vec, err) && kit_tuned_measure(db, b->dev, &k, use, done, err);
+	const bool ok = make_operands(b, &asked->opt, plan.vec, err) && make_workspace(b, k.n, err) &&
+	                kit_tuned_measure(db, b->dev, &k, use, done, err);
 	free_operands(b);
 	return ok;
 }
@@ -162,6 +180,9 @@ bool cptx_gemm_measure(cptx_tune *db, cptx_device *dev, const cptx_gemm_opt *opt
 	    !IS_GIVEN(problem, "problem", NOWHERE, err) || !OPTIONS_READ(cptx_gemm_opt, &asked.opt, opt, NOWHERE, err) ||
 	    !OPTIONS_READ(cptx_gemm_problem, &p, problem, NOWHERE, err) || !kit_tuned_read_use(&u, use, err))
 		return false;
+	if (asked.opt.experts)
+		return error_set(err, CPTX_E_ARG, NOWHERE,
+		                 "gemm: kernels for experts are not measured by sizes alone; cptx_gemm_tune takes counts of yours");
 	bench b = { .dev = dev, .candidates = NEW_ARRAY(candidate, u.candidates) };
 	b.p.m = p.m, b.p.n = p.n, b.p.k = p.k, b.p.batch = p.batch;
 	b.p.alpha = asked.opt.alpha ? 1 : 0, b.p.beta = asked.opt.beta ? 1 : 0;

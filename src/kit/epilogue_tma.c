@@ -20,6 +20,7 @@ typedef struct sending {
 	epi *chain;             /* visitors that run where results are rounded */
 	cptx_val m0, n0;        /* of the CTA's tile, as the accumulator's rows and columns */
 	cptx_val z, z2, map[2]; /* maps: of .tile, of .last */
+	cptx_val row_end;       /* of D; NONE: as the maps say */
 	cptx_val leads;         /* predicate: the thread starts the copies */
 	cptx_epilogue_writer writer[2];
 	cptx_val flipped[8]; /* by st.shared: writer.first exclusive-or 16 * the index, in the subtile at hand */
@@ -207,14 +208,31 @@ static cptx_val row_of_warp(const sending *s, cptx_site at)
 	return cptx_as(CALL(mad, .a = cptx_as(warp, CPTX_U32), .b = cptx_imm(CPTX_WARP), .c = from, .mode = CPTX_LO), CPTX_S32);
 }
 
+/* Of a box of so many rows of D: where in its window it begins, so that what is behind .row_end lies outside, and where the
+ * window is (cptx_tensor_map_cut). */
+static void cut_box(const sending *s, cptx_site at, uint32_t rows, cptx_val c[3])
+{
+	cptx_kernel *k = s->k;
+	const cptx_val first = c[1], left = CALL(sub, .a = cptx_as(s->row_end, CPTX_S32), .b = first);
+	const cptx_val there = CALL(max, .a = CALL(min, .a = left, .b = cptx_imm(rows)), .b = cptx_imm(0));
+
+	c[1] = CALL(sub, .a = cptx_imm(rows), .b = there);
+	c[2] = CALL(add, .a = first, .b = there);
+}
+
 /* Has TMA store a box: at (row, col), and where there are more dimensions at .z and .z2. */
-static void store_box(const sending *s, cptx_site at, bool rows, cptx_val row, cptx_val col, cptx_val map, cptx_val from)
+static void store_box(const sending *s, cptx_site at, const subtile *x, cptx_val row, cptx_val col, cptx_val map,
+                      cptx_val from)
 {
 	static const uint16_t dim[] = { CPTX_DIM_2D, CPTX_DIM_3D, CPTX_DIM_4D };
 	cptx_kernel *k = s->k;
-	const uint32_t more = (s->z.kind != CPTX_VAL_NONE) + (s->z2.kind != CPTX_VAL_NONE);
-	const cptx_val c[4] = { rows ? row : col, rows ? col : row, s->z, s->z2 };
+	const bool cut = s->row_end.kind != CPTX_VAL_NONE;
+	const uint32_t more = (s->z.kind != CPTX_VAL_NONE) + (s->z2.kind != CPTX_VAL_NONE) + cut;
+	const bool rows = x->tile->elem.mn_major;
+	cptx_val c[4] = { rows ? row : col, rows ? col : row, s->z, s->z2 };
 
+	if (cut)
+		cut_box(s, at, rows ? x->tile->cols : x->tile->rows, c);
 	CALL(cp_async_bulk_tensor_store, .map = map, .coord = cptx_pack_(k, at, c, 2 + more), .s = from, .dim = dim[more]);
 }
 
@@ -222,11 +240,10 @@ static void store_box(const sending *s, cptx_site at, bool rows, cptx_val row, c
 static void copy_parts(const sending *s, cptx_site at, const subtile *x)
 {
 	cptx_kernel *k = s->k;
-	const bool rows = x->tile->elem.mn_major;
 	const uint32_t first = (uint32_t)s->acc->col.i - x->first;
 	const cptx_val col = coordinate(k, at, cptx_imm(first), 0, s->n0), row = row_of_warp(s, at);
 
-	store_box(s, at, rows, row, col, s->map[0], cptx_offset(s->ring->smem, (int64_t)x->stage * s->ring->bytes));
+	store_box(s, at, x, row, col, s->map[0], cptx_offset(s->ring->smem, (int64_t)x->stage * s->ring->bytes));
 	CALL(cp_async_bulk_commit_group, .z_ = 0);
 }
 
@@ -242,7 +259,7 @@ static void copy(const sending *s, cptx_site at, const subtile *x)
 		const uint32_t along = i * boxes.box[0];
 		const cptx_val row = coordinate(k, at, warps ? s->acc->row : s->acc->unit_row, x->row + (rows ? along : 0), s->m0);
 		const cptx_val col = coordinate(k, at, warps ? s->acc->col : s->acc->unit_col, x->col + (rows ? 0 : along), s->n0);
-		store_box(s, at, rows, row, col, s->map[x->last],
+		store_box(s, at, x, row, col, s->map[x->last],
 		          cptx_offset(from, (int64_t)x->stage * s->ring->bytes + i * boxes.bytes));
 	}
 	CALL(cp_async_bulk_commit_group, .z_ = 0);
@@ -340,13 +357,18 @@ static bool begin_sending(cptx_kernel *k, cptx_site at, cptx_epilogue_ring *ring
 	if (!IS_GIVEN_TO(k, at, opt, "description") || !OPTIONS_READ_IN(cptx_epilogue_dst, to, opt, at, k) ||
 	    !KIT_OPTION(where, to, z, KIT_U32 | KIT_SIGNED | KIT_NONE) ||
 	    !KIT_OPTION(where, to, z2, KIT_U32 | KIT_SIGNED | KIT_NONE) || !KIT_OPTION(where, to, map, KIT_U64 | KIT_NONE) ||
-	    !KIT_OPTION(where, to, last_map, KIT_U64 | KIT_NONE) || !check_subtiles(k, at, acc, ring))
+	    !KIT_OPTION(where, to, last_map, KIT_U64 | KIT_NONE) || !KIT_OPTION(where, to, row_end, KIT_U32 | KIT_NONE) ||
+	    !check_subtiles(k, at, acc, ring))
 		return false;
+	if (to->row_end.kind != CPTX_VAL_NONE && to->z.kind != CPTX_VAL_NONE) {
+		cptx_fail_(k, at, "epilogue: .row_end with .z; a map of cptx_tensor_map_cut has no dimension of matrices");
+		return false;
+	}
 	if (to->z2.kind != CPTX_VAL_NONE && to->z.kind == CPTX_VAL_NONE) {
 		cptx_fail_(k, at, "epilogue: .z2 without .z; a fourth dimension stands behind a third");
 		return false;
 	}
-	*s = (sending){ .k = k, .ring = ring, .acc = acc, .z = to->z, .z2 = to->z2 };
+	*s = (sending){ .k = k, .ring = ring, .acc = acc, .z = to->z, .z2 = to->z2, .row_end = to->row_end };
 	s->map[0] = to->map.kind == CPTX_VAL_NONE ? ring->opt.map : to->map;
 	s->map[1] = to->last_map.kind == CPTX_VAL_NONE ? ring->opt.last_map : to->last_map;
 	if (s->map[0].kind == CPTX_VAL_NONE || (ring->opt.last.cols && s->map[1].kind == CPTX_VAL_NONE)) {
@@ -458,6 +480,8 @@ void cptx_epilogue_deferred_new_(cptx_kernel *k, cptx_site at, cptx_epilogue_def
 	d->row = cptx_regs_(k, at, CPTX_S32, 1), d->col = cptx_regs_(k, at, CPTX_S32, 1);
 	if (o.batched)
 		d->to.z = cptx_regs_(k, at, CPTX_S32, 1);
+	if (o.cut)
+		d->to.row_end = cptx_regs_(k, at, CPTX_S32, 1);
 	if (o.maps)
 		d->to.map = cptx_regs_(k, at, CPTX_U64, 1);
 	if (o.maps && o.ring->opt.last.cols)
@@ -497,7 +521,7 @@ void cptx_epilogue_defer_(cptx_kernel *k, cptx_site at, cptx_epilogue *e, cptx_e
 	e->next = e->count;
 	keep(k, at, cptx_imm(0), d->stored);
 	keep(k, at, chain.m0, d->row), keep(k, at, chain.n0, d->col);
-	keep(k, at, s.z, d->to.z);
+	keep(k, at, s.z, d->to.z), keep(k, at, s.row_end, d->to.row_end);
 	keep(k, at, s.map[0], d->to.map), keep(k, at, s.map[1], d->to.last_map);
 }
 
@@ -507,6 +531,7 @@ static void store_part(cptx_kernel *k, cptx_site at, const cptx_epilogue_deferre
 	cptx_epilogue_ring *ring = d->opt.ring;
 	sending s = { .k = k, .ring = ring, .acc = ring->opt.acc, .m0 = d->row, .n0 = d->col, .z = d->to.z };
 
+	s.row_end = d->to.row_end;
 	s.map[0] = d->opt.maps ? d->to.map : ring->opt.map, s.map[1] = d->opt.maps ? d->to.last_map : ring->opt.last_map;
 	take_writers(at, &s);
 	for (uint32_t i = part * ring->subtiles / d->parts; i < (part + 1) * ring->subtiles / d->parts; i++) {

@@ -471,6 +471,17 @@ static cptx_val offsets(cptx_kernel *k, cptx_site at, const cptx_operand *op, co
 	return n == 1 ? v[0] : cptx_pack_(k, at, v, n);
 }
 
+/* Of a box of so many columns: where in its window it begins, so that those from `end` on lie outside, and where the window
+ * is (cptx_tensor_map_cut). */
+static void cut_box(cptx_kernel *k, cptx_site at, uint32_t cols, cptx_val end, cptx_val *c, uint32_t window)
+{
+	const cptx_val left = CALL(sub, .a = as_s32(end), .b = c[1]);
+	const cptx_val there = CALL(max, .a = CALL(min, .a = left, .b = cptx_imm(cols)), .b = cptx_imm(0));
+
+	c[window] = CALL(add, .a = there, .b = c[1]);
+	c[1] = CALL(sub, .a = cptx_imm(cols), .b = there);
+}
+
 /* The coordinates of a box, `along` and `other` of which are given. */
 static cptx_val coordinates(cptx_kernel *k, cptx_site at, const cptx_operand *op, const cptx_operand_load_opt *o,
                             cptx_val along, cptx_val other)
@@ -489,6 +500,8 @@ static cptx_val coordinates(cptx_kernel *k, cptx_site at, const cptx_operand *op
 		c[n++] =
 			is_constant(along) ? cptx_imm(along.i / op->box.box[0]) : as_s32(kit_quotient(k, at, along, op->box.box[0]));
 	}
+	if (!is_none(o->col_end))
+		cut_box(k, at, op->box.box[1], o->col_end, c, n++);
 	if (op->opt.batched)
 		c[n++] = as_s32(o->z);
 	if (batch_dims(&op->opt) == 2)
@@ -500,7 +513,7 @@ static void copy_box(cptx_kernel *k, cptx_site at, const cptx_operand *op, cptx_
                      const cptx_operand_load_opt *o)
 {
 	static const uint16_t dim[] = { CPTX_DIM_1D, CPTX_DIM_1D, CPTX_DIM_2D, CPTX_DIM_3D, CPTX_DIM_4D, CPTX_DIM_5D };
-	const uint32_t dims = op->opt.im2col ? op->opt.im2col : 2u + op->opt.spans + batch_dims(&op->opt);
+	const uint32_t dims = op->opt.im2col ? op->opt.im2col : 2u + op->opt.spans + batch_dims(&op->opt) + !is_none(o->col_end);
 	const bool multicast = !is_none(o->mask);
 
 	CALL(cp_async_bulk_tensor_load, .s = to, .map = is_none(o->map) ? op->opt.map : o->map, .coord = coord,
@@ -545,11 +558,12 @@ static bool check_load_values(cptx_kernel *k, cptx_site at, const cptx_operand_l
 	static const char where[] = "cptx_operand_load";
 	const uint32_t number = KIT_U32 | KIT_WHOLE | KIT_NONE, place = KIT_U32 | KIT_SIGNED | KIT_NONE;
 	bool ok = KIT_OPTION(where, o, barrier, number | KIT_VARIABLE) && KIT_OPTION(where, o, z, place) &&
-	          KIT_OPTION(where, o, z2, place) && KIT_OPTION(where, o, part, number) &&
-	          KIT_OPTION(where, o, mask, KIT_U16 | KIT_WHOLE | KIT_NONE) && KIT_OPTION(where, o, map, KIT_U64 | KIT_NONE) &&
-	          KIT_OPTION(where, o, when, KIT_PRED | KIT_NONE) && KIT_OPTION(where, o, policy, KIT_U64 | KIT_NONE) &&
-	          KIT_OPTION(where, o, w, place) && KIT_OPTION(where, o, h, place) && KIT_OPTION(where, o, d, place) &&
-	          KIT_OPTION(where, o, n, place) && KIT_OPTION(where, o, at, number);
+	          KIT_OPTION(where, o, z2, place) && KIT_OPTION(where, o, col_end, KIT_U32 | KIT_NONE) &&
+	          KIT_OPTION(where, o, part, number) && KIT_OPTION(where, o, mask, KIT_U16 | KIT_WHOLE | KIT_NONE) &&
+	          KIT_OPTION(where, o, map, KIT_U64 | KIT_NONE) && KIT_OPTION(where, o, when, KIT_PRED | KIT_NONE) &&
+	          KIT_OPTION(where, o, policy, KIT_U64 | KIT_NONE) && KIT_OPTION(where, o, w, place) &&
+	          KIT_OPTION(where, o, h, place) && KIT_OPTION(where, o, d, place) && KIT_OPTION(where, o, n, place) &&
+	          KIT_OPTION(where, o, at, number);
 
 	for (size_t i = 0; ok && i < ARRAY_LEN(o->offset); i++)
 		ok = kit_value(k, at, where, ".offset", o->offset[i], number | KIT_U16);
@@ -568,6 +582,11 @@ static bool check_load(cptx_kernel *k, cptx_site at, const cptx_operand *op, con
 		cptx_fail_(k, at, "a load of a batched operand: say .z, the number of the matrix");
 	else if (batch_dims(p) == 2 && is_none(o->z2))
 		cptx_fail_(k, at, "a load of an operand with two dimensions of matrices: say .z2, the number along the second");
+	else if (!is_none(o->col_end) && (!p->tile.elem.mn_major || p->batched || p->spans || p->im2col))
+		cptx_fail_(
+			k, at,
+			"a load with .col_end; it is of an operand with mn_major tiles, whose map cptx_tensor_map_cut made, without "
+			".batched, .spans and .im2col");
 	else if (p->parts > 1 && is_none(o->part))
 		cptx_fail_(k, at, "a load of an operand in %u parts: say .part, 0 to %u", p->parts, p->parts - 1);
 	else if (p->parts <= 1 && !is_none(o->part))

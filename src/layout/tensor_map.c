@@ -196,6 +196,24 @@ bool cptx_tensor_map_check(const cptx_tensor_map_opt *opt, cptx_error *err)
 	return is_read(&o, opt, __func__, err) && check(&o, err);
 }
 
+bool cptx_tensor_map_cut(cptx_tensor_map_opt *map, cptx_error *err)
+{
+	uint64_t stride[CPTX_TENSOR_RANK];
+	cptx_tensor_map_opt o;
+
+	if (!is_read(&o, map, __func__, err))
+		return false;
+	RULE(o.rank == 2 && o.mode == CPTX_TENSOR_TILED && o.box[1] && o.dim[1] + o.box[1] <= most_dim,
+	     "a map of %u dimensions to be cut along the second; it is tiled and has two, the second below 2^32 - 256", o.rank);
+	strides_of(&o, stride);
+	o.rank = 3;
+	o.stride[1] = o.stride[2] = stride[1];
+	o.dim[2] = o.dim[1] + o.box[1], o.dim[1] = o.box[1], o.box[2] = 1;
+	o.address -= o.box[1] * stride[1];
+	OPTIONS_WRITE(cptx_tensor_map_opt, map, &o);
+	return check(&o, err);
+}
+
 /* Bytes of a row of a box in shared memory; row_count is the number of its rows. */
 static uint32_t row_bytes(const cptx_tensor_map_opt *o)
 {

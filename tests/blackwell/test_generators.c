@@ -27,8 +27,9 @@ static const spared spare[] = {
 	{ "f16-multicast f16-multicast-stream-k", "bar.sync", 1,
 	  "a barrier of the cluster, which all threads pass, stands directly in front of it" },
 	{ ALL " sm120-mxf8 sm120-mxf4 sm120-nvf4 sm120-turned sm120-two sm120-stream-k sm120-list sync-tma sync-tma-stream-k "
-	      "sync-tma-list",
-	  "griddepcontrol.wait", 0, "it orders a launch behind the one before, and a trial has one" },
+	      "sync-tma-list sm90-experts sm90-scaled-experts",
+	  "griddepcontrol.wait", 0, "it orders a launch behind the one before, and a trial has one, or waits between two" },
+	{ "sm90-experts", "wgmma.fence", 1, "in front of it nothing but wgmma of the same shape wrote to the accumulators" },
 };
 
 static const struct kernel {
@@ -107,6 +108,27 @@ static const struct kernel {
 	SYNC("sync-tma", BF16, .tma = true),
 	SYNC("sync-tma-stream-k", F32, .tma = true, .stream_k = true),
 	SYNC("sync-tma-list", BF16, .tma = true, .grouped = true),
+/* of experts, one of which ends in the midst of a tile */
+#define SM90(name_, type_, k_, ...)                                                                                         \
+	{                                                                                                                       \
+		name_,                                                                                                              \
+		{                                                                                                                   \
+			.m = 140, .n = 136, .k = k_, .batch = 3, .counts = { 66, 0, 70 }, .ctas = 1, .opt = {                           \
+				.size = CPTX_OPT_SIZE(cptx_gemm_opt),                                                                       \
+				.mma = CPTX_GEMM_WGMMA,                                                                                     \
+				.a = CPTX_##type_,                                                                                          \
+				.b = CPTX_##type_,                                                                                          \
+				.out = CPTX_BF16,                                                                                           \
+				.bm = 64,                                                                                                   \
+				.bn = 64,                                                                                                   \
+				.stages = 2,                                                                                                \
+				.experts = CPTX_GEMM_EXPERTS_CONTIGUOUS,                                                                    \
+				__VA_ARGS__                                                                                                 \
+			}                                                                                                               \
+		}                                                                                                                   \
+	}
+	SM90("sm90-experts", BF16, 200, .group = 0),
+	SM90("sm90-scaled-experts", E4M3, 400, .scale = CPTX_F32),
 };
 enum { KERNELS = sizeof kernels / sizeof *kernels };
 
@@ -119,7 +141,8 @@ static gemm_trial trial_of(const struct kernel *x)
 		t.ctas = t.opt.bm / 128 * (t.opt.cluster_m + t.opt.cluster_n ? 2 : 1) * (t.opt.stream_k ? 3 : 1);
 	else if (t.opt.stream_k)
 		t.ctas = 3;
-	t.batch = t.opt.grouped ? 2 : 0;
+	if (t.opt.mma != CPTX_GEMM_WGMMA)
+		t.batch = t.opt.grouped ? 2 : 0;
 	return t;
 }
 
@@ -140,6 +163,7 @@ static const char *run(const void *user, const mutant *x, unsigned seed)
 	gemm_trial t = trial_of(user);
 	cptx_error err = { 0 };
 	const char *target = t.opt.mma == CPTX_GEMM_TCGEN05 ? "sm_100a"
+	                     : t.opt.mma == CPTX_GEMM_WGMMA ? "sm_90a"
 	                     : t.opt.scale                  ? "sm_120a"
 	                     : t.opt.tma                    ? "sm_90a"
 	                                                    : "sm_80";

@@ -151,7 +151,7 @@ usage "there is no command 'rn'; did you mean run?" rn
 usage "there is no command 'insm'; did you mean insn?" insm
 usage "there is no option '--swizle'; did you mean --swizzle?" layout --swizle 128B
 usage "there is no option '--tyle=3'; did you mean --tile?" gemm --tyle=3
-usage "--mma snc: expected tcgen05, wgmma or sync; did you mean sync?" gemm --mma snc
+usage "--mma snc: expected tcgen05, wgmma, sync or gemv; did you mean sync?" gemm --mma snc
 usage "--schedule eagr: expected random, eager or late; did you mean eager?" run --schedule eagr x
 usage "--compiler ptxs: expected one of" run --compiler ptxs x
 complains "did you mean ptxas?"

@@ -20,7 +20,7 @@ for value in 0 a 3x3 1025 -3 ""; do
 	usage "--group $value: expected a number of rows of tiles, 1 to 1024" gemm --group "$value"
 done
 for value in float "e4m3," ",e4m3" "e4m3,e2m1,e2m1" "" bf16x2bf16x2bf16x2bf16x2; do
-	usage "--in $value: expected one of bf16 f16 tf32 e4m3 e5m2 e2m3 e3m2 e2m1 s8 u8, or two of them" gemm --in "$value"
+	usage "--in $value: expected one of bf16 f16 tf32 e4m3 e5m2 e2m3 e3m2 e2m1 s8 u8 u4, or two of them" gemm --in "$value"
 done
 usage "--out float: expected f32, bf16, f16 or s32" gemm --out float
 usage "--run 4096" gemm --run 4096
@@ -39,12 +39,33 @@ usage "not available on sm_75; targets from sm_80 on have them" gemm --arch sm_7
 usage "tile M = 100 is not divisible into 2 warps" gemm -M sync --tile 100x128x32 --warps 2x2
 usage "registers per thread are needed" gemm -M sync --tile 256x256x32 --warps 2x2
 usage "CTA has 1 to 32" gemm -M sync --warps 8x8
-usage "rows of A have 100 elements of 2 bytes; they must be a multiple of 16 bytes (pad to 104)" gemm --run 64x64x100
-usage "rows of A have 100 elements of 2 bytes; they must be a multiple of 16 bytes" gemm --mma sync --run 64x64x100
-complains "(pad to 104)"
+usage "rows of A have 101 elements of 2 bytes; they must be a multiple of 16 bytes (pad to 104)" gemm --tile 64x64x64 --unaligned b --run 64x64x101
+usage "A of .e2m1 is unaligned; that is for types from 8 bits on" gemm -a sm_100a --in e2m1 --unaligned a
+usage "--unaligned abc: expected some of the letters a, b and d" gemm --unaligned abc
+
+# ---- gemm: rows of any length ----
+for of in "sm_80" "sm_90a" "sm_90a --tile 64x32x64" "sm_90a --mma sync --bias" "sm_100a --batch 2"; do
+	# shellcheck disable=SC2086 # words
+	status 0 gemm --device emu:$of --run 33x65x67
+	says "A and B copied to aligned rows"
+	says "right; largest error"
+done
+status 0 gemm -a sm_90a --explain 4096x4096x4097
+says "A and B copied to aligned rows"
+
+# ---- gemm: few rows, weights of few bits ----
+for of in "--run 5x70x203" "--in bf16,u4 --scale bf16 --scale-k 128 --zeros --run 3x40x384" "--in f16,e2m1 --run 2x24x256" "--layout tn --run 9x72x96"; do
+	# shellcheck disable=SC2086 # words
+	status 0 gemm --device emu:sm_80 --mma gemv $of
+	says "by gemv"
+	says "right; largest error"
+done
+status 0 gemm -a sm_80 --explain 1x4096x4097
+says "by gemv, 8 warps along K, 1 along N, any rows"
+usage "--stages is an option of" gemm --mma gemv --stages 3
 
 # ---- gemm: what multiplies ----
-usage "--mma tensor: expected tcgen05, wgmma or sync" gemm --mma tensor
+usage "--mma tensor: expected tcgen05, wgmma, sync or gemv" gemm --mma tensor
 usage "--kind wgmma: expected f16, tf32, f8f6f4, i8, mxf8f6f4, mxf4 or mxf4nvf4" gemm --kind wgmma
 # the target decides, whatever else is asked for
 for of in "sm_80 mma.sync" "sm_90 mma.sync" "sm_90a wgmma" "sm_100 mma.sync" "sm_100a tcgen05.mma" "sm_103a tcgen05.mma" "sm_120a mma.sync"; do
@@ -66,9 +87,9 @@ usage "input type .e4m3; it must be bf16 or f16; sm_90a has wgmma" gemm --arch s
 usage "device emu:sm_80 cannot run it: gemm for sm_90a: sm_80 has no wgmma" gemm --arch sm_90a --run 64x64x64 --device emu:sm_80
 # options that the kernel does not have
 both="--mma sync and of --mma sync with --scale" tma="--mma sync with --scale and of --mma wgmma and of --mma tcgen05"
-usage "--warps is an option of $both; this kernel is by --mma wgmma, by --arch sm_90a" gemm --warps 2x4
+usage "--warps is an option of $both and of --mma gemv; this kernel is by --mma wgmma, by --arch sm_90a" gemm --warps 2x4
 usage "--kind is an option of --mma sync with --scale and of --mma tcgen05; this kernel is by --mma sync, by --arch sm_100; sm_100a has tcgen05" gemm --arch sm_100 --kind f16
-usage "--scale is an option of --mma sync with --scale and of --mma tcgen05; this kernel is by --mma wgmma" gemm --scale ue8m0
+usage "gemm for sm_90a: scale factors of type .ue8m0; here they are f32" gemm --scale ue8m0
 usage "--cluster is an option of --mma wgmma and of --mma tcgen05; this kernel is by --mma sync" gemm --mma sync --cluster 2x1
 usage "--swap is an option of --mma wgmma and of --mma tcgen05; this kernel is by --mma sync with --scale" gemm -a sm_120a -k mxf4 --tile 64x64x256 --swap
 usage "--per-sm is an option of $tma; this kernel" gemm -a sm_80 --tile 128x64x64 --per-sm 2
@@ -235,7 +256,8 @@ for value in "" 1x nan 1e99 " 1"; do
 done
 usage "--beta x: expected a number, as in 0.5" gemm --beta x
 usage "output type .s32 with alpha, beta, bias or an epilogue" gemm -a sm_100a --kind i8 --out s32 --beta 1
-usage "K = 77; --run compares where it is a multiple of 4 (pad to 80)" gemm --device emu:sm_90a --layout nn --run 64x64x77
+status 0 gemm --device emu:sm_90a --layout nn --run 64x64x77
+says "right; largest error"
 
 # ---- gemm: where the text goes ----
 status 0 gemm --arch sm_80

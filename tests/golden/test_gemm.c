@@ -284,16 +284,18 @@ START_TEST(options_of_other_kernels)
 		"gemm: .a_tmem is an option of tcgen05; this kernel is by mma.sync: there is no tensor memory",
 		"gemm: .per_sm is an option of mma.sync with scale factors, of wgmma, of tcgen05; this kernel is by mma.sync: "
 		"there a launch asks the device how many fit",
-		"gemm: .warps_m is an option of mma.sync, of mma.sync with scale factors; this kernel is by wgmma: there the "
+		"gemm: .warps_m is an option of mma.sync, of mma.sync with scale factors, of gemv; this kernel is by wgmma: there "
+		"the "
 		"instruction says which warps compute what",
-		"gemm: .scale is an option of mma.sync with scale factors, of tcgen05; this kernel is by wgmma: there types alone "
+		"gemm: .scale is an option of mma.sync with scale factors, of tcgen05, of gemv; this kernel is by wgmma: there "
+		"types alone "
 		"say the kind, and none has scale factors",
 		"gemm: .swap is an option of wgmma, of tcgen05; this kernel is by mma.sync with scale factors: there both sides of "
 		"a tile can be as small",
 		"gemm: .cluster_n is an option of wgmma, of tcgen05; this kernel is by mma.sync with scale factors: there "
 		"copies do not multicast to a cluster, or slowly",
 		"gemm for sm_90a: tile K = 32; with .bf16 it is 64, 128 bytes",
-		"gemm: .mma = 3; there are mma.sync, wgmma and tcgen05",
+		"gemm: .mma = 4; there are mma.sync, wgmma, tcgen05 and gemv",
 	};
 	cptx_error err;
 
@@ -327,13 +329,13 @@ START_TEST(the_default_fits)
 			cptx_gemm_plan plan;
 			cptx_error err;
 			bool ok = cptx_gemm_check(&o, t, &plan, &err),
-				 has = mma ? cptx_form_on_target(needs[mma], 0, t) : t->number >= 80;
+				 has = mma && mma != CPTX_GEMM_GEMV ? cptx_form_on_target(needs[mma], 0, t) : t->number >= 80;
 			ck_assert_msg(ok == has && o.mma == mma, "%s: %s", t->name, err.text);
 			if (ok)
 				ck_assert_uint_le(plan.smem, t->smem_per_cta);
 			seen |= (unsigned)ok << mma;
 		}
-	ck_assert_uint_eq(seen, 7);
+	ck_assert_uint_eq(seen, 15);
 	ck_assert_uint_eq(cptx_gemm_default(CPTX_GEMM_MMAS, NULL).mma, CPTX_GEMM_SYNC);
 	ck_assert_uint_eq(cptx_gemm_default(CPTX_GEMM_SYNC, NULL).stages, 4);
 }

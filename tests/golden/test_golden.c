@@ -25,6 +25,20 @@ static void gemm_sync_sm_90a(cptx_module *m) { gemm(m, CPTX_GEMM_SYNC, "sm_90a",
 static void gemm_sync_sm_120a(cptx_module *m) { gemm(m, CPTX_GEMM_SYNC, "sm_120a", CPTX_BF16, CPTX_BF16); }
 static void gemm_wgmma(cptx_module *m) { gemm(m, CPTX_GEMM_WGMMA, "sm_90a", CPTX_BF16, CPTX_BF16); }
 static void gemm_tcgen05(cptx_module *m) { gemm(m, CPTX_GEMM_TCGEN05, "sm_100a", CPTX_BF16, CPTX_BF16); }
+static void gemm_gemv(cptx_module *m)
+{
+	cptx_gemm_opt o = cptx_gemm_default(CPTX_GEMM_GEMV, NULL);
+
+	o.b = CPTX_U4, o.scale = CPTX_BF16, o.scale_k = 128, o.zeros = true;
+	cptx_gemm_build(m, &o, NULL);
+}
+static void gemm_unaligned(cptx_module *m)
+{
+	cptx_gemm_opt o = cptx_gemm_default(CPTX_GEMM_WGMMA, NULL);
+
+	o.out = CPTX_BF16, o.unaligned = CPTX_GEMM_A | CPTX_GEMM_D, o.bn = 64;
+	cptx_gemm_build(m, &o, NULL);
+}
 static void attention_wgmma(cptx_module *m)
 {
 	cptx_attention_build(m,
@@ -135,6 +149,8 @@ static const sample samples[] = {
 	{ "gemm_sync_sm_120a", "sm_120a", gemm_sync_sm_120a, false },
 	{ "gemm_wgmma", "sm_90a", gemm_wgmma, false },
 	{ "gemm_tcgen05", "sm_100a", gemm_tcgen05, false },
+	{ "gemm_gemv", "sm_80", gemm_gemv, false },
+	{ "gemm_unaligned", "sm_90a", gemm_unaligned, false },
 	{ "attention_wgmma", "sm_90a", attention_wgmma, false },
 	{ "attention_decode", "sm_80", attention_decode, false },
 	{ "attention_backward_sync", "sm_80", attention_backward_sync, false },

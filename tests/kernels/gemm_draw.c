@@ -145,6 +145,33 @@ gemm_trial gemm_draw_sm90(uint64_t seed)
 		t.m = (t.m + 7) & ~7u;
 	t.n = (t.n + 7) & ~7u;
 	t.k = (t.k + 15) & ~15u;
+	if (bytes && below(&s, 2)) {
+		o->scale = CPTX_F32, o->swap = below(&s, 8) == 0, o->bm = ONE_OF(&s, 64, 64, 128, 128, 192);
+		o->bn = ONE_OF(&s, 8, 16, 24, 32, 48, 64, 96, 128, 192, 40, 256);
+	}
+	return t;
+}
+
+gemm_trial gemm_draw_experts(uint64_t seed)
+{
+	uint64_t s = gemm_trial_random(seed + 1000000);
+	gemm_trial t = gemm_draw_sm90(seed);
+	cptx_gemm_opt *o = &t.opt;
+
+	o->size = CPTX_OPT_SIZE(cptx_gemm_opt);
+	o->experts =
+		(enum cptx_gemm_experts)ONE_OF(&s, CPTX_GEMM_EXPERTS_CONTIGUOUS, CPTX_GEMM_EXPERTS_MASKED, CPTX_GEMM_EXPERTS_K);
+	const bool along_k = o->experts == CPTX_GEMM_EXPERTS_K;
+	if (along_k) { /* types of 16 bits, and tiles that both layouts allow */
+		o->a = o->b = (enum cptx_type)ONE_OF(&s, CPTX_BF16, CPTX_F16), o->scale = CPTX_TYPE_NONE, o->b_n_major = true;
+		o->bn = 64 * (1 + below(&s, 3)), t.m = (t.m + 7) & ~7u;
+	}
+	o->a_m_major = along_k != (below(&s, 30) == 0), o->batched = below(&s, 30) == 0, o->stream_k = below(&s, 30) == 0;
+	t.batch = 1 + below(&s, 6);
+	if (o->experts == CPTX_GEMM_EXPERTS_MASKED)
+		t.m = 1 + t.m / t.batch;
+	for (uint32_t z = 0; z < t.batch; z++)
+		t.counts[z] = below(&s, 4) ? below(&s, 3 * (uint32_t)(along_k ? t.k : t.m) / (below(&s, 2) ? t.batch : 2) + 2) : 0;
 	return t;
 }
 

@@ -29,6 +29,7 @@ void gemm_fit_sm120(gemm_trial *t);
 gemm_trial gemm_draw_sm80(uint64_t seed);
 gemm_trial gemm_draw_sync_tma(uint64_t seed);
 gemm_trial gemm_draw_sm90(uint64_t seed);
+gemm_trial gemm_draw_experts(uint64_t seed);
 gemm_trial gemm_draw_sm100(uint64_t seed);
 gemm_trial gemm_draw_sm120(uint64_t seed);
 

@@ -6,11 +6,21 @@
 
 #include <cptx/gemm.h>
 
+enum { GEMM_TRIAL_EXPERTS = 40 };
+/* How a matrix lies in memory; all zero: densely, from the begin of an allocation on.  Elements. */
+typedef struct gemm_trial_place {
+	uint32_t off, pad, gap; /* in front of it, behind each row, behind each matrix of a batch */
+	bool shared;            /* A, B, C: one matrix for all */
+} gemm_trial_place;
+
 typedef struct gemm_trial {
 	cptx_gemm_opt opt;
 	uint64_t m, n, k;
-	uint32_t batch, ctas; /* of a kernel that takes a list, the batch is one, up to 8 */
-	bool in_place;        /* with beta: C is D */
+	gemm_trial_place place[4]; /* A, B, C, D, of a kernel that is strided */
+	bool one_row_of_c;
+	uint32_t batch, ctas;                /* of a kernel that takes a list, the batch is one, up to 8 */
+	uint32_t counts[GEMM_TRIAL_EXPERTS]; /* of experts, of which there are .batch: their rows */
+	bool in_place;                       /* with beta: C is D */
 	uint64_t seed;
 	bool (*edit)(cptx_module *m, const void *user); /* of the kernel, before it runs; NULL: none */
 	const void *user;

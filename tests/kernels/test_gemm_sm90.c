@@ -10,6 +10,7 @@ static const char *const targets[] = { "sm_90a", "sm_90a" };
 #define TILE(m_, n_, s) .bm = m_, .bn = n_, .stages = s
 #define SIZE(m_, n_, k_) .m = m_, .n = n_, .k = k_
 #define BF16 TYPES(BF16, BF16)
+#define NEW .size = CPTX_OPT_SIZE(cptx_gemm_opt) /* has options that version 0.1 had not */
 
 static const gemm_trial trials[] = {
 	{ .opt = { TILE(128, 128, 3), BF16, .out = CPTX_F32 }, SIZE(128, 128, 64) },
@@ -63,6 +64,16 @@ static const gemm_trial trials[] = {
 	  SIZE(300, 320, 200),
 	  .ctas = 2,
 	  .in_place = true },
+	/* scaled by blocks: rows and K that fill none; columns in the midst of blocks of B */
+	{ .opt = { TILE(64, 64, 3), TYPES(E4M3, E4M3), .out = CPTX_BF16, .scale = CPTX_F32 }, SIZE(70, 200, 400), .ctas = 2 },
+	{ .opt = { TILE(128, 192, 2), TYPES(E4M3, E5M2), .out = CPTX_F32, .scale = CPTX_F32, .bias = true },
+	  SIZE(131, 396, 272),
+	  .ctas = 1 },
+	{ .opt = { TILE(64, 96, 2), TYPES(E5M2, E4M3), .out = CPTX_F16, .scale = CPTX_F32, .batched = true, .alpha = true },
+	  SIZE(67, 200, 144),
+	  .batch = 2 },
+	{ .opt = { TILE(64, 32, 3), TYPES(E4M3, E4M3), .out = CPTX_F32, .scale = CPTX_F32, .stream_k = true, .cluster_m = 2 },
+	  SIZE(130, 72, 528) },
 };
 
 START_TEST(gives_the_exact_sums) { gemm_right(&trials[_i], targets, (unsigned)_i); }
@@ -107,6 +118,14 @@ START_TEST(ptxas_neither_warns_nor_spills)
 		{ TILE(256, 176, 2), BF16, .out = CPTX_F32, .alpha = true, .beta = true, .bias = true, .stream_k = true,
 		  .swap = true, .name = "u" },
 		{ TILE(256, 184, 2), BF16, .out = CPTX_BF16, .beta = true, .stream_k = true, .swap = true, .name = "v" },
+		{ TILE(128, 192, 3), TYPES(E4M3, E4M3), .out = CPTX_BF16, .scale = CPTX_F32, .name = "w" },
+		{ TILE(128, 192, 3), TYPES(E4M3, E4M3), .out = CPTX_BF16, .scale = CPTX_F32, .experts = CPTX_GEMM_EXPERTS_CONTIGUOUS,
+		  NEW, .name = "x" },
+		{ TILE(64, 192, 3), TYPES(E4M3, E4M3), .out = CPTX_F32, .scale = CPTX_F32, .alpha = true, .beta = true, .bias = true,
+		  .stream_k = true, .name = "y" },
+		{ TILE(128, 256, 3), BF16, .out = CPTX_BF16, .experts = CPTX_GEMM_EXPERTS_MASKED, NEW, .bias = true, .name = "z" },
+		{ TILE(256, 128, 3), BF16, .out = CPTX_BF16, .experts = CPTX_GEMM_EXPERTS_CONTIGUOUS, NEW, .name = "A" },
+		{ TILE(128, 256, 3), BF16, .out = CPTX_BF16, .experts = CPTX_GEMM_EXPERTS_MASKED, NEW, .swap = true, .name = "B" },
 	};
 	enum { NOPT = sizeof opts / sizeof *opts };
 	static char said[1 << 16];
@@ -275,6 +294,12 @@ START_TEST(says_which_rule_is_broken)
 		{ { TILE(128, 128, 2), BF16, .out = CPTX_BF16, .cluster_m = 3 }, "1, 2, 4 or 8 are possible" },
 		{ { TILE(128, 128, 2), BF16, .out = CPTX_BF16, .cluster_n = 1u << 29 }, "1, 2, 4 or 8 are possible" },
 		{ { TILE(128, 128, 2), BF16, .out = CPTX_BF16, .grouped = true, .timeline = 8 }, "no timeline" },
+		{ { TILE(128, 128, 2), BF16, .out = CPTX_BF16, .scale = CPTX_F32 }, "scale factors of .bf16; e4m3 and e5m2" },
+		{ { TILE(128, 128, 2), TYPES(E4M3, E4M3), .out = CPTX_BF16, .scale = CPTX_UE8M0 }, "here they are f32" },
+		{ { TILE(256, 128, 2), TYPES(E4M3, E4M3), .out = CPTX_BF16, .scale = CPTX_F32 }, "up to 192 columns have room" },
+		{ { TILE(64, 160, 2), TYPES(E4M3, E4M3), .out = CPTX_BF16, .scale = CPTX_F32 },
+		  "which blocks of 128 divide in few" },
+		{ { TILE(64, 64, 2), TYPES(E4M3, E4M3), .out = CPTX_BF16, .scale = CPTX_F32, .swap = true }, "sides are swapped" },
 		{ { TILE(128, 128, 2), BF16, .out = CPTX_BF16, .name = "a b" }, "kernel name 'a b' is no PTX identifier" },
 	};
 	cptx_error err;

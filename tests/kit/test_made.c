@@ -35,6 +35,8 @@ typedef struct things {
 	cptx_softmax softmax;
 	cptx_tiles tiles;
 	cptx_tiles_at tiles_at;
+	cptx_tile_groups tile_groups;
+	cptx_tile_group tile_group;
 	cptx_timeline timeline;
 	cptx_tmem tmem;
 	cptx_epilogue epilogue;
@@ -107,6 +109,9 @@ static void begin(things *x, cptx_module *m, const char *name)
 	               .k_tiles = cptx_imm(8));
 	cptx_tiles_first(k, &x->tiles, &x->tiles_at);
 	cptx_tiles_take(k, &x->tiles, &x->tiles_at);
+	cptx_tile_groups_new(k, &x->tile_groups, .counts = x->u64, .groups = cptx_imm(2), .rows = cptx_imm(8),
+	                     .tiles = cptx_imm(3));
+	cptx_tile_groups_first(k, &x->tile_groups, &x->tile_group);
 	cptx_timeline_begin(k, &x->timeline, .buffer = x->u64, .warps = 4, .events = 8);
 	cptx_tmem_begin_(k, CPTX_HERE, &x->tmem, CPTX_OPT(cptx_tmem_opt, .columns = 32, .warp = x->pred));
 	cptx_tmem_end_(k, CPTX_HERE, &x->tmem);
@@ -115,7 +120,7 @@ static void begin(things *x, cptx_module *m, const char *name)
 /* Makes all nouns by calls that fail, each call in a module of its own, as the first error closes a module. */
 static void fail_all(things *x)
 {
-	enum { CALLS = 15 };
+	enum { CALLS = 16 };
 	const cptx_tile none = { 0 };
 
 	for (int i = 0; i < CALLS; i++) {
@@ -137,6 +142,7 @@ static void fail_all(things *x)
 		case 11: cptx_row_new(k, &x->row, .n = 7); break;
 		case 12: cptx_tiles_new(k, &x->tiles, .tiles_m = y.pred); break;
 		case 13: cptx_epilogue_deferred_new(k, &x->deferred, .ring = NULL); break;
+		case 14: cptx_tile_groups_new(k, &x->tile_groups, .counts = y.u32); break;
 		default: cptx_timeline_begin(k, &x->timeline, .buffer = y.u64); break;
 		}
 		ck_assert_msg(cptx_module_error(y.m) != NULL, "making number %d does not fail", i);
@@ -148,6 +154,7 @@ static void fail_all(things *x)
 		cptx_tmem_begin_(y.k, CPTX_HERE, &x->tmem, CPTX_OPT(cptx_tmem_opt, .columns = 1000));
 		x->pipe_at = cptx_pipe_consumer(y.k, NULL);
 		cptx_tiles_first(y.k, NULL, &x->tiles_at);
+		cptx_tile_groups_first(y.k, NULL, &x->tile_group);
 		cptx_acc_load(y.k, NULL, 0, 2, &x->part);
 		cptx_module_destroy(y.m);
 	}
@@ -337,6 +344,9 @@ static bool call_rest(one_call *c)
 	CALL_WITH(tiles_at, cptx_tiles_is_whole(k, &x->tiles, &x->tiles_at));
 	CALL_WITH(tiles_at, cptx_tiles_finishes(k, &x->tiles, &x->tiles_at));
 	CALL_WITH(tiles_at, cptx_tiles_share_end(k, &x->tiles, &x->tiles_at));
+	CALL_WITH(tile_groups, cptx_tile_groups_first(k, &x->tile_groups, &x->tile_group));
+	CALL_WITH(tile_groups, cptx_tile_groups_find(k, &x->tile_groups, &x->tile_group, x->u32));
+	CALL_WITH(tile_group, cptx_tile_groups_find(k, &x->tile_groups, &x->tile_group, x->u32));
 	CALL_WITH(timeline, cptx_timeline_stamp(k, &x->timeline, 0));
 	CALL_WITH(tmem, cptx_tmem_end_(k, CPTX_HERE, &x->tmem));
 	return false;
@@ -409,10 +419,11 @@ START_TEST(all_structs_are_here)
 #include "kit/nouns.def"
 		;
 	static const char *const tried[] = {
-		"cptx_tiled_mma", "cptx_acc",    "cptx_mma_frags",     "cptx_operand",  "cptx_operand_src",
-		"cptx_params",    "cptx_pipe",   "cptx_pipe_at",       "cptx_reduce",   "cptx_roles",
-		"cptx_row",       "cptx_row_at", "cptx_softmax",       "cptx_tiles",    "cptx_tiles_at",
-		"cptx_timeline",  "cptx_tmem",   "cptx_epilogue_ring", "cptx_epilogue", "cptx_epilogue_deferred"
+		"cptx_tiled_mma",   "cptx_acc",       "cptx_mma_frags",     "cptx_operand",  "cptx_operand_src",
+		"cptx_params",      "cptx_pipe",      "cptx_pipe_at",       "cptx_reduce",   "cptx_roles",
+		"cptx_row",         "cptx_row_at",    "cptx_softmax",       "cptx_tiles",    "cptx_tiles_at",
+		"cptx_timeline",    "cptx_tmem",      "cptx_epilogue_ring", "cptx_epilogue", "cptx_epilogue_deferred",
+		"cptx_tile_groups", "cptx_tile_group"
 	};
 	size_t length = 0;
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { KERNELS = 4 };
+enum { KERNELS = 5 };
 
 enum {
 #define GEMM_SET(set, kernels, bits) GEMM_##set = (bits),
@@ -14,8 +14,10 @@ enum {
 #define GEMM_WHY(why, text) static const char why[] = text;
 #include "gemm/options.def"
 
-typedef enum type { NUMBER, BOOL, TYPE, MMA, KIND, POINTER } type;
-static const char *const type_names[] = { "number", "bool", "type", "`cptx_gemm_mma`", "`cptx_tcgen05_kind`", "pointer" };
+typedef enum type { NUMBER, BOOL, TYPE, MMA, KIND, EXPERTS, POINTER } type;
+static const char *const type_names[] = {
+	"number", "bool", "type", "`cptx_gemm_mma`", "`cptx_tcgen05_kind`", "`cptx_gemm_experts`", "pointer"
+};
 
 static const struct field {
 	const char *option, *name, *why, *about;
@@ -71,7 +73,8 @@ int main(void)
 	       "kernel\n"
 	       "does not have stays 0.\n\n"
 	       "## Fields of `cptx_gemm_opt`\n\n"
-	       "| field | type | mma.sync | mma.sync with scale factors | wgmma | tcgen05 | of the command | what it says |\n"
+	       "| field | type | mma.sync | mma.sync with scale factors | wgmma | tcgen05 | gemv | of the command | what it "
+	       "says |\n"
 	       "|---|---|---|---|---|---|---|---|\n");
 	for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
 		print_field(&fields[i]);

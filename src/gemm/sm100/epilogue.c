@@ -39,19 +39,48 @@ static void loaded(cptx_kernel *k, void *user, uint32_t first, const cptx_acc *p
 		tma_gemm_add_partials(k, &x->g->w, &x->sums, x->sums_end, first, part->regs);
 }
 
+/* Columns that tensor memory gives at once. */
+static uint32_t columns_at_once(const gemm100 *g) { return g->o->bn % 32 ? 16 : 32; }
+
+/* D whose rows TMA cannot store. */
+static void store_by_threads(tile_out *x)
+{
+	const gemm100 *g = x->g;
+	cptx_kernel *k = g->k;
+	const bool swap = g->t.o->swap;
+	const uint32_t n = columns_at_once(g);
+	const cptx_val d = tma_gemm_matrix(k, &g->t, &g->w, CPTX_GEMM_MAP_D);
+
+	for (uint32_t col = 0; col < g->o->bn; col += n) {
+		cptx_epilogue e;
+		cptx_acc part;
+		cptx_acc_load(k, &x->acc, col, n, &part);
+		loaded(k, x, col, &part);
+		tma_gemm_chain_new(k, &g->t, &g->w, &e);
+		cptx_epilogue_run(k, &e, &part, .row = swap ? g->w.n0 : g->w.m0, .col = swap ? g->w.m0 : g->w.n0, .at_store = true);
+		cptx_epilogue_store(k, &e, .address = d, .type = g->t.o->out, .pitch = tma_gemm_ld(&g->t, &g->w, GEMM_D));
+	}
+}
+
 static void store_tile(tile_out *x)
 {
 	const gemm100 *g = x->g;
+
+	if (!tma_gemm_is_map(&g->t, CPTX_GEMM_MAP_D)) {
+		store_by_threads(x);
+		return;
+	}
 	cptx_epilogue e = tma_gemm_chain(g->k, &g->t, &g->w, &x->acc);
 
-	cptx_epilogue_store_tma(g->k, &e, &x->ring, .z = g->w.z, .map = g->w.p.map[CPTX_GEMM_MAP_D], .loaded = loaded,
-	                        .user = x);
+	cptx_epilogue_dst to = tma_gemm_dst(&g->t, &g->w);
+	to.loaded = loaded, to.user = x;
+	cptx_epilogue_store_tma_(g->k, CPTX_HERE, &e, &x->ring, &to);
 }
 
 static void store_partials(tile_out *x)
 {
 	const gemm100 *g = x->g;
-	const uint32_t n = g->o->bn % 32 ? 16 : 32;
+	const uint32_t n = columns_at_once(g);
 	cptx_acc acc = x->acc, part;
 
 	acc.fenced = true;
@@ -86,8 +115,10 @@ void gemm_sm100_epilogue(gemm100 *g)
 
 	x.at = g->s.ctas > 1 ? cptx_pipe_consumer_of(k, &g->accs, g->w.leader) : cptx_pipe_consumer(k, &g->accs);
 	cptx_acc_in_tmem(k, &g->mma, &x.acc, g->tmem.address);
-	cptx_epilogue_ring_new(k, &x.ring, .type = g->o->out, .tile = g->s.d, .stages = STORE_STAGES, .units = EPILOGUE_WARPS,
-	                       .unit = g->roles.warp, .smem = g->smem_d, .acc = &x.acc);
+	const bool by_tma = tma_gemm_is_map(&g->t, CPTX_GEMM_MAP_D);
+	if (by_tma)
+		cptx_epilogue_ring_new(k, &x.ring, .type = g->o->out, .tile = g->s.d, .stages = STORE_STAGES,
+		                       .units = EPILOGUE_WARPS, .unit = g->roles.warp, .smem = g->smem_d, .acc = &x.acc);
 	CPTX_FOR(k, g->w.at, g->w.end, g->w.step) {
 		tma_gemm_locate(k, &g->t, &g->w, MAPS_OF_D);
 		cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_WAIT_SUMS, g->elected);
@@ -101,5 +132,6 @@ void gemm_sm100_epilogue(gemm100 *g)
 		cptx_pipe_next(k, &g->accs, &x.at);
 	}
 	cptx_timeline_stamp_when(k, &g->line, CPTX_TIMELINE_END, g->elected);
-	cptx_epilogue_ring_drain(k, &x.ring, &x.acc); /* shared memory ends with the CTA */
+	if (by_tma)
+		cptx_epilogue_ring_drain(k, &x.ring, &x.acc); /* shared memory ends with the CTA */
 }

@@ -76,6 +76,8 @@ static tma_gemm describe(const cptx_gemm_opt *o)
 		               .parts = { s.cluster_n, s.cluster_m },
 		               .d = s.d,
 		               .scales = { s.vec, s.blocks, { 1, s.b_blocks } },
+		               .pointers = o->unaligned & CPTX_GEMM_D ? MAP(CPTX_GEMM_MAP_D) : 0,
+		               .any_row_of_d = o->unaligned & CPTX_GEMM_D,
 		               .pair = s.ctas > 1 ? ROWS : 0,
 		               .bk = s.bk,
 		               .sums = o->stream_k ? EPILOGUE_WARPS * (s.sum_bytes + 4) : 0 };

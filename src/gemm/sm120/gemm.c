@@ -32,6 +32,7 @@ static void setup(gemm120 *g)
 	tma_gemm_producer_operands(k, &g->producer);
 	cptx_griddepcontrol(k, .op = CPTX_WAIT);
 	cptx_griddepcontrol(k, .op = CPTX_LAUNCH_DEPENDENTS);
+	tma_gemm_copy_unaligned(k, &g->t, &g->w, g->tid);
 	cptx_timeline_begin(k, &g->line, .buffer = g->w.p.timeline, .warps = g->s.warps + 1, .events = g->o->timeline);
 }
 

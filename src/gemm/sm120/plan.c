@@ -42,6 +42,7 @@ static tma_gemm describe(const cptx_gemm_opt *o)
 		               .packed = gemm_sm120_packed(o) ? 2 : 1,
 		               .scales = { s.vec, s.blocks, { 1, 1 } },
 		               .pointers = MAP(CPTX_GEMM_MAP_D),
+		               .any_row_of_d = o->unaligned & CPTX_GEMM_D,
 		               .bk = s.bk,
 		               .sums = o->stream_k ? s.warps * (gemm_sm120_sum_bytes(&s) + 4) : 0 };
 }

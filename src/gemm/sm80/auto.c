@@ -15,7 +15,7 @@
 /* Dense bf16 with f32 sums.  Of the H200 the rate and the clock are measured (bench/RESULTS.md), all others are of data
  * sheets: 312, 71, 165 and 210 TFLOP/s.  Nothing is published of mma.sync on sm_100 and sm_103: they count as the H200.
  * From target, GPU, multiprocessors, GHz, GB/s, products. */
-static const gemm_chip chips[] = {
+const gemm_chip gemm_sync_chips[GEMM_SYNC_CHIPS] = {
 	{ 80, "A100, by its data sheet", 108, 1.41, 1555, 1024 },
 	{ 86, "GeForce RTX 3090, by its data sheet", 82, 1.695, 936, 256 },
 	{ 89, "GeForce RTX 4090, by its data sheet", 128, 2.52, 1008, 256 },
@@ -77,8 +77,8 @@ static void predict(cptx_gemm_choice *c, const gemm_pick *x, const tma_gemm *t)
 	gemm_roofline(c, x, &r, &clocks);
 }
 
-const gemm_model gemm_sm80_model = { .chips = chips,
-	                                 .chip_count = ARRAY_LEN(chips),
+const gemm_model gemm_sm80_model = { .chips = gemm_sync_chips,
+	                                 .chip_count = GEMM_SYNC_CHIPS,
 	                                 .axes = { GEMM_AXIS(tma, GEMM_AS_GIVEN, true, false, -1), GEMM_AXIS(bm, 64, 16, 256, 0),
 	                                           GEMM_AXIS(bn, 64, 32, 256, 0), GEMM_AXIS(bk, 32, 32, 64, 0),
 	                                           GEMM_AXIS(warps_m, 2, 1, 4, 0), GEMM_AXIS(warps_n, 2, 1, 4, 0),

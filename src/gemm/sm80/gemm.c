@@ -18,7 +18,7 @@ static void setup(gemm80 *g)
 	const bool by_tma = g->o->tma;
 
 	g->ring = cptx_mov(k, cptx_shared_dyn(k, g->o->stages * g->s.stage, 1024, "ring"), .type = CPTX_U32);
-	if (by_tma)
+	if (g->s.slab_bytes)
 		g->slabs = cptx_mov(k, cptx_shared_dyn(k, g->s.warps * g->s.slab_bytes, 1024, "slabs"), .type = CPTX_U32);
 	cptx_roles_begin(k, &g->roles, .threads = g->s.threads, .keep_regs = !g->s.regs);
 	g->first_lane = cptx_setp(k, g->roles.lane, 0, .cmp = CPTX_EQ);
@@ -33,12 +33,17 @@ static void setup(gemm80 *g)
 		                               .ring = { { g->ring, g->s.stage, 0 }, { g->ring, g->s.stage, g->s.a_bytes } },
 		                               .threads = g->s.threads,
 		                               .thread = g->roles.tid };
-	tma_gemm_work_begin(k, &g->t, &g->w);
+	const bool counts = by_tma && g->t.o->experts; /* which the launch before may write */
+	if (!counts)
+		tma_gemm_work_begin(k, &g->t, &g->w);
 	if (by_tma) {
 		tma_gemm_prefetch_maps(k, &g->t, &g->w, g->roles.tid);
 		cptx_griddepcontrol(k, .op = CPTX_WAIT);
 		cptx_griddepcontrol(k, .op = CPTX_LAUNCH_DEPENDENTS);
 	}
+	if (counts)
+		tma_gemm_work_begin(k, &g->t, &g->w);
+	tma_gemm_copy_unaligned(k, &g->t, &g->w, g->roles.tid);
 	cptx_timeline_begin(k, &g->line, .buffer = g->w.p.timeline, .warps = g->s.threads / CPTX_WARP, .events = g->o->timeline);
 }
 

@@ -35,11 +35,12 @@ gemm80_shape gemm_sm80_shape(const cptx_gemm_opt *o)
 	s.a_bytes = o->bm * o->bk * 2, s.stage = s.a_bytes + o->bn * o->bk * 2;
 	s.estimate = estimate(o, &s);
 	if (o->tma) {
+		const bool stores = !(o->unaligned & CPTX_GEMM_D);
 		/* one more warp would leave each of eight that compute two thirds of its registers: then a warpgroup gives them.  Of
 		 * other numbers that are no multiple of four nothing is gained. */
 		s.producers = s.estimate > regs_of(s.warps + 1) && s.warps % 4 == 0 ? 4 : 1;
 		const cptx_tile d = slab(o, &s);
-		s.slab_bytes = (uint32_t)up(cptx_tile_bytes(&d), 1024) * 1024;
+		s.slab_bytes = stores ? (uint32_t)up(cptx_tile_bytes(&d), 1024) * 1024 : 0;
 	}
 	s.threads = (s.warps + s.producers) * CPTX_WARP;
 	if (s.producers > 1) {
@@ -69,14 +70,17 @@ static cptx_tile operand(uint32_t rows, uint32_t unit, uint32_t bk, bool mn_majo
 
 static tma_gemm describe(const cptx_gemm_opt *o)
 {
+	enum { AB = MAP(CPTX_GEMM_MAP_A) | MAP(CPTX_GEMM_MAP_B) };
 	const gemm80_shape s = gemm_sm80_shape(o);
 
 	return (tma_gemm){ .target = target_of(o),
 		               .a = operand(o->bm, s.wm, o->bk, o->a_m_major),
 		               .b = operand(o->bn, s.wn, o->bk, o->b_n_major),
 		               .d = slab(o, &s),
-		               .pointers = o->tma ? 0 : MAP(CPTX_GEMM_MAP_A) | MAP(CPTX_GEMM_MAP_B) | MAP(CPTX_GEMM_MAP_D),
-		               .any_row_of_d = !o->tma,
+		               .pointers = !o->tma                      ? AB | MAP(CPTX_GEMM_MAP_D)
+		                           : o->unaligned & CPTX_GEMM_D ? MAP(CPTX_GEMM_MAP_D)
+		                                                        : 0,
+		               .any_row_of_d = !o->tma || o->unaligned & CPTX_GEMM_D,
 		               .counts_k_tiles = true,
 		               .bk = o->bk,
 		               .sums = o->stream_k ? s.warps * (s.wm * s.wn * 4 + 4) : 0 };

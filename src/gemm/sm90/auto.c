@@ -43,6 +43,7 @@ static const gemm_chip h200 = { .name = "H200, fitted to measured times", .sms =
 #define APART 2.32     /* with stream_k loads of the same lines come at different times */
 #define REDUCE_US 2.04 /* leaving a sum and fetching it, at least */
 #define REDUCE_BYTES_US 88700.0 /* of one multiprocessor */
+#define PROMOTE_CLOCKS 60.0     /* with scale factors: between two K tiles; a guess, not fitted */
 
 /* ---- the model ---- */
 
@@ -57,6 +58,9 @@ static double mma_clocks(const cptx_gemm_opt *o, const gemm_shape *s, const cptx
 	const double blocks = o->bm / (double)BLOCK_M, tensor = blocks * 4 * (o->bn / 2.0) * (1 + hot);
 	const double bytes = SPAN * (blocks * (BLOCK_M + o->bn) + WRITTEN * (o->bm + o->bn));
 
+	if (s->scale_bytes) /* while a warpgroup scales its sums the tensor cores have products of another one, if there is one
+	                     */
+		return longer(tensor, bytes / SHARED_BYTES) + PROMOTE_CLOCKS + (blocks * s->per_sm > 1 ? 0 : o->bn / 2.0);
 	return longer(tensor, bytes / SHARED_BYTES) + (s->cluster_n > 1 ? WAIT_FOR_A * o->bm : 0) +
 	       (s->cluster_m > 1 ? WAIT_FOR_B * o->bn : 0);
 }

@@ -8,6 +8,8 @@
  * it keeps one group of wgmma under way, and releases a stage when the products of the next one are started.  Registers move
  * from the producer to the MMA warpgroups by setmaxnreg.
  *
+ * With scale factors each K tile makes sums of its own (gemm/sm90/scaled.c).
+ *
  * The first K tile of a tile stands in front of the mainloop: its first wgmma does not add to the accumulators, which thus
  * need no zeros, and the predicates of the mainloop are constants.
  *
@@ -20,6 +22,10 @@
 /* Registers of a thread, by the number of MMA warpgroups; 0: as they come. */
 enum { REGS_PRODUCER = 24 };
 static const uint8_t regs_mma[] = { 0, 0, 240, 160 };
+
+/* Threads of which one gives a stage back: a warpgroup, whose wgmma have read it; where its threads read scale factors
+ * themselves a warp, which synchronizes first. */
+static uint32_t releasing(const gemm_shape *s) { return s->scale_bytes ? CPTX_WARP : WARPGROUP; }
 
 static void setup(gemm90 *g)
 {
@@ -35,9 +41,13 @@ static void setup(gemm90 *g)
 		                               .line = &g->line,
 		                               .ring = { { ring, stage, 0 }, { ring, stage, s->a_bytes } },
 		                               .clusters = true };
+	if (s->scale_bytes) {
+		const cptx_val scales = cptx_shared_dyn(k, g->o->stages * s->scale_bytes, 128, "scales");
+		g->producer.scales[0] = (tma_gemm_ring){ cptx_mov(k, scales, .type = CPTX_U32), s->scale_bytes, 0 };
+	}
 	cptx_roles_begin(k, &g->roles, .threads = (s->consumers + 1) * WARPGROUP, .ctas = g->t.per_sm);
-	cptx_pipe_new(k, &g->pipe, .stages = g->o->stages, .consumers = s->consumers, .cta_release = true,
-	              .multicast = g->t.cluster);
+	cptx_pipe_new(k, &g->pipe, .stages = g->o->stages, .consumers = s->consumers * WARPGROUP / releasing(s),
+	              .cta_release = true, .multicast = g->t.cluster);
 	cptx_pipe_init(k, &g->pipe, cptx_setp(k, g->roles.tid, 0, .cmp = CPTX_EQ));
 	tma_gemm_start(k, &g->t, &g->w, g->roles.tid, &g->line, (s->consumers + 1) * WARPGROUP / CPTX_WARP);
 }
@@ -89,11 +99,14 @@ static cptx_val fix_up(gemm90 *g)
 static void store(gemm90 *g, bool defer)
 {
 	cptx_kernel *k = g->k;
-	const cptx_val *map = g->w.in.map;
-	const cptx_epilogue_dst to = { .z = g->w.z, .map = map[CPTX_GEMM_MAP_D], .last_map = map[CPTX_GEMM_MAP_END_D] };
+	cptx_epilogue_dst to = tma_gemm_dst(&g->t, &g->w);
+	to.last_map = g->w.in.map[CPTX_GEMM_MAP_END_D];
 	cptx_epilogue e = tma_gemm_chain(k, &g->t, &g->w, &g->acc);
 
-	if (defer)
+	if (g->s.by_threads)
+		cptx_epilogue_store(k, &e, .address = tma_gemm_matrix(k, &g->t, &g->w, CPTX_GEMM_MAP_D), .type = g->o->out,
+		                    .pitch = tma_gemm_ld(&g->t, &g->w, GEMM_D));
+	else if (defer)
 		cptx_epilogue_defer_(k, CPTX_HERE, &e, &g->before, &to);
 	else
 		cptx_epilogue_store_tma_(k, CPTX_HERE, &e, &g->ring, &to);
@@ -121,6 +134,30 @@ static void finish_tile(gemm90 *g)
 	}
 }
 
+/* All K tiles of a tile; i: a register. */
+static void multiply_stages(gemm90 *g, cptx_val i)
+{
+	cptx_kernel *k = g->k;
+
+	multiply_stage(g, true);
+	cptx_add(k, g->w.k_first, 1, .type = CPTX_U32, .into = i);
+	CPTX_FOR(k, i, g->w.k_end, 1)
+		multiply_stage(g, false);
+	cptx_mma_wait(k, &g->mma, 0);
+	cptx_pipe_release(k, &g->pipe, &g->old, g->releases);
+}
+
+static void multiply_scaled_stages(gemm90 *g, cptx_val i)
+{
+	cptx_kernel *k = g->k;
+
+	gemm_sm90_scales_begin(g);
+	gemm_sm90_scaled_stage(g, g->w.k_first, true);
+	cptx_add(k, g->w.k_first, 1, .type = CPTX_U32, .into = i);
+	CPTX_FOR(k, i, g->w.k_end, 1)
+		gemm_sm90_scaled_stage(g, i, false);
+}
+
 static void multiply_tiles(gemm90 *g)
 {
 	cptx_kernel *k = g->k;
@@ -128,17 +165,16 @@ static void multiply_tiles(gemm90 *g)
 
 	CPTX_FOR(k, g->w.at, g->w.end, g->w.step) {
 		tma_gemm_locate(k, &g->t, &g->w, MAPS_OF_D);
-		multiply_stage(g, true);
-		cptx_add(k, g->w.k_first, 1, .type = CPTX_U32, .into = i);
-		CPTX_FOR(k, i, g->w.k_end, 1)
-			multiply_stage(g, false);
-		cptx_mma_wait(k, &g->mma, 0);
-		cptx_pipe_release(k, &g->pipe, &g->old, g->releases);
+		if (g->s.scale_bytes)
+			multiply_scaled_stages(g, i);
+		else
+			multiply_stages(g, i);
 		cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_EPILOGUE, g->stamps);
 		finish_tile(g);
 	}
 	cptx_timeline_stamp_when(k, &g->line, CPTX_TIMELINE_END, g->stamps);
-	cptx_epilogue_ring_drain(k, &g->ring, &g->acc);
+	if (!g->s.by_threads)
+		cptx_epilogue_ring_drain(k, &g->ring, &g->acc);
 }
 
 static void multiply(gemm90 *g)
@@ -150,9 +186,10 @@ static void multiply(gemm90 *g)
 	g->barrier = cptx_shr(k, g->roles.warp, 2);
 	g->wg = cptx_sub(k, g->barrier, 1);
 	g->lane = cptx_and(k, g->roles.tid, WARPGROUP - 1);
-	g->releases = cptx_setp(k, g->lane, cluster, .cmp = CPTX_LT);
-	g->at = cluster > 1 ? cptx_pipe_consumer_of(k, &g->pipe, cptx_and(k, g->lane, cluster - 1))
-	                    : cptx_pipe_consumer(k, &g->pipe);
+	const cptx_val place = g->s.scale_bytes ? cptx_and(k, g->lane, CPTX_WARP - 1) : g->lane;
+	g->releases = cptx_setp(k, place, cluster, .cmp = CPTX_LT);
+	g->at =
+		cluster > 1 ? cptx_pipe_consumer_of(k, &g->pipe, cptx_and(k, place, cluster - 1)) : cptx_pipe_consumer(k, &g->pipe);
 	g->old = g->at;
 	g->old.barrier = cptx_reg(k, CPTX_U32);
 	if (g->o->timeline)
@@ -162,11 +199,15 @@ static void multiply(gemm90 *g)
 	                   .thread = g->lane, .a_ring = ring->smem, .b_ring = cptx_offset(ring->smem, g->s.a_bytes),
 	                   .apart = ring->apart);
 	cptx_acc_new(k, &g->mma, &g->acc);
-	cptx_epilogue_ring_new(k, &g->ring, .type = g->o->out, .tile = g->s.d, .map = g->w.in.map[CPTX_GEMM_MAP_D],
-	                       .stages = g->s.store_buffers, .units = g->s.consumers, .unit = g->wg, .barrier = g->barrier,
-	                       .last = g->s.rest, .last_map = g->w.in.map[CPTX_GEMM_MAP_END_D], .acc = &g->acc);
+	if (g->s.scale_bytes)
+		gemm_sm90_scales_new(g);
+	if (!g->s.by_threads)
+		cptx_epilogue_ring_new(k, &g->ring, .type = g->o->out, .tile = g->s.d, .map = g->w.in.map[CPTX_GEMM_MAP_D],
+		                       .stages = g->s.store_buffers, .units = g->s.consumers, .unit = g->wg, .barrier = g->barrier,
+		                       .last = g->s.rest, .last_map = g->w.in.map[CPTX_GEMM_MAP_END_D], .acc = &g->acc);
 	if (g->s.deferred)
-		cptx_epilogue_deferred_new(k, &g->before, .ring = &g->ring, .batched = g->o->batched, .maps = g->o->grouped);
+		cptx_epilogue_deferred_new(k, &g->before, .ring = &g->ring, .batched = tma_gemm_has_matrices(&g->t, CPTX_GEMM_MAP_D),
+		                           .maps = g->o->grouped, .cut = tma_gemm_is_cut(&g->t, CPTX_GEMM_MAP_D));
 	multiply_tiles(g);
 }
 

@@ -3,7 +3,8 @@
 #include "gemm/sm90/gemm.h"
 
 #define TARGET "sm_90a"
-enum { USUAL_SMS = 132 /* of an H100 and an H200 */ };
+enum { USUAL_SMS = 132 /* of an H100 and an H200 */, ALIGN = 1024 /* of tiles in shared memory */ };
+enum { SCALE_BLOCK = 128, COPY_ROWS = 4 /* that a copy of factors begins at */, SCALED_COLUMNS = 192, SCALED_PER_SM = 4096 };
 /*
  * Registers of a computing thread: 240 with two warpgroups, 160 with three, 255 with one (gemm/sm90/gemm.c).  What does not
  * fit beside its accumulators spills, or costs a wait for all wgmma.  These bounds are where ptxas 13.0 does not spill,
@@ -19,7 +20,9 @@ enum {
 
 static uint32_t shared_bytes(const cptx_gemm_opt *o, const gemm_shape *s)
 {
-	return o->stages * (s->a_bytes + s->b_bytes) + s->consumers * s->store_buffers * cptx_tile_bytes(&s->d);
+	const uint32_t scales = (o->stages * s->scale_bytes + ALIGN - 1) / ALIGN * ALIGN;
+
+	return o->stages * (s->a_bytes + s->b_bytes) + scales + s->consumers * s->store_buffers * cptx_tile_bytes(&s->d);
 }
 
 /* Parts of a tile that CTAs share: one for each if these can be described. */
@@ -48,7 +51,7 @@ static void choose_subtiles(gemm_shape *s, const cptx_gemm_opt *o)
 	static const uint8_t by_choice[][2] = { { 64, 2 }, { 32, 2 }, { 64, 1 }, { 16, 2 }, { 32, 1 }, { 16, 1 }, { 8, 1 } };
 	uint32_t most = tma_gemm_smem(TARGET, s->per_sm), widest = 64;
 
-	if (has_values(o) && s->acc > ACC_WIDE / (s->consumers > 2 ? 2 : 1))
+	if (has_values(o) && s->acc * (s->scale_bytes ? 2 : 1) > ACC_WIDE / (s->consumers > 2 ? 2 : 1))
 		widest = 32;
 	for (size_t i = 0; i < sizeof by_choice / sizeof *by_choice; i++) {
 		uint32_t cols = by_choice[i][0];
@@ -59,6 +62,11 @@ static void choose_subtiles(gemm_shape *s, const cptx_gemm_opt *o)
 			return;
 	}
 }
+
+/* Factors of A in a stage: those of a tile of experts begin anywhere in the first four. */
+static uint32_t row_scales(const cptx_gemm_opt *o) { return o->scale ? o->bm + (o->experts ? COPY_ROWS : 0) : 0; }
+
+static uint32_t common_divisor(uint32_t a, uint32_t b) { return b ? common_divisor(b, a % b) : a; }
 
 gemm_shape gemm_sm90_shape(const cptx_gemm_opt *opt)
 {
@@ -74,11 +82,16 @@ gemm_shape gemm_sm90_shape(const cptx_gemm_opt *opt)
 	s.a_bytes = o->bm * SPAN, s.b_bytes = o->bn * SPAN;
 	s.a_parts = parts(o->bm, s.cluster_n, o->a_m_major), s.b_parts = parts(o->bn, s.cluster_m, o->b_n_major);
 	s.acc = s.blocks * o->bn / 2;
+	s.scale_bytes = (row_scales(o) * 4 + 127) / 128 * 128;
+	s.scale_parts = o->bn / common_divisor(o->bn, SCALE_BLOCK);
 	uint8_t in_bits = (uint8_t)(8 * s.in_bytes);
 	s.a = (cptx_tile){ o->bm, s.bk, { in_bits, o->a_m_major, false }, CPTX_SWIZZLE_128B, 0, 0 };
 	s.b = (cptx_tile){ o->bn, s.bk, { in_bits, o->b_n_major, false }, CPTX_SWIZZLE_128B, 0, 0 };
 	choose_subtiles(&s, o);
-	s.deferred = !o->stream_k && s.per_sm == 1 && s.out_bytes == 2 && s.consumers <= 2 &&
+	s.by_threads = o->unaligned & CPTX_GEMM_D;
+	if (s.by_threads)
+		s.store_buffers = 0, s.rest.cols = 0;
+	s.deferred = !s.by_threads && !o->stream_k && !o->scale && s.per_sm == 1 && s.out_bytes == 2 && s.consumers <= 2 &&
 	             s.acc <= (has_values(o) ? ACC_DEFERRED_VALUES : ACC_DEFERRED);
 	return s;
 }
@@ -87,15 +100,18 @@ static tma_gemm describe(const cptx_gemm_opt *o)
 {
 	const gemm_shape s = gemm_sm90_shape(o);
 	/* sums that are left for others must not have in them what nobody loaded */
-	const bool last_rows = !o->a_m_major && !o->b_n_major && !o->stream_k;
+	const bool last_rows = !o->a_m_major && !o->b_n_major && !o->stream_k && !o->experts && !o->scale;
 
 	return (tma_gemm){ .a = s.a,
 		               .b = s.b,
 		               .parts = { s.a_parts, s.b_parts },
 		               .d = s.d,
 		               .rest = s.rest,
+		               .row_scales = row_scales(o),
 		               .maps = (s.rest.cols ? MAP(CPTX_GEMM_MAP_END_D) : 0) |
 		                       (last_rows ? MAP(CPTX_GEMM_MAP_LAST_A) | MAP(CPTX_GEMM_MAP_LAST_B) : 0),
+		               .pointers = (s.by_threads ? MAP(CPTX_GEMM_MAP_D) : 0) | (o->scale ? MAP(CPTX_GEMM_MAP_SCALE_B) : 0),
+		               .any_row_of_d = s.by_threads,
 		               .order = gemm_order_of(o, USUAL_SMS),
 		               .counts_k_tiles = true,
 		               .whole_k_tiles = true,
@@ -106,6 +122,23 @@ static tma_gemm describe(const cptx_gemm_opt *o)
 /* ---- rules ---- */
 
 static bool is_fp8(enum cptx_type t) { return t == CPTX_E4M3 || t == CPTX_E5M2; }
+
+/* Beside the sums of a tile those of a K tile need registers. */
+static bool check_scaled(const cptx_gemm_opt *o, cptx_error *err)
+{
+	RULE(o->scale == CPTX_F32, "scale factors of type .%s; here they are f32", cptx_type_name(o->scale));
+	RULE(is_fp8(o->a), "scale factors of .%s; e4m3 and e5m2 have them", cptx_type_name(o->a));
+	RULE(!o->swap, "scale factors with a tile whose sides are swapped; the rows of factors lie along M");
+	RULE(o->bm <= 128 && o->bn <= SCALED_COLUMNS,
+	     "tile %ux%u with scale factors; 64 and 128 rows and up to %d columns have room in registers", o->bm, o->bn,
+	     SCALED_COLUMNS);
+	RULE(
+		o->bn / common_divisor(o->bn, SCALE_BLOCK) <= GEMM_SCALE_PARTS,
+		"tile N = %u with scale factors; 8, 16, 24, 32, 48, 64, 96, 128 and 192 are possible, which blocks of 128 divide in "
+		"few parts",
+		o->bn);
+	return true;
+}
 
 static bool check(const cptx_gemm_opt *o, const cptx_target *target, cptx_gemm_plan *plan, cptx_error *err)
 {
@@ -126,16 +159,22 @@ static bool check(const cptx_gemm_opt *o, const cptx_target *target, cptx_gemm_p
 	RULE(!tma_gemm_inner(o).b_n_major || o->bn % 64 == 0,
 	     "tile %c = %u; of %s stored as rows of %c it must be a multiple of 64", o->swap ? 'M' : 'N', o->bn,
 	     o->swap ? "an A" : "a B", o->swap ? 'M' : 'N');
+	if (o->scale && !check_scaled(o, err))
+		return false;
 	if (!tma_gemm_check_numbers(TARGET, o, err) ||
 	    !tma_gemm_check_cluster(TARGET, given(o->cluster_m), given(o->cluster_n), 1, err))
 		return false;
 	gemm_shape s = gemm_sm90_shape(o);
 	RULE(s.per_sm == 1 || (o->bm * o->bn <= 8192 && o->bm != 192),
 	     "tile %ux%u; two CTAs on a multiprocessor have registers for 64x128, 128x64 and 256x32", o->bm, o->bn);
+	RULE(s.per_sm == 1 || !o->scale || o->bm * o->bn <= SCALED_PER_SM,
+	     "tile %ux%u; two CTAs on a multiprocessor have registers for 64x64 and 128x32 with scale factors", o->bm, o->bn);
 	uint32_t smem = shared_bytes(o, &s);
-	if (!tma_gemm_check_room(TARGET, o, s.bk, s.per_sm, s.a_bytes + s.b_bytes, smem, err))
+	if (!tma_gemm_check_room(TARGET, o, s.bk, s.per_sm, s.a_bytes + s.b_bytes + s.scale_bytes, smem, err))
 		return false;
-	*plan = (cptx_gemm_plan){ .threads = (s.consumers + 1) * WARPGROUP, .smem = smem, .bk = s.bk };
+	*plan = (cptx_gemm_plan){
+		.threads = (s.consumers + 1) * WARPGROUP, .smem = smem, .bk = s.bk, .vec = o->scale ? SCALE_BLOCK : 0
+	};
 	return true;
 }
 

@@ -10,21 +10,37 @@ static cptx_val call(cptx_kernel *k, void *user, const cptx_visit *x, cptx_val v
 	return o->epilogue(k, o->user, v, x->row, x->col);
 }
 
+/* The C of the matrix at hand, where the problem says how far they are apart. */
+static cptx_val strided_c(cptx_kernel *k, const cptx_gemm_opt *o, const tma_gemm_work *w)
+{
+	const cptx_val z = cptx_cvt(k, cptx_as(w->z, CPTX_U32), .dtype = CPTX_U64);
+
+	return cptx_mad(k, cptx_mul(k, z, w->p.step_c, .mode = CPTX_LO), cptx_type_bits(o->out) / 8, w->p.C, .mode = CPTX_LO);
+}
+
 void tma_gemm_chain_new(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, cptx_epilogue *e)
 {
 	const cptx_gemm_opt *o = t->o;
 	const tma_gemm_params *p = &w->p;
+	const bool experts = o->experts != CPTX_GEMM_EXPERTS_NONE;
+	cptx_val bias = p->bias;
 
+	if (experts && o->bias)
+		bias = cptx_mad_wide(k, cptx_mul(k, cptx_as(w->z, CPTX_U32), p->N, .mode = CPTX_LO), 4, bias);
 	/* rows of D are of whole 16 bytes, where it has a tensor map */
-	cptx_epilogue_new(k, e, .rows = p->M, .cols = p->N, .vec = t->any_row_of_d ? 1 : 128 / cptx_type_bits(o->out),
-	                  .transposed = o->swap, .integers = o->out == CPTX_S32);
+	const bool cut = tma_gemm_is_cut(t, CPTX_GEMM_MAP_D);
+	cptx_epilogue_new(k, e, .rows = cut ? w->expert.row_end : p->M, .cols = p->N,
+	                  .vec = t->any_row_of_d ? 1 : 128 / cptx_type_bits(o->out), .transposed = o->swap,
+	                  .integers = o->out == CPTX_S32);
 	if (o->alpha)
 		cptx_epilogue_add(k, e, CPTX_VISIT_SCALE, .value = p->alpha);
-	if (o->beta)
-		cptx_epilogue_add(k, e, CPTX_VISIT_MATRIX, .value = p->beta, .address = p->C, .type = o->out, .pitch = p->N,
-		                  .z = w->z);
+	if (o->beta) {
+		const bool far = tma_gemm_is_strided(t) && o->batched;
+		cptx_epilogue_add(k, e, CPTX_VISIT_MATRIX, .value = p->beta, .address = far ? strided_c(k, o, w) : p->C,
+		                  .type = o->out, .pitch = tma_gemm_ld(t, w, GEMM_C), .z = far || cut ? (cptx_val){ 0 } : w->z);
+	}
 	if (o->bias)
-		cptx_epilogue_add(k, e, CPTX_VISIT_BIAS_COL, .address = p->bias);
+		cptx_epilogue_add(k, e, CPTX_VISIT_BIAS_COL, .address = bias);
 	if (o->epilogue)
 		cptx_epilogue_add(k, e, CPTX_VISIT_CALL, .fn = call, .user = (void *)(uintptr_t)o);
 }
@@ -37,4 +53,15 @@ cptx_epilogue tma_gemm_chain(cptx_kernel *k, const tma_gemm *t, const tma_gemm_w
 	tma_gemm_chain_new(k, t, w, &e);
 	cptx_epilogue_run(k, &e, acc, .row = swap ? w->n0 : w->m0, .col = swap ? w->m0 : w->n0, .at_store = true);
 	return e;
+}
+
+cptx_epilogue_dst tma_gemm_dst(const tma_gemm *t, const tma_gemm_work *w)
+{
+	cptx_epilogue_dst to = { .size = CPTX_OPT_SIZE(cptx_epilogue_dst), .map = w->p.map[CPTX_GEMM_MAP_D] };
+
+	if (tma_gemm_has_matrices(t, CPTX_GEMM_MAP_D))
+		to.z = w->z;
+	if (tma_gemm_is_cut(t, CPTX_GEMM_MAP_D))
+		to.row_end = w->expert.row_end;
+	return to;
 }

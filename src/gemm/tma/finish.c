@@ -6,12 +6,12 @@
  * the stores of one tile run beside the mma.sync of the next. */
 static void store_by_tma(cptx_kernel *k, const tma_gemm_consumer *c, cptx_epilogue *e)
 {
-	const cptx_val z = c->t->o->batched ? c->w->z : (cptx_val){ 0 };
+	const cptx_epilogue_dst to = tma_gemm_dst(c->t, c->w);
 	cptx_epilogue_ring ring;
 
 	cptx_epilogue_ring_new(k, &ring, .type = c->t->o->out, .tile = c->t->d, .stages = 1, .units = c->warps, .unit = c->warp,
 	                       .smem = c->slabs);
-	cptx_epilogue_store_tma(k, e, &ring, .z = z, .map = c->w->p.map[CPTX_GEMM_MAP_D]);
+	cptx_epilogue_store_tma_(k, CPTX_HERE, e, &ring, &to);
 }
 
 /* The rows of one mma.sync after the other: addresses of all rows of D and C at once would take too many registers. */
@@ -26,8 +26,24 @@ static void store_by_threads(cptx_kernel *k, const tma_gemm_consumer *c, cptx_ep
 		rows.regs = cptx_slice(acc->regs, i * rows.count, rows.count);
 		cptx_val row = i ? cptx_add(k, c->w->m0, i * rows.m) : c->w->m0;
 		cptx_epilogue_run(k, e, &rows, .row = row, .col = c->w->n0, .at_store = true);
-		cptx_epilogue_store(k, e, .address = d, .type = c->t->o->out, .pitch = c->w->p.N);
+		cptx_epilogue_store(k, e, .address = d, .type = c->t->o->out, .pitch = tma_gemm_ld(c->t, c->w, GEMM_D));
 	}
+}
+
+/* Whether all rows of C and D begin at even elements. */
+static cptx_val begins_even(cptx_kernel *k, const tma_gemm_consumer *c)
+{
+	const tma_gemm_params *p = &c->w->p;
+	const bool some = c->t->o->batched, beta = c->t->o->beta;
+	const cptx_val more[] = { beta ? p->ldc : (cptx_val){ 0 }, some ? p->step_d : (cptx_val){ 0 },
+		                      some && beta ? p->step_c : (cptx_val){ 0 } };
+	cptx_val all = tma_gemm_ld(c->t, c->w, GEMM_D);
+
+	for (size_t i = 0; i < ARRAY_LEN(more) && tma_gemm_is_strided(c->t); i++)
+		if (more[i].kind != CPTX_VAL_NONE)
+			all =
+				cptx_as(cptx_or(k, all, i ? cptx_cvt(k, more[i], .dtype = CPTX_U32) : more[i], .type = CPTX_B32), CPTX_U32);
+	return cptx_setp(k, cptx_and(k, all, 1), 0, .cmp = CPTX_EQ);
 }
 
 /* The mainloop leaves no registers for what follows from the number of the lane, so it is computed here. */
@@ -43,10 +59,10 @@ static void store_tile(cptx_kernel *k, const tma_gemm_consumer *c, cptx_val lane
 	if (tma_gemm_is_map(c->t, CPTX_GEMM_MAP_D)) {
 		cptx_epilogue_run(k, &e, &acc, .row = c->w->m0, .col = c->w->n0, .at_store = true);
 		store_by_tma(k, c, &e);
-	} else if (!c->t->any_row_of_d) {
+	} else if (!c->t->any_row_of_d || c->t->o->unaligned & CPTX_GEMM_D) {
 		store_by_threads(k, c, &e, &acc);
 	} else { /* two neighbours at once where rows are so aligned */
-		cptx_val even = cptx_setp(k, cptx_and(k, c->w->p.N, 1), 0, .cmp = CPTX_EQ);
+		cptx_val even = begins_even(k, c);
 		for (e.opt.vec = 2; e.opt.vec; e.opt.vec--)
 			CPTX_IF(k, e.opt.vec == 2 ? even : cptx_negated(even))
 				store_by_threads(k, c, &e, &acc);

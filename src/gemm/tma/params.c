@@ -25,7 +25,11 @@ static bool make_map(const tma_gemm *t, const cptx_gemm_problem *p, enum cptx_ge
 	const bool of_d = which == CPTX_GEMM_MAP_D || which == CPTX_GEMM_MAP_END_D;
 	const bool of_b = which == CPTX_GEMM_MAP_B || which == CPTX_GEMM_MAP_LAST_B;
 	const bool last = which == CPTX_GEMM_MAP_LAST_A || which == CPTX_GEMM_MAP_LAST_B;
-	const uint64_t rows = of_b ? p->n : p->m, cols = of_d ? p->n : p->k / given(t->packed);
+	const gemm_stored s = tma_gemm_read(t, p, of_d ? GEMM_D : of_b ? GEMM_B : GEMM_A);
+	const uint64_t rows = of_b            ? p->n
+	                      : t->o->experts ? tma_gemm_rows(t->o, p)
+	                                      : p->m,
+				   cols = of_d ? p->n : p->k / given(t->packed);
 	cptx_tile tile = !of_d ? tma_gemm_part(t, of_b) : which == CPTX_GEMM_MAP_D ? t->d : t->rest;
 	const bool mn_major = of_d && tile.elem.mn_major; /* its rows are columns of D */
 
@@ -36,20 +40,35 @@ static bool make_map(const tma_gemm *t, const cptx_gemm_problem *p, enum cptx_ge
 	                                                   : of_b ? t->o->b
 	                                                          : t->o->a,
 	                                                   &tile),
-	                          of_d   ? p->d
-	                          : of_b ? p->b
-	                                 : p->a,
-	                          mn_major ? cols : rows, mn_major ? rows : cols, 0, map, err))
+	                          s.at, mn_major ? cols : rows, mn_major ? rows : cols,
+	                          tma_gemm_is_strided(t) ? gemm_stored_bytes(&s, s.ld) : 0, map, err))
 		return false;
 	map->l2 = 256;
-	if (t->o->batched) {
+	if (tma_gemm_is_cut(t, which))
+		return cptx_tensor_map_cut(map, err);
+	if (tma_gemm_has_matrices(t, which)) {
 		map->rank = 3;
-		map->dim[2] = given(p->batch);
-		map->stride[2] = rows * (cols * tile.elem.bits / 8);
+		map->dim[2] = s.count;
+		map->stride[2] = gemm_stored_bytes(&s, s.count > 1 ? s.stride : s.rows * s.ld);
 		map->box[2] = 1;
 		return cptx_tensor_map_check(map, err);
 	}
 	return true;
+}
+
+/* f32, a row for 128 along K; of experts and of one matrix all rows of A behind one another. */
+static bool make_map_of_row_scales(const tma_gemm *t, const cptx_gemm_problem *p, cptx_tensor_map_opt *map, cptx_error *err)
+{
+	const uint64_t rows = t->o->batched ? p->m : tma_gemm_rows(t->o, p), along_k = up(p->k, t->bk);
+
+	*map =
+		(cptx_tensor_map_opt){ .type = CPTX_TENSOR_F32,
+		                       .rank = t->o->batched ? 3 : 2,
+		                       .address = p->scale_a,
+		                       .dim = { rows, along_k, given(p->batch) },
+		                       .stride = { 0, cptx_gemm_scale_pitch(rows) * 4, cptx_gemm_scale_pitch(rows) * 4 * along_k },
+		                       .box = { t->row_scales, 1, 1 } };
+	return cptx_tensor_map_check(map, err);
 }
 
 /* Blocks, each as 128 words; along K, then along the rows. */
@@ -58,12 +77,13 @@ static bool make_map_of_scales(const tma_gemm *t, const cptx_gemm_problem *p, bo
 {
 	const tma_gemm_scales *s = &t->scales;
 	uint64_t rows = of_b ? p->n : p->m;
+	const gemm_stored of = tma_gemm_stored(t, p, of_b ? GEMM_B : GEMM_A);
 
 	*map = (cptx_tensor_map_opt){ .type = CPTX_TENSOR_U32,
 		                          .rank = t->o->batched ? 4 : 3,
 		                          .address = of_b ? p->scale_b : p->scale_a,
 		                          .dim = { CPTX_SCALE_BYTES / 4, up(p->k, (uint64_t)s->vec * CPTX_SCALE_FACTORS),
-		                                   up(rows, CPTX_SCALE_ROWS), given(p->batch) },
+		                                   up(rows, CPTX_SCALE_ROWS), of.count },
 		                          .box = { CPTX_SCALE_BYTES / 4, s->along_k, s->rows[of_b != t->o->swap], 1 } };
 	return cptx_tensor_map_check(map, err);
 }
@@ -74,8 +94,9 @@ bool tma_gemm_maps(const tma_gemm *t, const cptx_gemm_problem *p, cptx_tensor_ma
 		bool of_scales = i == CPTX_GEMM_MAP_SCALE_A || i == CPTX_GEMM_MAP_SCALE_B;
 		if (!(t->maps & MAP(i)))
 			continue;
-		if (tma_gemm_is_map(t, i) && !(of_scales ? make_map_of_scales(t, p, i == CPTX_GEMM_MAP_SCALE_B, map, err)
-		                                         : make_map(t, p, (enum cptx_gemm_map)i, map, err)))
+		if (tma_gemm_is_map(t, i) && !(of_scales && t->row_scales ? make_map_of_row_scales(t, p, map, err)
+		                               : of_scales ? make_map_of_scales(t, p, i == CPTX_GEMM_MAP_SCALE_B, map, err)
+		                                           : make_map(t, p, (enum cptx_gemm_map)i, map, err)))
 			return false;
 		map++;
 	}
@@ -84,23 +105,53 @@ bool tma_gemm_maps(const tma_gemm *t, const cptx_gemm_problem *p, cptx_tensor_ma
 
 /* ---- addresses ---- */
 
+static bool check_aligned(const tma_gemm *t, const char *what, uint64_t at, uint32_t unit, cptx_error *err)
+{
+	RULE(at, "%s: the address of %s is 0", t->target, what);
+	RULE(at % unit == 0, "%s: the address of %s, 0x%llx, is no multiple of %u", t->target, what, (unsigned long long)at,
+	     unit);
+	return true;
+}
+
 static bool check_address(const tma_gemm *t, const char *what, bool needed, uint64_t at, cptx_error *err)
 {
-	RULE(!needed || at, "%s: the address of %s is 0", t->target, what);
-	RULE(!needed || at % CHUNK == 0, "%s: the address of %s, 0x%llx, is no multiple of %d", t->target, what,
-	     (unsigned long long)at, CHUNK);
+	return !needed || check_aligned(t, what, at, CHUNK, err);
+}
+
+/* A matrix of the problem, of which .unaligned says whether any element may be its first. */
+static bool check_matrix_address(const tma_gemm *t, const cptx_gemm_problem *p, enum gemm_which which, cptx_error *err)
+{
+	static const char *const names[] = { "A", "B", "C", "D" };
+	const gemm_stored s = tma_gemm_stored(t, p, which);
+	const bool any = t->o->unaligned & (which == GEMM_C ? CPTX_GEMM_D : 1u << (which == GEMM_D ? 2 : which));
+
+	return check_aligned(t, names[which], s.at, any ? s.bits / 8 : CHUNK, err);
+}
+
+static bool check_counts(const tma_gemm *t, const cptx_gemm_problem *p, cptx_error *err)
+{
+	RULE(!t->o->experts || p->counts, "%s: the address of the experts' counts is 0", t->target);
+	RULE(!t->o->experts || p->counts % 4 == 0, "%s: the address of the experts' counts, 0x%llx, is no multiple of 4",
+	     t->target, (unsigned long long)p->counts);
 	return true;
 }
 
 bool tma_gemm_all_there(const tma_gemm *t, const cptx_gemm_problem *p, cptx_error *err)
 {
-	return check_address(t, "A", true, p->a, err) && check_address(t, "B", true, p->b, err) &&
-	       check_address(t, "D", true, p->d, err) && check_address(t, "C", t->o->beta, p->c, err) &&
+	const cptx_gemm_opt *o = t->o;
+	const bool copies = tma_gemm_is_copied(t, GEMM_A) || tma_gemm_is_copied(t, GEMM_B);
+
+	return check_matrix_address(t, p, GEMM_A, err) && check_matrix_address(t, p, GEMM_B, err) &&
+	       check_matrix_address(t, p, GEMM_D, err) && (!t->o->beta || check_matrix_address(t, p, GEMM_C, err)) &&
+	       (!copies || check_aligned(t, "the workspace", p->workspace, 128, err)) &&
+	       (!t->any_rows || o->scale == CPTX_TYPE_NONE || check_aligned(t, "the scale factors", p->scale_b, 2, err)) &&
+	       (!o->zeros || check_aligned(t, "the zero points", p->zero_b, 2, err)) &&
 	       check_address(t, "the bias", t->o->bias, p->bias, err) &&
 	       check_address(t, "the timeline", t->o->timeline, p->timeline, err) &&
 	       check_address(t, "the workspace", t->o->stream_k, p->workspace, err) &&
-	       check_address(t, "the scale factors of A", t->scales.vec, p->scale_a, err) &&
-	       check_address(t, "the scale factors of B", t->scales.vec, p->scale_b, err);
+	       check_address(t, "the scale factors of A", t->scales.vec || t->row_scales, p->scale_a, err) &&
+	       check_address(t, "the scale factors of B", t->scales.vec || t->row_scales, p->scale_b, err) &&
+	       check_counts(t, p, err);
 }
 
 /* ---- parameters ---- */
@@ -108,10 +159,13 @@ bool tma_gemm_all_there(const tma_gemm *t, const cptx_gemm_problem *p, cptx_erro
 /* What a launch fills them from; parameters have the names of its members. */
 typedef struct gemm_args {
 	cptx_tensor_map_opt map_a, map_b, map_d, map_end_d, map_last_a, map_last_b, map_scale_a, map_scale_b;
-	uint64_t A, B, D, groups;
+	uint64_t A, B, D, scale_b, groups;
 	uint32_t tiles, M, N, K, batch;
 	float alpha, beta;
-	uint64_t C, bias, timeline, workspace;
+	uint64_t C, bias, timeline, workspace, counts;
+	/* strided; A and B: bytes */
+	uint64_t pitch_a, step_a, from_a, copy_a, pitch_b, step_b, from_b, copy_b, step_c, step_d, barrier, scales, zeros;
+	uint32_t last_a, last_b, ldc, ldd;
 } gemm_args;
 
 /* The parameters that a kernel has, in order, and where it knows them. */
@@ -142,7 +196,11 @@ static bool has_map(const tma_gemm *t, enum cptx_gemm_map which)
 static gemm_params list_parameters(const tma_gemm *t, tma_gemm_work *w)
 {
 	const cptx_gemm_opt *o = t->o;
-	const bool one = !o->grouped;
+	const bool one = !o->grouped, strided = tma_gemm_is_strided(t), some = strided && o->batched;
+	const bool copied[] = { tma_gemm_is_copied(t, GEMM_A), tma_gemm_is_copied(t, GEMM_B) };
+	const bool read[] = { strided && (copied[0] || !tma_gemm_is_map(t, CPTX_GEMM_MAP_A)),
+		                  strided && (copied[1] || !tma_gemm_is_map(t, CPTX_GEMM_MAP_B)) };
+	const bool stores = strided && !tma_gemm_is_map(t, CPTX_GEMM_MAP_D);
 	tma_gemm_params *v = &w->p;
 #define THE_MAP(which, member)                                                                                              \
 	{                                                                                                                       \
@@ -164,18 +222,38 @@ static gemm_params list_parameters(const tma_gemm *t, tma_gemm_work *w)
 		THE_MAP(LAST_B, map_last_b),
 		THE_MAP(SCALE_A, map_scale_a),
 		THE_MAP(SCALE_B, map_scale_b),
+		{ CPTX_PARAM_ROW(gemm_args, CPTX_PTR, scale_b), has_pointer(t, CPTX_GEMM_MAP_SCALE_B),
+		  &v->map[CPTX_GEMM_MAP_SCALE_B] },
 		{ CPTX_PARAM_ROW(gemm_args, CPTX_PTR, groups), !one, &w->list.records },
 		{ CPTX_PARAM_ROW(gemm_args, CPTX_U32, tiles), !one, &w->list.tiles },
 		{ CPTX_PARAM_ROW(gemm_args, CPTX_U32, M), one, &v->M },
 		{ CPTX_PARAM_ROW(gemm_args, CPTX_U32, N), one, &v->N },
 		{ CPTX_PARAM_ROW(gemm_args, CPTX_U32, K), one, &v->K },
-		{ CPTX_PARAM_ROW(gemm_args, CPTX_U32, batch), o->batched, &v->batch },
+		{ CPTX_PARAM_ROW(gemm_args, CPTX_U32, batch), o->batched || o->experts, &v->batch },
 		{ CPTX_PARAM_ROW(gemm_args, CPTX_F32, alpha), o->alpha, &v->alpha },
 		{ CPTX_PARAM_ROW(gemm_args, CPTX_F32, beta), o->beta, &v->beta },
 		{ CPTX_PARAM_ROW(gemm_args, CPTX_PTR, C), one && o->beta, &v->C },
 		{ CPTX_PARAM_ROW(gemm_args, CPTX_PTR, bias), one && o->bias, &v->bias },
 		{ CPTX_PARAM_ROW(gemm_args, CPTX_PTR, timeline), o->timeline != 0, &v->timeline },
 		{ CPTX_PARAM_ROW(gemm_args, CPTX_PTR, workspace), o->stream_k, &v->workspace },
+		{ CPTX_PARAM_ROW(gemm_args, CPTX_PTR, counts), o->experts != CPTX_GEMM_EXPERTS_NONE, &v->counts },
+		{ CPTX_PARAM_ROW(gemm_args, CPTX_U64, pitch_a), read[0], &v->of[0].pitch },
+		{ CPTX_PARAM_ROW(gemm_args, CPTX_U64, step_a), read[0] && some, &v->of[0].step },
+		{ CPTX_PARAM_ROW(gemm_args, CPTX_U32, last_a), some, &v->of[0].last },
+		{ CPTX_PARAM_ROW(gemm_args, CPTX_PTR, from_a), copied[0], &v->of[0].from },
+		{ CPTX_PARAM_ROW(gemm_args, CPTX_PTR, copy_a), copied[0], &v->of[0].copy },
+		{ CPTX_PARAM_ROW(gemm_args, CPTX_U64, pitch_b), read[1], &v->of[1].pitch },
+		{ CPTX_PARAM_ROW(gemm_args, CPTX_U64, step_b), read[1] && some, &v->of[1].step },
+		{ CPTX_PARAM_ROW(gemm_args, CPTX_U32, last_b), some, &v->of[1].last },
+		{ CPTX_PARAM_ROW(gemm_args, CPTX_PTR, from_b), copied[1], &v->of[1].from },
+		{ CPTX_PARAM_ROW(gemm_args, CPTX_PTR, copy_b), copied[1], &v->of[1].copy },
+		{ CPTX_PARAM_ROW(gemm_args, CPTX_U32, ldc), strided && o->beta, &v->ldc },
+		{ CPTX_PARAM_ROW(gemm_args, CPTX_U64, step_c), some && o->beta, &v->step_c },
+		{ CPTX_PARAM_ROW(gemm_args, CPTX_U32, ldd), stores, &v->ldd },
+		{ CPTX_PARAM_ROW(gemm_args, CPTX_U64, step_d), stores && some, &v->step_d },
+		{ CPTX_PARAM_ROW(gemm_args, CPTX_PTR, barrier), copied[0] || copied[1], &v->barrier },
+		{ CPTX_PARAM_ROW(gemm_args, CPTX_PTR, scales), t->any_rows && o->scale != CPTX_TYPE_NONE, &v->weights },
+		{ CPTX_PARAM_ROW(gemm_args, CPTX_PTR, zeros), o->zeros, &v->zeros },
 	};
 #undef THE_MAP
 #undef THE_POINTER
@@ -199,7 +277,7 @@ void tma_gemm_declare(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w)
 
 void tma_gemm_prefetch_maps(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, cptx_val tid)
 {
-	const uint32_t all = t->maps & ~(MAP(CPTX_GEMM_MAP_LAST_A) | MAP(CPTX_GEMM_MAP_LAST_B));
+	const uint32_t all = t->maps & ~t->pointers & ~(MAP(CPTX_GEMM_MAP_LAST_A) | MAP(CPTX_GEMM_MAP_LAST_B));
 	uint32_t warp = 0;
 
 	for (uint32_t i = 0; i < CPTX_GEMM_MAP_KINDS && !t->o->grouped; i++)
@@ -210,12 +288,29 @@ void tma_gemm_prefetch_maps(cptx_kernel *k, const tma_gemm *t, const tma_gemm_wo
 
 /* ---- launches ---- */
 
+static void fill_distances(const tma_gemm *t, const cptx_gemm_problem *p, gemm_args *args)
+{
+	gemm_stored s[4], read[2];
+
+	for (enum gemm_which w = GEMM_A; w <= GEMM_D; w = (enum gemm_which)(w + 1))
+		s[w] = tma_gemm_stored(t, p, w);
+	read[0] = tma_gemm_read(t, p, GEMM_A), read[1] = tma_gemm_read(t, p, GEMM_B);
+	args->A = read[0].at, args->B = read[1].at;
+	args->from_a = s[0].at, args->from_b = s[1].at, args->copy_a = read[0].at, args->copy_b = read[1].at;
+	args->pitch_a = gemm_stored_bytes(&s[0], s[0].ld), args->pitch_b = gemm_stored_bytes(&s[1], s[1].ld);
+	args->step_a = gemm_stored_bytes(&s[0], s[0].stride), args->step_b = gemm_stored_bytes(&s[1], s[1].stride);
+	args->last_a = s[0].count - 1, args->last_b = s[1].count - 1;
+	args->ldc = (uint32_t)s[2].ld, args->ldd = (uint32_t)s[3].ld;
+	args->step_c = s[2].stride, args->step_d = s[3].stride;
+	args->scales = p->scale_b, args->zeros = p->zero_b;
+	args->barrier = tma_gemm_barrier_at(t, p), args->workspace = p->workspace + tma_gemm_sums_begin(t, p);
+}
+
 cptx_launch *tma_gemm_launch(const tma_gemm *t, const cptx_gemm_plan *plan, const cptx_program *program, cptx_device *dev,
                              const cptx_gemm_problem *p, uint64_t table, uint32_t tiles, cptx_error *err)
 {
-	gemm_args args = { .A = p->a,
-		               .B = p->b,
-		               .D = p->d,
+	gemm_args args = { .D = p->d,
+		               .scale_b = p->scale_b,
 		               .groups = table,
 		               .tiles = tiles,
 		               .M = (uint32_t)p->m,
@@ -227,19 +322,23 @@ cptx_launch *tma_gemm_launch(const tma_gemm *t, const cptx_gemm_plan *plan, cons
 		               .C = p->c,
 		               .bias = p->bias,
 		               .timeline = p->timeline,
-		               .workspace = p->workspace };
+		               .counts = p->counts };
 	cptx_tensor_map_opt map[CPTX_GEMM_MAPS];
 	tma_gemm_work unused;
 	const gemm_params list = list_parameters(t, &unused);
 	const cptx_params_part part = { list.row, list.n, &args };
+	const bool copies = tma_gemm_is_copied(t, GEMM_A) || tma_gemm_is_copied(t, GEMM_B); /* then CTAs wait for one another */
 
 	if (!t->o->grouped && (!tma_gemm_all_there(t, p, err) || !tma_gemm_maps(t, p, map, err)))
 		return NULL;
+	if (!t->o->grouped)
+		fill_distances(t, p, &args);
 	for (size_t i = 0; i < list.n; i++) /* maps, and pointers in place of some, are the first of both */
 		if (list.row[i].kind == CPTX_PARAM_TENSOR)
 			memcpy((char *)&args + list.row[i].offset, &map[i], sizeof map[i]);
 	return cptx_params_launch_(NOWHERE, program, dev, t->o->name, &part, 1,
 	                           CPTX_OPT(cptx_launch_opt, .grid = { plan->grid }, .block = { plan->threads },
-	                                    .dyn_smem = plan->smem, .overlap = tma_gemm_is_map(t, CPTX_GEMM_MAP_A)),
+	                                    .dyn_smem = plan->smem, .overlap = tma_gemm_is_map(t, CPTX_GEMM_MAP_A) && !copies,
+	                                    .cooperative = copies),
 	                           err);
 }

@@ -4,6 +4,7 @@
 #include "gemm/tma/tma.h"
 
 enum { STATIC_SMEM = 1024 /* for mbarriers */, MOST_SIDE = 1 << 30, MEMORY_BOUND = 200 };
+enum { MOST_EXPERT_ROWS = 1 << 26 /* of cptx_tile_groups */ };
 
 #define MOST_STRIDE (1ull << 40) /* bytes, of a tensor map */
 
@@ -39,7 +40,31 @@ bool tma_gemm_check_numbers(const char *target, const cptx_gemm_opt *o, cptx_err
 	     GEMM_MOST_per_sm);
 	RULE(!o->grouped || (!o->batched && !o->stream_k), "a list of problems cannot be %s", target,
 	     o->batched ? "batched" : "shared along K (stream_k)");
+	RULE(!o->experts || (!o->batched && !o->grouped && !o->stream_k), "experts cannot be %s", target,
+	     o->batched   ? "batched"
+	     : o->grouped ? "a list of problems (grouped)"
+	                  : "shared along K (stream_k)");
+	const bool along_k = o->experts == CPTX_GEMM_EXPERTS_K;
+	RULE(!along_k || (o->a_m_major && o->b_n_major),
+	     "experts whose rows lie along K; A and B have a row for each of these: store them as K rows of M and of N", target);
+	RULE(!along_k || o->mma != CPTX_GEMM_SYNC || o->tma,
+	     "experts whose rows lie along K by cp.async; TMA (.tma) cuts its copies", target);
+	RULE(!o->experts || along_k || !o->a_m_major,
+	     "experts with A as K rows of M; their rows are rows of A: store it as M rows of K", target);
+	RULE(!o->experts || o->mma == CPTX_GEMM_WGMMA || o->scale == CPTX_TYPE_NONE,
+	     "experts with scale factors of .%s, whose blocks have 128 rows, and their rows begin anywhere", target,
+	     cptx_type_name(o->scale));
+	RULE(!o->experts || (!o->strided && !o->unaligned), "experts have dense, aligned rows, not .%s", target,
+	     o->strided ? "strided" : "unaligned");
 	RULE(!o->grouped || !o->timeline, "a list of problems has no timeline", target);
+	RULE(!o->grouped || (!o->strided && !o->unaligned), "a list of problems has dense, aligned rows, not .%s", target,
+	     o->strided ? "strided" : "unaligned");
+	RULE(o->unaligned <= GEMM_MOST_unaligned, "unaligned = %u; it is a set of CPTX_GEMM_A, CPTX_GEMM_B and CPTX_GEMM_D",
+	     target, o->unaligned);
+	for (int b = 0; b < 2; b++)
+		RULE(!(o->unaligned >> b & 1) || tma_gemm_bits(b ? o->b : o->a) >= 8,
+		     "%s of .%s is unaligned; that is for types from 8 bits on", target, b ? "B" : "A",
+		     cptx_type_name(b ? o->b : o->a));
 	return true;
 }
 
@@ -99,51 +124,54 @@ static uint64_t at_once(const cptx_gemm_problem *p, uint64_t tiles, uint64_t mos
 	return products < MEMORY_BOUND ? MIN(tiles, most) : up(tiles, up(tiles, most));
 }
 
+/* Cluster tiles of all matrices; of experts as many as there may be, whatever the counts: each may end in the midst of one.
+ */
+static uint64_t most_tiles(const tma_gemm *t, const cptx_gemm_problem *p)
+{
+	const uint64_t batch = given(p->batch);
+
+	if (t->o->experts != CPTX_GEMM_EXPERTS_CONTIGUOUS)
+		return tma_gemm_tiles(t, p) * batch;
+	return MIN(p->m / t->side_m + batch, p->m) * up(p->n, t->side_n);
+}
+
 /* CTAs to launch, and bytes of the workspace. */
 static bool fit(const tma_gemm *t, const cptx_gemm_problem *p, uint32_t sms, cptx_gemm_plan *plan, cptx_error *err)
 {
-	uint64_t in_one = tma_gemm_tiles(t, p), batch = given(p->batch), clusters = in_one * batch, k_tiles = up(p->k, t->bk);
+	uint64_t in_one = tma_gemm_tiles(t, p), batch = given(p->batch), clusters = most_tiles(t, p), k_tiles = up(p->k, t->bk);
 	uint64_t most = p->ctas ? MAX(p->ctas / t->cluster, 1u) : tma_gemm_resident(sms, t->cluster, given(t->per_sm));
 
 	RULE(in_one <= INT32_MAX && clusters <= INT32_MAX / t->cluster,
 	     "%llu tiles of %llu matrices are too many; with clusters of %u CTAs %u are possible in all", t->target,
 	     (unsigned long long)in_one, (unsigned long long)batch, t->cluster, INT32_MAX / t->cluster);
-	uint64_t run = t->sums ? MIN(clusters * k_tiles, most) : at_once(p, clusters, most);
+	uint64_t run = t->any_rows ? clusters : t->sums ? MIN(clusters * k_tiles, most) : at_once(p, clusters, most);
 	uint64_t shared = clusters < 2 * run ? clusters : run + clusters % run;
 	RULE(!t->sums || (shared + 1) * k_tiles <= UINT32_MAX / run,
 	     "%llu tiles of %llu steps along K are too many to be shared", t->target, (unsigned long long)clusters,
 	     (unsigned long long)k_tiles);
 	plan->grid = (uint32_t)run * t->cluster;
-	plan->workspace = (uint64_t)plan->grid * t->sums;
-	return true;
-}
-
-static uint64_t padded(uint64_t n, uint32_t unit) { return up(n, unit) * unit; }
-
-/* Rows of `row` elements: whole 16 bytes; padded types: whole boxes of 128 elements. */
-static bool check_row(const tma_gemm *t, char which, const cptx_tile *tile, uint64_t row, cptx_error *err)
-{
-	uint32_t bits = tile->elem.bits / (which == 'D' ? 1 : given(t->packed)), unit = tile->elem.padded ? 128 : 128 / bits;
-
-	RULE(row % unit == 0 || !tile->elem.padded,
-	     "rows of %c have %llu elements of %u bits, which tensor maps pad in shared memory: they must be a multiple of %u "
-	     "(pad to %llu)",
-	     t->target, which, (unsigned long long)row, bits, unit, (unsigned long long)padded(row, unit));
-	RULE(row % unit == 0 || bits < 8,
-	     "rows of %c have %llu elements of %u bytes; they must be a multiple of 16 bytes (pad %sto %llu)", t->target, which,
-	     (unsigned long long)row, bits / 8, which == 'D' ? "N " : "", (unsigned long long)padded(row, unit));
-	RULE(row % unit == 0, "rows of %c have %llu elements of %u bits; they must be a multiple of 16 bytes (pad to %llu)",
-	     t->target, which, (unsigned long long)row, bits, (unsigned long long)padded(row, unit));
+	plan->workspace = tma_gemm_sums_begin(t, p) + (uint64_t)plan->grid * t->sums;
 	return true;
 }
 
 /* Of a batch: the distance of matrices is a stride of tensor maps. */
-static bool check_matrix(const tma_gemm *t, char which, uint32_t bits, uint64_t rows, uint64_t cols, cptx_error *err)
+static bool check_matrix(const tma_gemm *t, const cptx_gemm_problem *p, enum gemm_which which, cptx_error *err)
 {
-	RULE(!t->o->batched || rows * cols / 8 * bits < MOST_STRIDE,
-	     "%c has %llu bytes; matrices of a batch must be less than 2^40 bytes apart", t->target, which,
-	     (unsigned long long)(rows * cols / 8 * bits));
+	const gemm_stored s = tma_gemm_read(t, p, which);
+	const uint64_t bytes = gemm_stored_bytes(&s, s.stride);
+
+	RULE(!(t->o->batched || (t->o->experts && which == (t->o->experts == CPTX_GEMM_EXPERTS_K ? GEMM_D : GEMM_B))) ||
+	         bytes < MOST_STRIDE,
+	     "%c has %llu bytes; matrices of a batch must be less than 2^40 bytes apart", t->target, "ABCD"[which],
+	     (unsigned long long)bytes);
 	return true;
+}
+
+static uint64_t pitch_bytes(const tma_gemm *t, const cptx_gemm_problem *p, enum gemm_which which)
+{
+	const gemm_stored s = tma_gemm_read(t, p, which);
+
+	return gemm_stored_bytes(&s, s.ld);
 }
 
 /* Bytes from the first row of a tile to its last, of operands that threads copy by rows of K (cptx_operand_opt.clamp). */
@@ -154,7 +182,7 @@ static uint64_t rows_span(const tma_gemm *t, const cptx_gemm_problem *p)
 	for (int b = 0; b < 2; b++) {
 		const cptx_tile tile = tma_gemm_part(t, b);
 		if (!tma_gemm_is_map(t, b ? CPTX_GEMM_MAP_B : CPTX_GEMM_MAP_A) && !tile.elem.mn_major)
-			most = MAX(most, p->k * tile.elem.bits / 8 * tile.rows);
+			most = MAX(most, pitch_bytes(t, p, b ? GEMM_B : GEMM_A) * tile.rows);
 	}
 	return most;
 }
@@ -170,12 +198,25 @@ bool tma_gemm_check_problem(const tma_gemm *t, const cptx_gemm_problem *p, uint3
 	     (unsigned long long)p->m, (unsigned long long)p->n, (unsigned long long)p->k);
 	RULE(rows_span(t, p) <= UINT32_MAX, "K = %llu; the rows of a tile of A or B that threads copy span less than 4 GiB",
 	     t->target, (unsigned long long)p->k);
-	RULE(given(p->batch) == 1 || t->o->batched, "%u matrices; the kernel is made for one (.batched)", t->target, p->batch);
+	RULE(t->cluster <= 2 || !(tma_gemm_is_copied(t, GEMM_A) || tma_gemm_is_copied(t, GEMM_B)),
+	     "clusters of %u CTAs; where A or B is unaligned all CTAs are resident at once, of which clusters of 2 are sure",
+	     t->target, t->cluster);
+	const bool along_k = t->o->experts == CPTX_GEMM_EXPERTS_K;
+	const uint64_t rows = along_k ? p->k : p->m;
+	RULE(!t->o->experts || (rows <= MOST_EXPERT_ROWS && tma_gemm_rows(t->o, p) <= MOST_SIDE),
+	     "%c = %llu rows of %u experts (%s); they are up to 2^26, and 2^30 of all", t->target, along_k ? 'K' : 'M',
+	     (unsigned long long)rows, given(p->batch), cptx_gemm_experts_name(t->o->experts));
+	RULE(given(p->batch) == 1 || t->o->batched || t->o->experts, "%u matrices; the kernel is made for one (.batched)",
+	     t->target, p->batch);
+	RULE(p->k % given(t->unit_k) == 0, "K = %llu; with B of .%s it is a multiple of %u", t->target, (unsigned long long)p->k,
+	     cptx_type_name(t->o->b), given(t->unit_k));
+	RULE(p->n % given(t->unit_n) == 0, "N = %llu; with B stored as rows of N it is a multiple of %u", t->target,
+	     (unsigned long long)p->n, given(t->unit_n));
 	const cptx_tile a = tma_gemm_part(t, false), b = tma_gemm_part(t, true);
-	return check_matrix(t, 'A', a.elem.bits / given(t->packed), p->m, p->k, err) &&
-	       check_matrix(t, 'B', b.elem.bits / given(t->packed), p->n, p->k, err) &&
-	       check_matrix(t, 'D', t->d.elem.bits, p->m, p->n, err) &&
-	       check_row(t, 'A', &a, a.elem.mn_major ? p->m : p->k, err) &&
-	       check_row(t, 'B', &b, b.elem.mn_major ? p->n : p->k, err) &&
-	       (t->any_row_of_d || check_row(t, 'D', &t->d, p->n, err)) && fit(t, p, sms, plan, err);
+	return tma_gemm_check_stored(t, p, err) && check_matrix(t, p, GEMM_A, err) && check_matrix(t, p, GEMM_B, err) &&
+	       check_matrix(t, p, GEMM_D, err) && tma_gemm_check_rows(t, p, GEMM_A, &a, err) &&
+	       tma_gemm_check_rows(t, p, GEMM_B, &b, err) &&
+	       (t->any_row_of_d || (tma_gemm_check_rows(t, p, GEMM_D, &t->d, err) &&
+	                            (!t->o->beta || tma_gemm_check_rows(t, p, GEMM_C, &t->d, err)))) &&
+	       fit(t, p, sms, plan, err);
 }

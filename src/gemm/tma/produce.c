@@ -20,12 +20,23 @@ static cptx_val part_smem(cptx_kernel *k, const tma_gemm_producer *p, const cptx
 	return cptx_offset(smem, r->at);
 }
 
+/* By cp.async: bytes from row to row; NONE: dense. */
+static cptx_val pitch_of(cptx_kernel *k, const tma_gemm_producer *p, bool of_b)
+{
+	if (tma_gemm_is_copied(p->t, of_b ? GEMM_B : GEMM_A))
+		return tma_gemm_copy_pitch(k, p->t, p->w, of_b);
+	return tma_gemm_is_strided(p->t) ? p->w->p.of[of_b].pitch : (cptx_val){ 0 };
+}
+
 void tma_gemm_producer_operands(cptx_kernel *k, tma_gemm_producer *p)
 {
 	const cptx_gemm_opt *o = &p->t->in;
 	const tma_gemm_params *in = &p->w->p;
 	const bool by_tma = tma_gemm_is_map(p->t, CPTX_GEMM_MAP_A);
 
+	cptx_val rows_of_a = in->M;
+	if (!by_tma && o->experts == CPTX_GEMM_EXPERTS_MASKED) /* those of all experts */
+		rows_of_a = cptx_mul(k, in->M, in->batch, .mode = CPTX_LO);
 	for (int b = 0; b < 2; b++) {
 		const cptx_tile part = tma_gemm_part(p->t, b != o->swap);
 		const cptx_val smem = part_smem(k, p, &part, b);
@@ -34,9 +45,10 @@ void tma_gemm_producer_operands(cptx_kernel *k, tma_gemm_producer *p)
 		                         : b                     ? o->b
 		                                                 : o->a,
 		                 .tile = part, .stages = o->stages, .smem = smem, .apart = p->ring[b].apart,
-		                 .batched = by_tma && o->batched, .alone = !p->clusters,
-		                 .address = by_tma ? (cptx_val){ 0 } : in->map[b], .rows = b ? in->N : in->M, .cols = in->K,
-		                 .threads = p->threads, .thread = p->thread, .whole = !by_tma,
+		                 .batched = by_tma && tma_gemm_has_matrices(p->t, b != o->swap ? CPTX_GEMM_MAP_B : CPTX_GEMM_MAP_A),
+		                 .alone = !p->clusters, .address = by_tma ? (cptx_val){ 0 } : in->map[b],
+		                 .rows = b ? in->N : rows_of_a, .cols = in->K, .pitch = by_tma ? (cptx_val){ 0 } : pitch_of(k, p, b),
+		                 .threads = p->threads, .thread = p->thread, .whole = !by_tma && !tma_gemm_is_strided(p->t),
 		                 .clamp = !by_tma && !part.elem.mn_major);
 	}
 }
@@ -61,6 +73,7 @@ typedef struct source {
 	cptx_val bytes;          /* that come, from all CTAs that load parts */
 	uint32_t sharers, parts; /* CTAs; of an operand without parts these load whole tiles by turns */
 	cptx_val mask;           /* of the CTAs that get it */
+	cptx_val z;              /* the matrix of a batch */
 } source;
 
 /*
@@ -93,6 +106,7 @@ static source source_of(cptx_kernel *k, const tma_gemm_producer *p, bool of_b, c
 	source x = { .of_b = of_b,
 		         .map = w->in.map[of_b ? CPTX_GEMM_MAP_B : CPTX_GEMM_MAP_A],
 		         .row = of_b ? w->n0 : w->m0,
+		         .z = tma_gemm_z_of(k, p->t, w, &w->in.of[of_b]),
 		         .sharers = given(of_b ? o->cluster_m : o->cluster_n),
 		         .parts = given(p->t->parts[of_b]) };
 
@@ -121,6 +135,7 @@ static cptx_val sharers(cptx_kernel *k, const tma_gemm_producer *p)
 static void load_operand(cptx_kernel *k, const tma_gemm_producer *p, const cptx_pipe_at *at, const source *x, cptx_val k0,
                          cptx_val full)
 {
+	const bool along_k = p->t->o->experts == CPTX_GEMM_EXPERTS_K;
 	cptx_val when = x->when;
 
 	if (x->sharers != x->parts) {
@@ -128,12 +143,14 @@ static void load_operand(cptx_kernel *k, const tma_gemm_producer *p, const cptx_
 		cptx_val mine = cptx_setp(k, turn, p->w->rank, .cmp = CPTX_EQ);
 		when = when.kind == CPTX_VAL_NONE ? mine : cptx_and(k, when, mine, .type = CPTX_PRED);
 	}
-	cptx_operand_load(k, &p->operand[x->of_b], at->stage, x->row, k0, .barrier = full, .z = p->w->z, .mask = x->mask,
-	                  .map = x->map, .ctas = p->t->pair ? 2 : 0, .when = when);
+	cptx_operand_load(k, &p->operand[x->of_b], at->stage, x->row, k0, .barrier = full, .z = x->z, .mask = x->mask,
+	                  .map = x->map, .ctas = p->t->pair ? 2 : 0, .when = when,
+	                  .col_end = along_k ? p->w->expert.row_end : (cptx_val){ 0 });
 }
 
 /* Blocks of the rows where the tile begins, and of K from k0 on. */
-static void load_scales(cptx_kernel *k, const tma_gemm_producer *p, const cptx_pipe_at *at, cptx_val k0, cptx_val full)
+static void load_scales(cptx_kernel *k, const tma_gemm_producer *p, const cptx_pipe_at *at, const source *x, cptx_val k0,
+                        cptx_val full)
 {
 	const tma_gemm *t = p->t;
 	const tma_gemm_work *w = p->w;
@@ -144,12 +161,28 @@ static void load_scales(cptx_kernel *k, const tma_gemm_producer *p, const cptx_p
 		const tma_gemm_ring *r = &p->scales[b];
 		if (!b || r->smem.id != p->scales[0].smem.id)
 			to = cptx_mad(k, at->stage, r->apart, r->smem, .mode = CPTX_LO);
-		cptx_val c[4] = { cptx_mov(k, 0, .type = CPTX_S32), block, cptx_shr(k, b ? w->n0 : w->m0, 7), w->z };
+		cptx_val c[4] = { cptx_mov(k, 0, .type = CPTX_S32), block, cptx_shr(k, b ? w->n0 : w->m0, 7), x[b].z };
 		cptx_cp_async_bulk_tensor_load(
 			k, cptx_offset(to, r->at), w->in.map[b ? CPTX_GEMM_MAP_SCALE_B : CPTX_GEMM_MAP_SCALE_A],
 			cptx_pack(k, t->o->batched ? 4 : 3, c), full, .dim = t->o->batched ? CPTX_DIM_4D : CPTX_DIM_3D,
 			.dst = p->clusters ? CPTX_SHARED_CLUSTER : CPTX_SHARED_CTA, .cta_group = t->pair ? CPTX_CTA_GROUP_2 : 0);
 	}
+}
+
+/* f32 factors of the rows of A, for 128 along K; from a multiple of 16 bytes on, since a tile of an expert begins anywhere.
+ */
+static void load_row_scales(cptx_kernel *k, const tma_gemm_producer *p, const cptx_pipe_at *at, cptx_val k0, cptx_val full)
+{
+	const tma_gemm *t = p->t;
+	const tma_gemm_work *w = p->w;
+	const tma_gemm_ring *r = &p->scales[0];
+	const cptx_val to = cptx_mad(k, at->stage, r->apart, r->smem, .mode = CPTX_LO);
+	const cptx_val row = t->o->experts ? cptx_as(cptx_and(k, cptx_as(w->m0, CPTX_U32), ~3), CPTX_S32) : w->m0;
+	const cptx_val c[3] = { row, run_of(k, k0, t->bk), w->z };
+
+	cptx_cp_async_bulk_tensor_load(
+		k, cptx_offset(to, r->at), w->in.map[CPTX_GEMM_MAP_SCALE_A], cptx_pack(k, t->o->batched ? 3 : 2, c), full,
+		.dim = t->o->batched ? CPTX_DIM_3D : CPTX_DIM_2D, .dst = p->clusters ? CPTX_SHARED_CLUSTER : CPTX_SHARED_CTA);
 }
 
 /* Copies a stage.  What the cluster shares goes first: others wait for it, too. */
@@ -161,13 +194,16 @@ static void load_stage(cptx_kernel *k, const tma_gemm_producer *p, const cptx_pi
 	load_operand(k, p, at, &x[b_first], k0, full);
 	load_operand(k, p, at, &x[!b_first], k0, full);
 	if (p->t->scales.vec)
-		load_scales(k, p, at, k0, full);
+		load_scales(k, p, at, x, k0, full);
+	if (p->t->row_scales)
+		load_row_scales(k, p, at, k0, full);
 }
 
 /* Bytes of a stage, of a pair those of both CTAs. */
 static cptx_val stage_bytes(cptx_kernel *k, const tma_gemm *t, const source *x)
 {
-	const uint32_t scales = tma_gemm_scale_bytes(&t->scales, false) + tma_gemm_scale_bytes(&t->scales, true);
+	const uint32_t scales =
+		tma_gemm_scale_bytes(&t->scales, false) + tma_gemm_scale_bytes(&t->scales, true) + 4 * t->row_scales;
 
 	if (x[0].bytes.kind == CPTX_VAL_INT)
 		return cptx_imm((x[0].bytes.i + x[1].bytes.i + scales) * (t->pair ? 2 : 1));
@@ -227,7 +263,9 @@ static bool ends_together(const tma_gemm_producer *p)
 /* A or B of the problem, or of the matrix of a batch, that the copies are of. */
 static void find_matrix(cptx_kernel *k, tma_gemm_producer *p, int b)
 {
-	if (p->t->o->batched || p->t->o->grouped)
+	const bool of_b = (b == 1) != p->t->o->swap;
+
+	if (p->t->o->grouped || tma_gemm_has_matrices(p->t, of_b ? CPTX_GEMM_MAP_B : CPTX_GEMM_MAP_A))
 		cptx_operand_rebase(k, &p->operand[b], tma_gemm_matrix(k, p->t, p->w, b ? CPTX_GEMM_MAP_B : CPTX_GEMM_MAP_A));
 }
 

@@ -41,18 +41,22 @@ cptx_val gemm_order_rows_of(cptx_kernel *k, const gemm_order *g, cptx_val rows, 
 
 /* A kernel, without what only one of the generators knows.  Operands have the names of the product that is computed. */
 typedef struct tma_gemm {
-	const char *target;     /* for messages, and whose limits; NULL: the generator's */
-	cptx_tile a, b;         /* of a stage of a CTA */
-	uint32_t parts[2];      /* of A and B: parts of the tile that the CTAs of a cluster load for each other; 0: 1 */
-	cptx_tile d, rest;      /* of D, what is stored at once; at the end of a tile, no columns: there is none */
-	uint32_t packed;        /* elements along K in one of those that TMA sees; 0: 1 */
-	tma_gemm_scales scales; /* .vec is 0: none */
-	uint32_t maps;          /* MAP() of those that it has besides A, B, D and scale factors; gemm_describe: of all */
-	uint32_t pointers;      /* MAP() of those that are given by their address, not by a map */
-	bool any_row_of_d;      /* rows of D need not be of whole 16 bytes */
-	gemm_order order;       /* where opt.group is 0 */
-	uint32_t pair;          /* rows of a CTA, where a pair of CTAs makes a tile; else 0 */
-	bool counts_k_tiles;    /* always; else with stream_k */
+	const char *target;      /* for messages, and whose limits; NULL: the generator's */
+	cptx_tile a, b;          /* of a stage of a CTA */
+	uint32_t parts[2];       /* of A and B: parts of the tile that the CTAs of a cluster load for each other; 0: 1 */
+	cptx_tile d, rest;       /* of D, what is stored at once; at the end of a tile, no columns: there is none */
+	uint32_t packed;         /* elements along K in one of those that TMA sees; 0: 1 */
+	tma_gemm_scales scales;  /* .vec is 0: none */
+	uint32_t row_scales;     /* f32 factors of rows of A by 1 x 128 that a stage has, multiples of 4; B's are a pointer */
+	uint32_t maps;           /* MAP() of those that it has besides A, B, D and scale factors; gemm_describe: of all */
+	uint32_t pointers;       /* MAP() of those that are given by their address, not by a map */
+	bool any_row_of_d;       /* rows of D need not be of whole 16 bytes */
+	bool any_rows;           /* the kernel itself reads A and B at any distances, and each CTA computes one tile */
+	uint32_t interleave;     /* so many tiles have their rows of B between one another; 0: 1 */
+	uint32_t unit_k, unit_n; /* K and N are multiples; 0: 1 */
+	gemm_order order;        /* where opt.group is 0 */
+	uint32_t pair;           /* rows of a CTA, where a pair of CTAs makes a tile; else 0 */
+	bool counts_k_tiles;     /* always; else with stream_k */
 	bool whole_k_tiles; /* the producer runs to the end of the last K tile, not to K, which ptxas 13.0 reads in each turn */
 	uint32_t bk;        /* elements along K of a stage */
 	uint32_t sums;      /* with stream_k: bytes that a CTA may leave in the workspace, flags too */
@@ -65,6 +69,19 @@ typedef struct tma_gemm {
 
 /* False: it is a pointer. */
 static inline bool tma_gemm_is_map(const tma_gemm *t, uint32_t which) { return !(t->pointers & MAP(which)); }
+/* Whether an operand's map has a dimension of matrices: of a batch each, of experts what each has one of, weights or, with
+ * rows along K, their gradients.  Whether its boxes are cut where an expert's rows end. */
+static inline bool tma_gemm_has_matrices(const tma_gemm *t, uint32_t which)
+{
+	const uint32_t of_experts = t->o->experts == CPTX_GEMM_EXPERTS_K ? MAPS_OF_D : MAP(CPTX_GEMM_MAP_B);
+
+	return t->o->batched || (t->o->experts && of_experts & MAP(which));
+}
+static inline bool tma_gemm_is_cut(const tma_gemm *t, uint32_t which)
+{
+	return t->o->experts && MAPS_OF_D & MAP(which) ? t->o->experts != CPTX_GEMM_EXPERTS_K
+	                                               : t->o->experts == CPTX_GEMM_EXPERTS_K;
+}
 /* What TMA loads at once of A or B of the options. */
 cptx_tile tma_gemm_part(const tma_gemm *t, bool of_b);
 
@@ -82,6 +99,9 @@ cptx_gemm_problem tma_gemm_inner_problem(const cptx_gemm_opt *opt, const cptx_ge
 			return error_set(err, CPTX_E_ARG, NOWHERE, "gemm for " __VA_ARGS__);                                            \
 	while (0)
 
+/* Not a list: what a GEMM reads and writes, in the order of their letters. */
+enum gemm_which { GEMM_A, GEMM_B, GEMM_C, GEMM_D };
+
 static inline uint32_t given(uint32_t v) { return v ? v : 1; }
 static inline uint64_t up(uint64_t n, uint64_t each) { return n / each + (n % each != 0); }
 static inline bool is_16_bits(enum cptx_type t) { return t == CPTX_BF16 || t == CPTX_F16; }
@@ -91,10 +111,46 @@ static inline bool is_16_bits(enum cptx_type t) { return t == CPTX_BF16 || t == 
 /* Bits of an element in global memory. */
 uint32_t tma_gemm_bits(enum cptx_type t);
 
-/* The address of what is a pointer: A, B or D. */
+/* Rows of A and D, of all matrices; where not every matrix has its own. */
+static inline uint64_t tma_gemm_rows(const cptx_gemm_opt *o, const cptx_gemm_problem *p)
+{
+	return o->experts == CPTX_GEMM_EXPERTS_CONTIGUOUS || o->experts == CPTX_GEMM_EXPERTS_K ? p->m : p->m * given(p->batch);
+}
+
+/* One of the matrices as it is stored: rows of contiguous elements. */
+typedef struct gemm_stored {
+	uint64_t at, rows, cols;
+	uint64_t ld, stride;  /* elements from row to row, from matrix to matrix */
+	uint32_t count, bits; /* matrices, of a broadcast one; of an element */
+} gemm_stored;
+/* As the problem says; as the kernel's copies find A and B, whose rows may be copied first. */
+gemm_stored tma_gemm_stored(const tma_gemm *t, const cptx_gemm_problem *p, enum gemm_which which);
+gemm_stored tma_gemm_read(const tma_gemm *t, const cptx_gemm_problem *p, enum gemm_which which);
+/* Bytes of so many elements. */
+uint64_t gemm_stored_bytes(const gemm_stored *s, uint64_t elements);
+/* Whether the kernel has parameters that say where rows and matrices lie; copies A or B to the workspace. */
+static inline bool tma_gemm_is_strided(const tma_gemm *t) { return t->o->strided || t->o->unaligned || t->any_rows; }
+static inline bool tma_gemm_is_copied(const tma_gemm *t, enum gemm_which which)
+{
+	return which <= GEMM_B && !t->any_rows && t->o->unaligned >> which & 1;
+}
+/* The set of matrices that .unaligned must have in it for a problem.  Addresses that are 0 ask for nothing. */
+uint32_t tma_gemm_unaligned(const tma_gemm *t, const cptx_gemm_problem *p);
+/* Rules: of the distances of rows and matrices; of those that go by 16 bytes. */
+bool tma_gemm_check_stored(const tma_gemm *t, const cptx_gemm_problem *p, cptx_error *err);
+bool tma_gemm_check_rows(const tma_gemm *t, const cptx_gemm_problem *p, enum gemm_which which, const cptx_tile *tile,
+                         cptx_error *err);
+/* The workspace: where the grid's barrier is, and how far behind its begin the partial sums of stream_k. */
+uint64_t tma_gemm_barrier_at(const tma_gemm *t, const cptx_gemm_problem *p);
+uint64_t tma_gemm_sums_begin(const tma_gemm *t, const cptx_gemm_problem *p);
+
+/* The address of what is a pointer: A, B, D or the scale factors of B. */
 static inline uint64_t tma_gemm_address(const cptx_gemm_problem *p, uint32_t which)
 {
-	return which == CPTX_GEMM_MAP_A ? p->a : which == CPTX_GEMM_MAP_B ? p->b : p->d;
+	return which == CPTX_GEMM_MAP_A         ? p->a
+	       : which == CPTX_GEMM_MAP_B       ? p->b
+	       : which == CPTX_GEMM_MAP_SCALE_B ? p->scale_b
+	                                        : p->d;
 }
 
 /* Rules of all: of stages, group, timeline and lists; of shared memory; the same for what each of so many CTAs of the target
@@ -119,7 +175,9 @@ uint32_t tma_gemm_resident(uint32_t sms, uint32_t cluster, uint32_t per_sm);
 /* Cluster tiles of one matrix. */
 static inline uint64_t tma_gemm_tiles(const tma_gemm *t, const cptx_gemm_problem *p)
 {
-	return up(p->m, t->side_m) * up(p->n, t->side_n);
+	const uint64_t between = given(t->interleave);
+
+	return up(p->m, t->side_m) * up(p->n, t->side_n * between) * between;
 }
 /* Sizes from 1 on, rows that tensor maps take, one matrix where the kernel is not batched; then CTAs to launch, and bytes of
  * the workspace, to the plan. */
@@ -148,8 +206,8 @@ typedef struct gemm_generator {
 	tma_gemm (*describe)(const cptx_gemm_opt *o); /* what only the generator knows: gemm_describe */
 	const struct gemm_model *model;               /* of its speed: gemm/auto.h */
 } gemm_generator;
-extern const struct gemm_model gemm_sm80_model, gemm_sm90_model, gemm_sm100_model, gemm_sm120_model;
-extern const gemm_generator gemm_sm80, gemm_sm90, gemm_sm100, gemm_sm120;
+extern const struct gemm_model gemm_sm80_model, gemm_sm90_model, gemm_sm100_model, gemm_sm120_model, gemm_gemv_model;
+extern const gemm_generator gemm_sm80, gemm_sm90, gemm_sm100, gemm_sm120, gemm_gemv;
 /* NULL: .mma is none. */
 const gemm_generator *gemm_generator_of(const cptx_gemm_opt *o);
 /* The kernel of a generator for options, which must stay. */
@@ -157,9 +215,20 @@ tma_gemm gemm_describe(const gemm_generator *g, const cptx_gemm_opt *o);
 
 /* ---- the kernel ---- */
 
+/* Of A or B of a kernel that is strided: bytes from row to row and from matrix to matrix, .u64, where its threads read the
+ * matrix as the problem has it; the number of the last matrix of a batch; of one that is copied first from where to where.
+ */
+typedef struct tma_gemm_distances {
+	cptx_val pitch, step, last, from, copy;
+} tma_gemm_distances;
+
 typedef struct tma_gemm_params {
 	cptx_val map[CPTX_GEMM_MAP_KINDS]; /* generic addresses of maps; what is a pointer: the matrix */
-	cptx_val M, N, K, batch, alpha, beta, C, bias, timeline, workspace;
+	cptx_val M, N, K, batch, alpha, beta, C, bias, timeline, workspace, counts;
+	tma_gemm_distances of[2];          /* A and B */
+	cptx_val ldc, ldd, step_c, step_d; /* strided, of C, and of D where it is a pointer: elements, .u32 and .u64 */
+	cptx_val barrier;                  /* of the grid, where A or B is copied */
+	cptx_val weights, zeros;           /* scale factors and zero points of a B of few bits */
 } tma_gemm_params;
 
 /* Grouped: a list of problems, one record each. */
@@ -172,6 +241,8 @@ typedef struct tma_gemm_group {
 typedef struct tma_gemm_work {
 	tma_gemm_params p, in; /* by the names of the options; by those of the product that is computed: swap exchanges them */
 	tma_gemm_group list;
+	cptx_tile_groups experts; /* of experts: all, and the one at hand */
+	cptx_tile_group expert;
 	cptx_val cluster, clusters;        /* number of this one, and how many there are */
 	cptx_val rank, in_pair, tile_rank; /* of this CTA in its cluster; in its pair, and that of its tile in the cluster */
 	cptx_val leader;                   /* of a pair: the rank of its first CTA, which multiplies */
@@ -188,6 +259,16 @@ void tma_gemm_declare(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w);
 /* Where the matrix at hand of what is a pointer begins, A or B of 16 bits or D: a batch has them dense behind one another.
  */
 cptx_val tma_gemm_matrix(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, enum cptx_gemm_map which);
+/* The number of the matrix of A or B that belongs to that of the batch at hand. */
+cptx_val tma_gemm_z_of(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, const tma_gemm_distances *d);
+/* Elements from row to row of D, where it is a pointer, and of C. */
+cptx_val tma_gemm_ld(const tma_gemm *t, const tma_gemm_work *w, enum gemm_which which);
+/* Copies A and B to the workspace, where their rows are unaligned, and waits for all CTAs: gemm/tma/pack.c.  All threads, of
+ * which this one has number tid. */
+void tma_gemm_copy_unaligned(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, cptx_val tid);
+/* Bytes from row to row of such a copy, .u32; rows of A or B as they are stored. */
+cptx_val tma_gemm_copy_pitch(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, bool of_b);
+cptx_val tma_gemm_stored_rows(const tma_gemm *t, const tma_gemm_work *w, bool of_b);
 /* Where what is done now begins and ends along K, as tensor maps count it: .s32, or a constant. */
 cptx_val tma_gemm_k_first(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w);
 cptx_val tma_gemm_k_end(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w);
@@ -241,6 +322,9 @@ void tma_gemm_chain_new(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *
 /* That chain, run on an accumulator of the tile at hand, which may be in tensor memory: elements are computed where the
  * results are stored. */
 cptx_epilogue tma_gemm_chain(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, const cptx_acc *acc);
+
+/* Where TMA stores a tile of D: the map, the matrix, and where an expert's rows end. */
+cptx_epilogue_dst tma_gemm_dst(const tma_gemm *t, const tma_gemm_work *w);
 
 /* A ring of tiles in shared memory: that of stage s is at smem + s * apart + at.  Several may share their stages. */
 typedef struct tma_gemm_ring {

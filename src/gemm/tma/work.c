@@ -14,7 +14,8 @@ tma_gemm gemm_describe(const gemm_generator *g, const cptx_gemm_opt *o)
 
 	t.target = t.target ? t.target : g->target;
 	t.o = o, t.in = tma_gemm_inner(o);
-	t.maps |= MAP(CPTX_GEMM_MAP_A) | MAP(CPTX_GEMM_MAP_B) | MAP(CPTX_GEMM_MAP_D) | (t.scales.vec ? scales : 0);
+	t.maps |=
+		MAP(CPTX_GEMM_MAP_A) | MAP(CPTX_GEMM_MAP_B) | MAP(CPTX_GEMM_MAP_D) | (t.scales.vec || t.row_scales ? scales : 0);
 	t.cluster = m * n * (t.pair ? 2 : 1), t.per_sm = given(o->per_sm);
 	t.side_m = o->swap ? o->bn * n : o->bm * m, t.side_n = o->swap ? o->bm * m : o->bn * n;
 	return t;
@@ -69,6 +70,7 @@ static void name_params(const tma_gemm *t, tma_gemm_work *w)
 	exchange(&w->in.map[CPTX_GEMM_MAP_A], &w->in.map[CPTX_GEMM_MAP_B]);
 	exchange(&w->in.map[CPTX_GEMM_MAP_SCALE_A], &w->in.map[CPTX_GEMM_MAP_SCALE_B]);
 	exchange(&w->in.map[CPTX_GEMM_MAP_LAST_A], &w->in.map[CPTX_GEMM_MAP_LAST_B]);
+	w->in.of[0] = w->p.of[1], w->in.of[1] = w->p.of[0];
 }
 
 /* Of the problem at hand. */
@@ -90,6 +92,24 @@ static void schedule(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w, cptx_v
 	w->at = w->here.at, w->end = w->here.end, w->step = w->here.step;
 }
 
+/* The counts are read here, behind the launch before. */
+static void begin_experts(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w)
+{
+	const cptx_val none = { 0 };
+
+	name_params(t, w);
+	count_tiles(k, t, w);
+	if (t->o->experts == CPTX_GEMM_EXPERTS_K)
+		cptx_tile_groups_new(k, &w->experts, .counts = w->p.counts, .groups = w->p.batch, .rows = w->p.K, .columns = none,
+		                     .tiles = cptx_mul(k, w->tiles_m, w->tiles_n, .mode = CPTX_LO));
+	else
+		cptx_tile_groups_new(k, &w->experts, .counts = w->p.counts, .groups = w->p.batch, .rows = w->p.M,
+		                     .apart = t->o->experts == CPTX_GEMM_EXPERTS_MASKED, .side = t->side_m,
+		                     .columns = t->o->swap ? w->tiles_m : w->tiles_n);
+	schedule(k, t, w, w->experts.all);
+	cptx_tile_groups_first(k, &w->experts, &w->expert);
+}
+
 static void begin(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w)
 {
 	cptx_val cta = cptx_ctaid_x(k), ctas = cptx_nctaid_x(k);
@@ -100,6 +120,10 @@ static void begin(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w)
 		w->rank = cptx_cluster_ctarank(k);
 		w->in_pair = t->pair ? cptx_and(k, w->rank, 1) : cptx_imm(0);
 		w->tile_rank = t->pair ? cptx_shr(k, w->rank, 1) : w->rank;
+	}
+	if (t->o->experts) {
+		begin_experts(k, t, w);
+		return;
 	}
 	if (t->o->grouped) {
 		tma_gemm_group_begin(k, t, w);
@@ -122,14 +146,33 @@ void tma_gemm_work_begin(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w)
 void tma_gemm_start(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w, cptx_val tid, cptx_timeline *line, uint32_t warps)
 {
 	tma_gemm_prefetch_maps(k, t, w, tid);
-	tma_gemm_work_begin(k, t, w);
+	if (!t->o->experts)
+		tma_gemm_work_begin(k, t, w);
 	cptx_griddepcontrol(k, .op = CPTX_WAIT);
 	cptx_griddepcontrol(k, .op = CPTX_LAUNCH_DEPENDENTS);
+	if (t->o->experts)
+		tma_gemm_work_begin(k, t, w);
+	tma_gemm_copy_unaligned(k, t, w, tid);
 	cptx_timeline_begin(k, line, .buffer = w->p.timeline, .warps = warps, .events = t->o->timeline);
+}
+
+/* The expert of tile w->at: rows and columns of tiles are those of its own rows. */
+static void find_expert(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w)
+{
+	cptx_tile_groups_find(k, &w->experts, &w->expert, w->at);
+	w->z = cptx_as(w->expert.group, CPTX_S32);
+	if (t->o->experts == CPTX_GEMM_EXPERTS_K) { /* without rows one K tile of zeros, which D is then */
+		const cptx_val rows = cptx_sub(k, w->expert.row_end, w->expert.row);
+		w->k_tiles = cptx_max(k, ceil_div(k, rows, t->bk), 1);
+		return;
+	}
+	*(t->o->swap ? &w->tiles_n : &w->tiles_m) = w->expert.tiles_m;
 }
 
 static void find_problem(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w, uint32_t maps)
 {
+	if (t->o->experts)
+		find_expert(k, t, w);
 	if (!t->o->grouped)
 		return;
 	tma_gemm_group_find(k, t, w, maps);
@@ -140,7 +183,36 @@ static void find_problem(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w, ui
 static void take(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w)
 {
 	cptx_tiles_take(k, &w->sched, &w->here);
-	w->tile = w->here.id, w->k_first = w->here.k_first, w->k_end = t->o->grouped ? w->k_tiles : w->here.k_end;
+	w->tile = w->here.id, w->k_first = w->here.k_first, w->k_end = w->here.k_end;
+	if (t->o->grouped || t->o->experts == CPTX_GEMM_EXPERTS_K)
+		w->k_end = w->k_tiles;
+}
+
+cptx_val tma_gemm_z_of(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, const tma_gemm_distances *d)
+{
+	return tma_gemm_is_strided(t) && t->o->batched ? cptx_min(k, w->z, cptx_as(d->last, CPTX_S32)) : w->z;
+}
+
+cptx_val tma_gemm_ld(const tma_gemm *t, const tma_gemm_work *w, enum gemm_which which)
+{
+	return !tma_gemm_is_strided(t) ? w->p.N : which == GEMM_C ? w->p.ldc : w->p.ldd;
+}
+
+/* Of a batch of a strided kernel. */
+static cptx_val strided_matrix(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, enum cptx_gemm_map which)
+{
+	const bool of_b = which == CPTX_GEMM_MAP_B;
+	const cptx_val z = cptx_cvt(k, cptx_as(w->z, CPTX_U32), .dtype = CPTX_U64);
+	const tma_gemm_distances *d = &w->p.of[of_b];
+
+	if (which == CPTX_GEMM_MAP_D)
+		return cptx_mad(k, cptx_mul(k, z, w->p.step_d, .mode = CPTX_LO), cptx_type_bits(t->o->out) / 8, w->p.map[which],
+		                .mode = CPTX_LO);
+	const cptx_val mine = cptx_cvt(k, cptx_as(tma_gemm_z_of(k, t, w, d), CPTX_U32), .dtype = CPTX_U64);
+	if (!tma_gemm_is_copied(t, of_b ? GEMM_B : GEMM_A))
+		return cptx_mad(k, mine, d->step, w->p.map[which], .mode = CPTX_LO);
+	const cptx_val each = cptx_mul_wide(k, tma_gemm_stored_rows(t, w, of_b), tma_gemm_copy_pitch(k, t, w, of_b));
+	return cptx_mad(k, mine, each, w->p.map[which], .mode = CPTX_LO);
 }
 
 cptx_val tma_gemm_matrix(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, enum cptx_gemm_map which)
@@ -148,8 +220,10 @@ cptx_val tma_gemm_matrix(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work 
 	const bool of_d = which == CPTX_GEMM_MAP_D;
 	const cptx_val rows = which == CPTX_GEMM_MAP_B ? w->p.N : w->p.M, cols = of_d ? w->p.N : w->p.K;
 
-	if (!t->o->batched)
+	if (!tma_gemm_has_matrices(t, which))
 		return w->p.map[which];
+	if (tma_gemm_is_strided(t))
+		return strided_matrix(k, t, w, which);
 	const cptx_val each = cptx_mul_wide(k, rows, cols), z = cptx_cvt(k, cptx_as(w->z, CPTX_U32), .dtype = CPTX_U64);
 	if (of_d) /* in the other order ptxas 13.0 takes 2 to 6 instructions more for each tile, of A and B the reverse */
 		return cptx_mad(k, cptx_mul(k, each, z, .mode = CPTX_LO), cptx_type_bits(t->o->out) / 8, w->p.map[which],
@@ -164,11 +238,15 @@ static cptx_val along_k(cptx_kernel *k, const tma_gemm *t, cptx_val k_tile)
 
 cptx_val tma_gemm_k_first(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w)
 {
+	if (t->o->experts == CPTX_GEMM_EXPERTS_K)
+		return cptx_as(w->expert.row, CPTX_S32);
 	return t->o->stream_k ? along_k(k, t, w->k_first) : cptx_imm(0);
 }
 
 cptx_val tma_gemm_k_end(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w)
 {
+	if (t->o->experts == CPTX_GEMM_EXPERTS_K)
+		return cptx_add(k, along_k(k, t, w->k_end), cptx_as(w->expert.row, CPTX_S32));
 	if (t->o->stream_k || t->whole_k_tiles)
 		return along_k(k, t, w->k_end);
 	return cptx_as(given(t->packed) > 1 ? cptx_shr(k, w->in.K, 1) : w->in.K, CPTX_S32);
@@ -190,13 +268,19 @@ void tma_gemm_locate(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w, uint32
 	if (o->grouped)
 		count_tiles(k, t, w);
 	take(k, t, w);
-	cptx_val id = o->grouped ? cptx_sub(k, w->tile, w->list.first) : cptx_tiles_matrix(k, &w->sched, &w->here);
+	cptx_val id = o->grouped   ? cptx_sub(k, w->tile, w->list.first)
+	              : o->experts ? cptx_sub(k, w->tile, w->expert.first)
+	                           : cptx_tiles_matrix(k, &w->sched, &w->here);
 	if (o->batched)
 		w->z = cptx_as(w->here.z, CPTX_S32);
 	cptx_val rows = o->group ? cptx_imm(o->group) : gemm_order_rows_of(k, &t->order, w->tiles_m, w->tiles_n, w->clusters);
 	cptx_tiles_raster(k, id, w->tiles_m, w->tiles_n, rows, &row, &column);
 	w->m0 = cptx_as(cptx_mul(k, row, side_m, .mode = CPTX_LO), CPTX_S32);
 	w->n0 = cptx_as(cptx_mul(k, column, side_n, .mode = CPTX_LO), CPTX_S32);
+	if (o->experts && o->experts != CPTX_GEMM_EXPERTS_K) {
+		cptx_val *first = o->swap ? &w->n0 : &w->m0;
+		*first = cptx_add(k, *first, cptx_as(w->expert.row, CPTX_S32));
+	}
 	if (side_m > o->bm)
 		w->m0 = cptx_mad(k, cptx_as(w->tile_rank, CPTX_S32), o->bm, w->m0, .mode = CPTX_LO);
 	if (side_n > o->bn)

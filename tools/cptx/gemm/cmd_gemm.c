@@ -85,7 +85,7 @@ static int emulate(gemm_request *q, cptx_module *m, const cptx_target *target, F
 
 	if (!dev)
 		return cli_failed(q->cmd, "%s", err.text);
-	if (p->batch > MATRICES)
+	if (p->batch > MATRICES && !q->o.experts)
 		fprintf(out, "emulator %u matrices are too many for it: cut to %d\n", p->batch, MATRICES);
 	if (p->m > MOST || p->n > MOST || p->k > MOST)
 		fprintf(out, "emulator %llux%llux%llu is too much for it: each is cut to %d\n", (unsigned long long)p->m,
@@ -93,7 +93,7 @@ static int emulate(gemm_request *q, cptx_module *m, const cptx_target *target, F
 	p->m = p->m > MOST ? MOST : p->m;
 	p->n = p->n > MOST ? MOST : p->n;
 	p->k = p->k > MOST ? MOST : p->k;
-	p->batch = p->batch > MATRICES ? MATRICES : p->batch;
+	p->batch = p->batch > MATRICES && !q->o.experts ? MATRICES : p->batch;
 	p->bursts = 0;
 	fflush(out);
 	int status = run_on(q, dev, m, out);
@@ -124,9 +124,6 @@ static int check_run(const gemm_request *q)
 
 	if (!cptx_gemm_check_problem(&q->o, &sizes, 1, NULL, &err))
 		return cli_refused(q->cmd, &err);
-	if (p->k % 4)
-		return cli_usage(q->cmd, "K = %llu; --run compares where it is a multiple of 4 (pad to %llu)",
-		                 (unsigned long long)p->k, (unsigned long long)(p->k + 3) / 4 * 4);
 	return EXIT_OK;
 }
 
@@ -179,7 +176,7 @@ static int generate(gemm_request *q, cptx_device *dev, const cptx_error *no_devi
 static int run(const cli_command *cmd, int argc, char **argv)
 {
 	gemm_request q = { .cmd = cmd,
-		               .o = { .a = CPTX_BF16, .b = CPTX_BF16, .out = CPTX_F32 },
+		               .o = { .size = CPTX_OPT_SIZE(cptx_gemm_opt), .a = CPTX_BF16, .b = CPTX_BF16, .out = CPTX_F32 },
 		               .problem = { .seed = 1, .bursts = 11 } };
 	cptx_error err = { 0 };
 	const char *value;
@@ -217,13 +214,13 @@ const cli_command cmd_gemm = {
 		"shape\n"
 		"is the best for the problem of --run or --explain by a model, else "
 		"for\n"
-		"4096 cubed. Rows must be multiples of 16 bytes.\n"
+		"4096 cubed. Where rows are no multiples of 16 bytes A and B are copied first, and D is stored by elements.\n"
 		"--run draws operands in their types and layouts, packed and with scale factors where the kind has them, and\n"
 		"compares every element with sums in f64; on the emulator (--device emu:sm_100a), or where there is no GPU, a "
 		"small\n"
 		"problem. With --batch N it is N matrices, with --grouped a list of three: the problem, one of half as many rows,\n"
-		"one of 16 rows. Of e4m3 and e5m2, of whose sums wgmma keeps 13 bits, operands are whole numbers from -2 to 2.\n"
-		"It compares no K that is not a multiple of 4.\n"
+		"one of 16 rows; with --experts random counts of rows, some 0 and some beyond the room. Of e4m3 and e5m2, of whose\n"
+		"sums wgmma keeps 13 bits, operands are whole numbers from -2 to 2.\n"
 		"What limits a shape (shared memory, registers, divisibility) is named when it is broken.\n\n"
 		"  cptx gemm -a sm_80 -t 128x128x32 -w 2x2 -s 4 -o gemm.ptx\n"
 		"  cptx gemm --in f16 --out f16 --run 8192x8192x8192\n"

@@ -8,18 +8,21 @@
 #include <string.h>
 
 /* The kernels, in the order of GEMM_SET. */
-enum { BY_SYNC, BY_SCALED, BY_WGMMA, BY_TCGEN05, BYS };
+enum { BY_SYNC, BY_SCALED, BY_WGMMA, BY_TCGEN05, BY_GEMV, BYS };
 static const struct {
 	const char *name;
 	uint32_t stages; /* with --tile */
-} kernels[BYS] = { { "--mma sync", 3 }, { "--mma sync with --scale", 2 }, { "--mma wgmma", 3 }, { "--mma tcgen05", 3 } };
+} kernels[BYS] = {
+	{ "--mma sync", 3 }, { "--mma sync with --scale", 2 }, { "--mma wgmma", 3 }, { "--mma tcgen05", 3 }, { "--mma gemv", 0 }
+};
 
 static unsigned kernel_of(const cptx_gemm_opt *o)
 {
-	return o->mma == CPTX_GEMM_TCGEN05  ? BY_TCGEN05
-	       : o->mma == CPTX_GEMM_WGMMA  ? BY_WGMMA
-	       : o->scale != CPTX_TYPE_NONE ? BY_SCALED
-	                                    : BY_SYNC;
+	return o->mma == CPTX_GEMM_GEMV      ? BY_GEMV
+	       : o->mma == CPTX_GEMM_TCGEN05 ? BY_TCGEN05
+	       : o->mma == CPTX_GEMM_WGMMA   ? BY_WGMMA
+	       : o->scale != CPTX_TYPE_NONE  ? BY_SCALED
+	                                     : BY_SYNC;
 }
 
 /* ---- in words ---- */
@@ -49,19 +52,33 @@ void gemm_text(const cptx_gemm_opt *o, char *text, size_t size)
 	add(text, size, "tile %ux%ux%u%s", o->bm, o->bn, plan.bk, o->swap ? " swapped" : "");
 	if (by == BY_TCGEN05)
 		add(text, size, " by %u CTA%s", o->bm / 128, o->bm > 128 ? "s" : "");
-	if (by == BY_SYNC || by == BY_SCALED)
+	if (by == BY_GEMV)
+		add(text, size, " by gemv, %u warps along K, %u along N%s", given(o->warps_m), given(o->warps_n),
+		    o->zeros ? ", zero points" : "");
+	else if (by == BY_SYNC || by == BY_SCALED)
 		add(text, size, ", %ux%u warps%s", o->warps_m, o->warps_n, o->tma ? ", by TMA" : "");
 	else
 		add(text, size, ", cluster %ux%u", given(o->cluster_m), given(o->cluster_n));
-	add(text, size, ", %u stages", o->stages);
+	if (by != BY_GEMV)
+		add(text, size, ", %u stages", o->stages);
 	if (by == BY_TCGEN05)
 		add(text, size, ", %u accumulator%s", plan.accumulators, plan.accumulators > 1 ? "s" : "");
-	add(text, size, "%s%s%s%s%s%s%s%s", o->per_sm > 1 ? ", 2 a multiprocessor" : "",
+	if (by == BY_GEMV && o->unaligned)
+		add(text, size, ", any rows");
+	else if (o->unaligned & (CPTX_GEMM_A | CPTX_GEMM_B))
+		add(text, size, ", %s%s copied to aligned rows", o->unaligned & CPTX_GEMM_A ? "A" : "",
+		    !(o->unaligned & CPTX_GEMM_B) ? ""
+		    : o->unaligned & CPTX_GEMM_A  ? " and B"
+		                                  : "B");
+	add(text, size, "%s%s%s%s%s%s%s%s%s", by != BY_GEMV && o->unaligned & CPTX_GEMM_D ? ", D by elements" : "",
+	    o->per_sm > 1 ? ", 2 a multiprocessor" : "",
 	    !o->a_tmem ? ""
 	    : o->swap  ? ", B in tensor memory"
 	               : ", A in tensor memory",
 	    o->stream_k ? ", stream-K" : "", o->batched ? ", batched" : "", o->grouped ? ", for lists" : "",
 	    o->alpha ? ", alpha" : "", o->beta ? ", beta" : "", o->bias ? ", bias" : "");
+	if (o->experts)
+		add(text, size, ", %s experts", cptx_gemm_experts_name(o->experts));
 }
 
 /* A row of --explain. */
@@ -192,6 +209,38 @@ static size_t best_with(const gemm_request *q, const cptx_target *target, const 
 	return 0;
 }
 
+/* Few rows, and nothing was asked for that the kernel for these has not. */
+static bool may_be_gemv(const gemm_request *q, const cptx_gemm_problem *p)
+{
+	enum { ROWS_MOST = 16 };
+
+	for (int i = 0; i < OPTIONS; i++)
+		if (asked(q, i) && !(gemm_option_of(i) >> BY_GEMV & 1))
+			return false;
+	return !asked(q, OPTION_MMA) && p->m <= ROWS_MOST;
+}
+
+/* Puts the choices of gemv among the n that there are, by their times; gives their number. */
+static size_t add_gemv(const gemm_request *q, const cptx_target *target, const cptx_gemm_problem *p, uint32_t sms,
+                       cptx_gemm_choice *c, size_t n, size_t room)
+{
+	enum { CHOICES = 5 };
+	cptx_gemm_choice more[CHOICES];
+	cptx_gemm_opt o = q->o;
+
+	o.mma = CPTX_GEMM_GEMV, o.kind = 0;
+	const size_t found = cptx_gemm_auto_for(&o, target, p, sms, more, CHOICES, NULL);
+	for (size_t i = 0; i < found; i++) {
+		size_t at = n < room ? n++ : room;
+		for (; at && more[i].us < c[at - 1].us; at--)
+			if (at < room)
+				c[at] = c[at - 1];
+		if (at < room)
+			c[at] = more[i];
+	}
+	return n;
+}
+
 /* The best shape by the model for the problem of --run or --explain, without one for 4096 cubed; on the GPU of the model if
  * there is no device. */
 static int pick(gemm_request *q, const cptx_target *target, const cptx_device *dev, FILE *out)
@@ -214,6 +263,8 @@ static int pick(gemm_request *q, const cptx_target *target, const cptx_device *d
 	sms = dev ? cptx_device_get_info(dev)->sms : sms;
 	q->o.stream_k = false;
 	size_t n = cptx_gemm_auto_for(&q->o, target, &p, sms, c, some ? ALL : CHOICES, &err);
+	if (n && !some && may_be_gemv(q, &p))
+		n = add_gemv(q, target, &p, sms, c, n, CHOICES);
 	if (!n) {
 		free(c);
 		return *variant(q, target, more, sizeof more) ? cli_usage(q->cmd, "%s%s", err.text, more)
@@ -241,6 +292,20 @@ static void choose_warps(cptx_gemm_opt *o)
 		o->warps_n *= 2;
 }
 
+/* With --tile: the fewest matrices that the sizes of --run or --explain ask to be unaligned; 0 where that does not help. */
+static void choose_unaligned(gemm_request *q)
+{
+	enum { ALL = CPTX_GEMM_A | CPTX_GEMM_B | CPTX_GEMM_D };
+	const gemm_problem *p = &q->problem;
+	const cptx_gemm_problem sizes = { .m = p->m, .n = p->n, .k = p->k, .batch = p->batch };
+
+	if (asked(q, OPTION_UNALIGNED) || !p->m)
+		return;
+	while (!cptx_gemm_check_problem(&q->o, &sizes, 1, NULL, NULL) && q->o.unaligned <= ALL)
+		q->o.unaligned++;
+	q->o.unaligned = q->o.unaligned > ALL ? 0 : q->o.unaligned;
+}
+
 /* What was asked for, and around it a usual or the picked shape. */
 static int complete_shape(gemm_request *q, const cptx_target *target, const cptx_device *dev, FILE *out)
 {
@@ -259,6 +324,8 @@ static int complete_shape(gemm_request *q, const cptx_target *target, const cptx
 		choose_warps(o);
 	else if (by == BY_SCALED && asked(q, OPTION_TILE))
 		o->warps_m = o->warps_n = 2;
+	else if (by == BY_GEMV && asked(q, OPTION_TILE))
+		o->warps_m = 8, o->warps_n = 1;
 	if (asked(q, OPTION_STAGES))
 		o->stages = want.stages;
 	if (asked(q, OPTION_CLUSTER))
@@ -268,6 +335,8 @@ static int complete_shape(gemm_request *q, const cptx_target *target, const cptx
 		o->tma = cptx_gemm_default(CPTX_GEMM_SYNC, target).tma;
 		o->tma = cptx_gemm_check(o, target, NULL, NULL) && o->tma;
 	}
+	if (asked(q, OPTION_TILE))
+		choose_unaligned(q);
 	return EXIT_OK;
 }
 

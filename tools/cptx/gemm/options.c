@@ -57,7 +57,7 @@ static const cli_field fields[] = {
 };
 
 static const char *const mma_words[] = {
-	[CPTX_GEMM_SYNC] = "sync", [CPTX_GEMM_WGMMA] = "wgmma", [CPTX_GEMM_TCGEN05] = "tcgen05"
+	[CPTX_GEMM_SYNC] = "sync", [CPTX_GEMM_WGMMA] = "wgmma", [CPTX_GEMM_TCGEN05] = "tcgen05", [CPTX_GEMM_GEMV] = "gemv"
 };
 
 unsigned gemm_option_of(int option) { return option < GEMM_OPTIONS ? values[option].of : GEMM_ALL; }
@@ -134,6 +134,25 @@ static bool read_layout(gemm_request *q, const cli_field *f, size_t n, const cha
 	return true;
 }
 
+/* "masked,8": which experts, and how many. */
+static bool read_experts(gemm_request *q, const char *value)
+{
+	const size_t length = strcspn(value, ",");
+	uint64_t experts;
+
+	for (unsigned i = 1; i < CPTX_GEMM_EXPERTS_KINDS; i++) {
+		const char *name = cptx_gemm_experts_name((enum cptx_gemm_experts)i);
+		if (strlen(name) != length || strncmp(name, value, length) || !value[length])
+			continue;
+		q->o.experts = (enum cptx_gemm_experts)i;
+		if (!number_dims(value + length + 1, &experts, 1, UINT16_MAX))
+			return false;
+		q->problem.batch = (uint32_t)experts;
+		return true;
+	}
+	return false;
+}
+
 /* An option that asks for something of the kernel and has a value for the run. */
 static bool read_own(gemm_request *q, int option, const char *value)
 {
@@ -143,6 +162,13 @@ static bool read_own(gemm_request *q, int option, const char *value)
 	if (option == OPTION_TIMELINE) {
 		q->timeline = value;
 		return true;
+	}
+	if (option == OPTION_EXPERTS)
+		return read_experts(q, value);
+	if (option == OPTION_UNALIGNED) {
+		for (const char *c = value; *c; c++)
+			q->o.unaligned |= *c == 'a' ? CPTX_GEMM_A : *c == 'b' ? CPTX_GEMM_B : CPTX_GEMM_D;
+		return *value && value[strspn(value, "abd")] == 0;
 	}
 	if (option == OPTION_BATCH) {
 		if (!number_dims(value, &matrices, 1, UINT16_MAX))
@@ -238,8 +264,13 @@ static void print_value(const gemm_request *q, const cptx_gemm_opt *o, int optio
 	case MMA: snprintf(to, size, "%s", mma_words[o->mma]); break;
 	case KIND: snprintf(to, size, "%s", o->kind ? cptx_tcgen05_kind_name(o->kind) : ""); break;
 	default:
+		if (option == OPTION_UNALIGNED)
+			snprintf(to, size, "%s%s%s", o->unaligned & CPTX_GEMM_A ? "a" : "", o->unaligned & CPTX_GEMM_B ? "b" : "",
+			         o->unaligned & CPTX_GEMM_D ? "d" : "");
 		if (option == OPTION_BATCH && o->batched)
 			snprintf(to, size, "%u", q->problem.batch ? q->problem.batch : 1);
+		if (option == OPTION_EXPERTS && o->experts)
+			snprintf(to, size, "%s,%u", cptx_gemm_experts_name(o->experts), q->problem.batch ? q->problem.batch : 1);
 		if ((option == OPTION_ALPHA && o->alpha) || (option == OPTION_BETA && o->beta))
 			snprintf(to, size, "%.9g", (double)(option == OPTION_ALPHA ? q->problem.alpha : q->problem.beta));
 	}

@@ -14,27 +14,28 @@ enum { GUARD = 4096 /* poisoned bytes behind D, which must stay */, POISON = 0xf
 
 /* ---- the reference: one thread an element, f64 sums of f32 operands, no shared memory and no tensor cores ---- */
 
-/* Four neighbours along K of a row of A or a column of B, in f64, and on to the next four; pitch: bytes between two, where
- * they are no neighbours in memory. */
-static void read_four(cptx_kernel *k, bool across, cptx_val at, cptx_val pitch, cptx_val v[4])
+/* n neighbours along K, four or one, of a row of A or a column of B, in f64, and on to the next ones; pitch: bytes between
+ * two, where they are no neighbours in memory. */
+static void read_some(cptx_kernel *k, bool across, cptx_val at, cptx_val pitch, uint32_t n, cptx_val v[4])
 {
 	cptx_val y = { 0 };
 
-	if (!across)
+	if (!across && n == 4)
 		y = cptx_ld(k, at, .space = CPTX_GLOBAL, .vec = CPTX_V4, .type = CPTX_F32);
-	for (uint32_t i = 0; i < 4; i++) {
-		cptx_val f = across ? cptx_ld(k, at, .space = CPTX_GLOBAL, .type = CPTX_F32) : cptx_elem(y, i);
+	for (uint32_t i = 0; i < n; i++) {
+		cptx_val f = across || n < 4 ? cptx_ld(k, at, .space = CPTX_GLOBAL, .type = CPTX_F32) : cptx_elem(y, i);
 		v[i] = cptx_cvt(k, f, .dtype = CPTX_F64);
 		if (across)
 			cptx_add(k, at, pitch, .into = at);
 	}
 	if (!across)
-		cptx_add(k, at, 16, .into = at);
+		cptx_add(k, at, 4 * n, .into = at);
 }
 
 /* ref[i][j] = sum of A[i][l] * B[j][l], bound[i][j] = sum of their magnitudes */
-static void build_reference(cptx_module *m, const gemm_subject *s)
+static void build_reference(cptx_module *m, const gemm_subject *s, uint64_t depth)
 {
+	const uint32_t along = depth % 4 ? 1 : 4;
 	cptx_kernel *k = cptx_kernel_begin(m, "gemm_reference", .block = { 16, 16 });
 	cptx_val a = cptx_param(k, CPTX_PTR, "A"), b = cptx_param(k, CPTX_PTR, "B"), ref = cptx_param(k, CPTX_PTR, "ref");
 	cptx_val bound = cptx_param(k, CPTX_PTR, "bound"), M = cptx_param(k, CPTX_U32, "M"), N = cptx_param(k, CPTX_U32, "N");
@@ -50,11 +51,11 @@ static void build_reference(cptx_module *m, const gemm_subject *s)
 	cptx_mad_wide(k, row, s->a_across ? cptx_imm(4) : pitch, a, .into = a);
 	cptx_mad_wide(k, col, s->b_across ? cptx_imm(4) : pitch, b, .into = b);
 	cptx_val pitch_a = cptx_mul_wide(k, M, 4), pitch_b = cptx_mul_wide(k, N, 4);
-	CPTX_FOR(k, l, K, 4) {
+	CPTX_FOR(k, l, K, along) {
 		cptx_val u[4], v[4];
-		read_four(k, s->a_across, a, pitch_a, u);
-		read_four(k, s->b_across, b, pitch_b, v);
-		for (uint32_t i = 0; i < 4; i++) {
+		read_some(k, s->a_across, a, pitch_a, along, u);
+		read_some(k, s->b_across, b, pitch_b, along, v);
+		for (uint32_t i = 0; i < along; i++) {
 			cptx_fma(k, u[i], v[i], sum, .rnd = CPTX_RN, .into = sum);
 			cptx_fma(k, cptx_abs(k, u[i]), cptx_abs(k, v[i]), mag, .rnd = CPTX_RN, .into = mag);
 		}
@@ -76,16 +77,56 @@ typedef struct bench {
 	unsigned char *d;
 	float *ref, *bound;
 	uint64_t dev_d, count, d_bytes; /* count: elements of D, of all matrices */
+	uint64_t rows;                  /* of D, of all matrices */
+	uint32_t *matrix;               /* of each row of D: the matrix of B; NOBODYS: it is no expert's */
+	uint64_t *k_first;              /* of experts along K: where the rows of each begin, and where those of the last end */
+	uint64_t dev_counts;            /* with experts */
 } bench;
+enum { NOBODYS = -1, FACTOR_ROWS = 128 /* of B that share an f32 factor */ };
 
 static uint32_t matrices(const gemm_problem *p) { return p->batch ? p->batch : 1; }
+
+static bool is_along_k(const bench *t) { return t->s->experts == CPTX_GEMM_EXPERTS_K; }
+
+/* Whose the rows are; of experts by counts at random, some of them 0, some beyond the rows that there are. */
+static bool make_matrix(bench *t, cptx_error *err)
+{
+	const gemm_problem *p = t->p;
+	const bool contiguous = t->s->experts == CPTX_GEMM_EXPERTS_CONTIGUOUS;
+	const uint64_t usual = (contiguous ? p->m / matrices(p) : is_along_k(t) ? p->k / matrices(p) : p->m) + 1;
+	uint32_t *counts = gemm_host(matrices(p) * sizeof *counts, err);
+	uint64_t first = 0, s = p->seed * 2654435761u + 11;
+
+	t->rows = contiguous ? p->m : p->m * matrices(p);
+	t->k_first = gemm_host((matrices(p) + 1) * sizeof *t->k_first, err);
+	if (!(t->matrix = gemm_host(t->rows * sizeof *t->matrix, err)) || !counts || !t->k_first) {
+		free(counts);
+		return false;
+	}
+	for (uint64_t i = 0; i < t->rows; i++)
+		t->matrix[i] = t->s->experts && !is_along_k(t) ? (uint32_t)NOBODYS : (uint32_t)(i / p->m);
+	for (uint32_t z = 0; z < matrices(p) && t->s->experts; z++) {
+		counts[z] = z % 4 == 2 ? 0 : (uint32_t)((number_random(&s) >> 20) % (2 * usual));
+		t->k_first[z] = first;
+		first = is_along_k(t) ? (first + counts[z] < p->k ? first + counts[z] : p->k) : contiguous ? first : z * p->m;
+		t->k_first[z + 1] = first;
+		for (uint64_t i = 0; !is_along_k(t) && i < counts[z] && (contiguous ? first < t->rows : i < p->m); i++)
+			t->matrix[first++] = z;
+	}
+	bool ok = !t->s->experts || ((t->dev_counts = cptx_mem_alloc(t->dev, matrices(p) * sizeof *counts, err)) &&
+	                             cptx_mem_write(t->dev, t->dev_counts, counts, matrices(p) * sizeof *counts, err));
+	free(counts);
+	return ok;
+}
 
 static bool prepare(bench *t, cptx_error *err)
 {
 	const gemm_problem *p = t->p;
 	const gemm_subject *s = t->s;
 
-	t->count = p->m * p->n * matrices(p);
+	if (!make_matrix(t, err))
+		return false;
+	t->count = t->rows * p->n;
 	t->d_bytes = t->count * (cptx_type_bits(s->out) / 8);
 	t->d = gemm_host(t->d_bytes + GUARD, err);
 	t->ref = gemm_host(t->count * 4, err);
@@ -94,15 +135,20 @@ static bool prepare(bench *t, cptx_error *err)
 	t->a = (gemm_operand){ .type = s->in,
 		                   .scale = s->scale,
 		                   .vec = s->vec,
+		                   .block = 1,
+		                   .together = s->experts != CPTX_GEMM_EXPERTS_NONE,
 		                   .rows = p->m,
 		                   .k = p->k,
 		                   .across = s->a_across,
 		                   .small = s->small,
-		                   .count = matrices(p) };
+		                   .count = is_along_k(t) ? 1 : (uint32_t)(t->rows / p->m) };
 	t->b = t->a;
-	t->b.type = s->in_b ? s->in_b : s->in, t->b.rows = p->n, t->b.across = s->b_across;
-	t->c = (gemm_operand){ .type = s->out, .rows = p->m, .k = p->n, .count = matrices(p) };
-	t->bias = (gemm_operand){ .type = CPTX_F32, .rows = 1, .k = p->n, .count = 1 };
+	t->b.weights = s->weights, t->b.zeros = s->zeros, t->b.group = s->group;
+	t->b.type = s->in_b ? s->in_b : s->in, t->b.rows = p->n, t->b.across = s->b_across,
+	t->b.count = is_along_k(t) ? 1 : matrices(p);
+	t->b.block = FACTOR_ROWS, t->b.together = false;
+	t->c = (gemm_operand){ .type = s->out, .rows = p->m, .k = p->n, .count = (uint32_t)(t->rows / p->m) };
+	t->bias = (gemm_operand){ .type = CPTX_F32, .rows = 1, .k = p->n, .count = s->experts ? matrices(p) : 1 };
 	return err->code == CPTX_OK && gemm_operand_make(&t->a, t->dev, p->seed * 2 + 1, err) &&
 	       gemm_operand_make(&t->b, t->dev, p->seed * 2 + 2, err) &&
 	       (!s->beta || gemm_operand_make(&t->c, t->dev, p->seed * 2 + 3, err)) &&
@@ -117,6 +163,9 @@ static void release(bench *t)
 	gemm_operand_free(&t->c, t->dev);
 	gemm_operand_free(&t->bias, t->dev);
 	cptx_mem_free(t->dev, t->dev_d);
+	cptx_mem_free(t->dev, t->dev_counts);
+	free(t->matrix);
+	free(t->k_first);
 	free(t->d);
 	free(t->ref);
 	free(t->bound);
@@ -125,19 +174,23 @@ static void release(bench *t)
 /* Element i of D, of all matrices, in f64, and the sum of its products' magnitudes. */
 static double sum_of(const bench *t, uint64_t i, double *bound)
 {
-	uint64_t of_one = t->p->m * t->p->n, z = i / of_one, row = i % of_one / t->p->n, col = i % t->p->n;
-	uint64_t step_a, step_b;
-	const float *a = gemm_operand_row(&t->a, z, row, &step_a), *b = gemm_operand_row(&t->b, z, col, &step_b);
+	uint64_t row = i / t->p->n, col = i % t->p->n, step_a, step_b;
+	const uint64_t all[2] = { 0, t->p->k };
+	const float *a = gemm_operand_row(&t->a, is_along_k(t) ? 0 : row / t->p->m, row % t->p->m, &step_a);
+	const float *b = gemm_operand_row(&t->b, is_along_k(t) ? 0 : t->matrix[row], col, &step_b);
+	const uint64_t *k = is_along_k(t) ? &t->k_first[t->matrix[row]] : all;
 	double sum = 0;
 
 	*bound = 0;
-	for (uint64_t l = 0; l < t->p->k; l++) {
+	for (uint64_t l = k[0]; l < k[1]; l++) {
 		double v = (double)a[l * step_a] * (double)b[l * step_b];
 		sum += v;
 		*bound += fabs(v);
 	}
 	return sum;
 }
+
+static bool is_nobodys(const bench *t, uint64_t i) { return t->matrix[i / t->p->n] == (uint32_t)NOBODYS; }
 
 /* The reference itself, at 64 places, against sums made on the host. */
 static bool check_reference(const bench *t, cptx_error *err)
@@ -146,6 +199,8 @@ static bool check_reference(const bench *t, cptx_error *err)
 
 	for (int i = 0; i < 64; i++) {
 		uint64_t at = number_random(&s) % t->count;
+		if (is_nobodys(t, at))
+			continue;
 		double bound, sum = sum_of(t, at, &bound);
 		if (!(fabs(sum - (double)t->ref[at]) <= 1e-6 * bound)) {
 			err->code = CPTX_E_WRONG;
@@ -161,6 +216,8 @@ static bool check_reference(const bench *t, cptx_error *err)
 static void reference_on_host(bench *t)
 {
 	for (uint64_t i = 0; i < t->count; i++) {
+		if (is_nobodys(t, i))
+			continue;
 		double bound, sum = sum_of(t, i, &bound);
 		t->ref[i] = (float)sum, t->bound[i] = (float)bound;
 	}
@@ -173,6 +230,24 @@ static bool emulated(const cptx_device *dev)
 	return cptx_emu_get_counters(dev, &c);
 }
 
+/* Rows of one matrix of B from `row` on, so many, at[]: A, B, sums and bounds on the device. */
+static bool reference_of_rows(bench *t, const cptx_program *program, const uint64_t at[4], uint64_t row, uint64_t rows,
+                              cptx_error *err)
+{
+	const gemm_problem *p = t->p;
+	const uint64_t n_d = rows * p->n, z = t->matrix[row], k0 = is_along_k(t) ? t->k_first[z] : 0;
+	const uint64_t k = is_along_k(t) ? t->k_first[z + 1] - k0 : p->k, n_b = p->n * k;
+	const float *a = t->a.value + (is_along_k(t) ? k0 * p->m : row * p->k);
+	cptx_launch_opt opt = { .grid = { (uint32_t)((p->n + 15) / 16 * ((rows + 15) / 16)) },
+		                    CPTX_ARGS(at[0], at[1], at[2], at[3], (uint32_t)rows, (uint32_t)p->n, (uint32_t)k) };
+
+	return cptx_mem_write(t->dev, at[0], a, rows * k * 4, err) &&
+	       cptx_mem_write(t->dev, at[1], t->b.value + (is_along_k(t) ? k0 * p->n : z * n_b), n_b * 4, err) &&
+	       cptx_launch_once(program, "gemm_reference", &opt, NULL, err) &&
+	       cptx_mem_read(t->dev, t->ref + row * p->n, at[2], n_d * 4, err) &&
+	       cptx_mem_read(t->dev, t->bound + row * p->n, at[3], n_d * 4, err);
+}
+
 /* Of one matrix after the other. */
 static bool reference_on_device(bench *t, cptx_error *err)
 {
@@ -181,19 +256,17 @@ static bool reference_on_device(bench *t, cptx_error *err)
 	const uint64_t size[4] = { n_a * 4, n_b * 4, n_d * 4, n_d * 4 };
 	cptx_module *m = cptx_module_new(NULL);
 
-	build_reference(m, t->s);
+	build_reference(m, t->s, is_along_k(t) ? 1 : p->k); /* of any number of rows along K */
 	cptx_program *program = cptx_device_load(t->dev, m, &p->load, err);
 	bool ok = program != NULL;
 	for (int i = 0; i < 4 && ok; i++)
 		ok = (at[i] = cptx_mem_alloc(t->dev, size[i], err)) != 0;
-	cptx_launch_opt opt = { .grid = { (uint32_t)((p->n + 15) / 16 * ((p->m + 15) / 16)) },
-		                    CPTX_ARGS(at[0], at[1], at[2], at[3], (uint32_t)p->m, (uint32_t)p->n, (uint32_t)p->k) };
-	for (uint32_t z = 0; z < matrices(p) && ok; z++)
-		ok = cptx_mem_write(t->dev, at[0], t->a.value + z * n_a, size[0], err) &&
-		     cptx_mem_write(t->dev, at[1], t->b.value + z * n_b, size[1], err) &&
-		     cptx_launch_once(program, "gemm_reference", &opt, NULL, err) &&
-		     cptx_mem_read(t->dev, t->ref + z * n_d, at[2], size[2], err) &&
-		     cptx_mem_read(t->dev, t->bound + z * n_d, at[3], size[3], err);
+	for (uint64_t row = 0, end; row < t->rows && ok; row = end) {
+		for (end = row + 1; end < t->rows && t->matrix[end] == t->matrix[row];)
+			end++;
+		if (t->matrix[row] != (uint32_t)NOBODYS)
+			ok = reference_of_rows(t, program, at, row, end - row, err);
+	}
 	cptx_program_destroy(program);
 	cptx_module_destroy(m);
 	for (int i = 0; i < 4; i++)
@@ -236,7 +309,8 @@ static double behind_sum(const bench *t, uint64_t i, double sum, double *terms)
 	const gemm_subject *s = t->s;
 	double of_sum = s->alpha ? (double)t->p->alpha * sum : sum;
 	double c = s->beta ? (double)t->p->beta * (double)t->c.value[i] : 0;
-	double bias = s->bias ? (double)t->bias.value[i % t->p->n] : 0;
+	const uint64_t of_bias = s->experts ? t->matrix[i / t->p->n] * t->p->n : 0;
+	double bias = s->bias ? (double)t->bias.value[of_bias + i % t->p->n] : 0;
 
 	*terms += s->alpha || s->beta || s->bias ? fabs(of_sum) + fabs(c) + fabs(bias) : 0;
 	return in_f32(in_f32(of_sum) + c) + bias;
@@ -248,6 +322,27 @@ static bool overflows(enum cptx_type type, double v, double ref, double allowed)
 	double most = type == CPTX_F16 ? 65504 : type == CPTX_BF16 ? 0x1.fep127 : 0x1.fffffep127;
 
 	return isinf(v) && (v > 0) == (ref > 0) && fabs(ref) + allowed > most;
+}
+
+static void note_wrong(const bench *t, uint32_t which, uint64_t i, double v, double ref, gemm_report *r)
+{
+	if (r->wrong++)
+		return;
+	r->wrong_matrix = which + (uint32_t)(i / (t->p->m * t->p->n));
+	r->wrong_row = i / t->p->n % t->p->m, r->wrong_column = i % t->p->n;
+	r->wrong_value = v, r->wrong_reference = ref;
+}
+
+/* An element of a row that is no expert's is as it was. */
+static void check_poison(const bench *t, uint32_t which, uint64_t i, gemm_report *r)
+{
+	const uint32_t size = cptx_type_bits(t->s->out) / 8;
+
+	for (uint32_t b = 0; b < size; b++)
+		if (t->d[i * size + b] != POISON) {
+			note_wrong(t, which, i, element(t, i), (double)NAN, r);
+			return;
+		}
 }
 
 /*
@@ -268,6 +363,10 @@ static void compare(const bench *t, uint32_t which, gemm_report *r)
 
 	r->elements += t->count;
 	for (uint64_t i = 0; i < t->count; i++) {
+		if (is_nobodys(t, i)) {
+			check_poison(t, which, i, r);
+			continue;
+		}
 		double terms = 0, v = element(t, i), ref = behind_sum(t, i, (double)t->ref[i], &terms), error = fabs(v - ref);
 		double allowed = alpha * grow * (double)t->bound[i] + 2 * rounding * fabs(ref) + ldexp(terms, -22) + 1e-7;
 		if (isinf(ref) ? v == ref : error <= allowed || overflows(t->s->out, v, ref, allowed)) {
@@ -275,11 +374,7 @@ static void compare(const bench *t, uint32_t which, gemm_report *r)
 				r->worst = error / allowed;
 			continue;
 		}
-		if (!r->wrong++) {
-			r->wrong_matrix = which + (uint32_t)(i / (t->p->m * t->p->n));
-			r->wrong_row = i / t->p->n % t->p->m, r->wrong_column = i % t->p->n;
-			r->wrong_value = v, r->wrong_reference = ref;
-		}
+		note_wrong(t, which, i, v, ref, r);
 	}
 	for (uint64_t i = 0; i < GUARD; i++)
 		if (t->d[t->d_bytes + i] != POISON && !r->wrong++) {
@@ -295,7 +390,8 @@ static bool run(bench *t, cptx_module *module, gemm_report *r, cptx_error *err)
 	cptx_program *program = cptx_device_load(t->dev, module, &p->load, err);
 
 	for (uint32_t i = 0; i < t->s->list; i++)
-		at[i] = (gemm_matrices){ t[i].a.at, t[i].b.at, t[i].dev_d, t[i].a.scales, t[i].b.scales, t[i].c.at, t[i].bias.at };
+		at[i] = (gemm_matrices){ t[i].a.at, t[i].b.at,    t[i].dev_d,      t[i].a.scales,  t[i].b.scales,
+			                     t[i].c.at, t[i].bias.at, t[i].dev_counts, t[i].b.zeros_at };
 	cptx_launch *launch = program ? t->s->launch(t->s, t->dev, program, p, at, r, err) : NULL;
 	bool ok = launch && cptx_launch_run(launch, NULL, err) && cptx_device_synchronize(t->dev, err);
 	for (uint32_t i = 0, which = 0; i < t->s->list && ok; i++, which += matrices(p)) {
@@ -308,6 +404,19 @@ static bool run(bench *t, cptx_module *module, gemm_report *r, cptx_error *err)
 	cptx_launch_destroy(launch);
 	cptx_program_destroy(program);
 	return ok;
+}
+
+/* Of what is computed: the rows of experts. */
+static double flop_of(const bench *t)
+{
+	const gemm_problem *p = t->p;
+	uint64_t n = 0;
+
+	if (t->k_first && is_along_k(t))
+		return 2.0 * (double)p->m * (double)p->n * (double)t->k_first[matrices(p)];
+	for (uint64_t i = 0; t->matrix && i < t->rows; i++)
+		n += t->matrix[i] != (uint32_t)NOBODYS;
+	return 2.0 * (double)n * (double)p->n * (double)p->k;
 }
 
 bool gemm_check_subject(cptx_device *dev, cptx_module *module, const gemm_subject *subject, const gemm_problem *p,
@@ -324,7 +433,7 @@ bool gemm_check_subject(cptx_device *dev, cptx_module *module, const gemm_subjec
 		t[i] = (bench){ .dev = dev, .s = &s, .p = &p[i] };
 		ok = prepare(&t[i], err) && make_reference(&t[i], err);
 		r->matrices += matrices(&p[i]);
-		r->flop += 2.0 * (double)t[i].count * (double)p[i].k;
+		r->flop += flop_of(&t[i]);
 	}
 	ok = ok && run(t, module, r, err);
 	for (uint32_t i = 0; i < s.list; i++)
@@ -385,7 +494,8 @@ static cptx_launch *launch_generated(const gemm_subject *s, cptx_device *dev, co
 	cptx_gemm_plan plan;
 
 	for (uint32_t i = 0; i < s->list; i++)
-		list[i] = (cptx_gemm_problem){ .m = p[i].m,
+		list[i] = (cptx_gemm_problem){ .size = CPTX_OPT_SIZE(cptx_gemm_problem),
+			                           .m = p[i].m,
 			                           .n = p[i].n,
 			                           .k = p[i].k,
 			                           .batch = p[i].batch,
@@ -398,7 +508,9 @@ static cptx_launch *launch_generated(const gemm_subject *s, cptx_device *dev, co
 			                           .bias = at[i].bias,
 			                           .alpha = p[i].alpha,
 			                           .beta = p[i].beta,
-			                           .ctas = p[i].ctas };
+			                           .counts = at[i].counts,
+			                           .ctas = p[i].ctas,
+			                           .zero_b = at[i].zero_b };
 	if (!cptx_gemm_check(o, NULL, &plan, err) ||
 	    !cptx_program_resources(program, cptx_program_kernel_at(program, 0), plan.threads, plan.smem, &r->resources, err))
 		return NULL;
@@ -434,6 +546,7 @@ bool gemm_check(cptx_device *dev, cptx_module *module, const cptx_gemm_opt *o, c
 		               .alpha = o->alpha,
 		               .beta = o->beta,
 		               .bias = o->bias,
+		               .experts = o->experts,
 		               .list = o->grouped ? GEMM_LIST : 1,
 		               .launch = launch_generated,
 		               .user = &g };
@@ -443,7 +556,8 @@ bool gemm_check(cptx_device *dev, cptx_module *module, const cptx_gemm_opt *o, c
 	list[1].m = list[1].m ? list[1].m : 16, list[1].seed += 100, list[2].seed += 200;
 	*r = (gemm_report){ 0 };
 	bool ok = cptx_gemm_check(o, NULL, &plan, err);
-	s.vec = plan.vec;
+	s.weights = o->mma == CPTX_GEMM_GEMV && o->b != o->a;
+	s.group = s.weights ? plan.vec : 0, s.zeros = o->zeros, s.vec = s.weights ? 0 : plan.vec;
 	ok = ok && gemm_check_subject(dev, module, &s, list, r, err);
 	if (ok && g.timeline)
 		ok = gemm_read_timeline(dev, &g.line, g.timeline, &r->timeline, err);

@@ -26,7 +26,7 @@ typedef struct gemm_report {
 
 typedef struct gemm_problem {
 	uint64_t m, n, k, seed;
-	uint32_t batch;    /* matrices behind one another; 0: 1 */
+	uint32_t batch;    /* matrices behind one another, or experts, whose rows are drawn; 0: 1 */
 	uint32_t ctas;     /* as in cptx_gemm_problem */
 	float alpha, beta; /* where the subject has them */
 	unsigned bursts;   /* timed bursts; 0: none */
@@ -36,20 +36,23 @@ typedef struct gemm_problem {
 /* The matrices of a run on the device: A[M][K] or A[K][M], B[N][K] or B[K][N], D[M][N]. */
 typedef struct gemm_matrices {
 	uint64_t a, b, d;
-	uint64_t scale_a, scale_b, c, bias; /* 0: none */
+	uint64_t scale_a, scale_b, c, bias, counts, zero_b; /* 0: none */
 } gemm_matrices;
 
 /* A kernel to be checked: its types, and how it is launched. */
 typedef struct gemm_subject {
-	enum cptx_type in, in_b; /* of A and B; in_b 0: as in */
-	enum cptx_type out;      /* f32, bf16, f16, or of integers s32 */
-	enum cptx_type scale;    /* of the factors of A and B, with vec */
-	uint32_t vec;            /* elements along K that share a factor; 0: no factors */
-	bool a_across;           /* A is K x M, row-major; else M x K */
-	bool b_across;           /* B is K x N, row-major; else N x K */
-	bool alpha, beta, bias;  /* D = alpha * A * B + beta * C + bias; C is as D, the bias N f32 */
-	bool small;              /* operands are whole numbers from -2 to 2 */
-	uint32_t list;           /* problems of one launch, at most GEMM_LIST, of the same batch; 0: 1 */
+	enum cptx_type in, in_b;        /* of A and B; in_b 0: as in */
+	enum cptx_type out;             /* f32, bf16, f16, or of integers s32 */
+	enum cptx_type scale;           /* of the factors of A and B, with vec */
+	uint32_t vec;                   /* elements along K that share a factor; 0: no factors */
+	bool a_across;                  /* A is K x M, row-major; else M x K */
+	bool b_across;                  /* B is K x N, row-major; else N x K */
+	bool alpha, beta, bias;         /* D = alpha * A * B + beta * C + bias; C is as D, the bias N f32 */
+	enum cptx_gemm_experts experts; /* of A and D: a row is an expert's, whose matrix is one of B */
+	bool weights, zeros;            /* B has few bits, and .scale for .group elements along K: gemm_operand */
+	uint32_t group;
+	bool small;    /* operands are whole numbers from -2 to 2 */
+	uint32_t list; /* problems of one launch, at most GEMM_LIST, of the same batch; 0: 1 */
 	/* The launch of the loaded program, which the caller destroys; fills in the report's grid and resources.  p, at: of each
 	 * problem. */
 	cptx_launch *(*launch)(const struct gemm_subject *s, cptx_device *dev, const cptx_program *program,
@@ -57,7 +60,7 @@ typedef struct gemm_subject {
 	void *user; /* for launch */
 } gemm_subject;
 
-/* p: s->list problems.  K is a multiple of 4.  Of the GPU's result every element is compared too: the reference is a kernel
+/* p: s->list problems.  Of the GPU's result every element is compared too: the reference is a kernel
  * there. */
 bool gemm_check_subject(cptx_device *dev, cptx_module *module, const gemm_subject *s, const gemm_problem *p, gemm_report *r,
                         cptx_error *err);

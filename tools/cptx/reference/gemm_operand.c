@@ -30,6 +30,10 @@ static void draw(enum cptx_type type, double normal, uint32_t *bits, float *valu
 {
 	double v = normal;
 
+	if (type == CPTX_U4) {
+		*value = (float)fmin(nearbyint(8 * fabs(v)), 15), *bits = (uint32_t)*value;
+		return;
+	}
 	if (type == CPTX_S8 || type == CPTX_U8) {
 		v = type == CPTX_S8 ? fmin(fmax(nearbyint(40 * v), -128), 127) : fmin(nearbyint(80 * fabs(v)), 255);
 		*bits = (uint32_t)number_bits(type, v), *value = (float)v;
@@ -116,8 +120,81 @@ static bool make_factors(gemm_operand *o, cptx_device *dev, uint64_t seed, cptx_
 	return ok;
 }
 
+/* Factors and zero points of weights, [group][row], and what the weights are by them. */
+static bool make_weight_factors(gemm_operand *o, cptx_device *dev, uint64_t seed, enum cptx_type type, cptx_error *err)
+{
+	const uint64_t groups = o->group ? (o->k + o->group - 1) / o->group : 1, n = groups * o->rows;
+	uint16_t *scale = gemm_host(n * 2, err), *zero = gemm_host(n * 2, err);
+	float *factor = gemm_host(n * sizeof *factor, err), *point = gemm_host(n * sizeof *point, err);
+	uint8_t *codes = gemm_host(n, err);
+	bool ok = scale && zero && factor && point && codes;
+
+	if (ok) {
+		fill(scale, factor, n, type, false, seed);
+		fill(codes, point, n, CPTX_U4, false, seed + 1);
+		for (uint64_t i = 0; i < n; i++) {
+			point[i] = o->zeros ? point[i] : o->type == CPTX_U4 ? 8 : 0;
+			factor[i] = o->scale == CPTX_TYPE_NONE ? 1 : factor[i];
+			zero[i] = (uint16_t)number_bits(type, (double)point[i]);
+		}
+		for (uint64_t i = 0; i < o->rows * o->k; i++) {
+			const uint64_t at = (o->group ? i % o->k / o->group : 0) * o->rows + i / o->k;
+			o->value[i] = (o->value[i] - point[at]) * factor[at];
+		}
+	}
+	ok = ok && upload(dev, &o->scales, scale, n * 2, err) && upload(dev, &o->zeros_at, zero, n * 2, err);
+	free(scale), free(zero), free(factor), free(point), free(codes);
+	return ok;
+}
+
+/* type: of the factors. */
+static bool make_weights(gemm_operand *o, cptx_device *dev, uint64_t seed, enum cptx_type type, cptx_error *err)
+{
+	const uint64_t n = o->rows * o->k, bits = number_packed_bits(o->type);
+	uint8_t *plain = gemm_host(n, err), *packed = gemm_host(n, err);
+
+	o->value = gemm_host(n * sizeof *o->value, err);
+	bool ok = plain && packed && o->value;
+	if (ok) {
+		fill(packed, o->value, n, o->type, o->small, seed);
+		for (uint64_t i = 0; i < n; i++)
+			plain[i] = bits < 8 ? packed[i / 2] >> (i % 2 * 4) & 15 : packed[i];
+		if (bits < 8)
+			cptx_gemm_pack_weights(packed, plain, o->rows, o->k);
+		ok = upload(dev, &o->at, packed, n * bits / 8, err);
+	}
+	free(plain), free(packed);
+	return ok && make_weight_factors(o, dev, seed + 1000003, type, err);
+}
+
+/* Factors as numbers, as <cptx/gemm.h> says of wgmma.  Of 8 bits, so that products with elements are exact. */
+static bool make_f32_factors(gemm_operand *o, cptx_device *dev, uint64_t seed, cptx_error *err)
+{
+	const uint64_t across = (o->k + o->vec - 1) / o->vec, down = o->together ? o->rows * o->count : o->rows;
+	const uint64_t pitch = cptx_gemm_scale_pitch(down), blocks = (o->rows + o->block - 1) / o->block;
+	const uint64_t of_one = o->block > 1 ? blocks * across : across * pitch, n = of_one * (o->together ? 1 : o->count);
+	float *factor = gemm_host(n * sizeof *factor, err);
+	uint16_t *unused = gemm_host(n * sizeof *unused, err);
+	bool ok = factor && unused;
+
+	if (ok)
+		fill(unused, factor, n, CPTX_BF16, false, seed);
+	for (uint64_t i = 0; ok && i < o->rows * o->count; i++) {
+		const uint64_t z = o->together ? 0 : i / o->rows, row = o->together ? i : i % o->rows;
+		for (uint64_t l = 0; l < o->k; l++)
+			o->value[i * o->k + l] *=
+				factor[z * of_one + (o->block > 1 ? row / o->block * across + l / o->vec : l / o->vec * pitch + row)];
+	}
+	ok = ok && upload(dev, &o->scales, factor, n * sizeof *factor, err);
+	free(factor);
+	free(unused);
+	return ok;
+}
+
 bool gemm_operand_make(gemm_operand *o, cptx_device *dev, uint64_t seed, cptx_error *err)
 {
+	if (o->weights)
+		return make_weights(o, dev, seed, o->scale == CPTX_TYPE_NONE ? CPTX_BF16 : o->scale, err);
 	uint64_t n = o->rows * o->k * o->count, size = (n * number_packed_bits(o->type) + 7) / 8;
 	void *packed = gemm_host(size, err);
 
@@ -128,12 +205,13 @@ bool gemm_operand_make(gemm_operand *o, cptx_device *dev, uint64_t seed, cptx_er
 		ok = upload(dev, &o->at, packed, size, err);
 	}
 	free(packed);
-	return ok && (!o->vec || make_factors(o, dev, seed + 1000003, err));
+	return ok && (!o->vec || (o->scale == CPTX_F32 ? make_f32_factors(o, dev, seed + 1000003, err)
+	                                               : make_factors(o, dev, seed + 1000003, err)));
 }
 
 void gemm_operand_free(gemm_operand *o, cptx_device *dev)
 {
 	cptx_mem_free(dev, o->at);
-	cptx_mem_free(dev, o->scales);
+	cptx_mem_free(dev, o->scales), cptx_mem_free(dev, o->zeros_at);
 	free(o->value);
 }

@@ -8,10 +8,17 @@
 typedef struct gemm_operand {
 	enum cptx_type type, scale; /* of the elements, and of their factors (CPTX_TYPE_NONE: none) */
 	uint32_t vec;               /* elements along K that share a factor */
+	uint32_t block;             /* f32 factors: rows that share one; 1: a row of them for each `vec` along K */
+	bool together;              /* these have the rows of all matrices */
 	uint64_t rows, k;
-	bool across;         /* K rows of `rows` elements; else `rows` rows of K */
-	bool small;          /* of whole numbers from -2 to 2: where 13 bits are kept their sums are exact, up to 8192, which
-	                        those of a random million are far from */
+	bool across;  /* K rows of `rows` elements; else `rows` rows of K */
+	bool small;   /* of whole numbers from -2 to 2: where 13 bits are kept their sums are exact, up to 8192, which
+	                 those of a random million are far from */
+	bool weights; /* of few bits, packed by cptx_gemm_pack_weights; factors as CPTX_GEMM_GEMV has them: .scale, for
+	                 .group elements along K (0: all), with .zeros */
+	bool zeros;
+	uint32_t group;
+	uint64_t zeros_at;   /* device address */
 	uint32_t count;      /* such matrices, behind one another */
 	float *value;        /* element times factor, exact; as the elements lie */
 	uint64_t at, scales; /* device addresses, of the packed elements and of the packed factors */
