@@ -159,7 +159,7 @@ TUNE_AS_SET, TUNE_OFF, TUNE_NEVER, TUNE_ONCE, TUNE_ALWAYS = range(5)
 WAIT_LOOP, WAIT_UNIFORM, WAIT_DONE = range(3)
 
 
-ROWS_OPERANDS = 21  # of <cptx/rows.def>
+ROWS_ROOM = 32  # CPTX_ROWS_ROOM
 
 
 class RowsOpt(Structure):
@@ -169,7 +169,7 @@ class RowsOpt(Structure):
                 ("ignored_label", c_int64), ("ignore", c_bool), ("tanh", c_bool), ("heads", c_uint32), ("place", c_int),
                 ("threads", c_uint32), ("per_row", c_uint32), ("split", c_uint32), ("prefetch", c_bool), ("min_ctas", c_uint32),
                 ("reads", c_uint32), ("writes", c_uint32), ("local", c_bool), ("body", c_void_p), ("user", c_void_p), ("name", c_char_p),
-                ("stages", c_uint32), ("rows_each", c_uint32), ("bandwidth", c_uint32), ("z_", c_char)]
+                ("stages", c_uint32), ("rows_each", c_uint32), ("bandwidth", c_uint32), ("k", c_uint32), ("z_", c_char)]
 
 
 class RowsMatrix(Structure):
@@ -179,7 +179,7 @@ class RowsMatrix(Structure):
 
 class RowsProblem(Structure):
     of_c = "cptx_rows_problem"
-    _fields_ = [("size", c_uint32), ("rows", c_uint32), ("at", RowsMatrix * ROWS_OPERANDS), ("workspace", c_uint64), ("z_", c_char)]
+    _fields_ = [("size", c_uint32), ("rows", c_uint32), ("at", RowsMatrix * ROWS_ROOM), ("workspace", c_uint64), ("z_", c_char)]
 
 
 # enum cptx_attention_mma

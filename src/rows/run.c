@@ -92,8 +92,9 @@ uint32_t rows_align_of_problem(const cptx_rows_opt *o, const cptx_rows_problem *
 	uint32_t align = s.each;
 
 	for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++)
-		if (rows_has(s.reads | s.writes, i) && rows_operands[i].kind == ROWS_MATRIX)
-			align = rows_align_at(&p->at[i], rows_bytes(rows_type_of(o, (enum cptx_rows_operand)i)), o->n, align);
+		if (rows_has(s.reads | s.writes, i) && rows_operands[i].kind == ROWS_MATRIX && !rows_packed(o, i))
+			align = rows_align_at(&p->at[i], rows_bytes(rows_type_of(o, (enum cptx_rows_operand)i)),
+			                      rows_columns(o, i, p->rows), align);
 	return align;
 }
 
@@ -114,7 +115,8 @@ bool cptx_rows_run(cptx_rows_runner *r, const cptx_rows_opt *opt, const cptx_row
 	if (!p.rows && !sums)
 		return true;
 	const loaded *l = find(r, &o, rows_about(MAX(p.rows, 1u)), err);
-	for (uint32_t i = p.rows ? 0 : 1; l && i < (sums ? 2u : 1u); i++) {
+	const rows_shape shape = rows_shape_of(l ? &l->opt : &o);
+	for (uint32_t i = p.rows ? 0 : 1; l && i < rows_launches(&shape); i++) {
 		cptx_launch *launch = cptx_rows_launch(l->kept.program, r->base.dev, &l->opt, &p, i, err);
 		const bool ok = launch && cptx_launch_run(launch, stream, err);
 		cptx_launch_destroy(launch);
@@ -131,7 +133,10 @@ uint64_t cptx_rows_workspace(cptx_rows_runner *r, const cptx_rows_opt *opt, uint
 
 	if (err)
 		*err = (cptx_error){ .code = CPTX_OK };
-	if (!read_options(r, opt, &o, err) || !rows_shape_of(&o).sums)
+	if (!read_options(r, opt, &o, err))
+		return 0;
+	const rows_shape s = rows_shape_of(&o);
+	if (!s.sums && !s.partible)
 		return 0;
 	const uint32_t sms = cptx_device_get_info(r->base.dev)->sms;
 	/* a run finds the alignment, with which the shape changes */

@@ -13,10 +13,10 @@
 
 static const float log2e = 1.44269504f, ln2 = 0.69314718f;
 
-/* e^(x - top) */
+/* e^(x - top).  .ftz: powers below 2^-126 are 0, for which each takes three instructions less. */
 static cptx_val power(cptx_kernel *k, cptx_val x, cptx_val top)
 {
-	return cptx_ex2(k, cptx_mul(k, cptx_sub(k, x, top), log2e));
+	return cptx_ex2(k, cptx_mul(k, cptx_sub(k, x, top), log2e), .ftz = true);
 }
 
 /* Of a row: its maximum, the sum of e^(x - top), and from which of its elements' maximum the thread has subtracted. */
@@ -143,7 +143,7 @@ void rows_log_softmax_backward(cptx_kernel *k, cptx_rows_row *row, void *user)
 	cptx_rows_reduce(k, row, sum, CPTX_REDUCE_SUM);
 	CPTX_ROWS_EACH(k, row, &e, .reads = R_Y | R_DY, .writes = R_DX)
 	{
-		cptx_val p = cptx_ex2(k, cptx_mul(k, V(Y), log2e));
+		cptx_val p = cptx_ex2(k, cptx_mul(k, V(Y), log2e), .ftz = true);
 		V(DX) = cptx_sub(k, V(DY), cptx_mul(k, p, sum));
 	}
 }

@@ -27,6 +27,7 @@ enum {
 	OPTION_IGNORE,
 	OPTION_TANH,
 	OPTION_HEADS,
+	OPTION_K,
 	OPTION_ALIGN,
 	OPTION_PLACE,
 	OPTION_THREADS,
@@ -50,7 +51,7 @@ static const cli_option options[OPTIONS] = {
 	[OPTION_BACKWARD] = { "backward", 'b', NULL, "the kernel's gradients", NULL },
 	[OPTION_EXPLAIN] = { "explain", 'e', NULL, "the best shapes by a model of bytes, CTAs and waves", NULL },
 	[OPTION_IN] = { "in", 'i', "TYPE", "of the inputs: f32, f16 or bf16 (the default)", "f32 f16 bf16" },
-	[OPTION_OUT] = { "out", 'u', "TYPE", "of the results; default: as --in, of quantize e4m3", "f32 f16 bf16 e4m3" },
+	[OPTION_OUT] = { "out", 'u', "TYPE", "of the results; default: as --in, of quantize e4m3", "f32 f16 bf16 e4m3 e2m1" },
 	[OPTION_WEIGHT] = { "weight", 'w', "TYPE", "of the weights; default: as --in", "f32 f16 bf16" },
 	[OPTION_INDEX] = { "index", 'I', "TYPE", "of labels and columns: s32 or s64 (the default)", "s32 s64" },
 	[OPTION_WITH] = { "with", 'W', "NAME,...", "operands that the kernel may have; default: all vectors; none: none", NULL },
@@ -60,6 +61,7 @@ static const cli_option options[OPTIONS] = {
 	[OPTION_IGNORE] = { "ignore", 0, "LABEL", "rows with it do not count", NULL },
 	[OPTION_TANH] = { "tanh", 0, NULL, "GELU by tanh", NULL },
 	[OPTION_HEADS] = { "heads", 0, "N", "rows that share a row of cos and sin", NULL },
+	[OPTION_K] = { "k", 'k', "N", "how many of the largest elements, 1 to 64", "1 8 64" },
 	[OPTION_ALIGN] = { "align", 0, "N", "rows begin at multiples of so many elements", NULL },
 	[OPTION_PLACE] = { "place", 'p', "NAME", "where rows live: registers, memory or shared; default: chosen",
 	                   "registers memory shared" },
@@ -87,9 +89,6 @@ typedef struct request {
 	rows_case c;
 	const char *arch, *device, *output, *with;
 } request;
-
-/* By enum cptx_rows_place. */
-static const char *const places[] = { "chosen", "registers", "memory", "shared", NULL };
 
 static bool asked(const request *q, int option) { return q->seen >> option & 1; }
 
@@ -124,8 +123,8 @@ static bool read_sizes(request *q, const char *value)
 
 static bool read_place(request *q, const char *value)
 {
-	for (unsigned i = CPTX_ROWS_REGISTERS; places[i]; i++)
-		if (!strcmp(value, places[i]))
+	for (unsigned i = CPTX_ROWS_REGISTERS; i <= CPTX_ROWS_SHARED; i++)
+		if (!strcmp(value, cptx_rows_place_name((enum cptx_rows_place)i)))
 			q->o.place = (enum cptx_rows_place)i;
 	return q->o.place != CPTX_ROWS_AUTO;
 }
@@ -157,6 +156,7 @@ static int read_option(request *q, int option, const char *value)
 	case OPTION_IGNORE: ok = read_label(q, value); break;
 	case OPTION_TANH: q->o.tanh = true; break;
 	case OPTION_HEADS: ok = read_count(value, &q->o.heads); break;
+	case OPTION_K: ok = read_count(value, &q->o.k); break;
 	case OPTION_ALIGN: ok = read_count(value, &q->o.align); break;
 	case OPTION_PLACE: ok = read_place(q, value); break;
 	case OPTION_THREADS: ok = read_count(value, &q->o.threads); break;
@@ -222,8 +222,8 @@ static void print_choice(FILE *out, const char *label, const cptx_rows_choice *c
 	        "%-8s %9.1f us  %-9s %4u threads, %u a row, %2u CTA%s a row, %u stages, %u rows each; %2u CTAs per SM, %6.1f "
 	        "waves, %5.0f KB in flight, "
 	        "%u registers\n",
-	        label, c->us, places[o->place], o->threads, o->per_row, o->split, o->split > 1 ? "s" : " ", o->stages,
-	        o->rows_each, c->ctas_per_sm, c->waves, c->in_flight / 1024, c->regs);
+	        label, c->us, cptx_rows_place_name(o->place), o->threads, o->per_row, o->split, o->split > 1 ? "s" : " ",
+	        o->stages, o->rows_each, c->ctas_per_sm, c->waves, c->in_flight / 1024, c->regs);
 }
 
 static int explain(const request *q, const cptx_target *target, uint32_t sms, FILE *out)
@@ -249,8 +249,8 @@ static int run_on(const request *q, cptx_device *dev)
 		return cli_refused(q->cmd, &err);
 	printf("kernel   %s, %s, %u rows of %u\n", cptx_rows_kernel_name(q->o.kernel), cptx_type_name(q->o.in), q->c.rows,
 	       q->o.n);
-	printf("shape    %s, %u threads, %u a row, %u CTA%s a row", places[r.plan.place], r.plan.threads, r.plan.per_row,
-	       r.plan.split, r.plan.split > 1 ? "s" : "");
+	printf("shape    %s, %u threads, %u a row, %u CTA%s a row", cptx_rows_place_name(r.plan.place), r.plan.threads,
+	       r.plan.per_row, r.plan.split, r.plan.split > 1 ? "s" : "");
 	if (r.plan.stages)
 		printf(", %u stages, %u rows each, %u bytes of shared memory", r.plan.stages, r.plan.rows_each, r.plan.smem);
 	putchar('\n');
