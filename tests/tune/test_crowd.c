@@ -25,8 +25,9 @@ static struct shared {
 } * shared;
 
 /*
- * Two hosts are two mounts of the folder by bindfs, whose names and attributes the kernel keeps for each mount, as a network
- * disk's client does, and longer: only what a host does itself, and what it does not know yet, asks the folder.
+ * Two hosts are two mounts of the folder by bindfs.  The kernel keeps for each mount which names there are and what file each
+ * means, as the client of a network disk does: a host sees for a minute what the other has renamed or removed.  Sizes are
+ * asked for each time, which network disks promise for a file that is opened.
  */
 static char host[2][200];
 
@@ -43,7 +44,7 @@ static bool mount_hosts(void)
 	for (int i = 0; i < 2 && ok; i++) {
 		snprintf(host[i], sizeof host[i], "%s-host%d", place, i);
 		snprintf(command, sizeof command,
-		         "mkdir %s && bindfs -o attr_timeout=60,entry_timeout=60,negative_timeout=60 %s %s >/dev/null 2>&1", host[i], place,
+		         "mkdir %s && bindfs -o attr_timeout=0,entry_timeout=60,negative_timeout=60 %s %s >/dev/null 2>&1", host[i], place,
 		         host[i]);
 		ok = !system(command);
 	}
