@@ -187,6 +187,35 @@ static const arm arms[] = { { "string printer", by_printer },
 	                        { "fast path, kept", by_kept_fast } };
 enum { ARMS = sizeof arms / sizeof *arms, MOST_ROUNDS = 2001 };
 
+/* Prints what hashing the trace takes. */
+static void time_hashes(bench *b, size_t insns, size_t rounds, double *time)
+{
+	static const char *const names[] = { "hash", "any registers" };
+	cptx_module *m = cptx_module_new(NULL);
+	cptx_ptx *scratch = cptx_ptx_new(NULL);
+	cptx_kernel *k = begin(m, b->v);
+	cptx_hash h, first = { { 0, 0 } };
+	cptx_error err;
+
+	for (size_t i = TRACE_FIRST; i < b->t.n; i++)
+		b->v[i] = call_fast(k, &b->t.step[i], b->v);
+	for (unsigned any = 0; any < 2; any++) {
+		for (size_t i = 0; i < rounds; i++) {
+			double t0 = now_ns();
+			if (!cptx_module_hash(m, "sm_80", CPTX_OPT(cptx_hash_opt, .any_registers = any, .scratch = scratch), &h, &err))
+				die(err.text);
+			time[i] = now_ns() - t0;
+			first = i ? first : h;
+			if (memcmp(&first, &h, sizeof h))
+				die("the hash changed");
+		}
+		qsort(time, rounds, sizeof *time, by_value);
+		printf("  %-16s %6.1f (%6.1f)\n", names[any], time[rounds / 2] / (double)insns, time[0] / (double)insns);
+	}
+	cptx_ptx_destroy(scratch);
+	cptx_module_destroy(m);
+}
+
 /* What the command line asks for. */
 typedef struct wish {
 	size_t rounds;   /* 0: as many as take a few seconds */
@@ -211,7 +240,7 @@ static void run(size_t n, bool unrolled, wish w)
 			arm_time t = arms[a].run(&b);
 			build[a][i] = t.build, print[a][i] = t.print, all[a][i] = t.build + t.print;
 		}
-	printf("%zu instructions%s, %zu bytes, median of %zu rounds: ns per instruction\n", insns,
+	printf("%zu instructions%s, %zu bytes, median (and least) of %zu rounds: ns per instruction\n", insns,
 	       unrolled ? " of an unrolled loop" : " in random order", b.size, rounds);
 	double printer = 0;
 	for (unsigned a = 0; a < ARMS; a++) {
@@ -220,10 +249,28 @@ static void run(size_t n, bool unrolled, wish w)
 		qsort(all[a], rounds, sizeof(double), by_value);
 		double each = 1 / (double)insns, together = all[a][rounds / 2] * each;
 		printer = a ? printer : together;
-		printf("  %-16s build and check %6.1f, print %6.1f, together %6.1f (%.2f of the printer's speed)\n", arms[a].name,
-		       build[a][rounds / 2] * each, print[a][rounds / 2] * each, together, printer / together);
+		printf("  %-16s build and check %6.1f, print %6.1f, together %6.1f (%6.1f; %.2f of the printer's speed)\n",
+		       arms[a].name, build[a][rounds / 2] * each, print[a][rounds / 2] * each, together, all[a][0] * each,
+		       printer / together);
 	}
+	if (!w.arm)
+		time_hashes(&b, insns, rounds, build[0]);
 	free(b.v), free(b.expected), free(b.text);
+	trace_free(&b.t);
+}
+
+/* Prints what the first kernel of the process takes. */
+static void time_first(void)
+{
+	enum { FIRST = 1000 };
+	bench b = { .t = trace_make(FIRST, false) };
+
+	b.v = calloc(b.t.n + TRACE_NUMBERS, sizeof *b.v);
+	b.expected = malloc((b.t.n + 8) * TRACE_LINE + TRACE_HEAD);
+	b.size = trace_print(&b.t, b.expected);
+	arm_time t = by_calls(&b);
+	printf("the first kernel of the process, of %d instructions: %.3f ms\n", FIRST, (t.build + t.print) / 1e6);
+	free(b.v), free(b.expected);
 	trace_free(&b.t);
 }
 
@@ -233,6 +280,8 @@ int main(int argc, char **argv)
 	wish w = { 0 };
 	size_t given[16], n = 0;
 
+	if (argc == 1)
+		time_first();
 	for (int i = 1; i < argc; i++)
 		if (!strcmp(argv[i], "--rounds") && i + 1 < argc)
 			w.rounds = (size_t)strtoull(argv[++i], NULL, 10);
