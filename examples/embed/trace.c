@@ -108,9 +108,9 @@ static cptx_val translate(translator *r, const var *v)
 	case XOR: return cptx_as(CPTX_AGAIN(cptx_xor, at, k, a, b, .type = bits_of[of]), cptx_of[type]);
 	case SHL: return cptx_as(CPTX_AGAIN(cptx_shl, at, k, a, b, .type = CPTX_B32), cptx_of[type]);
 	case SHR: return CPTX_AGAIN(cptx_shr, at, k, a, b, .type = cptx_of[type]);
-	case EQ: return CPTX_AGAIN(cptx_setp, at, k, a, b, .cmp = CPTX_EQ);
-	case LT: return CPTX_AGAIN(cptx_setp, at, k, a, b, .cmp = CPTX_LT);
-	case LE: return CPTX_AGAIN(cptx_setp, at, k, a, b, .cmp = CPTX_LE);
+	case EQ: return CPTX_AGAIN(cptx_setp, at, k, a, b, .cmp = CPTX_EQ, .type = cptx_of[of]);
+	case LT: return CPTX_AGAIN(cptx_setp, at, k, a, b, .cmp = CPTX_LT, .type = cptx_of[of]);
+	case LE: return CPTX_AGAIN(cptx_setp, at, k, a, b, .cmp = CPTX_LE, .type = cptx_of[of]);
 	case SELECT: return CPTX_AGAIN(cptx_selp, &places[SELECT][type], k, b, c, a, .type = cptx_of[type]);
 	case CAST: return cast(k, a, type, of);
 	case GATHER:
