@@ -36,7 +36,8 @@ typedef enum trace_op {
 	LT,
 	LE,
 	SELECT, /* dep[0], a bool, chooses between dep[1] and dep[2] */
-	CAST,   /* of dep[0] to another number; floats are cut towards 0 and clamped to integers, a NaN is 0 */
+	CAST,   /* of dep[0] to another number; floats are cut towards 0 and clamped to integers, a NaN is 0 (f32) or 0x80000000
+	           (f64) */
 	GATHER, /* element dep[0] of the buffer of its type that is read */
 	SCATTER /* element dep[0] of the buffer of that type that is written becomes dep[1] */,
 	OPS

@@ -191,8 +191,8 @@ static uint64_t real(trace_op o, uint64_t x, uint64_t y, uint64_t z, bool single
 	case EQ: return a == b;
 	case LT: return a < b;
 	case LE: return a <= b;
-	case MIN: r = fmin(a, b); break;
-	case MAX: r = fmax(a, b); break;
+	case MIN: r = a == b ? (signbit(a) ? a : b) : fmin(a, b); break; /* -0 is below 0 */
+	case MAX: r = a == b ? (signbit(a) ? b : a) : fmax(a, b); break;
 	case NEG: r = -a; break;
 	default: r = fabs(a); break; /* ABS */
 	}
@@ -213,7 +213,9 @@ static uint64_t cast(trace_type to, trace_type from, uint64_t bits)
 	if (from == U32 || from == I32)
 		return bits;
 	double least = to == I32 ? INT32_MIN : 0, most = to == I32 ? INT32_MAX : UINT32_MAX;
-	x = isnan(x) ? 0 : trunc(x < least ? least : x > most ? most : x);
+	if (isnan(x))
+		return from == F64 ? 0x80000000u : 0;
+	x = trunc(x < least ? least : x > most ? most : x);
 	return to == I32 ? (uint32_t)(int32_t)x : (uint32_t)x;
 }
 
