@@ -651,6 +651,12 @@ CPTX_API cptx_val cptx_insn_(cptx_kernel *k, cptx_site at, enum cptx_op op, cons
 #include <cptx/edit.h>  /* looking into and editing bodies */
 #include <cptx/table.h> /* the instruction table */
 
+/* Behind the fields of a builder call: what a value without a name of its field would initialize is an error there. */
+#ifdef __cplusplus
+#define CPTX_NOTHING_BEHIND_ struct cptx_name_the_field_ *x_;
+#else
+#define CPTX_NOTHING_BEHIND_ struct cptx_name_the_field_ *x_[];
+#endif
 /* Expands a builder call of insn.h. */
 #define CPTX_INSN_(name, kernel, ...) CPTX_INSN_AT_(name, kernel, CPTX_HERE, __VA_ARGS__)
 #ifdef __cplusplus
