@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: MIT
 """Experts and block-scaled fp8 beside PyTorch's grouped and scaled products, in one process, arms in turns.
 
-   python3 bench/gemm_experts.py [--only bf16|fp8|dense|graph]... [--choices N] [--shape OPTIONS]... [--rounds N] [--json FILE]
+   python3 bench/gemm_experts.py [--only bf16|fp8|dense|gradients|graph]... [--choices N] [--shape OPTIONS]... [--rounds N] [--json FILE]
 
 Needs PyTorch on a GPU, and CPTX_BENCH, the shared object of gemm_experts.c (meson compile -C build bench_gemm_experts).  The
-peers: torch._grouped_mm for bf16, torch._scaled_grouped_mm (a factor for each row and column) for experts in fp8, torch._scaled_mm
+peers: torch._grouped_mm for bf16 (also of weight gradients, whose rows lie along K), torch._scaled_grouped_mm (a factor for each row and column) for experts in fp8, torch._scaled_mm
 with factors of 1 x 128 and 128 x 128 (cublasLt) for dense fp8.  PyTorch has no masked form: its arm gets the same rows sorted by
 expert.  TFLOP/s of the rows that there are; medians of rounds of bursts of about 8 ms behind a pause.  Every element is compared
 with f32, and rows that are no expert's must stay as they were.  --choices: so many shapes that the model likes best; --shape: others,
@@ -45,6 +45,7 @@ class Ours:
         text = f"mma=wgmma a={kind} b={kind} out=bf16"
         text += " scale=f32" if case.fp8 else ""
         text += f" experts={case.experts}" if case.experts else ""
+        text += " a_m_major=1 b_n_major=1" if case.experts == "along-k" else ""
         sizes = [case.m, case.n, case.k, case.groups, case.expected]
         at = [0 if x is None else x.data_ptr() for x in (case.a, case.b, case.out, case.scale_a, case.scale_b, case.counts)]
         self.handle = Ours.lib.experts_new(b"cuda:0", f"{text} {shape}".strip().encode(), choice, (ctypes.c_uint64 * 5)(*sizes),
@@ -125,6 +126,34 @@ class Case:
         return wrong + (self.out[left] != POISON).sum().item()
 
 
+class Gradients:
+    """Weight gradients of experts: rows of A and B along K, and a D for each."""
+
+    def __init__(self, groups, rows, m, n):
+        gen = torch.Generator(device="cuda").manual_seed(groups + m + n)
+        share = torch.rand(groups, generator=torch.Generator().manual_seed(3)) * 0.6 + 0.7
+        self.experts, self.groups, self.m, self.n, self.expected, self.fp8 = "along-k", groups, m, n, rows, False
+        self.rows = [max(8, int(rows * s) // 8 * 8) for s in share]  # PyTorch wants multiples of 16 bytes
+        self.k = sum(self.rows)
+        self.a = torch.randn(self.k, m, device="cuda", dtype=BF16, generator=gen)
+        self.b = torch.randn(self.k, n, device="cuda", dtype=BF16, generator=gen)
+        self.out = torch.full((groups, m, n), POISON, device="cuda", dtype=BF16)
+        self.counts = torch.tensor(self.rows, device="cuda", dtype=torch.int32)
+        self.scale_a = self.scale_b = None
+        self.flop = 2.0 * self.k * m * n
+        self.name = f"gradients {groups} x {rows}, M {m}, N {n}, bf16"
+
+    def wrong(self):
+        first, wrong = 0, 0
+        for g, r in enumerate(self.rows):
+            a, b = self.a[first:first + r].float(), self.b[first:first + r].float()
+            want = a.T @ b
+            allowed = want.abs() * 2**-7 + 2e-4 * a.norm(dim=0)[:, None] * b.norm(dim=0)[None, :]
+            wrong += ((self.out[g].float() - want).abs() > allowed).sum().item() + self.out[g].isnan().sum().item()
+            first += r
+        return wrong
+
+
 def packed_rows(case):
     """The rows of all experts behind one another."""
     a = case.a.view(torch.uint8) if case.fp8 else case.a
@@ -134,6 +163,8 @@ def packed_rows(case):
 def peer_of(case):
     """PyTorch's arm: a function without arguments, and its name."""
     ends = torch.tensor(case.rows, device="cuda", dtype=torch.int32).cumsum(0, dtype=torch.int32)
+    if isinstance(case, Gradients):
+        return lambda: torch._grouped_mm(case.a.T, case.b, offs=ends), "torch._grouped_mm along K"
     a = packed_rows(case)
     b = case.b.transpose(-2, -1)
     if case.experts and not case.fp8:
@@ -243,13 +274,15 @@ def cases_of(what):
     fp8 = what != "bf16"
     if what == "dense":
         return [lambda s=s: Case("", 1, s[0], s[1], s[2], True) for s in DENSE]
+    if what == "gradients":
+        return [lambda g=g, n=n, k=k: Gradients(*g, n, k) for g in CONTIGUOUS for n, k in SIDES]
     cases = [lambda g=g, n=n, k=k: Case("contiguous", *g, n, k, fp8) for g in CONTIGUOUS for n, k in SIDES]
     return cases + [lambda g=g, n=n, k=k: Case("masked", *g, n, k, fp8, 2048 if g[1] > 512 else 512) for g in MASKED for n, k in SIDES]
 
 
 def main():
     p = argparse.ArgumentParser()
-    p.add_argument("--only", action="append", choices=["bf16", "fp8", "dense", "graph"])
+    p.add_argument("--only", action="append", choices=["bf16", "fp8", "dense", "gradients", "graph"])
     p.add_argument("--choices", type=int, default=3)
     p.add_argument("--shape", action="append", default=[])
     p.add_argument("--rounds", type=int, default=5)
@@ -258,7 +291,7 @@ def main():
     q = p.parse_args()
     begun, kept = time.time(), {}
     print(torch.cuda.get_device_name(), "PyTorch", torch.__version__, flush=True)
-    for what in q.only or ["graph", "dense", "bf16", "fp8"]:
+    for what in q.only or ["graph", "dense", "bf16", "fp8", "gradients"]:
         if what == "graph":
             graph_replay()
             continue

@@ -173,8 +173,9 @@ typedef struct cptx_gemm_opt {
 	cptx_gemm_epilogue_fn epilogue; /**< builds the epilogue; NULL: none */
 	void *user;                     /**< second argument of epilogue */
 	const char *name;               /**< name of the kernel; NULL: "gemm" */
-	enum cptx_gemm_experts experts; /**< [wgmma] rows of experts; not with stream_k, batched and grouped.  C is as D, of the
-	                                     bias each expert has N elements, behind those of the one before */
+	enum cptx_gemm_experts
+		experts; /**< [sync, wgmma, tcgen05] rows of experts, along K not by cp.async; not with stream_k, batched and
+	                grouped.  C is as D, of the bias each expert has N elements, behind those of the one before */
 	char z_;
 } cptx_gemm_opt;
 
@@ -447,6 +448,38 @@ CPTX_API void cptx_gemm_scales_pack(uint8_t *to, const uint8_t *from, uint64_t r
  * of 32 bits, number 2 i is in bits 4 i and up, number 2 i + 1 in bits 4 i + 16 and up.  Weights of 8 bits need no packing.
  */
 CPTX_API void cptx_gemm_pack_weights(uint8_t *to, const uint8_t *codes, uint64_t n, uint64_t k);
+
+/* ---- quantizers ---- */
+
+/**
+ * A kernel that makes of a matrix what kernels with .scale = CPTX_F32 multiply: elements of 8 bits, rounded to nearest, and
+ * an f32 factor for each block, the largest magnitude in it over that of the type (448 of e4m3, 57344 of e5m2).  Targets
+ * from sm_89 on.
+ */
+typedef struct cptx_gemm_quantize_opt {
+	uint32_t size;      /**< CPTX_OPT fills it in */
+	enum cptx_type in;  /**< CPTX_BF16, F16 or F32 */
+	enum cptx_type out; /**< CPTX_E4M3 or E5M2 */
+	bool blocks;        /**< blocks of 128 x 128, as of B; else of 1 x 128, as of A */
+	bool pow2;          /**< factors are powers of two, rounded up */
+	const char *name;   /**< name of the kernel; NULL: "quantize" */
+	char z_;
+} cptx_gemm_quantize_opt;
+/** What is quantized. */
+typedef struct cptx_gemm_quantize_problem {
+	uint32_t size;    /**< CPTX_OPT fills it in */
+	uint64_t rows, k; /**< of a matrix, dense; k is a multiple of 16.  Of blocks of 1 x 128 all rows, those of experts too */
+	uint32_t batch;   /**< with blocks: matrices behind one another; 0: 1 */
+	uint64_t x, q;    /**< device addresses of the matrix and of what it becomes, aligned to 16 */
+	uint64_t scale;   /**< of the factors, f32, as cptx_gemm_problem.scale_a or scale_b, aligned to 16 */
+	char z_;
+} cptx_gemm_quantize_problem;
+/** Adds the kernel to a module; NULL on error, as cptx_gemm_build. */
+CPTX_API cptx_kernel *cptx_gemm_quantize_build(cptx_module *m, const cptx_gemm_quantize_opt *opt, cptx_error *err);
+/** Prepares a launch of it.  opt: the options that it was built with. */
+CPTX_API cptx_launch *cptx_gemm_quantize_launch(const cptx_program *program, cptx_device *dev,
+                                                const cptx_gemm_quantize_opt *opt, const cptx_gemm_quantize_problem *problem,
+                                                cptx_error *err);
 
 /** Phases of a GEMM's timeline. */
 enum cptx_gemm_phase {

@@ -109,3 +109,18 @@ bool cptx_gemm_options_read(const char *text, cptx_gemm_opt *o, cptx_error *err)
 	(void)text, (void)o;
 	return absent(err);
 }
+
+cptx_kernel *cptx_gemm_quantize_build(cptx_module *m, const cptx_gemm_quantize_opt *o, cptx_error *err)
+{
+	(void)m, (void)o;
+	absent(err);
+	return NULL;
+}
+
+cptx_launch *cptx_gemm_quantize_launch(const cptx_program *program, cptx_device *dev, const cptx_gemm_quantize_opt *o,
+                                       const cptx_gemm_quantize_problem *p, cptx_error *err)
+{
+	(void)program, (void)dev, (void)o, (void)p;
+	absent(err);
+	return NULL;
+}

@@ -78,6 +78,45 @@ START_TEST(gives_the_exact_sums)
 }
 END_TEST
 
+/* By the other instructions. */
+#define SYNC(m_, n_, s) NEW, .bm = m_, .bn = n_, .bk = 32, .stages = s, .warps_m = 2, .warps_n = 2
+#define TCGEN05(m_, n_, s) NEW, .mma = CPTX_GEMM_TCGEN05, .kind = CPTX_TCGEN05_F16, .bm = m_, .bn = n_, .stages = s
+static const struct {
+	const char *targets[2];
+	gemm_trial t;
+} others[] = {
+	{ { "sm_80", "sm_120" },
+	  { .opt = { SYNC(64, 64, 3), BF16, .out = CPTX_F32, CONTIGUOUS }, SIZE(180, 70, 72, 4, 70, 0, 64, 21) } },
+	{ { "sm_80", "sm_80" },
+	  { .opt = { SYNC(64, 64, 3), BF16, .out = CPTX_BF16, .bias = true, .beta = true, .b_n_major = true, MASKED },
+	    SIZE(70, 72, 72, 3, 70, 500, 3),
+	    .ctas = 2 } },
+	{ { "sm_90", "sm_120" },
+	  { .opt = { SYNC(64, 64, 3), .tma = true, BF16, .out = CPTX_BF16, CONTIGUOUS },
+	    SIZE(180, 72, 72, 4, 70, 0, 64, 21),
+	    .ctas = 2 } },
+	{ { "sm_90", "sm_90" },
+	  { .opt = { SYNC(64, 64, 3), .tma = true, BF16, .out = CPTX_F32, ALONG_K }, SIZE(72, 72, 100, 3, 33, 0, 40) } },
+	{ { "sm_100a", "sm_103a" },
+	  { .opt = { TCGEN05(128, 64, 2), BF16, .out = CPTX_BF16, CONTIGUOUS },
+	    SIZE(280, 72, 136, 4, 130, 0, 64, 21),
+	    .ctas = 2 } },
+	{ { "sm_100a", "sm_100a" },
+	  { .opt = { TCGEN05(256, 64, 2), BF16, .out = CPTX_F32, .bias = true, MASKED }, SIZE(150, 72, 72, 2, 150, 66) } },
+	{ { "sm_100a", "sm_100a" },
+	  { .opt = { TCGEN05(128, 32, 2), BF16, .out = CPTX_BF16, .swap = true, .cluster_m = 2, MASKED },
+	    SIZE(40, 136, 72, 2, 33, 20) } },
+	{ { "sm_100a", "sm_100a" },
+	  { .opt = { TCGEN05(128, 64, 2), BF16, .out = CPTX_F32, ALONG_K }, SIZE(136, 72, 150, 3, 70, 0, 64) } },
+};
+
+START_TEST(by_other_instructions)
+{
+	if (_i % 2 == 0 || whole())
+		gemm_right(&others[_i].t, others[_i].targets, (unsigned)_i);
+}
+END_TEST
+
 START_TEST(options_at_random) { gemm_right_at_random(gemm_draw_experts, targets); }
 END_TEST
 
@@ -94,6 +133,10 @@ START_TEST(says_which_rule_is_broken)
 		{ { TILE(64, 64, 3), BF16, .out = CPTX_F32, .grouped = true, MASKED }, "experts cannot be a list of problems" },
 		{ { TILE(64, 64, 3), BF16, .out = CPTX_F32, .a_m_major = true, MASKED }, "experts with A as K rows of M" },
 		{ { TILE(64, 64, 3), BF16, .out = CPTX_F32, .experts = CPTX_GEMM_EXPERTS_K }, "store them as K rows of M and of N" },
+		{ { SYNC(64, 64, 3), BF16, .out = CPTX_F32, ALONG_K }, "experts whose rows lie along K by cp.async" },
+		{ { NEW, .mma = CPTX_GEMM_TCGEN05, .kind = CPTX_TCGEN05_MXF8F6F4, .bm = 128, .bn = 64, .stages = 2, .a = CPTX_E4M3,
+		    .b = CPTX_E4M3, .scale = CPTX_UE8M0, .out = CPTX_F32, MASKED },
+		  "experts with scale factors of .ue8m0" },
 		{ { TILE(64, 64, 3), BF16, .out = CPTX_F32, .strided = true, CONTIGUOUS }, "experts have dense, aligned rows" },
 		{ { TILE(64, 64, 3), BF16, .out = CPTX_F32, .experts = CPTX_GEMM_EXPERTS_KINDS },
 		  "there are contiguous and masked ones, and those along K" },
@@ -182,6 +225,7 @@ int main(void)
 	TCase *c = tcase_create("c");
 
 	tcase_add_loop_test(c, gives_the_exact_sums, 0, sizeof trials / sizeof *trials);
+	tcase_add_loop_test(c, by_other_instructions, 0, sizeof others / sizeof *others);
 	tcase_add_test(c, says_which_rule_is_broken);
 	tcase_add_test(c, launches_that_do_not_fit);
 	tcase_add_test(c, shapes_follow_the_rows_of_an_expert);

@@ -72,8 +72,9 @@ static void store_tile(tile_out *x)
 	}
 	cptx_epilogue e = tma_gemm_chain(g->k, &g->t, &g->w, &x->acc);
 
-	cptx_epilogue_store_tma(g->k, &e, &x->ring, .z = g->w.z, .map = g->w.p.map[CPTX_GEMM_MAP_D], .loaded = loaded,
-	                        .user = x);
+	cptx_epilogue_dst to = tma_gemm_dst(&g->t, &g->w);
+	to.loaded = loaded, to.user = x;
+	cptx_epilogue_store_tma_(g->k, CPTX_HERE, &e, &x->ring, &to);
 }
 
 static void store_partials(tile_out *x)

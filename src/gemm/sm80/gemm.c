@@ -33,12 +33,16 @@ static void setup(gemm80 *g)
 		                               .ring = { { g->ring, g->s.stage, 0 }, { g->ring, g->s.stage, g->s.a_bytes } },
 		                               .threads = g->s.threads,
 		                               .thread = g->roles.tid };
-	tma_gemm_work_begin(k, &g->t, &g->w);
+	const bool counts = by_tma && g->t.o->experts; /* which the launch before may write */
+	if (!counts)
+		tma_gemm_work_begin(k, &g->t, &g->w);
 	if (by_tma) {
 		tma_gemm_prefetch_maps(k, &g->t, &g->w, g->roles.tid);
 		cptx_griddepcontrol(k, .op = CPTX_WAIT);
 		cptx_griddepcontrol(k, .op = CPTX_LAUNCH_DEPENDENTS);
 	}
+	if (counts)
+		tma_gemm_work_begin(k, &g->t, &g->w);
 	tma_gemm_copy_unaligned(k, &g->t, &g->w, g->roles.tid);
 	cptx_timeline_begin(k, &g->line, .buffer = g->w.p.timeline, .warps = g->s.threads / CPTX_WARP, .events = g->o->timeline);
 }

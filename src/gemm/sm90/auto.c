@@ -43,7 +43,7 @@ static const gemm_chip h200 = { .name = "H200, fitted to measured times", .sms =
 #define APART 2.32     /* with stream_k loads of the same lines come at different times */
 #define REDUCE_US 2.04 /* leaving a sum and fetching it, at least */
 #define REDUCE_BYTES_US 88700.0 /* of one multiprocessor */
-#define PROMOTE_CLOCKS 60.0     /* with scale factors: from the last product of a K tile to the first one of the next */
+#define PROMOTE_CLOCKS 60.0     /* with scale factors: between two K tiles; a guess, not fitted */
 
 /* ---- the model ---- */
 

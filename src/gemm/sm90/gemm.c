@@ -99,14 +99,8 @@ static cptx_val fix_up(gemm90 *g)
 static void store(gemm90 *g, bool defer)
 {
 	cptx_kernel *k = g->k;
-	const cptx_val *map = g->w.in.map;
-	const bool cut = tma_gemm_is_cut(&g->t, CPTX_GEMM_MAP_D);
-	const cptx_val z = tma_gemm_has_matrices(&g->t, CPTX_GEMM_MAP_D) ? g->w.z : (cptx_val){ 0 };
-	const cptx_epilogue_dst to = { .size = CPTX_OPT_SIZE(cptx_epilogue_dst),
-		                           .z = z,
-		                           .map = map[CPTX_GEMM_MAP_D],
-		                           .last_map = map[CPTX_GEMM_MAP_END_D],
-		                           .row_end = cut ? g->w.expert.row_end : (cptx_val){ 0 } };
+	cptx_epilogue_dst to = tma_gemm_dst(&g->t, &g->w);
+	to.last_map = g->w.in.map[CPTX_GEMM_MAP_END_D];
 	cptx_epilogue e = tma_gemm_chain(k, &g->t, &g->w, &g->acc);
 
 	if (g->s.by_threads)

@@ -161,10 +161,6 @@ static bool check(const cptx_gemm_opt *o, const cptx_target *target, cptx_gemm_p
 	     o->swap ? "an A" : "a B", o->swap ? 'M' : 'N');
 	if (o->scale && !check_scaled(o, err))
 		return false;
-	RULE(o->experts != CPTX_GEMM_EXPERTS_K || (o->a_m_major && o->b_n_major),
-	     "experts whose rows lie along K; A and B have a row for each of these: store them as K rows of M and of N");
-	RULE(!o->experts || o->experts == CPTX_GEMM_EXPERTS_K || !o->a_m_major,
-	     "experts with A as K rows of M; their rows are rows of A: store it as M rows of K");
 	if (!tma_gemm_check_numbers(TARGET, o, err) ||
 	    !tma_gemm_check_cluster(TARGET, given(o->cluster_m), given(o->cluster_n), 1, err))
 		return false;

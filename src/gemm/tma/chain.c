@@ -54,3 +54,14 @@ cptx_epilogue tma_gemm_chain(cptx_kernel *k, const tma_gemm *t, const tma_gemm_w
 	cptx_epilogue_run(k, &e, acc, .row = swap ? w->n0 : w->m0, .col = swap ? w->m0 : w->n0, .at_store = true);
 	return e;
 }
+
+cptx_epilogue_dst tma_gemm_dst(const tma_gemm *t, const tma_gemm_work *w)
+{
+	cptx_epilogue_dst to = { .size = CPTX_OPT_SIZE(cptx_epilogue_dst), .map = w->p.map[CPTX_GEMM_MAP_D] };
+
+	if (tma_gemm_has_matrices(t, CPTX_GEMM_MAP_D))
+		to.z = w->z;
+	if (tma_gemm_is_cut(t, CPTX_GEMM_MAP_D))
+		to.row_end = w->expert.row_end;
+	return to;
+}

@@ -6,12 +6,12 @@
  * the stores of one tile run beside the mma.sync of the next. */
 static void store_by_tma(cptx_kernel *k, const tma_gemm_consumer *c, cptx_epilogue *e)
 {
-	const cptx_val z = c->t->o->batched ? c->w->z : (cptx_val){ 0 };
+	const cptx_epilogue_dst to = tma_gemm_dst(c->t, c->w);
 	cptx_epilogue_ring ring;
 
 	cptx_epilogue_ring_new(k, &ring, .type = c->t->o->out, .tile = c->t->d, .stages = 1, .units = c->warps, .unit = c->warp,
 	                       .smem = c->slabs);
-	cptx_epilogue_store_tma(k, e, &ring, .z = z, .map = c->w->p.map[CPTX_GEMM_MAP_D]);
+	cptx_epilogue_store_tma_(k, CPTX_HERE, e, &ring, &to);
 }
 
 /* The rows of one mma.sync after the other: addresses of all rows of D and C at once would take too many registers. */

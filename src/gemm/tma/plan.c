@@ -44,6 +44,16 @@ bool tma_gemm_check_numbers(const char *target, const cptx_gemm_opt *o, cptx_err
 	     o->batched   ? "batched"
 	     : o->grouped ? "a list of problems (grouped)"
 	                  : "shared along K (stream_k)");
+	const bool along_k = o->experts == CPTX_GEMM_EXPERTS_K;
+	RULE(!along_k || (o->a_m_major && o->b_n_major),
+	     "experts whose rows lie along K; A and B have a row for each of these: store them as K rows of M and of N", target);
+	RULE(!along_k || o->mma != CPTX_GEMM_SYNC || o->tma,
+	     "experts whose rows lie along K by cp.async; TMA (.tma) cuts its copies", target);
+	RULE(!o->experts || along_k || !o->a_m_major,
+	     "experts with A as K rows of M; their rows are rows of A: store it as M rows of K", target);
+	RULE(!o->experts || o->mma == CPTX_GEMM_WGMMA || o->scale == CPTX_TYPE_NONE,
+	     "experts with scale factors of .%s, whose blocks have 128 rows, and their rows begin anywhere", target,
+	     cptx_type_name(o->scale));
 	RULE(!o->experts || (!o->strided && !o->unaligned), "experts have dense, aligned rows, not .%s", target,
 	     o->strided ? "strided" : "unaligned");
 	RULE(!o->grouped || !o->timeline, "a list of problems has no timeline", target);

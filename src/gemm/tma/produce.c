@@ -34,6 +34,9 @@ void tma_gemm_producer_operands(cptx_kernel *k, tma_gemm_producer *p)
 	const tma_gemm_params *in = &p->w->p;
 	const bool by_tma = tma_gemm_is_map(p->t, CPTX_GEMM_MAP_A);
 
+	cptx_val rows_of_a = in->M;
+	if (!by_tma && o->experts == CPTX_GEMM_EXPERTS_MASKED) /* those of all experts */
+		rows_of_a = cptx_mul(k, in->M, in->batch, .mode = CPTX_LO);
 	for (int b = 0; b < 2; b++) {
 		const cptx_tile part = tma_gemm_part(p->t, b != o->swap);
 		const cptx_val smem = part_smem(k, p, &part, b);
@@ -43,9 +46,9 @@ void tma_gemm_producer_operands(cptx_kernel *k, tma_gemm_producer *p)
 		                                                 : o->a,
 		                 .tile = part, .stages = o->stages, .smem = smem, .apart = p->ring[b].apart,
 		                 .batched = by_tma && tma_gemm_has_matrices(p->t, b != o->swap ? CPTX_GEMM_MAP_B : CPTX_GEMM_MAP_A),
-		                 .alone = !p->clusters, .address = by_tma ? (cptx_val){ 0 } : in->map[b], .rows = b ? in->N : in->M,
-		                 .cols = in->K, .pitch = by_tma ? (cptx_val){ 0 } : pitch_of(k, p, b), .threads = p->threads,
-		                 .thread = p->thread, .whole = !by_tma && !tma_gemm_is_strided(p->t),
+		                 .alone = !p->clusters, .address = by_tma ? (cptx_val){ 0 } : in->map[b],
+		                 .rows = b ? in->N : rows_of_a, .cols = in->K, .pitch = by_tma ? (cptx_val){ 0 } : pitch_of(k, p, b),
+		                 .threads = p->threads, .thread = p->thread, .whole = !by_tma && !tma_gemm_is_strided(p->t),
 		                 .clamp = !by_tma && !part.elem.mn_major);
 	}
 }
@@ -260,7 +263,9 @@ static bool ends_together(const tma_gemm_producer *p)
 /* A or B of the problem, or of the matrix of a batch, that the copies are of. */
 static void find_matrix(cptx_kernel *k, tma_gemm_producer *p, int b)
 {
-	if (p->t->o->batched || p->t->o->grouped)
+	const bool of_b = (b == 1) != p->t->o->swap;
+
+	if (p->t->o->grouped || tma_gemm_has_matrices(p->t, of_b ? CPTX_GEMM_MAP_B : CPTX_GEMM_MAP_A))
 		cptx_operand_rebase(k, &p->operand[b], tma_gemm_matrix(k, p->t, p->w, b ? CPTX_GEMM_MAP_B : CPTX_GEMM_MAP_A));
 }
 

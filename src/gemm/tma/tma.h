@@ -323,6 +323,9 @@ void tma_gemm_chain_new(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *
  * results are stored. */
 cptx_epilogue tma_gemm_chain(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, const cptx_acc *acc);
 
+/* Where TMA stores a tile of D: the map, the matrix, and where an expert's rows end. */
+cptx_epilogue_dst tma_gemm_dst(const tma_gemm *t, const tma_gemm_work *w);
+
 /* A ring of tiles in shared memory: that of stage s is at smem + s * apart + at.  Several may share their stages. */
 typedef struct tma_gemm_ring {
 	cptx_val smem; /* .u32 */

@@ -220,7 +220,7 @@ cptx_val tma_gemm_matrix(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work 
 	const bool of_d = which == CPTX_GEMM_MAP_D;
 	const cptx_val rows = which == CPTX_GEMM_MAP_B ? w->p.N : w->p.M, cols = of_d ? w->p.N : w->p.K;
 
-	if (!t->o->batched)
+	if (!tma_gemm_has_matrices(t, which))
 		return w->p.map[which];
 	if (tma_gemm_is_strided(t))
 		return strided_matrix(k, t, w, which);
