@@ -2,13 +2,13 @@
 /*
  * GEMMs of few rows, with weights of few bits, and with rows that are no multiples of 16 bytes: beside a copy and cuBLAS.
  *
- *   bench_gemm_few [COUNT]
+ *   bench_gemm_few [COUNT [MxNxK]]
  *
  * Every time is the least of seven bursts, whose runs take operands by turns so that B comes from memory.  A row of "few"
  * and "bits" has the time of the model's first choice, of the best of COUNT of its choices (default 8), of cuBLAS with B in
  * 16 bits, and which part of the copy's rate the bytes of A, B, scale factors and D come to; one of "any" the time of the
- * model's first choice, that of its aligned neighbour, and of cuBLAS for the same sizes.  BENCH_ONLY=MxNxK takes one size,
- * BENCH_ALL=1 prints each choice.
+ * model's first choice, that of its aligned neighbour, and of cuBLAS for the same sizes.  With a size that size alone is
+ * measured, and each choice printed.
  */
 #include "burst.h"
 #include "cublas.h"
@@ -27,7 +27,8 @@ typedef struct bench {
 	cublas peer;
 	bool has_peer;
 	double copy_gbs;
-	size_t room; /* choices that are tried */
+	size_t room;      /* choices that are tried */
+	const char *only; /* a size; NULL: all */
 	uint64_t b[SETS];
 	uint32_t sets, turn;
 	cptx_launch *launch[SETS];
@@ -166,14 +167,13 @@ static double time_peer(bench *t, const cptx_gemm_opt *o, const cptx_gemm_proble
 	return t->has_peer ? least(t, &(burst){ run_peer, t, runs, 0 }, err) : 0;
 }
 
-/* BENCH_ONLY=8x8192x8192: that size alone. */
-static bool is_wanted(uint64_t m, uint64_t n, uint64_t k)
+/* With a size on the command line that alone. */
+static bool is_wanted(const bench *t, uint64_t m, uint64_t n, uint64_t k)
 {
-	const char *only = getenv("BENCH_ONLY");
 	char text[64];
 
 	snprintf(text, sizeof text, "%llux%llux%llu", (unsigned long long)m, (unsigned long long)n, (unsigned long long)k);
-	return !only || !strcmp(only, text);
+	return !t->only || !strcmp(t->only, text);
 }
 
 /* ---- few rows ---- */
@@ -187,7 +187,7 @@ static void few(bench *t, cptx_gemm_opt o, uint64_t m, uint64_t n, uint64_t k, c
 	double first = 0, best = 0;
 	char shape[96] = "", model[96] = "";
 
-	if (!is_wanted(m, n, k))
+	if (!is_wanted(t, m, n, k))
 		return;
 	make(t, &o, &p, bits, err);
 	size_t found = cptx_gemm_auto_for(&o, target, &p, cptx_device_get_info(t->dev)->sms, c, t->room, err);
@@ -198,7 +198,7 @@ static void few(bench *t, cptx_gemm_opt o, uint64_t m, uint64_t n, uint64_t k, c
 			shape_text(&c[i].opt, model, sizeof model);
 		if (us > 0 && (best <= 0 || us < best))
 			best = us, shape_text(&c[i].opt, shape, sizeof shape);
-		if (getenv("BENCH_ALL")) {
+		if (t->only) {
 			char s[96];
 			shape_text(&c[i].opt, s, sizeof s);
 			printf("    %8.2f us, model %8.2f  %s\n", us, c[i].us, s);
@@ -249,7 +249,7 @@ static void any(bench *t, const cptx_gemm_opt *o, uint64_t m, uint64_t n, uint64
 {
 	double peer, peer0;
 	char shape[96] = "", shape0[96] = "";
-	if (!is_wanted(m, n, k))
+	if (!is_wanted(t, m, n, k))
 		return;
 	const double us = any_time(t, o, m, n, k, &peer, shape, err), us0 = any_time(t, o, m, n0, k0, &peer0, shape0, err);
 	const double work = (double)(n * k) / (double)(n0 * k0);
@@ -269,7 +269,9 @@ int main(int argc, char **argv)
 	static const enum cptx_type types[] = { CPTX_U4, CPTX_E2M1, CPTX_E4M3 };
 	const cptx_gemm_opt o = { .mma = CPTX_GEMM_GEMV, .a = CPTX_BF16, .b = CPTX_BF16, .out = CPTX_BF16 };
 	cptx_error err = { 0 };
-	bench t = { .dev = cptx_device_open("cuda", &err), .room = argc > 1 ? strtoul(argv[1], NULL, 10) : 8 };
+	bench t = { .dev = cptx_device_open("cuda", &err),
+		        .room = argc > 1 ? strtoul(argv[1], NULL, 10) : 8,
+		        .only = argc > 2 ? argv[2] : NULL };
 
 	t.room = t.room < 1 || t.room > MOST ? MOST : t.room;
 	if (!t.dev) {

@@ -130,12 +130,14 @@ class TensorTypeInfo(Structure):
 
 class GemmOpt(Structure):
     of_c, more = "cptx_gemm_opt", True
-    _fields_ = [("size", c_uint32), ("mma", c_int), ("a", c_int), ("b", c_int), ("out", c_int), ("scale", c_int), ("kind", c_int),
+    _fields_ = [("size", c_uint32), ("mma", c_int), ("a", c_int), ("b", c_int), ("out", c_int), ("scale", c_int),
+                ("scale_k", c_uint32), ("zeros", c_bool), ("kind", c_int),
                 ("a_m_major", c_bool), ("b_n_major", c_bool), ("bm", c_uint32), ("bn", c_uint32), ("bk", c_uint32),
                 ("stages", c_uint32), ("group", c_uint32), ("warps_m", c_uint32), ("warps_n", c_uint32), ("cluster_m", c_uint32),
                 ("cluster_n", c_uint32), ("per_sm", c_uint32), ("swap", c_bool), ("a_tmem", c_bool), ("tma", c_bool),
-                ("stream_k", c_bool), ("batched", c_bool), ("grouped", c_bool), ("alpha", c_bool), ("beta", c_bool), ("bias", c_bool),
-                ("timeline", c_uint32), ("epilogue", c_void_p), ("user", c_void_p), ("name", c_char_p)]
+                ("stream_k", c_bool), ("batched", c_bool), ("grouped", c_bool), ("strided", c_bool), ("unaligned", c_uint32),
+                ("alpha", c_bool), ("beta", c_bool), ("bias", c_bool), ("timeline", c_uint32), ("epilogue", c_void_p),
+                ("user", c_void_p), ("name", c_char_p), ("experts", c_int)]
 
 
 class GemmProblem(Structure):
@@ -143,7 +145,9 @@ class GemmProblem(Structure):
     _fields_ = [("size", c_uint32), ("m", c_uint64), ("n", c_uint64), ("k", c_uint64), ("batch", c_uint32), ("a", c_uint64),
                 ("b", c_uint64), ("d", c_uint64), ("c", c_uint64), ("bias", c_uint64), ("workspace", c_uint64),
                 ("scale_a", c_uint64), ("scale_b", c_uint64), ("timeline", c_uint64), ("ctas", c_uint32), ("alpha", ctypes.c_float),
-                ("beta", ctypes.c_float)]
+                ("beta", ctypes.c_float), ("lda", c_uint64), ("ldb", c_uint64), ("ldc", c_uint64), ("ldd", c_uint64),
+                ("stride_a", c_uint64), ("stride_b", c_uint64), ("stride_c", c_uint64), ("stride_d", c_uint64),
+                ("zero_b", c_uint64), ("counts", c_uint64), ("expected", c_uint32)]
 
 
 class TuneUse(Structure):

@@ -208,18 +208,6 @@ static cptx_val row_of_warp(const sending *s, cptx_site at)
 	return cptx_as(CALL(mad, .a = cptx_as(warp, CPTX_U32), .b = cptx_imm(CPTX_WARP), .c = from, .mode = CPTX_LO), CPTX_S32);
 }
 
-/* Of a box of so many rows of D: where in its window it begins, so that what is behind .row_end lies outside, and where the
- * window is (cptx_tensor_map_cut). */
-static void cut_box(const sending *s, cptx_site at, uint32_t rows, cptx_val c[3])
-{
-	cptx_kernel *k = s->k;
-	const cptx_val first = c[1], left = CALL(sub, .a = cptx_as(s->row_end, CPTX_S32), .b = first);
-	const cptx_val there = CALL(max, .a = CALL(min, .a = left, .b = cptx_imm(rows)), .b = cptx_imm(0));
-
-	c[1] = CALL(sub, .a = cptx_imm(rows), .b = there);
-	c[2] = CALL(add, .a = first, .b = there);
-}
-
 /* Has TMA store a box: at (row, col), and where there are more dimensions at .z and .z2. */
 static void store_box(const sending *s, cptx_site at, const subtile *x, cptx_val row, cptx_val col, cptx_val map,
                       cptx_val from)
@@ -232,7 +220,7 @@ static void store_box(const sending *s, cptx_site at, const subtile *x, cptx_val
 	cptx_val c[4] = { rows ? row : col, rows ? col : row, s->z, s->z2 };
 
 	if (cut)
-		cut_box(s, at, rows ? x->tile->cols : x->tile->rows, c);
+		kit_cut_box(k, at, rows ? x->tile->cols : x->tile->rows, s->row_end, &c[1], &c[2]);
 	CALL(cp_async_bulk_tensor_store, .map = map, .coord = cptx_pack_(k, at, c, 2 + more), .s = from, .dim = dim[more]);
 }
 

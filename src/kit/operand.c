@@ -471,17 +471,6 @@ static cptx_val offsets(cptx_kernel *k, cptx_site at, const cptx_operand *op, co
 	return n == 1 ? v[0] : cptx_pack_(k, at, v, n);
 }
 
-/* Of a box of so many columns: where in its window it begins, so that those from `end` on lie outside, and where the window
- * is (cptx_tensor_map_cut). */
-static void cut_box(cptx_kernel *k, cptx_site at, uint32_t cols, cptx_val end, cptx_val *c, uint32_t window)
-{
-	const cptx_val left = CALL(sub, .a = as_s32(end), .b = c[1]);
-	const cptx_val there = CALL(max, .a = CALL(min, .a = left, .b = cptx_imm(cols)), .b = cptx_imm(0));
-
-	c[window] = CALL(add, .a = there, .b = c[1]);
-	c[1] = CALL(sub, .a = cptx_imm(cols), .b = there);
-}
-
 /* The coordinates of a box, `along` and `other` of which are given. */
 static cptx_val coordinates(cptx_kernel *k, cptx_site at, const cptx_operand *op, const cptx_operand_load_opt *o,
                             cptx_val along, cptx_val other)
@@ -501,7 +490,7 @@ static cptx_val coordinates(cptx_kernel *k, cptx_site at, const cptx_operand *op
 			is_constant(along) ? cptx_imm(along.i / op->box.box[0]) : as_s32(kit_quotient(k, at, along, op->box.box[0]));
 	}
 	if (!is_none(o->col_end))
-		cut_box(k, at, op->box.box[1], o->col_end, c, n++);
+		kit_cut_box(k, at, op->box.box[1], o->col_end, &c[1], &c[n++]);
 	if (op->opt.batched)
 		c[n++] = as_s32(o->z);
 	if (batch_dims(&op->opt) == 2)

@@ -60,7 +60,7 @@ END_TEST
 /* No multiple of 16 bytes anywhere. */
 START_TEST(rows_of_any_length)
 {
-	static const uint64_t sizes[][3] = { { 65, 33, 67 }, { 1, 1, 1 }, { 30, 51, 129 } };
+	static const uint64_t sizes[][3] = { { 35, 33, 67 }, { 1, 1, 1 }, { 17, 35, 69 } };
 	const unsigned by = (unsigned)_i / 3, i = (unsigned)_i % 3;
 	gemm_trial t = { .m = sizes[i][0], .n = sizes[i][1], .k = sizes[i][2], .opt = kernel_of(by) };
 	cptx_gemm_opt *o = &t.opt;
@@ -81,7 +81,7 @@ END_TEST
 /* By columns, transposed, with tiles shared along K, and of other types. */
 START_TEST(other_layouts)
 {
-	gemm_trial t = { .m = 67, .n = 45, .k = 131, .opt = kernel_of(BY_WGMMA) };
+	gemm_trial t = { .m = 35, .n = 45, .k = 67, .opt = kernel_of(BY_WGMMA) };
 	cptx_gemm_opt *o = &t.opt;
 	unsigned by = BY_WGMMA;
 
@@ -99,6 +99,56 @@ START_TEST(other_layouts)
 	default: *o = kernel_of(by = BY_TMA), o->unaligned = B | D, t.k = 128, o->b_n_major = true, o->out = CPTX_F16; break;
 	}
 	runs(&t, by, (unsigned)_i);
+}
+END_TEST
+
+/* Options at random of a generator, with rows of any length and at any distance of some matrices. */
+static gemm_trial draw_any(unsigned by, uint64_t seed)
+{
+	static gemm_trial (*const draws[KERNELS])(uint64_t seed) = { gemm_draw_sm80, gemm_draw_sync_tma, gemm_draw_sm90,
+		                                                         gemm_draw_sm100, gemm_draw_sm120 };
+	uint64_t s = gemm_trial_random(seed + 77);
+	gemm_trial t = draws[by](seed);
+	cptx_gemm_opt *o = &t.opt;
+	const bool bytes = number_packed_bits(o->a) >= 8 && number_packed_bits(o->b) >= 8;
+
+	if (o->grouped)
+		o->grouped = false, t.batch = 0;
+	o->unaligned = bytes ? 1 + below(&s, 7) : (unsigned)D, o->strided = true;
+	o->cluster_m = o->cluster_m ? 1 + below(&s, 2) : 0, o->cluster_n = o->cluster_n && o->cluster_m < 2 ? 1 + below(&s, 2)
+	                                                                   : o->cluster_n                   ? 1
+	                                                                                                    : 0;
+	if (o->unaligned & D)
+		t.n += o->b_n_major && !(o->unaligned & B) ? 0 : below(&s, 8);
+	if (o->unaligned & A && o->unaligned & B)
+		t.k += below(&s, 8), t.m += below(&s, 8);
+	for (unsigned w = 0; w < 4; w++)
+		if (o->unaligned >> (w < 2 ? w : 2) & 1)
+			t.place[w] = (gemm_trial_place){
+				.off = below(&s, 4), .pad = below(&s, 6), .gap = below(&s, 9), .shared = w < 3 && below(&s, 4) == 0
+			};
+	t.in_place = false;
+	return t;
+}
+
+/* What the checks let through is right.  CPTX_GEMM_TRIALS=200 by hand. */
+START_TEST(options_at_random)
+{
+	unsigned want = gemm_trials(12);
+
+	for (uint64_t seed = 1; want; seed++) {
+		gemm_trial t = draw_any((unsigned)_i, seed);
+		const cptx_gemm_problem p = { .m = t.m, .n = t.n, .k = t.k, .batch = t.batch };
+		cptx_error err;
+		if (!cptx_gemm_check(&t.opt, NULL, NULL, NULL))
+			continue;
+		if (!cptx_gemm_check_problem(&t.opt, &p, 8, NULL, &err)) { /* rows that are aligned by themselves alone */
+			ck_assert_msg(strstr(err.text, "must be a multiple of") || strstr(err.text, "clusters of"), "%s", err.text);
+			continue;
+		}
+		gemm_right(&t, targets[_i], (unsigned)seed);
+		want--;
+	}
 }
 END_TEST
 
@@ -221,6 +271,8 @@ int main(void)
 	tcase_add_loop_test(test_case(s, "lengths"), rows_of_any_length, 0, 3 * KERNELS);
 	tcase_add_loop_test(test_case(s, "layouts"), other_layouts, 0, 8);
 	tcase_add_loop_test(test_case(s, "order"), nothing_orders_the_copies_but_what_is_there, 0, 4);
+	if (getenv("CPTX_WHOLE") || getenv("CPTX_GEMM_TRIALS"))
+		tcase_add_loop_test(test_case(s, "random"), options_at_random, 0, KERNELS);
 	tcase_add_test(test_case(s, "search"), the_search_sees_what_is_unaligned);
 	tcase_add_test(test_case(s, "rules"), distances_have_rules);
 	return gemm_tests_main("gemm_any", s);

@@ -3,6 +3,7 @@
  * rows. */
 #include "on_emu.h"
 
+#include <cptx/operand.h>
 #include <cptx/scheduler.h>
 
 #include "reference/number.h"
@@ -158,6 +159,13 @@ START_TEST(errors)
 	cptx_tile_groups_first(k, &g, &t);
 	cptx_tile_groups_find(k, &g, &t, cptx_imm(3));
 	EMU_FAILS(m, "cptx_tile_groups_find: the tile");
+	/* what keeps copies within a group's rows */
+	cptx_operand op;
+	const cptx_tile tile = { 64, 64, .elem = { 16 }, .swizzle = CPTX_SWIZZLE_128B };
+	k = emu_begin(&m, 64);
+	cptx_operand_new(k, &op, .type = CPTX_BF16, .stages = 2, .tile = tile, .map = cptx_var(k, CPTX_U64, 0));
+	cptx_operand_load(k, &op, 0, 0, 0, .barrier = cptx_var(k, CPTX_U32, 0), .col_end = cptx_var(k, CPTX_U32, 7));
+	EMU_FAILS(m, "a load with .col_end; it is of an operand with mn_major tiles");
 }
 END_TEST
 

@@ -272,6 +272,29 @@ START_TEST(tiles)
 }
 END_TEST
 
+/* A window as high as the box, in front of the matrix; rows bring it to its place. */
+START_TEST(cut)
+{
+	cptx_tensor_map_opt o = MAP(.address = 1 << 24);
+	cptx_error err = { 0 };
+
+	SURE(cptx_tensor_map_cut(&o, &err), "%s", err.text);
+	ck_assert_uint_eq(o.rank, 3);
+	ck_assert_uint_eq(o.dim[0], 4096);
+	ck_assert_uint_eq(o.dim[1], 128);
+	ck_assert_uint_eq(o.dim[2], 512 + 128);
+	ck_assert_uint_eq(o.stride[1], 8192);
+	ck_assert_uint_eq(o.stride[2], 8192);
+	ck_assert_uint_eq(o.box[2], 1);
+	ck_assert_uint_eq(o.address, (1 << 24) - 128 * 8192);
+	/* the first row of a box that keeps 5 of its rows from row 7 on */
+	ck_assert_uint_eq(o.address + (128 - 5) * o.stride[1] + (7 + 5) * o.stride[2], (1 << 24) + 7 * 8192);
+	ck_assert(!cptx_tensor_map_cut(&o, &err));
+	SURE(strstr(err.text, "a map of 3 dimensions to be cut along the second"), "%s", err.text);
+	ck_assert(!cptx_tensor_map_cut(NULL, &err));
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("tensor_map");
@@ -285,6 +308,7 @@ int main(void)
 	tcase_add_test(t, bytes);
 	tcase_add_test(t, other_bytes);
 	tcase_add_test(t, tiles);
+	tcase_add_test(t, cut);
 	suite_add_tcase(s, t);
 	return test_main("layout_tensor_map", s);
 }

@@ -69,11 +69,11 @@ static cptx_val run_of(cptx_kernel *k, cptx_val k0, uint32_t each)
 typedef struct source {
 	bool of_b;
 	cptx_val map, row;
+	cptx_val z;              /* the matrix of a batch */
 	cptx_val when;           /* NONE: always */
 	cptx_val bytes;          /* that come, from all CTAs that load parts */
 	uint32_t sharers, parts; /* CTAs; of an operand without parts these load whole tiles by turns */
 	cptx_val mask;           /* of the CTAs that get it */
-	cptx_val z;              /* the matrix of a batch */
 } source;
 
 /*
