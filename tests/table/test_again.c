@@ -74,7 +74,7 @@ typedef struct hashed {
 } hashed;
 static hashed *all_hashed;
 static size_t nhashed, nrefused;
-enum { HASHED = 8 /* of so many texts, the hash of one is compared */ };
+enum { HASHED = 24 /* of so many texts, the hash of one is compared */ };
 
 /* Notes the hash of a module that prints this text; that of the text must be the same. */
 static void note_hash(cptx_module *m, const cptx_target *target, const char *text)
