@@ -389,8 +389,9 @@ static double half_ulp(enum cptx_type type)
 	return type == CPTX_E4M3 ? 0x1p-4 : type == CPTX_BF16 ? 0x1p-8 : type == CPTX_F16 ? 0x1p-11 : 0x1p-24;
 }
 
-/* What the tensor cores of sm_90 leave of sums of products of 8 bits, as a part of the largest. */
-#define FP8_SUMS 0x1p-12
+/* What the tensor cores of sm_90 cut off the sum of n products of 8 bits, as a part of it: 32 of them are added at once, and
+ * 13 bits behind the point are kept. */
+static double fp8_cut(double n) { return 0x1p-13 * (n / 32 + 1); }
 
 /*
  * P and O are rounded once each, so the error is half an ulp of what is added and of the result, and a bit more by sums in
@@ -401,13 +402,13 @@ static void compare_row(const bench *b, const row *r, attention_report *rep, boo
 	const cptx_attention_problem *p = &b->p;
 	const bool fp8 = b->o->in == CPTX_E4M3;
 	const double half = half_ulp(b->o->in), out = half_ulp(b->d.type);
-	const double score = (b->o->softcap ? 0x1p-10 : 0x1p-20) * (r->largest + 1) + (fp8 ? FP8_SUMS * r->off : 0);
+	const double score = (b->o->softcap ? 0x1p-10 : 0x1p-20) * (r->largest + 1) + (fp8 ? fp8_cut(b->o->dim) * r->off : 0);
 	const uint32_t bytes = cptx_type_bits(b->d.type) / 8;
 	unsigned char *o = query_at(b, &b->d, r);
 
 	for (uint32_t i = 0; i < b->d.dim; i++) {
 		const double sum = r->sum > 0 ? r->sum : 1, right = r->o[i] / sum, size = r->size[i] / sum;
-		const double sums = fp8 ? FP8_SUMS : 0x1p-16;
+		const double sums = fp8 ? fp8_cut((double)(r->end - r->first)) : 0x1p-16;
 		const double allowed = (1.01 * half + 2 * score + sums) * size + 1.01 * out * fabs(right);
 		attention_judge(rep, r->batch, r->head, r->query, i, attention_tensor_value(&b->d, o + i * bytes), right,
 		                allowed + (b->d.type == CPTX_F16 ? 0x1p-24 : 0));
