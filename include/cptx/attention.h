@@ -30,8 +30,8 @@
  *
  * e4m3: O is bf16, f16 or f32.  Q, K and V are as they were quantized, with one scale each: .scale of the problem takes in
  * those of Q and K, .v_scale is that of V.  Probabilities are rounded to e4m3, 2^8 times as large so that those down to
- * 2^-14 keep three bits; the first product's sums have what the hardware's have, some 14 bits.  Where wgmma wants V's keys
- * side by side, warps of the CTA turn V around in shared memory.
+ * 2^-14 keep three bits; sums are those of the hardware, which keeps 13 bits behind the point whenever it adds 32 products.
+ * Where wgmma wants V's keys side by side, warps of the CTA turn V around in shared memory.
  *
  * A sink (.sinks) is a logit of a head that joins the sum of each of its rows: exp(sink) is added to the sum of exp(score),
  * and nothing to O; it counts in LSE, too.

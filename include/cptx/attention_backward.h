@@ -8,8 +8,8 @@
  *   P = exp(scale * Q * K^T - LSE)     dV = P^T * dO     dS = P * (dO * V^T - delta)     delta = sum of dO * O of each row
  *   dQ = scale * dS * K                dK = scale * dS^T * Q
  *
- * Sinks (<cptx/attention.h>) are in LSE, and change nothing else here; the gradient of a head's is minus the sum over its rows
- * of exp(sink - LSE) * delta.
+ * Sinks (<cptx/attention.h>) are in LSE, and change nothing else here; the gradient of a head's is minus the sum over its
+ * rows of exp(sink - LSE) * delta.
  *
  * With .softcap P = exp(softcap * t - LSE), t = tanh(scale * Q * K^T / softcap) by tanh.approx.f32, and dS has (1 - t^2) for
  * a further factor.

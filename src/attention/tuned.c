@@ -66,8 +66,8 @@ static bool make_operands(bench *b, const cptx_attention_opt *o, cptx_error *err
 	cptx_attention_problem *p = &b->p;
 	const uint64_t of_q = (uint64_t)p->batch * p->heads * p->queries;
 	const uint64_t of_k = (uint64_t)p->batch * (p->kv_heads ? p->kv_heads : p->heads) * p->keys;
-	const uint32_t dim_v = o->dim_v ? o->dim_v : o->dim;
-	const enum cptx_type out = o->out != CPTX_TYPE_NONE ? o->out : o->in;
+	const uint32_t dim_v = attention_dim_v(o);
+	const enum cptx_type out = attention_out(o);
 
 	p->q = kit_tuned_operand(b->dev, o->in, of_q * o->dim * cptx_type_bits(o->in) / 8, err);
 	p->k = kit_tuned_operand(b->dev, o->in, of_k * o->dim * cptx_type_bits(o->in) / 8, err);

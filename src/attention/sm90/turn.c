@@ -61,7 +61,8 @@ void attention_sm90_turn(cptx_kernel *k, const shape90 *s, cptx_val warp, cptx_v
 		const cptx_val half = cptx_mad(k, keys, KEYS / CHUNK, cptx_shr(k, lane, 4), .mode = CPTX_LO);
 		const cptx_val chunk = cptx_mul(k, cptx_and(k, half, halves - 1), CHUNK, .mode = CPTX_LO);
 		const cptx_val in_span = cptx_mad(k, cptx_div(k, half, halves), s->dim_v * span, writes, .mode = CPTX_LO);
-		turn_keys(k, s, cptx_mad(k, keys, KEYS * span_of(&s->v), reads, .mode = CPTX_LO), cptx_xor(k, in_span, chunk));
+		const cptx_val row = cptx_mad(k, keys, KEYS * span_of(&s->v), reads, .mode = CPTX_LO);
+		turn_keys(k, s, row, cptx_xor(k, in_span, chunk));
 	}
 	cptx_fence_proxy(k, .proxy = CPTX_ASYNC, .space = CPTX_SHARED_CTA);
 	cptx_bar_warp_sync(k, -1);

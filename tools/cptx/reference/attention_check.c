@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DRAWS = 4096, HALVES = 65536, SPARE_PAGES = 3 };
+enum { DRAWS = 4096, HALVES = 65536, SPARE_PAGES = 3, MOST_DIM = 256 };
 
 typedef struct bench {
 	cptx_device *dev;
@@ -22,6 +22,7 @@ typedef struct bench {
 	uint32_t *cu_q, *cu_k; /* where the rows of each batch begin, and behind the last */
 	uint32_t *table;       /* pages of each batch */
 	float *number;         /* of all patterns of Q, K and V */
+	bool bytes;            /* these have 8 bits, else 16 */
 	double *score;         /* of a row */
 } bench;
 
@@ -254,11 +255,11 @@ static void release(bench *b)
 /* Where a row stands, and what it must be. */
 typedef struct row {
 	uint32_t batch, head, query;
-	uint32_t queries, keys;   /* of its sequence */
-	int64_t first, end;       /* keys that count */
-	double max, sum, largest; /* of the scores, and of their magnitudes */
-	double off;               /* the largest sum of the magnitudes of what a score is the sum of */
-	double o[256], size[256]; /* and the sums of the magnitudes of what is added */
+	uint32_t queries, keys;             /* of its sequence */
+	int64_t first, end;                 /* keys that count */
+	double max, sum, largest;           /* of the scores, and of their magnitudes */
+	double off;                         /* the largest sum of the magnitudes of what a score is the sum of */
+	double o[MOST_DIM], size[MOST_DIM]; /* and the sums of the magnitudes of what is added */
 } row;
 
 static void find_keys(const bench *b, row *r)
@@ -295,27 +296,38 @@ static const unsigned char *key_at(const bench *b, const attention_tensor *x, co
 	return attention_tensor_row(x, r->batch, head, k);
 }
 
-/* Element i of a row of Q, K or V. */
-static double element(const bench *b, const unsigned char *of, uint32_t i)
+/* The numbers of a row of Q, K or V. */
+static void read_row(const bench *b, const unsigned char *from, uint32_t n, float *to)
 {
-	return (double)b->number[cptx_type_bits(b->o->in) == 8 ? of[i] : ((const uint16_t *)(const void *)of)[i]];
+	const uint16_t *halves = (const uint16_t *)(const void *)from;
+
+	for (uint32_t i = 0; i < n; i++)
+		to[i] = b->number[b->bytes ? from[i] : halves[i]];
 }
 
-static double score_of(const bench *b, row *r, const unsigned char *q, int64_t key)
+/* The product of rows of Q and K; a head has a multiple of 8 elements, and sums beside one another do not wait for each
+ * other. */
+static double dot(const float *q, const float *k, uint32_t n)
+{
+	double sum[4] = { 0 };
+
+	for (uint32_t i = 0; i < n; i += 4)
+		for (uint32_t j = 0; j < 4; j++)
+			sum[j] += (double)q[i + j] * (double)k[i + j];
+	return sum[0] + sum[1] + (sum[2] + sum[3]);
+}
+
+static double score_of(const bench *b, row *r, const float *q, int64_t key)
 {
 	const cptx_attention_problem *p = &b->p;
-	const unsigned char *k = key_at(b, &b->k, r, key);
-	double magnitude = 0;
-	double s = 0;
+	float k[MOST_DIM];
 
 	if (b->t->mask && !b->t->mask(b->t->user, r->batch, r->head, r->query, (uint32_t)key))
 		return -INFINITY;
-
-	for (uint32_t i = 0; i < b->o->dim; i++) {
-		const double x = element(b, q, i) * element(b, k, i);
-		s += x, magnitude += fabs(x);
-	}
-	s *= (double)p->scale, magnitude *= (double)p->scale;
+	read_row(b, key_at(b, &b->k, r, key), b->o->dim, k);
+	double s = dot(q, k, b->o->dim) * (double)p->scale, magnitude = 0;
+	for (uint32_t i = 0; i < b->o->dim && b->bytes; i++)
+		magnitude += fabs((double)q[i] * (double)k[i]) * (double)p->scale;
 	r->off = magnitude > r->off ? magnitude : r->off;
 	if (b->o->softcap)
 		s = (double)p->softcap * tanh(s / (double)p->softcap);
@@ -324,10 +336,11 @@ static double score_of(const bench *b, row *r, const unsigned char *q, int64_t k
 
 static void compute(const bench *b, row *r)
 {
-	const unsigned char *q = query_at(b, &b->q, r);
+	float q[MOST_DIM], v[MOST_DIM];
 	const double v_scale = b->p.v_scale != 0 ? (double)b->p.v_scale : 1;
 	const double least = b->o->in == CPTX_E4M3 ? 0x1p-14 : 0; /* below that probabilities lose bits */
 
+	read_row(b, query_at(b, &b->q, r), b->o->dim, q);
 	find_keys(b, r);
 	r->max = b->o->sinks ? (double)b->sinks[r->head] : -INFINITY, r->sum = r->largest = r->off = 0;
 	memset(r->o, 0, sizeof r->o), memset(r->size, 0, sizeof r->size);
@@ -339,12 +352,14 @@ static void compute(const bench *b, row *r)
 	if (b->o->sinks && r->max > -INFINITY)
 		r->sum = exp((double)b->sinks[r->head] - r->max);
 	for (int64_t j = r->first; j < r->end && r->max > -INFINITY; j++) {
-		const unsigned char *v = key_at(b, &b->v, r, j);
-		const double e = exp(b->score[j] - r->max);
+		const double e = exp(b->score[j] - r->max), size = fmax(e, least);
 		r->sum += e;
-		for (uint32_t i = 0; i < b->v.dim && e > 0; i++) {
-			const double x = element(b, v, i) * v_scale;
-			r->o[i] += e * x, r->size[i] += fmax(e, least) * fabs(x);
+		if (!(e > 0))
+			continue;
+		read_row(b, key_at(b, &b->v, r, j), b->v.dim, v);
+		for (uint32_t i = 0; i < b->v.dim; i++) {
+			const double x = (double)v[i] * v_scale;
+			r->o[i] += e * x, r->size[i] += size * fabs(x);
 		}
 	}
 }
@@ -389,8 +404,9 @@ static double half_ulp(enum cptx_type type)
 	return type == CPTX_E4M3 ? 0x1p-4 : type == CPTX_BF16 ? 0x1p-8 : type == CPTX_F16 ? 0x1p-11 : 0x1p-24;
 }
 
-/* What the tensor cores of sm_90 leave of sums of products of 8 bits, as a part of the largest. */
-#define FP8_SUMS 0x1p-12
+/* What the tensor cores of sm_90 cut off the sum of n products of 8 bits, as a part of it: 32 of them are added at once, and
+ * 13 bits behind the point are kept. */
+static double fp8_cut(double n) { return 0x1p-13 * (n / 32 + 1); }
 
 /*
  * P and O are rounded once each, so the error is half an ulp of what is added and of the result, and a bit more by sums in
@@ -401,13 +417,13 @@ static void compare_row(const bench *b, const row *r, attention_report *rep, boo
 	const cptx_attention_problem *p = &b->p;
 	const bool fp8 = b->o->in == CPTX_E4M3;
 	const double half = half_ulp(b->o->in), out = half_ulp(b->d.type);
-	const double score = (b->o->softcap ? 0x1p-10 : 0x1p-20) * (r->largest + 1) + (fp8 ? FP8_SUMS * r->off : 0);
+	const double score = (b->o->softcap ? 0x1p-10 : 0x1p-20) * (r->largest + 1) + (fp8 ? fp8_cut(b->o->dim) * r->off : 0);
 	const uint32_t bytes = cptx_type_bits(b->d.type) / 8;
 	unsigned char *o = query_at(b, &b->d, r);
 
 	for (uint32_t i = 0; i < b->d.dim; i++) {
 		const double sum = r->sum > 0 ? r->sum : 1, right = r->o[i] / sum, size = r->size[i] / sum;
-		const double sums = fp8 ? FP8_SUMS : 0x1p-16;
+		const double sums = fp8 ? fp8_cut((double)(r->end - r->first)) : 0x1p-16;
 		const double allowed = (1.01 * half + 2 * score + sums) * size + 1.01 * out * fabs(right);
 		attention_judge(rep, r->batch, r->head, r->query, i, attention_tensor_value(&b->d, o + i * bytes), right,
 		                allowed + (b->d.type == CPTX_F16 ? 0x1p-24 : 0));
@@ -475,7 +491,7 @@ bool attention_trial_run(cptx_device *dev, cptx_module *module, const cptx_atten
 {
 	attention_trial completed = *t;
 	attention_trial_complete(&completed, o);
-	bench b = { .dev = dev, .o = o, .t = t, .p = completed.p };
+	bench b = { .dev = dev, .o = o, .t = t, .p = completed.p, .bytes = cptx_type_bits(o->in) == 8 };
 
 	*r = (attention_report){ .worst = 0 };
 	*err = (cptx_error){ .code = CPTX_OK };
