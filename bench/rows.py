@@ -45,7 +45,7 @@ def peers():
     try:
         from cudnn.ops import norm
         found.setdefault("rms-norm", {})["cudnn"] = lambda x, w: norm.rms_norm(x, w, eps=1e-5)
-        found.setdefault("layer-norm", {})["cudnn"] = lambda x, w, b: norm.layer_norm(x, w, b, eps=1e-5)
+        found.setdefault("layer-norm", {})["cudnn"] = lambda x, w, b: norm.layer_norm(x, x.shape[-1:], w, b, eps=1e-5)
     except ImportError as e:
         print(f"no cuDNN: {e}", flush=True)
     return found

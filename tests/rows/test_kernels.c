@@ -313,6 +313,36 @@ START_TEST(own_kernel_by_the_runner)
 }
 END_TEST
 
+/* Pairs of 16-bit elements, of which the last row of x leaves half a pair in each row of y; what is behind it stays. */
+START_TEST(transposes_half_pairs)
+{
+	enum { ROWS = 65, N = 70, PITCH = 66 };
+	static uint16_t x[ROWS][N], y[N][PITCH];
+	cptx_rows_opt o = { .kernel = CPTX_ROWS_TRANSPOSE, .in = CPTX_BF16, .n = N };
+	cptx_error err = { .code = CPTX_OK };
+	cptx_device *dev = cptx_emu_open("sm_90a", NULL, &err);
+	cptx_rows_runner *r = cptx_rows_runner_new(dev, NULL, &err);
+	cptx_rows_problem p = { .rows = ROWS };
+
+	for (int i = 0; i < ROWS * N; i++)
+		x[i / N][i % N] = (uint16_t)i;
+	memset(y, 0xff, sizeof y);
+	p.at[CPTX_ROWS_X].address = cptx_mem_alloc(dev, sizeof x, &err);
+	p.at[CPTX_ROWS_Y] = (cptx_rows_matrix){ cptx_mem_alloc(dev, sizeof y, &err), PITCH };
+	cptx_mem_write(dev, p.at[CPTX_ROWS_X].address, x, sizeof x, &err);
+	cptx_mem_write(dev, p.at[CPTX_ROWS_Y].address, y, sizeof y, &err);
+	ck_assert_msg(cptx_rows_run(r, &o, &p, NULL, &err), "%s", err.text);
+	cptx_mem_read(dev, y, p.at[CPTX_ROWS_Y].address, sizeof y, &err);
+	for (int c = 0; c < N; c++)
+		for (int row = 0; row < PITCH; row++) {
+			const uint16_t want = row < ROWS ? x[row][c] : 0xffff;
+			SURE(y[c][row] == want, "row %d of y, column %d: %u, not %u", c, row, y[c][row], want);
+		}
+	cptx_rows_runner_destroy(r);
+	cptx_device_close(dev);
+}
+END_TEST
+
 /* ptxas takes the shapes that are chosen for large matrices, and spills nothing of rows shorter than 64 K. */
 START_TEST(assembles)
 {
@@ -359,6 +389,7 @@ int main(void)
 	tcase_add_test(test_case(s, "in_place"), in_place_and_no_rows);
 	tcase_add_test(test_case(s, "random"), random_problems);
 	tcase_add_test(test_case(s, "own"), own_kernel_by_the_runner);
+	tcase_add_test(test_case(s, "transpose"), transposes_half_pairs);
 	tcase_add_test(test_case(s, "ptxas"), assembles);
 	return test_main("rows", s);
 }

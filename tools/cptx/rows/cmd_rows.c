@@ -92,7 +92,14 @@ typedef struct request {
 
 static bool asked(const request *q, int option) { return q->seen >> option & 1; }
 
-static bool read_type(const char *value, enum cptx_type *to) { return (*to = cptx_type_find(value)) != CPTX_TYPE_NONE; }
+/* The fields of cptx_rows_opt that options name, --per-row as per_row. */
+static const struct {
+	const char *name, *type;
+	size_t offset;
+} fields[] = {
+#define ROWS_FIELD(field, type) { #field, #type, offsetof(cptx_rows_opt, field) },
+#include "rows/options.def"
+};
 
 static bool read_number(const char *value, float *to)
 {
@@ -121,12 +128,23 @@ static bool read_sizes(request *q, const char *value)
 	return true;
 }
 
-static bool read_place(request *q, const char *value)
+/* The field with the option's name; false: it does not take the value, or there is none. */
+static bool read_field(request *q, int option, const char *value)
 {
-	for (unsigned i = CPTX_ROWS_REGISTERS; i <= CPTX_ROWS_SHARED; i++)
-		if (!strcmp(value, cptx_rows_place_name((enum cptx_rows_place)i)))
-			q->o.place = (enum cptx_rows_place)i;
-	return q->o.place != CPTX_ROWS_AUTO;
+	char text[80], name[32];
+	size_t i = 0;
+
+	snprintf(name, sizeof name, "%s", options[option].name);
+	for (char *c = name; *c; c++)
+		*c = *c == '-' ? '_' : *c;
+	while (i < sizeof fields / sizeof *fields && strcmp(fields[i].name, name) != 0)
+		i++;
+	if (i == sizeof fields / sizeof *fields)
+		return false;
+	if (!strcmp(fields[i].type, "F32"))
+		return read_number(value, (float *)((char *)&q->o + fields[i].offset));
+	const int n = snprintf(text, sizeof text, "%s=%s", name, value ? value : "1");
+	return n < (int)sizeof text && !strchr(text, ' ') && cptx_rows_options_read(text, &q->o, NULL);
 }
 
 static bool read_label(request *q, const char *value)
@@ -145,25 +163,8 @@ static int read_option(request *q, int option, const char *value)
 	switch (option) {
 	case OPTION_RUN:
 	case OPTION_FOR: ok = read_sizes(q, value); break;
-	case OPTION_IN: ok = read_type(value, &q->o.in); break;
-	case OPTION_OUT: ok = read_type(value, &q->o.out); break;
-	case OPTION_WEIGHT: ok = read_type(value, &q->o.weight); break;
-	case OPTION_INDEX: ok = read_type(value, &q->o.index); break;
 	case OPTION_WITH: q->with = value; break;
-	case OPTION_EPS: ok = read_number(value, &q->o.eps); break;
-	case OPTION_SMOOTHING: ok = read_number(value, &q->o.smoothing); break;
-	case OPTION_Z_LOSS: ok = read_number(value, &q->o.z_loss); break;
 	case OPTION_IGNORE: ok = read_label(q, value); break;
-	case OPTION_TANH: q->o.tanh = true; break;
-	case OPTION_HEADS: ok = read_count(value, &q->o.heads); break;
-	case OPTION_K: ok = read_count(value, &q->o.k); break;
-	case OPTION_ALIGN: ok = read_count(value, &q->o.align); break;
-	case OPTION_PLACE: ok = read_place(q, value); break;
-	case OPTION_THREADS: ok = read_count(value, &q->o.threads); break;
-	case OPTION_PER_ROW: ok = read_count(value, &q->o.per_row); break;
-	case OPTION_SPLIT: ok = read_count(value, &q->o.split); break;
-	case OPTION_STAGES: ok = read_count(value, &q->o.stages); break;
-	case OPTION_ROWS_EACH: ok = read_count(value, &q->o.rows_each); break;
 	case OPTION_BANDWIDTH: ok = read_count(value, &q->o.bandwidth); break;
 	case OPTION_PAD: ok = read_count(value, &q->c.pad); break;
 	case OPTION_IN_PLACE: q->c.in_place = true; break;
@@ -171,7 +172,9 @@ static int read_option(request *q, int option, const char *value)
 	case OPTION_DEVICE: q->device = value; break;
 	case OPTION_OUTPUT: q->output = value; break;
 	case OPTION_COMPILER: return compiling_named(q->cmd, value, &q->c.load.compiler);
-	default: break;
+	case OPTION_BACKWARD:
+	case OPTION_EXPLAIN: break;
+	default: ok = read_field(q, option, value); break;
 	}
 	return ok ? EXIT_OK
 	          : cli_bad_value(q->cmd, (size_t)option, value,
