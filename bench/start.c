@@ -119,12 +119,13 @@ static bool measure(const char *self, enum cptx_compiler by, enum cptx_gemm_mma 
 	for (int i = 0; i < ROUNDS && ok; i++)
 		ok = round_of(self, folder, name, mma, &t[i]);
 	if (ok)
-		printf("%-8s %-9s %-9s cold: %8.2f ms   warm, medians of %d: cuInit and context %.2f ms, load %.3f ms, launch %.3f ms; "
-		       "process start to "
-		       "first launch, less cuInit and context: %.3f ms\n",
-		       cptx_gemm_mma_name(mma), name, t[ROUNDS - 1].cached >= 1 ? "cptx's" : "driver's", cold.ours, ROUNDS,
-		       median(t, offsetof(times, open)), median(t, offsetof(times, load)), median(t, offsetof(times, launch)),
-		       median(t, offsetof(times, ours)));
+		printf(
+			"%-8s %-9s %-9s cold: %8.2f ms   warm, medians of %d: cuInit and context %.2f ms, load %.3f ms, launch %.3f ms; "
+			"process start to "
+			"first launch, less cuInit and context: %.3f ms\n",
+			cptx_gemm_mma_name(mma), name, t[ROUNDS - 1].cached >= 1 ? "cptx's" : "driver's", cold.ours, ROUNDS,
+			median(t, offsetof(times, open)), median(t, offsetof(times, load)), median(t, offsetof(times, launch)),
+			median(t, offsetof(times, ours)));
 	else
 		fprintf(stderr, "start: %s by %s: a round failed\n", cptx_gemm_mma_name(mma), name);
 	snprintf(command, sizeof command, "rm -rf %s %s", folder, drivers);

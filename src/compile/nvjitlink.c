@@ -233,10 +233,11 @@ outcome nvjitlink_run_job(compile_job *job)
 		return ABSENT;
 	library_version(&l, job->by, sizeof job->by);
 	if (!job->npieces && !job->opt->relocatable && !text_links_as_it_compiles(job->text)) {
-		snprintf(job->why, sizeof job->why,
-		         "%s would ignore setmaxnreg and align dynamic shared memory to 16 bytes only, since it compiles for linking; "
-		         "ptxas, nvPTXCompiler and the driver do not",
-		         job->by);
+		snprintf(
+			job->why, sizeof job->why,
+			"%s would ignore setmaxnreg and align dynamic shared memory to 16 bytes only, since it compiles for linking; "
+			"ptxas, nvPTXCompiler and the driver do not",
+			job->by);
 		dlclose(l.lib);
 		return ABSENT;
 	}

@@ -99,8 +99,8 @@ static bool jit_key(const cptx_program *p, const load_request *q, const char *te
 	void *symbol;
 
 	memcpy(&symbol, &c->drv.cuInit, sizeof symbol);
-	if (!cptx_cache_can_read(q->opt.cache) || !text_links_as_it_compiles(text) || !library_where(symbol, path, sizeof path) ||
-	    !file_identity(path, identity, sizeof identity))
+	if (!cptx_cache_can_read(q->opt.cache) || !text_links_as_it_compiles(text) ||
+	    !library_where(symbol, path, sizeof path) || !file_identity(path, identity, sizeof identity))
 		return false;
 	snprintf(options, sizeof options, "cptx jit 1: driver %u device %u regs %u verbose %d lines %d debug %d",
 	         (unsigned)p->dev->info.driver, (unsigned)p->dev->info.compute_capability, (unsigned)q->opt.max_regs,
