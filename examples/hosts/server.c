@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A server that multiplies its clients' rows by a matrix of weights, y = x * W^T in bf16, by a kernel of a bundle.  It needs
- * libcuda and the bundle's loader, and nothing of cptx.  Two threads take requests from a Unix socket, each with a stream and
- * buffers of its own; the kernel is loaded once and launched by both.
+ * libcuda and the bundle's loader, and nothing of cptx.  Two threads take requests from a Unix socket, each with a stream
+ * and buffers of its own; the kernel is loaded once and launched by both.
  *
  *   build/cptx bundle examples/hosts/kernels.txt -o build/kernels.bundle
  *   build/examples/hosts/server build/kernels.bundle                  # serves itself: two clients, 20 requests each
  *   build/examples/hosts/server build/kernels.bundle /tmp/y.socket    # serves whoever connects, until it is ended
  *   build/cptx sanitize -- build/examples/hosts/server build/kernels.bundle    # without a GPU, on the emulator
  *
- * A request is a uint32_t n, the number of rows, and n rows of K bf16; the answer is a uint32_t, 0, and n rows of N f32, or 1
- * where it failed.
+ * A request is a uint32_t n, the number of rows, and n rows of K bf16; the answer is a uint32_t, 0, and n rows of N f32, or
+ * 1 where it failed.
  */
 #include "cptx_load.h"
 
@@ -123,7 +123,9 @@ struct worker {
 
 static bool compute(struct worker *w, uint32_t rows)
 {
-	const cptx_load_arg args[] = { { .pointer = w->x }, { .pointer = w->s->weights }, { .pointer = w->y }, { .pointer = w->workspace } };
+	const cptx_load_arg args[] = {
+		{ .pointer = w->x }, { .pointer = w->s->weights }, { .pointer = w->y }, { .pointer = w->workspace }
+	};
 	char why[CPTX_LOAD_ERROR] = "the driver has failed";
 
 	if (!cu.cuMemcpyHtoD_v2(w->x, w->in, rows * sizeof w->in[0]) &&
@@ -254,8 +256,8 @@ static void *ask(void *user)
 		for (uint32_t i = 0; i < rows; i++)
 			for (uint32_t k = 0; k < K; k++)
 				c->x[i][k] = to_bf16((float)number(t + i * K + k));
-		if (!put(s, &rows, sizeof rows) || !put(s, c->x, rows * sizeof c->x[0]) || !get(s, &failed, sizeof failed) || failed ||
-		    !get(s, c->y, rows * sizeof c->y[0]))
+		if (!put(s, &rows, sizeof rows) || !put(s, c->x, rows * sizeof c->x[0]) || !get(s, &failed, sizeof failed) ||
+		    failed || !get(s, c->y, rows * sizeof c->y[0]))
 			break;
 		c->right += is_right(c, rows, t);
 	}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * x * sigmoid(x) * y as an operator of PyTorch, torch.ops.cptx_stable.silu_mul, by PyTorch's stable ABI: compiled once, it loads into
- * PyTorch 2.10 and every later one.  Tensors of a GPU are computed on PyTorch's current stream, those of the CPU by the
- * emulator.  torch_stable.py beside this file compiles and loads it.
+ * x * sigmoid(x) * y as an operator of PyTorch, torch.ops.cptx_stable.silu_mul, by PyTorch's stable ABI: compiled once, it
+ * loads into PyTorch 2.10 and every later one.  Tensors of a GPU are computed on PyTorch's current stream, those of the CPU
+ * by the emulator.  torch_stable.py beside this file compiles and loads it.
  */
 #define TORCH_TARGET_VERSION (((0ULL + 2) << 56) | ((0ULL + 10) << 48))
 #include <torch/csrc/stable/library.h>
@@ -27,7 +27,7 @@ static cptx::module with_kernel()
 	const cptx::value x = k.param(CPTX_PTR, "x"), y = k.param(CPTX_PTR, "y"), out = k.param(CPTX_PTR, "out");
 	const cptx::value n = k.param(CPTX_U32, "n"), i = k.ctaid_x() * 256 + k.tid_x();
 
-	CPTX_IF (k, i < n) {
+	CPTX_IF(k, i < n) {
 		const cptx::value at = k(cptx_mul_wide(k, i, 4));
 		const cptx::value vx = k(cptx_ld(k, x + at, .space = CPTX_GLOBAL, .type = CPTX_F32));
 		const cptx::value vy = k(cptx_ld(k, y + at, .space = CPTX_GLOBAL, .type = CPTX_F32));
@@ -68,9 +68,10 @@ static const loaded &on(const DLDevice &d)
 	const char *emulated = std::getenv("CPTX_DEVICE");
 	const std::lock_guard<std::mutex> locked(lock);
 
-	return all->try_emplace(d.device_type == kDLCPU ? -1 : d.device_id,
-	                        d.device_type == kDLCPU ? emulated ? emulated : "emu:sm_90a" : "cuda:" + std::to_string(d.device_id))
-		.first->second;
+	return all
+	    ->try_emplace(d.device_type == kDLCPU ? -1 : d.device_id,
+	                  d.device_type == kDLCPU ? emulated ? emulated : "emu:sm_90a" : "cuda:" + std::to_string(d.device_id))
+	    .first->second;
 }
 
 /* A tensor of any shape without gaps, as a vector. */

@@ -147,7 +147,8 @@ typedef struct cptx_tune_pruned {
 } cptx_tune_pruned;
 /**
  * Makes one segment of all of the user's folder, with the records that `opt` keeps (NULL: all); of several measurements of
- * the same candidate the latest stays.  Writers may go on meanwhile: they begin new segments.
+ * the same candidate the latest stays.  Writers may go on meanwhile, on other hosts, too: they begin new segments.  Of a
+ * folder on a network disk one host at a time may do it.
  */
 CPTX_API bool cptx_tune_prune(cptx_tune *db, const cptx_tune_prune_opt *opt, cptx_tune_pruned *pruned, cptx_error *err);
 

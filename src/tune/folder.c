@@ -428,9 +428,8 @@ static bool is_named(const tune_folder *f, const char *name)
 {
 	struct stat mine, now;
 	const int fd = openat(f->dir, name, TUNE_READ_FLAGS);
-	const bool same =
-		fd >= 0 && !fstat(fd, &now) && !fstat(f->own, &mine) && mine.st_nlink == 1 && now.st_ino == mine.st_ino &&
-		now.st_dev == mine.st_dev;
+	const bool same = fd >= 0 && !fstat(fd, &now) && !fstat(f->own, &mine) && mine.st_nlink == 1 &&
+	                  now.st_ino == mine.st_ino && now.st_dev == mine.st_dev;
 
 	if (fd >= 0)
 		close(fd);

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #define RETIRED "-r.seg"
-#define HELD    "-r.hold"
+#define HELD "-r.hold"
 
 /* ---- listing ---- */
 

@@ -61,7 +61,7 @@ typedef struct tune_lines {
 	void *user;
 	uint64_t damaged, end;
 } tune_lines;
-/* Whether a file that could not be read has been removed: by another host, while it was open here, as network disks say it. */
+/* Whether a file that could not be read has been removed; network disks say so of one that is open, too. */
 static inline bool tune_is_gone(int why) { return why == ENOENT || why == ESTALE; }
 /* 1: done; 0: `line` ended it; -1: the file cannot be read, or memory is short (errno). */
 int tune_read_lines(int fd, uint64_t from, tune_lines *to);
