@@ -135,7 +135,8 @@ class GemmOpt(Structure):
                 ("stages", c_uint32), ("group", c_uint32), ("warps_m", c_uint32), ("warps_n", c_uint32), ("cluster_m", c_uint32),
                 ("cluster_n", c_uint32), ("per_sm", c_uint32), ("swap", c_bool), ("a_tmem", c_bool), ("tma", c_bool),
                 ("stream_k", c_bool), ("batched", c_bool), ("grouped", c_bool), ("alpha", c_bool), ("beta", c_bool), ("bias", c_bool),
-                ("timeline", c_uint32), ("epilogue", c_void_p), ("user", c_void_p), ("name", c_char_p)]
+                ("timeline", c_uint32), ("epilogue", c_void_p), ("user", c_void_p), ("name", c_char_p), ("visitors", c_void_p),
+                ("params", c_void_p), ("nparams", c_uint32)]
 
 
 class GemmProblem(Structure):
@@ -143,7 +144,7 @@ class GemmProblem(Structure):
     _fields_ = [("size", c_uint32), ("m", c_uint64), ("n", c_uint64), ("k", c_uint64), ("batch", c_uint32), ("a", c_uint64),
                 ("b", c_uint64), ("d", c_uint64), ("c", c_uint64), ("bias", c_uint64), ("workspace", c_uint64),
                 ("scale_a", c_uint64), ("scale_b", c_uint64), ("timeline", c_uint64), ("ctas", c_uint32), ("alpha", ctypes.c_float),
-                ("beta", ctypes.c_float)]
+                ("beta", ctypes.c_float), ("args", c_void_p)]
 
 
 class TuneUse(Structure):

@@ -28,9 +28,6 @@ static uint32_t parts(uint32_t rows, uint32_t sharers, bool mn_major)
 	return rows % (sharers * (mn_major ? BLOCK_M : 8)) ? 1 : sharers;
 }
 
-/* Elements of D are not just sums. */
-static bool has_values(const cptx_gemm_opt *o) { return o->alpha || o->beta || o->bias || o->epilogue; }
-
 /* Subtiles of D of so many columns at most; with swap their 64 rows are contiguous. */
 static void set_subtiles(gemm_shape *s, const cptx_gemm_opt *o, uint32_t cols, uint32_t buffers)
 {
@@ -48,7 +45,7 @@ static void choose_subtiles(gemm_shape *s, const cptx_gemm_opt *o)
 	static const uint8_t by_choice[][2] = { { 64, 2 }, { 32, 2 }, { 64, 1 }, { 16, 2 }, { 32, 1 }, { 16, 1 }, { 8, 1 } };
 	uint32_t most = tma_gemm_smem(TARGET, s->per_sm), widest = 64;
 
-	if (has_values(o) && s->acc > ACC_WIDE / (s->consumers > 2 ? 2 : 1))
+	if (tma_gemm_has_chain(o) && s->acc > ACC_WIDE / (s->consumers > 2 ? 2 : 1))
 		widest = 32;
 	for (size_t i = 0; i < sizeof by_choice / sizeof *by_choice; i++) {
 		uint32_t cols = by_choice[i][0];
@@ -79,7 +76,7 @@ gemm_shape gemm_sm90_shape(const cptx_gemm_opt *opt)
 	s.b = (cptx_tile){ o->bn, s.bk, { in_bits, o->b_n_major, false }, CPTX_SWIZZLE_128B, 0, 0 };
 	choose_subtiles(&s, o);
 	s.deferred = !o->stream_k && s.per_sm == 1 && s.out_bytes == 2 && s.consumers <= 2 &&
-	             s.acc <= (has_values(o) ? ACC_DEFERRED_VALUES : ACC_DEFERRED);
+	             s.acc <= (tma_gemm_has_chain(o) ? ACC_DEFERRED_VALUES : ACC_DEFERRED);
 	return s;
 }
 
