@@ -115,7 +115,7 @@ typedef cptx_val (*call_fn)(cptx_kernel *k, const trace_step *s, const cptx_val 
 static inline arm_time by(bench *b, call_fn make)
 {
 	double t0 = now_ns();
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 	cptx_module *m = cptx_module_new(NULL);
 	cptx_kernel *k = begin(m, b->v);
 
@@ -143,7 +143,7 @@ static inline arm_time by_kept(bench *b, call_fn make)
 {
 	static cptx_module *m;
 	static cptx_ptx *p;
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 
 	m = m ? m : cptx_module_new(NULL);
 	p = p ? p : cptx_ptx_new(NULL);

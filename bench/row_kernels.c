@@ -96,7 +96,7 @@ static int bench_shapes(cptx_device *dev, enum cptx_rows_kernel kernel, enum cpt
 		cptx_rows_opt o = { .kernel = kernel, .in = type, .n = n, .with = vectors_of(kernel), .place = places[p] };
 		o.bandwidth = cptx_rows_bandwidth(info);
 		cptx_rows_choice best[8];
-		cptx_error err;
+		cptx_error err = { .code = CPTX_OK };
 		const size_t most = places[p] == CPTX_ROWS_REGISTERS ? 2 : 6;
 		const size_t found = cptx_rows_auto(&o, cptx_target_find(info->target), rows, info->sms, best, most, &err);
 		for (size_t i = 0; i < found; i++) {

@@ -27,7 +27,7 @@ CPTX_API cptx_val cptx_insn_again_(cptx_kernel *k, cptx_site at, cptx_again *aga
                                    const uint16_t *mods);
 #ifdef __GNUC__
 /*
- * The same for a call of 1 to 4 operands with the modifiers and the place in the source that `again` holds.  Operands are
+ * Repeats a call of 1 to 4 operands with the modifiers and the place in the source that `again` holds.  Operands are
  * given as the two words of their values, which stay in registers, where a struct would go through memory.
  */
 CPTX_API cptx_val cptx_again_1_(cptx_kernel *k, cptx_again *again, uint64_t a, uint64_t a2);

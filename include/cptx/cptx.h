@@ -9,8 +9,9 @@
  * Errors: the first error of a module sticks, with the file and line of the user's call; every later call on the module, its
  * kernels and values is harmless.  Ask cptx_module_error() once, at the end.  A failed call appends nothing.  A call that
  * belongs to no module takes a cptx_error * as its last argument, which may be NULL: it either succeeds, or returns zero
- * (false, NULL) and sets the error.  The error must start zeroed, and the first error stays; only cptx_emit, cptx_to_c,
- * cptx_cubin_view_of and the calls that check or make a GEMM, attention or a row kernel overwrite an earlier one.
+ * (false, NULL) and sets the error.  The error must start zeroed, cptx_error err = { 0 }, and the first error stays: a call
+ * that finds one there does nothing and returns zero.  So a chain of calls needs one test, at its end; to go on behind a
+ * failure, zero the error.
  *
  * Misuse: NULL where an object, a struct or a place for a result is needed, a struct of zeros, or an enumerator that does
  * not exist is an error like all others, as a rule CPTX_E_ARG.  A call that has no place for an error returns the "nothing"

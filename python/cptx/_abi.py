@@ -137,7 +137,8 @@ class GemmOpt(Structure):
                 ("cluster_n", c_uint32), ("per_sm", c_uint32), ("swap", c_bool), ("a_tmem", c_bool), ("tma", c_bool),
                 ("stream_k", c_bool), ("batched", c_bool), ("grouped", c_bool), ("strided", c_bool), ("unaligned", c_uint32),
                 ("alpha", c_bool), ("beta", c_bool), ("bias", c_bool), ("timeline", c_uint32), ("epilogue", c_void_p),
-                ("user", c_void_p), ("name", c_char_p), ("experts", c_int)]
+                ("user", c_void_p), ("name", c_char_p), ("experts", c_int), ("visitors", c_void_p),
+                ("params", c_void_p), ("nparams", c_uint32)]
 
 
 class GemmProblem(Structure):
@@ -147,7 +148,7 @@ class GemmProblem(Structure):
                 ("scale_a", c_uint64), ("scale_b", c_uint64), ("timeline", c_uint64), ("ctas", c_uint32), ("alpha", ctypes.c_float),
                 ("beta", ctypes.c_float), ("lda", c_uint64), ("ldb", c_uint64), ("ldc", c_uint64), ("ldd", c_uint64),
                 ("stride_a", c_uint64), ("stride_b", c_uint64), ("stride_c", c_uint64), ("stride_d", c_uint64),
-                ("zero_b", c_uint64), ("counts", c_uint64), ("expected", c_uint32)]
+                ("zero_b", c_uint64), ("counts", c_uint64), ("expected", c_uint32), ("args", c_void_p)]
 
 
 class TuneUse(Structure):

@@ -96,8 +96,6 @@ static bool check_page(const cptx_attention_opt *o, cptx_error *err)
 bool attention_read(cptx_attention_opt *o, const cptx_attention_opt *given, const cptx_target *target,
                     cptx_attention_plan *plan, cptx_error *err)
 {
-	if (err)
-		*err = (cptx_error){ .code = CPTX_OK };
 	if (!IS_GIVEN(given, "options struct", NOWHERE, err) || !OPTIONS_READ(cptx_attention_opt, o, given, NOWHERE, err))
 		return false;
 	RULE((unsigned)o->mma < CPTX_ATTENTION_MMAS, ".mma = %u; there are mma.sync, wgmma and tcgen05", (unsigned)o->mma);

@@ -222,7 +222,7 @@ typedef struct attention_rows {
 /* In front of a tile's blocks. */
 attention_rows attention_rows_of(cptx_kernel *k, const attention_in *in, const attention_tile *t, const cptx_acc *s);
 /*
- * What is done to products Q * K^T of the block from `key` on (.s32) before the softmax: scale and soft cap, the user's
+ * Makes scores of the products Q * K^T of the block from `key` on (.s32), before the softmax: scale and soft cap, the user's
  * function, and with `masked` minus infinity where a score does not count.
  */
 void attention_scores_of(cptx_kernel *k, const attention_in *in, const attention_tile *t, const attention_rows *rows,

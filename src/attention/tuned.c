@@ -103,13 +103,12 @@ bool cptx_attention_measure(cptx_tune *db, cptx_device *dev, const cptx_attentio
                             const cptx_attention_problem *problem, const cptx_tune_use *use, cptx_tune_done *done,
                             cptx_error *err)
 {
-	cptx_error own;
+	cptx_error own = { .code = CPTX_OK };
 	cptx_attention_opt o;
 	cptx_tune_use u;
 	bench b = { .dev = dev };
 
 	err = err ? err : &own;
-	*err = (cptx_error){ .code = CPTX_OK };
 	if (!IS_GIVEN(dev, "device", NOWHERE, err) || !IS_GIVEN(opt, "options struct", NOWHERE, err) ||
 	    !IS_GIVEN(problem, "problem", NOWHERE, err) || !OPTIONS_READ(cptx_attention_opt, &o, opt, NOWHERE, err) ||
 	    !OPTIONS_READ(cptx_attention_problem, &b.p, problem, NOWHERE, err) || !kit_tuned_read_use(&u, use, err))

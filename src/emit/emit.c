@@ -384,7 +384,6 @@ static const cptx_target *wanted(cptx_module *m, const char *target, const cptx_
 {
 	const cptx_target *t = target || !m ? cptx_target_find(target) : m->target;
 
-	*err = (cptx_error){ .code = CPTX_OK };
 	if (!OPTIONS_READ(cptx_emit_opt, o, opt, NOWHERE, err))
 		return NULL;
 	if (!m || !cptx_module_freeze(m)) {
@@ -398,7 +397,7 @@ static const cptx_target *wanted(cptx_module *m, const char *target, const cptx_
 
 cptx_ptx *cptx_emit(cptx_module *m, const char *target, const cptx_emit_opt *opt, cptx_error *err)
 {
-	cptx_error ignored;
+	cptx_error ignored = { .code = CPTX_OK };
 	cptx_emit_opt o;
 
 	err = err ? err : &ignored;
@@ -421,14 +420,12 @@ cptx_ptx *cptx_emit(cptx_module *m, const char *target, const cptx_emit_opt *opt
 
 bool cptx_emit_again(cptx_ptx *ptx, cptx_module *m, const char *target, const cptx_emit_opt *opt, cptx_error *err)
 {
-	cptx_error ignored;
+	cptx_error ignored = { .code = CPTX_OK };
 	cptx_emit_opt o;
 
 	err = err ? err : &ignored;
-	if (!ptx) {
-		*err = (cptx_error){ .code = CPTX_OK };
-		return IS_GIVEN(ptx, "text", NOWHERE, err);
-	}
+	if (!IS_GIVEN(ptx, "text", NOWHERE, err))
+		return false;
 	const cptx_target *t = wanted(m, target, opt, &o, err);
 	begin_text(ptx, t, t ? &o : NULL);
 	if (t && print(ptx, m, &o, NULL, NULL, err))

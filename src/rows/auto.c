@@ -324,8 +324,6 @@ size_t cptx_rows_auto(const cptx_rows_opt *opt, const cptx_target *target, uint3
 	cptx_rows_opt o;
 	search x = { .o = &o, .target = target, .best = choices, .room = room };
 
-	if (err)
-		*err = (cptx_error){ .code = CPTX_OK };
 	if (!IS_GIVEN(opt, "options struct", NOWHERE, err) || !IS_GIVEN(choices, "list of choices", NOWHERE, err) ||
 	    !OPTIONS_READ(cptx_rows_opt, &o, opt, NOWHERE, err))
 		return 0;

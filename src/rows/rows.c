@@ -410,8 +410,6 @@ uint32_t cptx_rows_bandwidth(const cptx_device_info *info)
 
 static bool read_whole(cptx_rows_opt *o, const cptx_rows_opt *given, const cptx_target *target, cptx_error *err)
 {
-	if (err)
-		*err = (cptx_error){ .code = CPTX_OK };
 	return IS_GIVEN(given, "options struct", NOWHERE, err) && OPTIONS_READ(cptx_rows_opt, o, given, NOWHERE, err) &&
 	       rows_complete(o, target, err) && rows_check_shape(o, target, err);
 }
@@ -538,8 +536,6 @@ cptx_launch *cptx_rows_launch(const cptx_program *program, cptx_device *dev, con
 	cptx_param_row table[ROWS_PARAMS];
 	rows_args args;
 
-	if (err)
-		*err = (cptx_error){ .code = CPTX_OK };
 	if (!IS_GIVEN(program, "program", NOWHERE, err) || !IS_GIVEN(dev, "device", NOWHERE, err) ||
 	    !IS_GIVEN(problem, "problem", NOWHERE, err) || !OPTIONS_READ(cptx_rows_problem, &p, problem, NOWHERE, err))
 		return NULL;

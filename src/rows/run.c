@@ -19,8 +19,6 @@ struct cptx_rows_runner {
 
 cptx_rows_runner *cptx_rows_runner_new(cptx_device *dev, cptx_cache *cache, cptx_error *err)
 {
-	if (err)
-		*err = (cptx_error){ .code = CPTX_OK };
 	if (!IS_GIVEN(dev, "device", NOWHERE, err))
 		return NULL;
 	return (cptx_rows_runner *)kit_runner_new(sizeof(cptx_rows_runner), dev, cache, err);
@@ -101,12 +99,11 @@ uint32_t rows_align_of_problem(const cptx_rows_opt *o, const cptx_rows_problem *
 bool cptx_rows_run(cptx_rows_runner *r, const cptx_rows_opt *opt, const cptx_rows_problem *problem, cptx_stream *stream,
                    cptx_error *err)
 {
-	cptx_error own;
+	cptx_error own = { .code = CPTX_OK };
 	cptx_rows_opt o;
 	cptx_rows_problem p;
 
 	err = err ? err : &own;
-	*err = (cptx_error){ .code = CPTX_OK };
 	if (!read_options(r, opt, &o, err) || !IS_GIVEN(problem, "problem", NOWHERE, err) ||
 	    !OPTIONS_READ(cptx_rows_problem, &p, problem, NOWHERE, err))
 		return false;
@@ -131,8 +128,6 @@ uint64_t cptx_rows_workspace(cptx_rows_runner *r, const cptx_rows_opt *opt, uint
 	cptx_rows_opt o;
 	uint64_t most = 0;
 
-	if (err)
-		*err = (cptx_error){ .code = CPTX_OK };
 	if (!read_options(r, opt, &o, err))
 		return 0;
 	const rows_shape s = rows_shape_of(&o);

@@ -148,13 +148,12 @@ static bool measure_all(cptx_tune *db, bench *b, const cptx_rows_opt *o, const c
 bool cptx_rows_measure(cptx_tune *db, cptx_device *dev, const cptx_rows_opt *opt, uint32_t rows, const cptx_tune_use *use,
                        cptx_tune_done *done, cptx_error *err)
 {
-	cptx_error own;
+	cptx_error own = { .code = CPTX_OK };
 	cptx_rows_opt o;
 	cptx_tune_use u;
 	bench b = { .dev = dev };
 
 	err = err ? err : &own;
-	*err = (cptx_error){ .code = CPTX_OK };
 	if (!IS_GIVEN(dev, "device", NOWHERE, err) || !IS_GIVEN(opt, "options struct", NOWHERE, err) ||
 	    !OPTIONS_READ(cptx_rows_opt, &o, opt, NOWHERE, err) || !kit_tuned_read_use(&u, use, err))
 		return false;

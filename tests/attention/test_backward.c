@@ -183,8 +183,8 @@ START_TEST(random_ones_are_right)
 		char what[20];
 		draw(&o, &t);
 		snprintf(what, sizeof what, "random %u", i);
-		if (!cptx_attention_backward_check(&o, cptx_target_find("sm_90a"), NULL, &err) ||
-		    !cptx_attention_backward_check_problem(&o, &t.p, NULL, &err)) { /* it says which rule is broken */
+		if (!cptx_attention_backward_check(&o, cptx_target_find("sm_90a"), NULL, FRESH(&err)) ||
+		    !cptx_attention_backward_check_problem(&o, &t.p, NULL, FRESH(&err))) { /* it says which rule is broken */
 			SURE(!strncmp(err.text, "attention: backward: ", 21), "%s: %s", what, err.text);
 			continue;
 		}
@@ -244,17 +244,18 @@ START_TEST(targets_and_launches_are_checked)
 	cptx_module *m = cptx_module_new(NULL);
 	cptx_error err = { 0 };
 
-	ck_assert(!cptx_attention_backward_check(&o, cptx_target_find("sm_75"), NULL, &err) && strstr(err.text, "cp.async"));
-	ck_assert(!cptx_attention_backward_check(&o, cptx_target_find("sm_80"), NULL, &err) && strstr(err.text, ".sm90"));
-	ck_assert(cptx_attention_backward_build(m, &o, &err) != NULL);
+	ck_assert(!cptx_attention_backward_check(&o, cptx_target_find("sm_75"), NULL, FRESH(&err)) &&
+	          strstr(err.text, "cp.async"));
+	ck_assert(!cptx_attention_backward_check(&o, cptx_target_find("sm_80"), NULL, FRESH(&err)) && strstr(err.text, ".sm90"));
+	ck_assert(cptx_attention_backward_build(m, &o, FRESH(&err)) != NULL);
 	cptx_device *dev = trial_device_of("sm_90a", 1);
 	cptx_program *program = cptx_device_load(dev, m, NULL, &err);
-	ck_assert(!cptx_attention_backward_launch(program, dev, &o, &p, 0, &err) && strstr(err.text, ".dk is 0x8"));
+	ck_assert(!cptx_attention_backward_launch(program, dev, &o, &p, 0, FRESH(&err)) && strstr(err.text, ".dk is 0x8"));
 	cptx_attention_backward_problem q = p;
 	q.dk = q.dv = 16;
-	ck_assert(!cptx_attention_backward_launch(program, dev, &o, &q, 0, &err) && strstr(err.text, ".workspace is 0"));
+	ck_assert(!cptx_attention_backward_launch(program, dev, &o, &q, 0, FRESH(&err)) && strstr(err.text, ".workspace is 0"));
 	q.workspace = 16;
-	ck_assert(!cptx_attention_backward_launch(program, dev, &o, &q, 3, &err) && strstr(err.text, "launch 3 of 3"));
+	ck_assert(!cptx_attention_backward_launch(program, dev, &o, &q, 3, FRESH(&err)) && strstr(err.text, "launch 3 of 3"));
 	cptx_program_destroy(program);
 	cptx_device_close(dev);
 	cptx_module_destroy(m);

@@ -168,7 +168,7 @@ START_TEST(random_ones_are_right)
 		char what[20];
 		draw(&o, &t);
 		snprintf(what, sizeof what, "random %u", i);
-		if (!cptx_attention_decode_check_problem(&o, &t.p, NULL, 1, NULL, &err)) { /* it says which rule is broken */
+		if (!cptx_attention_decode_check_problem(&o, &t.p, NULL, 1, NULL, FRESH(&err))) { /* it says which rule is broken */
 			SURE(!strncmp(err.text, "attention: decode: ", 19), "%s: %s", what, err.text);
 			continue;
 		}
@@ -230,17 +230,19 @@ START_TEST(targets_and_launches_are_checked)
 	cptx_module *m = cptx_module_new(NULL);
 	cptx_error err = { 0 };
 
-	ck_assert(!cptx_attention_decode_check(&o, cptx_target_find("sm_75"), NULL, &err) && strstr(err.text, "cp.async"));
-	ck_assert(!cptx_attention_decode_check(&o, cptx_target_find("sm_80"), NULL, &err) && strstr(err.text, "griddepcontrol"));
-	ck_assert(cptx_attention_decode_build(m, &o, &err) != NULL);
+	ck_assert(!cptx_attention_decode_check(&o, cptx_target_find("sm_75"), NULL, FRESH(&err)) &&
+	          strstr(err.text, "cp.async"));
+	ck_assert(!cptx_attention_decode_check(&o, cptx_target_find("sm_80"), NULL, FRESH(&err)) &&
+	          strstr(err.text, "griddepcontrol"));
+	ck_assert(cptx_attention_decode_build(m, &o, FRESH(&err)) != NULL);
 	cptx_device *dev = trial_device_of("sm_90a", 1);
 	cptx_program *program = cptx_device_load(dev, m, NULL, &err);
-	ck_assert(!cptx_attention_decode_launch(program, dev, &o, &p, 1, &err) && strstr(err.text, "launch 1 of 1"));
+	ck_assert(!cptx_attention_decode_launch(program, dev, &o, &p, 1, FRESH(&err)) && strstr(err.text, "launch 1 of 1"));
 	cptx_attention_decode_problem q = p;
 	q.k = 8;
-	ck_assert(!cptx_attention_decode_launch(program, dev, &o, &q, 0, &err) && strstr(err.text, ".k is 0x8"));
+	ck_assert(!cptx_attention_decode_launch(program, dev, &o, &q, 0, FRESH(&err)) && strstr(err.text, ".k is 0x8"));
 	q = p, q.splits = 2;
-	ck_assert(!cptx_attention_decode_launch(program, dev, &o, &q, 0, &err) && strstr(err.text, ".workspace is 0"));
+	ck_assert(!cptx_attention_decode_launch(program, dev, &o, &q, 0, FRESH(&err)) && strstr(err.text, ".workspace is 0"));
 	cptx_program_destroy(program);
 	cptx_device_close(dev);
 	cptx_module_destroy(m);

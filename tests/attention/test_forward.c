@@ -402,7 +402,7 @@ START_TEST(random_ones_are_right)
 		draw(&o, &t);
 		snprintf(what, sizeof what, "random %u", i);
 		attention_trial_complete(&t, &o);
-		if (!cptx_attention_check_problem(&o, &t.p, 1, NULL, &err)) { /* it says which rule is broken */
+		if (!cptx_attention_check_problem(&o, &t.p, 1, NULL, FRESH(&err))) { /* it says which rule is broken */
 			SURE(!strncmp(err.text, "attention: sm_", 14) || strstr(err.text, "pages of "), "%s: %s", what, err.text);
 			continue;
 		}

@@ -104,15 +104,15 @@ START_TEST(rules_are_named)
 
 	if (p.q_stride.batch == 1)
 		p.q_stride.batch = 0, p.keys = 1u << 29;
-	const bool ok =
-		p.size
-			? cptx_attention_check_problem(&r->o, &p, 1, NULL, &err)
-			: cptx_attention_check(&r->o, r->o.mma < CPTX_ATTENTION_TCGEN05 ? cptx_target_find("sm_90a") : NULL, NULL, &err);
+	const bool ok = p.size
+	                    ? cptx_attention_check_problem(&r->o, &p, 1, NULL, FRESH(&err))
+	                    : cptx_attention_check(&r->o, r->o.mma < CPTX_ATTENTION_TCGEN05 ? cptx_target_find("sm_90a") : NULL,
+	                                           NULL, FRESH(&err));
 	ck_assert_msg(!ok && strstr(err.text, r->says), "\"%s\" should have \"%s\"", err.text, r->says);
 	if (p.size)
 		return;
 	cptx_module *m = cptx_module_new(NULL);
-	ck_assert_ptr_null(cptx_attention_build(m, &r->o, &err));
+	ck_assert_ptr_null(cptx_attention_build(m, &r->o, FRESH(&err)));
 	cptx_module_destroy(m);
 }
 END_TEST
@@ -124,12 +124,12 @@ START_TEST(another_target)
 
 	const cptx_attention_opt by_tma = { SYNC, .tma = true }, large = { SYNC, .stages = 5 };
 
-	ck_assert(!cptx_attention_check(&by_tma, cptx_target_find("sm_80"), NULL, &err));
+	ck_assert(!cptx_attention_check(&by_tma, cptx_target_find("sm_80"), NULL, FRESH(&err)));
 	ck_assert_msg(strstr(err.text, ".tma for sm_80; TMA is there from sm_90 on"), "%s", err.text);
-	ck_assert(!cptx_attention_check(&by_tma, cptx_target_find("sm_75"), NULL, &err) && err.code == CPTX_E_TARGET);
-	ck_assert(!cptx_attention_check(&large, cptx_target_find("sm_86"), NULL, &err));
+	ck_assert(!cptx_attention_check(&by_tma, cptx_target_find("sm_75"), NULL, FRESH(&err)) && err.code == CPTX_E_TARGET);
+	ck_assert(!cptx_attention_check(&large, cptx_target_find("sm_86"), NULL, FRESH(&err)));
 	ck_assert_msg(strstr(err.text, "a CTA of sm_86 has at most 101376"), "%s", err.text);
-	ck_assert(!cptx_attention_check(&o, cptx_target_find("sm_80"), NULL, &err));
+	ck_assert(!cptx_attention_check(&o, cptx_target_find("sm_80"), NULL, FRESH(&err)));
 	ck_assert_msg(strstr(err.text, "sm_90a") && err.code == CPTX_E_TARGET, "%s", err.text);
 	ck_assert_int_eq(cptx_attention_mma_of(cptx_target_find("sm_90a")), CPTX_ATTENTION_WGMMA);
 	ck_assert_int_eq(cptx_attention_mma_of(NULL), CPTX_ATTENTION_SYNC);
@@ -200,7 +200,7 @@ START_TEST(one_call_does_all)
 	static uint16_t in[N], first[N], again[N];
 	cptx_device *dev = trial_device(1);
 	cptx_error err = { 0 };
-	cptx_attention_runner *r = cptx_attention_runner_new(dev, NULL, &err);
+	cptx_attention_runner *r = cptx_attention_runner_new(dev, NULL, FRESH(&err));
 	cptx_attention_opt o = { .mma = CPTX_ATTENTION_WGMMA, .in = CPTX_BF16, .dim = 64 };
 	cptx_attention_problem p = { .batch = 2, .heads = 3, .queries = 80, .keys = 80 };
 
@@ -211,20 +211,20 @@ START_TEST(one_call_does_all)
 		*at[i] = cptx_mem_alloc(dev, sizeof in, &err);
 		SURE(cptx_mem_write(dev, *at[i], in, sizeof in, &err), "%s", err.text);
 	}
-	SURE(cptx_attention_run(r, &o, &p, NULL, &err), "%s", err.text);
+	SURE(cptx_attention_run(r, &o, &p, NULL, FRESH(&err)), "%s", err.text);
 	cptx_mem_read(dev, first, p.o, sizeof first, &err);
 	o.causal = true;
-	SURE(cptx_attention_run(r, &o, &p, NULL, &err), "%s", err.text);
+	SURE(cptx_attention_run(r, &o, &p, NULL, FRESH(&err)), "%s", err.text);
 	cptx_mem_read(dev, again, p.o, sizeof again, &err);
 	ck_assert(memcmp(first, again, sizeof again));
 	o.causal = false;
-	SURE(cptx_attention_run(r, &o, &p, NULL, &err), "%s", err.text);
+	SURE(cptx_attention_run(r, &o, &p, NULL, FRESH(&err)), "%s", err.text);
 	cptx_mem_read(dev, again, p.o, sizeof again, &err);
 	ck_assert(!memcmp(first, again, sizeof again));
 	p.o++;
-	ck_assert(!cptx_attention_run(r, &o, &p, NULL, &err) && strstr(err.text, ".o is 0x"));
+	ck_assert(!cptx_attention_run(r, &o, &p, NULL, FRESH(&err)) && strstr(err.text, ".o is 0x"));
 	p.o = 0;
-	ck_assert(!cptx_attention_run(r, &o, &p, NULL, &err) && strstr(err.text, "the address .o is 0"));
+	ck_assert(!cptx_attention_run(r, &o, &p, NULL, FRESH(&err)) && strstr(err.text, "the address .o is 0"));
 	cptx_attention_runner_destroy(r);
 	cptx_device_close(dev);
 }

@@ -55,7 +55,7 @@ static void report(void *user, const cptx_error *e)
 /* The text printed, or NULL (told); *hash (NULL: not wanted) gets the hash of the module. */
 static char *print(const char *name, const char *text, size_t size, bool keep, cptx_hash *hash)
 {
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 	cptx_module *m = cptx_parse(text, size, &(cptx_parse_opt){ .name = name, .keep = keep, .report = report });
 	bool good = m && !cptx_module_error(m) && !cptx_check(m, NULL, report, NULL);
 	cptx_ptx *ptx = good ? cptx_emit(m, NULL, &(cptx_emit_opt){ .keep = keep }, &err) : NULL;

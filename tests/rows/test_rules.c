@@ -123,7 +123,7 @@ START_TEST(bodies)
 			                .split = 1 };
 		cptx_error err = { .code = CPTX_OK };
 		cptx_module *m = cptx_module_new(NULL);
-		ck_assert(!cptx_rows_build(m, &o, &err));
+		ck_assert(!cptx_rows_build(m, &o, FRESH(&err)));
 		ck_assert_msg(strstr(err.text, says[which]) && strstr(err.text, "test_rules.c"), "%s\nnot: %s", err.text,
 		              says[which]);
 		cptx_module_destroy(m);
@@ -134,9 +134,9 @@ END_TEST
 static void refuses_problem(cptx_device *dev, const cptx_rows_opt *o, const cptx_rows_problem *p, const char *says)
 {
 	cptx_error err = { .code = CPTX_OK };
-	cptx_rows_runner *r = cptx_rows_runner_new(dev, NULL, &err);
+	cptx_rows_runner *r = cptx_rows_runner_new(dev, NULL, FRESH(&err));
 
-	ck_assert_msg(!cptx_rows_run(r, o, p, NULL, &err) && strstr(err.text, says), "%s\nnot: %s", err.text, says);
+	ck_assert_msg(!cptx_rows_run(r, o, p, NULL, FRESH(&err)) && strstr(err.text, says), "%s\nnot: %s", err.text, says);
 	cptx_rows_runner_destroy(r);
 }
 

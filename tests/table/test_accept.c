@@ -430,7 +430,7 @@ typedef struct modules {
 
 static void add_module(modules *all, const pool *p, const cptx_target *target)
 {
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 	cptx_ptx *ptx = cptx_emit(p->m, target->name, NULL, &err);
 
 	ck_assert_msg(ptx != NULL, "%s: %s", target->name, err.text);

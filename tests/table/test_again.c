@@ -117,7 +117,7 @@ static void compare_hashes(void)
 /* Prints a module; if `twice`, also with .loc lines, when each instruction is printed by itself, which must be the same. */
 static char *printed(cptx_module *m, const cptx_target *target, bool twice)
 {
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 	cptx_ptx *ptx = cptx_emit(m, target->name, NULL, &err);
 	char *text = strdup(ptx ? cptx_ptx_text(ptx) : err.text);
 

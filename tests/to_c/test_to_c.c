@@ -68,7 +68,7 @@ static cptx_ptx *to_c(const char *path, bool program, bool *debug)
 {
 	size_t size;
 	char *text = read_all(path, &size);
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 
 	ck_assert_msg(text != NULL, "cannot read %s", path);
 	cptx_module *m = cptx_parse(text, size, &(cptx_parse_opt){ .name = path });

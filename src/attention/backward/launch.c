@@ -219,8 +219,6 @@ cptx_launch *cptx_attention_backward_launch(const cptx_program *program, cptx_de
 	cptx_attention_backward_problem p;
 	cptx_attention_backward_opt o;
 
-	if (err)
-		*err = (cptx_error){ .code = CPTX_OK };
 	if (!IS_GIVEN(program, "program", NOWHERE, err) || !IS_GIVEN(dev, "device", NOWHERE, err) ||
 	    !backward_read(&o, opt, NULL, &plan, err) || !backward_read_problem(&p, problem, &o, &plan, err) ||
 	    !check_addresses(&p, &plan, err))

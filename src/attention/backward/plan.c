@@ -134,8 +134,6 @@ static bool check_shape(const cptx_attention_backward_opt *o, const backward_sha
 bool backward_read(cptx_attention_backward_opt *o, const cptx_attention_backward_opt *given, const cptx_target *target,
                    cptx_attention_backward_plan *plan, cptx_error *err)
 {
-	if (err)
-		*err = (cptx_error){ .code = CPTX_OK };
 	if (!IS_GIVEN(given, "options struct", NOWHERE, err) ||
 	    !OPTIONS_READ(cptx_attention_backward_opt, o, given, NOWHERE, err))
 		return false;

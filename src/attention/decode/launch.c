@@ -121,8 +121,6 @@ cptx_launch *cptx_attention_decode_launch(const cptx_program *program, cptx_devi
 	cptx_attention_decode_opt o;
 	char *second = NULL;
 
-	if (err)
-		*err = (cptx_error){ .code = CPTX_OK };
 	if (!IS_GIVEN(program, "program", NOWHERE, err) || !IS_GIVEN(dev, "device", NOWHERE, err))
 		return NULL;
 	const cptx_device_info *info = cptx_device_get_info(dev);
