@@ -264,8 +264,8 @@ static bool prepare(cptx_device *dev, data *x, cptx_error *err)
 		x->factor = draw(t->m * x->batch, CPTX_F32, &s), x->add = draw(t->n * x->batch, CPTX_F32, &s);
 		if (!x->factor || !x->add)
 			return false;
-		x->args.factor = upload(dev, x, x->factor, CPTX_F32, t->m, 1, false, err);
-		x->args.add = upload(dev, x, x->add, CPTX_F32, 1, t->n, false, err);
+		x->args.factor = upload(dev, x, x->factor, CPTX_F32, 1, t->m, 1, false, 4, err);
+		x->args.add = upload(dev, x, x->add, CPTX_F32, 1, 1, t->n, false, 4, err);
 		x->args.by = 2;
 	}
 	x->dev_d = cptx_mem_alloc(dev, x->d_bytes, err);
