@@ -265,7 +265,7 @@ static void *ask(void *user)
 	return NULL;
 }
 
-/* Both threads, and as many clients unless others come; returns the number of answers that are right. */
+/* Runs both threads, and as many clients unless others come; returns the number of answers that are right. */
 static int run(struct server *s, const char *path)
 {
 	static struct client clients[THREADS];

@@ -16,7 +16,7 @@ typedef struct gemm_chip {
 	double products; /* multiply-adds of the usual type of a multiprocessor, a clock; 0: the model has its own */
 } gemm_chip;
 
-/* Those of mma.sync, by their targets' numbers: gemm/sm80/auto.c. */
+/* The chips of mma.sync, by their targets' numbers: gemm/sm80/auto.c. */
 enum { GEMM_SYNC_CHIPS = 5 };
 extern const gemm_chip gemm_sync_chips[GEMM_SYNC_CHIPS];
 

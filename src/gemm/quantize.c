@@ -189,8 +189,6 @@ cptx_kernel *cptx_gemm_quantize_build(cptx_module *m, const cptx_gemm_quantize_o
 	cptx_gemm_quantize_opt o;
 	quantizer g = { .o = &o };
 
-	if (err)
-		*err = (cptx_error){ .code = CPTX_OK };
 	if (!IS_GIVEN(opt, "options struct", NOWHERE, err) || !OPTIONS_READ(cptx_gemm_quantize_opt, &o, opt, NOWHERE, err) ||
 	    !check(&o, err))
 		return NULL;

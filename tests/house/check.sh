@@ -194,7 +194,7 @@ variables() {
 # write.
 words() {
 	tab=$(printf '\t')
-	kernels='^(src/(kit|gemm|attention|rows)/|examples/|include/cptx/(attention[a-z_]*|epilogue|gemm|mma|operand|params|pipeline|reduce|roles|rows|scheduler|softmax|tmem|timeline|vector)\.|docs/(attention|kernel_kit|rows|tile_shape|blackwell)\.md)'
+	kernels='^(src/(kit|gemm|attention|rows)/|examples/([a-z_0-9]*\.|kit/|blackwell/)|include/cptx/(attention[a-z_]*|epilogue|gemm|mma|operand|params|pipeline|reduce|roles|rows|scheduler|softmax|tmem|timeline|vector)\.|docs/(attention|kernel_kit|rows|tile_shape|blackwell)\.md)'
 	grep -vE '^(#|$)' "$here/retired.txt" | while IFS=$tab read -r where regex instead; do
 		[ "$where" != KERNELS ] || where=$kernels
 		files '*.c' '*.h' '*.def' '*.md' | grep -E "$where" | xargs -r grep -nE "$regex" /dev/null | cut -d: -f1,2 |

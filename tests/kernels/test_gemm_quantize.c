@@ -118,13 +118,13 @@ START_TEST(says_which_rule_is_broken)
 	cptx_module *m = cptx_module_new(NULL);
 
 	o.in = CPTX_S8;
-	ck_assert_ptr_null(cptx_gemm_quantize_build(m, &o, &err));
+	ck_assert_ptr_null(cptx_gemm_quantize_build(m, &o, FRESH(&err)));
 	ck_assert_msg(strstr(err.text, "in is .s8; it is f32, bf16 or f16") != NULL, "%s", err.text);
 	o.in = CPTX_BF16, o.out = CPTX_BF16;
-	ck_assert_ptr_null(cptx_gemm_quantize_build(m, &o, &err));
+	ck_assert_ptr_null(cptx_gemm_quantize_build(m, &o, FRESH(&err)));
 	ck_assert_msg(strstr(err.text, "out is .bf16; it is e4m3 or e5m2") != NULL, "%s", err.text);
 	o.out = CPTX_E4M3;
-	ck_assert_ptr_nonnull(cptx_gemm_quantize_build(m, &o, &err));
+	ck_assert_ptr_nonnull(cptx_gemm_quantize_build(m, &o, FRESH(&err)));
 	cptx_program *program = cptx_device_load(dev, m, NULL, &err);
 	static const struct {
 		cptx_gemm_quantize_problem p;

@@ -2,7 +2,7 @@
 /*
  * V of 8 bits turned around in shared memory: wgmma reads such a B only with its K, which are V's keys, contiguous.
  *
- * A piece is 32 keys of 16 columns.  ldmatrix.trans takes pairs of columns for elements of 16 bits: a thread gets both
+ * A block is 32 keys of 16 columns.  ldmatrix.trans takes pairs of columns for elements of 16 bits: a thread gets both
  * columns of a pair for two keys beside one another, and again for those 8, 16 and 24 further.  prmt parts the columns, and
  * stmatrix stores 16 keys of a column as one row.  So key 8 h + 2 t + b of each 16 comes to place 4 t + 2 h + b, which is
  * where cptx_acc_as_a has its probability.
@@ -26,10 +26,10 @@ static cptx_val row_at(cptx_kernel *k, cptx_val row, uint32_t span)
 /* Pieces of the same keys: from, the row of V's first span that the lane reads; to, where it stores of the first columns. */
 static void turn_keys(cptx_kernel *k, const shape90 *s, cptx_val from, cptx_val to)
 {
-	const uint32_t span = span_of(&s->v), pieces = s->dim_v / COLUMNS, each = span / COLUMNS;
+	const uint32_t span = span_of(&s->v), blocks = s->dim_v / COLUMNS, each = span / COLUMNS;
 
-	for (uint32_t first = 0; first < pieces; first += BATCH) {
-		const uint32_t n = MIN(BATCH, pieces - first);
+	for (uint32_t first = 0; first < blocks; first += BATCH) {
+		const uint32_t n = MIN(BATCH, blocks - first);
 		cptx_val in[BATCH], out = { 0 };
 		for (uint32_t i = 0; i < n; i++) {
 			const uint32_t at = first + i;
