@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-/* The numbers that describe a measurement, in an array, so that Python needs no structs. */
+/* The numbers that describe a measurement, in an array, so that Python needs no structs.  IN: 0 bf16, 1 f16, 2 e4m3. */
 enum { IN, DIM, DIM_V, CAUSAL, BQ, BK, STAGES, WARPS, SYNC, TMA, BATCH, HEADS, KV_HEADS, QUERIES, KEYS, NUMBERS };
 
 typedef struct bench {
@@ -22,11 +22,12 @@ CPTX_API void attention_free(bench *b);
 /* A kernel for these numbers, and its launch on Q, K, V and O, dense. */
 bench *attention_new(const char *device, const uint32_t n[NUMBERS], const uint64_t at[4])
 {
+	static const enum cptx_type types[] = { CPTX_BF16, CPTX_F16, CPTX_E4M3 };
 	bench *b = calloc(1, sizeof *b);
 	cptx_module *m = cptx_module_new(NULL);
 	const cptx_attention_opt o = { .size = CPTX_OPT_SIZE(cptx_attention_opt),
 		                           .mma = n[SYNC] ? CPTX_ATTENTION_SYNC : CPTX_ATTENTION_WGMMA,
-		                           .in = n[IN] ? CPTX_F16 : CPTX_BF16,
+		                           .in = types[n[IN] % 3],
 		                           .dim = n[DIM],
 		                           .dim_v = n[DIM_V],
 		                           .causal = n[CAUSAL],

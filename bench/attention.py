@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Attention forward beside PyTorch's scaled_dot_product_attention by cuDNN and by FlashAttention, in one process, arms in turns.
 
-   python3 bench/attention.py [--case DIM:HEADS:KV_HEADS:BATCH:QUERIES:KEYS:full|causal]... [--shape [sync:|tma:]BQxBK[xWARPS]]...
+   python3 bench/attention.py [--case DIM:HEADS:KV_HEADS:BATCH:QUERIES:KEYS:full|causal]... [--shape [sync:|tma:|fp8:]BQxBK[xWARPS]]...
                               [--rounds N]
                               [--json FILE]
 
@@ -10,7 +10,8 @@ Needs PyTorch on a GPU, and CPTX_BENCH, the shared object of attention.c (meson 
 arm runs in bursts of about 10 ms with a pause in front; figures are medians of rounds, in TFLOP/s of 4 * DIM for each score
 (causal: half of all).  O is compared with that of PyTorch; "error" is the root mean square beside f32, as a multiple of that
 of cuDNN (or FlashAttention).  Without --case: D128, 64 heads, 8 of K and V, 2k to 16k.  A shape is of wgmma, or, with "sync:",
-of mma.sync with cp.async, with "tma:" of mma.sync with TMA; 0x0 is the usual one.
+of mma.sync with cp.async, with "tma:" of mma.sync with TMA; 0x0 is the usual one.  With "fp8:" it is of wgmma, and Q, K and V
+are the same numbers rounded to e4m3 (PyTorch's kernels take none, so beside theirs of bf16); O is bf16.
 """
 
 import argparse
@@ -33,7 +34,7 @@ class Ours:
 
     lib = None
 
-    def __init__(self, case, q, k, v, shape=(0, 0, 0, 0, 0)):
+    def __init__(self, case, q, k, v, shape=(0, 0, 0, 0, 0), kind=0):
         if not Ours.lib:
             Ours.lib = ctypes.CDLL(os.environ["CPTX_BENCH"])
             Ours.lib.attention_new.restype = ctypes.c_void_p
@@ -41,7 +42,10 @@ class Ours:
             Ours.lib.attention_error.argtypes = Ours.lib.attention_free.argtypes = [ctypes.c_void_p]
             Ours.lib.attention_run.argtypes = [ctypes.c_void_p, ctypes.c_int]
         self.out = torch.full_like(q, float("nan"))
-        numbers = [0, case["dim"], 0, case["causal"], *shape[:2], 0, *shape[2:], case["batch"], case["heads"], case["kv_heads"],
+        if kind == 2:
+            q, k, v = (x.to(torch.float8_e4m3fn) for x in (q, k, v))
+        self.kept = q, k, v
+        numbers = [kind, case["dim"], 0, case["causal"], *shape[:2], 0, *shape[2:], case["batch"], case["heads"], case["kv_heads"],
                    case["queries"], case["keys"]]
         at = [x.data_ptr() for x in (q, k, v, self.out)]
         self.handle = Ours.lib.attention_new(b"cuda:0", (ctypes.c_uint32 * len(numbers))(*numbers), (ctypes.c_uint64 * 4)(*at))
@@ -102,7 +106,7 @@ def measure(case, shapes, rounds):
     arms = {}
     for name in shapes or [""]:
         try:
-            arms[("cptx " + name).strip()] = Ours(case, q, k, v, shape_of(name))
+            arms[("cptx " + name).strip()] = Ours(case, q, k, v, shape_of(name), 2 if name.startswith("fp8:") else 0)
         except RuntimeError as why:
             print(f"  {name}: {why}")
     for name, backend in BACKENDS.items():
@@ -134,7 +138,7 @@ def shape_of(name):
     """bq, bk, warps, by mma.sync, by TMA; 0: the usual ones."""
     kind, _, sizes = name.rpartition(":")
     n = [int(s) for s in sizes.split("x")] if sizes else []
-    return (*n, *[0] * (3 - len(n)), kind != "", kind == "tma")
+    return (*n, *[0] * (3 - len(n)), kind in ("sync", "tma"), kind == "tma")
 
 
 def parse(text):

@@ -18,7 +18,7 @@ int main(void)
 	static double build[ROUNDS], emit[ROUNDS], copy[ROUNDS];
 	cptx_gemm_opt o = cptx_gemm_default(CPTX_GEMM_SYNC, NULL);
 	size_t insns = 0, bytes = 0;
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 
 	for (int i = 0; i < ROUNDS; i++) {
 		double t0 = now_ns();

@@ -4,7 +4,7 @@
  * beside a string printer that checks nothing.  All arms print the same bytes, or it is said and the status is 1.
  */
 #include "clock.h"
-#include "jit_trace.h"
+#include "jit_llvm.h"
 
 #include <cptx/cptx.h>
 
@@ -115,7 +115,7 @@ typedef cptx_val (*call_fn)(cptx_kernel *k, const trace_step *s, const cptx_val 
 static inline arm_time by(bench *b, call_fn make)
 {
 	double t0 = now_ns();
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 	cptx_module *m = cptx_module_new(NULL);
 	cptx_kernel *k = begin(m, b->v);
 
@@ -143,7 +143,7 @@ static inline arm_time by_kept(bench *b, call_fn make)
 {
 	static cptx_module *m;
 	static cptx_ptx *p;
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 
 	m = m ? m : cptx_module_new(NULL);
 	p = p ? p : cptx_ptx_new(NULL);
@@ -187,6 +187,56 @@ static const arm arms[] = { { "string printer", by_printer },
 	                        { "fast path, kept", by_kept_fast } };
 enum { ARMS = sizeof arms / sizeof *arms, MOST_ROUNDS = 2001 };
 
+/* Prints what hashing the trace takes. */
+static void time_hashes(bench *b, size_t insns, size_t rounds, double *time)
+{
+	static const char *const names[] = { "hash", "any registers" };
+	cptx_module *m = cptx_module_new(NULL);
+	cptx_ptx *scratch = cptx_ptx_new(NULL);
+	cptx_kernel *k = begin(m, b->v);
+	cptx_hash h, first = { { 0, 0 } };
+	cptx_error err;
+
+	for (size_t i = TRACE_FIRST; i < b->t.n; i++)
+		b->v[i] = call_fast(k, &b->t.step[i], b->v);
+	for (unsigned any = 0; any < 2; any++) {
+		for (size_t i = 0; i < rounds; i++) {
+			double t0 = now_ns();
+			if (!cptx_module_hash(m, "sm_80", CPTX_OPT(cptx_hash_opt, .any_registers = any, .scratch = scratch), &h, &err))
+				die(err.text);
+			time[i] = now_ns() - t0;
+			first = i ? first : h;
+			if (memcmp(&first, &h, sizeof h))
+				die("the hash changed");
+		}
+		qsort(time, rounds, sizeof *time, by_value);
+		printf("  %-16s %6.1f (%6.1f)\n", names[any], time[rounds / 2] / (double)insns, time[0] / (double)insns);
+	}
+	cptx_ptx_destroy(scratch);
+	cptx_module_destroy(m);
+}
+
+/* Prints what LLVM takes for the trace; the text is another one, but of the same operations. */
+static void time_llvm(const bench *b, size_t insns, double cptx)
+{
+#ifdef HAVE_LLVM
+	double time[5];
+	size_t lines;
+	enum { ROUNDS = sizeof time / sizeof *time, MOST = 20000 };
+
+	if (insns > MOST)
+		return;
+	for (unsigned i = 0; i < ROUNDS; i++)
+		time[i] = llvm_print(&b->t, &lines);
+	qsort(time, ROUNDS, sizeof *time, by_value);
+	double each = time[ROUNDS / 2] / (double)insns;
+	printf("  %-16s %6.0f (%6.0f), %zu lines: %.0f times the fast path, kept\n", "LLVM", each, time[0] / (double)insns,
+	       lines, each / cptx);
+#else
+	(void)b, (void)insns, (void)cptx;
+#endif
+}
+
 /* What the command line asks for. */
 typedef struct wish {
 	size_t rounds;   /* 0: as many as take a few seconds */
@@ -211,19 +261,38 @@ static void run(size_t n, bool unrolled, wish w)
 			arm_time t = arms[a].run(&b);
 			build[a][i] = t.build, print[a][i] = t.print, all[a][i] = t.build + t.print;
 		}
-	printf("%zu instructions%s, %zu bytes, median of %zu rounds: ns per instruction\n", insns,
+	printf("%zu instructions%s, %zu bytes, median (and least) of %zu rounds: ns per instruction\n", insns,
 	       unrolled ? " of an unrolled loop" : " in random order", b.size, rounds);
-	double printer = 0;
+	double printer = 0, best = 0;
 	for (unsigned a = 0; a < ARMS; a++) {
 		qsort(build[a], rounds, sizeof(double), by_value);
 		qsort(print[a], rounds, sizeof(double), by_value);
 		qsort(all[a], rounds, sizeof(double), by_value);
 		double each = 1 / (double)insns, together = all[a][rounds / 2] * each;
 		printer = a ? printer : together;
-		printf("  %-16s build and check %6.1f, print %6.1f, together %6.1f (%.2f of the printer's speed)\n", arms[a].name,
-		       build[a][rounds / 2] * each, print[a][rounds / 2] * each, together, printer / together);
+		best = together;
+		printf("  %-16s build and check %6.1f, print %6.1f, together %6.1f (%6.1f; %.2f of the printer's speed)\n",
+		       arms[a].name, build[a][rounds / 2] * each, print[a][rounds / 2] * each, together, all[a][0] * each,
+		       printer / together);
 	}
+	if (!w.arm)
+		time_hashes(&b, insns, rounds, build[0]), time_llvm(&b, insns, best);
 	free(b.v), free(b.expected), free(b.text);
+	trace_free(&b.t);
+}
+
+/* Prints what the first kernel of the process takes. */
+static void time_first(void)
+{
+	enum { FIRST = 1000 };
+	bench b = { .t = trace_make(FIRST, false) };
+
+	b.v = calloc(b.t.n + TRACE_NUMBERS, sizeof *b.v);
+	b.expected = malloc((b.t.n + 8) * TRACE_LINE + TRACE_HEAD);
+	b.size = trace_print(&b.t, b.expected);
+	arm_time t = by_calls(&b);
+	printf("the first kernel of the process, of %d instructions: %.3f ms\n", FIRST, (t.build + t.print) / 1e6);
+	free(b.v), free(b.expected);
 	trace_free(&b.t);
 }
 
@@ -233,6 +302,7 @@ int main(int argc, char **argv)
 	wish w = { 0 };
 	size_t given[16], n = 0;
 
+	time_first();
 	for (int i = 1; i < argc; i++)
 		if (!strcmp(argv[i], "--rounds") && i + 1 < argc)
 			w.rounds = (size_t)strtoull(argv[++i], NULL, 10);

@@ -100,7 +100,7 @@ static int measure_text(const char *text, size_t size)
 {
 	double copy = 1e9, parse = 1e9, parse_keep = 1e9, freeze = 1e9, check = 1e9, emit = 1e9, emit_keep = 1e9, destroy = 1e9;
 	size_t insns = 0, printed = 0, errors = 0;
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 
 	for (int i = 0; i < ROUNDS; i++) {
 		char *to = malloc(size);

@@ -85,7 +85,7 @@ static bool compare(const char *at, const char *end, uint32_t n, uint32_t peak, 
 static void take(const cptx_cubin_view *c, size_t i, const cptx_cubin_kernel *k, bool judged)
 {
 	char head[4096];
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 	uint32_t n = k->code / 16, peak = cptx_cubin_view_live(c, i, ours, MOST, &err);
 
 	snprintf(head, sizeof head, "\n.text.%s:", k->name);

@@ -77,12 +77,8 @@ static int bench(cptx_device *dev, const cptx_rows_opt *shape, enum cptx_rows_ke
 	       "each %u, %u "
 	       "registers, %u local, %u CTAs per SM, grid %u)\n",
 	       cptx_rows_kernel_name(kernel), cptx_type_name(type), rows, n, r.wrong ? "WRONG" : "right", r.ms * 1e3, gbps,
-	       gbps / by_copy,
-	       r.plan.place == CPTX_ROWS_REGISTERS ? "registers"
-	       : r.plan.place == CPTX_ROWS_SHARED  ? "shared"
-	                                           : "memory",
-	       r.plan.threads, r.plan.per_row, r.plan.split, r.plan.stages, r.plan.rows_each, r.resources.regs,
-	       r.resources.local_bytes, r.resources.ctas_per_sm, r.plan.grid);
+	       gbps / by_copy, cptx_rows_place_name(r.plan.place), r.plan.threads, r.plan.per_row, r.plan.split, r.plan.stages,
+	       r.plan.rows_each, r.resources.regs, r.resources.local_bytes, r.resources.ctas_per_sm, r.plan.grid);
 	fflush(stdout);
 	return r.wrong != 0;
 }
@@ -100,7 +96,7 @@ static int bench_shapes(cptx_device *dev, enum cptx_rows_kernel kernel, enum cpt
 		cptx_rows_opt o = { .kernel = kernel, .in = type, .n = n, .with = vectors_of(kernel), .place = places[p] };
 		o.bandwidth = cptx_rows_bandwidth(info);
 		cptx_rows_choice best[8];
-		cptx_error err;
+		cptx_error err = { .code = CPTX_OK };
 		const size_t most = places[p] == CPTX_ROWS_REGISTERS ? 2 : 6;
 		const size_t found = cptx_rows_auto(&o, cptx_target_find(info->target), rows, info->sms, best, most, &err);
 		for (size_t i = 0; i < found; i++) {

@@ -8,7 +8,7 @@
 static int bench(cptx_device *dev, row_case c)
 {
 	row_report r;
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 
 	if (!row_check(dev, &c, &r, &err)) {
 		fprintf(stderr, "%s: %s\n", row_name(c.kernel), err.text);

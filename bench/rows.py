@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""cptx.rows beside a copy of as many bytes and PyTorch, eager and compiled: python3 rows.py [--mb 256] [--compile] [--kernels a,b]
+"""cptx.rows beside a copy of as many bytes and PyTorch, eager and compiled: python3 rows.py [--mb 256] [--compile] [--peers] [--kernels a,b]
 [--lengths 4096,65536] [--types bf16,f32]
 
 GB/s of the bytes that must be read and written at least, and what part of the copy's rate that is.  The arms take turns in each
 burst: CUDA events around a graph of calls on three sets of buffers; the median of the bursts.  --compile: torch.compile, too, which takes
-seconds for each line.
+seconds for each line.  --peers: Liger's kernels and cuDNN's norms, too, where the packages liger-kernel and nvidia-cudnn-frontend are.
 """
 import argparse
 import functools
@@ -28,6 +28,27 @@ FORWARD = {
 }
 # Matrices that backward moves: gradients and results in, gradients out.
 BACKWARD = {"rms-norm": 3, "layer-norm": 3, "softmax": 3, "swiglu": 5, "gelu": 3, "cross-entropy": 2}
+
+
+@functools.lru_cache(None)
+def peers():
+    """By kernel: other libraries' functions of the same arguments, by name."""
+    found = {}
+    try:
+        from liger_kernel.transformers import functional as liger
+        found["rms-norm"] = {"liger": lambda x, w: liger.liger_rms_norm(x, w, 1e-5, in_place=False)}
+        found["layer-norm"] = {"liger": lambda x, w, b: liger.liger_layer_norm(x, w, b, 1e-5)}
+        found["softmax"] = {"liger": liger.liger_softmax}
+        found["swiglu"] = {"liger": liger.liger_swiglu}
+    except ImportError as e:
+        print(f"no Liger: {e}", flush=True)
+    try:
+        from cudnn.ops import norm
+        found.setdefault("rms-norm", {})["cudnn"] = lambda x, w: norm.rms_norm(x, w, eps=1e-5)
+        found.setdefault("layer-norm", {})["cudnn"] = lambda x, w, b: norm.layer_norm(x, x.shape[-1:], w, b, eps=1e-5)
+    except ImportError as e:
+        print(f"no cuDNN: {e}", flush=True)
+    return found
 
 
 @functools.lru_cache(None)
@@ -86,7 +107,20 @@ def backward_arm(f, sets):
     return lambda i: torch.autograd.grad(made[i][0], made[i][1], made[i][2], retain_graph=True)
 
 
-def line(name, dtype, n, mb, compiles, backward):
+def peer_arms(name, make, sets):
+    """Arms of the peers that can do it."""
+    arms = {}
+    for peer, f in peers().get(name, {}).items():
+        try:
+            arms[peer] = make(f, sets)
+            captured(arms[peer])
+        except Exception as e:  # not of this type or length
+            arms.pop(peer, None)
+            print(f"{name} {tuple(sets[0][0].shape)}: {peer}: {type(e).__name__}: {str(e)[:100]!r}", flush=True)
+    return arms
+
+
+def line(name, dtype, n, mb, compiles, with_peers, backward):
     ours, theirs, count, weights, moved = FORWARD[name]
     r = (mb << 20) // n // DTYPES[dtype].itemsize
 
@@ -100,6 +134,8 @@ def line(name, dtype, n, mb, compiles, backward):
     if compiles:
         torch._dynamo.reset()
         arms["compile"] = make(torch.compile(theirs, dynamic=False), sets)
+    if with_peers:
+        arms |= peer_arms(name, make, sets)
     ms = measure(arms)
     gbps = {a: (2 if a == "copy" else BACKWARD[name] if backward else moved) * (mb << 20) / t * 1e-6 for a, t in ms.items()}
     print(f"{name + (' backward' if backward else ''):22s} {dtype:4s} {r:6d} x {n:6d}  " +
@@ -112,6 +148,7 @@ def main():
     p = argparse.ArgumentParser()
     p.add_argument("--mb", type=int, default=256)
     p.add_argument("--compile", action="store_true")
+    p.add_argument("--peers", action="store_true")
     p.add_argument("--kernels", default=",".join(FORWARD))
     p.add_argument("--lengths", default="1024,4096,16384,65536,131072,262144")
     p.add_argument("--types", default="bf16,f32")
@@ -125,7 +162,7 @@ def main():
             for dtype in a.types.split(","):
                 for n in map(int, a.lengths.split(",")):
                     try:
-                        line(name, dtype, n, a.mb, a.compile, backward)
+                        line(name, dtype, n, a.mb, a.compile, a.peers, backward)
                     except Exception as e:  # a peer that cannot do it, or memory
                         print(f"{name} {dtype} {n}: {type(e).__name__}: {str(e)[:100]!r}", flush=True)
                     torch.cuda.empty_cache()

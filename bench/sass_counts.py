@@ -113,4 +113,5 @@ def main():
     sys.exit(more > 0)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -2,7 +2,7 @@
 /*
  * A warm start: how long a new process takes to its first finished launch, less what the driver takes to start (cuInit and
  * the context).  Each round is a process of its own; the kernels come out of a cache that the round before the first has
- * filled.
+ * filled: cptx's, or the driver's own, for what only the driver's compiler may make and does not hand out.
  */
 #include <cptx/device.h>
 #include <cptx/gemm.h>
@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { ROUNDS = 21 };
+enum { ROUNDS = 11 };
 
 typedef struct times {
 	double open, load, launch, ours, cached; /* milliseconds; ours: process start to first launch, without `open` */
@@ -29,10 +29,10 @@ static double now(void)
 }
 
 /* The GEMM as a program of the usual size; the empty kernel beside it is what is launched. */
-static cptx_module *build(const cptx_device *dev)
+static cptx_module *build(const cptx_device *dev, enum cptx_gemm_mma mma)
 {
 	cptx_module *m = cptx_module_new(NULL);
-	cptx_gemm_opt opt = cptx_gemm_default(CPTX_GEMM_SYNC, cptx_target_find(cptx_device_get_info(dev)->target));
+	cptx_gemm_opt opt = cptx_gemm_default(mma, cptx_target_find(cptx_device_get_info(dev)->target));
 
 	cptx_gemm_build(m, &opt, NULL);
 	cptx_kernel *k = cptx_kernel_begin(m, "empty");
@@ -40,7 +40,7 @@ static cptx_module *build(const cptx_device *dev)
 	return m;
 }
 
-static int child(double start, const char *folder, enum cptx_compiler by, int out)
+static int child(double start, const char *folder, enum cptx_compiler by, int out, enum cptx_gemm_mma mma)
 {
 	cptx_error err = { 0 };
 	times t = { 0 };
@@ -48,7 +48,7 @@ static int child(double start, const char *folder, enum cptx_compiler by, int ou
 	cptx_device *dev = cptx_device_open("cuda", &err); /* cuInit, the context, and what is asked of the device */
 	double opened = now();
 	cptx_cache *cache = cptx_cache_open(&(cptx_cache_opt){ .path = folder }, &err);
-	cptx_module *m = dev ? build(dev) : NULL;
+	cptx_module *m = dev ? build(dev, mma) : NULL;
 	cptx_program *p = m ? cptx_device_load(dev, m, &(cptx_load_opt){ .cache = cache, .compiler = by }, &err) : NULL;
 	double loaded = now();
 	if (p)
@@ -69,7 +69,7 @@ static int child(double start, const char *folder, enum cptx_compiler by, int ou
 }
 
 /* A new process of this very program. */
-static bool round_of(const char *self, const char *folder, const char *by, times *t)
+static bool round_of(const char *self, const char *folder, const char *by, enum cptx_gemm_mma mma, times *t)
 {
 	char start[40], to[16];
 	int fds[2], status;
@@ -80,7 +80,7 @@ static bool round_of(const char *self, const char *folder, const char *by, times
 	snprintf(start, sizeof start, "%.6f", now());
 	pid_t pid = fork();
 	if (pid == 0) {
-		execl(self, self, "--child", start, folder, by, to, (char *)NULL);
+		execl(self, self, "--child", start, folder, by, to, cptx_gemm_mma_name(mma), (char *)NULL);
 		_exit(127);
 	}
 	close(fds[1]);
@@ -105,26 +105,30 @@ static double median(const times *t, size_t offset)
 	return v[ROUNDS / 2];
 }
 
-static bool measure(const char *self, enum cptx_compiler by)
+static bool measure(const char *self, enum cptx_compiler by, enum cptx_gemm_mma mma)
 {
-	char folder[] = "/tmp/cptx-start-XXXXXX", command[64];
+	char folder[] = "/tmp/cptx-start-XXXXXX", command[160], drivers[64];
 	const char *name = cptx_compiler_name(by);
 	times cold, t[ROUNDS];
 
 	if (!mkdtemp(folder))
 		return false;
-	bool ok = round_of(self, folder, name, &cold);
+	snprintf(drivers, sizeof drivers, "%s-driver", folder);
+	setenv("CUDA_CACHE_PATH", drivers, 1);
+	bool ok = round_of(self, folder, name, mma, &cold);
 	for (int i = 0; i < ROUNDS && ok; i++)
-		ok = round_of(self, folder, name, &t[i]) && t[i].cached >= 1;
+		ok = round_of(self, folder, name, mma, &t[i]);
 	if (ok)
-		printf("%-10s cold: %8.2f ms   warm, medians of %d: cuInit and context %.2f ms, load %.3f ms, launch %.3f ms; "
-		       "process start to "
-		       "first launch, less cuInit and context: %.3f ms\n",
-		       name, cold.ours, ROUNDS, median(t, offsetof(times, open)), median(t, offsetof(times, load)),
-		       median(t, offsetof(times, launch)), median(t, offsetof(times, ours)));
+		printf(
+			"%-8s %-9s %-9s cold: %8.2f ms   warm, medians of %d: cuInit and context %.2f ms, load %.3f ms, launch %.3f ms; "
+			"process start to "
+			"first launch, less cuInit and context: %.3f ms\n",
+			cptx_gemm_mma_name(mma), name, t[ROUNDS - 1].cached >= 1 ? "cptx's" : "driver's", cold.ours, ROUNDS,
+			median(t, offsetof(times, open)), median(t, offsetof(times, load)), median(t, offsetof(times, launch)),
+			median(t, offsetof(times, ours)));
 	else
-		fprintf(stderr, "start: %s: a round failed, or found nothing in the cache\n", name);
-	snprintf(command, sizeof command, "rm -rf %s", folder);
+		fprintf(stderr, "start: %s by %s: a round failed\n", cptx_gemm_mma_name(mma), name);
+	snprintf(command, sizeof command, "rm -rf %s %s", folder, drivers);
 	return system(command) == 0 && ok;
 }
 
@@ -132,15 +136,19 @@ int main(int argc, char **argv)
 {
 	enum cptx_compiler by;
 	char why[512];
-	bool ok;
+	bool ok = true;
 
-	if (argc == 6 && !strcmp(argv[1], "--child") && cptx_compiler_named(argv[4], &by))
-		return child(strtod(argv[2], NULL), argv[3], by, (int)strtol(argv[5], NULL, 10));
-	ok = measure(argv[0], CPTX_COMPILER_DRIVER);
-	for (int c = CPTX_COMPILER_PTXAS; c <= CPTX_COMPILER_NVJITLINK; c++)
-		if (cptx_compiler_find((enum cptx_compiler)c, why, sizeof why))
-			ok = measure(argv[0], (enum cptx_compiler)c) && ok;
+	if (argc == 7 && !strcmp(argv[1], "--child") && cptx_compiler_named(argv[4], &by))
+		return child(strtod(argv[2], NULL), argv[3], by, (int)strtol(argv[5], NULL, 10),
+		             strcmp(argv[6], cptx_gemm_mma_name(CPTX_GEMM_WGMMA)) ? CPTX_GEMM_SYNC : CPTX_GEMM_WGMMA);
+	printf("GEMM     compiler  cache\n");
+	for (int g = 0; g < 2; g++) {
+		const enum cptx_gemm_mma mma = g ? CPTX_GEMM_WGMMA : CPTX_GEMM_SYNC;
+		ok = measure(argv[0], CPTX_COMPILER_DRIVER, mma) && ok;
+		if (cptx_compiler_find(CPTX_COMPILER_PTXAS, why, sizeof why))
+			ok = measure(argv[0], CPTX_COMPILER_PTXAS, mma) && ok;
 		else
-			printf("%-10s not measured: %s\n", cptx_compiler_name((enum cptx_compiler)c), why);
+			printf("%-8s ptxas     not measured: %s\n", cptx_gemm_mma_name(mma), why);
+	}
 	return !ok;
 }

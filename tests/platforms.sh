@@ -4,7 +4,7 @@
 # tests/platforms.sh [step...]: packages and platforms that no other test builds; without steps all of them:
 #
 #   wheel     pip install . into a clean virtual environment, and docs/python.md followed in it (takes packages from PyPI)
-#   debian    the Debian source package, and lintian
+#   debian    the Debian source package, and lintian; programs by pkg-config and by CMake against what it installs
 #   conan     the recipe and its test package (where conan is installed)
 #   aarch64   cross-built by aarch64-linux-gnu-gcc; the command and tests of the emulator under qemu-aarch64
 #   windows   is refused by x86_64-w64-mingw32-gcc, with the reason
@@ -19,8 +19,13 @@ source=$(pwd -P) suite=platforms
 . tests/embed/common.sh
 mkdir -p "${CPTX_PLATFORMS:-build-platforms}"
 builds=$(cd "${CPTX_PLATFORMS:-build-platforms}" && pwd -P)
-cached=
-if have ccache; then cached="'ccache', "; fi
+cached='' system_path=/usr/bin:/usr/sbin:/sbin:/bin
+if have ccache; then
+	cached="'ccache', "
+	[ ! -d /usr/lib/ccache ] || system_path=/usr/lib/ccache:$system_path
+	CCACHE_DIR=$(ccache --get-config cache_dir) # debhelper makes a home of its own
+	export CCACHE_DIR
+fi
 
 copy_source() { # FOLDER: the files that git knows, or would
 	rm -rf "$1" && mkdir -p "$1" && git ls-files -co --exclude-standard | while read -r f; do [ ! -e "$f" ] || echo "$f"; done | tar cf - -T - | tar xf - -C "$1"
@@ -93,10 +98,19 @@ debian() {
 	copy_source "$builds/debian/cptx-0.1.0"
 	cp -r packaging/debian "$builds/debian/cptx-0.1.0/debian"
 	rm "$builds/debian/cptx-0.1.0/debian/README.md"
-	try "debian: dpkg-buildpackage" sh -c "cd '$builds/debian/cptx-0.1.0' && PATH=/usr/bin:/usr/sbin:/sbin:/bin nice dpkg-buildpackage -us -uc" || return
+	try "debian: dpkg-buildpackage" sh -c "cd '$builds/debian/cptx-0.1.0' && PATH=$system_path nice dpkg-buildpackage --source-option=-Zgzip -us -uc" || return
 	try "debian: lintian" sh -c "cd '$builds/debian' && lintian --allow-root --fail-on error,warning cptx_*.changes"
 	try "debian: the command, unpacked" sh -c "cd '$builds/debian' && rm -rf root && for d in *.deb; do dpkg -x \$d root; done &&
 		LD_LIBRARY_PATH=\$(dirname root/usr/lib/*/libcptx.so.0.1) root/usr/bin/cptx gemm --device emu:sm_80 --run 64x64x64"
+	root=$builds/debian/root
+	lib=$(dirname "$root"/usr/lib/*/libcptx.so.0.1)
+	export PKG_CONFIG_PATH="$lib/pkgconfig" PKG_CONFIG_SYSROOT_DIR="$root"
+	# shellcheck disable=SC2046 # words
+	try "debian: a program by pkg-config" gcc -std=c11 examples/embed/embed.c $(pkg-config --cflags --libs cptx) -o "$builds/debian/embed" -Wl,-rpath,"$lib"
+	run "$builds/debian/embed"
+	try "debian: a program by CMake" cmake -S examples/embed/cmake -B "$builds/debian/cmake" -DCMAKE_PREFIX_PATH="$root/usr"
+	try "debian: cmake --build" cmake --build "$builds/debian/cmake"
+	run "$builds/debian/cmake/embed"
 }
 
 conan() {

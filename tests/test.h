@@ -18,6 +18,9 @@
 			ck_abort_msg(__VA_ARGS__);                                                                                      \
 	while (0)
 
+/* &err without the error of an earlier call, which would keep this one from doing anything. */
+#define FRESH(err) (*(err) = (cptx_error){ .code = CPTX_OK }, (err))
+
 /* Needs CK_NOFORK (test_main sets it), so that the count reaches the summary. */
 static int test_skips;
 #define skip(...) (printf("SKIP %s: ", __func__), printf(__VA_ARGS__), putchar('\n'), (void)test_skips++)

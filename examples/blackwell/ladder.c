@@ -105,7 +105,7 @@ static void setup(gemm *g)
 	cptx_val tiles_m = tiles_along(k, M, o->m), tiles_n = tiles_along(k, N, o->n);
 	/* CANCEL: 4 warps in each CTA release an answer, the MMA warp in the first, and the producer in the other */
 	cptx_tiles_new(k, &g->tiles, .schedule = g->rung->schedule, .tiles_m = tiles_m, .tiles_n = tiles_n, .cluster = ctas,
-	               .readers = g->cancels ? EPILOGUE_WARPS + 1 : 0);
+	               .consumers = g->cancels ? EPILOGUE_WARPS + 1 : 0);
 }
 
 static void prepare_pipes(gemm *g)

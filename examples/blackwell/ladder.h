@@ -110,7 +110,7 @@ gemm_at gemm_place(const gemm *g, const cptx_tiles_at *t);
 cptx_pipe_at gemm_producer(const gemm *g);
 /** Waits until the next stage is empty, and starts the copies of A and B at column `at_k` to it. */
 void gemm_load(const gemm *g, const gemm_at *at, cptx_val at_k, cptx_pipe_at *here);
-/** The same for all of K: the producer's loop for a tile. */
+/** Loads the stages of all of K: the producer's loop for a tile. */
 void gemm_load_all(const gemm *g, const gemm_at *at, cptx_pipe_at *here);
 /** The accumulator of that stage. */
 cptx_acc gemm_acc(const gemm *g, const cptx_pipe_at *accs);

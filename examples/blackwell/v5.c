@@ -3,7 +3,7 @@
  * v5: two CTAs of a cluster make one tile of 256 rows.  Each has 128 rows of A and of D, and half of B: the tensor cores of
  * both read B from both, so each loads half as much of it.  One thread of the first CTA starts the products.
  *
- * What is new are barriers across the pair.  The copies of both CTAs count at the full barrier of the first (.cta_group::2
+ * Barriers across the pair are new.  The copies of both CTAs count at the full barrier of the first (.cta_group::2
  * allows a barrier of the other CTA), which announces the bytes of both; the end of products is told to both by a multicast
  * commit.  Barriers of the cluster stand where those of the CTA stood: behind the setup, so that nobody signals an mbarrier
  * that is not there yet, and in front of the end, so that neither CTA leaves while the other still reads its shared memory.

@@ -2,7 +2,7 @@
 /*
  * Attention forward for sm_100a: O = softmax(Q * K^T / sqrt(D)) * V for each head, causal or not, bf16 in and out.
  *
- * A CTA has 128 queries of a head and walks over the keys, 64 at a time.  A producer warp has TMA copy K and V to a
+ * A CTA has 128 queries of a head and goes over the keys, 64 at a time.  A producer warp has TMA copy K and V to a
  * ring of stages, an MMA warp starts both products, which tcgen05 makes in tensor memory, and a warpgroup, a row for each
  * thread, makes probabilities P of the scores S, which go back to tensor memory as the A of the second product.
  *

@@ -2,7 +2,7 @@
 /*
  * Attention forward for sm_80: O = softmax(Q * K^T / sqrt(D)) * V for each head, causal or not, bf16 in and out.
  *
- * A CTA of four warps has 64 queries of a head and walks over the keys, 64 at a time, which cp.async copies to a ring of
+ * A CTA of four warps has 64 queries of a head and goes over the keys, 64 at a time, which cp.async copies to a ring of
  * stages.  The scores of a warp's 16 rows stay in its registers: they become probabilities there, and these the A of the
  * second product.
  */

@@ -2,7 +2,7 @@
 /*
  * Attention forward for sm_90a: O = softmax(Q * K^T / sqrt(D)) * V for each head, causal or not, bf16 in and out.
  *
- * A CTA has 128 queries of a head and walks over the keys, 128 at a time.  A producer warp has TMA copy K and V to a ring
+ * A CTA has 128 queries of a head and goes over the keys, 128 at a time.  A producer warp has TMA copy K and V to a ring
  * of stages; two warpgroups multiply 64 rows each by wgmma.  Scores stay in registers: they become probabilities there, and
  * these the A of the second product.
  */

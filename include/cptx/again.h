@@ -27,7 +27,7 @@ CPTX_API cptx_val cptx_insn_again_(cptx_kernel *k, cptx_site at, cptx_again *aga
                                    const uint16_t *mods);
 #ifdef __GNUC__
 /*
- * The same for a call of 1 to 4 operands with the modifiers and the place in the source that `again` holds.  Operands are
+ * Repeats a call of 1 to 4 operands with the modifiers and the place in the source that `again` holds.  Operands are
  * given as the two words of their values, which stay in registers, where a struct would go through memory.
  */
 CPTX_API cptx_val cptx_again_1_(cptx_kernel *k, cptx_again *again, uint64_t a, uint64_t a2);
@@ -104,6 +104,29 @@ CPTX_API cptx_ptx *cptx_ptx_new(const cptx_allocator *allocator);
  * earlier text is gone, and on error (false) there is none.
  */
 CPTX_API bool cptx_emit_again(cptx_ptx *ptx, cptx_module *m, const char *target, const cptx_emit_opt *opt, cptx_error *err);
+
+/** A hash of a module, for accidents: nobody is kept from making two modules that have the same. */
+typedef struct cptx_hash {
+	uint64_t word[2]; /**< both are as good as random */
+} cptx_hash;
+/** How to hash. */
+typedef struct cptx_hash_opt {
+	uint32_t size;      /**< CPTX_OPT fills it in */
+	bool any_registers; /**< whatever the names and numbers of registers are: they are told apart by their types and by the
+	                         order in which the instructions of a body name them, and those that no instruction names do not
+	                         count.  What directives say as text about a register does */
+	cptx_ptx *scratch;  /**< memory to be used again, from cptx_ptx_new or an earlier text, which is gone then; NULL: none */
+	char z_;
+} cptx_hash_opt;
+/**
+ * The hash of the text that cptx_emit would print for the target, without memory for the text: a key for caches of compiled
+ * kernels.  Equal texts have equal hashes, whether the modules were built or parsed, in every process; different texts have
+ * different ones, but for an accident.  Other versions of the library may hash in another way.  The text has the names of
+ * kernels and variables, comments, the target and the lowest .version.  The module is frozen first, and what cptx_emit
+ * refuses is refused: false then, with *err set (err may be NULL) and *hash 0.  `opt` may be NULL.
+ */
+CPTX_API bool cptx_module_hash(cptx_module *m, const char *target, const cptx_hash_opt *opt, cptx_hash *hash,
+                               cptx_error *err);
 
 #ifdef __cplusplus
 }

@@ -9,7 +9,7 @@
  *
  *   mma                        targets      how                                                     Q, K, V
  *   CPTX_ATTENTION_SYNC        sm_80 on     cp.async or TMA (sm_90 on), mma.sync, P in registers    bf16 f16
- *   CPTX_ATTENTION_WGMMA       sm_90a       TMA, wgmma, warp-specialized, P in registers            bf16 f16
+ *   CPTX_ATTENTION_WGMMA       sm_90a       TMA, wgmma, warp-specialized, P in registers            bf16 f16 e4m3
  *   CPTX_ATTENTION_TCGEN05     sm_100a      TMA, tcgen05, warp-specialized, P in tensor memory      bf16 f16
  *
  * A kernel is made for types, a head size, what scores go through and a tile shape; it serves every batch, number of heads,
@@ -27,6 +27,11 @@
  *
  * Scores: s = scale * (q . k), in f32; with .softcap s = softcap * tanh(s / softcap), by tanh.approx.f32; with .score what
  * your function builds.  Probabilities are rounded to the type of V before the second product, sums are f32.
+ *
+ * e4m3: O is bf16, f16 or f32.  Q, K and V are as they were quantized, with one scale each: .scale of the problem takes in
+ * those of Q and K, .v_scale is that of V.  Probabilities are rounded to e4m3, 2^8 times as large so that those down to
+ * 2^-14 keep three bits; sums are those of the hardware, which keeps 13 bits behind the point whenever it adds 32 products.
+ * Where wgmma wants V's keys side by side, warps of the CTA turn V around in shared memory.
  *
  * A sink (.sinks) is a logit of a head that joins the sum of each of its rows: exp(sink) is added to the sum of exp(score),
  * and nothing to O; it counts in LSE, too.
@@ -101,8 +106,8 @@ typedef cptx_val (*cptx_attention_block_fn)(cptx_kernel *k, void *user, const cp
 typedef struct cptx_attention_opt {
 	uint32_t size;               /**< CPTX_OPT fills it in */
 	enum cptx_attention_mma mma; /**< instruction that multiplies */
-	enum cptx_type in;           /**< of Q, K and V: CPTX_BF16 or CPTX_F16 */
-	enum cptx_type out;          /**< of O: as in, or CPTX_F32; 0: as in */
+	enum cptx_type in;           /**< of Q, K and V: CPTX_BF16, CPTX_F16, or by wgmma CPTX_E4M3 */
+	enum cptx_type out;          /**< of O: as in, or CPTX_F32; 0: as in.  Of e4m3 CPTX_BF16, which 0 is, F16 or F32 */
 	uint32_t dim;   /**< head size of Q and K: 8 to 256, a multiple of 8.  It costs as the next multiple of 32 */
 	uint32_t dim_v; /**< head size of V and O, as dim; 0: dim */
 
@@ -117,7 +122,7 @@ typedef struct cptx_attention_opt {
 
 	/* the shape; 0: the usual one for the head size, and cptx_attention_auto picks one for a problem */
 	uint32_t bq; /**< queries of a CTA.  wgmma: 64 for each MMA warpgroup: 64, 128, 192; mma.sync: 16 or 32 for each warp */
-	uint32_t bk; /**< keys of a block: 16 to 256, a multiple of 16 */
+	uint32_t bk; /**< keys of a block: 16 to 256, a multiple of 16; of e4m3 of 32 */
 	uint32_t stages; /**< of K and of V in shared memory, 2 to 8 */
 
 	const char *name; /**< name of the kernel; NULL: "attention" */
@@ -166,6 +171,7 @@ typedef struct cptx_attention_problem {
 	uint64_t page_table;  /**< with .page: of batch x table_pitch u32, aligned to 4: the pages of each batch, in order */
 	uint32_t table_pitch; /**< with .page: entries from batch to batch */
 	uint32_t pages;       /**< with .page: pages that K and V have */
+	float v_scale;        /**< e4m3: what V is to be multiplied by, above 0; 0: 1 */
 	char z_;
 } cptx_attention_problem;
 

@@ -8,6 +8,12 @@
  *   P = exp(scale * Q * K^T - LSE)     dV = P^T * dO     dS = P * (dO * V^T - delta)     delta = sum of dO * O of each row
  *   dQ = scale * dS * K                dK = scale * dS^T * Q
  *
+ * Sinks (<cptx/attention.h>) are in LSE, and change nothing else here; the gradient of a head's is minus the sum over its
+ * rows of exp(sink - LSE) * delta.
+ *
+ * With .softcap P = exp(softcap * t - LSE), t = tanh(scale * Q * K^T / softcap) by tanh.approx.f32, and dS has (1 - t^2) for
+ * a further factor.
+ *
  * Heads h / (heads / kv_heads) of K and V serve head h of Q, and their gradients are sums over these.  Which keys count for
  * a query is as <cptx/attention.h> says; a query for which none does (LSE minus infinity) has gradients of 0.  P and dS are
  * rounded to the type of the operands before they are multiplied; sums are f32.
@@ -52,6 +58,7 @@ typedef struct cptx_attention_backward_opt {
 	bool sm90;       /**< may use what sm_90 and later have: programmatic dependent launch, and red of two f32 */
 
 	const char *name; /**< name of the second kernel; NULL: "attention_backward" */
+	bool softcap;     /**< scores of the forward were softcap * tanh(s / softcap), softcap of the problem */
 	char z_;
 } cptx_attention_backward_opt;
 
@@ -70,6 +77,7 @@ typedef struct cptx_attention_backward_problem {
 	uint32_t window_left;  /**< with .window: keys in front of the query's place that count; UINT32_MAX: all */
 	uint32_t window_right; /**< with .window: keys behind it; UINT32_MAX: all */
 	uint64_t workspace;    /**< plan.workspace bytes, aligned to 16 */
+	float softcap;         /**< with .softcap: above 0 */
 	char z_;
 } cptx_attention_backward_problem;
 

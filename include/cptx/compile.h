@@ -31,7 +31,7 @@ enum cptx_compiler {
 	CPTX_COMPILER_AUTO,      /**< the driver on a device; else the first that is there of ptxas, nvJitLink, nvPTXCompiler */
 	CPTX_COMPILER_DRIVER,    /**< the compiler in the CUDA driver, which needs a device */
 	CPTX_COMPILER_PTXAS,     /**< ptxas, started as a process */
-	CPTX_COMPILER_NVJITLINK, /**< the library nvJitLink */
+	CPTX_COMPILER_NVJITLINK, /**< the library nvJitLink; refuses setmaxnreg and .extern .shared .align above 16 */
 	CPTX_COMPILER_NVPTXCOMPILER /**< the library nvPTXCompiler */
 };
 

@@ -9,8 +9,9 @@
  * Errors: the first error of a module sticks, with the file and line of the user's call; every later call on the module, its
  * kernels and values is harmless.  Ask cptx_module_error() once, at the end.  A failed call appends nothing.  A call that
  * belongs to no module takes a cptx_error * as its last argument, which may be NULL: it either succeeds, or returns zero
- * (false, NULL) and sets the error.  The error must start zeroed, and the first error stays; only cptx_emit, cptx_to_c,
- * cptx_cubin_view_of and the calls that check or make a GEMM, attention or a row kernel overwrite an earlier one.
+ * (false, NULL) and sets the error.  The error must start zeroed, cptx_error err = { 0 }, and the first error stays: a call
+ * that finds one there does nothing and returns zero.  So a chain of calls needs one test, at its end; to go on behind a
+ * failure, zero the error.
  *
  * Misuse: NULL where an object, a struct or a place for a result is needed, a struct of zeros, or an enumerator that does
  * not exist is an error like all others, as a rule CPTX_E_ARG.  A call that has no place for an error returns the "nothing"
@@ -651,6 +652,12 @@ CPTX_API cptx_val cptx_insn_(cptx_kernel *k, cptx_site at, enum cptx_op op, cons
 #include <cptx/edit.h>  /* looking into and editing bodies */
 #include <cptx/table.h> /* the instruction table */
 
+/* Behind the fields of a builder call: what a value without a name of its field would initialize is an error there. */
+#ifdef __cplusplus
+#define CPTX_NOTHING_BEHIND_ struct cptx_name_the_field_ *x_;
+#else
+#define CPTX_NOTHING_BEHIND_ struct cptx_name_the_field_ *x_[];
+#endif
 /* Expands a builder call of insn.h. */
 #define CPTX_INSN_(name, kernel, ...) CPTX_INSN_AT_(name, kernel, CPTX_HERE, __VA_ARGS__)
 #ifdef __cplusplus

@@ -29,7 +29,7 @@ enum cptx_linkage {
 typedef struct cptx_address {
 	uint32_t index; /**< index of the element */
 	cptx_val to;    /**< the address: a variable of the module (with an offset), or a function */
-	uint64_t mask;  /**< 0, or the bits that a .b8 element takes: 0xFF00(name) */
+	uint64_t mask;  /**< 0, or the bits that a .u8 element takes: 0xFF00(name) */
 	bool generic;   /**< print generic(name), the generic address */
 } cptx_address;
 
@@ -38,14 +38,15 @@ enum { CPTX_DIMS = 8 /**< most dimensions of an array */ };
 typedef struct cptx_variable_opt {
 	uint32_t size;       /**< CPTX_OPT fills it in */
 	enum cptx_mod space; /**< state space; for a variable of the module the default is CPTX_GLOBAL, of a body CPTX_LOCAL */
-	uint32_t dim[CPTX_DIMS];     /**< lengths of an array, up to the first 0; none: a single element */
-	bool unsized;                /**< print [] in front of the lengths */
-	uint32_t vec;                /**< 2, 4 or 8: each element is a vector */
-	uint32_t align;              /**< alignment in bytes, a power of two; 0: that of the element */
-	enum cptx_linkage linkage;   /**< who sees a variable of the module */
-	const char *attribute;       /**< text inside .attribute(), ".managed"; for a .samplerref its initial values */
-	const void *init;            /**< ninit elements in host byte order; the rest is zero.  NULL: no initialiser */
-	uint32_t ninit;              /**< elements of init */
+	uint32_t dim[CPTX_DIMS];   /**< lengths of an array, up to the first 0; none: a single element */
+	bool unsized;              /**< print [] in front of the lengths */
+	uint32_t vec;              /**< 2, 4 or 8: each element is a vector */
+	uint32_t align;            /**< alignment in bytes, a power of two; 0: that of the element */
+	enum cptx_linkage linkage; /**< who sees a variable of the module */
+	const char *attribute;     /**< text inside .attribute(), ".managed"; for a .samplerref its initial values */
+	const void *init;          /**< ninit elements in host byte order; the rest is zero.  NULL: no initialiser, or addresses
+	                                alone, as a call table has */
+	uint32_t ninit;            /**< elements of init */
 	const cptx_address *address; /**< elements that are addresses, sorted by index */
 	uint32_t naddress;           /**< elements of address */
 	bool pointer;                /**< for a parameter: print .ptr, with the space and alignment of what it points to */
@@ -117,7 +118,8 @@ CPTX_API void cptx_set_target_(cptx_module *m, cptx_site at, const char *target,
  */
 #define cptx_set_target(m, target, version, options) cptx_set_target_((m), CPTX_HERE, (target), (version), (options))
 CPTX_API void cptx_module_text_(cptx_module *m, cptx_site at, const char *text);
-/** Adds a .file, .section, .alias or .pragma directive of the module, as text. */
+/** Adds a .file, .section, .alias or .pragma directive of the module, as text.  .alias NAME, FUNCTION; names two functions
+ * of the module, the first of which cptx_func_declare declared and nothing defines. */
 #define cptx_module_text(m, text) cptx_module_text_((m), CPTX_HERE, (text))
 CPTX_API void cptx_text_(cptx_kernel *k, cptx_site at, const char *text);
 /** Adds a .loc or .pragma directive of a body, as text. */

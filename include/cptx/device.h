@@ -7,10 +7,8 @@
  *
  * Environment: CPTX_CUDA_LIBRARY is the path of the driver library to open in place of libcuda.so.1.
  *
- * Errors: a function that can fail takes a cptx_error * as its last argument (it may be NULL).  It must start zeroed; the
- * first error stays, and a call that finds one there does nothing and fails, so a chain of calls needs one test, at its end.
- * A failing call of the driver is CPTX_E_DRIVER, with CUDA's name and meaning of the error; as with all of CUDA, it may come
- * from work that was started earlier.
+ * Errors: as <cptx/cptx.h> says.  A failing call of the driver is CPTX_E_DRIVER, with CUDA's name and meaning of the error;
+ * as with all of CUDA, it may come from work that was started earlier.
  *
  * Contexts: a device works in the primary context of its GPU, or in the context that it adopted.  A calling thread that has
  * no current context gets the device's; a thread that has another one finds it unchanged after each call.

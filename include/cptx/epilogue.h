@@ -38,7 +38,7 @@
 extern "C" {
 #endif
 
-/** What is done with an element v in row r and column c of D.  Instructions are those for one element. */
+/** What a visitor does with element v, in row r and column c of D.  The instructions named are those for one element. */
 enum cptx_visit_kind {
 	CPTX_VISIT_NONE,      /**< nothing */
 	CPTX_VISIT_SCALE,     /**< v *= value, or what .address has (loaded by cptx_epilogue_add): alpha, a quantizer's scale */
@@ -69,6 +69,8 @@ typedef struct cptx_visit {
 	cptx_val inside;   /**< predicate: it is in D; NONE: it is */
 	uint32_t i;        /**< its number in the thread's accumulator, as cptx_acc_elem.i */
 	uint32_t at_row;   /**< the number of its row: the element of a row vector */
+	const struct cptx_visitor
+		*visitor; /**< the visitor, whose .value, .address, .type, .pitch and .z the callback may read */
 } cptx_visit;
 /** A visitor of one's own, called while the kernel is built, once for each element of a thread.  value: an .f32 register,
  * which may be changed; what it returns (.f32, or a constant) becomes the element.  Not to be kept: *x. */

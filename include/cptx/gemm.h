@@ -40,7 +40,9 @@
 
 #include <cptx/cptx.h>
 #include <cptx/device.h>
+#include <cptx/epilogue.h>
 #include <cptx/layout.h>
+#include <cptx/params.h>
 #include <cptx/tensor_map.h>
 #include <cptx/timeline.h>
 #include <cptx/tune.h>
@@ -96,6 +98,27 @@ CPTX_API const char *cptx_gemm_experts_name(enum cptx_gemm_experts experts);
  * kernel stores a tile in two places: code that it builds for one element is not run for another.
  */
 typedef cptx_val (*cptx_gemm_epilogue_fn)(cptx_kernel *k, void *user, cptx_val value, cptx_val row, cptx_val col);
+
+/** What visitors of a GEMM may use: values of the kernel, for the matrix at hand. */
+typedef struct cptx_gemm_operands {
+	const cptx_params *params; /**< the kernel's parameters, with those of .params: cptx_params_get(k, x->params, "scale") */
+	cptx_val m, n, k;          /**< rows and columns of D, columns of A: .u32 */
+	cptx_val z;                /**< the number of the matrix in its batch, .u32 or .s32; NONE: there is one */
+} cptx_gemm_operands;
+/**
+ * An epilogue of visitors (<cptx/epilogue.h>), added to `e` behind alpha, beta, bias and .epilogue; e has the rows and
+ * columns of D.  All kinds but GATE_PAIRS, which halves D, and with a chain in tensor memory (tcgen05) ROW_SUM.  For a row
+ * scale:
+ *
+ *   static void scale_rows(cptx_kernel *k, void *user, cptx_epilogue *e, const cptx_gemm_operands *x)
+ *   {
+ *       cptx_epilogue_add(k, e, CPTX_VISIT_SCALE_ROW, .address = cptx_params_get(k, x->params, "scale"));
+ *   }
+ *
+ * A CPTX_VISIT_CALL with an .address finds it in cptx_visit.visitor.  Vectors are aligned to 16 bytes, matrices have the
+ * pitch x->n and .z = x->z.  Called several times while the kernel is built, as the epilogue stands in several places of it.
+ */
+typedef void (*cptx_gemm_visitors_fn)(cptx_kernel *k, void *user, cptx_epilogue *e, const cptx_gemm_operands *x);
 
 /**
  * The types, layouts and shape of a kernel.  Options that a kernel does not have must be 0 (of a cluster, 1): all checks
@@ -171,11 +194,16 @@ typedef struct cptx_gemm_opt {
 	bool bias;                      /**< a vector of N f32, added to each row */
 	uint32_t timeline;              /**< stamps of a warp in a timeline; 0: no timeline, at no cost */
 	cptx_gemm_epilogue_fn epilogue; /**< builds the epilogue; NULL: none */
-	void *user;                     /**< second argument of epilogue */
+	void *user;                     /**< second argument of epilogue and visitors */
 	const char *name;               /**< name of the kernel; NULL: "gemm" */
 	enum cptx_gemm_experts
 		experts; /**< [sync, wgmma, tcgen05] rows of experts, along K not by cp.async; not with stream_k, batched and
 	                grouped.  C is as D, of the bias each expert has N elements, behind those of the one before */
+	cptx_gemm_visitors_fn visitors; /**< adds visitors to the epilogue; NULL: none */
+	/** parameters for the visitors, behind those of the kernel, none of which has the name of one of these; a launch fills
+	 * them from cptx_gemm_problem.args.  The rows stay as they are while the kernel or a runner is used */
+	const cptx_param_row *params;
+	uint32_t nparams; /**< number of rows, CPTX_PARAM_COUNT(rows); 0: none */
 	char z_;
 } cptx_gemm_opt;
 
@@ -234,6 +262,7 @@ typedef struct cptx_gemm_problem {
 	                        kernel behind griddepcontrol.wait */
 	uint32_t expected; /**< with experts: rows that one has on average, for the choice of a shape; 0: m, contiguous m /
 	                      batch, along K k / batch */
+	const void *args;  /**< with .params: the struct that their rows are of, read when the launch is prepared; else NULL */
 	char z_;
 } cptx_gemm_problem;
 /** Of a distance between rows or matrices: there is one for all. */
@@ -348,7 +377,7 @@ static inline bool cptx_gemm_tune(cptx_device *dev, const cptx_gemm_problem *pro
  * Parameters, in order: what plan.map names, M, N, K (u32), and where the options say so batch (u32), alpha (f32), beta
  * (f32), C, bias, the timeline, the workspace and counts (pointers); batch with experts too; with strided and unaligned
  * others behind them.  With grouped: the table (pointer), cluster tiles of all problems (u32), alpha and beta where the
- * options say so.
+ * options say so.  Behind all of them come the rows of .params.
  */
 CPTX_API cptx_kernel *cptx_gemm_build(cptx_module *m, const cptx_gemm_opt *opt, cptx_error *err);
 
@@ -392,8 +421,8 @@ CPTX_API bool cptx_gemm_run(cptx_gemm_runner *runner, const cptx_gemm_opt *opt, 
 /**
  * Sets the database that a runner looks into, and when it measures; without this call, what the environment says.  A
  * measurement takes seconds, memory for operands of its own and the default stream; where it fails the model chooses.  With
- * an epilogue, .name must say which one it is; without a name the model chooses.  Call it before the first run: what was
- * chosen for earlier problems stays.
+ * an epilogue, .name must say which one it is; without a name, and with .params, the model chooses.  Call it before the
+ * first run: what was chosen for earlier problems stays.
  */
 CPTX_API bool cptx_gemm_runner_set_tune(cptx_gemm_runner *runner, const cptx_tune_use *use, cptx_error *err);
 /** Measures the shapes that the model likes best for the sizes of a problem, and records each in the database: see
@@ -418,8 +447,8 @@ static inline cptx_gemm_runner_stats cptx_gemm_runner_count(cptx_gemm_runner *ru
 enum { CPTX_GEMM_GROUP_BYTES = 896 /**< bytes of the table for each problem of a list */ };
 /**
  * Prepares a launch of a kernel that was made with .grouped, for n problems: each with its own sizes, A, B, D, and where
- * the options say so scale factors, C and bias.  ctas, alpha and beta are those of the first.  Problems without rows or
- * columns are passed over.  The tiles of all are walked over as those of one, so order long ones first.
+ * the options say so scale factors, C and bias.  ctas, alpha, beta and args are those of the first.  Problems without rows
+ * or columns are passed over.  The tiles of all are computed as those of one, so order long ones first.
  *
  * table: device address, a multiple of 128, of n * CPTX_GEMM_GROUP_BYTES bytes.  They are written here, before the call
  * returns, and must stay as long as the launch is used; one table serves one launch.  What shape is good: cptx_gemm_auto for

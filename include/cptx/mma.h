@@ -374,7 +374,9 @@ CPTX_API cptx_val cptx_acc_narrow_(cptx_kernel *k, cptx_site at, const cptx_acc 
 CPTX_API cptx_val cptx_acc_as_a_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, const cptx_tiled_mma *next);
 /**
  * The elements as the A of the next product, by A_REGS: rounded to its type and in the order of its fragments, for its m
- * rows and acc.n columns along K.  No element leaves its thread: acc.count / 2 conversions for 16 bits.
+ * rows and acc.n columns along K.  No element leaves its thread: acc.count / 2 conversions for 16 bits.  CPTX_E4M3 and E5M2:
+ * acc.count / 2 conversions, and as many instructions again to put them together; of each 16 columns, column 8 h + 2 t + b
+ * (h, b 0 or 1, t 0 to 3) stands at place 4 t + 2 h + b along K, and so must the rows of B.
  */
 #define cptx_acc_as_a(k, acc, next) cptx_acc_as_a_((k), CPTX_HERE, (acc), (next))
 CPTX_API void cptx_acc_put_a_(cptx_kernel *k, cptx_site at, const cptx_acc *part, enum cptx_type type, cptx_val address,

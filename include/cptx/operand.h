@@ -20,7 +20,7 @@
  *
  * What it costs.  TMA: an instruction for each box, a mad for the stage.  By threads: places in shared memory and the
  * thread's part of the address are computed once, by cptx_operand_new.  A cptx_operand_load then begins with about six
- * instructions for the address; where a loop walks along the matrix, cptx_operand_source before it and
+ * instructions for the address; where a loop goes along the matrix, cptx_operand_source before it and
  * cptx_operand_advance in it take three.  For each 16 bytes: an add of 64 bits where the copy goes to another row, cp.async,
  * and, unless .rows is NONE or .clamp is set, a setp and a selp for the rows behind the last.
  *
@@ -44,7 +44,7 @@ enum cptx_operand_by {
 };
 
 enum {
-	CPTX_OPERAND_COPIES = 64, /**< pieces of 16 bytes that one thread copies of a tile, at most */
+	CPTX_OPERAND_COPIES = 64, /**< chunks of 16 bytes that one thread copies of a tile, at most */
 	CPTX_OPERAND_PLACES = 16  /**< registers that their places in shared memory take, at most; as a rule 1 */
 };
 
@@ -104,7 +104,7 @@ typedef struct cptx_operand {
 	uint32_t bytes;      /**< that a tile's copies bring: what cptx_pipe_expect is told, all parts together */
 	uint32_t apart;      /**< bytes from stage to stage */
 	cptx_tile_boxes box; /**< TMA: the copies of one load */
-	uint32_t copies;     /**< by threads: pieces of 16 bytes that a thread copies of a tile */
+	uint32_t copies;     /**< by threads: chunks of 16 bytes that a thread copies of a tile */
 	/* By threads: a thread's chunks of 16 bytes have the same place in a span, in rows (of the contiguous dimension) and
 	 * spans that are a constant number apart. */
 	uint32_t row_step, span_step;          /**< rows and spans from copy to copy */
@@ -180,7 +180,7 @@ typedef struct cptx_operand_load_opt {
 	uint32_t ctas;    /**< TMA: 2: of a pair of CTAs (cta_group::2), whose barrier may be in either; 0: no pair */
 	cptx_val when;    /**< predicate: the threads that copy; NONE: all that come here */
 	cptx_val policy;  /**< TMA, CP_ASYNC: .b64 of createpolicy; NONE: none */
-	uint32_t first, copies; /**< by threads: `copies` of the thread's pieces from number `first` on (op.copies; 0: all), to
+	uint32_t first, copies; /**< by threads: `copies` of the thread's chunks from number `first` on (op.copies; 0: all), to
 	                             spread them over a mainloop */
 	cptx_val w, h, d, n; /**< im2col: the first pixel's place in the bounding box's coordinates, .s32 or constants; as many
 	                        as there are, else not read */

@@ -17,12 +17,16 @@
  * (cptx_rows_auto).
  *
  * NaN, infinities: a row with a NaN is NaN in norms, softmax and loss.  A softmax over infinities, or over -infinity alone,
- * is NaN, as PyTorch's, and the lse of the latter -infinity.  argmax passes over NaN; of a row of NaN it is column 0.
- * Quantizing takes a row with an infinity or a NaN to scale infinity or NaN.  A row of zeros has scale 1.  Labels: one that
- * is neither a column nor ignored has loss NaN.
+ * is NaN, as PyTorch's, and the lse of the latter -infinity.  argmax passes over NaN; of a row of NaN it is column 0.  top-k
+ * passes over NaN, too; what a row has too few numbers for is -infinity, at column -1.
+ * Quantizing takes a row with an infinity or a NaN to scale infinity or NaN (e2m1 itself has neither).  A row of zeros has
+ * scale 1.  Labels: one that is neither a column nor ignored has loss NaN.
  *
  * In place: an output may be an input of the same type, stride and address, where the row lives in registers or shared
  * memory or the kernel is local; a row in memory is read again, so there it is refused.
+ *
+ * Rows in parts: kernels that write scalars alone (argmax, cross entropy without dx) give a long row to CTAs that know
+ * nothing of one another, and a second launch puts together what they found.
  *
  * Weights' gradients: each CTA adds up its rows in f32, in their order, and a second launch adds the CTAs' sums in theirs:
  * the same bits in each run on the same kind of device.
@@ -54,7 +58,10 @@ enum cptx_rows_operand {
 };
 /** An operand in a set: CPTX_ROWS_BIT(CPTX_ROWS_W) | CPTX_ROWS_BIT(CPTX_ROWS_B). */
 #define CPTX_ROWS_BIT(operand) (1u << (operand))
-enum { CPTX_ROWS_MOST = 262144 /**< elements of the longest row */ };
+enum {
+	CPTX_ROWS_MOST = 262144, /**< elements of the longest row */
+	CPTX_ROWS_ROOM = 32      /**< of arrays by operand: for operands of later versions, too */
+};
 
 /** The name of a kernel, "rms-norm"; out of range: "?". */
 CPTX_API const char *cptx_rows_kernel_name(enum cptx_rows_kernel kernel);
@@ -76,6 +83,9 @@ enum cptx_rows_place {
 	                          later, rows that begin at and consist of whole vectors of 16 bytes */
 };
 
+/** The name of a place, "registers"; out of range: "?". */
+CPTX_API const char *cptx_rows_place_name(enum cptx_rows_place place);
+
 struct cptx_rows_row;
 /** The row that a body's code works on. */
 typedef struct cptx_rows_row cptx_rows_row;
@@ -87,7 +97,9 @@ typedef struct cptx_rows_opt {
 	uint32_t size;                /**< CPTX_OPT fills it in */
 	enum cptx_rows_kernel kernel; /**< what is computed */
 	enum cptx_type in;            /**< of x, x2, y2 and their gradients: CPTX_F32, CPTX_F16 or CPTX_BF16 */
-	enum cptx_type out;           /**< of y and dy; 0: as in.  QUANTIZE: CPTX_E4M3, or 0 for it */
+	enum cptx_type out;           /**< of y and dy; 0: as in.  QUANTIZE: CPTX_E4M3, or 0 for it; or
+	                               CPTX_E2M1, two in a byte, the first one in its lower half: y has n / 2 elements then, which are
+	                               bytes, n is a multiple of 8, and rows are aligned as with .align = 0 */
 	enum cptx_type weight;        /**< of w, b, cos, sin and gradients of weights: CPTX_F32, CPTX_F16, CPTX_BF16; 0: as in */
 	enum cptx_type index;         /**< of labels and columns: CPTX_S32 or CPTX_S64; 0: CPTX_S64 */
 	uint32_t n;                   /**< elements of a row, 1 to 262,144 */
@@ -106,7 +118,7 @@ typedef struct cptx_rows_opt {
 	uint32_t threads;           /**< of a CTA: 32 to 1024, a multiple of 32 */
 	uint32_t per_row;           /**< threads that hold a row: 1, 2, 4, 8, 16 or 32, or all of the CTA */
 	uint32_t split;    /**< CTAs that share a row, a power of two: a cluster of at most 16 (sm_90 and later) where the kernel
-	                        reduces, else at most 1024 */
+	                        reduces; at most 32 for rows in parts, 1024 where elements do not depend on one another */
 	bool prefetch;     /**< CTAs that take many rows have L2 ask for the next one early; sm_90 and later */
 	uint32_t min_ctas; /**< CTAs that a multiprocessor's registers shall hold */
 	/* CPTX_ROWS_OWN */
@@ -121,6 +133,7 @@ typedef struct cptx_rows_opt {
 	                       chosen. With dw or db it is not read: there are as many CTAs as the device holds at once */
 	uint32_t bandwidth; /**< of the device's memory, GB/s, for the choice; 0: that of the target's largest GPU.  A run takes
 	                       its device's */
+	uint32_t k;         /**< TOP_K: how many of the largest elements, 1 to 64, at most n; 0: 1 */
 	char z_;
 } cptx_rows_opt;
 
@@ -136,10 +149,10 @@ typedef struct cptx_rows_matrix {
 
 /** Rows to work on. */
 typedef struct cptx_rows_problem {
-	uint32_t size;                           /**< CPTX_OPT fills it in */
-	uint32_t rows;                           /**< number of rows; 0: a run does nothing, but sets sums of weights to 0 */
-	cptx_rows_matrix at[CPTX_ROWS_OPERANDS]; /**< by CPTX_ROWS_X and so on; those of the kernel */
-	uint64_t workspace;                      /**< with dw or db: plan.workspace bytes, aligned to 16 */
+	uint32_t size;                       /**< CPTX_OPT fills it in */
+	uint32_t rows;                       /**< number of rows; 0: a run does nothing, but sets sums of weights to 0 */
+	cptx_rows_matrix at[CPTX_ROWS_ROOM]; /**< by CPTX_ROWS_X and so on; those of the kernel */
+	uint64_t workspace;                  /**< plan.workspace bytes, aligned to 16: of sums of columns, and rows in parts */
 	char z_;
 } cptx_rows_problem;
 
@@ -152,7 +165,7 @@ typedef struct cptx_rows_plan {
 	uint32_t min_ctas;          /**< CTAs that a multiprocessor's registers shall hold; 0: not said to ptxas */
 	uint32_t elements;          /**< of a row in each thread (of a turn, where rows live in memory) */
 	uint32_t reads, writes;     /**< sets of operands */
-	uint32_t launches;          /**< 2 where sums of columns follow, else 1 */
+	uint32_t launches;          /**< 2 for sums of columns and for rows in parts, else 1 */
 	uint32_t grid;              /**< CTAs of the first launch; only with a problem */
 	uint64_t workspace;         /**< bytes; only with a problem */
 	uint64_t bytes;             /**< of memory that are read and written at least; only with a problem */
@@ -183,11 +196,11 @@ CPTX_API size_t cptx_rows_auto(const cptx_rows_opt *opt, const cptx_target *targ
                                cptx_rows_choice *choices, size_t room, cptx_error *err);
 
 /**
- * Adds the kernel to a module, and with dw or db a second one, "NAME_sum".  NULL on error: err says why.  The shape must be
- * chosen: opt as cptx_rows_auto gave it, or with .place, .threads, .per_row and .split.
+ * Adds the kernel to a module, and with dw, db or rows in parts a second one, "NAME_sum".  NULL on error: err says why.  The
+ * shape must be chosen: opt as cptx_rows_auto gave it, or with .place, .threads, .per_row and .split.
  *
  * Parameters, in order: the operands that it has in the order of <cptx/rows.def> (pointers), the strides of its matrices in
- * bytes (u32, "x_stride"), rows (u32), and with dw or db the workspace (pointer).
+ * bytes (u32, "x_stride"), row_count (u32), and with dw, db or rows in parts the workspace (pointer).
  */
 CPTX_API cptx_kernel *cptx_rows_build(cptx_module *m, const cptx_rows_opt *opt, cptx_error *err);
 /** Prepares launch `number` (0, or 1 of two) of the kernel in `program` for a problem with rows.  opt: as it was built. */
@@ -258,8 +271,8 @@ typedef struct cptx_rows_pass {
 } cptx_rows_pass;
 /** Where a pass stands. */
 typedef struct cptx_rows_at {
-	cptx_val v[CPTX_ROWS_OPERANDS]; /**< by operand: .f32 */
-	uint64_t reserved_[8];          /**< of the library */
+	cptx_val v[CPTX_ROWS_ROOM]; /**< by operand: .f32 */
+	uint64_t reserved_[8];      /**< of the library */
 } cptx_rows_at;
 CPTX_API bool cptx_rows_each_(cptx_kernel *k, cptx_site at, cptx_rows_row *row, cptx_rows_at *e, const cptx_rows_pass *pass);
 CPTX_API bool cptx_rows_next_(cptx_kernel *k, cptx_site at, cptx_rows_row *row, cptx_rows_at *e);

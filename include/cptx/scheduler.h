@@ -62,8 +62,8 @@ typedef struct cptx_tiles_opt {
 	cptx_val number, clusters; /**< number of this CTA's cluster and how many there are; NONE: by ctaid.x and nctaid.x */
 	cptx_val counter;          /**< DYNAMIC: global address of a u32 that is 0 before the launch; it is 0 behind it */
 	uint32_t
-		readers; /**< DYNAMIC, CANCEL: threads of a CTA that release each answer after reading it (cptx_tiles_role). DYNAMIC,
-	                0: no roles, all threads of the CTA run the loop together, and bar.sync 0 shares the answer */
+		consumers;   /**< DYNAMIC, CANCEL: threads of a CTA that release each answer after reading it (cptx_tiles_role).
+	                  DYNAMIC,   0: no roles, all threads of the CTA run the loop together, and bar.sync 0 shares the answer */
 	uint32_t stages; /**< DYNAMIC, CANCEL: answers under way, 1 to 64; 0: 2 */
 	char z_;
 } cptx_tiles_opt;
@@ -80,7 +80,7 @@ typedef struct cptx_tiles {
 	cptx_val whole_tiles, own;                 /**< STREAM_K: tiles that are not shared; K tiles of those of this cluster */
 	cptx_val shared, shared_first, shared_end; /**< STREAM_K: K tiles that are shared; those of this cluster */
 	cptx_val answers, rank; /**< DYNAMIC, CANCEL: .u32 shared address of the answers; rank of the CTA in its cluster */
-	cptx_pipe pipe;         /**< the ring of answers, of those with readers */
+	cptx_pipe pipe;         /**< the ring of answers, of those with consumers */
 	uint64_t reserved_[4];  /**< for fields of later versions */
 } cptx_tiles;
 
@@ -104,8 +104,8 @@ typedef struct cptx_tiles_role {
 	uint32_t size;    /**< CPTX_OPT fills it in */
 	bool asks;        /**< this role, one thread in each CTA of the cluster, asks for the next tile before it begins one */
 	bool warp;        /**< the role is whole warps, which synchronize before one thread of each gives an answer back */
-	cptx_val release; /**< the threads that give an answer back: together .readers in each CTA; NONE: all that run the loop.
-	                       With clusters, each gives it to CTA 0 of its cluster */
+	cptx_val release; /**< the threads that give an answer back: together .consumers in each CTA; NONE: all that run the
+	                     loop. With clusters, each gives it to CTA 0 of its cluster */
 	char z_;
 } cptx_tiles_role;
 
@@ -115,7 +115,7 @@ CPTX_API void cptx_tiles_new_(cptx_kernel *k, cptx_site at, cptx_tiles *s, const
 #define cptx_tiles_new_x_(k, s, ...) cptx_tiles_new_((k), CPTX_HERE, (s), CPTX_OPT(cptx_tiles_opt, __VA_ARGS__))
 
 CPTX_API void cptx_tiles_prepare_(cptx_kernel *k, cptx_site at, const cptx_tiles *s, cptx_val first);
-/** DYNAMIC and CANCEL with readers: initializes the barriers of the answers in the thread where the predicate holds.  A
+/** DYNAMIC and CANCEL with consumers: initializes the barriers of the answers in the thread where the predicate holds.  A
  * barrier of the CTA (the cluster) must follow.  Of other schedules nothing. */
 #define cptx_tiles_prepare(k, s, first) cptx_tiles_prepare_((k), CPTX_HERE, (s), (first))
 
@@ -150,8 +150,8 @@ CPTX_API void cptx_tiles_locate_(cptx_kernel *k, cptx_site at, const cptx_tiles 
 #define cptx_tiles_locate(k, s, t) cptx_tiles_locate_((k), CPTX_HERE, (s), (t))
 CPTX_API void cptx_tiles_raster_(cptx_kernel *k, cptx_site at, cptx_val id, cptx_val tiles_m, cptx_val tiles_n,
                                  cptx_val group, cptx_val *m, cptx_val *n);
-/** Row and column of tile `id` of tiles_m x tiles_n: groups of `group` rows, each walked down its columns, the last one as
- * high as is left.  group NONE or the constant 0: all rows. */
+/** Row and column of tile `id` of tiles_m x tiles_n: groups of `group` rows, each rasterized down its columns, the last one
+ * as high as is left.  group NONE or the constant 0: all rows. */
 #define cptx_tiles_raster(k, id, tiles_m, tiles_n, group, m, n)                                                             \
 	cptx_tiles_raster_((k), CPTX_HERE, (id), (tiles_m), (tiles_n), (group), (m), (n))
 
@@ -161,7 +161,7 @@ CPTX_API void cptx_tiles_raster_(cptx_kernel *k, cptx_site at, cptx_val id, cptx
  * for each cluster, or all if there are fewer) are laid behind one another as one row of K tiles, of which each cluster
  * takes the same part: it may begin in the midst of a tile and end in the midst of another.
  *
- * The cluster that begins a tile (t.k_first is 0) finishes it: the others leave their partial sums in a workspace and raise
+ * The cluster that begins a tile (t.k_first is 0) finishes it: the others leave their partial sums in a workspace and set
  * a flag, and it adds them, in order, to its own: those of the clusters number + 1 to cptx_tiles_share_end - 1.  A cluster
  * begins a tile at the end of its row and continues one at the beginning, so the sums that it waits for are mostly there
  * already; waiting cannot last, for who leaves a sum has waited for nobody before.  A cluster leaves at most one sum.

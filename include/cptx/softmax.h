@@ -32,11 +32,13 @@ extern "C" {
 
 /** The state of all rows that a thread has elements of.  Plain data. */
 typedef struct cptx_softmax {
-	cptx_made made;        /**< by which call, in which kernel */
-	cptx_val max;          /**< row vector: the largest score so far, not scaled; the same in all lanes of a row */
-	cptx_val sum;          /**< row vector: the sum of the thread's own probabilities, relative to max */
-	cptx_val scale;        /**< .f32 register or constant, above 0 */
-	uint64_t reserved_[2]; /**< for fields of later versions */
+	cptx_made made; /**< by which call, in which kernel */
+	cptx_val max;   /**< row vector: the largest score so far, not scaled; the same in all lanes of a row */
+	cptx_val sum;   /**< row vector: the sum of the thread's own probabilities, relative to max */
+	cptx_val scale; /**< .f32 register or constant, above 0 */
+	double raise;   /**< probabilities and their sum are multiplied by 2 to the power of this, for types of few bits: set
+	                     behind cptx_softmax_new, which makes it 0, where such a sum is not to overflow */
+	uint64_t reserved_[1]; /**< for fields of later versions */
 } cptx_softmax;
 
 CPTX_API void cptx_softmax_new_(cptx_kernel *k, cptx_site at, cptx_softmax *soft, uint32_t rows, cptx_val scale);

@@ -54,7 +54,8 @@ CPTX_API void cptx_tune_close(cptx_tune *db);
 /** The user's folder; "": the environment names none. */
 CPTX_API const char *cptx_tune_path(const cptx_tune *db);
 
-/** What is measured: all of a record but the measurement.  Texts have no control characters. */
+/** The key of a record: everything that says what was measured, without the measurement.  Texts have no control characters.
+ */
 typedef struct cptx_tune_key {
 	uint32_t size;                 /**< CPTX_OPT fills it in */
 	const char *generator;         /**< "gemm" */
@@ -147,7 +148,8 @@ typedef struct cptx_tune_pruned {
 } cptx_tune_pruned;
 /**
  * Makes one segment of all of the user's folder, with the records that `opt` keeps (NULL: all); of several measurements of
- * the same candidate the latest stays.  Writers may go on meanwhile: they begin new segments.
+ * the same candidate the latest stays.  Writers may go on meanwhile, on other hosts, too: they begin new segments.  Of a
+ * folder on a network disk one host at a time may do it.
  */
 CPTX_API bool cptx_tune_prune(cptx_tune *db, const cptx_tune_prune_opt *opt, cptx_tune_pruned *pruned, cptx_error *err);
 
@@ -161,7 +163,7 @@ enum cptx_tune_policy {
 	CPTX_TUNE_ONCE,   /**< a problem that was not measured on this device, driver and compiler is measured */
 	CPTX_TUNE_ALWAYS  /**< each problem is measured the first time that a runner meets it */
 };
-/** The policy that `given` stands for.  Errors: ARG, CPTX_TUNE has no meaning. */
+/** The policy that `given` stands for; never CPTX_TUNE_AS_SET but on an error: ARG, CPTX_TUNE has no meaning. */
 CPTX_API enum cptx_tune_policy cptx_tune_policy_of(enum cptx_tune_policy given, cptx_error *err);
 
 /** How to measure.  All zero: the usual. */

@@ -137,7 +137,8 @@ class GemmOpt(Structure):
                 ("cluster_n", c_uint32), ("per_sm", c_uint32), ("swap", c_bool), ("a_tmem", c_bool), ("tma", c_bool),
                 ("stream_k", c_bool), ("batched", c_bool), ("grouped", c_bool), ("strided", c_bool), ("unaligned", c_uint32),
                 ("alpha", c_bool), ("beta", c_bool), ("bias", c_bool), ("timeline", c_uint32), ("epilogue", c_void_p),
-                ("user", c_void_p), ("name", c_char_p), ("experts", c_int)]
+                ("user", c_void_p), ("name", c_char_p), ("experts", c_int), ("visitors", c_void_p),
+                ("params", c_void_p), ("nparams", c_uint32)]
 
 
 class GemmProblem(Structure):
@@ -147,7 +148,7 @@ class GemmProblem(Structure):
                 ("scale_a", c_uint64), ("scale_b", c_uint64), ("timeline", c_uint64), ("ctas", c_uint32), ("alpha", ctypes.c_float),
                 ("beta", ctypes.c_float), ("lda", c_uint64), ("ldb", c_uint64), ("ldc", c_uint64), ("ldd", c_uint64),
                 ("stride_a", c_uint64), ("stride_b", c_uint64), ("stride_c", c_uint64), ("stride_d", c_uint64),
-                ("zero_b", c_uint64), ("counts", c_uint64), ("expected", c_uint32)]
+                ("zero_b", c_uint64), ("counts", c_uint64), ("expected", c_uint32), ("args", c_void_p)]
 
 
 class TuneUse(Structure):
@@ -163,7 +164,7 @@ TUNE_AS_SET, TUNE_OFF, TUNE_NEVER, TUNE_ONCE, TUNE_ALWAYS = range(5)
 WAIT_LOOP, WAIT_UNIFORM, WAIT_DONE = range(3)
 
 
-ROWS_OPERANDS = 21  # of <cptx/rows.def>
+ROWS_ROOM = 32  # CPTX_ROWS_ROOM
 
 
 class RowsOpt(Structure):
@@ -173,7 +174,7 @@ class RowsOpt(Structure):
                 ("ignored_label", c_int64), ("ignore", c_bool), ("tanh", c_bool), ("heads", c_uint32), ("place", c_int),
                 ("threads", c_uint32), ("per_row", c_uint32), ("split", c_uint32), ("prefetch", c_bool), ("min_ctas", c_uint32),
                 ("reads", c_uint32), ("writes", c_uint32), ("local", c_bool), ("body", c_void_p), ("user", c_void_p), ("name", c_char_p),
-                ("stages", c_uint32), ("rows_each", c_uint32), ("bandwidth", c_uint32), ("z_", c_char)]
+                ("stages", c_uint32), ("rows_each", c_uint32), ("bandwidth", c_uint32), ("k", c_uint32), ("z_", c_char)]
 
 
 class RowsMatrix(Structure):
@@ -183,7 +184,74 @@ class RowsMatrix(Structure):
 
 class RowsProblem(Structure):
     of_c = "cptx_rows_problem"
-    _fields_ = [("size", c_uint32), ("rows", c_uint32), ("at", RowsMatrix * ROWS_OPERANDS), ("workspace", c_uint64), ("z_", c_char)]
+    _fields_ = [("size", c_uint32), ("rows", c_uint32), ("at", RowsMatrix * ROWS_ROOM), ("workspace", c_uint64), ("z_", c_char)]
+
+
+# enum cptx_attention_mma
+ATTENTION_SYNC, ATTENTION_WGMMA, ATTENTION_TCGEN05 = range(3)
+
+
+class AttentionStride(Structure):
+    of_c = "cptx_attention_stride"
+    _fields_ = [("batch", c_uint64), ("head", c_uint64), ("row", c_uint64)]
+
+
+class AttentionOpt(Structure):
+    of_c, more = "cptx_attention_opt", True
+    _fields_ = [("size", c_uint32), ("mma", c_int), ("in", c_int), ("out", c_int), ("dim", c_uint32), ("dim_v", c_uint32),
+                ("causal", c_bool), ("top_left", c_bool), ("window", c_bool), ("softcap", c_bool), ("score", c_void_p), ("user", c_void_p),
+                ("lse", c_bool), ("bq", c_uint32), ("bk", c_uint32), ("stages", c_uint32), ("name", c_char_p), ("warps", c_uint32),
+                ("tma", c_bool), ("mask", c_void_p), ("blocks", c_void_p), ("sinks", c_bool), ("varlen", c_bool), ("page", c_uint32)]
+
+
+class AttentionProblem(Structure):
+    of_c, more = "cptx_attention_problem", True
+    _fields_ = [("size", c_uint32), ("batch", c_uint32), ("heads", c_uint32), ("kv_heads", c_uint32), ("queries", c_uint32),
+                ("keys", c_uint32), ("q", c_uint64), ("k", c_uint64), ("v", c_uint64), ("o", c_uint64), ("lse", c_uint64),
+                ("q_stride", AttentionStride), ("k_stride", AttentionStride), ("v_stride", AttentionStride), ("o_stride", AttentionStride),
+                ("scale", c_float), ("softcap", c_float), ("window_left", c_uint32), ("window_right", c_uint32), ("ctas", c_uint32),
+                ("sinks", c_uint64), ("cu_queries", c_uint64), ("cu_keys", c_uint64), ("total_queries", c_uint32), ("total_keys", c_uint32),
+                ("page_table", c_uint64), ("table_pitch", c_uint32), ("pages", c_uint32), ("v_scale", c_float)]
+
+
+class AttentionBackwardOpt(Structure):
+    of_c, more = "cptx_attention_backward_opt", True
+    _fields_ = [("size", c_uint32), ("mma", c_int), ("in", c_int), ("dim", c_uint32), ("causal", c_bool), ("top_left", c_bool),
+                ("window", c_bool), ("deterministic", c_bool), ("bq", c_uint32), ("bk", c_uint32), ("stages", c_uint32), ("sm90", c_bool),
+                ("name", c_char_p), ("softcap", c_bool)]
+
+
+class AttentionBackwardProblem(Structure):
+    of_c, more = "cptx_attention_backward_problem", True
+    _fields_ = [("size", c_uint32), ("batch", c_uint32), ("heads", c_uint32), ("kv_heads", c_uint32), ("queries", c_uint32),
+                ("keys", c_uint32), ("q", c_uint64), ("k", c_uint64), ("v", c_uint64), ("o", c_uint64), ("d_o", c_uint64), ("lse", c_uint64),
+                ("dq", c_uint64), ("dk", c_uint64), ("dv", c_uint64), ("q_stride", AttentionStride), ("k_stride", AttentionStride),
+                ("v_stride", AttentionStride), ("o_stride", AttentionStride), ("do_stride", AttentionStride), ("dq_stride", AttentionStride),
+                ("dk_stride", AttentionStride), ("dv_stride", AttentionStride), ("scale", c_float), ("window_left", c_uint32),
+                ("window_right", c_uint32), ("workspace", c_uint64), ("softcap", c_float)]
+
+
+class AttentionBackwardPlan(Structure):
+    of_c = "cptx_attention_backward_plan"
+    _fields_ = [("threads", c_uint32), ("smem", c_uint32), ("dim", c_uint32), ("grid", c_uint32), ("workspace", c_uint64),
+                ("flop", ctypes.c_double)]
+
+
+class AttentionDecodeOpt(Structure):
+    of_c, more = "cptx_attention_decode_opt", True
+    _fields_ = [("size", c_uint32), ("in", c_int), ("out", c_int), ("dim", c_uint32), ("dim_v", c_uint32), ("causal", c_bool),
+                ("window", c_bool), ("softcap", c_bool), ("paged", c_bool), ("lse", c_bool), ("rows", c_uint32), ("bk", c_uint32),
+                ("warps", c_uint32), ("stages", c_uint32), ("overlap", c_bool), ("name", c_char_p)]
+
+
+class AttentionDecodeProblem(Structure):
+    of_c, more = "cptx_attention_decode_problem", True
+    _fields_ = [("size", c_uint32), ("batch", c_uint32), ("heads", c_uint32), ("kv_heads", c_uint32), ("queries", c_uint32),
+                ("keys", c_uint32), ("total_keys", c_uint64), ("q", c_uint64), ("k", c_uint64), ("v", c_uint64), ("o", c_uint64),
+                ("lse", c_uint64), ("lengths", c_uint64), ("q_stride", AttentionStride), ("k_stride", AttentionStride),
+                ("v_stride", AttentionStride), ("o_stride", AttentionStride), ("pages", c_uint64), ("page", c_uint32),
+                ("page_pitch", c_uint32), ("scale", c_float), ("softcap", c_float), ("window_left", c_uint32), ("splits", c_uint32),
+                ("workspace", c_uint64)]
 
 
 # enum cptx_tensor_kind
@@ -225,6 +293,22 @@ FUNCTIONS = {
     "cptx_type_bits": (ctypes.c_uint, [c_int]),
     "cptx_type_find": (c_int, [c_char_p]),
     "cptx_type_name": (c_char_p, [c_int]),
+    "cptx_attention_mma_of": (c_int, [c_void_p]),
+    "cptx_attention_runner_new": (c_void_p, [c_void_p, c_void_p, POINTER(ErrorInfo)]),
+    "cptx_attention_runner_destroy": (None, [c_void_p]),
+    "cptx_attention_run": (c_bool, [c_void_p, POINTER(AttentionOpt), POINTER(AttentionProblem), c_void_p, POINTER(ErrorInfo)]),
+    "cptx_attention_backward_runner_new": (c_void_p, [c_void_p, c_void_p, POINTER(ErrorInfo)]),
+    "cptx_attention_backward_runner_destroy": (None, [c_void_p]),
+    "cptx_attention_backward_check_problem": (c_bool, [POINTER(AttentionBackwardOpt), POINTER(AttentionBackwardProblem),
+                                                       POINTER(AttentionBackwardPlan), POINTER(ErrorInfo)]),
+    "cptx_attention_backward_run": (c_bool, [c_void_p, POINTER(AttentionBackwardOpt), POINTER(AttentionBackwardProblem), c_void_p,
+                                             POINTER(ErrorInfo)]),
+    "cptx_attention_decode_runner_new": (c_void_p, [c_void_p, c_void_p, POINTER(ErrorInfo)]),
+    "cptx_attention_decode_runner_destroy": (None, [c_void_p]),
+    "cptx_attention_decode_workspace": (c_uint64, [c_void_p, POINTER(AttentionDecodeOpt), POINTER(AttentionDecodeProblem),
+                                                   POINTER(ErrorInfo)]),
+    "cptx_attention_decode_run": (c_bool, [c_void_p, POINTER(AttentionDecodeOpt), POINTER(AttentionDecodeProblem), c_void_p,
+                                           POINTER(ErrorInfo)]),
     "cptx_rows_kernel_find": (c_int, [c_char_p]),
     "cptx_rows_kernel_name": (c_char_p, [c_int]),
     "cptx_rows_operand_name": (c_char_p, [c_int]),

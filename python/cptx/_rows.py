@@ -4,10 +4,10 @@
 import ctypes
 import functools
 import itertools
-import threading
 
-from . import _abi
+from . import _abi, _runner
 from ._abi import lib
+from ._errors import checked
 
 OPERANDS = {lib.cptx_rows_operand_name(i).decode(): i
             for i in itertools.takewhile(lambda i: lib.cptx_rows_operand_name(i) != b"?", itertools.count())}
@@ -37,28 +37,18 @@ def options(name, n, types, operands, settings=()):
     return opt
 
 
-class Runner:
+class Runner(_runner.Runner):
     """A cptx_rows_runner of a device."""
 
     def __init__(self, device):
-        from . import _checked, _closing
-        self.device, self._checked, self._streams, self._workspaces = device, _checked, {}, {}
-        self._handle = _checked(lib.cptx_rows_runner_new, device._handle, None)
-        _closing(self, lib.cptx_rows_runner_destroy, self._handle, device)
-
-    def _stream(self, handle):
-        """An adopted stream, kept: frameworks have few."""
-        if not handle:
-            return None
-        if handle not in self._streams:
-            self._streams[handle] = self._checked(lib.cptx_stream_adopt, self.device._handle, handle)
-        return self._streams[handle]
+        super().__init__(device, lib.cptx_rows_runner_new, lib.cptx_rows_runner_destroy)
+        self._workspaces = {}
 
     def workspace(self, opt, rows):
         """Bytes that sums of columns need for so many rows; 0: none.  opt is one of `options`, which stay."""
         key = id(opt), rows
         if key not in self._workspaces:
-            self._workspaces[key] = self._checked(lib.cptx_rows_workspace, self._handle, ctypes.byref(opt), rows)
+            self._workspaces[key] = checked(lib.cptx_rows_workspace, self._handle, ctypes.byref(opt), rows)
         return self._workspaces[key]
 
     def run(self, opt, rows, operands, workspace=0, stream=0):
@@ -67,15 +57,9 @@ class Runner:
         for name, (address, stride) in operands.items():
             at = problem.at[OPERANDS[name]]
             at.address, at.stride = address, stride
-        self._checked(lib.cptx_rows_run, self._handle, ctypes.byref(opt), ctypes.byref(problem), self._stream(stream))
-
-
-_runners, _making = {}, threading.Lock()
+        checked(lib.cptx_rows_run, self._handle, ctypes.byref(opt), ctypes.byref(problem), self._stream(stream))
 
 
 def runner(key, open_device):
     """The runner that all of a process share, by the number of a device; open_device opens it the first time."""
-    with _making:
-        if key not in _runners:
-            _runners[key] = Runner(open_device())
-        return _runners[key]
+    return _runner.shared(Runner, key, open_device)

@@ -17,7 +17,7 @@ import torch
 from . import _rows, ops
 
 __all__ = ["add_rms_norm", "argmax", "column_sum", "cross_entropy", "geglu", "gelu", "layer_norm", "log_softmax", "quantize",
-           "rms_norm", "rotary", "softmax", "swiglu"]
+           "rms_norm", "rotary", "softmax", "swiglu", "top_k", "transpose"]
 
 
 def _matrix(x):
@@ -61,7 +61,7 @@ def _run(kernel, like, given, types=(), settings=(), optional=()):
     opt = _rows.options(kernel, like.shape[-1], (("in", ops.type_name("x", like)), *types), tuple(optional), tuple(settings))
     runner = _rows.runner(("cuda", like.device.index), lambda: ops.device(like))
     with torch.cuda.device(like.device):
-        size = runner.workspace(opt, rows) if SUMS & set(given) else 0
+        size = runner.workspace(opt, rows)
         workspace = torch.empty(size, dtype=torch.uint8, device=like.device) if size else None
         runner.run(opt, rows, operands, workspace.data_ptr() if size else 0, ops.stream(like))
 
@@ -331,14 +331,18 @@ def _rotary_backward(ctx, dy):
     return torch.ops.cptx.rotary(dy, cos, -sin), None, None
 
 
-@ops.define("rotary(Tensor x, Tensor cos, Tensor sin) -> Tensor", fake=lambda x, cos, sin: _out(x),
-            setup=lambda ctx, inputs, output: ctx.save_for_backward(*inputs[1:]), backward=_rotary_backward)
-def _rotary(x, cos, sin):
-    half = x.shape[-1] // 2
+def _check_angles(x, cos, sin):
     if x.dim() < 3 or x.shape[-1] % 2:
         raise ValueError(f"x has the shape {tuple(x.shape)}, but must have [..., positions, heads, an even number]")
     for name, v in (("cos", cos), ("sin", sin)):
-        _checked(name, v, x, (x.shape[-3], half))
+        _checked(name, v, x, (x.shape[-3], x.shape[-1] // 2))
+
+
+@ops.define("rotary(Tensor x, Tensor cos, Tensor sin) -> Tensor", fake=lambda x, cos, sin: _out(x),
+            setup=lambda ctx, inputs, output: ctx.save_for_backward(*inputs[1:]), backward=_rotary_backward)
+def _rotary(x, cos, sin):
+    _check_angles(x, cos, sin)
+    half = x.shape[-1] // 2
     y, heads, batch = _out(x), x.shape[-2], math.prod(x.shape[:-3])
     x, rows = _matrix(x), _matrix(y)
     one = math.prod(y.shape[-3:-1])
@@ -349,10 +353,29 @@ def _rotary(x, cos, sin):
     return y
 
 
-def rotary(x, cos, sin):
+def _rotary_pairs_backward(ctx, dy):
+    cos, sin = ctx.saved_tensors
+    return torch.ops.cptx.rotary_pairs(dy, cos, -sin), None, None
+
+
+@ops.define("rotary_pairs(Tensor x, Tensor cos, Tensor sin) -> Tensor", fake=lambda x, cos, sin: _out(x),
+            setup=lambda ctx, inputs, output: ctx.save_for_backward(*inputs[1:]), backward=_rotary_pairs_backward)
+def _rotary_pairs(x, cos, sin):
+    _check_angles(x, cos, sin)
+    y, heads, batch = _out(x), x.shape[-2], math.prod(x.shape[:-3])
+    x, rows, cos, sin = _matrix(x), _matrix(y), cos.repeat_interleave(2, -1), sin.repeat_interleave(2, -1)
+    one = math.prod(y.shape[-3:-1])
+    for i in range(batch):  # each of them begins with the first position
+        part = slice(i * one, (i + 1) * one)
+        _run("rotary-pairs", x[part], {"x": x[part], "cos": cos, "sin": sin, "y": rows[part]}, (("weight", ops.type_name("cos", cos)),),
+             (("heads", heads),))
+    return y
+
+
+def rotary(x, cos, sin, pairs=False):
     """Rotates the pairs (i, i + half) of x, [..., positions, heads, 2 * half], by the angles whose cos and sin are given,
-    [positions, half]."""
-    return torch.ops.cptx.rotary(x, cos, sin)
+    [positions, half]; pairs: the pairs (2i, 2i + 1)."""
+    return (torch.ops.cptx.rotary_pairs if pairs else torch.ops.cptx.rotary)(x, cos, sin)
 
 
 @ops.define("quantize(Tensor x) -> (Tensor, Tensor)", fake=lambda x: (_out(x, torch.float8_e4m3fn), _scalars(x)))
@@ -362,13 +385,23 @@ def _quantize(x):
     return y, scale
 
 
-def quantize(x, block=None):
+@ops.define("quantize_fp4(Tensor x) -> (Tensor, Tensor)",
+            fake=lambda x: (x.new_empty((*x.shape[:-1], x.shape[-1] // 2), dtype=torch.uint8), _scalars(x)))
+def _quantize_fp4(x):
+    y, scale = x.new_empty((*x.shape[:-1], x.shape[-1] // 2), dtype=torch.uint8), _scalars(x)
+    _run("quantize", x.contiguous(), {"x": x.contiguous(), "y": y, "scale": scale}, (("out", "e2m1"),))
+    return y, scale
+
+
+def quantize(x, block=None, fp4=False):
     """Rows in float8_e4m3fn and what they are to be multiplied by, f32: max(|x|) / 448.  block: elements of a row that share a
-    scale; the scales have a dimension more then."""
+    scale; the scales have a dimension more then.  fp4: in e2m1, two in a byte of uint8, the first one in its lower half; the
+    scale is max(|x|) / 6, and a row or block has a multiple of 8 elements."""
+    op, each = (torch.ops.cptx.quantize_fp4, 2) if fp4 else (torch.ops.cptx.quantize, 1)
     if block is None:
-        return torch.ops.cptx.quantize(x)
-    y, scale = torch.ops.cptx.quantize(x.reshape(*x.shape[:-1], -1, block))
-    return y.reshape(x.shape), scale
+        return op(x)
+    y, scale = op(x.reshape(*x.shape[:-1], -1, block))
+    return y.reshape(*x.shape[:-1], x.shape[-1] // each), scale
 
 
 @ops.define("argmax(Tensor x) -> Tensor", fake=lambda x: _scalars(x, torch.int64))
@@ -381,6 +414,46 @@ def _argmax(x):
 def argmax(x):
     """The first column of the largest element of each row, int64."""
     return torch.ops.cptx.argmax(x)
+
+
+@ops.define("transpose(Tensor x) -> Tensor", fake=lambda x: x.new_empty((x.shape[-1], math.prod(x.shape[:-1]))),
+            setup=lambda ctx, inputs, output: setattr(ctx, "shape", inputs[0].shape),
+            backward=lambda ctx, dy: torch.ops.cptx.transpose(dy).reshape(ctx.shape))
+def _transpose(x):
+    y = x.new_empty((x.shape[-1], math.prod(x.shape[:-1])))
+    _run("transpose", x, {"x": x, "y": y})
+    return y
+
+
+def transpose(x):
+    """The rows of x, all dimensions but the last, as columns: a dense matrix."""
+    return torch.ops.cptx.transpose(x)
+
+
+def _top_k_setup(ctx, inputs, output):
+    ctx.mark_non_differentiable(output[1])
+    ctx.save_for_backward(output[1])
+    ctx.shape = inputs[0].shape
+
+
+def _top_k_backward(ctx, dtop, _):
+    at, = ctx.saved_tensors  # -1 where a row had too few numbers
+    return torch.zeros(ctx.shape, dtype=dtop.dtype, device=dtop.device).scatter_add(-1, at.clamp(min=0), dtop * (at >= 0)), None
+
+
+@ops.define("top_k(Tensor x, int k) -> (Tensor, Tensor)", fake=lambda x, k: (x.new_empty((*x.shape[:-1], k)),
+                                                                            x.new_empty((*x.shape[:-1], k), dtype=torch.int64)),
+            setup=_top_k_setup, backward=_top_k_backward)
+def _top_k(x, k):
+    top = torch.empty((*x.shape[:-1], k), dtype=torch.float32, device=x.device)
+    at = torch.empty(top.shape, dtype=torch.int64, device=x.device)
+    _run("top-k", x, {"x": x, "top": top, "at": at}, settings=(("k", k),))
+    return top.to(x.dtype), at
+
+
+def top_k(x, k):
+    """The k largest elements of each row, the largest first, and their columns, int64; k is at most 64.  NaN is passed over."""
+    return torch.ops.cptx.top_k(x, k)
 
 
 @ops.define("column_sum(Tensor x) -> Tensor", fake=lambda x: x.new_empty(x.shape[-1:]),

@@ -254,8 +254,6 @@ bool arch_match_op(arch_memo *memo, unsigned op, const cptx_val *vals, const uin
                    arch_match *out);
 /* The entry for a call that the memo remembers, or NULL.  It holds until the next call is matched. */
 const arch_remembered *arch_recalled(const arch_memo *memo, unsigned op, const cptx_val *vals, const uint16_t *mods);
-/* The entry for a call with this instruction and these modifiers, and, most probably, values of the same kinds; or NULL. */
-const arch_remembered *arch_recalled_mods(const arch_memo *memo, unsigned op, const cptx_val *vals, const uint16_t *mods);
 void arch_why(unsigned op, const cptx_val *vals, const uint16_t *mods, const cptx_val *vec, buf *why);
 /*
  * Matches one form, which the spelling in text has already chosen; mods has its groups.  declared: registers have the types

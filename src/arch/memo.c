@@ -153,25 +153,6 @@ const arch_remembered *arch_recalled(const arch_memo *memo, unsigned op, const c
 	return recalled(memo, hash_of(op, vals, mods), op, vals, mods);
 }
 
-const arch_remembered *arch_recalled_mods(const arch_memo *memo, unsigned op, const cptx_val *vals, const uint16_t *mods)
-{
-	uint32_t hash = hash_of(op, vals, mods);
-
-	for (unsigned way = 0; way < 2; way++) {
-		unsigned at = memo->at[(hash ^ way) % ARCH_MEMO_PLACES];
-		const arch_remembered *r = at ? call_at(memo, at - 1) : NULL;
-		if (!r || r->hash != hash || r->op != op + 1)
-			continue;
-		uint64_t other = 0;
-		const uint64_t *key = r->key + 1 + r->nslot;
-		for (unsigned i = 0; i < r->nfield; i += 4)
-			other |= arch_four_mods(mods + i, r->nfield - i) ^ *key++;
-		if (!other)
-			return r;
-	}
-	return NULL;
-}
-
 static void note_key(arch_remembered *r, const cptx_val *vals, const uint16_t *mods)
 {
 	uint64_t *key = r->key;

@@ -51,9 +51,14 @@ static bool check_kernels(const cptx_attention_opt *o, cptx_error *err)
 
 static bool check_types(const cptx_attention_opt *o, cptx_error *err)
 {
-	RULE(o->in == CPTX_BF16 || o->in == CPTX_F16, ".in is %s; Q, K and V are CPTX_BF16 or CPTX_F16",
+	RULE(o->in == CPTX_BF16 || o->in == CPTX_F16 || o->in == CPTX_E4M3,
+	     ".in is %s; Q, K and V are CPTX_BF16, CPTX_F16 or CPTX_E4M3",
 	     o->in == CPTX_TYPE_NONE ? "not given" : cptx_type_name(o->in));
-	RULE(o->out == CPTX_TYPE_NONE || o->out == o->in || o->out == CPTX_F32,
+	RULE(o->in != CPTX_E4M3 || o->mma == CPTX_ATTENTION_WGMMA, ".in is e4m3; only wgmma has a kernel of it, %s has none",
+	     cptx_attention_mma_name(o->mma));
+	RULE(o->in != CPTX_E4M3 || !o->out || o->out == CPTX_BF16 || o->out == CPTX_F16 || o->out == CPTX_F32,
+	     ".out is %s; of e4m3 O is CPTX_BF16, CPTX_F16 or CPTX_F32", cptx_type_name(o->out));
+	RULE(o->in == CPTX_E4M3 || o->out == CPTX_TYPE_NONE || o->out == o->in || o->out == CPTX_F32,
 	     ".out is %s; O is of the type of Q, .%s, or CPTX_F32", cptx_type_name(o->out), cptx_type_name(o->in));
 	RULE(o->dim, ".dim is not given; it is the head size, a multiple of 8 from 8 to 256");
 	RULE(!o->blocks || o->mask, ".blocks without .mask; it says in which blocks the mask lets nothing count");
@@ -91,8 +96,6 @@ static bool check_page(const cptx_attention_opt *o, cptx_error *err)
 bool attention_read(cptx_attention_opt *o, const cptx_attention_opt *given, const cptx_target *target,
                     cptx_attention_plan *plan, cptx_error *err)
 {
-	if (err)
-		*err = (cptx_error){ .code = CPTX_OK };
 	if (!IS_GIVEN(given, "options struct", NOWHERE, err) || !OPTIONS_READ(cptx_attention_opt, o, given, NOWHERE, err))
 		return false;
 	RULE((unsigned)o->mma < CPTX_ATTENTION_MMAS, ".mma = %u; there are mma.sync, wgmma and tcgen05", (unsigned)o->mma);
@@ -129,6 +132,16 @@ bool attention_check_ranges(const char *what, const attention_range *all, size_t
 }
 
 /* ---- problems ---- */
+
+bool attention_check_addresses(const char *what, const attention_address *all, size_t n, cptx_error *err)
+{
+	for (const attention_address *a = all; a < all + n; a++) {
+		RULE(!a->needed || a->at, "%sthe address .%s is 0", what, a->name);
+		RULE(!a->needed || a->at % a->align == 0, "%s.%s is 0x%llx; it must be a multiple of %u", what, a->name,
+		     (unsigned long long)a->at, a->align);
+	}
+	return true;
+}
 
 bool attention_check_stride(const char *name, const cptx_attention_stride *s, enum cptx_type type, uint32_t dim,
                             uint64_t rows, uint64_t heads, uint64_t batch, cptx_error *err)
@@ -216,6 +229,9 @@ static bool check_numbers(const cptx_attention_problem *p, const cptx_attention_
 	RULE(p->kv_heads <= p->heads && (!p->heads || p->heads % p->kv_heads == 0),
 	     "%u heads of Q, and %u of K and V; these divide those of Q", p->heads, p->kv_heads);
 	RULE(p->scale > 0 && isfinite(p->scale), ".scale = %g; it is above 0", (double)p->scale);
+	RULE(attention_is_fp8(o) || !(p->v_scale != 0), "the problem has v_scale = %g, which is of e4m3", (double)p->v_scale);
+	RULE(!attention_is_fp8(o) || (p->v_scale > 0 && isfinite(p->v_scale)), ".v_scale = %g; it is above 0",
+	     (double)p->v_scale);
 	RULE(o->softcap || !(p->softcap != 0), "the problem has softcap = %g, and the kernel none: say .softcap in its options",
 	     (double)p->softcap);
 	RULE(!o->softcap || (p->softcap > 0 && isfinite(p->softcap)), ".softcap = %g; it is above 0", (double)p->softcap);
@@ -235,6 +251,8 @@ bool attention_read_problem(cptx_attention_problem *p, const cptx_attention_prob
 		return false;
 	p->kv_heads = p->kv_heads ? p->kv_heads : p->heads;
 	p->scale = p->scale != 0 ? p->scale : (float)(1 / sqrt(o->dim));
+	if (attention_is_fp8(o) && !(p->v_scale != 0))
+		p->v_scale = 1;
 	return check_numbers(p, o, err) && check_places(p, o, err) && check_strides(p, o, err);
 }
 

@@ -83,6 +83,15 @@ typedef struct attention_range {
 } attention_range;
 /* what: "decode: ", in front of the message. */
 bool attention_check_ranges(const char *what, const attention_range *all, size_t n, cptx_error *err);
+/* An address of a problem; where it is not needed it is not checked. */
+typedef struct attention_address {
+	const char *name;
+	uint64_t at;
+	bool needed;
+	unsigned align;
+} attention_address;
+/* what: "decode: ", in front of the message. */
+bool attention_check_addresses(const char *what, const attention_address *all, size_t n, cptx_error *err);
 /* Whether all options are the same, names by their text. */
 bool attention_same_options(const cptx_attention_opt *a, const cptx_attention_opt *b);
 /* The rules of how a tensor lies, by the name of the problem's fields. */
@@ -102,11 +111,18 @@ attention_work attention_work_of(const cptx_attention_opt *o, const cptx_attenti
 /* Scores of a problem that count. */
 double attention_scores(const cptx_attention_opt *o, const cptx_attention_problem *p);
 
+/* Probabilities of e4m3 are 2^8 times as large as others, for more of them to have all three bits; 448 is the largest. */
+enum { ATTENTION_RAISE = 8 };
+
 enum { ATTENTION_MOST_PARTS = 64 /* of an operand that pages make smaller than a block */ };
 static inline uint32_t attention_up(uint32_t n, uint32_t each) { return (n + each - 1) / each; }
 /* The head size of V and O. */
 static inline uint32_t attention_dim_v(const cptx_attention_opt *o) { return o->dim_v ? o->dim_v : o->dim; }
-static inline enum cptx_type attention_out(const cptx_attention_opt *o) { return o->out ? o->out : o->in; }
+static inline bool attention_is_fp8(const cptx_attention_opt *o) { return o->in == CPTX_E4M3; }
+static inline enum cptx_type attention_out(const cptx_attention_opt *o)
+{
+	return o->out ? o->out : attention_is_fp8(o) ? CPTX_BF16 : o->in;
+}
 static inline int64_t attention_min(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline int64_t attention_max(int64_t a, int64_t b) { return a > b ? a : b; }
 
@@ -132,6 +148,7 @@ typedef struct attention_in {
 	cptx_val scale;                           /* .f32: what scores are multiplied by in front of the exponential of 2 */
 	cptx_val before;                          /* .f32: what they are multiplied by before softcap or .score; else NONE */
 	cptx_val cap;                             /* .f32 */
+	cptx_val v_scale;                         /* .f32, what O is multiplied by; of e4m3 */
 	cptx_val left, right;                     /* .s32 */
 	cptx_val lse, sinks;                      /* .u64 */
 	cptx_val sink_scale;                      /* .f32, scores for one of a sink's logarithm */
@@ -205,7 +222,7 @@ typedef struct attention_rows {
 /* In front of a tile's blocks. */
 attention_rows attention_rows_of(cptx_kernel *k, const attention_in *in, const attention_tile *t, const cptx_acc *s);
 /*
- * What is done to products Q * K^T of the block from `key` on (.s32) before the softmax: scale and soft cap, the user's
+ * Makes scores of the products Q * K^T of the block from `key` on (.s32), before the softmax: scale and soft cap, the user's
  * function, and with `masked` minus infinity where a score does not count.
  */
 void attention_scores_of(cptx_kernel *k, const attention_in *in, const attention_tile *t, const attention_rows *rows,

@@ -12,7 +12,7 @@ typedef struct attention_args {
 	uint64_t lse, sinks, cu_queries, cu_keys, page_table;
 	uint32_t total_queries, table_pitch;
 	uint32_t queries, keys, heads, group, slots, rounds, row_tiles, planes, section;
-	float scale, before, cap, sink_scale;
+	float scale, before, cap, sink_scale, v_scale;
 	int32_t left, right;
 } attention_args;
 
@@ -78,6 +78,7 @@ static parameters list_parameters(const cptx_attention_opt *o, attention_in *in)
 		NUMBER(CPTX_F32, scale, true),
 		NUMBER(CPTX_F32, before, modified),
 		NUMBER(CPTX_F32, cap, o->softcap && o->score),
+		NUMBER(CPTX_F32, v_scale, attention_is_fp8(o)),
 		NUMBER(CPTX_S32, left, o->window),
 		NUMBER(CPTX_S32, right, o->window),
 	};
@@ -180,7 +181,7 @@ static void set_places(const cptx_attention_opt *o, const cptx_attention_problem
  * and a half rounds of the CTAs, or else all. */
 static uint32_t section_of(const cptx_attention_opt *o, const cptx_attention_problem *p, uint32_t grid)
 {
-	const uint64_t bytes = (uint64_t)(p->keys ? p->keys : 1) * (o->dim + attention_dim_v(o)) * 2;
+	const uint64_t row = (o->dim + attention_dim_v(o)) * (cptx_type_bits(o->in) / 8), bytes = (p->keys ? p->keys : 1) * row;
 	const uint64_t planes = (uint64_t)p->heads * p->batch, tiles = attention_up(p->queries, o->bq);
 	uint64_t n = 1;
 
@@ -224,33 +225,24 @@ static attention_args args_of(const cptx_attention_opt *o, const cptx_attention_
 		                     .before = scale,
 		                     .cap = p->softcap,
 		                     .sink_scale = (float)(1 / factor),
+		                     .v_scale = p->v_scale,
 		                     .left = bounded(p->window_left),
 		                     .right = o->causal ? 0 : bounded(p->window_right) };
 }
 
 static bool check_addresses(const cptx_attention_opt *o, const cptx_attention_problem *p, cptx_error *err)
 {
-	const struct {
-		const char *name;
-		uint64_t at;
-		bool needed;
-		unsigned align;
-	} all[] = { { "q", p->q, true, ATTENTION_CHUNK },
-		        { "k", p->k, p->keys, ATTENTION_CHUNK },
-		        { "v", p->v, p->keys, ATTENTION_CHUNK },
-		        { "o", p->o, true, ATTENTION_CHUNK },
-		        { "lse", p->lse, o->lse, sizeof(float) },
-		        { "sinks", p->sinks, o->sinks, sizeof(float) },
-		        { "cu_queries", p->cu_queries, o->varlen, sizeof(uint32_t) },
-		        { "cu_keys", p->cu_keys, o->varlen, sizeof(uint32_t) },
-		        { "page_table", p->page_table, o->page && p->keys, sizeof(uint32_t) } };
+	const attention_address all[] = { { "q", p->q, true, ATTENTION_CHUNK },
+		                              { "k", p->k, p->keys, ATTENTION_CHUNK },
+		                              { "v", p->v, p->keys, ATTENTION_CHUNK },
+		                              { "o", p->o, true, ATTENTION_CHUNK },
+		                              { "lse", p->lse, o->lse, sizeof(float) },
+		                              { "sinks", p->sinks, o->sinks, sizeof(float) },
+		                              { "cu_queries", p->cu_queries, o->varlen, sizeof(uint32_t) },
+		                              { "cu_keys", p->cu_keys, o->varlen, sizeof(uint32_t) },
+		                              { "page_table", p->page_table, o->page && p->keys, sizeof(uint32_t) } };
 
-	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
-		ATTENTION_RULE(!all[i].needed || all[i].at, "the address .%s is 0", all[i].name);
-		ATTENTION_RULE(!all[i].needed || all[i].at % all[i].align == 0, ".%s is 0x%llx; it must be a multiple of %u",
-		               all[i].name, (unsigned long long)all[i].at, all[i].align);
-	}
-	return true;
+	return attention_check_addresses("", all, ARRAY_LEN(all), err);
 }
 
 cptx_launch *cptx_attention_launch(const cptx_program *program, cptx_device *dev, const cptx_attention_opt *opt,

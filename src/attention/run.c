@@ -18,8 +18,6 @@ struct cptx_attention_runner {
 
 cptx_attention_runner *cptx_attention_runner_new(cptx_device *dev, cptx_cache *cache, cptx_error *err)
 {
-	if (err)
-		*err = (cptx_error){ .code = CPTX_OK };
 	if (!IS_GIVEN(dev, "device", NOWHERE, err))
 		return NULL;
 	return (cptx_attention_runner *)kit_runner_new(sizeof(cptx_attention_runner), dev, cache, err);
@@ -59,7 +57,6 @@ static bool choose(cptx_attention_runner *r, cptx_attention_opt *o, const cptx_a
 {
 	cptx_attention_problem p;
 
-	*err = (cptx_error){ .code = CPTX_OK };
 	if (!IS_GIVEN(opt, "options struct", NOWHERE, err) || !IS_GIVEN(problem, "problem", NOWHERE, err) ||
 	    !OPTIONS_READ(cptx_attention_opt, o, opt, NOWHERE, err) ||
 	    !OPTIONS_READ(cptx_attention_problem, &p, problem, NOWHERE, err) ||
@@ -76,7 +73,7 @@ static bool choose(cptx_attention_runner *r, cptx_attention_opt *o, const cptx_a
 bool cptx_attention_run(cptx_attention_runner *r, const cptx_attention_opt *opt, const cptx_attention_problem *problem,
                         cptx_stream *stream, cptx_error *err)
 {
-	cptx_error own;
+	cptx_error own = { .code = CPTX_OK };
 	cptx_attention_opt o, chosen;
 	cptx_attention_plan plan;
 	const loaded *l;

@@ -21,12 +21,13 @@ void attention_begin_softmax(cptx_kernel *k, const attention_in *in, const atten
                              cptx_softmax *soft)
 {
 	cptx_softmax_new(k, soft, rows, in->scale);
+	soft->raise = attention_is_fp8(in->o) ? ATTENTION_RAISE : 0;
 	if (!in->o->sinks)
 		return;
 	const cptx_val at = cptx_add(k, in->sinks, cptx_mul_wide(k, t->head, 4));
 	const cptx_val max = cptx_mul(k, cptx_ld(k, at, .space = CPTX_GLOBAL, .type = CPTX_F32), in->sink_scale);
 	const cptx_val some = both(k, cptx_setp(k, max, -INFINITY, .cmp = CPTX_GT), leads);
-	const cptx_val sum = cptx_selp(k, 1.0f, 0.0f, some, .type = CPTX_F32);
+	const cptx_val sum = cptx_selp(k, exp2(soft->raise), 0.0f, some, .type = CPTX_F32);
 	for (uint32_t r = 0; r < rows; r++) {
 		cptx_mov(k, max, .into = cptx_elem(soft->max, r));
 		cptx_mov(k, sum, .into = cptx_elem(soft->sum, r)); /* lanes add theirs behind the last block */

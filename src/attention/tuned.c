@@ -66,8 +66,8 @@ static bool make_operands(bench *b, const cptx_attention_opt *o, cptx_error *err
 	cptx_attention_problem *p = &b->p;
 	const uint64_t of_q = (uint64_t)p->batch * p->heads * p->queries;
 	const uint64_t of_k = (uint64_t)p->batch * (p->kv_heads ? p->kv_heads : p->heads) * p->keys;
-	const uint32_t dim_v = o->dim_v ? o->dim_v : o->dim;
-	const enum cptx_type out = o->out != CPTX_TYPE_NONE ? o->out : o->in;
+	const uint32_t dim_v = attention_dim_v(o);
+	const enum cptx_type out = attention_out(o);
 
 	p->q = kit_tuned_operand(b->dev, o->in, of_q * o->dim * cptx_type_bits(o->in) / 8, err);
 	p->k = kit_tuned_operand(b->dev, o->in, of_k * o->dim * cptx_type_bits(o->in) / 8, err);
@@ -103,13 +103,12 @@ bool cptx_attention_measure(cptx_tune *db, cptx_device *dev, const cptx_attentio
                             const cptx_attention_problem *problem, const cptx_tune_use *use, cptx_tune_done *done,
                             cptx_error *err)
 {
-	cptx_error own;
+	cptx_error own = { .code = CPTX_OK };
 	cptx_attention_opt o;
 	cptx_tune_use u;
 	bench b = { .dev = dev };
 
 	err = err ? err : &own;
-	*err = (cptx_error){ .code = CPTX_OK };
 	if (!IS_GIVEN(dev, "device", NOWHERE, err) || !IS_GIVEN(opt, "options struct", NOWHERE, err) ||
 	    !IS_GIVEN(problem, "problem", NOWHERE, err) || !OPTIONS_READ(cptx_attention_opt, &o, opt, NOWHERE, err) ||
 	    !OPTIONS_READ(cptx_attention_problem, &b.p, problem, NOWHERE, err) || !kit_tuned_read_use(&u, use, err))

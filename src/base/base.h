@@ -129,9 +129,12 @@ bool error_set(cptx_error *err, enum cptx_code code, cptx_site at, const char *f
 void error_clean(cptx_error *err);
 bool error_vset(cptx_error *err, enum cptx_code code, cptx_site at, const char *format, va_list ap);
 #define NOWHERE ((cptx_site){ NULL, 0 })
-/* Whether an argument that a public call needs is not NULL; if it is, sets ARG in *err, or in the module of a kernel:
- * "cptx_tile_check: the tile is NULL". */
-#define IS_GIVEN(p, what, at, err) ((p) != NULL || error_null(__func__, (what), (at), (err)))
+/* Whether a public call may start: an earlier error in *err stays, and the call does nothing (see the head of cptx.h).
+ * IS_GIVEN and OPTIONS_READ ask this, too, so a call that begins with one of them needs no may_go. */
+static inline bool may_go(const cptx_error *err) { return !err || err->code == CPTX_OK; }
+/* Whether a public call may start and an argument that it needs is not NULL; if it is, sets ARG in *err, or in the module of
+ * a kernel: "cptx_tile_check: the tile is NULL". */
+#define IS_GIVEN(p, what, at, err) (may_go(err) && ((p) != NULL || error_null(__func__, (what), (at), (err))))
 #define IS_GIVEN_TO(k, at, p, what) ((p) != NULL || error_null_in(__func__, (what), (at), (k)))
 bool error_null(const char *function, const char *what, cptx_site at, cptx_error *err);
 bool error_null_in(const char *function, const char *what, cptx_site at, cptx_kernel *k);

@@ -7,6 +7,8 @@ bool options_read(void *to, const void *from, size_t room, size_t known, size_t 
 	uint32_t size = 0;
 
 	memset(to, 0, room);
+	if (!may_go(err))
+		return false;
 	if (!from)
 		return true;
 	memcpy(&size, from, sizeof size);

@@ -14,7 +14,7 @@ enum {
 /*
  * Copies the options at `from` (NULL: all 0) to *to, a `type` of this library: the fields that the caller's header has, as
  * .size says; the rest is 0.  False, with ARG in *err: .size is impossible, or a field is set that this library does not
- * know.
+ * know.  False, too, where *err has an earlier error.
  */
 #define OPTIONS_READ(type, to, from, at, err)                                                                               \
 	options_read((to), (from), sizeof(type), offsetof(type, z_), FIRST_##type, #type, (at), (err))

@@ -85,7 +85,7 @@ static bool no_memory(cptx_error *err) { return error_set(err, CPTX_E_MEMORY, NO
 
 cptx_bundle *cptx_bundle_new(const char *made, cptx_error *err)
 {
-	cptx_bundle *b = NEW(cptx_bundle);
+	cptx_bundle *b = may_go(err) ? NEW(cptx_bundle) : NULL;
 
 	if (!b) {
 		no_memory(err);

@@ -287,6 +287,9 @@ static bool read_gemm(making *m, const cptx_bundle_gemm *gemm, cptx_error *err)
 	m->target = m->g.target ? cptx_target_find(m->g.target) : NULL;
 	RULE(m->target, "%s: there is no target \"%s\"", m->g.name, m->g.target ? m->g.target : "NULL");
 	RULE(!m->opt.grouped && !m->opt.timeline, "%s: neither lists of problems nor timelines can be bundled", m->g.name);
+	RULE(!m->opt.nparams,
+	     "%s: a kernel with .params of its visitors cannot be bundled as a GEMM; cptx_bundle_add takes any kernel",
+	     m->g.name);
 	m->p = (cptx_gemm_problem){ .m = m->g.m, .n = m->g.n, .k = m->g.k, .batch = m->g.batch };
 	stand_in(&m->p);
 	return true;

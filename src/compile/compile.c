@@ -246,7 +246,7 @@ static bool job_key(const compile_job *job, enum cptx_compiler c, cptx_cache_key
 	cptx_cache_part *parts = NEW_ARRAY(cptx_cache_part, list.n + 5 + 2 * job->npieces);
 	if (parts) {
 		size_t n = 0;
-		const char *const strings[] = { "cptx compile 1", compilers[c].name, identity, job->name };
+		const char *const strings[] = { "cptx compile 2", compilers[c].name, identity, job->name };
 		for (; n < ARRAY_LEN(strings); n++)
 			parts[n] = (cptx_cache_part){ strings[n], strlen(strings[n]) };
 		for (size_t i = 0; i < list.n; i++)

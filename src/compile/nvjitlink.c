@@ -8,6 +8,7 @@
  * symbols are looked for in the linked image once more.
  */
 #include "compile/compile.h"
+#include "compile/text.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -231,6 +232,15 @@ outcome nvjitlink_run_job(compile_job *job)
 	if (!api_open(&l, job->why, sizeof job->why))
 		return ABSENT;
 	library_version(&l, job->by, sizeof job->by);
+	if (!job->npieces && !job->opt->relocatable && !text_links_as_it_compiles(job->text)) {
+		snprintf(
+			job->why, sizeof job->why,
+			"%s would ignore setmaxnreg and align dynamic shared memory to 16 bytes only, since it compiles for linking; "
+			"ptxas, nvPTXCompiler and the driver do not",
+			job->by);
+		dlclose(l.lib);
+		return ABSENT;
+	}
 	outcome how = LACKING;
 	if (options_make(&list, job, true)) {
 		how = job->npieces > 1 ? link_several(&l, job, &list)

@@ -194,15 +194,15 @@ static void keep_output(process *p, size_t *n, size_t *cap, const char *text, si
 {
 	if (*n + len + 1 > *cap) {
 		size_t want = (*n + len + 1) * 2;
-		char *more = want <= MOST_OUTPUT ? (char *)realloc(p->said, want) : NULL;
+		char *more = want <= MOST_OUTPUT ? (char *)realloc(p->output, want) : NULL;
 		p->lost = p->lost || (!more && want <= MOST_OUTPUT);
 		if (!more)
 			return;
-		p->said = more;
+		p->output = more;
 		*cap = want;
 	}
-	memcpy(p->said + *n, text, len);
-	p->said[ *n += len] = 0;
+	memcpy(p->output + *n, text, len);
+	p->output[ *n += len] = 0;
 }
 
 /* Whether the process has ended; it is not reaped, so that nobody else gets its number. */
@@ -272,8 +272,8 @@ bool process_run(process *p)
 	pid_t pid;
 
 	p->late = p->lost = false;
-	p->said = (char *)calloc(1, 1);
-	if (!p->said || pipe2(fds, O_CLOEXEC))
+	p->output = (char *)calloc(1, 1);
+	if (!p->output || pipe2(fds, O_CLOEXEC))
 		goto fail;
 	fds[0] = above_streams(fds[0]), fds[1] = above_streams(fds[1]);
 	r = fds[0] < 0 || fds[1] < 0 ? EMFILE : start(p, fds[1], &pid);
@@ -291,7 +291,7 @@ bool process_run(process *p)
 	reap(p, pid, until);
 	return true;
 fail:
-	free(p->said);
-	p->said = NULL;
+	free(p->output);
+	p->output = NULL;
 	return false;
 }

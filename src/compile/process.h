@@ -18,10 +18,10 @@ typedef struct process {
 	size_t nkeep;
 	unsigned limit_ms; /* time limit; 0: none */
 	/* results */
-	char *said; /* output of both streams, NUL-terminated, from malloc */
-	int status; /* exit status; 128 and the number of a signal; -1: unknown, because SIGCHLD is ignored */
-	bool late;  /* the process exceeded the limit and was killed */
-	bool lost;  /* part of the output was lost, for lack of memory */
+	char *output; /* output of both streams, NUL-terminated, from malloc */
+	int status;   /* exit status; 128 and the number of a signal; -1: unknown, because SIGCHLD is ignored */
+	bool late;    /* the process exceeded the limit and was killed */
+	bool lost;    /* part of the output was lost, for lack of memory */
 } process;
 /*
  * Runs a process to its end, with an empty standard input.  It and all that it starts are one group, which is killed at its

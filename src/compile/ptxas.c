@@ -36,9 +36,9 @@ static char *version_text(char *path, unsigned limit_ms, char *why, size_t size)
 		return NULL;
 	}
 	if (!p.late)
-		return p.said;
+		return p.output;
 	snprintf(why, size, "%s does not say its version within %u s", path, p.limit_ms / 1000);
-	free(p.said);
+	free(p.output);
 	return NULL;
 }
 
@@ -152,7 +152,7 @@ static outcome with_files(compile_job *job, const char *path, int in, int out)
 		memcpy(argv + 1, list.at, list.n * sizeof *argv);
 		argv[list.n + 1] = from, argv[list.n + 2] = o, argv[list.n + 3] = to;
 		if (process_run(&p)) {
-			job->log = renamed(p.said, from, job->name);
+			job->log = renamed(p.output, from, job->name);
 			how = job->log && !p.lost ? judged(job, &p, out) : LACKING;
 		} else {
 			snprintf(job->why, sizeof job->why, "%s cannot be run: %s", job->by, strerror(errno));

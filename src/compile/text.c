@@ -76,6 +76,18 @@ static const char *text_line(const char *text, unsigned line, size_t *len)
 	return text;
 }
 
+bool text_links_as_it_compiles(const char *text)
+{
+	static const char dynamic[] = ".extern .shared .align ";
+
+	for (const char *at = text; (at = strstr(at, dynamic));) {
+		at += strlen(dynamic);
+		if (strtoul(at, NULL, 10) > 16)
+			return false;
+	}
+	return !strstr(text, "setmaxnreg");
+}
+
 unsigned log_line(const char *s, size_t n, size_t *behind)
 {
 	static const char words[] = ", line ";

@@ -16,6 +16,13 @@ bool text_token_is(const char *s, const char *end, const char *what);
 unsigned ptx_header(const char *text, const char **target, size_t *target_len);
 
 /*
+ * Whether CUDA's linkers (the driver's and nvJitLink, as of 13.0) make of a text what compilers make of it.  They compile it
+ * as one part of several: setmaxnreg is ignored, and dynamic shared memory is aligned to 16 bytes whatever the text says, so
+ * that a kernel with static shared memory in front of it finds it misaligned.
+ */
+bool text_links_as_it_compiles(const char *text);
+
+/*
  * Finds the line that a line of n bytes of a log names: "ptxas FILE, line N; error ...", the last of these words, because a
  * file may have them in its name.  *behind: where that ends.  0: it names none.
  */

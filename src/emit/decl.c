@@ -193,7 +193,7 @@ static void put_arg(emitter *e, const cptx_kernel *k, const ir_arg *a)
 	buf_str(&e->out->text, ".reg .");
 	buf_str(&e->out->text, arch_mods[d->type].name);
 	buf_str(&e->out->text, " ");
-	buf_str(&e->out->text, d->name);
+	buf_str(&e->out->text, e->hash && e->hash->any_registers ? "_" : d->name);
 }
 
 void emit_signature(emitter *e, const cptx_kernel *k)

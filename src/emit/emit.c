@@ -94,7 +94,8 @@ static void emit_body_head(emitter *e)
 	emit_head_of(e, e->k);
 	put_line(e, "\n{");
 	e->line++;
-	emit_made_registers(e);
+	if (!e->hash || !e->hash->any_registers)
+		emit_made_registers(e);
 }
 
 static bool emit_body(emitter *e, const cptx_kernel *k)
@@ -127,6 +128,8 @@ static void emit_head(emitter *e)
 		buf_str(b, "// cptx ");
 		put_line(e, CPTX_VERSION);
 	}
+	if (e->hash) /* emit_hash_end hashes what the lines below say */
+		return;
 	buf_str(b, ".version ");
 	e->version_at = b->n;
 	buf_str(b, "0.0\n.target ");
@@ -143,18 +146,36 @@ static void emit_head(emitter *e)
 	}
 }
 
+/* Whether the target has what a variable of a module that was built needs. */
+static bool variable_needs(emitter *e, const ir_sym *s)
+{
+	bool masks = false;
+
+	for (uint32_t i = 0; i < s->nreloc; i++)
+		masks |= s->reloc[i].mask != 0;
+	return (!masks || emit_needs(e, DIR_MASK)) &&
+	       (!s->attribute || ir_is_opaque(s->space) || emit_text_needs(e, s->attribute));
+}
+
+static bool emit_module_variable(emitter *e, const ir_sym *s)
+{
+	e->k = NULL;
+	if (s->space == CPTX_SAMPLERREF)
+		e->texmode = TEXMODE_INDEPENDENT;
+	if (!e->m->parsed && !variable_needs(e, s))
+		return false;
+	emit_variable(e, s);
+	put_line(e, ";");
+	return true;
+}
+
 bool emit_top(emitter *e, const ir_top *t)
 {
 	buf *b = &e->out->text;
 
 	switch (t->kind) {
 	case TOP_HEAD: emit_head(e); break;
-	case TOP_VAR:
-		if (e->m->sym[t->sym - MODULE_SYM]->space == CPTX_SAMPLERREF)
-			e->texmode = TEXMODE_INDEPENDENT;
-		emit_variable(e, e->m->sym[t->sym - MODULE_SYM]);
-		put_line(e, ";");
-		break;
+	case TOP_VAR: return emit_module_variable(e, e->m->sym[t->sym - MODULE_SYM]);
 	case TOP_PROTO:
 		e->k = t->k;
 		emit_head_of(e, t->k);
@@ -162,6 +183,9 @@ bool emit_top(emitter *e, const ir_top *t)
 		break;
 	case TOP_BODY: return emit_body(e, t->k);
 	case TOP_TEXT:
+		e->k = NULL;
+		if (!e->m->parsed && !emit_text_needs(e, t->text))
+			return false;
 		for (const char *p = t->text; *p; p++)
 			e->line += *p == '\n';
 		put_line(e, t->text);
@@ -176,9 +200,12 @@ bool emit_top(emitter *e, const ir_top *t)
 
 static bool emit_all(emitter *e)
 {
-	for (const ir_top *t = e->m->top_first; t; t = t->next)
+	for (const ir_top *t = e->m->top_first; t; t = t->next) {
 		if (!emit_top(e, t))
 			return false;
+		if (e->hash)
+			emit_hash_text(e);
+	}
 	return true;
 }
 
@@ -210,6 +237,12 @@ static bool put_kept_version(emitter *e)
 	return true;
 }
 
+/* Whether the .target line needs another word, for samplers that have names of their own. */
+static bool adds_texmode(const emitter *e)
+{
+	return e->texmode == TEXMODE_INDEPENDENT && !e->m->parsed && !strstr(e->m->target_more, "texmode_");
+}
+
 static bool emit_module(emitter *e)
 {
 	if (e->opt->min_version && !arch_is_version(e->opt->min_version))
@@ -223,7 +256,7 @@ static bool emit_module(emitter *e)
 		return false;
 	for (size_t i = 0; i < e->m->nfile; i++)
 		buf_put(&e->out->files, e->m->file[i], strlen(e->m->file[i]) + 1);
-	if (e->texmode == TEXMODE_INDEPENDENT && !e->m->parsed && !strstr(e->m->target_more, "texmode_"))
+	if (!e->hash && adds_texmode(e))
 		insert(&e->out->text, e->target_end, ", texmode_independent");
 	buf_put(&e->out->text, "", 1);
 	if (e->out->text.failed || e->out->map.failed || e->out->files.failed)
@@ -293,6 +326,14 @@ static void begin_text(cptx_ptx *out, const cptx_target *t, const cptx_emit_opt 
 	out->text = (buf){ .hook = &out->hook, .p = o->buffer, .cap = o->buffer_size, .foreign = true };
 }
 
+/* Leaves no text, or half of one. */
+static void no_text(cptx_ptx *out)
+{
+	begin_text(out, NULL, NULL);
+	buf_put(&out->text, "", 1);
+	out->text.n = 0;
+}
+
 /* Puts a text that took more room while it was printed, but fits now, into the caller's buffer. */
 static bool end_text(cptx_ptx *out, const cptx_emit_opt *o, cptx_error *err)
 {
@@ -310,21 +351,28 @@ static bool end_text(cptx_ptx *out, const cptx_emit_opt *o, cptx_error *err)
 	return true;
 }
 
-static bool print(cptx_ptx *out, cptx_module *m, const cptx_emit_opt *o, cptx_error *err)
+/* Prints the module; with `hash`, hashes it instead, to *to. */
+static bool print(cptx_ptx *out, cptx_module *m, const cptx_emit_opt *o, emit_hash_state *hash, cptx_hash *to,
+                  cptx_error *err)
 {
 	emitter e = { .m = m,
 		          .out = out,
 		          .err = err,
 		          .opt = o,
+		          .hash = hash,
 		          .target = arch_target_index(out->target),
 		          .version = MAX(out->target->ptx, m->version),
 		          .line = 1,
 		          .locs = o->lines && !m->parsed };
 	enum { LINE = 40 }; /* bytes of a line, about */
 
-	buf_reserve(&out->text, cptx_module_size(m) * LINE + 4096);
-	if (emit_module(&e) && end_text(out, o, err))
-		return true;
+	buf_reserve(&out->text, (hash ? 0 : cptx_module_size(m) * LINE) + 4096);
+	if (emit_module(&e) && end_text(out, o, err)) {
+		if (hash)
+			emit_hash_end(&e, adds_texmode(&e), to);
+		if (!out->text.failed)
+			return true;
+	}
 	if (err->code == CPTX_OK)
 		error_set(err, CPTX_E_MEMORY, NOWHERE, "out of memory while printing");
 	return false;
@@ -336,7 +384,6 @@ static const cptx_target *wanted(cptx_module *m, const char *target, const cptx_
 {
 	const cptx_target *t = target || !m ? cptx_target_find(target) : m->target;
 
-	*err = (cptx_error){ .code = CPTX_OK };
 	if (!OPTIONS_READ(cptx_emit_opt, o, opt, NOWHERE, err))
 		return NULL;
 	if (!m || !cptx_module_freeze(m)) {
@@ -350,7 +397,7 @@ static const cptx_target *wanted(cptx_module *m, const char *target, const cptx_
 
 cptx_ptx *cptx_emit(cptx_module *m, const char *target, const cptx_emit_opt *opt, cptx_error *err)
 {
-	cptx_error ignored;
+	cptx_error ignored = { .code = CPTX_OK };
 	cptx_emit_opt o;
 
 	err = err ? err : &ignored;
@@ -363,7 +410,7 @@ cptx_ptx *cptx_emit(cptx_module *m, const char *target, const cptx_emit_opt *opt
 		return NULL;
 	}
 	begin_text(out, t, &o);
-	bool ok = print(out, m, &o, err);
+	bool ok = print(out, m, &o, NULL, NULL, err);
 	emit_done(out);
 	if (ok)
 		return out;
@@ -373,20 +420,43 @@ cptx_ptx *cptx_emit(cptx_module *m, const char *target, const cptx_emit_opt *opt
 
 bool cptx_emit_again(cptx_ptx *ptx, cptx_module *m, const char *target, const cptx_emit_opt *opt, cptx_error *err)
 {
-	cptx_error ignored;
+	cptx_error ignored = { .code = CPTX_OK };
 	cptx_emit_opt o;
 
 	err = err ? err : &ignored;
-	if (!ptx) {
-		*err = (cptx_error){ .code = CPTX_OK };
-		return IS_GIVEN(ptx, "text", NOWHERE, err);
-	}
+	if (!IS_GIVEN(ptx, "text", NOWHERE, err))
+		return false;
 	const cptx_target *t = wanted(m, target, opt, &o, err);
 	begin_text(ptx, t, t ? &o : NULL);
-	if (t && print(ptx, m, &o, err))
+	if (t && print(ptx, m, &o, NULL, NULL, err))
 		return true;
-	begin_text(ptx, NULL, NULL); /* no half of a text */
-	buf_put(&ptx->text, "", 1);
-	ptx->text.n = 0;
+	no_text(ptx);
 	return false;
+}
+
+bool cptx_module_hash(cptx_module *m, const char *target, const cptx_hash_opt *opt, cptx_hash *hash, cptx_error *err)
+{
+	cptx_error ignored;
+	cptx_emit_opt plain;
+	cptx_hash_opt o;
+	emit_hash_state state;
+
+	err = err ? err : &ignored;
+	const cptx_target *t = wanted(m, target, NULL, &plain, err);
+	if (!IS_GIVEN(hash, "place for the hash", NOWHERE, err))
+		return false;
+	*hash = (cptx_hash){ { 0, 0 } };
+	if (!t || !OPTIONS_READ(cptx_hash_opt, &o, opt, NOWHERE, err))
+		return false;
+	cptx_ptx *out = o.scratch ? o.scratch : emit_new(m, t);
+	if (!out)
+		return error_set(err, CPTX_E_MEMORY, NOWHERE, "out of memory while hashing");
+	begin_text(out, t, NULL);
+	emit_hash_begin(&state, o.any_registers);
+	bool ok = print(out, m, &plain, &state, hash, err);
+	if (o.scratch)
+		no_text(out);
+	else
+		cptx_ptx_destroy(out);
+	return ok;
 }

@@ -63,6 +63,15 @@ typedef struct line_plan {
 	char front[PIECES_FRONT]; /* the opcode and what stands in front of the first operand */
 } line_plan;
 
+/* A hash that is made of the text instead of the text itself. */
+typedef struct emit_hash_state {
+	bool any_registers;
+	uint64_t lane[4], size; /* over the text so far; its bytes */
+	/* with any_registers: registers of a type that were named in the body, and the last one's name */
+	uint32_t count[1 << WORD_TYPE];
+	reg_name last[1 << WORD_TYPE];
+} emit_hash_state;
+
 struct cptx_ptx {
 	cptx_allocator hook;
 	const cptx_target *target;
@@ -87,6 +96,7 @@ typedef struct emitter {
 	cptx_ptx *out;
 	cptx_error *err;
 	const cptx_emit_opt *opt;
+	emit_hash_state *hash; /* NULL: the text is wanted */
 	unsigned target, version;
 	unsigned strict; /* the .version of a text that is checked as it stands; 0: the version rises as far as needed */
 	uint32_t line;   /* number of the line that is written next, from 1 */
@@ -121,7 +131,8 @@ enum emit_texmode { TEXMODE_NONE, TEXMODE_UNIFIED, TEXMODE_INDEPENDENT };
 bool emit_error(emitter *e, const ir_item *it, enum cptx_code code, const char *format, ...) CPTX_PRINTF_(4, 5);
 /* Raises the .version as far as a directive of the body needs; false, with an error, if the target lacks it. */
 bool emit_needs(emitter *e, enum arch_directive d);
-bool emit_text_needs(emitter *e, const char *text); /* emit_needs for the directives that such a text begins with */
+bool emit_text_needs(emitter *e,
+                     const char *text); /* emit_needs for a directive that is given as text, and for what it holds */
 /* The spelling of an instruction if the target has it; NULL, with an error, if the target lacks it. */
 const spelling *emit_spelling(emitter *e, const ir_item *it);
 /* Checks special registers, operands with an availability of their own, and samplers. */
@@ -166,6 +177,19 @@ void emit_no_origin(emitter *e); /* notes that lines from here on, up to the nex
 /* Prints instructions from `it` on, up to the first item that is none or that fails (then *failed is set), or the end;
  * returns that item, or NULL. */
 const ir_item *emit_lines(emitter *e, const ir_item *it, bool *failed);
+
+/* ---- hash.c ---- */
+void emit_hash_begin(emit_hash_state *h, bool any_registers);
+void emit_hash_text(emitter *e);                    /* hashes the text, and takes it away, if there is enough of it */
+void emit_hash_registers(emitter *e);               /* begins a body with any_registers: no register has a name */
+void emit_hash_item(emitter *e, const ir_item *it); /* names the registers of an item that have none */
+void emit_hash_name(emitter *e, uint32_t id);
+static inline void emit_hash_use(emitter *e, uint32_t id)
+{
+	if (!e->out->names[id].len)
+		emit_hash_name(e, id);
+}
+void emit_hash_end(emitter *e, bool adds_texmode, cptx_hash *to);
 
 /* ---- decl.c ---- */
 void emit_variable(emitter *e, const ir_sym *s);             /* prints a variable, without the semicolon */

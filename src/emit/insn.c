@@ -409,6 +409,19 @@ static void emit_proto(emitter *e, const ir_item *it)
 	buf_str(&e->out->text, ";\n");
 }
 
+/* Whether the target has what a directive that calls gave as text needs. */
+static bool text_needs(emitter *e, const ir_item *it)
+{
+	char pragma[64];
+
+	if (it->kind == ITEM_TEXT)
+		return emit_text_needs(e, e->k->text[ir_operand(e->k, it, 0).i]);
+	if (it->kind != ITEM_PRAGMA)
+		return true;
+	snprintf(pragma, sizeof pragma, ".pragma \"%s", e->k->text[ir_operand(e->k, it, 0).i]);
+	return emit_text_needs(e, pragma);
+}
+
 bool emit_item(emitter *e, const ir_item *it)
 {
 	if (it->kind == ITEM_INSN)
@@ -420,10 +433,15 @@ bool emit_item(emitter *e, const ir_item *it)
 		return true;
 	}
 	emit_map_line(e, it);
+	if (!e->m->parsed && !text_needs(e, it))
+		return false;
 	switch ((enum ir_item_kind)it->kind) {
 	case ITEM_SCOPE: put_text_line(e, "\t{", "", "\n"); break;
 	case ITEM_END: put_text_line(e, "\t}", "", "\n"); break;
-	case ITEM_REGS: emit_registers(e, v.id, (uint32_t)v.offset); break;
+	case ITEM_REGS:
+		if (!e->hash || !e->hash->any_registers)
+			emit_registers(e, v.id, (uint32_t)v.offset);
+		break;
 	case ITEM_VAR:
 		buf_str(&e->out->text, "\t");
 		emit_variable(e, ir_symbol(e->k, v.id));

@@ -72,13 +72,23 @@ static bool is_other(unsigned kind)
 	       kind == CPTX_VAL_LABEL;
 }
 
+/* Whether an operand that is there is printed in another way than between commas, or in brackets of its own. */
+static bool is_odd_there(const arch_operand *o, bool is_first, const uint16_t *mods)
+{
+	return o->flags & (OPERAND_INSIDE | OPERAND_MORE) || (o->flags & OPERAND_PIPE && !is_first) || o->brace ||
+	       (o->behind != ARCH_NO && mods[o->behind]);
+}
+
 /* Plans the operands; false where one is of a kind that lines are not planned for. */
 static bool plan_operands(line_plan *p, const ir_item *it)
 {
 	const arch_operand *o = &arch_operands[arch_forms[it->form].operand];
 	const arch_operand *next = NULL; /* the operand that is printed behind this one */
 	const uint32_t *words = ir_words(it);
+	unsigned first = 0;
 
+	while (first < it->noperand && !words[first])
+		first++;
 	for (unsigned i = PIECES; i-- > 0;) {
 		bool there = i < it->noperand;
 		bool whole = there && ir_word_is_whole(words[i]);
@@ -89,7 +99,7 @@ static bool plan_operands(line_plan *p, const ir_item *it)
 		p->piece[i] = (line_piece){ .table = TABLE_EMPTY };
 		if (!there || !words[i])
 			continue;
-		if (!is_other(kind))
+		if (!is_other(kind) || is_odd_there(o + i, i == first, ir_mods(it)))
 			return false;
 		if (whole || kind == CPTX_VAL_LABEL)
 			p->others |= (uint8_t)(1 << i);
@@ -110,7 +120,7 @@ static bool plan_operands(line_plan *p, const ir_item *it)
 /* Whether items with this spelling can have a plan, if their operands can. */
 static bool may_be_planned(const ir_item *it, const spelling *s)
 {
-	return !s->odd && !s->asks && it->noperand && it->noperand <= PIECES && it->nmod <= PIECES_MODS && s->len < PIECES_FRONT;
+	return !s->asks && it->noperand && it->noperand <= PIECES && it->nmod <= PIECES_MODS && s->len < PIECES_FRONT;
 }
 
 /* Makes the plan of an item that was just printed with this spelling; false where it has none. */
@@ -139,6 +149,8 @@ static void note_plan(emitter *e, const ir_item *it, const spelling *s)
 	if (!make_plan(&p, it, out->spelled.p + s->text, s))
 		return;
 	uint16_t *place = &e->plan_at[p.tag % LINES];
+	if (*place && !e->plan_at[(p.tag ^ 1) % LINES])
+		place = &e->plan_at[(p.tag ^ 1) % LINES];
 	if (!*place && e->nplan + 1 >= out->cap_plan) {
 		unsigned cap = out->cap_plan ? 2 * out->cap_plan : 16;
 		line_plan *plan = HEAP_ARRAY(&out->hook, line_plan, out->plan, cap);
@@ -295,6 +307,8 @@ static bool begin_lines(emitter *e, line_printer *to, bool built)
 	enum { AT_ONCE = 32 };
 	buf *text = &e->out->text, *map = &e->out->map;
 
+	if (e->hash)
+		emit_hash_text(e);
 	if (!buf_reserve(text, AT_ONCE * (LINE_ROOM + PIECES * e->operand_most)) ||
 	    (built && !buf_reserve(map, (AT_ONCE + 1) * sizeof(line_entry))))
 		return false;
@@ -309,8 +323,35 @@ static bool begin_lines(emitter *e, line_printer *to, bool built)
 	return true;
 }
 
-/* Prints items as long as they have a plan; returns the first one that has none.  built: each has the tag of its call. */
-CPTX_INLINE_ const ir_item *put_lines(emitter *e, const ir_item *it, bool built)
+/* The plan of an item whose words these are; NULL: it has none yet. */
+static inline const line_plan *plan_of(const emitter *e, const line_plan *plans, uint32_t tag, const ir_item *it,
+                                       const char *words)
+{
+	const line_plan *plan = &plans[e->plan_at[tag % LINES]];
+
+	if (is_planned(plan, it, words))
+		return plan;
+	plan = &plans[e->plan_at[(tag ^ 1) % LINES]];
+	return is_planned(plan, it, words) ? plan : NULL;
+}
+
+/* Names the registers of a line of the plan as a hash wants it. */
+static inline void name_for_hash(emitter *e, const line_plan *plan, const ir_item *it)
+{
+	if (plan->others) {
+		emit_hash_item(e, it);
+		return;
+	}
+	if (it->guard)
+		emit_hash_use(e, it->guard - 1);
+	for (unsigned i = 0; i < PIECES; i++)
+		if (plan->piece[i].table == TABLE_REGS)
+			emit_hash_use(e, ir_word_reg(ir_words(it)[i]));
+}
+
+/* Prints items as long as they have a plan; returns the first one that has none.  built: each has the tag of its call;
+ * names: their registers are to be named. */
+CPTX_INLINE_ const ir_item *put_lines(emitter *e, const ir_item *it, bool built, bool names)
 {
 	line_printer to = { .left = 0 };
 	const line_plan *plans = e->out->plan;
@@ -319,9 +360,11 @@ CPTX_INLINE_ const ir_item *put_lines(emitter *e, const ir_item *it, bool built)
 		return it;
 	for (; it; it = it->next) {
 		const char *words = (const char *)(it->apart ? ir_words(it) : (const uint32_t *)(it + 1));
-		const line_plan *plan = &plans[e->plan_at[(built ? it->src : line_tag(it)) % LINES]];
-		if (!is_planned(plan, it, words))
+		const line_plan *plan = plan_of(e, plans, built ? it->src : line_tag(it), it, words);
+		if (!plan)
 			break;
+		if (names)
+			name_for_hash(e, plan, it);
 		char *end = put_line(e, &to, plan, it, words);
 		if (!end)
 			break;
@@ -345,15 +388,21 @@ CPTX_INLINE_ const ir_item *put_lines(emitter *e, const ir_item *it, bool built)
 
 const ir_item *emit_lines(emitter *e, const ir_item *it, bool *failed)
 {
+	bool names = e->hash && e->hash->any_registers;
+
 	while (it && it->kind == ITEM_INSN) {
 		if (!e->locs && !e->long_names && e->nplan) {
-			const ir_item *next = e->m->parsed ? put_lines(e, it, false) : put_lines(e, it, true);
+			const ir_item *next = names          ? put_lines(e, it, false, true)
+			                      : e->m->parsed ? put_lines(e, it, false, false)
+			                                     : put_lines(e, it, true, false);
 			if (next != it) {
 				it = next;
 				continue;
 			}
 		}
 		const spelling *s = emit_spelling(e, it);
+		if (names)
+			emit_hash_item(e, it);
 		*failed = !s || !emit_spelled(e, it, s);
 		if (*failed)
 			return it;

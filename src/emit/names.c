@@ -154,8 +154,11 @@ bool emit_name_registers(emitter *e)
 	for (size_t i = 0; i < k->ndecl; i++)
 		e->longest_name = MAX(e->longest_name, strlen(k->decl[i].name) + 12);
 	e->long_names = false;
-	for (uint32_t i = 0, n; i < k->nreg; i += n)
-		n = name_declared(e, i);
+	if (e->hash && e->hash->any_registers)
+		emit_hash_registers(e);
+	else
+		for (uint32_t i = 0, n; i < k->nreg; i += n)
+			n = name_declared(e, i);
 	e->operand_most = 64 + e->longest_name + e->longest_symbol;
 	e->line_most = OPCODE_MOST + (ARCH_OPERANDS + 1) * e->operand_most;
 	return true;

@@ -108,14 +108,17 @@ bool emit_needs(emitter *e, enum arch_directive d)
 	const cptx_target *t = e->out->target;
 
 	e->version = MAX(e->version, n->version);
-	return t->number >= n->number ||
-	       error_set(e->err, CPTX_E_TARGET, e->k ? e->k->at : NOWHERE,
-	                 "%s %s: %s is not available on %s; it needs sm_%u or later", e->k->is_func ? "function" : "kernel",
-	                 e->k->name, n->name, t->name, n->number);
+	if (t->number >= n->number)
+		return true;
+	if (!e->k)
+		return error_set(e->err, CPTX_E_TARGET, NOWHERE, "%s is not available on %s; it needs sm_%u or later", n->name,
+		                 t->name, n->number);
+	return error_set(e->err, CPTX_E_TARGET, e->k->at, "%s %s: %s is not available on %s; it needs sm_%u or later",
+	                 e->k->is_func ? "function" : "kernel", e->k->name, n->name, t->name, n->number);
 }
 
 /* Checks the directives with a word of their own; the name of a pragma ends where its argument begins. */
-bool emit_text_needs(emitter *e, const char *text)
+static bool needs_of_words(emitter *e, const char *text)
 {
 	for (unsigned d = 0; d < ARCH_DIRECTIVES; d++) {
 		const char *name = arch_needs[d].name;
@@ -125,6 +128,35 @@ bool emit_text_needs(emitter *e, const char *text)
 			return false;
 	}
 	return true;
+}
+
+/* What stands in a section: labels, differences of them, negative numbers; strings are none of these. */
+static bool needs_of_section(emitter *e, const char *text)
+{
+	bool ok = true, string = false, number = false; /* number: what comes next is one */
+
+	for (const char *p = text; *p && ok; p++) {
+		string ^= *p == '"';
+		if (string || *p == ' ' || *p == '\t' || *p == '\n')
+			continue;
+		if (*p == ':')
+			ok = emit_needs(e, DIR_SECTION_LABEL);
+		else if (*p == '-')
+			ok = emit_needs(e, number ? DIR_SECTION_NEGATIVE : DIR_SECTION_DIFFERENCE);
+		bool directive = *p == '.' && p[1] == 'b' && p[2] >= '1' && p[2] <= '8';
+		number = directive || *p == ',';
+		p += directive ? strspn(p + 2, "123468") + 1 : 0;
+	}
+	return ok;
+}
+
+bool emit_text_needs(emitter *e, const char *text)
+{
+	if (!strncmp(text, ".section", 8))
+		return needs_of_section(e, text);
+	if (!strncmp(text, ".loc", 4) && strstr(text, "function_name"))
+		return emit_needs(e, DIR_INLINED);
+	return needs_of_words(e, text);
 }
 
 /* ---- spellings ---- */

@@ -105,7 +105,7 @@ static uint32_t most_stages(const gemm_model *m, const gemm_pick *x, cptx_gemm_o
 	return most;
 }
 
-/* Rows of clusters that are walked together: by the order of generators that have one, else so many that the tiles of a
+/* Rows of clusters that are rasterized together: by the order of generators that have one, else so many that the tiles of a
  * round are about a square of elements. */
 static uint32_t best_group(const tma_gemm *t, const gemm_pick *x)
 {
@@ -253,8 +253,6 @@ static const gemm_chip *chip_of(const gemm_model *m, const cptx_target *target)
 
 static bool read_options(cptx_gemm_opt *o, const cptx_gemm_opt *given, cptx_error *err)
 {
-	if (err)
-		*err = (cptx_error){ .code = CPTX_OK };
 	RULE(given, "no options were given (NULL)");
 	return OPTIONS_READ(cptx_gemm_opt, o, given, NOWHERE, err);
 }

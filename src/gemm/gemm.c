@@ -89,6 +89,16 @@ static void list_maps(const gemm_generator *g, const cptx_gemm_opt *o, cptx_gemm
 			plan->map[plan->maps++] = (enum cptx_gemm_map)i;
 }
 
+/* Parameters of the visitors. */
+static bool check_params(const cptx_gemm_opt *o, cptx_error *err)
+{
+	RULE(!o->nparams == !o->params, ".params is %s, and .nparams %u; both are given, or none", o->params ? "given" : "NULL",
+	     o->nparams);
+	RULE(!o->nparams || o->visitors, ".params are for .visitors, which is NULL");
+	RULE(o->nparams <= GEMM_MOST_nparams, ".nparams = %u; a kernel has up to %d parameters", o->nparams, GEMM_MOST_nparams);
+	return true;
+}
+
 static bool check_options(const cptx_gemm_opt *o, const cptx_target *target, cptx_gemm_plan *plan, cptx_error *err)
 {
 	RULE((unsigned)o->mma < CPTX_GEMM_MMAS, ".mma = %u; there are mma.sync, wgmma, tcgen05 and gemv", (unsigned)o->mma);
@@ -104,7 +114,7 @@ static bool check_options(const cptx_gemm_opt *o, const cptx_target *target, cpt
 	     ".experts = %u; there are contiguous and masked ones, and those along K", (unsigned)o->experts);
 	if (o->name && !cptx_name_check("kernel", o->name, err))
 		return false;
-	if (!check_fits(o, err) || !check_target(g, target, err) || !g->check(o, target, &here, err))
+	if (!check_fits(o, err) || !check_params(o, err) || !check_target(g, target, err) || !g->check(o, target, &here, err))
 		return false;
 	const bool of_kind = here.columns || (here.vec && o->mma != CPTX_GEMM_WGMMA);
 	if (o->bk && o->bk != here.bk)
@@ -119,8 +129,6 @@ static bool check_options(const cptx_gemm_opt *o, const cptx_target *target, cpt
 /* Copies the options that this version of the library knows into *o; false, with an error, if `given` cannot be read. */
 static bool can_read(cptx_gemm_opt *o, const cptx_gemm_opt *given, cptx_error *err)
 {
-	if (err)
-		*err = (cptx_error){ .code = CPTX_OK };
 	RULE(given, "no options were given (NULL)");
 	return OPTIONS_READ(cptx_gemm_opt, o, given, NOWHERE, err);
 }
@@ -152,6 +160,8 @@ static bool check_factors(const cptx_gemm_opt *o, const cptx_gemm_problem *p, cp
 	     "the problem has alpha = %g, and the kernel none: say .alpha in its options", (double)p->alpha);
 	RULE(o->beta || p->beta == 0, "the problem has beta = %g, and the kernel none: say .beta in its options",
 	     (double)p->beta);
+	RULE(o->nparams || !p->args,
+	     "the problem has .args, and the kernel no parameters that these fill: .params in its options");
 	return true;
 }
 

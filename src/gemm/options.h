@@ -17,6 +17,7 @@ enum {
 	GEMM_LEAST_##field = (least), GEMM_MOST_##field = (most),
 #include "gemm/options.def"
 };
+_Static_assert((int)GEMM_MOST_nparams == (int)CPTX_PARAMS_MOST, "as <cptx/params.h> says");
 
 /* Whether a field of that type asks for something. */
 #define GEMM_ASKED_NUMBER(value, none) ((value) > (none))

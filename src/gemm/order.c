@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The order in which clusters walk over the tiles of D: in groups of rows of tiles, down the columns of each.
+ * The rasterization, the order in which clusters compute the tiles of D: in groups of rows of tiles, down the columns of
+ * each.
  *
  * Clusters that follow one another in this order start on different parts of the chip, and what they ask of L2 at the same
  * time comes faster than what those further apart ask for again.  Down the rows neighbours share what they load of B, and
@@ -13,7 +14,7 @@
 #include <math.h>
 
 #define MULTICAST 0.4f /* weight of rows that the CTAs of a cluster ask for each other */
-#define WIDE 1.25 /* times the side of the square that is computed at once: as wide, rows are walked across as a whole */
+#define WIDE 1.25      /* times the side of the square that is computed at once: as wide, rows are rasterized as a whole */
 
 gemm_order gemm_order_of(const cptx_gemm_opt *o, uint32_t sms)
 {

@@ -47,8 +47,6 @@ static bool same_options(const cptx_gemm_opt *a, const cptx_gemm_opt *b)
 
 cptx_gemm_runner *cptx_gemm_runner_new(cptx_device *dev, cptx_cache *cache, cptx_error *err)
 {
-	if (err)
-		*err = (cptx_error){ .code = CPTX_OK };
 	if (!IS_GIVEN(dev, "device", NOWHERE, err))
 		return NULL;
 	return (cptx_gemm_runner *)kit_runner_new(sizeof(cptx_gemm_runner), dev, cache, err);
@@ -179,12 +177,11 @@ static bool read_arguments(const cptx_gemm_runner *r, const cptx_gemm_opt *opt, 
 bool cptx_gemm_run(cptx_gemm_runner *r, const cptx_gemm_opt *opt, const cptx_gemm_problem *problem, cptx_stream *stream,
                    cptx_error *err)
 {
-	cptx_error own;
+	cptx_error own = { .code = CPTX_OK };
 	cptx_gemm_opt o;
 	cptx_gemm_problem p;
 
 	err = err ? err : &own;
-	*err = (cptx_error){ .code = CPTX_OK };
 	if (!read_arguments(r, opt, problem, &o, &p, err))
 		return false;
 	if (!o.bm)

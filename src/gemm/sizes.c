@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is computed for a GEMM and cannot fail: there in every build, as there is no way to say that it is left out. */
+/* Public calls of the GEMM that cannot fail.  Every build has them, since they have no way to say that they are left out. */
 #include "base/options.h"
 #include "gemm/tma/tma.h"
 

@@ -191,8 +191,7 @@ bool cptx_gemm_tune_(cptx_device *dev, const cptx_gemm_problem *p, cptx_gemm_cho
 	tuning t = { .dev = dev, .p = p, .n = n };
 
 	err = err ? err : &own;
-	*err = (cptx_error){ .code = CPTX_OK };
-	if (!check_arguments(dev, p, choices, err))
+	if (!may_go(err) || !check_arguments(dev, p, choices, err))
 		return false;
 	cptx_gemm_problem known;
 	if (!OPTIONS_READ(cptx_gemm_problem, &known, p, NOWHERE, err))

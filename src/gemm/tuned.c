@@ -169,13 +169,12 @@ static bool measure_all(cptx_tune *db, bench *b, const candidate *asked, const c
 bool cptx_gemm_measure(cptx_tune *db, cptx_device *dev, const cptx_gemm_opt *opt, const cptx_gemm_problem *problem,
                        const cptx_tune_use *use, cptx_tune_done *done, cptx_error *err)
 {
-	cptx_error own;
+	cptx_error own = { .code = CPTX_OK };
 	candidate asked = { .ctas = 0 };
 	cptx_gemm_problem p;
 	cptx_tune_use u;
 
 	err = err ? err : &own;
-	*err = (cptx_error){ .code = CPTX_OK };
 	if (!IS_GIVEN(dev, "device", NOWHERE, err) || !IS_GIVEN(opt, "options struct", NOWHERE, err) ||
 	    !IS_GIVEN(problem, "problem", NOWHERE, err) || !OPTIONS_READ(cptx_gemm_opt, &asked.opt, opt, NOWHERE, err) ||
 	    !OPTIONS_READ(cptx_gemm_problem, &p, problem, NOWHERE, err) || !kit_tuned_read_use(&u, use, err))
@@ -183,6 +182,11 @@ bool cptx_gemm_measure(cptx_tune *db, cptx_device *dev, const cptx_gemm_opt *opt
 	if (asked.opt.experts)
 		return error_set(err, CPTX_E_ARG, NOWHERE,
 		                 "gemm: kernels for experts are not measured by sizes alone; cptx_gemm_tune takes counts of yours");
+	if (asked.opt.nparams) /* what they point to may be written, and has a size that nobody knows here */
+		return error_set(
+			err, CPTX_E_ARG, NOWHERE,
+			"gemm: a kernel with .params of its visitors is not measured, since nobody here can make what these "
+			"point to; cptx_gemm_tune takes a problem with .args");
 	bench b = { .dev = dev, .candidates = NEW_ARRAY(candidate, u.candidates) };
 	b.p.m = p.m, b.p.n = p.n, b.p.k = p.k, b.p.batch = p.batch;
 	b.p.alpha = asked.opt.alpha ? 1 : 0, b.p.beta = asked.opt.beta ? 1 : 0;

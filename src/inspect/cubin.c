@@ -299,10 +299,9 @@ static bool read_all(cptx_cubin_view *c)
 
 cptx_cubin_view *cptx_cubin_view_of(const void *bytes, size_t size, const char *name, cptx_error *err)
 {
+	if (!may_go(err))
+		return NULL;
 	cptx_cubin_view *c = calloc(1, sizeof *c);
-
-	if (err)
-		*err = (cptx_error){ 0 };
 	bool given = bytes || !size;
 	if (!c || !given || !(c->bytes = malloc(size + 1))) {
 		if (err) {

@@ -179,6 +179,8 @@ cptx_flow *cptx_flow_of(const cptx_kernel *k, cptx_error *err)
 {
 	cptx_flow *f = NULL;
 
+	if (!may_go(err))
+		return NULL;
 	if (!k || !k->has_body || k->m->err.code) {
 		error_set(err, CPTX_E_ARG, NOWHERE, "there is no body to look at");
 		return NULL;

@@ -7,6 +7,7 @@
  * With X alive behind a call, in | (X & kept) of the function's first instruction is alive in front of it.  `outer` is the
  * set alive behind some call of the function that an instruction belongs to.
  */
+#include "base/base.h"
 #include "inspect/cubin.h"
 #include "inspect/sass.h"
 
@@ -372,8 +373,8 @@ uint32_t cptx_cubin_view_live(const cptx_cubin_view *c, size_t i, uint16_t *live
 	flow f = { .c = c, .err = err };
 	uint32_t most = 0;
 
-	if (err)
-		*err = (cptx_error){ 0 };
+	if (!may_go(err))
+		return 0;
 	if (nlive && !live) {
 		if (err)
 			err->code = CPTX_E_ARG, snprintf(err->text, sizeof err->text, "there is no array for %zu counts (NULL)", nlive);

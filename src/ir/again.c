@@ -130,13 +130,25 @@ bool ir_append_again(cptx_kernel *k, cptx_site at, const arch_remembered *r, con
 	return true;
 }
 
-/* How a call of the memo is made directly. */
+/* How a call of the memo is made directly.  What it says holds when the memo has forgotten the call, too. */
 typedef struct ir_direct {
 	uint32_t serial; /* of the memo's entry that it was planned for; 0: none */
-	bool there;      /* the call can be made so */
+	uint16_t op;     /* the call's op + 1; 0: calls cannot be made so */
+	uint64_t mods[ARCH_FIELDS / 4];
 	direct_kinds kinds;
 	direct_item item;
 } ir_direct;
+
+/* Where m->direct_at has the number of the plan for a call, or in the neighbour of that place (the lowest bit is another).
+ */
+static inline unsigned place_of_direct(unsigned op, unsigned nslot, const cptx_val *vals, const uint16_t *mods)
+{
+	const uint64_t owner = (uint64_t)UINT16_MAX << OWNER_SHIFT;
+	uint64_t first = arch_value_front(vals[3]) & ~owner, last = arch_value_front(vals[2 + nslot]) & ~owner;
+	uint64_t hash = (first << 7 | first >> 57) ^ last ^ arch_four_mods(mods, 4) ^ (uint64_t)op << 40;
+
+	return (unsigned)(hash * 0x9e3779b97f4a7c15u >> (64 - IR_DIRECT_LOG));
+}
 
 void ir_direct_free(cptx_module *m)
 {
@@ -145,64 +157,120 @@ void ir_direct_free(cptx_module *m)
 			heap_realloc(&m->a.hook, m->direct[i], 0);
 }
 
-/* The plan for an entry of the memo, which may be out of date; NULL: there is no room for it yet. */
-static inline ir_direct *direct_of(const cptx_module *m, const arch_remembered *r)
-{
-	ir_direct *block = m->direct[r->number / ARCH_MEMO_BLOCK];
-
-	return block ? &block[r->number % ARCH_MEMO_BLOCK] : NULL;
-}
-
 /* Plans the direct call of an entry of the memo, for a call with values of its kinds; nothing is done when memory is
  * short. */
-static void note_direct(cptx_module *m, const arch_remembered *r, const cptx_val *vals)
+static void note_direct(cptx_module *m, const arch_remembered *r, const cptx_val *vals, const uint16_t *mods)
 {
 	ir_direct **block = &m->direct[r->number / ARCH_MEMO_BLOCK];
 
 	if (!*block) {
 		*block = HEAP_ARRAY(&m->a.hook, ir_direct, NULL, ARCH_MEMO_BLOCK);
 		for (unsigned i = 0; *block && i < ARCH_MEMO_BLOCK; i++)
-			(*block)[i].serial = 0;
+			(*block)[i].serial = (*block)[i].op = 0;
 	}
-	ir_direct *d = direct_of(m, r);
-	if (!d || d->serial == r->serial)
+	if (!*block)
 		return;
-	d->there = r->plan.direct && ir_make_direct(&d->item, &d->kinds, m, r, vals);
-	d->item.like.src = ir_tag(m, r);
-	d->serial = r->serial;
+	ir_direct *d = &(*block)[r->number % ARCH_MEMO_BLOCK];
+	if (d->serial != r->serial) {
+		bool there = r->nslot && r->nfield && r->plan.direct && ir_make_direct(&d->item, &d->kinds, m, r, vals);
+		d->op = there ? r->op : 0;
+		d->item.like.src = ir_tag(m, r);
+		d->serial = r->serial;
+		for (unsigned i = 0; i < r->nfield; i += 4)
+			d->mods[i / 4] = arch_four_mods(mods + i, r->nfield - i);
+	}
+	if (!d->op)
+		return;
+	unsigned place = place_of_direct(d->op - 1u, r->nslot, vals, mods);
+	m->direct_at[m->direct_at[place] ? place ^ 1 : place] = (uint8_t)(r->number + 1);
 }
 
-/* Makes the call directly; false where it is not of this kind. */
-static inline bool append_direct(cptx_kernel *k, cptx_site at, const ir_direct *d, const cptx_val *vals, unsigned nslot,
+/* Appends the call with n operands directly; false where it is not of this kind. */
+static inline bool append_direct(cptx_kernel *k, cptx_site at, const ir_direct *d, unsigned n, const cptx_val *vals,
                                  cptx_val *result)
 {
 	direct_value v[DIRECT_OPERANDS] = { direct_nothing, direct_nothing, direct_nothing, direct_nothing };
 	ir_item *it = (ir_item *)(void *)k->m->a.at;
 
-	if (!direct_fits(k, &d->item, at.file))
-		return false;
-	for (unsigned i = 0; i < nslot; i++)
+	for (unsigned i = 0; i < n; i++)
 		v[i] = (direct_value){ arch_value_front(vals[3 + i]), (uint64_t)vals[3 + i].i };
-	if (direct_words(&d->item, &d->kinds, DIRECT_OPERANDS, it, k, v[0], v[1], v[2], v[3]))
+	if (direct_words(&d->item, &d->kinds, n, it, k, v[0], v[1], v[2], v[3]))
 		return false;
 	*result = direct_end(k, &d->item, it, v[0], v[1], v[2], v[3]);
 	it->line = at.line;
 	return true;
 }
 
+/* The plan at a place of m->direct_at; NULL where it is for another instruction or other modifiers. */
+static inline const ir_direct *direct_like(const cptx_module *m, unsigned place, unsigned op, const uint16_t *mods,
+                                           unsigned nfield)
+{
+	unsigned number = m->direct_at[place];
+
+	if (!number)
+		return NULL;
+	const ir_direct *d = &m->direct[(number - 1) / ARCH_MEMO_BLOCK][(number - 1) % ARCH_MEMO_BLOCK];
+	uint64_t other = d->op ^ (op + 1);
+	for (unsigned i = 0; i < nfield; i += 4)
+		other |= arch_four_mods(mods + i, nfield - i) ^ d->mods[i / 4];
+	return other ? NULL : d;
+}
+
+/* Makes the call directly, if its like was made before; false where it is not known so, or has a guard or a destination. */
+static inline bool insn_directly(cptx_kernel *k, cptx_site at, unsigned op, const cptx_val *vals, const uint16_t *mods,
+                                 cptx_val *result)
+{
+	unsigned nslot = arch_ops[op].nslot, nfield = arch_ops[op].nfield;
+
+	if (!nslot || nslot > DIRECT_OPERANDS || !nfield || (vals[0].kind | vals[1].kind | vals[2].kind))
+		return false;
+	unsigned place = place_of_direct(op, nslot, vals, mods);
+	const ir_direct *d = direct_like(k->m, place, op, mods, nfield);
+	if (!d && !(d = direct_like(k->m, place ^ 1, op, mods, nfield)))
+		return false;
+	if (!direct_fits(k, &d->item, at.file))
+		return false;
+	switch (nslot) { /* so that each has as many operands as a constant */
+	case 1: return append_direct(k, at, d, 1, vals, result);
+	case 2: return append_direct(k, at, d, 2, vals, result);
+	case 3: return append_direct(k, at, d, 3, vals, result);
+	default: return append_direct(k, at, d, 4, vals, result);
+	}
+}
+
 bool ir_insn_again(cptx_kernel *k, cptx_site at, unsigned op, const cptx_val *vals, const uint16_t *mods, cptx_val *result)
 {
-	cptx_module *m = k->m;
-	bool plain = !(vals[0].kind | vals[1].kind | vals[2].kind) && !m->parsed;
-	const arch_remembered *r = plain ? arch_recalled_mods(&m->memo, op, vals, mods) : NULL;
-	const ir_direct *d = r ? direct_of(m, r) : NULL;
+	const arch_remembered *r = arch_recalled(&k->m->memo, op, vals, mods);
 
-	if (d && d->serial == r->serial && d->there && append_direct(k, at, d, vals, r->nslot, result))
-		return true;
-	r = plain && !r ? NULL : arch_recalled(&m->memo, op, vals, mods);
 	if (!r)
 		return false;
-	if (plain)
-		note_direct(m, r, vals);
+	if (!(vals[0].kind | vals[1].kind | vals[2].kind) && !k->m->parsed)
+		note_direct(k->m, r, vals, mods);
 	return ir_append_again(k, at, r, vals, result);
+}
+
+/* Makes a call that is not made directly. */
+__attribute__((__noinline__)) static cptx_val insn_slowly(cptx_kernel *k, cptx_site at, unsigned op, const cptx_val *vals,
+                                                          const uint16_t *mods)
+{
+	static const char name[] = "cptx_insn_";
+
+	if (!ir_open(k, at))
+		return (cptx_val){ 0 };
+	if (op >= arch_nop)
+		ir_error(k, CPTX_E_ARG, at, "instruction number %u is not in this library's table", op);
+	else if (!vals || !mods)
+		error_null_in(name, vals ? "list of modifiers" : "list of operands", at, k);
+	else
+		return ir_append_insn(k, at, op, vals, mods);
+	return (cptx_val){ 0 };
+}
+
+cptx_val cptx_insn_(cptx_kernel *k, cptx_site at, enum cptx_op op, const cptx_val *vals, const uint16_t *mods)
+{
+	cptx_val made;
+
+	if (k && vals && mods && (unsigned)op < arch_nop && insn_directly(k, at, op, vals, mods, &made))
+		return made;
+	return insn_slowly(k, at, op, vals, mods);
 }

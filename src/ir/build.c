@@ -37,14 +37,13 @@ void ir_report_no_form(cptx_kernel *k, cptx_site at, unsigned op, const cptx_val
 	buf_free(&why);
 }
 
-static cptx_val append_insn(cptx_kernel *k, cptx_site at, unsigned op, const cptx_val *vals, const uint16_t *mods)
+/* Appends a call that is not known from an earlier one. */
+static cptx_val match_insn(cptx_kernel *k, cptx_site at, unsigned op, const cptx_val *vals, const uint16_t *mods)
 {
 	const arch_op *o = &arch_ops[op];
-	cptx_val none = { 0 }, guard, made;
+	cptx_val none = { 0 }, guard;
 	arch_match m;
 
-	if (ir_insn_again(k, at, op, vals, mods, &made))
-		return made;
 	for (unsigned i = 0; i < 3u + o->nslot; i++)
 		if (vals[i].kind && !ir_is_ours(k, &vals[i])) {
 			ir_error(k, CPTX_E_ARG, at, "%s: operand %s %s", o->name,
@@ -72,17 +71,11 @@ static cptx_val append_insn(cptx_kernel *k, cptx_site at, unsigned op, const cpt
 	return ir_append_match(k, at, &m, guard) ? result : none;
 }
 
-cptx_val cptx_insn_(cptx_kernel *k, cptx_site at, enum cptx_op op, const cptx_val *vals, const uint16_t *mods)
+cptx_val ir_append_insn(cptx_kernel *k, cptx_site at, unsigned op, const cptx_val *vals, const uint16_t *mods)
 {
-	if (!ir_open(k, at))
-		return (cptx_val){ 0 };
-	if ((unsigned)op >= arch_nop) {
-		ir_error(k, CPTX_E_ARG, at, "instruction number %u is not in this library's table", (unsigned)op);
-		return (cptx_val){ 0 };
-	}
-	if (!IS_GIVEN_TO(k, at, vals, "list of operands") || !IS_GIVEN_TO(k, at, mods, "list of modifiers"))
-		return (cptx_val){ 0 };
-	return append_insn(k, at, op, vals, mods);
+	cptx_val made;
+
+	return ir_insn_again(k, at, op, vals, mods, &made) ? made : match_insn(k, at, op, vals, mods);
 }
 
 cptx_val ir_insn(cptx_kernel *k, cptx_site at, enum cptx_op op, cptx_val into, cptx_val when, const cptx_val *slots,
@@ -106,7 +99,7 @@ cptx_val ir_insn(cptx_kernel *k, cptx_site at, enum cptx_op op, cptx_val into, c
 		p += n + (p[n] == ' ');
 	}
 	va_end(ap);
-	return append_insn(k, at, op, vals, mods);
+	return ir_append_insn(k, at, op, vals, mods);
 }
 
 cptx_val cptx_var_(cptx_kernel *k, cptx_site at, enum cptx_type type, cptx_val init)

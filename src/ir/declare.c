@@ -48,7 +48,7 @@ static bool fill_symbol(cptx_module *m, cptx_site at, const char *what, enum cpt
 	return true;
 }
 
-static bool check_address(cptx_module *m, cptx_site at, const char *name, const cptx_address *a, uint32_t i, uint32_t n)
+static bool check_address(cptx_module *m, cptx_site at, const ir_sym *s, const cptx_address *a, uint32_t i, uint32_t n)
 {
 	bool var = a->to.kind == CPTX_VAL_SYM && a->to.id >= MODULE_SYM && a->to.id - MODULE_SYM < m->nsym;
 	bool func = a->to.kind == CPTX_VAL_FUNC && a->to.id - 1 < m->nbody;
@@ -57,7 +57,11 @@ static bool check_address(cptx_module *m, cptx_site at, const char *name, const 
 		return error_set(&m->err, CPTX_E_ARG, at,
 		                 "variable '%s': address %u must be of a variable or function of the module, for an element below "
 		                 "ninit, behind that of the address before it",
-		                 name, i);
+		                 s->name, i);
+	if (s->type != CPTX_U64 && s->type != CPTX_U32 && !(a->mask && s->type == CPTX_U8))
+		return error_set(&m->err, CPTX_E_ARG, at,
+		                 "variable '%s' is .%s: an address is .u64 or .u32; one byte of it, by .mask, is .u8", s->name,
+		                 arch_mods[s->type].name);
 	return true;
 }
 
@@ -66,32 +70,35 @@ static bool fill_initial(cptx_module *m, cptx_site at, const cptx_variable_opt *
 	size_t element = arch_types[s->type].bits / 8;
 	uint64_t room = o->unsized ? UINT32_MAX : s->size / element;
 
-	if (!o->init && o->ninit)
-		return error_set(&m->err, CPTX_E_ARG, at, "variable '%s': .ninit = %u, but .init is NULL", s->name, o->ninit);
-	if (!o->init)
-		return !o->naddress || error_set(&m->err, CPTX_E_ARG, at, "variable '%s': addresses stand in an .init", s->name);
-	if (!o->ninit || o->ninit > room || (o->naddress && !o->address) ||
-	    (s->space != CPTX_GLOBAL && s->space != CPTX_CONST) || o->linkage == CPTX_LINK_EXTERN)
+	if (!o->init && (o->ninit || (o->naddress && !o->address)))
+		return error_set(&m->err, CPTX_E_ARG, at, "variable '%s': %s, but .%s is NULL", s->name,
+		                 o->ninit ? ".ninit is given" : ".naddress is given", o->ninit ? "init" : "address");
+	if (!o->init && !o->naddress)
+		return true;
+	uint32_t ninit = o->init ? o->ninit : o->address[o->naddress - 1].index + 1;
+	if (!ninit || ninit > room || (o->naddress && !o->address) || (s->space != CPTX_GLOBAL && s->space != CPTX_CONST) ||
+	    o->linkage == CPTX_LINK_EXTERN)
 		return error_set(
 			&m->err, CPTX_E_ARG, at,
 			"variable '%s': initial values belong to .global and .const variables that are not extern; 1 to %llu "
 			"of them, %u were given",
-			s->name, (unsigned long long)room, (unsigned)o->ninit);
+			s->name, (unsigned long long)room, (unsigned)ninit);
 	ir_reloc *reloc = ARENA_ARRAY(&m->a, ir_reloc, o->naddress + 1);
-	s->init = ARENA_COPY(&m->a, unsigned char, o->init, element * o->ninit);
+	s->init = o->init ? ARENA_COPY(&m->a, unsigned char, o->init, element *ninit)
+	                  : ARENA_ZEROED(&m->a, unsigned char, element *ninit);
 	if (!s->init || !reloc)
 		return ir_no_memory(m, at);
 	for (uint32_t i = 0; i < o->naddress; i++) {
 		const cptx_address *a = &o->address[i];
-		if (!check_address(m, at, s->name, a, i, o->ninit))
+		if (!check_address(m, at, s, a, i, ninit))
 			return false;
 		reloc[i] = (ir_reloc){ a->to, a->mask, a->index, a->generic };
 	}
-	s->ninit = o->ninit;
+	s->ninit = ninit;
 	s->nreloc = o->naddress;
 	s->reloc = o->naddress ? reloc : NULL;
 	if (o->unsized)
-		s->size = o->ninit * element;
+		s->size = ninit * element;
 	return true;
 }
 
@@ -385,6 +392,62 @@ cptx_val cptx_prototype_place_(cptx_kernel *k, cptx_site at, cptx_kernel *f)
 
 /* ---- directives as text ---- */
 
+static bool same_argument(const cptx_kernel *f, const ir_arg *a, const cptx_kernel *g, const ir_arg *b)
+{
+	if ((a->sym == IR_NONE) != (b->sym == IR_NONE))
+		return false;
+	if (a->sym == IR_NONE)
+		return f->reg[a->reg].type == g->reg[b->reg].type;
+	const ir_sym *s = f->sym[a->sym], *t = g->sym[b->sym];
+	return s->type == t->type && s->space == t->space && s->ndim == t->ndim && s->size == t->size && s->align == t->align;
+}
+
+bool ir_same_signature(const cptx_kernel *f, const cptx_kernel *g)
+{
+	if (f->is_func != g->is_func || f->narg != g->narg || f->nresult != g->nresult)
+		return false;
+	for (size_t i = 0; i < f->narg; i++)
+		if (!same_argument(f, &f->arg[i], g, &g->arg[i]))
+			return false;
+	for (size_t i = 0; i < f->nresult; i++)
+		if (!same_argument(f, &f->result[i], g, &g->result[i]))
+			return false;
+	return true;
+}
+
+/* The function that a word of .alias names, up to `end`, the character behind it; NULL: there is none. */
+static cptx_kernel *alias_word(cptx_module *m, const char **p, char end)
+{
+	char name[256];
+	const char *from = *p + strspn(*p, " \t");
+	size_t n = strcspn(from, " \t,;");
+	const char *behind = from + n + strspn(from + n, " \t");
+
+	if (!n || n >= sizeof name || *behind != end)
+		return NULL;
+	memcpy(name, from, n);
+	name[n] = 0;
+	*p = behind + 1;
+	uint32_t i = ir_global_named(m, NAMED_BODY, name, NULL, NULL);
+	return i == IR_NONE || !m->body[i]->is_func ? NULL : m->body[i];
+}
+
+/* Checks .alias name, function; and notes that the name needs no body. */
+static bool check_alias(cptx_module *m, cptx_site at, const char *text)
+{
+	const char *p = text + strlen(".alias");
+	cptx_kernel *name = alias_word(m, &p, ','), *f = name ? alias_word(m, &p, ';') : NULL;
+
+	if (!f || f == name || name->has_body || !ir_same_signature(name, f))
+		return error_set(
+			&m->err, CPTX_E_ARG, at,
+			"cptx_module_text(\"%.100s\"): .alias NAME, FUNCTION; names two functions that were declared, with the "
+			"same parameters and results, the first of them without a body",
+			text);
+	name->aliased = true;
+	return true;
+}
+
 /* Whether a text begins with one of these words, and is printable and one line (several if `lines`). */
 static bool text_ok(const char *text, const char *const *words, bool lines)
 {
@@ -459,6 +522,8 @@ void cptx_module_text_(cptx_module *m, cptx_site at, const char *text)
 		                    : "cptx_module_text takes one .file, .section, .alias or .pragma directive");
 		return;
 	}
+	if (!strncmp(text, ".alias", 6) && !check_alias(m, at, text))
+		return;
 	const char *copy = arena_strdup(&m->a, text);
 	ir_top *t = copy ? ir_top_append(m, TOP_TEXT) : NULL;
 	if (t)

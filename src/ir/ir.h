@@ -315,13 +315,16 @@ static inline void ir_top_body(ir_top *t, cptx_kernel *k)
 	k->tops = t;
 }
 
+enum { IR_DIRECT_LOG = 8 };
+_Static_assert(ARCH_MEMO < 256, "a byte numbers its entries, from 1");
 struct cptx_module {
 	arena a;
 	arch_memo memo;
 	/* how the memo's calls are made directly (again.c), in blocks as the memo has; made when needed */
 	struct ir_direct *direct[ARCH_MEMO / ARCH_MEMO_BLOCK];
-	uint32_t fills; /* how often it was emptied */
-	uint16_t tag;   /* a hash that its variables and functions carry as owner, to tell modules apart */
+	uint8_t direct_at[1 << IR_DIRECT_LOG]; /* numbers in it, from 1, by a hash of the call */
+	uint32_t fills;                        /* how often it was emptied */
+	uint16_t tag; /* a hash that its variables and functions carry as owner, to tell modules apart */
 	cptx_error err;
 	bool frozen;
 	cptx_kernel *first, *last; /* bodies with code */
@@ -410,6 +413,8 @@ uint32_t ir_declare(cptx_kernel *k, const ir_decl *d);
 uint32_t ir_add_symbol(cptx_module *m, cptx_kernel *k, const ir_sym *s);
 cptx_val ir_symbol_value(const cptx_module *m, const cptx_kernel *k, uint32_t id);
 cptx_val ir_func_value(const cptx_kernel *f);
+/* Whether both are kernels, or functions, with the same parameters and results. */
+bool ir_same_signature(const cptx_kernel *f, const cptx_kernel *g);
 /* Copies a text into the body's texts; returns its index, or IR_NONE. */
 uint32_t ir_add_text(cptx_kernel *k, const char *text);
 
@@ -568,6 +573,8 @@ size_t ir_put_value(uint32_t *words, unsigned i, const cptx_val *v, uint16_t own
  * matching can tell. */
 bool ir_append_again(cptx_kernel *k, cptx_site at, const arch_remembered *r, const cptx_val *vals, cptx_val *result);
 void ir_direct_free(cptx_module *m);
+/* Appends a call whose operands and modifiers are given, on a body that is open. */
+cptx_val ir_append_insn(cptx_kernel *k, cptx_site at, unsigned op, const cptx_val *vals, const uint16_t *mods);
 /* Appends a call that the memo knows from an earlier one; false, with nothing done and no error: it must be matched. */
 bool ir_insn_again(cptx_kernel *k, cptx_site at, unsigned op, const cptx_val *vals, const uint16_t *mods, cptx_val *result);
 uint32_t ir_word(const cptx_val *v, uint16_t owner); /* packs a value into a word; WORD_WHOLE if no word can hold it */

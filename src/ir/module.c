@@ -47,6 +47,7 @@ bool cptx_module_clear(cptx_module *m)
 		.a = m->a, .memo = m->memo, .fills = m->fills + 1, .names = m->names, .spare_tables = m->spare_tables
 	};
 	memcpy(kept.direct, m->direct, sizeof kept.direct);
+	memcpy(kept.direct_at, m->direct_at, sizeof kept.direct_at);
 	*m = kept;
 	return begin(m) || ir_no_memory(m, NOWHERE);
 }

@@ -33,7 +33,7 @@ bool ir_name_ok(cptx_module *m, cptx_site at, const char *what, const char *name
 
 bool cptx_name_check(const char *what, const char *name, cptx_error *err)
 {
-	return check(what && *what ? what : "kernel", name, NOWHERE, err);
+	return may_go(err) && check(what && *what ? what : "kernel", name, NOWHERE, err);
 }
 
 static bool is_parameter(const cptx_kernel *k, uint32_t sym)

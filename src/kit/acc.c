@@ -333,14 +333,19 @@ static void pack(cptx_kernel *k, cptx_site at, const cptx_acc *acc, enum cptx_ty
 	kit_round_pair(k, at, type, cptx_elem(acc->regs, first), cptx_elem(acc->regs, second), into);
 }
 
-static bool can_narrow(cptx_kernel *k, cptx_site at, const cptx_acc *acc, enum cptx_type type)
+static bool can_round(cptx_kernel *k, cptx_site at, const cptx_acc *acc, enum cptx_type type)
 {
-	if (!kit_acc_has_registers(k, at, acc) || !is_half(k, at, type))
+	if (!kit_acc_has_registers(k, at, acc))
 		return false;
 	if (acc->type != CPTX_F32)
 		cptx_fail_(k, at, "an accumulator of .%s as .%s; convert the elements first", cptx_type_name(acc->type),
 		           cptx_type_name(type));
 	return acc->type == CPTX_F32;
+}
+
+static bool can_narrow(cptx_kernel *k, cptx_site at, const cptx_acc *acc, enum cptx_type type)
+{
+	return kit_acc_has_registers(k, at, acc) && is_half(k, at, type) && can_round(k, at, acc, type);
 }
 
 cptx_val cptx_acc_narrow_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, enum cptx_type type)
@@ -353,23 +358,34 @@ cptx_val cptx_acc_narrow_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, enu
 	return words;
 }
 
-/* Whether lanes move through rows and columns alike, so that what holds in lane 0 holds in all. */
-static bool lanes_agree(const cptx_frag_map *a, const cptx_frag_map *d)
+/* Whether lanes move through rows and columns alike, so that what holds in lane 0 holds in all.  Through columns of A of
+ * 8 bits they move twice as far, which column_of undoes. */
+static bool lanes_agree(const cptx_frag_map *a, const cptx_frag_map *d, uint32_t far)
 {
 	bool ok = a->lanes == d->lanes;
 
 	for (uint32_t b = 0; ok && 1u << b < a->lanes; b++)
-		ok = a->lane[b].row == d->lane[b].row && a->lane[b].col == d->lane[b].col;
+		ok = a->lane[b].row == d->lane[b].row && a->lane[b].col == far * d->lane[b].col;
 	return ok;
+}
+
+/* The column of the accumulator that stands at place `i` along the next product's K. */
+static uint32_t column_of(uint32_t i, bool bytes)
+{
+	return bytes ? i / 16 * 16 + i / 2 % 2 * 8 + i % 16 / 4 * 2 + i % 2 : i;
 }
 
 cptx_val cptx_acc_as_a_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, const cptx_tiled_mma *next)
 {
-	if (!kit_mma_is_made(k, at, next) || !can_narrow(k, at, acc, next->opt.a))
+	if (!kit_mma_is_made(k, at, next))
+		return CPTX_NONE_;
+	const enum cptx_type type = next->opt.a;
+	const bool bytes = type == CPTX_E4M3 || type == CPTX_E5M2;
+	if (!(bytes ? can_round(k, at, acc, type) : can_narrow(k, at, acc, type)))
 		return CPTX_NONE_;
 	const cptx_frag_map *a = &next->a_map;
 	if (next->opt.a_from != CPTX_A_REGS || next->opt.m != acc->m || next->steps * next->depth != acc->n ||
-	    !lanes_agree(a, &acc->map)) {
+	    !lanes_agree(a, &acc->map, bytes ? 2 : 1)) {
 		cptx_fail_(k, at,
 		           "an accumulator of %u x %u as the A of a product that takes %u x %u; both are of the same kind, and the "
 		           "product is made with .a_from = CPTX_A_REGS",
@@ -380,16 +396,21 @@ cptx_val cptx_acc_as_a_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, const
 	cptx_val words = cptx_regs_(k, at, CPTX_B32, next->steps * atoms * a->regs);
 	for (uint32_t i = 0; i < words.count; i++) {
 		const uint32_t step = i / (atoms * a->regs), m = i / a->regs % atoms;
-		cptx_cell c[2];
-		for (uint16_t s = 0; s < 2; s++)
-			cptx_frag_cell(a, (cptx_place){ .reg = (uint16_t)(i % a->regs), .slot = s }, &c[s]);
-		uint32_t first = kit_acc_number(acc, m * a->rows + c[0].row, step * next->depth + c[0].col);
-		uint32_t second = kit_acc_number(acc, m * a->rows + c[1].row, step * next->depth + c[1].col);
-		if (first == UINT32_MAX || second == UINT32_MAX) {
-			cptx_fail_(k, at, "an accumulator whose threads do not have the elements that the product takes as A");
-			return CPTX_NONE_;
+		cptx_val v[4];
+		for (uint16_t s = 0; s < (bytes ? 4 : 2); s++) {
+			cptx_cell c = { 0, 0 };
+			cptx_frag_cell(a, (cptx_place){ .reg = (uint16_t)(i % a->regs), .slot = s }, &c);
+			const uint32_t n = kit_acc_number(acc, m * a->rows + c.row, column_of(step * next->depth + c.col, bytes));
+			if (n == UINT32_MAX) {
+				cptx_fail_(k, at, "an accumulator whose threads do not have the elements that the product takes as A");
+				return CPTX_NONE_;
+			}
+			v[s] = cptx_elem(acc->regs, n);
 		}
-		pack(k, at, acc, next->opt.a, first, second, cptx_elem(words, i));
+		if (bytes)
+			CALL(mov, .a = kit_round_word(k, at, type, v), .into = cptx_elem(words, i));
+		else
+			kit_round_pair(k, at, type, v[0], v[1], cptx_elem(words, i));
 	}
 	return words;
 }

@@ -338,7 +338,7 @@ static void call(epi *x, const epi_at *w, const epi_group *g, uint32_t i)
 	const bool t = x->e->opt.transposed;
 	const cptx_val row = x->row[g->row], col = g->at_col[i];
 	const cptx_visit where = {
-		.row = t ? col : row, .col = t ? row : col, .inside = g->inside, .i = g->elem[i].i, .at_row = g->row
+		.row = t ? col : row, .col = t ? row : col, .inside = g->inside, .i = g->elem[i].i, .at_row = g->row, .visitor = w->v
 	};
 	cptx_val to = w->v->fn(k, w->v->user, &where, v);
 	const bool constant = to.kind == CPTX_VAL_INT || to.kind == CPTX_VAL_FLOAT;

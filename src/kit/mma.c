@@ -77,7 +77,8 @@ static bool check_types(cptx_kernel *k, cptx_site at, const cptx_tiled_mma_opt *
 	     "by wgmma or tcgen05 with .few_regs; that is for mma.sync, whose lanes have addresses of their own");
 	RULE(o->by != CPTX_BY_WGMMA || !a->integer, "of .%s by wgmma; integers go by CPTX_BY_MMA_SYNC and CPTX_BY_TCGEN05",
 	     cptx_type_name(o->a));
-	RULE(o->a_from != CPTX_A_REGS || a->bits == 16, "of .%s with A from registers; that has 16 bits", cptx_type_name(o->a));
+	RULE(o->a_from != CPTX_A_REGS || a->bits == 16 || (o->by == CPTX_BY_WGMMA && a->bits == 8),
+	     "of .%s with A from registers; that has 16 bits, or by wgmma 8", cptx_type_name(o->a));
 	RULE(o->by == CPTX_BY_TCGEN05 || o->scale || (a->elem >= 8 && b->elem >= 8),
 	     "of .%s and .%s without scale factors; types of less than 8 bits go by CPTX_BY_TCGEN05, or with .scale",
 	     cptx_type_name(o->a), cptx_type_name(o->b));

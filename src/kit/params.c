@@ -182,7 +182,7 @@ cptx_launch *cptx_params_launch_(cptx_site at, const cptx_program *program, cptx
 {
 	filling f = { .n = 0 };
 
-	if (!may_go(err) || !IS_GIVEN(program, "program", at, err) || !IS_GIVEN(dev, "device", at, err) ||
+	if (!IS_GIVEN(program, "program", at, err) || !IS_GIVEN(dev, "device", at, err) ||
 	    !IS_GIVEN(opt, "description of the launch", at, err) || (nparts && !IS_GIVEN(parts, "list of parts", at, err)))
 		return NULL;
 	if (opt->nargs) {

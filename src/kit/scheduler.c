@@ -62,7 +62,7 @@ static bool is_queue(const cptx_tiles *s)
 }
 
 /* Answers come through a ring of barriers; else through bar.sync. */
-static bool has_ring(const cptx_tiles *s) { return is_queue(s) && s->opt.readers; }
+static bool has_ring(const cptx_tiles *s) { return is_queue(s) && s->opt.consumers; }
 
 /* Clusters in step over whole rounds of tiles but for the last one to two, which are one row of K tiles. */
 static void share(cptx_kernel *k, cptx_site at, cptx_tiles *s)
@@ -119,8 +119,8 @@ static bool check_counts(cptx_kernel *k, cptx_site at, const cptx_tiles_opt *o)
 		cptx_fail_(k, at, "tiles of clusters of %u CTAs; a cluster has at most %d", o->cluster, MOST_CLUSTER);
 	else if (is_none(o->number) != is_none(o->clusters))
 		cptx_fail_(k, at, "a tile scheduler with one of .number and .clusters; give both or neither");
-	else if (!in_queue && (o->readers || o->stages))
-		cptx_fail_(k, at, "readers and stages are of CPTX_TILES_DYNAMIC and CPTX_TILES_CANCEL, whose answers are shared");
+	else if (!in_queue && (o->consumers || o->stages))
+		cptx_fail_(k, at, "consumers and stages are of CPTX_TILES_DYNAMIC and CPTX_TILES_CANCEL, whose answers are shared");
 	else
 		return true;
 	return false;
@@ -136,12 +136,13 @@ static bool check(cptx_kernel *k, cptx_site at, const cptx_tiles_opt *o)
 		cptx_fail_(
 			k, at,
 			"a counter, .counter, the address of a u32 in global memory, is what CPTX_TILES_DYNAMIC needs, and only it");
-	else if (o->schedule == CPTX_TILES_CANCEL && !o->readers)
-		cptx_fail_(k, at, "CPTX_TILES_CANCEL without .readers: how many threads of a CTA give each answer back");
-	else if (o->schedule == CPTX_TILES_DYNAMIC && !o->readers && o->cluster > 1)
-		cptx_fail_(k, at, "CPTX_TILES_DYNAMIC for clusters of %u CTAs without .readers; bar.sync is of one CTA", o->cluster);
-	else if (o->schedule == CPTX_TILES_DYNAMIC && !o->readers && o->stages)
-		cptx_fail_(k, at, "stages of answers without .readers: bar.sync shares them one at a time");
+	else if (o->schedule == CPTX_TILES_CANCEL && !o->consumers)
+		cptx_fail_(k, at, "CPTX_TILES_CANCEL without .consumers: how many threads of a CTA give each answer back");
+	else if (o->schedule == CPTX_TILES_DYNAMIC && !o->consumers && o->cluster > 1)
+		cptx_fail_(k, at, "CPTX_TILES_DYNAMIC for clusters of %u CTAs without .consumers; bar.sync is of one CTA",
+		           o->cluster);
+	else if (o->schedule == CPTX_TILES_DYNAMIC && !o->consumers && o->stages)
+		cptx_fail_(k, at, "stages of answers without .consumers: bar.sync shares them one at a time");
 	else
 		return true;
 	return false;
@@ -153,7 +154,7 @@ static void make_ring(cptx_kernel *k, cptx_site at, cptx_tiles *s)
 	const cptx_tiles_opt *o = &s->opt;
 	enum cptx_type type = o->schedule == CPTX_TILES_CANCEL ? CPTX_B128 : CPTX_U32;
 	cptx_pipe_opt ring = {
-		.size = CPTX_OPT_SIZE(cptx_pipe_opt), .stages = o->stages, .consumers = o->readers, .multicast = o->cluster
+		.size = CPTX_OPT_SIZE(cptx_pipe_opt), .stages = o->stages, .consumers = o->consumers, .multicast = o->cluster
 	};
 
 	s->answers = CALL(mov, .a = cptx_shared_(k, at, type, has_ring(s) ? o->stages : 2, 16, NULL), .type = CPTX_U32);
@@ -235,6 +236,11 @@ void cptx_tiles_raster_(cptx_kernel *k, cptx_site at, cptx_val id, cptx_val tile
 	if (is_none(group) || (is_int(group) && !group.i)) {
 		*n = over(k, at, id, tiles_m);
 		*m = minus(k, at, id, times(k, at, *n, tiles_m));
+		return;
+	}
+	if (is_int(group) && group.i == 1) { /* row by row: without what follows from a last group of fewer rows */
+		*m = over(k, at, id, tiles_n);
+		*n = minus(k, at, id, times(k, at, *m, tiles_n));
 		return;
 	}
 	cptx_val rows = least(k, at, tiles_m, group); /* a group has no more tiles than the matrix, so 32 bits hold them */
@@ -488,7 +494,7 @@ int cptx_tiles_begin_(cptx_kernel *k, cptx_site at, const cptx_tiles *s, cptx_ti
 	if (!has_ring(s) && (role->asks || role->warp || !is_none(role->release))) {
 		cptx_fail_(k, at,
 		           "a role in a loop over tiles that needs none: asks, warp and release are of CPTX_TILES_DYNAMIC and "
-		           "CPTX_TILES_CANCEL with .readers");
+		           "CPTX_TILES_CANCEL with .consumers");
 		return 1;
 	}
 	if (s->opt.schedule == CPTX_TILES_GRID) {

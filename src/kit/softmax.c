@@ -112,11 +112,14 @@ static cptx_val finite_max(cptx_kernel *k, cptx_site at, cptx_val max)
 	return CALL(selp, .a = cptx_immf(0), .b = max, .c = none, .type = CPTX_F32);
 }
 
-/* minus the maximum times scale: what is added to scores times scale. */
+/* minus the maximum times scale, raised: what is added to scores times scale. */
 static void find_less(cptx_kernel *k, cptx_site at, const cptx_softmax *soft, cptx_val max, cptx_val into)
 {
 	CALL(mul, .a = finite_max(k, at, max), .b = soft->scale, .into = into);
-	CALL(neg, .a = into, .into = into);
+	if (soft->raise != 0)
+		CALL(sub, .a = cptx_immf(soft->raise), .b = into, .into = into);
+	else
+		CALL(neg, .a = into, .into = into);
 }
 
 /* The sum of a row becomes relative to the new maximum; gives the factor of what was summed with the old one. */
@@ -124,6 +127,8 @@ static void correct_row(cptx_kernel *k, cptx_site at, const cptx_softmax *soft, 
                         cptx_val factor)
 {
 	CALL(fma, .a = old, .b = soft->scale, .c = less, .rnd = CPTX_RN, .into = factor);
+	if (soft->raise != 0)
+		CALL(add, .a = factor, .b = cptx_immf(-soft->raise), .into = factor);
 	CALL(ex2, .a = factor, .ftz = true, .into = factor);
 	CALL(mul, .a = sum, .b = factor, .into = sum);
 }
@@ -252,6 +257,8 @@ cptx_val cptx_softmax_lse_(cptx_kernel *k, cptx_site at, const cptx_softmax *sof
 	for (uint32_t r = 0; r < scores->rows; r++) { /* of a row where nothing counted lg2 gives minus infinity */
 		cptx_val log = CALL(lg2, .a = cptx_elem(soft->sum, r));
 		cptx_val top = finite_max(k, at, cptx_elem(soft->max, r));
+		if (soft->raise != 0)
+			log = CALL(add, .a = log, .b = cptx_immf(-soft->raise));
 		log = CALL(fma, .a = top, .b = soft->scale, .c = log, .rnd = CPTX_RN);
 		CALL(mul, .a = log, .b = cptx_immf((float)LN2), .into = cptx_elem(lse, r));
 	}

@@ -17,8 +17,7 @@ cptx_val kit_round_pair(cptx_kernel *k, cptx_site at, enum cptx_type type, cptx_
 	return into;
 }
 
-/* The elements that fill 32 bits. */
-static cptx_val round_word(cptx_kernel *k, cptx_site at, enum cptx_type type, const cptx_val *v)
+cptx_val kit_round_word(cptx_kernel *k, cptx_site at, enum cptx_type type, const cptx_val *v)
 {
 	cptx_val half[2];
 
@@ -49,7 +48,7 @@ static cptx_val rounded(cptx_kernel *k, cptx_site at, enum cptx_type type, const
 		return cptx_elem(halves, 0);
 	}
 	for (uint32_t w = 0; w < words; w++)
-		word[w] = round_word(k, at, type, v + w * 32 / bits);
+		word[w] = kit_round_word(k, at, type, v + w * 32 / bits);
 	return words == 1 ? word[0] : cptx_pack_(k, at, word, words);
 }
 

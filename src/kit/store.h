@@ -10,6 +10,8 @@
  * first is the lower half.  into NONE: a register of its own.
  */
 cptx_val kit_round_pair(cptx_kernel *k, cptx_site at, enum cptx_type type, cptx_val low, cptx_val high, cptx_val into);
+/* The elements of a type of 8, 16 or 32 bits that fill 32 bits, the first lowest. */
+cptx_val kit_round_word(cptx_kernel *k, cptx_site at, enum cptx_type type, const cptx_val *v);
 /*
  * Stores n neighbours, of 1, 2, 4, 8 or 16 bytes together, by one instruction: as they are where the type has 32 bits, else
  * rounded from .f32.

@@ -188,8 +188,6 @@ bool kit_runner_set_tune(kit_runner *r, const cptx_tune_use *use, cptx_error *er
 {
 	cptx_tune_use u;
 
-	if (err)
-		*err = (cptx_error){ .code = CPTX_OK };
 	if (!IS_GIVEN(r, "runner", NOWHERE, err) || !kit_tuned_read_use(&u, use, err))
 		return false;
 	pthread_mutex_lock(&r->lock);

@@ -7,7 +7,7 @@
 
 static inline bool is_none(cptx_val v) { return v.kind == CPTX_VAL_NONE; }
 
-/* What is taken: registers of these types, constants, addresses, nothing. */
+/* Kinds of values that an argument may be: registers of these types, constants, addresses, nothing. */
 enum {
 	KIT_U32 = 1,        /* .u32, .s32, .b32 */
 	KIT_U64 = 2,        /* .u64, .s64, .b64 */

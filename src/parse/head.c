@@ -181,29 +181,6 @@ static bool read_directives(parser *p, cptx_kernel *k)
 
 /* ---- the head ---- */
 
-static bool same_argument(const cptx_kernel *f, const ir_arg *a, const cptx_kernel *g, const ir_arg *b)
-{
-	if ((a->sym == IR_NONE) != (b->sym == IR_NONE))
-		return false;
-	if (a->sym == IR_NONE)
-		return f->reg[a->reg].type == g->reg[b->reg].type;
-	const ir_sym *s = f->sym[a->sym], *t = g->sym[b->sym];
-	return s->type == t->type && s->space == t->space && s->ndim == t->ndim && s->size == t->size && s->align == t->align;
-}
-
-bool parse_same_signature(const cptx_kernel *f, const cptx_kernel *g)
-{
-	if (f->is_func != g->is_func || f->narg != g->narg || f->nresult != g->nresult)
-		return false;
-	for (size_t i = 0; i < f->narg; i++)
-		if (!same_argument(f, &f->arg[i], g, &g->arg[i]))
-			return false;
-	for (size_t i = 0; i < f->nresult; i++)
-		if (!same_argument(f, &f->result[i], g, &g->result[i]))
-			return false;
-	return true;
-}
-
 /* Reads "(results)", if there are any; named: their names are entered into the scope. */
 static bool read_results(parser *p, cptx_kernel *k, bool named)
 {
@@ -255,7 +232,7 @@ static bool bind_name(parser *p, cptx_kernel *k, const word *name, cptx_kernel *
 
 static bool same_as_declared(parser *p, const cptx_kernel *k, const word *name, const cptx_kernel *declared)
 {
-	if (!parse_same_signature(declared, k))
+	if (!ir_same_signature(declared, k))
 		return parse_error(p, name->s, CPTX_E_PARSE, "'%s' was declared above with other parameters", k->name);
 	unsigned before = declared->linkage;
 	return k->linkage == before || (k->linkage == LINK_NONE && before != LINK_EXTERN) ||

@@ -210,7 +210,7 @@ static bool read_alias(parser *p)
 			                   f[i]->is_func ? "has a body; an alias is a function that is only declared" : "is a kernel");
 		if (i && f[0] == f[1])
 			return parse_error(p, at, CPTX_E_PARSE, "'%s' cannot be another name of itself", f[i]->name);
-		if (i && !parse_same_signature(f[0], f[1]))
+		if (i && !ir_same_signature(f[0], f[1]))
 			return parse_error(p, at, CPTX_E_PARSE, "'%s' has other parameters or results than '%s'", f[1]->name,
 			                   f[0]->name);
 		if (!i && !parse_expect(p, ',', "between the two names of .alias"))

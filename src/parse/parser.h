@@ -220,7 +220,6 @@ bool parse_function(parser *p, unsigned linkage);
 void parse_keep_columns(parser *p, const cptx_kernel *k); /* keeps columns in place of the places of its statements */
 bool parse_signature(parser *p, cptx_kernel *k);
 bool parse_string(parser *p); /* reads "..." */
-bool parse_same_signature(const cptx_kernel *f, const cptx_kernel *g);
 
 /* ---- directive.c ---- */
 /* Reports what .target and .version lack for a directive, or part of one, that stands at `at`. */

@@ -34,16 +34,18 @@ static const chip *chip_of(const cptx_target *t)
 
 /* Latencies, microseconds: of a CTA without reductions; of each reduction over lanes, a CTA, a cluster for each of its CTAs.
  * Seen on an H200. */
-static const double start_us = 1.8, lanes_us = 0.1, cta_us = 0.35, cluster_each_us = 0.08, cluster_share = 1;
-/* Of rows in shared memory: the latency of a row, of a reduction over a cluster, the time of an element, and of one with
- * powers or more passes; for how long memory stands still in each round; bytes that a multiprocessor must ask for at once.
+static const double start_us = 1.8, second_us = 2.5 /* a second launch */, lanes_us = 0.1, cta_us = 0.35,
+					cluster_each_us = 0.08, cluster_share = 1;
+/* Of rows in shared memory: the latency of a row where registers do not keep it, and of one in the only CTA of a
+ * multiprocessor; of a reduction over a cluster; the time of
+ * an element, of one with powers, and with Welford's formulas; what part of that is not hidden behind transfers, nor of the
+ * vectors that L2 has; for how long memory stands still in each round; bytes that a multiprocessor must ask for at once.
  * Seen on an H100 and an H200. */
-static const double ring_us = 0.8, cluster_us = 1.3, element_us = 1.2e-5, long_element_us = 2.7e-5, ring_stands_us = 0.25,
-					enough_in_flight = 40e3;
+static const double ring_us = 0.55, ring_alone_us = 0.8, cluster_us = 1.3, element_us = 1.2e-5, power_us = 2.7e-5,
+					welford_us = 3.8e-5, seen = 0.35, seen_l2 = 0.4, ring_stands_us = 0.15, enough_in_flight = 40e3;
 enum {
 	L2_FASTER = 4, /* than memory */
 	AT_ONCE = UINT16_MAX /* rows of a CTA: as many as there are where all CTAs are there at once */,
-	REDUCTIONS = 2 /* of a kernel that has any, about */,
 	OWN_REGS = 16 /* addresses, sums, what is computed */,
 	RING_REGS = 16 /* stages and barriers */
 };
@@ -58,13 +60,16 @@ static uint32_t element_bytes(const cptx_rows_opt *o, uint32_t set)
 	return bytes;
 }
 
+/* Of a kernel that has any, about. */
+static uint32_t reductions_of(const cptx_rows_opt *o) { return o->k ? o->k : 2; }
+
 static double element_time(const cptx_rows_opt *o)
 {
 	switch (o->kernel) {
 	case CPTX_ROWS_SOFTMAX:
 	case CPTX_ROWS_LOG_SOFTMAX:
-	case CPTX_ROWS_CROSS_ENTROPY:
-	case CPTX_ROWS_LAYER_NORM: return long_element_us;
+	case CPTX_ROWS_CROSS_ENTROPY: return power_us;
+	case CPTX_ROWS_LAYER_NORM: return welford_us;
 	default: return element_us;
 	}
 }
@@ -104,12 +109,23 @@ static double passes_of(const cptx_rows_choice *c, const rows_shape *s, const ch
 	return s->resident || s->local ? 1 : worked_on < 0.8 * on->l2 ? 1.9 : 2.3;
 }
 
+/* Few warps wait for themselves: of CTAs with sums of columns that have more than 16 elements in a thread, and of a
+ * cluster's CTAs where a multiprocessor has less than 1024 threads.  As parts of the time, seen on an H200. */
+static double slow_threads(const cptx_rows_opt *o, const rows_shape *s, double ctas)
+{
+	const double n = rows_elements(o, s) * s->turns;
+
+	if (s->sums)
+		return n > 16 && s->rows == 1 && !s->cluster ? 1 + 0.03 * log2(n / 16) : 1;
+	return s->cluster && ctas * o->threads < 1024 ? 1.04 : 1;
+}
+
 /*
  * Rows in shared memory: in each round all CTAs of a multiprocessor work on a row.  Memory moves their bytes at its
  * bandwidth, and stands still for a moment; a CTA alone needs its latency and the time of its stores, and with one stage
- * that is read to the end also the time of its loads.  CTAs that end are followed by others, which begin with a latency, and
- * the last ones do not fill the device.  CTAs with one row each are at different places in theirs, so that some load while
- * others store.
+ * that is read to the end also the time of its loads, which other CTAs hide in part.  CTAs that end are followed by others,
+ * which begin with a latency, and the last ones do not fill the device.  CTAs with one row each are at different places in
+ * theirs, so that some load while others store.
  */
 static void predict_ring(cptx_rows_choice *c, const rows_shape *s, double bandwidth, uint32_t rows, uint32_t sms)
 {
@@ -117,8 +133,10 @@ static void predict_ring(cptx_rows_choice *c, const rows_shape *s, double bandwi
 	const double n = (double)s->rows * s->part, most = rows_units_at_once(o, s, sms, c->ctas_per_sm);
 	const double per_sm = bandwidth / fmin(most * o->split / c->ctas_per_sm, sms), ctas = c->ctas_per_sm;
 	const double read = n * element_bytes(o, s->reads), write = n * element_bytes(o, s->writes);
-	const double each = s->local ? 0 : s->cluster ? cluster_us : REDUCTIONS * (s->rows > 1 ? lanes_us : cta_us);
-	const double own = ring_us + each + n * element_time(o) * ctas, units = ceil((double)rows / s->rows);
+	const double each = s->local ? 0 : s->cluster ? cluster_us : reductions_of(o) * (s->rows > 1 ? lanes_us : cta_us);
+	const double compute = n * element_time(o) * ctas;
+	const double late = s->keeps ? 0 : ctas > 1 || s->sums ? ring_us : ring_alone_us;
+	const double own = late + each + compute, units = ceil((double)rows / s->rows);
 	const double waits = o->stages == 1 && !s->keeps ? read / per_sm + start_us / 2 : 0;
 
 	c->waves = units / most;
@@ -126,14 +144,15 @@ static void predict_ring(cptx_rows_choice *c, const rows_shape *s, double bandwi
 	const double hungry = fmax(1, enough_in_flight / c->in_flight), bytes = (read * hungry + write) / per_sm;
 	/* vectors that shared memory has no room for come from L2 with each row */
 	const double again = n / s->rows * vector_bytes(o, s->reads & ~s->shared_vectors) / (L2_FASTER * per_sm);
-	const double round = fmax(ctas * (bytes + again) + ring_stands_us, own + waits + again + write / per_sm);
+	const double moves = ctas * (bytes + again) + ring_stands_us + waits / ctas + (s->sums ? 0 : seen * compute);
+	const double round = fmax(moves, own + waits + again + write / per_sm);
 	const double taken = s->sums ? ceil(c->waves) : o->rows_each, waves = ceil(units / taken) / most;
 	if (!s->sums && !s->cluster && o->rows_each == 1)
-		c->us =
-			start_us + c->waves * fmax(1.01 * ctas * (read + write) / per_sm, start_us + own + (read + write) / per_sm / 2);
+		c->us = start_us + c->waves * fmax(ctas * (1.01 * (read + write) / per_sm + seen_l2 * again),
+		                                   start_us + own + (read + write) / per_sm / 2);
 	else
 		c->us = start_us + read / per_sm + ceil(waves) * (taken * round + (waves > 1 ? (start_us + each) / ctas : 0));
-	c->us = fmax(c->us, c->memory_us * 1.02);
+	c->us = fmax(c->us, c->memory_us * 1.02) * slow_threads(o, s, ctas);
 }
 
 static void predict(cptx_rows_choice *c, const cptx_target *t, uint32_t rows, uint32_t sms)
@@ -144,7 +163,7 @@ static void predict(cptx_rows_choice *c, const cptx_target *t, uint32_t rows, ui
 	const double bandwidth = o->bandwidth ? o->bandwidth * 1e3 : on->bandwidth / on->sms * sms;
 	const double per_sm = bandwidth / sms, read = element_bytes(o, s.reads), write = element_bytes(o, s.writes);
 	const double each = s.local ? 0 : s.rows > 1 ? lanes_us : s.cluster ? cluster_each_us * o->split : cta_us;
-	const double latency = start_us + REDUCTIONS * each, units = ceil((double)rows / s.rows) * o->split;
+	const double latency = start_us + reductions_of(o) * each, units = ceil((double)rows / s.rows) * o->split;
 
 	c->regs = regs_of(o, &s);
 	c->ctas_per_sm = MAX(c->opt.min_ctas && s.ring ? c->opt.min_ctas : ctas_of(c, &s, t), 1u);
@@ -157,6 +176,7 @@ static void predict(cptx_rows_choice *c, const cptx_target *t, uint32_t rows, ui
 	c->memory_us = rows * (double)o->n * (read + write) / bandwidth;
 	if (s.ring) {
 		predict_ring(c, &s, bandwidth, rows, sms);
+		c->us += s.parts ? second_us : 0;
 		return;
 	}
 	const double full = floor(c->waves), rest = ceil((c->waves - full) * c->ctas_per_sm);
@@ -164,7 +184,7 @@ static void predict(cptx_rows_choice *c, const cptx_target *t, uint32_t rows, ui
 	c->us = full * round + (rest > 0 ? fmax(rest * bytes / per_sm, own + bytes / per_sm) : 0);
 	if (!s.resident && s.sums) /* sums of columns are read and written in L2 for each row */
 		c->us *= 2.5;
-	c->us = fmax(c->us, c->memory_us * 1.02);
+	c->us = fmax(c->us, c->memory_us * 1.02) + (s.parts ? second_us : 0);
 }
 
 /* ---- the search ---- */
@@ -253,7 +273,9 @@ static void consider(search *x, enum cptx_rows_place place, uint32_t threads, ui
 	const uint32_t unrolled = rows_elements(o, &s) * s.turns;
 	if (!given && s.ring && s.cluster && threads < CLUSTER_THREADS)
 		return;
-	if (!given && (unrolled > MOST_ELEMENTS || c.regs > MOST_REGS || c.regs * threads > CPTX_REGS_PER_SM))
+	/* ptxas makes do with less where registers keep a row that a ring brings */
+	const uint32_t regs = s.ring && s.keeps ? c.regs * 2 / 3 : c.regs;
+	if (!given && (unrolled > MOST_ELEMENTS || c.regs > MOST_REGS || regs * threads > CPTX_REGS_PER_SM))
 		return;
 	/* ptxas may take so many registers, and no more; beside two vectors it takes too few by itself */
 	if (place == CPTX_ROWS_SHARED || (!s.sums && rows_count(s.reads, ROWS_VECTOR) > 1))
@@ -283,6 +305,10 @@ static void consider_all(search *x)
 	enum { MOST_STAGES = 4, FEW = 4, SOME = 8 };
 	const uint32_t stages = x->o->stages, each = x->o->rows_each;
 
+	if (x->o->kernel == CPTX_ROWS_TRANSPOSE) {
+		consider(x, CPTX_ROWS_MEMORY, ROWS_TILE_THREADS, ROWS_TILE_THREADS, 1, 0, 0);
+		return;
+	}
 	consider_place(x, CPTX_ROWS_REGISTERS, 0, 0);
 	consider_place(x, CPTX_ROWS_MEMORY, 0, 0);
 	for (uint32_t i = stages ? stages : 1; i <= (stages ? stages : MOST_STAGES); i++) {
@@ -298,8 +324,6 @@ size_t cptx_rows_auto(const cptx_rows_opt *opt, const cptx_target *target, uint3
 	cptx_rows_opt o;
 	search x = { .o = &o, .target = target, .best = choices, .room = room };
 
-	if (err)
-		*err = (cptx_error){ .code = CPTX_OK };
 	if (!IS_GIVEN(opt, "options struct", NOWHERE, err) || !IS_GIVEN(choices, "list of choices", NOWHERE, err) ||
 	    !OPTIONS_READ(cptx_rows_opt, &o, opt, NOWHERE, err))
 		return 0;

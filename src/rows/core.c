@@ -28,7 +28,7 @@ static cptx_val quotient(cptx_kernel *k, cptx_val v, uint32_t n)
 	return cptx_shr(k, v, log);
 }
 
-static void declare(cptx_rows_row *r)
+void rows_declare(cptx_rows_row *r)
 {
 	cptx_kernel *k = r->k;
 	cptx_param_row table[ROWS_PARAMS];
@@ -42,7 +42,9 @@ static void declare(cptx_rows_row *r)
 		if (rows_operands[i].kind == ROWS_MATRIX)
 			r->stride[i] = cptx_params_get(k, &r->params, rows_operands[i].stride_name);
 	}
-	r->rows = cptx_params_get(k, &r->params, "rows");
+	r->rows = cptx_params_get(k, &r->params, "row_count");
+	if (r->s.parts)
+		r->workspace = cptx_params_get(k, &r->params, "workspace");
 }
 
 /* Which rows and columns are this thread's. */
@@ -59,7 +61,8 @@ static void place(cptx_rows_row *r)
 		r->thread = cptx_and(k, tid, o->per_row - 1);
 	}
 	if (o->split > 1) {
-		r->first = cptx_mul(k, cptx_and(k, cta, o->split - 1), r->s.part, .mode = CPTX_LO);
+		r->part = cptx_and(k, cta, o->split - 1);
+		r->first = cptx_mul(k, r->part, r->s.part, .mode = CPTX_LO);
 		if (!r->s.even)
 			r->count = cptx_min(k, cptx_sub(k, o->n, r->first), r->s.part);
 	}
@@ -170,6 +173,10 @@ static void store(cptx_rows_row *r, cptx_site at, unsigned operand)
 {
 	const bool sums = rows_has(R_SUMS & r->s.writes, operand);
 
+	if (rows_packed(r->o, operand)) {
+		rows_store_packed(r, operand);
+		return;
+	}
 	cptx_row_store_(r->k, at, &r->have[operand], here_of(r, at, operand, false),
 	                CPTX_OPT(cptx_row_access, .type = type_here(r, operand), .align = sums ? r->s.each : 0,
 	                         .cop = sums ? (enum cptx_mod)0 : CPTX_CS));
@@ -279,7 +286,7 @@ bool cptx_rows_each_(cptx_kernel *k, cptx_site at, cptx_rows_row *r, cptx_rows_a
 
 	if (!IS_GIVEN_TO(k, at, r, "row") || !IS_GIVEN_TO(k, at, e, "place in the row") ||
 	    !IS_GIVEN_TO(k, at, opt, "description") || !OPTIONS_READ_IN(cptx_rows_pass, &pass, opt, at, k) ||
-	    !check_pass(k, at, r, &pass))
+	    !check_pass(k, at, r, &pass) || r->combines)
 		return false;
 	r->pass = pass, r->open = true;
 	set_turn(r, at, 0); /* in front of new rows, which are like those of the first turn */
@@ -336,6 +343,11 @@ bool cptx_rows_next_(cptx_kernel *k, cptx_site at, cptx_rows_row *r, cptx_rows_a
 		cptx_block_end_(k, at);
 	r->open = false;
 	return false;
+}
+
+cptx_val rows_other_of_pair(const cptx_rows_row *r, enum cptx_rows_operand operand)
+{
+	return cptx_elem(r->have[operand].v, r->it.i ^ 1); /* vectors begin at even columns */
 }
 
 static bool is_open(cptx_kernel *k, cptx_site at, const cptx_rows_row *r, const cptx_rows_at *e)
@@ -397,14 +409,14 @@ void cptx_rows_reduce_(cptx_kernel *k, cptx_site at, cptx_rows_row *r, cptx_val 
 	}
 	if (r->read_alone)
 		order(k, at, r);
-	if (r->s.rows > 1)
+	if (r->s.parts)
+		rows_part_reduce(k, at, r, v, op);
+	else if (r->s.rows > 1)
 		cptx_reduce_lanes_(k, at, v, op, r->o->per_row);
 	else if (r->s.cluster)
 		cptx_reduce_cluster_(k, at, &r->all, v, op);
 	else
 		cptx_reduce_cta_(k, at, &r->all, v, op);
-	if (r->s.ring)
-		rows_ring_refill(r);
 }
 
 static bool is_scalar(cptx_kernel *k, cptx_site at, const cptx_rows_row *r, uint32_t set, unsigned operand, const char *does)
@@ -421,8 +433,7 @@ static bool is_scalar(cptx_kernel *k, cptx_site at, const cptx_rows_row *r, uint
 	return false;
 }
 
-/* The thread's row; where there is none, the last one. */
-static cptx_val row_to_read(cptx_kernel *k, cptx_site at, const cptx_rows_row *r)
+cptx_val rows_row_to_read(cptx_kernel *k, cptx_site at, const cptx_rows_row *r)
 {
 	if (rows_none(r->there))
 		return r->row;
@@ -444,7 +455,7 @@ cptx_val cptx_rows_get_(cptx_kernel *k, cptx_site at, const cptx_rows_row *r, en
 	cptx_val v = r->scalar[operand];
 	if (rows_none(v)) {
 		v = cptx_regs_(k, at, rows_type_of(r->o, operand), 1);
-		load_scalar(k, at, r, operand, row_to_read(k, at, r), v);
+		load_scalar(k, at, r, operand, rows_row_to_read(k, at, r), v);
 	}
 	return v.type == CPTX_S32 ? CALL(cvt, .a = v, .dtype = CPTX_S64) : v;
 }
@@ -468,9 +479,10 @@ static void load_scalars(cptx_rows_row *r, cptx_val row, bool first)
 	}
 }
 
-void cptx_rows_put_(cptx_kernel *k, cptx_site at, const cptx_rows_row *r, enum cptx_rows_operand operand, cptx_val v)
+void rows_put_at(cptx_kernel *k, cptx_site at, const cptx_rows_row *r, enum cptx_rows_operand operand, cptx_val i,
+                 cptx_val v)
 {
-	if (!is_scalar(k, at, r, r ? r->s.writes : 0, operand, "writes"))
+	if (!is_scalar(k, at, r, r ? r->s.writes : 0, operand, "writes") || (r->s.parts && !r->combines))
 		return;
 	const enum cptx_type type = rows_type_of(r->o, operand);
 	cptx_val who = r->thread, one;
@@ -479,10 +491,18 @@ void cptx_rows_put_(cptx_kernel *k, cptx_site at, const cptx_rows_row *r, enum c
 	one = CALL(setp, .a = who, .b = cptx_imm(0), .cmp = CPTX_EQ);
 	if (!rows_none(r->there))
 		one = CALL(and, .a = one, .b = r->there);
-	if (type == CPTX_S64)
-		v = CALL(cvt, .a = cptx_as(v, CPTX_U32), .dtype = CPTX_U64);
-	cptx_val to = CALL(add, .a = r->at[operand], .b = CALL(mul_wide, .a = r->row, .b = cptx_imm(rows_bytes(type))));
+	if (type == CPTX_S64) /* no column is as large that its sign shows, but for -1 */
+		v = CALL(cvt, .a = cptx_as(v, CPTX_S32), .dtype = CPTX_S64);
+	const uint32_t n = rows_scalars(r->o, operand);
+	cptx_val to = CALL(add, .a = r->at[operand], .b = CALL(mul_wide, .a = r->row, .b = cptx_imm(n * rows_bytes(type))));
+	if (n > 1)
+		to = CALL(add, .a = to, .b = CALL(mul_wide, .a = i, .b = cptx_imm(rows_bytes(type))));
 	CALL(st, .a = to, .b = v, .space = CPTX_GLOBAL, .when = one);
+}
+
+void cptx_rows_put_(cptx_kernel *k, cptx_site at, const cptx_rows_row *r, enum cptx_rows_operand operand, cptx_val v)
+{
+	rows_put_at(k, at, r, operand, cptx_imm(0), v);
 }
 
 cptx_val cptx_rows_element_(cptx_kernel *k, cptx_site at, cptx_rows_row *r, enum cptx_rows_operand operand, cptx_val column)
@@ -492,7 +512,7 @@ cptx_val cptx_rows_element_(cptx_kernel *k, cptx_site at, cptx_rows_row *r, enum
 	if (operand >= CPTX_ROWS_OPERANDS || rows_operands[operand].kind != ROWS_MATRIX || !rows_has(r->s.reads, operand))
 		return cptx_fail_(k, at, "%s is no matrix that the kernel reads", cptx_rows_operand_name(operand));
 	const enum cptx_type type = rows_type_of(r->o, operand);
-	const cptx_val row = row_to_read(k, at, r);
+	const cptx_val row = rows_row_to_read(k, at, r);
 	r->read_alone = true;
 	cptx_val from = CALL(add, .a = r->at[operand], .b = CALL(mul_wide, .a = row, .b = r->stride[operand]));
 	from = CALL(add, .a = from, .b = CALL(mul_wide, .a = column, .b = cptx_imm(rows_bytes(type))));
@@ -533,7 +553,7 @@ static void row(cptx_rows_row *r)
 {
 	cptx_kernel *k = r->k;
 
-	r->loaded = 0;
+	r->loaded = 0, r->reductions = 0;
 	for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++)
 		if (rows_has((r->s.reads | r->s.writes) & ~(r->s.writes & R_SUMS), i) && rows_operands[i].kind != ROWS_SCALAR)
 			r->begin[i] = begin_of(r, i);
@@ -657,7 +677,11 @@ cptx_kernel *rows_build(cptx_module *m, const cptx_rows_opt *o)
 	                        .cluster = { r.s.cluster ? o->split : 0 });
 	if (!r.k)
 		return NULL;
-	declare(&r);
+	rows_declare(&r);
+	if (o->kernel == CPTX_ROWS_TRANSPOSE) { /* of tiles, not of rows */
+		o->body(r.k, &r, o->user);
+		return r.k;
+	}
 	place(&r);
 	r.prefetches = o->prefetch && r.s.sums && o->place == CPTX_ROWS_REGISTERS && r.s.rows == 1 && r.s.even &&
 	               rows_align_of(o) == r.s.each && !(r.s.reads & (R_COS | R_SIN));

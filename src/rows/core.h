@@ -17,8 +17,7 @@ typedef struct rows_ring {
 	cptx_val at, stage; /* .u32 addresses: of stage 0, of the stage that is worked on */
 	cptx_val policy;    /* of L2, for what is read once */
 	cptx_val next;      /* first row of the CTA that is to be copied next */
-	bool released;      /* the stage of this row has been read */
-	bool filled;        /* and it has been asked for a later row */
+	bool released;      /* the stage of this row has been read, and asked for a later row */
 } rows_ring;
 
 static inline bool rows_none(cptx_val v) { return v.kind == CPTX_VAL_NONE; }
@@ -32,6 +31,9 @@ struct cptx_rows_row {
 	cptx_val begin[CPTX_ROWS_OPERANDS]; /* addresses of this CTA's part of the row */
 	cptx_val rows, units;               /* of the problem; CTAs or clusters of the grid */
 	cptx_val unit, group, thread;       /* of the CTA or cluster; of the row in the CTA; in the row */
+	cptx_val part, workspace;           /* rows in parts: number of the CTA's; where what is found of parts lies */
+	bool combines;                      /* rows in parts: the second launch is built */
+	uint32_t reductions;                /* rows in parts: of the body so far */
 	cptx_val row;                       /* number of the row */
 	cptx_val first, count;              /* column and number of columns of this CTA's part; NONE: from 0, all of .part */
 	cptx_val there;                     /* the row exists; NONE: it does */
@@ -51,14 +53,20 @@ struct cptx_rows_row {
 	cptx_row_at it;
 };
 
+void rows_declare(cptx_rows_row *r);
+/* Stores the thread's elements of a row in registers as .e2m1. */
+void rows_store_packed(const cptx_rows_row *r, unsigned operand);
+/* The thread's row; where there is none, the last one. */
+cptx_val rows_row_to_read(cptx_kernel *k, cptx_site at, const cptx_rows_row *r);
+/* A reduction of rows in parts: over the CTA, and kept for the second launch; in that, over the parts. */
+void rows_part_reduce(cptx_kernel *k, cptx_site at, cptx_rows_row *r, cptx_val v, enum cptx_reduce_op op);
+
 /* Declares the shared memory and begins to fill it with the CTA's rows from `first` on. */
 void rows_ring_begin(cptx_rows_row *r, cptx_val first);
 /* Waits for the row's stage. */
 void rows_ring_wait(cptx_rows_row *r);
-/* All of the stage has been read. */
+/* All of the stage has been read: it is filled with a later row. */
 void rows_ring_release(cptx_rows_row *r);
-/* Fills it with a later row, where it has been released and that was not done yet. */
-void rows_ring_refill(cptx_rows_row *r);
 /* Behind the row. */
 void rows_ring_next(cptx_rows_row *r);
 /* The .u32 shared address of the thread's part of an operand's row, or of a vector. */

@@ -12,7 +12,7 @@ static const float log2e = 1.44269504f;
 /* 1 / (1 + e^-x) */
 static cptx_val sigmoid(cptx_kernel *k, cptx_val x)
 {
-	return cptx_rcp(k, cptx_add(k, cptx_ex2(k, cptx_mul(k, x, -log2e)), 1.0f), .rnd = CPTX_APPROX);
+	return cptx_rcp(k, cptx_add(k, cptx_ex2(k, cptx_mul(k, x, -log2e), .ftz = true), 1.0f), .rnd = CPTX_APPROX, .ftz = true);
 }
 
 void rows_swiglu(cptx_kernel *k, cptx_rows_row *row, void *user)
@@ -49,23 +49,43 @@ typedef struct gelu {
 	cptx_val gate, rest;
 } gelu;
 
-/*
- * g = erfc(-x / sqrt(2)) / 2, by the polynomial in 1 / (1 + p z) of Hastings' approximation 26 (Abramowitz and
- * Stegun 7.1.26), whose absolute error is 1.5e-7; the smaller of g(x) and g(-x) is computed, so that nothing cancels.
- */
-static gelu gelu_erf(cptx_kernel *k, cptx_val x, bool slope)
+/* The coefficients of a polynomial, the highest first. */
+static cptx_val polynomial(cptx_kernel *k, cptx_val x, const float *a, size_t n)
 {
-	static const float a[] = { 1.061405429f, -1.453152027f, 1.421413741f, -0.284496736f, 0.254829592f };
-	gelu g = { .gate = { 0 } };
-	cptx_val z = cptx_mul(k, cptx_abs(k, x), 0.70710678f);
-	cptx_val t = cptx_rcp(k, cptx_fma(k, z, 0.3275911f, 1.0f, .rnd = CPTX_RN), .rnd = CPTX_APPROX),
-			 sum = cptx_var(k, CPTX_F32, a[0]);
-	cptx_val square = cptx_mul(k, z, z), bell = cptx_ex2(k, cptx_mul(k, square, -log2e));
+	cptx_val sum = cptx_var(k, CPTX_F32, a[0]);
 
-	for (int i = 1; i < 5; i++)
-		sum = cptx_fma(k, sum, t, a[i], .rnd = CPTX_RN);
-	cptx_val small = cptx_mul(k, cptx_mul(k, cptx_mul(k, sum, t), bell), 0.5f);
+	for (size_t i = 1; i < n; i++)
+		cptx_fma(k, sum, x, a[i], .rnd = CPTX_RN, .into = sum);
+	return sum;
+}
+
+/*
+ * g = erfc(-x / sqrt(2)) / 2.  The smaller of g(x) and g(-x) is e^(-x^2 / 2) * t * polynomial(t), t = 1 / (1 + p |x|), so
+ * that nothing cancels.  Where results are rounded to 16 bits anyway it is Hastings' approximation 26 (Abramowitz and Stegun
+ * 7.1.26, scaled), whose absolute error is 7.5e-8.  For .f32, one of degree 6 for |x| >= 1.5, relative error 1.2e-7; nearer
+ * to 0 it is 1/2 + x * polynomial(x^2), relative error 5e-8.  Both interpolate at Chebyshev's points.
+ */
+static gelu gelu_erf(cptx_kernel *k, cptx_val x, bool slope, bool exact)
+{
+	static const float hastings[] = { 0.5307027145f, -0.7265760135f, 0.7107068705f, -0.142248368f, 0.127414796f };
+	static const float far[] = { -0.0456898399f, 0.0610538386f, 0.0483501256f, 0.0869611874f,
+		                         0.109739572f,   0.119510919f,  0.119694218f };
+	static const float near[] = { 4.12977727e-07f, -8.72800865e-06f, 0.000114381291f, -0.001186518f,
+		                          0.00997325685f,  -0.0664903373f,   0.398942292f };
+	gelu g = { .gate = { 0 } };
+	cptx_val size = cptx_abs(k, x), square = cptx_mul(k, x, x),
+			 bell = cptx_ex2(k, cptx_mul(k, square, -log2e / 2), .ftz = true);
+	cptx_val t =
+		cptx_rcp(k, cptx_fma(k, size, exact ? 0.3f : 0.231641888f, 1.0f, .rnd = CPTX_RN), .rnd = CPTX_APPROX, .ftz = true);
+	cptx_val sum = exact ? polynomial(k, t, far, 7) : polynomial(k, t, hastings, 5);
+	cptx_val small = cptx_mul(k, cptx_mul(k, sum, t), bell);
+
 	g.gate = cptx_selp(k, cptx_sub(k, 1.0f, small), small, cptx_setp(k, x, 0.0f, .cmp = CPTX_GE), .type = CPTX_F32);
+	if (exact) {
+		cptx_val is_near = cptx_setp(k, size, 1.5f, .cmp = CPTX_LT);
+		cptx_val by_x = cptx_fma(k, x, polynomial(k, square, near, 7), 0.5f, .rnd = CPTX_RN);
+		g.gate = cptx_selp(k, by_x, g.gate, is_near, .type = CPTX_F32);
+	}
 	if (slope) /* x / sqrt(2 pi) * e^(-x^2 / 2) */
 		g.rest = cptx_mul(k, cptx_mul(k, x, 0.39894228f), bell);
 	return g;
@@ -76,9 +96,9 @@ static gelu gelu_tanh(cptx_kernel *k, cptx_val x, bool slope)
 {
 	gelu g = { .gate = { 0 } };
 	cptx_val square = cptx_mul(k, x, x), inner = cptx_fma(k, square, 0.07135481628f, 1.5957691216f, .rnd = CPTX_RN);
-	cptx_val u = cptx_mul(k, x, inner), decay = cptx_ex2(k, cptx_mul(k, u, -log2e));
+	cptx_val u = cptx_mul(k, x, inner), decay = cptx_ex2(k, cptx_mul(k, u, -log2e), .ftz = true);
 
-	g.gate = cptx_rcp(k, cptx_add(k, decay, 1.0f), .rnd = CPTX_APPROX);
+	g.gate = cptx_rcp(k, cptx_add(k, decay, 1.0f), .rnd = CPTX_APPROX, .ftz = true);
 	if (slope) {
 		/* 1 - g is exact where g is small, and e^-2u * g where it is not */
 		cptx_val du = cptx_fma(k, square, 3 * 0.07135481628f, 1.5957691216f, .rnd = CPTX_RN);
@@ -92,7 +112,9 @@ static gelu gelu_tanh(cptx_kernel *k, cptx_val x, bool slope)
 
 static gelu gelu_of(cptx_kernel *k, const cptx_rows_row *row, cptx_val x, bool slope)
 {
-	return cptx_rows_options(row)->tanh ? gelu_tanh(k, x, slope) : gelu_erf(k, x, slope);
+	const cptx_rows_opt *o = cptx_rows_options(row);
+
+	return o->tanh ? gelu_tanh(k, x, slope) : gelu_erf(k, x, slope, o->in == CPTX_F32 || o->out == CPTX_F32);
 }
 
 void rows_gelu(cptx_kernel *k, cptx_rows_row *row, void *user)
@@ -154,11 +176,25 @@ void rows_rotary(cptx_kernel *k, cptx_rows_row *row, void *user)
 	}
 }
 
+void rows_rotary_pairs(cptx_kernel *k, cptx_rows_row *row, void *user)
+{
+	bool second = false;
+	cptx_rows_at e;
+
+	(void)user;
+	CPTX_ROWS_EACH(k, row, &e, .reads = R_X | R_COS | R_SIN, .writes = R_Y)
+	{
+		cptx_val turned = cptx_mul(k, rows_other_of_pair(row, CPTX_ROWS_X), V(SIN)), kept = cptx_mul(k, V(X), V(COS));
+		V(Y) = second ? cptx_add(k, kept, turned) : cptx_sub(k, kept, turned);
+		second = !second;
+	}
+}
+
 /* ---- smaller rows ---- */
 
 void rows_quantize(cptx_kernel *k, cptx_rows_row *row, void *user)
 {
-	const float largest = 448; /* of e4m3 */
+	const float largest = cptx_rows_options(row)->out == CPTX_E2M1 ? 6 : 448;
 	cptx_val top = cptx_var(k, CPTX_F32, 0.0f);
 	cptx_rows_at e;
 
@@ -173,23 +209,4 @@ void rows_quantize(cptx_kernel *k, cptx_rows_row *row, void *user)
 	cptx_selp(k, 1.0f, scale, is_zero, .type = CPTX_F32, .into = scale);
 	cptx_rows_put(k, row, CPTX_ROWS_SCALE, scale);
 	CPTX_ROWS_EACH(k, row, &e, .reads = R_X, .writes = R_Y) { V(Y) = cptx_div(k, V(X), scale, .rnd = CPTX_RN); }
-}
-
-void rows_argmax(cptx_kernel *k, cptx_rows_row *row, void *user)
-{
-	cptx_val best = cptx_regs(k, CPTX_F32, 2), value = cptx_elem(best, 0), column = cptx_as(cptx_elem(best, 1), CPTX_U32);
-	cptx_rows_at e;
-
-	(void)user;
-	cptx_reduce_clear(k, best, CPTX_REDUCE_ARG_MAX);
-	CPTX_ROWS_EACH(k, row, &e, .reads = R_X, .fill = -INFINITY)
-	{
-		cptx_val better = cptx_setp(k, V(X), value, .cmp = CPTX_GT);
-		cptx_mov(k, V(X), .into = value, .when = better);
-		cptx_mov(k, cptx_rows_column(k, row, &e), .into = column, .when = better);
-	}
-	cptx_rows_reduce(k, row, best, CPTX_REDUCE_ARG_MAX);
-	/* nothing is greater than -infinity */
-	cptx_val none = cptx_setp(k, column, cptx_imm(UINT32_MAX), .cmp = CPTX_EQ);
-	cptx_rows_put(k, row, CPTX_ROWS_AT, cptx_selp(k, 0, column, none, .type = CPTX_U32));
 }

@@ -3,9 +3,9 @@
  * Rows in shared memory: bulk copies bring them there, .stages rows ahead of the one that is worked on, so that memory has
  * requests to serve while threads reduce and store.
  *
- * The first thread of the CTA copies, or the first warp where the CTA works on several rows at once, a lane for each of
- * them. It also works on rows, so it asks for a later row when all warps have read a stage, and it need not wait for them:
- * behind the first reduction where registers keep the row, else at the row's end.
+ * A thread of the last warp copies, or the first warp where the CTA works on several rows at once, a lane for each of them.
+ * Its warp also works on rows.  It asks for a later row as soon as all warps have read a stage, for which it waits: where
+ * registers keep the row that is in front of all reductions, so that the next row comes while this one is reduced.
  */
 #include "rows/core.h"
 
@@ -116,8 +116,10 @@ static void fill(cptx_rows_row *r)
 {
 	cptx_kernel *k = r->k;
 	rows_ring *g = &r->ring;
-	cptx_val tid = cptx_tid_x(k), mine = cptx_setp(k, tid, r->s.rows > 1 ? CPTX_WARP : 1, .cmp = CPTX_LT);
-	cptx_val is_there = cptx_setp(k, g->next, r->rows, .cmp = CPTX_LT);
+	cptx_val tid = cptx_tid_x(k), is_there = cptx_setp(k, g->next, r->rows, .cmp = CPTX_LT);
+	/* the first warp sends what a cluster reduces, and shall not wait */
+	cptx_val mine = r->s.rows > 1 ? cptx_setp(k, tid, CPTX_WARP, .cmp = CPTX_LT)
+	                              : cptx_setp(k, tid, r->o->threads - CPTX_WARP, .cmp = CPTX_EQ);
 
 	CPTX_IF(k, cptx_and(k, mine, is_there)) {
 		if (r->s.rows == 1) {
@@ -190,7 +192,7 @@ void rows_ring_wait(cptx_rows_row *r)
 
 	cptx_mad(k, g->from.stage, rows_stage_bytes(r->o, &r->s), g->at, .mode = CPTX_LO, .into = g->stage);
 	cptx_pipe_wait_full(k, &g->pipe, &g->from);
-	g->released = g->filled = false;
+	g->released = false;
 }
 
 void rows_ring_release(cptx_rows_row *r)
@@ -200,20 +202,13 @@ void rows_ring_release(cptx_rows_row *r)
 	cptx_bar_warp_sync(k, 0xffffffffu); /* the warp's other lanes have read it, too */
 	cptx_val lane = cptx_and(k, cptx_tid_x(k), CPTX_WARP - 1);
 	cptx_pipe_release(k, &r->ring.pipe, &r->ring.from, cptx_setp(k, lane, 0, .cmp = CPTX_EQ));
+	fill(r);
 	r->ring.released = true;
-}
-
-void rows_ring_refill(cptx_rows_row *r)
-{
-	if (r->ring.released && !r->ring.filled)
-		fill(r);
-	r->ring.filled = r->ring.released;
 }
 
 void rows_ring_next(cptx_rows_row *r)
 {
 	if (!r->ring.released)
 		rows_ring_release(r);
-	rows_ring_refill(r);
 	cptx_pipe_next(r->k, &r->ring.pipe, &r->ring.from);
 }

@@ -19,8 +19,8 @@ static bool check_types(cptx_rows_opt *o, cptx_error *err)
 	o->weight = o->weight ? o->weight : o->in;
 	o->index = o->index ? o->index : CPTX_S64;
 	ROWS_RULE(is_real(o->in), ".in is .%s; rows are read as .f32, .f16 or .bf16", cptx_type_name(o->in));
-	ROWS_RULE(quantize ? o->out == CPTX_E4M3 : is_real(o->out), ".out is .%s; %s writes %s", cptx_type_name(o->out),
-	          cptx_rows_kernel_name(o->kernel), quantize ? ".e4m3" : ".f32, .f16 or .bf16");
+	ROWS_RULE(quantize ? o->out == CPTX_E4M3 || o->out == CPTX_E2M1 : is_real(o->out), ".out is .%s; %s writes %s",
+	          cptx_type_name(o->out), cptx_rows_kernel_name(o->kernel), quantize ? ".e4m3 or .e2m1" : ".f32, .f16 or .bf16");
 	ROWS_RULE(is_real(o->weight), ".weight is .%s; weights are .f32, .f16 or .bf16", cptx_type_name(o->weight));
 	ROWS_RULE(o->index == CPTX_S32 || o->index == CPTX_S64, ".index is .%s; labels and columns are .s32 or .s64",
 	          cptx_type_name(o->index));
@@ -32,7 +32,7 @@ static bool check_operands(const cptx_rows_opt *o, cptx_error *err)
 {
 	const rows_kernel *kernel = &rows_kernels[o->kernel];
 	const uint32_t may = kernel->may_read | kernel->may_write;
-	const bool asked[] = { o->eps != 0, o->smoothing != 0, o->ignore, o->z_loss != 0, o->tanh, o->heads > 1 };
+	const bool asked[] = { o->eps != 0, o->smoothing != 0, o->ignore, o->z_loss != 0, o->tanh, o->heads > 1, o->k != 0 };
 #define ROWS_OPTION(ID, field, about) #field,
 	static const char *const names[] = {
 #include <cptx/rows.def>
@@ -70,16 +70,28 @@ static bool check_own(const cptx_rows_opt *o, cptx_error *err)
 
 static bool check_numbers(cptx_rows_opt *o, cptx_error *err)
 {
+	enum { MOST_K = 64 };
+
 	ROWS_RULE(o->n >= 1 && o->n <= CPTX_ROWS_MOST, "rows of %u elements; they have 1 to %d", o->n, CPTX_ROWS_MOST);
 	ROWS_RULE(!o->align || is_power(o->align), "rows at multiples of %u elements; .align is a power of two", o->align);
 	ROWS_RULE(o->eps >= 0 && isfinite(o->eps), ".eps is %g; it is added under a root, 0 or more", (double)o->eps);
 	ROWS_RULE(o->smoothing >= 0 && o->smoothing <= 1, ".smoothing is %g; it is a part, 0 to 1", (double)o->smoothing);
 	ROWS_RULE(isfinite(o->z_loss), ".z_loss is %g", (double)o->z_loss);
+	ROWS_RULE(o->k <= MOST_K && o->k <= o->n, "the %u largest of %u elements; .k is 1 to %d, and at most n", o->k, o->n,
+	          MOST_K);
+	ROWS_RULE(o->kernel != CPTX_ROWS_ROTARY_PAIRS || o->n % 2 == 0, "rows of %u elements; pairs need an even number", o->n);
 	ROWS_RULE((unsigned)o->place <= CPTX_ROWS_SHARED, ".place is none of CPTX_ROWS_AUTO, REGISTERS, MEMORY and SHARED");
 	if (rows_kernels[o->kernel].takes & O_EPS)
 		o->eps = o->eps > 0 ? o->eps : 1e-5f;
 	o->heads = o->heads ? o->heads : 1;
+	o->k = o->k || !(rows_kernels[o->kernel].takes & O_K) ? o->k : 1;
 	o->name = o->name ? o->name : "rows";
+	const bool is_tiled = (!o->place || o->place == CPTX_ROWS_MEMORY) && (!o->threads || o->threads == ROWS_TILE_THREADS) &&
+	                      (!o->per_row || o->per_row == ROWS_TILE_THREADS) && o->split <= 1;
+	ROWS_RULE(o->kernel != CPTX_ROWS_TRANSPOSE || is_tiled,
+	          "transpose works on tiles, by CTAs of %d threads: .place = CPTX_ROWS_MEMORY, .split = 1", ROWS_TILE_THREADS);
+	ROWS_RULE(o->kernel != CPTX_ROWS_TRANSPOSE || o->in == o->out,
+	          "transpose writes .%s and reads .%s; both are the same type", cptx_type_name(o->out), cptx_type_name(o->in));
 	return cptx_name_check("kernel", o->name, err);
 }
 
@@ -168,10 +180,13 @@ rows_shape rows_shape_of(const cptx_rows_opt *o)
 		             .ring = o->place == CPTX_ROWS_SHARED };
 
 	s.sums = s.writes & R_SUMS;
+	/* of top-k each reduction needs the one before */
+	s.partible = !own && !s.local && !s.sums && !rows_count(s.writes, ROWS_MATRIX) && o->kernel != CPTX_ROWS_TOP_K;
 	s.sum_pitch = (o->n + s.each - 1) / s.each * s.each;
 	if (!o->per_row)
 		return s;
-	s.cluster = o->split > 1 && !s.local;
+	s.parts = o->split > 1 && s.partible;
+	s.cluster = o->split > 1 && !s.local && !s.parts;
 	s.rows = o->threads / o->per_row;
 	s.part = o->split > 1 ? (o->n + o->split * s.each - 1) / (o->split * s.each) * s.each : o->n;
 	s.even = s.part * o->split == o->n;
@@ -229,8 +244,9 @@ bool rows_check_shape(const cptx_rows_opt *o, const cptx_target *target, cptx_er
 	ROWS_RULE(o->per_row == o->threads || (is_power(o->per_row) && o->per_row <= CPTX_WARP),
 	          "rows of %u threads in CTAs of %u; .per_row is 1, 2, 4, 8, 16 or 32, or all threads", o->per_row, o->threads);
 	const rows_shape s = rows_shape_of(o);
-	ROWS_RULE(is_power(o->split) && o->split <= (s.local ? MOST_SPLIT : MOST_CLUSTER),
-	          "rows of %u CTAs; .split is a power of two up to %d", o->split, s.local ? MOST_SPLIT : MOST_CLUSTER);
+	const int most = s.local ? MOST_SPLIT : s.parts ? ROWS_MOST_PARTS : MOST_CLUSTER;
+	ROWS_RULE(is_power(o->split) && o->split <= (uint32_t)most, "rows of %u CTAs; .split is a power of two up to %d",
+	          o->split, most);
 	ROWS_RULE(s.rows == 1 || o->split == 1,
 	          "rows of %u threads and of %u CTAs; only all threads of a CTA share a row with others", o->per_row, o->split);
 	ROWS_RULE(s.rows == 1 || s.resident, "rows of %u of %u threads stay in registers; those in memory have the whole CTA",
@@ -247,6 +263,10 @@ bool rows_check_shape(const cptx_rows_opt *o, const cptx_target *target, cptx_er
 		                 "rows: %s has no clusters, by which %u CTAs would share a row; .split = 1", target->name, o->split);
 	ROWS_RULE(!s.cluster || !target || o->split <= target->cluster || target->family != 12,
 	          "a cluster of %u CTAs; %s has at most %u", o->split, target->name, target->cluster);
+	ROWS_RULE(o->out != CPTX_E2M1 ||
+	              (o->n % 8 == 0 && rows_align_of(o) == s.each && o->place == CPTX_ROWS_REGISTERS && o->split == 1),
+	          "rows of %u elements at multiples of %u, in .e2m1; these are in registers of one CTA, and whole vectors of 8",
+	          o->n, rows_align_of(o));
 	ROWS_RULE(o->min_ctas <= 32, "%u CTAs on a multiprocessor; it holds 32", o->min_ctas);
 	return true;
 }
@@ -280,8 +300,8 @@ size_t rows_table(const rows_shape *s, cptx_param_row table[ROWS_PARAMS])
 				                           (uint32_t)(offsetof(rows_args, stride) + i * sizeof(uint32_t)),
 				                           sizeof(uint32_t),
 				                           0 };
-	table[n++] = (cptx_param_row)CPTX_PARAM_ROW(rows_args, CPTX_U32, rows);
-	if (s->sums)
+	table[n++] = (cptx_param_row)CPTX_PARAM_ROW(rows_args, CPTX_U32, row_count);
+	if (s->sums || s->parts)
 		table[n++] = (cptx_param_row)CPTX_PARAM_ROW(rows_args, CPTX_PTR, workspace);
 	return n;
 }
@@ -306,7 +326,7 @@ static uint64_t row_bytes(const cptx_rows_opt *o, uint32_t set)
 
 	for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++)
 		if (rows_has(set, i) && rows_operands[i].kind != ROWS_VECTOR)
-			bytes += (rows_operands[i].kind == ROWS_MATRIX ? o->n : 1) *
+			bytes += (rows_operands[i].kind == ROWS_MATRIX ? rows_packed(o, i) ? o->n / 2 : o->n : rows_scalars(o, i)) *
 			         (uint64_t)rows_bytes(rows_type_of(o, (enum cptx_rows_operand)i));
 	return bytes;
 }
@@ -322,6 +342,13 @@ uint32_t rows_units_at_once(const cptx_rows_opt *o, const rows_shape *s, uint32_
 	return MAX(room / o->split * MAX(ctas, 1u), s->cluster ? 1u : MAX(sms * MAX(ctas, 1u) / o->split, 1u));
 }
 
+static uint32_t combine_ctas(const cptx_rows_opt *o, uint32_t rows)
+{
+	const uint32_t each = ROWS_COMBINE_THREADS / o->split;
+
+	return (rows + each - 1) / each;
+}
+
 static cptx_rows_plan plan_of(const cptx_rows_choice *c, uint32_t rows, uint32_t sms)
 {
 	const cptx_rows_opt *o = &c->opt;
@@ -334,7 +361,7 @@ static cptx_rows_plan plan_of(const cptx_rows_choice *c, uint32_t rows, uint32_t
 		                 .elements = rows_elements(o, &s),
 		                 .reads = s.reads,
 		                 .writes = s.writes,
-		                 .launches = s.sums ? 2 : 1,
+		                 .launches = rows_launches(&s),
 		                 .stages = s.ring ? o->stages : 0,
 		                 .rows_each = s.ring && !s.sums ? o->rows_each : 0,
 		                 .smem = (uint32_t)rows_smem(o, &s) };
@@ -349,6 +376,10 @@ static cptx_rows_plan plan_of(const cptx_rows_choice *c, uint32_t rows, uint32_t
 		p.workspace = groups * s.sum_pitch * 4 * rows_sum_operands(&s);
 		units = MAX((units + rounds - 1) / rounds, 1u);
 	}
+	if (s.parts)
+		p.workspace = (uint64_t)rows * o->split * rows_part_bytes();
+	if (o->kernel == CPTX_ROWS_TRANSPOSE)
+		units = (rows + ROWS_TILE - 1) / ROWS_TILE * ((o->n + ROWS_TILE - 1) / ROWS_TILE);
 	p.grid = units * o->split;
 	p.bytes = rows * row_bytes(o, s.reads | s.writes);
 	return p;
@@ -379,8 +410,6 @@ uint32_t cptx_rows_bandwidth(const cptx_device_info *info)
 
 static bool read_whole(cptx_rows_opt *o, const cptx_rows_opt *given, const cptx_target *target, cptx_error *err)
 {
-	if (err)
-		*err = (cptx_error){ .code = CPTX_OK };
 	return IS_GIVEN(given, "options struct", NOWHERE, err) && OPTIONS_READ(cptx_rows_opt, o, given, NOWHERE, err) &&
 	       rows_complete(o, target, err) && rows_check_shape(o, target, err);
 }
@@ -401,15 +430,18 @@ cptx_kernel *cptx_rows_build(cptx_module *m, const cptx_rows_opt *opt, cptx_erro
 
 	if (!read_whole(&o, opt, NULL, err))
 		return NULL;
-	char *name = rows_shape_of(&o).sums ? rows_sum_name(&o) : NULL;
-	if (rows_shape_of(&o).sums && !name) {
+	const rows_shape s = rows_shape_of(&o);
+	char *name = rows_launches(&s) > 1 ? rows_sum_name(&o) : NULL;
+	if (rows_launches(&s) > 1 && !name) {
 		error_set(err, CPTX_E_MEMORY, NOWHERE, "out of memory");
 		return NULL;
 	}
-	if (name) /* in front: ptxas 13.0 crashes on some modules where it stands behind */
-		rows_build_sum(m, &o, name);
-	free(name);
 	cptx_kernel *k = rows_build(m, &o);
+	if (s.sums)
+		rows_build_sum(m, &o, name);
+	else if (s.parts)
+		rows_build_combine(m, &o, name);
+	free(name);
 	const cptx_error *e = cptx_module_error(m);
 	if (e && err)
 		*err = *e;
@@ -426,11 +458,14 @@ uint32_t rows_align_at(const cptx_rows_matrix *m, uint32_t size, uint32_t n, uin
 	return align;
 }
 
-static bool check_matrix(const cptx_rows_opt *o, const cptx_rows_matrix *m, unsigned operand, cptx_error *err)
+static bool check_matrix(const cptx_rows_opt *o, const cptx_rows_matrix *m, unsigned operand, uint32_t rows, cptx_error *err)
 {
 	const char *name = rows_operands[operand].name;
-	const uint32_t size = rows_bytes(rows_type_of(o, (enum cptx_rows_operand)operand)), align = rows_align_of(o);
-	const uint64_t stride = m->stride ? m->stride : o->n;
+	const uint32_t size = rows_bytes(rows_type_of(o, (enum cptx_rows_operand)operand)), n = rows_columns(o, operand, rows);
+	/* without .align, transposition does not ask for any */
+	const uint32_t align =
+		o->kernel == CPTX_ROWS_TRANSPOSE && !o->align ? 1 : rows_align_of(o) / (rows_packed(o, operand) ? 2 : 1);
+	const uint64_t stride = m->stride ? m->stride : n;
 
 	ROWS_RULE(m->address, "the problem has no address of %s", name);
 	ROWS_RULE(m->address % size == 0, "%s at 0x%llx is no multiple of its elements' %u bytes", name,
@@ -443,9 +478,9 @@ static bool check_matrix(const cptx_rows_opt *o, const cptx_rows_matrix *m, unsi
 	ROWS_RULE(stride * size <= UINT32_MAX, "%s has a stride of %llu elements; it is at most 2^32 - 1 bytes", name,
 	          (unsigned long long)stride);
 	ROWS_RULE(
-		rows_align_at(m, size, o->n, align) >= align,
+		rows_align_at(m, size, n, align) >= align,
 		"rows of %s, at 0x%llx with a stride of %llu elements, do not begin at multiples of %u elements: say .align = %u",
-		name, (unsigned long long)m->address, (unsigned long long)stride, align, rows_align_at(m, size, o->n, align));
+		name, (unsigned long long)m->address, (unsigned long long)stride, align, rows_align_at(m, size, n, align));
 	return true;
 }
 
@@ -456,6 +491,7 @@ static bool check_in_place(const cptx_rows_opt *o, const rows_shape *s, const cp
 		for (unsigned r = 0; r < CPTX_ROWS_OPERANDS; r++) {
 			if (!rows_has(s->writes, w) || !rows_has(s->reads, r) || p->at[w].address != p->at[r].address || !p->rows)
 				continue;
+			ROWS_RULE(o->kernel != CPTX_ROWS_TRANSPOSE, "y in place of x, which transpose reads in another order");
 			ROWS_RULE(rows_type_of(o, (enum cptx_rows_operand)w) == rows_type_of(o, (enum cptx_rows_operand)r) &&
 			              p->at[w].stride == p->at[r].stride && rows_operands[w].kind == rows_operands[r].kind,
 			          "%s in place of %s, which has another type or stride", rows_operands[w].name, rows_operands[r].name);
@@ -470,7 +506,7 @@ static bool check_in_place(const cptx_rows_opt *o, const rows_shape *s, const cp
 static bool fill_args(const cptx_rows_opt *o, const rows_shape *s, const cptx_rows_problem *p, const cptx_rows_plan *plan,
                       rows_args *a, cptx_error *err)
 {
-	*a = (rows_args){ .workspace = p->workspace, .rows = p->rows };
+	*a = (rows_args){ .workspace = p->workspace, .row_count = p->rows };
 	a->sums = p->rows ? rows_sums_of(s, plan->grid, o->split) : 0;
 	for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++) {
 		if (!rows_has(s->reads | s->writes, i)) {
@@ -479,14 +515,14 @@ static bool fill_args(const cptx_rows_opt *o, const rows_shape *s, const cptx_ro
 		}
 		if (!p->rows && rows_operands[i].kind != ROWS_VECTOR) /* it has no rows, and may have no address */
 			continue;
-		if (!check_matrix(o, &p->at[i], i, err))
+		if (!check_matrix(o, &p->at[i], i, p->rows, err))
 			return false;
 		a->at[i] = p->at[i].address;
-		a->stride[i] =
-			(uint32_t)((p->at[i].stride ? p->at[i].stride : o->n) * rows_bytes(rows_type_of(o, (enum cptx_rows_operand)i)));
+		a->stride[i] = (uint32_t)((p->at[i].stride ? p->at[i].stride : rows_columns(o, i, p->rows)) *
+		                          rows_bytes(rows_type_of(o, (enum cptx_rows_operand)i)));
 	}
-	ROWS_RULE(!plan->workspace || p->workspace, "the problem has no workspace; sums of columns need %llu bytes",
-	          (unsigned long long)plan->workspace);
+	ROWS_RULE(!plan->workspace || p->workspace, "the problem has no workspace; %s need %llu bytes",
+	          s->sums ? "sums of columns" : "parts of rows", (unsigned long long)plan->workspace);
 	ROWS_RULE(p->workspace % 16 == 0, "the workspace at 0x%llx is no multiple of 16 bytes",
 	          (unsigned long long)p->workspace);
 	return check_in_place(o, s, p, err);
@@ -500,8 +536,6 @@ cptx_launch *cptx_rows_launch(const cptx_program *program, cptx_device *dev, con
 	cptx_param_row table[ROWS_PARAMS];
 	rows_args args;
 
-	if (err)
-		*err = (cptx_error){ .code = CPTX_OK };
 	if (!IS_GIVEN(program, "program", NOWHERE, err) || !IS_GIVEN(dev, "device", NOWHERE, err) ||
 	    !IS_GIVEN(problem, "problem", NOWHERE, err) || !OPTIONS_READ(cptx_rows_problem, &p, problem, NOWHERE, err))
 		return NULL;
@@ -518,15 +552,14 @@ cptx_launch *cptx_rows_launch(const cptx_program *program, cptx_device *dev, con
 	if (!fill_args(&c.opt, &s, &p, &plan, &args, err))
 		return NULL;
 	const cptx_params_part part = { .rows = table,
-		                            .n = number ? rows_sum_table(&s, table) : rows_table(&s, table),
+		                            .n = number && s.sums ? rows_sum_table(&s, table) : rows_table(&s, table),
 		                            .args = &args };
 	if (!number)
 		return cptx_params_launch(program, dev, c.opt.name, &part, 1, CPTX_LAUNCH(.grid = { plan.grid }), err);
 	char *name = rows_sum_name(&c.opt);
-	const uint32_t sums = rows_sum_operands(&s);
-	cptx_launch *l =
-		cptx_params_launch(program, dev, name, &part, 1,
-	                       CPTX_LAUNCH(.grid = { (c.opt.n + ROWS_SUM_COLUMNS - 1) / ROWS_SUM_COLUMNS, sums }), err);
+	const uint32_t x = s.sums ? (c.opt.n + ROWS_SUM_COLUMNS - 1) / ROWS_SUM_COLUMNS : combine_ctas(&c.opt, p.rows);
+	const uint32_t y = s.sums ? rows_sum_operands(&s) : 1;
+	cptx_launch *l = cptx_params_launch(program, dev, name, &part, 1, CPTX_LAUNCH(.grid = { x, y }), err);
 	free(name);
 	return l;
 }

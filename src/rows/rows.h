@@ -54,6 +54,8 @@ typedef struct rows_shape {
 	bool local;              /* elements do not depend on one another */
 	bool sums;               /* CTAs take many rows each, and add up columns */
 	bool cluster;            /* .split is one */
+	bool partible;           /* CTAs that share a row need not know of one another: it writes scalars alone */
+	bool parts;              /* they do not, and a second launch puts rows together */
 	uint32_t each;           /* elements of a vector */
 	uint32_t part;           /* columns of a CTA, the last one may have fewer */
 	uint32_t turn;           /* columns that a CTA holds at once: part, or in memory fewer */
@@ -89,6 +91,16 @@ uint32_t rows_align_at(const cptx_rows_matrix *m, uint32_t size, uint32_t n, uin
 /* Groups of threads that take rows in a launch of the kernel with sums: each has a row of partial sums. */
 static inline uint32_t rows_sums_of(const rows_shape *s, uint32_t grid, uint32_t split) { return grid / split * s->rows; }
 static inline bool rows_has(uint32_t set, unsigned operand) { return set >> operand & 1; }
+/* Elements of a scalar operand for each row. */
+static inline uint32_t rows_scalars(const cptx_rows_opt *o, unsigned operand)
+{
+	return (operand == CPTX_ROWS_TOP || operand == CPTX_ROWS_AT) && o->k ? o->k : 1;
+}
+/* Stores element `i`, a .u32, of the row's scalars, as cptx_rows_put does the first. */
+void rows_put_at(cptx_kernel *k, cptx_site at, const cptx_rows_row *r, enum cptx_rows_operand operand, cptx_val i,
+                 cptx_val v);
+/* The other element of the pair, columns 2i and 2i + 1, of an operand that the pass reads. */
+cptx_val rows_other_of_pair(const cptx_rows_row *r, enum cptx_rows_operand operand);
 /* Operands that are sums of columns. */
 static inline uint32_t rows_sum_operands(const rows_shape *s)
 {
@@ -101,12 +113,22 @@ static inline uint32_t rows_bytes(enum cptx_type t) { return cptx_type_bits(t) /
 /* Arguments of a launch, and the table of those that the kernel has. */
 typedef struct rows_args {
 	uint64_t at[CPTX_ROWS_OPERANDS], workspace;
-	uint32_t stride[CPTX_ROWS_OPERANDS], rows, sums;
+	uint32_t stride[CPTX_ROWS_OPERANDS], sums;
+	uint32_t row_count; /* not "rows", as the kernel is called: ptxas 13.0 crashes on a parameter of that name */
 } rows_args;
 enum { ROWS_PARAMS = 2 * CPTX_ROWS_OPERANDS + 2 };
 size_t rows_table(const rows_shape *s, cptx_param_row table[ROWS_PARAMS]);
 size_t rows_sum_table(const rows_shape *s, cptx_param_row table[ROWS_PARAMS]);
 enum { ROWS_SUM_COLUMNS = 32, ROWS_SUM_PARTS = 32 /* threads of the second launch, x and y */ };
+enum {
+	ROWS_MOST_PARTS = 32,      /* of a row: lanes of a warp put them together */
+	ROWS_PART_VALUES = 2,      /* reductions of a body whose rows are in parts, at most */
+	ROWS_COMBINE_THREADS = 128 /* of the second launch */
+};
+/* Bytes of the workspace for each part. */
+uint32_t rows_part_bytes(void);
+/* Launches of a kernel: a second one puts together what CTAs found. */
+static inline uint32_t rows_launches(const rows_shape *s) { return s->sums || s->parts ? 2 : 1; }
 
 /* Checks and completes the options; the shape stays 0 where it is to be chosen. */
 bool rows_complete(cptx_rows_opt *o, const cptx_target *target, cptx_error *err);
@@ -114,7 +136,19 @@ bool rows_complete(cptx_rows_opt *o, const cptx_target *target, cptx_error *err)
 bool rows_check_shape(const cptx_rows_opt *o, const cptx_target *target, cptx_error *err);
 /* Builds the kernel of complete options. */
 cptx_kernel *rows_build(cptx_module *m, const cptx_rows_opt *o);
+enum { ROWS_TILE = 64, ROWS_TILE_THREADS = 256 };
+/* Whether elements of an operand stand two in a byte. */
+static inline bool rows_packed(const cptx_rows_opt *o, unsigned operand)
+{
+	return o->out == CPTX_E2M1 && operand == CPTX_ROWS_Y;
+}
+/* Elements of an operand's row, or bytes of packed ones, of a problem with so many rows. */
+static inline uint32_t rows_columns(const cptx_rows_opt *o, unsigned operand, uint32_t rows)
+{
+	return rows_packed(o, operand) ? o->n / 2 : o->kernel == CPTX_ROWS_TRANSPOSE && operand == CPTX_ROWS_Y ? rows : o->n;
+}
 void rows_build_sum(cptx_module *m, const cptx_rows_opt *o, const char *name);
+void rows_build_combine(cptx_module *m, const cptx_rows_opt *o, const char *name);
 /* "rows_sum"; to be freed */
 char *rows_sum_name(const cptx_rows_opt *o);
 

@@ -19,8 +19,6 @@ struct cptx_rows_runner {
 
 cptx_rows_runner *cptx_rows_runner_new(cptx_device *dev, cptx_cache *cache, cptx_error *err)
 {
-	if (err)
-		*err = (cptx_error){ .code = CPTX_OK };
 	if (!IS_GIVEN(dev, "device", NOWHERE, err))
 		return NULL;
 	return (cptx_rows_runner *)kit_runner_new(sizeof(cptx_rows_runner), dev, cache, err);
@@ -92,20 +90,20 @@ uint32_t rows_align_of_problem(const cptx_rows_opt *o, const cptx_rows_problem *
 	uint32_t align = s.each;
 
 	for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++)
-		if (rows_has(s.reads | s.writes, i) && rows_operands[i].kind == ROWS_MATRIX)
-			align = rows_align_at(&p->at[i], rows_bytes(rows_type_of(o, (enum cptx_rows_operand)i)), o->n, align);
+		if (rows_has(s.reads | s.writes, i) && rows_operands[i].kind == ROWS_MATRIX && !rows_packed(o, i))
+			align = rows_align_at(&p->at[i], rows_bytes(rows_type_of(o, (enum cptx_rows_operand)i)),
+			                      rows_columns(o, i, p->rows), align);
 	return align;
 }
 
 bool cptx_rows_run(cptx_rows_runner *r, const cptx_rows_opt *opt, const cptx_rows_problem *problem, cptx_stream *stream,
                    cptx_error *err)
 {
-	cptx_error own;
+	cptx_error own = { .code = CPTX_OK };
 	cptx_rows_opt o;
 	cptx_rows_problem p;
 
 	err = err ? err : &own;
-	*err = (cptx_error){ .code = CPTX_OK };
 	if (!read_options(r, opt, &o, err) || !IS_GIVEN(problem, "problem", NOWHERE, err) ||
 	    !OPTIONS_READ(cptx_rows_problem, &p, problem, NOWHERE, err))
 		return false;
@@ -114,7 +112,8 @@ bool cptx_rows_run(cptx_rows_runner *r, const cptx_rows_opt *opt, const cptx_row
 	if (!p.rows && !sums)
 		return true;
 	const loaded *l = find(r, &o, rows_about(MAX(p.rows, 1u)), err);
-	for (uint32_t i = p.rows ? 0 : 1; l && i < (sums ? 2u : 1u); i++) {
+	const rows_shape shape = rows_shape_of(l ? &l->opt : &o);
+	for (uint32_t i = p.rows ? 0 : 1; l && i < rows_launches(&shape); i++) {
 		cptx_launch *launch = cptx_rows_launch(l->kept.program, r->base.dev, &l->opt, &p, i, err);
 		const bool ok = launch && cptx_launch_run(launch, stream, err);
 		cptx_launch_destroy(launch);
@@ -129,9 +128,10 @@ uint64_t cptx_rows_workspace(cptx_rows_runner *r, const cptx_rows_opt *opt, uint
 	cptx_rows_opt o;
 	uint64_t most = 0;
 
-	if (err)
-		*err = (cptx_error){ .code = CPTX_OK };
-	if (!read_options(r, opt, &o, err) || !rows_shape_of(&o).sums)
+	if (!read_options(r, opt, &o, err))
+		return 0;
+	const rows_shape s = rows_shape_of(&o);
+	if (!s.sums && !s.partible)
 		return 0;
 	const uint32_t sms = cptx_device_get_info(r->base.dev)->sms;
 	/* a run finds the alignment, with which the shape changes */

@@ -11,12 +11,17 @@
 
 #define V(operand) e.v[CPTX_ROWS_##operand]
 
-static const float log2e = 1.44269504f, ln2 = 0.69314718f;
+static const float log2e = 1.44269504f, log2e_rest = 1.92596303e-8f, ln2 = 0.69314718f;
 
-/* e^(x - top) */
-static cptx_val power(cptx_kernel *k, cptx_val x, cptx_val top)
+/* e^(x - top).  .ftz: powers below 2^-126 are 0, for which each takes three instructions less.  Of .f32 the exponent has the
+ * rest of log2(e), too: without it all powers err in the same direction, and a long row's sum with them. */
+static cptx_val power(cptx_kernel *k, const cptx_rows_row *row, cptx_val x, cptx_val top)
 {
-	return cptx_ex2(k, cptx_mul(k, cptx_sub(k, x, top), log2e));
+	cptx_val less = cptx_sub(k, x, top), exponent = cptx_mul(k, less, log2e);
+
+	if (cptx_rows_options(row)->in == CPTX_F32)
+		exponent = cptx_fma(k, less, log2e_rest, exponent, .rnd = CPTX_RN);
+	return cptx_ex2(k, exponent, .ftz = true);
 }
 
 /* Of a row: its maximum, the sum of e^(x - top), and from which of its elements' maximum the thread has subtracted. */
@@ -39,18 +44,23 @@ static cptx_val own_top(cptx_kernel *k, cptx_rows_row *row, cptx_val all)
 	return top;
 }
 
-/* The thread's sum of e^(x - top); in registers the elements become these where they are asked for. */
+/* The thread's sum of e^(x - top), by halves, which err less and wait less for one another; in registers the elements become
+ * these where they are asked for. */
 static void own_sum(cptx_kernel *k, cptx_rows_row *row, cptx_val top, cptx_val sum, bool become)
 {
+	cptx_val half = cptx_var(k, CPTX_F32, 0.0f);
+	bool second = false;
 	cptx_rows_at e;
 
 	CPTX_ROWS_EACH(k, row, &e, .reads = R_X, .fill = -INFINITY)
 	{
-		cptx_val p = power(k, V(X), top);
-		cptx_add(k, sum, p, .into = sum);
+		cptx_val p = power(k, row, V(X), top), to = second ? half : sum;
+		cptx_add(k, to, p, .into = to);
+		second = !second;
 		if (become)
 			cptx_mov(k, p, .into = V(X));
 	}
+	cptx_add(k, sum, half, .into = sum);
 }
 
 /*
@@ -102,10 +112,10 @@ void rows_softmax(cptx_kernel *k, cptx_rows_row *row, void *user)
 		lse_of(k, row, &s);
 	cptx_val scale = cptx_rcp(k, s.sum, .rnd = CPTX_RN);
 	if (keeps && s.own.kind != CPTX_VAL_NONE)
-		scale = cptx_mul(k, scale, power(k, s.own, s.top));
+		scale = cptx_mul(k, scale, power(k, row, s.own, s.top));
 	CPTX_ROWS_EACH(k, row, &e, .reads = R_X, .writes = R_Y)
 	{
-		cptx_val p = keeps ? V(X) : power(k, V(X), s.top);
+		cptx_val p = keeps ? V(X) : power(k, row, V(X), s.top);
 		V(Y) = cptx_mul(k, p, scale);
 	}
 }
@@ -143,7 +153,7 @@ void rows_log_softmax_backward(cptx_kernel *k, cptx_rows_row *row, void *user)
 	cptx_rows_reduce(k, row, sum, CPTX_REDUCE_SUM);
 	CPTX_ROWS_EACH(k, row, &e, .reads = R_Y | R_DY, .writes = R_DX)
 	{
-		cptx_val p = cptx_ex2(k, cptx_mul(k, V(Y), log2e));
+		cptx_val p = cptx_ex2(k, cptx_mul(k, V(Y), log2e), .ftz = true);
 		V(DX) = cptx_sub(k, V(DY), cptx_mul(k, p, sum));
 	}
 }
@@ -189,7 +199,7 @@ static void gradient(cptx_kernel *k, cptx_rows_row *row, const label *l, cptx_va
 	CPTX_ROWS_EACH(k, row, &e, .reads = R_X, .writes = R_DX, .fill = -INFINITY)
 	{
 		cptx_val is_label = cptx_setp(k, cptx_rows_column(k, row, &e), l->column, .cmp = CPTX_EQ);
-		cptx_val d = cptx_mul(k, power(k, V(X), lse), of_p);
+		cptx_val d = cptx_mul(k, power(k, row, V(X), lse), of_p);
 		if (o->smoothing != 0)
 			d = cptx_add(k, d, all);
 		cptx_add(k, d, at_label, .into = d, .when = is_label);

@@ -24,6 +24,13 @@ const char *cptx_rows_kernel_about(enum cptx_rows_kernel kernel)
 	return (unsigned)kernel < CPTX_ROWS_KERNELS ? rows_kernels[kernel].about : "?";
 }
 
+const char *cptx_rows_place_name(enum cptx_rows_place place)
+{
+	static const char *const names[] = { "auto", "registers", "memory", "shared" };
+
+	return (unsigned)place < ARRAY_LEN(names) ? names[place] : "?";
+}
+
 enum cptx_rows_kernel cptx_rows_kernel_find(const char *name)
 {
 	unsigned i = 0;

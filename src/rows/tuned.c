@@ -6,22 +6,14 @@
 #include "rows/rows.h"
 
 /* Goes up with a change of the kernels after which a shape may take another time. */
-enum { VERSION = 2, SETS = 2 /* launches of a kernel with sums */ };
+enum { VERSION = 3 };
 
 static const char *kernel_word(unsigned v)
 {
 	return v < CPTX_ROWS_KERNELS ? cptx_rows_kernel_name((enum cptx_rows_kernel)v) : "?";
 }
 
-static const char *place_word(unsigned v)
-{
-	static const char *const words[] = { [CPTX_ROWS_AUTO] = "auto",
-		                                 [CPTX_ROWS_REGISTERS] = "registers",
-		                                 [CPTX_ROWS_MEMORY] = "memory",
-		                                 [CPTX_ROWS_SHARED] = "shared" };
-
-	return v < ARRAY_LEN(words) ? words[v] : "?";
-}
+static const char *place_word(unsigned v) { return cptx_rows_place_name((enum cptx_rows_place)v); }
 
 #define ROWS_WORD_NUMBER KIT_NUMBER, NULL
 #define ROWS_WORD_BOOL KIT_BOOL, NULL
@@ -72,7 +64,8 @@ static uint32_t launch(void *user, uint32_t i, const cptx_program *program, cptx
                        cptx_error *err)
 {
 	const bench *b = (const bench *)user;
-	const uint32_t n = rows_shape_of(&b->candidates[i]).sums ? MIN(room, (uint32_t)SETS) : 1;
+	const rows_shape s = rows_shape_of(&b->candidates[i]);
+	const uint32_t n = MIN(room, rows_launches(&s));
 
 	for (uint32_t l = 0; l < n; l++)
 		if (!(launches[l] = cptx_rows_launch(program, b->dev, &b->candidates[i], &b->p, l, err)))
@@ -88,7 +81,8 @@ static bool make_operands(bench *b, const cptx_rows_opt *o, cptx_error *err)
 	for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++) {
 		const enum cptx_type type = rows_type_of(o, (enum cptx_rows_operand)i);
 		const enum rows_kind kind = rows_operands[i].kind;
-		const uint64_t n = (uint64_t)(kind == ROWS_VECTOR ? 1 : b->p.rows) * (kind == ROWS_SCALAR ? 1 : o->n);
+		const uint64_t n =
+			(uint64_t)(kind == ROWS_VECTOR ? 1 : b->p.rows) * (kind == ROWS_SCALAR ? rows_scalars(o, i) : o->n);
 		if (!rows_has(s.reads | s.writes, i))
 			continue;
 		b->p.at[i].address = kit_tuned_operand(b->dev, type, n * rows_bytes(type), err);
@@ -154,13 +148,12 @@ static bool measure_all(cptx_tune *db, bench *b, const cptx_rows_opt *o, const c
 bool cptx_rows_measure(cptx_tune *db, cptx_device *dev, const cptx_rows_opt *opt, uint32_t rows, const cptx_tune_use *use,
                        cptx_tune_done *done, cptx_error *err)
 {
-	cptx_error own;
+	cptx_error own = { .code = CPTX_OK };
 	cptx_rows_opt o;
 	cptx_tune_use u;
 	bench b = { .dev = dev };
 
 	err = err ? err : &own;
-	*err = (cptx_error){ .code = CPTX_OK };
 	if (!IS_GIVEN(dev, "device", NOWHERE, err) || !IS_GIVEN(opt, "options struct", NOWHERE, err) ||
 	    !OPTIONS_READ(cptx_rows_opt, &o, opt, NOWHERE, err) || !kit_tuned_read_use(&u, use, err))
 		return false;
@@ -201,9 +194,14 @@ static bool has_room(const search *s, const cptx_rows_opt *o)
 {
 	cptx_rows_choice c;
 
-	return !rows_shape_of(o).sums ||
-	       (cptx_rows_auto(s->asked, s->r->target, s->rows, cptx_device_get_info(s->r->dev)->sms, &c, 1, NULL) &&
-	        workspace_of(s, o, 2 * s->rows - 1) <= workspace_of(s, &c.opt, s->rows));
+	const rows_shape shape = rows_shape_of(o);
+
+	if (rows_launches(&shape) == 1)
+		return true;
+	if (!cptx_rows_auto(s->asked, s->r->target, s->rows, cptx_device_get_info(s->r->dev)->sms, &c, 1, NULL))
+		return false;
+	const uint32_t rows = shape.parts ? s->rows : 2 * s->rows - 1; /* parts need as much for each row */
+	return workspace_of(s, o, rows) <= workspace_of(s, &c.opt, s->rows);
 }
 
 static bool fits(void *user, const void *found)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Compiling PTX for a GPU: by the driver's compiler, from the cache, or by another compiler where the driver is too old. */
 #include "compile/compile.h"
+#include "compile/text.h"
 #include "runtime/cuda.h"
 
 #include <stdio.h>
@@ -89,20 +90,8 @@ bool cuda_load_image(cptx_program *p, const load_request *q, const void *image, 
 
 /* ---- the driver's compiler, by way of the cache ---- */
 
-/*
- * Whether the driver's linker, the only way to machine code of the driver that can be kept, makes of a text what its
- * compiler makes.  As of CUDA 13.0 it aligns dynamic shared memory to 16 bytes whatever the text says, so that a kernel with
- * static shared memory in front of it finds it misaligned, and it ignores setmaxnreg.
- */
-static bool links_as_it_compiles(const char *text)
-{
-	static const char dynamic[] = ".extern .shared .align ";
-	const char *at = strstr(text, dynamic);
-
-	return !strstr(text, "setmaxnreg") && (!at || strtoul(at + strlen(dynamic), NULL, 10) <= 16);
-}
-
-/* Computes the cache key of the driver's result: it depends on the text, the options, the device and the driver. */
+/* Computes the cache key of the driver's result: it depends on the text, the options, the device and the driver.  The
+ * driver's linker is the only way to machine code of the driver that can be kept. */
 static bool jit_key(const cptx_program *p, const load_request *q, const char *text, cptx_cache_key *key)
 {
 	const cuda *c = cuda_of(p->dev);
@@ -110,8 +99,8 @@ static bool jit_key(const cptx_program *p, const load_request *q, const char *te
 	void *symbol;
 
 	memcpy(&symbol, &c->drv.cuInit, sizeof symbol);
-	if (!cptx_cache_can_read(q->opt.cache) || !links_as_it_compiles(text) || !library_where(symbol, path, sizeof path) ||
-	    !file_identity(path, identity, sizeof identity))
+	if (!cptx_cache_can_read(q->opt.cache) || !text_links_as_it_compiles(text) ||
+	    !library_where(symbol, path, sizeof path) || !file_identity(path, identity, sizeof identity))
 		return false;
 	snprintf(options, sizeof options, "cptx jit 1: driver %u device %u regs %u verbose %d lines %d debug %d",
 	         (unsigned)p->dev->info.driver, (unsigned)p->dev->info.compute_capability, (unsigned)q->opt.max_regs,

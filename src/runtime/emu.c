@@ -468,7 +468,7 @@ cptx_device *cptx_emu_open(const char *target, const cptx_emu_opt *opt, cptx_err
 	const cptx_target *t = target ? cptx_target_find(target) : NULL;
 	cptx_emu_opt o;
 
-	if (!may_go(err) || !OPTIONS_READ(cptx_emu_opt, &o, opt, NOWHERE, err))
+	if (!OPTIONS_READ(cptx_emu_opt, &o, opt, NOWHERE, err))
 		return NULL;
 	if (!t) {
 		error_set(err, CPTX_E_ARG, NOWHERE, "there is no target \"%s\" to emulate; say \"emu:sm_90a\", for example",

@@ -136,8 +136,6 @@ struct cptx_launch {
 	void *extra; /* memory of the kind of device; freed with the launch */
 };
 
-/* Whether a call may start: false if *err holds an error already. */
-static inline bool may_go(const cptx_error *err) { return !err || err->code == CPTX_OK; }
 bool no_memory(cptx_error *err, cptx_site at);
 
 /* program.c */

@@ -81,7 +81,7 @@ static bool place(cptx_device *dev, const cptx_tensor_opt *opt, exported *e, DLT
 /* Makes a tensor; *opt gets the given options as this library reads them. */
 static exported *make(cptx_device *dev, const cptx_tensor_opt *given, cptx_tensor_opt *opt, bool old, cptx_error *err)
 {
-	if (!may_go(err) || !OPTIONS_READ(cptx_tensor_opt, opt, given, NOWHERE, err))
+	if (!OPTIONS_READ(cptx_tensor_opt, opt, given, NOWHERE, err))
 		return NULL;
 	if (!dev || !given || (opt->rank && !opt->shape)) {
 		error_set(err, CPTX_E_ARG, NOWHERE, "the %s NULL", !dev ? "device is" : !given ? "options are" : "shape is");

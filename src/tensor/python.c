@@ -113,7 +113,7 @@ static object *call(object *self, object *args, object *keywords)
 	object *written[MAX_ARGS];
 	ptrdiff_t n = 0, nwritten = 0;
 	bool plain = (!keywords || !PyDict_Size(keywords)) && PyTuple_Size(args) == (ptrdiff_t)c->launch->ngiven;
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 
 	for (size_t i = 0; plain && i < s->nargs; i++) {
 		const entry *a = &s->arg[i];

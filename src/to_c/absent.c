@@ -5,8 +5,6 @@
 cptx_ptx *cptx_to_c(cptx_module *m, const cptx_to_c_opt *opt, cptx_error *err)
 {
 	(void)m, (void)opt;
-	if (err)
-		*err = (cptx_error){ .code = CPTX_OK };
 	error_absent(err, NOWHERE, "way from PTX to C", "to_c");
 	return NULL;
 }

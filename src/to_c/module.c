@@ -199,7 +199,7 @@ static void put_main(to_c *t)
 	if (!t->m->target)
 		buf_str(&t->out, "\tif (argc < 2) {\n\t\tfputs(\"name a target, such as sm_80\\n\", stderr);\n\t\treturn 2;\n\t}\n");
 	buf_printf(&t->out,
-	           "\tcptx_module *m = cptx_module_new(NULL);\n\tcptx_error err;\n\n\tbuild(m);\n"
+	           "\tcptx_module *m = cptx_module_new(NULL);\n\tcptx_error err = { .code = CPTX_OK };\n\n\tbuild(m);\n"
 	           "\tcptx_ptx *ptx = cptx_emit(m, %s, NULL, &err);\n",
 	           t->m->target ? "argc > 1 ? argv[1] : NULL" : "argv[1]");
 	buf_str(&t->out,
@@ -315,10 +315,9 @@ static void put_file(to_c *t)
 cptx_ptx *cptx_to_c(cptx_module *m, const cptx_to_c_opt *opt, cptx_error *err)
 {
 	cptx_to_c_opt o;
-	cptx_error ignored;
+	cptx_error ignored = { .code = CPTX_OK };
 
 	err = err ? err : &ignored;
-	*err = (cptx_error){ .code = CPTX_OK };
 	if (!OPTIONS_READ(cptx_to_c_opt, &o, opt, NOWHERE, err))
 		return NULL;
 	if (!m || !cptx_module_freeze(m)) {

@@ -2,8 +2,8 @@
 /*
  * A folder of segments.  A process appends to a segment of its own, so nothing is locked.  What makes one of all segments
  * (manage.c) first gives each another name and reads it afterwards: a writer looks behind each record whether its segment
- * still has its name, and where it has not, writes the record into a new one.  So a record whose writer saw the old name is
- * in what is read later, and a record that is in both is one by its id.
+ * still has its name, and no second one, and where that is not so, writes the record into a new one.  So a record whose
+ * writer saw the old name alone is in what is read later, and a record that is in both is one by its id.
  */
 #include "tune/tune.h"
 
@@ -183,19 +183,19 @@ static bool read_segment(tune_folder *f, uint32_t i, cptx_error *err)
 	struct stat s;
 
 	if (fstatat(f->dir, f->segments[i].name, &s, AT_SYMLINK_NOFOLLOW))
-		return errno == ENOENT || unreadable(f, f->segments[i].name, errno, err);
+		return tune_is_gone(errno) || unreadable(f, f->segments[i].name, errno, err);
 	if ((uint64_t)s.st_size == f->segments[i].known)
 		return true;
 	const int fd = openat(f->dir, f->segments[i].name, TUNE_READ_FLAGS);
 	if (fd < 0) /* it may be gone, as another process made one of all */
-		return errno == ENOENT || unreadable(f, f->segments[i].name, errno, err);
+		return tune_is_gone(errno) || unreadable(f, f->segments[i].name, errno, err);
 	const int status = tune_read_lines(fd, f->segments[i].known, &lines);
 	const int why = errno;
 	close(fd);
 	if (status == 0 || (status < 0 && why == ENOMEM))
 		return no_memory(err);
 	if (status < 0)
-		return unreadable(f, f->segments[i].name, why, err);
+		return tune_is_gone(why) || unreadable(f, f->segments[i].name, why, err);
 	f->unindexed += lines.end - f->segments[i].known;
 	f->segments[i].known = lines.end;
 	return true;
@@ -281,8 +281,10 @@ int tune_folder_each(tune_folder *f, tune_lines *each, cptx_error *err)
 		return -1;
 	for (uint32_t i = 0; i < f->nsegments && status == 1; i++) {
 		const int fd = openat(f->dir, f->segments[i].name, TUNE_READ_FLAGS);
-		status = fd >= 0 ? tune_read_lines(fd, 0, each) : errno == ENOENT ? 1 : -1;
-		if (status < 0)
+		status = fd >= 0 ? tune_read_lines(fd, 0, each) : -1;
+		if (status < 0 && tune_is_gone(errno))
+			status = 1;
+		else if (status < 0)
 			unreadable(f, f->segments[i].name, errno, err);
 		if (fd >= 0)
 			close(fd);
@@ -417,23 +419,28 @@ static bool begin_own(tune_folder *f, cptx_error *err)
 	return false;
 }
 
-/* Whether the segment of this process still has its name; the file is opened, since a network disk looks only then. */
+/*
+ * Whether the segment of this process still has its name, and no other: manage.c gives it a second one before it takes the
+ * first.  It is opened, since a network disk asks what is true of a file only then; that it asks for the name, too, is not
+ * promised.
+ */
 static bool is_named(const tune_folder *f, const char *name)
 {
 	struct stat mine, now;
 	const int fd = openat(f->dir, name, TUNE_READ_FLAGS);
-	const bool same =
-		fd >= 0 && !fstat(fd, &now) && !fstat(f->own, &mine) && now.st_ino == mine.st_ino && now.st_dev == mine.st_dev;
+	const bool same = fd >= 0 && !fstat(fd, &now) && !fstat(f->own, &mine) && mine.st_nlink == 1 &&
+	                  now.st_ino == mine.st_ino && now.st_dev == mine.st_dev;
 
 	if (fd >= 0)
 		close(fd);
 	return same;
 }
 
-/* Appends to the segment of this process; of a record that could not be written nothing stays. */
+/* Appends to the segment of this process; of a record that could not be written nothing stays.  True, too, where another
+ * host has removed it, which is_named finds. */
 static bool append(tune_folder *f, const char *line, size_t n, cptx_error *err)
 {
-	if (tune_write_all(f->own, line, n) && !fsync(f->own))
+	if ((tune_write_all(f->own, line, n) && !fsync(f->own)) || errno == ESTALE)
 		return true;
 	io_error(f, "no record can be written", err);
 	if (f->own_bytes < sizeof head) /* nobody needs a file without a record */

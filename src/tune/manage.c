@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #define RETIRED "-r.seg"
+#define HELD "-r.hold"
 
 /* ---- listing ---- */
 
@@ -323,31 +324,90 @@ static bool write_kept(pruning *p, writing *w)
 	return true;
 }
 
-/* Gives all segments other names, so that their writers begin new ones; what is there already has such a name. */
+static bool ends_with(const char *name, const char *ending)
+{
+	const size_t n = strlen(name), e = strlen(ending);
+
+	return n > e && !strcmp(name + n - e, ending);
+}
+
+/* A segment's name with another ending, in room for TUNE_NAME + sizeof HELD; `all` is the ending that it has. */
+static void rename_to(char *to, const char *name, const char *all, const char *ending)
+{
+	const size_t n = strlen(name) - strlen(all);
+
+	memcpy(to, name, n);
+	memcpy(to + n, ending, strlen(ending) + 1);
+}
+
+/*
+ * Gives all segments other names, so that their writers begin new ones; what is there already has such a name.  On a
+ * network disk a writer on another host may see the old name for a minute.  So each retired file gets a second name, too,
+ * until it is removed: what a host learns of a file when it writes to it is never old, and a writer that sees two names
+ * leaves the file.  Where a disk has no second names, remove_retired keeps files that have grown.
+ */
 static bool retire(tune_folder *f, cptx_error *err)
 {
-	char name[TUNE_NAME];
+	char name[TUNE_NAME + sizeof HELD], held[TUNE_NAME + sizeof HELD];
 
 	for (uint32_t i = 0; i < f->nsegments; i++) {
 		const char *old = f->segments[i].name;
-		const size_t n = strlen(old) - 4;
-		if (n > 2 && !strcmp(old + n - 2, RETIRED))
-			continue;
-		if (n + sizeof RETIRED > sizeof name)
+		const bool again = ends_with(old, RETIRED);
+		rename_to(name, old, again ? RETIRED : ".seg", RETIRED);
+		rename_to(held, name, RETIRED, HELD);
+		if (strlen(name) >= TUNE_NAME)
 			return error_set(err, CPTX_E_IO, NOWHERE, "tune: the name of %s/%s is too long", f->path, old);
-		memcpy(name, old, n);
-		memcpy(name + n, RETIRED, sizeof RETIRED);
-		if (renameat(f->dir, old, f->dir, name) && errno != ENOENT)
+		(void)!linkat(f->dir, old, f->dir, held, 0);
+		if (!again && renameat(f->dir, old, f->dir, name) && !tune_is_gone(errno))
 			return error_set(err, CPTX_E_IO, NOWHERE, "tune: %s/%s cannot be renamed: %s", f->path, old, strerror(errno));
 	}
 	return !fsync(f->dir) || error_set(err, CPTX_E_IO, NOWHERE, "tune: %s cannot be synced: %s", f->path, strerror(errno));
 }
 
-static bool is_retired(const char *name)
+/* Reads a retired segment into `lines`, and keeps the file's size in front of that. */
+static bool read_retired(tune_folder *f, tune_segment *s, tune_lines *lines)
 {
-	const size_t n = strlen(name), ending = sizeof RETIRED - 1;
+	struct stat now;
+	const int fd = openat(f->dir, s->name, TUNE_READ_FLAGS);
 
-	return n > ending && !strcmp(name + n - ending, RETIRED);
+	s->pruned = 0;
+	if (fd < 0)
+		return tune_is_gone(errno);
+	const bool ok = !fstat(fd, &now) && tune_read_lines(fd, 0, lines) == 1;
+	const int why = errno;
+	close(fd);
+	s->pruned = ok ? (uint64_t)now.st_size : 0;
+	errno = why;
+	return ok || tune_is_gone(why);
+}
+
+/* Whether a segment is still as long as it was read; it is opened, since a network disk looks only then. */
+static bool is_unchanged(const tune_folder *f, const tune_segment *s)
+{
+	struct stat now;
+	const int fd = openat(f->dir, s->name, TUNE_READ_FLAGS);
+	const bool same = fd >= 0 && !fstat(fd, &now) && (uint64_t)now.st_size == s->pruned;
+
+	if (fd >= 0)
+		close(fd);
+	return same;
+}
+
+/* Removes the retired segments that were read, and the second names of all that are gone. */
+static uint64_t remove_retired(const tune_folder *f)
+{
+	char held[TUNE_NAME + sizeof HELD];
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < f->nsegments; i++) {
+		const tune_segment *s = &f->segments[i];
+		if (!ends_with(s->name, RETIRED) || !is_unchanged(f, s) || unlinkat(f->dir, s->name, 0))
+			continue;
+		n++;
+		rename_to(held, s->name, RETIRED, HELD);
+		unlinkat(f->dir, held, 0);
+	}
+	return n;
 }
 
 /* Reads the retired segments, writes one of them, and removes them. */
@@ -357,16 +417,10 @@ static bool compact(tune_folder *f, pruning *p, cptx_tune_pruned *done, cptx_err
 	tune_lines lines = { .line = gather, .user = p };
 
 	for (uint32_t i = 0; i < f->nsegments; i++) {
-		if (!is_retired(f->segments[i].name))
-			continue;
-		const int fd = openat(f->dir, f->segments[i].name, TUNE_READ_FLAGS);
-		const int status = fd >= 0 ? tune_read_lines(fd, 0, &lines) : errno == ENOENT ? 1 : -1;
-		const int why = errno;
-		if (fd >= 0)
-			close(fd);
-		if (p->no_memory || status != 1)
+		tune_segment *s = &f->segments[i];
+		if (ends_with(s->name, RETIRED) && (!read_retired(f, s, &lines) || p->no_memory))
 			return error_set(err, p->no_memory ? CPTX_E_MEMORY : CPTX_E_IO, NOWHERE, "tune: %s/%s cannot be read: %s",
-			                 f->path, f->segments[i].name, p->no_memory ? "out of memory" : strerror(why));
+			                 f->path, s->name, p->no_memory ? "out of memory" : strerror(errno));
 	}
 	if (!begin(&b, f, err))
 		return false;
@@ -374,9 +428,7 @@ static bool compact(tune_folder *f, pruning *p, cptx_tune_pruned *done, cptx_err
 	done->kept = b.w.n, done->removed = p->seen - b.w.n;
 	if (!end(&b, written, err))
 		return false;
-	for (uint32_t i = 0; i < f->nsegments; i++)
-		if (is_retired(f->segments[i].name))
-			done->files += !unlinkat(f->dir, f->segments[i].name, 0);
+	done->files = remove_retired(f);
 	return true;
 }
 

@@ -89,11 +89,13 @@ enum cptx_tune_policy cptx_tune_policy_of(enum cptx_tune_policy given, cptx_erro
 		                                 [CPTX_TUNE_ALWAYS] = "always" };
 	const char *text = getenv("CPTX_TUNE");
 
+	if (!may_go(err))
+		return CPTX_TUNE_AS_SET;
 	if (given != CPTX_TUNE_AS_SET || !text || !*text)
 		return given == CPTX_TUNE_AS_SET ? CPTX_TUNE_NEVER : given;
 	for (int i = CPTX_TUNE_OFF; i <= CPTX_TUNE_ALWAYS; i++)
 		if (!strcmp(text, words[i]))
 			return (enum cptx_tune_policy)i;
 	error_set(err, CPTX_E_ARG, NOWHERE, "CPTX_TUNE is \"%s\"; it may be off, never, once or always", text);
-	return CPTX_TUNE_NEVER;
+	return CPTX_TUNE_AS_SET;
 }

@@ -7,6 +7,7 @@
 
 #include <cptx/tune.h>
 
+#include <errno.h>
 #include <pthread.h>
 
 /* ---- records: record.c ---- */
@@ -60,13 +61,16 @@ typedef struct tune_lines {
 	void *user;
 	uint64_t damaged, end;
 } tune_lines;
+/* Whether a file that could not be read has been removed; network disks say so of one that is open, too. */
+static inline bool tune_is_gone(int why) { return why == ENOENT || why == ESTALE; }
 /* 1: done; 0: `line` ended it; -1: the file cannot be read, or memory is short (errno). */
 int tune_read_lines(int fd, uint64_t from, tune_lines *to);
 
 enum { TUNE_NAME = 96 /* bytes of a segment's name, with its NUL */ };
 typedef struct tune_segment {
 	char name[TUNE_NAME];
-	uint64_t known; /* bytes whose records are in the index or among the items */
+	uint64_t known;  /* bytes whose records are in the index or among the items */
+	uint64_t pruned; /* its size when pruning read it */
 } tune_segment;
 
 typedef struct tune_folder {

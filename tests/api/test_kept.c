@@ -29,7 +29,7 @@ static cptx_val build(cptx_module *m, unsigned n, bool fast)
 
 static char *text_of(unsigned n, bool fast)
 {
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 	cptx_module *m = cptx_module_new(NULL);
 
 	build(m, n, fast);
@@ -58,7 +58,7 @@ START_TEST(nothing_is_allocated_again)
 	cptx_module *m = cptx_module_new(&hook);
 	cptx_ptx *p = cptx_ptx_new(&hook);
 	char *expected = text_of(300, true), *small = text_of(9, true);
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 	unsigned long requests = 0;
 	long live = 0;
 
@@ -108,12 +108,13 @@ START_TEST(into_a_buffer)
 	size_t n = strlen(expected);
 	cptx_module *m = cptx_module_new(NULL);
 	cptx_ptx *p = cptx_ptx_new(NULL);
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 
 	build(m, 50, true);
 	for (size_t size = n - 1; size <= sizeof buffer; size = size < n + 3 ? size + 1 : size + 9000) {
 		memset(buffer, 'x', sizeof buffer);
-		bool ok = cptx_emit_again(p, m, "sm_80", CPTX_OPT(cptx_emit_opt, .buffer = buffer, .buffer_size = size), &err);
+		bool ok =
+			cptx_emit_again(p, m, "sm_80", CPTX_OPT(cptx_emit_opt, .buffer = buffer, .buffer_size = size), FRESH(&err));
 		ck_assert_int_eq(ok, size > n);
 		if (!ok) {
 			ck_assert_int_eq(err.code, CPTX_E_LIMIT);
@@ -128,12 +129,12 @@ START_TEST(into_a_buffer)
 		SURE(size == sizeof buffer || buffer[size] == 'x', "it wrote behind %zu bytes", size);
 		ck_assert_uint_gt(cptx_ptx_origin(p, 20).line, 0);
 	}
-	ck_assert(cptx_emit_again(p, m, "sm_80", NULL, &err)); /* to its own memory again */
+	ck_assert(cptx_emit_again(p, m, "sm_80", NULL, FRESH(&err))); /* to its own memory again */
 	ck_assert_ptr_ne(cptx_ptx_text(p), buffer);
 	ck_assert_str_eq(cptx_ptx_text(p), expected);
-	ck_assert(!cptx_emit_again(p, m, "sm_1", NULL, &err));
+	ck_assert(!cptx_emit_again(p, m, "sm_1", NULL, FRESH(&err)));
 	ck_assert_str_eq(cptx_ptx_text(p), "");
-	ck_assert(!cptx_emit_again(NULL, m, "sm_80", NULL, &err));
+	ck_assert(!cptx_emit_again(NULL, m, "sm_80", NULL, FRESH(&err)));
 	ck_assert_int_eq(err.code, CPTX_E_ARG);
 	cptx_ptx_destroy(p);
 	cptx_module_destroy(m);

@@ -3,8 +3,9 @@
  * Every public function with NULL, zero and meaningless arguments, one at a time and all at once.  The calls are made from
  * the headers (gen_calls.py); they run in child processes, so that a crash is a line with the name of the function.
  *
- * What must hold: no crash; a function that takes a cptx_error * gives zero (false, NULL) and sets it, or neither; a builder
- * call in a kernel that is open gives a value, or the module has an error.
+ * What must hold: no crash; a function that takes a cptx_error * gives zero (false, NULL) and sets it, or neither; one that
+ * finds an earlier error there does nothing, gives zero, and leaves that error as it is; a builder call in a kernel that is
+ * open gives a value, or the module has an error.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -29,7 +30,7 @@
 #include "../hang.h"
 
 enum kind { HOOK, ERROR, TEXT, DATA, PLAIN, STRUCT, OBJECT, BITS, VALUE, ENUM, NUMBER };
-enum mode { NOTHING, ERROR_ONLY, HOLE, GARBAGE, SPOILT };
+enum mode { NOTHING, ERROR_ONLY, HOLE, GARBAGE, SPOILT, EARLIER };
 enum { SPOILS = 48 };
 struct field {
 	const char *type;
@@ -70,10 +71,13 @@ static struct { /* what objects are given */
 	cptx_bundle *bundle;
 } have;
 static enum mode mode;
-static int hole; /* the argument that is left out, or meaningless; SPOILT: which of the ways */
+static int hole; /* the argument that is left out, or meaningless; SPOILT: which of the ways; EARLIER: -1 if it is none */
 static cptx_error told;
+static const cptx_error earlier = {
+	.code = CPTX_E_LIMIT, .line = 7, .file = "earlier.c", .text = "earlier.c:7: an earlier error"
+};
 static bool told_given;
-static _Alignas(128) char pool[16][1 << 16];
+static _Alignas(128) char pool[16][1 << 16], was[16][1 << 16]; /* what arguments point to; that of EARLIER as it was */
 
 static void prepare_once(void)
 {
@@ -109,9 +113,10 @@ static void prepare(void)
 	have.m = cptx_module_new(NULL);
 	have.k = cptx_kernel_begin(have.m, "k");
 	have.reg = cptx_tid_x(have.k);
-	told = (cptx_error){ 0 };
+	told = mode == EARLIER ? earlier : (cptx_error){ 0 };
 	told_given = false;
 	memset(pool, 0, sizeof pool);
+	memset(was, 0, mode == EARLIER ? sizeof was : 0);
 }
 
 static const void *object(const char *type)
@@ -214,7 +219,7 @@ static void give(int i, enum kind kind, const char *type, void *to, size_t size)
 	bool is_bits = kind == BITS || kind == ENUM;
 
 	memset(to, 0, size);
-	if (mode == NOTHING || (mode == ERROR_ONLY && kind != ERROR) || (mode == HOLE && i == hole))
+	if (mode == NOTHING || (mode == ERROR_ONLY && kind != ERROR) || ((mode == HOLE || mode == EARLIER) && i == hole))
 		return;
 	if (mode == GARBAGE && i == hole) {
 		memset(is_bits ? to : pool[i], 1, is_bits ? size : sizeof pool[i]); /* 1: of a bool too */
@@ -235,6 +240,10 @@ static void give(int i, enum kind kind, const char *type, void *to, size_t size)
 	}
 	if (mode == SPOILT && (kind == PLAIN || kind == STRUCT))
 		spoil_struct(type, pool[i]);
+	if (mode == EARLIER && (kind == PLAIN || kind == STRUCT)) {
+		usual(type, pool[i]);
+		memcpy(was[i], pool[i], sizeof was[i]);
+	}
 	if (kind == NUMBER)
 		*(char *)to = 1;
 	else if (kind == BITS && !strcmp(type, "cptx_val"))
@@ -243,10 +252,27 @@ static void give(int i, enum kind kind, const char *type, void *to, size_t size)
 		memcpy(to, &p, sizeof p);
 }
 
+static void fail(const char *what)
+{
+	puts(what);
+	fflush(stdout);
+	_exit(1);
+}
+
+static void leaves_an_earlier_error(void)
+{
+	if (memcmp(&told, &earlier, sizeof told) != 0)
+		fail("an earlier error is overwritten");
+	if (memcmp(pool, was, sizeof pool) != 0)
+		fail("writes a result, though there is an earlier error");
+}
+
 static void answered_number(uint64_t zero)
 {
 	if (!told_given)
 		return;
+	if (mode == EARLIER && zero)
+		fail("does its work, though there is an earlier error");
 	if (!zero != (told.code != CPTX_OK) || (told.code && (!told.text[0] || strstr(told.text, "(null)")))) {
 		printf("gives %llu, and the error %s: %s\n", (unsigned long long)zero, cptx_code_name(told.code), told.text);
 		fflush(stdout);
@@ -277,8 +303,10 @@ static void answered_val(cptx_val v)
 enum { CALLS = sizeof calls / sizeof *calls };
 static volatile int *reached; /* call, mode and hole that a child is at */
 
-/* NOTHING, ERROR_ONLY, HOLE and GARBAGE of each, all ways to spoil. */
-static int turns(const struct call *c) { return 2 + 2 * c->nargs + SPOILS; }
+/* NOTHING, ERROR_ONLY, HOLE and GARBAGE of each, all ways to spoil, EARLIER with all arguments and without each. */
+static int spoilt_from(const struct call *c) { return 2 + 2 * c->nargs; }
+static int earlier_from(const struct call *c) { return spoilt_from(c) + SPOILS; }
+static int turns(const struct call *c) { return earlier_from(c) + 1 + c->nargs; }
 
 /* Builder calls have a kernel and a site alone: the rest is in a struct. */
 static bool can_spoil(const struct call *c)
@@ -290,11 +318,28 @@ static bool can_spoil(const struct call *c)
 	return any;
 }
 
-static bool has_turn(const struct call *c, int turn)
+static bool takes_error(const struct call *c)
 {
-	enum kind kind = c->args[turn / 2 - 1];
+	bool any = false;
 
-	return turn % 2 == 0 || kind == BITS || kind == ENUM || kind == PLAIN;
+	for (int i = 0; i < c->nargs; i++)
+		any |= c->args[i] == ERROR;
+	return any;
+}
+
+/* Sets mode and hole; false: the function has no such turn. */
+static bool begin_turn(const struct call *c, int turn)
+{
+	if (turn >= earlier_from(c)) {
+		mode = EARLIER, hole = turn - earlier_from(c) - 1;
+		return takes_error(c) && (hole < 0 || c->args[hole] != ERROR);
+	}
+	if (turn >= spoilt_from(c)) {
+		mode = SPOILT, hole = turn - spoilt_from(c);
+		return can_spoil(c);
+	}
+	mode = turn < 2 ? (enum mode)turn : turn % 2 ? GARBAGE : HOLE, hole = turn / 2 - 1;
+	return turn < 2 || turn % 2 == 0 || c->args[hole] == BITS || c->args[hole] == ENUM || c->args[hole] == PLAIN;
 }
 
 static void child(int call, int turn)
@@ -304,14 +349,13 @@ static void child(int call, int turn)
 	for (; call < CALLS; call++, turn = 0)
 		for (; turn < turns(&calls[call]); turn++) {
 			reached[0] = call, reached[1] = turn;
-			int way = turn - 2 - 2 * calls[call].nargs;
-			if (way >= 0 ? !can_spoil(&calls[call]) : turn > 1 && !has_turn(&calls[call], turn))
+			if (!begin_turn(&calls[call], turn))
 				continue;
-			mode = way >= 0 ? SPOILT : turn < 2 ? (enum mode)turn : turn % 2 ? GARBAGE : HOLE;
-			hole = way >= 0 ? way : turn / 2 - 1;
 			prepare();
 			hang_after(20);
 			calls[call].fn();
+			if (mode == EARLIER)
+				leaves_an_earlier_error();
 			const cptx_error *e = cptx_module_error(have.m);
 			if (e && strstr(e->text, "(null)")) {
 				printf("the module's error: %s\n", e->text);
@@ -323,9 +367,23 @@ static void child(int call, int turn)
 	_exit(0);
 }
 
+/* What a turn that failed was. */
+static void print_turn(const struct call *c, int turn)
+{
+	static const char *const what[] = { "zero", "meaningless" };
+
+	begin_turn(c, turn);
+	switch (mode) {
+	case NOTHING: printf("nothing but zeros"); break;
+	case ERROR_ONLY: printf("zeros and an error"); break;
+	case SPOILT: printf("way %d to spoil values, enums and modifiers, out of range", hole); break;
+	case EARLIER: printf(hole < 0 ? "an earlier error" : "an earlier error, argument %d is zero", hole + 1); break;
+	default: printf("argument %d is %s", hole + 1, what[mode == GARBAGE]); break;
+	}
+}
+
 int main(void)
 {
-	static const char *const what[] = { "nothing but zeros", "zeros and an error", "zero", "meaningless" };
 	int call = 0, turn = 0, last = -2, failed = 0, status; /* last: function that failed */
 	char command[64];
 
@@ -350,13 +408,9 @@ int main(void)
 			break;
 		}
 		printf("FAIL %s: ", calls[call].name);
-		int way = turn - 2 - 2 * calls[call].nargs;
-		if (way >= 0)
-			printf("way %d to spoil values, enums and modifiers, ", way);
-		else if (turn > 1)
-			printf("argument %d is ", turn / 2);
-		printf("%s: %s %d\n", way >= 0 ? "out of range" : what[turn < 2 ? turn : 2 + turn % 2],
-		       WIFSIGNALED(status) ? "signal" : "exit status", WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+		print_turn(&calls[call], turn);
+		printf(": %s %d\n", WIFSIGNALED(status) ? "signal" : "exit status",
+		       WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
 		if (++turn >= turns(&calls[call]))
 			call++, turn = 0;
 	}

@@ -39,13 +39,16 @@ static cptx_module *build(const void *user)
 
 static const char *run(const void *user, const mutant *x, unsigned seed)
 {
+	const cptx_attention_backward_opt *o = user;
 	/* several blocks of queries, or one: each has code of its own */
 	const uint32_t group = 1 + seed % 2;
 	const backward_trial t = { .p = { .size = CPTX_OPT_SIZE(cptx_attention_backward_problem),
 		                              .batch = 1,
 		                              .heads = group,
 		                              .kv_heads = 1,
-		                              .queries = seed % 2 ? 200 : 50,
+		                              .queries = seed % 2 == 0                    ? 50
+		                                         : o->mma == CPTX_ATTENTION_WGMMA ? 200
+		                                                                          : 100,
 		                              .keys = 140 },
 		                       .seed = seed };
 	cptx_module *m = build(user);

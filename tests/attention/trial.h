@@ -17,7 +17,7 @@ static inline cptx_device *trial_device_of(const char *target, unsigned seed)
 		                       .schedule = (enum cptx_emu_schedule)(seed % 3),
 		                       .threads = 1,
 		                       .sms = 1 + seed % 4,
-		                       .step_limit = 3000000,
+		                       .step_limit = 9000000,
 		                       .pedantic = true };
 	cptx_device *dev = cptx_emu_open(target, &opt, &err);
 
@@ -42,24 +42,30 @@ static inline const char *trial_target(const cptx_attention_opt *o, unsigned whi
 	return all[which % (o->tma ? 2 : 5)];
 }
 
-/* Builds the options' kernel and runs the trial in some orders: all is right, and nothing is found. */
-static inline void trial_is_right(const cptx_attention_opt *o, const attention_trial *t, unsigned orders, const char *what)
+/* One of the forward, the decoding and the backward kernels, for what is the same of all: o and t are its options and its
+ * trial.  Both calls are false, with err, where that cannot be. */
+typedef struct trial_kind {
+	bool (*build)(cptx_module *m, const void *o, cptx_error *err);
+	bool (*run)(cptx_device *dev, cptx_module *m, const void *o, const void *t, attention_report *r, char *text, size_t size,
+	            cptx_error *err); /* text: what the report says */
+} trial_kind;
+
+/* Builds the kernels and runs the trial in an order of asynchronous work: all is right, and nothing is found. */
+static inline void trial_is_right(const trial_kind *kind, const void *o, const void *t, const char *target, unsigned order,
+                                  const char *what)
 {
+	cptx_device *dev = trial_device_of(target, order);
+	cptx_module *m = cptx_module_new(NULL);
+	cptx_error err = { 0 };
+	attention_report r;
 	char text[300];
 
-	for (unsigned seed = 0; seed < orders; seed++) {
-		cptx_device *dev = trial_device_of(trial_target(o, seed + (unsigned)t->seed), seed);
-		cptx_module *m = cptx_module_new(NULL);
-		cptx_error err = { 0 };
-		attention_report r;
-		SURE(cptx_attention_build(m, o, &err) != NULL, "%s: %s", what, err.text);
-		SURE(attention_trial_run(dev, m, o, t, &r, &err), "%s, order %u: %s", what, seed, err.text);
-		attention_report_text(&r, text, sizeof text);
-		SURE(!r.wrong && r.compared == r.elements, "%s, order %u: %s", what, seed, text);
-		SURE(!cptx_emu_finding_at(dev, 0), "%s, order %u: %s", what, seed, cptx_emu_finding_at(dev, 0)->text);
-		cptx_module_destroy(m);
-		cptx_device_close(dev);
-	}
+	SURE(kind->build(m, o, &err), "%s: %s", what, err.text);
+	SURE(kind->run(dev, m, o, t, &r, text, sizeof text, &err), "%s, order %u: %s", what, order, err.text);
+	SURE(!r.wrong && r.compared == r.elements, "%s, order %u: %s", what, order, text);
+	SURE(!cptx_emu_finding_at(dev, 0), "%s, order %u: %s", what, order, cptx_emu_finding_at(dev, 0)->text);
+	cptx_module_destroy(m);
+	cptx_device_close(dev);
 }
 
 /* A number of the environment, or another. */

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # A bundle of GEMMs for five targets, made by the command, run on each by a program that links no cptx.
-# run.sh CPTX APP EMU_CUDA SOURCE CC.  CPTX_WHOLE=1: 60 GEMMs.
+# run.sh CPTX APP EMU_CUDA SOURCE CC [SERVER SANITIZE].  CPTX_WHOLE=1: 60 GEMMs.  SANITIZE is the libcuda of cptx sanitize.
 set -u
-cptx=$(realpath "$1") app=$(realpath "$2") emu=$(realpath "$3") source=$4 cc=$5
+cptx=$(realpath "$1") app=$(realpath "$2") emu=$(realpath "$3") source=$4 cc=$5 server=${6:-} sanitize=${7:-}
 passed=0 failed=0 skipped=0
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
@@ -103,6 +103,17 @@ check "running what was linked" "$dir/main"
 says "$count kernels, sm_90a: PTX"
 lines=$(wc -l <"$source/src/bundle/loader/cptx_load.c")
 check "the loader has at most 600 lines, not $lines" [ "$lines" -le 600 ]
+# a server of two threads, which is an example
+if [ -n "$server" ]; then
+	check "the server's bundle" "$cptx" bundle "$source/examples/hosts/kernels.txt" --targets sm_80,sm_90a --machine-code none -o "$dir/s.bundle"
+	check "the server" env CPTX_CUDA_LIBRARY="$sanitize" "$server" "$dir/s.bundle"
+	says "40 requests served, 40 of 40 answers right"
+	says "project: sm_90a: PTX"
+	refuses "the server with another bundle" env CPTX_CUDA_LIBRARY="$sanitize" "$server" "$dir/b.bundle"
+	says "no kernel"
+	refuses "the server without a driver" env CPTX_CUDA_LIBRARY=/nonexistent/libcuda.so.1 "$server" "$dir/s.bundle"
+	says "/nonexistent/libcuda.so.1: cannot open"
+fi
 # what was measured
 check "tuning" "$cptx" tune 64x96x64 --options "out=bf16" --device emu:sm_90a --candidates 2 --folder "$dir/tune"
 check "a bundle of what was measured" "$cptx" bundle "$dir/list" --targets sm_90a --machine-code none --tuned-for "emulated sm_90a" \

@@ -240,6 +240,28 @@ START_TEST(nothing_is_there)
 }
 END_TEST
 
+/* nvJitLink compiles for linking, which cuts what these say; others take them. */
+START_TEST(what_linking_would_change)
+{
+	static const char head[] = ".version 8.0\n.target sm_90a\n.address_size 64\n";
+	static const char *const texts[] = {
+		".extern .shared .align 1024 .b8 s[];\n.visible .entry k()\n{\n\tret;\n}\n",
+		".visible .entry k() .maxntid 256\n{\n\tsetmaxnreg.inc.sync.aligned.u32 160;\n\tret;\n}\n",
+	};
+	char about[200], text[400];
+
+	if (!cptx_compiler_find(CPTX_COMPILER_NVJITLINK, about, sizeof about))
+		SKIP("%s", about);
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+		snprintf(text, sizeof text, "%s%s", head, texts[i]);
+		err = (cptx_error){ 0 };
+		ck_assert_ptr_null(compile(text, CPTX_COMPILER_NVJITLINK));
+		ck_assert_int_eq(err.code, CPTX_E_NO_COMPILER);
+		ck_assert_msg(strstr(err.text, "would ignore setmaxnreg and align") != NULL, "%s", err.text);
+	}
+}
+END_TEST
+
 START_TEST(one_that_is_too_old_is_passed_over)
 {
 	char about[512];
@@ -586,6 +608,7 @@ int main(void)
 	tcase_add_loop_test(c, each_refuses, 0, 3);
 	tcase_add_loop_test(c, each_takes_options, 0, 3);
 	tcase_add_loop_test(c, cached_by_what_was_asked, 0, 3);
+	tcase_add_test(c, what_linking_would_change);
 	tcase_add_test(c, another_compiler_finds_nothing_old);
 	const TTest *const tests[] = { built_kernels_name_the_users_line,
 		                           names,

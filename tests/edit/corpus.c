@@ -63,7 +63,7 @@ cptx_module *corpus_parse(const char *name, const char *text, size_t size)
 
 char *print_module(cptx_module *m, const char *target, bool keep)
 {
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 	cptx_ptx *ptx = cptx_emit(m, target, &(cptx_emit_opt){ .keep = keep }, &err);
 	ck_assert_msg(ptx != NULL, "%s", err.text);
 	char *text = malloc(cptx_ptx_size(ptx) + 1);

@@ -331,7 +331,7 @@ END_TEST
 
 START_TEST(retargeting)
 {
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 
 	open_text(text);
 	cptx_edit_target(m, "sm_80", 0);

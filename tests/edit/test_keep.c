@@ -10,7 +10,7 @@ static size_t unread;
 static void same_text(const char *path, const char *text, size_t size)
 {
 	cptx_module *m = corpus_parse(path, text, size);
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 
 	if (!m) {
 		unread++;

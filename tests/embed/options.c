@@ -248,9 +248,11 @@ static void run_gemm(cptx_device *dev)
 	check(!cptx_gemm_check(&opt, NULL, NULL, &err) && strstr(err.text, "does not know"), "what the library does not know",
 	      &err);
 	opt.size = 0; /* as version 0.1 */
+	err = (cptx_error){ .code = CPTX_OK };
 	check(cptx_gemm_check(&opt, NULL, NULL, &err), "options as of version 0.1", &err);
 #endif
 	opt.size = 3;
+	err = (cptx_error){ .code = CPTX_OK };
 	check(!cptx_gemm_check(&opt, NULL, NULL, &err) && strstr(err.text, ".size = 3"), "a size that cannot be", &err);
 	cptx_gemm_runner_destroy(r);
 	cptx_program_destroy(program);

@@ -34,8 +34,8 @@ more='/^\tuint32_t size; /,/^\tchar z_;$/s/^\tchar z_;$/\tuint32_t later;\n\tcha
 for type in $results; do more="$more; s/^} $type;\$/\tuint64_t later;\n&/"; done
 against newer "-DMORE" "$more"
 changed newer 50
-against older "-DLESS" '/^\tuint32_t max_cluster_rank;/d' '/^\tcptx_cache \*cache;/d' '/^\tfloat alpha, beta; /d' \
-	'/^\tconst char \*name; .*of the kernel; NULL/d' '/^\tuint32_t ctas_per_sm; /d' '/^\tuint64_t async_bytes; /d' \
+against older "-DLESS" '/^\tuint32_t max_cluster_rank;/d' '/^\tcptx_cache \*cache;/d' '/^\tconst void \*args;  /d' \
+	'/^\tuint32_t nparams; /d' '/^\tuint32_t ctas_per_sm; /d' '/^\tuint64_t async_bytes; /d' \
 	'/^\tuint32_t cta_smem; /d'
 changed older 8
 

@@ -257,7 +257,7 @@ static char *head(fuzz_kernel *k)
 		put(&t, "%s", k->piece[i].decls.p ? k->piece[i].decls.p : "");
 	form_text inner = { .p = NULL };
 	snprintf(size, sizeof size, ".shared .align 1024 .b8 in_shared[%d]", FUZZ_SHARED);
-	put_replaced(&inner, pool_kernel_head(0, 93), ".shared .align 16 .b8 in_shared[256]", size);
+	put_replaced(&inner, pool_kernel_head(0, 93, NULL), ".shared .align 16 .b8 in_shared[256]", size);
 	snprintf(limits, sizeof limits, ")\n.maxntid %u, %u, %u\n{\n", k->block[0], k->block[1], k->block[2]);
 	put_replaced(&t, inner.p, ")\n{\n", k->registers ? limits : ")\n{\n");
 	put_prologue(k, &t);

@@ -70,7 +70,7 @@ static cptx_module *read_text(const char *text, size_t size, bool keep, reports 
 static const char *printed_again(const cptx_ptx *first)
 {
 	reports r = { 0 };
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 	cptx_module *m = read_text(cptx_ptx_text(first), cptx_ptx_size(first), false, &r, NULL);
 	const char *fault = NULL;
 	cptx_ptx *second = NULL;
@@ -90,7 +90,7 @@ static const char *accepted(cptx_module *m, const char *text, size_t size, bool 
 {
 	static const char *const archs[] = { "sm_75", "sm_100a" };
 	reports own = { 0 }, other = { 0 };
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 	const char *fault = NULL;
 	bool good = cptx_module_freeze(m); /* what only the whole module shows may still be wrong */
 

@@ -59,7 +59,7 @@ static void names_a_rule(const cptx_gemm_opt *o, const cptx_error *err)
 static char *text_of(const cptx_gemm_opt *o, const char *target)
 {
 	cptx_module *m = cptx_module_new(NULL);
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 
 	ck_assert_msg(cptx_gemm_build(m, o, &err) != NULL, "%s: %s", describe(o), err.text);
 	cptx_ptx *ptx = cptx_emit(m, target, NULL, &err);
@@ -139,9 +139,9 @@ START_TEST(random_shapes)
 		if (i % 2)
 			make_plain(&o);
 		cptx_gemm_plan plan = { 0 };
-		cptx_error err;
+		cptx_error err = { .code = CPTX_OK };
 		ck_assert_uint_lt(i, 100 * SHAPES);
-		if (!cptx_gemm_check(&o, t, &plan, &err)) {
+		if (!cptx_gemm_check(&o, t, &plan, FRESH(&err))) {
 			names_a_rule(&o, &err);
 			continue;
 		}
@@ -191,7 +191,7 @@ START_TEST(every_rule)
 		{ good, "gemm for sm_80: group = 2000; at most 1024 rows of tiles" },
 	};
 	enum { NBAD = sizeof bad / sizeof bad[0] };
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 
 	bad[0].o.a = CPTX_F32, bad[1].o.out = CPTX_S32, bad[2].o.bk = 48, bad[3].o.stages = 17, bad[4].o.stages = 1,
 	bad[5].o.warps_m = 0;
@@ -200,16 +200,16 @@ START_TEST(every_rule)
 	bad[10].o.grouped = bad[10].o.batched = true, bad[11].o.bm = bad[11].o.bn = 256;
 	bad[12].o.bk = 128, bad[12].o.warps_m = bad[12].o.warps_n = 4, bad[12].o.stages = 4;
 	bad[13].o.group = 2000;
-	ck_assert_msg(cptx_gemm_check(&good, cptx_target_find("sm_90a"), NULL, &err), "%s", err.text);
+	ck_assert_msg(cptx_gemm_check(&good, cptx_target_find("sm_90a"), NULL, FRESH(&err)), "%s", err.text);
 	for (unsigned i = 0; i < NBAD; i++) {
-		ck_assert_msg(!cptx_gemm_check(&bad[i].o, cptx_target_find("sm_90a"), NULL, &err), "%s", bad[i].text);
+		ck_assert_msg(!cptx_gemm_check(&bad[i].o, cptx_target_find("sm_90a"), NULL, FRESH(&err)), "%s", bad[i].text);
 		ck_assert_msg(strstr(err.text, bad[i].text) != NULL, "not \"%s\": %s", bad[i].text, err.text);
 		names_a_rule(&bad[i].o, &err);
 		ck_assert(!cptx_gemm_check(&bad[i].o, cptx_target_find("sm_90a"), NULL, NULL));
 	}
-	ck_assert(!cptx_gemm_check(NULL, NULL, NULL, &err));
+	ck_assert(!cptx_gemm_check(NULL, NULL, NULL, FRESH(&err)));
 	names_a_rule(NULL, &err);
-	ck_assert(!cptx_gemm_check(&bad[12].o, NULL, NULL, &err)); /* no target, but no target can */
+	ck_assert(!cptx_gemm_check(&bad[12].o, NULL, NULL, FRESH(&err))); /* no target, but no target can */
 	names_a_rule(&bad[12].o, &err);
 	for (unsigned i = 0; i < NRULE; i++)
 		ck_assert_msg(broken[i], "never seen: %s", rules[i]);
@@ -220,21 +220,21 @@ START_TEST(build_refuses)
 {
 	cptx_gemm_opt o = cptx_gemm_default(CPTX_GEMM_SYNC, NULL);
 	cptx_module *m = cptx_module_new(NULL);
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 
 	o.bk = 48;
-	ck_assert_ptr_null(cptx_gemm_build(m, &o, &err));
+	ck_assert_ptr_null(cptx_gemm_build(m, &o, FRESH(&err)));
 	ck_assert_ptr_nonnull(strstr(err.text, "tile K = 48"));
 	ck_assert_ptr_null(cptx_module_error(m)); /* nothing was begun */
 	ck_assert_uint_eq(cptx_module_size(m), 0);
-	ck_assert_ptr_null(cptx_gemm_build(m, NULL, &err));
+	ck_assert_ptr_null(cptx_gemm_build(m, NULL, FRESH(&err)));
 	o.bk = 64, o.name = "a b";
-	ck_assert_ptr_null(cptx_gemm_build(m, &o, &err));
+	ck_assert_ptr_null(cptx_gemm_build(m, &o, FRESH(&err)));
 	ck_assert_ptr_nonnull(strstr(err.text, "kernel name 'a b' is no PTX identifier"));
 	ck_assert_ptr_null(cptx_module_error(m));
 	ck_assert_ptr_null(cptx_gemm_build(NULL, &(cptx_gemm_opt){ .bm = 0 }, NULL));
 	o.name = "fine";
-	ck_assert_ptr_null(cptx_gemm_build(NULL, &o, &err));
+	ck_assert_ptr_null(cptx_gemm_build(NULL, &o, FRESH(&err)));
 	ck_assert_int_eq(err.code, CPTX_E_ARG);
 	ck_assert_ptr_nonnull(strstr(err.text, "NULL"));
 	cptx_module_destroy(m);
@@ -244,7 +244,7 @@ END_TEST
 START_TEST(problems)
 {
 	cptx_gemm_opt o = cptx_gemm_default(CPTX_GEMM_SYNC, NULL);
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 
 	const struct {
 		uint64_t m, n, k;
@@ -265,12 +265,12 @@ START_TEST(problems)
 
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
 		cptx_gemm_problem p = { .m = all[i].m, .n = all[i].n, .k = all[i].k };
-		ck_assert(cptx_gemm_check_problem(&o, &p, 132, &plan, &err) == !all[i].said);
+		ck_assert(cptx_gemm_check_problem(&o, &p, 132, &plan, FRESH(&err)) == !all[i].said);
 		ck_assert_msg(all[i].said ? strstr(err.text, all[i].said) != NULL : plan.grid == all[i].grid, "%s", err.text);
 	}
-	ck_assert(!cptx_gemm_check_problem(NULL, &(cptx_gemm_problem){ .m = 1, .n = 1, .k = 8 }, 1, NULL, &err));
+	ck_assert(!cptx_gemm_check_problem(NULL, &(cptx_gemm_problem){ .m = 1, .n = 1, .k = 8 }, 1, NULL, FRESH(&err)));
 	ck_assert_ptr_nonnull(strstr(err.text, "no options were given"));
-	ck_assert(!cptx_gemm_check_problem(&o, NULL, 1, NULL, &err));
+	ck_assert(!cptx_gemm_check_problem(&o, NULL, 1, NULL, FRESH(&err)));
 	ck_assert_ptr_nonnull(strstr(err.text, "no problem was given"));
 }
 END_TEST
@@ -297,14 +297,14 @@ START_TEST(options_of_other_kernels)
 		"gemm for sm_90a: tile K = 32; with .bf16 it is 64, 128 bytes",
 		"gemm: .mma = 4; there are mma.sync, wgmma, tcgen05 and gemv",
 	};
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 
 	o[0].a_tmem = true, o[1].per_sm = 2;
 	o[2].mma = o[3].mma = o[6].mma = CPTX_GEMM_WGMMA, o[7].mma = CPTX_GEMM_MMAS;
 	o[3].warps_m = o[3].warps_n = o[6].warps_m = o[6].warps_n = 0;
 	o[3].zeros = true, o[4].scale = o[5].scale = CPTX_UE8M0, o[4].swap = true, o[5].cluster_n = 2, o[6].bk = 32;
 	for (size_t i = 0; i < 8; i++) {
-		ck_assert(!cptx_gemm_check(&o[i], NULL, NULL, &err));
+		ck_assert(!cptx_gemm_check(&o[i], NULL, NULL, FRESH(&err)));
 		ck_assert_str_eq(err.text, said[i]);
 		ck_assert_ptr_null(cptx_gemm_build(NULL, &o[i], NULL));
 	}
@@ -327,7 +327,7 @@ START_TEST(the_default_fits)
 		for (enum cptx_gemm_mma mma = 0; mma < CPTX_GEMM_MMAS; mma++) {
 			cptx_gemm_opt o = cptx_gemm_default(mma, t);
 			cptx_gemm_plan plan;
-			cptx_error err;
+			cptx_error err = { .code = CPTX_OK };
 			bool ok = cptx_gemm_check(&o, t, &plan, &err),
 				 has = mma && mma != CPTX_GEMM_GEMV ? cptx_form_on_target(needs[mma], 0, t) : t->number >= 80;
 			ck_assert_msg(ok == has && o.mma == mma, "%s: %s", t->name, err.text);

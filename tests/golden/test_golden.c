@@ -223,7 +223,7 @@ START_TEST(as_kept)
 	const char *bless = getenv("CPTX_BLESS");
 	char path[4096];
 	cptx_module *m = cptx_module_new(NULL);
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 
 	snprintf(path, sizeof path, "%s/%s.ptx", GOLDEN_DIR, w->name);
 	w->build(m);

@@ -16,7 +16,7 @@ static void gemm(cptx_module *m, const char *name, const cptx_target *t, enum cp
 {
 	cptx_gemm_opt o = cptx_gemm_default(CPTX_GEMM_SYNC, t);
 	cptx_gemm_plan plan;
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 
 	o.a = o.b = in;
 	o.out = out;
@@ -45,7 +45,7 @@ START_TEST(ptxas_takes_all)
 {
 	assembly jobs[NTARGET] = { { 0 } };
 	cptx_ptx *ptx[NTARGET];
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 
 	for (unsigned i = 0; i < NTARGET; i++) {
 		cptx_module *m = all_kernels(cptx_target_find(names[i]));
@@ -81,14 +81,14 @@ START_TEST(gemm_before_sm_80)
 	cptx_gemm_opt o = {
 		.bm = 64, .bn = 64, .bk = 32, .warps_m = 2, .warps_n = 2, .stages = 2, .a = CPTX_F16, .b = CPTX_F16, .out = CPTX_F32
 	};
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 
-	ck_assert(!cptx_gemm_check(&o, t, NULL, &err));
+	ck_assert(!cptx_gemm_check(&o, t, NULL, FRESH(&err)));
 	ck_assert_str_eq(
 		err.text,
 		"gemm for sm_80: cp.async and mma.sync.m16n8k16 are not available on sm_75; targets from sm_80 on have them");
-	ck_assert(cptx_gemm_build(m, &o, &err) != NULL);
-	ck_assert_ptr_null(cptx_emit(m, "sm_75", NULL, &err));
+	ck_assert(cptx_gemm_build(m, &o, FRESH(&err)) != NULL);
+	ck_assert_ptr_null(cptx_emit(m, "sm_75", NULL, FRESH(&err)));
 	ck_assert_int_eq(err.code, CPTX_E_TARGET);
 	ck_assert_msg(strstr(err.text, "kernel gemm: cp.async.cg.shared.global") &&
 	                  strstr(err.text, "is not available on sm_75") && strstr(err.text, "targets that have it: sm_80") &&

@@ -190,6 +190,18 @@ variables() {
 	done
 }
 
+# Words that were given up for the field's terms, and comments without a subject: retired.txt says which, where, and what to
+# write.
+words() {
+	tab=$(printf '\t')
+	kernels='^(src/(kit|gemm|attention|rows)/|examples/|include/cptx/(attention[a-z_]*|epilogue|gemm|mma|operand|params|pipeline|reduce|roles|rows|scheduler|softmax|tmem|timeline|vector)\.|docs/(attention|kernel_kit|rows|tile_shape|blackwell)\.md)'
+	grep -vE '^(#|$)' "$here/retired.txt" | while IFS=$tab read -r where regex instead; do
+		[ "$where" != KERNELS ] || where=$kernels
+		files '*.c' '*.h' '*.def' '*.md' | grep -E "$where" | xargs -r grep -nE "$regex" /dev/null | cut -d: -f1,2 |
+			sed "s|\$|: $instead|"
+	done
+}
+
 # Two calls that emit code side by side in an argument list: compilers differ in which comes first.
 emitted_in_order() { python3 "$here/order.py" .; }
 
@@ -212,6 +224,7 @@ check "lines and files end as they should" untidy
 check "environment variables are described" variables
 if command -v python3 >/dev/null 2>&1; then
 	check "what emits code has an order" emitted_in_order
+check "words that were given up" words
 	check "every source says its licence" licences
 else
 	skipped=$((skipped + 2))

@@ -31,7 +31,7 @@ put src/base/a.c '#include "base/base.h"
    abort() in a long one */
 static const char *s = "\"printf(1)"; static_assert(1, ""); void f(void) { cptx_exit(k); s = getenv("CPTX_KNOWN"); }'
 put src/emit/b.c '#include "arch/arch.h"
-#include <stdio.h>'
+#include <stdio.h> /* a loader of cubins: what is right */'
 put tools/cptx/run/args.h ''
 put tools/cptx/x.c '#include "emit/emit.h"
 #include "run/args.h"
@@ -115,6 +115,10 @@ static void two(gen *g)
 	cptx_global(hidden(g), hidden(g)); /* 22 */
 	f(hidden(hidden(g)));
 }'
+put src/kit/words.c '/* The loader fills the ring, loaders_of it too. */
+/* What is left. */
+ * Both end here.
+x.said = 1; /* it said so, and what is right */'
 report=$("$here/check.sh" "$tree") || :
 expect "an arrow that points up" '^    src/base/up.c:2: base may not include ir/ir.h$'
 expect "an emulator that knows the runtime" '^    src/emu/over.c:2: emu may not include runtime/runtime.h$'
@@ -132,6 +136,11 @@ for place in examples/sub/f.c:3 examples/sub/f.c:4 examples/sub/f.c:5 tools/cptx
 	expect "one that does without a slash, or with dots" "^    $place:"
 done
 expect "a file without a licence" '^    src/base/up.c:1: no SPDX'
+expect "a word of kernels that was given up" '^    src/kit/words.c:1: a loader is a producer'
+for line in 2 3; do
+	expect "a comment without a subject" "^    src/kit/words.c:$line: a comment begins with"
+done
+expect "a field by a word that was given up" '^    src/kit/words.c:4: name what it is'
 expect "a stray file" '^    bf16:1: '
 expect "a CUDA header" '^    src/runtime/c.c:1:'
 expect "exit" '^    src/base/exit.c:1:'
@@ -148,7 +157,7 @@ expect "a described variable that nothing reads" '^    docs/environment.md:1: no
 for line in 8 11 13 16 17 22; do
 	expect "two calls that emit, in no order" "^    src/gemm/order.c:$line: "
 done
-expect "the count" '^house: [01] passed, 12 failed'
+expect "the count" '^house: [01] passed, 13 failed'
 for place in src/gemm/sm90/k.c:1 src/gemm/sm90/k.c:3 src/kit/k.c:1 examples/sub/f.c:1 examples/sub/f.c:2 tools/cptx/reference/number.c:1 src/emu/over.c:1 \
 	src/emu/race/over.c:1 src/emu/race/over.c:2 src/gemm/order.c:4 src/gemm/order.c:9 src/gemm/order.c:1[024589] src/gemm/order.c:2[013-9]; do
 	if printf '%s\n' "$report" | grep -v 'no SPDX' | grep -q "$place:"; then

@@ -222,7 +222,7 @@ static const char lined[] = ".version 8.0\n.target sm_80\n.address_size 64\n"
 START_TEST(lines)
 {
 	size_t n, nline, nptx;
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 
 	if (!test_ptxas()) {
 		skip("ptxas");
@@ -286,7 +286,7 @@ START_TEST(hostile)
 	ck_assert_msg(code, "%s", message);
 	for (size_t i = 0; i < n; i++) {
 		cptx_error err = { 0 };
-		SURE(!cptx_cubin_view_of(code, i, "bad.cubin", &err) && err.code == CPTX_E_PARSE, "cut to %zu of %zu", i, n);
+		SURE(!cptx_cubin_view_of(code, i, "bad.cubin", FRESH(&err)) && err.code == CPTX_E_PARSE, "cut to %zu of %zu", i, n);
 	}
 	char *bad = malloc(n);
 	for (unsigned turn = 0; turn < 4000; turn++) {
@@ -304,11 +304,12 @@ END_TEST
 START_TEST(no_cubin)
 {
 	static const char elf[64] = "\177ELF\2\1\1";
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 
-	ck_assert(!cptx_cubin_view_of("", 0, NULL, &err) && strstr(err.text, "cubin: this is no cubin"));
-	ck_assert(!cptx_cubin_view_of(".version 8.0\n", 13, "k.ptx", &err) && strstr(err.text, "k.ptx: this is no cubin"));
-	ck_assert(!cptx_cubin_view_of(elf, sizeof elf, "x", &err) && err.code == CPTX_E_PARSE);
+	ck_assert(!cptx_cubin_view_of("", 0, NULL, FRESH(&err)) && strstr(err.text, "cubin: this is no cubin"));
+	ck_assert(!cptx_cubin_view_of(".version 8.0\n", 13, "k.ptx", FRESH(&err)) &&
+	          strstr(err.text, "k.ptx: this is no cubin"));
+	ck_assert(!cptx_cubin_view_of(elf, sizeof elf, "x", FRESH(&err)) && err.code == CPTX_E_PARSE);
 	survives(elf, 5);
 	size_t n = 1;
 	cptx_cubin_kernel k;

@@ -108,7 +108,7 @@ static void each_kernel(bool ask, kernel_fn fn, void *user)
 	static kernel k;
 	struct dirent **list;
 	cptx_cubin_kernel of;
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 	size_t size;
 	int n = scandir(folder, &list, is_cubin, alphasort);
 
@@ -117,7 +117,7 @@ static void each_kernel(bool ask, kernel_fn fn, void *user)
 		char path[PATH];
 		path_of(path, list[i]->d_name);
 		unsigned char *bytes = read_file(path, &size);
-		cptx_cubin_view *c = cptx_cubin_view_of(bytes, size, list[i]->d_name, &err);
+		cptx_cubin_view *c = cptx_cubin_view_of(bytes, size, list[i]->d_name, FRESH(&err));
 		ck_assert_msg(c, "%s", err.text);
 		bool asked = ask && disassemble(path);
 		for (size_t j = 0; cptx_cubin_view_kernel(c, j, &of); j++) {
@@ -125,7 +125,7 @@ static void each_kernel(bool ask, kernel_fn fn, void *user)
 			snprintf(k.name, sizeof k.name, "%s", of.name);
 			k.n = of.code / 16;
 			ck_assert_uint_le(k.n, MOST);
-			k.peak = cptx_cubin_view_live(c, j, k.live, k.n, &err);
+			k.peak = cptx_cubin_view_live(c, j, k.live, k.n, FRESH(&err));
 			ck_assert_msg(k.peak, "%s: %s", k.file, err.text);
 			fn(&k, asked, user);
 		}
@@ -205,7 +205,7 @@ START_TEST(hostile)
 	static uint16_t live[MOST];
 	char path[PATH];
 	size_t size;
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 	uint32_t random = 1, unknown = 0;
 
 	path_of(path, "switches.sm_90a.cubin");
@@ -217,9 +217,9 @@ START_TEST(hostile)
 			random = random * 1664525u + 1013904223u;
 			bad[(random >> 8) % size] ^= (unsigned char)(1u << (random >> 5) % 8);
 		}
-		cptx_cubin_view *c = cptx_cubin_view_of(bad, size, "bad", &err);
+		cptx_cubin_view *c = cptx_cubin_view_of(bad, size, "bad", FRESH(&err));
 		for (size_t i = 0; c && i < 2; i++) {
-			uint32_t n = cptx_cubin_view_live(c, i, live, MOST, &err);
+			uint32_t n = cptx_cubin_view_live(c, i, live, MOST, FRESH(&err));
 			SURE(n <= 255 && !n == (err.code != CPTX_OK) && !n == (*err.text != 0), "turn %u: %u, %s", turn, n, err.text);
 			unknown += !n;
 		}

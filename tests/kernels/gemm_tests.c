@@ -66,7 +66,7 @@ void gemm_right_at_random(gemm_trial (*draw)(uint64_t seed), const char *const t
 	snprintf(prefix, sizeof prefix, "gemm for %s: ", targets[0]);
 	for (uint64_t seed = 1; want; seed++) {
 		gemm_trial t = draw(seed);
-		cptx_error err;
+		cptx_error err = { .code = CPTX_OK };
 		if (cptx_gemm_check(&t.opt, NULL, NULL, &err)) {
 			gemm_right(&t, targets, (unsigned)seed);
 			want--;

@@ -24,6 +24,8 @@ typedef struct data {
 	uint64_t na, nb, nd, d_bytes; /* elements; bytes of D with all that lies between and behind its rows */
 	uint8_t *bytes;               /* to and from the device */
 	uint64_t dev_a, dev_b, dev_c, dev_d, dev_bias, dev_sa, dev_sb, workspace, table, counts;
+	int8_t *factor, *add; /* of the visitors: M and N numbers */
+	gemm_trial_args args;
 } data;
 enum { NOBODYS = -1 };
 
@@ -42,11 +44,14 @@ const char *gemm_trial_text(const gemm_trial *t)
 		cptx_type_name(o->b), scaled ? " by " : "", scaled ? cptx_type_name(o->scale) : "", cptx_type_name(o->out),
 		o->a_m_major ? ", A M-major" : "", o->b_n_major ? ", B N-major" : "", o->alpha ? ", alpha" : "",
 		o->beta ? ", beta" : "", o->beta && t->in_place ? " in place" : "", o->bias ? ", bias" : "",
-		o->epilogue ? ", epilogue" : "", o->experts ? ", experts " : "",
-		o->experts ? cptx_gemm_experts_name(o->experts) : "", o->a_tmem ? ", A in tensor memory" : "",
-		(unsigned long long)t->m, (unsigned long long)t->n, (unsigned long long)t->k, t->batch ? t->batch : 1, o->bm, o->bn,
-		o->swap ? " swapped" : "", o->stages, o->cluster_m, o->cluster_n, o->stream_k ? ", stream-K" : "", t->ctas,
-		o->per_sm ? o->per_sm : 1, o->group, (unsigned long long)t->seed);
+		o->epilogue   ? ", epilogue"
+		: o->visitors ? ", visitors"
+					  : "",
+		o->experts ? ", experts " : "", o->experts ? cptx_gemm_experts_name(o->experts) : "",
+		o->a_tmem ? ", A in tensor memory" : "", (unsigned long long)t->m, (unsigned long long)t->n,
+		(unsigned long long)t->k, t->batch ? t->batch : 1, o->bm, o->bn, o->swap ? " swapped" : "", o->stages, o->cluster_m,
+		o->cluster_n, o->stream_k ? ", stream-K" : "", t->ctas, o->per_sm ? o->per_sm : 1, o->group,
+		(unsigned long long)t->seed);
 	return text;
 }
 
@@ -55,6 +60,30 @@ cptx_val gemm_trial_epilogue(cptx_kernel *k, void *user, cptx_val v, cptx_val ro
 	(void)user;
 	cptx_val place = cptx_add(k, cptx_and(k, row, 1), cptx_and(k, col, 3));
 	return cptx_add(k, cptx_max(k, v, 0.0f), cptx_cvt(k, place, .rnd = CPTX_RN, .dtype = CPTX_F32));
+}
+
+const cptx_param_row gemm_trial_params[GEMM_TRIAL_PARAMS] = {
+	CPTX_PARAM_ROW(gemm_trial_args, CPTX_PTR, factor),
+	CPTX_PARAM_ROW(gemm_trial_args, CPTX_PTR, add),
+	CPTX_PARAM_ROW(gemm_trial_args, CPTX_F32, by),
+};
+
+static cptx_val times_factor(cptx_kernel *k, void *user, const cptx_visit *x, cptx_val v)
+{
+	(void)user;
+	cptx_val at = cptx_add(k, x->visitor->address, cptx_mul_wide(k, cptx_as(x->row, CPTX_U32), 4));
+	cptx_val factor = cptx_var(k, CPTX_F32, 0.0f);
+
+	cptx_ld(k, at, .space = CPTX_GLOBAL, .type = CPTX_F32, .when = x->inside, .into = factor);
+	return cptx_mul(k, v, factor);
+}
+
+void gemm_trial_visitors(cptx_kernel *k, void *user, cptx_epilogue *e, const cptx_gemm_operands *x)
+{
+	(void)user;
+	cptx_epilogue_add(k, e, CPTX_VISIT_CALL, .fn = times_factor, .address = cptx_params_get(k, x->params, "factor"));
+	cptx_epilogue_add(k, e, CPTX_VISIT_SCALE, .value = cptx_params_get(k, x->params, "by"));
+	cptx_epilogue_add(k, e, CPTX_VISIT_BIAS_COL, .address = cptx_params_get(k, x->params, "add"));
 }
 
 /* ---- experts ---- */
@@ -231,6 +260,14 @@ static bool prepare(cptx_device *dev, data *x, cptx_error *err)
 		x->dev_sa = upload_factors(dev, x, t->m, &x->sa, &s, err);
 		x->dev_sb = upload_factors(dev, x, t->n, &x->sb, &s, err);
 	}
+	if (x->o->visitors) {
+		x->factor = draw(t->m * x->batch, CPTX_F32, &s), x->add = draw(t->n * x->batch, CPTX_F32, &s);
+		if (!x->factor || !x->add)
+			return false;
+		x->args.factor = upload(dev, x, x->factor, CPTX_F32, 1, t->m, 1, false, 4, err);
+		x->args.add = upload(dev, x, x->add, CPTX_F32, 1, 1, t->n, false, 4, err);
+		x->args.by = 2;
+	}
 	x->dev_d = cptx_mem_alloc(dev, x->d_bytes, err);
 	return err->code == CPTX_OK && cptx_mem_fill8(dev, x->dev_d, POISON, x->d_bytes, err);
 }
@@ -265,6 +302,8 @@ static double expected(const data *x, uint64_t i)
 		v += x->bias[(t->opt.experts ? z * t->n : 0) + col];
 	if (x->o->epilogue)
 		v = (v > 0 ? v : 0) + (double)(row % 2 + col % 4);
+	if (x->o->visitors)
+		v = v * x->factor[row] * (double)x->args.by + x->add[col];
 	return v;
 }
 
@@ -368,7 +407,8 @@ static bool launch(cptx_device *dev, data *x, const cptx_program *program, cptx_
 		                    .ctas = t->ctas,
 		                    .alpha = x->o->alpha ? 0.5f : 0,
 		                    .beta = x->o->beta ? 2.0f : 0,
-		                    .counts = x->counts };
+		                    .counts = x->counts,
+		                    .args = x->o->nparams ? &x->args : NULL };
 	set_distances(x, &p);
 	cptx_launch *l = x->o->grouped                    ? prepare_list(dev, x, program, &p, err)
 	                 : get_workspace(dev, x, &p, err) ? cptx_gemm_launch(program, dev, x->o, &p, err)
@@ -432,9 +472,12 @@ const char *gemm_trial_run(cptx_device *dev, const gemm_trial *t)
 		                x.dev_sb,
 		                x.workspace,
 		                x.table,
-		                x.counts };
+		                x.counts,
+		                x.args.factor,
+		                x.args.add };
 	for (size_t i = 0; i < sizeof held / sizeof *held; i++)
 		cptx_mem_free(dev, held[i]);
-	free(x.a), free(x.b), free(x.c), free(x.bias), free(x.sa), free(x.sb), free(x.bytes), free(x.matrix);
+	free(x.a), free(x.b), free(x.c), free(x.bias), free(x.sa), free(x.sb), free(x.bytes), free(x.matrix), free(x.factor),
+		free(x.add);
 	return said;
 }

@@ -36,7 +36,7 @@ static bool draw_gemm(uint64_t seed, uint32_t which, drawn *d)
 	cptx_gemm_opt *o = &t.opt;
 	uint64_t s = gemm_trial_random(seed + 1);
 	bool listed = below(&s, 4) == 0, timed = below(&s, 4) == 0;
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 
 	/* what trials do not draw, since a run needs more for it */
 	if (which && listed && !o->stream_k && !o->batched)
@@ -55,7 +55,7 @@ static bool draw_hgemm(uint64_t seed, uint32_t which, drawn *d)
 {
 	uint64_t s = gemm_trial_random(seed);
 	hgemm_opt o = { .bm = 16 * (1 + below(&s, 16)) };
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 
 	o.bn = 64 * (1 + below(&s, 8)), o.bk = ONE_OF(&s, 32, 64);
 	o.warps_m = ONE_OF(&s, 1, 2, 4, 8), o.warps_n = ONE_OF(&s, 1, 2, 4, 8);
@@ -78,7 +78,7 @@ static bool draw_ladder(uint64_t seed, uint32_t which, drawn *d)
 	uint64_t s = gemm_trial_random(seed);
 	const ladder_rung *rung = rungs[which];
 	ladder_opt o = rung->tile;
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 
 	o.in = (enum cptx_type)ONE_OF(&s, CPTX_BF16, CPTX_F16);
 	o.out = below(&s, 2) ? o.in : CPTX_F32;
@@ -113,7 +113,7 @@ static bool draw_attention(uint64_t seed, uint32_t which, drawn *d)
 	static const char *const targets[CPTX_ATTENTION_MMAS] = { "sm_90", "sm_90a", "sm_100a" };
 	uint64_t s = gemm_trial_random(seed);
 	cptx_attention_opt o = { .size = CPTX_OPT_SIZE(cptx_attention_opt), .mma = (enum cptx_attention_mma)which };
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 
 	o.in = ONE_OF(&s, CPTX_BF16, CPTX_F16), o.dim = 8 * (1 + below(&s, 24)), o.dim_v = 8 * below(&s, 24);
 	o.causal = below(&s, 2), o.window = below(&s, 2), o.softcap = below(&s, 2), o.lse = below(&s, 2);
@@ -168,7 +168,7 @@ static bool print(uint32_t i, bool show)
 {
 	const struct generator *g = &generators[i % GENERATORS];
 	drawn d;
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 	cptx_ptx *ptx = NULL;
 	uint32_t draws = 0;
 

@@ -47,7 +47,7 @@ static size_t good_choices(const cptx_gemm_opt *o, const cptx_target *target, co
                            cptx_gemm_choice c[CHOICES])
 {
 	cptx_gemm_choice again[CHOICES];
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 	size_t n = cptx_gemm_auto_for(o, target, p, sms, c, CHOICES, &err);
 
 	ck_assert_msg(n > 0, "%llux%llux%llu: %s", (unsigned long long)p->m, (unsigned long long)p->n, (unsigned long long)p->k,
@@ -86,7 +86,7 @@ START_TEST(picks_fit_the_target)
 	good_choices(&o, t, &large, sms, c);
 	ck_assert_int_eq(c[0].opt.tma, sync[_i].large_by_tma);
 	o.tma = true; /* stays */
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 	ck_assert_int_eq(cptx_gemm_auto_for(&o, t, &large, sms, c, 1, &err) == 1, sync[_i].has_tma);
 	ck_assert(sync[_i].has_tma ? c[0].opt.tma : strstr(err.text, "TMA is not available on sm_8") != NULL);
 }
@@ -106,7 +106,7 @@ START_TEST(picks_of_all_generators_fit)
 		{ { .mma = CPTX_GEMM_TCGEN05, .a = CPTX_TF32, .b = CPTX_TF32, .out = CPTX_F32, .kind = CPTX_TCGEN05_TF32 }, "B200" },
 	};
 	cptx_gemm_choice c[CHOICES], one[CHOICES];
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 	uint64_t s = gemm_trial_random((uint64_t)_i);
 	uint32_t sms;
 
@@ -126,17 +126,17 @@ START_TEST(says_what_cannot_be_picked)
 	cptx_gemm_opt o = { .a = CPTX_BF16, .b = CPTX_BF16, .out = CPTX_F32 };
 	cptx_gemm_problem p = { .m = 64, .n = 64, .k = 64 };
 	cptx_gemm_choice c;
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 
-	ck_assert_uint_eq(cptx_gemm_auto_for(&o, cptx_target_find("sm_75"), &p, 1, &c, 1, &err), 0);
+	ck_assert_uint_eq(cptx_gemm_auto_for(&o, cptx_target_find("sm_75"), &p, 1, &c, 1, FRESH(&err)), 0);
 	o.mma = CPTX_GEMM_WGMMA;
-	ck_assert_uint_eq(cptx_gemm_auto_for(&o, cptx_target_find("sm_90"), &p, 1, &c, 1, &err), 0);
+	ck_assert_uint_eq(cptx_gemm_auto_for(&o, cptx_target_find("sm_90"), &p, 1, &c, 1, FRESH(&err)), 0);
 	ck_assert_msg(strstr(err.text, "sm_90 has no wgmma; sm_90a has") != NULL, "%s", err.text);
 	o.mma = CPTX_GEMM_SYNC, o.a = CPTX_E4M3;
-	ck_assert_uint_eq(cptx_gemm_auto(&o, &p, 1, &c, 1, &err), 0);
+	ck_assert_uint_eq(cptx_gemm_auto(&o, &p, 1, &c, 1, FRESH(&err)), 0);
 	ck_assert_msg(strstr(err.text, "input type .e4m3; it must be bf16 or f16") != NULL, "%s", err.text);
 	o.mma = CPTX_GEMM_MMAS;
-	ck_assert_uint_eq(cptx_gemm_auto(&o, &p, 1, &c, 1, &err), 0);
+	ck_assert_uint_eq(cptx_gemm_auto(&o, &p, 1, &c, 1, FRESH(&err)), 0);
 	ck_assert_msg(strstr(err.text, ".mma = 4; there are mma.sync, wgmma, tcgen05 and gemv") != NULL, "%s", err.text);
 	ck_assert_ptr_null(cptx_gemm_model(&o, NULL, NULL));
 	ck_assert_ptr_null(cptx_gemm_model(NULL, NULL, NULL));

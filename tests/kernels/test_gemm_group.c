@@ -192,16 +192,16 @@ START_TEST(bad_calls_end_well)
 		ck_assert_ptr_null(call);                                                                                           \
 		ck_assert_msg(strstr(err.text, want) != NULL, "%s", err.text);                                                      \
 	} while (0)
-	REFUSED(cptx_gemm_launch_grouped(program, dev, &o, p, 0, table, &err), "there are no problems");
-	REFUSED(cptx_gemm_launch_grouped(program, dev, &o, p, 1, 0, &err), "the address of the table is 0");
-	REFUSED(cptx_gemm_launch_grouped(program, dev, &o, p, 1, table + 64, &err), "no multiple of 128");
-	REFUSED(cptx_gemm_launch_grouped(program, dev, &one, p, 1, table, &err), ".grouped makes it take a list");
-	REFUSED(cptx_gemm_launch_grouped(program, dev, &o, p, 2, table, &err), "rows of A have 12 elements");
-	REFUSED(cptx_gemm_launch(program, dev, &o, p, &err), "takes a list of problems");
+	REFUSED(cptx_gemm_launch_grouped(program, dev, &o, p, 0, table, FRESH(&err)), "there are no problems");
+	REFUSED(cptx_gemm_launch_grouped(program, dev, &o, p, 1, 0, FRESH(&err)), "the address of the table is 0");
+	REFUSED(cptx_gemm_launch_grouped(program, dev, &o, p, 1, table + 64, FRESH(&err)), "no multiple of 128");
+	REFUSED(cptx_gemm_launch_grouped(program, dev, &one, p, 1, table, FRESH(&err)), ".grouped makes it take a list");
+	REFUSED(cptx_gemm_launch_grouped(program, dev, &o, p, 2, table, FRESH(&err)), "rows of A have 12 elements");
+	REFUSED(cptx_gemm_launch(program, dev, &o, p, FRESH(&err)), "takes a list of problems");
 	p[0].d = 0;
-	REFUSED(cptx_gemm_launch_grouped(program, dev, &o, p, 1, table, &err), "the address of D is 0");
+	REFUSED(cptx_gemm_launch_grouped(program, dev, &o, p, 1, table, FRESH(&err)), "the address of D is 0");
 	o.stream_k = true;
-	ck_assert(!cptx_gemm_check(&o, NULL, NULL, &err));
+	ck_assert(!cptx_gemm_check(&o, NULL, NULL, FRESH(&err)));
 	ck_assert_msg(strstr(err.text, "a list of problems cannot be shared along K") != NULL, "%s", err.text);
 	cptx_mem_free(dev, p[0].a);
 	cptx_mem_free(dev, table);

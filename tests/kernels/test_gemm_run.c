@@ -114,7 +114,7 @@ START_TEST(every_generator_runs_and_is_found_again)
 	static matrices x;
 
 	for (int i = 0; i < RUNS; i++) {
-		cptx_error err;
+		cptx_error err = { .code = CPTX_OK };
 		char what[64];
 		setup(&x, &runs[i]);
 		snprintf(what, sizeof what, "run %d on %s", i, runs[i].target);
@@ -145,7 +145,7 @@ END_TEST
 START_TEST(sizes_share_programs)
 {
 	static matrices x;
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 	cptx_gemm_opt o = runs[1].opt;
 
 	setup(&x, &runs[1]);
@@ -172,33 +172,33 @@ END_TEST
 START_TEST(errors_name_what_is_wrong)
 {
 	static matrices x;
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 	cptx_gemm_opt o = runs[1].opt;
 
-	ck_assert(!cptx_gemm_runner_new(NULL, NULL, &err));
+	ck_assert(!cptx_gemm_runner_new(NULL, NULL, FRESH(&err)));
 	ck_assert_ptr_nonnull(strstr(err.text, "the device is NULL"));
 	cptx_gemm_runner_destroy(NULL);
 	setup(&x, &runs[1]);
-	cptx_gemm_runner *r = cptx_gemm_runner_new(x.dev, NULL, &err);
-	ck_assert(!cptx_gemm_run(NULL, &o, &x.p, NULL, &err) && strstr(err.text, "the runner is NULL"));
-	ck_assert(!cptx_gemm_run(r, NULL, &x.p, NULL, &err) && strstr(err.text, "the options struct is NULL"));
-	ck_assert(!cptx_gemm_run(r, &o, NULL, NULL, &err) && strstr(err.text, "the problem is NULL"));
+	cptx_gemm_runner *r = cptx_gemm_runner_new(x.dev, NULL, FRESH(&err));
+	ck_assert(!cptx_gemm_run(NULL, &o, &x.p, NULL, FRESH(&err)) && strstr(err.text, "the runner is NULL"));
+	ck_assert(!cptx_gemm_run(r, NULL, &x.p, NULL, FRESH(&err)) && strstr(err.text, "the options struct is NULL"));
+	ck_assert(!cptx_gemm_run(r, &o, NULL, NULL, FRESH(&err)) && strstr(err.text, "the problem is NULL"));
 	o.grouped = true;
-	ck_assert(!cptx_gemm_run(r, &o, &x.p, NULL, &err) && strstr(err.text, "cptx_gemm_launch_grouped"));
+	ck_assert(!cptx_gemm_run(r, &o, &x.p, NULL, FRESH(&err)) && strstr(err.text, "cptx_gemm_launch_grouped"));
 	o = runs[1].opt, o.warps_m = 2;
-	ck_assert(!cptx_gemm_run(r, &o, &x.p, NULL, &err) && strstr(err.text, ".warps_m is an option of mma.sync"));
+	ck_assert(!cptx_gemm_run(r, &o, &x.p, NULL, FRESH(&err)) && strstr(err.text, ".warps_m is an option of mma.sync"));
 	o = runs[2].opt; /* no such instruction there */
-	ck_assert(!cptx_gemm_run(r, &o, &x.p, NULL, &err));
+	ck_assert(!cptx_gemm_run(r, &o, &x.p, NULL, FRESH(&err)));
 	ck_assert_int_eq(err.code, CPTX_E_TARGET);
 	o = runs[1].opt;
 	x.p.alpha = 0.5f; /* the kernel would not read it */
-	ck_assert(!cptx_gemm_run(r, &o, &x.p, NULL, &err) && strstr(err.text, "say .alpha in its options"));
+	ck_assert(!cptx_gemm_run(r, &o, &x.p, NULL, FRESH(&err)) && strstr(err.text, "say .alpha in its options"));
 	x.p.alpha = 1, x.p.beta = 2;
-	ck_assert(!cptx_gemm_run(r, &o, &x.p, NULL, &err) && strstr(err.text, "say .beta in its options"));
+	ck_assert(!cptx_gemm_run(r, &o, &x.p, NULL, FRESH(&err)) && strstr(err.text, "say .beta in its options"));
 	x.p.beta = 0;
-	ck_assert_msg(cptx_gemm_run(r, &o, &x.p, NULL, &err), "%s", err.text);
+	ck_assert_msg(cptx_gemm_run(r, &o, &x.p, NULL, FRESH(&err)), "%s", err.text);
 	x.p.d = 0;
-	ck_assert(!cptx_gemm_run(r, &o, &x.p, NULL, &err) && err.text[0]);
+	ck_assert(!cptx_gemm_run(r, &o, &x.p, NULL, FRESH(&err)) && err.text[0]);
 	cptx_gemm_runner_destroy(r);
 	cptx_device_close(x.dev);
 }
@@ -214,7 +214,7 @@ typedef struct worker {
 static void *work(void *user)
 {
 	worker *w = user;
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 
 	w->ok = true;
 	for (int i = 0; i < TURNS; i++)
@@ -225,7 +225,7 @@ static void *work(void *user)
 START_TEST(threads_share_a_runner)
 {
 	static matrices x;
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 	pthread_t thread[THREADS];
 	worker w[THREADS];
 

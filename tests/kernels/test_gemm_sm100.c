@@ -18,7 +18,7 @@ static const struct shape {
 	{ 128, 64, 1, 0, 0, 0, { TILE(128, 64, 2), .out = CPTX_F32 } },
 	{ 256, 128, 2, 0, 0, 0, { TILE(256, 128, 2), .out = CPTX_BF16 } },
 	{ 1, 16, 0, 1, 0, 0, { TILE(128, 64, 2), .out = CPTX_F16, .alpha = true } },
-	{ 129, 72, 2, 1, 2, 0, { TILE(128, 64, 3), .out = CPTX_F32, .bias = true } },
+	{ 129, 72, 2, 1, 2, 0, { TILE(128, 64, 3), .out = CPTX_F32, .bias = true, GEMM_TRIAL_VISITORS } },
 	{ 300, 72, 1, 1, 2, 0, { TILE(256, 64, 2), .out = CPTX_BF16, .a_tmem = true } },
 	{ 130, 64, 1, 0, 0, 0, { TILE(128, 64, 2), .out = CPTX_F16, .cluster_m = 2, .epilogue = gemm_trial_epilogue } },
 	{ 100, 192, 2, 0, 2, 0, { TILE(128, 64, 2), .out = CPTX_BF16, .cluster_n = 2, .a_tmem = true } },
@@ -30,11 +30,17 @@ static const struct shape {
 	/* fewer tiles than CTAs, which share each; one to two for each; whole ones first */
 	{ 100, 64, 5, 1, 3, 0, { TILE(128, 64, 2), .out = CPTX_F32, .stream_k = true, .beta = true } },
 	{ 200, 136, 2, 1, 4, 2, { TILE(256, 64, 2), .out = CPTX_BF16, .stream_k = true, .alpha = true } },
-	{ 260, 72, 3, 0, 4, 0, { TILE(128, 64, 3), .out = CPTX_F16, .stream_k = true, .cluster_m = 2, .bias = true } },
+	{ 260, 72, 3, 0, 4, 0, { TILE(128, 64, 3), .out = CPTX_F16, .stream_k = true, .cluster_m = 2, GEMM_TRIAL_VISITORS } },
 	{ 128, 264, 1, 1, 2, 0, { TILE(128, 64, 2), .out = CPTX_F32, .stream_k = true, .epilogue = gemm_trial_epilogue } },
 	/* the tile's rows along N */
 	{ 5, 200, 2, 1, 0, 0, { TILE(128, 64, 2), .out = CPTX_F32, .swap = true, .per_sm = 2 } },
-	{ 77, 136, 1, 1, 2, 2, { TILE(128, 64, 2), .out = CPTX_BF16, .swap = true, .alpha = true, .beta = true, .bias = true } },
+	{ 77,
+	  136,
+	  1,
+	  1,
+	  2,
+	  2,
+	  { TILE(128, 64, 2), .out = CPTX_BF16, .swap = true, .alpha = true, .bias = true, GEMM_TRIAL_VISITORS } },
 	{ 64,
 	  264,
 	  1,
@@ -68,7 +74,7 @@ static gemm_trial trial_of(const gemm_kind *kind, const struct shape *s)
 	gemm_trial t = { .m = s->m, .n = s->n, .batch = s->batch, .ctas = s->ctas };
 	cptx_gemm_opt *o = &t.opt;
 	cptx_gemm_plan plan = { 0 };
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 
 	*o = gemm_of_kind(kind, s->o);
 	o->a_m_major &= number_packed_bits(o->a) >= 8, o->b_n_major &= number_packed_bits(o->b) >= 8, o->batched = s->batch > 0;
@@ -222,11 +228,11 @@ START_TEST(says_which_rule_is_broken)
 		{ OPT(F16, BF16, BF16, F32, 4, .bm = 128, .bn = 128, .per_sm = 2), "(2 stages fit)", NULL },
 		{ I8(.bm = 128, .bn = 64, .bias = true), "output type .s32 with alpha, beta, bias or an epilogue", NULL },
 	};
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-		ck_assert_msg(!cptx_gemm_check(&bad[i].o, bad[i].target ? cptx_target_find(bad[i].target) : NULL, NULL, &err), "%s",
-		              bad[i].said);
+		ck_assert_msg(!cptx_gemm_check(&bad[i].o, bad[i].target ? cptx_target_find(bad[i].target) : NULL, NULL, FRESH(&err)),
+		              "%s", bad[i].said);
 		ck_assert_msg(strstr(err.text, bad[i].said) != NULL, "%s: not %s", err.text, bad[i].said);
 	}
 }
@@ -238,30 +244,30 @@ START_TEST(bad_calls_end_well)
 	cptx_gemm_problem p = { .m = 64, .n = 64, .k = 12 };
 	cptx_error err = { 0 };
 
-	ck_assert(!cptx_gemm_check_problem(&o, &p, 148, NULL, &err));
+	ck_assert(!cptx_gemm_check_problem(&o, &p, 148, NULL, FRESH(&err)));
 	ck_assert_msg(strstr(err.text, "rows of A have 12 elements of 2 bytes; they must be a multiple of 16 bytes (pad to 16)"),
 	              "%s", err.text);
 	p.k = 64;
-	ck_assert(!cptx_gemm_check_problem(&small, &p, 148, NULL, &err));
+	ck_assert(!cptx_gemm_check_problem(&small, &p, 148, NULL, FRESH(&err)));
 	ck_assert_msg(strstr(err.text, "they must be a multiple of 128 (pad to 128)"), "%s", err.text);
-	ck_assert(!cptx_gemm_check(NULL, NULL, NULL, &err));
+	ck_assert(!cptx_gemm_check(NULL, NULL, NULL, FRESH(&err)));
 	ck_assert_msg(strstr(err.text, "no options were given"), "%s", err.text);
-	ck_assert(!cptx_gemm_check_problem(&o, NULL, 148, NULL, &err));
+	ck_assert(!cptx_gemm_check_problem(&o, NULL, 148, NULL, FRESH(&err)));
 	ck_assert_msg(strstr(err.text, "no problem was given (NULL)"), "%s", err.text);
 	err = (cptx_error){ 0 };
-	ck_assert_ptr_null(cptx_gemm_launch(NULL, NULL, &o, &p, &err));
+	ck_assert_ptr_null(cptx_gemm_launch(NULL, NULL, &o, &p, FRESH(&err)));
 	ck_assert_msg(strstr(err.text, "the device is NULL"), "%s", err.text);
 	err = (cptx_error){ 0 };
 	cptx_gemm_choice c;
-	ck_assert_uint_eq(cptx_gemm_auto(NULL, &p, 148, &c, 1, &err), 0);
+	ck_assert_uint_eq(cptx_gemm_auto(NULL, &p, 148, &c, 1, FRESH(&err)), 0);
 	ck_assert_msg(strstr(err.text, "no options"), "%s", err.text);
-	ck_assert_uint_eq(cptx_gemm_auto(&o, &p, 148, &c, 0, &err), 0);
+	ck_assert_uint_eq(cptx_gemm_auto(&o, &p, 148, &c, 0, FRESH(&err)), 0);
 	ck_assert_msg(strstr(err.text, "no room for choices"), "%s", err.text);
 	err = (cptx_error){ 0 };
-	ck_assert_ptr_null(cptx_gemm_build(NULL, &o, &err));
+	ck_assert_ptr_null(cptx_gemm_build(NULL, &o, FRESH(&err)));
 	ck_assert_msg(strstr(err.text, "the module is NULL"), "%s", err.text);
 	p.batch = 2, err = (cptx_error){ 0 };
-	ck_assert_uint_eq(cptx_gemm_auto(&o, &p, 148, &c, 1, &err), 0);
+	ck_assert_uint_eq(cptx_gemm_auto(&o, &p, 148, &c, 1, FRESH(&err)), 0);
 	ck_assert_msg(strstr(err.text, "2 matrices; the kernel is made for one"), "%s", err.text);
 }
 END_TEST
@@ -287,7 +293,7 @@ START_TEST(addresses_are_checked)
 	char said[100];
 
 	o.kind = CPTX_TCGEN05_MXF4NVF4;
-	ck_assert_msg(cptx_gemm_build(m, &o, &err) != NULL, "%s", err.text);
+	ck_assert_msg(cptx_gemm_build(m, &o, FRESH(&err)) != NULL, "%s", err.text);
 	cptx_program *program = cptx_device_load(dev, m, NULL, &err);
 	uint64_t at = cptx_mem_alloc(dev, 1 << 16, &err);
 	ck_assert_msg(!err.code, "%s", err.text);
@@ -310,7 +316,7 @@ START_TEST(addresses_are_checked)
 			         zero ? "gemm for sm_100a: the address of %s is 0" : "the address of %s, 0x%llx, is no multiple of 16",
 			         all[i].name, (unsigned long long)bad);
 			err = (cptx_error){ 0 };
-			ck_assert_ptr_null(cptx_gemm_launch(program, dev, &o, &p, &err));
+			ck_assert_ptr_null(cptx_gemm_launch(program, dev, &o, &p, FRESH(&err)));
 			/* tensor maps tell where theirs begin, in front of this */
 			ck_assert_msg(strstr(err.text, said) || (!zero && strstr(err.text, "tensor map")), "%s\nnot: %s", err.text,
 			              said);
@@ -329,10 +335,10 @@ START_TEST(large_strides_stay_large)
 	cptx_tensor_map_opt map[CPTX_GEMM_MAPS];
 	cptx_error err = { 0 };
 
-	ck_assert(!cptx_gemm_maps(&o, &p, map, &err));
+	ck_assert(!cptx_gemm_maps(&o, &p, map, FRESH(&err)));
 	ck_assert_msg(strstr(err.text, "A has 4611686018427387904 bytes"), "%s", err.text);
 	p.m = 1 << 18, p.k = 1 << 19;
-	ck_assert_msg(cptx_gemm_maps(&o, &p, map, &err), "%s", err.text);
+	ck_assert_msg(cptx_gemm_maps(&o, &p, map, FRESH(&err)), "%s", err.text);
 	ck_assert_uint_eq(map[0].stride[2], 1ull << 39);
 }
 END_TEST
@@ -360,7 +366,7 @@ START_TEST(tunes)
 	p.a = cptx_mem_alloc(dev, sizeof ones, &err), p.b = cptx_mem_alloc(dev, N * K * 2, &err);
 	p.d = cptx_mem_alloc(dev, sizeof d, &err);
 	ck_assert(cptx_mem_write(dev, p.a, ones, sizeof ones, &err) && cptx_mem_write(dev, p.b, ones, N * K * 2, &err));
-	ck_assert_msg(cptx_gemm_tune(dev, &p, c, CHOICES, &err), "%s", err.text);
+	ck_assert_msg(cptx_gemm_tune(dev, &p, c, CHOICES, FRESH(&err)), "%s", err.text);
 	for (unsigned i = 0; i < CHOICES; i++) {
 		seen |= c[i].opt.bm == 256 ? 1 : c[i].opt.stream_k ? 2 : 4;
 		ck_assert(c[i].measured_us > 0 && (!i || c[i - 1].measured_us <= c[i].measured_us));
@@ -371,7 +377,7 @@ START_TEST(tunes)
 		ck_assert_msg(d[i] == K, "%u: %g", i, (double)d[i]);
 	c[1].opt.bn = 40;
 	seen = c[0].opt.bm;
-	ck_assert(!cptx_gemm_tune(dev, &p, c, CHOICES, &err));
+	ck_assert(!cptx_gemm_tune(dev, &p, c, CHOICES, FRESH(&err)));
 	ck_assert_msg(strstr(err.text, "tile N = 40") && c[1].opt.bn == 40 && c[0].opt.bm == seen, "%s", err.text);
 	cptx_mem_free(dev, p.a), cptx_mem_free(dev, p.b), cptx_mem_free(dev, p.d);
 	gemm_device_done(dev, "tune");
@@ -383,7 +389,7 @@ START_TEST(the_model_shares_few_tiles)
 {
 	cptx_gemm_opt o = F16(0);
 	cptx_gemm_choice c[3];
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 
 	ck_assert_uint_eq(cptx_gemm_auto(&o, &(cptx_gemm_problem){ .m = 256, .n = 256, .k = 16384 }, 148, c, 3, &err), 3);
 	ck_assert(c[0].opt.stream_k && c[0].us <= c[1].us && c[1].us <= c[2].us && c[0].opt.group > 0);

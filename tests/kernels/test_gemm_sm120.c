@@ -16,7 +16,7 @@ static const struct shape {
 	{ 64, 64, 256, 0, { TILE(64, 64, 2, 2, 2), .out = CPTX_F32 } },
 	{ 128, 128, 512, 0, { TILE(128, 128, 2, 2, 2), .out = CPTX_BF16 } },
 	{ 1, 8, 32, 0, { TILE(64, 64, 1, 1, 2), .out = CPTX_F16, .alpha = true } },
-	{ 129, 72, 544, 2, { TILE(64, 64, 2, 1, 3), .out = CPTX_F32, .bias = true } },
+	{ 129, 72, 544, 2, { TILE(64, 64, 2, 1, 3), .out = CPTX_F32, .bias = true, GEMM_TRIAL_VISITORS } },
 	{ 200, 136, 96, 1, { TILE(128, 64, 4, 2, 2), .out = CPTX_BF16, .epilogue = gemm_trial_epilogue } },
 	{ 65, 264, 288, 3, { TILE(64, 128, 1, 4, 2), .out = CPTX_F16, .beta = true, .group = 2 } },
 	{ 300,
@@ -34,7 +34,11 @@ static const struct shape {
 	{ 256, 272, 1, 1, { TILE(128, 128, 2, 4, 2), .out = CPTX_F32, .a_m_major = true, .b_n_major = true, .batched = true } },
 	/* fewer tiles than CTAs, which share each; one to two for each; whole ones first */
 	{ 60, 64, 416, 3, { TILE(64, 64, 2, 2, 2), .out = CPTX_F32, .stream_k = true, .beta = true } },
-	{ 130, 128, 288, 4, { TILE(64, 128, 2, 2, 2), .out = CPTX_BF16, .stream_k = true, .alpha = true, .batched = true } },
+	{ 130,
+	  128,
+	  288,
+	  4,
+	  { TILE(64, 128, 2, 2, 2), .out = CPTX_BF16, .stream_k = true, .batched = true, GEMM_TRIAL_VISITORS } },
 	{ 64, 312, 160, 3, { TILE(64, 64, 1, 2, 3), .out = CPTX_F16, .stream_k = true, .bias = true, .a_m_major = true } },
 	/* two CTAs on a multiprocessor */
 	{ 130, 72, 352, 0, { TILE(64, 64, 2, 1, 2), .out = CPTX_BF16, .per_sm = 2, .batched = true } },
@@ -143,20 +147,20 @@ START_TEST(says_which_rule_is_broken)
 		  "sm_90a has no mma.sync with scale factors; sm_120a and sm_121a have. Instead: wgmma", "sm_90a" },
 		{ OPT(E4M3, E4M3, UE8M0, F32, TILE(64, 64, 1, 1, 2)), "Instead: tcgen05", "sm_100a" },
 	};
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-		ck_assert_msg(!cptx_gemm_check(&bad[i].o, bad[i].target ? cptx_target_find(bad[i].target) : NULL, NULL, &err), "%s",
-		              bad[i].said);
+		ck_assert_msg(!cptx_gemm_check(&bad[i].o, bad[i].target ? cptx_target_find(bad[i].target) : NULL, NULL, FRESH(&err)),
+		              "%s", bad[i].said);
 		ck_assert_msg(strstr(err.text, bad[i].said) != NULL, "%s: not %s", err.text, bad[i].said);
 	}
 	cptx_gemm_opt o = OPT(E2M1, E2M1, UE8M0, F32, TILE(64, 64, 1, 1, 2));
-	ck_assert(!cptx_gemm_check_problem(&o, &(cptx_gemm_problem){ .m = 8, .n = 8, .k = 48 }, 1, NULL, &err));
+	ck_assert(!cptx_gemm_check_problem(&o, &(cptx_gemm_problem){ .m = 8, .n = 8, .k = 48 }, 1, NULL, FRESH(&err)));
 	ck_assert_msg(
 		strstr(err.text, "rows of A have 48 elements of 4 bits; they must be a multiple of 16 bytes (pad to 64)") != NULL,
 		"%s", err.text);
 	err = (cptx_error){ 0 };
-	ck_assert_ptr_null(cptx_gemm_launch(NULL, NULL, &o, NULL, &err));
+	ck_assert_ptr_null(cptx_gemm_launch(NULL, NULL, &o, NULL, FRESH(&err)));
 	ck_assert_msg(strstr(err.text, "the device is NULL") != NULL, "%s", err.text);
 }
 END_TEST
@@ -167,7 +171,7 @@ START_TEST(the_model_shares_few_tiles)
 	enum { SMS = 170 };
 	cptx_gemm_opt o = gemm_of_kind(&gemm_sm120_kinds[_i], (cptx_gemm_opt){ .out = CPTX_BF16 });
 	cptx_gemm_choice c[3];
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 
 	ck_assert_uint_eq(cptx_gemm_auto(&o, &(cptx_gemm_problem){ .m = 256, .n = 256, .k = 16384 }, SMS, c, 3, &err), 3);
 	ck_assert(c[0].opt.stream_k && c[0].us <= c[1].us && c[1].us <= c[2].us && c[0].opt.group > 0);

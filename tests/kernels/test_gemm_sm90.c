@@ -26,14 +26,16 @@ static const gemm_trial trials[] = {
 	{ .opt = { TILE(128, 128, 3), TYPES(E4M3, E5M2), .out = CPTX_BF16 }, SIZE(130, 136, 272) },
 	{ .opt = { TILE(64, 16, 5), TYPES(E5M2, E5M2), .out = CPTX_F32 }, SIZE(5, 20, 400) },
 	{ .opt = { TILE(64, 48, 5), BF16, .out = CPTX_F16, .batched = true }, SIZE(65, 56, 72), .batch = 3 },
-	{ .opt = { TILE(128, 96, 2), BF16, .out = CPTX_BF16, .alpha = true, .beta = true, .bias = true }, SIZE(129, 200, 72) },
+	{ .opt = { TILE(128, 96, 2), BF16, .out = CPTX_BF16, .alpha = true, .beta = true, .bias = true, GEMM_TRIAL_VISITORS },
+	  SIZE(129, 200, 72) },
 	{ .opt = { TILE(64, 80, 2), BF16, .out = CPTX_F32, .alpha = true, .beta = true, .bias = true, .batched = true,
 	           .epilogue = gemm_trial_epilogue, .stream_k = true },
 	  SIZE(100, 84, 136),
 	  .batch = 2 },
 	{ .opt = { TILE(256, 64, 2), BF16, .out = CPTX_BF16, .epilogue = gemm_trial_epilogue, .cluster_n = 2 },
 	  SIZE(257, 200, 72) },
-	{ .opt = { TILE(64, 8, 4), BF16, .out = CPTX_BF16, .swap = true, .stream_k = true }, SIZE(5, 200, 520) },
+	{ .opt = { TILE(64, 8, 4), BF16, .out = CPTX_BF16, .swap = true, .stream_k = true, GEMM_TRIAL_VISITORS },
+	  SIZE(5, 200, 520) },
 	{ .opt = { TILE(128, 64, 4), BF16, .out = CPTX_BF16, .a_m_major = true, .b_n_major = true, .batched = true, .per_sm = 2,
 	           .stream_k = true },
 	  SIZE(136, 264, 520),
@@ -52,7 +54,7 @@ static const gemm_trial trials[] = {
 	  SIZE(56, 136, 104) },
 	/* several tiles for a CTA, with fewer and with more stages each than a tile of D has pieces */
 	{ .opt = { TILE(128, 256, 3), BF16, .out = CPTX_BF16 }, SIZE(256, 512, 64), .ctas = 1 },
-	{ .opt = { TILE(128, 256, 3), BF16, .out = CPTX_F16, .group = 1 }, SIZE(136, 776, 136), .ctas = 3 },
+	{ .opt = { TILE(128, 256, 3), BF16, .out = CPTX_F16, .group = 1, GEMM_TRIAL_VISITORS }, SIZE(136, 776, 136), .ctas = 3 },
 	{ .opt = { TILE(128, 256, 4), BF16, .out = CPTX_BF16, .cluster_m = 2 }, SIZE(600, 264, 400), .ctas = 2 },
 	{ .opt = { TILE(64, 152, 2), TYPES(F16, F16), .out = CPTX_F16, .swap = true, .batched = true },
 	  SIZE(160, 136, 72),
@@ -130,7 +132,7 @@ START_TEST(ptxas_neither_warns_nor_spills)
 	enum { NOPT = sizeof opts / sizeof *opts };
 	static char said[1 << 16];
 	char path[4096];
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 	cptx_module *m = cptx_module_new(NULL);
 
 	if (!ptxas_find(path, sizeof path)) {
@@ -302,15 +304,15 @@ START_TEST(says_which_rule_is_broken)
 		{ { TILE(64, 64, 2), TYPES(E4M3, E4M3), .out = CPTX_BF16, .scale = CPTX_F32, .swap = true }, "sides are swapped" },
 		{ { TILE(128, 128, 2), BF16, .out = CPTX_BF16, .name = "a b" }, "kernel name 'a b' is no PTX identifier" },
 	};
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-		ck_assert(!cptx_gemm_check(&bad[i].o, NULL, NULL, &err));
+		ck_assert(!cptx_gemm_check(&bad[i].o, NULL, NULL, FRESH(&err)));
 		ck_assert_msg(strstr(err.text, bad[i].said) != NULL, "%s: not %s", err.text, bad[i].said);
 	}
 	cptx_gemm_problem p = { .m = 64, .n = 64, .k = 12 };
 	cptx_gemm_opt o = { TILE(64, 64, 2), BF16, .out = CPTX_F32 };
-	ck_assert(!cptx_gemm_check_problem(&o, &p, 132, NULL, &err));
+	ck_assert(!cptx_gemm_check_problem(&o, &p, 132, NULL, FRESH(&err)));
 	ck_assert_msg(strstr(err.text, "rows of A have 12 elements of 2 bytes; they must be a multiple of 16 bytes (pad to 16)"),
 	              "%s", err.text);
 }
@@ -321,28 +323,28 @@ START_TEST(bad_calls_end_well)
 	cptx_gemm_opt o = { TILE(64, 16, 2), BF16, .out = CPTX_F32, .batched = true };
 	cptx_gemm_problem p = { .m = 1 << 20, .n = 1 << 17, .k = 64, .batch = 1u << 31 };
 	cptx_gemm_choice choice;
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 
-	ck_assert(!cptx_gemm_check_problem(&o, &p, 132, NULL, &err));
+	ck_assert(!cptx_gemm_check_problem(&o, &p, 132, NULL, FRESH(&err)));
 	ck_assert_msg(strstr(err.text, "tiles of 2147483648 matrices are too many"), "%s", err.text);
 	p = (cptx_gemm_problem){ .m = 1 << 20, .n = 1 << 20, .k = 128, .batch = 2 };
-	ck_assert(!cptx_gemm_check_problem(&o, &p, 132, NULL, &err));
+	ck_assert(!cptx_gemm_check_problem(&o, &p, 132, NULL, FRESH(&err)));
 	ck_assert_msg(strstr(err.text, "D has 4398046511104 bytes; matrices of a batch"), "%s", err.text);
-	ck_assert_uint_eq(cptx_gemm_auto(NULL, &p, 132, &choice, 1, &err), 0);
+	ck_assert_uint_eq(cptx_gemm_auto(NULL, &p, 132, &choice, 1, FRESH(&err)), 0);
 	ck_assert_msg(strstr(err.text, "no options were given"), "%s", err.text);
 	for (int mma = 0; mma < CPTX_GEMM_MMAS; mma++) {
 		cptx_gemm_opt none = { .mma = (enum cptx_gemm_mma)mma };
-		ck_assert(!cptx_gemm_check(&none, NULL, NULL, &err));
+		ck_assert(!cptx_gemm_check(&none, NULL, NULL, FRESH(&err)));
 		ck_assert_msg(strstr(err.text, ".a is not given; .a, .b and .out are types, as CPTX_BF16"), "%s", err.text);
 	}
 	err = (cptx_error){ 0 };
-	ck_assert_uint_eq(cptx_gemm_auto(&o, &p, 132, NULL, 1, &err), 0);
+	ck_assert_uint_eq(cptx_gemm_auto(&o, &p, 132, NULL, 1, FRESH(&err)), 0);
 	ck_assert_msg(strstr(err.text, "no room for choices"), "%s", err.text);
 	err = (cptx_error){ 0 };
-	ck_assert_ptr_null(cptx_gemm_launch(NULL, NULL, &o, &p, &err));
+	ck_assert_ptr_null(cptx_gemm_launch(NULL, NULL, &o, &p, FRESH(&err)));
 	ck_assert_msg(strstr(err.text, "the device is NULL"), "%s", err.text);
 	err = (cptx_error){ 0 };
-	ck_assert(!cptx_gemm_tune(NULL, &p, &choice, 1, &err));
+	ck_assert(!cptx_gemm_tune(NULL, &p, &choice, 1, FRESH(&err)));
 	ck_assert_msg(strstr(err.text, "the device is NULL"), "%s", err.text);
 }
 END_TEST
@@ -356,18 +358,18 @@ START_TEST(launches_that_do_not_fit)
 	cptx_module *m = cptx_module_new(NULL);
 	cptx_device *dev = gemm_device(&o, "sm_90a", NULL);
 
-	ck_assert(cptx_gemm_build(m, &o, &err) != NULL);
+	ck_assert(cptx_gemm_build(m, &o, FRESH(&err)) != NULL);
 	cptx_program *program = cptx_device_load(dev, m, NULL, &err);
-	ck_assert_ptr_null(cptx_gemm_launch(program, dev, &o, &p, &err));
+	ck_assert_ptr_null(cptx_gemm_launch(program, dev, &o, &p, FRESH(&err)));
 	ck_assert_msg(strstr(err.text, "the address of A is 0"), "%s", err.text);
 	err = (cptx_error){ 0 };
 	p.a = p.b = p.d = cptx_mem_alloc(dev, 1 << 16, &err);
 	p.b += 8;
-	ck_assert_ptr_null(cptx_gemm_launch(program, dev, &o, &p, &err));
+	ck_assert_ptr_null(cptx_gemm_launch(program, dev, &o, &p, FRESH(&err)));
 	ck_assert_msg(strstr(err.text, "the address of B, 0x") && strstr(err.text, "is no multiple of 16"), "%s", err.text);
 	p.b -= 8, err = (cptx_error){ 0 };
 	other.bm = 64;
-	ck_assert_ptr_null(cptx_gemm_launch(program, dev, &other, &p, &err));
+	ck_assert_ptr_null(cptx_gemm_launch(program, dev, &other, &p, FRESH(&err)));
 	ck_assert_uint_eq(err.code, CPTX_E_ARG);
 	ck_assert_msg(!strstr(err.text, "src/"), "%s", err.text);
 	cptx_mem_free(dev, p.a);

@@ -15,7 +15,7 @@ static const struct shape {
 } shapes[] = {
 	{ 64, 64, 64, 0, { TILE(64, 64, 32, 2, 2, 2), .out = CPTX_F32 } },
 	{ 1, 8, 8, 0, { TILE(32, 32, 64, 1, 1, 3), .out = CPTX_BF16 } },
-	{ 129, 72, 200, 2, { TILE(64, 64, 64, 2, 1, 3), .out = CPTX_F16, .alpha = true } },
+	{ 129, 72, 200, 2, { TILE(64, 64, 64, 2, 1, 3), .out = CPTX_F16, .alpha = true, GEMM_TRIAL_VISITORS } },
 	{ 200, 136, 104, 1, { TILE(128, 64, 32, 4, 2, 4), .out = CPTX_F32, .bias = true } },
 	{ 65, 264, 296, 3, { TILE(64, 96, 128, 1, 3, 2), .out = CPTX_BF16, .beta = true, .group = 2 } },
 	{ 300, 40, 168, 2, { TILE(96, 32, 64, 2, 2, 2), .out = CPTX_F32, .alpha = true, .beta = true, .batched = true } },
@@ -27,13 +27,17 @@ static const struct shape {
 	/* fewer tiles than CTAs, which share each; one to two for each; whole ones first */
 	{ 60, 64, 416, 3, { TILE(64, 64, 32, 2, 2, 2), .stream_k = true, .beta = true } },
 	{ 130, 128, 288, 4, { TILE(64, 128, 64, 2, 2, 2), .stream_k = true, .alpha = true, .batched = true } },
-	{ 64, 312, 160, 3, { TILE(64, 64, 32, 1, 2, 3), .out = CPTX_F16, .stream_k = true, .bias = true, .a_m_major = true } },
+	{ 64,
+	  312,
+	  160,
+	  3,
+	  { TILE(64, 64, 32, 1, 2, 3), .out = CPTX_F16, .stream_k = true, .a_m_major = true, GEMM_TRIAL_VISITORS } },
 	/* the matrices as a list */
 	{ 80, 72, 320, 3, { TILE(64, 64, 64, 2, 1, 2), .grouped = true, .beta = true, .bias = true } },
-	{ 72, 88, 104, 2, { TILE(64, 64, 32, 2, 2, 3), .grouped = true, .a_m_major = true, .b_n_major = true } },
+	{ 72, 88, 104, 2, { TILE(64, 64, 32, 2, 2, 3), .grouped = true, .a_m_major = true, GEMM_TRIAL_VISITORS } },
 	/* D has rows of any length: cp.async alone */
 	{ 77, 33, 72, 2, { TILE(64, 32, 32, 2, 1, 3), .out = CPTX_BF16 } },
-	{ 50, 101, 88, 0, { TILE(32, 64, 64, 1, 2, 2), .out = CPTX_F32, .alpha = true, .beta = true, .bias = true } },
+	{ 50, 101, 88, 0, { TILE(32, 64, 64, 1, 2, 2), .out = CPTX_F32, .beta = true, .bias = true, GEMM_TRIAL_VISITORS } },
 };
 enum { SHAPES = sizeof shapes / sizeof *shapes, ODD = 2 };
 
@@ -68,7 +72,7 @@ static void at_random(gemm_trial (*draw)(uint64_t seed), const char *prefix, con
 	for (uint64_t seed = 1; want; seed++) {
 		const char *const target[] = { on[seed % n], on[seed % n] };
 		gemm_trial t = draw(seed);
-		cptx_error err;
+		cptx_error err = { .code = CPTX_OK };
 		if (cptx_gemm_check(&t.opt, cptx_target_find(target[0]), NULL, &err)) {
 			gemm_right(&t, target, (unsigned)seed);
 			want--;
@@ -201,25 +205,25 @@ START_TEST(says_which_rule_is_broken)
 		{ good, "gemm: .tma is an option of mma.sync; this kernel is by wgmma: there TMA brings A and B always", NULL },
 		{ good, "a list of problems cannot be shared along K", NULL },
 	};
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 
 	bad[1].o.bm = 512, bad[1].o.warps_m = 8, bad[2].o.bm = 192, bad[2].o.bn = 256;
 	bad[2].o.warps_m = 3, bad[2].o.warps_n = 4;
 	bad[3].o.bm = 256, bad[3].o.warps_m = 4, bad[4].o.warps_m = 8, bad[4].o.warps_n = 4, bad[5].o.stages = 8;
 	bad[6].o.mma = CPTX_GEMM_WGMMA, bad[6].o.warps_m = bad[6].o.warps_n = 0;
 	bad[7].o.grouped = bad[7].o.stream_k = true;
-	ck_assert_msg(cptx_gemm_check(&good, cptx_target_find("sm_90"), NULL, &err), "%s", err.text);
+	ck_assert_msg(cptx_gemm_check(&good, cptx_target_find("sm_90"), NULL, FRESH(&err)), "%s", err.text);
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-		ck_assert_msg(!cptx_gemm_check(&bad[i].o, bad[i].target ? cptx_target_find(bad[i].target) : NULL, NULL, &err), "%s",
-		              bad[i].said);
+		ck_assert_msg(!cptx_gemm_check(&bad[i].o, bad[i].target ? cptx_target_find(bad[i].target) : NULL, NULL, FRESH(&err)),
+		              "%s", bad[i].said);
 		ck_assert_msg(strstr(err.text, bad[i].said) != NULL, "%s: not %s", err.text, bad[i].said);
 	}
 	/* rows of D: whole 16 bytes by TMA, any without */
 	cptx_gemm_opt o = good;
-	ck_assert(!cptx_gemm_check_problem(&o, &(cptx_gemm_problem){ .m = 8, .n = 9, .k = 48 }, 1, NULL, &err));
+	ck_assert(!cptx_gemm_check_problem(&o, &(cptx_gemm_problem){ .m = 8, .n = 9, .k = 48 }, 1, NULL, FRESH(&err)));
 	ck_assert_msg(strstr(err.text, "rows of D have 9 elements of 4 bytes") != NULL, "%s", err.text);
 	o.tma = false;
-	ck_assert(cptx_gemm_check_problem(&o, &(cptx_gemm_problem){ .m = 8, .n = 9, .k = 48 }, 1, NULL, &err));
+	ck_assert(cptx_gemm_check_problem(&o, &(cptx_gemm_problem){ .m = 8, .n = 9, .k = 48 }, 1, NULL, FRESH(&err)));
 }
 END_TEST
 

@@ -21,7 +21,7 @@ static const chain chains[] = {
 	{ "sm_80", CPTX_BY_MMA_SYNC, CPTX_F16, 16, 4, 64, 64 },    { "sm_80", CPTX_BY_MMA_SYNC, CPTX_BF16, 32, 2, 48, 64 },
 	{ "sm_120a", CPTX_BY_MMA_SYNC, CPTX_BF16, 16, 8, 64, 64 }, { "sm_90a", CPTX_BY_WGMMA, CPTX_BF16, 64, 2, 128, 64 },
 	{ "sm_90a", CPTX_BY_WGMMA, CPTX_F16, 128, 1, 48, 128 },    { "sm_100a", CPTX_BY_TCGEN05, CPTX_BF16, 128, 1, 128, 64 },
-	{ "sm_100a", CPTX_BY_TCGEN05, CPTX_F16, 128, 1, 64, 128 },
+	{ "sm_100a", CPTX_BY_TCGEN05, CPTX_F16, 128, 1, 64, 128 }, { "sm_90a", CPTX_BY_WGMMA, CPTX_E4M3, 64, 2, 128, 128 },
 };
 
 enum { BLOCKS = 2, LOWEST = -1000, PART = 32, S_AT = 0, O_AT = 128, P_AT = 256, COLUMNS = 512 };
@@ -29,14 +29,23 @@ enum { BLOCKS = 2, LOWEST = -1000, PART = 32, S_AT = 0, O_AT = 128, P_AT = 256, 
 static uint32_t rows_of(const chain *c) { return c->m * c->units; }
 static uint32_t threads_of(const chain *c) { return c->units * (c->by == CPTX_BY_MMA_SYNC ? 32 : 128); }
 
-static cptx_tile tile(uint32_t rows, uint32_t cols, bool mn_major)
+static cptx_tile tile(const chain *c, uint32_t rows, uint32_t cols, bool mn_major)
 {
-	return (cptx_tile){ rows, cols, .elem = { 16, .mn_major = mn_major }, .swizzle = CPTX_SWIZZLE_128B };
+	return (cptx_tile){ rows, cols, .elem = { (uint8_t)cptx_type_bits(c->type), .mn_major = mn_major },
+		                .swizzle = CPTX_SWIZZLE_128B };
 }
 
-static cptx_tile tile_q(const chain *c) { return tile(rows_of(c), c->depth, false); }
-static cptx_tile tile_k(const chain *c) { return tile(c->keys, c->depth, false); }
-static cptx_tile tile_v(const chain *c) { return tile(c->depth, c->keys, true); }
+static cptx_tile tile_q(const chain *c) { return tile(c, rows_of(c), c->depth, false); }
+static cptx_tile tile_k(const chain *c) { return tile(c, c->keys, c->depth, false); }
+/* Of 8 bits wgmma takes V with keys contiguous alone. */
+static cptx_tile tile_v(const chain *c) { return tile(c, c->depth, c->keys, c->type != CPTX_E4M3); }
+/* Where V has a key, as cptx_acc_as_a has its probability. */
+static uint32_t place_of(const chain *c, uint32_t key)
+{
+	const uint32_t h = key / 8 % 2, t = key % 8 / 2, b = key % 2;
+
+	return c->type == CPTX_E4M3 ? key / 16 * 16 + 4 * t + 2 * h + b : key;
+}
 
 /* ---- kernels ---- */
 
@@ -243,8 +252,13 @@ static matrix q, kk[BLOCKS], v[BLOCKS];
 static uint8_t kv[MOST * 4];
 static float o[MOST], rows[512][2];
 
-/* As an element of P: a power of two, of which f16 has those down to 2^-24. */
-static double rounded(const chain *c, double p) { return c->type == CPTX_F16 && p < ldexp(1, -24) ? 0 : p; }
+/* As an element of P: a power of two, of which f16 has those down to 2^-24, and e4m3 those down to 2^-9. */
+static double rounded(const chain *c, double p)
+{
+	const double least = c->type == CPTX_F16 ? 0x1p-24 : c->type == CPTX_E4M3 ? 0x1p-9 : 0;
+
+	return p < least ? 0 : p;
+}
 
 static int score(const chain *c, uint32_t row, uint32_t key)
 {
@@ -276,11 +290,12 @@ static void compare_row(const chain *c, uint32_t row, uint64_t seed)
 	for (uint32_t i = 0; i < c->depth; i++) {
 		double right = 0, size = 0, got = (double)o[row * c->depth + i];
 		for (uint32_t j = 0; j < BLOCKS * c->keys; j++) {
-			double term = p[j] * whole_number(&v[j / c->keys], i, j % c->keys);
+			double term = p[j] * whole_number(&v[j / c->keys], i, place_of(c, j % c->keys));
 			right += term, size += fabs(term);
 		}
-		SURE(fabs(got - right) <= 1e-5 * size + 1e-9, "%s, seed %llu: row %u, column %u is %g, not %g", c->target,
-		     (unsigned long long)seed, row, i, got, right);
+		/* wgmma cuts sums of 8 bits off 13 bits behind the point, in each of eight steps */
+		SURE(fabs(got - right) <= (c->type == CPTX_E4M3 ? 0x1p-10 : 1e-5) * size + 1e-9,
+		     "%s, seed %llu: row %u, column %u is %g, not %g", c->target, (unsigned long long)seed, row, i, got, right);
 	}
 }
 

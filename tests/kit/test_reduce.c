@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* cptx/reduce.h: each operation over lanes, CTAs of any number of warps, clusters and the grid, again and again. */
 #include "on_emu.h"
+#include "../whole.h"
 
 #include <cptx/reduce.h>
 
@@ -206,7 +207,10 @@ static void try_case(const reduce_case *c, const char *target)
 	for (uint32_t turn = 0; turn < TURNS; turn++)
 		for (uint32_t i = 0; i < c->threads * c->ctas * words; i++)
 			in[turn][i] = random_word(c, i % words % cptx_reduce_parts(c->op), i / words, &s);
-	for (uint64_t seed = 0; seed < 3; seed++) {
+	static uint64_t cases;
+	const uint64_t first = whole() ? 0 : cases++ % 3, seeds = whole() ? 3 : 1; /* one case after the other takes the next */
+
+	for (uint64_t seed = first; seed < first + seeds; seed++) {
 		cptx_module *m = build(c);
 		emu_run r = { .target = target,
 			          .seed = seed,

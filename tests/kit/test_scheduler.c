@@ -89,7 +89,7 @@ static cptx_module *build(const sched_case *c)
 	cptx_tiles_new(k, &s, .schedule = c->schedule, .tiles_m = rows, .tiles_n = columns,
 	               .batches = c->z ? number(k, c, c->z) : CPTX_NONE_, .k_tiles = number(k, c, c->k),
 	               .group = c->group ? number(k, c, c->group) : CPTX_NONE_, .cluster = c->cluster,
-	               .longest_first = c->longest_first, .readers = queue ? ROLES : 0,
+	               .longest_first = c->longest_first, .consumers = queue ? ROLES : 0,
 	               .counter = c->schedule == CPTX_TILES_DYNAMIC ? cptx_add(k, out, (int64_t)offsetof(sched_seen, counter))
 	                                                            : CPTX_NONE_);
 	cptx_tiles_prepare(k, &s, cptx_setp(k, tid, 0, .cmp = CPTX_EQ));
@@ -338,10 +338,10 @@ START_TEST(errors)
 	EMU_FAILS(m, "a counter, .counter, the address of a u32 in global memory, is what CPTX_TILES_DYNAMIC needs");
 	k = emu_begin(&m, 128);
 	cptx_tiles_new(k, &s, .schedule = CPTX_TILES_CANCEL, .tiles_m = cptx_imm(3), .tiles_n = cptx_imm(1));
-	EMU_FAILS(m, "CPTX_TILES_CANCEL without .readers");
+	EMU_FAILS(m, "CPTX_TILES_CANCEL without .consumers");
 	k = emu_begin(&m, 128);
-	cptx_tiles_new(k, &s, .tiles_m = cptx_imm(3), .tiles_n = cptx_imm(1), .readers = 2);
-	EMU_FAILS(m, "readers and stages are of CPTX_TILES_DYNAMIC and CPTX_TILES_CANCEL");
+	cptx_tiles_new(k, &s, .tiles_m = cptx_imm(3), .tiles_n = cptx_imm(1), .consumers = 2);
+	EMU_FAILS(m, "consumers and stages are of CPTX_TILES_DYNAMIC and CPTX_TILES_CANCEL");
 	k = emu_begin(&m, 128);
 	cptx_tiles_new(k, &s, .tiles_m = cptx_imm(3), .tiles_n = cptx_imm(1));
 	CPTX_TILES(k, &s, &t, .asks = true)
@@ -364,7 +364,7 @@ START_TEST(errors)
 		               .tiles_n = cptx_imm(1));
 		CPTX_TILES(k, &s, &t)
 		break;
-		ck_assert_ptr_null(cptx_emit(m, "sm_90a", NULL, &err));
+		ck_assert_ptr_null(cptx_emit(m, "sm_90a", NULL, FRESH(&err)));
 		ck_assert_msg(strstr(err.text, schedule ? "CPTX_FOR is never closed" : "CPTX_TILES is never closed") &&
 		                  strstr(err.text, "test_scheduler.c:"),
 		              "%s", err.text);

@@ -91,7 +91,7 @@ char *in_body_on(const char *target, const char *text)
 
 char *print_text(const char *text, size_t size, bool keep)
 {
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 	cptx_module *m = cptx_parse(text, size, &(cptx_parse_opt){ .name = "t", .keep = keep });
 	const cptx_error *e = cptx_module_error(m);
 

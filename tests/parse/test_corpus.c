@@ -52,16 +52,16 @@ static void report(void *user, const cptx_error *e)
 	printf("%.300s\n", e->text);
 }
 
-/* The text printed, or NULL (told). */
-static char *print(const char *name, const char *text, size_t size, bool keep)
+/* The text printed, or NULL (told); *hash (NULL: not wanted) gets the hash of the module. */
+static char *print(const char *name, const char *text, size_t size, bool keep, cptx_hash *hash)
 {
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 	cptx_module *m = cptx_parse(text, size, &(cptx_parse_opt){ .name = name, .keep = keep, .report = report });
 	bool good = m && !cptx_module_error(m) && !cptx_check(m, NULL, report, NULL);
 	cptx_ptx *ptx = good ? cptx_emit(m, NULL, &(cptx_emit_opt){ .keep = keep }, &err) : NULL;
 	char *out = ptx ? strdup(cptx_ptx_text(ptx)) : NULL;
 
-	if (good && !ptx)
+	if ((good && !ptx) || (ptx && hash && !cptx_module_hash(m, NULL, NULL, hash, &err)))
 		printf("%s\n", err.text);
 	cptx_ptx_destroy(ptx);
 	cptx_module_destroy(m);
@@ -81,19 +81,38 @@ static bool same(const char *name, const char *what, const char *a, const char *
 	return a[at] == b[at];
 }
 
+typedef struct printed {
+	char *text;
+	cptx_hash hash;
+} printed;
+
+static int by_hash(const void *a, const void *b)
+{
+	return memcmp(&((const printed *)a)->hash, &((const printed *)b)->hash, sizeof(cptx_hash));
+}
+
 START_TEST(read_and_printed)
 {
+	static printed all[MOST_FILES];
 	unsigned bad = 0;
 
 	ck_assert_uint_ge(nfile, 400);
 	for (size_t i = 0; i < nfile; i++) {
 		size_t size;
 		char *text = read_whole(files[i], &size);
-		char *once = print(files[i], text, size, false), *kept = print(files[i], text, size, true);
-		char *twice = once ? print(files[i], once, strlen(once), false) : NULL;
+		cptx_hash again = { { 0, 0 } };
+		char *once = print(files[i], text, size, false, &all[i].hash), *kept = print(files[i], text, size, true, NULL);
+		char *twice = once ? print(files[i], once, strlen(once), false, &again) : NULL;
 		bad += !same(files[i], "kept", text, kept) || !same(files[i], "printed again", once, twice);
-		free(text), free(once), free(twice), free(kept);
+		bad += memcmp(&again, &all[i].hash, sizeof again) != 0;
+		all[i].text = once;
+		free(text), free(twice), free(kept);
 	}
+	qsort(all, nfile, sizeof *all, by_hash);
+	for (size_t i = 0; i < nfile; i++) /* neighbours with other hashes have other texts, as `again` has shown */
+		bad += i && !by_hash(&all[i - 1], &all[i]) && (!all[i].text || strcmp(all[i - 1].text, all[i].text));
+	for (size_t i = 0; i < nfile; i++)
+		free(all[i].text);
 	ck_assert_msg(!bad, "%u of %zu files", bad, nfile);
 }
 END_TEST
@@ -156,7 +175,7 @@ static bool same_code(const char *path, const char *dir, unsigned worker)
 {
 	char options[256] = "", source[300], cubin[300];
 	size_t size;
-	char *text = read_whole(path, &size), *at = strstr(text, "// ptxas: "), *out = print(path, text, size, false);
+	char *text = read_whole(path, &size), *at = strstr(text, "// ptxas: "), *out = print(path, text, size, false, NULL);
 
 	if (at)
 		snprintf(options, sizeof options, "%.*s", (int)strcspn(at + 10, "\r\n"), at + 10);

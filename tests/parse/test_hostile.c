@@ -245,7 +245,7 @@ START_TEST(large)
 
 	repeat(&t, line, LARGE / (sizeof line - 1));
 	put(&t, "\tret;\n}\n");
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 	cptx_module *m = cptx_parse(t.p, t.n, NULL);
 	free(t.p);
 	ck_assert(m && !cptx_module_error(m));

@@ -138,6 +138,12 @@ class PyTorch(unittest.TestCase):
         import torch_op
         self.assertEqual(torch_op.main("cuda:0", "inductor"), 0)
 
+    def test_stable_abi(self):
+        import torch_stable
+        if torch_stable.lacks():
+            self.skipTest(torch_stable.lacks())
+        self.assertEqual(torch_stable.main("cuda"), 0)
+
 
 @unittest.skipUnless(GPU and cupy, "there is no CuPy, or no GPU")
 class CuPy(unittest.TestCase):

@@ -100,6 +100,49 @@ class PyTorch(unittest.TestCase):
         self.assertLess(float((back.reshape(x.shape) - x.detach()).abs().max()), 0.3)
         self.assertTrue(torch.equal(rows.argmax(x), x.argmax(-1)))
 
+    def test_fp4(self):
+        sizes = torch.tensor([0, 0.5, 1, 1.5, 2, 3, 4, 6], device="cuda")
+        for dtype in (torch.float32, torch.bfloat16):
+            x = torch.randn(33, 64, device="cuda").to(dtype)
+            y, scale = rows.quantize(x, block=16, fp4=True)
+            codes = torch.stack((y & 15, y >> 4), -1).reshape(x.shape).long()
+            back = (sizes[codes & 7] * torch.where(codes > 7, -1, 1)).reshape(33, 4, 16) * scale[..., None]
+            apart = (back.reshape(x.shape) - x.float()).abs() / scale.repeat_interleave(16, -1)
+            self.assertLessEqual(float(apart.max()), 1.001)  # half of the distance of 4 and 6
+            nearest = (x.float().abs() / scale.repeat_interleave(16, -1))[..., None] - sizes
+            self.assertTrue(bool((apart <= nearest.abs().amin(-1) + 1e-5).all()))
+
+    def test_rotary_of_pairs(self):
+        x = torch.randn(2, 7, 3, 64, device="cuda", requires_grad=True)
+        angle = torch.randn(7, 32, device="cuda")
+        c, s = angle.cos()[:, None], angle.sin()[:, None]
+        first, second = x[..., ::2], x[..., 1::2]
+        want = torch.stack((first * c - second * s, second * c + first * s), -1).reshape(x.shape)
+        y = rows.rotary(x, angle.cos(), angle.sin(), pairs=True)
+        self.assertLess(float((y - want).abs().max()), 1e-5)
+        dy = torch.randn_like(y)
+        mine, = torch.autograd.grad(y, x, dy)
+        theirs, = torch.autograd.grad(want, x, dy)
+        self.assertLess(float((mine - theirs).abs().max()), 1e-5)
+
+    def test_transpose(self):
+        for shape in ((64, 256), (3, 17, 1001), (4097, 130)):
+            for dtype in (torch.float32, torch.bfloat16):
+                x = torch.randn(shape, device="cuda").to(dtype)
+                self.assertTrue(torch.equal(rows.transpose(x), x.reshape(-1, shape[-1]).T))
+
+    def test_top_k(self):
+        for shape, k in (((64, 256), 8), ((9, 5000), 64), ((3, 131072), 20), ((2, 5, 17), 17)):
+            for dtype in (torch.float32, torch.bfloat16):
+                x = torch.randperm(shape[-1], device="cuda")[:shape[-1]].to(torch.float32).expand(shape).contiguous()
+                x = (x / 64).to(dtype).requires_grad_()
+                top, at = rows.top_k(x, k)
+                want = torch.topk(x, k)
+                self.assertTrue(torch.equal(top, want.values))
+                self.assertTrue(torch.equal(torch.gather(x, -1, at), top))
+                dy = torch.randn_like(top)
+                self.assertTrue(torch.equal(torch.autograd.grad(top, x, dy)[0], torch.zeros_like(x).scatter_add(-1, at, dy)))
+
     def test_strides_and_none(self):
         x = torch.randn(40, 3000, device="cuda")[:, 100:1124]
         self.assertLess(float((rows.softmax(x) - torch.softmax(x, -1)).abs().max()), 1e-6)
@@ -119,8 +162,8 @@ class PyTorch(unittest.TestCase):
         for op, args in ((ops.rms_norm, (x, w, 1e-5)), (ops.rms_norm, (x, None, 1e-5)), (ops.add_rms_norm, (x, x2, w, 1e-5)),
                          (ops.layer_norm, (x, w, b, 1e-5)), (ops.softmax, (x,)), (ops.log_softmax, (x,)),
                          (ops.cross_entropy, (x, target, 0.1, -100, 1e-3)), (ops.swiglu, (x, x2)), (ops.geglu, (x, x2, True)),
-                         (ops.gelu, (x, False)), (ops.rotary, (heads.requires_grad_(), cos, sin)), (ops.quantize, (x.detach(),)),
-                         (ops.argmax, (x.detach(),)), (ops.column_sum, (x,))):
+                         (ops.gelu, (x, False)), (ops.rotary, (heads.requires_grad_(), cos, sin)), (ops.quantize, (x.detach(),)), (ops.quantize_fp4, (x.detach(),)),
+                         (ops.argmax, (x.detach(),)), (ops.rotary_pairs, (heads.requires_grad_(), cos, sin)), (ops.top_k, (x, 5)), (ops.transpose, (x,)), (ops.column_sum, (x,))):
             with self.subTest(op=str(op)):
                 torch.library.opcheck(op.default, args)
 

@@ -6,7 +6,7 @@ import sys
 import unittest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path[:0] = [os.path.join(ROOT, "python"), os.path.join(ROOT, "examples", "python"), os.path.join(ROOT, "examples", "xla")]
+sys.path[:0] = [os.path.join(ROOT, "python"), *(os.path.join(ROOT, "examples", of) for of in ("python", "xla", "hosts"))]
 SAXPY = os.path.join(ROOT, "examples", "python", "saxpy.ptx")
 SIGNATURE = "x: f32[n] const, y: f32[n], a: f32, n: u32 = n"
 

@@ -89,6 +89,17 @@ class PyTorch(unittest.TestCase):
         import torch_op
         self.assertEqual(torch_op.main("emu:sm_90a", "aot_eager"), 0)
 
+    def test_stable_abi(self):
+        import torch_stable
+        if torch_stable.lacks():
+            self.skipTest(torch_stable.lacks())
+        self.assertEqual(torch_stable.main("cpu"), 0)
+        f = torch.ops.cptx_stable.silu_mul
+        with self.assertRaisesRegex(RuntimeError, "takes float32 tensors"):
+            f(torch.ones(4).double(), torch.ones(4))
+        with self.assertRaisesRegex(RuntimeError, r"argument \"y\" is f32\[5\]"):
+            f(torch.ones(4), torch.ones(5))
+
 
 @unittest.skipUnless(jax, "JAX is not installed")
 class Jax(unittest.TestCase):

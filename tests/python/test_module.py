@@ -45,7 +45,7 @@ class Abi(unittest.TestCase):
     def test_structs(self):
         claims = list(self.claims())
         self.assertGreater(len(claims), 120)
-        source = "#include <cptx/dlpack.h>\n#include <cptx/gemm.h>\n#include <cptx/python.h>\n#include <cptx/rows.h>\n#include <dlpack/dlpack.h>\n"
+        source = "#include <cptx/dlpack.h>\n#include <cptx/attention_backward.h>\n#include <cptx/attention_decode.h>\n#include <cptx/gemm.h>\n#include <cptx/python.h>\n#include <cptx/rows.h>\n#include <dlpack/dlpack.h>\n"
         source += "".join(f'_Static_assert({claim}, "");\n' for claim in claims)
         source += "int main(void) { return 0; }\n"
         folders = os.environ["CPTX_INCLUDE"].split(":") + [os.path.join(runner.ROOT, "third_party")]

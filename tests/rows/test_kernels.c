@@ -27,7 +27,7 @@ static uint32_t all_of(enum cptx_rows_kernel kernel)
 
 static bool on_target(const cptx_rows_opt *o, const char *target)
 {
-	return o->kernel != CPTX_ROWS_QUANTIZE || strcmp(target, "sm_80") != 0;
+	return o->kernel != CPTX_ROWS_QUANTIZE || o->out == CPTX_E2M1 || strcmp(target, "sm_80") != 0;
 }
 
 static void try_one(const char *target, const cptx_rows_opt *o, const rows_case *c)
@@ -58,15 +58,24 @@ static cptx_rows_opt options_of(enum cptx_rows_kernel kernel, uint64_t bits)
 	                  kernel == CPTX_ROWS_GEGLU_BACKWARD;
 
 	o.with = all_of(kernel) & (bits & 8 ? ~0u : (uint32_t)(bits >> 8));
-	if (kernel != CPTX_ROWS_QUANTIZE && bits & 16)
+	if (kernel != CPTX_ROWS_QUANTIZE && kernel != CPTX_ROWS_TRANSPOSE && bits & 16)
 		o.out = types[bits >> 5 & 1];
 	o.index = bits & 64 ? CPTX_S32 : CPTX_S64;
 	if (loss && bits & 128)
 		o.smoothing = 0.1f, o.z_loss = 1e-3f, o.ignore = true, o.ignored_label = -100;
 	o.tanh = gelu && bits & 128;
-	if (kernel == CPTX_ROWS_ROTARY)
+	if (kernel == CPTX_ROWS_ROTARY || kernel == CPTX_ROWS_ROTARY_PAIRS)
 		o.heads = bits & 128 ? 3 : 1;
+	if (kernel == CPTX_ROWS_TOP_K)
+		o.k = bits & 128 ? 9 : 1;
 	return o;
+}
+
+/* Rows of about n elements, as many as the kernel takes. */
+static void set_length(cptx_rows_opt *o, uint32_t n)
+{
+	o->n = o->kernel == CPTX_ROWS_ROTARY_PAIRS ? (n + 1) / 2 * 2 : n;
+	o->k = o->k < o->n ? o->k : o->n;
 }
 
 START_TEST(each_kernel)
@@ -77,7 +86,7 @@ START_TEST(each_kernel)
 		for (unsigned t = 0; t < sizeof targets / sizeof *targets; t++) {
 			const unsigned i = ((unsigned)kernel + t) % 3;
 			cptx_rows_opt o = options_of((enum cptx_rows_kernel)kernel, 8 | (t & 1 ? 128 : 0) | i);
-			o.in = types[i], o.n = sizes[i][1];
+			o.in = types[i], set_length(&o, sizes[i][1]);
 			if (on_target(&o, targets[t]))
 				try_one(targets[t], &o, &(rows_case){ .rows = sizes[i][0], .seed = (uint64_t)kernel * 4 + t + 1 });
 		}
@@ -126,14 +135,54 @@ START_TEST(shapes)
 }
 END_TEST
 
+/* Rows in parts: what is found of each is put together by a second launch. */
+START_TEST(parts)
+{
+	static const struct {
+		enum cptx_rows_place place;
+		uint32_t threads, split, n, rows, stages;
+	} all[] = {
+		{ CPTX_ROWS_REGISTERS, 64, 2, 1024, 3, 0 },
+		{ CPTX_ROWS_REGISTERS, 32, 32, 8003, 5, 0 },
+		{ CPTX_ROWS_MEMORY, 32, 4, 4097, 2, 0 },
+		{ CPTX_ROWS_SHARED, 32, 8, 1032, 34, 2 },
+	};
+
+	for (unsigned i = 0; i < 2 * sizeof all / sizeof *all; i++) {
+		const unsigned j = i / 2;
+		cptx_rows_opt o = { .kernel = i % 2 ? CPTX_ROWS_ARGMAX : CPTX_ROWS_CROSS_ENTROPY,
+			                .in = types[i % 3],
+			                .n = all[j].n };
+		o.with = i % 2 ? 0 : CPTX_ROWS_BIT(CPTX_ROWS_LSE), o.smoothing = i % 2 ? 0 : 0.1f;
+		o.place = all[j].place, o.threads = o.per_row = all[j].threads, o.split = all[j].split, o.stages = all[j].stages,
+		o.rows_each = o.stages ? 8 : 0;
+		try_one(i < 4 ? "sm_80" : "sm_90a", &o, &(rows_case){ .rows = all[j].rows, .seed = i + 1, .special = i % 4 == 0 });
+	}
+}
+END_TEST
+
+/* Two elements in a byte: of blocks, of longer rows, of the numbers that lie between two others. */
+START_TEST(packed)
+{
+	static const uint32_t sizes[][2] = { { 70, 16 }, { 33, 32 }, { 3, 4104 }, { 1, 8 } };
+
+	for (unsigned i = 0; i < 12; i++) {
+		cptx_rows_opt o = { .kernel = CPTX_ROWS_QUANTIZE, .in = types[i % 3], .out = CPTX_E2M1, .n = sizes[i / 3][1] };
+		try_one(targets[i % 4], &o, &(rows_case){ .rows = sizes[i / 3][0], .seed = i + 1 });
+	}
+}
+END_TEST
+
 START_TEST(special_numbers)
 {
 	static const enum cptx_rows_kernel kernels[] = { CPTX_ROWS_RMS_NORM,    CPTX_ROWS_LAYER_NORM,    CPTX_ROWS_SOFTMAX,
-		                                             CPTX_ROWS_LOG_SOFTMAX, CPTX_ROWS_CROSS_ENTROPY, CPTX_ROWS_ARGMAX };
+		                                             CPTX_ROWS_LOG_SOFTMAX, CPTX_ROWS_CROSS_ENTROPY, CPTX_ROWS_ARGMAX,
+		                                             CPTX_ROWS_TOP_K };
 
 	for (unsigned k = 0; k < sizeof kernels / sizeof *kernels; k++)
 		for (uint32_t n = 1; n < 2000; n = n * 5 + 3) {
 			cptx_rows_opt o = { .kernel = kernels[k], .in = types[n % 3], .n = n };
+			o.k = kernels[k] == CPTX_ROWS_TOP_K ? (n < 5 ? n : 5) : 0;
 			try_one("sm_90a", &o, &(rows_case){ .rows = 16, .seed = n, .special = true });
 		}
 }
@@ -168,17 +217,18 @@ START_TEST(random_problems)
 		const unsigned kernel = 1 + (unsigned)(number_random(&seed) >> 20) % (CPTX_ROWS_KERNELS - 1);
 		const char *target = targets[number_random(&seed) >> 30 & 3];
 		cptx_rows_opt o = options_of((enum cptx_rows_kernel)kernel, bits);
-		o.n = 1 + (uint32_t)(number_random(&seed) >> 20) % (i % 5 ? 700 : 6000);
+		set_length(&o, 1 + (uint32_t)(number_random(&seed) >> 20) % (i % 5 ? 700 : 6000));
 		rows_case c = { .rows = 1 + (uint32_t)(number_random(&seed) >> 20) % 20, .seed = i + 1 };
 		if (bits >> 40 & 1)
 			c.pad = (uint32_t)(bits >> 41) % 9, c.off = (uint32_t)(bits >> 45) % 5;
-		if (bits >> 50 & 1 && o.n > 64 && kernel != CPTX_ROWS_OWN)
+		if (bits >> 50 & 1 && o.n > 64 && kernel != CPTX_ROWS_TRANSPOSE)
 			o.place = CPTX_ROWS_MEMORY, o.threads = 64;
 		if (bits >> 51 & 1 && strcmp(target, "sm_80") != 0) { /* rows in shared memory, by the model's choice for them */
 			cptx_rows_opt ring = o;
 			cptx_rows_choice choice;
 			ring.n = (ring.n + 7) / 8 * 8, ring.out = (enum cptx_type)0, ring.place = CPTX_ROWS_SHARED, ring.threads = 0;
-			if (kernel != CPTX_ROWS_ROTARY && cptx_rows_auto(&ring, cptx_target_find(target), c.rows, 0, &choice, 1, NULL))
+			if (kernel != CPTX_ROWS_ROTARY && kernel != CPTX_ROWS_ROTARY_PAIRS &&
+			    cptx_rows_auto(&ring, cptx_target_find(target), c.rows, 0, &choice, 1, NULL))
 				o = ring, c.pad = c.off = 0, c.rows += bits >> 52 & 1 && o.n < 500 ? 300 : 0;
 		}
 		if (on_target(&o, target))
@@ -263,6 +313,36 @@ START_TEST(own_kernel_by_the_runner)
 }
 END_TEST
 
+/* Pairs of 16-bit elements, of which the last row of x leaves half a pair in each row of y; what is behind it stays. */
+START_TEST(transposes_half_pairs)
+{
+	enum { ROWS = 65, N = 70, PITCH = 66 };
+	static uint16_t x[ROWS][N], y[N][PITCH];
+	cptx_rows_opt o = { .kernel = CPTX_ROWS_TRANSPOSE, .in = CPTX_BF16, .n = N };
+	cptx_error err = { .code = CPTX_OK };
+	cptx_device *dev = cptx_emu_open("sm_90a", NULL, &err);
+	cptx_rows_runner *r = cptx_rows_runner_new(dev, NULL, &err);
+	cptx_rows_problem p = { .rows = ROWS };
+
+	for (int i = 0; i < ROWS * N; i++)
+		x[i / N][i % N] = (uint16_t)i;
+	memset(y, 0xff, sizeof y);
+	p.at[CPTX_ROWS_X].address = cptx_mem_alloc(dev, sizeof x, &err);
+	p.at[CPTX_ROWS_Y] = (cptx_rows_matrix){ cptx_mem_alloc(dev, sizeof y, &err), PITCH };
+	cptx_mem_write(dev, p.at[CPTX_ROWS_X].address, x, sizeof x, &err);
+	cptx_mem_write(dev, p.at[CPTX_ROWS_Y].address, y, sizeof y, &err);
+	ck_assert_msg(cptx_rows_run(r, &o, &p, NULL, &err), "%s", err.text);
+	cptx_mem_read(dev, y, p.at[CPTX_ROWS_Y].address, sizeof y, &err);
+	for (int c = 0; c < N; c++)
+		for (int row = 0; row < PITCH; row++) {
+			const uint16_t want = row < ROWS ? x[row][c] : 0xffff;
+			SURE(y[c][row] == want, "row %d of y, column %d: %u, not %u", c, row, y[c][row], want);
+		}
+	cptx_rows_runner_destroy(r);
+	cptx_device_close(dev);
+}
+END_TEST
+
 /* ptxas takes the shapes that are chosen for large matrices, and spills nothing of rows shorter than 64 K. */
 START_TEST(assembles)
 {
@@ -303,10 +383,13 @@ int main(void)
 
 	tcase_add_test(test_case(s, "kernels"), each_kernel);
 	tcase_add_test(test_case(s, "shapes"), shapes);
+	tcase_add_test(test_case(s, "parts"), parts);
+	tcase_add_test(test_case(s, "packed"), packed);
 	tcase_add_test(test_case(s, "special"), special_numbers);
 	tcase_add_test(test_case(s, "in_place"), in_place_and_no_rows);
 	tcase_add_test(test_case(s, "random"), random_problems);
 	tcase_add_test(test_case(s, "own"), own_kernel_by_the_runner);
+	tcase_add_test(test_case(s, "transpose"), transposes_half_pairs);
 	tcase_add_test(test_case(s, "ptxas"), assembles);
 	return test_main("rows", s);
 }

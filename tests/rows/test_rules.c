@@ -24,7 +24,14 @@ START_TEST(options)
 	REFUSES("rows of 262145 elements", .n = 262145);
 	REFUSES(".in is .e4m3; rows are read as .f32, .f16 or .bf16", .in = CPTX_E4M3);
 	REFUSES(".out is .e4m3; softmax writes", .out = CPTX_E4M3);
-	REFUSES("quantize writes .e4m3", .kernel = CPTX_ROWS_QUANTIZE, .out = CPTX_F32);
+	REFUSES("quantize writes .e4m3 or .e2m1", .kernel = CPTX_ROWS_QUANTIZE, .out = CPTX_F32);
+	REFUSES("rows of 12 elements at multiples of 4, in .e2m1", .kernel = CPTX_ROWS_QUANTIZE, .out = CPTX_E2M1, .n = 12);
+	REFUSES("the 65 largest of 4096 elements", .kernel = CPTX_ROWS_TOP_K, .k = 65);
+	REFUSES("the 9 largest of 8 elements", .kernel = CPTX_ROWS_TOP_K, .k = 9, .n = 8);
+	REFUSES("softmax has no option .k", .k = 2);
+	REFUSES("pairs need an even number", .kernel = CPTX_ROWS_ROTARY_PAIRS, .n = 7);
+	REFUSES("transpose writes .f32 and reads .bf16", .kernel = CPTX_ROWS_TRANSPOSE, .out = CPTX_F32);
+	REFUSES("transpose works on tiles", .kernel = CPTX_ROWS_TRANSPOSE, .place = CPTX_ROWS_REGISTERS);
 	REFUSES(".weight is .s32", .weight = CPTX_S32);
 	REFUSES(".index is .u32", .index = CPTX_U32);
 	REFUSES("softmax has no operand w to ask for by .with", .with = CPTX_ROWS_BIT(CPTX_ROWS_W));
@@ -116,7 +123,7 @@ START_TEST(bodies)
 			                .split = 1 };
 		cptx_error err = { .code = CPTX_OK };
 		cptx_module *m = cptx_module_new(NULL);
-		ck_assert(!cptx_rows_build(m, &o, &err));
+		ck_assert(!cptx_rows_build(m, &o, FRESH(&err)));
 		ck_assert_msg(strstr(err.text, says[which]) && strstr(err.text, "test_rules.c"), "%s\nnot: %s", err.text,
 		              says[which]);
 		cptx_module_destroy(m);
@@ -127,9 +134,9 @@ END_TEST
 static void refuses_problem(cptx_device *dev, const cptx_rows_opt *o, const cptx_rows_problem *p, const char *says)
 {
 	cptx_error err = { .code = CPTX_OK };
-	cptx_rows_runner *r = cptx_rows_runner_new(dev, NULL, &err);
+	cptx_rows_runner *r = cptx_rows_runner_new(dev, NULL, FRESH(&err));
 
-	ck_assert_msg(!cptx_rows_run(r, o, p, NULL, &err) && strstr(err.text, says), "%s\nnot: %s", err.text, says);
+	ck_assert_msg(!cptx_rows_run(r, o, p, NULL, FRESH(&err)) && strstr(err.text, says), "%s\nnot: %s", err.text, says);
 	cptx_rows_runner_destroy(r);
 }
 

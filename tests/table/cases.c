@@ -3,6 +3,7 @@
 
 #include "ir/ir.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -308,19 +309,33 @@ unsigned pool_declared(unsigned nth)
 	return nth < ARRAY_LEN(types) ? types[nth] : 0;
 }
 
-char *pool_kernel_head(unsigned n, unsigned version)
+/* Whether a register %PREFIXn stands in the line; in any, if there is none. */
+static bool stands_in(const char *line, const char *prefix, const char *behind)
+{
+	char name[32];
+
+	snprintf(name, sizeof name, "%s%s", prefix, behind);
+	for (const char *p = line; p && (p = strstr(p, name)); p++)
+		if (isdigit((unsigned char)p[strlen(name)]))
+			return true;
+	return !line;
+}
+
+char *pool_kernel_head(unsigned n, unsigned version, const char *line)
 {
 	char text[4096];
 	const cptx_kernel *k = names();
 	int at = snprintf(text, sizeof text, ".visible .entry k%u(.param .align 16 .b8 in_param[64])\n{\n", n);
 
 	for (unsigned c = 0; c < CLASS_COUNT; c++) /* more than the pool has: for destinations that calls make */
-		if (c != CLASS_B128 || version >= 83)
+		if ((c != CLASS_B128 || version >= 83) && stands_in(line, ir_classes[c].prefix, ""))
 			at += snprintf(text + at, sizeof text - (size_t)at, "\t.reg .%s %s<%u>;\n", ir_classes[c].type,
 			               ir_classes[c].prefix, k->decl[c].count + 300);
-	for (unsigned i = 0; pool_declared(i); i++)
-		at += snprintf(text + at, sizeof text - (size_t)at, "\t.reg .%s %%%s_<400>;\n", arch_mods[pool_declared(i)].name,
-		               arch_mods[pool_declared(i)].name);
+	for (unsigned i = 0; pool_declared(i); i++) {
+		const char *type = arch_mods[pool_declared(i)].name;
+		if (stands_in(line, type, "_"))
+			at += snprintf(text + at, sizeof text - (size_t)at, "\t.reg .%s %%%s_<400>;\n", type, type);
+	}
 	at += snprintf(
 		text + at, sizeof text - (size_t)at,
 		"\t.shared .align 16 .b8 in_shared[256];\n\t.param .align 16 .b8 to_param[64];\n$L%u:\n$L%u: .branchtargets $L%u;\n",

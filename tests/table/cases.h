@@ -36,9 +36,10 @@ cptx_val pool_prototype(bool result, bool parameter);
 unsigned pool_declared(unsigned nth);
 /* A texture instruction with a second name in front of the coordinates: it needs a file of another mode. */
 bool pool_names_sampler(const char *line);
-/* Text around instructions, to be freed: in front of all kernels; of kernel number n up to its first instruction. */
+/* Text around instructions, to be freed: in front of all kernels; of kernel number n up to its first instruction, with the
+ * registers of this line, or (NULL) with all. */
 char *pool_file_head(const char *target, unsigned version, bool samplers /* are named beside textures */);
-char *pool_kernel_head(unsigned n, unsigned version);
+char *pool_kernel_head(unsigned n, unsigned version, const char *line);
 /* A value as PTX prints it. */
 char *pool_print(char *p, const cptx_val *v, bool brace, bool wide);
 

@@ -186,7 +186,8 @@ static unsigned count_lines(const char *s)
 
 char *judge_text(const cptx_target *target, unsigned version, const char *line)
 {
-	char *file = pool_file_head(target->name, version, pool_names_sampler(line)), *kernel = pool_kernel_head(0, version);
+	char *file = pool_file_head(target->name, version, pool_names_sampler(line)),
+		 *kernel = pool_kernel_head(0, version, line);
 	size_t n = strlen(file) + strlen(kernel) + strlen(line) + 16;
 	char *text = malloc(n), *stored = copy_of(line);
 
@@ -228,7 +229,7 @@ static void begin_round(judge *j, job *w)
 		if (!q->asked || i < w->from)
 			continue;
 		if (in % PER_KERNEL == 0) {
-			text = pool_kernel_head(in, head->version);
+			text = pool_kernel_head(in, head->version, NULL);
 			fprintf(f, "%s%s", in ? "\tret;\n}\n" : "", text);
 			line += count_lines(text) + (in ? 2 : 0);
 			free(text);

@@ -2,7 +2,7 @@
 /*
  * Calls by a cptx_again: of every form of the table they print what the ordinary calls print, whether the place is empty,
  * filled by the same call, or filled by another one; and where an ordinary call is refused, they are refused in the same
- * words.
+ * words.  Of what they make, equal texts and no others have equal hashes.
  */
 #include "../test.h"
 #include "cases.h"
@@ -10,7 +10,7 @@
 
 #include <stdio.h>
 
-enum { SPELLINGS = 12, WHOLE = 40, TIMES = 3, WRONG = 6 };
+enum { SPELLINGS = 4, WHOLE = 120, TIMES = 3, WRONG = 6 };
 
 /* How the calls of a module are made. */
 typedef struct maker {
@@ -66,10 +66,58 @@ static void remove_places(char *text)
 	*to = 0;
 }
 
+/* ---- hashes ---- */
+
+typedef struct hashed {
+	char *text;
+	cptx_hash hash;
+} hashed;
+static hashed *all_hashed;
+static size_t nhashed, nrefused;
+enum { HASHED = 24 /* of so many texts, the hash of one is compared */ };
+
+/* Notes the hash of a module that prints this text; that of the text must be the same. */
+static void note_hash(cptx_module *m, const cptx_target *target, const char *text)
+{
+	cptx_hash hash, again = { { 0, 0 } };
+	cptx_error err = { .code = CPTX_OK };
+	cptx_module *read = cptx_parse(text, strlen(text), NULL);
+	bool refused = cptx_module_error(read) != NULL; /* text may do less with a kernel's parameters */
+
+	ck_assert_msg(cptx_module_hash(m, target->name, NULL, &hash, &err), "%s", err.text);
+	ck_assert_msg(refused || cptx_module_hash(read, NULL, NULL, &again, &err), "%.300s", err.text);
+	SURE(refused || !memcmp(&hash, &again, sizeof hash), "the hash of the text is another one:\n%.900s",
+	     strrchr(text, ':') + 1);
+	nrefused += refused;
+	cptx_module_destroy(read);
+	if (nhashed % 1024 == 0)
+		all_hashed = realloc(all_hashed, (nhashed + 1024) * sizeof *all_hashed);
+	ck_assert_ptr_nonnull(all_hashed);
+	all_hashed[nhashed++] = (hashed){ strdup(text), hash };
+}
+
+static int by_hash(const void *a, const void *b)
+{
+	return memcmp(&((const hashed *)a)->hash, &((const hashed *)b)->hash, sizeof(cptx_hash));
+}
+
+/* Whether texts with the same hash are the same; those of the same text were compared above. */
+static void compare_hashes(void)
+{
+	qsort(all_hashed, nhashed, sizeof *all_hashed, by_hash);
+	for (size_t i = 1; i < nhashed; i++)
+		SURE(by_hash(&all_hashed[i - 1], &all_hashed[i]) || !strcmp(all_hashed[i - 1].text, all_hashed[i].text),
+		     "these have the same hash:\n%s\n%s", all_hashed[i - 1].text, all_hashed[i].text);
+	for (size_t i = 0; i < nhashed; i++)
+		free(all_hashed[i].text);
+	printf("%zu texts hashed, %zu of them not read again\n", nhashed, nrefused);
+	free(all_hashed);
+}
+
 /* Prints a module; if `twice`, also with .loc lines, when each instruction is printed by itself, which must be the same. */
 static char *printed(cptx_module *m, const cptx_target *target, bool twice)
 {
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 	cptx_ptx *ptx = cptx_emit(m, target->name, NULL, &err);
 	char *text = strdup(ptx ? cptx_ptx_text(ptx) : err.text);
 
@@ -85,6 +133,9 @@ static char *printed(cptx_module *m, const cptx_target *target, bool twice)
 	ck_assert_str_eq(alone, text);
 	free(alone);
 	cptx_ptx_destroy(ptx);
+	static unsigned turn;
+	if (spell_whole() || ++turn % HASHED == 0)
+		note_hash(m, target, text);
 	return text;
 }
 
@@ -195,6 +246,8 @@ START_TEST(both_paths_make_the_same)
 	ck_assert_uint_eq(bad.n, 0);
 	ck_assert_uint_gt(nfilled, ntried / 8); /* else nothing was tried */
 	ck_assert_uint_gt(ndirect, ntried / 4);
+	ck_assert_uint_gt(nhashed, 500 + 20 * nrefused);
+	compare_hashes();
 }
 END_TEST
 

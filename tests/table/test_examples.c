@@ -95,7 +95,7 @@ START_TEST(calls_make_the_examples)
 
 	for (unsigned i = 0; i < NEXAMPLES; i++) {
 		const cptx_target *t = lowest(examples[i].form, &version);
-		cptx_error err;
+		cptx_error err = { .code = CPTX_OK };
 		const char *why = make(i, &err);
 		if (why) {
 			wrong += wrong_example(i, why);

@@ -22,7 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MOST_LINES = 40000, SAMPLE = 18, ATTEMPTS = 60 };
+enum { MOST_LINES = 40000, SAMPLE = 90, ATTEMPTS = 60 };
 
 typedef struct expected {
 	char *text;          /* the instruction, as the file has it */
@@ -70,7 +70,7 @@ static int by_heading(const void *a, const void *b)
 static bool versions_of(const char *line, uint8_t version[ARCH_TARGETS], char why[400])
 {
 	unsigned oldest = strstr(line, "%rq") ? 83 : 63; /* which declares registers of 128 bits */
-	char *head = pool_file_head("sm_75", oldest, false), *kernel = pool_kernel_head(0, oldest);
+	char *head = pool_file_head("sm_75", oldest, false), *kernel = pool_kernel_head(0, oldest, line);
 	size_t n = strlen(head) + strlen(kernel) + strlen(line) + 16;
 	char *text = malloc(n);
 

@@ -217,7 +217,7 @@ static void find_line(const cptx_ptx *ptx, char line[LINE])
 
 static void emit(pool *p, const cptx_target *target, outcome *o)
 {
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 	cptx_ptx *ptx = cptx_emit(p->m, target->name, NULL, &err);
 
 	o->ok = ptx != NULL;

@@ -16,7 +16,7 @@ static void begin(void)
 /* The module, printed, holds the text. */
 static void prints(const char *text)
 {
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 	cptx_ptx *ptx = cptx_emit(m, "sm_90a", NULL, &err);
 
 	ck_assert_msg(ptx != NULL, "%s", err.text);
@@ -184,7 +184,7 @@ START_TEST(memory_runs_out)
 {
 	const cptx_allocator hook = { failing, NULL };
 	char text[1 << 14];
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 	bool done = false;
 
 	FILE *f = fopen(TO_C_DIR "/calls.ptx", "rb");
@@ -196,7 +196,7 @@ START_TEST(memory_runs_out)
 		m = cptx_parse(text, n, &(cptx_parse_opt){ .allocator = &hook });
 		ck_assert_ptr_null(cptx_module_error(m));
 		left = fail;
-		cptx_ptx *c = cptx_to_c(m, NULL, &err);
+		cptx_ptx *c = cptx_to_c(m, NULL, FRESH(&err));
 		done = c != NULL;
 		ck_assert(done || err.code == CPTX_E_MEMORY);
 		cptx_ptx_destroy(c);

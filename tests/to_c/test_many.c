@@ -48,7 +48,7 @@ static char *text_of(int number, unsigned n)
 static double seconds(int number, unsigned n)
 {
 	char *text = text_of(number, n);
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 	cptx_module *m = cptx_parse(text, strlen(text), NULL);
 
 	ck_assert_msg(m && !cptx_module_error(m), "%s: %s", cases[number].name, m ? cptx_module_error(m)->text : "no memory");

@@ -15,7 +15,7 @@
 #include <stdint.h>
 #include <unistd.h>
 
-enum { MOST_FILES = 4096, EVERY = 14 /* one of so many compiled files, if not all */, OUTPUT_SIZE = 2000 };
+enum { MOST_FILES = 4096, EVERY = 48 /* one of so many compiled files, if not all */, OUTPUT_SIZE = 2000 };
 
 static char *files[MOST_FILES];
 static int nfile;
@@ -68,7 +68,7 @@ static cptx_ptx *to_c(const char *path, bool program, bool *debug)
 {
 	size_t size;
 	char *text = read_all(path, &size);
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 
 	ck_assert_msg(text != NULL, "cannot read %s", path);
 	cptx_module *m = cptx_parse(text, size, &(cptx_parse_opt){ .name = path });

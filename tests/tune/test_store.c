@@ -540,6 +540,18 @@ START_TEST(prune_keeps_what_it_is_told)
 }
 END_TEST
 
+static unsigned segments(void)
+{
+	DIR *d = opendir(place);
+	unsigned n = 0;
+
+	ck_assert_ptr_nonnull(d);
+	for (struct dirent *e; (e = readdir(d));)
+		n += strstr(e->d_name, ".seg") != NULL;
+	closedir(d);
+	return n;
+}
+
 /* A segment that cannot be read is an error that names it; nothing is taken for empty, and nothing is removed. */
 START_TEST(what_cannot_be_read_is_not_lost)
 {
@@ -557,7 +569,7 @@ START_TEST(what_cannot_be_read_is_not_lost)
 		ck_assert_uint_eq(cptx_tune_export(db, file, &err), 0);
 		FAILS(err, CPTX_E_IO, names[i]);
 		ck_assert_int_ne(access(file, F_OK), 0);
-		ck_assert_uint_eq(folder_files("", NULL), 2);
+		ck_assert_uint_eq(segments(), 2);
 		ck_assert_int_eq(unlink(path), 0);
 	}
 	ck_assert_uint_eq(cptx_tune_export(db, file, &err), 1);

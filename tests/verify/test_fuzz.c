@@ -6,7 +6,7 @@
 #include "verify.h"
 
 #ifndef FUZZ_TURNS
-#define FUZZ_TURNS 300000
+#define FUZZ_TURNS 100000
 #endif
 
 static uint64_t state = 88172645463325252u;

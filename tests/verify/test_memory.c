@@ -16,7 +16,7 @@ static bool attempt(scene_fn *build, unsigned long n, bool forever)
 	meter a = { .fail_at = n, .forever = forever };
 	cptx_allocator hook = { metered, &a };
 	cptx_module *m = cptx_module_new(&hook);
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 
 	build(m);
 	cptx_ptx *ptx = cptx_emit(m, "sm_90a", &(cptx_emit_opt){ .lines = true }, &err);
@@ -40,7 +40,7 @@ static bool attempt(scene_fn *build, unsigned long n, bool forever)
 static void run(scene_fn *build, unsigned long least)
 {
 	cptx_module *m = cptx_module_new(NULL);
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 	build(m);
 	cptx_ptx *ptx = cptx_emit(m, "sm_90a", &(cptx_emit_opt){ .lines = true }, &err);
 	expected = ptx ? strdup(cptx_ptx_text(ptx)) : NULL;
@@ -152,9 +152,9 @@ START_TEST(what_a_target_lacks)
 		meter a = { .fail_at = n };
 		cptx_module *m = cptx_module_new(&(cptx_allocator){ metered, &a });
 		cptx_kernel *k = cptx_kernel_begin(m, "k");
-		cptx_error err;
+		cptx_error err = { .code = CPTX_OK };
 		cptx_redux_sync(k, cptx_tid_x(k), -1, .op = CPTX_ADD);
-		ck_assert_ptr_null(cptx_emit(m, "sm_75", NULL, &err));
+		ck_assert_ptr_null(cptx_emit(m, "sm_75", NULL, FRESH(&err)));
 		ck_assert_msg(err.code == CPTX_E_MEMORY || (!m && strstr(err.text, "the module is NULL")) ||
 		                  (err.code == CPTX_E_TARGET && strstr(err.text, "redux.sync.add.u32 is not available on sm_75")),
 		              "%s", err.text);

@@ -203,9 +203,28 @@ START_TEST(bad_constants)
 }
 END_TEST
 
+/* As bits, -0 would be another number than 0, and a NaN would equal itself. */
+START_TEST(numbers_are_compared_as_numbers)
+{
+	begin();
+	cptx_val f = cptx_reg(k, CPTX_F32), d = cptx_reg(k, CPTX_F64), h = cptx_reg(k, CPTX_F16), w = cptx_reg(k, CPTX_U32);
+	cptx_val p = cptx_setp(k, f, f, .cmp = CPTX_EQ);
+	cptx_setp(k, f, 0.0f, .cmp = CPTX_NE);
+	cptx_setp(k, d, d, .cmp = CPTX_EQ);
+	cptx_setp(k, h, h, .cmp = CPTX_EQ);
+	cptx_setp(k, f, f, .cmp = CPTX_EQ, .boolop = CPTX_AND, .c = p);
+	cptx_set(k, f, f, .cmp = CPTX_EQ, .dtype = CPTX_U32);
+	cptx_setp(k, w, w, .cmp = CPTX_EQ);
+	cptx_setp(k, f, f, .cmp = CPTX_EQ, .type = CPTX_B32);
+	shows("sm_80", "setp.eq.f32 %p1, %f1, %f1;", "setp.ne.f32 %p2, %f1, 0f00000000;", "setp.eq.f64", "setp.eq.f16",
+	      "setp.eq.and.f32", "set.eq.u32.f32", "setp.eq.u32", "setp.eq.b32 %p7, %f1, %f1;", NULL);
+}
+END_TEST
+
 int main(void)
 {
 	const TTest *const tests[] = {
+		numbers_are_compared_as_numbers,
 		samplers_by_name,
 		samplers_in_registers,
 		samplers_are_all_or_none,

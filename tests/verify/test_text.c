@@ -250,7 +250,7 @@ END_TEST
 /* The instruction, the user's line, who has it, what to use instead. */
 START_TEST(instructions_that_a_target_lacks)
 {
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 
 	fresh();
 	cptx_kernel *k = s.k;
@@ -275,24 +275,24 @@ END_TEST
 /* Gone from a version on: on targets that came later, and beside what needs that version. */
 START_TEST(instructions_that_were_removed)
 {
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 
 	fresh();
 	cptx_shfl(s.k, s.a, 1, 31, .mode = CPTX_BFLY);
-	cptx_ptx *ptx = cptx_emit(s.m, "sm_75", NULL, &err); /* ptxas takes it with a warning */
+	cptx_ptx *ptx = cptx_emit(s.m, "sm_75", NULL, FRESH(&err)); /* ptxas takes it with a warning */
 	ck_assert_msg(ptx != NULL, "%s", err.text);
 	ck_assert_uint_eq(cptx_ptx_version(ptx), 63);
 	ck_assert_ptr_nonnull(strstr(cptx_ptx_text(ptx), "shfl.bfly.b32 %r7, %r1, 1, 31;"));
 	cptx_ptx_destroy(ptx);
 	cannot_print("sm_80", CPTX_E_TARGET,
 	             "shfl.bfly.b32 was removed in PTX 6.4 for sm_70 and later; targets that have it: sm_75");
-	ck_assert_ptr_null(cptx_emit(s.m, "sm_75", &(cptx_emit_opt){ .min_version = 64 }, &err));
+	ck_assert_ptr_null(cptx_emit(s.m, "sm_75", &(cptx_emit_opt){ .min_version = 64 }, FRESH(&err)));
 	says(&err, CPTX_E_TARGET, "was removed in PTX 6.4 for sm_70 and later; this module is printed for PTX 6.4");
 	fresh();
 	uint32_t line = __LINE__ + 1;
 	cptx_shfl(s.k, s.a, 1, 31, .mode = CPTX_BFLY);
 	cptx_tanh(s.k, s.f);
-	ck_assert_ptr_null(cptx_emit(s.m, "sm_75", NULL, &err));
+	ck_assert_ptr_null(cptx_emit(s.m, "sm_75", NULL, FRESH(&err)));
 	says(&err, CPTX_E_TARGET,
 	     "kernel k: shfl.bfly.b32 was removed in PTX 6.4 for sm_70 and later; this module is printed for PTX 7.0");
 	ck_assert_uint_eq(err.line, line);
@@ -317,27 +317,27 @@ END_TEST
 
 START_TEST(versions)
 {
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 
 	blank();
 	cptx_kernel *k = cptx_kernel_begin(s.m, "k");
 	cptx_tid_x(k);
-	cptx_ptx *ptx = cptx_emit(s.m, "sm_80", NULL, &err);
+	cptx_ptx *ptx = cptx_emit(s.m, "sm_80", NULL, FRESH(&err));
 	ck_assert_uint_eq(cptx_ptx_version(ptx), 70);
 	ck_assert_ptr_eq(cptx_ptx_target(ptx), cptx_target_find("sm_80"));
 	cptx_ptx_destroy(ptx);
 	free(printed("sm_80", &(cptx_emit_opt){ .min_version = 83 }));
-	ptx = cptx_emit(s.m, "sm_80", &(cptx_emit_opt){ .min_version = 83 }, &err);
+	ptx = cptx_emit(s.m, "sm_80", &(cptx_emit_opt){ .min_version = 83 }, FRESH(&err));
 	ck_assert_uint_eq(cptx_ptx_version(ptx), 83);
 	ck_assert_ptr_nonnull(strstr(cptx_ptx_text(ptx), "\n.version 8.3\n"));
 	cptx_ptx_destroy(ptx);
-	ptx = cptx_emit(s.m, "sm_80", &(cptx_emit_opt){ .min_version = 10 }, &err);
+	ptx = cptx_emit(s.m, "sm_80", &(cptx_emit_opt){ .min_version = 10 }, FRESH(&err));
 	ck_assert_uint_eq(cptx_ptx_version(ptx), 70);
 	cptx_ptx_destroy(ptx);
-	ck_assert_ptr_null(cptx_emit(s.m, "sm_80", &(cptx_emit_opt){ .min_version = 100 }, &err));
+	ck_assert_ptr_null(cptx_emit(s.m, "sm_80", &(cptx_emit_opt){ .min_version = 100 }, FRESH(&err)));
 	says(&err, CPTX_E_ARG, "min_version = 100: there is no such PTX version");
 	err = (cptx_error){ 0 };
-	ck_assert_ptr_null(cptx_emit(s.m, "sm_80", &(cptx_emit_opt){ .min_version = 79 }, &err));
+	ck_assert_ptr_null(cptx_emit(s.m, "sm_80", &(cptx_emit_opt){ .min_version = 79 }, FRESH(&err)));
 	says(&err, CPTX_E_ARG, "min_version = 79: there is no such PTX version");
 }
 END_TEST
@@ -428,7 +428,7 @@ static char *annotate(const cptx_ptx *ptx)
 
 START_TEST(origin_of_every_line)
 {
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 	cptx_ptx *ptx = cptx_emit(with_lines(), "sm_80", &(cptx_emit_opt){ .lines = true }, &err);
 	ck_assert_msg(ptx != NULL, "%s", err.text);
 	char *got = annotate(ptx);

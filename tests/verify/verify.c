@@ -55,7 +55,7 @@ void refused(cptx_site at, size_t size_before, enum cptx_code code, const char *
 {
 	const cptx_error *e = cptx_module_error(s.m);
 	char prefix[512], text[CPTX_ERROR_TEXT];
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 
 	says(e, code, part);
 	snprintf(prefix, sizeof prefix, "%s:%u: ", at.file, (unsigned)at.line);
@@ -82,7 +82,7 @@ void refused(cptx_site at, size_t size_before, enum cptx_code code, const char *
 
 char *printed(const char *target, const cptx_emit_opt *opt)
 {
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 	cptx_ptx *ptx = cptx_emit(s.m, target, opt, &err);
 
 	ck_assert_msg(ptx != NULL, "%s", err.text);
@@ -134,9 +134,9 @@ void body_is(const char *target, const char *want)
 
 void cannot_print(const char *target, enum cptx_code code, const char *part)
 {
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 
-	ck_assert_ptr_null(cptx_emit(s.m, target, NULL, &err));
+	ck_assert_ptr_null(cptx_emit(s.m, target, NULL, FRESH(&err)));
 	says(&err, code, part);
 	ck_assert_ptr_null(cptx_emit(s.m, target, NULL, NULL));
 }

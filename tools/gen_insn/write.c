@@ -127,7 +127,7 @@ static void write_again(FILE *out, const struct op *op)
 	fprintf(out, ", ...) CPTX_AGAIN_(cptx_%s, again_, kernel_", n);
 	for (int i = 0; i < op->npos; i++)
 		fprintf(out, ", .%s = CPTX_V(%s_)", op->pos[i], op->pos[i]);
-	fputs(", .y_ = 0, __VA_ARGS__)\n\n", out);
+	fputs(", .name_the_field_ = 0, __VA_ARGS__)\n\n", out);
 }
 
 static void write_builder(FILE *out, const struct op *op)
@@ -146,7 +146,8 @@ static void write_builder(FILE *out, const struct op *op)
 			fprintf(out, "%s%s", i ? ", " : "", op->field[i]);
 		fputs(";\n\t\t};\n", out);
 	}
-	fprintf(out, "\t\tuint16_t mod_[%d];\n\t};\n\tchar z_, y_;\n\tstruct cptx_name_the_field_ *x_;\n};\n", 4 * op_words(op));
+	fprintf(out, "\t\tuint16_t mod_[%d];\n\t};\n\tchar z_, name_the_field_;\n\tCPTX_NOTHING_BEHIND_\n};\n",
+	        4 * op_words(op));
 	fprintf(out, "CPTX_INLINE_ cptx_val cptx_%s_s_(cptx_kernel *k, cptx_site at, const struct cptx_%s_ *s)\n{\n", n, n);
 	if (op->nslot && op->nslot <= MOST_DIRECT) {
 		fputs("#ifdef __GNUC__\n", out);
@@ -165,7 +166,7 @@ static void write_builder(FILE *out, const struct op *op)
 	for (int i = 0; i < op->npos; i++)
 		fprintf(out, ", .%s = CPTX_V(%s_)", op->pos[i], op->pos[i]);
 	/* Behind the operands comes what takes no value, so that compilers warn of one without a name. */
-	fputs(", .y_ = 0, __VA_ARGS__)\n", out);
+	fputs(", .name_the_field_ = 0, __VA_ARGS__)\n", out);
 	write_again(out, op);
 }
 

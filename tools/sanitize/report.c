@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is said: on standard error, in lines that begin with "cptx sanitize: ", and, for the command that started the
+ * Reports of findings: on standard error, in lines that begin with "cptx sanitize: ", and, for the command that started the
  * program, as records on the file descriptor that CPTX_SANITIZE_FD names.  A record is a line of fields between tabs; a tab,
  * newline or backslash in a field stands as \t, \n, \\.
  */

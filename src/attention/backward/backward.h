@@ -122,13 +122,19 @@ cptx_val backward_is_masked(cptx_kernel *k, const backward_in *in, cptx_val quer
 /* The product that makes a block's dQ by wgmma, whose accumulators the workspace has as threads hold them. */
 void backward_dq_product(cptx_kernel *k, const backward_in *in, cptx_val group, cptx_val thread, cptx_tiled_mma *mma,
                          cptx_acc *part);
+/* With a soft cap scores become their hyperbolic tangents. */
+void backward_cap(cptx_kernel *k, const backward_in *in, const cptx_acc *s);
+/* dS of a probability p and of dP - delta, in `of`; with a soft cap of that tangent, minus infinity where nothing counts. */
+void backward_score(cptx_kernel *k, const backward_in *in, cptx_val of, cptx_val p, cptx_val tangent);
+/* What P^T is made in: S^T itself, or with a soft cap, whose derivative wants S^T again, an accumulator like it. */
+cptx_acc backward_probabilities_of(cptx_kernel *k, const backward_in *in, const cptx_tiled_mma *mma, const cptx_acc *s);
 /*
- * S^T of a block from query `query` on becomes P^T, 0 where a score does not count; and dP^T becomes dS^T.  mine: shared
- * memory address of LSE and delta of the thread's first column.
+ * S^T of a block from query `query` on becomes P^T in p, 0 where a score does not count; and dP^T becomes dS^T.  mine:
+ * shared memory address of LSE and delta of the thread's first column.
  */
 void backward_probabilities(cptx_kernel *k, const backward_in *in, const backward_tile *t, cptx_val query, const cptx_acc *s,
-                            cptx_val mine);
-void backward_differentiate(cptx_kernel *k, const cptx_acc *dp, const cptx_acc *p, cptx_val mine);
+                            const cptx_acc *p, cptx_val mine);
+void backward_differentiate(cptx_kernel *k, const backward_in *in, const cptx_acc *dp, const cptx_acc *s, cptx_val mine);
 
 cptx_kernel *backward_build_keys(cptx_module *m, const cptx_attention_backward_opt *o);
 cptx_kernel *backward_build_keys90(cptx_module *m, const cptx_attention_backward_opt *o);

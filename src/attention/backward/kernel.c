@@ -211,26 +211,63 @@ static cptx_val stat_of(cptx_kernel *k, const cptx_acc_elem *e, cptx_val mine, c
 	return cptx_elem(*of, e->col % 2 * 2 + which);
 }
 
-void backward_probabilities(cptx_kernel *k, const backward_in *in, const backward_tile *t, cptx_val query, const cptx_acc *s,
-                            cptx_val mine)
+static void exponentiate(cptx_kernel *k, const backward_in *in, cptx_val of, cptx_val stat, cptx_val into)
 {
-	cptx_val of = { 0 };
+	cptx_fma(k, of, in->scale2, stat, .rnd = CPTX_RN, .into = into);
+	cptx_ex2(k, into, .ftz = true, .into = into);
+}
 
-	mask_block(k, in, t, query, s);
+void backward_cap(cptx_kernel *k, const backward_in *in, const cptx_acc *s)
+{
+	if (!in->opt->softcap)
+		return;
 	CPTX_ACC_EACH(s, e)
 	{
-		cptx_fma(k, e.value, in->scale2, stat_of(k, &e, mine, &of, 0), .rnd = CPTX_RN, .into = e.value);
-		cptx_ex2(k, e.value, .ftz = true, .into = e.value);
+		cptx_mul(k, e.value, in->before, .into = e.value);
+		cptx_tanh(k, e.value, .into = e.value);
 	}
 }
 
-void backward_differentiate(cptx_kernel *k, const cptx_acc *dp, const cptx_acc *p, cptx_val mine)
+void backward_score(cptx_kernel *k, const backward_in *in, cptx_val of, cptx_val p, cptx_val tangent)
+{
+	cptx_mul(k, of, p, .into = of);
+	if (!in->opt->softcap)
+		return;
+	const cptx_val t = cptx_max(k, tangent, -1.0f), n = cptx_neg(k, t);
+	cptx_mul(k, of, cptx_fma(k, n, t, 1.0f, .rnd = CPTX_RN), .into = of);
+}
+
+cptx_acc backward_probabilities_of(cptx_kernel *k, const backward_in *in, const cptx_tiled_mma *mma, const cptx_acc *s)
+{
+	cptx_acc p = *s;
+
+	if (in->opt->softcap)
+		cptx_acc_new(k, mma, &p);
+	return p;
+}
+
+void backward_probabilities(cptx_kernel *k, const backward_in *in, const backward_tile *t, cptx_val query, const cptx_acc *s,
+                            const cptx_acc *p, cptx_val mine)
+{
+	cptx_val of = { 0 };
+
+	backward_cap(k, in, s);
+	mask_block(k, in, t, query, s);
+	CPTX_ACC_EACH(s, e)
+	exponentiate(k, in, e.value, stat_of(k, &e, mine, &of, 0), cptx_acc_at(p, e.i).value);
+}
+
+void backward_differentiate(cptx_kernel *k, const backward_in *in, const cptx_acc *dp, const cptx_acc *s, cptx_val mine)
 {
 	cptx_val of = { 0 };
 
 	CPTX_ACC_EACH(dp, e)
 	{
+		const cptx_val score = cptx_acc_at(s, e.i).value;
+		cptx_val p = score;
 		cptx_sub(k, e.value, stat_of(k, &e, mine, &of, 1), .into = e.value);
-		cptx_mul(k, e.value, cptx_acc_at(p, e.i).value, .into = e.value);
+		if (in->opt->softcap) /* once more, for fewer registers */
+			exponentiate(k, in, score, cptx_elem(of, e.col % 2 * 2), p = cptx_reg(k, CPTX_F32));
+		backward_score(k, in, e.value, p, score);
 	}
 }

@@ -23,7 +23,7 @@ typedef struct keys {
 	cptx_val next_head, next; /* .u32, of the block to copy next: head, first query */
 
 	cptx_tiled_mma kq, grad, dq; /* S^T and dP^T; dV and dK; dQ */
-	cptx_acc scores, dp, sum_dv, sum_dk, part;
+	cptx_acc scores, probs, dp, sum_dv, sum_dk, part;
 } keys;
 
 /* ---- copies ---- */
@@ -108,6 +108,7 @@ static void begin_products(keys *x)
 	cptx_tiled_mma_new(k, &x->grad, .a = in, .b = in, .m = 16, .n = s->dim, .units_m = s->warps, .a_from = CPTX_A_REGS,
 	                   .b_tile = s->q_t, .unit = x->warp, .thread = x->lane);
 	cptx_acc_new(k, &x->kq, &x->scores);
+	x->probs = backward_probabilities_of(k, &x->in, &x->kq, &x->scores);
 	cptx_acc_new(k, &x->kq, &x->dp);
 	cptx_acc_new(k, &x->grad, &x->sum_dv);
 	cptx_acc_new(k, &x->grad, &x->sum_dk);
@@ -156,11 +157,11 @@ static void multiply(keys *x, cptx_val plane, cptx_val query)
 	cptx_mma_tile(k, &x->kq, &x->scores, cptx_operand_at(k, &x->key, 0), q, .fresh = true);
 	const cptx_val stats = cptx_mad(k, x->at.stage, x->s->stats_bytes, x->stats, .mode = CPTX_LO);
 	const cptx_val mine = cptx_mad(k, x->scores.col, 8, stats, .mode = CPTX_LO);
-	backward_probabilities(k, &x->in, &x->t, query, &x->scores, mine);
-	const cptx_val p = cptx_acc_as_a(k, &x->scores, &x->grad);
+	backward_probabilities(k, &x->in, &x->t, query, &x->scores, &x->probs, mine);
+	const cptx_val p = cptx_acc_as_a(k, &x->probs, &x->grad);
 	cptx_mma_tile(k, &x->grad, &x->sum_dv, p, d_o);
 	cptx_mma_tile(k, &x->kq, &x->dp, cptx_operand_at(k, &x->v, 0), d_o, .fresh = true);
-	backward_differentiate(k, &x->dp, &x->scores, mine);
+	backward_differentiate(k, &x->in, &x->dp, &x->scores, mine);
 	const cptx_val ds = cptx_acc_as_a(k, &x->dp, &x->grad);
 	cptx_mma_tile(k, &x->grad, &x->sum_dk, ds, q);
 	if (!x->o->deterministic)

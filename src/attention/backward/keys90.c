@@ -36,7 +36,7 @@ typedef struct keys90 {
 	cptx_val turn, next_turn; /* barriers */
 	cptx_val part, to; /* .u32, the thread's place in the warpgroup's part; .u64, where the block before has its own */
 	cptx_tiled_mma kq, grad, dq; /* S^T and dP^T; dV and dK; dQ */
-	cptx_acc scores, dp, sum_dv, sum_dk, dq_part;
+	cptx_acc scores, probs, dp, sum_dv, sum_dk, dq_part;
 } keys90;
 
 static cptx_operand operand(keys90 *x, const char *name, const cptx_tile *tile, const char *map, uint32_t stages)
@@ -163,6 +163,7 @@ static void begin_group(keys90 *x)
 	cptx_tiled_mma_new(k, &x->grad, .by = CPTX_BY_WGMMA, .a = in, .b = in, .m = 64, .n = s->dim, .units_m = BACKWARD_GROUPS,
 	                   .a_from = CPTX_A_REGS, .b_tile = s->q_t, .unit = x->group, .thread = x->thread);
 	cptx_acc_new(k, &x->kq, &x->scores);
+	x->probs = backward_probabilities_of(k, &x->in, &x->kq, &x->scores);
 	cptx_acc_new(k, &x->kq, &x->dp);
 	cptx_acc_new(k, &x->grad, &x->sum_dv);
 	cptx_acc_new(k, &x->grad, &x->sum_dk);
@@ -273,11 +274,11 @@ static void multiply(keys90 *x, bool first, bool last)
 	cptx_pipe_wait_full(k, &x->do_pipe, &x->do_at);
 	const cptx_val d_o = cptx_operand_at(k, &x->d_o, x->do_at.stage), q = cptx_operand_at(k, &x->q, x->q_at.stage);
 	cptx_mma_tile(k, &x->kq, &x->dp, cptx_operand_at(k, &x->v, 0), d_o, .fresh = true);
-	backward_probabilities(k, &x->in, &x->t, x->query, &x->scores, mine);
-	const cptx_val p = cptx_acc_as_a(k, &x->scores, &x->grad);
+	backward_probabilities(k, &x->in, &x->t, x->query, &x->scores, &x->probs, mine);
+	const cptx_val p = cptx_acc_as_a(k, &x->probs, &x->grad);
 	cptx_mma_wait(k, &x->kq, 0);
 	cptx_mma_tile(k, &x->grad, &x->sum_dv, p, d_o);
-	backward_differentiate(k, &x->dp, &x->scores, mine);
+	backward_differentiate(k, &x->in, &x->dp, &x->scores, mine);
 	const cptx_val ds = cptx_acc_as_a(k, &x->dp, &x->grad);
 	if (sums)
 		share_ds(x);

@@ -134,7 +134,8 @@ static backward_args args_of(const cptx_attention_backward_opt *o, const cptx_at
 		                    .left = bounded(p->window_left),
 		                    .right = o->causal ? 0 : bounded(p->window_right),
 		                    .scale = p->scale,
-		                    .scale2 = (float)(p->scale * ATTENTION_LOG2E) };
+		                    .scale2 = (float)((o->softcap ? p->softcap : p->scale) * ATTENTION_LOG2E),
+		                    .before = o->softcap ? p->scale / p->softcap : 1 };
 }
 
 /* The tensor map of blocks of a tensor with that stride; where there are no rows nothing is read, and it needs some address.
@@ -178,22 +179,17 @@ static bool make_maps(const cptx_attention_backward_opt *o, const cptx_attention
 static bool check_addresses(const cptx_attention_backward_problem *p, const cptx_attention_backward_plan *plan,
                             cptx_error *err)
 {
-	const struct {
-		const char *name;
-		uint64_t at, needed;
-	} all[] = { { "q", p->q, p->queries },     { "k", p->k, p->keys },
-		        { "v", p->v, p->keys },        { "o", p->o, p->queries },
-		        { "d_o", p->d_o, p->queries }, { "lse", p->lse, p->queries },
-		        { "dq", p->dq, p->queries },   { "dk", p->dk, p->keys },
-		        { "dv", p->dv, p->keys },      { "workspace", p->workspace, plan->workspace } };
+	const uint32_t align = ATTENTION_CHUNK;
+	const bool q = p->queries != 0, k = p->keys != 0;
+	const attention_address all[] = {
+		{ "q", p->q, q, align },     { "k", p->k, k, align },
+		{ "v", p->v, k, align },     { "o", p->o, q, align },
+		{ "d_o", p->d_o, q, align }, { "lse", p->lse, q, align },
+		{ "dq", p->dq, q, align },   { "dk", p->dk, k, align },
+		{ "dv", p->dv, k, align },   { "workspace", p->workspace, plan->workspace != 0, align }
+	};
 
-	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
-		ATTENTION_RULE(!all[i].needed || all[i].at, "backward: the address .%s is 0", all[i].name);
-		ATTENTION_RULE(!all[i].needed || all[i].at % ATTENTION_CHUNK == 0,
-		               "backward: .%s is 0x%llx; it must be a multiple of %u", all[i].name, (unsigned long long)all[i].at,
-		               ATTENTION_CHUNK);
-	}
-	return true;
+	return attention_check_addresses("backward: ", all, ARRAY_LEN(all), err);
 }
 
 /* CTAs, and what they are made of. */
@@ -223,8 +219,6 @@ cptx_launch *cptx_attention_backward_launch(const cptx_program *program, cptx_de
 	cptx_attention_backward_problem p;
 	cptx_attention_backward_opt o;
 
-	if (err)
-		*err = (cptx_error){ .code = CPTX_OK };
 	if (!IS_GIVEN(program, "program", NOWHERE, err) || !IS_GIVEN(dev, "device", NOWHERE, err) ||
 	    !backward_read(&o, opt, NULL, &plan, err) || !backward_read_problem(&p, problem, &o, &plan, err) ||
 	    !check_addresses(&p, &plan, err))

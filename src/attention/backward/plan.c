@@ -134,8 +134,6 @@ static bool check_shape(const cptx_attention_backward_opt *o, const backward_sha
 bool backward_read(cptx_attention_backward_opt *o, const cptx_attention_backward_opt *given, const cptx_target *target,
                    cptx_attention_backward_plan *plan, cptx_error *err)
 {
-	if (err)
-		*err = (cptx_error){ .code = CPTX_OK };
 	if (!IS_GIVEN(given, "options struct", NOWHERE, err) ||
 	    !OPTIONS_READ(cptx_attention_backward_opt, o, given, NOWHERE, err))
 		return false;
@@ -174,6 +172,7 @@ static bool read_forward(cptx_attention_backward_problem *p, const cptx_attentio
 		                                   .v_stride = p->v_stride,
 		                                   .o_stride = p->o_stride,
 		                                   .scale = p->scale,
+		                                   .softcap = p->softcap,
 		                                   .window_left = p->window_left,
 		                                   .window_right = p->window_right };
 
@@ -207,7 +206,7 @@ bool backward_read_problem(cptx_attention_backward_problem *p, const cptx_attent
                            const cptx_attention_backward_opt *o, cptx_attention_backward_plan *plan, cptx_error *err)
 {
 	const cptx_attention_opt of = {
-		.in = o->in, .dim = o->dim, .causal = o->causal, .top_left = o->top_left, .window = o->window
+		.in = o->in, .dim = o->dim, .causal = o->causal, .top_left = o->top_left, .window = o->window, .softcap = o->softcap
 	};
 	cptx_attention_problem forward;
 

@@ -156,16 +156,17 @@ static void multiply(queries *x, cptx_val key)
 	const cptx_val k_at = cptx_operand_at(k, &x->key.op, x->at.stage), v_at = cptx_operand_at(k, &x->v.op, x->at.stage);
 	cptx_mma_tile(k, &x->qk, &x->scores, cptx_operand_at(k, &x->q, 0), k_at, .fresh = true);
 	cptx_mma_tile(k, &x->qk, &x->dp, cptx_operand_at(k, &x->d_o, 0), v_at, .fresh = true);
+	backward_cap(k, &x->in, &x->scores);
 	mask(x, cptx_as(key, CPTX_S32));
 	CPTX_ACC_EACH(&x->scores, e)
 	{
 		const cptx_val dp = cptx_acc_at(&x->dp, e.i).value;
-		cptx_fma(k, e.value, x->in.scale2, cptx_elem(x->lse, e.at_row), .rnd = CPTX_RN, .into = e.value);
-		cptx_ex2(k, e.value, .ftz = true, .into = e.value);
+		const cptx_val p = cptx_fma(k, e.value, x->in.scale2, cptx_elem(x->lse, e.at_row), .rnd = CPTX_RN);
+		cptx_ex2(k, p, .ftz = true, .into = p);
 		cptx_sub(k, dp, cptx_elem(x->delta, e.at_row), .into = dp);
-		cptx_mul(k, e.value, dp, .into = e.value);
+		backward_score(k, &x->in, dp, p, e.value);
 	}
-	cptx_mma_tile(k, &x->dq, &x->sum, cptx_acc_as_a(k, &x->scores, &x->dq), k_at);
+	cptx_mma_tile(k, &x->dq, &x->sum, cptx_acc_as_a(k, &x->dp, &x->dq), k_at);
 	cptx_pipe_next(k, &x->pipe, &x->at);
 }
 

@@ -14,8 +14,6 @@ struct cptx_attention_backward_runner {
 
 cptx_attention_backward_runner *cptx_attention_backward_runner_new(cptx_device *dev, cptx_cache *cache, cptx_error *err)
 {
-	if (err)
-		*err = (cptx_error){ .code = CPTX_OK };
 	if (!IS_GIVEN(dev, "device", NOWHERE, err))
 		return NULL;
 	return (cptx_attention_backward_runner *)kit_runner_new(sizeof(cptx_attention_backward_runner), dev, cache, err);

@@ -100,27 +100,16 @@ static decode_args args_of(const cptx_attention_decode_opt *o, const cptx_attent
 static bool check_addresses(const cptx_attention_decode_opt *o, const cptx_attention_decode_problem *p,
                             const cptx_attention_decode_plan *plan, cptx_error *err)
 {
-	const struct {
-		const char *name;
-		uint64_t at;
-		bool needed;
-		unsigned align;
-	} all[] = { { "q", p->q, true, ATTENTION_CHUNK },
-		        { "k", p->k, p->keys, ATTENTION_CHUNK },
-		        { "v", p->v, p->keys, ATTENTION_CHUNK },
-		        { "o", p->o, true, ATTENTION_CHUNK },
-		        { "lse", p->lse, o->lse, sizeof(float) },
-		        { "pages", p->pages, o->paged && p->keys, sizeof(uint32_t) },
-		        { "workspace", p->workspace, plan->workspace, ATTENTION_CHUNK } };
+	const attention_address all[] = { { "q", p->q, true, ATTENTION_CHUNK },
+		                              { "k", p->k, p->keys, ATTENTION_CHUNK },
+		                              { "v", p->v, p->keys, ATTENTION_CHUNK },
+		                              { "o", p->o, true, ATTENTION_CHUNK },
+		                              { "lse", p->lse, o->lse, sizeof(float) },
+		                              { "lengths", p->lengths, p->lengths != 0, sizeof(uint32_t) },
+		                              { "pages", p->pages, o->paged && p->keys, sizeof(uint32_t) },
+		                              { "workspace", p->workspace, plan->workspace, ATTENTION_CHUNK } };
 
-	ATTENTION_RULE(p->lengths % sizeof(uint32_t) == 0, "decode: .lengths is 0x%llx; it must be a multiple of 4",
-	               (unsigned long long)p->lengths);
-	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
-		ATTENTION_RULE(!all[i].needed || all[i].at, "decode: the address .%s is 0", all[i].name);
-		ATTENTION_RULE(!all[i].needed || all[i].at % all[i].align == 0, "decode: .%s is 0x%llx; it must be a multiple of %u",
-		               all[i].name, (unsigned long long)all[i].at, all[i].align);
-	}
-	return true;
+	return attention_check_addresses("decode: ", all, ARRAY_LEN(all), err);
 }
 
 cptx_launch *cptx_attention_decode_launch(const cptx_program *program, cptx_device *dev,
@@ -132,8 +121,6 @@ cptx_launch *cptx_attention_decode_launch(const cptx_program *program, cptx_devi
 	cptx_attention_decode_opt o;
 	char *second = NULL;
 
-	if (err)
-		*err = (cptx_error){ .code = CPTX_OK };
 	if (!IS_GIVEN(program, "program", NOWHERE, err) || !IS_GIVEN(dev, "device", NOWHERE, err))
 		return NULL;
 	const cptx_device_info *info = cptx_device_get_info(dev);

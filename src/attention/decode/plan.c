@@ -117,8 +117,6 @@ bool decode_read(cptx_attention_decode_opt *o, const cptx_attention_decode_opt *
 {
 	const cptx_target *t = target_or_usual(target);
 
-	if (err)
-		*err = (cptx_error){ .code = CPTX_OK };
 	if (!IS_GIVEN(given, "options struct", NOWHERE, err) || !OPTIONS_READ(cptx_attention_decode_opt, o, given, NOWHERE, err))
 		return false;
 	o->name = o->name ? o->name : "attention_decode";

@@ -14,8 +14,6 @@ struct cptx_attention_decode_runner {
 
 cptx_attention_decode_runner *cptx_attention_decode_runner_new(cptx_device *dev, cptx_cache *cache, cptx_error *err)
 {
-	if (err)
-		*err = (cptx_error){ .code = CPTX_OK };
 	if (!IS_GIVEN(dev, "device", NOWHERE, err))
 		return NULL;
 	return (cptx_attention_decode_runner *)kit_runner_new(sizeof(cptx_attention_decode_runner), dev, cache, err);

@@ -32,7 +32,9 @@ typedef struct forward90 {
 	cptx_operand q;
 	attention_kv key, v;
 	cptx_pipe q_pipe, k_pipe, v_pipe;
-	cptx_pipe_at q_at, k_at, v_at; /* the role's places */
+	cptx_pipe turned_pipe;         /* of V that was turned around */
+	cptx_val turned;               /* the address of its stages */
+	cptx_pipe_at q_at, k_at, v_at; /* the role's places; v_at of an MMA warpgroup: where it reads V */
 	attention_tile tile;           /* the role's */
 
 	/* of an MMA warpgroup */
@@ -59,7 +61,16 @@ static void setup(forward90 *f)
 	cptx_params_prefetch(k, &f->in.params, first);
 	cptx_pipe_new(k, &f->q_pipe, .stages = 1, .consumers = f->s.groups, .cta_release = true);
 	cptx_pipe_new(k, &f->k_pipe, .stages = f->o->stages, .consumers = f->s.groups, .cta_release = true);
-	cptx_pipe_new(k, &f->v_pipe, .stages = f->o->stages, .consumers = f->s.groups, .cta_release = true);
+	cptx_pipe_new(k, &f->v_pipe, .stages = f->o->stages, .consumers = f->s.turners ? f->s.turners : f->s.groups,
+	              .cta_release = true);
+	if (f->s.turners) {
+		f->turned = cptx_mov(
+			k, cptx_shared_dyn(k, f->o->stages * cptx_tile_bytes(&f->s.turned), cptx_tile_align(&f->s.turned), "turned"),
+			.type = CPTX_U32);
+		cptx_pipe_new(k, &f->turned_pipe, .stages = f->o->stages, .producers = f->s.turners, .consumers = f->s.groups,
+		              .cta_release = true);
+		cptx_pipe_prepare(k, &f->turned_pipe, first);
+	}
 	cptx_pipe_prepare(k, &f->q_pipe, first);
 	cptx_pipe_prepare(k, &f->k_pipe, first);
 	cptx_pipe_init(k, &f->v_pipe, first);
@@ -156,7 +167,75 @@ static void produce(forward90 *f)
 	}
 }
 
+/* ---- warps that turn V around ---- */
+
+static void turn_block(forward90 *f, cptx_pipe_at *to, cptx_val warp)
+{
+	cptx_kernel *k = f->k;
+	const cptx_val lane = f->roles.lane, tells = cptx_setp(k, lane, 0, .cmp = CPTX_EQ);
+	const cptx_val at = cptx_mad(k, to->stage, cptx_tile_bytes(&f->s.turned), f->turned, .mode = CPTX_LO);
+
+	cptx_pipe_wait_full(k, &f->v_pipe, &f->v_at);
+	cptx_pipe_wait_empty(k, &f->turned_pipe, to);
+	attention_sm90_turn(k, &f->s, warp, lane, cptx_operand_at(k, &f->v.op, f->v_at.stage), at);
+	CPTX_IF(k, tells)
+		cptx_pipe_filled(k, &f->turned_pipe, to);
+	cptx_pipe_release(k, &f->v_pipe, &f->v_at, tells);
+	cptx_pipe_next(k, &f->turned_pipe, to);
+	cptx_pipe_next(k, &f->v_pipe, &f->v_at);
+}
+
+/* As many blocks as load_tile brings. */
+static void turn_tile(forward90 *f, cptx_pipe_at *to, cptx_val warp)
+{
+	cptx_kernel *k = f->k;
+	cptx_val i = cptx_var(k, CPTX_S32, f->o->blocks ? f->tile.last_key : cptx_imm(0));
+
+	if (!f->o->blocks) {
+		CPTX_FOR(k, i, f->tile.blocks, 1)
+			turn_block(f, to, warp);
+		return;
+	}
+	CPTX_DO(k)
+	{
+		turn_block(f, to, warp);
+		cptx_sub(k, i, f->o->bk, .into = i);
+		cptx_break_when(k, attention_skip(k, &f->in, &f->tile, i));
+		cptx_continue(k);
+	}
+}
+
+static void turn(forward90 *f)
+{
+	cptx_kernel *k = f->k;
+	const cptx_val warp = cptx_sub(k, cptx_role_warp(k, &f->roles), 1);
+	cptx_pipe_at to = cptx_pipe_producer(k, &f->turned_pipe);
+	cptx_tiles_at t;
+
+	f->v_at = cptx_pipe_consumer(k, &f->v_pipe);
+	CPTX_TILES(k, &f->tiles, &t)
+	{
+		attention_locate(k, &f->in, t.id, &f->tile);
+		CPTX_IF(k, has_blocks(k, &f->tile))
+			turn_tile(f, &to, warp);
+	}
+}
+
+static void produce_and_turn(forward90 *f)
+{
+	cptx_kernel *k = f->k;
+
+	CPTX_IF(k, cptx_setp(k, cptx_role_warp(k, &f->roles), 0, .cmp = CPTX_EQ)) {
+		CPTX_IF(k, cptx_setp(k, f->roles.lane, 0, .cmp = CPTX_EQ))
+			produce(f);
+	}
+	CPTX_ELSE(k)
+		turn(f);
+}
+
 /* ---- the MMA warpgroups ---- */
+
+static const cptx_pipe *pipe_of_v(const forward90 *f) { return f->s.turners ? &f->turned_pipe : &f->v_pipe; }
 
 static void issue_qk(forward90 *f)
 {
@@ -169,9 +248,10 @@ static void issue_qk(forward90 *f)
 static void issue_pv(forward90 *f)
 {
 	cptx_kernel *k = f->k;
-	const cptx_val v = cptx_operand_at(k, &f->v.op, f->v_at.stage);
+	const cptx_val v = f->s.turners ? cptx_mad(k, f->v_at.stage, cptx_tile_bytes(&f->s.turned), f->turned, .mode = CPTX_LO)
+	                                : cptx_operand_at(k, &f->v.op, f->v_at.stage);
 
-	cptx_pipe_wait_full(k, &f->v_pipe, &f->v_at);
+	cptx_pipe_wait_full(k, pipe_of_v(f), &f->v_at);
 	cptx_mma_tile(k, &f->pv, &f->results, f->p, v);
 }
 
@@ -220,7 +300,7 @@ static void step(forward90 *f, bool masked)
 	attention_scores_of(k, &f->in, &f->tile, &f->rows, &f->sums, f->key0, masked);
 	const cptx_val correct = cptx_softmax_step(k, &f->soft, &f->sums);
 	cptx_mma_wait(k, &f->pv, 0);
-	release(f, &f->v_pipe, &f->v_at);
+	release(f, pipe_of_v(f), &f->v_at);
 	round_p(f);
 	cptx_acc_scale_rows(k, &f->results, correct);
 }
@@ -274,7 +354,7 @@ static void multiply_blocks(forward90 *f)
 	release(f, &f->q_pipe, &f->q_at);
 	issue_pv(f);
 	cptx_mma_wait(k, &f->pv, 0);
-	release(f, &f->v_pipe, &f->v_at);
+	release(f, pipe_of_v(f), &f->v_at);
 }
 
 static void store(forward90 *f)
@@ -282,7 +362,10 @@ static void store(forward90 *f)
 	cptx_kernel *k = f->k;
 	cptx_epilogue e;
 
-	cptx_acc_scale_rows(k, &f->results, cptx_softmax_end(k, &f->soft, &f->sums));
+	const cptx_val part = cptx_softmax_end(k, &f->soft, &f->sums);
+	for (uint32_t r = 0; r < part.count && attention_is_fp8(f->o); r++)
+		cptx_mul(k, cptx_elem(part, r), f->in.v_scale, .into = cptx_elem(part, r));
+	cptx_acc_scale_rows(k, &f->results, part);
 	if (f->o->lse)
 		attention_store_lse(k, &f->in, &f->tile, &f->sums, cptx_softmax_lse(k, &f->soft, &f->sums));
 	if (!attention_stores_by_tma(f->o)) {
@@ -304,15 +387,15 @@ static void begin_group(forward90 *f)
 	f->releases = cptx_setp(k, f->thread, 0, .cmp = CPTX_EQ);
 	f->q_at = cptx_pipe_consumer(k, &f->q_pipe);
 	f->k_at = cptx_pipe_consumer(k, &f->k_pipe);
-	f->v_at = cptx_pipe_consumer(k, &f->v_pipe);
+	f->v_at = cptx_pipe_consumer(k, pipe_of_v(f));
 	cptx_tiled_mma_new(k, &f->qk, .by = CPTX_BY_WGMMA, .a = in, .b = in, .m = GROUP_ROWS, .n = f->o->bk,
 	                   .units_m = f->s.groups, .a_tile = f->s.q, .b_tile = f->s.k, .unit = f->group, .thread = f->thread);
 	cptx_tiled_mma_new(k, &f->pv, .by = CPTX_BY_WGMMA, .a = in, .b = in, .m = GROUP_ROWS, .n = f->s.dim_v,
-	                   .units_m = f->s.groups, .a_from = CPTX_A_REGS, .b_tile = f->s.v, .unit = f->group,
-	                   .thread = f->thread);
+	                   .units_m = f->s.groups, .a_from = CPTX_A_REGS, .b_tile = f->s.turners ? f->s.turned : f->s.v,
+	                   .unit = f->group, .thread = f->thread);
 	cptx_acc_new(k, &f->qk, &f->sums);
 	cptx_acc_new(k, &f->pv, &f->results);
-	f->p = cptx_regs(k, CPTX_B32, f->sums.count / 2);
+	f->p = cptx_regs(k, CPTX_B32, f->sums.count * cptx_type_bits(in) / 32);
 	if (!attention_stores_by_tma(f->o))
 		return;
 	cptx_epilogue_ring_new(k, &f->ring, .type = attention_out(f->o), .tile = f->s.o, .map = f->in.map_o,
@@ -381,8 +464,13 @@ cptx_kernel *attention_sm90_build(cptx_module *m, const cptx_attention_opt *o)
 
 	f.k = cptx_kernel_begin(m, o->name, .block = { f.s.threads }, .min_ctas = 1);
 	setup(&f);
-	CPTX_ROLE(f.k, &f.roles, .warps = 4, .regs = f.s.regs[0], .elect = true, .exits = true)
-		produce(&f);
+	if (f.s.turners) {
+		CPTX_ROLE(f.k, &f.roles, .warps = 4, .regs = f.s.regs[0], .exits = true)
+			produce_and_turn(&f);
+	} else {
+		CPTX_ROLE(f.k, &f.roles, .warps = 4, .regs = f.s.regs[0], .elect = true, .exits = true)
+			produce(&f);
+	}
 	CPTX_ROLE(f.k, &f.roles, .warps = 4 * f.s.groups, .regs = f.s.regs[1])
 		multiply(&f);
 	return f.k;

@@ -16,6 +16,8 @@ enum {
 };
 /* Registers of a thread by the number of MMA warpgroups; one has them all anyway. */
 static const uint8_t producer_regs[] = { 0, 0, 24, 32 }, mma_regs[] = { 0, 0, 240, 160 };
+/* Where the producer's other warps turn V around. */
+static const uint8_t turner_regs[] = { 0, 0, 40, 32 }, regs_beside[] = { 0, 0, 232, 160 };
 
 static uint32_t most_smem(void)
 {
@@ -24,29 +26,46 @@ static uint32_t most_smem(void)
 	return MIN(t->smem_per_sm - t->smem_reserved, t->smem_per_cta) - STATIC_SMEM;
 }
 
-/* Whole spans of 64 bytes, and of 128 where they are even. */
-static uint32_t round_dim(uint32_t dim) { return attention_up(dim, 32) * 32; }
+static uint8_t bits_of(const cptx_attention_opt *o) { return (uint8_t)cptx_type_bits(o->in); }
 
-static cptx_tile tile(uint32_t rows, uint32_t cols, uint32_t dim, bool mn_major)
+/* Whole spans of 64 bytes, and of 128 where they are even. */
+static uint32_t round_dim(const cptx_attention_opt *o, uint32_t dim)
 {
-	return (cptx_tile){ rows, cols, { 16, mn_major, false }, dim % 64 ? CPTX_SWIZZLE_64B : CPTX_SWIZZLE_128B, 0, 0 };
+	const uint32_t span = 64 * 8 / bits_of(o);
+
+	return attention_up(dim, span) * span;
+}
+
+/* along: elements of the contiguous dimension. */
+static cptx_tile tile(const cptx_attention_opt *o, uint32_t rows, uint32_t cols, uint32_t along, bool mn_major)
+{
+	const uint32_t bytes = along * bits_of(o) / 8;
+	const enum cptx_swizzle swizzle = bytes % 64 ? CPTX_SWIZZLE_32B : bytes % 128 ? CPTX_SWIZZLE_64B : CPTX_SWIZZLE_128B;
+
+	return (cptx_tile){ rows, cols, { bits_of(o), mn_major, false }, swizzle, 0, 0 };
 }
 
 static uint32_t bytes_of(const cptx_attention_opt *o, const shape90 *s)
 {
-	return cptx_tile_bytes(&s->q) + o->stages * (cptx_tile_bytes(&s->k) + cptx_tile_bytes(&s->v)) +
+	const uint32_t turned = s->turners ? cptx_tile_bytes(&s->turned) : 0;
+
+	return cptx_tile_bytes(&s->q) + o->stages * (cptx_tile_bytes(&s->k) + cptx_tile_bytes(&s->v) + turned) +
 	       s->groups * s->o_stages * cptx_tile_bytes(&s->o);
 }
 
 shape90 attention_sm90_shape(const cptx_attention_opt *o)
 {
-	shape90 s = { .dim = round_dim(o->dim), .dim_v = round_dim(attention_dim_v(o)), .groups = o->bq / GROUP_ROWS };
+	shape90 s = { .dim = round_dim(o, o->dim), .dim_v = round_dim(o, attention_dim_v(o)), .groups = o->bq / GROUP_ROWS };
 
 	s.threads = (s.groups + 1) * GROUP_THREADS;
-	s.regs[0] = producer_regs[s.groups], s.regs[1] = mma_regs[s.groups];
-	s.q = tile(o->bq, s.dim, s.dim, false);
-	s.k = tile(o->bk, s.dim, s.dim, false);
-	s.v = tile(s.dim_v, o->bk, s.dim_v, true);
+	s.turners = attention_is_fp8(o) ? 3 : 0;
+	s.regs[0] = (s.turners ? turner_regs : producer_regs)[s.groups],
+	s.regs[1] = (s.turners ? regs_beside : mma_regs)[s.groups];
+	s.q = tile(o, o->bq, s.dim, s.dim, false);
+	s.k = tile(o, o->bk, s.dim, s.dim, false);
+	s.v = tile(o, s.dim_v, o->bk, s.dim_v, true);
+	if (s.turners)
+		s.turned = tile(o, s.dim_v, o->bk, o->bk, false);
 	s.o = cptx_epilogue_tile(attention_out(o), GROUP_ROWS, s.dim_v);
 	s.o_stages = MOST_STAGES_OF_O;
 	if (bytes_of(o, &s) > most_smem() || s.o.cols == s.dim_v)
@@ -71,7 +90,7 @@ static bool too_many_parts(const cptx_attention_opt *o)
 /* Keys of a block by the head size, where nothing else is known. */
 static void complete(cptx_attention_opt *o)
 {
-	const uint32_t dim = (uint32_t)attention_max(round_dim(o->dim), round_dim(attention_dim_v(o)));
+	const uint32_t dim = (uint32_t)attention_max(round_dim(o, o->dim), round_dim(o, attention_dim_v(o)));
 
 	if (!o->bq)
 		o->bq = dim <= 64 ? 192 : 128;
@@ -80,17 +99,26 @@ static void complete(cptx_attention_opt *o)
 	const bool open = !o->bk;
 	if (open)
 		o->bk = dim <= 128 ? 128 : o->page ? 64 : dim <= 160 ? 112 : dim <= 192 ? 96 : 64;
+	if (open && attention_is_fp8(o) && !o->page)
+		o->bk = dim <= 64 ? 128 : dim <= 128 ? 224 : dim <= 192 ? 128 : 96;
+	else if (open && attention_is_fp8(o))
+		o->bk = dim <= 192 ? 128 : 64;
 	while (open && o->bk > 16 && too_many_parts(o))
 		o->bk /= 2;
 }
 
-static uint32_t registers(const cptx_attention_opt *o, const shape90 *s) { return o->bk / 2 + o->bk / 4 + s->dim_v / 2; }
+static uint32_t registers(const cptx_attention_opt *o, const shape90 *s)
+{
+	return o->bk / 2 + o->bk / 4 * bits_of(o) / 16 + s->dim_v / 2;
+}
 
 static bool check(const cptx_attention_opt *o, const cptx_target *target, cptx_attention_plan *plan, cptx_error *err)
 {
 	(void)target; /* those that have wgmma have the same shared memory */
 	RULE(o->bq % GROUP_ROWS == 0 && o->bq <= MOST_GROUPS * GROUP_ROWS,
 	     "bq = %u; it is 64 for each MMA warpgroup: 64, 128 or 192", o->bq);
+	RULE(!attention_is_fp8(o) || o->bk % 32 == 0, "blocks of %u keys; of e4m3 a multiple of 32, which an instruction takes",
+	     o->bk);
 	const shape90 s = attention_sm90_shape(o);
 	const uint32_t regs = registers(o, &s), most = s.groups > 2 ? MOST_REGS - 80 : MOST_REGS;
 

@@ -35,8 +35,8 @@ void emu_mbarriers_free(emu_cta *cta)
 }
 
 /*
- * What is in shared memory: bits 0 to 19 the arrivals pending, 20 to 39 those expected in a phase, 40 to 61 the bytes
- * outstanding, 62 the parity of the phase, 63 the layout.
+ * The 64 bits of an mbarrier in shared memory: bits 0 to 19 the arrivals pending, 20 to 39 those expected in a phase, 40 to
+ * 61 the bytes outstanding, 62 the parity of the phase, 63 the layout.
  */
 static uint64_t word(const emu_mbarrier *b)
 {

@@ -82,7 +82,7 @@ bool mbarrier_state_passed(emu_cta *cta, emu_mbarrier *b, uint64_t state, mbarri
 
 void mbarrier_describe(buf *b, const emu_warp *w, const emu_waiting *x);
 /*
- * What is wrong where a group waits for ever: TX_BYTES, if only bytes are missing; PARITY, if it waits for the phase behind
+ * The finding for a group that waits for ever: TX_BYTES, if only bytes are missing; PARITY, if it waits for the phase behind
  * the one that it should have waited for; else DEADLOCK.  *why says it.
  */
 enum cptx_finding_code mbarrier_blame(const emu_warp *w, const emu_group *g, const char **why);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is asynchronous in a cluster, until it is done.  Operations of a pipe are done in the order in which they were
- * started: one may be done when it is at the front of its pipe and due.  Each step costs a logarithm of how many there are.
+ * The asynchronous operations of a cluster that are not done yet.  Operations of a pipe are done in the order in which they
+ * were started: one may be done when it is at the front of its pipe and due.  Each step costs a logarithm of how many there
+ * are.
  */
 #ifndef CPTX_EMU_CORE_QUEUE_H
 #define CPTX_EMU_CORE_QUEUE_H

@@ -33,7 +33,7 @@ void emu_holes_free(emu_frame *f);
 /* A lane of a register of so many bits: v[1] is above 64. */
 void emu_lane_get(const uint32_t *r, uint32_t slot, unsigned bits, unsigned lane, uint64_t v[2]);
 void emu_lane_put(uint32_t *r, uint32_t slot, unsigned bits, unsigned lane, const uint64_t v[2]);
-/* What is undefined of it. */
+/* Which bits of a register, of so many bits from `slot` on, are undefined in a lane; emu_miss sets them. */
 emu_missing emu_missing_of(const uint32_t *r, uint32_t slot, unsigned bits, unsigned lane);
 void emu_miss(uint32_t *r, uint32_t slot, unsigned bits, unsigned lane, emu_missing m);
 /* Of bytes of memory, up to 16, extended from a sign bit (0: with zeros); and the other way. */

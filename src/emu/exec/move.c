@@ -182,7 +182,7 @@ bool decode_nothing(emu_decoder *d, emu_op *op)
 	return true;
 }
 
-/* What is discarded is undefined, as if it had been written so. */
+/* discard.L2: the bytes of memory are undefined then, as if undefined values had been written. */
 static enum emu_step discard(emu_warp *w, const emu_op *op, uint32_t mask)
 {
 	enum { DISCARDED = 128 };

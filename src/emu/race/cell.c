@@ -29,7 +29,7 @@ static bool known(const touch *t, const cell *x, bool fenced)
 	return race_knows(w, t->lane, fenced, x->agent, x->epoch, x->lane);
 }
 
-/* Both are writes of the same bytes by the same instruction of a warp. */
+/* Whether t and x are writes of the same bytes by the same instruction of a warp. */
 static bool is_same_write(const touch *t, const cell *x)
 {
 	const late_op *a = t->late ? race_late(t->w->cluster, t->late) : NULL,
@@ -269,7 +269,7 @@ static bool of_one_moment(const reader *a, const reader *b)
 	return a->bits & CELL_BYTES && a->agent == b->agent && a->epoch == b->epoch && !((a->bits ^ b->bits) & ~CELL_BYTES);
 }
 
-/* Both are of one moment, and each lane still reads all of the bytes when they are put together. */
+/* Whether two readers of one moment can be one: each lane still reads all of the bytes when they are put together. */
 static inline bool can_join(const reader *a, uint32_t lanes, uint8_t bits) { return a->bits == bits || a->lanes == lanes; }
 
 /*

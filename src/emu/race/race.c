@@ -247,7 +247,7 @@ void clock_warp_sync_by(emu_warp *w, uint32_t mask)
 	k->epoch++;
 }
 
-/* What is seen is fenced, too. */
+/* Accesses that a thread has seen are fenced, too. */
 static void fence_clock(emu_clock *to, const emu_clock *seen)
 {
 	for (uint32_t i = 0; i < seen->n; i++)
@@ -375,7 +375,7 @@ static bool more_locations(struct emu_races *r)
 	return true;
 }
 
-/* What is known at a location; NULL: nothing. */
+/* The clock that was released at a location; NULL: none was. */
 static emu_clock *clock_at(struct emu_races *r, const unsigned char *at)
 {
 	location *l = find_location(r, at);

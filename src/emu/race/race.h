@@ -69,11 +69,11 @@ void clock_fence_proxy_by(emu_warp *w, uint32_t mask); /* fence.proxy.async */
 void clock_warp_sync_by(emu_warp *w, uint32_t mask);   /* these lanes have synchronized */
 /* fence, membar: relaxed accesses in front of it acquire, those behind it release.  wide: beyond the cluster. */
 void clock_fence_by(emu_warp *w, uint32_t mask, unsigned order, bool wide);
-/* What is relaxed does the same in front of a fence, or behind one. */
+/* A relaxed access releases what a fence in front of it released, and acquires what a fence behind it will. */
 void clock_over(emu_warp *w, const emu_clock *from); /* emu_knowledge.over learns it */
 void clock_release_relaxed(emu_warp *w, emu_clock *to);
 void clock_acquire_relaxed(emu_warp *w, const emu_clock *from);
-/* The same for the whole group that runs. */
+/* Release, acquire and proxy fence of all lanes of the group that runs. */
 void clock_release(emu_warp *w, emu_clock *to);
 void clock_acquire(emu_warp *w, const emu_clock *from);
 void clock_fence_proxy(emu_warp *w);
@@ -88,8 +88,8 @@ void clock_warp_sync(emu_warp *w);
 void race_access(emu_warp *w, const emu_op *op, unsigned lane, const emu_place *place, uint32_t size, unsigned access);
 
 /*
- * The same for all lanes of the warp at weak accesses of `each` bytes, `stride` bytes apart (each, or 0 for reads of one
- * element).  The lanes of `silent` write what is there already.
+ * Does what race_access does for all lanes of the warp, at weak accesses of `each` bytes, `stride` bytes apart (each, or 0
+ * for reads of one element).  The lanes of `silent` write what is there already.
  */
 void race_row(emu_warp *w, const emu_op *op, const emu_place *place, uint32_t each, uint32_t stride, uint32_t silent,
               unsigned access);

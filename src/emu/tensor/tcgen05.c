@@ -222,7 +222,7 @@ static bool may_alloc(emu_warp *w, const emu_op *op, const emu_tmem *t, uint32_t
 	return false;
 }
 
-/* Both CTAs must come, and get the same columns.  STEP_NEXT: *at. */
+/* tcgen05.alloc of a pair: both CTAs must come, and get the same columns.  STEP_NEXT: *at. */
 static enum emu_step alloc_pair(emu_warp *w, const emu_op *op, emu_tmem *t, uint32_t n, uint32_t *at)
 {
 	emu_cta *other = tmem_peer(w, op);

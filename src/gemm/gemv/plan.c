@@ -38,9 +38,9 @@ static tma_gemm describe(const cptx_gemm_opt *o)
 		               .any_row_of_d = true,
 		               .any_rows = true,
 		               .interleave = s.apart,
-		               .bk = o->bk,
 		               .unit_k = gemv_is_quantized(o) ? s.each : 1,
-		               .unit_n = s.vec ? s.vec : 1 };
+		               .unit_n = s.vec ? s.vec : 1,
+		               .bk = o->bk };
 }
 
 /* ---- rules ---- */

@@ -115,9 +115,14 @@ static uint32_t shared_bytes(const cptx_gemm_opt *o, const gemm100_shape *s)
 
 static bool check_types(const cptx_gemm_opt *o, const cptx_target *target, cptx_error *err)
 {
-	bool i8 = o->kind == CPTX_TCGEN05_I8, behind = o->alpha || o->beta || o->bias || o->epilogue;
+	bool i8 = o->kind == CPTX_TCGEN05_I8, behind = tma_gemm_has_chain(o);
 
 	RULE((unsigned)o->kind < CPTX_TCGEN05_KINDS, "there is no kind %u of tcgen05.mma", (unsigned)o->kind);
+	RULE(o->kind != CPTX_TCGEN05_TF32 || o->a == CPTX_TF32,
+	     ".kind is not given, or tf32, which does not multiply .%s; say .kind = CPTX_TCGEN05_F16 for bf16 and f16, F8F6F4 "
+	     "for "
+	     "types of 8 to 4 bits, I8 for integers, MXF8F6F4, MXF4 or MXF4NVF4 with scale factors",
+	     cptx_type_name(o->a));
 	RULE(!i8 || !target || target->number != 103,
 	     "%s has no tcgen05.mma of kind i8; sm_100a has. Instead: kind f8f6f4, or mma.sync with s8", target->name);
 	RULE(o->kind != CPTX_TCGEN05_F16 || o->a == o->b, "A is .%s and B .%s; both must be bf16, or both f16",

@@ -118,12 +118,15 @@ static void k_tile_of_cp_async(gemm80 *g, cptx_pipe_at *at)
 	tma_gemm_copies_advance(k, &g->producer);
 }
 
-/* The sums of a tile. */
+/* The sums of a tile.  Where the MMA warps have no register left, K tiles are counted in elements, up to the parameter K,
+ * which takes none; elsewhere ptxas 13.0 would load it in each turn. */
 static void mainloop(gemm80 *g, cptx_pipe_at *at)
 {
 	cptx_kernel *k = g->k;
-	cptx_val i = cptx_var(k, CPTX_U32, g->o->tma ? 1 : 0), another = { 0 };
-	cptx_val n = g->o->stream_k ? cptx_sub(k, g->w.k_end, g->w.k_first) : g->w.k_end;
+	const bool by_k = g->s.regs && !g->o->stream_k && !g->o->grouped;
+	const uint32_t each = by_k ? g->t.bk : 1;
+	cptx_val i = cptx_var(k, CPTX_U32, g->o->tma ? each : 0), another = { 0 };
+	cptx_val n = g->o->stream_k ? cptx_sub(k, g->w.k_end, g->w.k_first) : by_k ? g->w.p.K : g->w.k_end;
 
 	cptx_acc_clear(k, &g->acc);
 	if (!g->o->tma) {
@@ -132,7 +135,7 @@ static void mainloop(gemm80 *g, cptx_pipe_at *at)
 		return;
 	}
 	another = cptx_setp(k, cptx_add(k, g->w.at, g->w.step), g->w.end, .cmp = CPTX_LT);
-	CPTX_FOR(k, i, n, 1)
+	CPTX_FOR(k, i, n, each)
 		k_tile_of_tma(g, at, false, another);
 	k_tile_of_tma(g, at, true, another);
 }

@@ -31,9 +31,6 @@ static uint32_t parts(uint32_t rows, uint32_t sharers, bool mn_major)
 	return rows % (sharers * (mn_major ? BLOCK_M : 8)) ? 1 : sharers;
 }
 
-/* Elements of D are not just sums. */
-static bool has_values(const cptx_gemm_opt *o) { return o->alpha || o->beta || o->bias || o->epilogue; }
-
 /* Subtiles of D of so many columns at most; with swap their 64 rows are contiguous. */
 static void set_subtiles(gemm_shape *s, const cptx_gemm_opt *o, uint32_t cols, uint32_t buffers)
 {
@@ -51,7 +48,7 @@ static void choose_subtiles(gemm_shape *s, const cptx_gemm_opt *o)
 	static const uint8_t by_choice[][2] = { { 64, 2 }, { 32, 2 }, { 64, 1 }, { 16, 2 }, { 32, 1 }, { 16, 1 }, { 8, 1 } };
 	uint32_t most = tma_gemm_smem(TARGET, s->per_sm), widest = 64;
 
-	if (has_values(o) && s->acc * (s->scale_bytes ? 2 : 1) > ACC_WIDE / (s->consumers > 2 ? 2 : 1))
+	if (tma_gemm_has_chain(o) && s->acc * (s->scale_bytes ? 2 : 1) > ACC_WIDE / (s->consumers > 2 ? 2 : 1))
 		widest = 32;
 	for (size_t i = 0; i < sizeof by_choice / sizeof *by_choice; i++) {
 		uint32_t cols = by_choice[i][0];
@@ -92,7 +89,7 @@ gemm_shape gemm_sm90_shape(const cptx_gemm_opt *opt)
 	if (s.by_threads)
 		s.store_buffers = 0, s.rest.cols = 0;
 	s.deferred = !s.by_threads && !o->stream_k && !o->scale && s.per_sm == 1 && s.out_bytes == 2 && s.consumers <= 2 &&
-	             s.acc <= (has_values(o) ? ACC_DEFERRED_VALUES : ACC_DEFERRED);
+	             s.acc <= (tma_gemm_has_chain(o) ? ACC_DEFERRED_VALUES : ACC_DEFERRED);
 	return s;
 }
 

@@ -18,6 +18,22 @@ static cptx_val strided_c(cptx_kernel *k, const cptx_gemm_opt *o, const tma_gemm
 	return cptx_mad(k, cptx_mul(k, z, w->p.step_c, .mode = CPTX_LO), cptx_type_bits(o->out) / 8, w->p.C, .mode = CPTX_LO);
 }
 
+/* The options' visitors.  D has a tensor map or a pitch of its own, so it cannot get fewer columns here. */
+static void add_visitors(cptx_kernel *k, const cptx_gemm_opt *o, const tma_gemm_work *w, cptx_epilogue *e)
+{
+	const cptx_gemm_operands x = {
+		.params = &w->table, .m = w->p.M, .n = w->p.N, .k = w->p.K, .z = o->batched ? w->z : (cptx_val){ 0 }
+	};
+	const uint32_t first = e->count;
+
+	o->visitors(k, o->user, e, &x);
+	for (uint32_t i = first; i < e->count; i++)
+		if (e->kind[i] == CPTX_VISIT_GATE_PAIRS)
+			cptx_fail_(k, e->at[i],
+			           "CPTX_VISIT_GATE_PAIRS in a GEMM of <cptx/gemm.h>, whose D has as many columns as B; "
+			           "examples/kit/gemm_swiglu_fp8.c has a kernel of its own for gated pairs");
+}
+
 void tma_gemm_chain_new(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, cptx_epilogue *e)
 {
 	const cptx_gemm_opt *o = t->o;
@@ -43,6 +59,8 @@ void tma_gemm_chain_new(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *
 		cptx_epilogue_add(k, e, CPTX_VISIT_BIAS_COL, .address = bias);
 	if (o->epilogue)
 		cptx_epilogue_add(k, e, CPTX_VISIT_CALL, .fn = call, .user = (void *)(uintptr_t)o);
+	if (o->visitors)
+		add_visitors(k, o, w, e);
 }
 
 cptx_epilogue tma_gemm_chain(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, const cptx_acc *acc)

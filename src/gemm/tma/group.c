@@ -3,7 +3,7 @@
  * A list of problems in one launch (grouped).
  *
  * The host writes a record for each: its tensor maps, sizes, pointers, and the number of cluster tiles up to its end.  CTAs
- * walk over the tiles of all problems as over those of one; where a tile is behind the end of the problem at hand, they go
+ * go over the tiles of all problems as over those of one; where a tile is behind the end of the problem at hand, they go
  * to the record that has it.  Each role does so on its own.
  */
 #include "gemm/tma/tma.h"

@@ -268,11 +268,14 @@ static gemm_params list_parameters(const tma_gemm *t, tma_gemm_work *w)
 void tma_gemm_declare(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w)
 {
 	const gemm_params list = list_parameters(t, w);
-	cptx_params p = { 0 };
+	cptx_params *p = &w->table;
 
-	cptx_params_declare(k, &p, list.row, list.n);
-	for (uint32_t i = 0; i < p.n; i++)
-		*list.val[i] = p.val[i];
+	*p = (cptx_params){ .n = 0 };
+	cptx_params_declare(k, p, list.row, list.n);
+	for (uint32_t i = 0; i < p->n; i++)
+		*list.val[i] = p->val[i];
+	if (t->o->nparams)
+		cptx_params_declare_(k, NOWHERE, p, t->o->params, t->o->nparams);
 }
 
 void tma_gemm_prefetch_maps(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, cptx_val tid)
@@ -326,8 +329,8 @@ cptx_launch *tma_gemm_launch(const tma_gemm *t, const cptx_gemm_plan *plan, cons
 	cptx_tensor_map_opt map[CPTX_GEMM_MAPS];
 	tma_gemm_work unused;
 	const gemm_params list = list_parameters(t, &unused);
-	const cptx_params_part part = { list.row, list.n, &args };
 	const bool copies = tma_gemm_is_copied(t, GEMM_A) || tma_gemm_is_copied(t, GEMM_B); /* then CTAs wait for one another */
+	const cptx_params_part parts[] = { { list.row, list.n, &args }, { t->o->params, t->o->nparams, p->args } };
 
 	if (!t->o->grouped && (!tma_gemm_all_there(t, p, err) || !tma_gemm_maps(t, p, map, err)))
 		return NULL;
@@ -336,7 +339,7 @@ cptx_launch *tma_gemm_launch(const tma_gemm *t, const cptx_gemm_plan *plan, cons
 	for (size_t i = 0; i < list.n; i++) /* maps, and pointers in place of some, are the first of both */
 		if (list.row[i].kind == CPTX_PARAM_TENSOR)
 			memcpy((char *)&args + list.row[i].offset, &map[i], sizeof map[i]);
-	return cptx_params_launch_(NOWHERE, program, dev, t->o->name, &part, 1,
+	return cptx_params_launch_(NOWHERE, program, dev, t->o->name, parts, ARRAY_LEN(parts),
 	                           CPTX_OPT(cptx_launch_opt, .grid = { plan->grid }, .block = { plan->threads },
 	                                    .dyn_smem = plan->smem, .overlap = tma_gemm_is_map(t, CPTX_GEMM_MAP_A) && !copies,
 	                                    .cooperative = copies),

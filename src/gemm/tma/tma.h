@@ -27,8 +27,8 @@ static inline uint32_t tma_gemm_scale_bytes(const tma_gemm_scales *s, bool of_b)
 #define MAP(which) (1u << (which))
 enum { MAPS_OF_D = MAP(CPTX_GEMM_MAP_D) | MAP(CPTX_GEMM_MAP_END_D) };
 
-/* What says in which order tiles are walked (gemm/order.c): rows of A and B that a CTA asks for, weighed; rows of clusters
- * in a group and columns to walk across at most, where not all tiles are computed at once. */
+/* The rasterization of tiles (gemm/order.c) follows from: rows of A and B that a CTA asks for, weighed; rows of clusters in
+ * a group, and columns up to which rows are rasterized as a whole, where not all tiles are computed at once. */
 typedef struct gemm_order {
 	float of_a, of_b;
 	uint32_t rows, cols;
@@ -101,6 +101,11 @@ cptx_gemm_problem tma_gemm_inner_problem(const cptx_gemm_opt *opt, const cptx_ge
 
 /* Not a list: what a GEMM reads and writes, in the order of their letters. */
 enum gemm_which { GEMM_A, GEMM_B, GEMM_C, GEMM_D };
+/* Elements of D are not just sums. */
+static inline bool tma_gemm_has_chain(const cptx_gemm_opt *o)
+{
+	return o->alpha || o->beta || o->bias || o->epilogue || o->visitors;
+}
 
 static inline uint32_t given(uint32_t v) { return v ? v : 1; }
 static inline uint64_t up(uint64_t n, uint64_t each) { return n / each + (n % each != 0); }
@@ -240,6 +245,7 @@ typedef struct tma_gemm_group {
 /* What a CTA does.  at = begin; while at < end: tma_gemm_locate, the K tiles k_first .. k_end - 1, at += step. */
 typedef struct tma_gemm_work {
 	tma_gemm_params p, in; /* by the names of the options; by those of the product that is computed: swap exchanges them */
+	cptx_params table;     /* all parameters, with those of the options' visitors */
 	tma_gemm_group list;
 	cptx_tile_groups experts; /* of experts: all, and the one at hand */
 	cptx_tile_group expert;
@@ -274,12 +280,13 @@ cptx_val tma_gemm_k_first(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work
 cptx_val tma_gemm_k_end(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w);
 /* Has the maps that all tiles need fetched, by one thread of a warp each; not of a list. */
 void tma_gemm_prefetch_maps(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, cptx_val tid);
-/* Sets all up to k_tiles, and the loop. */
+/* Sets the fields of *w up to k_tiles, and the loop over tiles. */
 void tma_gemm_work_begin(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w);
-/* Both; then waits for the launch before, which what stands in front of this may overlap (cptx_launch_opt.overlap), and
- * begins the timeline of so many warps. */
+/* Prefetches the maps and begins the work, then waits for the launch before, which code in front of this call may overlap
+ * (cptx_launch_opt.overlap), and begins the timeline of so many warps. */
 void tma_gemm_start(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w, cptx_val tid, cptx_timeline *line, uint32_t warps);
-/* What w->at says: the problem, of whose maps this thread uses those of the set `maps`, tile and K tiles; with its place. */
+/* tma_gemm_find reads w->at: the problem, of whose maps this thread uses the set `maps`, the tile and its K tiles.
+ * tma_gemm_locate also finds the place of the tile in D. */
 void tma_gemm_find(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w, uint32_t maps);
 void tma_gemm_locate(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w, uint32_t maps);
 
@@ -312,7 +319,8 @@ void tma_gemm_flag_partials(cptx_kernel *k, const tma_gemm_work *w, const tma_ge
 cptx_val tma_gemm_wait_for_partials(cptx_kernel *k, const tma_gemm_work *w, const tma_gemm_sums *s, cptx_val one);
 void tma_gemm_add_partials(cptx_kernel *k, const tma_gemm_work *w, const tma_gemm_sums *s, cptx_val end, uint32_t first,
                            cptx_val acc);
-/* Both of whole accumulators in registers, the second of w->tile, which is shared.  first: in the first of the threads. */
+/* A whole accumulator in registers: fixup_store leaves it in the workspace for another cluster, fixup_reduce adds the
+ * partial sums of all others to it, of w->tile, which is shared.  first: a predicate of the first of the threads. */
 void tma_gemm_fixup_store(cptx_kernel *k, const tma_gemm_work *w, const tma_gemm_sums *s, cptx_val acc, cptx_val first);
 void tma_gemm_fixup_reduce(cptx_kernel *k, const tma_gemm_work *w, const tma_gemm_sums *s, cptx_val acc, cptx_val first);
 

@@ -101,8 +101,9 @@ static bool read_listed(request *q, int option, const char *value)
 	case FLAG: return *(bool *)cli_field_at(&q->o, f) = true;
 	case TYPE: return (*(enum cptx_type *)cli_field_at(&q->o, f) = cptx_type_find(value)) != CPTX_TYPE_NONE;
 	case MMA: return read_mma(q, value);
-	default: return read_window(q, value);
+	default: break;
 	}
+	return option == OPTION_WINDOW ? read_window(q, value) : (q->o.softcap = attention_number(value, &q->trial.p.softcap));
 }
 
 /* What a wrong value is answered with; NULL: it was right. */
@@ -209,12 +210,14 @@ static int generate(request *q, cptx_device *dev)
 
 static int run(const cli_command *cmd, int argc, char **argv)
 {
-	request q = { .cmd = cmd, .o = { .in = CPTX_BF16, .dim = 128 }, .trial = { .seed = 1, .bursts = BURSTS } };
+	request q = { .cmd = cmd,
+		          .o = { .size = CPTX_OPT_SIZE(cptx_attention_backward_opt), .in = CPTX_BF16, .dim = 128 },
+		          .trial = { .seed = 1, .bursts = BURSTS } };
 	cptx_error err = { 0 };
 	const char *value;
 	int status = EXIT_OK;
 
-	q.trial.p = (cptx_attention_backward_problem){ .heads = HEADS };
+	q.trial.p = (cptx_attention_backward_problem){ .size = CPTX_OPT_SIZE(cptx_attention_backward_problem), .heads = HEADS };
 	for (int option; (option = cli_next(cmd, argc, argv, &value, &status)) != -1;) {
 		if (option == -2)
 			return status;

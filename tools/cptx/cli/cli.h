@@ -71,7 +71,7 @@ typedef struct cli_output {
 	const char *path;
 	char beside[4096]; /* where the text stands until then; "": in the file itself, which is a pipe, a device, a link */
 } cli_output;
-/* Both print why they fail, and then a file that was there stays as it was. */
+/* cli_create and cli_finish print why they fail, and then a file that was there stays as it was. */
 bool cli_create(const cli_command *cmd, cli_output *o, const char *path);
 bool cli_finish(const cli_command *cmd, cli_output *o);
 /* Nothing of it is left. */

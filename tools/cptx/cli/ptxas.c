@@ -19,8 +19,8 @@ static int run(process *p, char *out, size_t most)
 	out[0] = 0;
 	if (!process_run(p))
 		return -1;
-	snprintf(out, most, "%s", p->said);
-	free(p->said);
+	snprintf(out, most, "%s", p->output);
+	free(p->output);
 	return p->status > 128 ? 128 : p->status; /* a crash is a rejection */
 }
 

@@ -26,7 +26,7 @@ static int run_on(const gemm_request *q, cptx_device *dev, cptx_module *m, FILE 
 {
 	const gemm_problem *p = &q->problem;
 	gemm_report r;
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 
 	if (!gemm_check(dev, m, &q->o, p, &r, &err))
 		return cli_failed(q->cmd, "%s", err.text);

@@ -228,7 +228,7 @@ static size_t add_gemv(const gemm_request *q, const cptx_target *target, const c
 	cptx_gemm_choice more[CHOICES];
 	cptx_gemm_opt o = q->o;
 
-	o.mma = CPTX_GEMM_GEMV, o.kind = 0;
+	o.mma = CPTX_GEMM_GEMV, o.kind = (enum cptx_tcgen05_kind)0;
 	const size_t found = cptx_gemm_auto_for(&o, target, p, sms, more, CHOICES, NULL);
 	for (size_t i = 0; i < found; i++) {
 		size_t at = n < room ? n++ : room;

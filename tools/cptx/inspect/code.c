@@ -86,7 +86,7 @@ static bool take_live(inspect_kernel *k, const cptx_cubin_view *v, size_t i)
 
 bool code_read(inspected *in)
 {
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 	cptx_cubin_kernel c;
 	cptx_cubin_view *v = cptx_cubin_view_of(in->code, in->ncode, in->path, &err);
 	size_t n;
@@ -228,17 +228,17 @@ bool code_disassemble(inspected *in)
 		bool began = process_run(&p), lost = p.lost || (!began && errno == ENOMEM);
 		close(fd);
 		if (began && !p.status && !lost) {
-			in->disassembly = p.said;
+			in->disassembly = p.output;
 			take_all(in);
 			return true;
 		}
 		if (lost) {
-			free(p.said);
+			free(p.output);
 			return cli_no_memory(in->cmd);
 		}
 		snprintf(in->note, sizeof in->note, "%s could not read the machine code: %.200s", tools[i][0],
-		         p.said ? p.said : strerror(errno));
-		free(p.said);
+		         p.output ? p.output : strerror(errno));
+		free(p.output);
 	}
 	if (!*in->note)
 		snprintf(in->note, sizeof in->note,

@@ -175,7 +175,7 @@ static void tile_cell(const void *user, uint32_t row, uint32_t col, draw_cell *o
 		}
 }
 
-/* What is computed goes to shared memory, by the instruction that mirrors ldmatrix. */
+/* Whether the fragment is a result, which goes to shared memory by stmatrix, the mirror of ldmatrix. */
 static bool writes(const request *q)
 {
 	return q->frag.kind == CPTX_FRAG_MMA_C || q->frag.kind == CPTX_FRAG_WGMMA_D || q->frag.kind == CPTX_FRAG_STMATRIX;

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DRAWS = 4096, HALVES = 65536, SPARE_PAGES = 3 };
+enum { DRAWS = 4096, HALVES = 65536, SPARE_PAGES = 3, MOST_DIM = 256 };
 
 typedef struct bench {
 	cptx_device *dev;
@@ -21,7 +21,8 @@ typedef struct bench {
 	float *lse, *sinks;
 	uint32_t *cu_q, *cu_k; /* where the rows of each batch begin, and behind the last */
 	uint32_t *table;       /* pages of each batch */
-	float *number;         /* of all 16-bit patterns of Q, K and V */
+	float *number;         /* of all patterns of Q, K and V */
+	bool bytes;            /* these have 8 bits, else 16 */
 	double *score;         /* of a row */
 } bench;
 
@@ -82,10 +83,13 @@ void attention_tensor_fill(const attention_tensor *x, uint64_t seed)
 	}
 	for (uint32_t z = 0; z < x->batch * x->heads; z++)
 		for (uint32_t i = 0; i < x->rows; i++) {
-			uint16_t *row = (uint16_t *)(void *)attention_tensor_row(x, z / x->heads, z % x->heads, i);
+			unsigned char *row = attention_tensor_row(x, z / x->heads, z % x->heads, i);
 			for (uint32_t j = 0; j < x->dim; j++, r >>= 12) {
 				r = j % 5 ? r : number_random(&s);
-				row[j] = draw[r % DRAWS];
+				if (cptx_type_bits(x->type) == 8)
+					row[j] = (unsigned char)draw[r % DRAWS];
+				else
+					((uint16_t *)(void *)row)[j] = draw[r % DRAWS];
 			}
 		}
 }
@@ -203,7 +207,11 @@ static bool prepare(bench *b, cptx_error *err)
 	    !attention_tensor_make(b->dev, &b->q, o->in, &p->q_stride, q_batch, p->heads, q_rows, o->dim, err) ||
 	    !attention_tensor_make(b->dev, &b->k, o->in, &p->k_stride, k_batch, p->kv_heads, k_rows, o->dim, err) ||
 	    !attention_tensor_make(b->dev, &b->v, o->in, &p->v_stride, k_batch, p->kv_heads, k_rows, dim_v, err) ||
-	    !attention_tensor_make(b->dev, &b->d, o->out ? o->out : o->in, &p->o_stride, q_batch, p->heads, q_rows, dim_v, err))
+	    !attention_tensor_make(b->dev, &b->d,
+	                           o->out               ? o->out
+	                           : o->in == CPTX_E4M3 ? CPTX_BF16
+	                                                : o->in,
+	                           &p->o_stride, q_batch, p->heads, q_rows, dim_v, err))
 		return false;
 	attention_tensor_fill(&b->q, 3 * b->t->seed + 1);
 	attention_tensor_fill(&b->k, 3 * b->t->seed + 2);
@@ -214,7 +222,7 @@ static bool prepare(bench *b, cptx_error *err)
 		return false;
 	memset(b->lse, ATTENTION_POISON, lses);
 	for (uint32_t i = 0; i < HALVES; i++)
-		b->number[i] = (float)number_value(o->in, i);
+		b->number[i] = (float)number_value(o->in, i & ((1u << cptx_type_bits(o->in)) - 1));
 	p->q = b->q.at, p->k = b->k.at, p->v = b->v.at, p->o = b->d.at;
 	const attention_tensor *all[] = { &b->q, &b->k, &b->v, &b->d };
 	for (int i = 0; i < 4; i++)
@@ -247,10 +255,11 @@ static void release(bench *b)
 /* Where a row stands, and what it must be. */
 typedef struct row {
 	uint32_t batch, head, query;
-	uint32_t queries, keys;   /* of its sequence */
-	int64_t first, end;       /* keys that count */
-	double max, sum, largest; /* of the scores, and of their magnitudes */
-	double o[256], size[256]; /* and the sums of the magnitudes of what is added */
+	uint32_t queries, keys;             /* of its sequence */
+	int64_t first, end;                 /* keys that count */
+	double max, sum, largest;           /* of the scores, and of their magnitudes */
+	double off;                         /* the largest sum of the magnitudes of what a score is the sum of */
+	double o[MOST_DIM], size[MOST_DIM]; /* and the sums of the magnitudes of what is added */
 } row;
 
 static void find_keys(const bench *b, row *r)
@@ -275,33 +284,51 @@ static unsigned char *query_at(const bench *b, const attention_tensor *x, const 
 }
 
 /* A row of K or V. */
-static const uint16_t *key_at(const bench *b, const attention_tensor *x, const row *r, int64_t key)
+static const unsigned char *key_at(const bench *b, const attention_tensor *x, const row *r, int64_t key)
 {
 	const uint32_t head = r->head / (b->p.heads / b->p.kv_heads), k = (uint32_t)key;
-	const unsigned char *from;
 
 	if (b->o->page)
-		from =
-			attention_tensor_row(x, b->table[(uint64_t)r->batch * b->p.table_pitch + k / b->o->page], head, k % b->o->page);
-	else if (b->o->varlen)
-		from = attention_tensor_row(x, 0, head, b->cu_k[r->batch] + k);
-	else
-		from = attention_tensor_row(x, r->batch, head, k);
-	return (const uint16_t *)(const void *)from;
+		return attention_tensor_row(x, b->table[(uint64_t)r->batch * b->p.table_pitch + k / b->o->page], head,
+		                            k % b->o->page);
+	if (b->o->varlen)
+		return attention_tensor_row(x, 0, head, b->cu_k[r->batch] + k);
+	return attention_tensor_row(x, r->batch, head, k);
 }
 
-static double score_of(const bench *b, const row *r, const uint16_t *q, int64_t key)
+/* The numbers of a row of Q, K or V. */
+static void read_row(const bench *b, const unsigned char *from, uint32_t n, float *to)
+{
+	const uint16_t *halves = (const uint16_t *)(const void *)from;
+
+	for (uint32_t i = 0; i < n; i++)
+		to[i] = b->number[b->bytes ? from[i] : halves[i]];
+}
+
+/* The product of rows of Q and K; a head has a multiple of 8 elements, and sums beside one another do not wait for each
+ * other. */
+static double dot(const float *q, const float *k, uint32_t n)
+{
+	double sum[4] = { 0 };
+
+	for (uint32_t i = 0; i < n; i += 4)
+		for (uint32_t j = 0; j < 4; j++)
+			sum[j] += (double)q[i + j] * (double)k[i + j];
+	return sum[0] + sum[1] + (sum[2] + sum[3]);
+}
+
+static double score_of(const bench *b, row *r, const float *q, int64_t key)
 {
 	const cptx_attention_problem *p = &b->p;
-	const uint16_t *k = key_at(b, &b->k, r, key);
-	double s = 0;
+	float k[MOST_DIM];
 
 	if (b->t->mask && !b->t->mask(b->t->user, r->batch, r->head, r->query, (uint32_t)key))
 		return -INFINITY;
-
-	for (uint32_t i = 0; i < b->o->dim; i++)
-		s += (double)b->number[q[i]] * (double)b->number[k[i]];
-	s *= (double)p->scale;
+	read_row(b, key_at(b, &b->k, r, key), b->o->dim, k);
+	double s = dot(q, k, b->o->dim) * (double)p->scale, magnitude = 0;
+	for (uint32_t i = 0; i < b->o->dim && b->bytes; i++)
+		magnitude += fabs((double)q[i] * (double)k[i]) * (double)p->scale;
+	r->off = magnitude > r->off ? magnitude : r->off;
 	if (b->o->softcap)
 		s = (double)p->softcap * tanh(s / (double)p->softcap);
 	return b->t->score ? b->t->score(b->t->user, s, r->batch, r->head, r->query, (uint32_t)key) : s;
@@ -309,10 +336,13 @@ static double score_of(const bench *b, const row *r, const uint16_t *q, int64_t 
 
 static void compute(const bench *b, row *r)
 {
-	const uint16_t *q = (const uint16_t *)(const void *)query_at(b, &b->q, r);
+	float q[MOST_DIM], v[MOST_DIM];
+	const double v_scale = b->p.v_scale != 0 ? (double)b->p.v_scale : 1;
+	const double least = b->o->in == CPTX_E4M3 ? 0x1p-14 : 0; /* below that probabilities lose bits */
 
+	read_row(b, query_at(b, &b->q, r), b->o->dim, q);
 	find_keys(b, r);
-	r->max = b->o->sinks ? (double)b->sinks[r->head] : -INFINITY, r->sum = r->largest = 0;
+	r->max = b->o->sinks ? (double)b->sinks[r->head] : -INFINITY, r->sum = r->largest = r->off = 0;
 	memset(r->o, 0, sizeof r->o), memset(r->size, 0, sizeof r->size);
 	for (int64_t j = r->first; j < r->end; j++) {
 		const double s = b->score[j] = score_of(b, r, q, j);
@@ -322,12 +352,14 @@ static void compute(const bench *b, row *r)
 	if (b->o->sinks && r->max > -INFINITY)
 		r->sum = exp((double)b->sinks[r->head] - r->max);
 	for (int64_t j = r->first; j < r->end && r->max > -INFINITY; j++) {
-		const uint16_t *v = key_at(b, &b->v, r, j);
-		const double e = exp(b->score[j] - r->max);
+		const double e = exp(b->score[j] - r->max), size = fmax(e, least);
 		r->sum += e;
-		for (uint32_t i = 0; i < b->v.dim && e > 0; i++) {
-			const double x = e * (double)b->number[v[i]];
-			r->o[i] += x, r->size[i] += fabs(x);
+		if (!(e > 0))
+			continue;
+		read_row(b, key_at(b, &b->v, r, j), b->v.dim, v);
+		for (uint32_t i = 0; i < b->v.dim; i++) {
+			const double x = (double)v[i] * v_scale;
+			r->o[i] += e * x, r->size[i] += size * fabs(x);
 		}
 	}
 }
@@ -366,6 +398,16 @@ void attention_judge(attention_report *rep, uint32_t batch, uint32_t head, uint3
 	}
 }
 
+/* Half an ulp of a number as a part of it. */
+static double half_ulp(enum cptx_type type)
+{
+	return type == CPTX_E4M3 ? 0x1p-4 : type == CPTX_BF16 ? 0x1p-8 : type == CPTX_F16 ? 0x1p-11 : 0x1p-24;
+}
+
+/* What the tensor cores of sm_90 cut off the sum of n products of 8 bits, as a part of it: 32 of them are added at once, and
+ * 13 bits behind the point are kept. */
+static double fp8_cut(double n) { return 0x1p-13 * (n / 32 + 1); }
+
 /*
  * P and O are rounded once each, so the error is half an ulp of what is added and of the result, and a bit more by sums in
  * f32, ex2.approx and, with a soft cap, tanh.approx (2^-11 of its result), which change a score a little.
@@ -373,16 +415,18 @@ void attention_judge(attention_report *rep, uint32_t batch, uint32_t head, uint3
 static void compare_row(const bench *b, const row *r, attention_report *rep, bool once)
 {
 	const cptx_attention_problem *p = &b->p;
-	const double half = b->o->in == CPTX_BF16 ? 0x1p-8 : 0x1p-11, out = b->d.type == CPTX_F32 ? 0x1p-24 : half;
-	const double score = (b->o->softcap ? 0x1p-10 : 0x1p-20) * (r->largest + 1);
+	const bool fp8 = b->o->in == CPTX_E4M3;
+	const double half = half_ulp(b->o->in), out = half_ulp(b->d.type);
+	const double score = (b->o->softcap ? 0x1p-10 : 0x1p-20) * (r->largest + 1) + (fp8 ? fp8_cut(b->o->dim) * r->off : 0);
 	const uint32_t bytes = cptx_type_bits(b->d.type) / 8;
 	unsigned char *o = query_at(b, &b->d, r);
 
 	for (uint32_t i = 0; i < b->d.dim; i++) {
 		const double sum = r->sum > 0 ? r->sum : 1, right = r->o[i] / sum, size = r->size[i] / sum;
-		const double allowed = (1.01 * half + 2 * score + 0x1p-16) * size + 1.01 * out * fabs(right);
+		const double sums = fp8 ? fp8_cut((double)(r->end - r->first)) : 0x1p-16;
+		const double allowed = (1.01 * half + 2 * score + sums) * size + 1.01 * out * fabs(right);
 		attention_judge(rep, r->batch, r->head, r->query, i, attention_tensor_value(&b->d, o + i * bytes), right,
-		                allowed + (b->o->in == CPTX_F16 ? 0x1p-24 : 0));
+		                allowed + (b->d.type == CPTX_F16 ? 0x1p-24 : 0));
 	}
 	if (once) /* what is not poison in the end was written by mistake */
 		memset(o, ATTENTION_POISON, (size_t)b->d.dim * bytes);
@@ -447,7 +491,7 @@ bool attention_trial_run(cptx_device *dev, cptx_module *module, const cptx_atten
 {
 	attention_trial completed = *t;
 	attention_trial_complete(&completed, o);
-	bench b = { .dev = dev, .o = o, .t = t, .p = completed.p };
+	bench b = { .dev = dev, .o = o, .t = t, .p = completed.p, .bytes = cptx_type_bits(o->in) == 8 };
 
 	*r = (attention_report){ .worst = 0 };
 	*err = (cptx_error){ .code = CPTX_OK };

@@ -22,7 +22,7 @@ bool attention_tensor_make(cptx_device *dev, attention_tensor *x, enum cptx_type
 void attention_tensor_free(cptx_device *dev, attention_tensor *x);
 /* A row on the host. */
 unsigned char *attention_tensor_row(const attention_tensor *x, uint32_t batch, uint32_t head, uint32_t row);
-/* About normal, a deviation of 1; what lies between rows stays NaN.  Of 16 bits. */
+/* About normal, a deviation of 1; what lies between rows stays NaN.  Of 8 or 16 bits. */
 void attention_tensor_fill(const attention_tensor *x, uint64_t seed);
 /* An element of the tensor's type. */
 double attention_tensor_value(const attention_tensor *x, const unsigned char *from);

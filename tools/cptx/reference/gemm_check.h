@@ -69,8 +69,8 @@ void gemm_report_text(const gemm_report *r, char *text, size_t size);
 /* The timeline at an address of the device, as JSON, which the caller frees. */
 bool gemm_read_timeline(cptx_device *dev, const cptx_timeline_layout *l, uint64_t from, char **json, cptx_error *err);
 
-/* The same for a kernel of the library's generators; of one for lists with three problems: p, one of half as many rows, and
- * one of 16 rows.  False, with err, if something could not be run; wrong elements are in the report. */
+/* Runs a kernel of the generators and compares its results; one for lists gets three problems: p, one of half as many rows,
+ * and one of 16 rows.  False, with err, if something could not be run; wrong elements are in the report. */
 bool gemm_check(cptx_device *dev, cptx_module *module, const cptx_gemm_opt *o, const gemm_problem *p, gemm_report *r,
                 cptx_error *err);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "reference/rows_check.h"
+#include "reference/measure.h"
 #include "reference/number.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum {
 	POISON = 0xff,
@@ -41,11 +41,17 @@ typedef struct check {
 
 static bool has(uint32_t set, unsigned i) { return set >> i & 1; }
 static uint32_t size_of(enum cptx_type t) { return cptx_type_bits(t) / 8; }
+/* Two elements in a byte. */
+static bool is_packed(const check *t, unsigned i) { return t->o.out == CPTX_E2M1 && i == CPTX_ROWS_Y; }
+static bool is_transposed(const check *t, unsigned i) { return t->o.kernel == CPTX_ROWS_TRANSPOSE && i == CPTX_ROWS_Y; }
 static uint32_t row_count(const check *t, unsigned i)
 {
 	const bool shares = i == CPTX_ROWS_COS || i == CPTX_ROWS_SIN;
 
-	return operands[i].kind == VECTOR ? 1 : shares ? (t->c->rows + t->o.heads - 1) / t->o.heads : t->c->rows;
+	return operands[i].kind == VECTOR ? 1
+	       : shares                   ? (t->c->rows + t->o.heads - 1) / t->o.heads
+	       : is_transposed(t, i)      ? t->o.n
+	                                  : t->c->rows;
 }
 /* Of the drawn rows. */
 static uint32_t drawn_of(const check *t, unsigned i)
@@ -54,7 +60,14 @@ static uint32_t drawn_of(const check *t, unsigned i)
 
 	return operands[i].kind == VECTOR ? 1 : shares ? (t->drawn + t->o.heads - 1) / t->o.heads : t->drawn;
 }
-static uint32_t columns(const check *t, unsigned i) { return operands[i].kind == SCALAR ? 1 : t->o.n; }
+static uint32_t columns(const check *t, unsigned i)
+{
+	const bool several = (i == CPTX_ROWS_AT || i == CPTX_ROWS_TOP) && t->o.k > 1;
+
+	if (is_packed(t, i))
+		return t->o.n / 2;
+	return is_transposed(t, i) ? t->c->rows : operands[i].kind != SCALAR ? t->o.n : several ? t->o.k : 1;
+}
 
 static bool no_memory(cptx_error *err)
 {
@@ -186,7 +199,8 @@ static bool allocate(check *t, unsigned i, cptx_error *err)
 	const uint64_t host = operands[i].kind == VECTOR ? t->bytes[i] : (uint64_t)row_count(t, i) * t->pitch[i];
 
 	t->host[i] = malloc(host + GUARD);
-	t->row[i] = malloc(columns(t, i) * sizeof(double)), t->mag[i] = malloc(columns(t, i) * sizeof(double));
+	const uint32_t elements = is_packed(t, i) ? t->o.n : columns(t, i);
+	t->row[i] = malloc(elements * sizeof(double)), t->mag[i] = malloc(elements * sizeof(double));
 	t->sum[i] = calloc(columns(t, i), sizeof(double)), t->sum_mag[i] = calloc(columns(t, i), sizeof(double));
 	if (!t->host[i] || !t->row[i] || !t->mag[i] || !t->sum[i] || !t->sum_mag[i])
 		return no_memory(err);
@@ -260,13 +274,21 @@ static void wrong_at(check *t, unsigned operand, uint32_t row, uint32_t column, 
 		r->wrong_reference = reference;
 }
 
+/* An .e2m1: the lower half of a byte, or the upper one. */
+static double half_of_byte(uint8_t byte, bool upper) { return number_value(CPTX_E2M1, upper ? byte >> 4 : byte & 15); }
+
 /* Results err by their rounding (of numbers that round up to the next power of two by twice of that), and by what f32
  * arithmetic and approximate functions do to the terms. */
 static void compare(check *t, unsigned operand, uint32_t row, uint32_t column, double want, double mag)
 {
-	const double got = element(t, operand, place(t, operand, row, column)),
+	const double got = is_packed(t, operand) ? half_of_byte(*place(t, operand, row, column / 2), column % 2)
+	                                         : element(t, operand, place(t, operand, row, column)),
 				 arithmetic = operands[operand].kind == VECTOR ? 2e-6 : 5e-6;
-	const double allowed = half_ulp(t->type[operand]) * fabs(want) + arithmetic * mag + least_of(t->type[operand]);
+	const double rounding = is_packed(t, operand) ? fabs(want) < 2   ? 0.25
+	                                                : fabs(want) < 4 ? 0.5
+	                                                                 : 1 /* half of the distance */
+	                                              : half_ulp(t->type[operand]) * fabs(want) + least_of(t->type[operand]);
+	const double allowed = rounding + arithmetic * mag;
 	const double error = fabs(got - want);
 
 	t->r->elements++;
@@ -293,11 +315,26 @@ static void compare_row(check *t, uint32_t row, uint32_t times, uint8_t *const i
 	memcpy(t->host, host, sizeof host);
 	rows_reference(&l);
 	for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++)
-		for (uint32_t c = 0; has(l.writes, i) && c < columns(t, i); c++)
+		for (uint32_t c = 0; has(l.writes, i) && c < columns(t, i) * (is_packed(t, i) ? 2 : 1); c++)
 			if (operands[i].kind == VECTOR)
 				t->sum[i][c] += times * t->row[i][c], t->sum_mag[i][c] += times * t->mag[i][c];
 			else
 				compare(t, i, row, c, t->row[i][c], t->mag[i][c]);
+}
+
+/* Of a transposition all bits. */
+static void compare_transposed(check *t, const uint8_t *x)
+{
+	const uint32_t size = size_of(t->type[CPTX_ROWS_X]);
+
+	for (uint32_t c = 0; c < t->o.n; c++)
+		for (uint32_t r = 0; r < t->c->rows; r++) {
+			const uint8_t *got = place(t, CPTX_ROWS_Y, c, r),
+						  *want = x + r % t->drawn * t->pitch[CPTX_ROWS_X] + c * (uint64_t)size;
+			t->r->elements++;
+			if (memcmp(got, want, size) != 0)
+				wrong_at(t, CPTX_ROWS_Y, c, r, element(t, CPTX_ROWS_Y, got), element(t, CPTX_ROWS_X, want));
+		}
 }
 
 /* Rows behind the drawn ones have the same bits as these; what is between rows and around them is as it was. */
@@ -305,12 +342,12 @@ static void compare_rest(check *t, unsigned i)
 {
 	const uint64_t bytes = (uint64_t)columns(t, i) * size_of(t->type[i]);
 
-	for (uint32_t r = t->drawn; operands[i].kind != VECTOR && r < t->c->rows; r++) {
+	for (uint32_t r = t->drawn; operands[i].kind != VECTOR && !is_transposed(t, i) && r < t->c->rows; r++) {
 		t->r->elements += columns(t, i);
 		if (memcmp(place(t, i, r, 0), place(t, i, r % t->drawn, 0), bytes) != 0)
 			wrong_at(t, i, r, 0, element(t, i, place(t, i, r, 0)), element(t, i, place(t, i, r % t->drawn, 0)));
 	}
-	for (uint32_t r = 0; operands[i].kind == MATRIX && r < t->c->rows; r++)
+	for (uint32_t r = 0; operands[i].kind == MATRIX && r < row_count(t, i); r++)
 		for (uint64_t b = bytes; b < t->pitch[i] && same_place(t, i) == i; b++)
 			if (place(t, i, r, 0)[b] != POISON)
 				wrong_at(t, i, r, t->o.n, 0, 0);
@@ -332,7 +369,9 @@ static bool compare_all(check *t, cptx_error *err)
 		if (!cptx_mem_read(t->dev, t->host[i], t->dev_at[i] + off_of(t, i), t->bytes[i] + GUARD, err))
 			return false;
 	}
-	for (uint32_t r = 0; r < t->drawn; r++)
+	if (t->o.kernel == CPTX_ROWS_TRANSPOSE)
+		compare_transposed(t, inputs[CPTX_ROWS_X]);
+	for (uint32_t r = 0; t->o.kernel != CPTX_ROWS_TRANSPOSE && r < t->drawn; r++)
 		compare_row(t, r, (t->c->rows - r + t->drawn - 1) / t->drawn, inputs);
 	for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++) {
 		for (uint32_t c = 0; has(t->plan.writes, i) && operands[i].kind == VECTOR && c < t->o.n; c++)
@@ -357,38 +396,20 @@ static bool run_once(const check *t, const launches *all, uint32_t set, cptx_str
 	return true;
 }
 
-static int by_value(const void *a, const void *b)
-{
-	const float x = *(const float *)a, y = *(const float *)b;
-
-	return (x > y) - (x < y);
-}
-
-/* The median of bursts, each so many launches that the host's part does not count. */
+/* The median of bursts that take the sets of buffers in turn. */
 static bool measure(check *t, const launches *all, cptx_error *err)
 {
-	enum { MOST = 64, RUNS = 24 };
-	float times[MOST];
-	const unsigned n = t->c->bursts > MOST ? MOST : t->c->bursts;
-	cptx_event *start = cptx_event_new(t->dev, err), *end = cptx_event_new(t->dev, err);
+	cptx_launch *each[6];
+	unsigned n = 0;
+	double ms = 0;
 
-	for (unsigned b = 0; b < n && !err->code; b++) {
-		for (uint32_t i = 0; i < 3; i++)
-			run_once(t, all, i % t->sets, NULL, err);
-		cptx_event_record(start, NULL, err);
-		for (uint32_t i = 0; i < RUNS; i++)
-			run_once(t, all, i % t->sets, NULL, err);
-		cptx_event_record(end, NULL, err);
-		cptx_event_synchronize(end, err);
-		cptx_event_elapsed(start, end, &times[b], err);
-	}
-	cptx_event_destroy(start);
-	cptx_event_destroy(end);
-	if (err->code || !n)
-		return !err->code;
-	qsort(times, n, sizeof *times, by_value);
-	t->r->ms = (double)times[n / 2] / RUNS;
-	return true;
+	for (uint32_t s = 0; s < t->sets; s++)
+		for (uint32_t i = 0; i < t->plan.launches; i++)
+			if (all->l[s][i])
+				each[n++] = all->l[s][i];
+	const bool ok = measure_launches(t->dev, each, n, t->c->bursts, &ms, err);
+	t->r->ms = ms / t->sets;
+	return ok;
 }
 
 static cptx_rows_problem problem_of(const check *t, uint32_t set)
@@ -400,7 +421,7 @@ static cptx_rows_problem problem_of(const check *t, uint32_t set)
 			continue;
 		p.at[i].address = (set ? t->more[set - 1][i] : t->dev_at[i]) + off_of(t, i);
 		if (operands[i].kind == MATRIX)
-			p.at[i].stride = t->o.n + t->c->pad;
+			p.at[i].stride = columns(t, i) + t->c->pad;
 	}
 	return p;
 }
@@ -438,8 +459,9 @@ bool rows_check(cptx_device *dev, const cptx_rows_opt *o, const rows_case *c, ro
 
 	*r = (rows_report){ .elements = 0 };
 	*err = (cptx_error){ .code = CPTX_OK };
-	if (!t.o.align && (c->pad || c->off)) {
-		const uint32_t bits = (o->n + c->pad) | c->off | 16;
+	if (!t.o.align && (c->pad || c->off || o->kernel == CPTX_ROWS_TRANSPOSE)) {
+		const uint32_t across = o->kernel == CPTX_ROWS_TRANSPOSE ? c->rows + c->pad : 0;
+		const uint32_t bits = (o->n + c->pad) | across | c->off | 16;
 		t.o.align = bits & (~bits + 1);
 	}
 	t.o.bandwidth = t.o.bandwidth ? t.o.bandwidth : cptx_rows_bandwidth(info);

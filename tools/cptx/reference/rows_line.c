@@ -192,9 +192,39 @@ static void quantize(const rows_line *l)
 	double top = 0;
 
 	FOR_ALL top = isnan(IN(X, i)) || isnan(top) ? NAN : fmax(top, fabs(IN(X, i)));
-	const double scale = top == 0 ? 1 : top / 448;
+	const double scale = top == 0 ? 1 : top / (l->o->out == CPTX_E2M1 ? 6 : 448);
 	SET(SCALE, 0, scale, scale);
 	FOR_ALL SET(Y, i, IN(X, i) / scale, fabs(IN(X, i) / scale));
+}
+
+static void rotary_pairs(const rows_line *l)
+{
+	FOR_ALL
+	{
+		const double x = IN(X, i), y = IN(X, i ^ 1), c = IN(COS, i), s = i % 2 ? IN(SIN, i) : -IN(SIN, i);
+		SET(Y, i, x * c + y * s, fabs(x * c) + fabs(y * s));
+	}
+}
+
+/* Whether element i comes in front of j. */
+static bool larger(const rows_line *l, uint32_t i, uint32_t j)
+{
+	return IN(X, i) > IN(X, j) || (IN(X, i) == IN(X, j) && i < j);
+}
+
+static void top_k(const rows_line *l)
+{
+	const uint32_t n = l->o->n;
+	uint32_t last = n;
+
+	for (uint32_t j = 0, best = 0; j < l->o->k; j++, last = best) {
+		if (j == 0 || best != n) { /* else there is no number left */
+			best = n;
+			FOR_ALL if (!isnan(IN(X, i)) && (last == n || larger(l, last, i)) && (best == n || larger(l, i, best))) best = i;
+		}
+		SET(TOP, j, best == n ? -(double)INFINITY : IN(X, best), 0);
+		SET(AT, j, best == n ? -1.0 : (double)best, 0);
+	}
 }
 
 static void argmax(const rows_line *l)
@@ -227,6 +257,8 @@ void rows_reference(const rows_line *l)
 	case CPTX_ROWS_GEGLU_BACKWARD: gated_backward(l, true, true); break;
 	case CPTX_ROWS_GELU_BACKWARD: gated_backward(l, true, false); break;
 	case CPTX_ROWS_ROTARY: rotary(l); break;
+	case CPTX_ROWS_ROTARY_PAIRS: rotary_pairs(l); break;
+	case CPTX_ROWS_TOP_K: top_k(l); break;
 	case CPTX_ROWS_QUANTIZE: quantize(l); break;
 	case CPTX_ROWS_ARGMAX: argmax(l); break;
 	case CPTX_ROWS_COLUMN_SUM: FOR_ALL SET(DW, i, IN(X, i), fabs(IN(X, i))); break;

@@ -27,6 +27,7 @@ enum {
 	OPTION_IGNORE,
 	OPTION_TANH,
 	OPTION_HEADS,
+	OPTION_K,
 	OPTION_ALIGN,
 	OPTION_PLACE,
 	OPTION_THREADS,
@@ -50,7 +51,7 @@ static const cli_option options[OPTIONS] = {
 	[OPTION_BACKWARD] = { "backward", 'b', NULL, "the kernel's gradients", NULL },
 	[OPTION_EXPLAIN] = { "explain", 'e', NULL, "the best shapes by a model of bytes, CTAs and waves", NULL },
 	[OPTION_IN] = { "in", 'i', "TYPE", "of the inputs: f32, f16 or bf16 (the default)", "f32 f16 bf16" },
-	[OPTION_OUT] = { "out", 'u', "TYPE", "of the results; default: as --in, of quantize e4m3", "f32 f16 bf16 e4m3" },
+	[OPTION_OUT] = { "out", 'u', "TYPE", "of the results; default: as --in, of quantize e4m3", "f32 f16 bf16 e4m3 e2m1" },
 	[OPTION_WEIGHT] = { "weight", 'w', "TYPE", "of the weights; default: as --in", "f32 f16 bf16" },
 	[OPTION_INDEX] = { "index", 'I', "TYPE", "of labels and columns: s32 or s64 (the default)", "s32 s64" },
 	[OPTION_WITH] = { "with", 'W', "NAME,...", "operands that the kernel may have; default: all vectors; none: none", NULL },
@@ -60,6 +61,7 @@ static const cli_option options[OPTIONS] = {
 	[OPTION_IGNORE] = { "ignore", 0, "LABEL", "rows with it do not count", NULL },
 	[OPTION_TANH] = { "tanh", 0, NULL, "GELU by tanh", NULL },
 	[OPTION_HEADS] = { "heads", 0, "N", "rows that share a row of cos and sin", NULL },
+	[OPTION_K] = { "k", 'k', "N", "how many of the largest elements, 1 to 64", "1 8 64" },
 	[OPTION_ALIGN] = { "align", 0, "N", "rows begin at multiples of so many elements", NULL },
 	[OPTION_PLACE] = { "place", 'p', "NAME", "where rows live: registers, memory or shared; default: chosen",
 	                   "registers memory shared" },
@@ -88,12 +90,16 @@ typedef struct request {
 	const char *arch, *device, *output, *with;
 } request;
 
-/* By enum cptx_rows_place. */
-static const char *const places[] = { "chosen", "registers", "memory", "shared", NULL };
-
 static bool asked(const request *q, int option) { return q->seen >> option & 1; }
 
-static bool read_type(const char *value, enum cptx_type *to) { return (*to = cptx_type_find(value)) != CPTX_TYPE_NONE; }
+/* The fields of cptx_rows_opt that options name, --per-row as per_row. */
+static const struct {
+	const char *name, *type;
+	size_t offset;
+} fields[] = {
+#define ROWS_FIELD(field, type) { #field, #type, offsetof(cptx_rows_opt, field) },
+#include "rows/options.def"
+};
 
 static bool read_number(const char *value, float *to)
 {
@@ -122,12 +128,23 @@ static bool read_sizes(request *q, const char *value)
 	return true;
 }
 
-static bool read_place(request *q, const char *value)
+/* The field with the option's name; false: it does not take the value, or there is none. */
+static bool read_field(request *q, int option, const char *value)
 {
-	for (unsigned i = CPTX_ROWS_REGISTERS; places[i]; i++)
-		if (!strcmp(value, places[i]))
-			q->o.place = (enum cptx_rows_place)i;
-	return q->o.place != CPTX_ROWS_AUTO;
+	char text[80], name[32];
+	size_t i = 0;
+
+	snprintf(name, sizeof name, "%s", options[option].name);
+	for (char *c = name; *c; c++)
+		*c = *c == '-' ? '_' : *c;
+	while (i < sizeof fields / sizeof *fields && strcmp(fields[i].name, name) != 0)
+		i++;
+	if (i == sizeof fields / sizeof *fields)
+		return false;
+	if (!strcmp(fields[i].type, "F32"))
+		return read_number(value, (float *)((char *)&q->o + fields[i].offset));
+	const int n = snprintf(text, sizeof text, "%s=%s", name, value ? value : "1");
+	return n < (int)sizeof text && !strchr(text, ' ') && cptx_rows_options_read(text, &q->o, NULL);
 }
 
 static bool read_label(request *q, const char *value)
@@ -146,24 +163,8 @@ static int read_option(request *q, int option, const char *value)
 	switch (option) {
 	case OPTION_RUN:
 	case OPTION_FOR: ok = read_sizes(q, value); break;
-	case OPTION_IN: ok = read_type(value, &q->o.in); break;
-	case OPTION_OUT: ok = read_type(value, &q->o.out); break;
-	case OPTION_WEIGHT: ok = read_type(value, &q->o.weight); break;
-	case OPTION_INDEX: ok = read_type(value, &q->o.index); break;
 	case OPTION_WITH: q->with = value; break;
-	case OPTION_EPS: ok = read_number(value, &q->o.eps); break;
-	case OPTION_SMOOTHING: ok = read_number(value, &q->o.smoothing); break;
-	case OPTION_Z_LOSS: ok = read_number(value, &q->o.z_loss); break;
 	case OPTION_IGNORE: ok = read_label(q, value); break;
-	case OPTION_TANH: q->o.tanh = true; break;
-	case OPTION_HEADS: ok = read_count(value, &q->o.heads); break;
-	case OPTION_ALIGN: ok = read_count(value, &q->o.align); break;
-	case OPTION_PLACE: ok = read_place(q, value); break;
-	case OPTION_THREADS: ok = read_count(value, &q->o.threads); break;
-	case OPTION_PER_ROW: ok = read_count(value, &q->o.per_row); break;
-	case OPTION_SPLIT: ok = read_count(value, &q->o.split); break;
-	case OPTION_STAGES: ok = read_count(value, &q->o.stages); break;
-	case OPTION_ROWS_EACH: ok = read_count(value, &q->o.rows_each); break;
 	case OPTION_BANDWIDTH: ok = read_count(value, &q->o.bandwidth); break;
 	case OPTION_PAD: ok = read_count(value, &q->c.pad); break;
 	case OPTION_IN_PLACE: q->c.in_place = true; break;
@@ -171,7 +172,9 @@ static int read_option(request *q, int option, const char *value)
 	case OPTION_DEVICE: q->device = value; break;
 	case OPTION_OUTPUT: q->output = value; break;
 	case OPTION_COMPILER: return compiling_named(q->cmd, value, &q->c.load.compiler);
-	default: break;
+	case OPTION_BACKWARD:
+	case OPTION_EXPLAIN: break;
+	default: ok = read_field(q, option, value); break;
 	}
 	return ok ? EXIT_OK
 	          : cli_bad_value(q->cmd, (size_t)option, value,
@@ -222,8 +225,8 @@ static void print_choice(FILE *out, const char *label, const cptx_rows_choice *c
 	        "%-8s %9.1f us  %-9s %4u threads, %u a row, %2u CTA%s a row, %u stages, %u rows each; %2u CTAs per SM, %6.1f "
 	        "waves, %5.0f KB in flight, "
 	        "%u registers\n",
-	        label, c->us, places[o->place], o->threads, o->per_row, o->split, o->split > 1 ? "s" : " ", o->stages,
-	        o->rows_each, c->ctas_per_sm, c->waves, c->in_flight / 1024, c->regs);
+	        label, c->us, cptx_rows_place_name(o->place), o->threads, o->per_row, o->split, o->split > 1 ? "s" : " ",
+	        o->stages, o->rows_each, c->ctas_per_sm, c->waves, c->in_flight / 1024, c->regs);
 }
 
 static int explain(const request *q, const cptx_target *target, uint32_t sms, FILE *out)
@@ -249,8 +252,8 @@ static int run_on(const request *q, cptx_device *dev)
 		return cli_refused(q->cmd, &err);
 	printf("kernel   %s, %s, %u rows of %u\n", cptx_rows_kernel_name(q->o.kernel), cptx_type_name(q->o.in), q->c.rows,
 	       q->o.n);
-	printf("shape    %s, %u threads, %u a row, %u CTA%s a row", places[r.plan.place], r.plan.threads, r.plan.per_row,
-	       r.plan.split, r.plan.split > 1 ? "s" : "");
+	printf("shape    %s, %u threads, %u a row, %u CTA%s a row", cptx_rows_place_name(r.plan.place), r.plan.threads,
+	       r.plan.per_row, r.plan.split, r.plan.split > 1 ? "s" : "");
 	if (r.plan.stages)
 		printf(", %u stages, %u rows each, %u bytes of shared memory", r.plan.stages, r.plan.rows_each, r.plan.smem);
 	putchar('\n');

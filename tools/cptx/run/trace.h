@@ -16,7 +16,7 @@ typedef struct run_trace {
 	uint32_t *named; /* by number of the block: its warps that have a name, a bit each */
 } run_trace;
 
-/* Both print why they fail. */
+/* run_trace_open and run_trace_close print why they fail. */
 bool run_trace_open(run_trace *t, const cli_command *cmd, const char *path);
 void run_trace_put(run_trace *t, const cptx_emu_span *s);
 bool run_trace_close(run_trace *t, const cli_command *cmd);

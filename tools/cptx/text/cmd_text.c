@@ -88,7 +88,7 @@ static int run_fmt(const cli_command *cmd, int argc, char **argv)
 	cptx_module *m = cli_parse(cmd, argv[optind], keep, CLI_MOST_ERRORS);
 	if (!m)
 		return EXIT_FAILED;
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 	cptx_ptx *ptx = cptx_emit(m, arch, &(cptx_emit_opt){ .keep = keep }, &err);
 	if (!ptx)
 		status = cli_failed(cmd, "%s", err.text);

@@ -15,7 +15,7 @@ static int run(const cli_command *cmd, int argc, char **argv)
 	const char *value, *output = "-";
 	int status = EXIT_OK, option;
 	cptx_to_c_opt opt = { 0 };
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 
 	while ((option = cli_next(cmd, argc, argv, &value, &status)) >= 0) {
 		if (option == TO_C_MAIN)

@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: MIT
+"""cptx.attention: attention on PyTorch tensors of f16, bf16 or e4m3, with gradients but of e4m3, and for decoding.
+
+    from cptx.attention import attention, decode
+    o = attention(q, k, v, causal=True)              # [batch, heads, rows, head size]; fewer heads of k and v: GQA
+    o = decode(q, k_cache, v_cache, lengths=n)       # one to sixteen queries against long caches
+
+Each is a custom operator, torch.ops.cptx.attention, so that torch.compile takes it as it is.  Kernels and rules are those of
+<cptx/attention.h>, <cptx/attention_backward.h> and <cptx/attention_decode.h>.  Tensors may have any strides of batch, head and
+row that are multiples of 16 bytes; where elements of a row do not stand side by side, the tensor is copied first.
+"""
+
+import torch
+
+from . import _attention, ops
+
+__all__ = ["attention", "attention_varlen", "decode"]
+
+
+def _placed(x):
+    """A tensor that kernels can read where it lies: itself, or a copy."""
+    apart = all(n < 2 or (s and s * x.element_size() % 16 == 0) for n, s in zip(x.shape[:-1], x.stride()))
+    return x if apart and (x.stride(-1) == 1 or x.shape[-1] == 1) and x.data_ptr() % 16 == 0 else x.contiguous()
+
+
+def _place(x, otherwise=0):
+    """Where a tensor lies, as _attention has it; otherwise: an address for one without elements."""
+    rows_and_heads = x.stride()[-2::-1] if x.dim() == 4 else (x.stride(0), x.stride(1))  # packed: [rows, heads, head size]
+    row, head, batch = (*rows_and_heads, 0)[:3]
+    return x.data_ptr() or otherwise, batch, head, row
+
+
+def _like(x, dim):
+    """A new tensor of rows of `dim` elements, whose dimensions lie in the order of those of x; of e4m3 in bf16."""
+    dtype = torch.bfloat16 if x.dtype == torch.float8_e4m3fn else x.dtype
+    if x.dim() == 4 and x.stride(1) < x.stride(2):
+        return x.new_empty(x.shape[0], x.shape[2], x.shape[1], dim, dtype=dtype).transpose(1, 2)
+    return x.new_empty(*x.shape[:-1], dim, dtype=dtype)
+
+
+def _statistics(q):
+    """LSE: [batch, heads, queries], or of packed sequences [heads, rows]."""
+    return q.new_empty(q.shape[:-1] if q.dim() == 4 else (q.shape[1], q.shape[0]), dtype=torch.float32)
+
+
+def _vector(name, x, like, dtype, shape):
+    if x.device != like.device or x.dtype != dtype or tuple(x.shape) != tuple(shape):
+        raise ValueError(f"{name} is of {x.dtype}, has the shape {tuple(x.shape)} and is on {x.device}, but must be of {dtype}, have "
+                         f"{tuple(shape)} and be on {like.device}")
+    return x.contiguous()
+
+
+def _checked(q, k, v, rank, types=("f16", "bf16")):
+    """The type of all three, whose shapes fit."""
+    for name, x in (("k", k), ("v", v)):
+        if x.device != q.device or x.dtype != q.dtype:
+            raise ValueError(f"{name} is of {x.dtype} on {x.device}, but q is of {q.dtype} on {q.device}")
+    if any(x.dim() != rank for x in (q, k, v)):
+        raise ValueError(f"q, k and v have {q.dim()}, {k.dim()} and {v.dim()} dimensions, but must have {rank}")
+    if k.shape[:-1] != v.shape[:-1] or q.shape[-1] != k.shape[-1]:
+        raise ValueError(f"q, k and v have the shapes {tuple(q.shape)}, {tuple(k.shape)} and {tuple(v.shape)}: k and v must differ in "
+                         "the last dimension alone, and those of q and k be the same")
+    return ops.type_name("q", q, types)
+
+
+def _window(left, right, causal):
+    """Sizes of a window; below 0: it does not end there."""
+    return {"window_left": _attention.MANY if left < 0 else left,
+            "window_right": 0 if causal else _attention.MANY if right < 0 else right} if max(left, right) >= 0 else {}
+
+
+def _runner(kind, x):
+    return _attention.runner(kind, ("cuda", x.device.index), lambda: ops.device(x))
+
+
+def _start(runner, operands, sizes, settings, like):
+    with torch.cuda.device(like.device):
+        runner.run(operands, sizes, settings, ops.stream(like))
+
+
+def _sizes(q, k, scale, paged=False):
+    if q.dim() == 4 and q.shape[0] != k.shape[0] and not paged:
+        raise ValueError(f"q has {q.shape[0]} batches, and k {k.shape[0]}")
+    axis = 2 if q.dim() == 4 else 0
+    return {"batch": q.shape[0], "heads": q.shape[1], "kv_heads": k.shape[1], "queries": q.shape[axis], "keys": k.shape[axis],
+            "scale": scale}
+
+
+# ---- gradients ----
+
+
+@ops.define("attention_backward(Tensor d_o, Tensor q, Tensor k, Tensor v, Tensor o, Tensor lse, bool causal, bool top_left, int left, "
+            "int right, float scale, float softcap, bool deterministic) -> (Tensor, Tensor, Tensor)",
+            fake=lambda d_o, q, k, v, *_: tuple(_like(x, x.shape[-1]) for x in (q, k, v)))
+def _backward(d_o, q, k, v, o, lse, causal, top_left, left, right, scale, softcap, deterministic):
+    kind = _checked(q, k, v, 4)
+    if k.shape[-1] != v.shape[-1]:
+        raise ValueError(f"the gradient of attention needs one head size, but k has {k.shape[-1]}, and v {v.shape[-1]}")
+    grads = [_like(x, x.shape[-1]) for x in (q, k, v)]
+    if not q.numel():
+        return tuple(dx.zero_() for dx in grads)
+    inputs = dict(zip(("q", "k", "v", "o", "d_o"), map(_placed, (q, k, v, o, d_o))))
+    window = _window(left, right, causal)
+    settings = {"in": kind, "dim": q.shape[-1], "causal": causal, "top_left": top_left and (causal or bool(window)),
+                "window": bool(window), "deterministic": deterministic, "softcap": softcap != 0}
+    sizes = {**_sizes(q, k, scale), **window, "softcap": softcap}
+    runner = _runner(_attention.Backward, q)
+    workspace = torch.empty(runner.workspace(sizes, settings), dtype=torch.uint8, device=q.device)
+    places = {name: _place(x, lse.data_ptr()) for name, x in (*inputs.items(), *zip(("dq", "dk", "dv"), grads))}
+    _start(runner, {**places, "lse": lse.data_ptr(), "workspace": workspace.data_ptr()}, sizes, settings, q)
+    return tuple(grads)
+
+
+def _setup(ctx, inputs, output):
+    q, k, v, sinks, cu_queries, _, _, _, _, *ctx.settings = inputs
+    ctx.packed = cu_queries is not None
+    ctx.save_for_backward(q, k, v, sinks, *output)
+    ctx.mark_non_differentiable(output[1])
+
+
+def _gradient(ctx, d_o, _):
+    if ctx.packed:
+        raise NotImplementedError("attention of packed sequences has no gradient")
+    q, k, v, sinks, o, lse = ctx.saved_tensors
+    d_sinks = None
+    if sinks is not None and ctx.needs_input_grad[3]:
+        share = torch.exp(sinks[None, :, None] - lse).masked_fill(lse == float("-inf"), 0)  # of the sums
+        d_sinks = -(share * (d_o.float() * o.float()).sum(-1)).sum((0, 2))
+    return (*torch.ops.cptx.attention_backward(d_o, q, k, v, o, lse, *ctx.settings), d_sinks, *(None for _ in range(12)))
+
+
+# ---- forward ----
+
+
+def _outputs(q, k, v, *_):
+    return _like(q, v.shape[-1]), _statistics(q)
+
+
+@ops.define("attention(Tensor q, Tensor k, Tensor v, Tensor? sinks, Tensor? cu_queries, Tensor? cu_keys, SymInt max_queries, "
+            "SymInt max_keys, float v_scale, bool causal, bool top_left, int left, int right, float scale, float softcap, bool deterministic) "
+            "-> (Tensor, Tensor)", fake=_outputs, setup=_setup, backward=_gradient)
+def _attention_op(q, k, v, sinks, cu_queries, cu_keys, max_queries, max_keys, v_scale, causal, top_left, left, right, scale, softcap, _):
+    packed = cu_queries is not None
+    kind = _checked(q, k, v, 3 if packed else 4, ("f16", "bf16", "e4m3"))
+    o, lse = _outputs(q, k, v)
+    if not o.numel():
+        return o, lse
+    window = _window(left, right, causal)
+    settings = {"in": kind, "dim": q.shape[-1], "dim_v": v.shape[-1], "causal": causal, "window": bool(window),
+                "top_left": top_left and (causal or bool(window)), "softcap": softcap != 0, "sinks": sinks is not None, "varlen": packed,
+                "lse": True}
+    sizes = {**_sizes(q, k, scale), **window, "softcap": softcap, "v_scale": v_scale}
+    tensors = [_placed(x) for x in (q, k, v)]
+    operands = {name: _place(x, q.data_ptr()) for name, x in zip(("q", "k", "v", "o"), (*tensors, o))}
+    vectors = {}
+    if sinks is not None:
+        vectors["sinks"] = _vector("sinks", sinks, q, torch.float32, q.shape[1:2])
+    if packed:
+        for name, x in (("cu_queries", cu_queries), ("cu_keys", cu_keys)):
+            vectors[name] = _vector(name, x, q, torch.int32, cu_queries.shape[:1])
+        sizes.update(batch=cu_queries.shape[0] - 1, queries=max_queries, keys=max_keys, total_queries=q.shape[0], total_keys=k.shape[0])
+    addresses = {name: x.data_ptr() for name, x in vectors.items()}
+    _start(_runner(_attention.Forward, q), {**operands, **addresses, "lse": lse.data_ptr()}, sizes, settings, q)
+    return o, lse
+
+
+def _call(q, k, v, packed, causal, top_left, window, scale, softcap, sinks, lse, deterministic, v_scale):
+    left, right = (-1 if n is None else n for n in window or (None, None))
+    if deterministic is None:
+        deterministic = torch.are_deterministic_algorithms_enabled()
+    o, statistics = torch.ops.cptx.attention(q, k, v, sinks, *packed, v_scale or 0.0, causal, top_left, left, right, scale or 0.0,
+                                             softcap or 0.0, deterministic)
+    return (o, statistics) if lse else o
+
+
+def attention(q, k, v, *, causal=False, top_left=False, window=None, scale=None, softcap=None, sinks=None, lse=False,
+              deterministic=None, v_scale=None):
+    """softmax(scale * q @ k^T) @ v of each head; q: [batch, heads, queries, dim], k, v: [batch, kv_heads, keys, dim].
+
+    causal: no key behind the query, of which the last stands at the last key, or with top_left the first at the first.  window:
+    (left, right), keys before and behind the query's place that count, None: all.  scale: else 1 / sqrt(dim).  softcap: scores
+    become softcap * tanh(score / softcap).  sinks: f32 of each head, a logit that joins the sums.  lse: also gives the logarithms
+    of the sums, f32, [batch, heads, queries], which have no gradient.  deterministic: whether gradients have the same bits
+    each time; None: as torch.use_deterministic_algorithms says.  v_scale: of e4m3 (sm_90a), what v is to be multiplied by; o is bf16.  Gradients are for head sizes to 128, the same of q, k and v.
+    """
+    return _call(q, k, v, (None, None, 0, 0), causal, top_left, window, scale, softcap, sinks, lse, deterministic, v_scale)
+
+
+def attention_varlen(q, k, v, cu_queries, cu_keys, max_queries, max_keys, *, causal=False, top_left=False, window=None, scale=None,
+                     softcap=None, sinks=None, lse=False, v_scale=None):
+    """The same of packed sequences, without gradients: q: [rows, heads, dim], k, v: [rows, kv_heads, dim].
+
+    cu_queries, cu_keys: int32, where each sequence begins, and behind it where the last ends; max_queries, max_keys: the longest.
+    lse: [heads, rows].
+    """
+    return _call(q, k, v, (cu_queries, cu_keys, max_queries, max_keys), causal, top_left, window, scale, softcap, sinks, lse, False,
+                 v_scale)
+
+
+# ---- decoding ----
+
+
+@ops.define("attention_decode(Tensor q, Tensor k, Tensor v, Tensor? lengths, Tensor? pages, bool causal, int left, float scale, "
+            "float softcap) -> (Tensor, Tensor)", fake=_outputs)
+def _decode(q, k, v, lengths, pages, causal, left, scale, softcap):
+    kind = _checked(q, k, v, 4)
+    o, lse = _outputs(q, k, v)
+    if not o.numel():
+        return o, lse
+    settings = {"in": kind, "dim": q.shape[-1], "dim_v": v.shape[-1], "causal": causal, "window": left >= 0, "softcap": softcap != 0,
+                "paged": pages is not None, "lse": True}
+    sizes = {**_sizes(q, k, scale, pages is not None), "softcap": softcap, "window_left": max(left, 0)}
+    if pages is not None:
+        pages = _vector("pages", pages, q, torch.int32, (q.shape[0], pages.shape[-1]))
+        sizes.update(page=k.shape[2], keys=k.shape[2] * pages.shape[1], page_pitch=pages.shape[1])
+    tensors = [_placed(x) for x in (q, k, v)]
+    operands = {name: _place(x, q.data_ptr()) for name, x in zip(("q", "k", "v", "o"), (*tensors, o))}
+    if lengths is not None:
+        lengths = _vector("lengths", lengths, q, torch.int32, q.shape[:1])
+        operands["lengths"] = lengths.data_ptr()
+    if pages is not None:
+        operands["pages"] = pages.data_ptr()
+    runner = _runner(_attention.Decode, q)
+    size = runner.workspace(sizes, settings, operands)
+    workspace = torch.empty(size, dtype=torch.uint8, device=q.device) if size else None
+    _start(runner, {**operands, "lse": lse.data_ptr(), "workspace": workspace.data_ptr() if size else 0}, sizes, settings, q)
+    return o, lse
+
+
+def decode(q, k, v, *, lengths=None, pages=None, causal=True, window=None, scale=None, softcap=None, lse=False):
+    """Attention of few queries, [batch, heads, 1 to 16, dim], against caches, [batch, kv_heads, keys, dim]; no gradients.
+
+    lengths: int32, the keys of each sequence; else all.  pages: int32 [batch, n], the pages of each sequence in order; k and v are
+    [pages, kv_heads, keys of a page, dim] then.  causal: the last query sees all keys, the one before it all but the last.  window:
+    keys in front of the query's place that count, with causal.  scale, softcap, lse: as of attention.
+    """
+    o, statistics = torch.ops.cptx.attention_decode(q, k, v, lengths, pages, causal, -1 if window is None else window, scale or 0.0,
+                                                    softcap or 0.0)
+    return (o, statistics) if lse else o
