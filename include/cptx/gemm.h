@@ -494,7 +494,7 @@ typedef struct cptx_gemm_quantize_opt {
 	const char *name;   /**< name of the kernel; NULL: "quantize" */
 	char z_;
 } cptx_gemm_quantize_opt;
-/** What is quantized. */
+/** A matrix, or several, to be quantized. */
 typedef struct cptx_gemm_quantize_problem {
 	uint32_t size;    /**< CPTX_OPT fills it in */
 	uint64_t rows, k; /**< of a matrix, dense; k is a multiple of 16.  Of blocks of 1 x 128 all rows, those of experts too */

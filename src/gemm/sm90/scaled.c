@@ -38,7 +38,7 @@ static void load_of_b(gemm90 *g, cptx_val when)
 	}
 }
 
-/* What is behind the last column has the factors of the last block: nobody stores it. */
+/* Columns behind the last one get the factors of the last block: nobody stores them. */
 void gemm_sm90_scales_begin(gemm90 *g)
 {
 	cptx_kernel *k = g->k;
@@ -62,7 +62,7 @@ void gemm_sm90_scales_begin(gemm90 *g)
 	load_of_b(g, (cptx_val){ 0 });
 }
 
-/* Both factors multiplied, for each part of the columns and each row of the thread. */
+/* The product of both factors, for each part of the columns and each row of the thread. */
 static cptx_val factors(gemm90 *g)
 {
 	cptx_kernel *k = g->k;
