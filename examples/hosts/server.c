@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A server that multiplies its clients' rows by a matrix of weights, y = x * W^T in bf16, by a kernel of a bundle.  It needs
- * libcuda and the bundle's loader, and nothing of cptx.  Two threads take requests from a Unix socket, each with a stream
+ * libcuda and cptx_load.c, and nothing else of cptx.  Two threads take requests from a Unix socket, each with a stream
  * and buffers of its own; the kernel is loaded once and launched by both.
  *
  *   build/cptx bundle examples/hosts/kernels.txt -o build/kernels.bundle
@@ -12,7 +12,7 @@
  * A request is a uint32_t n, the number of rows, and n rows of K bf16; the answer is a uint32_t, 0, and n rows of N f32, or
  * 1 where it failed.
  */
-#include "cptx_load.h"
+#include <cptx_load.h>
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -55,7 +55,7 @@ struct server {
 
 static bool open_cuda(void)
 {
-	const char *path = getenv("CPTX_CUDA_LIBRARY"); /* which the loader reads, too */
+	const char *path = getenv("CPTX_CUDA_LIBRARY"); /* which cptx_load.c reads, too */
 	void *lib = dlopen(path && *path ? path : "libcuda.so.1", RTLD_NOW | RTLD_NODELETE);
 	const struct {
 		const char *name;
