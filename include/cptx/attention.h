@@ -108,7 +108,9 @@ typedef struct cptx_attention_opt {
 	enum cptx_attention_mma mma; /**< instruction that multiplies */
 	enum cptx_type in;           /**< of Q, K and V: CPTX_BF16, CPTX_F16, or by wgmma CPTX_E4M3 */
 	enum cptx_type out;          /**< of O: as in, or CPTX_F32; 0: as in.  Of e4m3 CPTX_BF16, which 0 is, F16 or F32 */
-	uint32_t dim;   /**< head size of Q and K: 8 to 256, a multiple of 8.  It costs as the next multiple of 32 */
+	/** Head size of Q and K: 8 to 256, a multiple of 8.  It costs as the next multiple of 32, of e4m3 of 64, and dense rows
+	 * of e4m3 have multiples of 16. */
+	uint32_t dim;
 	uint32_t dim_v; /**< head size of V and O, as dim; 0: dim */
 
 	/* which keys count, and what is done to scores */

@@ -19,11 +19,11 @@
  * NaN, infinities: a row with a NaN is NaN in norms, softmax and loss.  A softmax over infinities, or over -infinity alone,
  * is NaN, as PyTorch's, and the lse of the latter -infinity.  argmax passes over NaN; of a row of NaN it is column 0.  top-k
  * passes over NaN, too; what a row has too few numbers for is -infinity, at column -1.
- * Quantizing takes a row with an infinity or a NaN to scale infinity or NaN (e2m1 itself has neither).  A row of zeros has
- * scale 1.  Labels: one that is neither a column nor ignored has loss NaN.
+ * Quantizing takes a row with an infinity or a NaN to scale infinity or NaN (e2m1 itself has neither).  A row of zeros,
+ * or one whose scale would be 0, has scale 1.  Labels: one that is neither a column nor ignored has loss NaN.
  *
  * In place: an output may be an input of the same type, stride and address, where the row lives in registers or shared
- * memory or the kernel is local; a row in memory is read again, so there it is refused.
+ * memory or the kernel is local (but transpose); a row in memory is read again, so there it is refused.
  *
  * Rows in parts: kernels that write scalars alone (argmax, cross entropy without dx) give a long row to CTAs that know
  * nothing of one another, and a second launch puts together what they found.

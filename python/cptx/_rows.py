@@ -11,6 +11,7 @@ from ._errors import checked
 
 OPERANDS = {lib.cptx_rows_operand_name(i).decode(): i
             for i in itertools.takewhile(lambda i: lib.cptx_rows_operand_name(i) != b"?", itertools.count())}
+WORKSPACES = 4096  # sizes that a runner keeps; numbers of rows can be without end
 
 
 def kernel(name):
@@ -45,11 +46,15 @@ class Runner(_runner.Runner):
         self._workspaces = {}
 
     def workspace(self, opt, rows):
-        """Bytes that sums of columns need for so many rows; 0: none.  opt is one of `options`, which stay."""
+        """Bytes that sums of columns need for so many rows, or rows in parts; 0: none.  opt is one of `options`, which stay."""
         key = id(opt), rows
-        if key not in self._workspaces:
-            self._workspaces[key] = checked(lib.cptx_rows_workspace, self._handle, ctypes.byref(opt), rows)
-        return self._workspaces[key]
+        size = self._workspaces.get(key)
+        if size is None:  # which takes a millisecond where rows may be in parts
+            size = checked(lib.cptx_rows_workspace, self._handle, ctypes.byref(opt), rows)
+            if len(self._workspaces) >= WORKSPACES:
+                self._workspaces.clear()
+            self._workspaces[key] = size
+        return size
 
     def run(self, opt, rows, operands, workspace=0, stream=0):
         """Starts a kernel.  operands: (address, stride in elements) by name, stride 0 for dense rows, vectors and scalars."""

@@ -50,6 +50,15 @@ def _vector(name, x, like, dtype, shape):
     return x.contiguous()
 
 
+def _of_o(name, x, q, v):
+    """O, or its gradient, placed."""
+    shape = (*q.shape[:-1], v.shape[-1])
+    if x.device != q.device or x.dtype != q.dtype or tuple(x.shape) != shape:
+        raise ValueError(f"{name} is of {x.dtype}, has the shape {tuple(x.shape)} and is on {x.device}, but must be as O is: of {q.dtype}, "
+                         f"{shape}, on {q.device}")
+    return _placed(x)
+
+
 def _checked(q, k, v, rank, types=("f16", "bf16")):
     """The type of all three, whose shapes fit."""
     for name, x in (("k", k), ("v", v)):
@@ -65,8 +74,17 @@ def _checked(q, k, v, rank, types=("f16", "bf16")):
 
 def _window(left, right, causal):
     """Sizes of a window; below 0: it does not end there."""
-    return {"window_left": _attention.MANY if left < 0 else left,
-            "window_right": 0 if causal else _attention.MANY if right < 0 else right} if max(left, right) >= 0 else {}
+    if max(left, right) < 0:
+        return {}
+    left, right = (_attention.MANY if n < 0 else min(n, _attention.MANY) for n in (left, right))
+    return {"window_left": left, "window_right": 0 if causal else right}
+
+
+def _scale(scale):
+    """The scale of scores as the problem has it, where 0 stands for the usual one."""
+    if scale is not None and not scale > 0:
+        raise ValueError(f"scale is {scale}, but must be above 0")
+    return scale or 0.0
 
 
 def _runner(kind, x):
@@ -81,6 +99,8 @@ def _start(runner, operands, sizes, settings, like):
 def _sizes(q, k, scale, paged=False):
     if q.dim() == 4 and q.shape[0] != k.shape[0] and not paged:
         raise ValueError(f"q has {q.shape[0]} batches, and k {k.shape[0]}")
+    if not k.shape[1] or q.shape[1] % k.shape[1]:
+        raise ValueError(f"{q.shape[1]} heads of Q, and {k.shape[1]} of K and V; these divide those of Q")
     axis = 2 if q.dim() == 4 else 0
     return {"batch": q.shape[0], "heads": q.shape[1], "kv_heads": k.shape[1], "queries": q.shape[axis], "keys": k.shape[axis],
             "scale": scale}
@@ -99,7 +119,8 @@ def _backward(d_o, q, k, v, o, lse, causal, top_left, left, right, scale, softca
     grads = [_like(x, x.shape[-1]) for x in (q, k, v)]
     if not q.numel():
         return tuple(dx.zero_() for dx in grads)
-    inputs = dict(zip(("q", "k", "v", "o", "d_o"), map(_placed, (q, k, v, o, d_o))))
+    inputs = {**dict(zip(("q", "k", "v"), map(_placed, (q, k, v)))), "o": _of_o("o", o, q, v), "d_o": _of_o("d_o", d_o, q, v)}
+    lse = _vector("lse", lse, q, torch.float32, q.shape[:-1])
     window = _window(left, right, causal)
     settings = {"in": kind, "dim": q.shape[-1], "causal": causal, "top_left": top_left and (causal or bool(window)),
                 "window": bool(window), "deterministic": deterministic, "softcap": softcap != 0}
@@ -137,8 +158,8 @@ def _outputs(q, k, v, *_):
 
 
 @ops.define("attention(Tensor q, Tensor k, Tensor v, Tensor? sinks, Tensor? cu_queries, Tensor? cu_keys, SymInt max_queries, "
-            "SymInt max_keys, float v_scale, bool causal, bool top_left, int left, int right, float scale, float softcap, bool deterministic) "
-            "-> (Tensor, Tensor)", fake=_outputs, setup=_setup, backward=_gradient)
+            "SymInt max_keys, float v_scale, bool causal, bool top_left, int left, int right, float scale, float softcap, "
+            "bool deterministic) -> (Tensor, Tensor)", fake=_outputs, setup=_setup, backward=_gradient)
 def _attention_op(q, k, v, sinks, cu_queries, cu_keys, max_queries, max_keys, v_scale, causal, top_left, left, right, scale, softcap, _):
     packed = cu_queries is not None
     kind = _checked(q, k, v, 3 if packed else 4, ("f16", "bf16", "e4m3"))
@@ -168,7 +189,7 @@ def _call(q, k, v, packed, causal, top_left, window, scale, softcap, sinks, lse,
     left, right = (-1 if n is None else n for n in window or (None, None))
     if deterministic is None:
         deterministic = torch.are_deterministic_algorithms_enabled()
-    o, statistics = torch.ops.cptx.attention(q, k, v, sinks, *packed, v_scale or 0.0, causal, top_left, left, right, scale or 0.0,
+    o, statistics = torch.ops.cptx.attention(q, k, v, sinks, *packed, v_scale or 0.0, causal, top_left, left, right, _scale(scale),
                                              softcap or 0.0, deterministic)
     return (o, statistics) if lse else o
 
@@ -178,10 +199,11 @@ def attention(q, k, v, *, causal=False, top_left=False, window=None, scale=None,
     """softmax(scale * q @ k^T) @ v of each head; q: [batch, heads, queries, dim], k, v: [batch, kv_heads, keys, dim].
 
     causal: no key behind the query, of which the last stands at the last key, or with top_left the first at the first.  window:
-    (left, right), keys before and behind the query's place that count, None: all.  scale: else 1 / sqrt(dim).  softcap: scores
+    (left, right), keys before and behind the query's place that count, None: all.  scale: above 0; None: 1 / sqrt(dim).  softcap: scores
     become softcap * tanh(score / softcap).  sinks: f32 of each head, a logit that joins the sums.  lse: also gives the logarithms
     of the sums, f32, [batch, heads, queries], which have no gradient.  deterministic: whether gradients have the same bits
-    each time; None: as torch.use_deterministic_algorithms says.  v_scale: of e4m3 (sm_90a), what v is to be multiplied by; o is bf16.  Gradients are for head sizes to 128, the same of q, k and v.
+    each time; None: as torch.use_deterministic_algorithms says.  v_scale: of e4m3 (sm_90a), what v is to be multiplied by; o is
+    bf16.  Gradients are for head sizes to 128, the same of q, k and v.
     """
     return _call(q, k, v, (None, None, 0, 0), causal, top_left, window, scale, softcap, sinks, lse, deterministic, v_scale)
 
@@ -209,7 +231,7 @@ def _decode(q, k, v, lengths, pages, causal, left, scale, softcap):
         return o, lse
     settings = {"in": kind, "dim": q.shape[-1], "dim_v": v.shape[-1], "causal": causal, "window": left >= 0, "softcap": softcap != 0,
                 "paged": pages is not None, "lse": True}
-    sizes = {**_sizes(q, k, scale, pages is not None), "softcap": softcap, "window_left": max(left, 0)}
+    sizes = {**_sizes(q, k, scale, pages is not None), "softcap": softcap, "window_left": min(max(left, 0), _attention.MANY)}
     if pages is not None:
         pages = _vector("pages", pages, q, torch.int32, (q.shape[0], pages.shape[-1]))
         sizes.update(page=k.shape[2], keys=k.shape[2] * pages.shape[1], page_pitch=pages.shape[1])
@@ -234,6 +256,6 @@ def decode(q, k, v, *, lengths=None, pages=None, causal=True, window=None, scale
     [pages, kv_heads, keys of a page, dim] then.  causal: the last query sees all keys, the one before it all but the last.  window:
     keys in front of the query's place that count, with causal.  scale, softcap, lse: as of attention.
     """
-    o, statistics = torch.ops.cptx.attention_decode(q, k, v, lengths, pages, causal, -1 if window is None else window, scale or 0.0,
+    o, statistics = torch.ops.cptx.attention_decode(q, k, v, lengths, pages, causal, -1 if window is None else window, _scale(scale),
                                                     softcap or 0.0)
     return (o, statistics) if lse else o

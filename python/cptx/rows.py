@@ -44,6 +44,19 @@ def _checked(name, x, like, shape):
     return x
 
 
+def _second(x2, x):
+    """x2, which goes with x element by element, and is read as the type of x."""
+    if x2.dtype != x.dtype:
+        raise TypeError(f"x2 is of {x2.dtype}, but x is of {x.dtype}")
+    return _checked("x2", x2, x, x.shape)
+
+
+def _columns(x):
+    """Refuses rows without elements, of which results that are scalars would stay unset."""
+    if not x.shape[-1]:
+        raise ValueError(f"x has the shape {tuple(x.shape)}, but its rows must have an element at least")
+
+
 MATRICES = {"x", "x2", "cos", "sin", "dy", "y", "y2", "dx", "dx2"}
 SUMS = {"dw", "db"}
 
@@ -138,7 +151,7 @@ def _add_backward(ctx, dy, dsum, _):
 @ops.define("add_rms_norm(Tensor x, Tensor x2, Tensor? w, float eps) -> (Tensor, Tensor, Tensor)",
             fake=lambda x, x2, w, eps: (_out(x), _out(x), _scalars(x)), setup=_add_setup, backward=_add_backward)
 def _add_rms_norm(x, x2, w, eps):
-    _checked("x2", x2, x, x.shape)
+    _second(x2, x)
     y, both, rstd = _out(x), _out(x), _scalars(x)
     _run("add-rms-norm", x, {"x": x, "x2": x2, "y": y, "y2": both, "rstd": rstd, **_there(w=w)}, _weights(x, w), (("eps", eps),),
          ("rstd", *_there(w=w)))
@@ -245,6 +258,7 @@ def _loss_backward(ctx, dloss, _):
 @ops.define("cross_entropy(Tensor x, Tensor target, float smoothing, int ignored, float z_loss) -> (Tensor, Tensor)",
             fake=lambda x, *_: (_scalars(x), _scalars(x)), setup=_loss_setup, backward=_loss_backward)
 def _cross_entropy(x, target, smoothing, ignored, z_loss):
+    _columns(x)
     _checked("target", target, x, x.shape[:-1])
     loss, lse = _scalars(x), _scalars(x)
     _run("cross-entropy", x, {"x": x, "target": target, "loss": loss, "lse": lse},
@@ -297,7 +311,7 @@ def _gated_ops(name, two, tanh):
     def forward(*args):
         xs, rest = split(args)
         for x in xs[1:]:
-            _checked("x2", x, xs[0], xs[0].shape)
+            _second(x, xs[0])
         y = _out(xs[0])
         _run(name, xs[0], {**dict(zip(("x", "x2"), xs)), "y": y}, settings=settings(rest))
         return y
@@ -336,6 +350,8 @@ def _check_angles(x, cos, sin):
         raise ValueError(f"x has the shape {tuple(x.shape)}, but must have [..., positions, heads, an even number]")
     for name, v in (("cos", cos), ("sin", sin)):
         _checked(name, v, x, (x.shape[-3], x.shape[-1] // 2))
+    if sin.dtype != cos.dtype:
+        raise TypeError(f"sin is of {sin.dtype}, but cos is of {cos.dtype}")
 
 
 @ops.define("rotary(Tensor x, Tensor cos, Tensor sin) -> Tensor", fake=lambda x, cos, sin: _out(x),
@@ -380,6 +396,7 @@ def rotary(x, cos, sin, pairs=False):
 
 @ops.define("quantize(Tensor x) -> (Tensor, Tensor)", fake=lambda x: (_out(x, torch.float8_e4m3fn), _scalars(x)))
 def _quantize(x):
+    _columns(x)
     y, scale = _out(x, torch.float8_e4m3fn), _scalars(x)
     _run("quantize", x, {"x": x, "y": y, "scale": scale})
     return y, scale
@@ -388,6 +405,7 @@ def _quantize(x):
 @ops.define("quantize_fp4(Tensor x) -> (Tensor, Tensor)",
             fake=lambda x: (x.new_empty((*x.shape[:-1], x.shape[-1] // 2), dtype=torch.uint8), _scalars(x)))
 def _quantize_fp4(x):
+    _columns(x)
     y, scale = x.new_empty((*x.shape[:-1], x.shape[-1] // 2), dtype=torch.uint8), _scalars(x)
     _run("quantize", x.contiguous(), {"x": x.contiguous(), "y": y, "scale": scale}, (("out", "e2m1"),))
     return y, scale
@@ -406,6 +424,7 @@ def quantize(x, block=None, fp4=False):
 
 @ops.define("argmax(Tensor x) -> Tensor", fake=lambda x: _scalars(x, torch.int64))
 def _argmax(x):
+    _columns(x)
     at = _scalars(x, torch.int64)
     _run("argmax", x, {"x": x, "at": at})
     return at
@@ -418,7 +437,7 @@ def argmax(x):
 
 @ops.define("transpose(Tensor x) -> Tensor", fake=lambda x: x.new_empty((x.shape[-1], math.prod(x.shape[:-1]))),
             setup=lambda ctx, inputs, output: setattr(ctx, "shape", inputs[0].shape),
-            backward=lambda ctx, dy: torch.ops.cptx.transpose(dy).reshape(ctx.shape))
+            backward=lambda ctx, dy: dy.t().reshape(ctx.shape))
 def _transpose(x):
     y = x.new_empty((x.shape[-1], math.prod(x.shape[:-1])))
     _run("transpose", x, {"x": x, "y": y})
@@ -438,13 +457,16 @@ def _top_k_setup(ctx, inputs, output):
 
 def _top_k_backward(ctx, dtop, _):
     at, = ctx.saved_tensors  # -1 where a row had too few numbers
-    return torch.zeros(ctx.shape, dtype=dtop.dtype, device=dtop.device).scatter_add(-1, at.clamp(min=0), dtop * (at >= 0)), None
+    found = torch.where(at >= 0, dtop, 0)
+    return torch.zeros(ctx.shape, dtype=dtop.dtype, device=dtop.device).scatter_add(-1, at.clamp(min=0), found), None
 
 
 @ops.define("top_k(Tensor x, int k) -> (Tensor, Tensor)", fake=lambda x, k: (x.new_empty((*x.shape[:-1], k)),
                                                                             x.new_empty((*x.shape[:-1], k), dtype=torch.int64)),
             setup=_top_k_setup, backward=_top_k_backward)
 def _top_k(x, k):
+    if not 1 <= k <= min(64, x.shape[-1]):
+        raise ValueError(f"k is {k}, but must be 1 to 64, and no more than the {x.shape[-1]} elements of a row")
     top = torch.empty((*x.shape[:-1], k), dtype=torch.float32, device=x.device)
     at = torch.empty(top.shape, dtype=torch.int64, device=x.device)
     _run("top-k", x, {"x": x, "top": top, "at": at}, settings=(("k", k),))

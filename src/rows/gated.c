@@ -205,7 +205,8 @@ void rows_quantize(cptx_kernel *k, cptx_rows_row *row, void *user)
 	cptx_mov(k, cptx_as(top, CPTX_B32), .into = cptx_as(bits, CPTX_B32));
 	cptx_rows_reduce(k, row, bits, CPTX_REDUCE_MAX);
 	cptx_mov(k, cptx_as(bits, CPTX_B32), .into = cptx_as(top, CPTX_B32));
-	cptx_val scale = cptx_div(k, top, largest, .rnd = CPTX_RN), is_zero = cptx_setp(k, top, 0.0f, .cmp = CPTX_EQ);
+	cptx_val scale = cptx_div(k, top, largest, .rnd = CPTX_RN); /* 0 also of what is too small for the quotient */
+	cptx_val is_zero = cptx_setp(k, scale, 0.0f, .cmp = CPTX_EQ);
 	cptx_selp(k, 1.0f, scale, is_zero, .type = CPTX_F32, .into = scale);
 	cptx_rows_put(k, row, CPTX_ROWS_SCALE, scale);
 	CPTX_ROWS_EACH(k, row, &e, .reads = R_X, .writes = R_Y) { V(Y) = cptx_div(k, V(X), scale, .rnd = CPTX_RN); }

@@ -544,9 +544,11 @@ cptx_launch *cptx_rows_launch(const cptx_program *program, cptx_device *dev, con
 		return NULL;
 	const rows_shape s = rows_shape_of(&c.opt);
 	const cptx_rows_plan plan = plan_of(&c, p.rows, info->sms);
-	if (number >= plan.launches || (!p.rows && !number)) {
+	if (number >= plan.launches || (!p.rows && (!number || !s.sums))) {
 		error_set(err, CPTX_E_ARG, NOWHERE, "rows: launch %u of %u%s", number, plan.launches,
-		          p.rows ? "; they count from 0" : ": of no rows there is only that of the sums, 1");
+		          p.rows   ? "; they count from 0"
+		          : s.sums ? ": of no rows there is only that of the sums, 1"
+		                   : ": of no rows there is none");
 		return NULL;
 	}
 	if (!fill_args(&c.opt, &s, &p, &plan, &args, err))

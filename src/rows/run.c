@@ -123,6 +123,22 @@ bool cptx_rows_run(cptx_rows_runner *r, const cptx_rows_opt *opt, const cptx_row
 	return l != NULL;
 }
 
+/* The bytes with rows of that alignment, to *most where they are more. */
+static bool workspace_at(const cptx_rows_runner *r, cptx_rows_opt o, uint32_t align, uint32_t rows, uint64_t *most,
+                         cptx_error *err)
+{
+	const uint32_t sms = cptx_device_get_info(r->base.dev)->sms;
+	cptx_rows_choice c;
+	cptx_rows_plan plan = { .workspace = 0 };
+
+	o.align = align;
+	if (!cptx_rows_auto(&o, r->base.target, rows_about(MAX(rows, 1u)), sms, &c, 1, err) ||
+	    !cptx_rows_check(&c.opt, r->base.target, rows, sms, &plan, err))
+		return false;
+	*most = MAX(*most, plan.workspace);
+	return true;
+}
+
 uint64_t cptx_rows_workspace(cptx_rows_runner *r, const cptx_rows_opt *opt, uint32_t rows, cptx_error *err)
 {
 	cptx_rows_opt o;
@@ -133,18 +149,12 @@ uint64_t cptx_rows_workspace(cptx_rows_runner *r, const cptx_rows_opt *opt, uint
 	const rows_shape s = rows_shape_of(&o);
 	if (!s.sums && !s.partible)
 		return 0;
-	const uint32_t sms = cptx_device_get_info(r->base.dev)->sms;
-	/* a run finds the alignment, with which the shape changes */
+	/* a run finds the alignment, with which the shape changes, and not each shape that is given serves each alignment */
 	const uint32_t first = o.align, last = MAX(o.align, 1u); /* 0, whole vectors, and 1, elements */
-	for (uint32_t align = first; align <= last; align++) {
-		cptx_rows_choice c;
-		cptx_rows_plan plan = { .workspace = 0 };
-		cptx_rows_opt aligned = o;
-		aligned.align = align;
-		if (!cptx_rows_auto(&aligned, r->base.target, rows_about(MAX(rows, 1u)), sms, &c, 1, err) ||
-		    !cptx_rows_check(&c.opt, r->base.target, rows, sms, &plan, err))
-			return 0;
-		most = MAX(most, plan.workspace);
-	}
+	unsigned served = 0;
+	for (uint32_t align = first; align <= last; align++)
+		served += workspace_at(r, o, align, rows, &most, NULL);
+	if (!served)
+		workspace_at(r, o, first, rows, &most, err); /* once more, for the reason */
 	return most;
 }

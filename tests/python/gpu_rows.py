@@ -162,8 +162,10 @@ class PyTorch(unittest.TestCase):
         for op, args in ((ops.rms_norm, (x, w, 1e-5)), (ops.rms_norm, (x, None, 1e-5)), (ops.add_rms_norm, (x, x2, w, 1e-5)),
                          (ops.layer_norm, (x, w, b, 1e-5)), (ops.softmax, (x,)), (ops.log_softmax, (x,)),
                          (ops.cross_entropy, (x, target, 0.1, -100, 1e-3)), (ops.swiglu, (x, x2)), (ops.geglu, (x, x2, True)),
-                         (ops.gelu, (x, False)), (ops.rotary, (heads.requires_grad_(), cos, sin)), (ops.quantize, (x.detach(),)), (ops.quantize_fp4, (x.detach(),)),
-                         (ops.argmax, (x.detach(),)), (ops.rotary_pairs, (heads.requires_grad_(), cos, sin)), (ops.top_k, (x, 5)), (ops.transpose, (x,)), (ops.column_sum, (x,))):
+                         (ops.gelu, (x, False)), (ops.rotary, (heads.requires_grad_(), cos, sin)), (ops.quantize, (x.detach(),)),
+                         (ops.quantize_fp4, (x.detach(),)),
+                         (ops.argmax, (x.detach(),)), (ops.rotary_pairs, (heads.requires_grad_(), cos, sin)), (ops.top_k, (x, 5)),
+                         (ops.transpose, (x,)), (ops.column_sum, (x,))):
             with self.subTest(op=str(op)):
                 torch.library.opcheck(op.default, args)
 
@@ -173,7 +175,8 @@ class PyTorch(unittest.TestCase):
                 tensors = drawn(count, weights, (3, 12), torch.float32)
                 self.assertTrue(torch.autograd.gradcheck(ours, tensors, eps=1e-2, atol=1e-2, rtol=1e-2))
         x, target = drawn(1, 0, (3, 12), torch.float32)[0], torch.tensor([3, -100, 7], device="cuda")
-        self.assertTrue(torch.autograd.gradcheck(lambda x: rows.cross_entropy(x, target, 0.1, z_loss=1e-2), (x,), eps=1e-2, atol=1e-2, rtol=1e-2))
+        self.assertTrue(torch.autograd.gradcheck(lambda x: rows.cross_entropy(x, target, 0.1, z_loss=1e-2), (x,), eps=1e-2, atol=1e-2,
+                                                 rtol=1e-2))
 
     def test_compile(self):
         def block(x, w, gate):

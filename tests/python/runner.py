@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Runs the unittest cases of a script; the last line is "NAME: N passed, N failed, N skipped".  Skips are said, with what is missing."""
 
+import functools
+import importlib
 import os
 import sys
 import unittest
+from unittest import mock
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path[:0] = [os.path.join(ROOT, "python"), *(os.path.join(ROOT, "examples", of) for of in ("python", "xla", "hosts"))]
@@ -19,6 +22,13 @@ def optional(name):
         if e.name != name:
             print(f"{name} is there, but cannot be imported: {e}")
         return None
+
+
+def operators_on_cpu(module):
+    """Imports a module of custom operators, which then take tensors of the CPU: what they refuse can be seen without a GPU."""
+    ops = importlib.import_module("cptx.ops")
+    with mock.patch.object(ops, "define", functools.partial(ops.define, device="CPU")):
+        importlib.import_module(module)
 
 
 def saxpy(device, **options):

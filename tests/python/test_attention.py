@@ -6,6 +6,7 @@ import math
 import struct
 import sys
 import unittest
+from unittest import mock
 
 import runner
 
@@ -123,6 +124,43 @@ torch = runner.optional("torch")
 @unittest.skipUnless(torch, "PyTorch is not installed")
 class Shapes(unittest.TestCase):
     """What the operators say of shapes and types without a GPU."""
+
+    @classmethod
+    def setUpClass(cls):
+        runner.operators_on_cpu("cptx.attention")
+
+    def test_refusals(self):
+        from cptx.attention import attention, decode
+        q, k = torch.zeros(1, 4, 9, 64, dtype=torch.bfloat16), torch.zeros(1, 3, 9, 64, dtype=torch.bfloat16)
+        for words, call in (("4 heads of Q, and 3 of K and V", lambda: attention(q, k, k)),
+                            ("4 heads of Q, and 0 of K and V", lambda: attention(q, k[:, :0], k[:, :0])),
+                            ("4 heads of Q, and 3 of K and V", lambda: decode(q, k, k)),
+                            ("scale is 0.0, but must be above 0", lambda: attention(q, q, q, scale=0.0)),
+                            ("scale is -1, but", lambda: decode(q, q, q, scale=-1))):
+            with self.subTest(words=words), self.assertRaisesRegex(ValueError, words):
+                call()
+
+    def test_refusals_of_gradients(self):
+        q, lse = torch.zeros(1, 4, 9, 64, dtype=torch.bfloat16), torch.zeros(1, 4, 9)
+        for words, d_o, o, given in (("d_o is of torch.float32", q.float(), q, lse), ("d_o is .* the shape", q[:, :, :8], q, lse),
+                                     ("o is .* must be as O is", q, q[..., :32], lse), ("lse is .* torch.bfloat16", q, q, lse.bfloat16()),
+                                     ("lse is .* the shape", q, q, lse[:, :3])):
+            with self.subTest(words=words), self.assertRaisesRegex(ValueError, f"^{words}"):
+                torch.ops.cptx.attention_backward(d_o, q, q, q, o, given, False, False, -1, -1, 0.0, 0.0, False)
+
+    def test_windows(self):
+        """One that is too wide for the problem's 32 bits does not end."""
+        from cptx import attention as module
+        q = torch.zeros(1, 4, 9, 64, dtype=torch.bfloat16)
+        with mock.patch.object(module, "_runner") as runners, mock.patch.object(module, "_start") as start:
+            runners.return_value.workspace.return_value = 0
+            for call, sizes in ((lambda: module.attention(q, q, q, window=(2**32, 5)), (_attention.MANY, 5)),
+                                (lambda: module.attention(q, q, q, window=(5, 2**40)), (5, _attention.MANY)),
+                                (lambda: module.attention(q, q, q, window=(None, 0)), (_attention.MANY, 0)),
+                                (lambda: module.decode(q, q, q, window=2**32 + 1), (_attention.MANY, None))):
+                call()
+                given = start.call_args[0][2]
+                self.assertEqual((given["window_left"], given.get("window_right")), sizes)
 
     def test_fake(self):
         from torch._subclasses.fake_tensor import FakeTensorMode

@@ -4,7 +4,9 @@
 import ctypes
 import math
 import sys
+import types
 import unittest
+from unittest import mock
 
 import runner
 
@@ -60,6 +62,10 @@ class Rows(unittest.TestCase):
         opt = _rows.options("rms-norm-backward", n, (("in", "f32"),), ("w", "dw"), (("eps", eps),))
         space = self.tensor((self.runner.workspace(opt, rows) // 4,))
         self.runner.run(opt, rows, {name: (t._ptr, 0) for name, t in (("x", x), ("dy", dy), ("w", w), ("dx", dx), ("dw", dw))}, space._ptr)
+        with mock.patch.object(_rows, "WORKSPACES", 3):
+            sizes = [self.runner.workspace(opt, n) for n in (1, 2, 3, 4, 4, rows)]
+        self.assertEqual(sizes, [self.runner.workspace(opt, n) for n in (1, 2, 3, 4, 4, rows)])
+        self.assertLessEqual(len(self.runner._workspaces), 6)
         got = self.floats(dw)
         scale = [1 / math.sqrt(sum(v * v for v in values[r * n:(r + 1) * n]) / n + eps) for r in range(rows)]
         for c in range(n):
@@ -81,6 +87,10 @@ torch = runner.optional("torch")
 class Shapes(unittest.TestCase):
     """What the operators say of shapes and types without a GPU."""
 
+    @classmethod
+    def setUpClass(cls):
+        runner.operators_on_cpu("cptx.rows")
+
     def test_fake(self):
         from torch._subclasses.fake_tensor import FakeTensorMode
         import cptx.rows
@@ -90,6 +100,34 @@ class Shapes(unittest.TestCase):
             self.assertEqual((y.shape, y.dtype, rstd.shape), (x.shape, x.dtype, x.shape[:-1]))
             q, scale = cptx.rows.quantize(x, block=16)
             self.assertEqual((q.shape, scale.shape), (x.shape, (4, 6, 2)))
+
+    def test_refusals(self):
+        from cptx import rows
+        x, none, angles = torch.zeros(2, 3, 8), torch.zeros(2, 0), torch.zeros(2, 4)
+        for kind, words, call in (
+                (TypeError, "x2 is of torch.bfloat16, but x is of torch.float32", lambda: rows.swiglu(x, x.bfloat16())),
+                (TypeError, "x2 is of torch.float16", lambda: rows.add_rms_norm(x, x.half())),
+                (TypeError, "sin is of torch.float16, but cos is of torch.float32", lambda: rows.rotary(x, angles, angles.half())),
+                (ValueError, "k is 0, but must be 1 to 64, and no more than the 8", lambda: rows.top_k(x, 0)),
+                (ValueError, "k is 9", lambda: rows.top_k(x, 9)),
+                (ValueError, "k is 65", lambda: rows.top_k(torch.zeros(1, 99), 65)),
+                (ValueError, "k is 1, .* the 0 elements", lambda: rows.top_k(none, 1)),
+                (ValueError, r"x has the shape \(2, 0\)", lambda: rows.argmax(none)),
+                (ValueError, r"x has the shape \(2, 0\)", lambda: rows.cross_entropy(none, torch.zeros(2, dtype=torch.int64))),
+                (ValueError, r"x has the shape \(2, 0\)", lambda: rows.quantize(none)),
+                (ValueError, r"x has the shape \(2, 0\)", lambda: rows.quantize(none, fp4=True))):
+            with self.subTest(words=words), self.assertRaisesRegex(kind, words):
+                call()
+
+    def test_gradients_without_a_kernel(self):
+        from cptx import rows
+        ctx = types.SimpleNamespace(saved_tensors=(torch.tensor([[2, -1]]),), shape=(1, 3))
+        dx, _ = rows._top_k_backward(ctx, torch.tensor([[3.0, math.inf]]), None)
+        self.assertEqual(dx.tolist(), [[0, 0, 3]])  # what was not found has no gradient, infinite as it is
+        x, dy = torch.zeros(2, 3, 4, requires_grad=True), torch.arange(24.0).reshape(4, 6)
+        with mock.patch.object(rows, "_run"):
+            dx, = torch.autograd.grad(rows.transpose(x), x, dy)
+        self.assertTrue(torch.equal(dx, dy.t().reshape(2, 3, 4)))
 
 
 if __name__ == "__main__":

@@ -173,6 +173,39 @@ START_TEST(packed)
 }
 END_TEST
 
+/* Numbers whose scale is 0 in f32 have scale 1, as zeros. */
+START_TEST(quantizes_what_has_no_scale)
+{
+	enum { N = 8 };
+	float x[N], scale = -1;
+	uint8_t y[N];
+	cptx_error err = { .code = CPTX_OK };
+	cptx_device *dev = cptx_emu_open("sm_90a", NULL, &err);
+	cptx_rows_runner *r = cptx_rows_runner_new(dev, NULL, &err);
+	cptx_rows_problem p = { .rows = 1 };
+
+	for (int i = 0; i < N; i++)
+		x[i] = i % 2 ? -0x1p-149f : 0x1p-148f;
+	p.at[CPTX_ROWS_X].address = cptx_mem_alloc(dev, sizeof x, &err);
+	p.at[CPTX_ROWS_Y].address = cptx_mem_alloc(dev, sizeof y, &err);
+	p.at[CPTX_ROWS_SCALE].address = cptx_mem_alloc(dev, sizeof scale, &err);
+	cptx_mem_write(dev, p.at[CPTX_ROWS_X].address, x, sizeof x, &err);
+	for (int fp4 = 0; fp4 < 2; fp4++) {
+		cptx_rows_opt o = { .kernel = CPTX_ROWS_QUANTIZE, .in = CPTX_F32, .out = fp4 ? CPTX_E2M1 : CPTX_E4M3, .n = N };
+		memset(y, 0x55, sizeof y);
+		cptx_mem_write(dev, p.at[CPTX_ROWS_Y].address, y, sizeof y, &err);
+		ck_assert_msg(cptx_rows_run(r, &o, &p, NULL, &err), "%s", err.text);
+		cptx_mem_read(dev, &scale, p.at[CPTX_ROWS_SCALE].address, sizeof scale, &err);
+		cptx_mem_read(dev, y, p.at[CPTX_ROWS_Y].address, sizeof y, &err);
+		SURE(scale == 1, "scale %g", (double)scale);
+		for (int i = 0; i < (fp4 ? N / 2 : N); i++)
+			SURE(y[i] == (fp4 ? 0x80 : i % 2 ? 0x80 : 0), "byte %d: 0x%02x", i, y[i]);
+	}
+	cptx_rows_runner_destroy(r);
+	cptx_device_close(dev);
+}
+END_TEST
+
 START_TEST(special_numbers)
 {
 	static const enum cptx_rows_kernel kernels[] = { CPTX_ROWS_RMS_NORM,    CPTX_ROWS_LAYER_NORM,    CPTX_ROWS_SOFTMAX,
@@ -385,6 +418,7 @@ int main(void)
 	tcase_add_test(test_case(s, "shapes"), shapes);
 	tcase_add_test(test_case(s, "parts"), parts);
 	tcase_add_test(test_case(s, "packed"), packed);
+	tcase_add_test(test_case(s, "no_scale"), quantizes_what_has_no_scale);
 	tcase_add_test(test_case(s, "special"), special_numbers);
 	tcase_add_test(test_case(s, "in_place"), in_place_and_no_rows);
 	tcase_add_test(test_case(s, "random"), random_problems);

@@ -164,6 +164,37 @@ START_TEST(problems)
 	sum.kernel = CPTX_ROWS_COLUMN_SUM;
 	p = (cptx_rows_problem){ .rows = 2, .at = { [CPTX_ROWS_X] = { .address = at }, [CPTX_ROWS_DW] = { .address = to } } };
 	refuses_problem(dev, &sum, &p, "the problem has no workspace; sums of columns need");
+	/* rows in parts, which only a launch by hand starts without rows */
+	cptx_rows_opt parts = { .kernel = CPTX_ROWS_ARGMAX, .in = CPTX_BF16, .n = 8192, .split = 4 };
+	cptx_rows_choice c;
+	ck_assert(cptx_rows_auto(&parts, cptx_target_find("sm_90a"), 1, 0, &c, 1, FRESH(&err)));
+	cptx_module *m = cptx_module_new(NULL);
+	ck_assert(cptx_rows_build(m, &c.opt, FRESH(&err)));
+	cptx_program *program = cptx_device_load(dev, m, NULL, FRESH(&err));
+	ck_assert_msg(program != NULL, "%s", err.text);
+	p = (cptx_rows_problem){ .workspace = at };
+	ck_assert(!cptx_rows_launch(program, dev, &c.opt, &p, 1, FRESH(&err)));
+	ck_assert_msg(strstr(err.text, "launch 1 of 2: of no rows there is none"), "%s", err.text);
+	cptx_program_destroy(program);
+	cptx_module_destroy(m);
+	cptx_device_close(dev);
+}
+END_TEST
+
+/* A shape that only whole vectors have; one that nothing has says why. */
+START_TEST(workspaces)
+{
+	cptx_error err = { .code = CPTX_OK };
+	cptx_device *dev = cptx_device_open("emu:sm_90a", &err);
+	cptx_rows_runner *r = cptx_rows_runner_new(dev, NULL, FRESH(&err));
+	cptx_rows_opt o = { .kernel = CPTX_ROWS_COLUMN_SUM, .in = CPTX_BF16, .n = 1024, .place = CPTX_ROWS_SHARED };
+
+	ck_assert_msg(cptx_rows_workspace(r, &o, 64, FRESH(&err)) > 0, "%s", err.text);
+	ck_assert_msg(err.code == CPTX_OK, "%s", err.text);
+	o.align = 1;
+	ck_assert_uint_eq(cptx_rows_workspace(r, &o, 64, FRESH(&err)), 0);
+	ck_assert_msg(err.code == CPTX_E_ARG && err.text[0], "%s", err.text);
+	cptx_rows_runner_destroy(r);
 	cptx_device_close(dev);
 }
 END_TEST
@@ -178,5 +209,6 @@ int main(void)
 	tcase_add_test(c, own);
 	tcase_add_test(c, bodies);
 	tcase_add_test(c, problems);
+	tcase_add_test(c, workspaces);
 	return test_main("rows_rules", s);
 }

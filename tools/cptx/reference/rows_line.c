@@ -192,7 +192,7 @@ static void quantize(const rows_line *l)
 	double top = 0;
 
 	FOR_ALL top = isnan(IN(X, i)) || isnan(top) ? NAN : fmax(top, fabs(IN(X, i)));
-	const double scale = top == 0 ? 1 : top / (l->o->out == CPTX_E2M1 ? 6 : 448);
+	const double quotient = top / (l->o->out == CPTX_E2M1 ? 6 : 448), scale = (float)quotient == 0 ? 1 : quotient;
 	SET(SCALE, 0, scale, scale);
 	FOR_ALL SET(Y, i, IN(X, i) / scale, fabs(IN(X, i) / scale));
 }
