@@ -195,7 +195,7 @@ static void time_hashes(bench *b, size_t insns, size_t rounds, double *time)
 	cptx_ptx *scratch = cptx_ptx_new(NULL);
 	cptx_kernel *k = begin(m, b->v);
 	cptx_hash h, first = { { 0, 0 } };
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 
 	for (size_t i = TRACE_FIRST; i < b->t.n; i++)
 		b->v[i] = call_fast(k, &b->t.step[i], b->v);

@@ -180,7 +180,11 @@ static cptx_program *compiled(machine *m)
 		m->hash[m->compiled] = h;
 		m->program[m->compiled++] = cptx_device_load(m->dev, m->module, NULL, &m->err);
 	}
-	if (i == KERNELS || !m->program[i])
+	if (i == KERNELS) {
+		fprintf(stderr, "trace: at most %d kernels are kept; ask for fewer traces\n", KERNELS);
+		exit(1);
+	}
+	if (!m->program[i])
 		die(m);
 	return m->program[i];
 }

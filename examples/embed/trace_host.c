@@ -100,8 +100,10 @@ static void add_random(trace *t, uint64_t *dice, uint32_t elements)
 		b = trace_literal(t, U32, roll(dice, 40));
 	if (o == CAST)
 		a = any(t, dice, (made + 1 + roll(dice, BUFFERS - 1)) % BUFFERS);
-	if (o == GATHER)
-		a = trace_add(t, MIN, U32, any(t, dice, U32), trace_literal(t, U32, elements - 1), 0);
+	if (o == GATHER) {
+		const uint32_t at = any(t, dice, U32), last = trace_literal(t, U32, elements - 1);
+		a = trace_add(t, MIN, U32, at, last, 0);
+	}
 	trace_add(t, o, made, a, b, c);
 }
 

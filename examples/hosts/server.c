@@ -23,6 +23,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -191,7 +193,9 @@ static int listen_at(const char *path)
 	if (s < 0 || strlen(path) >= sizeof at.sun_path)
 		return -1;
 	strcpy(at.sun_path, path);
-	unlink(path);
+	struct stat there;
+	if (!lstat(path, &there) && S_ISSOCK(there.st_mode)) /* of a server that has ended; bind refuses any other file */
+		unlink(path);
 	return bind(s, (const struct sockaddr *)&at, sizeof at) || listen(s, 16) ? -1 : s;
 }
 
@@ -248,9 +252,16 @@ static void *ask(void *user)
 	struct sockaddr_un at = { .sun_family = AF_UNIX };
 	int s = socket(AF_UNIX, SOCK_STREAM, 0);
 
+	const struct timeval patience = { .tv_sec = 60 }; /* a server without memory accepts nobody */
+
 	strcpy(at.sun_path, c->path);
-	if (s < 0 || connect(s, (const struct sockaddr *)&at, sizeof at))
+	if (s < 0 || setsockopt(s, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) ||
+	    connect(s, (const struct sockaddr *)&at, sizeof at)) {
+		fprintf(stderr, "server: no connection to %s\n", c->path);
+		if (s >= 0)
+			close(s);
 		return NULL;
+	}
 	for (uint32_t t = 0; t < TIMES; t++) {
 		uint32_t rows = 1 + t * 37 % ROWS, failed = 1;
 		for (uint32_t i = 0; i < rows; i++)

@@ -106,6 +106,9 @@ static void *stream_of(const DLDevice &device)
 
 static Tensor silu_mul(const Tensor &x, const Tensor &y)
 {
+	STD_TORCH_CHECK(x.dim() == y.dim(), "silu_mul takes tensors of one shape");
+	for (int64_t i = 0; i < x.dim(); i++)
+		STD_TORCH_CHECK(x.size(i) == y.size(i), "silu_mul takes tensors of one shape");
 	const Tensor out = torch::stable::empty_like(x);
 	const vector of[] = { vector(x), vector(y), vector(out) };
 	cptx_tensor_arg args[3] = {};

@@ -128,8 +128,10 @@ static void emit_head(emitter *e)
 		buf_str(b, "// cptx ");
 		put_line(e, CPTX_VERSION);
 	}
-	if (e->hash) /* emit_hash_end hashes what the lines below say */
+	if (e->hash) { /* emit_hash_end hashes what the lines below say; where they stand is marked */
+		put_line(e, ".version");
 		return;
+	}
 	buf_str(b, ".version ");
 	e->version_at = b->n;
 	buf_str(b, "0.0\n.target ");
@@ -436,16 +438,16 @@ bool cptx_emit_again(cptx_ptx *ptx, cptx_module *m, const char *target, const cp
 
 bool cptx_module_hash(cptx_module *m, const char *target, const cptx_hash_opt *opt, cptx_hash *hash, cptx_error *err)
 {
-	cptx_error ignored;
+	cptx_error ignored = { .code = CPTX_OK };
 	cptx_emit_opt plain;
 	cptx_hash_opt o;
 	emit_hash_state state;
 
 	err = err ? err : &ignored;
-	const cptx_target *t = wanted(m, target, NULL, &plain, err);
 	if (!IS_GIVEN(hash, "place for the hash", NOWHERE, err))
 		return false;
 	*hash = (cptx_hash){ { 0, 0 } };
+	const cptx_target *t = wanted(m, target, NULL, &plain, err);
 	if (!t || !OPTIONS_READ(cptx_hash_opt, &o, opt, NOWHERE, err))
 		return false;
 	cptx_ptx *out = o.scratch ? o.scratch : emit_new(m, t);

@@ -22,8 +22,7 @@ static inline uint64_t step(uint64_t lane, const char *p, uint64_t factor)
 	uint64_t word;
 
 	memcpy(&word, p, sizeof word);
-	lane = (lane ^ word) * factor;
-	return lane ^ lane >> 29;
+	return mix(lane ^ word) + factor;
 }
 
 /* Four lanes take eight bytes each of every block: none waits for another. */

@@ -313,7 +313,7 @@ static bool lacks_body(const cptx_module *m, uint32_t i, const void *user)
 	const cptx_kernel *f = m->body[i];
 
 	(void)user;
-	return f->is_func && !f->is_proto && !f->has_body && !f->closed;
+	return f->is_func && !f->is_proto && !f->has_body && !f->closed && !f->aliased;
 }
 
 cptx_kernel *cptx_func_define_(cptx_module *m, cptx_site at, const char *name)
@@ -418,14 +418,13 @@ bool ir_same_signature(const cptx_kernel *f, const cptx_kernel *g)
 /* The function that a word of .alias names, up to `end`, the character behind it; NULL: there is none. */
 static cptx_kernel *alias_word(cptx_module *m, const char **p, char end)
 {
-	char name[256];
 	const char *from = *p + strspn(*p, " \t");
 	size_t n = strcspn(from, " \t,;");
 	const char *behind = from + n + strspn(from + n, " \t");
+	char *name = n && *behind == end ? ARENA_COPY(&m->a, char, from, n + 1) : NULL;
 
-	if (!n || n >= sizeof name || *behind != end)
+	if (!name)
 		return NULL;
-	memcpy(name, from, n);
 	name[n] = 0;
 	*p = behind + 1;
 	uint32_t i = ir_global_named(m, NAMED_BODY, name, NULL, NULL);
@@ -438,7 +437,7 @@ static bool check_alias(cptx_module *m, cptx_site at, const char *text)
 	const char *p = text + strlen(".alias");
 	cptx_kernel *name = alias_word(m, &p, ','), *f = name ? alias_word(m, &p, ';') : NULL;
 
-	if (!f || f == name || name->has_body || !ir_same_signature(name, f))
+	if (!f || p[strspn(p, " \t\n")] || f == name || name->has_body || !ir_same_signature(name, f))
 		return error_set(
 			&m->err, CPTX_E_ARG, at,
 			"cptx_module_text(\"%.100s\"): .alias NAME, FUNCTION; names two functions that were declared, with the "

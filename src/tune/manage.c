@@ -393,7 +393,7 @@ static bool is_unchanged(const tune_folder *f, const tune_segment *s)
 	return same;
 }
 
-/* Removes the retired segments that were read, and the second names of all that are gone. */
+/* Removes the retired segments that were read, with their second names. */
 static uint64_t remove_retired(const tune_folder *f)
 {
 	char held[TUNE_NAME + sizeof HELD];

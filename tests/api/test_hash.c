@@ -17,7 +17,7 @@ static bool equal(cptx_hash a, cptx_hash b) { return a.word[0] == b.word[0] && a
 static both hash_of(cptx_module *m)
 {
 	both h;
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 
 	ck_assert_msg(cptx_module_hash(m, "sm_90", NULL, &h.exact, &err), "%s", err.text);
 	ck_assert_msg(cptx_module_hash(m, "sm_90", CPTX_OPT(cptx_hash_opt, .any_registers = true), &h.any, &err), "%s",
@@ -174,7 +174,7 @@ static cptx_module *build(const cptx_allocator *hook, unsigned n, unsigned idle,
 
 START_TEST(built_ones)
 {
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 	cptx_module *m = build(NULL, 30, 0, false), *fast = build(NULL, 30, 0, true), *wide = build(NULL, 30, 5, true);
 	both a = hash_of(m), b = hash_of(fast), c = hash_of(wide);
 
@@ -195,7 +195,7 @@ START_TEST(memory_is_used_again)
 {
 	meter c = { 0 };
 	cptx_allocator hook = { metered, &c };
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 	cptx_ptx *scratch = cptx_ptx_new(&hook);
 	cptx_module *m = build(NULL, 50, 0, true);
 	both expected = hash_of(m);
@@ -219,22 +219,23 @@ END_TEST
 
 START_TEST(what_is_wrong)
 {
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 	cptx_hash h = { { 1, 2 } };
 	cptx_module *m = build(NULL, 1, 0, false), *newer = cptx_module_new(NULL);
 
-	ck_assert(!cptx_module_hash(m, "sm_1", NULL, &h, &err));
+	ck_assert(!cptx_module_hash(m, "sm_1", NULL, &h, FRESH(&err)));
 	ck_assert_msg(strstr(err.text, "sm_1") != NULL, "%s", err.text);
 	ck_assert(!h.word[0] && !h.word[1]);
-	ck_assert(!cptx_module_hash(m, NULL, NULL, &h, &err));
-	ck_assert(!cptx_module_hash(NULL, "sm_90", NULL, &h, &err));
-	ck_assert(!cptx_module_hash(m, "sm_90", NULL, NULL, &err));
+	ck_assert(!cptx_module_hash(m, NULL, NULL, &h, FRESH(&err)));
+	ck_assert(!cptx_module_hash(NULL, "sm_90", NULL, &h, FRESH(&err)));
+	ck_assert(!cptx_module_hash(m, "sm_90", NULL, NULL, FRESH(&err)));
 	ck_assert_int_eq(err.code, CPTX_E_ARG);
+	ck_assert(cptx_module_hash(m, "sm_90", NULL, &h, NULL));
 	cptx_hash_opt wrong = { .size = 5000 };
-	ck_assert(!cptx_module_hash(m, "sm_90", &wrong, &h, &err));
+	ck_assert(!cptx_module_hash(m, "sm_90", &wrong, &h, FRESH(&err)));
 	cptx_kernel *k = cptx_kernel_begin(newer, "k");
 	cptx_setmaxnreg(k, 40, .op = CPTX_INC);
-	ck_assert(!cptx_module_hash(newer, "sm_80", NULL, &h, &err));
+	ck_assert(!cptx_module_hash(newer, "sm_80", NULL, &h, FRESH(&err)));
 	ck_assert_int_eq(err.code, CPTX_E_TARGET);
 	cptx_module_destroy(m), cptx_module_destroy(newer);
 }

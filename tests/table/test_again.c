@@ -246,7 +246,8 @@ START_TEST(both_paths_make_the_same)
 	ck_assert_uint_eq(bad.n, 0);
 	ck_assert_uint_gt(nfilled, ntried / 8); /* else nothing was tried */
 	ck_assert_uint_gt(ndirect, ntried / 4);
-	ck_assert_uint_gt(nhashed, 500 + 20 * nrefused);
+	if (!spell_part()) /* else they may be few */
+		ck_assert_uint_gt(nhashed, 500 + 20 * nrefused);
 	compare_hashes();
 }
 END_TEST

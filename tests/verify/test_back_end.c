@@ -204,7 +204,7 @@ enum { SCENES = sizeof scenes / sizeof *scenes };
 /* The text for a target; NULL, told, where it is refused. */
 static char *print(const scene *s, const char *target, unsigned *version)
 {
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 	cptx_module *m = cptx_module_new(NULL);
 
 	s->build(m);

@@ -54,7 +54,7 @@ static void *print_often(void *arg)
 		w->different += !cptx_module_freeze(w->frozen) || !cptx_module_size(w->frozen) || cptx_module_error(w->frozen);
 		w->different += cptx_ptx_origin(ptx, 1).file != NULL;
 		cptx_ptx_destroy(ptx);
-		cptx_error err; /* and what fails, fails for this thread alone */
+		cptx_error err = { .code = CPTX_OK }; /* and what fails, fails for this thread alone */
 		w->different += cptx_emit(w->frozen, "sm_75", NULL, &err) || err.code != CPTX_E_TARGET;
 	}
 	return NULL;
