@@ -17,6 +17,18 @@ const char *arch_check_CVT_FTZ(const arch_match *m)
 	return m->mod[0] && wide ? ".ftz takes no register of 128 bits" : NULL;
 }
 
+/* From f64 to f32: what ptxas 13.0 takes. */
+const char *arch_check_CVT_FTZ_NARROW(const arch_match *m)
+{
+	const unsigned bits = m->operand[0].kind == CPTX_VAL_REG ? arch_types[m->operand[0].type].bits : 0;
+
+	if (!m->mod[1])
+		return NULL;
+	if (bits > 64)
+		return ".ftz takes no destination of 128 bits";
+	return bits > 32 && m->mod[0] != CPTX_RN ? ".ftz takes no destination of 64 bits with another rounding than .rn" : NULL;
+}
+
 const char *arch_check_BITS(const arch_match *m)
 {
 	for (unsigned i = 0; i < m->noperand; i++) {
