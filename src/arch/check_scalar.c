@@ -9,24 +9,24 @@ const char *arch_check_CVT_SAT(const arch_match *m)
 	return fits ? ".sat has no effect, the destination holds every source value" : NULL;
 }
 
+static unsigned register_bits(const cptx_val *v) { return v->kind == CPTX_VAL_REG ? arch_types[v->type].bits : 0; }
+
 /* From f32 to f64: the source may be a wider register, but ptxas refuses 128 bits. */
 const char *arch_check_CVT_FTZ(const arch_match *m)
 {
-	bool wide = m->operand[1].kind == CPTX_VAL_REG && arch_types[m->operand[1].type].bits > 64;
-
-	return m->mod[0] && wide ? ".ftz takes no register of 128 bits" : NULL;
+	return m->mod[0] && register_bits(&m->operand[1]) > 64 ? ".ftz takes no register of 128 bits" : NULL;
 }
 
 /* From f64 to f32: what ptxas 13.0 takes. */
 const char *arch_check_CVT_FTZ_NARROW(const arch_match *m)
 {
-	const unsigned bits = m->operand[0].kind == CPTX_VAL_REG ? arch_types[m->operand[0].type].bits : 0;
+	const unsigned d = register_bits(&m->operand[0]), a = register_bits(&m->operand[1]);
 
 	if (!m->mod[1])
 		return NULL;
-	if (bits > 64)
-		return ".ftz takes no destination of 128 bits";
-	return bits > 32 && m->mod[0] != CPTX_RN ? ".ftz takes no destination of 64 bits with another rounding than .rn" : NULL;
+	if (d > 64 || a > 64)
+		return ".ftz takes no register of 128 bits";
+	return d > 32 && m->mod[0] != CPTX_RN ? ".ftz takes no destination of 64 bits with another rounding than .rn" : NULL;
 }
 
 const char *arch_check_BITS(const arch_match *m)
