@@ -67,7 +67,9 @@ static unsigned operand_cost(const arch_form *f, const arch_request *q, unsigned
 		return COST_KIND;
 	if (!reg)
 		return (v->kind == CPTX_VAL_INT || v->kind == CPTX_VAL_FLOAT ? COST_TYPE : COST_KIND) + first;
-	return (v->count == arch_operand_count(o, m->mod) ? COST_TYPE : COST_KIND) + first;
+	/* the registers of a destination agree on a type, and outvote the first source */
+	const bool several = v->count > 1 && o->flags & OPERAND_DEST;
+	return (v->count == arch_operand_count(o, m->mod) ? COST_TYPE : COST_KIND) + first + 2 * several;
 }
 
 static unsigned operands_cost(const arch_form *f, const arch_request *q, arch_match *m, const uint8_t *kept)
