@@ -139,7 +139,7 @@ START_TEST(options_at_random)
 	for (uint64_t seed = 1; want; seed++) {
 		gemm_trial t = draw_any((unsigned)_i, seed);
 		const cptx_gemm_problem p = { .m = t.m, .n = t.n, .k = t.k, .batch = t.batch };
-		cptx_error err;
+		cptx_error err = { .code = CPTX_OK };
 		if (!cptx_gemm_check(&t.opt, NULL, NULL, NULL))
 			continue;
 		if (!cptx_gemm_check_problem(&t.opt, &p, 8, NULL, &err)) { /* rows that are aligned by themselves alone */
@@ -172,7 +172,7 @@ START_TEST(the_search_sees_what_is_unaligned)
 	for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
 		cptx_gemm_opt o = { .mma = CPTX_GEMM_WGMMA, .a = CPTX_BF16, .b = CPTX_BF16, .out = CPTX_F32, .beta = of[i].beta };
 		cptx_gemm_choice c;
-		cptx_error err;
+		cptx_error err = { .code = CPTX_OK };
 		ck_assert_msg(cptx_gemm_auto(&o, &of[i].p, 132, &c, 1, &err) == 1, "%zu: %s", i, err.text);
 		ck_assert_msg(c.opt.unaligned == of[i].want, "%zu: unaligned is %u", i, c.opt.unaligned);
 		ck_assert_int_eq(c.opt.strided, of[i].p.lda || of[i].p.ldc);
@@ -185,14 +185,14 @@ END_TEST
 #define REFUSED(words, ...)                                                                                                 \
 	do {                                                                                                                    \
 		const cptx_gemm_problem p_ = { .m = 64, .n = 64, .k = 64, __VA_ARGS__ };                                            \
-		ck_assert(!cptx_gemm_check_problem(&o, &p_, 8, NULL, &err));                                                        \
+		ck_assert(!cptx_gemm_check_problem(&o, &p_, 8, NULL, FRESH(&err)));                                                        \
 		ck_assert_msg(strstr(err.text, words) != NULL, "%s", err.text);                                                     \
 	} while (0)
 
 START_TEST(distances_have_rules)
 {
 	cptx_gemm_opt o = kernel_of(BY_WGMMA);
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 
 	o.batched = true;
 	REFUSED("lda = 63; rows have 64 elements", .lda = 63);

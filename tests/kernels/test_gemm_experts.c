@@ -150,15 +150,15 @@ START_TEST(says_which_rule_is_broken)
 		{ { .m = 1 << 20, .n = 64, .k = 64, .batch = 2000 }, CPTX_GEMM_EXPERTS_MASKED, "2^26, and 2^30 of all" },
 	};
 	cptx_gemm_opt o = { TILE(64, 64, 3), BF16, .out = CPTX_F32, MASKED };
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-		ck_assert(!cptx_gemm_check(&bad[i].o, NULL, NULL, &err));
+		ck_assert(!cptx_gemm_check(&bad[i].o, NULL, NULL, FRESH(&err)));
 		ck_assert_msg(strstr(err.text, bad[i].said) != NULL, "%s: not %s", err.text, bad[i].said);
 	}
 	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
 		o.experts = sizes[i].experts;
-		ck_assert(!cptx_gemm_check_problem(&o, &sizes[i].p, 132, NULL, &err));
+		ck_assert(!cptx_gemm_check_problem(&o, &sizes[i].p, 132, NULL, FRESH(&err)));
 		ck_assert_msg(strstr(err.text, sizes[i].said) != NULL, "%s: not %s", err.text, sizes[i].said);
 	}
 	ck_assert_str_eq(cptx_gemm_experts_name(CPTX_GEMM_EXPERTS_MASKED), "masked");

@@ -193,13 +193,13 @@ END_TEST
 
 START_TEST(says_which_rule_is_broken)
 {
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 
 #define REFUSED(words, ...)                                                                                                 \
 	do {                                                                                                                    \
 		cptx_gemm_opt o = kernel();                                                                                         \
 		__VA_ARGS__;                                                                                                        \
-		ck_assert(!cptx_gemm_check(&o, NULL, NULL, &err));                                                                  \
+		ck_assert(!cptx_gemm_check(&o, NULL, NULL, FRESH(&err)));                                                                  \
 		ck_assert_msg(strstr(err.text, words) != NULL, "%s", err.text);                                                     \
 	} while (0)
 	REFUSED("tile M = 24; 8, 16, 32 and 64", o.bm = 24);
@@ -222,9 +222,9 @@ START_TEST(says_which_rule_is_broken)
 	        o.stages = 2);
 	cptx_gemm_opt o = kernel();
 	o.b = CPTX_E2M1, o.bk = 128;
-	ck_assert(!cptx_gemm_check_problem(&o, &(cptx_gemm_problem){ .m = 1, .n = 1, .k = 72 }, 8, NULL, &err));
+	ck_assert(!cptx_gemm_check_problem(&o, &(cptx_gemm_problem){ .m = 1, .n = 1, .k = 72 }, 8, NULL, FRESH(&err)));
 	ck_assert_msg(strstr(err.text, "K = 72; with B of .e2m1 it is a multiple of 32") != NULL, "%s", err.text);
-	ck_assert(!cptx_gemm_check(&o, cptx_target_find("sm_75"), NULL, &err));
+	ck_assert(!cptx_gemm_check(&o, cptx_target_find("sm_75"), NULL, FRESH(&err)));
 }
 END_TEST
 
