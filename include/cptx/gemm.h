@@ -238,7 +238,8 @@ typedef struct cptx_gemm_problem {
 	uint64_t c;    /**< C, with beta; aligned as d; may be d */
 	uint64_t bias; /**< the bias, with bias; aligned to 16 */
 	/** with stream_k, or A or B unaligned: plan.workspace bytes, aligned to 128, zero before the first launch; each launch
-	 * leaves the counters zero.  Launches at the same time need a workspace each */
+	 * leaves the counters zero.  With stream_k a workspace that served another kernel, other sizes or another number of CTAs
+	 * is zeroed again.  Launches at the same time need a workspace each */
 	uint64_t workspace;
 	uint64_t scale_a, scale_b; /**< with scale: cptx_gemm_scales_bytes each (times batch), aligned to 16.  [wgmma] f32,
 	                                ceil(k / 128) rows of factors of all rows of A (with batched of each matrix, one matrix

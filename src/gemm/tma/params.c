@@ -306,7 +306,7 @@ static void fill_distances(const tma_gemm *t, const cptx_gemm_problem *p, gemm_a
 	args->ldc = (uint32_t)s[2].ld, args->ldd = (uint32_t)s[3].ld;
 	args->step_c = s[2].stride, args->step_d = s[3].stride;
 	args->scales = p->scale_b, args->zeros = p->zero_b;
-	args->barrier = tma_gemm_barrier_at(t, p), args->workspace = p->workspace + tma_gemm_sums_begin(t, p);
+	args->barrier = p->workspace, args->workspace = p->workspace + tma_gemm_sums_begin(t, p);
 }
 
 cptx_launch *tma_gemm_launch(const tma_gemm *t, const cptx_gemm_plan *plan, const cptx_program *program, cptx_device *dev,

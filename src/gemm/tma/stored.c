@@ -3,7 +3,8 @@
  * Where the matrices of a problem lie: how far rows and matrices are apart, which of them tensor maps and copies of 16 bytes
  * cannot take, and the copies of these in the workspace.
  *
- * The workspace: the copy of A, that of B, a barrier of the grid, and what stream_k needs, each at a multiple of 128 bytes.
+ * The workspace: a barrier of the grid, the copy of A, that of B, and what stream_k needs, each at a multiple of 128 bytes.
+ * The barrier is the first, so that it has one place for all sizes: launches of several share a workspace.
  */
 #include "gemm/tma/tma.h"
 
@@ -55,8 +56,6 @@ static uint64_t copies_bytes(const tma_gemm *t, const cptx_gemm_problem *p)
 	return copy_bytes(t, p, GEMM_A) + copy_bytes(t, p, GEMM_B);
 }
 
-uint64_t tma_gemm_barrier_at(const tma_gemm *t, const cptx_gemm_problem *p) { return p->workspace + copies_bytes(t, p); }
-
 uint64_t tma_gemm_sums_begin(const tma_gemm *t, const cptx_gemm_problem *p)
 {
 	return copies_bytes(t, p) ? copies_bytes(t, p) + APART : 0;
@@ -68,7 +67,7 @@ gemm_stored tma_gemm_read(const tma_gemm *t, const cptx_gemm_problem *p, enum ge
 
 	if (!tma_gemm_is_copied(t, which))
 		return s;
-	s.at = p->workspace + (which == GEMM_B ? copy_bytes(t, p, GEMM_A) : 0);
+	s.at = p->workspace + APART + (which == GEMM_B ? copy_bytes(t, p, GEMM_A) : 0);
 	s.ld = padded_row(&s) * 8 / s.bits;
 	s.stride = s.ld * s.rows;
 	return s;
