@@ -106,6 +106,12 @@ static const struct {
 	    SIZE(40, 136, 72, 2, 33, 20) } },
 	{ { "sm_100a", "sm_100a" },
 	  { .opt = { TCGEN05(128, 64, 2), BF16, .out = CPTX_F32, ALONG_K }, SIZE(136, 72, 150, 3, 70, 0, 64) } },
+	/* a warpgroup brings A and B */
+	{ { "sm_90a", "sm_90a" },
+	  { .opt = { NEW, .bm = 256, .bn = 128, .bk = 64, .stages = 2, .warps_m = 4, .warps_n = 2, .tma = true, BF16,
+	             .out = CPTX_F32, ALONG_K },
+	    SIZE(40, 40, 200, 2, 70, 0),
+	    .ctas = 1 } },
 };
 
 START_TEST(by_other_instructions)
