@@ -199,7 +199,7 @@ typedef struct cptx_gemm_opt {
 	enum cptx_gemm_experts
 		experts; /**< [sync, wgmma, tcgen05] rows of experts, along K not by cp.async; not with stream_k, batched and
 	                grouped.  C is as D, of the bias each expert has N elements, behind those of the one before */
-	cptx_gemm_visitors_fn visitors; /**< adds visitors to the epilogue; NULL: none */
+	cptx_gemm_visitors_fn visitors; /**< not [gemv]: adds visitors to the epilogue; NULL: none */
 	/** parameters for the visitors, behind those of the kernel, none of which has the name of one of these; a launch fills
 	 * them from cptx_gemm_problem.args.  The rows stay as they are while the kernel or a runner is used */
 	const cptx_param_row *params;
