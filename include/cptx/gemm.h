@@ -412,7 +412,7 @@ CPTX_API void cptx_gemm_runner_destroy(cptx_gemm_runner *runner);
  * Starts a GEMM as work of a stream (NULL: the default one); does not wait.  opt with .bm = 0: the shape is chosen for the
  * sizes of the problem, once for each, without stream_k, which needs a workspace: the best in the tuning database
  * (<cptx/tune.h>), else the first of cptx_gemm_auto_for; of few rows the kernel of CPTX_GEMM_GEMV, whatever .mma says, where
- * that is faster.  Rows of any length and at any distance are taken: what the copies of
+ * that has the options and is faster.  Rows of any length and at any distance are taken: what the copies of
  * unaligned A and B need is allocated by the first run of such sizes on each stream, and kept.  Else opt and problem are as
  * for cptx_gemm_launch.  Not with .grouped.
  * Errors: those of cptx_gemm_check_problem, cptx_device_load and cptx_launch_new.

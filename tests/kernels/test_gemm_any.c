@@ -57,6 +57,16 @@ START_TEST(rows_and_matrices_at_a_distance)
 }
 END_TEST
 
+/* Rows of D that begin at even elements and end at odd ones: what lies behind them stays. */
+START_TEST(rows_of_d_end_in_a_pair)
+{
+	gemm_trial t = { .m = 70, .n = 71, .k = 80, .opt = kernel_of(BY_CP_ASYNC) };
+
+	t.place[3].pad = 1;
+	runs(&t, BY_CP_ASYNC, 0);
+}
+END_TEST
+
 /* No multiple of 16 bytes anywhere. */
 START_TEST(rows_of_any_length)
 {
@@ -165,6 +175,7 @@ START_TEST(the_search_sees_what_is_unaligned)
 		{ { .m = 64, .n = 63, .k = 64 }, false, true, D },
 		{ { .m = 64, .n = 64, .k = 65, .lda = 72 }, false, true, B },
 		{ { .m = 64, .n = 64, .k = 64, .a = 258, .b = 256, .d = 256 }, false, true, A },
+		{ { .m = 64, .n = 63, .k = 64, .ldd = 64 }, false, true, D },
 		{ { .m = 64, .n = 64, .k = 64, .ldc = 65, .ldd = 64 }, true, true, D },
 		{ { .m = 64, .n = 64, .k = 64, .ldc = 65, .ldd = 64 }, false, true, 0 },
 	};
@@ -175,7 +186,7 @@ START_TEST(the_search_sees_what_is_unaligned)
 		cptx_error err = { .code = CPTX_OK };
 		ck_assert_msg(cptx_gemm_auto(&o, &of[i].p, 132, &c, 1, &err) == 1, "%zu: %s", i, err.text);
 		ck_assert_msg(c.opt.unaligned == of[i].want, "%zu: unaligned is %u", i, c.opt.unaligned);
-		ck_assert_int_eq(c.opt.strided, of[i].p.lda || of[i].p.ldc);
+		ck_assert_int_eq(c.opt.strided, of[i].p.lda || of[i].p.ldc || of[i].p.ldd);
 	}
 }
 END_TEST
@@ -191,6 +202,7 @@ END_TEST
 
 START_TEST(distances_have_rules)
 {
+	const cptx_gemm_problem odd = { .m = 64, .n = 71, .k = 128, .ldd = 72 };
 	cptx_gemm_opt o = kernel_of(BY_WGMMA);
 	cptx_error err = { .code = CPTX_OK };
 
@@ -212,6 +224,8 @@ START_TEST(distances_have_rules)
 	o.unaligned = A, o.batched = false, o.grouped = true;
 	REFUSED("a list of problems has dense, aligned rows", .batch = 1);
 	o = kernel_of(BY_SCALED);
+	ck_assert(!cptx_gemm_check_problem(&o, &odd, 8, NULL, FRESH(&err)));
+	ck_assert_msg(strstr(err.text, "rows of D have 71 elements of 4 bytes") != NULL, "%s", err.text);
 	o.a = CPTX_E2M1, o.unaligned = A;
 	REFUSED("A of .e2m1 is unaligned; that is for types from 8 bits on", .batch = 1);
 }
@@ -270,6 +284,7 @@ int main(void)
 	tcase_add_loop_test(test_case(s, "distances"), rows_and_matrices_at_a_distance, 0, KERNELS);
 	tcase_add_loop_test(test_case(s, "lengths"), rows_of_any_length, 0, 3 * KERNELS);
 	tcase_add_loop_test(test_case(s, "layouts"), other_layouts, 0, 8);
+	tcase_add_test(test_case(s, "pairs"), rows_of_d_end_in_a_pair);
 	tcase_add_loop_test(test_case(s, "order"), nothing_orders_the_copies_but_what_is_there, 0, 4);
 	if (getenv("CPTX_WHOLE") || getenv("CPTX_GEMM_TRIALS"))
 		tcase_add_loop_test(test_case(s, "random"), options_at_random, 0, KERNELS);

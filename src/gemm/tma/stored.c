@@ -84,7 +84,8 @@ static bool rows_are_off(const gemm_stored *s)
 uint32_t tma_gemm_unaligned(const tma_gemm *t, const cptx_gemm_problem *p)
 {
 	const gemm_stored c = tma_gemm_stored(t, p, GEMM_C), d = tma_gemm_stored(t, p, GEMM_D);
-	const bool off = (rows_are_off(&d) || (t->o->beta && rows_are_off(&c))) && !t->any_row_of_d;
+	const bool ends_off = gemm_stored_bytes(&d, d.cols) % CHUNK; /* several elements are stored at once */
+	const bool off = (rows_are_off(&d) || ends_off || (t->o->beta && rows_are_off(&c))) && !t->any_row_of_d;
 	uint32_t set = off || d.at % CHUNK || (t->o->beta && c.at % CHUNK) ? CPTX_GEMM_D : 0;
 
 	for (enum gemm_which w = GEMM_A; w <= GEMM_B; w = (enum gemm_which)(w + 1)) {
@@ -135,7 +136,7 @@ bool tma_gemm_check_rows(const tma_gemm *t, const cptx_gemm_problem *p, enum gem
 	const gemm_stored s = tma_gemm_read(t, p, which);
 	const char name = (char)(names[which] - 'a' + 'A');
 	const uint32_t unit = tile->elem.padded ? 128 : CHUNK * 8 / s.bits;
-	const uint64_t off = tile->elem.padded && s.cols % unit ? s.cols : s.ld;
+	const uint64_t off = (tile->elem.padded || which >= GEMM_C) && s.cols % unit ? s.cols : s.ld;
 
 	if (t->any_rows && which <= GEMM_B && t->o->unaligned >> which & 1)
 		return true;
