@@ -233,11 +233,11 @@ END_TEST
 
 /* ---- what makes it right ---- */
 
-/* Takes instruction number `number` of an op out of the kernel. */
+/* Takes `count` instructions of an op out of the kernel, from number `number` on. */
 typedef struct taken {
 	unsigned by; /* which kernel */
 	enum cptx_op op;
-	unsigned number;
+	unsigned number, count;
 } taken;
 
 static bool take_out(cptx_module *m, const void *user)
@@ -248,18 +248,21 @@ static bool take_out(cptx_module *m, const void *user)
 
 	for (unsigned i = 0; it && i < t->number; i++)
 		it = cptx_item_find_op(k, it, t->op);
-	if (it)
+	for (unsigned i = 0; it && i < t->count; i++) {
+		cptx_item *next = i + 1 < t->count ? cptx_item_find_op(k, it, t->op) : it;
 		cptx_edit_remove(k, it);
+		it = next;
+	}
 	return it && !cptx_module_error(m);
 }
 
 /* What orders the copies before the loads by TMA, of all CTAs: fences of the proxies, and the barrier of the grid. */
 START_TEST(nothing_orders_the_copies_but_what_is_there)
 {
-	static const taken takes[] = { { BY_WGMMA, CPTX_OP_FENCE_PROXY, 0 },
-		                           { BY_WGMMA, CPTX_OP_BAR_SYNC, 1 },
-		                           { BY_CP_ASYNC, CPTX_OP_BAR_SYNC, 0 },
-		                           { BY_CP_ASYNC, CPTX_OP_BAR_SYNC, 1 } };
+	static const taken takes[] = { { BY_WGMMA, CPTX_OP_FENCE_PROXY, 0, 2 },
+		                           { BY_WGMMA, CPTX_OP_BAR_SYNC, 1, 1 },
+		                           { BY_CP_ASYNC, CPTX_OP_BAR_SYNC, 0, 1 },
+		                           { BY_CP_ASYNC, CPTX_OP_BAR_SYNC, 1, 1 } };
 	const unsigned by = takes[_i].by;
 	unsigned found = 0;
 
