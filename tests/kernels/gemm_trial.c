@@ -254,8 +254,9 @@ static bool prepare(cptx_device *dev, data *x, cptx_error *err)
 	x->counts = t->opt.experts ? cptx_mem_alloc(dev, x->batch * 4, err) : 0;
 	if (x->vec && t->opt.scale == CPTX_F32) {
 		const uint64_t rows = t->opt.experts ? x->rows : t->m;
-		x->dev_sa = upload_f32_factors(dev, x, rows, x->rows / rows, 1, &x->sa, &s, err);
-		x->dev_sb = upload_f32_factors(dev, x, t->n, x->batch, 128, &x->sb, &s, err);
+		const uint64_t of_a = t->place[0].shared ? 1 : x->rows / rows, of_b = t->place[1].shared ? 1 : x->batch;
+		x->dev_sa = upload_f32_factors(dev, x, rows, of_a, 1, &x->sa, &s, err);
+		x->dev_sb = upload_f32_factors(dev, x, t->n, of_b, 128, &x->sb, &s, err);
 	} else if (x->vec) {
 		x->dev_sa = upload_factors(dev, x, t->m, &x->sa, &s, err);
 		x->dev_sb = upload_factors(dev, x, t->n, &x->sb, &s, err);

@@ -65,7 +65,7 @@ static bool make_map_of_row_scales(const tma_gemm *t, const cptx_gemm_problem *p
 		(cptx_tensor_map_opt){ .type = CPTX_TENSOR_F32,
 		                       .rank = t->o->batched ? 3 : 2,
 		                       .address = p->scale_a,
-		                       .dim = { rows, along_k, given(p->batch) },
+		                       .dim = { rows, along_k, tma_gemm_stored(t, p, GEMM_A).count },
 		                       .stride = { 0, cptx_gemm_scale_pitch(rows) * 4, cptx_gemm_scale_pitch(rows) * 4 * along_k },
 		                       .box = { t->row_scales, 1, 1 } };
 	return cptx_tensor_map_check(map, err);
