@@ -102,8 +102,10 @@ typedef cptx_val (*cptx_gemm_epilogue_fn)(cptx_kernel *k, void *user, cptx_val v
 /** What visitors of a GEMM may use: values of the kernel, for the matrix at hand. */
 typedef struct cptx_gemm_operands {
 	const cptx_params *params; /**< the kernel's parameters, with those of .params: cptx_params_get(k, x->params, "scale") */
-	cptx_val m, n, k;          /**< rows and columns of D, columns of A: .u32 */
-	cptx_val z;                /**< the number of the matrix in its batch, .u32 or .s32; NONE: there is one */
+	cptx_val m, n, k;          /**< M, N and K of the problem: .u32 */
+	/** the number of the matrix D in its batch, with experts along K that of the expert, .u32 or .s32; NONE: there is one.
+	 * With masked experts D is one matrix of m * batch rows, and `row` counts them all */
+	cptx_val z;
 } cptx_gemm_operands;
 /**
  * An epilogue of visitors (<cptx/epilogue.h>), added to `e` behind alpha, beta, bias and .epilogue; e has the rows and

@@ -109,7 +109,7 @@ static const struct {
 	/* a warpgroup brings A and B */
 	{ { "sm_90a", "sm_90a" },
 	  { .opt = { NEW, .bm = 256, .bn = 128, .bk = 64, .stages = 2, .warps_m = 4, .warps_n = 2, .tma = true, BF16,
-	             .out = CPTX_F32, ALONG_K },
+	             .out = CPTX_F32, ALONG_K, GEMM_TRIAL_VISITORS },
 	    SIZE(40, 40, 200, 2, 70, 0),
 	    .ctas = 1 } },
 };
