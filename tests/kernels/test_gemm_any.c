@@ -191,6 +191,29 @@ START_TEST(the_search_sees_what_is_unaligned)
 }
 END_TEST
 
+/* cptx_gemm_tune copies A and B as they are stored: with what lies between rows, and one for all but once. */
+START_TEST(tuning_copies_what_is_stored)
+{
+	enum { SIDE = 64, FAR = 72, BATCH = 2 };
+	cptx_gemm_choice c = { .us = 5000, .opt = kernel_of(BY_CP_ASYNC) };
+	cptx_gemm_problem p = {
+		.m = SIDE, .n = SIDE, .k = SIDE, .batch = BATCH, .lda = FAR, .stride_b = CPTX_GEMM_BROADCAST
+	};
+	cptx_error err = { .code = CPTX_OK };
+	cptx_device *dev = gemm_device(&c.opt, "sm_80", &(cptx_emu_opt){ .sms = 4 });
+	const uint64_t bytes[] = { ((BATCH * SIDE - 1) * FAR + SIDE) * 2, SIDE * SIDE * 2, BATCH * SIDE * SIDE * 4 };
+	uint64_t *const at[] = { &p.a, &p.b, &p.d };
+
+	c.opt.batched = true;
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert((*at[i] = cptx_mem_alloc(dev, bytes[i], &err)) && cptx_mem_fill8(dev, *at[i], 0, bytes[i], &err));
+	ck_assert_msg(cptx_gemm_tune(dev, &p, &c, 1, &err), "%s", err.text);
+	for (unsigned i = 0; i < 3; i++)
+		cptx_mem_free(dev, *at[i]);
+	gemm_device_done(dev, "tune");
+}
+END_TEST
+
 /* ---- what is refused ---- */
 
 #define REFUSED(words, ...)                                                                                                 \
@@ -292,6 +315,7 @@ int main(void)
 	if (getenv("CPTX_WHOLE") || getenv("CPTX_GEMM_TRIALS"))
 		tcase_add_loop_test(test_case(s, "random"), options_at_random, 0, KERNELS);
 	tcase_add_test(test_case(s, "search"), the_search_sees_what_is_unaligned);
+	tcase_add_test(test_case(s, "tuning"), tuning_copies_what_is_stored);
 	tcase_add_test(test_case(s, "rules"), distances_have_rules);
 	return gemm_tests_main("gemm_any", s);
 }
