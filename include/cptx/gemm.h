@@ -125,7 +125,7 @@ typedef void (*cptx_gemm_visitors_fn)(cptx_kernel *k, void *user, cptx_epilogue 
 /**
  * The types, layouts and shape of a kernel.  Options that a kernel does not have must be 0 (of a cluster, 1): all checks
  * refuse other values.  Names in brackets are the kernels that have an option: [sync], [scaled] (mma.sync with scale
- * factors), [wgmma], [tcgen05].
+ * factors), [wgmma], [tcgen05], [gemv].
  */
 typedef struct cptx_gemm_opt {
 	uint32_t size;          /**< CPTX_OPT fills it in */
@@ -159,9 +159,9 @@ typedef struct cptx_gemm_opt {
 	/** elements of a stage along K: [sync] 32, 64 or 128; [gemv] that a warp loads at once, up to 16 times 32 (u4, e2m1:
 	 * 128; e4m3, e5m2: 64); else 0 or the elements in 128 bytes, see the table above */
 	uint32_t bk;
-	uint32_t stages; /**< stages of the ring in shared memory, each a tile of A and of B, 2 to 16 */
-	uint32_t group; /**< rows of (cluster) tiles in a group of the rasterization, for the L2 cache; 0: 16, [wgmma] chosen for
-	                   the sizes of each launch */
+	uint32_t stages; /**< not [gemv]: stages of the ring in shared memory, each a tile of A and of B, 2 to 16 */
+	uint32_t group;  /**< not [gemv]: rows of (cluster) tiles in a group of the rasterization, for the L2 cache; 0: 16,
+	                    [wgmma] chosen for  the sizes of each launch */
 	uint32_t warps_m, warps_n;     /**< [gemv] warps that share rows of B along K, and along N, 16 in all; [sync, scaled]
 	                                    warps along M and N; each computes bm / warps_m x bn / warps_n: [sync]
 	                                    multiples of 16, [scaled] of 32: at most 64x64, 128x32 and, of packed e2m1, 32x128;
@@ -248,8 +248,8 @@ typedef struct cptx_gemm_problem {
 	                                behind the other), of a multiple of 4, as cptx_gemm_scale_pitch says; of each B
 	                                ceil(n / 128) rows of ceil(k / 128) */
 	uint64_t timeline; /**< with timeline: cptx_timeline_bytes(cptx_gemm_timeline()), aligned to 16, zeros at first */
-	/** most CTAs to launch; 0: as many as all multiprocessors hold.  A launch uses the fewest CTAs that need no more waves.
-	 * With stream_k, more CTAs than tiles divide the tiles along K */
+	/** not [gemv], of which each tile has a CTA: most CTAs to launch; 0: as many as all multiprocessors hold.  A launch uses
+	 * the fewest CTAs that need no more waves. With stream_k, more CTAs than tiles divide the tiles along K */
 	uint32_t ctas;
 	float alpha, beta; /**< with .alpha, with .beta; else 0 (alpha: or 1) */
 	/** with strided: elements from row to row, of A and B as they are stored (.a_m_major: rows of M); 0: dense.  Of C also
@@ -294,7 +294,7 @@ typedef struct cptx_gemm_plan {
 	uint32_t regs; /**< [sync] estimate of registers per thread for the plain product; else 0. ptxas 13.0 takes up to 32 more
 	                  or fewer.  Where the plain product needs all registers, further options (stream_k, alpha, beta, ...)
 	                  make ptxas spill up to 80 bytes outside of the mainloop */
-	uint32_t vec;  /**< elements that share a scale factor; 0: there are no factors */
+	uint32_t vec;  /**< elements that share a scale factor; 0: there are no factors, or one for all of K ([gemv]) */
 	enum cptx_tcgen05_kind kind; /**< [scaled, tcgen05] kind of the instruction */
 	uint32_t accumulators;       /**< [tcgen05] accumulators in tensor memory: 2, or 1 where there is no room; then nothing
 	                                overlaps the epilogue */
@@ -415,7 +415,9 @@ CPTX_API void cptx_gemm_runner_destroy(cptx_gemm_runner *runner);
  * sizes of the problem, once for each, without stream_k, which needs a workspace: the best in the tuning database
  * (<cptx/tune.h>), else the first of cptx_gemm_auto_for; of few rows the kernel of CPTX_GEMM_GEMV, whatever .mma says, where
  * that has the options and is faster.  Rows of any length and at any distance are taken: what the copies of
- * unaligned A and B need is allocated by the first run of such sizes on each stream, and kept.  Else opt and problem are as
+ * unaligned A and B need is allocated by the first run of such sizes on each stream, and kept.  So a size is run once before
+ * its stream is captured; replays of what was captured and further runs on that stream must not overlap; and a stream stays
+ * until the work on it has ended and, where A or B is unaligned, until the runner is destroyed.  Else opt and problem are as
  * for cptx_gemm_launch.  Not with .grouped.
  * Errors: those of cptx_gemm_check_problem, cptx_device_load and cptx_launch_new.
  */

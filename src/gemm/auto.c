@@ -129,7 +129,7 @@ void gemm_auto_fit(cptx_gemm_opt *o, const cptx_gemm_problem *p)
 	if (o->grouped)
 		return;
 	o->strided |= far || p->lda || p->ldb || p->stride_a || p->stride_b;
-	o->unaligned |= tma_gemm_unaligned(&t, p);
+	o->unaligned |= o->experts ? 0 : tma_gemm_unaligned(&t, p);
 }
 
 /* The options with what the rows of the problem ask for. */
@@ -137,7 +137,7 @@ static cptx_gemm_opt fitted(const gemm_generator *g, const gemm_pick *x, const c
 {
 	cptx_gemm_opt o = *given;
 
-	if (!o.grouped) {
+	if (!o.grouped && !o.experts) {
 		const tma_gemm t = gemm_describe(g, &o);
 		o.unaligned |= tma_gemm_unaligned(&t, x->p);
 	}

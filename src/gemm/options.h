@@ -5,7 +5,8 @@
 
 #include <cptx/gemm.h>
 
-/* GEMM_BY_TMA and so on: bit i is kernel i, in the order mma.sync, mma.sync with scale factors, wgmma, tcgen05. */
+/* GEMM_BY_TMA and so on: bit i is kernel i, in the order mma.sync, mma.sync with scale factors, wgmma, tcgen05,
+ * gemv. */
 enum {
 #define GEMM_SET(set, kernels, bits) GEMM_##set = (bits),
 #include "gemm/options.def"

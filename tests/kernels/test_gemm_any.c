@@ -196,9 +196,7 @@ START_TEST(tuning_copies_what_is_stored)
 {
 	enum { SIDE = 64, FAR = 72, BATCH = 2 };
 	cptx_gemm_choice c = { .us = 5000, .opt = kernel_of(BY_CP_ASYNC) };
-	cptx_gemm_problem p = {
-		.m = SIDE, .n = SIDE, .k = SIDE, .batch = BATCH, .lda = FAR, .stride_b = CPTX_GEMM_BROADCAST
-	};
+	cptx_gemm_problem p = { .m = SIDE, .n = SIDE, .k = SIDE, .batch = BATCH, .lda = FAR, .stride_b = CPTX_GEMM_BROADCAST };
 	cptx_error err = { .code = CPTX_OK };
 	cptx_device *dev = gemm_device(&c.opt, "sm_80", &(cptx_emu_opt){ .sms = 4 });
 	const uint64_t bytes[] = { ((BATCH * SIDE - 1) * FAR + SIDE) * 2, SIDE * SIDE * 2, BATCH * SIDE * SIDE * 4 };
@@ -219,7 +217,7 @@ END_TEST
 #define REFUSED(words, ...)                                                                                                 \
 	do {                                                                                                                    \
 		const cptx_gemm_problem p_ = { .m = 64, .n = 64, .k = 64, __VA_ARGS__ };                                            \
-		ck_assert(!cptx_gemm_check_problem(&o, &p_, 8, NULL, FRESH(&err)));                                                        \
+		ck_assert(!cptx_gemm_check_problem(&o, &p_, 8, NULL, FRESH(&err)));                                                 \
 		ck_assert_msg(strstr(err.text, words) != NULL, "%s", err.text);                                                     \
 	} while (0)
 

@@ -215,6 +215,12 @@ START_TEST(shapes_follow_the_rows_of_an_expert)
 	o.experts = CPTX_GEMM_EXPERTS_MASKED, p.m = 4096, p.batch = 32, p.expected = 20;
 	ck_assert_uint_eq(cptx_gemm_auto(&o, &p, 132, &few, 1, NULL), 1);
 	ck_assert_uint_le(ROWS(few), 64);
+	/* rows that no kernel of experts takes are named, and not an option that nobody set */
+	cptx_error err = { .code = CPTX_OK };
+	p.k = 7169;
+	ck_assert_uint_eq(cptx_gemm_auto(&o, &p, 132, &few, 1, &err), 0);
+	ck_assert_msg(strstr(err.text, "rows of A have 7169 elements of 2 bytes") && !strstr(err.text, ".unaligned"), "%s",
+	              err.text);
 	/* one row of each of two experts makes two tiles, and more rows than that none */
 	cptx_gemm_opt small = { TILE(64, 64, 2), BF16, .out = CPTX_F32, CONTIGUOUS };
 	cptx_gemm_problem two = { .m = 2, .n = 64, .k = 64, .batch = 8 };

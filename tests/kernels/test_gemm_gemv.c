@@ -199,7 +199,7 @@ START_TEST(says_which_rule_is_broken)
 	do {                                                                                                                    \
 		cptx_gemm_opt o = kernel();                                                                                         \
 		__VA_ARGS__;                                                                                                        \
-		ck_assert(!cptx_gemm_check(&o, NULL, NULL, FRESH(&err)));                                                                  \
+		ck_assert(!cptx_gemm_check(&o, NULL, NULL, FRESH(&err)));                                                           \
 		ck_assert_msg(strstr(err.text, words) != NULL, "%s", err.text);                                                     \
 	} while (0)
 	REFUSED("tile M = 24; 8, 16, 32 and 64", o.bm = 24);
@@ -263,7 +263,8 @@ START_TEST(the_runner_takes_it_for_few_rows)
 		for (unsigned at = 0; at < p.m * SIDE; at++) {
 			double sum = 0;
 			for (unsigned k = 0; k < p.k; k++)
-				sum += (o.visitors ? 2 : 1) * number_value(CPTX_BF16, a[at / SIDE * p.k + k]) * number_value(CPTX_BF16, b[at % SIDE * p.k + k]);
+				sum += (o.visitors ? 2 : 1) * number_value(CPTX_BF16, a[at / SIDE * p.k + k]) *
+				       number_value(CPTX_BF16, b[at % SIDE * p.k + k]);
 			ck_assert_msg((double)d[at] == sum, "M = %u: element %u is %g, not %g", (unsigned)p.m, at, (double)d[at], sum);
 		}
 	}

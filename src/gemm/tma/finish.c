@@ -41,8 +41,8 @@ static cptx_val begins_even(cptx_kernel *k, const tma_gemm_consumer *c)
 
 	for (size_t i = 0; i < ARRAY_LEN(more) && tma_gemm_is_strided(c->t); i++)
 		if (more[i].kind != CPTX_VAL_NONE)
-			all =
-				cptx_as(cptx_or(k, all, i > 1 ? cptx_cvt(k, more[i], .dtype = CPTX_U32) : more[i], .type = CPTX_B32), CPTX_U32);
+			all = cptx_as(cptx_or(k, all, i > 1 ? cptx_cvt(k, more[i], .dtype = CPTX_U32) : more[i], .type = CPTX_B32),
+			              CPTX_U32);
 	return cptx_setp(k, cptx_and(k, all, 1), 0, .cmp = CPTX_EQ);
 }
 

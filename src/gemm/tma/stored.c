@@ -8,6 +8,8 @@
  */
 #include "gemm/tma/tma.h"
 
+#include <stdio.h>
+
 enum { CHUNK = 16 /* bytes that kernels read and write at once */, APART = 128 };
 #define MOST_LD (UINT64_C(1) << 31)
 
@@ -137,26 +139,25 @@ bool tma_gemm_check_rows(const tma_gemm *t, const cptx_gemm_problem *p, enum gem
 	const char name = (char)(names[which] - 'a' + 'A');
 	const uint32_t unit = tile->elem.padded ? 128 : CHUNK * 8 / s.bits;
 	const uint64_t off = (tile->elem.padded || which >= GEMM_C) && s.cols % unit ? s.cols : s.ld;
+	const bool few_bits = s.bits < 8;
+	char instead[64] = "";
 
 	if (t->any_rows && which <= GEMM_B && t->o->unaligned >> which & 1)
 		return true;
+	if (!t->o->experts && !t->o->grouped) /* which have aligned rows always */
+		snprintf(instead, sizeof instead, ", or the kernel made with CPTX_GEMM_%c in .unaligned", name == 'C' ? 'D' : name);
 	RULE(off % unit == 0 || !tile->elem.padded,
 	     "rows of %c have %llu elements of %u bits, which tensor maps pad in shared memory: they must be a multiple of %u "
 	     "(pad to %llu)",
 	     t->target, name, (unsigned long long)off, s.bits, unit, (unsigned long long)(up(off, unit) * unit));
-	RULE(off % unit == 0 || s.bits<8,
-	                               "rows of %c have %llu elements of %u bytes; they must be a multiple of 16 bytes (pad "
-	                               "%sto %llu), or the kernel made "
-	                               "with CPTX_GEMM_%c in .unaligned",
-	                               t->target, name, (unsigned long long)off, s.bits / 8, name> 'B'
-	         ? "N "
-	         : "",
-	     (unsigned long long)(up(off, unit) * unit), name == 'C' ? 'D' : name);
+	RULE(off % unit == 0 || few_bits,
+	     "rows of %c have %llu elements of %u bytes; they must be a multiple of 16 bytes (pad %sto %llu)%s", t->target, name,
+	     (unsigned long long)off, s.bits / 8, which >= GEMM_C ? "N " : "", (unsigned long long)(up(off, unit) * unit),
+	     instead);
 	RULE(off % unit == 0, "rows of %c have %llu elements of %u bits; they must be a multiple of 16 bytes (pad to %llu)",
 	     t->target, name, (unsigned long long)off, s.bits, (unsigned long long)(up(off, unit) * unit));
 	RULE(s.count == 1 || gemm_stored_bytes(&s, s.stride) % CHUNK == 0,
-	     "matrices of %c are %llu bytes apart; it must be a multiple of 16, or the kernel made with CPTX_GEMM_%c in "
-	     ".unaligned",
-	     t->target, name, (unsigned long long)gemm_stored_bytes(&s, s.stride), name == 'C' ? 'D' : name);
+	     "matrices of %c are %llu bytes apart; it must be a multiple of 16%s", t->target, name,
+	     (unsigned long long)gemm_stored_bytes(&s, s.stride), instead);
 	return true;
 }
