@@ -301,10 +301,9 @@ static bool search_all(const gemm_generator *g, gemm_pick *x, cptx_gemm_opt o, c
 /* Few rows, of which the kernel for these is tried, too.  Its model counts in times of the same chip. */
 static bool may_be_gemv(const cptx_gemm_opt *o, const cptx_gemm_problem *p)
 {
-	enum { ROWS_MOST = 16 };
-
-	return o->mma != CPTX_GEMM_GEMV && p->m <= ROWS_MOST && is_16_bits(o->a) && o->a == o->b && o->scale == CPTX_TYPE_NONE &&
-	       !o->grouped && !o->experts && !o->timeline && !o->swap && !o->a_tmem && given(o->per_sm) == 1 && !p->ctas;
+	return o->mma != CPTX_GEMM_GEMV && p->m <= GEMM_GEMV_ROWS_MOST && is_16_bits(o->a) && o->a == o->b &&
+	       o->scale == CPTX_TYPE_NONE && !o->grouped && !o->experts && !o->timeline && !o->swap && !o->a_tmem &&
+	       given(o->per_sm) == 1 && !p->ctas;
 }
 
 size_t gemm_auto_fill(gemm_pick *x, const cptx_gemm_opt *opt, const cptx_gemm_problem *p, cptx_error *err)

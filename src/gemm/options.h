@@ -20,6 +20,9 @@ enum {
 };
 _Static_assert((int)GEMM_MOST_nparams == (int)CPTX_PARAMS_MOST, "as <cptx/params.h> says");
 
+/* Rows of A up to which gemv is tried beside the kernel that was asked for. */
+enum { GEMM_GEMV_ROWS_MOST = 16 };
+
 /* Whether a field of that type asks for something. */
 #define GEMM_ASKED_NUMBER(value, none) ((value) > (none))
 #define GEMM_ASKED_BOOL(value, none) (value)
