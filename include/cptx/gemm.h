@@ -56,10 +56,9 @@ enum cptx_gemm_mma {
 	CPTX_GEMM_SYNC,    /**< mma.sync; with .scale its block-scaled form */
 	CPTX_GEMM_WGMMA,   /**< wgmma.mma_async */
 	CPTX_GEMM_TCGEN05, /**< tcgen05.mma */
-	/** mma.sync on rows of B that come straight from global memory and are read once: for few rows of A, where the time is
-	 * that of reading B */
-	CPTX_GEMM_GEMV,
-	CPTX_GEMM_MMAS /**< number of instructions */
+	CPTX_GEMM_GEMV,    /**< mma.sync on rows of B that come straight from global memory and are read once: for few rows of A,
+	                      where the time is that of reading B */
+	CPTX_GEMM_MMAS     /**< number of instructions */
 };
 /** The best instruction of a target: tcgen05, else wgmma, else mma.sync.  NULL: mma.sync. */
 CPTX_API enum cptx_gemm_mma cptx_gemm_mma_of(const cptx_target *target);
@@ -83,9 +82,9 @@ enum cptx_gemm_experts {
 	CPTX_GEMM_EXPERTS_NONE,       /**< no experts */
 	CPTX_GEMM_EXPERTS_CONTIGUOUS, /**< problem.m rows of all, each expert's behind those of the one before, of any number */
 	CPTX_GEMM_EXPERTS_MASKED,     /**< room for problem.m rows of each expert, of which the first ones are its own */
-	/** weight gradients: problem.k rows of A and of B, which are stored as K rows, sorted by expert as contiguous ones, and
-	 * problem.batch matrices D; that of an expert without rows is beta * C + bias, or zeros.  Types of 16 bits */
-	CPTX_GEMM_EXPERTS_K,
+	CPTX_GEMM_EXPERTS_K, /**< weight gradients: problem.k rows of A and of B, which are stored as K rows, sorted by expert as
+	                        contiguous ones, and problem.batch matrices D; that of an expert without rows is beta * C + bias,
+	                        or zeros.  Types of 16 bits */
 	CPTX_GEMM_EXPERTS_KINDS /**< number of these */
 };
 /** The name: "contiguous", "masked", "along-k"; none: "none"; out of range: "?". */
