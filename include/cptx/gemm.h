@@ -56,10 +56,9 @@ enum cptx_gemm_mma {
 	CPTX_GEMM_SYNC,    /**< mma.sync; with .scale its block-scaled form */
 	CPTX_GEMM_WGMMA,   /**< wgmma.mma_async */
 	CPTX_GEMM_TCGEN05, /**< tcgen05.mma */
-	/** mma.sync on rows of B that come straight from global memory and are read once: for few rows of A, where the time is
-	 * that of reading B */
-	CPTX_GEMM_GEMV,
-	CPTX_GEMM_MMAS /**< number of instructions */
+	CPTX_GEMM_GEMV,    /**< mma.sync on rows of B that come straight from global memory and are read once: for few rows of A,
+	                      where the time is that of reading B */
+	CPTX_GEMM_MMAS     /**< number of instructions */
 };
 /** The best instruction of a target: tcgen05, else wgmma, else mma.sync.  NULL: mma.sync. */
 CPTX_API enum cptx_gemm_mma cptx_gemm_mma_of(const cptx_target *target);
@@ -83,9 +82,9 @@ enum cptx_gemm_experts {
 	CPTX_GEMM_EXPERTS_NONE,       /**< no experts */
 	CPTX_GEMM_EXPERTS_CONTIGUOUS, /**< problem.m rows of all, each expert's behind those of the one before, of any number */
 	CPTX_GEMM_EXPERTS_MASKED,     /**< room for problem.m rows of each expert, of which the first ones are its own */
-	/** weight gradients: problem.k rows of A and of B, which are stored as K rows, sorted by expert as contiguous ones, and
-	 * problem.batch matrices D; that of an expert without rows is beta * C + bias, or zeros.  Types of 16 bits */
-	CPTX_GEMM_EXPERTS_K,
+	CPTX_GEMM_EXPERTS_K, /**< weight gradients: problem.k rows of A and of B, which are stored as K rows, sorted by expert as
+	                        contiguous ones, and problem.batch matrices D; that of an expert without rows is beta * C + bias,
+	                        or zeros.  Types of 16 bits */
 	CPTX_GEMM_EXPERTS_KINDS /**< number of these */
 };
 /** The name: "contiguous", "masked", "along-k"; none: "none"; out of range: "?". */
@@ -102,8 +101,10 @@ typedef cptx_val (*cptx_gemm_epilogue_fn)(cptx_kernel *k, void *user, cptx_val v
 /** What visitors of a GEMM may use: values of the kernel, for the matrix at hand. */
 typedef struct cptx_gemm_operands {
 	const cptx_params *params; /**< the kernel's parameters, with those of .params: cptx_params_get(k, x->params, "scale") */
-	cptx_val m, n, k;          /**< rows and columns of D, columns of A: .u32 */
-	cptx_val z;                /**< the number of the matrix in its batch, .u32 or .s32; NONE: there is one */
+	cptx_val m, n, k;          /**< M, N and K of the problem: .u32 */
+	/** the number of the matrix D in its batch, with experts along K that of the expert, .u32 or .s32; NONE: there is one.
+	 * With masked experts D is one matrix of m * batch rows, and `row` counts them all */
+	cptx_val z;
 } cptx_gemm_operands;
 /**
  * An epilogue of visitors (<cptx/epilogue.h>), added to `e` behind alpha, beta, bias and .epilogue; e has the rows and
@@ -123,7 +124,7 @@ typedef void (*cptx_gemm_visitors_fn)(cptx_kernel *k, void *user, cptx_epilogue 
 /**
  * The types, layouts and shape of a kernel.  Options that a kernel does not have must be 0 (of a cluster, 1): all checks
  * refuse other values.  Names in brackets are the kernels that have an option: [sync], [scaled] (mma.sync with scale
- * factors), [wgmma], [tcgen05].
+ * factors), [wgmma], [tcgen05], [gemv].
  */
 typedef struct cptx_gemm_opt {
 	uint32_t size;          /**< CPTX_OPT fills it in */
@@ -157,9 +158,9 @@ typedef struct cptx_gemm_opt {
 	/** elements of a stage along K: [sync] 32, 64 or 128; [gemv] that a warp loads at once, up to 16 times 32 (u4, e2m1:
 	 * 128; e4m3, e5m2: 64); else 0 or the elements in 128 bytes, see the table above */
 	uint32_t bk;
-	uint32_t stages; /**< stages of the ring in shared memory, each a tile of A and of B, 2 to 16 */
-	uint32_t group; /**< rows of (cluster) tiles in a group of the rasterization, for the L2 cache; 0: 16, [wgmma] chosen for
-	                   the sizes of each launch */
+	uint32_t stages; /**< not [gemv]: stages of the ring in shared memory, each a tile of A and of B, 2 to 16 */
+	uint32_t group;  /**< not [gemv]: rows of (cluster) tiles in a group of the rasterization, for the L2 cache; 0: 16,
+	                    [wgmma] chosen for  the sizes of each launch */
 	uint32_t warps_m, warps_n;     /**< [gemv] warps that share rows of B along K, and along N, 16 in all; [sync, scaled]
 	                                    warps along M and N; each computes bm / warps_m x bn / warps_n: [sync]
 	                                    multiples of 16, [scaled] of 32: at most 64x64, 128x32 and, of packed e2m1, 32x128;
@@ -199,7 +200,7 @@ typedef struct cptx_gemm_opt {
 	enum cptx_gemm_experts
 		experts; /**< [sync, wgmma, tcgen05] rows of experts, along K not by cp.async; not with stream_k, batched and
 	                grouped.  C is as D, of the bias each expert has N elements, behind those of the one before */
-	cptx_gemm_visitors_fn visitors; /**< adds visitors to the epilogue; NULL: none */
+	cptx_gemm_visitors_fn visitors; /**< not [gemv]: adds visitors to the epilogue; NULL: none */
 	/** parameters for the visitors, behind those of the kernel, none of which has the name of one of these; a launch fills
 	 * them from cptx_gemm_problem.args.  The rows stay as they are while the kernel or a runner is used */
 	const cptx_param_row *params;
@@ -238,15 +239,16 @@ typedef struct cptx_gemm_problem {
 	uint64_t c;    /**< C, with beta; aligned as d; may be d */
 	uint64_t bias; /**< the bias, with bias; aligned to 16 */
 	/** with stream_k, or A or B unaligned: plan.workspace bytes, aligned to 128, zero before the first launch; each launch
-	 * leaves the counters zero.  Launches at the same time need a workspace each */
+	 * leaves the counters zero.  With stream_k a workspace that served another kernel, other sizes or another number of CTAs
+	 * is zeroed again.  Launches at the same time need a workspace each */
 	uint64_t workspace;
 	uint64_t scale_a, scale_b; /**< with scale: cptx_gemm_scales_bytes each (times batch), aligned to 16.  [wgmma] f32,
 	                                ceil(k / 128) rows of factors of all rows of A (with batched of each matrix, one matrix
 	                                behind the other), of a multiple of 4, as cptx_gemm_scale_pitch says; of each B
 	                                ceil(n / 128) rows of ceil(k / 128) */
 	uint64_t timeline; /**< with timeline: cptx_timeline_bytes(cptx_gemm_timeline()), aligned to 16, zeros at first */
-	/** most CTAs to launch; 0: as many as all multiprocessors hold.  A launch uses the fewest CTAs that need no more waves.
-	 * With stream_k, more CTAs than tiles divide the tiles along K */
+	/** not [gemv], of which each tile has a CTA: most CTAs to launch; 0: as many as all multiprocessors hold.  A launch uses
+	 * the fewest CTAs that need no more waves. With stream_k, more CTAs than tiles divide the tiles along K */
 	uint32_t ctas;
 	float alpha, beta; /**< with .alpha, with .beta; else 0 (alpha: or 1) */
 	/** with strided: elements from row to row, of A and B as they are stored (.a_m_major: rows of M); 0: dense.  Of C also
@@ -291,7 +293,7 @@ typedef struct cptx_gemm_plan {
 	uint32_t regs; /**< [sync] estimate of registers per thread for the plain product; else 0. ptxas 13.0 takes up to 32 more
 	                  or fewer.  Where the plain product needs all registers, further options (stream_k, alpha, beta, ...)
 	                  make ptxas spill up to 80 bytes outside of the mainloop */
-	uint32_t vec;  /**< elements that share a scale factor; 0: there are no factors */
+	uint32_t vec;  /**< elements that share a scale factor; 0: there are no factors, or one for all of K ([gemv]) */
 	enum cptx_tcgen05_kind kind; /**< [scaled, tcgen05] kind of the instruction */
 	uint32_t accumulators;       /**< [tcgen05] accumulators in tensor memory: 2, or 1 where there is no room; then nothing
 	                                overlaps the epilogue */
@@ -411,8 +413,10 @@ CPTX_API void cptx_gemm_runner_destroy(cptx_gemm_runner *runner);
  * Starts a GEMM as work of a stream (NULL: the default one); does not wait.  opt with .bm = 0: the shape is chosen for the
  * sizes of the problem, once for each, without stream_k, which needs a workspace: the best in the tuning database
  * (<cptx/tune.h>), else the first of cptx_gemm_auto_for; of few rows the kernel of CPTX_GEMM_GEMV, whatever .mma says, where
- * that is faster.  Rows of any length and at any distance are taken: what the copies of
- * unaligned A and B need is allocated by the first run of such sizes on each stream, and kept.  Else opt and problem are as
+ * that has the options and is faster.  Rows of any length and at any distance are taken: what the copies of
+ * unaligned A and B need is allocated by the first run of such sizes on each stream, and kept.  So a size is run once before
+ * its stream is captured; replays of what was captured and further runs on that stream must not overlap; and a stream stays
+ * until the work on it has ended and, where A or B is unaligned, until the runner is destroyed.  Else opt and problem are as
  * for cptx_gemm_launch.  Not with .grouped.
  * Errors: those of cptx_gemm_check_problem, cptx_device_load and cptx_launch_new.
  */

@@ -129,7 +129,7 @@ void gemm_auto_fit(cptx_gemm_opt *o, const cptx_gemm_problem *p)
 	if (o->grouped)
 		return;
 	o->strided |= far || p->lda || p->ldb || p->stride_a || p->stride_b;
-	o->unaligned |= tma_gemm_unaligned(&t, p);
+	o->unaligned |= o->experts ? 0 : tma_gemm_unaligned(&t, p);
 }
 
 /* The options with what the rows of the problem ask for. */
@@ -137,7 +137,7 @@ static cptx_gemm_opt fitted(const gemm_generator *g, const gemm_pick *x, const c
 {
 	cptx_gemm_opt o = *given;
 
-	if (!o.grouped) {
+	if (!o.grouped && !o.experts) {
 		const tma_gemm t = gemm_describe(g, &o);
 		o.unaligned |= tma_gemm_unaligned(&t, x->p);
 	}
@@ -301,10 +301,9 @@ static bool search_all(const gemm_generator *g, gemm_pick *x, cptx_gemm_opt o, c
 /* Few rows, of which the kernel for these is tried, too.  Its model counts in times of the same chip. */
 static bool may_be_gemv(const cptx_gemm_opt *o, const cptx_gemm_problem *p)
 {
-	enum { ROWS_MOST = 16 };
-
-	return o->mma != CPTX_GEMM_GEMV && p->m <= ROWS_MOST && is_16_bits(o->a) && o->a == o->b && o->scale == CPTX_TYPE_NONE &&
-	       !o->grouped && !o->experts && !o->timeline && !o->swap && !o->a_tmem && given(o->per_sm) == 1 && !p->ctas;
+	return o->mma != CPTX_GEMM_GEMV && p->m <= GEMM_GEMV_ROWS_MOST && is_16_bits(o->a) && o->a == o->b &&
+	       o->scale == CPTX_TYPE_NONE && !o->grouped && !o->experts && !o->timeline && !o->swap && !o->a_tmem &&
+	       given(o->per_sm) == 1 && !p->ctas;
 }
 
 size_t gemm_auto_fill(gemm_pick *x, const cptx_gemm_opt *opt, const cptx_gemm_problem *p, cptx_error *err)

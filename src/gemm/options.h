@@ -5,7 +5,8 @@
 
 #include <cptx/gemm.h>
 
-/* GEMM_BY_TMA and so on: bit i is kernel i, in the order mma.sync, mma.sync with scale factors, wgmma, tcgen05. */
+/* GEMM_BY_TMA and so on: bit i is kernel i, in the order mma.sync, mma.sync with scale factors, wgmma, tcgen05,
+ * gemv. */
 enum {
 #define GEMM_SET(set, kernels, bits) GEMM_##set = (bits),
 #include "gemm/options.def"
@@ -18,6 +19,9 @@ enum {
 #include "gemm/options.def"
 };
 _Static_assert((int)GEMM_MOST_nparams == (int)CPTX_PARAMS_MOST, "as <cptx/params.h> says");
+
+/* Rows of A up to which gemv is tried beside the kernel that was asked for. */
+enum { GEMM_GEMV_ROWS_MOST = 16 };
 
 /* Whether a field of that type asks for something. */
 #define GEMM_ASKED_NUMBER(value, none) ((value) > (none))

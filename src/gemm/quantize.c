@@ -214,7 +214,8 @@ static bool check_problem(const cptx_gemm_quantize_opt *o, const cptx_gemm_quant
 	static const char *const names[] = { "x", "q", "the factors" };
 
 	RULE(
-		p->rows && p->k && p->rows * given(p->batch) < 1u << 31 && p->k < 1u << 31 && ctas <= INT32_MAX,
+		p->rows && p->k && p->rows < 1u << 31 && p->k < 1u << 31 && p->rows * given(p->batch) < 1u << 31 &&
+			ctas <= INT32_MAX,
 		"%llu rows of %llu elements, %u matrices; each is from 1 to 2^31 - 1, and so are all rows together and their blocks",
 		(unsigned long long)p->rows, (unsigned long long)p->k, given(p->batch));
 	RULE(p->k % 16 == 0, "rows of %llu elements; they are a multiple of 16, as those of 8-bit matrices (pad to %llu)",

@@ -30,11 +30,18 @@ typedef struct tuning {
 	cptx_event *begin, *end;
 } tuning;
 
+/* Bytes from the first element of A or B to behind the last one. */
+static uint64_t operand_bytes(const tuning *t, enum gemm_which which)
+{
+	const tma_gemm of = { .o = &t->candidate->choice.opt };
+	const gemm_stored s = tma_gemm_stored(&of, t->p, which);
+
+	return s.rows ? gemm_stored_bytes(&s, (s.count - 1) * s.stride + (s.rows - 1) * s.ld + s.cols) : 0;
+}
+
 static bool copy_operands(tuning *t, cptx_error *err)
 {
-	const cptx_gemm_opt *o = &t->candidate->choice.opt;
-	const uint64_t a = tma_gemm_rows(o, t->p) * t->p->k * tma_gemm_bits(o->a) / 8;
-	const uint64_t b = t->p->n * given(t->p->batch) * t->p->k * tma_gemm_bits(o->b) / 8;
+	const uint64_t a = operand_bytes(t, GEMM_A), b = operand_bytes(t, GEMM_B);
 
 	t->a[0] = t->p->a, t->b[0] = t->p->b;
 	for (t->sets = 1; t->sets < SETS && t->sets * (a + b) < APART_BYTES && err->code == CPTX_OK; t->sets++) {

@@ -109,7 +109,11 @@ static bool make_operands(bench *b, const cptx_gemm_opt *o, uint32_t vec, cptx_e
 	p->d = operand(b, o->out, of_d, err);
 	p->c = o->beta ? operand(b, o->out, of_d, err) : 0;
 	p->bias = o->bias ? operand(b, CPTX_F32, p->n, err) : 0;
-	if (o->scale != CPTX_TYPE_NONE) {
+	if (o->scale != CPTX_TYPE_NONE && o->mma == CPTX_GEMM_GEMV) {
+		const uint64_t factors = (o->scale_k ? up(p->k, o->scale_k) : 1) * p->n;
+		p->scale_b = operand(b, o->scale, factors, err);
+		p->zero_b = o->zeros ? operand(b, o->scale, factors, err) : 0;
+	} else if (o->scale != CPTX_TYPE_NONE) {
 		p->scale_a = operand(b, o->scale, cptx_gemm_scales_bytes(p->m, p->k, vec) * n, err);
 		p->scale_b = operand(b, o->scale, cptx_gemm_scales_bytes(p->n, p->k, vec) * n, err);
 	}
@@ -122,7 +126,7 @@ static bool make_operands(bench *b, const cptx_gemm_opt *o, uint32_t vec, cptx_e
 
 static void free_operands(bench *b)
 {
-	const uint64_t all[] = { b->p.d, b->p.c, b->p.bias, b->p.scale_a, b->p.scale_b, b->p.workspace };
+	const uint64_t all[] = { b->p.d, b->p.c, b->p.bias, b->p.scale_a, b->p.scale_b, b->p.zero_b, b->p.workspace };
 
 	for (size_t i = 0; i < ARRAY_LEN(all); i++)
 		cptx_mem_free(b->dev, all[i]);

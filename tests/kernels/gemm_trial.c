@@ -24,7 +24,7 @@ typedef struct data {
 	uint64_t na, nb, nd, d_bytes; /* elements; bytes of D with all that lies between and behind its rows */
 	uint8_t *bytes;               /* to and from the device */
 	uint64_t dev_a, dev_b, dev_c, dev_d, dev_bias, dev_sa, dev_sb, workspace, table, counts;
-	int8_t *factor, *add; /* of the visitors: M and N numbers */
+	int8_t *factor, *add; /* of the visitors: M of each matrix, and N numbers */
 	gemm_trial_args args;
 } data;
 enum { NOBODYS = -1 };
@@ -81,7 +81,11 @@ static cptx_val times_factor(cptx_kernel *k, void *user, const cptx_visit *x, cp
 void gemm_trial_visitors(cptx_kernel *k, void *user, cptx_epilogue *e, const cptx_gemm_operands *x)
 {
 	(void)user;
-	cptx_epilogue_add(k, e, CPTX_VISIT_CALL, .fn = times_factor, .address = cptx_params_get(k, x->params, "factor"));
+	cptx_val factor = cptx_params_get(k, x->params, "factor");
+
+	if (x->z.kind != CPTX_VAL_NONE)
+		factor = cptx_mad_wide(k, cptx_mul(k, cptx_as(x->z, CPTX_U32), x->m, .mode = CPTX_LO), 4, factor);
+	cptx_epilogue_add(k, e, CPTX_VISIT_CALL, .fn = times_factor, .address = factor);
 	cptx_epilogue_add(k, e, CPTX_VISIT_SCALE, .value = cptx_params_get(k, x->params, "by"));
 	cptx_epilogue_add(k, e, CPTX_VISIT_BIAS_COL, .address = cptx_params_get(k, x->params, "add"));
 }
@@ -254,8 +258,9 @@ static bool prepare(cptx_device *dev, data *x, cptx_error *err)
 	x->counts = t->opt.experts ? cptx_mem_alloc(dev, x->batch * 4, err) : 0;
 	if (x->vec && t->opt.scale == CPTX_F32) {
 		const uint64_t rows = t->opt.experts ? x->rows : t->m;
-		x->dev_sa = upload_f32_factors(dev, x, rows, x->rows / rows, 1, &x->sa, &s, err);
-		x->dev_sb = upload_f32_factors(dev, x, t->n, x->batch, 128, &x->sb, &s, err);
+		const uint64_t of_a = t->place[0].shared ? 1 : x->rows / rows, of_b = t->place[1].shared ? 1 : x->batch;
+		x->dev_sa = upload_f32_factors(dev, x, rows, of_a, 1, &x->sa, &s, err);
+		x->dev_sb = upload_f32_factors(dev, x, t->n, of_b, 128, &x->sb, &s, err);
 	} else if (x->vec) {
 		x->dev_sa = upload_factors(dev, x, t->m, &x->sa, &s, err);
 		x->dev_sb = upload_factors(dev, x, t->n, &x->sb, &s, err);
@@ -264,7 +269,7 @@ static bool prepare(cptx_device *dev, data *x, cptx_error *err)
 		x->factor = draw(t->m * x->batch, CPTX_F32, &s), x->add = draw(t->n * x->batch, CPTX_F32, &s);
 		if (!x->factor || !x->add)
 			return false;
-		x->args.factor = upload(dev, x, x->factor, CPTX_F32, 1, t->m, 1, false, 4, err);
+		x->args.factor = upload(dev, x, x->factor, CPTX_F32, 1, t->m * x->batch, 1, false, 4, err);
 		x->args.add = upload(dev, x, x->add, CPTX_F32, 1, 1, t->n, false, 4, err);
 		x->args.by = 2;
 	}
@@ -303,7 +308,7 @@ static double expected(const data *x, uint64_t i)
 	if (x->o->epilogue)
 		v = (v > 0 ? v : 0) + (double)(row % 2 + col % 4);
 	if (x->o->visitors)
-		v = v * x->factor[row] * (double)x->args.by + x->add[col];
+		v = v * x->factor[row + (t->opt.batched || along_k ? z * t->m : 0)] * (double)x->args.by + x->add[col];
 	return v;
 }
 

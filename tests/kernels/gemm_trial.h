@@ -38,11 +38,11 @@ const char *gemm_trial_text(const gemm_trial *t);
 /* An epilogue for trials: max(v, 0) + row % 2 + column % 4. */
 cptx_val gemm_trial_epilogue(cptx_kernel *k, void *user, cptx_val v, cptx_val row, cptx_val col);
 
-/* Visitors for trials, with parameters: v * factor[row] by a callback of their own, times a scalar, plus add[column].  They
- * are options: { ..., GEMM_TRIAL_VISITORS }. */
+/* Visitors for trials, with parameters: v * factor[z][row] by a callback of their own, times a scalar, plus add[column].
+ * They are options: { ..., GEMM_TRIAL_VISITORS }. */
 void gemm_trial_visitors(cptx_kernel *k, void *user, cptx_epilogue *e, const cptx_gemm_operands *x);
 typedef struct gemm_trial_args {
-	uint64_t factor, add; /* f32, one for each row, one for each column */
+	uint64_t factor, add; /* f32, one for each row of each matrix, one for each column */
 	float by;
 } gemm_trial_args;
 enum { GEMM_TRIAL_PARAMS = 3 };

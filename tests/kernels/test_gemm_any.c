@@ -57,6 +57,16 @@ START_TEST(rows_and_matrices_at_a_distance)
 }
 END_TEST
 
+/* Rows of D that begin at even elements and end at odd ones: what lies behind them stays. */
+START_TEST(rows_of_d_end_in_a_pair)
+{
+	gemm_trial t = { .m = 70, .n = 71, .k = 80, .opt = kernel_of(BY_CP_ASYNC) };
+
+	t.place[3].pad = 1;
+	runs(&t, BY_CP_ASYNC, 0);
+}
+END_TEST
+
 /* No multiple of 16 bytes anywhere. */
 START_TEST(rows_of_any_length)
 {
@@ -139,7 +149,7 @@ START_TEST(options_at_random)
 	for (uint64_t seed = 1; want; seed++) {
 		gemm_trial t = draw_any((unsigned)_i, seed);
 		const cptx_gemm_problem p = { .m = t.m, .n = t.n, .k = t.k, .batch = t.batch };
-		cptx_error err;
+		cptx_error err = { .code = CPTX_OK };
 		if (!cptx_gemm_check(&t.opt, NULL, NULL, NULL))
 			continue;
 		if (!cptx_gemm_check_problem(&t.opt, &p, 8, NULL, &err)) { /* rows that are aligned by themselves alone */
@@ -165,6 +175,7 @@ START_TEST(the_search_sees_what_is_unaligned)
 		{ { .m = 64, .n = 63, .k = 64 }, false, true, D },
 		{ { .m = 64, .n = 64, .k = 65, .lda = 72 }, false, true, B },
 		{ { .m = 64, .n = 64, .k = 64, .a = 258, .b = 256, .d = 256 }, false, true, A },
+		{ { .m = 64, .n = 63, .k = 64, .ldd = 64 }, false, true, D },
 		{ { .m = 64, .n = 64, .k = 64, .ldc = 65, .ldd = 64 }, true, true, D },
 		{ { .m = 64, .n = 64, .k = 64, .ldc = 65, .ldd = 64 }, false, true, 0 },
 	};
@@ -172,11 +183,32 @@ START_TEST(the_search_sees_what_is_unaligned)
 	for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
 		cptx_gemm_opt o = { .mma = CPTX_GEMM_WGMMA, .a = CPTX_BF16, .b = CPTX_BF16, .out = CPTX_F32, .beta = of[i].beta };
 		cptx_gemm_choice c;
-		cptx_error err;
+		cptx_error err = { .code = CPTX_OK };
 		ck_assert_msg(cptx_gemm_auto(&o, &of[i].p, 132, &c, 1, &err) == 1, "%zu: %s", i, err.text);
 		ck_assert_msg(c.opt.unaligned == of[i].want, "%zu: unaligned is %u", i, c.opt.unaligned);
-		ck_assert_int_eq(c.opt.strided, of[i].p.lda || of[i].p.ldc);
+		ck_assert_int_eq(c.opt.strided, of[i].p.lda || of[i].p.ldc || of[i].p.ldd);
 	}
+}
+END_TEST
+
+/* cptx_gemm_tune copies A and B as they are stored: with what lies between rows, and one for all but once. */
+START_TEST(tuning_copies_what_is_stored)
+{
+	enum { SIDE = 64, FAR = 72, BATCH = 2 };
+	cptx_gemm_choice c = { .us = 5000, .opt = kernel_of(BY_CP_ASYNC) };
+	cptx_gemm_problem p = { .m = SIDE, .n = SIDE, .k = SIDE, .batch = BATCH, .lda = FAR, .stride_b = CPTX_GEMM_BROADCAST };
+	cptx_error err = { .code = CPTX_OK };
+	cptx_device *dev = gemm_device(&c.opt, "sm_80", &(cptx_emu_opt){ .sms = 4 });
+	const uint64_t bytes[] = { ((BATCH * SIDE - 1) * FAR + SIDE) * 2, SIDE * SIDE * 2, BATCH * SIDE * SIDE * 4 };
+	uint64_t *const at[] = { &p.a, &p.b, &p.d };
+
+	c.opt.batched = true;
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert((*at[i] = cptx_mem_alloc(dev, bytes[i], &err)) && cptx_mem_fill8(dev, *at[i], 0, bytes[i], &err));
+	ck_assert_msg(cptx_gemm_tune(dev, &p, &c, 1, &err), "%s", err.text);
+	for (unsigned i = 0; i < 3; i++)
+		cptx_mem_free(dev, *at[i]);
+	gemm_device_done(dev, "tune");
 }
 END_TEST
 
@@ -185,14 +217,15 @@ END_TEST
 #define REFUSED(words, ...)                                                                                                 \
 	do {                                                                                                                    \
 		const cptx_gemm_problem p_ = { .m = 64, .n = 64, .k = 64, __VA_ARGS__ };                                            \
-		ck_assert(!cptx_gemm_check_problem(&o, &p_, 8, NULL, &err));                                                        \
+		ck_assert(!cptx_gemm_check_problem(&o, &p_, 8, NULL, FRESH(&err)));                                                 \
 		ck_assert_msg(strstr(err.text, words) != NULL, "%s", err.text);                                                     \
 	} while (0)
 
 START_TEST(distances_have_rules)
 {
+	const cptx_gemm_problem odd = { .m = 64, .n = 71, .k = 128, .ldd = 72 };
 	cptx_gemm_opt o = kernel_of(BY_WGMMA);
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 
 	o.batched = true;
 	REFUSED("lda = 63; rows have 64 elements", .lda = 63);
@@ -212,6 +245,8 @@ START_TEST(distances_have_rules)
 	o.unaligned = A, o.batched = false, o.grouped = true;
 	REFUSED("a list of problems has dense, aligned rows", .batch = 1);
 	o = kernel_of(BY_SCALED);
+	ck_assert(!cptx_gemm_check_problem(&o, &odd, 8, NULL, FRESH(&err)));
+	ck_assert_msg(strstr(err.text, "rows of D have 71 elements of 4 bytes") != NULL, "%s", err.text);
 	o.a = CPTX_E2M1, o.unaligned = A;
 	REFUSED("A of .e2m1 is unaligned; that is for types from 8 bits on", .batch = 1);
 }
@@ -219,11 +254,11 @@ END_TEST
 
 /* ---- what makes it right ---- */
 
-/* Takes instruction number `number` of an op out of the kernel. */
+/* Takes `count` instructions of an op out of the kernel, from number `number` on. */
 typedef struct taken {
 	unsigned by; /* which kernel */
 	enum cptx_op op;
-	unsigned number;
+	unsigned number, count;
 } taken;
 
 static bool take_out(cptx_module *m, const void *user)
@@ -234,18 +269,21 @@ static bool take_out(cptx_module *m, const void *user)
 
 	for (unsigned i = 0; it && i < t->number; i++)
 		it = cptx_item_find_op(k, it, t->op);
-	if (it)
+	for (unsigned i = 0; it && i < t->count; i++) {
+		cptx_item *next = i + 1 < t->count ? cptx_item_find_op(k, it, t->op) : it;
 		cptx_edit_remove(k, it);
+		it = next;
+	}
 	return it && !cptx_module_error(m);
 }
 
 /* What orders the copies before the loads by TMA, of all CTAs: fences of the proxies, and the barrier of the grid. */
 START_TEST(nothing_orders_the_copies_but_what_is_there)
 {
-	static const taken takes[] = { { BY_WGMMA, CPTX_OP_FENCE_PROXY, 0 },
-		                           { BY_WGMMA, CPTX_OP_BAR_SYNC, 1 },
-		                           { BY_CP_ASYNC, CPTX_OP_BAR_SYNC, 0 },
-		                           { BY_CP_ASYNC, CPTX_OP_BAR_SYNC, 1 } };
+	static const taken takes[] = { { BY_WGMMA, CPTX_OP_FENCE_PROXY, 0, 2 },
+		                           { BY_WGMMA, CPTX_OP_BAR_SYNC, 1, 1 },
+		                           { BY_CP_ASYNC, CPTX_OP_BAR_SYNC, 0, 1 },
+		                           { BY_CP_ASYNC, CPTX_OP_BAR_SYNC, 1, 1 } };
 	const unsigned by = takes[_i].by;
 	unsigned found = 0;
 
@@ -270,10 +308,12 @@ int main(void)
 	tcase_add_loop_test(test_case(s, "distances"), rows_and_matrices_at_a_distance, 0, KERNELS);
 	tcase_add_loop_test(test_case(s, "lengths"), rows_of_any_length, 0, 3 * KERNELS);
 	tcase_add_loop_test(test_case(s, "layouts"), other_layouts, 0, 8);
+	tcase_add_test(test_case(s, "pairs"), rows_of_d_end_in_a_pair);
 	tcase_add_loop_test(test_case(s, "order"), nothing_orders_the_copies_but_what_is_there, 0, 4);
 	if (getenv("CPTX_WHOLE") || getenv("CPTX_GEMM_TRIALS"))
 		tcase_add_loop_test(test_case(s, "random"), options_at_random, 0, KERNELS);
 	tcase_add_test(test_case(s, "search"), the_search_sees_what_is_unaligned);
+	tcase_add_test(test_case(s, "tuning"), tuning_copies_what_is_stored);
 	tcase_add_test(test_case(s, "rules"), distances_have_rules);
 	return gemm_tests_main("gemm_any", s);
 }

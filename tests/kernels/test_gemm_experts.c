@@ -106,6 +106,12 @@ static const struct {
 	    SIZE(40, 136, 72, 2, 33, 20) } },
 	{ { "sm_100a", "sm_100a" },
 	  { .opt = { TCGEN05(128, 64, 2), BF16, .out = CPTX_F32, ALONG_K }, SIZE(136, 72, 150, 3, 70, 0, 64) } },
+	/* a warpgroup brings A and B */
+	{ { "sm_90a", "sm_90a" },
+	  { .opt = { NEW, .bm = 256, .bn = 128, .bk = 64, .stages = 2, .warps_m = 4, .warps_n = 2, .tma = true, BF16,
+	             .out = CPTX_F32, ALONG_K, GEMM_TRIAL_VISITORS },
+	    SIZE(40, 40, 200, 2, 70, 0),
+	    .ctas = 1 } },
 };
 
 START_TEST(by_other_instructions)
@@ -150,15 +156,15 @@ START_TEST(says_which_rule_is_broken)
 		{ { .m = 1 << 20, .n = 64, .k = 64, .batch = 2000 }, CPTX_GEMM_EXPERTS_MASKED, "2^26, and 2^30 of all" },
 	};
 	cptx_gemm_opt o = { TILE(64, 64, 3), BF16, .out = CPTX_F32, MASKED };
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-		ck_assert(!cptx_gemm_check(&bad[i].o, NULL, NULL, &err));
+		ck_assert(!cptx_gemm_check(&bad[i].o, NULL, NULL, FRESH(&err)));
 		ck_assert_msg(strstr(err.text, bad[i].said) != NULL, "%s: not %s", err.text, bad[i].said);
 	}
 	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
 		o.experts = sizes[i].experts;
-		ck_assert(!cptx_gemm_check_problem(&o, &sizes[i].p, 132, NULL, &err));
+		ck_assert(!cptx_gemm_check_problem(&o, &sizes[i].p, 132, NULL, FRESH(&err)));
 		ck_assert_msg(strstr(err.text, sizes[i].said) != NULL, "%s: not %s", err.text, sizes[i].said);
 	}
 	ck_assert_str_eq(cptx_gemm_experts_name(CPTX_GEMM_EXPERTS_MASKED), "masked");
@@ -209,6 +215,12 @@ START_TEST(shapes_follow_the_rows_of_an_expert)
 	o.experts = CPTX_GEMM_EXPERTS_MASKED, p.m = 4096, p.batch = 32, p.expected = 20;
 	ck_assert_uint_eq(cptx_gemm_auto(&o, &p, 132, &few, 1, NULL), 1);
 	ck_assert_uint_le(ROWS(few), 64);
+	/* rows that no kernel of experts takes are named, and not an option that nobody set */
+	cptx_error err = { .code = CPTX_OK };
+	p.k = 7169;
+	ck_assert_uint_eq(cptx_gemm_auto(&o, &p, 132, &few, 1, &err), 0);
+	ck_assert_msg(strstr(err.text, "rows of A have 7169 elements of 2 bytes") && !strstr(err.text, ".unaligned"), "%s",
+	              err.text);
 	/* one row of each of two experts makes two tiles, and more rows than that none */
 	cptx_gemm_opt small = { TILE(64, 64, 2), BF16, .out = CPTX_F32, CONTIGUOUS };
 	cptx_gemm_problem two = { .m = 2, .n = 64, .k = 64, .batch = 8 };

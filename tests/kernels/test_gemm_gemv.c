@@ -193,13 +193,13 @@ END_TEST
 
 START_TEST(says_which_rule_is_broken)
 {
-	cptx_error err;
+	cptx_error err = { .code = CPTX_OK };
 
 #define REFUSED(words, ...)                                                                                                 \
 	do {                                                                                                                    \
 		cptx_gemm_opt o = kernel();                                                                                         \
 		__VA_ARGS__;                                                                                                        \
-		ck_assert(!cptx_gemm_check(&o, NULL, NULL, &err));                                                                  \
+		ck_assert(!cptx_gemm_check(&o, NULL, NULL, FRESH(&err)));                                                           \
 		ck_assert_msg(strstr(err.text, words) != NULL, "%s", err.text);                                                     \
 	} while (0)
 	REFUSED("tile M = 24; 8, 16, 32 and 64", o.bm = 24);
@@ -222,17 +222,23 @@ START_TEST(says_which_rule_is_broken)
 	        o.stages = 2);
 	cptx_gemm_opt o = kernel();
 	o.b = CPTX_E2M1, o.bk = 128;
-	ck_assert(!cptx_gemm_check_problem(&o, &(cptx_gemm_problem){ .m = 1, .n = 1, .k = 72 }, 8, NULL, &err));
+	ck_assert(!cptx_gemm_check_problem(&o, &(cptx_gemm_problem){ .m = 1, .n = 1, .k = 72 }, 8, NULL, FRESH(&err)));
 	ck_assert_msg(strstr(err.text, "K = 72; with B of .e2m1 it is a multiple of 32") != NULL, "%s", err.text);
-	ck_assert(!cptx_gemm_check(&o, cptx_target_find("sm_75"), NULL, &err));
+	ck_assert(!cptx_gemm_check(&o, cptx_target_find("sm_75"), NULL, FRESH(&err)));
 }
 END_TEST
 
-/* cptx_gemm_run takes it for few rows, whatever is said to multiply; what it gives is right. */
+static void twice(cptx_kernel *k, void *user, cptx_epilogue *e, const cptx_gemm_operands *x)
+{
+	(void)user, (void)x;
+	cptx_epilogue_add(k, e, CPTX_VISIT_SCALE, .value = cptx_mov(k, 2.0f, .type = CPTX_F32));
+}
+
+/* cptx_gemm_run takes it for few rows, whatever is said to multiply, but not with visitors; what it gives is right. */
 START_TEST(the_runner_takes_it_for_few_rows)
 {
 	enum { ROWS = 17, SIDE = 64 };
-	static const uint64_t ms[] = { 1, 16, 17 };
+	static const uint64_t ms[] = { 1, 16, 17, 1 };
 	cptx_error err = { 0 };
 	cptx_device *dev = cptx_emu_open("sm_90a", NULL, &err);
 	cptx_gemm_runner *r = cptx_gemm_runner_new(dev, NULL, &err);
@@ -246,8 +252,10 @@ START_TEST(the_runner_takes_it_for_few_rows)
 		b[i] = (uint16_t)number_bits(CPTX_BF16, (int)(i * 11 % 7) - 3);
 	cptx_gemm_problem p = { .n = SIDE, .k = SIDE - 1, .a = upload(dev, a, sizeof a), .b = upload(dev, b, sizeof b) };
 	p.d = cptx_mem_alloc(dev, sizeof d, &err);
-	for (unsigned i = 0; i < 3; i++) {
-		const cptx_gemm_opt o = { .mma = CPTX_GEMM_WGMMA, .a = CPTX_BF16, .b = CPTX_BF16, .out = CPTX_F32 };
+	for (unsigned i = 0; i < 4; i++) {
+		const cptx_gemm_opt o = {
+			.mma = CPTX_GEMM_WGMMA, .a = CPTX_BF16, .b = CPTX_BF16, .out = CPTX_F32, .visitors = i == 3 ? twice : NULL
+		};
 		p.m = ms[i];
 		ck_assert_msg(cptx_gemm_run(r, &o, &p, NULL, &err) && cptx_device_synchronize(dev, &err) &&
 		                  cptx_mem_read(dev, d, p.d, sizeof d, &err),
@@ -255,7 +263,8 @@ START_TEST(the_runner_takes_it_for_few_rows)
 		for (unsigned at = 0; at < p.m * SIDE; at++) {
 			double sum = 0;
 			for (unsigned k = 0; k < p.k; k++)
-				sum += number_value(CPTX_BF16, a[at / SIDE * p.k + k]) * number_value(CPTX_BF16, b[at % SIDE * p.k + k]);
+				sum += (o.visitors ? 2 : 1) * number_value(CPTX_BF16, a[at / SIDE * p.k + k]) *
+				       number_value(CPTX_BF16, b[at % SIDE * p.k + k]);
 			ck_assert_msg((double)d[at] == sum, "M = %u: element %u is %g, not %g", (unsigned)p.m, at, (double)d[at], sum);
 		}
 	}

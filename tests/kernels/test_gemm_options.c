@@ -71,6 +71,7 @@ static cptx_val same(cptx_kernel *k, void *user, cptx_val value, cptx_val row, c
 static void ask(cptx_gemm_opt *o, const struct field *f)
 {
 	void *at = (char *)o + f->offset;
+	const cptx_gemm_epilogue_fn some = same;
 
 	switch (f->type) {
 	case NUMBER: *(uint32_t *)at = f->none + 1 > f->least ? f->none + 1 : f->least; break;
@@ -78,7 +79,7 @@ static void ask(cptx_gemm_opt *o, const struct field *f)
 	case TYPE: *(enum cptx_type *)at = CPTX_UE8M0; break;
 	case KIND: *(enum cptx_tcgen05_kind *)at = CPTX_TCGEN05_MXF8F6F4; break;
 	case EXPERTS: *(enum cptx_gemm_experts *)at = CPTX_GEMM_EXPERTS_MASKED; break;
-	case POINTER: o->epilogue = same; break; /* that of all kernels */
+	case POINTER: memcpy(at, &some, f->size); break;
 	default: break;
 	}
 }

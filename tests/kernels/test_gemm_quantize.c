@@ -141,6 +141,13 @@ START_TEST(says_which_rule_is_broken)
 		ck_assert_ptr_null(cptx_gemm_quantize_launch(program, dev, &o, &bad[i].p, &err));
 		ck_assert_msg(strstr(err.text, bad[i].said) != NULL, "%s", err.text);
 	}
+	/* 2^71 rows of all matrices */
+	const cptx_gemm_quantize_problem huge = {
+		.rows = UINT64_C(1) << 63, .k = 32, .batch = 256, .x = 16, .q = 16, .scale = 16
+	};
+	o.blocks = true;
+	ck_assert_ptr_null(cptx_gemm_quantize_launch(program, dev, &o, &huge, FRESH(&err)));
+	ck_assert_msg(strstr(err.text, "9223372036854775808 rows of 32 elements, 256 matrices") != NULL, "%s", err.text);
 	cptx_program_destroy(program);
 	cptx_module_destroy(m);
 	gemm_device_done(dev, "rules");

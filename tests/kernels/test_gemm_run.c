@@ -169,6 +169,25 @@ START_TEST(sizes_share_programs)
 }
 END_TEST
 
+/* Copies of A and B of other sizes lie in the workspace of an earlier run: its barrier must still be one. */
+START_TEST(sizes_share_a_workspace)
+{
+	static matrices x;
+	cptx_error err = { .code = CPTX_OK };
+	cptx_gemm_opt o = runs[1].opt;
+
+	setup(&x, &runs[1]);
+	cptx_gemm_runner *r = cptx_gemm_runner_new(x.dev, NULL, &err);
+	o.bm = 64, o.bn = 64, o.stages = 2, o.unaligned = CPTX_GEMM_A | CPTX_GEMM_B;
+	for (x.p.m = M; x.p.m > M - 16; x.p.m -= 15) {
+		ck_assert_msg(cptx_gemm_run(r, &o, &x.p, NULL, &err), "%s", err.text);
+		check_result(&x, "unaligned");
+	}
+	cptx_gemm_runner_destroy(r);
+	cptx_device_close(x.dev);
+}
+END_TEST
+
 START_TEST(errors_name_what_is_wrong)
 {
 	static matrices x;
@@ -253,6 +272,7 @@ int main(void)
 
 	tcase_add_test(t, every_generator_runs_and_is_found_again);
 	tcase_add_test(t, sizes_share_programs);
+	tcase_add_test(t, sizes_share_a_workspace);
 	tcase_add_test(t, errors_name_what_is_wrong);
 	tcase_add_test(t, threads_share_a_runner);
 	return test_main("gemm_run", s);

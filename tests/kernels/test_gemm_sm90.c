@@ -76,6 +76,11 @@ static const gemm_trial trials[] = {
 	  .batch = 2 },
 	{ .opt = { TILE(64, 32, 3), TYPES(E4M3, E4M3), .out = CPTX_F32, .scale = CPTX_F32, .stream_k = true, .cluster_m = 2 },
 	  SIZE(130, 72, 528) },
+	/* one A and one B for all, with one set of factors each */
+	{ .opt = { TILE(64, 96, 2), TYPES(E4M3, E4M3), .out = CPTX_F32, .scale = CPTX_F32, .batched = true, .strided = true },
+	  SIZE(67, 100, 144),
+	  .place = { { .shared = true }, { .shared = true } },
+	  .batch = 2 },
 };
 
 START_TEST(gives_the_exact_sums) { gemm_right(&trials[_i], targets, (unsigned)_i); }

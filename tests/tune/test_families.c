@@ -222,6 +222,18 @@ START_TEST(a_function_is_known_by_its_name)
 }
 END_TEST
 
+/* Scale factors and zero points are made, too: one for each row of B, or for a group along K. */
+START_TEST(weights_of_few_bits_are_measured)
+{
+	cptx_gemm_opt o = { .mma = CPTX_GEMM_GEMV, .a = CPTX_BF16, .b = CPTX_U4, .out = CPTX_F32, .scale = CPTX_BF16 };
+	const cptx_gemm_problem p = { .m = 1, .n = 40, .k = 256 };
+
+	ck_assert_msg(cptx_gemm_measure(db, dev, &o, &p, &once, NULL, FRESH(&err)), "%s", err.text);
+	o.scale_k = 128, o.zeros = true;
+	ck_assert_msg(cptx_gemm_measure(db, dev, &o, &p, &once, NULL, FRESH(&err)), "%s", err.text);
+}
+END_TEST
+
 /* ---- attention and rows ---- */
 
 START_TEST(attention_takes_what_was_measured)
@@ -417,6 +429,7 @@ int main(void)
 	tcase_add_test(c, a_gemm_takes_the_best_that_was_measured);
 	tcase_add_test(c, the_environment_says_when);
 	tcase_add_test(c, a_function_is_known_by_its_name);
+	tcase_add_test(c, weights_of_few_bits_are_measured);
 	tcase_add_test(c, attention_takes_what_was_measured);
 	tcase_add_test(c, rows_take_what_was_measured);
 	tcase_add_test(c, options_are_text);

@@ -45,11 +45,13 @@ void gemm_sm90_scales_begin(gemm90 *g)
 	const tma_gemm_work *w = &g->w;
 	const cptx_val blocks = cptx_div(k, cptx_add(k, w->in.N, BLOCK - 1), BLOCK), last = cptx_sub(k, blocks, 1);
 
+	const cptx_val z = tma_gemm_z_of(k, &g->t, w, &w->in.of[1]); /* a broadcast B has one set of factors */
+
 	for (uint32_t i = 0; i < g->s.scale_parts; i++) {
 		cptx_val block = cptx_shr(k, cptx_add(k, cptx_as(w->n0, CPTX_U32), i * width_of(g)), 7);
 		block = cptx_min(k, block, last);
 		if (w->z.kind != CPTX_VAL_NONE)
-			block = cptx_mad(k, cptx_as(w->z, CPTX_U32), blocks, block, .mode = CPTX_LO);
+			block = cptx_mad(k, cptx_as(z, CPTX_U32), blocks, block, .mode = CPTX_LO);
 		cptx_val index = cptx_mul_wide(k, block, w->k_tiles);
 		if (g->o->stream_k)
 			index = cptx_add(k, index, cptx_cvt(k, w->k_first, .dtype = CPTX_U64));

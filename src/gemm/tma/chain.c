@@ -21,8 +21,9 @@ static cptx_val strided_c(cptx_kernel *k, const cptx_gemm_opt *o, const tma_gemm
 /* The options' visitors.  D has a tensor map or a pitch of its own, so it cannot get fewer columns here. */
 static void add_visitors(cptx_kernel *k, const cptx_gemm_opt *o, const tma_gemm_work *w, cptx_epilogue *e)
 {
+	const bool several = o->batched || o->experts == CPTX_GEMM_EXPERTS_K; /* matrices D */
 	const cptx_gemm_operands x = {
-		.params = &w->table, .m = w->p.M, .n = w->p.N, .k = w->p.K, .z = o->batched ? w->z : (cptx_val){ 0 }
+		.params = &w->table, .m = w->p.M, .n = w->p.N, .k = w->p.K, .z = several ? w->z : (cptx_val){ 0 }
 	};
 	const uint32_t first = e->count;
 

@@ -30,19 +30,19 @@ static void store_by_threads(cptx_kernel *k, const tma_gemm_consumer *c, cptx_ep
 	}
 }
 
-/* Whether all rows of C and D begin at even elements. */
+/* Whether all rows of C and D begin at even elements, and none ends in the midst of a pair. */
 static cptx_val begins_even(cptx_kernel *k, const tma_gemm_consumer *c)
 {
 	const tma_gemm_params *p = &c->w->p;
 	const bool some = c->t->o->batched, beta = c->t->o->beta;
-	const cptx_val more[] = { beta ? p->ldc : (cptx_val){ 0 }, some ? p->step_d : (cptx_val){ 0 },
+	const cptx_val more[] = { p->N, beta ? p->ldc : (cptx_val){ 0 }, some ? p->step_d : (cptx_val){ 0 },
 		                      some && beta ? p->step_c : (cptx_val){ 0 } };
 	cptx_val all = tma_gemm_ld(c->t, c->w, GEMM_D);
 
 	for (size_t i = 0; i < ARRAY_LEN(more) && tma_gemm_is_strided(c->t); i++)
 		if (more[i].kind != CPTX_VAL_NONE)
-			all =
-				cptx_as(cptx_or(k, all, i ? cptx_cvt(k, more[i], .dtype = CPTX_U32) : more[i], .type = CPTX_B32), CPTX_U32);
+			all = cptx_as(cptx_or(k, all, i > 1 ? cptx_cvt(k, more[i], .dtype = CPTX_U32) : more[i], .type = CPTX_B32),
+			              CPTX_U32);
 	return cptx_setp(k, cptx_and(k, all, 1), 0, .cmp = CPTX_EQ);
 }
 

@@ -166,7 +166,9 @@ void tma_gemm_copy_unaligned(cptx_kernel *k, const tma_gemm *t, const tma_gemm_w
 		copy_matrices(k, t, w, b, warp, warps, lane);
 		by_tma |= tma_gemm_is_map(t, b ? CPTX_GEMM_MAP_B : CPTX_GEMM_MAP_A);
 	}
-	if (by_tma) /* which reads by another proxy what is written here */
+	if (by_tma) /* which reads by another proxy what is written here: a fence of those that write, and of those that read */
 		cptx_fence_proxy(k, .proxy = CPTX_ASYNC, .space = CPTX_GLOBAL);
 	grid_barrier(k, w->p.barrier, tid);
+	if (by_tma)
+		cptx_fence_proxy(k, .proxy = CPTX_ASYNC, .space = CPTX_GLOBAL);
 }

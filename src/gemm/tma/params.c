@@ -65,7 +65,7 @@ static bool make_map_of_row_scales(const tma_gemm *t, const cptx_gemm_problem *p
 		(cptx_tensor_map_opt){ .type = CPTX_TENSOR_F32,
 		                       .rank = t->o->batched ? 3 : 2,
 		                       .address = p->scale_a,
-		                       .dim = { rows, along_k, given(p->batch) },
+		                       .dim = { rows, along_k, tma_gemm_stored(t, p, GEMM_A).count },
 		                       .stride = { 0, cptx_gemm_scale_pitch(rows) * 4, cptx_gemm_scale_pitch(rows) * 4 * along_k },
 		                       .box = { t->row_scales, 1, 1 } };
 	return cptx_tensor_map_check(map, err);
@@ -306,7 +306,7 @@ static void fill_distances(const tma_gemm *t, const cptx_gemm_problem *p, gemm_a
 	args->ldc = (uint32_t)s[2].ld, args->ldd = (uint32_t)s[3].ld;
 	args->step_c = s[2].stride, args->step_d = s[3].stride;
 	args->scales = p->scale_b, args->zeros = p->zero_b;
-	args->barrier = tma_gemm_barrier_at(t, p), args->workspace = p->workspace + tma_gemm_sums_begin(t, p);
+	args->barrier = p->workspace, args->workspace = p->workspace + tma_gemm_sums_begin(t, p);
 }
 
 cptx_launch *tma_gemm_launch(const tma_gemm *t, const cptx_gemm_plan *plan, const cptx_program *program, cptx_device *dev,

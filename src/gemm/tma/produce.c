@@ -178,7 +178,7 @@ static void load_row_scales(cptx_kernel *k, const tma_gemm_producer *p, const cp
 	const tma_gemm_ring *r = &p->scales[0];
 	const cptx_val to = cptx_mad(k, at->stage, r->apart, r->smem, .mode = CPTX_LO);
 	const cptx_val row = t->o->experts ? cptx_as(cptx_and(k, cptx_as(w->m0, CPTX_U32), ~3), CPTX_S32) : w->m0;
-	const cptx_val c[3] = { row, run_of(k, k0, t->bk), w->z };
+	const cptx_val block = run_of(k, k0, t->bk), c[3] = { row, block, tma_gemm_z_of(k, t, w, &w->in.of[0]) };
 
 	cptx_cp_async_bulk_tensor_load(
 		k, cptx_offset(to, r->at), w->in.map[CPTX_GEMM_MAP_SCALE_A], cptx_pack(k, t->o->batched ? 3 : 2, c), full,

@@ -3,9 +3,12 @@
  * Where the matrices of a problem lie: how far rows and matrices are apart, which of them tensor maps and copies of 16 bytes
  * cannot take, and the copies of these in the workspace.
  *
- * The workspace: the copy of A, that of B, a barrier of the grid, and what stream_k needs, each at a multiple of 128 bytes.
+ * The workspace: a barrier of the grid, the copy of A, that of B, and what stream_k needs, each at a multiple of 128 bytes.
+ * The barrier is the first, so that it has one place for all sizes: launches of several share a workspace.
  */
 #include "gemm/tma/tma.h"
+
+#include <stdio.h>
 
 enum { CHUNK = 16 /* bytes that kernels read and write at once */, APART = 128 };
 #define MOST_LD (UINT64_C(1) << 31)
@@ -55,8 +58,6 @@ static uint64_t copies_bytes(const tma_gemm *t, const cptx_gemm_problem *p)
 	return copy_bytes(t, p, GEMM_A) + copy_bytes(t, p, GEMM_B);
 }
 
-uint64_t tma_gemm_barrier_at(const tma_gemm *t, const cptx_gemm_problem *p) { return p->workspace + copies_bytes(t, p); }
-
 uint64_t tma_gemm_sums_begin(const tma_gemm *t, const cptx_gemm_problem *p)
 {
 	return copies_bytes(t, p) ? copies_bytes(t, p) + APART : 0;
@@ -68,7 +69,7 @@ gemm_stored tma_gemm_read(const tma_gemm *t, const cptx_gemm_problem *p, enum ge
 
 	if (!tma_gemm_is_copied(t, which))
 		return s;
-	s.at = p->workspace + (which == GEMM_B ? copy_bytes(t, p, GEMM_A) : 0);
+	s.at = p->workspace + APART + (which == GEMM_B ? copy_bytes(t, p, GEMM_A) : 0);
 	s.ld = padded_row(&s) * 8 / s.bits;
 	s.stride = s.ld * s.rows;
 	return s;
@@ -85,7 +86,8 @@ static bool rows_are_off(const gemm_stored *s)
 uint32_t tma_gemm_unaligned(const tma_gemm *t, const cptx_gemm_problem *p)
 {
 	const gemm_stored c = tma_gemm_stored(t, p, GEMM_C), d = tma_gemm_stored(t, p, GEMM_D);
-	const bool off = (rows_are_off(&d) || (t->o->beta && rows_are_off(&c))) && !t->any_row_of_d;
+	const bool ends_off = gemm_stored_bytes(&d, d.cols) % CHUNK; /* several elements are stored at once */
+	const bool off = (rows_are_off(&d) || ends_off || (t->o->beta && rows_are_off(&c))) && !t->any_row_of_d;
 	uint32_t set = off || d.at % CHUNK || (t->o->beta && c.at % CHUNK) ? CPTX_GEMM_D : 0;
 
 	for (enum gemm_which w = GEMM_A; w <= GEMM_B; w = (enum gemm_which)(w + 1)) {
@@ -136,27 +138,26 @@ bool tma_gemm_check_rows(const tma_gemm *t, const cptx_gemm_problem *p, enum gem
 	const gemm_stored s = tma_gemm_read(t, p, which);
 	const char name = (char)(names[which] - 'a' + 'A');
 	const uint32_t unit = tile->elem.padded ? 128 : CHUNK * 8 / s.bits;
-	const uint64_t off = tile->elem.padded && s.cols % unit ? s.cols : s.ld;
+	const uint64_t off = (tile->elem.padded || which >= GEMM_C) && s.cols % unit ? s.cols : s.ld;
+	const bool few_bits = s.bits < 8;
+	char instead[64] = "";
 
 	if (t->any_rows && which <= GEMM_B && t->o->unaligned >> which & 1)
 		return true;
+	if (!t->o->experts && !t->o->grouped) /* which have aligned rows always */
+		snprintf(instead, sizeof instead, ", or the kernel made with CPTX_GEMM_%c in .unaligned", name == 'C' ? 'D' : name);
 	RULE(off % unit == 0 || !tile->elem.padded,
 	     "rows of %c have %llu elements of %u bits, which tensor maps pad in shared memory: they must be a multiple of %u "
 	     "(pad to %llu)",
 	     t->target, name, (unsigned long long)off, s.bits, unit, (unsigned long long)(up(off, unit) * unit));
-	RULE(off % unit == 0 || s.bits<8,
-	                               "rows of %c have %llu elements of %u bytes; they must be a multiple of 16 bytes (pad "
-	                               "%sto %llu), or the kernel made "
-	                               "with CPTX_GEMM_%c in .unaligned",
-	                               t->target, name, (unsigned long long)off, s.bits / 8, name> 'B'
-	         ? "N "
-	         : "",
-	     (unsigned long long)(up(off, unit) * unit), name == 'C' ? 'D' : name);
+	RULE(off % unit == 0 || few_bits,
+	     "rows of %c have %llu elements of %u bytes; they must be a multiple of 16 bytes (pad %sto %llu)%s", t->target, name,
+	     (unsigned long long)off, s.bits / 8, which >= GEMM_C ? "N " : "", (unsigned long long)(up(off, unit) * unit),
+	     instead);
 	RULE(off % unit == 0, "rows of %c have %llu elements of %u bits; they must be a multiple of 16 bytes (pad to %llu)",
 	     t->target, name, (unsigned long long)off, s.bits, (unsigned long long)(up(off, unit) * unit));
 	RULE(s.count == 1 || gemm_stored_bytes(&s, s.stride) % CHUNK == 0,
-	     "matrices of %c are %llu bytes apart; it must be a multiple of 16, or the kernel made with CPTX_GEMM_%c in "
-	     ".unaligned",
-	     t->target, name, (unsigned long long)gemm_stored_bytes(&s, s.stride), name == 'C' ? 'D' : name);
+	     "matrices of %c are %llu bytes apart; it must be a multiple of 16%s", t->target, name,
+	     (unsigned long long)gemm_stored_bytes(&s, s.stride), instead);
 	return true;
 }

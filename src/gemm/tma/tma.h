@@ -145,8 +145,7 @@ uint32_t tma_gemm_unaligned(const tma_gemm *t, const cptx_gemm_problem *p);
 bool tma_gemm_check_stored(const tma_gemm *t, const cptx_gemm_problem *p, cptx_error *err);
 bool tma_gemm_check_rows(const tma_gemm *t, const cptx_gemm_problem *p, enum gemm_which which, const cptx_tile *tile,
                          cptx_error *err);
-/* The workspace: where the grid's barrier is, and how far behind its begin the partial sums of stream_k. */
-uint64_t tma_gemm_barrier_at(const tma_gemm *t, const cptx_gemm_problem *p);
+/* The workspace begins with the grid's barrier; how far behind its begin are the partial sums of stream_k? */
 uint64_t tma_gemm_sums_begin(const tma_gemm *t, const cptx_gemm_problem *p);
 
 /* The address of what is a pointer: A, B, D or the scale factors of B. */

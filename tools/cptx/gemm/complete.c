@@ -212,12 +212,10 @@ static size_t best_with(const gemm_request *q, const cptx_target *target, const 
 /* Few rows, and nothing was asked for that the kernel for these has not. */
 static bool may_be_gemv(const gemm_request *q, const cptx_gemm_problem *p)
 {
-	enum { ROWS_MOST = 16 };
-
 	for (int i = 0; i < OPTIONS; i++)
 		if (asked(q, i) && !(gemm_option_of(i) >> BY_GEMV & 1))
 			return false;
-	return !asked(q, OPTION_MMA) && p->m <= ROWS_MOST;
+	return !asked(q, OPTION_MMA) && p->m <= GEMM_GEMV_ROWS_MOST;
 }
 
 /* Puts the choices of gemv among the n that there are, by their times; gives their number. */
