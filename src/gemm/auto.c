@@ -291,6 +291,8 @@ static bool search_all(const gemm_generator *g, gemm_pick *x, cptx_gemm_opt o, c
 {
 	/* what no shape can mend is said of the simplest one */
 	simplify(g->model, &o);
+	if (!cptx_gemm_check(&o, x->target, NULL, err)) /* what is described has types that the kernel has */
+		return false;
 	const cptx_gemm_opt simplest = fitted(g, x, &o);
 	if (!cptx_gemm_check(&simplest, x->target, NULL, err) || !cptx_gemm_check_problem(&simplest, x->p, x->sms, NULL, err))
 		return false;

@@ -117,7 +117,7 @@ START_TEST(what_is_refused)
 	refused("1 to 2 of them, 3 were given");
 	begin();
 	cptx_variable(m, CPTX_B32, "v", .ninit = 3);
-	refused(".ninit = 3, but .init is NULL");
+	refused(".ninit is given, but .init is NULL");
 	begin();
 	cptx_param_var(k, CPTX_U64, "p", .ptr_align = 16);
 	refused("say .pointer too");
