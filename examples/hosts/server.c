@@ -316,9 +316,11 @@ static cptx_load_kernel *get_kernel(cptx_load *bundle, char *why)
 	return cptx_load_get(bundle, "project", why);
 }
 
+#define FOLDER "/tmp/cptx-server-XXXXXX"
+
 int main(int argc, char **argv)
 {
-	char own[] = "/tmp/cptx-server-XXXXXX", why[CPTX_LOAD_ERROR];
+	char own[sizeof FOLDER + 8] = FOLDER, why[CPTX_LOAD_ERROR];
 	struct server s = { .endless = argc > 2, .clients = THREADS };
 	const char *path = argc > 2 ? argv[2] : own;
 
@@ -340,8 +342,13 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	printf("project: %s\n", cptx_load_why(s.kernel));
-	if (!s.endless)
-		close(mkstemp(own));
+	if (!s.endless) { /* a folder of its own, so that the name is nobody else's */
+		if (!mkdtemp(own)) {
+			perror(own);
+			return 1;
+		}
+		strcat(own, "/socket");
+	}
 	if ((s.listener = listen_at(path)) < 0) {
 		perror(path);
 		return 1;
@@ -350,6 +357,10 @@ int main(int argc, char **argv)
 	printf("%d requests served, %d of %d answers right\n", atomic_load(&s.served), right, THREADS * TIMES);
 	close(s.listener);
 	unlink(path);
+	if (!s.endless) {
+		own[sizeof FOLDER - 1] = 0;
+		rmdir(own);
+	}
 	cu.cuMemFree_v2(s.weights);
 	cptx_load_close(bundle);
 	return right != THREADS * TIMES;

@@ -161,7 +161,7 @@ START_TEST(errors)
 	EMU_FAILS(m, "cptx_tile_groups_find: the tile");
 	/* what keeps copies within a group's rows */
 	cptx_operand op;
-	const cptx_tile tile = { 64, 64, .elem = { 16 }, .swizzle = CPTX_SWIZZLE_128B };
+	const cptx_tile tile = { 64, 64, .elem = { 16, false, false }, .swizzle = CPTX_SWIZZLE_128B };
 	k = emu_begin(&m, 64);
 	cptx_operand_new(k, &op, .type = CPTX_BF16, .stages = 2, .tile = tile, .map = cptx_var(k, CPTX_U64, 0));
 	cptx_operand_load(k, &op, 0, 0, 0, .barrier = cptx_var(k, CPTX_U32, 0), .col_end = cptx_var(k, CPTX_U32, 7));
