@@ -127,7 +127,7 @@ refuses "a list with a mistake" sh -c "echo 'a gemm 64x64' | '$cptx' bundle - -o
 says "'64x64' is no size"
 refuses "an option that is none" sh -c "echo 'a gemm 64x64x64 oit=f32' | '$cptx' bundle - -o '$dir/x'"
 says "did you mean out=?"
-refuses "a name twice" sh -c "printf 'a gemm 64x64x64\na gemm 64x64x64\n' | '$cptx' bundle - -o '$dir/x'"
+refuses "a name twice" sh -c "printf 'a gemm 64x64x64\na gemm 64x64x64\n' | '$cptx' bundle - -m none -o '$dir/x'"
 says "a has a variant for sm_80 already"
 check "nothing was written" [ ! -e "$dir/x" ]
 refuses "what is no bundle" "$cptx" bundle --list "$dir/list"
