@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* SANITIZED: whether a sanitizer of the compiler watches this program, and makes it ten times as slow.  SAMPLE_OF(n, few): how
- * many of n to try then: the build without one compares all of them, and a few show what touches memory wrongly. */
+/* SANITIZED: whether a sanitizer of the compiler watches this program, and makes it ten times as slow.  SAMPLE_OF(n, few):
+ * how many of n to try then: the build without one compares all of them, and a few show what touches memory wrongly. */
 #ifndef SANITIZED_H
 #define SANITIZED_H
 

@@ -14,7 +14,8 @@
 
 /*
  * Of a form: spellings to make (ptxas is asked of one of ASKED, when whole of all), to ask for on all targets and in other
- * orders (each for one form of ASKED), to vary the operands of, to put into modules; instructions of a module; and how often all of it when whole.
+ * orders (each for one form of ASKED), to vary the operands of, to put into modules; instructions of a module; and how often
+ * all of it when whole.
  */
 enum { SPELLINGS = 6, EVERYWHERE = 1, ORDERS = 1, VARIANTS = 12, OF_FORM = 4, PER_MODULE = 200, WHOLE = 160, ASKED = 3 };
 
