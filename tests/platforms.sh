@@ -6,7 +6,11 @@
 #   wheel     pip install . into a clean virtual environment, and docs/python.md followed in it (takes packages from PyPI)
 #   debian    the Debian source package, and lintian; programs by pkg-config and by CMake against what it installs
 #   conan     the recipe and its test package (where conan is installed)
-#   aarch64   cross-built by aarch64-linux-gnu-gcc; the command and tests of the emulator under qemu-aarch64
+#   wrap      an archive of the source that Meson fetches by packaging/wrap, and a program with it
+#   fetch     the same archive by CMake's FetchContent, and a program with it
+#   container packaging/container on a Debian 12 made by debootstrap, by podman (as root), and the command in it
+#   bare      ./bootstrap demo on that Debian 12, where no compiler is
+#   aarch64   cross-built by aarch64-linux-gnu-gcc; the command and the emulator's tests under qemu-aarch64
 #   windows   is refused by x86_64-w64-mingw32-gcc, with the reason
 #   musl      built by musl-gcc; the command
 #   m32       built by gcc -m32; the command
@@ -122,13 +126,109 @@ conan() {
 }
 conan_create() { env conan create packaging/conan; }
 
+# An archive of the source, as a release has one: $archive.
+make_archive() {
+	archive=$builds/archive/cptx-0.1.0.tar.gz
+	copy_source "$builds/archive/cptx-0.1.0"
+	tar czf "$archive" -C "$builds/archive" cptx-0.1.0
+	rm -rf "$builds/archive/cptx-0.1.0"
+}
+
+wrap() {
+	make_archive
+	rm -rf "$builds/wrap"
+	mkdir -p "$builds/wrap"
+	cp -r examples/embed "$builds/wrap/embed"
+	mkdir "$builds/wrap/embed/meson/subprojects"
+	sed "s|^directory = .*|directory = cptx-0.1.0\nsource_url = file://$archive\nsource_filename = cptx-0.1.0.tar.gz\nsource_hash = $(sha256sum "$archive" | cut -d' ' -f1)|" \
+		packaging/wrap/cptx.wrap >"$builds/wrap/embed/meson/subprojects/cptx.wrap"
+	try "wrap: meson setup" meson setup --wrap-mode=forcefallback --werror -Doptimization=0 -Dcptx:inspect=disabled "$builds/wrap/build" "$builds/wrap/embed/meson" || return
+	try "wrap: ninja" ninja -C "$builds/wrap/build" embed
+	run "$builds/wrap/build/embed"
+}
+
+fetch() {
+	have cmake || { skip "fetch: cmake is not installed"; return; }
+	make_archive
+	rm -rf "$builds/fetch"
+	try "fetch: cmake" cmake -S examples/embed/fetch -B "$builds/fetch" -DCPTX_URL="$archive" ${cached:+-DCMAKE_C_COMPILER_LAUNCHER=ccache} || return
+	try "fetch: cmake --build" cmake --build "$builds/fetch"
+	run "$builds/fetch/embed"
+}
+
+# A bare Debian 12 in $builds/debian12.
+bare_debian() {
+	have debootstrap || { skip "$1: debootstrap is not installed"; return 1; }
+	[ "$(id -u)" -eq 0 ] || { skip "$1: it needs root"; return 1; }
+	[ -e "$builds/debian12/etc/debian_version" ] && return
+	try "$1: debootstrap" debootstrap --variant=minbase bookworm "$builds/debian12.new" && mv "$builds/debian12.new" "$builds/debian12"
+	[ -e "$builds/debian12/etc/debian_version" ]
+}
+
+bare() {
+	bare_debian bare || return
+	rm -rf "$builds/debian12-demo"
+	cp -a "$builds/debian12" "$builds/debian12-demo"
+	cp /etc/resolv.conf "$builds/debian12-demo/etc/"
+	copy_source "$builds/debian12-demo/root/cptx"
+	if chroot "$builds/debian12-demo" sh -c 'command -v cc gcc meson ninja python3' >"$dir/log" 2>&1; then bad "bare: it has a compiler or Meson"; else ok; fi
+	mount --bind /proc "$builds/debian12-demo/proc"
+	try "bare: ./bootstrap demo" chroot "$builds/debian12-demo" sh -c 'cd /root/cptx && PATH=/usr/sbin:/usr/bin:/sbin:/bin ./bootstrap demo'
+	umount "$builds/debian12-demo/proc"
+	tail -n 3 "$dir/log"
+}
+
+container() {
+	have podman || { skip "container: podman is not installed"; return; }
+	bare_debian container || return
+	copy_source "$builds/container"
+	# the names of the Containerfile mean the Debian made here; nothing is asked of a registry
+	for tag in debian:12 debian:12-slim; do
+		try "container: podman import" sh -c "tar c -C '$builds/debian12' . | podman import - docker.io/library/$tag"
+	done
+	try "container: podman build" podman build --network=host --pull=never -f "$builds/container/packaging/container/Containerfile" -t cptx-test "$builds/container" || return
+	for device in emu:sm_80 emu:sm_90a; do
+		try "container: cptx gemm on $device" podman run --rm --network=none cptx-test cptx gemm --device $device --run 64x64x64
+	done
+	try "container: the Python module" podman run --rm --network=none cptx-test python3 -c 'import cptx; print(cptx.Device("emu:sm_90a"))'
+}
+
+# Check for aarch64 as a static library, from Debian's archive: a folder for pkg-config.
+check_for_aarch64() {
+	root=$builds/aarch64-root lists=$builds/aarch64-apt
+	[ ! -e "$root/usr/lib/aarch64-linux-gnu/libcheck_pic.a" ] || return 0
+	mkdir -p "$root" "$lists/lists/partial" "$lists/archives/partial"
+	asked="-o APT::Architecture=arm64 -o APT::Architectures=arm64 -o Dir::State=$lists -o Dir::Cache=$lists -o Dir::State::status=/dev/null"
+	(cd "$lists" && apt-get $asked update && apt-get $asked download check libsubunit-dev) >"$dir/log" 2>&1 || return 1
+	for package in "$lists"/*.deb; do dpkg -x "$package" "$root"; done
+	rm -f "$root"/usr/lib/aarch64-linux-gnu/*.so # qemu would look for it on this machine
+	[ -e "$root/usr/lib/aarch64-linux-gnu/libcheck_pic.a" ]
+}
+
 aarch64() {
 	for tool in aarch64-linux-gnu-gcc qemu-aarch64; do
-		have "$tool" || { skip "aarch64: $tool is not installed"; return; }
+		have "$tool" || { skip "aarch64: $tool is not installed (gcc-aarch64-linux-gnu, qemu-user)"; return; }
 	done
-	cross aarch64 aarch64-linux-gnu-gcc linux aarch64 aarch64 "'qemu-aarch64', '-L', '/usr/aarch64-linux-gnu'"
-	setup aarch64 --cross-file "$builds/aarch64.ini" || return
+	cat >"$builds/aarch64.ini" <<-END
+		[binaries]
+		c = [$cached'aarch64-linux-gnu-gcc']
+		[properties]
+		sys_root = '$builds/aarch64-root'
+		pkg_config_libdir = '$builds/aarch64-root/usr/lib/aarch64-linux-gnu/pkgconfig'
+	END
+	tests=enabled
+	check_for_aarch64 || { tests=disabled; skip "aarch64: the tests, since Debian's Check for arm64 cannot be had"; }
+	[ -e "$builds/aarch64/build.ninja" ] || meson setup "$builds/aarch64" --buildtype=release -Doptimization=1 -Ddefault_library=shared -Dinspect=disabled -Dtests=$tests \
+		--cross-file packaging/cross/aarch64-linux-gnu.ini --cross-file "$builds/aarch64.ini" >"$dir/log" 2>&1 || { bad "aarch64: meson setup"; return; }
+	try "aarch64: ninja cptx" nice ninja -C "$builds/aarch64" cptx || return
 	uses aarch64 qemu-aarch64 -L /usr/aarch64-linux-gnu -E LD_LIBRARY_PATH="$builds/aarch64" "$builds/aarch64/cptx"
+	[ $tests = enabled ] || return
+	names=$(ninja -C "$builds/aarch64" -t targets all | sed -n 's/^\(tests\/emu\/emu_[a-z_0-9]*\): .*/\1/p' | grep -v vs_gpu)
+	try "aarch64: ninja tests/emu" nice ninja -C "$builds/aarch64" $names
+	for name in $names; do
+		try "aarch64: $name" qemu-aarch64 -L /usr/aarch64-linux-gnu -E LD_LIBRARY_PATH="$builds/aarch64" "$builds/aarch64/$name"
+		tail -n 1 "$dir/log"
+	done
 }
 
 windows() {
@@ -156,10 +256,11 @@ m32() {
 	uses m32 env LD_LIBRARY_PATH="$builds/m32" "$builds/m32/cptx"
 }
 
-[ $# -gt 0 ] || set -- wheel debian conan aarch64 windows musl m32
+all='wheel debian conan wrap fetch container bare aarch64 windows musl m32'
+[ $# -gt 0 ] || set -- $all
 for step; do
-	case $step in
-	wheel | debian | conan | aarch64 | windows | musl | m32) $step ;;
+	case " $all " in
+	*" $step "*) $step ;;
 	*) echo "platforms: there is no step '$step'" >&2; exit 2 ;;
 	esac
 done
