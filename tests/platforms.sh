@@ -3,7 +3,7 @@
 # shellcheck disable=SC2086,SC2317 # words; steps are called by their names
 # tests/platforms.sh [step...]: packages and platforms that no other test builds; without steps all of them:
 #
-#   wheel     pip install . into a clean virtual environment, and docs/python.md followed in it (takes packages from PyPI)
+#   wheel     pip install . into a clean virtual environment, docs/python.md followed in it, and its programs typed by mypy (takes packages from PyPI)
 #   debian    the Debian source package, and lintian; programs by pkg-config and by CMake against what it installs
 #   conan     the recipe and its test package (where conan is installed)
 #   wrap      an archive of the source that Meson fetches by packaging/wrap, and a program with it
@@ -85,7 +85,8 @@ wheel() {
 		return
 	fi
 	try "wheel: pip install ." "$builds/venv/bin/pip" install "$builds/wheel-source"
-	"$builds/venv/bin/pip" install -q numpy ml_dtypes >"$dir/log" 2>&1 || skip "wheel: NumPy and ml_dtypes cannot be installed"
+	"$builds/venv/bin/pip" install -q numpy ml_dtypes mypy >"$dir/log" 2>&1 || skip "wheel: NumPy, ml_dtypes and mypy cannot be installed"
+	try "wheel: the type stubs, by mypy" python3 tests/python/typed.py "$builds/venv/bin/python"
 	if [ ! -e build/libcptx.so ] || [ ! -e build/cptx ]; then
 		skip "wheel: docs/python.md is followed where build/ has the library and the command"
 		return
@@ -128,10 +129,10 @@ conan_create() { env conan create packaging/conan; }
 
 # An archive of the source, as a release has one: $archive.
 make_archive() {
-	archive=$builds/archive/cptx-0.1.0.tar.gz
-	copy_source "$builds/archive/cptx-0.1.0"
-	tar czf "$archive" -C "$builds/archive" cptx-0.1.0
-	rm -rf "$builds/archive/cptx-0.1.0"
+	archive=$dir/cptx-0.1.0.tar.gz
+	copy_source "$dir/archive/cptx-0.1.0"
+	tar czf "$archive" -C "$dir/archive" cptx-0.1.0
+	rm -rf "$dir/archive"
 }
 
 wrap() {
