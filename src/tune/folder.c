@@ -473,7 +473,7 @@ bool tune_folder_add(tune_folder *f, const char *line, size_t n, const tune_reco
 	for (int i = 0; i < TRIES; i++) {
 		struct stat now;
 		/* the segment of the parent of a fork; one that is taken away, whose bytes are free once it is closed */
-		if (f->own >= 0 && (f->own_pid != (long)getpid() || fstat(f->own, &now) || !now.st_nlink))
+		if (f->own >= 0 && (f->own_pid != (long)getpid() || fstat(f->own, &now) || !now.st_nlink || tune_is_retired(&now)))
 			leave_own(f);
 		if (f->own < 0 && !begin_own(f, err))
 			return false;
