@@ -242,7 +242,7 @@ windows() {
 
 musl() {
 	have musl-gcc || { skip "musl: musl-gcc is not installed (musl-tools)"; return; }
-	[ -e "$builds/musl/build.ninja" ] || CC=musl-gcc setup musl -Ddefault_library=static || return
+	[ -e "$builds/musl/build.ninja" ] || CC="${cached:+ccache }musl-gcc" setup musl -Ddefault_library=static || return
 	setup musl || return
 	uses musl "$builds/musl/cptx"
 }
