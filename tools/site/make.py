@@ -51,7 +51,10 @@ def draw(events):
     first_ctas = sorted({e["pid"] for e in spans})[:2]
     spans = [e for e in spans if e["pid"] in first_ctas]
     rows = sorted({(e["pid"], e["tid"]) for e in spans})
-    names = {(e["pid"], e.get("tid")): e["args"]["name"] for e in events if e.get("ph") == "M" and e["name"] == "thread_name"}
+    names = {}  # of a row: "CTA 0, warp 4"
+    for kind in "process_name", "thread_name":
+        for e in (e for e in events if e.get("ph") == "M" and e["name"] == kind):
+            names.setdefault((e["pid"], e["tid"]), []).append(e["args"]["name"])
     colors = {name: COLORS[i % len(COLORS)] for i, name in enumerate(sorted({e["name"] for e in spans}))}
     first, last = min(e["ts"] for e in spans), max(e["ts"] + e["dur"] for e in spans)
     left, width, height, top = 150, 900, 16, 30
@@ -61,7 +64,7 @@ def draw(events):
     for i, (name, color) in enumerate(colors.items()):
         out.append(f'<rect x="{left + i * 140}" y="6" width="10" height="10" fill="{color}"/><text x="{left + 14 + i * 140}" y="15">{escape(name)}</text>')
     for i, row in enumerate(rows):
-        out.append(f'<text x="4" y="{top + i * height + 11}">{escape(str(names.get(row, row)))}</text>')
+        out.append(f'<text x="4" y="{top + i * height + 11}">{escape(", ".join(names.get(row, [str(row)])))}</text>')
     for e in spans:
         x, w = left + (e["ts"] - first) * scale, max(0.5, e["dur"] * scale)
         y = top + rows.index((e["pid"], e["tid"])) * height
