@@ -12,8 +12,8 @@
 #   bare      ./bootstrap demo on that Debian 12, where no compiler is
 #   aarch64   cross-built by aarch64-linux-gnu-gcc; the command and the emulator's tests under qemu-aarch64
 #   windows   is refused by x86_64-w64-mingw32-gcc, with the reason
+#   m32       is refused with gcc -m32, with the reason
 #   musl      built by musl-gcc; the command
-#   m32       built by gcc -m32; the command
 #
 # Builds lie in the folder that CPTX_PLATFORMS names, or in build-platforms.  What cannot be tried is skipped and says why.  The
 # last line is "platforms: N passed, N failed, N skipped".
@@ -35,7 +35,7 @@ copy_source() { # FOLDER: the files that git knows, or would
 	rm -rf "$1" && mkdir -p "$1" && git ls-files -co --exclude-standard | while read -r f; do [ ! -e "$f" ] || echo "$f"; done | tar cf - -T - | tar xf - -C "$1"
 }
 
-# cross NAME COMPILER SYSTEM CPU FAMILY EXE-WRAPPER [C-ARG]: a machine file for meson
+# cross NAME COMPILER SYSTEM FAMILY CPU [C-ARG]: a machine file for meson
 cross() {
 	cat >"$builds/$1.ini" <<END
 [binaries]
@@ -43,10 +43,9 @@ c = [$cached'$2']
 ar = '${2%-gcc}-ar'
 strip = '${2%-gcc}-strip'
 pkgconfig = 'false'
-$([ -z "$6" ] || echo "exe_wrapper = [$6]")
 [built-in options]
-c_args = [${7:-}]
-c_link_args = [${7:-}]
+c_args = [${6:-}]
+c_link_args = [${6:-}]
 [host_machine]
 system = '$3'
 cpu_family = '$4'
@@ -232,12 +231,25 @@ aarch64() {
 	done
 }
 
+# refused NAME REASON: meson does not set it up, and says why
+refused() {
+	rm -rf "$builds/$1"
+	if meson setup "$builds/$1" --cross-file "$builds/$1.ini" >"$dir/log" 2>&1; then bad "$1: it is set up"; else ok; fi
+	if grep -q "ERROR: .*$2" "$dir/log"; then ok; else bad "$1: the refusal does not say why"; fi
+}
+
 windows() {
 	have x86_64-w64-mingw32-gcc || { skip "windows: x86_64-w64-mingw32-gcc is not installed (gcc-mingw-w64)"; return; }
-	cross windows x86_64-w64-mingw32-gcc windows x86_64 x86_64 ''
-	rm -rf "$builds/windows"
-	if meson setup "$builds/windows" --cross-file "$builds/windows.ini" >"$dir/log" 2>&1; then bad "windows: it is set up"; else ok; fi
-	if grep -q 'ERROR: .*cptx is not ported to Windows: ' "$dir/log"; then ok; else bad "windows: the refusal does not say why"; fi
+	cross windows x86_64-w64-mingw32-gcc windows x86_64 x86_64
+	refused windows 'cptx is not ported to Windows: '
+}
+
+m32() {
+	echo 'int main(void) { return sizeof(long) != 4; }' >"$dir/m32.c"
+	gcc -m32 "$dir/m32.c" -o "$dir/m32" 2>"$dir/log" || { skip "m32: gcc -m32 does not link (gcc-12-multilib, libc6-dev-i386)"; return; }
+	cross m32 gcc linux x86 i686 "'-m32'"
+	sed -i "s/^ar = .*/ar = 'ar'/; s/^strip = .*/strip = 'strip'/" "$builds/m32.ini"
+	refused m32 'cptx needs a host of 64 bits: '
 }
 
 musl() {
@@ -245,16 +257,6 @@ musl() {
 	[ -e "$builds/musl/build.ninja" ] || CC="${cached:+ccache }musl-gcc" setup musl -Ddefault_library=static || return
 	setup musl || return
 	uses musl "$builds/musl/cptx"
-}
-
-m32() {
-	echo 'int main(void) { return sizeof(long) != 4; }' >"$dir/m32.c"
-	gcc -m32 "$dir/m32.c" -o "$dir/m32" 2>"$dir/log" || { skip "m32: gcc -m32 does not link (gcc-12-multilib, libc6-dev-i386)"; return; }
-	# the headers of Linux are the same ones, which gcc-multilib links where -m32 looks for them
-	cross m32 gcc linux x86 i686 '' "'-m32', '-idirafter', '/usr/include/x86_64-linux-gnu'"
-	sed -i "s/^ar = .*/ar = 'ar'/; s/^strip = .*/strip = 'strip'/" "$builds/m32.ini"
-	setup m32 --cross-file "$builds/m32.ini" || return
-	uses m32 env LD_LIBRARY_PATH="$builds/m32" "$builds/m32/cptx"
 }
 
 all='wheel debian conan wrap fetch container bare aarch64 windows musl m32'
