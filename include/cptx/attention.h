@@ -146,8 +146,9 @@ CPTX_API bool cptx_attention_options_read(const char *text, cptx_attention_opt *
 
 /** How a tensor lies in memory; elements of a row are contiguous.  All 0: densely, in the order batch, head, row. */
 typedef struct cptx_attention_stride {
-	uint64_t batch, head,
-		row; /**< elements from one to the next; multiples of 16 bytes.  Of what there is one of, not read */
+	uint64_t batch; /**< elements from one batch to the next; multiples of 16 bytes.  Of what there is one of, not read */
+	uint64_t head;  /**< from one head to the next */
+	uint64_t row;   /**< from one row to the next */
 } cptx_attention_stride;
 
 /** The sizes and operands of a problem. */

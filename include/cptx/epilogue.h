@@ -121,8 +121,8 @@ typedef struct cptx_epilogue {
 		cptx_epilogue_opt opt;      /**< as given, with what 0 stands for */
 		uint64_t reserved_opt_[16]; /**< for options of later versions */
 	};
-	uint32_t count; /**< visitors */
-	cptx_visitor visitor[CPTX_EPILOGUE_VISITORS];
+	uint32_t count;                               /**< visitors */
+	cptx_visitor visitor[CPTX_EPILOGUE_VISITORS]; /**< in the order in which they were added */
 	enum cptx_visit_kind
 		kind[CPTX_EPILOGUE_VISITORS];     /**< as accumulators see them: transposed, _COL and _ROW change places */
 	cptx_site at[CPTX_EPILOGUE_VISITORS]; /**< where they were added */

@@ -234,8 +234,8 @@ typedef struct cptx_gemm_problem {
 	uint32_t size;    /**< CPTX_OPT fills it in; all problems of a list have the first one's size */
 	uint64_t m, n, k; /**< rows of A and D, columns of B and D, columns of A */
 	uint32_t batch;   /**< number of matrices; with experts: of experts, of B alone; 0: 1 */
-	uint64_t a, b,
-		d;         /**< device addresses, aligned to 16 (4 and 6 bits in kinds that pad them: 32; .unaligned: an element) */
+	/** device addresses, aligned to 16 (4 and 6 bits in kinds that pad them: 32; .unaligned: an element) */
+	uint64_t a, b, d;
 	uint64_t c;    /**< C, with beta; aligned as d; may be d */
 	uint64_t bias; /**< the bias, with bias; aligned to 16 */
 	/** with stream_k, or A or B unaligned: plan.workspace bytes, aligned to 128, zero before the first launch; each launch

@@ -25,8 +25,8 @@
  * Order by tcgen05: products run on their own, and so do a thread's moves of tensor memory.  Who uses what another wrote
  * waits for a barrier or mbarrier that this one arrives at: cptx_mma_commit tells that products are complete; behind
  * cptx_acc_load, _save and _put_a an arrival tells that these are.  The tcgen05.fence on both sides of it is part of the
- * calls, which place tcgen05.fence::after_thread_sync in front of what they do and ::before_thread_sync behind it.  Both
- * take no time.
+ * calls, which place tcgen05.fence::after_thread_sync in front of what they do and tcgen05.fence::before_thread_sync behind
+ * it.  Both take no time.
  *
  * Pairs (.ctas = 2, tcgen05): two CTAs of a cluster, of ranks 2i and 2i + 1, make 256 rows of D.  Each has 128 rows of A and
  * the half of B's rows that its rank's last bit names, both at the same shared memory addresses, and 128 rows of D with all

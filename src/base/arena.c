@@ -6,6 +6,8 @@
 #include <sys/mman.h>
 #endif
 
+_Static_assert(sizeof(void *) == 8, "cptx needs a host of 64 bits"); /* meson.build says why */
+
 struct arena_chunk {
 	struct arena_chunk *next;
 	size_t size; /* with this head, which leaves the memory behind it aligned to 16 bytes */
