@@ -47,17 +47,18 @@ enum {
 };
 enum line_table { TABLE_EMPTY, TABLE_REGS, TABLE_NUMBERS, LINE_TABLES };
 typedef struct line_piece {
-	uint32_t from, mask,
-		beyond;                /* of its number in bytes of the table: what is 0 there; its bits; those of larger numbers */
-	uint8_t table, len;        /* enum line_table; bytes of `behind` */
 	char behind[PIECE_BEHIND]; /* what follows the operand: ", ", "], [", ";" ... */
+	uint32_t mask;             /* of its place in bytes of the table */
+	uint8_t table, len;        /* enum line_table; bytes of `behind` */
 } line_piece;
 typedef struct line_plan {
 	uint32_t tag;          /* of the items for which it was made (line_tag) */
 	uint32_t shape;        /* line_shape of the items */
+	bool ready;            /* made by this print, for an ir_shape */
 	uint8_t nmods, others; /* words of modifiers; a bit for each operand whose text is put together at each use */
 	uint64_t mod[PIECES_MODS / 4], mod_mask[PIECES_MODS / 4];
 	uint64_t kind[PIECES / 2], kind_mask[PIECES / 2]; /* the kinds in the words of the operands, two to each */
+	uint64_t zero[PIECES / 2], beyond[PIECES / 2];    /* likewise: words of the number 0; bits that numbers in the table lack */
 	line_piece piece[PIECES];
 	uint8_t front_len;
 	char front[PIECES_FRONT]; /* the opcode and what stands in front of the first operand */
@@ -85,6 +86,8 @@ struct cptx_ptx {
 	uint32_t nnumbered[CLASS_COUNT];
 	line_plan *plan;
 	unsigned cap_plan;
+	line_plan *shaped; /* plans of the module's shapes, by their numbers */
+	uint32_t cap_shaped;
 	spelling *known;
 	unsigned cap_known;
 	buf spelled; /* texts of the known spellings */
@@ -107,8 +110,9 @@ typedef struct emitter {
 	size_t version_at, target_end;         /* places in the text of its version, and of the end of its target */
 	uint32_t loc_line;                     /* line of the last .loc */
 	const reg_name *numbered[CLASS_COUNT]; /* those of `out`; NULL: the body names its made registers in another way */
-	uint8_t class_of[1 << WORD_TYPE];      /* class + 1 of a type's registers; 0: not asked for yet */
+	const reg_name *named[1 << WORD_TYPE]; /* the same by type; NULL: none of the type was met yet in the body */
 	bool long_names;                       /* a register has no ready name */
+	bool shapes;                           /* out->shaped has room for the module's shapes */
 	uint16_t plan_at[LINES];               /* numbers in out->plan, from 1, by the lowest bits of the tag */
 	unsigned nplan;
 	size_t longest_name;
@@ -174,6 +178,7 @@ static inline void emit_map_line(emitter *e, const ir_item *it)
 }
 void emit_no_origin(emitter *e); /* notes that lines from here on, up to the next item, have no origin */
 /* ---- line.c ---- */
+void emit_begin_shapes(emitter *e); /* forgets the plans of the shapes of another print */
 /* Prints instructions from `it` on, up to the first item that is none or that fails (then *failed is set), or the end;
  * returns that item, or NULL. */
 const ir_item *emit_lines(emitter *e, const ir_item *it, bool *failed);

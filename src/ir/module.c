@@ -44,7 +44,8 @@ bool cptx_module_clear(cptx_module *m)
 	ir_index_clear(m);
 	arena_rewind(&m->a, (char *)(m + 1));
 	cptx_module kept = {
-		.a = m->a, .memo = m->memo, .fills = m->fills + 1, .names = m->names, .spare_tables = m->spare_tables
+		.a = m->a, .memo = m->memo, .here = m->here, .shape = m->shape, .nshape = m->nshape, .fills = m->fills + 1,
+		.names = m->names, .spare_tables = m->spare_tables
 	};
 	memcpy(kept.direct, m->direct, sizeof kept.direct);
 	memcpy(kept.direct_at, m->direct_at, sizeof kept.direct_at);
@@ -60,6 +61,7 @@ void cptx_module_destroy(cptx_module *m)
 	ir_index_free(m);
 	arch_memo_end(&m->memo);
 	ir_direct_free(m);
+	ir_shapes_free(m);
 	arena a = m->a; /* copied, because the module itself lies in the arena */
 	arena_free(&a);
 }
