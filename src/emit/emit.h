@@ -45,6 +45,7 @@ enum {
 	PIECE_BEHIND = 8,
 	LINES = 512 /* places for lines; a power of two */
 };
+enum plan_ready { PLAN_NONE, PLAN_EARLIER /* made by an earlier print */, PLAN_READY };
 enum line_table { TABLE_EMPTY, TABLE_REGS, TABLE_NUMBERS, LINE_TABLES };
 typedef struct line_piece {
 	char behind[PIECE_BEHIND]; /* what follows the operand: ", ", "], [", ";" ... */
@@ -54,7 +55,7 @@ typedef struct line_piece {
 typedef struct line_plan {
 	uint32_t tag;          /* of the items for which it was made (line_tag) */
 	uint32_t shape;        /* line_shape of the items */
-	bool ready;            /* made by this print, for an ir_shape */
+	uint8_t ready, version; /* of an ir_shape: enum plan_ready; the lowest .version that has it, 0: one that ended it is known */
 	uint8_t nmods, others; /* words of modifiers; a bit for each operand whose text is put together at each use */
 	uint64_t mod[PIECES_MODS / 4], mod_mask[PIECES_MODS / 4];
 	uint64_t kind[PIECES / 2], kind_mask[PIECES / 2]; /* the kinds in the words of the operands, two to each */
@@ -87,7 +88,9 @@ struct cptx_ptx {
 	line_plan *plan;
 	unsigned cap_plan;
 	line_plan *shaped; /* plans of the module's shapes, by their numbers */
-	uint32_t cap_shaped;
+	uint32_t cap_shaped, nshaped;
+	uint32_t shaped_module;    /* serial number of the module whose shapes they are, and */
+	unsigned shaped_target; /* the target */
 	spelling *known;
 	unsigned cap_known;
 	buf spelled; /* texts of the known spellings */
@@ -141,6 +144,8 @@ bool emit_text_needs(emitter *e,
 const spelling *emit_spelling(emitter *e, const ir_item *it);
 /* Checks special registers, operands with an availability of their own, and samplers. */
 bool emit_check_asking(emitter *e, const ir_item *it);
+/* The lowest .version that has the spelling of an item, which the target has; 0: a later one has it no longer. */
+unsigned emit_lasting_version(emitter *e, const ir_item *it);
 /* emit_check_asking for the few instructions that need it. */
 static inline bool emit_check_operands(emitter *e, const spelling *s, const ir_item *it)
 {

@@ -156,8 +156,12 @@ void emit_begin_shapes(emitter *e)
 		out->shaped = shaped;
 		out->cap_shaped = cap;
 	}
+	bool same = out->shaped_module == e->m->serial && out->shaped_target == e->target && e->m->serial;
 	for (uint32_t i = 0; i < n; i++)
-		out->shaped[i].ready = false;
+		out->shaped[i].ready = same && i < out->nshaped && out->shaped[i].ready && out->shaped[i].version ? PLAN_EARLIER : PLAN_NONE;
+	out->shaped_module = e->m->serial;
+	out->shaped_target = e->target;
+	out->nshaped = n;
 	e->shapes = true;
 }
 
@@ -170,7 +174,8 @@ static void note_plan(emitter *e, const ir_item *it, const spelling *s)
 	if (!make_plan(&p, it, out->spelled.p + s->text, s))
 		return;
 	if (it->shaped) {
-		p.ready = true;
+		p.ready = PLAN_READY;
+		p.version = (uint8_t)emit_lasting_version(e, it);
 		if (e->shapes)
 			out->shaped[it->shape->number] = p;
 		return;
@@ -375,16 +380,22 @@ static inline const line_plan *hashed_plan(const emitter *e, const line_plan *pl
 	return is_planned(plan, it, words) ? plan : NULL;
 }
 
-/* The plan of an item that has a shape. */
-static inline const line_plan *shaped_plan(const emitter *e, const ir_item *it, const char *words)
+/* The plan of an item that has a shape.  One of an earlier print is taken over. */
+static inline const line_plan *shaped_plan(emitter *e, const ir_item *it, const char *words)
 {
 	uint64_t kind[PIECES / 2];
 
 	if (!e->shapes)
 		return NULL;
-	const line_plan *plan = &e->out->shaped[it->shape->number];
-	if (!plan->ready || it->shape->fixed)
-		return plan->ready ? plan : NULL;
+	line_plan *plan = &e->out->shaped[it->shape->number];
+	if (plan->ready != PLAN_READY) {
+		if (plan->ready == PLAN_NONE)
+			return NULL;
+		plan->ready = PLAN_READY;
+		e->version = MAX(e->version, plan->version);
+	}
+	if (it->shape->fixed)
+		return plan;
 	memcpy(kind, words, sizeof kind);
 	return ((kind[0] ^ plan->kind[0]) & plan->kind_mask[0]) | ((kind[1] ^ plan->kind[1]) & plan->kind_mask[1]) ? NULL : plan;
 }

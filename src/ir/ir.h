@@ -370,8 +370,10 @@ struct cptx_module {
 	uint8_t direct_at[1 << IR_DIRECT_LOG]; /* numbers in it, from 1, by a hash of the call */
 	ir_here *here;                         /* IR_HERE of them, by serial number; NULL: none yet */
 	ir_shape **shape;                      /* IR_SHAPES lists of all shapes, by a hash; NULL: none yet */
+	struct shape_block *shape_block;       /* their memory */
 	uint32_t nshape;
 	uint32_t fills;                        /* how often it was emptied */
+	uint32_t serial; /* no other module of the process has or had it; 0: no number was left */
 	uint16_t tag; /* a hash that its variables and functions carry as owner, to tell modules apart */
 	uint32_t frozen; /* 0 or 1; one word with the code of the error behind it (ir_open_quietly) */
 	cptx_error err;

@@ -331,10 +331,12 @@ static void note_value(optimizer *o, ir_item *it, uint32_t at)
 	o->fact[o->nfact++] = f;
 }
 
-/* Whether operand 0 is a register that this instruction alone writes. */
+/* Whether operand 0 is a register that this instruction writes for good. */
 static bool makes_value(const optimizer *o, const ir_item *it)
 {
-	return is_register(it, 0) && opt_is_written(it, 0) && o->reg[ir_word_reg(ir_words(it)[0])].writes == 1;
+	const opt_reg *r = is_register(it, 0) ? &o->reg[ir_word_reg(ir_words(it)[0])] : NULL;
+
+	return r && opt_is_written(it, 0) && r->writes == 1 && r->def == it;
 }
 
 static bool look_at(optimizer *o, ir_item *it, uint32_t at)

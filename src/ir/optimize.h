@@ -8,11 +8,11 @@
 
 /* What is known of a register. */
 typedef struct opt_reg {
-	ir_item *def;     /* the instruction that writes it, if `writes` is 1 */
+	ir_item *def;     /* the instruction that writes it, the last one */
 	int64_t number;   /* its value, if is_number */
 	uint32_t uses;    /* operands, guards and elements that read it */
 	uint32_t same_as; /* the register to read instead, + 1; 0: none */
-	uint8_t writes;   /* 0, 1, or more; with a guard, or as one of several: more */
+	uint8_t writes;   /* 0, 1, or more; with a guard, or as one of several: more.  See note_write */
 	bool here;        /* its one write dominates the place that is looked at */
 	bool is_number;
 } opt_reg;
@@ -39,6 +39,7 @@ typedef struct optimizer {
 	opt_fact *fact; /* by place; those of what does not dominate are taken away at each label */
 	uint32_t *list; /* nlist lists of facts, each the number of its latest, + 1 */
 	uint32_t nloop, nfact, nlist;
+	bool labels;    /* there are such in front of the place that is surveyed */
 	bool irregular; /* a branch enters a loop, or goes where a table says: only what is in one block is known */
 } optimizer;
 

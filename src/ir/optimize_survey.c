@@ -39,11 +39,14 @@ bool opt_is_pure(const cptx_kernel *k, const ir_item *it)
 
 /* ---- registers ---- */
 
+/* In front of all labels, where everything is executed once, the last write alone counts: parameters are loaded into a
+ * register and converted there. */
 static void note_write(optimizer *o, ir_item *it, const cptx_val *v, bool alone)
 {
 	for (uint32_t i = 0; v->kind == CPTX_VAL_REG && i < v->count; i++) {
 		opt_reg *r = &o->reg[v->id + i];
-		r->writes = (uint8_t)MIN(r->writes + (alone && v->count == 1 ? 1u : 2u), 2u);
+		unsigned before = o->labels ? r->writes : 0;
+		r->writes = (uint8_t)MIN(before + (alone && v->count == 1 ? 1u : 2u), 2u);
 		r->def = it;
 	}
 }
@@ -117,7 +120,7 @@ bool opt_survey(optimizer *o)
 	note_head(o);
 	for (ir_item *it = o->k->first; it; it = it->next, at++) {
 		if (it->kind == ITEM_LABEL)
-			o->label[ir_operand(o->k, it, 0).id].at = at;
+			o->label[ir_operand(o->k, it, 0).id].at = at, o->labels = true;
 		if (it->kind != ITEM_INSN)
 			continue;
 		note_writes(o, it);

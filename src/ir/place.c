@@ -52,8 +52,10 @@ static inline const ir_here *known_here(const cptx_module *m, const called_here 
 }
 
 /* The same, of a place that is not known yet; NULL where items from there have no shape, or memory is short. */
-static const ir_here *learn_here(cptx_module *m, const called_here *h)
+__attribute__((__noinline__)) static const ir_here *learn_here(cptx_module *m, const called_here *h)
 {
+	if (atomic_state(&h->state) < PLACE_READY)
+		return NULL;
 	if (!m->here && (m->here = HEAP_ARRAY(&m->a.hook, ir_here, NULL, IR_HERE)))
 		memset(m->here, 0, IR_HERE * sizeof *m->here);
 	if (!m->here)
@@ -196,8 +198,11 @@ CPTX_INLINE_ cptx_val call_directly(cptx_kernel *k, cptx_again *again, unsigned 
 	const called_here *h = (const called_here *)(void *)again;
 	const ir_here *here = k && h && direct_fits(k) ? known_here(k->m, h) : NULL;
 
-	if (!here || !atomic_state(&h->nkinds))
-		return call_slowly(k, again, a, b, c, d);
+	if (!here || !atomic_state(&h->nkinds)) {
+		here = k && h && direct_fits(k) ? learn_here(k->m, h) : NULL;
+		if (!here || !atomic_state(&h->nkinds) || !direct_fits(k))
+			return call_slowly(k, again, a, b, c, d);
+	}
 	ir_item *it = (ir_item *)(void *)k->m->a.at;
 	if (direct_words(&h->item, &h->kinds[0], n, it, k, a, b, c, d))
 		return otherwise(k, again, here, a, b, c, d);

@@ -2,6 +2,12 @@
 /* Shapes: what items that calls of one kind made have in common, kept once for the module. */
 #include "ir/ir.h"
 
+enum { IN_BLOCK = 16 };
+typedef struct shape_block {
+	struct shape_block *next;
+	ir_shape of[IN_BLOCK];
+} shape_block;
+
 /* A shape as `r` wants it, in no list yet. */
 static ir_shape describe(const arch_remembered *r)
 {
@@ -34,6 +40,21 @@ static bool is_same(const ir_shape *a, const ir_shape *b)
 	       !memcmp(a->kind, b->kind, sizeof a->kind) && !memcmp(a->mod, b->mod, sizeof a->mod);
 }
 
+/* Memory for the next shape; NULL: it is short. */
+static ir_shape *room_for_one(cptx_module *m)
+{
+	unsigned at = m->nshape % IN_BLOCK;
+
+	if (!at) {
+		shape_block *block = HEAP_ARRAY(&m->a.hook, shape_block, NULL, 1);
+		if (!block)
+			return NULL;
+		block->next = m->shape_block;
+		m->shape_block = block;
+	}
+	return &m->shape_block->of[at];
+}
+
 const ir_shape *ir_shape_of(cptx_module *m, const arch_remembered *r)
 {
 	if (m->parsed || !r->known.noperand || !r->plan.direct) /* refilling an item takes 8 bytes behind it */
@@ -46,7 +67,7 @@ const ir_shape *ir_shape_of(cptx_module *m, const arch_remembered *r)
 	for (ir_shape *s = *list; s; s = s->next)
 		if (is_same(s, &wanted))
 			return s;
-	ir_shape *made = HEAP_ARRAY(&m->a.hook, ir_shape, NULL, 1);
+	ir_shape *made = room_for_one(m);
 	if (!made)
 		return NULL;
 	*made = wanted;
@@ -58,11 +79,10 @@ const ir_shape *ir_shape_of(cptx_module *m, const arch_remembered *r)
 
 void ir_shapes_free(cptx_module *m)
 {
-	for (unsigned i = 0; m->shape && i < IR_SHAPES; i++)
-		for (ir_shape *s = m->shape[i], *next; s; s = next) {
-			next = s->next;
-			heap_realloc(&m->a.hook, s, 0);
-		}
+	for (shape_block *b = m->shape_block, *next; b; b = next) {
+		next = b->next;
+		heap_realloc(&m->a.hook, b, 0);
+	}
 	if (m->shape)
 		heap_realloc(&m->a.hook, m->shape, 0);
 	if (m->here)
