@@ -193,7 +193,7 @@ static bool result_of(const optimizer *o, const ir_item *it, uint64_t *result)
 	int64_t v[3] = { 0 };
 	unsigned type = it->noperand > 1 ? integer_type(it, 1) : 0;
 
-	if (!type || it->noperand > 4 || !is_plain(it))
+	if (!type || it->noperand > 4)
 		return false;
 	for (unsigned i = 1; i < it->noperand; i++) {
 		unsigned own = integer_type(it, i);
@@ -201,7 +201,7 @@ static bool result_of(const optimizer *o, const ir_item *it, uint64_t *result)
 			return false;
 		v[i - 1] = cut_to(own, (uint64_t)v[i - 1]);
 	}
-	return compute(arch_forms[it->form].op, type, v, result);
+	return is_plain(it) && compute(arch_forms[it->form].op, type, v, result);
 }
 
 /* Makes an instruction a mov of its result, where that is known. */
@@ -245,7 +245,8 @@ static bool is_steady(const optimizer *o, const ir_item *it)
 		if (v.kind == CPTX_VAL_NONE)
 			continue;
 		bool steady = v.kind == CPTX_VAL_REG ? v.count == 1 && o->reg[v.id].here
-		                                     : v.kind == CPTX_VAL_INT || v.kind == CPTX_VAL_FLOAT || v.kind == CPTX_VAL_SYM;
+		                                     : v.kind == CPTX_VAL_INT || v.kind == CPTX_VAL_FLOAT || v.kind == CPTX_VAL_SYM ||
+		                                           (v.kind == CPTX_VAL_SREG && opt_is_fixed(v.id));
 		if (!steady || arch_operands[arch_forms[it->form].operand + i].flags & OPERAND_DEST)
 			return false;
 	}
@@ -314,7 +315,7 @@ static void note_value(optimizer *o, ir_item *it, uint32_t at)
 	opt_reg *r = &o->reg[reg];
 	opt_fact f = { it, reg, at, IR_NONE, 0 };
 	bool moves = arch_forms[it->form].op == CPTX_OP_MOV && it->noperand == 2;
-	bool pure = opt_is_pure(o->k, it) && is_steady(o, it);
+	bool pure = opt_is_pure(o, it) && is_steady(o, it);
 
 	if (pure && moves && is_register(it, 1)) {
 		uint32_t from = ir_word_reg(ir_words(it)[1]);
@@ -344,7 +345,7 @@ static bool look_at(optimizer *o, ir_item *it, uint32_t at)
 	read_same(o, it);
 	if (!o->opt.keep_addresses && !fold_address(o, it))
 		return false;
-	if (!o->opt.keep_constants && opt_is_pure(o->k, it)) {
+	if (!o->opt.keep_constants && opt_is_pure(o, it)) {
 		if (makes_value(o, it) && !fold(o, it))
 			return false;
 		if (arch_forms[it->form].op != CPTX_OP_MOV && !write_numbers(o, it))

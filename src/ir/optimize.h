@@ -29,6 +29,7 @@ typedef struct opt_label {
 	uint32_t at, first, last; /* its place; the first branch in front of it, the last behind it; IR_NONE, 0: none */
 } opt_label;
 
+enum opt_purity { OPT_UNKNOWN, OPT_PURE, OPT_IMPURE };
 typedef struct optimizer {
 	cptx_kernel *k;
 	cptx_optimize_opt opt;
@@ -39,6 +40,7 @@ typedef struct optimizer {
 	opt_fact *fact; /* by place; those of what does not dominate are taken away at each label */
 	uint32_t *list; /* nlist lists of facts, each the number of its latest, + 1 */
 	uint32_t nloop, nfact, nlist;
+	uint8_t pure[CPTX_OP_COUNT]; /* enum opt_purity, by instruction */
 	bool labels;    /* there are such in front of the place that is surveyed */
 	bool irregular; /* a branch enters a loop, or goes where a table says: only what is in one block is known */
 } optimizer;
@@ -46,7 +48,9 @@ typedef struct optimizer {
 /* Fills in reg, label and irregular. */
 bool opt_survey(optimizer *o);
 /* Whether an instruction computes its results from its operands alone. */
-bool opt_is_pure(const cptx_kernel *k, const ir_item *it);
+bool opt_is_pure(optimizer *o, const ir_item *it);
+/* Whether a special register has one value for a thread's whole life; clocks, and the places where a warp runs, have not. */
+bool opt_is_fixed(unsigned sreg);
 /* Whether operand i is only written. */
 static inline bool opt_is_written(const ir_item *it, unsigned i)
 {

@@ -32,9 +32,24 @@ static bool is_parameter(const cptx_kernel *k, const ir_item *it)
 	return s && s->space == CPTX_PARAM && s->is_param == PARAM_IN;
 }
 
-bool opt_is_pure(const cptx_kernel *k, const ir_item *it)
+bool opt_is_pure(optimizer *o, const ir_item *it)
 {
-	return is_pure_op(&arch_ops[arch_forms[it->form].op]) || is_parameter(k, it);
+	unsigned op = arch_forms[it->form].op;
+	uint8_t *known = &o->pure[op];
+
+	if (!*known)
+		*known = is_pure_op(&arch_ops[op]) ? OPT_PURE : OPT_IMPURE;
+	return *known == OPT_PURE || is_parameter(o->k, it);
+}
+
+bool opt_is_fixed(unsigned sreg)
+{
+	static const char *const fixed[] = { "%tid", "%ntid", "%ctaid", "%nctaid", "%laneid", "%lanemask_", "%cluster", "%ncluster" };
+
+	for (unsigned i = 0; i < ARRAY_LEN(fixed); i++)
+		if (begins(arch_sregs[sreg].text, fixed[i]))
+			return true;
+	return false;
 }
 
 /* ---- registers ---- */
@@ -165,9 +180,9 @@ static bool is_unread(const optimizer *o, const cptx_val *v)
 }
 
 /* Whether nobody reads what a pure instruction writes. */
-static bool is_dead(const optimizer *o, const ir_item *it)
+static bool is_dead(optimizer *o, const ir_item *it)
 {
-	if (!opt_is_pure(o->k, it))
+	if (!opt_is_pure(o, it))
 		return false;
 	for (unsigned i = 0; i < it->noperand; i++) {
 		if (!(arch_operands[arch_forms[it->form].operand + i].flags & OPERAND_DEST))
