@@ -413,7 +413,9 @@ cptx_ptx *cptx_emit(cptx_module *m, const char *target, const cptx_emit_opt *opt
 		return NULL;
 	}
 	begin_text(out, t, &o);
+	out->once = true;
 	bool ok = print(out, m, &o, NULL, NULL, err);
+	out->once = false;
 	emit_done(out);
 	if (ok)
 		return out;

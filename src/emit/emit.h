@@ -78,6 +78,7 @@ struct cptx_ptx {
 	cptx_allocator hook;
 	const cptx_target *target;
 	unsigned version;
+	bool once; /* nothing that is learned while printing is kept */
 	buf text, map, files; /* map: entries of line_entry; files: the names, each with its NUL */
 	buf own;              /* while `text` is the caller's buffer: memory for other texts */
 	/* what the emitter works with, kept from print to print */

@@ -175,7 +175,7 @@ static void note_plan(emitter *e, const ir_item *it, const spelling *s)
 		return;
 	if (it->shaped) {
 		p.ready = PLAN_READY;
-		p.version = (uint8_t)emit_lasting_version(e, it);
+		p.version = out->once ? 0 : (uint8_t)emit_lasting_version(e, it);
 		if (e->shapes)
 			out->shaped[it->shape->number] = p;
 		return;

@@ -358,7 +358,7 @@ typedef struct ir_here {
 	uint64_t head; /* of the items, from `form` on, but for their owner */
 	const ir_shape *shape;
 } ir_here;
-enum { IR_HERE = 256, IR_SHAPES = 256 };
+enum { IR_HERE = 128, IR_SHAPES = 64 };
 
 enum { IR_DIRECT_LOG = 8 };
 _Static_assert(ARCH_MEMO < 256, "a byte numbers its entries, from 1");
