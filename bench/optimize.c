@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the optimizing pass does for a back end that makes code without looking back: each of n accesses computes its element's
- * address anew, constants are moved into registers, and every fourth value is never read.  Prints the time of the pass and
- * of printing; `bench_optimize n before.ptx after.ptx` writes the texts, for ptxas.
+ * What the optimizing pass does for a back end that makes code without looking back: each of n accesses computes its
+ * element's address anew, constants are moved into registers, and every fourth value is never read.  Prints the time of the
+ * pass and of printing; `bench_optimize n before.ptx after.ptx` writes the texts, for ptxas.
  */
 #include "clock.h"
 
@@ -82,7 +82,8 @@ int main(int argc, char **argv)
 	qsort(pass, ROUNDS, sizeof *pass, by_value);
 	qsort(print[0], ROUNDS, sizeof(double), by_value);
 	qsort(print[1], ROUNDS, sizeof(double), by_value);
-	printf("%zu instructions, %zu bytes: %zu and %zu behind the pass, which takes %.1f ns an instruction; printing %.1f us, %.1f\n",
+	printf("%zu instructions, %zu bytes: %zu and %zu behind the pass, which takes %.1f ns an instruction; printing %.1f us, "
+	       "%.1f\n",
 	       insns[0], bytes[0], insns[1], bytes[1], pass[ROUNDS / 2] / (double)insns[0], print[0][ROUNDS / 2] / 1e3,
 	       print[1][ROUNDS / 2] / 1e3);
 	printf("copies %zu, constants %zu, common %zu, addresses %zu, dead %zu\n", done.copies, done.constants, done.common,

@@ -5,8 +5,8 @@
  * ptxas takes.
  *
  * What it looks at are values: registers that one instruction writes, without a guard, as all do that builder calls make
- * without .into, and registers that are last written in front of the first label.  Registers that are written several times stay as they are, and so does all that has an effect or reads
- * memory (but for parameters of kernels).
+ * without .into, and registers that are last written in front of the first label.  Registers that are written several times
+ * stay as they are, and so does all that has an effect or reads memory (but for parameters of kernels).
  *
  *   copies       a value that is a mov of another is replaced by that one
  *   constants    integer arithmetic on constants becomes a mov of the result; integer operands that are constants are

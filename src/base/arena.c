@@ -94,8 +94,8 @@ static struct arena_chunk *take_kept(arena *a, size_t size)
 	return NULL;
 }
 
-/* The size of the next chunk: a twenty-fourth of all so far, so that little is left over at the end; or most of what the caller
- * expects. */
+/* The size of the next chunk: a twenty-fourth of all so far, so that little is left over at the end; or most of what the
+ * caller expects. */
 static size_t next_size(const arena *a, size_t least)
 {
 	size_t more = a->ahead ? MIN(a->ahead - a->ahead / 8, a->total) : a->total / 24;

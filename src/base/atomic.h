@@ -40,8 +40,7 @@ static inline uint32_t atomic_next(uint32_t *last)
 {
 	uint32_t had = __atomic_load_n(last, __ATOMIC_RELAXED);
 
-	while (had != UINT32_MAX &&
-	       !__atomic_compare_exchange_n(last, &had, had + 1, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+	while (had != UINT32_MAX && !__atomic_compare_exchange_n(last, &had, had + 1, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		;
 	return had == UINT32_MAX ? 0 : had + 1;
 }

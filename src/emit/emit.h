@@ -53,13 +53,14 @@ typedef struct line_piece {
 	uint8_t table, len;        /* enum line_table; bytes of `behind` */
 } line_piece;
 typedef struct line_plan {
-	uint32_t tag;          /* of the items for which it was made (line_tag) */
-	uint32_t shape;        /* line_shape of the items */
-	uint8_t ready, version; /* of an ir_shape: enum plan_ready; the lowest .version that has it, 0: one that ended it is known */
+	uint32_t tag;   /* of the items for which it was made (line_tag) */
+	uint32_t shape; /* line_shape of the items */
+	uint8_t ready,
+		version; /* of an ir_shape: enum plan_ready; the lowest .version that has it, 0: one that ended it is known */
 	uint8_t nmods, others; /* words of modifiers; a bit for each operand whose text is put together at each use */
 	uint64_t mod[PIECES_MODS / 4], mod_mask[PIECES_MODS / 4];
 	uint64_t kind[PIECES / 2], kind_mask[PIECES / 2]; /* the kinds in the words of the operands, two to each */
-	uint64_t zero[PIECES / 2], beyond[PIECES / 2];    /* likewise: words of the number 0; bits that numbers in the table lack */
+	uint64_t zero[PIECES / 2], beyond[PIECES / 2]; /* likewise: words of the number 0; bits that numbers in the table lack */
 	line_piece piece[PIECES];
 	uint8_t front_len;
 	char front[PIECES_FRONT]; /* the opcode and what stands in front of the first operand */
@@ -78,7 +79,7 @@ struct cptx_ptx {
 	cptx_allocator hook;
 	const cptx_target *target;
 	unsigned version;
-	bool once; /* nothing that is learned while printing is kept */
+	bool once;            /* nothing that is learned while printing is kept */
 	buf text, map, files; /* map: entries of line_entry; files: the names, each with its NUL */
 	buf own;              /* while `text` is the caller's buffer: memory for other texts */
 	/* what the emitter works with, kept from print to print */
@@ -90,7 +91,7 @@ struct cptx_ptx {
 	unsigned cap_plan;
 	line_plan *shaped; /* plans of the module's shapes, by their numbers */
 	uint32_t cap_shaped, nshaped;
-	uint32_t shaped_module;    /* serial number of the module whose shapes they are, and */
+	uint32_t shaped_module; /* serial number of the module whose shapes they are, and */
 	unsigned shaped_target; /* the target */
 	spelling *known;
 	unsigned cap_known;

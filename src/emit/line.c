@@ -158,7 +158,8 @@ void emit_begin_shapes(emitter *e)
 	}
 	bool same = out->shaped_module == e->m->serial && out->shaped_target == e->target && e->m->serial;
 	for (uint32_t i = 0; i < n; i++)
-		out->shaped[i].ready = same && i < out->nshaped && out->shaped[i].ready && out->shaped[i].version ? PLAN_EARLIER : PLAN_NONE;
+		out->shaped[i].ready =
+			same && i < out->nshaped && out->shaped[i].ready && out->shaped[i].version ? PLAN_EARLIER : PLAN_NONE;
 	out->shaped_module = e->m->serial;
 	out->shaped_target = e->target;
 	out->nshaped = n;
@@ -282,8 +283,7 @@ __attribute__((__noinline__)) static char *put_with_others(char *p, const emitte
 	const uint32_t *words = ir_words(it);
 
 	for (unsigned i = 0; i < PIECES && p; i++)
-		p = plan->others >> i & 1 ? put_other(p, e, it, i, &plan->piece[i])
-		                          : put_piece(p, to, &plan->piece[i], words[i]);
+		p = plan->others >> i & 1 ? put_other(p, e, it, i, &plan->piece[i]) : put_piece(p, to, &plan->piece[i], words[i]);
 	return p;
 }
 

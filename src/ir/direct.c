@@ -17,10 +17,9 @@ static bool plan_direct(direct_item *d, direct_kinds *kinds, const arch_remember
 	if (o->from != 3 + slot)
 		return false;
 	if (o->is == AGAIN_WORD && o->mask) {
-		d->of[slot] = (direct_operand){ .owned = o->reg ? owner : 0,
-			                            .regs = o->reg ? UINT64_MAX : 0,
-			                            .below = o->reg ? 0 : o->below,
-			                            .mask = UINT32_MAX };
+		d->of[slot] = (direct_operand){
+			.owned = o->reg ? owner : 0, .regs = o->reg ? UINT64_MAX : 0, .below = o->reg ? 0 : o->below, .mask = UINT32_MAX
+		};
 		return o->reg || o->below;
 	}
 	if (o->is != AGAIN_FLOAT || d->whole)

@@ -14,7 +14,8 @@ enum {
 	HEAD_OWNER = 32,                             /* place of an item's owner in its head, the word that begins with `form` */
 	HEAD_FILE = 48
 };
-_Static_assert(offsetof(ir_item, owner) == offsetof(ir_item, form) + 4 && offsetof(ir_item, file) == offsetof(ir_item, form) + 6,
+_Static_assert(offsetof(ir_item, owner) == offsetof(ir_item, form) + 4 &&
+                   offsetof(ir_item, file) == offsetof(ir_item, form) + 6,
                "an item's head is put together by shifts");
 _Static_assert(offsetof(ir_item, line) == offsetof(ir_item, form) + sizeof(uint64_t) && sizeof(ir_item) == 40,
                "direct_end stores an item as five words");
@@ -44,7 +45,7 @@ typedef struct direct_item {
 	uint16_t size;                      /* bytes of the item with all behind it */
 	uint8_t makes, cls;                 /* makes: operand 0 is a new register, of class `cls` */
 	uint8_t whole;                      /* number + 1 of the operand whose value stands behind the words; 0: none */
-	uint8_t registers;                  /* so many operands, the first ones, are registers, and the others NONE; 0: they are not so */
+	uint8_t registers; /* so many operands, the first ones, are registers, and the others NONE; 0: they are not so */
 } direct_item;
 enum { DIRECT_ROOM = sizeof(ir_item) + (DIRECT_OPERANDS + 2) * sizeof(uint32_t) + sizeof(cptx_val) }; /* most of an item */
 
@@ -82,8 +83,8 @@ CPTX_INLINE_ bool direct_fits(const cptx_kernel *k)
 _Static_assert(WORD_NUMBERS <= IR_MOST_MADE, "a class has no more registers than the body");
 
 /* Writes the word of operand i; not 0 where the operand is not of this kind. */
-CPTX_INLINE_ uint64_t direct_word(const direct_item *d, const direct_kinds *kinds, unsigned i, uint32_t *words, uint64_t owner,
-                                   uint64_t nreg, direct_value v)
+CPTX_INLINE_ uint64_t direct_word(const direct_item *d, const direct_kinds *kinds, unsigned i, uint32_t *words,
+                                  uint64_t owner, uint64_t nreg, direct_value v)
 {
 	const direct_operand *o = &d->of[i];
 	uint64_t below = o->below | (nreg & o->regs);
@@ -94,7 +95,7 @@ CPTX_INLINE_ uint64_t direct_word(const direct_item *d, const direct_kinds *kind
 
 /* direct_word where each of the operands is a register; the highest number is noted. */
 CPTX_INLINE_ uint64_t direct_register(const direct_kinds *kinds, unsigned i, uint32_t *words, uint64_t owner, uint64_t *most,
-                                       direct_value v)
+                                      direct_value v)
 {
 	words[i] = kinds->word[i] + ((uint32_t)v.number << WORD_NUMBER);
 	*most = MAX(*most, v.number);
@@ -103,7 +104,7 @@ CPTX_INLINE_ uint64_t direct_register(const direct_kinds *kinds, unsigned i, uin
 
 /* Writes the words of n operands; not 0 where they are not of these kinds. */
 CPTX_INLINE_ uint64_t direct_words(const direct_item *d, const direct_kinds *kinds, unsigned n, ir_item *it,
-                                    const cptx_kernel *k, direct_value v0, direct_value v1, direct_value v2, direct_value v3)
+                                   const cptx_kernel *k, direct_value v0, direct_value v1, direct_value v2, direct_value v3)
 {
 	uint32_t *words = (uint32_t *)(void *)(it + 1);
 	uint64_t owner = (uint64_t)k->owner << OWNER_SHIFT, nreg = k->nreg, most = v0.number, wrong;
@@ -130,7 +131,7 @@ static inline uint64_t direct_whole(const direct_item *d, direct_value a, direct
 
 /* Links the item whose words are written, and makes its destination. */
 CPTX_INLINE_ cptx_val direct_end(cptx_kernel *k, const direct_item *d, ir_item *it, uint64_t head, uint32_t line,
-                                  const ir_shape *shape, direct_value a, direct_value b, direct_value c, direct_value e)
+                                 const ir_shape *shape, direct_value a, direct_value b, direct_value c, direct_value e)
 {
 	const ir_item shaped = { .shaped = 1 };
 	ir_item *last = k->last;

@@ -50,9 +50,9 @@ struct cptx_item {
 	uint16_t owner; /* tag of its body, as in its values */
 	uint16_t file;  /* index in the module's files, from 1; 0: no source */
 	uint32_t line;
-	uint32_t guard : 30;  /* predicate register + 1; 0: unconditional */
-	uint32_t apart : 1;   /* the words behind the item grew: a pointer to them stands there instead */
-	uint32_t shaped : 1;  /* built by a call like others: `shape` has its modifiers, and `src` is not there */
+	uint32_t guard : 30; /* predicate register + 1; 0: unconditional */
+	uint32_t apart : 1;  /* the words behind the item grew: a pointer to them stands there instead */
+	uint32_t shaped : 1; /* built by a call like others: `shape` has its modifiers, and `src` is not there */
 	union {
 		/* a parsed item's text in the module's source; length 0: it has none.  Items that one statement declares share
 		 * their text; src IR_NONE: a comment inside of a statement's text */
@@ -68,10 +68,10 @@ _Static_assert(sizeof(ir_item) % 8 == 0, "a pointer or a whole value may stand b
 
 /*
  * The memory behind an item has a word for each operand, the modifiers (uint16_t; they may be read by fours) unless it has a
- * shape, and, from the next multiple of 8 bytes on, the values that a word cannot hold.  A word has the kind in its lowest bits; above them are
- *   the type and number of a single register (most operands are one), or the type and value of a small integer;
- *   the number of a label, list, prototype or special register;
- *   or, if the kind is WORD_WHOLE, the place of the whole value, in units of 8 bytes from the first word on.
+ * shape, and, from the next multiple of 8 bytes on, the values that a word cannot hold.  A word has the kind in its lowest
+ * bits; above them are the type and number of a single register (most operands are one), or the type and value of a small
+ * integer; the number of a label, list, prototype or special register; or, if the kind is WORD_WHOLE, the place of the whole
+ * value, in units of 8 bytes from the first word on.
  */
 enum { WORD_WHOLE = 15 };
 
@@ -372,9 +372,9 @@ struct cptx_module {
 	ir_shape **shape;                      /* IR_SHAPES lists of all shapes, by a hash; NULL: none yet */
 	struct shape_block *shape_block;       /* their memory */
 	uint32_t nshape;
-	uint32_t fills;                        /* how often it was emptied */
+	uint32_t fills;  /* how often it was emptied */
 	uint32_t serial; /* no other module of the process has or had it; 0: no number was left */
-	uint16_t tag; /* a hash that its variables and functions carry as owner, to tell modules apart */
+	uint16_t tag;    /* a hash that its variables and functions carry as owner, to tell modules apart */
 	uint32_t frozen; /* 0 or 1; one word with the code of the error behind it (ir_open_quietly) */
 	cptx_error err;
 	cptx_kernel *first, *last; /* bodies with code */
@@ -695,7 +695,7 @@ bool ir_match_as(const cptx_kernel *k, const ir_item *it, const cptx_val *operan
 /* Turns an instruction into the matched one; NULL, with an error, when memory is short. */
 ir_item *ir_become(cptx_kernel *k, ir_item *it, const arch_match *m);
 bool ir_remove(cptx_kernel *k, ir_item *it); /* removes an instruction; false, with an error, when memory is short */
-void ir_mark_renamed(cptx_module *m); /* marks the items that mention something renamed */
+void ir_mark_renamed(cptx_module *m);        /* marks the items that mention something renamed */
 void ir_sort_gone(cptx_module *m);
 void ir_count_shared(cptx_kernel *k);      /* counts the static shared memory of a body again after a removal */
 void ir_mark(cptx_kernel *k, ir_item *it); /* marks an item whose text in the source is out of date */

@@ -49,8 +49,8 @@ static unsigned integer_type(const ir_item *it, unsigned i)
 	const arch_operand *a = &arch_operands[arch_forms[it->form].operand + i];
 	unsigned type = a->type ? a->type : a->tgroup != ARCH_NO ? ir_mods(it)[a->tgroup] : 0;
 
-	return type && type < arch_ntype && arch_is_integer(type) && arch_types[type].bits >= 16 && arch_types[type].bits <= 64 &&
-	               !(a->flags & OPERAND_DOUBLE) && a->count == 1 && a->cgroup == ARCH_NO
+	return type && type < arch_ntype && arch_is_integer(type) && arch_types[type].bits >= 16 &&
+	               arch_types[type].bits <= 64 && !(a->flags & OPERAND_DOUBLE) && a->count == 1 && a->cgroup == ARCH_NO
 	           ? type
 	           : 0;
 }
@@ -168,9 +168,7 @@ static bool compute(unsigned op, unsigned type, const int64_t *v, uint64_t *to)
 	case CPTX_OP_MIN: *to = less ? a : b; break;
 	case CPTX_OP_MAX: *to = less ? b : a; break;
 	case CPTX_OP_SHL: *to = by < arch_types[type].bits ? a << by : 0; break;
-	case CPTX_OP_SHR:
-		*to = is_signed ? (uint64_t)(v[0] >> MIN(by, 63u)) : by < 64 ? a >> by : 0;
-		break;
+	case CPTX_OP_SHR: *to = is_signed ? (uint64_t)(v[0] >> MIN(by, 63u)) : by < 64 ? a >> by : 0; break;
 	default: return false;
 	}
 	return true;
@@ -245,8 +243,8 @@ static bool is_steady(const optimizer *o, const ir_item *it)
 		if (v.kind == CPTX_VAL_NONE)
 			continue;
 		bool steady = v.kind == CPTX_VAL_REG ? v.count == 1 && o->reg[v.id].here
-		                                     : v.kind == CPTX_VAL_INT || v.kind == CPTX_VAL_FLOAT || v.kind == CPTX_VAL_SYM ||
-		                                           (v.kind == CPTX_VAL_SREG && opt_is_fixed(v.id));
+		                                     : v.kind == CPTX_VAL_INT || v.kind == CPTX_VAL_FLOAT ||
+		                                           v.kind == CPTX_VAL_SYM || (v.kind == CPTX_VAL_SREG && opt_is_fixed(v.id));
 		if (!steady || arch_operands[arch_forms[it->form].operand + i].flags & OPERAND_DEST)
 			return false;
 	}
@@ -419,7 +417,8 @@ bool cptx_optimize(cptx_module *m, const cptx_optimize_opt *opt, cptx_optimized 
 	if (!IS_GIVEN(m, "module", NOWHERE, err) || !OPTIONS_READ(cptx_optimize_opt, &o, opt, NOWHERE, err))
 		return false;
 	if (m->frozen)
-		error_set(&m->err, CPTX_E_STATE, NOWHERE, "the module is frozen; optimize it before it is printed, checked or loaded");
+		error_set(&m->err, CPTX_E_STATE, NOWHERE,
+		          "the module is frozen; optimize it before it is printed, checked or loaded");
 	for (cptx_kernel *k = m->first; k && m->err.code == CPTX_OK; k = k->next)
 		optimize_body(k, &o, &sums);
 	if (done)

@@ -41,8 +41,8 @@ typedef struct optimizer {
 	uint32_t *list; /* nlist lists of facts, each the number of its latest, + 1 */
 	uint32_t nloop, nfact, nlist;
 	uint8_t pure[CPTX_OP_COUNT]; /* enum opt_purity, by instruction */
-	bool labels;    /* there are such in front of the place that is surveyed */
-	bool irregular; /* a branch enters a loop, or goes where a table says: only what is in one block is known */
+	bool labels;                 /* there are such in front of the place that is surveyed */
+	bool irregular;              /* a branch enters a loop, or goes where a table says: only what is in one block is known */
 } optimizer;
 
 /* Fills in reg, label and irregular. */

@@ -44,7 +44,8 @@ bool opt_is_pure(optimizer *o, const ir_item *it)
 
 bool opt_is_fixed(unsigned sreg)
 {
-	static const char *const fixed[] = { "%tid", "%ntid", "%ctaid", "%nctaid", "%laneid", "%lanemask_", "%cluster", "%ncluster" };
+	static const char *const fixed[] = { "%tid",    "%ntid",      "%ctaid",   "%nctaid",
+		                                 "%laneid", "%lanemask_", "%cluster", "%ncluster" };
 
 	for (unsigned i = 0; i < ARRAY_LEN(fixed); i++)
 		if (begins(arch_sregs[sreg].text, fixed[i]))

@@ -178,9 +178,9 @@ CPTX_INLINE_ cptx_val call_otherwise(cptx_kernel *k, cptx_again *again, const ir
 }
 
 #define OTHERWISE(n)                                                                                                        \
-	__attribute__((__noinline__)) static cptx_val call_otherwise_##n(                                                       \
-		cptx_kernel *k, cptx_again *again, const ir_here *here, direct_value a, direct_value b, direct_value c,             \
-		direct_value d)                                                                                                     \
+	__attribute__((__noinline__)) static cptx_val call_otherwise_##n(cptx_kernel *k, cptx_again *again,                     \
+	                                                                 const ir_here *here, direct_value a, direct_value b,   \
+	                                                                 direct_value c, direct_value d)                        \
 	{                                                                                                                       \
 		return call_otherwise(k, again, here, n, a, b, c, d);                                                               \
 	}
@@ -211,24 +211,26 @@ CPTX_INLINE_ cptx_val call_directly(cptx_kernel *k, cptx_again *again, unsigned 
 
 cptx_val cptx_again_1_(cptx_kernel *k, cptx_again *again, uint64_t a, uint64_t a2)
 {
-	return call_directly(k, again, 1, call_otherwise_1, (direct_value){ a, a2 }, direct_nothing, direct_nothing, direct_nothing);
+	return call_directly(k, again, 1, call_otherwise_1, (direct_value){ a, a2 }, direct_nothing, direct_nothing,
+	                     direct_nothing);
 }
 
 cptx_val cptx_again_2_(cptx_kernel *k, cptx_again *again, uint64_t a, uint64_t a2, uint64_t b, uint64_t b2)
 {
-	return call_directly(k, again, 2, call_otherwise_2, (direct_value){ a, a2 }, (direct_value){ b, b2 }, direct_nothing, direct_nothing);
+	return call_directly(k, again, 2, call_otherwise_2, (direct_value){ a, a2 }, (direct_value){ b, b2 }, direct_nothing,
+	                     direct_nothing);
 }
 
 cptx_val cptx_again_3_(cptx_kernel *k, cptx_again *again, uint64_t a, uint64_t a2, uint64_t b, uint64_t b2, uint64_t c,
                        uint64_t c2)
 {
-	return call_directly(k, again, 3, call_otherwise_3, (direct_value){ a, a2 }, (direct_value){ b, b2 }, (direct_value){ c, c2 },
-	                     direct_nothing);
+	return call_directly(k, again, 3, call_otherwise_3, (direct_value){ a, a2 }, (direct_value){ b, b2 },
+	                     (direct_value){ c, c2 }, direct_nothing);
 }
 
 cptx_val cptx_again_4_(cptx_kernel *k, cptx_again *again, uint64_t a, uint64_t a2, uint64_t b, uint64_t b2, uint64_t c,
                        uint64_t c2, uint64_t d, uint64_t d2)
 {
-	return call_directly(k, again, 4, call_otherwise_4, (direct_value){ a, a2 }, (direct_value){ b, b2 }, (direct_value){ c, c2 },
-	                     (direct_value){ d, d2 });
+	return call_directly(k, again, 4, call_otherwise_4, (direct_value){ a, a2 }, (direct_value){ b, b2 },
+	                     (direct_value){ c, c2 }, (direct_value){ d, d2 });
 }

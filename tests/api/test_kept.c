@@ -190,10 +190,11 @@ START_TEST(one_of_many_is_edited)
 	ck_assert_ptr_nonnull(cptx_edit_modifier(k, cptx_item_find_op(k, product, CPTX_OP_MUL), "mode", CPTX_HI));
 	cptx_ptx *p = cptx_emit(m, "sm_80", NULL, &err);
 	ck_assert_msg(p != NULL, "%s", err.text);
-	ck_assert_str_eq(strstr(cptx_ptx_text(p), "\tadd"),
-	                 "\tadd.u32 %r2, %r1, 1;\n\tadd.u32 %r3, %r2, 4000000000;\n\tadd.s32 %r4, %r3, 3;\n\tadd.u32 %r6, %r5, 5;\n"
-	                 "\tadd.u32 %r7, %r6, 6;\n\tmul.lo.u32 %r8, %r7, %r7;\n\tmul.hi.u32 %r9, %r8, %r8;\n"
-	                 "\tmul.lo.u32 %r10, %r9, %r9;\n\tret;\n}\n");
+	ck_assert_str_eq(
+		strstr(cptx_ptx_text(p), "\tadd"),
+		"\tadd.u32 %r2, %r1, 1;\n\tadd.u32 %r3, %r2, 4000000000;\n\tadd.s32 %r4, %r3, 3;\n\tadd.u32 %r6, %r5, 5;\n"
+		"\tadd.u32 %r7, %r6, 6;\n\tmul.lo.u32 %r8, %r7, %r7;\n\tmul.hi.u32 %r9, %r8, %r8;\n"
+		"\tmul.lo.u32 %r10, %r9, %r9;\n\tret;\n}\n");
 	cptx_ptx_destroy(p);
 	cptx_module_destroy(m);
 }

@@ -80,9 +80,9 @@ START_TEST(only_what_dominates_is_read)
 	cptx_kernel *k = begin(&m, &p);
 	cptx_val a = cptx_ld(k, p, .type = CPTX_U32), front = cptx_add(k, a, 1), is = cptx_setp(k, a, 7, .cmp = CPTX_LT);
 
-	CPTX_IF (k, is)
+	CPTX_IF(k, is)
 		cptx_st(k, p, cptx_mul(k, a, cptx_add(k, a, 1), .mode = CPTX_LO));
-	CPTX_ELSE (k)
+	CPTX_ELSE(k)
 		cptx_st(k, p, cptx_mul(k, a, front, .mode = CPTX_LO));
 	cptx_st(k, p, cptx_mul(k, a, front, .mode = CPTX_LO));
 	char *text = optimized(m, &done);
@@ -218,17 +218,17 @@ static void add_block(maker *g)
 	cptx_val sum = cptx_var(k, CPTX_U32, ANY(g, u32)), i = cptx_var(k, CPTX_U32, 0);
 
 	if (roll(g, 2)) {
-		CPTX_IF (k, ANY(g, pred)) {
+		CPTX_IF(k, ANY(g, pred)) {
 			add_some(g, 12);
 			cptx_add(k, sum, ANY(g, u32), .into = sum, .type = CPTX_U32);
 		}
 		g->nu32 = before.nu32, g->nu64 = before.nu64, g->nf32 = before.nf32, g->npred = before.npred;
 		memcpy(g->u32, before.u32, sizeof g->u32), memcpy(g->u64, before.u64, sizeof g->u64);
 		memcpy(g->f32, before.f32, sizeof g->f32), memcpy(g->pred, before.pred, sizeof g->pred);
-		CPTX_ELSE (k)
+		CPTX_ELSE(k)
 			add_some(g, 6);
 	} else {
-		CPTX_FOR (k, i, 3, 1) {
+		CPTX_FOR(k, i, 3, 1) {
 			KEEP(g, u32, i);
 			KEEP(g, u32, sum);
 			add_some(g, 12);
