@@ -163,7 +163,7 @@ void ir_direct_free(cptx_module *m)
 			heap_realloc(&m->a.hook, m->direct[i], 0);
 }
 
-/* What is known of an entry of the memo, from a call with values of its kinds; NULL when memory is short. */
+/* The plan for calls like an entry of the memo, made of one with values of its kinds; NULL when memory is short. */
 static ir_direct *direct_of(cptx_module *m, const arch_remembered *r, const cptx_val *vals, const uint16_t *mods)
 {
 	ir_direct **block = &m->direct[r->number / ARCH_MEMO_BLOCK];

@@ -3,6 +3,8 @@
 #ifndef CPTX_IR_INDEX_H
 #define CPTX_IR_INDEX_H
 
+#include "ir/ir.h"
+
 enum ir_named {
 	NAMED_REG,
 	NAMED_RANGE /* NAMED_REG and NAMED_RANGE are found as places in k->decl */,

@@ -6,7 +6,7 @@
 #include "ir/ir.h"
 #include <cptx/optimize.h>
 
-/* What is known of a register. */
+/* A register: who writes and reads it, and what it holds. */
 typedef struct opt_reg {
 	ir_item *def;     /* the instruction that writes it, the last one */
 	int64_t number;   /* its value, if is_number */
@@ -24,7 +24,7 @@ typedef struct opt_fact {
 	uint32_t bucket, prev; /* list of values with one hash, and the next in it, + 1; bucket IR_NONE: in no list */
 } opt_fact;
 
-/* What is known of a label. */
+/* A label, and the branches to it. */
 typedef struct opt_label {
 	uint32_t at, first, last; /* its place; the first branch in front of it, the last behind it; IR_NONE, 0: none */
 } opt_label;
