@@ -302,10 +302,10 @@ static void load_kernels(unsigned n)
 }
 
 /* Loads the text, and launches its only kernel with one thread. */
-static void load_text(text *t)
+static void load_text(text *t, enum cptx_emu_schedule schedule)
 {
 	cptx_error err = { 0 };
-	cptx_device *dev = cptx_emu_open("sm_90", &(cptx_emu_opt){ .threads = 1, .seed = SEED }, &err);
+	cptx_device *dev = cptx_emu_open("sm_90", &(cptx_emu_opt){ .threads = 1, .seed = SEED, .schedule = schedule }, &err);
 	cptx_program *p = dev ? cptx_device_load_text(dev, t->p, strlen(t->p), NULL, &err) : NULL;
 
 	ck_assert_msg(p && cptx_launch_once(p, "k", &(cptx_launch_opt){ .grid = { 1 }, .block = { 1 } }, NULL, &err), "%s",
@@ -326,11 +326,11 @@ static void load_chain(unsigned n)
 	put(&t,
 	    ".visible .entry k() { .reg .pred p; .reg .b32 x; mov.u32 x, %%tid.x; setp.ne.u32 p, x, 0;\n@p call f%u_; ret; }\n",
 	    n - 1);
-	load_text(&t);
+	load_text(&t, CPTX_EMU_RANDOM);
 }
 
 /* One thread that starts asynchronous work n times, and then waits for all of it. */
-static void start_work(const char *work, const char *wait, unsigned n)
+static void start_work(const char *work, const char *wait, unsigned n, enum cptx_emu_schedule schedule)
 {
 	text t = { 0 };
 
@@ -343,22 +343,23 @@ static void start_work(const char *work, const char *wait, unsigned n)
 	put(&t, "add.u32 i, i, 1; setp.lt.u32 p, i, %u; @p bra again;\n", n);
 	put(&t, wait, 0);
 	put(&t, "ret;\n}\n", 0);
-	load_text(&t);
+	load_text(&t, schedule);
 }
 
 static void start_stores(unsigned n)
 {
 	start_work("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [a], [s], 16; cp.async.bulk.commit_group;\n",
-	           "cp.async.bulk.wait_group 0;\n", n);
+	           "cp.async.bulk.wait_group 0;\n", n, CPTX_EMU_RANDOM);
 }
 
-/* Fewer of them: each copies to a place of its own, and to[] must have it. */
+/* Fewer of them, for each copies to a place of its own, which to[] must have.  All copies are under way when the first ends.
+ */
 static void start_copies(unsigned n)
 {
 	n = (n + 31) / 32;
 	ck_assert_uint_le(n, 8000);
 	start_work("cp.async.ca.shared.global [d], [a], 4; cp.async.mbarrier.arrive.noinc.shared.b64 [bar]; add.u32 d, d, 4;\n",
-	           "wait: mbarrier.try_wait.parity.shared.b64 q, [bar], 0; @!q bra wait;\n", n);
+	           "wait: mbarrier.try_wait.parity.shared.b64 q, [bar], 0; @!q bra wait;\n", n, CPTX_EMU_LATE);
 }
 
 static void to_c(unsigned n)
