@@ -114,7 +114,7 @@ static unsigned value_of_form(dice *d, const trial *t, const arch_group **group)
 	const arch_group *g = f->ngroup ? &arch_groups[f->group + roll(d, f->ngroup)] : NULL;
 
 	*group = g;
-	return g && g->nalt && g->kind != GROUP_REPEAT ? arch_alts[g->alt + roll(d, g->nalt)].mod : 0;
+	return g && g->nalt ? arch_alts[g->alt + roll(d, g->nalt)].mod : 0;
 }
 
 /* ---- calls ---- */
@@ -152,13 +152,21 @@ static unsigned other_value(dice *d, const trial *t, unsigned field)
 	return roll(d, 4) ? 0 : arch_ntype + roll(d, arch_nmod - arch_ntype);
 }
 
-static bool spoil_field(dice *d, trial *t, bool other)
+static bool spoil_step(dice *d, trial *t, enum mistake kind)
 {
 	const arch_op *op = &arch_ops[arch_forms[t->form].op];
-	unsigned field = op->nfield ? roll(d, op->nfield) : 0, was = op->nfield ? t->mods[field] : 0,
-			 mod = was && other ? other_value(d, t, field) : 0;
+	unsigned field = op->nfield ? roll(d, op->nfield) : 0, slot = roll(d, op->nslot + 1u);
+	cptx_val *v = &t->vals[slot ? 2 + slot : 0], other; /* slots begin behind the result and two predicates */
 
-	if (!was || mod == was || (other && !mod))
+	leave_out(d, t);
+	if (kind == MISTAKE_OTHER_TYPE) {
+		if (!change_type(d, v, &other))
+			return false;
+		*v = other;
+		return true;
+	}
+	unsigned was = op->nfield ? t->mods[field] : 0, mod = was && kind == MISTAKE_OTHER_VALUE ? other_value(d, t, field) : 0;
+	if (!was || mod == was || (kind == MISTAKE_OTHER_VALUE && !mod))
 		return false;
 	t->mods[field] = (uint16_t)mod;
 	return true;
@@ -193,23 +201,9 @@ static bool add_modifier(dice *d, trial *t)
 	const arch_group *g;
 	unsigned mod = value_of_form(d, t, &g);
 
-	if (!mod || t->mods[g->field])
+	if (!mod || g->kind == GROUP_REPEAT || t->mods[g->field])
 		return false;
 	t->mods[g->field] = (uint16_t)mod;
-	return true;
-}
-
-static bool spoil_step(dice *d, trial *t, enum mistake kind)
-{
-	const arch_op *op = &arch_ops[arch_forms[t->form].op];
-	cptx_val *v = &t->vals[roll(d, op->nslot + 1u)], other;
-
-	v += v == t->vals ? 0 : 2; /* the first is the result, and slots begin behind two predicates */
-	if (kind != MISTAKE_OTHER_TYPE)
-		return spoil_field(d, t, kind == MISTAKE_OTHER_VALUE);
-	if (!change_type(d, v, &other))
-		return false;
-	*v = other;
 	return true;
 }
 
@@ -222,6 +216,8 @@ bool mistake_in_call(dice *d, trial *t, enum mistake kind)
 
 	for (unsigned i = 1; i < n; i++)
 		v[i] = &t->vals[2 + i];
+	if (kind < MISTAKE_STEPS)
+		return spoil_step(d, t, kind) && !any_fits(t);
 	leave_out(d, t);
 	a = roll(d, n), b = roll(d, n);
 	switch (kind) {
@@ -249,7 +245,7 @@ bool mistake_in_call(dice *d, trial *t, enum mistake kind)
 		spoiled =
 			spoil_step(d, t, (enum mistake)roll(d, MISTAKE_STEPS)) && spoil_step(d, t, (enum mistake)roll(d, MISTAKE_STEPS));
 		break;
-	default: spoiled = spoil_step(d, t, kind); break;
+	default: break;
 	}
 	return spoiled && !any_fits(t);
 }
@@ -280,7 +276,7 @@ static void read_words(const trial *t, words *w)
 	w->name = MAX(w->name, 1u);
 }
 
-/* Writes the words with `other` in the place of word `at` (NULL: without it), or with insert in front of it. */
+/* Writes the words with `other` in the place of word number `at` (NULL: without it), or, if `insert`, in front of it. */
 static void write_words(trial *t, const words *w, unsigned at, const char *other, bool insert)
 {
 	t->opcode[0] = 0;
@@ -313,9 +309,9 @@ static bool spoil_words(dice *d, trial *t, enum mistake kind)
 	words w;
 
 	read_words(t, &w);
-	unsigned at = w.n > w.name ? w.name + roll(d, w.n - w.name) : 0, b = at ? w.name + roll(d, w.n - w.name) : 0;
-	if (!at)
+	if (w.n == w.name)
 		return false;
+	unsigned at = w.name + roll(d, w.n - w.name), b = w.name + roll(d, w.n - w.name);
 	if (kind == MISTAKE_NO_ROUNDING) {
 		static const char *const roundings[] = { "rn", "rz", "rm", "rp", "rni", "rzi", "rmi", "rpi", "rna", "rs" };
 		for (at = w.name; at < w.n && !other; at++)
@@ -333,15 +329,39 @@ static bool spoil_words(dice *d, trial *t, enum mistake kind)
 		write_words(t, &w, w.n, NULL, false);
 		return true;
 	}
-	if (kind == MISTAKE_OTHER_VALUE && is_type_word(w.at[at])) {
+	unsigned mod = value_of_form(d, t, &g);
+	other = mod ? arch_mods[mod].name : NULL;
+	if (!other || !*other || !strcmp(other, w.at[at]))
+		return false;
+	write_words(t, &w, at, other, true);
+	return true;
+}
+
+/* One word less, or another; or an operand of another type. */
+static bool spoil_text_step(dice *d, trial *t, enum mistake kind)
+{
+	words w;
+	const char *other = NULL;
+	cptx_val v;
+
+	read_words(t, &w);
+	unsigned at = w.n > w.name ? w.name + roll(d, w.n - w.name) : 0, token_at = t->ntok ? roll(d, t->ntok) : 0;
+	if (kind == MISTAKE_OTHER_TYPE) {
+		if (!t->ntok || !change_type(d, &t->tok[token_at].v, &v))
+			return false;
+		t->tok[token_at].v = v;
+		return true;
+	}
+	if (kind == MISTAKE_OTHER_VALUE && at && is_type_word(w.at[at])) {
 		other = arch_mods[CPTX_ON + 1 + roll(d, CPTX_PTR - CPTX_ON - 1u)].name;
-	} else if (kind != MISTAKE_LEFT_OUT) {
+	} else if (kind == MISTAKE_OTHER_VALUE) {
+		const arch_group *g;
 		unsigned mod = value_of_form(d, t, &g);
 		other = mod ? arch_mods[mod].name : NULL;
 	}
-	if (kind != MISTAKE_LEFT_OUT && (!other || !*other || !strcmp(other, w.at[at])))
+	if (!at || (kind == MISTAKE_OTHER_VALUE && (!other || !strcmp(other, w.at[at]))))
 		return false;
-	write_words(t, &w, at, other, kind == MISTAKE_MODIFIER_OF_OTHER_FORM);
+	write_words(t, &w, at, other, false);
 	return true;
 }
 
@@ -363,11 +383,6 @@ static bool spoil_token(dice *d, trial *t, enum mistake kind)
 	if (!t->ntok)
 		return false;
 	switch (kind) {
-	case MISTAKE_OTHER_TYPE:
-		if (!change_type(d, &x->v, &other))
-			return false;
-		x->v = other;
-		return true;
 	case MISTAKE_OTHER_COUNT: return !x->address && change_count(d, &x->v);
 	case MISTAKE_OPERANDS_TURNED:
 		if (is_same(&x->v, &y->v) && x->address == y->address)
@@ -398,7 +413,6 @@ static bool spoil_text(dice *d, trial *t, enum mistake kind)
 	cptx_val *v[MOST_TOKENS];
 
 	switch (kind) {
-	case MISTAKE_OTHER_TYPE:
 	case MISTAKE_OTHER_COUNT:
 	case MISTAKE_OPERANDS_TURNED:
 	case MISTAKE_OPERAND_LESS:
@@ -408,9 +422,9 @@ static bool spoil_text(dice *d, trial *t, enum mistake kind)
 			v[i] = &t->tok[i].v;
 		return t->ntok && change_all(d, v, t->ntok);
 	case MISTAKE_TWO_MISTAKES:
-		return spoil_text(d, t, (enum mistake)roll(d, MISTAKE_STEPS)) &&
-		       spoil_text(d, t, (enum mistake)roll(d, MISTAKE_STEPS));
-	default: return spoil_words(d, t, kind);
+		return spoil_text_step(d, t, (enum mistake)roll(d, MISTAKE_STEPS)) &&
+		       spoil_text_step(d, t, (enum mistake)roll(d, MISTAKE_STEPS));
+	default: return kind < MISTAKE_STEPS ? spoil_text_step(d, t, kind) : spoil_words(d, t, kind);
 	}
 }
 

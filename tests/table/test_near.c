@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { DRAWN = 200, SEEDS = 10, SEEDS_WHOLE = 100, RIGHT = 190, LEAST = 184, OFFERED = 193 };
+enum { DRAWN = 200 };
 
 static void message_of_call(const trial *t, char *message, size_t size)
 {
@@ -97,6 +97,8 @@ typedef struct sample {
 	const char *what;
 	bool by_text;
 	enum mistake from, to;
+	unsigned seeds, all_seeds; /* with CPTX_WHOLE */
+	unsigned want, want_least, want_offered;
 	unsigned right, offered, least, of[MISTAKES], right_of[MISTAKES];
 } sample;
 
@@ -109,7 +111,8 @@ static void one_seed(sample *x, uint64_t seed)
 	for (; n < DRAWN; tried++) {
 		trial t, meant;
 		spelling s;
-		enum mistake kind = (enum mistake)(x->from + n % (x->to - x->from)); /* as many of each */
+		const unsigned kinds = x->to - x->from; /* of those that people make as many of each */
+		enum mistake kind = (enum mistake)(x->from + (x->from == MISTAKE_LEFT_OUT ? roll(&d, kinds) : n % kinds));
 		ck_assert_uint_lt(tried, 2000 * DRAWN);
 		if (!mistake_pick(&d, &t, &s))
 			continue;
@@ -139,14 +142,14 @@ static void one_seed(sample *x, uint64_t seed)
 
 /*
  * What is left out or changed may have been the one thing that told two forms apart: of an instruction without its .op, add
- * and min are as near, and no ranking is right about both.  So one seed has a few more of these than another: RIGHT is
- * what all seeds must reach on average, LEAST what each must.  Such a value is offered in the first line even so.
+ * and min are as near, and no ranking is right about both.  So one seed has a few more of these than another: .want is
+ * what all seeds must reach on average, .want_least what each must.  Such a value is offered in the first line even so.
  * CPTX_NEAR_SEED=N: samples from another seed on.
  */
 static void compare(sample *x)
 {
 	const char *given = getenv("CPTX_NEAR_SEED");
-	const uint64_t from = given ? strtoull(given, NULL, 10) : 1, seeds = whole() ? SEEDS_WHOLE : SEEDS;
+	const uint64_t from = given ? strtoull(given, NULL, 10) : 1, seeds = whole() ? x->all_seeds : x->seeds;
 
 	x->least = DRAWN;
 	for (uint64_t seed = from; seed < from + seeds; seed++)
@@ -157,18 +160,34 @@ static void compare(sample *x)
 		"%s: of %u mistakes, %.1f are answered with the form that was meant as the nearest, at least %u, %.1f with what was "
 		"meant in the first line\n",
 		x->what, (unsigned)DRAWN, (double)x->right / (double)seeds, x->least, (double)x->offered / (double)seeds);
-	ck_assert_uint_ge(x->right, RIGHT * seeds);
-	ck_assert_uint_ge(x->least, LEAST);
-	ck_assert_uint_ge(x->offered, OFFERED * seeds);
+	ck_assert_uint_ge(x->right, x->want * seeds);
+	ck_assert_uint_ge(x->least, x->want_least);
+	ck_assert_uint_ge(x->offered, x->want_offered * seeds);
 }
 
+#define STEP .seeds = 20, .all_seeds = 20, .want = 190, .want_least = 184, .want_offered = 193
+/* Of what people get wrong much can be mended in two ways: add.f32 of f64 registers, or a word that one form has alone. */
+#define PEOPLE .seeds = 2, .all_seeds = 20
 START_TEST(people_are_told_what_they_meant)
 {
 	static sample samples[] = {
-		{ .what = "calls, one step", .from = MISTAKE_LEFT_OUT, .to = MISTAKE_STEPS },
-		{ .what = "text, one step", .by_text = true, .from = MISTAKE_LEFT_OUT, .to = MISTAKE_STEPS },
-		{ .what = "calls, as people do", .from = MISTAKE_STEPS, .to = MISTAKES },
-		{ .what = "text, as people do", .by_text = true, .from = MISTAKE_STEPS, .to = MISTAKES },
+		{ .what = "calls, one step", .from = MISTAKE_LEFT_OUT, .to = MISTAKE_STEPS, STEP },
+		{ .what = "text, one step", .by_text = true, .from = MISTAKE_LEFT_OUT, .to = MISTAKE_STEPS, STEP },
+		{ .what = "calls, as people do",
+		  .from = MISTAKE_STEPS,
+		  .to = MISTAKES,
+		  PEOPLE,
+		  .want = 178,
+		  .want_least = 168,
+		  .want_offered = 180 },
+		{ .what = "text, as people do",
+		  .by_text = true,
+		  .from = MISTAKE_STEPS,
+		  .to = MISTAKES,
+		  PEOPLE,
+		  .want = 168,
+		  .want_least = 158,
+		  .want_offered = 174 },
 	};
 	compare(&samples[_i]);
 }
