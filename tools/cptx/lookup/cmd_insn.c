@@ -173,7 +173,7 @@ static void show(size_t i, const cptx_target *target, const char *spelling)
 	putchar('\n');
 }
 
-/* What is asked of modifiers: ".dim = CPTX_DIM_2D", ".dim", "CPTX_DIM_2D", ".2d" or "2d". */
+/* A question about modifiers: .dim = CPTX_DIM_2D, .dim, CPTX_DIM_2D, .2d or 2d. */
 typedef struct value_query {
 	char field[64], value[64]; /* the value in C or in PTX; "": any */
 	bool either;               /* `field` may be a value in PTX, too */
