@@ -60,8 +60,8 @@ static uint32_t element_bytes(const cptx_rows_opt *o, uint32_t set)
 	return bytes;
 }
 
-/* Of a kernel that has any, about. */
-static uint32_t reductions_of(const cptx_rows_opt *o) { return o->k ? o->k : 2; }
+/* Of a kernel that has any, about; of top-k with the time of its list. */
+static uint32_t reductions_of(const cptx_rows_opt *o) { return o->kernel == CPTX_ROWS_TOP_K ? 3 : 2; }
 
 static double element_time(const cptx_rows_opt *o)
 {
@@ -96,7 +96,7 @@ static uint32_t ctas_of(const cptx_rows_choice *c, const rows_shape *s, const cp
 {
 	const uint32_t threads = c->opt.threads, by_regs = CPTX_REGS_PER_SM / (c->regs * threads);
 	const uint32_t by_threads = (t ? t->threads_per_sm : 2048) / threads, most = t ? t->ctas_per_sm : 32;
-	const uint64_t smem = rows_smem(&c->opt, s) + ROWS_STATIC, room = t ? t->smem_per_sm : 228 * 1024;
+	const uint64_t smem = rows_smem(&c->opt, s) + ROWS_STATIC + rows_top_k_static(&c->opt, s), room = t ? t->smem_per_sm : 228 * 1024;
 
 	return (uint32_t)MIN(MIN(MIN(by_regs, by_threads), most), room / smem);
 }

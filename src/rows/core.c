@@ -151,6 +151,8 @@ static cptx_val here_of(const cptx_rows_row *r, cptx_site at, unsigned operand, 
 	const bool sums = rows_has(R_SUMS & r->s.writes, operand);
 	cptx_val begin = shared ? rows_ring_address(r, operand) : r->begin[operand];
 
+	if (r->s.flows && rows_has(r->s.copied, operand))
+		return begin;
 	if (r->s.resident)
 		return r->turn_at && !sums ? CALL(add, .a = begin, .b = cptx_imm((int64_t)r->turn_at * r->s.turn * size)) : begin;
 	return CALL(add, .a = begin, .b = CALL(mul_wide, .a = r->turn, .b = cptx_imm(size)));
@@ -251,6 +253,11 @@ static bool check_pass(cptx_kernel *k, cptx_site at, const cptx_rows_row *r, con
 		cptx_fail_(k, at, "a pass inside of another; passes over a row follow one another");
 		return false;
 	}
+	if (r->s.flows && r->ring.released && p->reads & r->s.copied) {
+		cptx_fail_(k, at, "a pass that reads the row behind the one that wrote it, with whose pieces shared memory is done: "
+		                  ".pieces = 0");
+		return false;
+	}
 	for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++) {
 		if (rows_has(wrong, i))
 			cptx_fail_(k, at, "the pass %s %s, which the kernel's options do not say: .reads, .writes, .with",
@@ -269,13 +276,18 @@ static bool check_pass(cptx_kernel *k, cptx_site at, const cptx_rows_row *r, con
 static void load_turn(cptx_rows_row *r, cptx_site at)
 {
 	const uint32_t sums = r->s.resident ? 0 : r->pass.writes & R_SUMS;
+	const bool piece = r->s.flows && r->pass.reads & r->s.copied;
 
+	if (piece)
+		rows_ring_turn_begin(r);
 	for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++) {
 		if (!rows_has(r->pass.reads | sums, i) || rows_has(r->loaded, i))
 			continue;
 		load(r, at, i, r->pass.fill);
 		r->loaded |= r->s.keeps ? 1u << i : 0;
 	}
+	if (piece)
+		rows_ring_turn_end(r);
 	if (r->s.ring && r->s.keeps && !r->ring.released && !(r->s.copied & ~r->loaded))
 		rows_ring_release(r);
 }
@@ -341,6 +353,8 @@ bool cptx_rows_next_(cptx_kernel *k, cptx_site at, cptx_rows_row *r, cptx_rows_a
 	}
 	if (!r->s.resident)
 		cptx_block_end_(k, at);
+	if (r->s.flows && r->pass.reads & r->s.copied)
+		rows_ring_pass_end(r);
 	r->open = false;
 	return false;
 }
@@ -480,15 +494,17 @@ static void load_scalars(cptx_rows_row *r, cptx_val row, bool first)
 }
 
 void rows_put_at(cptx_kernel *k, cptx_site at, const cptx_rows_row *r, enum cptx_rows_operand operand, cptx_val i,
-                 cptx_val v)
+                 cptx_val v, cptx_val when)
 {
 	if (!is_scalar(k, at, r, r ? r->s.writes : 0, operand, "writes") || (r->s.parts && !r->combines))
 		return;
 	const enum cptx_type type = rows_type_of(r->o, operand);
-	cptx_val who = r->thread, one;
-	if (!rows_none(r->first)) /* of the first CTA alone */
-		who = CALL(or, .a = who, .b = r->first, .type = CPTX_B32), who = cptx_as(who, CPTX_U32);
-	one = CALL(setp, .a = who, .b = cptx_imm(0), .cmp = CPTX_EQ);
+	cptx_val who = r->thread, one = when;
+	if (rows_none(one)) {
+		if (!rows_none(r->first)) /* of the first CTA alone */
+			who = CALL(or, .a = who, .b = r->first, .type = CPTX_B32), who = cptx_as(who, CPTX_U32);
+		one = CALL(setp, .a = who, .b = cptx_imm(0), .cmp = CPTX_EQ);
+	}
 	if (!rows_none(r->there))
 		one = CALL(and, .a = one, .b = r->there);
 	if (type == CPTX_S64) /* no column is as large that its sign shows, but for -1 */
@@ -502,7 +518,7 @@ void rows_put_at(cptx_kernel *k, cptx_site at, const cptx_rows_row *r, enum cptx
 
 void cptx_rows_put_(cptx_kernel *k, cptx_site at, const cptx_rows_row *r, enum cptx_rows_operand operand, cptx_val v)
 {
-	rows_put_at(k, at, r, operand, cptx_imm(0), v);
+	rows_put_at(k, at, r, operand, cptx_imm(0), v, CPTX_NONE_);
 }
 
 cptx_val cptx_rows_element_(cptx_kernel *k, cptx_site at, cptx_rows_row *r, enum cptx_rows_operand operand, cptx_val column)
