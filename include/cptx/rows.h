@@ -136,8 +136,8 @@ typedef struct cptx_rows_opt {
 	uint32_t k;         /**< TOP_K: how many of the largest elements, 1 to 64, at most n; 0: 1 */
 	uint32_t pieces;    /**< SHARED: shared memory holds so many pieces of rows, two vectors of each thread, in place of
 	                       .stages whole rows, which is 1 then: those of the next row come as soon as the pass that writes
-	                       the row has read the ones before.  At least as many as a CTA's part of a row has, at most 16; 0:
-	                       whole rows, or chosen with .stages */
+	                       the row has read the ones before.  2 to 16; where a CTA's part of a row has up to 4 more,
+	                       registers keep these (not of CPTX_ROWS_OWN); 0: whole rows, or chosen with .stages */
 	char z_;
 } cptx_rows_opt;
 

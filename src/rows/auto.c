@@ -83,7 +83,7 @@ static uint32_t vector_bytes(const cptx_rows_opt *o, uint32_t set)
 static uint32_t regs_of(const cptx_rows_opt *o, const rows_shape *s)
 {
 	const uint32_t sums = rows_sum_operands(s), n = rows_elements(o, s);
-	const uint32_t rows = rows_count(s->reads, ROWS_MATRIX) + (s->turns > 1 ? 0 : sums);
+	const uint32_t rows = rows_count(s->reads, ROWS_MATRIX) * (1 + s->held) + (s->turns > 1 ? 0 : sums);
 	const uint32_t vectors = rows_count(s->reads, ROWS_VECTOR), all = s->turns > 1 ? n * s->turns * sums : 0;
 
 	return (OWN_REGS + (s->ring ? RING_REGS : 0) + all + n * rows + (rows > 1 ? 2 * n : 0) + n * vectors / 4 +

@@ -136,6 +136,17 @@ static cptx_row *row_of(cptx_rows_row *r, cptx_site at, unsigned operand)
 	return &r->have[operand];
 }
 
+/* Of pieces: registers that keep an operand's turn, or those of all turns that none keep. */
+static void take_row(cptx_rows_row *r, cptx_site at, unsigned operand)
+{
+	const uint32_t turn = r->turn_at < r->s.held ? r->turn_at : ROWS_MOST_HELD;
+
+	if (!rows_has(r->made_kept[turn], operand))
+		cptx_row_like_(r->k, at, &r->base, &r->kept[turn][operand]);
+	r->made_kept[turn] |= 1u << operand, r->made |= 1u << operand;
+	r->have[operand] = r->kept[turn][operand];
+}
+
 /* ---- passes ---- */
 
 static enum cptx_type type_here(const cptx_rows_row *r, unsigned operand)
@@ -233,6 +244,9 @@ static void set_turn(cptx_rows_row *r, cptx_site at, uint32_t turn)
 	const uint32_t before = turn * s->turn, left = s->part - before, n = MIN(left, s->turn);
 
 	r->turn_at = turn;
+	for (unsigned i = 0; s->held && i < CPTX_ROWS_OPERANDS; i++)
+		if (rows_has(s->copied, i))
+			take_row(r, at, i);
 	if (s->turns == 1)
 		return;
 	set_columns(r, n);
@@ -280,8 +294,11 @@ static void load_turn(cptx_rows_row *r, cptx_site at)
 
 	if (piece)
 		rows_ring_turn_begin(r);
+	const bool kept = piece && r->turn_at < r->s.held;
+	/* those that registers keep are loaded for all passes by the first one */
+	const uint32_t now = (kept && !r->ring.there ? r->s.copied : 0) | r->pass.reads | sums;
 	for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++) {
-		if (!rows_has(r->pass.reads | sums, i) || rows_has(r->loaded, i))
+		if (!rows_has(now, i) || rows_has(r->loaded | (kept && r->ring.there ? r->s.copied : 0), i))
 			continue;
 		load(r, at, i, r->pass.fill);
 		r->loaded |= r->s.keeps ? 1u << i : 0;

@@ -42,7 +42,9 @@ struct cptx_rows_row {
 	cptx_val turn, here;                /* rows in memory: column of the turn in the part, its columns */
 	uint32_t turn_at;                   /* rows in shared memory that are read again: number of the turn */
 	cptx_row base, sums, have[CPTX_ROWS_OPERANDS]; /* sums: what those of sums of columns are like */
-	uint32_t made, loaded;                         /* sets */
+	cptx_row kept[ROWS_MOST_HELD + 1][CPTX_ROWS_OPERANDS]; /* pieces: by turn those of `have`; the last: of all other turns */
+	uint32_t made_kept[ROWS_MOST_HELD + 1];                /* sets */
+	uint32_t made, loaded;                                 /* sets */
 	rows_ring ring;
 	cptx_reduce all;
 	cptx_val step; /* rows to the next one of this CTA; NONE: it has one row */

@@ -55,7 +55,7 @@ void rows_add_rms_norm(cptx_kernel *k, cptx_rows_row *row, void *user)
 	(void)user;
 	CPTX_ROWS_EACH(k, row, &e, .reads = R_X | R_X2, .writes = keeps ? R_Y2 : 0)
 	{
-		cptx_val both = cptx_add(k, V(X), V(X2), .into = V(X));
+		cptx_val both = cptx_add(k, V(X), V(X2), .into = keeps ? V(X) : CPTX_NONE_);
 		cptx_fma(k, both, both, sum, .rnd = CPTX_RN, .into = sum);
 		V(Y2) = both;
 	}

@@ -161,6 +161,8 @@ static void fill_piece(cptx_rows_row *r, uint32_t number)
 {
 	cptx_kernel *k = r->k;
 	rows_ring *g = &r->ring;
+	if (r->o->rows_each == 1 && number >= r->s.turns)
+		return;
 	const uint32_t rows = number / r->s.turns, first = number % r->s.turns * r->s.turn;
 	const uint32_t columns = MIN(r->s.turn, r->s.part - first), stage_bytes = rows_stage_bytes(r->o, &r->s);
 	cptx_val row = rows ? cptx_add(k, r->row, cptx_mul(k, r->step, rows, .mode = CPTX_LO)) : r->row;
@@ -259,13 +261,18 @@ static bool leaves(const cptx_rows_row *r)
 	return rows_count(r->pass.writes, ROWS_MATRIX) && r->pass.reads & r->s.copied;
 }
 
+/* Whether the pass is done with the stage of this turn: because it is the last one, or because registers keep it. */
+static bool lets_go(const cptx_rows_row *r) { return leaves(r) || r->turn_at < r->s.held; }
+
 void rows_ring_turn_begin(cptx_rows_row *r)
 {
 	cptx_kernel *k = r->k;
 	rows_ring *g = &r->ring;
-	const cptx_pipe_at *here = leaves(r) ? &g->from : &g->walk;
+	const cptx_pipe_at *here = lets_go(r) ? &g->from : &g->walk;
 
-	if (!leaves(r) && !r->turn_at) {
+	if (g->there && r->turn_at < r->s.held)
+		return;
+	if (!leaves(r) && r->turn_at == r->s.held) {
 		cptx_mov(k, g->from.stage, .into = g->walk.stage);
 		cptx_mov(k, g->from.parity, .into = g->walk.parity);
 		cptx_mov(k, g->from.barrier, .into = g->walk.barrier);
@@ -280,14 +287,19 @@ void rows_ring_turn_begin(cptx_rows_row *r)
 void rows_ring_turn_end(cptx_rows_row *r)
 {
 	rows_ring *g = &r->ring;
+	const uint32_t first = g->there ? r->s.held : 0; /* of those that this pass reads */
 
-	if (!leaves(r)) {
+	if (r->turn_at < first)
+		return;
+	if (!lets_go(r)) {
 		cptx_pipe_next(r->k, &g->pipe, &g->walk);
 		return;
 	}
 	release(r);
 	cptx_pipe_next(r->k, &g->pipe, &g->from);
-	if (r->turn_at)
+	if (!leaves(r))
+		fill_piece(r, r->turn_at + r->o->pieces);
+	else if (r->turn_at > first)
 		fill_piece(r, r->turn_at - 1 + r->o->pieces);
 }
 
@@ -305,7 +317,7 @@ static void release_pieces(cptx_rows_row *r)
 {
 	rows_ring *g = &r->ring;
 
-	for (uint32_t i = 0; i < r->s.turns; i++) {
+	for (uint32_t i = g->there ? r->s.held : 0; i < r->s.turns; i++) {
 		if (!g->there)
 			cptx_pipe_wait_full(r->k, &g->pipe, &g->from);
 		release(r);

@@ -169,6 +169,7 @@ static void set_turns(const cptx_rows_opt *o, rows_shape *s)
 	s->keeps = o->place == CPTX_ROWS_REGISTERS || (s->ring && !s->sums && !s->flows && (own <= TURN || kept <= KEPT));
 	s->turn = s->keeps ? s->part : MIN(TURN * o->per_row, vectors) * s->each;
 	s->turns = s->resident ? (s->part + s->turn - 1) / s->turn : 1;
+	s->held = s->flows && s->turns > o->pieces ? s->turns - o->pieces : 0;
 }
 
 rows_shape rows_shape_of(const cptx_rows_opt *o)
@@ -212,12 +213,17 @@ uint32_t rows_elements(const cptx_rows_opt *o, const rows_shape *s)
 /* Of shapes whose shared memory holds pieces of rows. */
 static bool check_pieces(const cptx_rows_opt *o, const rows_shape *s, cptx_error *err)
 {
-	enum { MOST_PIECES = 16 };
+	enum { MOST_PIECES = 16, MOST_KEPT = 64 /* registers of a thread */ };
+	const uint32_t kept = s->held * rows_elements(o, s) * rows_count(s->copied, ROWS_MATRIX);
 
 	ROWS_RULE(o->stages == 1, ".stages = %u beside .pieces = %u; with these it is 1", o->stages, o->pieces);
-	ROWS_RULE(o->pieces >= s->turns && o->pieces <= MOST_PIECES,
-	          "%u pieces of rows in shared memory; a row has %u of %u elements, and .pieces is that up to %d", o->pieces,
-	          s->turns, s->turn, MOST_PIECES);
+	ROWS_RULE(o->pieces >= 2 && o->pieces <= MOST_PIECES && s->held <= ROWS_MOST_HELD && kept <= MOST_KEPT,
+	          "%u pieces of rows in shared memory; .pieces is 2 to %d, and a row has %u of %u elements here, of which registers "
+	          "keep up to %d, and %d elements",
+	          o->pieces, MOST_PIECES, s->turns, s->turn, ROWS_MOST_HELD, MOST_KEPT);
+	ROWS_RULE(!s->held || o->kernel != CPTX_ROWS_OWN,
+	          "%u pieces of a row that has %u; a body of one's own may change what it read, so that registers keep none",
+	          o->pieces, s->turns);
 	ROWS_RULE(s->rows == 1, ".pieces are of rows that all threads of a CTA hold; .per_row = %u of %u", o->per_row,
 	          o->threads);
 	ROWS_RULE(!s->sums && rows_count(s->writes, ROWS_MATRIX),

@@ -64,6 +64,7 @@ typedef struct rows_shape {
 	bool resident;           /* in registers or shared memory: passes are unrolled */
 	bool ring;               /* bulk copies bring rows into stages of shared memory, and CTAs take many rows each */
 	bool flows;              /* a stage is a turn of a row, and is filled with a later one as soon as it is read last */
+	uint32_t held;           /* first turns of a row that registers keep, as there are not stages for all */
 	bool keeps;              /* registers keep a row from pass to pass */
 	uint32_t turns;          /* of a pass over what is resident: 1 where registers keep the row */
 	uint32_t copied;         /* set of the matrices that bulk copies bring */
@@ -75,6 +76,7 @@ enum cptx_type rows_type_of(const cptx_rows_opt *o, enum cptx_rows_operand opera
 uint32_t rows_align_of(const cptx_rows_opt *o);
 /* Operands of a kind in a set. */
 uint32_t rows_count(uint32_t set, enum rows_kind kind);
+enum { ROWS_MOST_HELD = 4 /* turns */ };
 enum {
 	ROWS_STAGE_ALIGN = 128,              /* bytes */
 	ROWS_STATIC = 5632,                  /* bytes of barriers and reductions, at most */

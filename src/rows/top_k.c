@@ -25,10 +25,11 @@ static const uint32_t minus_infinity = 0x007fffff; /* as a whole number that com
 
 static uint32_t rounded_up(uint32_t n, uint32_t to) { return (n + to - 1) / to * to; }
 
-/* Entries of a row's list: some times as many as reach the bound. */
+/* Entries of a row's list: more than reach the bound, which are about twice .k, and of many warps that have only their largest
+ * element to offer about three and a half times their number. */
 static uint32_t room_of(const cptx_rows_opt *o)
 {
-	const uint32_t room = o->k <= 16 ? 64 : o->k <= 32 ? 128 : 256;
+	const uint32_t largest = MAX(o->k, o->per_row / CPTX_WARP), room = largest < 16 ? 64 : largest < 32 ? 128 : 256;
 
 	return rounded_up(MIN(room, o->n), AT_ONCE);
 }
