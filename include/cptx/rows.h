@@ -25,7 +25,7 @@
  * In place: an output may be an input of the same type, stride and address, where the row lives in registers or shared
  * memory or the kernel is local (but transpose); a row in memory is read again, so there it is refused.
  *
- * Rows in parts: kernels that write scalars alone (argmax, cross entropy without dx) give a long row to CTAs that know
+ * Rows in parts: kernels that write scalars alone (argmax, cross entropy without dx, top-k) give a long row to CTAs that know
  * nothing of one another, and a second launch puts together what they found.
  *
  * Weights' gradients: each CTA adds up its rows in f32, in their order, and a second launch adds the CTAs' sums in theirs:

@@ -334,7 +334,8 @@ static void consider_all(search *x)
 	}
 	consider_place(x, CPTX_ROWS_REGISTERS, 0, 0);
 	consider_place(x, CPTX_ROWS_MEMORY, 0, 0);
-	if (!rows_shape_of(x->o).local) /* one long row in a CTA: the hardware hands them out, and no cluster is needed */
+	/* a body of one's own may read a row behind the pass that writes it */
+	if (!rows_shape_of(x->o).local && x->o->kernel != CPTX_ROWS_OWN) /* one long row in a CTA: the hardware hands them out, and no cluster is needed */
 		for (uint32_t threads = 256; threads <= 512; threads *= 2)
 			consider(x, CPTX_ROWS_SHARED, threads, threads, 1, 1, 1, true);
 	for (uint32_t i = stages ? stages : 1; i <= (stages ? stages : MOST_STAGES); i++) {
