@@ -601,6 +601,29 @@ static void row(cptx_rows_row *r)
 		cptx_fail(k, "the body left a pass before its end");
 }
 
+/* Whether sums in registers are added to those in memory from time to time: one that grows over hundreds of rows errs more
+ * than one of a few.  Where the weights have 16 bits that is not to be seen. */
+static bool adds_in_blocks(const cptx_rows_row *r) { return r->s.sums && r->s.resident && r->o->weight == CPTX_F32; }
+
+/* Adds the sums in registers to those in memory, and begins with zeros again. */
+static void add_block(cptx_rows_row *r)
+{
+	cptx_kernel *k = r->k;
+
+	for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++) {
+		if (!rows_has(r->s.writes & R_SUMS, i))
+			continue;
+		cptx_row before, *have = &r->have[i];
+		cptx_row_like(k, have, &before);
+		cptx_row_load(k, &before, r->begin[i], .type = CPTX_F32, .align = r->s.each);
+		for (uint32_t j = 0; j < have->v.count; j++) {
+			cptx_add(k, cptx_elem(before.v, j), cptx_elem(have->v, j), .into = cptx_elem(before.v, j));
+			cptx_mov(k, 0.0f, .into = cptx_elem(have->v, j));
+		}
+		cptx_row_store(k, &before, r->begin[i], .type = CPTX_F32, .align = r->s.each);
+	}
+}
+
 /* A kernel with sums begins with zeros: in registers, or in memory.  They have all columns, also of a row that does not
  * exist. */
 static void begin_sums(cptx_rows_row *r)
@@ -616,6 +639,8 @@ static void begin_sums(cptx_rows_row *r)
 			cptx_mov(k, 0.0f, .into = cptx_elem(have->v, j));
 		if (r->s.rows > 1)
 			have->opt.n = r->s.part, have->opt.count = CPTX_NONE_;
+		if (adds_in_blocks(r))
+			store(r, CPTX_HERE, i);
 		if (r->s.resident)
 			continue;
 		begin_turns(r, CPTX_HERE);
@@ -668,13 +693,22 @@ static void many_rows(cptx_rows_row *r, cptx_val of_warp, cptx_val in_warp)
 	}
 	if (r->s.ring)
 		rows_ring_begin(r, first);
+	cptx_val added = adds_in_blocks(r) ? cptx_var(k, CPTX_U32, 0) : CPTX_NONE_;
 	CPTX_FOR(k, next, r->rows, r->step) {
 		settle(r, next, in_warp);
 		if (ahead)
 			load_scalars(r, cptx_add(k, r->row, r->step), false);
 		row(r);
+		if (!rows_none(added)) {
+			cptx_add(k, added, 1, .into = added);
+			CPTX_IF(k, cptx_setp(k, cptx_and(k, added, ROWS_BLOCK - 1), 0, .cmp = CPTX_EQ)) {
+				add_block(r);
+			}
+		}
 	}
-	for (unsigned i = 0; r->s.resident && i < CPTX_ROWS_OPERANDS; i++)
+	if (!rows_none(added))
+		add_block(r);
+	for (unsigned i = 0; r->s.resident && rows_none(added) && i < CPTX_ROWS_OPERANDS; i++)
 		if (rows_has(r->s.writes & R_SUMS, i))
 			store(r, CPTX_HERE, i);
 }

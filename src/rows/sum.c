@@ -33,10 +33,13 @@ void rows_build_sum(cptx_module *m, const cptx_rows_opt *o, const char *name)
 	cptx_val at = cptx_add(k, from, cptx_mul_wide(k, first, s.sum_pitch * 4)), sum = cptx_var(k, CPTX_F32, 0.0f);
 	at = cptx_add(k, at, cptx_mul_wide(k, column, 4));
 	cptx_val inside = cptx_setp(k, column, o->n, .cmp = CPTX_LT), part = cptx_var(k, CPTX_U32, y);
-	cptx_val one = cptx_var(k, CPTX_F32, 0.0f);
+	cptx_val one = cptx_var(k, CPTX_F32, 0.0f), lost = cptx_var(k, CPTX_F32, 0.0f);
 	CPTX_FOR(k, part, parts, Y) {
 		cptx_ld(k, at, .space = CPTX_GLOBAL, .type = CPTX_F32, .into = one, .when = inside);
-		cptx_add(k, sum, one, .into = sum);
+		/* what the sum's rounding loses goes into the next one (Kahan) */
+		cptx_val term = cptx_sub(k, one, lost), larger = cptx_add(k, sum, term);
+		cptx_sub(k, cptx_sub(k, larger, sum), term, .into = lost);
+		cptx_mov(k, larger, .into = sum);
 		cptx_add(k, at, cptx_imm((int64_t)Y * s.sum_pitch * 4), .into = at);
 	}
 	cptx_val shared = cptx_mov(k, cptx_shared(k, CPTX_F32, Y * (X + 1)), .type = CPTX_U32);

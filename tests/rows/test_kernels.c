@@ -9,6 +9,8 @@
 
 #include <cptx/emu.h>
 
+#include <math.h>
+
 static const char *const targets[] = { "sm_80", "sm_90a", "sm_100a", "sm_120a" };
 static const enum cptx_type types[] = { CPTX_BF16, CPTX_F32, CPTX_F16 };
 
@@ -213,6 +215,40 @@ START_TEST(largest)
 		try_one(o.stages || i % 2 ? "sm_90a" : "sm_80", &o,
 		        &(rows_case){ .rows = all[i].rows, .seed = i + 1, .special = true });
 	}
+}
+END_TEST
+
+/* Sums of columns over thousands of rows err no more than those of blocks do: of terms of one sign, half of a plain sum's
+ * error. */
+START_TEST(long_sums)
+{
+	enum { ROWS = 20000, N = 8 };
+	static float x[ROWS][N], dw[N];
+	double sum[N] = { 0 }, worst = 0;
+	uint64_t seed = 88172645463325252u;
+	cptx_error err = { .code = CPTX_OK };
+	cptx_emu_opt emu = { .sms = 1 };
+	cptx_device *dev = cptx_emu_open("sm_90a", &emu, &err);
+	cptx_rows_runner *r = cptx_rows_runner_new(dev, NULL, &err);
+	cptx_rows_opt o = { .kernel = CPTX_ROWS_COLUMN_SUM, .in = CPTX_F32, .n = N, .place = CPTX_ROWS_REGISTERS, .threads = 32 };
+	cptx_rows_problem p = { .rows = ROWS };
+
+	o.per_row = 32, o.split = 1;
+	for (int i = 0; i < ROWS * N; i++) {
+		x[i / N][i % N] = (float)(number_random(&seed) >> 40) * 0x1p-24f;
+		sum[i % N] += (double)x[i / N][i % N];
+	}
+	p.at[CPTX_ROWS_X].address = cptx_mem_alloc(dev, sizeof x, &err);
+	p.at[CPTX_ROWS_DW].address = cptx_mem_alloc(dev, sizeof dw, &err);
+	p.workspace = cptx_mem_alloc(dev, cptx_rows_workspace(r, &o, ROWS, &err), &err);
+	cptx_mem_write(dev, p.at[CPTX_ROWS_X].address, x, sizeof x, &err);
+	ck_assert_msg(cptx_rows_run(r, &o, &p, NULL, &err), "%s", err.text);
+	cptx_mem_read(dev, dw, p.at[CPTX_ROWS_DW].address, sizeof dw, &err);
+	for (int i = 0; i < N; i++)
+		worst = fmax(worst, fabs((double)dw[i] - sum[i]) / sum[i]);
+	SURE(worst < 7e-8, "the largest relative error is %g", worst);
+	cptx_rows_runner_destroy(r);
+	cptx_device_close(dev);
 }
 END_TEST
 
@@ -474,6 +510,7 @@ int main(void)
 	tcase_add_test(test_case(s, "pieces"), pieces);
 	tcase_add_test(test_case(s, "parts"), parts);
 	tcase_add_test(test_case(s, "largest"), largest);
+	tcase_add_test(test_case(s, "long_sums"), long_sums);
 	tcase_add_test(test_case(s, "packed"), packed);
 	tcase_add_test(test_case(s, "no_scale"), quantizes_what_has_no_scale);
 	tcase_add_test(test_case(s, "special"), special_numbers);
