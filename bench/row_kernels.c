@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Bandwidth of the library's row kernels beside the driver's copy of as many bytes, in one run.  With arguments: MB of each
- * matrix (256), then kernels by name; each with all its vectors.  CPTX_SHAPES=1 tries many shapes; CPTX_SHAPE='threads=512 split=2 ...' one
- * that is given.  CPTX_LENGTHS='4096 65536', CPTX_TYPES='bf16 f32', CPTX_K=8: of those alone.  Every element is compared
- * first.
+ * matrix (256), then kernels by name; each with all its vectors.  CPTX_SHAPES=1 tries many shapes; CPTX_SHAPE='threads=512
+ * split=2 ...' one that is given.  CPTX_LENGTHS='4096 65536', CPTX_TYPES='bf16 f32', CPTX_K=8: of those alone.  Every
+ * element is compared first.
  */
 #include "reference/rows_check.h"
 
@@ -125,8 +125,9 @@ static bool listed(const char *list, const char *word)
 static int bench_lengths(cptx_device *dev, const cptx_rows_opt *shape, const char *name, enum cptx_type type, size_t bytes,
                          double by_copy)
 {
-	static const uint32_t all[] = { 256,   1024,  4096,  8192,   16384, 32768, 50304,
-		                            65536, 98304, 128256, 131072, 200064, 262144 };
+	static const uint32_t all[] = {
+		256, 1024, 4096, 8192, 16384, 32768, 50304, 65536, 98304, 128256, 131072, 200064, 262144
+	};
 	const char *lengths = getenv("CPTX_LENGTHS");
 	const enum cptx_rows_kernel kernel = cptx_rows_kernel_find(name);
 	const bool shapes = getenv("CPTX_SHAPES");

@@ -25,8 +25,8 @@
  * In place: an output may be an input of the same type, stride and address, where the row lives in registers or shared
  * memory or the kernel is local (but transpose); a row in memory is read again, so there it is refused.
  *
- * Rows in parts: kernels that write scalars alone (argmax, cross entropy without dx, top-k) give a long row to CTAs that know
- * nothing of one another, and a second launch puts together what they found.
+ * Rows in parts: kernels that write scalars alone (argmax, cross entropy without dx, top-k) give a long row to CTAs that
+ * know nothing of one another, and a second launch puts together what they found.
  *
  * Weights' gradients: each CTA adds up its rows in f32, in their order (.weight = CPTX_F32: in blocks of 16), and a second
  * launch adds the CTAs' sums in theirs: the same bits in each run on the same kind of device.

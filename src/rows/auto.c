@@ -97,7 +97,8 @@ static uint32_t ctas_of(const cptx_rows_choice *c, const rows_shape *s, const cp
 {
 	const uint32_t threads = c->opt.threads, by_regs = CPTX_REGS_PER_SM / (c->regs * threads);
 	const uint32_t by_threads = (t ? t->threads_per_sm : 2048) / threads, most = t ? t->ctas_per_sm : 32;
-	const uint64_t smem = rows_smem(&c->opt, s) + ROWS_STATIC + rows_top_k_static(&c->opt, s), room = t ? t->smem_per_sm : 228 * 1024;
+	const uint64_t smem = rows_smem(&c->opt, s) + ROWS_STATIC + rows_top_k_static(&c->opt, s),
+				   room = t ? t->smem_per_sm : 228 * 1024;
 
 	return (uint32_t)MIN(MIN(MIN(by_regs, by_threads), most), room / smem);
 }
@@ -111,7 +112,8 @@ static double passes_of(const cptx_rows_choice *c, const rows_shape *s, const ch
 }
 
 /* Few warps wait for themselves: of CTAs with sums of columns that have more than 16 elements in a thread, and of a
- * cluster's CTAs where a multiprocessor has less than 1024 threads, of pieces where it has less than 512.  As parts of the time, seen on an H200. */
+ * cluster's CTAs where a multiprocessor has less than 1024 threads, of pieces where it has less than 512.  As parts of the
+ * time, seen on an H200. */
 static double slow_threads(const cptx_rows_opt *o, const rows_shape *s, double ctas)
 {
 	const double n = rows_elements(o, s) * s->turns;
@@ -298,7 +300,8 @@ static void consider(search *x, enum cptx_rows_place place, uint32_t threads, ui
 		return;
 	/* ptxas makes do with less where registers keep a row that a ring brings */
 	const uint32_t regs = s.ring && s.keeps ? c.regs * 2 / 3 : c.regs;
-	if (!given && (unrolled > (s.flows ? MOST_OF_PIECES : MOST_ELEMENTS) || c.regs > MOST_REGS || regs * threads > CPTX_REGS_PER_SM))
+	if (!given &&
+	    (unrolled > (s.flows ? MOST_OF_PIECES : MOST_ELEMENTS) || c.regs > MOST_REGS || regs * threads > CPTX_REGS_PER_SM))
 		return;
 	/* ptxas may take so many registers, and no more; beside two vectors it takes too few by itself */
 	if (place == CPTX_ROWS_SHARED || (!s.sums && rows_count(s.reads, ROWS_VECTOR) > 1))
@@ -335,7 +338,8 @@ static void consider_all(search *x)
 	consider_place(x, CPTX_ROWS_REGISTERS, 0, 0);
 	consider_place(x, CPTX_ROWS_MEMORY, 0, 0);
 	/* a body of one's own may read a row behind the pass that writes it */
-	if (!rows_shape_of(x->o).local && x->o->kernel != CPTX_ROWS_OWN) /* one long row in a CTA: the hardware hands them out, and no cluster is needed */
+	if (!rows_shape_of(x->o).local &&
+	    x->o->kernel != CPTX_ROWS_OWN) /* one long row in a CTA: the hardware hands them out, and no cluster is needed */
 		for (uint32_t threads = 256; threads <= 512; threads *= 2)
 			consider(x, CPTX_ROWS_SHARED, threads, threads, 1, 1, 1, true);
 	for (uint32_t i = stages ? stages : 1; i <= (stages ? stages : MOST_STAGES); i++) {

@@ -268,8 +268,9 @@ static bool check_pass(cptx_kernel *k, cptx_site at, const cptx_rows_row *r, con
 		return false;
 	}
 	if (r->s.flows && r->ring.released && p->reads & r->s.copied) {
-		cptx_fail_(k, at, "a pass that reads the row behind the one that wrote it, with whose pieces shared memory is done: "
-		                  ".pieces = 0");
+		cptx_fail_(k, at,
+		           "a pass that reads the row behind the one that wrote it, with whose pieces shared memory is done: "
+		           ".pieces = 0");
 		return false;
 	}
 	for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++) {

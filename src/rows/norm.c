@@ -130,8 +130,8 @@ static void own_moments(cptx_kernel *k, cptx_rows_row *row, cptx_val mean, cptx_
 
 /*
  * The mean, and the sum of the squares of differences from it.  In a CTA by two reductions; in a cluster, where each of them
- * takes a microsecond, by one: threads subtract the mean of their own elements; or, where passes read shared memory again, by
- * one pass, too.  Rows in memory, of which a turn of the loop has few elements, take two.
+ * takes a microsecond, by one: threads subtract the mean of their own elements; or, where passes read shared memory again,
+ * by one pass, too.  Rows in memory, of which a turn of the loop has few elements, take two.
  */
 static void moments(cptx_kernel *k, cptx_rows_row *row, cptx_val mean, cptx_val squares)
 {

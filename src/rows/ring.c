@@ -7,9 +7,9 @@
  * Its warp also works on rows.  It asks for a later row as soon as all warps have read a stage, for which it waits: where
  * registers keep the row that is in front of all reductions, so that the next row comes while this one is reduced.
  *
- * With .pieces a stage is a turn of a row, not a row: the first pass waits for one after another, the one that writes the row
- * is the last that reads them, and asks for later ones behind each.  So a row may fill nearly all of shared memory, and the
- * next one comes while this one is written.
+ * With .pieces a stage is a turn of a row, not a row: the first pass waits for one after another, the one that writes the
+ * row is the last that reads them, and asks for later ones behind each.  So a row may fill nearly all of shared memory, and
+ * the next one comes while this one is written.
  */
 #include "rows/core.h"
 
@@ -256,10 +256,7 @@ static void release(cptx_rows_row *r)
 }
 
 /* Whether the pass is the last one that reads pieces. */
-static bool leaves(const cptx_rows_row *r)
-{
-	return rows_count(r->pass.writes, ROWS_MATRIX) && r->pass.reads & r->s.copied;
-}
+static bool leaves(const cptx_rows_row *r) { return rows_count(r->pass.writes, ROWS_MATRIX) && r->pass.reads & r->s.copied; }
 
 /* Whether the pass is done with the stage of this turn: because it is the last one, or because registers keep it. */
 static bool lets_go(const cptx_rows_row *r) { return leaves(r) || r->turn_at < r->s.held; }
@@ -282,8 +279,8 @@ void rows_ring_turn_begin(cptx_rows_row *r)
 		cptx_pipe_wait_full(k, &g->pipe, here);
 }
 
-/* The piece that is asked for takes the place of the one before, which all warps have read or are about to: the one that asks
- * waits for the others. */
+/* The piece that is asked for takes the place of the one before, which all warps have read or are about to: the one that
+ * asks waits for the others. */
 void rows_ring_turn_end(cptx_rows_row *r)
 {
 	rows_ring *g = &r->ring;

@@ -217,10 +217,11 @@ static bool check_pieces(const cptx_rows_opt *o, const rows_shape *s, cptx_error
 	const uint32_t kept = s->held * rows_elements(o, s) * rows_count(s->copied, ROWS_MATRIX);
 
 	ROWS_RULE(o->stages == 1, ".stages = %u beside .pieces = %u; with these it is 1", o->stages, o->pieces);
-	ROWS_RULE(o->pieces >= 2 && o->pieces <= MOST_PIECES && s->held <= ROWS_MOST_HELD && kept <= MOST_KEPT,
-	          "%u pieces of rows in shared memory; .pieces is 2 to %d, and a row has %u of %u elements here, of which registers "
-	          "keep up to %d, and %d elements",
-	          o->pieces, MOST_PIECES, s->turns, s->turn, ROWS_MOST_HELD, MOST_KEPT);
+	ROWS_RULE(
+		o->pieces >= 2 && o->pieces <= MOST_PIECES && s->held <= ROWS_MOST_HELD && kept <= MOST_KEPT,
+		"%u pieces of rows in shared memory; .pieces is 2 to %d, and a row has %u of %u elements here, of which registers "
+		"keep up to %d, and %d elements",
+		o->pieces, MOST_PIECES, s->turns, s->turn, ROWS_MOST_HELD, MOST_KEPT);
 	ROWS_RULE(!s->held || o->kernel != CPTX_ROWS_OWN,
 	          "%u pieces of a row that has %u; a body of one's own may change what it read, so that registers keep none",
 	          o->pieces, s->turns);

@@ -100,8 +100,8 @@ static inline uint32_t rows_scalars(const cptx_rows_opt *o, unsigned operand)
 	return (operand == CPTX_ROWS_TOP || operand == CPTX_ROWS_AT) && o->k ? o->k : 1;
 }
 /* Stores element `i`, a .u32, of the row's scalars; when: by which threads, NONE: by one, as cptx_rows_put. */
-void rows_put_at(cptx_kernel *k, cptx_site at, const cptx_rows_row *r, enum cptx_rows_operand operand, cptx_val i, cptx_val v,
-                 cptx_val when);
+void rows_put_at(cptx_kernel *k, cptx_site at, const cptx_rows_row *r, enum cptx_rows_operand operand, cptx_val i,
+                 cptx_val v, cptx_val when);
 /* Bytes of static shared memory of a CTA, for top-k's lists; of other kernels 0. */
 uint32_t rows_top_k_static(const cptx_rows_opt *o, const rows_shape *s);
 /* The other element of the pair, columns 2i and 2i + 1, of an operand that the pass reads. */

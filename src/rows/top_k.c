@@ -4,8 +4,8 @@
  *
  * A row's threads find a bound that at least .k elements reach: each has the largest of a few sets of its elements, and the
  * bound is the least, over all sets and warps, of the so-manieth of a warp's largest.  Few elements more than .k reach it.
- * Those go to a list in shared memory, in any order; the place of each in the result is the number of those that come in front
- * of it.  Where the list has no room, because many elements equal the bound, one is looked for after another.
+ * Those go to a list in shared memory, in any order; the place of each in the result is the number of those that come in
+ * front of it.  Where the list has no room, because many elements equal the bound, one is looked for after another.
  *
  * An entry of the list is 64 bits that compare as elements do: the value's bits in an order of whole numbers, and below them
  * the complement of the column, as the first one of equal elements comes first.
@@ -25,8 +25,8 @@ static const uint32_t minus_infinity = 0x007fffff; /* as a whole number that com
 
 static uint32_t rounded_up(uint32_t n, uint32_t to) { return (n + to - 1) / to * to; }
 
-/* Entries of a row's list: more than reach the bound, which are about twice .k, and of many warps that have only their largest
- * element to offer about three and a half times their number. */
+/* Entries of a row's list: more than reach the bound, which are about twice .k, and of many warps that have only their
+ * largest element to offer about three and a half times their number. */
 static uint32_t room_of(const cptx_rows_opt *o)
 {
 	const uint32_t largest = MAX(o->k, o->per_row / CPTX_WARP), room = largest < 16 ? 64 : largest < 32 ? 128 : 256;
@@ -374,8 +374,8 @@ void rows_build_combine_top_k(cptx_rows_row *r)
 		cptx_val below = cptx_elem(two, 0), whole = cptx_elem(two, 1);
 		for (uint32_t part = 0; part < 2; part++)
 			cptx_mov(k, cptx_imm(0), .into = cptx_elem(two, part));
-		cptx_ld(k, cptx_add(k, from, cptx_mul_wide(k, number, ENTRY)), .space = CPTX_GLOBAL, .vec = CPTX_V2, .type = CPTX_U32,
-		        .into = two, .when = cptx_setp(k, number, entries, .cmp = CPTX_LT));
+		cptx_ld(k, cptx_add(k, from, cptx_mul_wide(k, number, ENTRY)), .space = CPTX_GLOBAL, .vec = CPTX_V2,
+		        .type = CPTX_U32, .into = two, .when = cptx_setp(k, number, entries, .cmp = CPTX_LT));
 		/* those that stand in for elements that a part does not have are at column -1 */
 		cptx_val reaches = cptx_setp(k, whole, bound, .cmp = CPTX_GE), is_one = cptx_setp(k, below, 0, .cmp = CPTX_NE);
 		CPTX_IF(k, cptx_and(k, reaches, is_one)) {

@@ -137,8 +137,8 @@ START_TEST(shapes)
 }
 END_TEST
 
-/* Shared memory with pieces of rows: as many as a row has, more, those of several rows; rows of one piece, and more rows than
- * CTAs; a last piece with fewer columns. */
+/* Shared memory with pieces of rows: as many as a row has, more, those of several rows; rows of one piece, and more rows
+ * than CTAs; a last piece with fewer columns. */
 START_TEST(pieces)
 {
 	static const struct {
@@ -194,18 +194,12 @@ START_TEST(largest)
 		enum cptx_rows_place place;
 		uint32_t threads, per_row, split, n, k, rows, stages;
 	} all[] = {
-		{ CPTX_ROWS_REGISTERS, 64, 1, 1, 8, 3, 70, 0 },
-		{ CPTX_ROWS_REGISTERS, 32, 4, 1, 61, 9, 9, 0 },
-		{ CPTX_ROWS_REGISTERS, 64, 16, 1, 256, 8, 17, 0 },
-		{ CPTX_ROWS_REGISTERS, 64, 32, 1, 511, 33, 17, 0 },
-		{ CPTX_ROWS_REGISTERS, 128, 128, 1, 2000, 64, 8, 0 },
-		{ CPTX_ROWS_REGISTERS, 64, 64, 2, 1024, 64, 8, 0 },
-		{ CPTX_ROWS_REGISTERS, 32, 32, 32, 4003, 7, 8, 0 },
-		{ CPTX_ROWS_MEMORY, 64, 64, 1, 2100, 16, 8, 0 },
-		{ CPTX_ROWS_MEMORY, 32, 32, 4, 2049, 20, 8, 0 },
-		{ CPTX_ROWS_SHARED, 64, 8, 1, 136, 2, 70, 2 },
-		{ CPTX_ROWS_SHARED, 64, 64, 1, 1544, 11, 40, 2 },
-		{ CPTX_ROWS_SHARED, 32, 32, 8, 2064, 40, 16, 1 },
+		{ CPTX_ROWS_REGISTERS, 64, 1, 1, 8, 3, 70, 0 },       { CPTX_ROWS_REGISTERS, 32, 4, 1, 61, 9, 9, 0 },
+		{ CPTX_ROWS_REGISTERS, 64, 16, 1, 256, 8, 17, 0 },    { CPTX_ROWS_REGISTERS, 64, 32, 1, 511, 33, 17, 0 },
+		{ CPTX_ROWS_REGISTERS, 128, 128, 1, 2000, 64, 8, 0 }, { CPTX_ROWS_REGISTERS, 64, 64, 2, 1024, 64, 8, 0 },
+		{ CPTX_ROWS_REGISTERS, 32, 32, 32, 4003, 7, 8, 0 },   { CPTX_ROWS_MEMORY, 64, 64, 1, 2100, 16, 8, 0 },
+		{ CPTX_ROWS_MEMORY, 32, 32, 4, 2049, 20, 8, 0 },      { CPTX_ROWS_SHARED, 64, 8, 1, 136, 2, 70, 2 },
+		{ CPTX_ROWS_SHARED, 64, 64, 1, 1544, 11, 40, 2 },     { CPTX_ROWS_SHARED, 32, 32, 8, 2064, 40, 16, 1 },
 	};
 
 	for (unsigned i = 0; i < sizeof all / sizeof *all; i++) {
@@ -230,7 +224,9 @@ START_TEST(long_sums)
 	cptx_emu_opt emu = { .sms = 1 };
 	cptx_device *dev = cptx_emu_open("sm_90a", &emu, &err);
 	cptx_rows_runner *r = cptx_rows_runner_new(dev, NULL, &err);
-	cptx_rows_opt o = { .kernel = CPTX_ROWS_COLUMN_SUM, .in = CPTX_F32, .n = N, .place = CPTX_ROWS_REGISTERS, .threads = 32 };
+	cptx_rows_opt o = {
+		.kernel = CPTX_ROWS_COLUMN_SUM, .in = CPTX_F32, .n = N, .place = CPTX_ROWS_REGISTERS, .threads = 32
+	};
 	cptx_rows_problem p = { .rows = ROWS };
 
 	o.per_row = 32, o.split = 1;

@@ -53,8 +53,8 @@ START_TEST(shapes)
 	REFUSES("no shape with what is given", .split = 3);
 	REFUSES("no shape with what is given", .pieces = 17);
 	REFUSES(".pieces = 4; only rows in shared memory have any", .place = CPTX_ROWS_REGISTERS, .pieces = 4);
-	REFUSES("17 pieces of rows in shared memory; .pieces is 2 to 16", .place = CPTX_ROWS_SHARED, .threads = 64, .per_row = 64,
-	        .split = 1, .stages = 1, .rows_each = 1, .pieces = 17);
+	REFUSES("17 pieces of rows in shared memory; .pieces is 2 to 16", .place = CPTX_ROWS_SHARED, .threads = 64,
+	        .per_row = 64, .split = 1, .stages = 1, .rows_each = 1, .pieces = 17);
 	REFUSES("of which registers keep up to 4", .place = CPTX_ROWS_SHARED, .threads = 32, .per_row = 32, .split = 1,
 	        .stages = 1, .rows_each = 1, .pieces = 3);
 	REFUSES(".stages = 2 beside .pieces = 4", .place = CPTX_ROWS_SHARED, .threads = 64, .per_row = 64, .split = 1,

@@ -229,7 +229,8 @@ static void print_choice(FILE *out, const char *label, const cptx_rows_choice *c
 	        "waves, %5.0f KB in flight, "
 	        "%u registers\n",
 	        label, c->us, cptx_rows_place_name(o->place), o->threads, o->per_row, o->split, o->split > 1 ? "s" : " ",
-	        o->pieces ? o->pieces : o->stages, o->pieces ? "pieces" : "stages", o->rows_each, c->ctas_per_sm, c->waves, c->in_flight / 1024, c->regs);
+	        o->pieces ? o->pieces : o->stages, o->pieces ? "pieces" : "stages", o->rows_each, c->ctas_per_sm, c->waves,
+	        c->in_flight / 1024, c->regs);
 }
 
 static int explain(const request *q, const cptx_target *target, uint32_t sms, FILE *out)
