@@ -61,6 +61,9 @@ struct cptx_rows_row {
 void rows_declare(cptx_rows_row *r);
 /* Stores the thread's elements of a row in registers as .e2m1. */
 void rows_store_packed(const cptx_rows_row *r, unsigned operand);
+/* Scalars of the row come from the registers where they were loaded with the row before, and those of the next one are
+ * loaded: a CTA with many rows does not wait for them.  first: there was no row before. */
+void rows_load_scalars(cptx_rows_row *r, cptx_val row, bool first);
 /* The thread's row; where there is none, the last one. */
 cptx_val rows_row_to_read(cptx_kernel *k, cptx_site at, const cptx_rows_row *r);
 /* The second launch of top-k, in a kernel with its parameters: the largest of what the parts have. */
