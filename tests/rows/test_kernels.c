@@ -243,6 +243,11 @@ START_TEST(long_sums)
 	for (int i = 0; i < N; i++)
 		worst = fmax(worst, fabs((double)dw[i] - sum[i]) / sum[i]);
 	SURE(worst < 7e-8, "the largest relative error is %g", worst);
+	x[7][1] = INFINITY;
+	cptx_mem_write(dev, p.at[CPTX_ROWS_X].address, x, sizeof x, &err);
+	ck_assert_msg(cptx_rows_run(r, &o, &p, NULL, &err), "%s", err.text);
+	cptx_mem_read(dev, dw, p.at[CPTX_ROWS_DW].address, sizeof dw, &err);
+	SURE(isinf(dw[1]) && fabs((double)dw[0] - sum[0]) < 7e-8 * sum[0], "%g, %g", (double)dw[0], (double)dw[1]);
 	cptx_rows_runner_destroy(r);
 	cptx_device_close(dev);
 }
