@@ -28,7 +28,7 @@
  * Rows in parts: kernels that write scalars alone (argmax, cross entropy without dx, top-k) give a long row to CTAs that
  * know nothing of one another, and a second launch puts together what they found.
  *
- * Weights' gradients: each CTA adds up its rows in f32, in their order (.weight = CPTX_F32: in blocks of 16), and a second
+ * Weights' gradients: each CTA adds up its rows in f32, in their order (.weight = CPTX_F32: in blocks of 64), and a second
  * launch adds the CTAs' sums in theirs: the same bits in each run on the same kind of device.
  */
 #ifndef CPTX_ROWS_H

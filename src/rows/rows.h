@@ -76,7 +76,7 @@ enum cptx_type rows_type_of(const cptx_rows_opt *o, enum cptx_rows_operand opera
 uint32_t rows_align_of(const cptx_rows_opt *o);
 /* Operands of a kind in a set. */
 uint32_t rows_count(uint32_t set, enum rows_kind kind);
-enum { ROWS_MOST_HELD = 4 /* turns */, ROWS_BLOCK = 16 /* rows that a sum of columns takes in one register */ };
+enum { ROWS_MOST_HELD = 4 /* turns */, ROWS_BLOCK = 64 /* rows that a sum of columns takes in one register */ };
 enum {
 	ROWS_STAGE_ALIGN = 128,              /* bytes */
 	ROWS_STATIC = 5632,                  /* bytes of barriers and reductions, at most */
