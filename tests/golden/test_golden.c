@@ -96,6 +96,36 @@ static void rows_rms_norm(cptx_module *m)
 {
 	rows(m, CPTX_ROWS_RMS_NORM, CPTX_ROWS_SHARED, 8192, 4, CPTX_ROWS_BIT(CPTX_ROWS_W));
 }
+static void rows_top_k(cptx_module *m)
+{
+	cptx_rows_build(m,
+	                &(cptx_rows_opt){ .size = CPTX_OPT_SIZE(cptx_rows_opt),
+	                                  .kernel = CPTX_ROWS_TOP_K,
+	                                  .in = CPTX_BF16,
+	                                  .n = 8192,
+	                                  .place = CPTX_ROWS_REGISTERS,
+	                                  .threads = 256,
+	                                  .per_row = 256,
+	                                  .split = 2,
+	                                  .k = 8 },
+	                NULL);
+}
+static void rows_softmax_pieces(cptx_module *m)
+{
+	cptx_rows_build(m,
+	                &(cptx_rows_opt){ .size = CPTX_OPT_SIZE(cptx_rows_opt),
+	                                  .kernel = CPTX_ROWS_SOFTMAX,
+	                                  .in = CPTX_BF16,
+	                                  .n = 4096,
+	                                  .place = CPTX_ROWS_SHARED,
+	                                  .threads = 64,
+	                                  .per_row = 64,
+	                                  .split = 1,
+	                                  .stages = 1,
+	                                  .rows_each = 1,
+	                                  .pieces = 3 },
+	                NULL);
+}
 static void rows_rms_norm_backward(cptx_module *m)
 {
 	rows(m, CPTX_ROWS_RMS_NORM_BACKWARD, CPTX_ROWS_SHARED, 2048, 1,
@@ -157,6 +187,8 @@ static const sample samples[] = {
 	{ "attention_backward_wgmma", "sm_90a", attention_backward_wgmma, false },
 	{ "rows_softmax", "sm_80", rows_softmax, false },
 	{ "rows_rms_norm", "sm_90a", rows_rms_norm, false },
+	{ "rows_top_k", "sm_90a", rows_top_k, false },
+	{ "rows_softmax_pieces", "sm_90a", rows_softmax_pieces, false },
 	{ "rows_rms_norm_backward", "sm_100a", rows_rms_norm_backward, false },
 	{ "attention_sync_sm_80", "sm_80", attention_sync_sm_80, false },
 	{ "attention_pages_sm_120", "sm_120", attention_pages_sm_120, false },
