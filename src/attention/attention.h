@@ -183,6 +183,8 @@ void attention_locate(cptx_kernel *k, const attention_in *in, cptx_val slot, att
 cptx_val attention_skip(cptx_kernel *k, const attention_in *in, const attention_tile *t, cptx_val key);
 /* The address of the first row of a head: of Q and O with t->q0, of K and V with t->k0 and kv_head. */
 cptx_val attention_rows_at(cptx_kernel *k, const attention_place *p, const attention_tile *t, cptx_val first, cptx_val head);
+/* Number i + behind of a table of u32. */
+cptx_val attention_entry(cptx_kernel *k, cptx_val table, cptx_val i, uint32_t behind);
 /* The page that has a key (.s32, below t->keys rounded up to a block), .u32; of keys behind the last, the last one's. */
 cptx_val attention_page_of(cptx_kernel *k, const attention_in *in, const attention_tile *t, cptx_val key);
 

@@ -81,8 +81,7 @@ static void number(cptx_kernel *k, const attention_in *in, cptx_val slot, cptx_v
 	*rest = cptx_sub(k, slot, cptx_mul(k, *section, of_section, .mode = CPTX_LO));
 }
 
-/* Entry i of a table of u32, and the one behind it. */
-static cptx_val entry(cptx_kernel *k, cptx_val table, cptx_val i, uint32_t behind)
+cptx_val attention_entry(cptx_kernel *k, cptx_val table, cptx_val i, uint32_t behind)
 {
 	const cptx_val at = cptx_add(k, table, cptx_mul_wide(k, i, 4));
 
@@ -96,8 +95,8 @@ static void find_sequence(cptx_kernel *k, const attention_in *in, attention_tile
 
 	t->queries = in->queries, t->keys = in->keys;
 	if (o->varlen) {
-		const cptx_val q0 = entry(k, in->cu_queries, t->batch, 0), k0 = entry(k, in->cu_keys, t->batch, 0);
-		const cptx_val q_end = entry(k, in->cu_queries, t->batch, 1), k_end = entry(k, in->cu_keys, t->batch, 1);
+		const cptx_val q0 = attention_entry(k, in->cu_queries, t->batch, 0), k0 = attention_entry(k, in->cu_keys, t->batch, 0);
+		const cptx_val q_end = attention_entry(k, in->cu_queries, t->batch, 1), k_end = attention_entry(k, in->cu_keys, t->batch, 1);
 		t->queries = cptx_sub(k, q_end, q0), t->keys = cptx_sub(k, k_end, k0);
 		t->q0 = cptx_as(q0, CPTX_S32);
 		if (!o->page)
@@ -159,7 +158,7 @@ cptx_val attention_page_of(cptx_kernel *k, const attention_in *in, const attenti
 	while (in->o->page >> (bits + 1))
 		bits++;
 	const cptx_val at = cptx_min(k, cptx_as(key, CPTX_U32), cptx_sub(k, t->keys, 1)), number = cptx_shr(k, at, bits);
-	return entry(k, in->page_table, cptx_mad(k, t->batch, in->table_pitch, number, .mode = CPTX_LO), 0);
+	return attention_entry(k, in->page_table, cptx_mad(k, t->batch, in->table_pitch, number, .mode = CPTX_LO), 0);
 }
 
 /*
