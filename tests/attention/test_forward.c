@@ -4,56 +4,12 @@
  * tile, and options and sizes at random.  CPTX_ATTENTION_TRIALS and CPTX_SEEDS: more of both.  Every sample runs by wgmma
  * and with CPTX_WHOLE by mma.sync with cp.async, with TMA, and by tcgen05; without it some do.
  */
+#include "functions.h"
 #include "reference/number.h"
 #include "trial.h"
 
-#include <math.h>
-
 #define BASE .size = CPTX_OPT_SIZE(cptx_attention_opt), .mma = CPTX_ATTENTION_WGMMA
 #define SIZES .size = CPTX_OPT_SIZE(cptx_attention_problem)
-
-/* ALiBi, and a mask of every third key. */
-static cptx_val build_score(cptx_kernel *k, void *user, const cptx_attention_score *s)
-{
-	const cptx_val apart =
-		cptx_cvt(k, cptx_sub(k, cptx_as(s->key, CPTX_S32), cptx_as(s->query, CPTX_S32)), .dtype = CPTX_F32, .rnd = CPTX_RN);
-	const cptx_val slope = cptx_cvt(k, cptx_add(k, s->head, s->batch), .dtype = CPTX_F32, .rnd = CPTX_RN);
-	const cptx_val v = cptx_fma(k, cptx_mul(k, apart, slope), 0.01f, s->value, .rnd = CPTX_RN);
-	const cptx_val third = cptx_setp(k, cptx_rem(k, s->key, 3), 0, .cmp = CPTX_EQ);
-
-	(void)user;
-	return cptx_selp(k, -(float)INFINITY, v, third, .type = CPTX_F32);
-}
-
-static double score_of(const void *user, double v, uint32_t batch, uint32_t head, uint32_t query, uint32_t key)
-{
-	(void)user;
-	return key % 3 == 0 ? -INFINITY : v + 0.01 * ((double)key - query) * (head + batch);
-}
-
-/* Documents of 50 queries and keys each: none sees another's. */
-enum { DOCUMENT = 50 };
-static cptx_val build_mask(cptx_kernel *k, void *user, const cptx_attention_score *s)
-{
-	(void)user;
-	return cptx_setp(k, cptx_div(k, s->query, DOCUMENT), cptx_div(k, s->key, DOCUMENT), .cmp = CPTX_EQ);
-}
-
-static bool mask_of(const void *user, uint32_t batch, uint32_t head, uint32_t query, uint32_t key)
-{
-	(void)user, (void)batch, (void)head;
-	return query / DOCUMENT == key / DOCUMENT;
-}
-
-static cptx_val build_blocks(cptx_kernel *k, void *user, const cptx_attention_block *b)
-{
-	const cptx_val q_end = cptx_div(k, cptx_add(k, b->query, b->queries - 1), DOCUMENT),
-				   k_end = cptx_div(k, cptx_add(k, b->key, b->keys - 1), DOCUMENT);
-	const cptx_val before = cptx_setp(k, cptx_div(k, b->key, DOCUMENT), q_end, .cmp = CPTX_LE);
-
-	(void)user;
-	return cptx_and(k, before, cptx_setp(k, k_end, cptx_div(k, b->query, DOCUMENT), .cmp = CPTX_GE), .type = CPTX_PRED);
-}
 
 /* No block counts: O is zeros. */
 static cptx_val build_no_blocks(cptx_kernel *k, void *user, const cptx_attention_block *b)

@@ -114,7 +114,7 @@ static void round_blocks(cptx_module *m, const cptx_attention_backward_opt *o, c
 {
 	const uint32_t threads = BACKWARD_GROUPS * BACKWARD_GROUP_THREADS;
 	cptx_kernel *k = cptx_kernel_begin(m, name, .block = { threads }, .min_ctas = 1);
-	backward_in in;
+	backward_in in = { .opt = o };
 	cptx_tiled_mma mma;
 	cptx_acc part;
 

@@ -195,6 +195,8 @@ static score score_of(const bench *b, uint32_t batch, uint32_t head, uint32_t qu
 	const bool modified = b->t->score;
 	const double s = modified ? b->t->score(b->t->user, given, batch, head, query, key) : given;
 	const double grad = modified ? b->t->score_grad(b->t->user, given, batch, head, query, key) : 1;
+	if (s == -INFINITY)
+		return r;
 	const double dp = dot(b, d_o, row_of(b, V, batch, kv, key), &size);
 	const double delta = dot(b, d_o, row_of(b, O, batch, head, query), &size);
 	const double off = 0x1p-20 * (fabs(s) + fabs(given) + fabs(lse) + 1) +
