@@ -243,7 +243,7 @@ class AttentionDecodeOpt(Structure):
     of_c, more = "cptx_attention_decode_opt", True
     _fields_ = [("size", c_uint32), ("in", c_int), ("out", c_int), ("dim", c_uint32), ("dim_v", c_uint32), ("causal", c_bool),
                 ("window", c_bool), ("softcap", c_bool), ("paged", c_bool), ("lse", c_bool), ("rows", c_uint32), ("bk", c_uint32),
-                ("warps", c_uint32), ("stages", c_uint32), ("overlap", c_bool), ("name", c_char_p)]
+                ("warps", c_uint32), ("stages", c_uint32), ("overlap", c_bool), ("name", c_char_p), ("mla", c_bool)]
 
 
 class AttentionDecodeProblem(Structure):

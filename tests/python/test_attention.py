@@ -146,7 +146,7 @@ class Shapes(unittest.TestCase):
                                      ("o is .* must be as O is", q, q[..., :32], lse), ("lse is .* torch.bfloat16", q, q, lse.bfloat16()),
                                      ("lse is .* the shape", q, q, lse[:, :3])):
             with self.subTest(words=words), self.assertRaisesRegex(ValueError, f"^{words}"):
-                torch.ops.cptx.attention_backward(d_o, q, q, q, o, given, False, False, -1, -1, 0.0, 0.0, False)
+                torch.ops.cptx.attention_backward(d_o, q, q, q, o, given, None, None, 0, 0, False, False, -1, -1, 0.0, 0.0, False)
 
     def test_windows(self):
         """One that is too wide for the problem's 32 bits does not end."""

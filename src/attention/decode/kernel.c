@@ -7,6 +7,8 @@ const cptx_param_row decode_params[] = {
 #include "attention/decode/params.def"
 };
 
+const cptx_param_row decode_map_params[DECODE_MAPS] = { CPTX_PARAM_MAP(decode_maps, k_map) };
+
 void decode_declare(cptx_kernel *k, decode_in *in, const cptx_attention_decode_opt *o)
 {
 	in->opt = o;
@@ -79,13 +81,16 @@ static cptx_val rounded(cptx_kernel *k, enum cptx_type type, cptx_val low, cptx_
 	return word;
 }
 
-void decode_store(cptx_kernel *k, enum cptx_type type, const cptx_val *v, cptx_val to, cptx_val when)
+void decode_store(cptx_kernel *k, enum cptx_type type, const cptx_val *v, uint32_t n, cptx_val to, cptx_val when)
 {
 	cptx_val words[DECODE_VECTOR];
-	uint32_t n = 0;
+	uint32_t many = 0;
 
-	for (uint32_t i = 0; i < DECODE_VECTOR; i += type == CPTX_F32 ? 1 : 2)
-		words[n++] = type == CPTX_F32 ? cptx_as(v[i], CPTX_B32) : rounded(k, type, v[i], v[i + 1]);
-	cptx_st(k, to, cptx_pack_(k, CPTX_HERE, words, n), .space = CPTX_GLOBAL, .type = CPTX_B32,
-	        .vec = n == 4 ? CPTX_V4 : CPTX_V2, .when = when);
+	for (uint32_t i = 0; i < n; i += type == CPTX_F32 ? 1 : 2)
+		words[many++] = type == CPTX_F32 ? cptx_as(v[i], CPTX_B32) : rounded(k, type, v[i], v[i + 1]);
+	if (many == 1)
+		cptx_st(k, to, words[0], .space = CPTX_GLOBAL, .type = CPTX_B32, .when = when);
+	else
+		cptx_st(k, to, cptx_pack_(k, CPTX_HERE, words, many), .space = CPTX_GLOBAL, .type = CPTX_B32,
+		        .vec = many == 4 ? CPTX_V4 : CPTX_V2, .when = when);
 }
