@@ -14,7 +14,7 @@ import torch
 
 from . import _attention, ops
 
-__all__ = ["attention", "attention_varlen", "decode"]
+__all__ = ["attention", "attention_varlen", "decode", "decode_mla"]
 
 
 def _placed(x):
@@ -231,18 +231,29 @@ def attention_varlen(q, k, v, cu_queries, cu_keys, max_queries, max_keys, *, cau
 @ops.define("attention_decode(Tensor q, Tensor k, Tensor v, Tensor? lengths, Tensor? pages, bool causal, int left, float scale, "
             "float softcap) -> (Tensor, Tensor)", fake=_outputs)
 def _decode(q, k, v, lengths, pages, causal, left, scale, softcap):
-    kind = _checked(q, k, v, 4)
-    o, lse = _outputs(q, k, v)
+    return _decoded(q, k, v, v.shape[-1], lengths, pages, causal, left, scale, softcap)
+
+
+@ops.define("attention_decode_mla(Tensor q, Tensor cache, int dim_v, Tensor? lengths, Tensor? pages, bool causal, float scale, "
+            "float softcap) -> (Tensor, Tensor)", fake=lambda q, cache, dim_v, *_: (_like(q, dim_v), _statistics(q)))
+def _decode_mla(q, cache, dim_v, lengths, pages, causal, scale, softcap):
+    return _decoded(q, cache, None, dim_v, lengths, pages, causal, -1, scale, softcap)
+
+
+def _decoded(q, k, v, dim_v, lengths, pages, causal, left, scale, softcap):
+    """v None: the first columns of k."""
+    kind = _checked(q, k, k if v is None else v, 4)
+    o, lse = _like(q, dim_v), _statistics(q)
     if not o.numel():
         return o, lse
-    settings = {"in": kind, "dim": q.shape[-1], "dim_v": v.shape[-1], "causal": causal, "window": left >= 0, "softcap": softcap != 0,
-                "paged": pages is not None, "lse": True}
+    settings = {"in": kind, "dim": q.shape[-1], "dim_v": dim_v, "causal": causal, "window": left >= 0, "softcap": softcap != 0,
+                "paged": pages is not None, "lse": True, "mla": v is None}
     sizes = {**_sizes(q, k, scale, pages is not None), "softcap": softcap, "window_left": min(max(left, 0), _attention.MANY)}
     if pages is not None:
         pages = _vector("pages", pages, q, torch.int32, (q.shape[0], pages.shape[-1]))
         sizes.update(page=k.shape[2], keys=k.shape[2] * pages.shape[1], page_pitch=pages.shape[1])
-    tensors = [_placed(x) for x in (q, k, v)]
-    operands = {name: _place(x, q.data_ptr()) for name, x in zip(("q", "k", "v", "o"), (*tensors, o))}
+    tensors = {"q": q, "k": k, **({} if v is None else {"v": v})}
+    operands = {name: _place(x, q.data_ptr()) for name, x in (*((n, _placed(x)) for n, x in tensors.items()), ("o", o))}
     if lengths is not None:
         lengths = _vector("lengths", lengths, q, torch.int32, q.shape[:1])
         operands["lengths"] = lengths.data_ptr()
@@ -264,4 +275,14 @@ def decode(q, k, v, *, lengths=None, pages=None, causal=True, window=None, scale
     """
     o, statistics = torch.ops.cptx.attention_decode(q, k, v, lengths, pages, causal, -1 if window is None else window, _scale(scale),
                                                     softcap or 0.0)
+    return (o, statistics) if lse else o
+
+
+def decode_mla(q, cache, dim_v, *, lengths=None, pages=None, causal=True, scale=None, softcap=None, lse=False):
+    """The same where V is the first dim_v columns of K (multi-head latent attention), on sm_90a.
+
+    q: [batch, heads, 1 to 16, dim], dim a multiple of 64, to 576; cache: [batch, kv_heads, keys, dim], or with pages [pages, kv_heads,
+    keys of a page, dim], the keys of a page a multiple of 64; dim_v: a multiple of 128, to 512.
+    """
+    o, statistics = torch.ops.cptx.attention_decode_mla(q, cache, dim_v, lengths, pages, causal, _scale(scale), softcap or 0.0)
     return (o, statistics) if lse else o

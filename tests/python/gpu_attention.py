@@ -15,7 +15,7 @@ import runner
 torch = runner.optional("torch")
 GPU = torch is not None and torch.cuda.is_available()
 if GPU:
-    from cptx.attention import attention, attention_varlen, decode
+    from cptx.attention import attention, attention_varlen, decode, decode_mla
 
 
 def reference(q, k, v, causal=False, window=None, softcap=None, scale=None, sinks=None):
@@ -140,6 +140,23 @@ class PyTorch(unittest.TestCase):
         for i, n in enumerate(lengths.tolist()):
             exact = reference(*(x[i:i + 1].double() for x in (q, k[:, :, :n], v[:, :, :n])), causal=True)
             self.assertLess(error(o[i:i + 1], exact), 0.02)
+
+    @unittest.skipUnless(GPU and torch.cuda.get_device_capability() == (9, 0), "MLA is for sm_90a")
+    def test_decode_mla(self):
+        """Keys behind the last of a sequence are NaN."""
+        q, cache = (x.detach() for x in drawn(((3, 24, 2, 576), (3, 1, 320, 576)), torch.bfloat16))
+        counts = [320, 77, 2]
+        lengths = torch.tensor(counts, dtype=torch.int32, device="cuda")
+        for i, n in enumerate(counts):
+            cache[i, :, n:] = float("nan")
+        o = decode_mla(q, cache, 512, lengths=lengths, scale=0.05)
+        pages = torch.randperm(15, device="cuda", dtype=torch.int32).reshape(3, 5)
+        paged = torch.empty(15, 1, 64, 576, dtype=cache.dtype, device="cuda")
+        paged[pages.flatten().long()] = cache.reshape(15, 1, 64, 576)
+        self.assertTrue(torch.equal(o, decode_mla(q, paged, 512, lengths=lengths, pages=pages, scale=0.05)))
+        for i, n in enumerate(counts):
+            k = cache[i:i + 1, :, :n].double()
+            self.assertLess(error(o[i:i + 1], reference(q[i:i + 1].double(), k, k[..., :512], causal=True, scale=0.05)), 0.02)
 
     @unittest.skipUnless(GPU and torch.cuda.get_device_capability() == (9, 0), "e4m3 is for sm_90a")
     def test_e4m3(self):
