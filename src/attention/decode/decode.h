@@ -10,8 +10,9 @@
 enum {
 	DECODE_MOST_SPLITS = 256,
 	DECODE_MOST_QUERIES = 16,
-	DECODE_COMBINE_WARPS = 4, /* of a CTA that combines: each has a row */
+	DECODE_COMBINE_WARPS = 4, /* of a CTA that combines: each has columns of a row */
 	DECODE_VECTOR = 4,        /* columns of O that a thread has side by side */
+	DECODE_COMBINE_COLS = CPTX_WARP * DECODE_VECTOR, /* of a warp that combines */
 	DECODE_MLA_GROUPS = 2,    /* MMA warpgroups of multi-head latent attention, each with half of the columns of O */
 	DECODE_MLA_ROWS = 64,     /* of its tile, and keys of its block */
 	DECODE_PAD = 8            /* floats behind each row of O in shared memory, so that rows begin in other banks */
@@ -127,6 +128,11 @@ cptx_kernel *decode_build_mla(cptx_module *m, const cptx_attention_decode_opt *o
 void decode_build_combine(cptx_module *m, const cptx_attention_decode_opt *o, const char *name);
 
 static inline uint32_t decode_dim_v(const cptx_attention_decode_opt *o) { return o->dim_v ? o->dim_v : o->dim; }
+/* Warps that share a row in the second kernel. */
+static inline uint32_t decode_combine_parts(const cptx_attention_decode_opt *o)
+{
+	return attention_up(decode_dim_v(o), DECODE_COMBINE_COLS);
+}
 static inline enum cptx_type decode_out(const cptx_attention_decode_opt *o) { return o->out ? o->out : o->in; }
 
 #endif

@@ -167,7 +167,7 @@ cptx_launch *cptx_attention_decode_launch(const cptx_program *program, cptx_devi
 	if (mapped && !make_map(&o, &p, &maps, err))
 		return NULL;
 	const cptx_params_part parts[] = { { decode_params, DECODE_PARAMS, &args }, { decode_map_params, DECODE_MAPS, &maps } };
-	const uint64_t rows = (uint64_t)p.batch * p.heads * p.queries;
+	const uint64_t rows = (uint64_t)p.batch * p.heads * p.queries * decode_combine_parts(&o);
 	const uint32_t grid = number ? (uint32_t)((rows + DECODE_COMBINE_WARPS - 1) / DECODE_COMBINE_WARPS) : plan.grid;
 	const uint32_t threads = number ? DECODE_COMBINE_WARPS * CPTX_WARP : plan.threads;
 	cptx_launch *l = cptx_params_launch_(NOWHERE, program, dev, number ? second : o.name, parts, mapped ? 2 : 1,
