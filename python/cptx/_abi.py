@@ -201,7 +201,8 @@ class AttentionOpt(Structure):
     _fields_ = [("size", c_uint32), ("mma", c_int), ("in", c_int), ("out", c_int), ("dim", c_uint32), ("dim_v", c_uint32),
                 ("causal", c_bool), ("top_left", c_bool), ("window", c_bool), ("softcap", c_bool), ("score", c_void_p), ("user", c_void_p),
                 ("lse", c_bool), ("bq", c_uint32), ("bk", c_uint32), ("stages", c_uint32), ("name", c_char_p), ("warps", c_uint32),
-                ("tma", c_bool), ("mask", c_void_p), ("blocks", c_void_p), ("sinks", c_bool), ("varlen", c_bool), ("page", c_uint32)]
+                ("tma", c_bool), ("mask", c_void_p), ("blocks", c_void_p), ("sinks", c_bool), ("varlen", c_bool), ("page", c_uint32),
+                ("pack", c_uint32)]
 
 
 class AttentionProblem(Structure):

@@ -40,7 +40,7 @@ static cptx_val first_of(cptx_kernel *k, const attention_in *in, const attention
 
 static void find_blocks(cptx_kernel *k, const attention_in *in, attention_tile *t)
 {
-	const cptx_val behind = cptx_min(k, cptx_add(k, t->row0, in->o->bq), cptx_as(t->queries, CPTX_S32));
+	const cptx_val behind = cptx_min(k, cptx_add(k, t->row0, attention_tile_queries(in->o)), cptx_as(t->queries, CPTX_S32));
 	const cptx_val last = cptx_sub(k, behind, 1);
 	const cptx_val end = blocks_of(k, in, end_of(k, in, t, last), true);
 
@@ -184,8 +184,10 @@ void attention_locate(cptx_kernel *k, const attention_in *in, cptx_val slot, att
 	t->plane = cptx_add(k, first, cptx_sub(k, rest, cptx_mul(k, row, planes, .mode = CPTX_LO)));
 	t->batch = cptx_div(k, t->plane, in->heads);
 	t->head = cptx_sub(k, t->plane, cptx_mul(k, t->batch, in->heads, .mode = CPTX_LO));
+	if (in->o->pack > 1)
+		t->head = cptx_mul(k, t->head, in->o->pack, .mode = CPTX_LO);
 	t->kv_head = cptx_div(k, t->head, in->group);
-	t->row0 = cptx_as(cptx_mul(k, row_tile, in->o->bq, .mode = CPTX_LO), CPTX_S32);
+	t->row0 = cptx_as(cptx_mul(k, row_tile, attention_tile_queries(in->o), .mode = CPTX_LO), CPTX_S32);
 	find_sequence(k, in, t);
 	find_blocks(k, in, t);
 	if (in->o->blocks)
@@ -193,6 +195,24 @@ void attention_locate(cptx_kernel *k, const attention_in *in, cptx_val slot, att
 }
 
 /* ---- rows ---- */
+
+cptx_val attention_query_of(cptx_kernel *k, const attention_in *in, const attention_tile *t, const cptx_acc *s,
+                            const cptx_acc_elem *e)
+{
+	if (in->o->pack < 2)
+		return cptx_acc_row(k, s, e, t->row0);
+	const cptx_val row = cptx_acc_row(k, s, e, (cptx_val){ 0 });
+	return cptx_add(k, cptx_as(cptx_and(k, row, attention_tile_queries(in->o) - 1), CPTX_U32), cptx_as(t->row0, CPTX_U32));
+}
+
+cptx_val attention_head_of(cptx_kernel *k, const attention_in *in, const attention_tile *t, const cptx_acc *s,
+                           const cptx_acc_elem *e)
+{
+	if (in->o->pack < 2)
+		return t->head;
+	const cptx_val row = cptx_acc_row(k, s, e, (cptx_val){ 0 });
+	return cptx_add(k, cptx_div(k, row, attention_tile_queries(in->o)), t->head);
+}
 
 attention_rows attention_rows_of(cptx_kernel *k, const attention_in *in, const attention_tile *t, const cptx_acc *s)
 {
@@ -205,7 +225,7 @@ attention_rows attention_rows_of(cptx_kernel *k, const attention_in *in, const a
 	{
 		if (e.at_row != next)
 			continue;
-		const cptx_val query = cptx_as(cptx_acc_row(k, s, &e, t->row0), CPTX_S32);
+		const cptx_val query = cptx_as(attention_query_of(k, in, t, s, &e), CPTX_S32);
 		cptx_mov(k, end_of(k, in, t, query), .into = cptx_elem(rows.end, next));
 		if (in->o->window)
 			cptx_mov(k, first_of(k, in, t, query), .into = cptx_elem(rows.first, next));

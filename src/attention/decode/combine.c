@@ -105,7 +105,7 @@ static void combine_columns(combine *c, cptx_val max, cptx_val inverse)
 		v[x] = cptx_mul(k, cptx_elem(sums, x), inverse);
 	const cptx_val to =
 		decode_row_of(k, &c->in, c->batch, c->kv_head, c->r, c->in.o, c->in.o_batch, c->in.o_head, c->in.o_row);
-	decode_store(k, out, v, DECODE_VECTOR, cptx_add(k, to, cptx_mul_wide(k, col, cptx_type_bits(out) / 8)), inside);
+	attention_store(k, out, v, DECODE_VECTOR, cptx_add(k, to, cptx_mul_wide(k, col, cptx_type_bits(out) / 8)), inside);
 }
 
 static void combine_row(combine *c)

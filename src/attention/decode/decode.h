@@ -11,7 +11,7 @@ enum {
 	DECODE_MOST_SPLITS = 256,
 	DECODE_MOST_QUERIES = 16,
 	DECODE_COMBINE_WARPS = 4, /* of a CTA that combines: each has columns of a row */
-	DECODE_VECTOR = 4,        /* columns of O that a thread has side by side */
+	DECODE_VECTOR = ATTENTION_VECTOR, /* columns of O that a thread has side by side */
 	DECODE_COMBINE_COLS = CPTX_WARP * DECODE_VECTOR, /* of a warp that combines */
 	DECODE_MLA_GROUPS = 2,    /* MMA warpgroups of multi-head latent attention, each with half of the columns of O */
 	DECODE_MLA_ROWS = 64,     /* of its tile, and keys of its block */
@@ -120,8 +120,6 @@ cptx_val decode_row_of(cptx_kernel *k, const decode_in *in, cptx_val batch, cptx
                        cptx_val batch_stride, cptx_val head_stride, cptx_val row_stride);
 /* The address in LSE of row r of a tile. */
 cptx_val decode_lse_of(cptx_kernel *k, const decode_in *in, cptx_val batch, cptx_val kv_head, cptx_val r);
-/* Stores n neighbours of O, 2 or 4, rounded, where the predicate holds. */
-void decode_store(cptx_kernel *k, enum cptx_type type, const cptx_val *v, uint32_t n, cptx_val to, cptx_val when);
 
 cptx_kernel *decode_build_main(cptx_module *m, const cptx_attention_decode_opt *o);
 cptx_kernel *decode_build_mla(cptx_module *m, const cptx_attention_decode_opt *o);

@@ -71,26 +71,3 @@ cptx_val decode_lse_of(cptx_kernel *k, const decode_in *in, cptx_val batch, cptx
 	const cptx_val i = cptx_mad_wide(k, plane, in->queries, wide(k, query));
 	return cptx_mad(k, i, 4, in->lse, .mode = CPTX_LO);
 }
-
-static cptx_val rounded(cptx_kernel *k, enum cptx_type type, cptx_val low, cptx_val high)
-{
-	const enum cptx_type pair = type == CPTX_BF16 ? CPTX_BF16X2 : CPTX_F16X2;
-	const cptx_val word = cptx_regs(k, CPTX_B32, 1);
-
-	cptx_cvt(k, high, .b = low, .rnd = CPTX_RN, .dtype = pair, .into = cptx_as(word, pair));
-	return word;
-}
-
-void decode_store(cptx_kernel *k, enum cptx_type type, const cptx_val *v, uint32_t n, cptx_val to, cptx_val when)
-{
-	cptx_val words[DECODE_VECTOR];
-	uint32_t many = 0;
-
-	for (uint32_t i = 0; i < n; i += type == CPTX_F32 ? 1 : 2)
-		words[many++] = type == CPTX_F32 ? cptx_as(v[i], CPTX_B32) : rounded(k, type, v[i], v[i + 1]);
-	if (many == 1)
-		cptx_st(k, to, words[0], .space = CPTX_GLOBAL, .type = CPTX_B32, .when = when);
-	else
-		cptx_st(k, to, cptx_pack_(k, CPTX_HERE, words, many), .space = CPTX_GLOBAL, .type = CPTX_B32,
-		        .vec = many == 4 ? CPTX_V4 : CPTX_V2, .when = when);
-}

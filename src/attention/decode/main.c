@@ -297,10 +297,10 @@ static void store_vector(decode *d, cptx_val at, cptx_val row, cptx_val col, cpt
 	CPTX_IF(k, alone) {
 		const cptx_val to =
 			decode_row_of(k, &d->in, d->w.batch, d->w.kv_head, r, d->in.o, d->in.o_batch, d->in.o_head, d->in.o_row);
-		decode_store(k, out, v, DECODE_VECTOR, cptx_add(k, to, cptx_mul_wide(k, col, cptx_type_bits(out) / 8)), inside);
+		attention_store(k, out, v, DECODE_VECTOR, cptx_add(k, to, cptx_mul_wide(k, col, cptx_type_bits(out) / 8)), inside);
 	}
 	CPTX_ELSE(k)
-		decode_store(k, CPTX_F32, v, DECODE_VECTOR, cptx_add(k, decode_part_of(k, &d->in, &d->w, d->in.o_part, r, dim_v * 4), cptx_mul_wide(k, col, 4)), inside);
+		attention_store(k, CPTX_F32, v, DECODE_VECTOR, cptx_add(k, decode_part_of(k, &d->in, &d->w, d->in.o_part, r, dim_v * 4), cptx_mul_wide(k, col, 4)), inside);
 }
 
 static void store_results(decode *d, cptx_val smem, cptx_val alone)

@@ -192,7 +192,7 @@ static void store_rows(mla *x, bool alone)
 				to = cptx_add(k, to, col);
 			}
 			const cptx_val v[VECTOR] = { e.value, cptx_acc_at(&x->results, i + 1).value };
-			decode_store(k, type, v, VECTOR, cptx_offset(to, e.col * bytes), there);
+			attention_store(k, type, v, VECTOR, cptx_offset(to, e.col * bytes), there);
 		}
 	}
 }
