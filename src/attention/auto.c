@@ -92,7 +92,7 @@ uint32_t attention_pack_for(const cptx_attention_opt *o, const cptx_attention_pr
 
 	if (o->mma != CPTX_ATTENTION_WGMMA || o->sinks || o->blocks)
 		return 0;
-	while (group % (2 * pack) == 0 && 2 * pack <= ATTENTION_MOST_PACK && pack * p->queries < o->bq &&
+	while (group % (2 * pack) == 0 && 2 * pack <= ATTENTION_MOST_PACK && 2 * pack * (uint64_t)p->queries <= o->bq &&
 	       attention_can_pack(o, 2 * pack))
 		pack *= 2;
 	return pack > 1 ? pack : 0;

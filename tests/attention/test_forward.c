@@ -235,6 +235,24 @@ static const sample samples[] = {
 	  { SIZES, .batch = 2, .heads = 1, .queries = 30, .keys = 150 },
 	  NULL,
 	  NULL },
+	{ "heads packed, causal, a score function and a mask of heads",
+	  { BASE, .in = CPTX_BF16, .dim = 64, .causal = true, .lse = true, .pack = 4, .bq = 64, .score = build_score,
+	    .mask = build_mask },
+	  { SIZES, .batch = 2, .heads = 8, .kv_heads = 2, .queries = 21, .keys = 150 },
+	  score_of,
+	  mask_of },
+	{ "heads of 72 packed, sequences and pages, a window, strides, f32 out",
+	  { BASE, .in = CPTX_F16, .out = CPTX_F32, .dim = 72, .window = true, .lse = true, .pack = 8, .varlen = true, .page = 32 },
+	  { SIZES, .batch = 3, .heads = 8, .kv_heads = 1, .queries = 19, .keys = 130, .window_left = 40, .window_right = 3,
+	    .q_stride = { .row = 8 * 72, .head = 72 },
+	    .o_stride = { .row = 8 * 80, .head = 80 } },
+	  NULL,
+	  NULL },
+	{ "e4m3, heads packed",
+	  { BASE, .in = CPTX_E4M3, .dim = 64, .pack = 2, .bq = 64, .lse = true },
+	  { SIZES, .batch = 1, .heads = 4, .kv_heads = 2, .queries = 40, .keys = 100 },
+	  NULL,
+	  NULL },
 	{ "e4m3, few CTAs",
 	  { BASE, .in = CPTX_E4M3, .dim = 128, .lse = true },
 	  { SIZES, .batch = 1, .heads = 2, .kv_heads = 1, .queries = 140, .keys = 200, .v_scale = 0.25f, .ctas = 2 },
@@ -277,7 +295,7 @@ START_TEST(options_are_right_by_mma_sync)
 	attention_trial t = { .p = s->p, .seed = (uint64_t)_i + 1, .score = s->score, .mask = s->mask };
 
 	o.mma = CPTX_ATTENTION_SYNC, o.bq = 0, o.tma = _i % 2 != 0, t.p.ctas = 0;
-	if (o.in == CPTX_E4M3)
+	if (o.in == CPTX_E4M3 || o.pack)
 		return;
 	if (!getenv("CPTX_WHOLE") && _i % 9)
 		return;
@@ -292,7 +310,7 @@ START_TEST(options_are_right_by_tcgen05)
 	attention_trial t = { .p = s->p, .seed = (uint64_t)_i + 1, .score = s->score, .mask = s->mask };
 
 	o.mma = CPTX_ATTENTION_TCGEN05, o.bq = 0, o.stages = 0, t.p.ctas = 0;
-	if (o.in == CPTX_E4M3)
+	if (o.in == CPTX_E4M3 || o.pack)
 		return;
 	o.bk = o.bk && o.bk < 32 ? 32 : o.bk;
 	if (!getenv("CPTX_WHOLE") && _i % 5)
@@ -333,6 +351,8 @@ static void draw(cptx_attention_opt *o, attention_trial *t)
 		o->in = CPTX_E4M3, o->dim = (o->dim + 15) / 16 * 16, o->dim_v = (o->dim_v + 15) / 16 * 16;
 		o->bk = (o->bk + 31) / 32 * 32;
 	}
+	if (o->mma == CPTX_ATTENTION_WGMMA && !o->sinks && !o->blocks && !any(3))
+		o->pack = 2 << any(2);
 	*p = (cptx_attention_problem){ SIZES, .batch = 1 + any(2), .queries = 1 + any(any(3) ? 300 : 20), .keys = any(400) };
 	p->kv_heads = kv[any(3)], p->heads = p->kv_heads * groups[any(3)];
 	p->softcap = o->softcap ? 1 + (float)any(4) : 0;
