@@ -62,9 +62,9 @@ typedef struct cptx_attention_backward_opt {
 	uint32_t stages; /**< blocks of Q and dO in shared memory, 2 to 4 */
 	bool sm90;       /**< may use what sm_90 and later have: programmatic dependent launch, and red of two f32 */
 
-	const char *name; /**< name of the second kernel; NULL: "attention_backward" */
-	bool softcap;     /**< scores of the forward were softcap * tanh(s / softcap), softcap of the problem */
-	bool varlen;      /**< sequences of many lengths are packed, as sums of lengths in device memory say */
+	const char *name;              /**< name of the second kernel; NULL: "attention_backward" */
+	bool softcap;                  /**< scores of the forward were softcap * tanh(s / softcap), softcap of the problem */
+	bool varlen;                   /**< sequences of many lengths are packed, as sums of lengths in device memory say */
 	cptx_attention_score_fn score; /**< the forward's function of a score; NULL: none */
 	/** With .score: builds its derivative at s->value, the number that .score is given.  Of one that adds something to the
 	 * score cptx_attention_grad_one. */
@@ -93,13 +93,13 @@ typedef struct cptx_attention_backward_problem {
 	cptx_attention_stride q_stride, k_stride, v_stride, o_stride, do_stride; /**< how they lie */
 	cptx_attention_stride dq_stride, dk_stride, dv_stride;                   /**< and the gradients */
 	float scale;                                                             /**< of the scores, above 0; 0: 1 / sqrt(dim) */
-	uint32_t window_left;  /**< with .window: keys in front of the query's place that count; UINT32_MAX: all */
-	uint32_t window_right; /**< with .window: keys behind it; UINT32_MAX: all */
-	uint64_t workspace;    /**< plan.workspace bytes, aligned to 16 */
-	float softcap;         /**< with .softcap: above 0 */
-	uint64_t cu_queries, cu_keys; /**< with .varlen: of batch + 1 u32 each, aligned to 4: sequence b has rows cu[b] to
-	                                   cu[b + 1] - 1.  queries and keys are those of the longest, strides of a batch are not
-	                                   read */
+	uint32_t window_left;               /**< with .window: keys in front of the query's place that count; UINT32_MAX: all */
+	uint32_t window_right;              /**< with .window: keys behind it; UINT32_MAX: all */
+	uint64_t workspace;                 /**< plan.workspace bytes, aligned to 16 */
+	float softcap;                      /**< with .softcap: above 0 */
+	uint64_t cu_queries, cu_keys;       /**< with .varlen: of batch + 1 u32 each, aligned to 4: sequence b has rows cu[b] to
+	                                         cu[b + 1] - 1.  queries and keys are those of the longest, strides of a batch are not
+	                                         read */
 	uint32_t total_queries, total_keys; /**< with .varlen: rows of Q, and of K, of all sequences */
 	char z_;
 } cptx_attention_backward_problem;

@@ -30,7 +30,8 @@ attention_operands attention_operands_of(const cptx_attention_opt *o, const cptx
 	ops.k.stages = ops.v.stages = o->stages;
 	ops.k_part = ops.k, ops.v_part = ops.v, ops.q_part = ops.q;
 	if (o->page)
-		ops.k_part = part_of(&ops.k, attention_part_rows(o), o->bk), ops.v_part = part_of(&ops.v, attention_part_rows(o), o->bk);
+		ops.k_part = part_of(&ops.k, attention_part_rows(o), o->bk),
+		ops.v_part = part_of(&ops.v, attention_part_rows(o), o->bk);
 	ops.q.stages = 1;
 	if (o->pack > 1)
 		ops.q_part = part_of(&ops.q, attention_tile_queries(o), o->bq);

@@ -157,7 +157,8 @@ static bool make_maps(const attention_operands *ops, const cptx_attention_opt *o
 	const cptx_operand_matrix v = matrix_of(&ops->v, v_at, &p->v_stride, dim_v, of_k, p->kv_heads);
 	const cptx_operand_matrix d = matrix_of(&out, p->o, &p->o_stride, dim_v, of_q, p->heads);
 
-	return cptx_operand_tensor_map(&ops->q_part, &q, &args->q, err) && cptx_operand_tensor_map(&ops->k_part, &k, &args->k, err) &&
+	return cptx_operand_tensor_map(&ops->q_part, &q, &args->q, err) &&
+	       cptx_operand_tensor_map(&ops->k_part, &k, &args->k, err) &&
 	       cptx_operand_tensor_map(&ops->v_part, &v, &args->v, err) &&
 	       (!attention_stores_by_tma(o) || cptx_operand_tensor_map(&out, &d, &args->o, err));
 }

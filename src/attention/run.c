@@ -94,8 +94,8 @@ bool cptx_attention_run(cptx_attention_runner *r, const cptx_attention_opt *opt,
 
 	err = err ? err : &own;
 	if (!IS_GIVEN(r, "runner", NOWHERE, err) || !choose(r, &chosen, opt, problem, err) ||
-	    !attention_read(&o, &chosen, r->base.target, &plan, err) ||
-	    !pack(&o, &chosen, problem, err) || !(l = (const loaded *)kit_runner_find(&r->base, &keeper, &o, o.name, err)))
+	    !attention_read(&o, &chosen, r->base.target, &plan, err) || !pack(&o, &chosen, problem, err) ||
+	    !(l = (const loaded *)kit_runner_find(&r->base, &keeper, &o, o.name, err)))
 		return false;
 	cptx_launch *launch = cptx_attention_launch(l->kept.program, r->base.dev, &l->opt, problem, err);
 	const bool ok = launch && cptx_launch_run(launch, stream, err);

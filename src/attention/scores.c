@@ -201,8 +201,8 @@ static void store_packed_lse(cptx_kernel *k, const attention_in *in, const atten
 		const cptx_val there = cptx_setp(k, query, t->queries, .cmp = CPTX_LT);
 		const cptx_val plane = in->o->varlen ? head : cptx_mad(k, t->batch, heads, head, .mode = CPTX_LO);
 		const cptx_val row = in->o->varlen ? cptx_add(k, query, cptx_as(t->q0, CPTX_U32)) : query;
-		const cptx_val i = cptx_mad_wide(k, plane, in->o->varlen ? in->total_queries : in->queries,
-		                                 cptx_cvt(k, row, .dtype = CPTX_U64));
+		const cptx_val i =
+			cptx_mad_wide(k, plane, in->o->varlen ? in->total_queries : in->queries, cptx_cvt(k, row, .dtype = CPTX_U64));
 		cptx_st(k, cptx_mad(k, i, 4, in->lse, .mode = CPTX_LO), cptx_elem(lse, next), .space = CPTX_GLOBAL,
 		        .when = both(k, there, leads));
 		next++;

@@ -95,8 +95,10 @@ static void find_sequence(cptx_kernel *k, const attention_in *in, attention_tile
 
 	t->queries = in->queries, t->keys = in->keys;
 	if (o->varlen) {
-		const cptx_val q0 = attention_entry(k, in->cu_queries, t->batch, 0), k0 = attention_entry(k, in->cu_keys, t->batch, 0);
-		const cptx_val q_end = attention_entry(k, in->cu_queries, t->batch, 1), k_end = attention_entry(k, in->cu_keys, t->batch, 1);
+		const cptx_val q0 = attention_entry(k, in->cu_queries, t->batch, 0),
+					   k0 = attention_entry(k, in->cu_keys, t->batch, 0);
+		const cptx_val q_end = attention_entry(k, in->cu_queries, t->batch, 1),
+					   k_end = attention_entry(k, in->cu_keys, t->batch, 1);
 		t->queries = cptx_sub(k, q_end, q0), t->keys = cptx_sub(k, k_end, k0);
 		t->q0 = cptx_as(q0, CPTX_S32);
 		if (!o->page)

@@ -284,7 +284,8 @@ START_TEST(few_queries_share_tiles)
 		p.queries = all[i].queries, p.kv_heads = all[i].kv_heads;
 		SURE(cptx_attention_auto(&o, &p, 132, &c, 1, &err) == 1, "%s", err.text);
 		ck_assert_uint_eq(c.opt.pack, all[i].pack);
-		ck_assert(cptx_attention_check_problem(&c.opt, &p, 132, &plan, NULL) && plan.tiles == 64 / (c.opt.pack ? c.opt.pack : 1));
+		ck_assert(cptx_attention_check_problem(&c.opt, &p, 132, &plan, NULL) &&
+		          plan.tiles == 64 / (c.opt.pack ? c.opt.pack : 1));
 	}
 	o.pack = 1; /* never */
 	SURE(cptx_attention_auto(&o, &p, 132, &c, 1, &err) == 1 && c.opt.pack == 1, "%s", err.text);

@@ -36,10 +36,10 @@ void backward_find_sequence(cptx_kernel *k, backward_in *in, cptx_val batch)
 {
 	const struct {
 		cptx_val *at, *batch, row, *first;
-	} all[] = { { &in->q, &in->q_batch, in->q_row, &in->q0 },       { &in->o, &in->o_batch, in->o_row, &in->q0 },
-		        { &in->d_o, &in->do_batch, in->do_row, &in->q0 },   { &in->dq, &in->dq_batch, in->dq_row, &in->q0 },
-		        { &in->k, &in->k_batch, in->k_row, &in->k0 },       { &in->v, &in->v_batch, in->v_row, &in->k0 },
-		        { &in->dk, &in->dk_batch, in->dk_row, &in->k0 },    { &in->dv, &in->dv_batch, in->dv_row, &in->k0 } };
+	} all[] = { { &in->q, &in->q_batch, in->q_row, &in->q0 },     { &in->o, &in->o_batch, in->o_row, &in->q0 },
+		        { &in->d_o, &in->do_batch, in->do_row, &in->q0 }, { &in->dq, &in->dq_batch, in->dq_row, &in->q0 },
+		        { &in->k, &in->k_batch, in->k_row, &in->k0 },     { &in->v, &in->v_batch, in->v_row, &in->k0 },
+		        { &in->dk, &in->dk_batch, in->dk_row, &in->k0 },  { &in->dv, &in->dv_batch, in->dv_row, &in->k0 } };
 
 	if (!in->opt->varlen)
 		return;

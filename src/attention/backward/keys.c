@@ -59,12 +59,9 @@ static void advance(keys *x)
 
 static backward_scores scores_of(keys *x, cptx_val head, cptx_val query)
 {
-	return (backward_scores){ .s = &x->scores,
-		                      .by_keys = true,
-		                      .batch = x->t.batch,
-		                      .head = head,
-		                      .query = query,
-		                      .key = x->t.key0 };
+	return (backward_scores){
+		.s = &x->scores, .by_keys = true, .batch = x->t.batch, .head = head, .query = query, .key = x->t.key0
+	};
 }
 
 static cptx_val counts(keys *x, cptx_val head, cptx_val query)

@@ -57,12 +57,9 @@ static cptx_val smem(keys90 *x, uint32_t bytes, uint32_t align, const char *name
 
 static backward_scores scores_of(keys90 *x)
 {
-	return (backward_scores){ .s = &x->scores,
-		                      .by_keys = true,
-		                      .batch = x->t.batch,
-		                      .head = x->head,
-		                      .query = x->query,
-		                      .key = x->t.key0 };
+	return (backward_scores){
+		.s = &x->scores, .by_keys = true, .batch = x->t.batch, .head = x->head, .query = x->query, .key = x->t.key0
+	};
 }
 
 static cptx_val counts(keys90 *x)
@@ -186,8 +183,7 @@ static void load_block(keys90 *x)
 	cptx_pipe_next(k, &x->q_pipe, &x->q_at);
 	cptx_pipe_wait_empty(k, &x->do_pipe, &x->do_at);
 	cptx_pipe_expect(k, &x->do_pipe, &x->do_at, x->d_o.bytes);
-	cptx_operand_load(k, &x->d_o, x->do_at.stage, row, 0, .barrier = cptx_pipe_full(&x->do_at), .z = x->head,
-	                  .z2 = batch);
+	cptx_operand_load(k, &x->d_o, x->do_at.stage, row, 0, .barrier = cptx_pipe_full(&x->do_at), .z = x->head, .z2 = batch);
 	cptx_pipe_next(k, &x->do_pipe, &x->do_at);
 }
 

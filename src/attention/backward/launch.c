@@ -185,14 +185,18 @@ static bool check_addresses(const cptx_attention_backward_opt *o, const cptx_att
 {
 	const uint32_t align = ATTENTION_CHUNK;
 	const bool q = p->queries != 0, k = p->keys != 0;
-	const attention_address all[] = {
-		{ "q", p->q, q, align },     { "k", p->k, k, align },
-		{ "v", p->v, k, align },     { "o", p->o, q, align },
-		{ "d_o", p->d_o, q, align }, { "lse", p->lse, q, align },
-		{ "dq", p->dq, q, align },   { "dk", p->dk, k, align },
-		{ "dv", p->dv, k, align },   { "workspace", p->workspace, plan->workspace != 0, align },
-		{ "cu_queries", p->cu_queries, o->varlen, 4 }, { "cu_keys", p->cu_keys, o->varlen, 4 }
-	};
+	const attention_address all[] = { { "q", p->q, q, align },
+		                              { "k", p->k, k, align },
+		                              { "v", p->v, k, align },
+		                              { "o", p->o, q, align },
+		                              { "d_o", p->d_o, q, align },
+		                              { "lse", p->lse, q, align },
+		                              { "dq", p->dq, q, align },
+		                              { "dk", p->dk, k, align },
+		                              { "dv", p->dv, k, align },
+		                              { "workspace", p->workspace, plan->workspace != 0, align },
+		                              { "cu_queries", p->cu_queries, o->varlen, 4 },
+		                              { "cu_keys", p->cu_keys, o->varlen, 4 } };
 
 	return attention_check_addresses("backward: ", all, ARRAY_LEN(all), err);
 }

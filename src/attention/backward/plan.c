@@ -230,10 +230,13 @@ static bool check_strides(const cptx_attention_backward_problem *p, const cptx_a
 bool backward_read_problem(cptx_attention_backward_problem *p, const cptx_attention_backward_problem *given,
                            const cptx_attention_backward_opt *o, cptx_attention_backward_plan *plan, cptx_error *err)
 {
-	const cptx_attention_opt of = {
-		.in = o->in, .dim = o->dim, .causal = o->causal, .top_left = o->top_left, .window = o->window, .softcap = o->softcap,
-		.varlen = o->varlen
-	};
+	const cptx_attention_opt of = { .in = o->in,
+		                            .dim = o->dim,
+		                            .causal = o->causal,
+		                            .top_left = o->top_left,
+		                            .window = o->window,
+		                            .softcap = o->softcap,
+		                            .varlen = o->varlen };
 	cptx_attention_problem forward;
 
 	if (!IS_GIVEN(given, "problem", NOWHERE, err) ||
@@ -243,7 +246,8 @@ bool backward_read_problem(cptx_attention_backward_problem *p, const cptx_attent
 	const uint64_t rows = (uint64_t)p->batch * p->heads * backward_pad(p->queries);
 	const uint64_t work_rows = p->heads * backward_work_rows(o, p);
 	const uint64_t grid = (uint64_t)attention_up(p->keys, o->bk) * p->batch * p->kv_heads;
-	RULE(MAX(rows, work_rows) < UINT64_C(1) << 32, "%llu rows of Q in all; there are less than 2^32", (unsigned long long)MAX(rows, work_rows));
+	RULE(MAX(rows, work_rows) < UINT64_C(1) << 32, "%llu rows of Q in all; there are less than 2^32",
+	     (unsigned long long)MAX(rows, work_rows));
 	RULE(grid < UINT64_C(1) << 31, "%llu blocks of %u keys; there are less than 2^31 in a launch", (unsigned long long)grid,
 	     o->bk);
 	plan->grid = (uint32_t)grid;

@@ -25,11 +25,9 @@ static cptx_attention_score score_at(cptx_kernel *k, const backward_scores *b, c
 	const cptx_val row = cptx_acc_row(k, b->s, e, b->by_keys ? b->key : b->query);
 	const cptx_val col = cptx_acc_col(k, b->s, e, b->by_keys ? b->query : b->key);
 
-	return (cptx_attention_score){ .value = value,
-		                           .batch = b->batch,
-		                           .head = b->head,
-		                           .query = b->by_keys ? col : row,
-		                           .key = b->by_keys ? row : col };
+	return (cptx_attention_score){
+		.value = value, .batch = b->batch, .head = b->head, .query = b->by_keys ? col : row, .key = b->by_keys ? row : col
+	};
 }
 
 /* Of a kept score the number that the user's function is given. */

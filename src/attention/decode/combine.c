@@ -93,7 +93,8 @@ static void combine_columns(combine *c, cptx_val max, cptx_val inverse)
 	cptx_kernel *k = c->k;
 	const uint32_t dim_v = decode_dim_v(c->o);
 	const enum cptx_type out = decode_out(c->o);
-	const cptx_val col = c->col, inside = cptx_setp(k, col, dim_v, .cmp = CPTX_LT), sums = cptx_regs(k, CPTX_F32, DECODE_VECTOR);
+	const cptx_val col = c->col, inside = cptx_setp(k, col, dim_v, .cmp = CPTX_LT),
+				   sums = cptx_regs(k, CPTX_F32, DECODE_VECTOR);
 	const cptx_val i = cptx_var(k, CPTX_U32, 0);
 	cptx_val v[DECODE_VECTOR];
 

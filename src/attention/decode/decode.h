@@ -10,12 +10,12 @@
 enum {
 	DECODE_MOST_SPLITS = 256,
 	DECODE_MOST_QUERIES = 16,
-	DECODE_COMBINE_WARPS = 4, /* of a CTA that combines: each has columns of a row */
-	DECODE_VECTOR = ATTENTION_VECTOR, /* columns of O that a thread has side by side */
+	DECODE_COMBINE_WARPS = 4,                        /* of a CTA that combines: each has columns of a row */
+	DECODE_VECTOR = ATTENTION_VECTOR,                /* columns of O that a thread has side by side */
 	DECODE_COMBINE_COLS = CPTX_WARP * DECODE_VECTOR, /* of a warp that combines */
-	DECODE_MLA_GROUPS = 2,    /* MMA warpgroups of multi-head latent attention, each with half of the columns of O */
-	DECODE_MLA_ROWS = 64,     /* of its tile, and keys of its block */
-	DECODE_PAD = 8            /* floats behind each row of O in shared memory, so that rows begin in other banks */
+	DECODE_MLA_GROUPS = 2, /* MMA warpgroups of multi-head latent attention, each with half of the columns of O */
+	DECODE_MLA_ROWS = 64,  /* of its tile, and keys of its block */
+	DECODE_PAD = 8         /* floats behind each row of O in shared memory, so that rows begin in other banks */
 };
 
 /* What follows from the options. */

@@ -141,9 +141,10 @@ static void load_q(decode *d)
 				continue;
 			const cptx_val number = cptx_add(k, row, m * map->rows + c.row);
 			const cptx_val there = cptx_setp(k, number, d->in.rows, .cmp = CPTX_LT);
-			const cptx_val at = cptx_add(
-				k, decode_row_of(k, &d->in, d->w.batch, d->w.kv_head, number, d->in.q, d->in.q_batch, d->in.q_head, d->in.q_row),
-				col);
+			const cptx_val at = cptx_add(k,
+			                             decode_row_of(k, &d->in, d->w.batch, d->w.kv_head, number, d->in.q, d->in.q_batch,
+			                                           d->in.q_head, d->in.q_row),
+			                             col);
 			for (uint32_t step = 0; step < d->qk.steps; step++)
 				for (uint32_t x = 0; x < map->regs; x++) {
 					cptx_cell to;
@@ -300,7 +301,9 @@ static void store_vector(decode *d, cptx_val at, cptx_val row, cptx_val col, cpt
 		attention_store(k, out, v, DECODE_VECTOR, cptx_add(k, to, cptx_mul_wide(k, col, cptx_type_bits(out) / 8)), inside);
 	}
 	CPTX_ELSE(k)
-		attention_store(k, CPTX_F32, v, DECODE_VECTOR, cptx_add(k, decode_part_of(k, &d->in, &d->w, d->in.o_part, r, dim_v * 4), cptx_mul_wide(k, col, 4)), inside);
+		attention_store(k, CPTX_F32, v, DECODE_VECTOR,
+		                cptx_add(k, decode_part_of(k, &d->in, &d->w, d->in.o_part, r, dim_v * 4), cptx_mul_wide(k, col, 4)),
+		                inside);
 }
 
 static void store_results(decode *d, cptx_val smem, cptx_val alone)

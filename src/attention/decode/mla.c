@@ -90,15 +90,15 @@ static void load_q(mla *x)
 	const uint32_t rows = THREADS / CHUNKS, span_bytes = x->o->rows * SPAN;
 	const cptx_val chunk = cptx_and(k, x->tid, CHUNKS - 1), first = cptx_div(k, x->tid, CHUNKS);
 	const cptx_val swizzled = cptx_xor(k, chunk, cptx_and(k, first, CHUNKS - 1)); /* rows are a multiple of 8 apart */
-	const cptx_val to = cptx_mad(k, first, SPAN, cptx_mad(k, swizzled, ATTENTION_CHUNK, x->q, .mode = CPTX_LO),
-	                             .mode = CPTX_LO);
+	const cptx_val to =
+		cptx_mad(k, first, SPAN, cptx_mad(k, swizzled, ATTENTION_CHUNK, x->q, .mode = CPTX_LO), .mode = CPTX_LO);
 
 	for (uint32_t row = 0; row < x->o->rows; row += rows) {
-		const cptx_val r = cptx_add(k, cptx_add(k, first, row), x->w.row0), there = cptx_setp(k, r, in->rows, .cmp = CPTX_LT);
+		const cptx_val r = cptx_add(k, cptx_add(k, first, row), x->w.row0),
+					   there = cptx_setp(k, r, in->rows, .cmp = CPTX_LT);
 		const cptx_val bytes = cptx_selp(k, ATTENTION_CHUNK, 0, there, .type = CPTX_U32);
 		const cptx_val safe = cptx_selp(k, r, 0, there, .type = CPTX_U32);
-		const cptx_val at =
-			decode_row_of(k, in, x->w.batch, x->w.kv_head, safe, in->q, in->q_batch, in->q_head, in->q_row);
+		const cptx_val at = decode_row_of(k, in, x->w.batch, x->w.kv_head, safe, in->q, in->q_batch, in->q_head, in->q_row);
 		const cptx_val from = cptx_add(k, at, cptx_mul_wide(k, chunk, ATTENTION_CHUNK));
 		for (uint32_t span = 0; span < x->s->dim * 2 / SPAN; span++)
 			cptx_cp_async(k, cptx_offset(to, span * span_bytes + row * SPAN), cptx_offset(from, span * SPAN),
@@ -122,9 +122,9 @@ static void begin_group(mla *x)
 	load_q(x);
 	cptx_tiled_mma_new(k, &x->qk, .by = CPTX_BY_WGMMA, .a = in, .b = in, .m = x->o->rows, .n = x->o->bk, .a_tile = s->q,
 	                   .b_tile = s->k, .thread = x->thread);
-	cptx_tiled_mma_new(k, &x->pv, .by = CPTX_BY_WGMMA, .a = in, .b = in, .m = x->o->rows,
-	                   .n = s->dim_v / DECODE_MLA_GROUPS, .units_n = DECODE_MLA_GROUPS, .a_from = CPTX_A_REGS,
-	                   .b_tile = s->v, .unit = x->group, .thread = x->thread);
+	cptx_tiled_mma_new(k, &x->pv, .by = CPTX_BY_WGMMA, .a = in, .b = in, .m = x->o->rows, .n = s->dim_v / DECODE_MLA_GROUPS,
+	                   .units_n = DECODE_MLA_GROUPS, .a_from = CPTX_A_REGS, .b_tile = s->v, .unit = x->group,
+	                   .thread = x->thread);
 	cptx_acc_new(k, &x->qk, &x->sums);
 	cptx_acc_new(k, &x->pv, &x->results);
 	cptx_acc_clear(k, &x->results);

@@ -119,7 +119,8 @@ static bool check_target(const cptx_attention_decode_opt *o, const cptx_target *
 		return error_set(err, CPTX_E_TARGET, NOWHERE, "attention: decode: %s has no cp.async; sm_80 and later have it",
 		                 t->name);
 	if (o->mla && !cptx_form_on_target(CPTX_OP_WGMMA_MMA_ASYNC, 0, t))
-		return error_set(err, CPTX_E_TARGET, NOWHERE, "attention: decode: .mla, and %s has no wgmma; sm_90a has it", t->name);
+		return error_set(err, CPTX_E_TARGET, NOWHERE, "attention: decode: .mla, and %s has no wgmma; sm_90a has it",
+		                 t->name);
 	if (o->overlap && !cptx_form_on_target(CPTX_OP_GRIDDEPCONTROL, 0, t))
 		return error_set(err, CPTX_E_TARGET, NOWHERE,
 		                 "attention: decode: .overlap, and %s has no griddepcontrol; sm_90 and "

@@ -38,7 +38,8 @@ static const cli_option options[OPTIONS] = {
 	[OPTION_##ID] = { name, letter, argument, help, choices },
 #include "attention/decode/options.def"
 	[OPTION_HEADS] = { "heads", 'H', "N", "heads of Q; default 32", "32 64" },
-	[OPTION_KV_HEADS] = { "kv-heads", 'k', "N", "heads of K and V, which divide those of Q; default 8, with --mla 1", "1 8" },
+	[OPTION_KV_HEADS] = { "kv-heads", 'k', "N", "heads of K and V, which divide those of Q; default 8, with --mla 1",
+	                      "1 8" },
 	[OPTION_SCALE] = { "scale", 'x', "X", "what scores are multiplied by; default 1 / sqrt(dim)", NULL },
 	[OPTION_SPLITS] = { "splits", 'n', "N", "chunks of the keys of a sequence; default: by a model", "1 2 4 8" },
 	[OPTION_RAGGED] = { "ragged", 'R', NULL, "sequences have random lengths, up to the keys of --run", NULL },

@@ -26,7 +26,7 @@ typedef struct bench {
 	attention_tensor x[TENSORS];
 	uint32_t *cu_q, *cu_k; /* where the rows of each batch begin, and behind the last */
 	float *lse, *number;   /* number: of all 16-bit patterns */
-	bool all;            /* rows are compared, each once */
+	bool all;              /* rows are compared, each once */
 } bench;
 
 /* ---- the problem ---- */
@@ -84,8 +84,10 @@ static float *lse_of(const bench *b, uint32_t batch, uint32_t head, uint32_t que
 {
 	const cptx_attention_backward_problem *p = &b->p;
 
-	return b->lse + (b->o->varlen ? (uint64_t)head * p->total_queries + b->cu_q[batch]
-	                              : ((uint64_t)batch * p->heads + head) * p->queries) + query;
+	return b->lse +
+	       (b->o->varlen ? (uint64_t)head * p->total_queries + b->cu_q[batch]
+	                     : ((uint64_t)batch * p->heads + head) * p->queries) +
+	       query;
 }
 
 static void fill_lse(bench *b, uint32_t batch, uint32_t head)
@@ -284,7 +286,8 @@ static bool compare(bench *b, backward_report *rep, cptx_error *err)
 	for (int i = 0; i < 3; i++)
 		if (!cptx_mem_read(b->dev, b->x[gradients[i]].host, b->x[gradients[i]].at, b->x[gradients[i]].bytes, err))
 			return false;
-	rep->r.elements = (uint64_t)b->o->dim * ((uint64_t)p->heads * b->cu_q[p->batch] + 2ull * p->kv_heads * b->cu_k[p->batch]);
+	rep->r.elements =
+		(uint64_t)b->o->dim * ((uint64_t)p->heads * b->cu_q[p->batch] + 2ull * p->kv_heads * b->cu_k[p->batch]);
 	for (uint32_t z = 0; z < p->batch * p->heads; z++) {
 		const uint32_t rows = queries_of(b, z / p->heads);
 		for (uint32_t n = 0; n < most(b, rows); n++)

@@ -10,11 +10,11 @@
 
 /* A problem to run, and how much of its result to compare. */
 typedef struct backward_trial {
-	cptx_attention_backward_problem p; /* sizes, strides and numbers; addresses are filled in */
-	uint64_t seed;                     /* of Q, K, V, O and dO, which are random; LSE is about what such scores have */
-	uint32_t rows;                     /* rows of each gradient of each head that are compared, drawn at random; 0: all */
-	unsigned bursts;                   /* timed bursts; 0: none */
-	unsigned runs;                     /* how often the launches are run before results are compared; 0: once */
+	cptx_attention_backward_problem p;    /* sizes, strides and numbers; addresses are filled in */
+	uint64_t seed;                        /* of Q, K, V, O and dO, which are random; LSE is about what such scores have */
+	uint32_t rows;                        /* rows of each gradient of each head that are compared, drawn at random; 0: all */
+	unsigned bursts;                      /* timed bursts; 0: none */
+	unsigned runs;                        /* how often the launches are run before results are compared; 0: once */
 	attention_score_fn score, score_grad; /* twins of those of the options */
 	attention_mask_fn mask;
 	const void *user;
