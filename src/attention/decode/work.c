@@ -33,7 +33,7 @@ decode_limits decode_limits_of(cptx_kernel *k, const decode_in *in, const decode
 	const cptx_attention_decode_opt *o = in->opt;
 	const cptx_val length = cptx_as(w->range.length, CPTX_S32), left = cptx_as(in->left, CPTX_S32);
 	const cptx_val ahead = cptx_sub(k, length, cptx_as(in->queries, CPTX_S32)); /* of query 0: its place */
-	decode_limits l = { .rows.end = cptx_regs(k, CPTX_S32, sums->rows) };
+	decode_limits l = { .rows = { .end = cptx_regs(k, CPTX_S32, sums->rows) } };
 	uint32_t found = 0;
 
 	if (o->window)
