@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* GEMMs of <cptx/gemm.h> as bench/gemm_experts.py calls them: a shared object that it loads. */
+/* GEMMs of <cptx/gemm.h> as bench/gemm_experts.py and bench/gemm_more.py call them: a shared object that these load. */
 #include <cptx/gemm.h>
 
 #include <stdio.h>
@@ -8,7 +8,7 @@
 
 /* The sizes and addresses of a problem, in arrays, so that Python needs no structs. */
 enum { M, N, K, EXPERTS, EXPECTED, SIZES };
-enum { A, B, D, SCALE_A, SCALE_B, COUNTS, ADDRESSES };
+enum { A, B, D, SCALE_A, SCALE_B, COUNTS, GATHER, SCATTER, WEIGHTS, SCALE_D, ADDRESSES };
 
 typedef struct bench {
 	cptx_device *dev;
@@ -59,6 +59,10 @@ bench *experts_new(const char *device, const char *options, uint32_t choice, con
 		                    .scale_a = at[SCALE_A],
 		                    .scale_b = at[SCALE_B],
 		                    .counts = at[COUNTS],
+		                    .gather = at[GATHER],
+		                    .scatter = at[SCATTER],
+		                    .weights = at[WEIGHTS],
+		                    .scale_d = at[SCALE_D],
 		                    .expected = (uint32_t)n[EXPECTED] };
 
 	if (!b)

@@ -22,7 +22,7 @@
 static double resident(const gemv_shape *s)
 {
 	const uint32_t sums = s->atoms_n * s->atoms_m * (s->group ? 8 : 4),
-				   loads = s->vec ? 8 * s->vec : 8 * s->atoms_n * s->steps;
+				   of_turn = s->vec ? 8 * s->vec : 8 * s->atoms_n * s->steps, loads = of_turn * (s->bits < 16 ? 2 : 1);
 	const uint32_t regs = MIN(40 + sums + loads, (uint32_t)CPTX_REGS_PER_THREAD), threads = s->warps * CPTX_WARP;
 
 	return MAX(MIN(CPTX_REGS_PER_SM / (regs * threads), 2048 / threads), 1u);
