@@ -83,9 +83,9 @@ def types(rounds):
         a = torch.randint(-128, 128, (m, k), device="cuda", dtype=torch.int8, generator=g)
         b = torch.randint(-128, 128, (n, k), device="cuda", dtype=torch.int8, generator=g)
         want = torch._int_mm(a, b.T)
-        for mma in ("wgmma", "sync"):
+        for mma in ("wgmma", "mma.sync"):
             d = torch.zeros(m, n, device="cuda", dtype=torch.int32)
-            arm = Ours(f"mma={mma} a=s8 b=s8 out=s32" + (" tma=1" if mma == "sync" else ""), (m, n, k, 0, 0), a=a, b=b, d=d)
+            arm = Ours(f"mma={mma} a=s8 b=s8 out=s32" + (" tma=1" if mma == "mma.sync" else ""), (m, n, k, 0, 0), a=a, b=b, d=d)
             arm()
             torch.cuda.synchronize()
             report(f"s8 {m}x{n}x{k} {mma} {arm.shape}", {"cptx": arm, "torch._int_mm": repeated(lambda: torch._int_mm(a, b.T))},
@@ -94,9 +94,9 @@ def types(rounds):
         want = x.double() @ y.double().T if m < 8192 else None
         torch.backends.cuda.matmul.allow_tf32 = True
         want = want if want is not None else (x @ y.T).double()
-        for mma in ("wgmma", "sync"):
+        for mma in ("wgmma", "mma.sync"):
             d = torch.zeros(m, n, device="cuda")
-            arm = Ours(f"mma={mma} a=tf32 b=tf32 out=f32" + (" tma=1" if mma == "sync" else ""), (m, n, k, 0, 0), a=x, b=y, d=d)
+            arm = Ours(f"mma={mma} a=tf32 b=tf32 out=f32" + (" tma=1" if mma == "mma.sync" else ""), (m, n, k, 0, 0), a=x, b=y, d=d)
             arm()
             torch.cuda.synchronize()
             wrong = far(d.double(), want, 0, 8 * k**0.5 * 2**-11)
@@ -106,8 +106,8 @@ def types(rounds):
         one, d = torch.tensor(1.0, device="cuda"), torch.zeros(m, n, device="cuda", dtype=BF16)
         peer = lambda: torch._scaled_mm(p, q.T, scale_a=one, scale_b=one, out_dtype=BF16, use_fast_accum=True)
         want = (p.float() @ q.float().T).to(BF16)
-        for mma in ("wgmma", "sync"):
-            arm = Ours(f"mma={mma} a=e4m3 b=e4m3 out=bf16" + (" tma=1" if mma == "sync" else ""), (m, n, k, 0, 0), a=p, b=q, d=d)
+        for mma in ("wgmma", "mma.sync"):
+            arm = Ours(f"mma={mma} a=e4m3 b=e4m3 out=bf16" + (" tma=1" if mma == "mma.sync" else ""), (m, n, k, 0, 0), a=p, b=q, d=d)
             arm()
             torch.cuda.synchronize()
             report(f"e4m3 {m}x{n}x{k} {mma} {arm.shape}", {"cptx": arm, "torch._scaled_mm": repeated(peer)}, 2.0 * m * n * k,

@@ -277,6 +277,8 @@ START_TEST(says_which_rule_is_broken)
 		{ { TILE(64, 24), BF16, .out = CPTX_F32, .swiglu = true }, 128, "it must be a multiple of 16" },
 		{ { TILE(64, 64), BF16, .out = CPTX_E4M3, .beta = true }, 128, "output type .e4m3 with beta" },
 		{ { NEW, BF16, .out = CPTX_F32, .swiglu = true }, 128, NULL },
+		{ { NEW, BF16, QUANTIZED }, 128, NULL },
+		{ { NEW, BF16, QUANTIZED, .swiglu = true }, 256, NULL },
 	};
 	cptx_error err = { 0 };
 

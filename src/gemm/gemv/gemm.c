@@ -31,6 +31,9 @@ typedef struct gemv {
 	cptx_val k0;         /* where the warp's turn begins */
 	cptx_val k_load;     /* of few bits: where the turn begins whose loads are next */
 	cptx_val acc, part;  /* sums; of a group of elements that share a factor, NONE: acc */
+	cptx_val none;       /* four zeros, which the sums of a group begin with */
+	cptx_val of_a, ones; /* of biased weights: the sums of A of a group, and the first operand that makes them */
+	cptx_val all_rows;   /* predicate: all rows of the CTA's part of B are there */
 } gemv;
 
 /* The registers of a turn. */
@@ -270,31 +273,47 @@ static void load_columns(const gemv *g, turn *x, uint32_t step, bool inside)
 	}
 }
 
-/* The factors and zero points of the turn's groups, if there are any: one for each row of B. */
-static void load_scales(const gemv *g, turn *x)
+/* Numbers of the turn's groups, and of the last one; without groups there is one of all of K. */
+static cptx_val group_of(const gemv *g, uint32_t n)
+{
+	cptx_kernel *k = g->k;
+
+	if (!g->s.group)
+		return cptx_imm(0);
+	const cptx_val last = cptx_div(k, cptx_sub(k, g->w.p.K, 1), g->s.group);
+	return cptx_min(k, cptx_add(k, cptx_div(k, g->k_load, g->s.group), n), last);
+}
+
+/* together: all rows of the CTA are there, so those of the lane are eight apart, and so are their factors. */
+static void load_scales_of(const gemv *g, turn *x, bool together)
 {
 	cptx_kernel *k = g->k;
 	const tma_gemm_params *p = &g->w.p;
-	if (!g->s.group && !g->o->zeros)
-		return;
-	const cptx_val first = g->s.group ? cptx_div(k, g->k_load, g->s.group) : cptx_imm(0);
-	const cptx_val last = g->s.group ? cptx_div(k, cptx_sub(k, p->K, 1), g->s.group) : cptx_imm(0);
+	const cptx_val in[] = { p->weights, p->zeros };
 
 	for (uint32_t n = 0; n < g->s.groups; n++) {
-		cptx_val row = { 0 };
-		if (g->s.group)
-			row = cptx_mul(k, wide(k, cptx_min(k, cptx_add(k, first, n), last)), wide(k, cptx_shl(k, p->N, 1)),
-			               .mode = CPTX_LO);
-		for (uint32_t i = 0; i < 2 * g->s.atoms_n; i++) {
-			cptx_val at = row.kind == CPTX_VAL_NONE ? g->scale[i] : cptx_add(k, row, g->scale[i]);
-			if (g->s.group)
-				cptx_ld(k, cptx_add(k, p->weights, at), .space = CPTX_GLOBAL, .nc = CPTX_NC, .type = CPTX_B16,
-				        .into = x->raw_scale[n][i]);
-			if (g->o->zeros)
-				cptx_ld(k, cptx_add(k, p->zeros, at), .space = CPTX_GLOBAL, .nc = CPTX_NC, .type = CPTX_B16,
-				        .into = x->raw_zero[n][i]);
+		const cptx_val group = group_of(g, n), each = cptx_shl(k, p->N, 1);
+		for (int zero = !g->s.group; zero < (g->o->zeros ? 2 : 1); zero++) {
+			cptx_val at = { 0 };
+			for (uint32_t i = 0; i < 2 * g->s.atoms_n; i++) {
+				if (!together || !i)
+					at = cptx_add(k, in[zero], g->s.group ? cptx_mad_wide(k, group, each, g->scale[i]) : g->scale[i]);
+				cptx_ld(k, together ? cptx_offset(at, 16 * (int64_t)i) : at, .space = CPTX_GLOBAL, .nc = CPTX_NC,
+				        .type = CPTX_B16, .into = zero ? x->raw_zero[n][i] : x->raw_scale[n][i]);
+			}
 		}
 	}
+}
+
+/* The factors and zero points of the turn's groups, if there are any: one for each row of B. */
+static void load_scales(const gemv *g, turn *x)
+{
+	if (!g->s.group && !g->o->zeros)
+		return;
+	CPTX_IF(g->k, g->all_rows)
+		load_scales_of(g, x, true);
+	CPTX_ELSE(g->k)
+		load_scales_of(g, x, false);
 }
 
 /* Eight elements of a row of A: number `eight` of the lane's chunk of a step. */
@@ -325,31 +344,32 @@ static cptx_val sums_of(const gemv *g, uint32_t n, uint32_t m)
 	return cptx_slice(g->part.kind == CPTX_VAL_NONE ? g->acc : g->part, (n * g->s.atoms_m + m) * 4, 4);
 }
 
-/* Eight elements along K of 16 rows of B, four words of each of two, by eight of A. */
-static void multiply(const gemv *g, uint32_t n, uint32_t m, const cptx_val low[4], const cptx_val high[4],
-                     const cptx_val a[4])
+/* Eight elements along K of 16 rows of B, four words of each of two, by eight of A; fresh: d is not added to. */
+static void multiply(const gemv *g, cptx_val d, const cptx_val low[4], const cptx_val high[4], const cptx_val a[4],
+                     bool fresh)
 {
 	cptx_kernel *k = g->k;
-	const cptx_val d = sums_of(g, n, m);
 
 	for (uint32_t h = 0; h < 4; h += 2) {
 		const cptx_val rows[] = { low[h], high[h], low[h + 1], high[h + 1] }, cols[] = { a[h], a[h + 1] };
-		cptx_mma(k, cptx_pack(k, 4, rows), cptx_pack(k, 2, cols), d, .into = d, .shape = CPTX_M16N8K16, .dtype = CPTX_F32,
-		         .atype = (uint16_t)g->o->a);
+		cptx_mma(k, cptx_pack(k, 4, rows), cptx_pack(k, 2, cols), fresh && !h ? g->none : d, .into = d,
+		         .shape = CPTX_M16N8K16, .dtype = CPTX_F32, .atype = (uint16_t)g->o->a);
 	}
 }
 
-/* Adds the sums of a group, times the factor of each row of B, to those of all, and clears them. */
+/* Adds the sums of a group, times the factor of each row of B, to those of all. */
 static void fold(const gemv *g, const turn *x, uint32_t group)
 {
 	cptx_kernel *k = g->k;
 
 	for (uint32_t n = 0; n < g->s.atoms_n; n++)
 		for (uint32_t i = 0; i < g->s.atoms_m * 4; i++) {
-			const uint32_t at = n * g->s.atoms_m * 4 + i;
-			const cptx_val part = cptx_elem(g->part, at), sum = cptx_elem(g->acc, at);
-			cptx_fma(k, part, x->scale[group][2 * n + (i % 4 > 1)], sum, .rnd = CPTX_RN, .into = sum);
-			cptx_mov(k, 0.0f, .into = part);
+			const uint32_t at = n * g->s.atoms_m * 4 + i, row = 2 * n + (i % 4 > 1);
+			const cptx_val sum = cptx_elem(g->acc, at);
+			cptx_val part = cptx_elem(g->part, at);
+			if (gemv_is_biased(g->o)) /* all rows of the product with ones are the sums of A */
+				part = cptx_fma(k, cptx_elem(g->of_a, i), x->zero[group][row], part, .rnd = CPTX_RN);
+			cptx_fma(k, part, x->scale[group][row], sum, .rnd = CPTX_RN, .into = sum);
 		}
 }
 
@@ -358,6 +378,8 @@ static void multiply_rows(const gemv *g, const turn *x, uint32_t step, bool insi
 	cptx_kernel *k = g->k;
 	const uint32_t group = g->s.group && g->o->bk > g->s.group ? step * g->s.depth / g->s.group : 0;
 	const uint32_t words = g->s.bits / 4; /* of eight elements */
+	const bool begins = g->s.group && (step == 0 || step * g->s.depth % g->s.group == 0);
+	const cptx_val ones[4] = { g->ones, g->ones, g->ones, g->ones };
 
 	for (uint32_t e = 0; e < eights(g); e++) {
 		cptx_val pair[16][4], a[8][4];
@@ -370,7 +392,9 @@ static void multiply_rows(const gemv *g, const turn *x, uint32_t step, bool insi
 				memcpy(pair[i], x->b[step][i], sizeof pair[i]);
 		for (uint32_t n = 0; n < g->s.atoms_n; n++)
 			for (uint32_t m = 0; m < g->s.atoms_m; m++)
-				multiply(g, n, m, pair[2 * n], pair[2 * n + 1], a[m]);
+				multiply(g, sums_of(g, n, m), pair[2 * n], pair[2 * n + 1], a[m], begins && !e);
+		for (uint32_t m = 0; m < g->s.atoms_m && gemv_is_biased(g->o); m++)
+			multiply(g, cptx_slice(g->of_a, 4 * m, 4), ones, ones, a[m], begins && !e);
 	}
 	if (g->s.group && ((step + 1) * g->s.depth % g->s.group == 0 || step + 1 == g->s.steps))
 		fold(g, x, group);
@@ -391,7 +415,7 @@ static void multiply_columns(const gemv *g, const turn *x, uint32_t step, bool i
 				pair[half][r] =
 					cptx_prmt(k, x->b[2 * r][half][i / 2], x->b[2 * r + 1][half][i / 2], i % 2 ? 0x7632 : 0x5410);
 		for (uint32_t m = 0; m < g->s.atoms_m; m++)
-			multiply(g, i, m, pair[0], pair[1], a[m]);
+			multiply(g, sums_of(g, i, m), pair[0], pair[1], a[m], false);
 	}
 }
 
@@ -444,6 +468,16 @@ static turn new_turn(const gemv *g)
 	return x;
 }
 
+/* What is added to each biased weight, .f32: a zero point of 8 where there is none. */
+static cptx_val minus_bias(const gemv *g, cptx_val zero)
+{
+	cptx_kernel *k = g->k;
+
+	if (!g->o->zeros)
+		return cptx_mov(k, -8.0f - GEMV_BIAS, .type = CPTX_F32);
+	return cptx_sub(k, -1.0f * GEMV_BIAS, cptx_cvt(k, cptx_as(zero, CPTX_BF16), .dtype = CPTX_F32));
+}
+
 /* Factors and zero points as products take them. */
 static void ready_scales(const gemv *g, turn *x)
 {
@@ -455,7 +489,9 @@ static void ready_scales(const gemv *g, turn *x)
 		for (uint32_t i = 0; i < 2 * g->s.atoms_n; i++) {
 			if (g->s.group)
 				x->scale[n][i] = cptx_cvt(k, cptx_as(x->raw_scale[n][i], g->o->a), .dtype = CPTX_F32);
-			x->zero[n][i] = g->o->zeros ? gemv_zero(k, g->o, x->raw_zero[n][i]) : none;
+			x->zero[n][i] = gemv_is_biased(g->o) ? minus_bias(g, x->raw_zero[n][i])
+			                : g->o->zeros        ? gemv_zero(k, g->o, x->raw_zero[n][i])
+			                                     : none;
 		}
 }
 
@@ -528,7 +564,9 @@ static void mainloop(gemv *g)
 
 	g->acc = zeros(k, sums);
 	if (g->s.group)
-		g->part = zeros(k, sums);
+		g->part = cptx_regs(k, CPTX_F32, sums), g->none = zeros(k, 4);
+	if (gemv_is_biased(g->o))
+		g->of_a = cptx_regs(k, CPTX_F32, 4 * g->s.atoms_m), g->ones = cptx_mov(k, 0x3f803f80, .type = CPTX_B32);
 	if (gemv_is_quantized(g->o)) {
 		g->k_load = cptx_var(k, CPTX_U32, g->k0);
 		take_turns_ahead(g);
@@ -641,6 +679,8 @@ void gemv_build(cptx_kernel *k, const tma_gemm *t)
 	g.warp = cptx_shr(k, g.tid, 5), g.lane = cptx_and(k, g.tid, CPTX_WARP - 1);
 	g.row = cptx_shr(k, g.lane, 2), g.quad = cptx_and(k, g.lane, GEMV_LANES - 1);
 	find_tile(&g);
+	if (g.o->scale != CPTX_TYPE_NONE)
+		g.all_rows = cptx_setp(k, cptx_add(k, g.n0, g.o->bn), g.w.p.N, .cmp = CPTX_LE);
 	find_operands(&g);
 	mainloop(&g);
 	put_sums(&g, smem);

@@ -27,6 +27,17 @@ gemv_shape gemv_shape_of(const cptx_gemm_opt *o)
 	return s;
 }
 
+uint32_t gemv_resident(const gemv_shape *s)
+{
+	const bool few = s->bits < 16; /* loads of two turns, and what unpacks them */
+	const uint32_t sums = s->atoms_n * s->atoms_m * (s->group ? 8 : 4);
+	const uint32_t loads = s->vec ? 8 * s->vec : 8 * s->atoms_n * s->steps * (few ? 2 : 1);
+	const uint32_t regs = MIN((few ? 56 : 40) + sums + loads, (uint32_t)CPTX_REGS_PER_THREAD);
+	const uint32_t threads = s->warps * CPTX_WARP;
+
+	return MAX(MIN(CPTX_REGS_PER_SM / (regs * threads), 2048 / threads), 1u);
+}
+
 static tma_gemm describe(const cptx_gemm_opt *o)
 {
 	const gemv_shape s = gemv_shape_of(o);
@@ -37,6 +48,8 @@ static tma_gemm describe(const cptx_gemm_opt *o)
 		               .pointers = MAP(CPTX_GEMM_MAP_A) | MAP(CPTX_GEMM_MAP_B) | MAP(CPTX_GEMM_MAP_D),
 		               .any_row_of_d = true,
 		               .any_rows = true,
+		               /* else ptxas 13.0 fetches so much of A early that half of the warps have registers */
+		               .per_sm = gemv_is_quantized(o) ? gemv_resident(&s) : 0,
 		               .interleave = s.apart,
 		               .unit_k = gemv_is_quantized(o) ? s.each : 1,
 		               .unit_n = s.vec ? s.vec : 1,

@@ -61,7 +61,8 @@ typedef struct tma_gemm {
 	uint32_t bk;        /* elements along K of a stage */
 	uint32_t sums;      /* with stream_k: bytes that a CTA may leave in the workspace, flags too */
 	/* gemm_describe fills in: the options as the caller gave them, and by the names of the product that is computed; how a
-	 * problem is laid on clusters, rows and columns of D of one; CTAs of a cluster, and those that a multiprocessor holds */
+	 * problem is laid on clusters, rows and columns of D of one; CTAs of a cluster, and, where the generator does not say,
+	 * those that a multiprocessor holds */
 	const cptx_gemm_opt *o;
 	cptx_gemm_opt in;
 	uint32_t side_m, side_n, cluster, per_sm;

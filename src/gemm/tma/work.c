@@ -16,7 +16,7 @@ tma_gemm gemm_describe(const gemm_generator *g, const cptx_gemm_opt *o)
 	t.o = o, t.in = tma_gemm_inner(o);
 	t.maps |=
 		MAP(CPTX_GEMM_MAP_A) | MAP(CPTX_GEMM_MAP_B) | MAP(CPTX_GEMM_MAP_D) | (t.scales.vec || t.row_scales ? scales : 0);
-	t.cluster = m * n * (t.pair ? 2 : 1), t.per_sm = given(o->per_sm);
+	t.cluster = m * n * (t.pair ? 2 : 1), t.per_sm = t.per_sm ? t.per_sm : given(o->per_sm);
 	t.side_m = o->swap ? o->bn * n : o->bm * m, t.side_n = o->swap ? o->bm * m : o->bn * n;
 	return t;
 }
