@@ -32,7 +32,7 @@ uint32_t gemv_resident(const gemv_shape *s)
 	const bool few = s->bits < 16; /* loads of two turns, and what unpacks them */
 	const uint32_t sums = s->atoms_n * s->atoms_m * (s->group ? 8 : 4);
 	const uint32_t loads = s->vec ? 8 * s->vec : 8 * s->atoms_n * s->steps * (few ? 2 : 1);
-	const uint32_t regs = MIN((few ? 56 : 40) + sums + loads, (uint32_t)CPTX_REGS_PER_THREAD);
+	const uint32_t regs = MIN((few ? 62 : 40) + sums + loads, (uint32_t)CPTX_REGS_PER_THREAD);
 	const uint32_t threads = s->warps * CPTX_WARP;
 
 	return MAX(MIN(CPTX_REGS_PER_SM / (regs * threads), 2048 / threads), 1u);
