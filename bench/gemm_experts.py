@@ -47,9 +47,9 @@ class Ours:
         text += f" experts={case.experts}" if case.experts else ""
         text += " a_m_major=1 b_n_major=1" if case.experts == "along-k" else ""
         sizes = [case.m, case.n, case.k, case.groups, case.expected]
-        at = [0 if x is None else x.data_ptr() for x in (case.a, case.b, case.out, case.scale_a, case.scale_b, case.counts)]
+        at = [0 if x is None else x.data_ptr() for x in (case.a, case.b, case.out, case.scale_a, case.scale_b, case.counts)] + [0] * 4
         self.handle = Ours.lib.experts_new(b"cuda:0", f"{text} {shape}".strip().encode(), choice, (ctypes.c_uint64 * 5)(*sizes),
-                                           (ctypes.c_uint64 * 6)(*at))
+                                           (ctypes.c_uint64 * 10)(*at))
         error = Ours.lib.experts_error(self.handle)
         if error:
             raise RuntimeError(error.decode())

@@ -60,7 +60,11 @@ enum cptx_visit_kind {
 	                              first launch.  NaN is the largest.  Two, and for each warp redux.sync and red */
 	CPTX_VISIT_ROW_SUM,      /**< v stays; added to .rows, or by red.add to the .f32 x[r] at .address */
 	CPTX_VISIT_CALL,         /**< v = fn(k, user, &x, v) */
-	CPTX_VISIT_KINDS         /**< how many there are */
+	CPTX_VISIT_QUANTIZE, /**< v *= .value / amax, the largest |v| of the row's 128 columns: the factor that undoes it, amax /
+	                          .value, goes to the .f32 at .address [c / 128 * .pitch + r].  .value: the largest number of the
+	                          type that is stored, a constant.  Units have whole blocks of 128 columns, as .cols has.  Four,
+	                          and for a row two shuffles, a division and a store */
+	CPTX_VISIT_KINDS     /**< how many there are */
 };
 
 /** Which element a CPTX_VISIT_CALL is for. */
@@ -151,9 +155,9 @@ CPTX_API void cptx_epilogue_add_(cptx_kernel *k, cptx_site at, cptx_epilogue *e,
 typedef struct cptx_epilogue_tile_at {
 	uint32_t size;     /**< CPTX_OPT fills it in */
 	cptx_val row, col; /**< of D where the CTA's tile begins: .u32, .s32 or constants; NONE: 0 */
-	bool at_store;     /**< visitors, but those in front of the last GATE_PAIRS, run when the results are stored (or rounded
-	                        by cptx_epilogue_defer) the first time, group by group.  For an accumulator in tensor
-	                        memory (stores by TMA, ring.opt.acc) always; not ADD_ACC, GATE, GATE_PAIRS, ROW_SUM then */
+	bool at_store; /**< visitors, but those in front of the last GATE_PAIRS or QUANTIZE, run when the results are stored (or
+	                  rounded by cptx_epilogue_defer) the first time, group by group.  For an accumulator in tensor memory
+	                  (stores by TMA, ring.opt.acc) always; not ADD_ACC, GATE, GATE_PAIRS, ROW_SUM, QUANTIZE then */
 	char z_;
 } cptx_epilogue_tile_at;
 CPTX_API void cptx_epilogue_run_(cptx_kernel *k, cptx_site at, cptx_epilogue *e, const cptx_acc *acc,
@@ -176,6 +180,10 @@ typedef struct cptx_epilogue_to {
 	enum cptx_type type; /**< CPTX_F32; rounded to nearest: BF16, F16; saturated too: E4M3, E5M2 (quantized: with a SCALE as
 	                          the last visitor but AMAX); S32 with .integers */
 	cptx_val pitch;      /**< elements from row to row, .u32 or constant, a multiple of e.vec */
+	cptx_val scatter; /**< .u64, global: a u32 for each row: row r goes to row scatter[r].  Not with .transposed.  NONE: to
+	                     row r */
+	uint32_t add; /**< F32: the results are added to what is there, by red.add of up to so many neighbours, 1, or (sm_90) 2
+	                 or 4; 0: they are stored */
 	char z_;
 } cptx_epilogue_to;
 CPTX_API void cptx_epilogue_store_(cptx_kernel *k, cptx_site at, cptx_epilogue *e, const cptx_epilogue_to *to);

@@ -291,6 +291,8 @@ static bool search_all(const gemm_generator *g, gemm_pick *x, cptx_gemm_opt o, c
 {
 	/* what no shape can mend is said of the simplest one */
 	simplify(g->model, &o);
+	if (o.scale_out != CPTX_TYPE_NONE) /* whole blocks of columns of D, of which each is of one column or of two */
+		o.bn = o.swiglu ? 256 : 128;
 	if (!cptx_gemm_check(&o, x->target, NULL, err)) /* what is described has types that the kernel has */
 		return false;
 	const cptx_gemm_opt simplest = fitted(g, x, &o);

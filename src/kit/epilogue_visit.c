@@ -378,6 +378,8 @@ static const epi_kind kinds[CPTX_VISIT_KINDS] = {
 	[CPTX_VISIT_ROW_SUM] = { NAME(CPTX_VISIT_ROW_SUM),
 	                         .needs = EPI_ROWS_OR_ADDRESS | EPI_AT_ROW | EPI_INSIDE | EPI_ONLY_F32 | EPI_ALONG_ROWS,
 	                         .begin = begin_sum, .elem = sum, .end = end_sum },
+	[CPTX_VISIT_QUANTIZE] = { NAME(CPTX_VISIT_QUANTIZE),
+	                          .needs = EPI_VALUE | EPI_ADDRESS | EPI_PITCH | EPI_AT_ROW | EPI_INSIDE | EPI_ALONG_ROWS },
 	[CPTX_VISIT_CALL] = { NAME(CPTX_VISIT_CALL), .needs = EPI_FN | EPI_AT_ROW | EPI_INSIDE, .elem = call },
 };
 

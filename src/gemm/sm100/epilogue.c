@@ -58,7 +58,7 @@ static void store_by_threads(tile_out *x)
 		loaded(k, x, col, &part);
 		tma_gemm_chain_new(k, &g->t, &g->w, &e);
 		cptx_epilogue_run(k, &e, &part, .row = swap ? g->w.n0 : g->w.m0, .col = swap ? g->w.m0 : g->w.n0, .at_store = true);
-		cptx_epilogue_store(k, &e, .address = d, .type = g->t.o->out, .pitch = tma_gemm_ld(&g->t, &g->w, GEMM_D));
+		cptx_epilogue_store(k, &e, .address = d, .type = g->t.o->out, .pitch = tma_gemm_ld(k, &g->t, &g->w, GEMM_D));
 	}
 }
 

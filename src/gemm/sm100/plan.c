@@ -115,7 +115,7 @@ static uint32_t shared_bytes(const cptx_gemm_opt *o, const gemm100_shape *s)
 
 static bool check_types(const cptx_gemm_opt *o, const cptx_target *target, cptx_error *err)
 {
-	bool i8 = o->kind == CPTX_TCGEN05_I8, behind = tma_gemm_has_chain(o);
+	bool i8 = o->kind == CPTX_TCGEN05_I8;
 
 	RULE((unsigned)o->kind < CPTX_TCGEN05_KINDS, "there is no kind %u of tcgen05.mma", (unsigned)o->kind);
 	RULE(o->kind != CPTX_TCGEN05_TF32 || o->a == CPTX_TF32,
@@ -127,10 +127,8 @@ static bool check_types(const cptx_gemm_opt *o, const cptx_target *target, cptx_
 	     "%s has no tcgen05.mma of kind i8; sm_100a has. Instead: kind f8f6f4, or mma.sync with s8", target->name);
 	RULE(o->kind != CPTX_TCGEN05_F16 || o->a == o->b, "A is .%s and B .%s; both must be bf16, or both f16",
 	     cptx_type_name(o->a), cptx_type_name(o->b));
-	if ((!i8 || o->out != CPTX_S32) && !tma_gemm_check_out(TARGET, o->out, i8 ? ", or s32" : "", err))
+	if (!tma_gemm_check_out(TARGET, o, err))
 		return false;
-	RULE(o->out != CPTX_S32 || !behind,
-	     "output type .s32 with alpha, beta, bias or an epilogue; these are in f32: take f32");
 	RULE(tma_gemm_bits(o->a) >= 8 || !o->a_m_major, "A of .%s stored as rows of M; elements of 4 and 6 bits lie along K",
 	     cptx_type_name(o->a));
 	RULE(tma_gemm_bits(o->b) >= 8 || !o->b_n_major, "B of .%s stored as rows of N; elements of 4 and 6 bits lie along K",

@@ -71,7 +71,7 @@ static bool check_types(const cptx_gemm_opt *o, cptx_error *err)
 	RULE(!o->kind || o->kind == kind_of(o), "kind %s of mma.sync does not take .%s and .%s by .%s; these are kind %s",
 	     cptx_tcgen05_kind_name(o->kind), cptx_type_name(o->a), cptx_type_name(o->b), cptx_type_name(o->scale),
 	     cptx_tcgen05_kind_name(kind_of(o)));
-	return tma_gemm_check_out(TARGET, o->out, "", err);
+	return tma_gemm_check_out(TARGET, o, err);
 }
 
 /* mn_major: M (N) is contiguous. */

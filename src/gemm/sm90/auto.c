@@ -123,13 +123,14 @@ static void predict(cptx_gemm_choice *c, const gemm_pick *x, const tma_gemm *t)
 
 /* ---- the candidates ---- */
 
-/* With room for two subtiles of D of 32 columns: narrower ones cost more than a stage gains. */
+/* With room for two subtiles of D of 32 columns, where D goes through shared memory: narrower ones cost more than a stage
+ * gains. */
 static bool suits(const cptx_gemm_opt *o, const cptx_target *target)
 {
 	const gemm_shape s = gemm_sm90_shape(o);
 
 	(void)target;
-	return o->stages == 2 || s.out_cols == o->bn || (s.out_cols >= 32 && s.store_buffers == 2);
+	return o->stages == 2 || s.by_threads || s.out_cols == s.out_bn || (s.out_cols >= 32 && s.store_buffers == 2);
 }
 
 static const uint8_t clusters[][2] = { { 1, 1 }, { 2, 1 }, { 1, 2 }, { 1, 4 }, { 4, 1 }, { 8, 1 }, { 1, 8 } };

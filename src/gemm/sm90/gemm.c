@@ -19,9 +19,9 @@
  */
 #include "gemm/sm90/gemm.h"
 
-/* Registers of a thread, by the number of MMA warpgroups; 0: as they come. */
-enum { REGS_PRODUCER = 24 };
-static const uint8_t regs_mma[] = { 0, 0, 240, 160 };
+/* Registers of a thread, by the number of MMA warpgroups; 0: as they come.  Threads that gather rows of A have more. */
+enum { REGS_PRODUCER = 24, REGS_GATHER = 56 };
+static const uint8_t regs_mma[] = { 0, 0, 240, 160 }, regs_beside_gather[] = { 0, 0, 224, 144 };
 
 /* Threads of which one gives a stage back: a warpgroup, whose wgmma have read it; where its threads read scale factors
  * themselves a warp, which synchronizes first. */
@@ -40,20 +40,27 @@ static void setup(gemm90 *g)
 		                               .pipe = &g->pipe,
 		                               .line = &g->line,
 		                               .ring = { { ring, stage, 0 }, { ring, stage, s->a_bytes } },
-		                               .clusters = true };
+		                               .clusters = true,
+		                               .threads = WARPGROUP };
 	if (s->scale_bytes) {
 		const cptx_val scales = cptx_shared_dyn(k, g->o->stages * s->scale_bytes, 128, "scales");
 		g->producer.scales[0] = (tma_gemm_ring){ cptx_mov(k, scales, .type = CPTX_U32), s->scale_bytes, 0 };
 	}
 	cptx_roles_begin(k, &g->roles, .threads = (s->consumers + 1) * WARPGROUP, .ctas = g->t.per_sm);
+	g->producer.thread = g->roles.tid;
 	cptx_pipe_new(k, &g->pipe, .stages = g->o->stages, .consumers = s->consumers * WARPGROUP / releasing(s),
-	              .cta_release = true, .multicast = g->t.cluster);
+	              .cta_release = true, .multicast = g->t.cluster,
+	              .producers = g->o->gather ? tma_gemm_gather_arrivals(&g->producer) : 1);
 	cptx_pipe_init(k, &g->pipe, cptx_setp(k, g->roles.tid, 0, .cmp = CPTX_EQ));
 	tma_gemm_start(k, &g->t, &g->w, g->roles.tid, &g->line, (s->consumers + 1) * WARPGROUP / CPTX_WARP);
 }
 
 static void load(gemm90 *g)
 {
+	if (g->o->gather) {
+		tma_gemm_gather(g->k, &g->producer);
+		return;
+	}
 	cptx_pipe_at at = tma_gemm_produce(g->k, &g->producer);
 	if (g->t.cluster > 1)
 		cptx_pipe_drain(g->k, &g->pipe, &at);
@@ -104,8 +111,7 @@ static void store(gemm90 *g, bool defer)
 	cptx_epilogue e = tma_gemm_chain(k, &g->t, &g->w, &g->acc);
 
 	if (g->s.by_threads)
-		cptx_epilogue_store(k, &e, .address = tma_gemm_matrix(k, &g->t, &g->w, CPTX_GEMM_MAP_D), .type = g->o->out,
-		                    .pitch = tma_gemm_ld(&g->t, &g->w, GEMM_D));
+		tma_gemm_store(k, &g->t, &g->w, &e, tma_gemm_matrix(k, &g->t, &g->w, CPTX_GEMM_MAP_D));
 	else if (defer)
 		cptx_epilogue_defer_(k, CPTX_HERE, &e, &g->before, &to);
 	else
@@ -204,7 +210,8 @@ static void multiply(gemm90 *g)
 	if (!g->s.by_threads)
 		cptx_epilogue_ring_new(k, &g->ring, .type = g->o->out, .tile = g->s.d, .map = g->w.in.map[CPTX_GEMM_MAP_D],
 		                       .stages = g->s.store_buffers, .units = g->s.consumers, .unit = g->wg, .barrier = g->barrier,
-		                       .last = g->s.rest, .last_map = g->w.in.map[CPTX_GEMM_MAP_END_D], .acc = &g->acc);
+		                       .last = g->s.rest, .last_map = g->w.in.map[CPTX_GEMM_MAP_END_D],
+		                       .acc = g->o->swiglu ? NULL : &g->acc);
 	if (g->s.deferred)
 		cptx_epilogue_deferred_new(k, &g->before, .ring = &g->ring, .batched = tma_gemm_has_matrices(&g->t, CPTX_GEMM_MAP_D),
 		                           .maps = g->o->grouped, .cut = tma_gemm_is_cut(&g->t, CPTX_GEMM_MAP_D));
@@ -214,10 +221,12 @@ static void multiply(gemm90 *g)
 void gemm_sm90_build(cptx_kernel *k, const tma_gemm *t)
 {
 	gemm90 g = { .k = k, .o = &t->in, .s = gemm_sm90_shape(t->o), .t = *t };
-	const uint32_t regs = t->per_sm > 1 ? 0 : regs_mma[g.s.consumers];
+	const bool gather = t->o->gather;
+	const uint32_t regs = t->per_sm > 1 ? 0 : (gather ? regs_beside_gather : regs_mma)[g.s.consumers];
+	const uint32_t of_producer = gather ? REGS_GATHER : REGS_PRODUCER;
 
 	setup(&g);
-	CPTX_ROLE(k, &g.roles, .warps = 4, .regs = regs ? REGS_PRODUCER : 0, .elect = true, .exits = true)
+	CPTX_ROLE(k, &g.roles, .warps = 4, .regs = regs ? of_producer : 0, .elect = !gather, .exits = true)
 		load(&g);
 	CPTX_ROLE(k, &g.roles, .warps = 4 * g.s.consumers, .regs = regs)
 		multiply(&g);

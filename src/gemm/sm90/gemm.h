@@ -24,6 +24,7 @@ typedef struct gemm_shape {
 	uint32_t a_bytes, b_bytes; /* of a stage */
 	uint32_t acc;              /* accumulators of a thread */
 	uint32_t a_parts, b_parts; /* that the CTAs of a cluster load; 1: if they share it, whole tiles by turns */
+	uint32_t out_bn;           /* columns of D of a tile */
 	uint32_t out_cols;         /* columns of a subtile of D, 64 rows high */
 	uint32_t store_buffers;    /* subtiles in shared memory, of a warpgroup */
 	bool by_threads;           /* they store D element by element; else TMA */

@@ -3,7 +3,7 @@
 #include "gemm/sm90/gemm.h"
 
 #define TARGET "sm_90a"
-enum { USUAL_SMS = 132 /* of an H100 and an H200 */, ALIGN = 1024 /* of tiles in shared memory */ };
+enum { USUAL_SMS = 132 /* of an H100 and an H200 */, ALIGN = 1024 /* of tiles in shared memory */, CHUNK = 16 /* bytes */ };
 enum { SCALE_BLOCK = 128, COPY_ROWS = 4 /* that a copy of factors begins at */, SCALED_COLUMNS = 192, SCALED_PER_SM = 4096 };
 /*
  * Registers of a computing thread: 240 with two warpgroups, 160 with three, 255 with one (gemm/sm90/gemm.c).  What does not
@@ -21,8 +21,9 @@ enum {
 static uint32_t shared_bytes(const cptx_gemm_opt *o, const gemm_shape *s)
 {
 	const uint32_t scales = (o->stages * s->scale_bytes + ALIGN - 1) / ALIGN * ALIGN;
+	const uint32_t subtile = (uint32_t)up(cptx_tile_bytes(&s->d), ALIGN) * ALIGN;
 
-	return o->stages * (s->a_bytes + s->b_bytes) + scales + s->consumers * s->store_buffers * cptx_tile_bytes(&s->d);
+	return o->stages * (s->a_bytes + s->b_bytes) + scales + s->consumers * s->store_buffers * subtile;
 }
 
 /* Parts of a tile that CTAs share: one for each if these can be described. */
@@ -34,12 +35,13 @@ static uint32_t parts(uint32_t rows, uint32_t sharers, bool mn_major)
 /* Subtiles of D of so many columns at most; with swap their 64 rows are contiguous. */
 static void set_subtiles(gemm_shape *s, const cptx_gemm_opt *o, uint32_t cols, uint32_t buffers)
 {
-	s->out_cols = MIN(cols, o->bn);
-	s->store_buffers = o->bn * s->blocks > s->out_cols ? buffers : 1;
+	s->out_cols = MIN(cols, s->out_bn);
+	s->store_buffers = s->out_bn * s->blocks > s->out_cols ? buffers : 1;
 	s->d = cptx_epilogue_tile(o->out, BLOCK_M, cols);
 	s->d.cols = s->out_cols, s->d.pitch = o->swap ? 0 : cols * s->out_bytes, s->d.elem.mn_major = o->swap;
-	s->d.swizzle = o->swap ? CPTX_SWIZZLE_128B : s->d.swizzle;
-	s->rest = s->d, s->rest.cols = o->bn % s->out_cols;
+	if (o->swap)
+		s->d.swizzle = s->out_bytes == 1 ? CPTX_SWIZZLE_64B : CPTX_SWIZZLE_128B;
+	s->rest = s->d, s->rest.cols = s->out_bn % s->out_cols;
 }
 
 /* The largest subtiles that have room behind the stages; two, so that one is written while TMA reads the other. */
@@ -52,7 +54,7 @@ static void choose_subtiles(gemm_shape *s, const cptx_gemm_opt *o)
 		widest = 32;
 	for (size_t i = 0; i < sizeof by_choice / sizeof *by_choice; i++) {
 		uint32_t cols = by_choice[i][0];
-		if (cols > widest || (!o->swap && cols * s->out_bytes > SPAN))
+		if (cols > widest || (!o->swap && (cols * s->out_bytes > SPAN || cols * s->out_bytes < CHUNK)))
 			continue;
 		set_subtiles(s, o, cols, by_choice[i][1]);
 		if (shared_bytes(o, s) <= most)
@@ -68,7 +70,7 @@ static uint32_t common_divisor(uint32_t a, uint32_t b) { return b ? common_divis
 gemm_shape gemm_sm90_shape(const cptx_gemm_opt *opt)
 {
 	const cptx_gemm_opt in = tma_gemm_inner(opt), *o = &in;
-	gemm_shape s = { .in_bytes = cptx_type_bits(o->a) / 8, .out_bytes = cptx_type_bits(o->out) / 8 };
+	gemm_shape s = { .in_bytes = tma_gemm_bits(o->a) / 8, .out_bytes = cptx_type_bits(o->out) / 8 };
 
 	s.bk = SPAN / s.in_bytes;
 	s.consumers = o->bm == 4 * BLOCK_M ? 2 : o->bm / BLOCK_M;
@@ -84,12 +86,13 @@ gemm_shape gemm_sm90_shape(const cptx_gemm_opt *opt)
 	uint8_t in_bits = (uint8_t)(8 * s.in_bytes);
 	s.a = (cptx_tile){ o->bm, s.bk, { in_bits, o->a_m_major, false }, CPTX_SWIZZLE_128B, 0, 0 };
 	s.b = (cptx_tile){ o->bn, s.bk, { in_bits, o->b_n_major, false }, CPTX_SWIZZLE_128B, 0, 0 };
+	s.out_bn = (uint32_t)tma_gemm_columns(o, o->bn);
 	choose_subtiles(&s, o);
-	s.by_threads = o->unaligned & CPTX_GEMM_D;
+	s.by_threads = o->scatter || o->unaligned & CPTX_GEMM_D;
 	if (s.by_threads)
 		s.store_buffers = 0, s.rest.cols = 0;
-	s.deferred = !s.by_threads && !o->stream_k && !o->scale && s.per_sm == 1 && s.out_bytes == 2 && s.consumers <= 2 &&
-	             s.acc <= (tma_gemm_has_chain(o) ? ACC_DEFERRED_VALUES : ACC_DEFERRED);
+	s.deferred = !s.by_threads && !o->stream_k && !o->scale && !o->swiglu && s.per_sm == 1 && s.out_bytes == 2 &&
+	             s.consumers <= 2 && s.acc <= (tma_gemm_has_chain(o) ? ACC_DEFERRED_VALUES : ACC_DEFERRED);
 	return s;
 }
 
@@ -105,10 +108,15 @@ static tma_gemm describe(const cptx_gemm_opt *o)
 		               .d = s.d,
 		               .rest = s.rest,
 		               .row_scales = row_scales(o),
+		               .unit_n = (o->scale_out ? SCALE_BLOCK
+		                          : o->swiglu  ? 8
+		                                       : 1) *
+		                         (o->swiglu ? 2 : 1),
 		               .maps = (s.rest.cols ? MAP(CPTX_GEMM_MAP_END_D) : 0) |
 		                       (last_rows ? MAP(CPTX_GEMM_MAP_LAST_A) | MAP(CPTX_GEMM_MAP_LAST_B) : 0),
-		               .pointers = (s.by_threads ? MAP(CPTX_GEMM_MAP_D) : 0) | (o->scale ? MAP(CPTX_GEMM_MAP_SCALE_B) : 0),
-		               .any_row_of_d = s.by_threads,
+		               .pointers = (s.by_threads ? MAP(CPTX_GEMM_MAP_D) : 0) | (o->scale ? MAP(CPTX_GEMM_MAP_SCALE_B) : 0) |
+		                           (o->gather ? MAP(CPTX_GEMM_MAP_A) : 0),
+		               .any_row_of_d = o->unaligned & CPTX_GEMM_D,
 		               .order = gemm_order_of(o, USUAL_SMS),
 		               .counts_k_tiles = true,
 		               .whole_k_tiles = true,
@@ -117,8 +125,6 @@ static tma_gemm describe(const cptx_gemm_opt *o)
 }
 
 /* ---- rules ---- */
-
-static bool is_fp8(enum cptx_type t) { return t == CPTX_E4M3 || t == CPTX_E5M2; }
 
 /* Beside the sums of a tile those of a K tile need registers. */
 static bool check_scaled(const cptx_gemm_opt *o, cptx_error *err)
@@ -140,22 +146,35 @@ static bool check_scaled(const cptx_gemm_opt *o, cptx_error *err)
 static bool check(const cptx_gemm_opt *o, const cptx_target *target, cptx_gemm_plan *plan, cptx_error *err)
 {
 	(void)target;
-	RULE((is_16_bits(o->a) && o->a == o->b) || (is_fp8(o->a) && is_fp8(o->b)),
-	     "A is .%s and B .%s; both must be bf16, both f16, or each e4m3 or e5m2", cptx_type_name(o->a),
-	     cptx_type_name(o->b));
-	RULE(is_16_bits(o->a) || (!o->a_m_major && !o->b_n_major),
-	     "wgmma reads .%s along K only: store A as M rows, B as N rows of K", cptx_type_name(o->a));
-	if (!tma_gemm_check_out(TARGET, o->out, "", err))
+	if (!tma_gemm_check_in(TARGET, o, err) || !tma_gemm_check_out(TARGET, o, err))
 		return false;
 	RULE(o->bm == 64 || o->bm == 128 || o->bm == 192 || o->bm == 256, "tile %c = %u; 64, 128, 192 and 256 are possible",
 	     o->swap ? 'N' : 'M', o->bm);
 	RULE(o->bn >= 8 && o->bn <= 256 && o->bn % 8 == 0, "tile %c = %u; multiples of 8 from 8 to 256 are possible",
 	     o->swap ? 'M' : 'N', o->bn);
+	RULE(!is_int8(o->a) || o->bn <= 32 || o->bn % 16 == 0, "tile %c = %u; of .%s it is 8, 16, 24, 32 or a multiple of 16",
+	     o->swap ? 'M' : 'N', o->bn, cptx_type_name(o->a));
+	const uint32_t some = (is_fp8(o->out) ? 16 : 8) * (o->swiglu ? 2 : 1);
+	RULE(o->swap || o->bn % some == 0,
+	     "tile N = %u with output type .%s%s; TMA stores whole 16 bytes: it must be a multiple of %u", o->bn,
+	     cptx_type_name(o->out), o->swiglu ? " and gated columns" : "", some);
+	RULE(!o->swiglu || (!o->swap && !o->beta), "gated columns (.swiglu) with %s", o->swap ? "swap" : "beta");
+	RULE(!o->scale_out || (o->scale_out == CPTX_F32 && is_fp8(o->out) && !o->swap),
+	     "factors of D of type .%s, and output type .%s%s; these are f32, and D e4m3 or e5m2, without swap",
+	     cptx_type_name(o->scale_out), cptx_type_name(o->out), o->swap ? ", with swap" : "");
+	RULE(!o->scale_out || tma_gemm_columns(o, o->bn) % SCALE_BLOCK == 0,
+	     "tile N = %u with factors of D; these are for 128 columns of it: it must be %s", o->bn,
+	     o->swiglu ? "256" : "128 or 256");
 	RULE(o->bm < 192 || o->bn <= 192, "tile %ux%u; with %u %s at most 192 %s have room in registers", o->bm, o->bn, o->bm,
 	     o->swap ? "columns" : "rows", o->swap ? "rows" : "columns");
 	RULE(!tma_gemm_inner(o).b_n_major || o->bn % 64 == 0,
 	     "tile %c = %u; of %s stored as rows of %c it must be a multiple of 64", o->swap ? 'M' : 'N', o->bn,
 	     o->swap ? "an A" : "a B", o->swap ? 'M' : 'N');
+	RULE(!o->gather || (!o->swap && o->bm <= 128 && given(o->cluster_m) * given(o->cluster_n) == 1 && !o->scale),
+	     "rows that are gathered, of a tile of %u rows%s, a cluster of %ux%u%s; 64 and 128 rows are gathered, without swap, "
+	     "clusters and scale factors",
+	     o->bm, o->swap ? " swapped" : "", given(o->cluster_m), given(o->cluster_n), o->scale ? ", with scale factors" : "");
+	RULE(!o->scatter || !o->swap, "rows that are scattered, of tiles whose sides are swapped");
 	if (o->scale && !check_scaled(o, err))
 		return false;
 	if (!tma_gemm_check_numbers(TARGET, o, err) ||

@@ -2,6 +2,8 @@
 /* From the sums of a tile to elements of D, by <cptx/epilogue.h>. */
 #include "gemm/tma/tma.h"
 
+enum { GATED_COLUMNS = 8 /* of SwiGLU, that lie beside one another */ };
+
 /* The options' epilogue. */
 static cptx_val call(cptx_kernel *k, void *user, const cptx_visit *x, cptx_val v)
 {
@@ -35,6 +37,23 @@ static void add_visitors(cptx_kernel *k, const cptx_gemm_opt *o, const tma_gemm_
 			           "examples/kit/gemm_swiglu_fp8.c has a kernel of its own for gated pairs");
 }
 
+/* Factors of all rows of a matrix, or of all experts, for 128 columns, then those for the next. */
+static void add_quantizer(cptx_kernel *k, const cptx_gemm_opt *o, const tma_gemm_work *w, cptx_epilogue *e)
+{
+	const tma_gemm_params *p = &w->p;
+	const cptx_val rows = o->experts == CPTX_GEMM_EXPERTS_MASKED ? cptx_mul(k, p->M, p->batch, .mode = CPTX_LO) : p->M;
+	const cptx_val pitch = cptx_and(k, cptx_add(k, rows, 3), ~3);
+	cptx_val to = p->scale_d;
+
+	if (o->batched) {
+		const cptx_val blocks = cptx_div(k, p->N, 128 * (o->swiglu ? 2 : 1));
+		const cptx_val each = cptx_mul_wide(k, blocks, pitch), z = cptx_cvt(k, cptx_as(w->z, CPTX_U32), .dtype = CPTX_U64);
+		to = cptx_mad(k, cptx_mul(k, each, z, .mode = CPTX_LO), 4, to, .mode = CPTX_LO);
+	}
+	cptx_epilogue_add(k, e, CPTX_VISIT_QUANTIZE, .value = cptx_immf(o->out == CPTX_E4M3 ? 448 : 57344), .address = to,
+	                  .pitch = pitch);
+}
+
 void tma_gemm_chain_new(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, cptx_epilogue *e)
 {
 	const cptx_gemm_opt *o = t->o;
@@ -54,7 +73,7 @@ void tma_gemm_chain_new(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *
 	if (o->beta) {
 		const bool far = tma_gemm_is_strided(t) && o->batched;
 		cptx_epilogue_add(k, e, CPTX_VISIT_MATRIX, .value = p->beta, .address = far ? strided_c(k, o, w) : p->C,
-		                  .type = o->out, .pitch = tma_gemm_ld(t, w, GEMM_C), .z = far || cut ? (cptx_val){ 0 } : w->z);
+		                  .type = o->out, .pitch = tma_gemm_ld(k, t, w, GEMM_C), .z = far || cut ? (cptx_val){ 0 } : w->z);
 	}
 	if (o->bias)
 		cptx_epilogue_add(k, e, CPTX_VISIT_BIAS_COL, .address = bias);
@@ -62,6 +81,20 @@ void tma_gemm_chain_new(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *
 		cptx_epilogue_add(k, e, CPTX_VISIT_CALL, .fn = call, .user = (void *)(uintptr_t)o);
 	if (o->visitors)
 		add_visitors(k, o, w, e);
+	if (o->swiglu)
+		cptx_epilogue_add(k, e, CPTX_VISIT_GATE_PAIRS, .activation = CPTX_VISIT_SILU, .apart = GATED_COLUMNS);
+	if (o->scatter)
+		cptx_epilogue_add(k, e, CPTX_VISIT_SCALE_ROW, .address = p->routing);
+	if (o->scale_out)
+		add_quantizer(k, o, w, e);
+}
+
+void tma_gemm_store(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, cptx_epilogue *e, cptx_val d)
+{
+	const uint32_t at_once = t->o->mma == CPTX_GEMM_WGMMA ? 2 : 1; /* mma.sync is for targets that add one */
+
+	cptx_epilogue_store(k, e, .address = d, .type = t->o->out, .pitch = tma_gemm_ld(k, t, w, GEMM_D),
+	                    .scatter = w->p.scatter, .add = t->o->scatter ? at_once : 0);
 }
 
 cptx_epilogue tma_gemm_chain(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, const cptx_acc *acc)

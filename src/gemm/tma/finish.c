@@ -26,7 +26,7 @@ static void store_by_threads(cptx_kernel *k, const tma_gemm_consumer *c, cptx_ep
 		rows.regs = cptx_slice(acc->regs, i * rows.count, rows.count);
 		cptx_val row = i ? cptx_add(k, c->w->m0, i * rows.m) : c->w->m0;
 		cptx_epilogue_run(k, e, &rows, .row = row, .col = c->w->n0, .at_store = true);
-		cptx_epilogue_store(k, e, .address = d, .type = c->t->o->out, .pitch = tma_gemm_ld(c->t, c->w, GEMM_D));
+		tma_gemm_store(k, c->t, c->w, e, d);
 	}
 }
 
@@ -37,7 +37,7 @@ static cptx_val begins_even(cptx_kernel *k, const tma_gemm_consumer *c)
 	const bool some = c->t->o->batched, beta = c->t->o->beta;
 	const cptx_val more[] = { p->N, beta ? p->ldc : (cptx_val){ 0 }, some ? p->step_d : (cptx_val){ 0 },
 		                      some && beta ? p->step_c : (cptx_val){ 0 } };
-	cptx_val all = tma_gemm_ld(c->t, c->w, GEMM_D);
+	cptx_val all = tma_gemm_ld(k, c->t, c->w, GEMM_D);
 
 	for (size_t i = 0; i < ARRAY_LEN(more) && tma_gemm_is_strided(c->t); i++)
 		if (more[i].kind != CPTX_VAL_NONE)

@@ -56,6 +56,15 @@ bool tma_gemm_check_numbers(const char *target, const cptx_gemm_opt *o, cptx_err
 	     cptx_type_name(o->scale));
 	RULE(!o->experts || (!o->strided && !o->unaligned), "experts have dense, aligned rows, not .%s", target,
 	     o->strided ? "strided" : "unaligned");
+	RULE((!o->gather && !o->scatter) || (o->experts && !along_k),
+	     "rows that are %s without experts; these are rows of contiguous or masked ones", target,
+	     o->gather ? "gathered" : "scattered");
+	RULE((!o->gather && !o->scatter) || o->mma == CPTX_GEMM_WGMMA || !o->tma,
+	     "rows that are %s by TMA, which copies rows beside one another: without .tma", target,
+	     o->gather ? "gathered" : "scattered");
+	RULE(!o->scatter || (o->out == CPTX_F32 && !o->beta),
+	     "rows that are scattered, to D of .%s%s; they are added to what is there, in f32", target, cptx_type_name(o->out),
+	     o->beta ? " with beta" : "");
 	RULE(!o->grouped || !o->timeline, "a list of problems has no timeline", target);
 	RULE(!o->grouped || (!o->strided && !o->unaligned), "a list of problems has dense, aligned rows, not .%s", target,
 	     o->strided ? "strided" : "unaligned");
@@ -86,10 +95,31 @@ bool tma_gemm_check_room(const char *target, const cptx_gemm_opt *o, uint32_t bk
 	return tma_gemm_check_smem(target, o, &m, err);
 }
 
-bool tma_gemm_check_out(const char *target, enum cptx_type out, const char *more, cptx_error *err)
+bool tma_gemm_check_in(const char *target, const cptx_gemm_opt *o, cptx_error *err)
 {
-	RULE(out == CPTX_F32 || is_16_bits(out), "output type .%s; it must be f32, bf16 or f16%s", target, cptx_type_name(out),
-	     more);
+	const enum cptx_type a = o->a, b = o->b;
+	const bool alike = (is_16_bits(a) || a == CPTX_TF32) && a == b;
+
+	RULE(alike || (is_fp8(a) && is_fp8(b)) || (is_int8(a) && is_int8(b)),
+	     "A is .%s and B .%s; both must be bf16, both f16, both tf32, or each e4m3 or e5m2, or each s8 or u8", target,
+	     cptx_type_name(a), cptx_type_name(b));
+	RULE(is_16_bits(a) || (!o->a_m_major && !o->b_n_major),
+	     "elements of .%s are multiplied along K only: store A as M rows, B as N rows of K", target, cptx_type_name(a));
+	return true;
+}
+
+bool tma_gemm_check_out(const char *target, const cptx_gemm_opt *o, cptx_error *err)
+{
+	const bool integers = is_int8(o->a) && is_int8(o->b);
+	const enum cptx_type out = o->out;
+
+	RULE(out == CPTX_F32 || is_16_bits(out) || is_fp8(out) || (out == CPTX_S32 && integers),
+	     "output type .%s; it must be f32, bf16, f16, e4m3 or e5m2%s", target, cptx_type_name(out),
+	     integers ? ", or s32" : "");
+	RULE(out != CPTX_S32 || !tma_gemm_has_chain(o),
+	     "output type .s32 with alpha, beta, bias or an epilogue; these are in f32: take f32", target);
+	RULE(!is_fp8(out) || !o->beta, "output type .%s with beta; C would have that type too: take bf16 or f16", target,
+	     cptx_type_name(out));
 	return true;
 }
 
@@ -210,6 +240,10 @@ bool tma_gemm_check_problem(const tma_gemm *t, const cptx_gemm_problem *p, uint3
 	     t->target, p->batch);
 	RULE(p->k % given(t->unit_k) == 0, "K = %llu; with B of .%s it is a multiple of %u", t->target, (unsigned long long)p->k,
 	     cptx_type_name(t->o->b), given(t->unit_k));
+	RULE(p->n % given(t->unit_n) == 0 || (!t->o->swiglu && !t->o->scale_out), "N = %llu; with %s%s%s it is a multiple of %u",
+	     t->target, (unsigned long long)p->n, t->o->swiglu ? "gated columns (.swiglu)" : "",
+	     t->o->swiglu && t->o->scale_out ? " and " : "", t->o->scale_out ? "factors of D (.scale_out)" : "",
+	     given(t->unit_n));
 	RULE(p->n % given(t->unit_n) == 0, "N = %llu; with B stored as rows of N it is a multiple of %u", t->target,
 	     (unsigned long long)p->n, given(t->unit_n));
 	const cptx_tile a = tma_gemm_part(t, false), b = tma_gemm_part(t, true);

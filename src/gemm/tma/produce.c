@@ -32,13 +32,16 @@ void tma_gemm_producer_operands(cptx_kernel *k, tma_gemm_producer *p)
 {
 	const cptx_gemm_opt *o = &p->t->in;
 	const tma_gemm_params *in = &p->w->p;
-	const bool by_tma = tma_gemm_is_map(p->t, CPTX_GEMM_MAP_A);
+	const bool some_by_tma = tma_gemm_is_map(p->t, CPTX_GEMM_MAP_B);
 
 	cptx_val rows_of_a = in->M;
-	if (!by_tma && o->experts == CPTX_GEMM_EXPERTS_MASKED) /* those of all experts */
+	if (o->gather)
+		rows_of_a = p->rows = cptx_var(k, CPTX_U32, 1);
+	else if (!some_by_tma && o->experts == CPTX_GEMM_EXPERTS_MASKED) /* those of all experts */
 		rows_of_a = cptx_mul(k, in->M, in->batch, .mode = CPTX_LO);
 	for (int b = 0; b < 2; b++) {
 		const cptx_tile part = tma_gemm_part(p->t, b != o->swap);
+		const bool by_tma = some_by_tma && (b || !o->gather);
 		const cptx_val smem = part_smem(k, p, &part, b);
 		cptx_operand_new(k, &p->operand[b], .by = by_tma ? CPTX_OPERAND_TMA : CPTX_OPERAND_CP_ASYNC,
 		                 .type = given(p->t->packed) > 1 ? CPTX_U8
@@ -49,7 +52,7 @@ void tma_gemm_producer_operands(cptx_kernel *k, tma_gemm_producer *p)
 		                 .alone = !p->clusters, .address = by_tma ? (cptx_val){ 0 } : in->map[b],
 		                 .rows = b ? in->N : rows_of_a, .cols = in->K, .pitch = by_tma ? (cptx_val){ 0 } : pitch_of(k, p, b),
 		                 .threads = p->threads, .thread = p->thread, .whole = !by_tma && !tma_gemm_is_strided(p->t),
-		                 .clamp = !by_tma && !part.elem.mn_major);
+		                 .clamp = !by_tma && !part.elem.mn_major, .gather = b ? (cptx_val){ 0 } : in->gather);
 	}
 }
 
@@ -277,6 +280,8 @@ static void seek_tile(cptx_kernel *k, tma_gemm_producer *p)
 	tma_gemm_locate(k, p->t, w, 0);
 	for (int b = 0; b < 2; b++)
 		find_matrix(k, p, b);
+	if (p->t->o->gather)
+		cptx_mov(k, cptx_as(w->expert.row_end, CPTX_U32), .into = p->rows);
 	cptx_val k0 = shared ? cptx_mul(k, w->k_first, p->t->bk, .mode = CPTX_LO) : cptx_imm(0);
 	for (int b = 0; b < 2; b++)
 		cptx_operand_seek(k, &p->operand[b], &p->from[b], b ? w->n0 : w->m0, k0);

@@ -61,7 +61,8 @@ typedef struct tma_gemm {
 	uint32_t bk;        /* elements along K of a stage */
 	uint32_t sums;      /* with stream_k: bytes that a CTA may leave in the workspace, flags too */
 	/* gemm_describe fills in: the options as the caller gave them, and by the names of the product that is computed; how a
-	 * problem is laid on clusters, rows and columns of D of one; CTAs of a cluster, and those that a multiprocessor holds */
+	 * problem is laid on clusters, rows and columns of D of one; CTAs of a cluster, and, where the generator does not say,
+	 * those that a multiprocessor holds */
 	const cptx_gemm_opt *o;
 	cptx_gemm_opt in;
 	uint32_t side_m, side_n, cluster, per_sm;
@@ -104,14 +105,19 @@ enum gemm_which { GEMM_A, GEMM_B, GEMM_C, GEMM_D };
 /* Elements of D are not just sums. */
 static inline bool tma_gemm_has_chain(const cptx_gemm_opt *o)
 {
-	return o->alpha || o->beta || o->bias || o->epilogue || o->visitors;
+	return o->alpha || o->beta || o->bias || o->epilogue || o->visitors || o->scatter || o->swiglu || o->scale_out;
 }
 
 static inline uint32_t given(uint32_t v) { return v ? v : 1; }
 static inline uint64_t up(uint64_t n, uint64_t each) { return n / each + (n % each != 0); }
 static inline bool is_16_bits(enum cptx_type t) { return t == CPTX_BF16 || t == CPTX_F16; }
+static inline bool is_fp8(enum cptx_type t) { return t == CPTX_E4M3 || t == CPTX_E5M2; }
+static inline bool is_int8(enum cptx_type t) { return t == CPTX_S8 || t == CPTX_U8; }
 
 /* ---- the host ---- */
+
+/* Columns of D, of a product of n columns. */
+static inline uint64_t tma_gemm_columns(const cptx_gemm_opt *o, uint64_t n) { return o->swiglu ? n / 2 : n; }
 
 /* Bits of an element in global memory. */
 uint32_t tma_gemm_bits(enum cptx_type t);
@@ -168,8 +174,10 @@ typedef struct gemm_smem {
 bool tma_gemm_check_smem(const char *target, const cptx_gemm_opt *o, const gemm_smem *m, cptx_error *err);
 bool tma_gemm_check_room(const char *target, const cptx_gemm_opt *o, uint32_t bk, uint32_t per_sm, uint32_t stage,
                          uint32_t smem, cptx_error *err);
-/* Of the output, and of clusters of m x n tiles, `each` a number of CTAs; what: "tiles". */
-bool tma_gemm_check_out(const char *target, enum cptx_type out, const char *more, cptx_error *err);
+/* Of the types of A and B without scale factors (mma.sync, wgmma), and how these are stored; of the output; of clusters of
+ * m x n tiles, `each` a number of CTAs; what: "tiles". */
+bool tma_gemm_check_in(const char *target, const cptx_gemm_opt *o, cptx_error *err);
+bool tma_gemm_check_out(const char *target, const cptx_gemm_opt *o, cptx_error *err);
 bool tma_gemm_check_cluster(const char *target, uint32_t m, uint32_t n, uint32_t each, cptx_error *err);
 /* Dynamic shared memory that each of so many CTAs of a multiprocessor can have. */
 uint32_t tma_gemm_smem(const char *target, uint32_t per_sm);
@@ -233,6 +241,8 @@ typedef struct tma_gemm_params {
 	cptx_val ldc, ldd, step_c, step_d; /* strided, of C, and of D where it is a pointer: elements, .u32 and .u64 */
 	cptx_val barrier;                  /* of the grid, where A or B is copied */
 	cptx_val weights, zeros;           /* scale factors and zero points of a B of few bits */
+	cptx_val scale_d;                  /* factors of D */
+	cptx_val gather, scatter, routing; /* of rows of experts: where they are in A and in D, and their weights */
 } tma_gemm_params;
 
 /* Grouped: a list of problems, one record each. */
@@ -267,7 +277,7 @@ cptx_val tma_gemm_matrix(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work 
 /* The number of the matrix of A or B that belongs to that of the batch at hand. */
 cptx_val tma_gemm_z_of(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, const tma_gemm_distances *d);
 /* Elements from row to row of D, where it is a pointer, and of C. */
-cptx_val tma_gemm_ld(const tma_gemm *t, const tma_gemm_work *w, enum gemm_which which);
+cptx_val tma_gemm_ld(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, enum gemm_which which);
 /* Copies A and B to the workspace, where their rows are unaligned, and waits for all CTAs: gemm/tma/pack.c.  All threads, of
  * which this one has number tid. */
 void tma_gemm_copy_unaligned(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, cptx_val tid);
@@ -330,6 +340,8 @@ void tma_gemm_chain_new(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *
  * results are stored. */
 cptx_epilogue tma_gemm_chain(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, const cptx_acc *acc);
 
+/* D as threads store it. */
+void tma_gemm_store(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, cptx_epilogue *e, cptx_val d);
 /* Where TMA stores a tile of D: the map, the matrix, and where an expert's rows end. */
 cptx_epilogue_dst tma_gemm_dst(const tma_gemm *t, const tma_gemm_work *w);
 
@@ -355,6 +367,7 @@ typedef struct tma_gemm_producer {
 	bool clusters;    /* copies are to .shared::cluster, for which ptxas calls a function on sm_12x; else ::cta */
 	uint32_t threads; /* by cp.async: all, and the number of this one */
 	cptx_val thread;
+	cptx_val rows;           /* with .gather: .u32 register, where the rows of the expert at hand end */
 	cptx_operand operand[2]; /* tma_gemm_producer_operands: A and B, of a cluster the parts that this CTA loads */
 	/* by cp.async: where the copies stand, and how far that is from stage 0; K tiles of the tile that are still to be copied
 	 */
@@ -367,6 +380,10 @@ typedef struct tma_gemm_producer {
 void tma_gemm_producer_operands(cptx_kernel *k, tma_gemm_producer *p);
 /* By TMA: all K tiles of all tiles, of operands that it makes if nobody has.  Gives where it stands then. */
 cptx_pipe_at tma_gemm_produce(cptx_kernel *k, tma_gemm_producer *p);
+/* The same by whole warps, which gather rows of A by cp.async while one thread has TMA load B: arrivals of a stage, a thread
+ * and these warps; what they do: gemm/tma/gather.c. */
+static inline uint32_t tma_gemm_gather_arrivals(const tma_gemm_producer *p) { return 1 + p->threads / CPTX_WARP; }
+void tma_gemm_gather(cptx_kernel *k, tma_gemm_producer *p);
 /* By cp.async: readies p->w and the operands, and begins the copies of all stages but one; makes part number `part` of
  * `parts` of the copies of the next K tile; ends these, behind the last part; goes on to the K tile behind it. */
 void tma_gemm_copies_begin(cptx_kernel *k, tma_gemm_producer *p);

@@ -16,7 +16,7 @@ tma_gemm gemm_describe(const gemm_generator *g, const cptx_gemm_opt *o)
 	t.o = o, t.in = tma_gemm_inner(o);
 	t.maps |=
 		MAP(CPTX_GEMM_MAP_A) | MAP(CPTX_GEMM_MAP_B) | MAP(CPTX_GEMM_MAP_D) | (t.scales.vec || t.row_scales ? scales : 0);
-	t.cluster = m * n * (t.pair ? 2 : 1), t.per_sm = given(o->per_sm);
+	t.cluster = m * n * (t.pair ? 2 : 1), t.per_sm = t.per_sm ? t.per_sm : given(o->per_sm);
 	t.side_m = o->swap ? o->bn * n : o->bm * m, t.side_n = o->swap ? o->bm * m : o->bn * n;
 	return t;
 }
@@ -193,9 +193,11 @@ cptx_val tma_gemm_z_of(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w
 	return tma_gemm_is_strided(t) && t->o->batched ? cptx_min(k, w->z, cptx_as(d->last, CPTX_S32)) : w->z;
 }
 
-cptx_val tma_gemm_ld(const tma_gemm *t, const tma_gemm_work *w, enum gemm_which which)
+cptx_val tma_gemm_ld(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, enum gemm_which which)
 {
-	return !tma_gemm_is_strided(t) ? w->p.N : which == GEMM_C ? w->p.ldc : w->p.ldd;
+	if (tma_gemm_is_strided(t))
+		return which == GEMM_C ? w->p.ldc : w->p.ldd;
+	return t->o->swiglu ? cptx_shr(k, w->p.N, 1) : w->p.N;
 }
 
 /* Of a batch of a strided kernel. */
@@ -218,17 +220,19 @@ static cptx_val strided_matrix(cptx_kernel *k, const tma_gemm *t, const tma_gemm
 cptx_val tma_gemm_matrix(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, enum cptx_gemm_map which)
 {
 	const bool of_d = which == CPTX_GEMM_MAP_D;
-	const cptx_val rows = which == CPTX_GEMM_MAP_B ? w->p.N : w->p.M, cols = of_d ? w->p.N : w->p.K;
+	const cptx_val rows = which == CPTX_GEMM_MAP_B ? w->p.N : w->p.M;
 
 	if (!tma_gemm_has_matrices(t, which))
 		return w->p.map[which];
 	if (tma_gemm_is_strided(t))
 		return strided_matrix(k, t, w, which);
+	const cptx_val cols = of_d ? tma_gemm_ld(k, t, w, GEMM_D) : w->p.K;
 	const cptx_val each = cptx_mul_wide(k, rows, cols), z = cptx_cvt(k, cptx_as(w->z, CPTX_U32), .dtype = CPTX_U64);
 	if (of_d) /* in the other order ptxas 13.0 takes 2 to 6 instructions more for each tile, of A and B the reverse */
 		return cptx_mad(k, cptx_mul(k, each, z, .mode = CPTX_LO), cptx_type_bits(t->o->out) / 8, w->p.map[which],
 		                .mode = CPTX_LO);
-	return cptx_mad(k, cptx_shl(k, each, 1), z, w->p.map[which], .mode = CPTX_LO);
+	const uint32_t bytes = tma_gemm_bits(which == CPTX_GEMM_MAP_B ? t->o->b : t->o->a) / 8; /* 1, 2 or 4 */
+	return cptx_mad(k, bytes > 1 ? cptx_shl(k, each, bytes / 2) : each, z, w->p.map[which], .mode = CPTX_LO);
 }
 
 static cptx_val along_k(cptx_kernel *k, const tma_gemm *t, cptx_val k_tile)

@@ -77,8 +77,11 @@ void gemm_text(const cptx_gemm_opt *o, char *text, size_t size)
 	               : ", A in tensor memory",
 	    o->stream_k ? ", stream-K" : "", o->batched ? ", batched" : "", o->grouped ? ", for lists" : "",
 	    o->alpha ? ", alpha" : "", o->beta ? ", beta" : "", o->bias ? ", bias" : "");
+	if (o->swiglu || o->scale_out)
+		add(text, size, "%s%s", o->swiglu ? ", gated columns" : "", o->scale_out ? ", D quantized" : "");
 	if (o->experts)
-		add(text, size, ", %s experts", cptx_gemm_experts_name(o->experts));
+		add(text, size, ", %s experts%s%s", cptx_gemm_experts_name(o->experts),
+		    o->gather ? ", rows of A gathered by cp.async" : "", o->scatter ? ", rows added to D by red" : "");
 }
 
 /* A row of --explain. */
