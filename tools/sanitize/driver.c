@@ -66,6 +66,8 @@ DRIVER(cuDeviceGetName, (char *name, int size, int device), ((void)device, text(
 DRIVER(cuDeviceGetUuid_v2, (char *to, int device), ((void)device, uuid(to)))
 DRIVER(cuDeviceGetAttribute, (int *v, int attribute, int device), ((void)device, san_attribute(attribute, v)))
 DRIVER(cuDeviceTotalMem_v2, (size_t * bytes, int device), ((void)device, *bytes = (size_t)san.info->global_memory, SAN_OK))
+DRIVER(cuDeviceComputeCapability, (int *major, int *minor, int device),
+       ((void)device, *major = san.info->compute_capability / 10, *minor = san.info->compute_capability % 10, SAN_OK))
 DRIVER(cuDeviceCanAccessPeer, (int *can, int device, int peer), ((void)device, (void)peer, *can = 0, SAN_OK))
 DRIVER(cuDeviceGetP2PAttribute, (int *v, int which, int device, int peer),
        ((void)v, (void)which, (void)device, (void)peer, SAN_DEVICE))
