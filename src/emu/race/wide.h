@@ -81,8 +81,8 @@ void race_wide_fence(emu_warp *w, uint32_t lanes, unsigned order);
 
 void race_touch_global(const touch *t);
 void race_log(const touch *t);
-void race_log_row(emu_warp *w, const emu_op *op, const emu_place *p, uint32_t each, uint32_t stride, uint32_t silent,
-                  unsigned access);
+void race_log_row(emu_warp *w, const emu_op *op, const emu_place *p, uint32_t each, uint32_t stride, uint32_t all,
+                  uint32_t silent, unsigned access);
 emu_word *race_page_words(emu_cluster *c, uint64_t page);             /* NULL: memory is short */
 const emu_word *race_page_there(const emu_cluster *c, uint64_t page); /* NULL: it has been forgotten */
 bool race_pages_init(emu_cluster *c);
