@@ -17,8 +17,9 @@ enum {
 _Static_assert(offsetof(ir_item, owner) == offsetof(ir_item, form) + 4 &&
                    offsetof(ir_item, file) == offsetof(ir_item, form) + 6,
                "an item's head is put together by shifts");
-_Static_assert(offsetof(ir_item, line) == offsetof(ir_item, form) + sizeof(uint64_t) && sizeof(ir_item) == 40,
-               "direct_end stores an item as five words");
+_Static_assert(offsetof(ir_item, line) == offsetof(ir_item, form) + sizeof(uint64_t) &&
+                   offsetof(ir_item, shape) == offsetof(ir_item, line) + sizeof(uint64_t),
+               "direct_end stores what stands between these as words");
 
 /* How an operand of a direct call is checked, and becomes a word. */
 typedef struct direct_operand {
