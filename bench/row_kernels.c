@@ -64,7 +64,7 @@ static int bench(cptx_device *dev, const cptx_rows_opt *shape, enum cptx_rows_ke
 	const uint32_t rows = (uint32_t)(bytes / n / (cptx_type_bits(type) / 8));
 	cptx_rows_opt o = { .kernel = kernel, .in = type, .n = n, .with = vectors_of(kernel) };
 	o.place = shape->place, o.threads = shape->threads, o.per_row = shape->per_row, o.split = shape->split,
-	o.stages = shape->stages, o.rows_each = shape->rows_each, o.min_ctas = shape->min_ctas, o.pieces = shape->pieces;
+	o.stages = shape->stages, o.rows_each = shape->rows_each, o.min_ctas = shape->min_ctas, o.chunks = shape->chunks;
 	if (kernel == CPTX_ROWS_TOP_K)
 		o.k = getenv("CPTX_K") ? (uint32_t)strtoul(getenv("CPTX_K"), NULL, 10) : 8;
 	rows_case c = { .rows = rows, .seed = n, .bursts = BURSTS, .drawn = (1u << 19) / n < 8 ? 8 : (1u << 19) / n };
@@ -77,11 +77,11 @@ static int bench(cptx_device *dev, const cptx_rows_opt *shape, enum cptx_rows_ke
 	}
 	const double gbps = r.ms > 0 ? (double)r.plan.bytes / r.ms * 1e-6 : 0;
 	printf("%-22s %-4s %7u x %6u  %s %9.2f us %6.0f GB/s  %.3f of copy  (%s, %u threads, %u a row, split %u, stages %u, "
-	       "pieces %u, each %u, %u "
+	       "chunks %u, each %u, %u "
 	       "registers, %u local, %u CTAs per SM, grid %u)\n",
 	       cptx_rows_kernel_name(kernel), cptx_type_name(type), rows, n, r.wrong ? "WRONG" : "right", r.ms * 1e3, gbps,
 	       gbps / by_copy, cptx_rows_place_name(r.plan.place), r.plan.threads, r.plan.per_row, r.plan.split, r.plan.stages,
-	       r.plan.pieces, r.plan.rows_each, r.resources.regs, r.resources.local_bytes, r.resources.ctas_per_sm, r.plan.grid);
+	       r.plan.chunks, r.plan.rows_each, r.resources.regs, r.resources.local_bytes, r.resources.ctas_per_sm, r.plan.grid);
 	fflush(stdout);
 	return r.wrong != 0;
 }

@@ -134,7 +134,7 @@ typedef struct cptx_rows_opt {
 	uint32_t bandwidth; /**< of the device's memory, GB/s, for the choice; 0: that of the target's largest GPU.  A run takes
 	                       its device's */
 	uint32_t k;         /**< TOP_K: how many of the largest elements, 1 to 64, at most n; 0: 1 */
-	uint32_t pieces;    /**< SHARED: shared memory holds so many pieces of rows, two vectors of each thread, in place of
+	uint32_t chunks;    /**< SHARED: shared memory holds so many chunks of rows, two vectors of each thread, in place of
 	                       .stages whole rows, which is 1 then: those of the next row come as soon as the pass that writes
 	                       the row has read the ones before.  2 to 16; where a CTA's part of a row has up to 4 more,
 	                       registers keep these (not of CPTX_ROWS_OWN); 0: whole rows, or chosen with .stages */
@@ -176,7 +176,7 @@ typedef struct cptx_rows_plan {
 	uint32_t stages;            /**< rows that shared memory holds */
 	uint32_t rows_each;         /**< rows that a CTA takes one after another; 0: as many as there are for it */
 	uint32_t smem;              /**< dynamic shared memory of a CTA, bytes */
-	uint32_t pieces;            /**< pieces of rows that shared memory holds; 0: it holds .stages whole rows */
+	uint32_t chunks;            /**< chunks of rows that shared memory holds; 0: it holds .stages whole rows */
 } cptx_rows_plan;
 
 /** Checks options and chooses what is 0 in their shape, for `rows` rows (0: many) on a target (NULL: sm_90a) with `sms`

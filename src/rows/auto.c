@@ -112,7 +112,7 @@ static double passes_of(const cptx_rows_choice *c, const rows_shape *s, const ch
 }
 
 /* Few warps wait for themselves: of CTAs with sums of columns that have more than 16 elements in a thread, and of a
- * cluster's CTAs where a multiprocessor has less than 1024 threads, of pieces where it has less than 512.  As parts of the
+ * cluster's CTAs where a multiprocessor has less than 1024 threads, of chunks where it has less than 512.  As parts of the
  * time, seen on an H200. */
 static double slow_threads(const cptx_rows_opt *o, const rows_shape *s, double ctas)
 {
@@ -139,7 +139,7 @@ static void predict_ring(cptx_rows_choice *c, const rows_shape *s, double bandwi
 	const double per_sm = bandwidth / fmin(most * o->split / c->ctas_per_sm, sms), ctas = c->ctas_per_sm;
 	const double read = n * element_bytes(o, s->reads), write = n * element_bytes(o, s->writes);
 	const double each = s->local ? 0 : s->cluster ? cluster_us : reductions_of(o) * (s->rows > 1 ? lanes_us : cta_us);
-	/* the first pass over pieces works on those that are there while others come */
+	/* the first pass over chunks works on those that are there while others come */
 	const double compute = n * element_time(o) * ctas * (s->flows ? 0.5 : 1);
 	const double late = s->keeps || s->flows ? 0 : ctas > 1 || s->sums ? ring_us : ring_alone_us;
 	const double own = late + each + compute, units = ceil((double)rows / s->rows);
@@ -230,7 +230,7 @@ static bool better(const cptx_rows_choice *a, const cptx_rows_choice *b)
 	const int far_a = far_from_usual(a), far_b = far_from_usual(b);
 	if (far_a != far_b)
 		return far_a < far_b;
-	return !a->opt.pieces != !b->opt.pieces ? !a->opt.pieces : a->in_flight > b->in_flight;
+	return !a->opt.chunks != !b->opt.chunks ? !a->opt.chunks : a->in_flight > b->in_flight;
 }
 
 static void insert(search *x, const cptx_rows_choice *c)
@@ -256,23 +256,23 @@ static uint32_t at_once(const search *x, cptx_rows_choice *c, const rows_shape *
 	return (units + most - 1) / most;
 }
 
-/* As many pieces as a row has, or as shared memory has room for; 0: there are too few for them to be of use. */
-static uint32_t pieces_for(const search *x, const cptx_rows_opt *opt)
+/* As many chunks as a row has, or as shared memory has room for; 0: there are too few for them to be of use. */
+static uint32_t chunks_for(const search *x, const cptx_rows_opt *opt)
 {
 	enum { MOST = 16, FEWEST = 2048 /* turns of a thread */ };
 	cptx_rows_opt o = *opt;
 
-	o.pieces = MOST;
+	o.chunks = MOST;
 	const rows_shape s = rows_shape_of(&o);
 	const uint32_t bytes = rows_stage_bytes(&o, &s), room = x->target ? x->target->smem_per_cta - ROWS_STATIC : ROWS_SMEM;
 	return s.turns * o.threads < FEWEST || !bytes ? 0 : MIN(MIN(s.turns, room / bytes), MOST);
 }
 
-/* One shape; what the options give stays.  pieces: of rows, in place of stages. */
+/* One shape; what the options give stays.  chunks: of rows, in place of stages. */
 static void consider(search *x, enum cptx_rows_place place, uint32_t threads, uint32_t per_row, uint32_t split,
-                     uint32_t stages, uint32_t rows_each, bool pieces)
+                     uint32_t stages, uint32_t rows_each, bool chunks)
 {
-	enum { MOST_REGS = 200, MOST_ELEMENTS = 64, MOST_OF_PIECES = 256, CLUSTER_THREADS = 128 };
+	enum { MOST_REGS = 200, MOST_ELEMENTS = 64, MOST_OF_CHUNKS = 256, CLUSTER_THREADS = 128 };
 	cptx_rows_choice c = { .opt = *x->o };
 	cptx_rows_opt *o = &c.opt;
 	const bool given =
@@ -285,9 +285,9 @@ static void consider(search *x, enum cptx_rows_place place, uint32_t threads, ui
 	o->prefetch = o->prefetch || !x->target || x->target->number >= 90;
 	o->place = place, o->threads = threads, o->per_row = per_row, o->split = split, o->stages = stages,
 	o->rows_each = rows_each;
-	if (pieces && !o->pieces)
-		o->pieces = pieces_for(x, o);
-	if (pieces && !o->pieces)
+	if (chunks && !o->chunks)
+		o->chunks = chunks_for(x, o);
+	if (chunks && !o->chunks)
 		return;
 	if (!rows_check_shape(o, x->target, x->why.code ? NULL : &x->why)) /* the first one refused says why */
 		return;
@@ -301,7 +301,7 @@ static void consider(search *x, enum cptx_rows_place place, uint32_t threads, ui
 	/* ptxas makes do with less where registers keep a row that a ring brings */
 	const uint32_t regs = s.ring && s.keeps ? c.regs * 2 / 3 : c.regs;
 	if (!given &&
-	    (unrolled > (s.flows ? MOST_OF_PIECES : MOST_ELEMENTS) || c.regs > MOST_REGS || regs * threads > CPTX_REGS_PER_SM))
+	    (unrolled > (s.flows ? MOST_OF_CHUNKS : MOST_ELEMENTS) || c.regs > MOST_REGS || regs * threads > CPTX_REGS_PER_SM))
 		return;
 	/* ptxas may take so many registers, and no more; beside two vectors it takes too few by itself */
 	if (place == CPTX_ROWS_SHARED || (!s.sums && rows_count(s.reads, ROWS_VECTOR) > 1))

@@ -136,7 +136,7 @@ static cptx_row *row_of(cptx_rows_row *r, cptx_site at, unsigned operand)
 	return &r->have[operand];
 }
 
-/* Of pieces: registers that keep an operand's turn, or those of all turns that none keep. */
+/* Of chunks: registers that keep an operand's turn, or those of all turns that none keep. */
 static void take_row(cptx_rows_row *r, cptx_site at, unsigned operand)
 {
 	const uint32_t turn = r->turn_at < r->s.held ? r->turn_at : ROWS_MOST_HELD;
@@ -269,8 +269,8 @@ static bool check_pass(cptx_kernel *k, cptx_site at, const cptx_rows_row *r, con
 	}
 	if (r->s.flows && r->ring.released && p->reads & r->s.copied) {
 		cptx_fail_(k, at,
-		           "a pass that reads the row behind the one that wrote it, with whose pieces shared memory is done: "
-		           ".pieces = 0");
+		           "a pass that reads the row behind the one that wrote it, with whose chunks shared memory is done: "
+		           ".chunks = 0");
 		return false;
 	}
 	for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++) {
@@ -291,11 +291,11 @@ static bool check_pass(cptx_kernel *k, cptx_site at, const cptx_rows_row *r, con
 static void load_turn(cptx_rows_row *r, cptx_site at)
 {
 	const uint32_t sums = r->s.resident ? 0 : r->pass.writes & R_SUMS;
-	const bool piece = r->s.flows && r->pass.reads & r->s.copied;
+	const bool chunk = r->s.flows && r->pass.reads & r->s.copied;
 
-	if (piece)
+	if (chunk)
 		rows_ring_turn_begin(r);
-	const bool kept = piece && r->turn_at < r->s.held;
+	const bool kept = chunk && r->turn_at < r->s.held;
 	/* those that registers keep are loaded for all passes by the first one */
 	const uint32_t now = (kept && !r->ring.there ? r->s.copied : 0) | r->pass.reads | sums;
 	for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++) {
@@ -304,7 +304,7 @@ static void load_turn(cptx_rows_row *r, cptx_site at)
 		load(r, at, i, r->pass.fill);
 		r->loaded |= r->s.keeps ? 1u << i : 0;
 	}
-	if (piece)
+	if (chunk)
 		rows_ring_turn_end(r);
 	if (r->s.ring && r->s.keeps && !r->ring.released && !(r->s.copied & ~r->loaded))
 		rows_ring_release(r);

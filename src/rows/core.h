@@ -13,12 +13,12 @@
  */
 typedef struct rows_ring {
 	cptx_pipe pipe, vectors;
-	cptx_pipe_at to, from, walk; /* walk: of a pass that leaves pieces for a later one */
-	cptx_val at, stage;          /* .u32 addresses: of stage 0, of the stage that is worked on */
-	cptx_val policy;             /* of L2, for what is read once */
-	cptx_val next;               /* first row of the CTA that is to be copied next */
-	bool released;               /* the stage of this row has been read, and asked for a later row */
-	bool there;                  /* pieces: a pass has waited for those of this row */
+	cptx_pipe_at to, from, cursor; /* cursor: of a pass that leaves chunks for a later one */
+	cptx_val at, stage;            /* .u32 addresses: of stage 0, of the stage that is worked on */
+	cptx_val policy;               /* of L2, for what is read once */
+	cptx_val next;                 /* first row of the CTA that is to be copied next */
+	bool released;                 /* the stage of this row has been read, and asked for a later row */
+	bool there;                    /* chunks: a pass has waited for those of this row */
 } rows_ring;
 
 static inline bool rows_none(cptx_val v) { return v.kind == CPTX_VAL_NONE; }
@@ -43,7 +43,7 @@ struct cptx_rows_row {
 	uint32_t turn_at;                   /* rows in shared memory that are read again: number of the turn */
 	cptx_row base, sums, have[CPTX_ROWS_OPERANDS]; /* sums: what those of sums of columns are like */
 	cptx_row kept[ROWS_MOST_HELD + 1]
-				 [CPTX_ROWS_OPERANDS];      /* pieces: by turn those of `have`; the last: of all other turns */
+				 [CPTX_ROWS_OPERANDS];      /* chunks: by turn those of `have`; the last: of all other turns */
 	uint32_t made_kept[ROWS_MOST_HELD + 1]; /* sets */
 	uint32_t made, loaded;                  /* sets */
 	rows_ring ring;
@@ -79,11 +79,11 @@ void rows_ring_wait(cptx_rows_row *r);
 void rows_ring_release(cptx_rows_row *r);
 /* Behind the row. */
 void rows_ring_next(cptx_rows_row *r);
-/* Of pieces: goes to that of the turn, waits for it where no pass has; and lets it go behind the pass's loads, where the
+/* Of chunks: goes to that of the turn, waits for it where no pass has; and lets it go behind the pass's loads, where the
  * pass is the last one that reads it. */
 void rows_ring_turn_begin(cptx_rows_row *r);
 void rows_ring_turn_end(cptx_rows_row *r);
-/* Of pieces: behind a pass that reads them. */
+/* Of chunks: behind a pass that reads them. */
 void rows_ring_pass_end(cptx_rows_row *r);
 /* The .u32 shared address of the thread's part of an operand's row, or of a vector. */
 cptx_val rows_ring_address(const cptx_rows_row *r, unsigned operand);

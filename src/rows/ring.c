@@ -7,7 +7,7 @@
  * Its warp also works on rows.  It asks for a later row as soon as all warps have read a stage, for which it waits: where
  * registers keep the row that is in front of all reductions, so that the next row comes while this one is reduced.
  *
- * With .pieces a stage is a turn of a row, not a row: the first pass waits for one after another, the one that writes the
+ * With .chunks a stage is a turn of a row, not a row: the first pass waits for one after another, the one that writes the
  * row is the last that reads them, and asks for later ones behind each.  So a row may fill nearly all of shared memory, and
  * the next one comes while this one is written.
  */
@@ -21,7 +21,7 @@ static uint32_t part_bytes(const cptx_rows_row *r, unsigned operand)
 /* Columns of a row that a stage holds. */
 static uint32_t stage_columns(const rows_shape *s) { return s->flows ? s->turn : s->part; }
 
-static uint32_t stages_of(const cptx_rows_opt *o, const rows_shape *s) { return s->flows ? o->pieces : o->stages; }
+static uint32_t stages_of(const cptx_rows_opt *o, const rows_shape *s) { return s->flows ? o->chunks : o->stages; }
 
 uint32_t rows_stage_bytes(const cptx_rows_opt *o, const rows_shape *s)
 {
@@ -156,8 +156,8 @@ static void fill(cptx_rows_row *r)
 	cptx_add(k, g->next, r->step, .into = g->next);
 }
 
-/* A piece into the next stage, where it is of a row that there is: `number` pieces behind the first one of r->row. */
-static void fill_piece(cptx_rows_row *r, uint32_t number)
+/* A chunk into the next stage, where it is of a row that there is: `number` chunks behind the first one of r->row. */
+static void fill_chunk(cptx_rows_row *r, uint32_t number)
 {
 	cptx_kernel *k = r->k;
 	rows_ring *g = &r->ring;
@@ -218,13 +218,13 @@ void rows_ring_begin(cptx_rows_row *r, cptx_val first)
 	g->next = cptx_var(k, CPTX_U32, first), g->stage = cptx_reg(k, CPTX_U32);
 	for (uint32_t i = 0; i < stages_of(r->o, &r->s); i++)
 		if (r->s.flows)
-			fill_piece(r, i);
+			fill_chunk(r, i);
 		else
 			fill(r);
 	if (r->s.flows) {
-		g->walk = g->from;
-		g->walk.stage = cptx_reg(k, CPTX_U32), g->walk.parity = cptx_reg(k, CPTX_U32);
-		g->walk.barrier = cptx_reg(k, CPTX_U32);
+		g->cursor = g->from;
+		g->cursor.stage = cptx_reg(k, CPTX_U32), g->cursor.parity = cptx_reg(k, CPTX_U32);
+		g->cursor.barrier = cptx_reg(k, CPTX_U32);
 	}
 	if (!r->s.shared_vectors)
 		return;
@@ -255,7 +255,7 @@ static void release(cptx_rows_row *r)
 	cptx_pipe_release(k, &r->ring.pipe, &r->ring.from, cptx_setp(k, lane, 0, .cmp = CPTX_EQ));
 }
 
-/* Whether the pass is the last one that reads pieces. */
+/* Whether the pass is the last one that reads chunks. */
 static bool leaves(const cptx_rows_row *r) { return rows_count(r->pass.writes, ROWS_MATRIX) && r->pass.reads & r->s.copied; }
 
 /* Whether the pass is done with the stage of this turn: because it is the last one, or because registers keep it. */
@@ -265,21 +265,21 @@ void rows_ring_turn_begin(cptx_rows_row *r)
 {
 	cptx_kernel *k = r->k;
 	rows_ring *g = &r->ring;
-	const cptx_pipe_at *here = lets_go(r) ? &g->from : &g->walk;
+	const cptx_pipe_at *here = lets_go(r) ? &g->from : &g->cursor;
 
 	if (g->there && r->turn_at < r->s.held)
 		return;
 	if (!leaves(r) && r->turn_at == r->s.held) {
-		cptx_mov(k, g->from.stage, .into = g->walk.stage);
-		cptx_mov(k, g->from.parity, .into = g->walk.parity);
-		cptx_mov(k, g->from.barrier, .into = g->walk.barrier);
+		cptx_mov(k, g->from.stage, .into = g->cursor.stage);
+		cptx_mov(k, g->from.parity, .into = g->cursor.parity);
+		cptx_mov(k, g->from.barrier, .into = g->cursor.barrier);
 	}
 	cptx_mad(k, here->stage, rows_stage_bytes(r->o, &r->s), g->at, .mode = CPTX_LO, .into = g->stage);
 	if (!g->there)
 		cptx_pipe_wait_full(k, &g->pipe, here);
 }
 
-/* The piece that is asked for takes the place of the one before, which all warps have read or are about to: the one that
+/* The chunk that is asked for takes the place of the one before, which all warps have read or are about to: the one that
  * asks waits for the others. */
 void rows_ring_turn_end(cptx_rows_row *r)
 {
@@ -289,15 +289,15 @@ void rows_ring_turn_end(cptx_rows_row *r)
 	if (r->turn_at < first)
 		return;
 	if (!lets_go(r)) {
-		cptx_pipe_next(r->k, &g->pipe, &g->walk);
+		cptx_pipe_next(r->k, &g->pipe, &g->cursor);
 		return;
 	}
 	release(r);
 	cptx_pipe_next(r->k, &g->pipe, &g->from);
 	if (!leaves(r))
-		fill_piece(r, r->turn_at + r->o->pieces);
+		fill_chunk(r, r->turn_at + r->o->chunks);
 	else if (r->turn_at > first)
-		fill_piece(r, r->turn_at - 1 + r->o->pieces);
+		fill_chunk(r, r->turn_at - 1 + r->o->chunks);
 }
 
 void rows_ring_pass_end(cptx_rows_row *r)
@@ -305,12 +305,12 @@ void rows_ring_pass_end(cptx_rows_row *r)
 	r->ring.there = true;
 	if (!leaves(r))
 		return;
-	fill_piece(r, r->s.turns - 1 + r->o->pieces);
+	fill_chunk(r, r->s.turns - 1 + r->o->chunks);
 	r->ring.released = true;
 }
 
-/* Pieces of a row that no pass has let go. */
-static void release_pieces(cptx_rows_row *r)
+/* Chunks of a row that no pass has let go. */
+static void release_chunks(cptx_rows_row *r)
 {
 	rows_ring *g = &r->ring;
 
@@ -319,7 +319,7 @@ static void release_pieces(cptx_rows_row *r)
 			cptx_pipe_wait_full(r->k, &g->pipe, &g->from);
 		release(r);
 		cptx_pipe_next(r->k, &g->pipe, &g->from);
-		fill_piece(r, i + r->o->pieces);
+		fill_chunk(r, i + r->o->chunks);
 	}
 }
 
@@ -334,7 +334,7 @@ void rows_ring_next(cptx_rows_row *r)
 {
 	if (r->s.flows) {
 		if (!r->ring.released)
-			release_pieces(r);
+			release_chunks(r);
 		return;
 	}
 	if (!r->ring.released)

@@ -86,8 +86,8 @@ static bool check_numbers(cptx_rows_opt *o, cptx_error *err)
 	o->heads = o->heads ? o->heads : 1;
 	o->k = o->k || !(rows_kernels[o->kernel].takes & O_K) ? o->k : 1;
 	o->name = o->name ? o->name : "rows";
-	ROWS_RULE(!o->pieces || !o->place || o->place == CPTX_ROWS_SHARED, ".pieces = %u; only rows in shared memory have any",
-	          o->pieces);
+	ROWS_RULE(!o->chunks || !o->place || o->place == CPTX_ROWS_SHARED, ".chunks = %u; only rows in shared memory have any",
+	          o->chunks);
 	const bool is_tiled = (!o->place || o->place == CPTX_ROWS_MEMORY) && (!o->threads || o->threads == ROWS_TILE_THREADS) &&
 	                      (!o->per_row || o->per_row == ROWS_TILE_THREADS) && o->split <= 1;
 	ROWS_RULE(o->kernel != CPTX_ROWS_TRANSPOSE || is_tiled,
@@ -165,11 +165,11 @@ static void set_turns(const cptx_rows_opt *o, rows_shape *s)
 	const uint32_t vectors = (s->part + s->each - 1) / s->each, own = (vectors + o->per_row - 1) / o->per_row;
 	const uint32_t kept = own * s->each * rows_count(s->reads, ROWS_MATRIX);
 
-	s->flows = s->ring && o->pieces;
+	s->flows = s->ring && o->chunks;
 	s->keeps = o->place == CPTX_ROWS_REGISTERS || (s->ring && !s->sums && !s->flows && (own <= TURN || kept <= KEPT));
 	s->turn = s->keeps ? s->part : MIN(TURN * o->per_row, vectors) * s->each;
 	s->turns = s->resident ? (s->part + s->turn - 1) / s->turn : 1;
-	s->held = s->flows && s->turns > o->pieces ? s->turns - o->pieces : 0;
+	s->held = s->flows && s->turns > o->chunks ? s->turns - o->chunks : 0;
 }
 
 rows_shape rows_shape_of(const cptx_rows_opt *o)
@@ -210,26 +210,26 @@ uint32_t rows_elements(const cptx_rows_opt *o, const rows_shape *s)
 	return (vectors + o->per_row - 1) / o->per_row * s->each;
 }
 
-/* Of shapes whose shared memory holds pieces of rows. */
-static bool check_pieces(const cptx_rows_opt *o, const rows_shape *s, cptx_error *err)
+/* Of shapes whose shared memory holds chunks of rows. */
+static bool check_chunks(const cptx_rows_opt *o, const rows_shape *s, cptx_error *err)
 {
-	enum { MOST_PIECES = 16, MOST_KEPT = 64 /* registers of a thread */ };
+	enum { MOST_CHUNKS = 16, MOST_KEPT = 64 /* registers of a thread */ };
 	const uint32_t kept = s->held * rows_elements(o, s) * rows_count(s->copied, ROWS_MATRIX);
 
-	ROWS_RULE(o->stages == 1, ".stages = %u beside .pieces = %u; with these it is 1", o->stages, o->pieces);
+	ROWS_RULE(o->stages == 1, ".stages = %u beside .chunks = %u; with these it is 1", o->stages, o->chunks);
 	ROWS_RULE(
-		o->pieces >= 2 && o->pieces <= MOST_PIECES && s->held <= ROWS_MOST_HELD && kept <= MOST_KEPT,
-		"%u pieces of rows in shared memory; .pieces is 2 to %d, and a row has %u of %u elements here, of which registers "
+		o->chunks >= 2 && o->chunks <= MOST_CHUNKS && s->held <= ROWS_MOST_HELD && kept <= MOST_KEPT,
+		"%u chunks of rows in shared memory; .chunks is 2 to %d, and a row has %u of %u elements here, of which registers "
 		"keep up to %d, and %d elements",
-		o->pieces, MOST_PIECES, s->turns, s->turn, ROWS_MOST_HELD, MOST_KEPT);
+		o->chunks, MOST_CHUNKS, s->turns, s->turn, ROWS_MOST_HELD, MOST_KEPT);
 	ROWS_RULE(!s->held || o->kernel != CPTX_ROWS_OWN,
-	          "%u pieces of a row that has %u; a body of one's own may change what it read, so that registers keep none",
-	          o->pieces, s->turns);
-	ROWS_RULE(s->rows == 1, ".pieces are of rows that all threads of a CTA hold; .per_row = %u of %u", o->per_row,
+	          "%u chunks of a row that has %u; a body of one's own may change what it read, so that registers keep none",
+	          o->chunks, s->turns);
+	ROWS_RULE(s->rows == 1, ".chunks are of rows that all threads of a CTA hold; .per_row = %u of %u", o->per_row,
 	          o->threads);
 	ROWS_RULE(!s->sums && rows_count(s->writes, ROWS_MATRIX),
-	          ".pieces are of kernels that write rows, and no sums of columns: .pieces = 0");
-	ROWS_RULE(s->even, "%u CTAs for a row of %u elements; .pieces need as many whole vectors in each", o->split, o->n);
+	          ".chunks are of kernels that write rows, and no sums of columns: .chunks = 0");
+	ROWS_RULE(s->even, "%u CTAs for a row of %u elements; .chunks need as many whole vectors in each", o->split, o->n);
 	return true;
 }
 
@@ -251,7 +251,7 @@ static bool check_ring(const cptx_rows_opt *o, const rows_shape *s, const cptx_t
 	          rows_align_of(o), s->each);
 	ROWS_RULE(copied == matrices && copied, "the kernel's %u matrices are not all of rows that bulk copies can bring",
 	          matrices);
-	if (s->flows && !check_pieces(o, s, err))
+	if (s->flows && !check_chunks(o, s, err))
 		return false;
 	ROWS_RULE(s->rows <= CPTX_WARP, "%u rows at once in a CTA; lanes of a warp copy them, 32 at most", s->rows);
 	const uint32_t fixed = ROWS_STATIC + rows_top_k_static(o, s);
@@ -397,7 +397,7 @@ static cptx_rows_plan plan_of(const cptx_rows_choice *c, uint32_t rows, uint32_t
 		                 .stages = s.ring ? o->stages : 0,
 		                 .rows_each = s.ring && !s.sums ? o->rows_each : 0,
 		                 .smem = (uint32_t)rows_smem(o, &s),
-		                 .pieces = s.flows ? o->pieces : 0 };
+		                 .chunks = s.flows ? o->chunks : 0 };
 	uint32_t units = (rows + s.rows - 1) / s.rows;
 
 	if (s.ring && !s.sums) {

@@ -63,7 +63,7 @@ static void own_sum(cptx_kernel *k, cptx_rows_row *row, cptx_val top, cptx_val s
 	cptx_add(k, sum, half, .into = sum);
 }
 
-/* Both in one pass, vector by vector: where the maximum grows, what was added up is scaled. */
+/* The maximum and the sum in one pass, vector by vector: where the maximum grows, what was added up is scaled. */
 static void own_stats(cptx_kernel *k, cptx_rows_row *row, cptx_val top, cptx_val sum, cptx_val all)
 {
 	enum { MOST_EACH = 8 };

@@ -148,7 +148,7 @@ static void rows_top_k(cptx_module *m)
 	                                  .k = 8 },
 	                NULL);
 }
-static void rows_softmax_pieces(cptx_module *m)
+static void rows_softmax_chunks(cptx_module *m)
 {
 	cptx_rows_build(m,
 	                &(cptx_rows_opt){ .size = CPTX_OPT_SIZE(cptx_rows_opt),
@@ -161,7 +161,7 @@ static void rows_softmax_pieces(cptx_module *m)
 	                                  .split = 1,
 	                                  .stages = 1,
 	                                  .rows_each = 1,
-	                                  .pieces = 3 },
+	                                  .chunks = 3 },
 	                NULL);
 }
 static void rows_rms_norm_backward(cptx_module *m)
@@ -228,7 +228,7 @@ static const sample samples[] = {
 	{ "rows_softmax", "sm_80", rows_softmax, false },
 	{ "rows_rms_norm", "sm_90a", rows_rms_norm, false },
 	{ "rows_top_k", "sm_90a", rows_top_k, false },
-	{ "rows_softmax_pieces", "sm_90a", rows_softmax_pieces, false },
+	{ "rows_softmax_chunks", "sm_90a", rows_softmax_chunks, false },
 	{ "rows_rms_norm_backward", "sm_100a", rows_rms_norm_backward, false },
 	{ "attention_sync_sm_80", "sm_80", attention_sync_sm_80, false },
 	{ "attention_pages_sm_120", "sm_120", attention_pages_sm_120, false },

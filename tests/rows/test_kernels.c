@@ -137,12 +137,12 @@ START_TEST(shapes)
 }
 END_TEST
 
-/* Shared memory with pieces of rows: as many as a row has, more, those of several rows; rows of one piece, and more rows
- * than CTAs; a last piece with fewer columns. */
-START_TEST(pieces)
+/* Shared memory with chunks of rows: as many as a row has, more, those of several rows; rows of one chunk, and more rows
+ * than CTAs; a last chunk with fewer columns. */
+START_TEST(chunks)
 {
 	static const struct {
-		uint32_t threads, split, n, pieces;
+		uint32_t threads, split, n, chunks;
 	} all[] = { { 32, 1, 1544, 4 }, { 64, 2, 5136, 5 }, { 32, 4, 1056, 3 }, { 64, 1, 4096, 2 } };
 	static const enum cptx_rows_kernel kernels[] = { CPTX_ROWS_LAYER_NORM,       CPTX_ROWS_SOFTMAX, CPTX_ROWS_CROSS_ENTROPY,
 		                                             CPTX_ROWS_SOFTMAX_BACKWARD, CPTX_ROWS_SWIGLU,  CPTX_ROWS_ADD_RMS_NORM };
@@ -151,10 +151,10 @@ START_TEST(pieces)
 		const unsigned s = i % (sizeof all / sizeof *all);
 		cptx_rows_opt o = options_of(kernels[i / 2], 8 | 128 | i % 2);
 		o.out = (enum cptx_type)0, o.place = CPTX_ROWS_SHARED, o.stages = 1, o.rows_each = 64, o.n = all[s].n;
-		o.threads = o.per_row = all[s].threads, o.split = all[s].split, o.pieces = all[s].pieces;
+		o.threads = o.per_row = all[s].threads, o.split = all[s].split, o.chunks = all[s].chunks;
 		o.rows_each = s == 3 ? 1 : 64;
-		while (!cptx_rows_check(&o, NULL, 5, 0, NULL, NULL)) /* f32 has more pieces of fewer elements */
-			SURE(o.pieces++ < 16, "%s: no number of pieces", cptx_rows_kernel_name(o.kernel));
+		while (!cptx_rows_check(&o, NULL, 5, 0, NULL, NULL)) /* f32 has more chunks of fewer elements */
+			SURE(o.chunks++ < 16, "%s: no number of chunks", cptx_rows_kernel_name(o.kernel));
 		try_one(i % 2 ? "sm_100a" : "sm_90a", &o,
 		        &(rows_case){ .rows = i % 3 ? 5 : 136, .seed = i + 1, .pad = 8, .in_place = i % 2, .special = i == 3 });
 	}
@@ -508,7 +508,7 @@ int main(void)
 
 	tcase_add_test(test_case(s, "kernels"), each_kernel);
 	tcase_add_test(test_case(s, "shapes"), shapes);
-	tcase_add_test(test_case(s, "pieces"), pieces);
+	tcase_add_test(test_case(s, "chunks"), chunks);
 	tcase_add_test(test_case(s, "parts"), parts);
 	tcase_add_test(test_case(s, "largest"), largest);
 	tcase_add_test(test_case(s, "long_sums"), long_sums);
