@@ -47,11 +47,11 @@ static cptx_tile store_tile(const cptx_gemm_opt *o)
 gemm100_shape gemm_sm100_shape(const cptx_gemm_opt *opt)
 {
 	const cptx_gemm_opt in = tma_gemm_inner(opt), *o = &in;
-	gemm100_shape s = { .ctas = o->bm / ROWS, .per_sm = given(o->per_sm), .out_bytes = cptx_type_bits(o->out) / 8 };
+	gemm100_shape s = { .ctas = o->bm / ROWS, .per_sm = or_one(o->per_sm), .out_bytes = cptx_type_bits(o->out) / 8 };
 
 	s.bk =
 		SPAN_BYTES * 8 / (is_fp4(o) ? 4 : MAX(tma_gemm_bits(o->a), 8)); /* elements of 4 and 6 bits are padded but there */
-	s.cluster_m = given(o->cluster_m), s.cluster_n = given(o->cluster_n);
+	s.cluster_m = or_one(o->cluster_m), s.cluster_n = or_one(o->cluster_n);
 	s.tiles = s.cluster_m * s.cluster_n;
 	if (gemm_sm100_scaled(o)) {
 		s.vec = o->scale == CPTX_UE4M3 ? 16 : 32;
@@ -160,7 +160,7 @@ static bool check_tile(const cptx_gemm_opt *o, cptx_error *err)
 	     "tile %c = %u; multiples of %u up to 256 are possible with %u %s%s", second, o->bn, step, o->bm,
 	     o->swap ? "columns" : "rows", gemm_sm100_scaled(o) ? " and scale factors" : "");
 	return tma_gemm_check_numbers(TARGET, o, err) &&
-	       tma_gemm_check_cluster(TARGET, given(o->cluster_m), given(o->cluster_n), o->bm / ROWS, err);
+	       tma_gemm_check_cluster(TARGET, or_one(o->cluster_m), or_one(o->cluster_n), o->bm / ROWS, err);
 }
 
 static bool check(const cptx_gemm_opt *o, const cptx_target *target, cptx_gemm_plan *plan, cptx_error *err)

@@ -14,7 +14,7 @@ gemm120_shape gemm_sm120_shape(const cptx_gemm_opt *o)
 	s.blocks = s.bk / (s.vec * CPTX_SCALE_FACTORS);
 	s.a_bytes = o->bm * SM120_SPAN, s.b_bytes = o->bn * SM120_SPAN, s.sf_bytes = s.blocks * CPTX_SCALE_BYTES;
 	s.stage = s.a_bytes + s.b_bytes + 2 * s.sf_bytes;
-	s.warps = o->warps_m * o->warps_n, s.per_sm = given(o->per_sm);
+	s.warps = o->warps_m * o->warps_n, s.per_sm = or_one(o->per_sm);
 	s.wm = o->warps_m ? o->bm / o->warps_m : 0, s.wn = o->warps_n ? o->bn / o->warps_n : 0;
 	return s;
 }

@@ -73,9 +73,9 @@ gemm_shape gemm_sm90_shape(const cptx_gemm_opt *opt)
 	s.bk = SPAN / s.in_bytes;
 	s.consumers = o->bm == 4 * BLOCK_M ? 2 : o->bm / BLOCK_M;
 	s.blocks = o->bm / BLOCK_M / s.consumers;
-	s.cluster_m = given(o->cluster_m), s.cluster_n = given(o->cluster_n);
+	s.cluster_m = or_one(o->cluster_m), s.cluster_n = or_one(o->cluster_n);
 	s.cluster = s.cluster_m * s.cluster_n;
-	s.per_sm = given(o->per_sm);
+	s.per_sm = or_one(o->per_sm);
 	s.a_bytes = o->bm * SPAN, s.b_bytes = o->bn * SPAN;
 	s.a_parts = parts(o->bm, s.cluster_n, o->a_m_major), s.b_parts = parts(o->bn, s.cluster_m, o->b_n_major);
 	s.acc = s.blocks * o->bn / 2;
@@ -159,7 +159,7 @@ static bool check(const cptx_gemm_opt *o, const cptx_target *target, cptx_gemm_p
 	if (o->scale && !check_scaled(o, err))
 		return false;
 	if (!tma_gemm_check_numbers(TARGET, o, err) ||
-	    !tma_gemm_check_cluster(TARGET, given(o->cluster_m), given(o->cluster_n), 1, err))
+	    !tma_gemm_check_cluster(TARGET, or_one(o->cluster_m), or_one(o->cluster_n), 1, err))
 		return false;
 	gemm_shape s = gemm_sm90_shape(o);
 	RULE(s.per_sm == 1 || (o->bm * o->bn <= 8192 && o->bm != 192),

@@ -21,7 +21,7 @@ static void store_by_threads(cptx_kernel *k, const tma_gemm_consumer *c, cptx_ep
 	cptx_acc rows = *acc;
 
 	rows.m = acc->map.rows, rows.atoms_m = 1, rows.rows = acc->atom_rows,
-	rows.count = acc->count / given(acc->atoms_m); /* none in a kernel with errors */
+	rows.count = acc->count / or_one(acc->atoms_m); /* none in a kernel with errors */
 	for (uint32_t i = 0; i < acc->atoms_m; i++) {
 		rows.regs = cptx_slice(acc->regs, i * rows.count, rows.count);
 		cptx_val row = i ? cptx_add(k, c->w->m0, i * rows.m) : c->w->m0;

@@ -29,7 +29,7 @@ static bool make_map(const tma_gemm *t, const cptx_gemm_problem *p, enum cptx_ge
 	const uint64_t rows = of_b            ? p->n
 	                      : t->o->experts ? tma_gemm_rows(t->o, p)
 	                                      : p->m,
-				   cols = of_d ? p->n : p->k / given(t->packed);
+				   cols = of_d ? p->n : p->k / or_one(t->packed);
 	cptx_tile tile = !of_d ? tma_gemm_part(t, of_b) : which == CPTX_GEMM_MAP_D ? t->d : t->rest;
 	const bool mn_major = of_d && tile.elem.mn_major; /* its rows are columns of D */
 
@@ -59,7 +59,7 @@ static bool make_map(const tma_gemm *t, const cptx_gemm_problem *p, enum cptx_ge
 /* f32, a row for 128 along K; of experts and of one matrix all rows of A behind one another. */
 static bool make_map_of_row_scales(const tma_gemm *t, const cptx_gemm_problem *p, cptx_tensor_map_opt *map, cptx_error *err)
 {
-	const uint64_t rows = t->o->batched ? p->m : tma_gemm_rows(t->o, p), along_k = up(p->k, t->bk);
+	const uint64_t rows = t->o->batched ? p->m : tma_gemm_rows(t->o, p), along_k = divide_up(p->k, t->bk);
 
 	*map =
 		(cptx_tensor_map_opt){ .type = CPTX_TENSOR_F32,
@@ -82,8 +82,8 @@ static bool make_map_of_scales(const tma_gemm *t, const cptx_gemm_problem *p, bo
 	*map = (cptx_tensor_map_opt){ .type = CPTX_TENSOR_U32,
 		                          .rank = t->o->batched ? 4 : 3,
 		                          .address = of_b ? p->scale_b : p->scale_a,
-		                          .dim = { CPTX_SCALE_BYTES / 4, up(p->k, (uint64_t)s->vec * CPTX_SCALE_FACTORS),
-		                                   up(rows, CPTX_SCALE_ROWS), of.count },
+		                          .dim = { CPTX_SCALE_BYTES / 4, divide_up(p->k, (uint64_t)s->vec * CPTX_SCALE_FACTORS),
+		                                   divide_up(rows, CPTX_SCALE_ROWS), of.count },
 		                          .box = { CPTX_SCALE_BYTES / 4, s->along_k, s->rows[of_b != t->o->swap], 1 } };
 	return cptx_tensor_map_check(map, err);
 }
@@ -319,7 +319,7 @@ cptx_launch *tma_gemm_launch(const tma_gemm *t, const cptx_gemm_plan *plan, cons
 		               .M = (uint32_t)p->m,
 		               .N = (uint32_t)p->n,
 		               .K = (uint32_t)p->k,
-		               .batch = given(p->batch),
+		               .batch = or_one(p->batch),
 		               .alpha = p->alpha,
 		               .beta = p->beta,
 		               .C = p->c,

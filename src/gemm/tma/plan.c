@@ -24,7 +24,7 @@ uint32_t tma_gemm_bits(enum cptx_type t)
 uint32_t tma_gemm_smem(const char *target, uint32_t per_sm)
 {
 	const cptx_target *t = cptx_target_find(target);
-	uint32_t share = t->smem_per_sm / given(per_sm) - t->smem_reserved;
+	uint32_t share = t->smem_per_sm / or_one(per_sm) - t->smem_reserved;
 
 	return MIN(share, t->smem_per_cta) - STATIC_SMEM;
 }
@@ -121,25 +121,26 @@ static uint64_t at_once(const cptx_gemm_problem *p, uint64_t tiles, uint64_t mos
 {
 	const double products = (double)p->m * (double)p->n / (double)(p->m + p->n); /* for each element of A and B */
 
-	return products < MEMORY_BOUND ? MIN(tiles, most) : up(tiles, up(tiles, most));
+	return products < MEMORY_BOUND ? MIN(tiles, most) : divide_up(tiles, divide_up(tiles, most));
 }
 
 /* Cluster tiles of all matrices; of experts as many as there may be, whatever the counts: each may end in the midst of one.
  */
 static uint64_t most_tiles(const tma_gemm *t, const cptx_gemm_problem *p)
 {
-	const uint64_t batch = given(p->batch);
+	const uint64_t batch = or_one(p->batch);
 
 	if (t->o->experts != CPTX_GEMM_EXPERTS_CONTIGUOUS)
 		return tma_gemm_tiles(t, p) * batch;
-	return MIN(p->m / t->side_m + batch, p->m) * up(p->n, t->side_n);
+	return MIN(p->m / t->side_m + batch, p->m) * divide_up(p->n, t->side_n);
 }
 
 /* CTAs to launch, and bytes of the workspace. */
 static bool fit(const tma_gemm *t, const cptx_gemm_problem *p, uint32_t sms, cptx_gemm_plan *plan, cptx_error *err)
 {
-	uint64_t in_one = tma_gemm_tiles(t, p), batch = given(p->batch), clusters = most_tiles(t, p), k_tiles = up(p->k, t->bk);
-	uint64_t most = p->ctas ? MAX(p->ctas / t->cluster, 1u) : tma_gemm_resident(sms, t->cluster, given(t->per_sm));
+	uint64_t in_one = tma_gemm_tiles(t, p), batch = or_one(p->batch), clusters = most_tiles(t, p),
+			 k_tiles = divide_up(p->k, t->bk);
+	uint64_t most = p->ctas ? MAX(p->ctas / t->cluster, 1u) : tma_gemm_resident(sms, t->cluster, or_one(t->per_sm));
 
 	RULE(in_one <= INT32_MAX && clusters <= INT32_MAX / t->cluster,
 	     "%llu tiles of %llu matrices are too many; with clusters of %u CTAs %u are possible in all", t->target,
@@ -205,13 +206,13 @@ bool tma_gemm_check_problem(const tma_gemm *t, const cptx_gemm_problem *p, uint3
 	const uint64_t rows = along_k ? p->k : p->m;
 	RULE(!t->o->experts || (rows <= MOST_EXPERT_ROWS && tma_gemm_rows(t->o, p) <= MOST_SIDE),
 	     "%c = %llu rows of %u experts (%s); they are up to 2^26, and 2^30 of all", t->target, along_k ? 'K' : 'M',
-	     (unsigned long long)rows, given(p->batch), cptx_gemm_experts_name(t->o->experts));
-	RULE(given(p->batch) == 1 || t->o->batched || t->o->experts, "%u matrices; the kernel is made for one (.batched)",
+	     (unsigned long long)rows, or_one(p->batch), cptx_gemm_experts_name(t->o->experts));
+	RULE(or_one(p->batch) == 1 || t->o->batched || t->o->experts, "%u matrices; the kernel is made for one (.batched)",
 	     t->target, p->batch);
-	RULE(p->k % given(t->unit_k) == 0, "K = %llu; with B of .%s it is a multiple of %u", t->target, (unsigned long long)p->k,
-	     cptx_type_name(t->o->b), given(t->unit_k));
-	RULE(p->n % given(t->unit_n) == 0, "N = %llu; with B stored as rows of N it is a multiple of %u", t->target,
-	     (unsigned long long)p->n, given(t->unit_n));
+	RULE(p->k % or_one(t->unit_k) == 0, "K = %llu; with B of .%s it is a multiple of %u", t->target,
+	     (unsigned long long)p->k, cptx_type_name(t->o->b), or_one(t->unit_k));
+	RULE(p->n % or_one(t->unit_n) == 0, "N = %llu; with B stored as rows of N it is a multiple of %u", t->target,
+	     (unsigned long long)p->n, or_one(t->unit_n));
 	const cptx_tile a = tma_gemm_part(t, false), b = tma_gemm_part(t, true);
 	return tma_gemm_check_stored(t, p, err) && check_matrix(t, p, GEMM_A, err) && check_matrix(t, p, GEMM_B, err) &&
 	       check_matrix(t, p, GEMM_D, err) && tma_gemm_check_rows(t, p, GEMM_A, &a, err) &&

@@ -15,7 +15,7 @@ static cptx_val part_smem(cptx_kernel *k, const tma_gemm_producer *p, const cptx
 	const tma_gemm_ring *r = &p->ring[of_b];
 	cptx_val smem = r->smem;
 
-	if (given(p->t->parts[of_b]) > 1)
+	if (or_one(p->t->parts[of_b]) > 1)
 		smem = cptx_mad(k, p->w->tile_rank, cptx_tile_bytes(part), smem, .mode = CPTX_LO);
 	return cptx_offset(smem, r->at);
 }
@@ -41,9 +41,9 @@ void tma_gemm_producer_operands(cptx_kernel *k, tma_gemm_producer *p)
 		const cptx_tile part = tma_gemm_part(p->t, b != o->swap);
 		const cptx_val smem = part_smem(k, p, &part, b);
 		cptx_operand_new(k, &p->operand[b], .by = by_tma ? CPTX_OPERAND_TMA : CPTX_OPERAND_CP_ASYNC,
-		                 .type = given(p->t->packed) > 1 ? CPTX_U8
-		                         : b                     ? o->b
-		                                                 : o->a,
+		                 .type = or_one(p->t->packed) > 1 ? CPTX_U8
+		                         : b                      ? o->b
+		                                                  : o->a,
 		                 .tile = part, .stages = o->stages, .smem = smem, .apart = p->ring[b].apart,
 		                 .batched = by_tma && tma_gemm_has_matrices(p->t, b != o->swap ? CPTX_GEMM_MAP_B : CPTX_GEMM_MAP_A),
 		                 .alone = !p->clusters, .address = by_tma ? (cptx_val){ 0 } : in->map[b],
@@ -107,8 +107,8 @@ static source source_of(cptx_kernel *k, const tma_gemm_producer *p, bool of_b, c
 		         .map = w->in.map[of_b ? CPTX_GEMM_MAP_B : CPTX_GEMM_MAP_A],
 		         .row = of_b ? w->n0 : w->m0,
 		         .z = tma_gemm_z_of(k, p->t, w, &w->in.of[of_b]),
-		         .sharers = given(of_b ? o->cluster_m : o->cluster_n),
-		         .parts = given(p->t->parts[of_b]) };
+		         .sharers = or_one(of_b ? o->cluster_m : o->cluster_n),
+		         .parts = or_one(p->t->parts[of_b]) };
 
 	x.bytes = cptx_imm(x.parts * p->operand[of_b].bytes);
 	if (x.sharers > 1)
@@ -154,7 +154,7 @@ static void load_scales(cptx_kernel *k, const tma_gemm_producer *p, const cptx_p
 {
 	const tma_gemm *t = p->t;
 	const tma_gemm_work *w = p->w;
-	const cptx_val block = run_of(k, k0, t->scales.vec * CPTX_SCALE_FACTORS / given(t->packed));
+	const cptx_val block = run_of(k, k0, t->scales.vec * CPTX_SCALE_FACTORS / or_one(t->packed));
 	cptx_val to = { 0 };
 
 	for (int b = 0; b < 2; b++) {
@@ -222,7 +222,7 @@ static void produce_tile(cptx_kernel *k, const tma_gemm_producer *p, cptx_pipe_a
 	for (int b = 0; b < 2; b++)
 		x[b] = source_of(k, p, b, mask);
 	const cptx_val bytes = stage_bytes(k, t, x);
-	CPTX_FOR(k, k0, end, t->bk / given(t->packed)) {
+	CPTX_FOR(k, k0, end, t->bk / or_one(t->packed)) {
 		cptx_timeline_stamp(k, p->line, CPTX_GEMM_WAIT_ROOM);
 		cptx_pipe_wait_empty(k, p->pipe, at);
 		cptx_timeline_stamp(k, p->line, CPTX_GEMM_LOAD);

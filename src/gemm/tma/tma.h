@@ -107,8 +107,9 @@ static inline bool tma_gemm_has_chain(const cptx_gemm_opt *o)
 	return o->alpha || o->beta || o->bias || o->epilogue || o->visitors;
 }
 
-static inline uint32_t given(uint32_t v) { return v ? v : 1; }
-static inline uint64_t up(uint64_t n, uint64_t each) { return n / each + (n % each != 0); }
+/* A number of an option, of which 0 counts as 1. */
+static inline uint32_t or_one(uint32_t v) { return v ? v : 1; }
+static inline uint64_t divide_up(uint64_t n, uint64_t each) { return n / each + (n % each != 0); }
 static inline bool is_16_bits(enum cptx_type t) { return t == CPTX_BF16 || t == CPTX_F16; }
 
 /* ---- the host ---- */
@@ -119,7 +120,7 @@ uint32_t tma_gemm_bits(enum cptx_type t);
 /* Rows of A and D, of all matrices; where not every matrix has its own. */
 static inline uint64_t tma_gemm_rows(const cptx_gemm_opt *o, const cptx_gemm_problem *p)
 {
-	return o->experts == CPTX_GEMM_EXPERTS_CONTIGUOUS || o->experts == CPTX_GEMM_EXPERTS_K ? p->m : p->m * given(p->batch);
+	return o->experts == CPTX_GEMM_EXPERTS_CONTIGUOUS || o->experts == CPTX_GEMM_EXPERTS_K ? p->m : p->m * or_one(p->batch);
 }
 
 /* One of the matrices as it is stored: rows of contiguous elements. */
@@ -179,9 +180,9 @@ uint32_t tma_gemm_resident(uint32_t sms, uint32_t cluster, uint32_t per_sm);
 /* Cluster tiles of one matrix. */
 static inline uint64_t tma_gemm_tiles(const tma_gemm *t, const cptx_gemm_problem *p)
 {
-	const uint64_t between = given(t->interleave);
+	const uint64_t between = or_one(t->interleave);
 
-	return up(p->m, t->side_m) * up(p->n, t->side_n * between) * between;
+	return divide_up(p->m, t->side_m) * divide_up(p->n, t->side_n * between) * between;
 }
 /* Sizes from 1 on, rows that tensor maps take, one matrix where the kernel is not batched; then CTAs to launch, and bytes of
  * the workspace, to the plan. */
