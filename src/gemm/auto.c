@@ -74,7 +74,7 @@ static void offer_shared(const gemm_model *m, gemm_pick *x, const tma_gemm *t, c
 	}
 }
 
-/* Two CTAs on a multiprocessor also one on each. */
+/* Where two CTAs fit on a multiprocessor, also offers one on each. */
 static void offer_one_each(const gemm_model *m, gemm_pick *x, const tma_gemm *t, cptx_gemm_choice c)
 {
 	const uint64_t tiles = tma_gemm_tiles(t, x->p) * or_one(x->p->batch), k_tiles = divide_up(x->p->k, t->bk);
@@ -90,7 +90,7 @@ static void offer_one_each(const gemm_model *m, gemm_pick *x, const tma_gemm *t,
 
 static bool fits(const gemm_pick *x, const cptx_gemm_opt *o) { return cptx_gemm_check(o, x->target, NULL, NULL); }
 
-/* 0: not even two fit. */
+/* The most stages that fit and suit; 0: not even two fit. */
 static uint32_t most_stages(const gemm_model *m, const gemm_pick *x, cptx_gemm_opt o)
 {
 	uint32_t most = 0;
@@ -205,7 +205,7 @@ static void try_axes(const gemm_generator *g, gemm_pick *x, cptx_gemm_opt o, uin
 	}
 }
 
-/* The shape that fits if any does. */
+/* Sets the options to the shape that fits if any does. */
 static void simplify(const gemm_model *m, cptx_gemm_opt *o)
 {
 	o->stages = m->no_ring ? 0 : GEMM_LEAST_stages, o->stream_k = false;
@@ -300,7 +300,8 @@ static bool search_all(const gemm_generator *g, gemm_pick *x, cptx_gemm_opt o, c
 	return true;
 }
 
-/* Few rows, of which the kernel for these is tried, too.  Its model counts in times of the same chip. */
+/* Whether a problem has so few rows that the kernel for few rows is tried, too.  Its model counts in times of the same chip.
+ */
 static bool may_be_gemv(const cptx_gemm_opt *o, const cptx_gemm_problem *p)
 {
 	return o->mma != CPTX_GEMM_GEMV && p->m <= GEMM_GEMV_ROWS_MOST && is_16_bits(o->a) && o->a == o->b &&

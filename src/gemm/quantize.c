@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Matrices to elements of 8 bits and f32 factors for blocks, as gemm/sm90/scaled.c multiplies them.
+ * Matrices to elements of 8 bits and f32 factors for blocks, as gemm/tma/scaled.c multiplies them.
  *
  * Blocks of 1 x 128: a warp has four of them, neighbours along K, a lane four elements of each.  Blocks of 128 x 128: a CTA
  * has one, a warp every eighth row of it.
@@ -103,7 +103,7 @@ static cptx_val factor_of(const quantizer *g, cptx_val amax, cptx_val *by)
 	return factor;
 }
 
-/* Rounds and stores them. */
+/* Rounds the elements of a lane and stores them. */
 static void store(const quantizer *g, cptx_val at, cptx_val v, cptx_val by, cptx_val inside)
 {
 	cptx_kernel *k = g->k;

@@ -5,7 +5,7 @@
 #include "gemm/auto.h"
 #include "kit/tuned.h"
 
-/* Goes up with a change of the generators after which a shape may take another time. */
+/* The version of the times: a change of the generators after which a shape may take another time adds one. */
 enum { VERSION = 1, SETS = 8 };
 #define APART_BYTES (256u << 20) /* of operands, so that a set has left L2 when its turn comes again */
 

@@ -72,7 +72,7 @@ bool kit_scaled_resolve(cptx_kernel *k, cptx_site at, cptx_tiled_mma *mma)
 
 /* ---- in front of loops ---- */
 
-/* MN-major: a lane has the address of 16 bytes of row `lane` along K. */
+/* Finds the lane's address in an MN-major tile: 16 bytes of row `lane` along K. */
 static void begin_transposed(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, const side *s, const kit_unit *unit,
                              cptx_lane_lines *to)
 {
@@ -159,7 +159,8 @@ static enum cptx_mod source_of(const side *s)
 	return s->bits == 8 ? (enum cptx_mod)0 : s->bits == 4 ? CPTX_B4X16_P64 : CPTX_B6X16_P32;
 }
 
-/* 16 bytes of a row are 16 elements; those of 4 and 6 bits come packed and padded, and get a byte each. */
+/* Loads a fragment of an MN-major tile.  16 bytes of a row are 16 elements; those of 4 and 6 bits come packed and padded,
+ * and get a byte each. */
 static void load_transposed(cptx_kernel *k, cptx_site at, const side *s, cptx_val address, cptx_val to)
 {
 	/* of B the first two are the first 16 along K, of 8 columns each */
@@ -170,7 +171,7 @@ static void load_transposed(cptx_kernel *k, cptx_site at, const side *s, cptx_va
 	     .dtype = s->bits == 8 ? CPTX_B8 : CPTX_B8X16, .src = (uint16_t)source_of(s), .into = cptx_pack_(k, at, r, 4));
 }
 
-/* 16 rows of A, or columns of B, of a step: 4 registers. */
+/* Loads 16 rows of A, or columns of B, of a step, to 4 registers. */
 static void load_fragment(cptx_kernel *k, cptx_site at, const side *s, cptx_lane_lines *l, uint32_t row, uint32_t step,
                           cptx_val to)
 {
@@ -198,7 +199,7 @@ static cptx_val load_fragments(cptx_kernel *k, cptx_site at, const side *s, cptx
 	return all;
 }
 
-/* The factors of a block along K, for 16 rows of A or 8 columns of B in each register. */
+/* Loads the factors of a block along K, those of 16 rows of A or of 8 columns of B to each register. */
 static cptx_val load_factors(cptx_kernel *k, cptx_site at, const side *s, cptx_val from, uint32_t block)
 {
 	const uint32_t each = s->of_b ? 8 : 16;

@@ -32,7 +32,7 @@ static bool check_cp_async(cptx_kernel *k, cptx_site at, const cptx_pipe_opt *o)
 	return false;
 }
 
-/* What only one kind reads. */
+/* Refuses options that the kind at hand does not read. */
 static bool check_fields(cptx_kernel *k, cptx_site at, const cptx_pipe_opt *o)
 {
 	if (o->by != CPTX_PIPE_CP_ASYNC_GROUPS && (o->ahead || o->threads || o->named))

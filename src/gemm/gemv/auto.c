@@ -11,7 +11,7 @@
 
 #include <math.h>
 
-/* Of an H200, for bf16 and for weights of few bits; of other chips nothing is measured. */
+/* Measured on an H200, for bf16 and for weights of few bits; nothing is measured on other chips. */
 #define LATENCY_US 0.7
 #define LAUNCH_US 3.5   /* with sums through shared memory, and the first loads */
 #define SM_TIMES 2.5    /* what one multiprocessor can take, by its share of the memory's rate */

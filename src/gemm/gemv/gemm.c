@@ -221,7 +221,7 @@ static cptx_val is_cut(const gemv *g, cptx_val at, cptx_val whole)
 	return cptx_and(k, some, cptx_not(k, whole, .type = CPTX_PRED), .type = CPTX_PRED);
 }
 
-/* Rows of B of all steps.  Of a chunk that the end cuts, which weights of few bits have not, each element. */
+/* Loads the rows of B of all steps.  Of a chunk that the end cuts, which weights of few bits have not, each element. */
 static void load_rows(const gemv *g, turn *x, bool inside)
 {
 	cptx_kernel *k = g->k;
@@ -238,7 +238,7 @@ static void load_rows(const gemv *g, turn *x, bool inside)
 	}
 }
 
-/* Eight rows along K of one step. */
+/* Loads eight rows along K of one step. */
 static void load_columns(const gemv *g, turn *x, uint32_t step, bool inside)
 {
 	cptx_kernel *k = g->k;
@@ -257,7 +257,7 @@ static void load_columns(const gemv *g, turn *x, uint32_t step, bool inside)
 	}
 }
 
-/* The factors and zero points of the turn's groups: one for each row of B. */
+/* Loads the factors and zero points of the turn's groups: one for each row of B. */
 static void load_scales(const gemv *g, turn *x)
 {
 	cptx_kernel *k = g->k;

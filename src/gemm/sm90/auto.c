@@ -14,7 +14,7 @@
 
 #include <math.h>
 
-/* Its clock is the one that it holds under load. */
+/* The clock is the one that an H200 holds under load. */
 static const gemm_chip h200 = { .name = "H200, fitted to measured times", .sms = 132, .ghz = 1.676, .memory_gbs = 4369 };
 
 #define LAUNCH_US 2.14         /* until the first load is there, and the end of the grid */
@@ -49,7 +49,8 @@ static const gemm_chip h200 = { .name = "H200, fitted to measured times", .sms =
 
 static double longer(double a, double b) { return gemm_longer(a, b, HINDRANCE); }
 
-/* Of a K tile, four wgmma long.  For each block of 64 rows wgmma reads these and all of B. */
+/* Clocks of the products of a K tile, which is four wgmma deep.  For each block of 64 rows wgmma reads these and all of B.
+ */
 static double mma_clocks(const cptx_gemm_opt *o, const gemm_shape *s, const cptx_gemm_problem *in)
 {
 	const double us = (double)in->m * (double)in->n * (double)in->k * or_one(in->batch) * s->in_bytes / 750e6;
@@ -85,7 +86,7 @@ static double memory_bytes(const cptx_gemm_opt *o, const gemm_shape *s, const cp
 	                            (double)in->m * (double)in->n * s->out_bytes);
 }
 
-/* Of a launch, whatever it computes.  The next one begins beside it where both have room. */
+/* The time of a launch, whatever it computes.  The next one begins beside it where both have room. */
 static double fixed_us(const gemm_shape *s, double ctas, uint32_t sms)
 {
 	double start = 2 * ctas <= (double)sms * s->per_sm ? LAUNCH_BESIDE_US : LAUNCH_US;
@@ -129,7 +130,7 @@ static bool suits(const cptx_gemm_opt *o, const cptx_target *target)
 	const gemm_shape s = gemm_sm90_shape(o);
 
 	(void)target;
-	return o->stages == 2 || s.out_cols == o->bn || (s.out_cols >= 32 && s.store_buffers == 2);
+	return o->stages == 2 || s.out.tile.cols == o->bn || (s.out.tile.cols >= 32 && s.out.buffers == 2);
 }
 
 static const uint8_t clusters[][2] = { { 1, 1 }, { 2, 1 }, { 1, 2 }, { 1, 4 }, { 4, 1 }, { 8, 1 }, { 1, 8 } };

@@ -116,7 +116,7 @@ static bool write_record(cptx_device *dev, const tma_gemm *t, const cptx_gemm_pr
 	return true;
 }
 
-/* Gives all cluster tiles. */
+/* Writes the records; gives the number of cluster tiles of all problems. */
 static bool write_table(cptx_device *dev, const tma_gemm *t, const cptx_gemm_problem *p, size_t n, uint8_t *to,
                         uint32_t *tiles, cptx_error *err)
 {

@@ -11,14 +11,14 @@ enum { CHUNK = 16 /* bytes that kernels read and write at once */ };
 
 /* ---- tensor maps ---- */
 
-/* An even number of them: neighbours of a column share a register, so both are to be numbers. */
+/* The tile of the residue rows, an even number: neighbours of a column share a register, so both are to be numbers. */
 static cptx_tile last_rows(cptx_tile tile, uint64_t rows)
 {
 	tile.rows = rows % tile.rows ? (uint32_t)(rows % tile.rows + 1) & ~1u : tile.rows;
 	return tile;
 }
 
-/* Of A, B or D, or of the ends of these. */
+/* The tensor map of A, B or D, or of the last rows or columns of one of them. */
 static bool make_map(const tma_gemm *t, const cptx_gemm_problem *p, enum cptx_gemm_map which, cptx_tensor_map_opt *map,
                      cptx_error *err)
 {
@@ -56,7 +56,7 @@ static bool make_map(const tma_gemm *t, const cptx_gemm_problem *p, enum cptx_ge
 	return true;
 }
 
-/* f32, a row for 128 along K; of experts and of one matrix all rows of A behind one another. */
+/* The map of f32 factors of A: a row for 128 along K; experts and one matrix have all rows of A behind one another. */
 static bool make_map_of_row_scales(const tma_gemm *t, const cptx_gemm_problem *p, cptx_tensor_map_opt *map, cptx_error *err)
 {
 	const uint64_t rows = t->o->batched ? p->m : tma_gemm_rows(t->o, p), along_k = divide_up(p->k, t->bk);
@@ -71,7 +71,7 @@ static bool make_map_of_row_scales(const tma_gemm *t, const cptx_gemm_problem *p
 	return cptx_tensor_map_check(map, err);
 }
 
-/* Blocks, each as 128 words; along K, then along the rows. */
+/* The map of blocks of scale factors, each as 128 words; along K, then along the rows. */
 static bool make_map_of_scales(const tma_gemm *t, const cptx_gemm_problem *p, bool of_b, cptx_tensor_map_opt *map,
                                cptx_error *err)
 {
@@ -156,7 +156,7 @@ bool tma_gemm_all_there(const tma_gemm *t, const cptx_gemm_problem *p, cptx_erro
 
 /* ---- parameters ---- */
 
-/* What a launch fills them from; parameters have the names of its members. */
+/* What a launch fills the parameters from, which have the names of its members. */
 typedef struct gemm_args {
 	cptx_tensor_map_opt map_a, map_b, map_d, map_end_d, map_last_a, map_last_b, map_scale_a, map_scale_b;
 	uint64_t A, B, D, scale_b, groups;
@@ -175,7 +175,7 @@ typedef struct gemm_params {
 	cptx_val *val[CPTX_PARAMS_MOST];
 } gemm_params;
 
-/* One that there may be. */
+/* A parameter that a kernel may have. */
 typedef struct parameter {
 	cptx_param_row row;
 	bool there;

@@ -3,7 +3,12 @@
 #include "gemm/options.h"
 #include "gemm/tma/tma.h"
 
-enum { STATIC_SMEM = 1024 /* for mbarriers */, MOST_SIDE = 1 << 30, MEMORY_BOUND = 200 };
+enum {
+	STATIC_SMEM = 1024 /* for mbarriers */,
+	MOST_SIDE = 1 << 30,
+	MEMORY_BOUND = 200,
+	ROW_BYTES = 128 /* of a swizzled row */
+};
 enum { MOST_EXPERT_ROWS = 1 << 26 /* of cptx_tile_groups */ };
 
 #define MOST_STRIDE (1ull << 40) /* bytes, of a tensor map */
@@ -27,6 +32,36 @@ uint32_t tma_gemm_smem(const char *target, uint32_t per_sm)
 	uint32_t share = t->smem_per_sm / or_one(per_sm) - t->smem_reserved;
 
 	return MIN(share, t->smem_per_cta) - STATIC_SMEM;
+}
+
+/* Subtiles of D of so many columns at most; with swap their rows are contiguous. */
+static tma_gemm_subtiles subtiles(const cptx_gemm_opt *o, uint32_t rows, uint32_t blocks, uint32_t cols, uint32_t buffers)
+{
+	tma_gemm_subtiles s = { .tile = cptx_epilogue_tile(o->out, rows, cols) };
+
+	s.tile.cols = MIN(cols, o->bn), s.tile.pitch = o->swap ? 0 : cols * cptx_type_bits(o->out) / 8;
+	s.tile.elem.mn_major = o->swap;
+	s.tile.swizzle = o->swap ? CPTX_SWIZZLE_128B : s.tile.swizzle;
+	s.rest = s.tile, s.rest.cols = o->bn % s.tile.cols;
+	s.buffers = o->bn * blocks > s.tile.cols ? buffers : 1;
+	return s;
+}
+
+tma_gemm_subtiles tma_gemm_subtiles_of(const cptx_gemm_opt *o, uint32_t rows, uint32_t blocks, uint32_t widest,
+                                       uint32_t units, int64_t room)
+{
+	static const uint8_t by_choice[][2] = { { 64, 2 }, { 32, 2 }, { 64, 1 }, { 16, 2 }, { 32, 1 }, { 16, 1 }, { 8, 1 } };
+	tma_gemm_subtiles s = { .buffers = 0 };
+
+	for (size_t i = 0; i < ARRAY_LEN(by_choice); i++) {
+		const uint32_t cols = by_choice[i][0];
+		if (cols > widest || (!o->swap && cols * cptx_type_bits(o->out) / 8 > ROW_BYTES))
+			continue;
+		s = subtiles(o, rows, blocks, cols, by_choice[i][1]);
+		if ((int64_t)units * s.buffers * cptx_tile_bytes(&s.tile) <= room)
+			break;
+	}
+	return s;
 }
 
 bool tma_gemm_check_numbers(const char *target, const cptx_gemm_opt *o, cptx_error *err)
@@ -155,7 +190,7 @@ static bool fit(const tma_gemm *t, const cptx_gemm_problem *p, uint32_t sms, cpt
 	return true;
 }
 
-/* Of a batch: the distance of matrices is a stride of tensor maps. */
+/* The distance of the matrices of a batch is a stride of their tensor map. */
 static bool check_matrix(const tma_gemm *t, const cptx_gemm_problem *p, enum gemm_which which, cptx_error *err)
 {
 	const gemm_stored s = tma_gemm_read(t, p, which);

@@ -9,6 +9,15 @@ void tma_gemm_next_offset(cptx_kernel *k, cptx_val offset, uint32_t apart, uint3
 	cptx_selp(k, 0, next, at_end, .type = CPTX_U32, .into = offset);
 }
 
+tma_gemm_producer tma_gemm_producer_of(const tma_gemm *t, tma_gemm_work *w, const cptx_pipe *pipe, const cptx_timeline *line,
+                                       tma_gemm_ring stages, uint32_t a_bytes)
+{
+	tma_gemm_producer p = { .t = t, .w = w, .pipe = pipe, .line = line, .ring = { stages, stages } };
+
+	p.ring[1].at += a_bytes;
+	return p;
+}
+
 /* Parts of a tile lie behind one another: its columns are one span. */
 static cptx_val part_smem(cptx_kernel *k, const tma_gemm_producer *p, const cptx_tile *part, bool of_b)
 {
@@ -20,7 +29,7 @@ static cptx_val part_smem(cptx_kernel *k, const tma_gemm_producer *p, const cptx
 	return cptx_offset(smem, r->at);
 }
 
-/* By cp.async: bytes from row to row; NONE: dense. */
+/* Bytes from row to row of an operand by cp.async; NONE: rows are dense. */
 static cptx_val pitch_of(cptx_kernel *k, const tma_gemm_producer *p, bool of_b)
 {
 	if (tma_gemm_is_copied(p->t, of_b ? GEMM_B : GEMM_A))
@@ -202,8 +211,7 @@ static void load_stage(cptx_kernel *k, const tma_gemm_producer *p, const cptx_pi
 /* Bytes of a stage, of a pair those of both CTAs. */
 static cptx_val stage_bytes(cptx_kernel *k, const tma_gemm *t, const source *x)
 {
-	const uint32_t scales =
-		tma_gemm_scale_bytes(&t->scales, false) + tma_gemm_scale_bytes(&t->scales, true) + 4 * t->row_scales;
+	const uint32_t scales = tma_gemm_all_scale_bytes(&t->scales) + 4 * t->row_scales;
 
 	if (x[0].bytes.kind == CPTX_VAL_INT)
 		return cptx_imm((x[0].bytes.i + x[1].bytes.i + scales) * (t->pair ? 2 : 1));
@@ -317,7 +325,7 @@ void tma_gemm_copied(cptx_kernel *k, tma_gemm_producer *p)
 	tma_gemm_next_offset(k, p->to_bytes, p->ring[0].apart, p->t->o->stages);
 }
 
-/* Its branch stands at the end of a K tile: it would otherwise split the block that ptxas schedules. */
+/* The branch to the next tile stands at the end of a K tile: elsewhere it would split the block that ptxas schedules. */
 void tma_gemm_copies_advance(cptx_kernel *k, tma_gemm_producer *p)
 {
 	for (int b = 0; b < 2; b++) {

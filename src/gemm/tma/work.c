@@ -73,7 +73,7 @@ static void name_params(const tma_gemm *t, tma_gemm_work *w)
 	w->in.of[0] = w->p.of[1], w->in.of[1] = w->p.of[0];
 }
 
-/* Of the problem at hand. */
+/* Counts the tiles of the problem at hand. */
 static void count_tiles(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w)
 {
 	w->tiles_m = ceil_div(k, w->in.M, t->o->bm * or_one(t->o->cluster_m));
@@ -198,7 +198,7 @@ cptx_val tma_gemm_ld(const tma_gemm *t, const tma_gemm_work *w, enum gemm_which 
 	return !tma_gemm_is_strided(t) ? w->p.N : which == GEMM_C ? w->p.ldc : w->p.ldd;
 }
 
-/* Of a batch of a strided kernel. */
+/* Where the matrix at hand begins, of a batch whose distances the problem gives. */
 static cptx_val strided_matrix(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, enum cptx_gemm_map which)
 {
 	const bool of_b = which == CPTX_GEMM_MAP_B;

@@ -28,7 +28,7 @@ typedef struct backward_report {
 /* module: what cptx_attention_backward_build made of the options.  False, with err: it could not be run. */
 bool backward_trial_run(cptx_device *dev, cptx_module *module, const cptx_attention_backward_opt *o, const backward_trial *t,
                         backward_report *r, cptx_error *err);
-/* As attention_report_text. */
+/* Writes the report as text, as attention_report_text does. */
 void backward_report_text(const backward_report *r, char *text, size_t size);
 
 #endif
