@@ -72,19 +72,32 @@ bool kit_scaled_resolve(cptx_kernel *k, cptx_site at, cptx_tiled_mma *mma)
 
 /* ---- in front of loops ---- */
 
-/* Finds the lane's address in an MN-major tile: 16 bytes of row `lane` along K. */
+/* Bytes from the first 16 rows of an MN-major tile to number i, and which of their bits are exclusive-ored to an address:
+ * those in a swizzle span, as a tile is aligned to its pattern.  Spans are a constant apart. */
+static uint32_t rows_at(const side *s, uint32_t i, uint32_t *flip)
+{
+	const uint32_t by = cptx_tile_at(&s->tile, i * 16, 0).byte;
+
+	*flip = by % cptx_tile_align(&s->tile);
+	return by;
+}
+
+/* Finds the lane's addresses in an MN-major tile, of 16 bytes of row `lane` along K: one for each 16 rows (columns) of the
+ * unit in a swizzle span, so that a stage needs an add for each. */
 static void begin_transposed(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, const side *s, const kit_unit *unit,
                              cptx_lane_lines *to)
 {
-	uint32_t value[5];
+	uint32_t value[5], flip;
 
 	for (uint32_t b = 0; b < 5; b++)
 		value[b] = cptx_tile_at(&s->tile, 0, 1u << b).byte;
 	cptx_val v = cptx_as(cptx_lane_bits_(k, at, mma->opt.thread, 5, value, false, CPTX_NONE_), CPTX_U32);
 	if (unit->flip.kind == CPTX_VAL_REG)
 		v = cptx_as(CALL(xor, .a = v, .b = unit->flip, .type = CPTX_B32), CPTX_U32);
-	to->address[0] = unit->first.kind == CPTX_VAL_REG ? CALL(add, .a = v, .b = unit->first) : v;
-	to->count = 1;
+	for (to->count = 0; to->count < s->rows / 16 && rows_at(s, to->count, &flip) == flip; to->count++) {
+		const cptx_val here = flip ? cptx_as(CALL(xor, .a = v, .b = cptx_imm(flip), .type = CPTX_B32), CPTX_U32) : v;
+		to->address[to->count] = unit->first.kind == CPTX_VAL_REG ? CALL(add, .a = here, .b = unit->first) : here;
+	}
 }
 
 static void begin_side(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, const side *s, const kit_unit *unit,
@@ -134,20 +147,16 @@ static cptx_lane_lines lanes_in(cptx_kernel *k, cptx_site at, const side *s, con
 {
 	const int64_t behind = address.offset;
 	cptx_lane_lines here = *l;
+	uint32_t flip;
 
 	here.lines = s->lines, address.offset = 0;
 	if (!s->tile.elem.mn_major)
 		here = cptx_lane_lines_moved_(k, at, &here, address);
-	else
-		here.address[0] = CALL(add, .a = l->address[0], .b = address);
-	/* MN-major: one for each 16 rows (columns) of the unit.  Those in a swizzle span are exclusive-ored, as a tile is
-	 * aligned to its pattern; spans are a constant apart. */
-	for (uint32_t i = 1; s->tile.elem.mn_major && i < s->rows / 16; i++) {
-		const uint32_t by = cptx_tile_at(&s->tile, i * 16, 0).byte, flip = by % cptx_tile_align(&s->tile);
-		cptx_val v = here.address[0];
-		if (flip)
-			v = cptx_as(CALL(xor, .a = v, .b = cptx_imm(flip), .type = CPTX_B32), CPTX_U32);
-		here.address[i] = cptx_offset(v, by - flip), here.count = i + 1;
+	for (uint32_t i = 0; s->tile.elem.mn_major && i < s->rows / 16; i++) {
+		const uint32_t by = rows_at(s, i, &flip), like = i % MAX(l->count, 1u);
+		here.address[i] =
+			i == like ? CALL(add, .a = l->address[i], .b = address) : cptx_offset(here.address[like], by - flip);
+		here.count = i + 1;
 	}
 	for (uint32_t i = 0; i < here.count; i++)
 		here.address[i] = cptx_offset(here.address[i], behind);
