@@ -74,7 +74,7 @@ def judged(build, options, folder, cptx, smem):
 
 
 def judged_both(builds, options, folder):
-    smem = smem_of(builds[1], options, folder)
+    smem = smem_of(builds[1], options, folder) if smem_of(builds[0], options, folder) is not None else None
     if smem is None:
         return None
     before, now = (judged(b, options, folder, os.path.join(builds[1], "cptx"), smem) for b in builds)
@@ -108,8 +108,8 @@ def drawn(r, arch):
     elif arch == "sm_120a":
         kind = r.choice([["e4m3", "ue8m0"], ["e2m1", "ue4m3"], ["e4m3,e2m1", "ue8m0"], ["e2m1", "ue8m0"]])
         out += ["-i", kind[0], "-x", kind[1], "-t", f"{r.choice([64, 128])}x{r.choice([64, 128])}x128", "-w", warps]
-    else:
-        out += ["-M", "sync", "-i", r.choice(["bf16", "f16"]), "-t", f"{tile}x{r.choice([64, 128, 256])}x{r.choice([32, 64])}", "-w", warps]
+    else:  # the plain product: mma.sync without scale factors had no other options before the kit
+        out = out[:4] + ["-M", "sync", "-i", r.choice(["bf16", "f16"]), "-t", f"{tile}x{r.choice([64, 128, 256])}x{r.choice([32, 64])}", "-w", warps]
     types, at = out[out.index("-i") + 1], out.index("-t") + 1
     if types not in ("bf16", "f16"):  # 128 bytes along K, where e2m1 may be packed
         k = 32 if types == "tf32" else r.choice([128, 256]) if types == "e2m1" else 128

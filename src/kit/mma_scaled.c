@@ -82,8 +82,9 @@ static uint32_t rows_at(const side *s, uint32_t i, uint32_t *flip)
 	return by;
 }
 
-/* Finds the lane's addresses in an MN-major tile, of 16 bytes of row `lane` along K: one for each 16 rows (columns) of the
- * unit in a swizzle span, so that a stage needs an add for each. */
+/* Finds the lane's addresses in an MN-major tile, of 16 bytes of row `lane` along K: of A one for each 16 rows of the unit
+ * in a swizzle span, so that a stage needs an add for each; of B the first, from which a stage makes the others.  Of B ptxas
+ * 13.0 takes more registers for several, and longer loops (22 random option sets of the GEMM for sm_120a). */
 static void begin_transposed(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, const side *s, const kit_unit *unit,
                              cptx_lane_lines *to)
 {
@@ -94,7 +95,8 @@ static void begin_transposed(cptx_kernel *k, cptx_site at, const cptx_tiled_mma 
 	cptx_val v = cptx_as(cptx_lane_bits_(k, at, mma->opt.thread, 5, value, false, CPTX_NONE_), CPTX_U32);
 	if (unit->flip.kind == CPTX_VAL_REG)
 		v = cptx_as(CALL(xor, .a = v, .b = unit->flip, .type = CPTX_B32), CPTX_U32);
-	for (to->count = 0; to->count < s->rows / 16 && rows_at(s, to->count, &flip) == flip; to->count++) {
+	const uint32_t most = s->of_b ? 1 : s->rows / 16;
+	for (to->count = 0; to->count < most && rows_at(s, to->count, &flip) == flip; to->count++) {
 		const cptx_val here = flip ? cptx_as(CALL(xor, .a = v, .b = cptx_imm(flip), .type = CPTX_B32), CPTX_U32) : v;
 		to->address[to->count] = unit->first.kind == CPTX_VAL_REG ? CALL(add, .a = here, .b = unit->first) : here;
 	}
@@ -153,10 +155,13 @@ static cptx_lane_lines lanes_in(cptx_kernel *k, cptx_site at, const side *s, con
 	if (!s->tile.elem.mn_major)
 		here = cptx_lane_lines_moved_(k, at, &here, address);
 	for (uint32_t i = 0; s->tile.elem.mn_major && i < s->rows / 16; i++) {
-		const uint32_t by = rows_at(s, i, &flip), like = i % MAX(l->count, 1u);
-		here.address[i] =
-			i == like ? CALL(add, .a = l->address[i], .b = address) : cptx_offset(here.address[like], by - flip);
-		here.count = i + 1;
+		const uint32_t like = i % MAX(l->count, 1u), by = rows_at(s, i, &flip);
+		uint32_t its;
+		rows_at(s, like, &its);
+		cptx_val v = i == like ? CALL(add, .a = l->address[i], .b = address) : here.address[like];
+		if (i != like && flip != its)
+			v = cptx_as(CALL(xor, .a = v, .b = cptx_imm(flip ^ its), .type = CPTX_B32), CPTX_U32);
+		here.address[i] = cptx_offset(v, i == like ? 0 : by - flip), here.count = i + 1;
 	}
 	for (uint32_t i = 0; i < here.count; i++)
 		here.address[i] = cptx_offset(here.address[i], behind);
