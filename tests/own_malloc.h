@@ -3,21 +3,14 @@
 #ifndef OWN_MALLOC_H
 #define OWN_MALLOC_H
 
+#include "sanitized.h"
+
 #include <stdlib.h> /* tells glibc, too */
 
-#if defined(__SANITIZE_ADDRESS__)
-#define COUNTED 0
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(memory_sanitizer) || __has_feature(thread_sanitizer)
-#define COUNTED 0
-#endif
-#endif
-#if !defined(COUNTED)
-#ifdef __GLIBC__
+#if defined(__GLIBC__) && !SANITIZED
 #define COUNTED 1
 #else
 #define COUNTED 0
-#endif
 #endif
 
 #if COUNTED

@@ -122,7 +122,7 @@ static const char *why_spared(const mutant_subject *s, const mutant *x)
 }
 
 /* Of so many mutants one is tried, when not all are (CPTX_WHOLE). */
-enum { ONE_OF = 3 };
+enum { ONE_OF = 6 };
 
 typedef struct counts {
 	unsigned made, first, spared, lost;

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # amalgamation.sh SOURCE FOLDER CC [C++]: the two files of the amalgamation as C11 and as C++17, by these compilers and (not linked) by
-# those of the other of gcc and clang; programs of each language, which must print the same (of C++17's objects: CPTX_WHOLE).
+# those of the other of gcc and clang; programs of each language, which must print the same (of C++17's objects, and the other C++ compiler: CPTX_WHOLE).
 # The last line is "amalgamation: N passed, N failed, N skipped".
 set -u
 source=$1 folder=$2 cc=$3 cxx=${4:-}
@@ -68,6 +68,6 @@ cxx_objects() { # they take as long to compile as all the rest
 		skip "there is no C++ compiler"
 	fi
 	if have "${reader##* }"; then try "cptx.c as C11 by $reader" $reader $c -fsyntax-only "$folder/cptx.c"; else skip "there is no $reader"; fi
-	if have "${readerxx##* }"; then try "cptx.c as C++17 by $readerxx" $readerxx $cpp -fsyntax-only "$folder/cptx.c"; else skip "there is no $readerxx"; fi
+	if [ -z "${CPTX_WHOLE:-}" ]; then :; elif have "${readerxx##* }"; then try "cptx.c as C++17 by $readerxx" $readerxx $cpp -fsyntax-only "$folder/cptx.c"; else skip "there is no $readerxx"; fi
 }
 finish

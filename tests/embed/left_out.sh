@@ -9,7 +9,7 @@ suite=left_out
 . "$source/tests/embed/common.sh"
 objects=
 for folder in "$build"/libcptx.so.*.p "$build"/libcptx.a.p; do
-	[ -d "$folder" ] && objects=$folder && break
+	[ -d "$folder" ] && objects="$folder $build/libcptx_generators.a.p" && break
 done
 [ -n "$objects" ] || { skip "there is no build"; finish; }
 include="-I$source/include -I$source/src -I$source/third_party -I$build/include -I$build"
@@ -24,7 +24,8 @@ link() {
 		try "$stub" $cc -std=c11 -O2 -fPIC -fvisibility=hidden -Wall -Wextra -Werror $include -c "$source/$stub" -o "$dir/$(echo "$stub" | tr / _).o"
 		stubs="$stubs $dir/$(echo "$stub" | tr / _).o"
 	done
-	find "$objects" -name '*.o' | grep -vE "$pattern" >"$dir/objects"
+	# shellcheck disable=SC2086 # words
+	find $objects -name '*.o' | grep -vE "$pattern" >"$dir/objects"
 	# shellcheck disable=SC2086 # words
 	try "the library without $name" $cc -shared -s -Wl,-z,defs -Wl,--version-script="$build/cptx.map" @"$dir/objects" $stubs \
 		-o "$dir/$name.so" -lm -ldl -pthread

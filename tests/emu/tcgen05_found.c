@@ -2,6 +2,8 @@
 /* What is found wrong with tcgen05: kernels with a mistake, and their repaired twins. */
 #include "tcgen05_found.h"
 
+#include "../sanitized.h"
+
 #define ALLOC(n)                                                                                                            \
 	".shared .align 8 .b64 mb; .shared .b32 slot; .shared .align 1024 .b8 tile[8192]; setp.eq.u32 %p0, %r0, 0;"             \
 	"setp.lt.u32 %p1, %r0, 32; @!%p1 bra A; mov.u32 %r40, " n ";"                                                           \
@@ -154,7 +156,7 @@ static void warned(const struct found *f, uint64_t seed)
 void tcgen05_findings(void)
 {
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-		for (uint64_t seed = 0; seed < 20; seed++) {
+		for (uint64_t seed = 0; seed < SAMPLE_OF(20, 4); seed++) {
 			run(&all[i], true, seed);
 			run(&all[i], false, seed);
 			if (is_lenient(all[i].code))

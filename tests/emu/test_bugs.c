@@ -14,7 +14,9 @@
  */
 #include <cptx/emu.h>
 
+#include "../sanitized.h"
 #include "../test.h"
+#include "../whole.h"
 
 #include <dirent.h>
 
@@ -151,7 +153,7 @@ static unsigned seeds(void)
 {
 	const char *s = getenv("CPTX_SEEDS");
 
-	return s ? (unsigned)atoi(s) : 100;
+	return s ? (unsigned)atoi(s) : whole() ? 100 : SAMPLE_OF(30, 10);
 }
 
 static void differs(const planted *p, const char *how, unsigned seed, const char *expected, const char *found,

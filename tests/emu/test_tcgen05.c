@@ -4,6 +4,8 @@
 #include "tcgen05_gemm.h"
 #include "tcgen05_mma.h"
 
+#include "../sanitized.h"
+
 #include <stdarg.h>
 
 /* ---- kernels as text ---- */
@@ -292,7 +294,7 @@ START_TEST(mma_at_random)
 {
 	const char *more = getenv("CPTX_SEEDS");
 
-	for (uint64_t seed = 0; seed < (more ? strtoull(more, NULL, 10) : 12); seed++) {
+	for (uint64_t seed = 0; seed < (more ? strtoull(more, NULL, 10) : SAMPLE_OF(12u, 3u)); seed++) {
 		mma_case c = mma_random(seed);
 		mma_check(&c, seed);
 	}
@@ -304,7 +306,7 @@ END_TEST
 
 START_TEST(whole_gemm)
 {
-	for (uint64_t seed = 0; seed < 3; seed++)
+	for (uint64_t seed = 0; seed < SAMPLE_OF(3, 1); seed++)
 		tcgen05_gemm(seed);
 }
 END_TEST

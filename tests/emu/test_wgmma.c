@@ -3,6 +3,8 @@
 #include "trial.h"
 #include "wgmma_forms.h"
 
+#include "../sanitized.h"
+
 #include <math.h>
 
 static void check_case(const wg_form *w, const wg_case *c, bool exact)
@@ -29,7 +31,7 @@ START_TEST(every_form)
 	uint64_t seed = 7;
 
 	ck_assert_ptr_nonnull(c);
-	for (unsigned i = 0; i < form_nwgmma * 8; i++) {
+	for (unsigned i = 0; i < form_nwgmma * SAMPLE_OF(8, 2); i++) {
 		cptx_emu_opt opt = { .seed = i };
 		cptx_error err = { 0 };
 		cptx_device *dev = cptx_emu_open("sm_90a", &opt, &err);
@@ -73,7 +75,7 @@ END_TEST
 /* Runs it on many seeds and schedules: `code` is found in all, or nothing; all threads store `value`, if nothing is. */
 static void on_all_seeds(const char *body, enum cptx_finding_code code, float value)
 {
-	for (unsigned i = 0; i < 24; i++) {
+	for (unsigned i = 0; i < SAMPLE_OF(24, 6); i++) {
 		float x[128] = { 0 };
 		trial t = { .target = "sm_90a", .block = { 128 }, .data = x, .size = sizeof x, .body = body };
 		t.opt.seed = i / 3;

@@ -2,6 +2,7 @@
 /* Alignments of short random sequences have the most equal pairs that there can be; of long ones, they end. */
 #include "inspect/align.h"
 
+#include "../sanitized.h"
 #include "../test.h"
 
 #include <stdlib.h>
@@ -34,7 +35,7 @@ static size_t aligned(const uint32_t *a, size_t na, const uint32_t *b, size_t nb
 
 START_TEST(shortest)
 {
-	for (unsigned turn = 0; turn < 20000; turn++) {
+	for (unsigned turn = 0; turn < SAMPLE_OF(20000, 2000); turn++) {
 		uint32_t a[MOST], b[MOST], na = rng() % (MOST + 1), nb = rng() % (MOST + 1), letters = 1 + rng() % 5;
 		size_t most[MOST + 1][MOST + 1];
 		bool rough = false;
@@ -55,6 +56,11 @@ END_TEST
 START_TEST(given_up)
 {
 	enum { LONG = 60000 };
+
+	if (SAMPLE_OF(false, true)) {
+		skip("a build without sanitizers, which gives up in a second and not in half a minute");
+		return;
+	}
 	uint32_t *a = malloc(LONG * sizeof *a), *b = malloc(LONG * sizeof *b);
 	bool rough = false;
 

@@ -3,15 +3,12 @@
 #include "parse.h"
 
 #include "../ask.h"
+#include "../sanitized.h"
 
 #include <pthread.h>
 #include <stdint.h>
 
-#if defined(__SANITIZE_ADDRESS__)
-enum { SLOWER = 10 }; /* sanitizers look at every byte: texts of a tenth show as much */
-#else
-enum { SLOWER = 1 };
-#endif
+enum { SLOWER = SANITIZED ? 10 : 1 }; /* sanitizers look at every byte: texts of a tenth show as much */
 
 typedef struct text {
 	char *p;

@@ -12,7 +12,7 @@
 #include "test.h"
 
 /* Of each form, at least, and of all together; and how much of it when the table is tried as a whole. */
-enum { PER_FORM = 5, TOGETHER = 6000, BASES = 40, WHOLE = 70 };
+enum { PER_FORM = 3, TOGETHER = 3000, BASES = 40, WHOLE = 70 };
 
 enum kind {
 	ORDER,

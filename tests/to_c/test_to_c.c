@@ -15,7 +15,7 @@
 #include <stdint.h>
 #include <unistd.h>
 
-enum { MOST_FILES = 4096, EVERY = 48 /* one of so many compiled files, if not all */, OUTPUT_SIZE = 2000 };
+enum { MOST_FILES = 4096, EVERY = 120 /* one of so many compiled files, if not all */, OUTPUT_SIZE = 2000 };
 
 static char *files[MOST_FILES];
 static int nfile;

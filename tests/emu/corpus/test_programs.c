@@ -3,6 +3,8 @@
 #include "reference/number.h"
 #include "run.h"
 
+#include "../../sanitized.h"
+
 #include <limits.h>
 
 /* ---- matrix products ---- */
@@ -363,7 +365,7 @@ START_TEST(on_both_devices)
 }
 END_TEST
 
-START_TEST(a_program) { ck_assert_msg(corpus_run(&programs[_i], 4), "%s", programs[_i].kernel); }
+START_TEST(a_program) { ck_assert_msg(corpus_run(&programs[_i], SAMPLE_OF(4, 0)), "%s", programs[_i].kernel); }
 END_TEST
 
 int main(void)
