@@ -12,7 +12,7 @@
 
 #include <math.h>
 
-/* What is published of Hopper, or was measured on it. */
+/* Figures of Hopper, published or measured. */
 #define SHARED_BYTES 128.0 /* a clock: what a multiprocessor reads or writes of its shared memory, */
 #define L2_BYTES 64.0      /* and what L2 gives it */
 #define APART 1.48         /* with stream_k loads of the same lines come at different times */

@@ -110,7 +110,7 @@ START_TEST(mistakes_are_named)
 	const trial t = { "sm_90", CPTX_BF16, 32, 64, 64, 128, true };
 	const cptx_tile good = tile_of(t.m, t.n, false),
 					narrow = { .rows = t.m, .cols = 32, .elem = { .bits = 16 }, .swizzle = CPTX_SWIZZLE_64B },
-					turned = tile_of(t.m, t.n, true);
+					turned = tile_of(64, t.n, true);
 	const cptx_tile of_all = tile_of(t.m * UNITS_M, t.n, false);
 
 	for (int i = 0; i < 5; i++) {
