@@ -85,7 +85,7 @@ static bool check_types(cptx_kernel *k, cptx_site at, const cptx_tiled_mma_opt *
 	return true;
 }
 
-/* Two elements share a byte, in shared memory and in tensor cores. */
+/* Whether two elements share a byte, in shared memory and in tensor cores. */
 static bool is_packed(const cptx_tiled_mma_opt *o)
 {
 	return o->a == CPTX_E2M1 && o->b == CPTX_E2M1 && !o->b_tile.elem.padded;
@@ -543,7 +543,7 @@ static bool has_bits(cptx_val v, uint32_t bits)
 	return v.kind == CPTX_VAL_REG && v.count == 1 && cptx_type_bits((enum cptx_type)v.type) == bits;
 }
 static bool is_address(cptx_val v) { return has_bits(v, 32); }
-/* By tcgen05 it may be a descriptor. */
+/* Whether v says where a tile is: an address or, by tcgen05, a descriptor. */
 static bool is_tile_at(const cptx_tiled_mma *mma, cptx_val v)
 {
 	return is_address(v) || (mma->opt.by == CPTX_BY_TCGEN05 && has_bits(v, 64));

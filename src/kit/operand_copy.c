@@ -39,7 +39,7 @@ static geometry geometry_of(const cptx_tile *t)
 	return g;
 }
 
-/* From group to group in shared memory. */
+/* Bytes from group to group in shared memory. */
 static uint32_t group_bytes(const geometry *g) { return g->group / g->in_span * g->span_bytes; }
 
 static uint32_t unit_of(const cptx_operand_opt *o)
@@ -185,7 +185,7 @@ static uint32_t distance(const cptx_operand *op, const geometry *g, uint32_t tur
 	return turn * op->row_step * g->row_bytes + span * op->span_step * group_bytes(g);
 }
 
-/* The register for that distance; op->places: there is none. */
+/* The number of the register for that distance; op->places: there is none. */
 static uint32_t place_of(const cptx_operand *op, const geometry *g, uint32_t far)
 {
 	uint32_t i = 0;

@@ -115,6 +115,7 @@ usage "--swap goes with --tile; without, the model picks it" gemm --swap
 # without --tile the best shape that has what is asked for
 status 0 gemm --stages 16 -o "$dir/some.ptx"
 says "16 stages"
+says "launch   256 threads, "
 status 0 gemm --cluster 1x8 --out bf16 -o "$dir/some.ptx"
 says "cluster 1x8"
 status 0 gemm --stream-k -o "$dir/some.ptx"

@@ -237,7 +237,7 @@ static cptx_val is_cut(const gemv *g, cptx_val at, cptx_val whole)
 	return cptx_and(k, some, cptx_not(k, whole, .type = CPTX_PRED), .type = CPTX_PRED);
 }
 
-/* Rows of B of all steps, of 16 bits.  Of a chunk that the end cuts each element. */
+/* Loads the rows of B of all steps, of 16 bits.  Of a chunk that the end cuts, each element. */
 static void load_rows(const gemv *g, turn *x, bool inside)
 {
 	cptx_kernel *k = g->k;
@@ -254,7 +254,7 @@ static void load_rows(const gemv *g, turn *x, bool inside)
 	}
 }
 
-/* Eight rows along K of one step. */
+/* Loads eight rows along K of one step. */
 static void load_columns(const gemv *g, turn *x, uint32_t step, bool inside)
 {
 	cptx_kernel *k = g->k;

@@ -40,7 +40,7 @@ float gemv_weight_factor(const cptx_gemm_opt *o);
 /* From words with 8 weights, one of 4 bits or two of 8, pairs of neighbours of the type of A; zero: a register with the
  * number to be taken off, as gemv_zero makes it; not read where they are biased. */
 void gemv_unpack(cptx_kernel *k, const cptx_gemm_opt *o, const cptx_val *word, cptx_val zero, cptx_val pair[4]);
-/* Of u4, from a zero point of the type of A, .b16; NONE: 8. */
+/* The number that is taken off weights of .u4, from a zero point of the type of A, .b16; NONE: 8. */
 cptx_val gemv_zero(cptx_kernel *k, const cptx_gemm_opt *o, cptx_val zero);
 
 #endif

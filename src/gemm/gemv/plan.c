@@ -10,12 +10,12 @@ enum { WARPS_MOST = 16, REGS = 200 /* for accumulators and loads of a thread */,
 
 gemv_shape gemv_shape_of(const cptx_gemm_opt *o)
 {
-	gemv_shape s = { .along_k = given(o->warps_m), .bits = MAX(tma_gemm_bits(o->b), 1u), .apart = 1 };
+	gemv_shape s = { .along_k = or_one(o->warps_m), .bits = MAX(tma_gemm_bits(o->b), 1u), .apart = 1 };
 
-	s.warps = s.along_k * given(o->warps_n);
+	s.warps = s.along_k * or_one(o->warps_n);
 	s.atoms_m = o->bm / GEMV_COLS;
 	s.each = GEMV_CHUNK * 8 / s.bits, s.depth = s.each * GEMV_LANES;
-	s.atoms_n = o->bn / given(o->warps_n) / GEMV_ROWS;
+	s.atoms_n = o->bn / or_one(o->warps_n) / GEMV_ROWS;
 	if (o->b_n_major)
 		s.vec = s.atoms_n, s.depth = GEMV_SIDE, s.each = GEMV_SIDE / GEMV_LANES;
 	s.steps = o->bk / s.depth;
@@ -86,7 +86,7 @@ static bool check_types(const cptx_gemm_opt *o, cptx_error *err)
 
 static bool check_shape(const cptx_gemm_opt *o, const gemv_shape *s, cptx_error *err)
 {
-	const uint32_t most = MIN(16 * s->depth, (uint32_t)GEMM_MOST_bk), warps_n = given(o->warps_n),
+	const uint32_t most = MIN(16 * s->depth, (uint32_t)GEMM_MOST_bk), warps_n = or_one(o->warps_n),
 				   at_once = s->steps * (s->vec ? s->each * s->vec : 8 * s->atoms_n),
 				   loads = at_once * (gemv_is_quantized(o) ? 2 : 1);
 

@@ -74,7 +74,7 @@ void gemv_unpack(cptx_kernel *k, const cptx_gemm_opt *o, const cptx_val *word, c
 	}
 }
 
-/* f16: 1024 + zero; bf16: -(128 + zero), to be added. */
+/* The number that a zero point takes off weights: in f16 1024 + zero, in bf16 -(128 + zero), to be added. */
 cptx_val gemv_zero(cptx_kernel *k, const cptx_gemm_opt *o, cptx_val zero)
 {
 	const bool f16 = o->a == CPTX_F16;

@@ -67,7 +67,7 @@ static void predict(cptx_gemm_choice *c, const gemm_pick *x, const tma_gemm *t)
 	of.per_sm = o->stream_k || o->timeline ? 1 : resident(o, x->target);
 	const gemm_rounds r = gemm_rounds_of(&of, c, x);
 	const double warps = s.warps * r.together, tile = (double)o->bm * o->bn * r.together, stage = s.stage * r.together;
-	const double busy = warps / (up((uint64_t)warps, CPTX_SM_PARTS) * CPTX_SM_PARTS);
+	const double busy = warps / (divide_up((uint64_t)warps, CPTX_SM_PARTS) * CPTX_SM_PARTS);
 	const double mma = tile * o->bk * s.in_bytes / 2 / x->chip->products / busy; /* of 16 bits */
 	const double shared = gemm_shared_clocks(stage + warps * (s.wm + s.wn) * o->bk * s.in_bytes);
 	const double copies = o->tma ? 0 : stage / 16 / CPTX_WARP * COPY_CLOCKS;

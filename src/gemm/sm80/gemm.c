@@ -26,13 +26,9 @@ static void setup(gemm80 *g)
 	              .by = by_tma ? CPTX_PIPE_MBARRIER : CPTX_PIPE_CP_ASYNC_GROUPS);
 	cptx_pipe_init(k, &g->pipe, cptx_setp(k, g->roles.tid, 0, .cmp = CPTX_EQ));
 	g->ahead = g->w;
-	g->producer = (tma_gemm_producer){ .t = &g->t,
-		                               .w = by_tma ? &g->w : &g->ahead,
-		                               .pipe = &g->pipe,
-		                               .line = &g->line,
-		                               .ring = { { g->ring, g->s.stage, 0 }, { g->ring, g->s.stage, g->s.a_bytes } },
-		                               .threads = g->s.threads,
-		                               .thread = g->roles.tid };
+	g->producer = tma_gemm_producer_of(&g->t, by_tma ? &g->w : &g->ahead, &g->pipe, &g->line,
+	                                   (tma_gemm_ring){ g->ring, g->s.stage, 0 }, g->s.a_bytes);
+	g->producer.threads = g->s.threads, g->producer.thread = g->roles.tid;
 	const bool counts = by_tma && g->t.o->experts; /* which the launch before may write */
 	if (!counts)
 		tma_gemm_work_begin(k, &g->t, &g->w);

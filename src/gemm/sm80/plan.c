@@ -12,7 +12,7 @@ enum {
 
 #define RULE(ok, ...) TMA_RULE(ok, "%s: " __VA_ARGS__)
 
-/* For messages, and the least that has the kernel. */
+/* The least target that has the kernel, which messages name. */
 static const char *target_of(const cptx_gemm_opt *o) { return o->tma ? "sm_90" : "sm_80"; }
 
 /* ---- shapes ---- */
@@ -30,7 +30,7 @@ static uint32_t estimate(const cptx_gemm_opt *o, const gemm80_shape *s)
 	return s->wm * s->wn / CPTX_WARP + (s->wm + s->wn) / 2 + 28 + (o->tma ? 0 : 16 + s->wn / 4);
 }
 
-/* By TMA: D as a warp stores it, its rows and up to 128 bytes of each at once. */
+/* What a warp stores of D at once by TMA: all its rows, and up to 128 bytes of each. */
 static cptx_tile slab(const cptx_gemm_opt *o, const gemm80_shape *s) { return cptx_epilogue_tile(o->out, s->wm, s->wn); }
 
 gemm80_shape gemm_sm80_shape(const cptx_gemm_opt *o)
@@ -47,7 +47,7 @@ gemm80_shape gemm_sm80_shape(const cptx_gemm_opt *o)
 		 * other numbers that are no multiple of four nothing is gained. */
 		s.producers = s.estimate > regs_of(s.warps + 1) && s.warps % 4 == 0 ? 4 : 1;
 		const cptx_tile d = slab(o, &s);
-		s.slab_bytes = stores ? (uint32_t)up(cptx_tile_bytes(&d), 1024) * 1024 : 0;
+		s.slab_bytes = stores ? (uint32_t)divide_up(cptx_tile_bytes(&d), 1024) * 1024 : 0;
 	}
 	s.threads = (s.warps + s.producers) * CPTX_WARP;
 	if (s.producers > 1) {

@@ -4,7 +4,7 @@
 
 enum { GATED_COLUMNS = 8 /* of SwiGLU, that lie beside one another */ };
 
-/* The options' epilogue. */
+/* A visitor that calls the epilogue of the options. */
 static cptx_val call(cptx_kernel *k, void *user, const cptx_visit *x, cptx_val v)
 {
 	const cptx_gemm_opt *o = (const cptx_gemm_opt *)user;
@@ -20,7 +20,7 @@ static cptx_val strided_c(cptx_kernel *k, const cptx_gemm_opt *o, const tma_gemm
 	return cptx_mad(k, cptx_mul(k, z, w->p.step_c, .mode = CPTX_LO), cptx_type_bits(o->out) / 8, w->p.C, .mode = CPTX_LO);
 }
 
-/* The options' visitors.  D has a tensor map or a pitch of its own, so it cannot get fewer columns here. */
+/* Adds the visitors of the options.  D has a tensor map or a pitch of its own, so it cannot get fewer columns here. */
 static void add_visitors(cptx_kernel *k, const cptx_gemm_opt *o, const tma_gemm_work *w, cptx_epilogue *e)
 {
 	const bool several = o->batched || o->experts == CPTX_GEMM_EXPERTS_K; /* matrices D */
@@ -89,6 +89,22 @@ void tma_gemm_chain_new(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *
 		add_quantizer(k, o, w, e);
 }
 
+static void run_chain(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, const cptx_acc *acc, cptx_epilogue *e)
+{
+	const bool swap = t->o->swap;
+
+	tma_gemm_chain_new(k, t, w, e);
+	cptx_epilogue_run(k, e, acc, .row = swap ? w->n0 : w->m0, .col = swap ? w->m0 : w->n0, .at_store = true);
+}
+
+cptx_epilogue tma_gemm_chain(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, const cptx_acc *acc)
+{
+	cptx_epilogue e;
+
+	run_chain(k, t, w, acc, &e);
+	return e;
+}
+
 void tma_gemm_store(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, cptx_epilogue *e, cptx_val d)
 {
 	const uint32_t at_once = t->o->mma == CPTX_GEMM_WGMMA ? 2 : 1; /* mma.sync is for targets that add one */
@@ -97,14 +113,19 @@ void tma_gemm_store(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, c
 	                    .scatter = w->p.scatter, .add = t->o->scatter ? at_once : 0);
 }
 
-cptx_epilogue tma_gemm_chain(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, const cptx_acc *acc)
+void tma_gemm_store_tmem(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, const cptx_acc *acc, uint32_t columns,
+                         cptx_epilogue_loaded_fn loaded, void *user)
 {
-	const bool swap = t->o->swap;
+	const cptx_val d = tma_gemm_matrix(k, t, w, CPTX_GEMM_MAP_D);
 	cptx_epilogue e;
+	cptx_acc part;
 
-	tma_gemm_chain_new(k, t, w, &e);
-	cptx_epilogue_run(k, &e, acc, .row = swap ? w->n0 : w->m0, .col = swap ? w->m0 : w->n0, .at_store = true);
-	return e;
+	for (uint32_t col = 0; col < acc->n; col += columns) {
+		cptx_acc_load(k, acc, col, columns, &part);
+		loaded(k, user, col, &part);
+		run_chain(k, t, w, &part, &e);
+		tma_gemm_store(k, t, w, &e, d);
+	}
 }
 
 cptx_epilogue_dst tma_gemm_dst(const tma_gemm *t, const tma_gemm_work *w)

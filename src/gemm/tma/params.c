@@ -11,14 +11,14 @@ enum { CHUNK = 16 /* bytes that kernels read and write at once */ };
 
 /* ---- tensor maps ---- */
 
-/* An even number of them: neighbours of a column share a register, so both are to be numbers. */
+/* The tile of the residue rows, an even number: neighbours of a column share a register, so both are to be numbers. */
 static cptx_tile last_rows(cptx_tile tile, uint64_t rows)
 {
 	tile.rows = rows % tile.rows ? (uint32_t)(rows % tile.rows + 1) & ~1u : tile.rows;
 	return tile;
 }
 
-/* Of A, B or D, or of the ends of these. */
+/* The tensor map of A, B or D, or of the last rows or columns of one of them. */
 static bool make_map(const tma_gemm *t, const cptx_gemm_problem *p, enum cptx_gemm_map which, cptx_tensor_map_opt *map,
                      cptx_error *err)
 {
@@ -29,7 +29,7 @@ static bool make_map(const tma_gemm *t, const cptx_gemm_problem *p, enum cptx_ge
 	const uint64_t rows = of_b            ? p->n
 	                      : t->o->experts ? tma_gemm_rows(t->o, p)
 	                                      : p->m,
-				   cols = of_d ? tma_gemm_columns(t->o, p->n) : p->k / given(t->packed);
+				   cols = of_d ? tma_gemm_columns(t->o, p->n) : p->k / or_one(t->packed);
 	cptx_tile tile = !of_d ? tma_gemm_part(t, of_b) : which == CPTX_GEMM_MAP_D ? t->d : t->rest;
 	const bool mn_major = of_d && tile.elem.mn_major; /* its rows are columns of D */
 
@@ -56,10 +56,10 @@ static bool make_map(const tma_gemm *t, const cptx_gemm_problem *p, enum cptx_ge
 	return true;
 }
 
-/* f32, a row for 128 along K; of experts and of one matrix all rows of A behind one another. */
+/* The map of f32 factors of A: a row for 128 along K; experts and one matrix have all rows of A behind one another. */
 static bool make_map_of_row_scales(const tma_gemm *t, const cptx_gemm_problem *p, cptx_tensor_map_opt *map, cptx_error *err)
 {
-	const uint64_t rows = t->o->batched ? p->m : tma_gemm_rows(t->o, p), along_k = up(p->k, t->bk);
+	const uint64_t rows = t->o->batched ? p->m : tma_gemm_rows(t->o, p), along_k = divide_up(p->k, t->bk);
 
 	*map =
 		(cptx_tensor_map_opt){ .type = CPTX_TENSOR_F32,
@@ -71,7 +71,7 @@ static bool make_map_of_row_scales(const tma_gemm *t, const cptx_gemm_problem *p
 	return cptx_tensor_map_check(map, err);
 }
 
-/* Blocks, each as 128 words; along K, then along the rows. */
+/* The map of blocks of scale factors, each as 128 words; along K, then along the rows. */
 static bool make_map_of_scales(const tma_gemm *t, const cptx_gemm_problem *p, bool of_b, cptx_tensor_map_opt *map,
                                cptx_error *err)
 {
@@ -82,8 +82,8 @@ static bool make_map_of_scales(const tma_gemm *t, const cptx_gemm_problem *p, bo
 	*map = (cptx_tensor_map_opt){ .type = CPTX_TENSOR_U32,
 		                          .rank = t->o->batched ? 4 : 3,
 		                          .address = of_b ? p->scale_b : p->scale_a,
-		                          .dim = { CPTX_SCALE_BYTES / 4, up(p->k, (uint64_t)s->vec * CPTX_SCALE_FACTORS),
-		                                   up(rows, CPTX_SCALE_ROWS), of.count },
+		                          .dim = { CPTX_SCALE_BYTES / 4, divide_up(p->k, (uint64_t)s->vec * CPTX_SCALE_FACTORS),
+		                                   divide_up(rows, CPTX_SCALE_ROWS), of.count },
 		                          .box = { CPTX_SCALE_BYTES / 4, s->along_k, s->rows[of_b != t->o->swap], 1 } };
 	return cptx_tensor_map_check(map, err);
 }
@@ -167,7 +167,7 @@ bool tma_gemm_all_there(const tma_gemm *t, const cptx_gemm_problem *p, cptx_erro
 
 /* ---- parameters ---- */
 
-/* What a launch fills them from; parameters have the names of its members. */
+/* What a launch fills the parameters from, which have the names of its members. */
 typedef struct gemm_args {
 	cptx_tensor_map_opt map_a, map_b, map_d, map_end_d, map_last_a, map_last_b, map_scale_a, map_scale_b;
 	uint64_t A, B, D, scale_b, groups;
@@ -186,7 +186,7 @@ typedef struct gemm_params {
 	cptx_val *val[CPTX_PARAMS_MOST];
 } gemm_params;
 
-/* One that there may be. */
+/* A parameter that a kernel may have. */
 typedef struct parameter {
 	cptx_param_row row;
 	bool there;
@@ -334,7 +334,7 @@ cptx_launch *tma_gemm_launch(const tma_gemm *t, const cptx_gemm_plan *plan, cons
 		               .M = (uint32_t)p->m,
 		               .N = (uint32_t)p->n,
 		               .K = (uint32_t)p->k,
-		               .batch = given(p->batch),
+		               .batch = or_one(p->batch),
 		               .alpha = p->alpha,
 		               .beta = p->beta,
 		               .C = p->c,

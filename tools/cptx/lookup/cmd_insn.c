@@ -133,7 +133,7 @@ static void print_values(const page_value *v, const cptx_target *target)
 		putchar('\n');
 }
 
-/* Of the spelling that was asked for, in the first form that has it there; else of the instruction. */
+/* Prints an example of the spelling that was asked for, in the first form that has it; else one of the instruction. */
 static void print_example(size_t i, const cptx_target *target, const char *spelling)
 {
 	char text[4096];

@@ -33,7 +33,7 @@ void backward_trial_complete(backward_trial *t, const cptx_attention_backward_op
 /* module: what cptx_attention_backward_build made of the options.  False, with err: it could not be run. */
 bool backward_trial_run(cptx_device *dev, cptx_module *module, const cptx_attention_backward_opt *o, const backward_trial *t,
                         backward_report *r, cptx_error *err);
-/* As attention_report_text. */
+/* Writes the report as text, as attention_report_text does. */
 void backward_report_text(const backward_report *r, char *text, size_t size);
 
 #endif

@@ -322,7 +322,7 @@ static bool reference_of_rows(bench *t, const cptx_program *program, const uint6
 	       cptx_mem_read(t->dev, t->bound + row * p->n, at[3], n_d * 4, err);
 }
 
-/* Of one matrix after the other. */
+/* Computes the reference on the device, one matrix after the other. */
 static bool reference_on_device(bench *t, cptx_error *err)
 {
 	const gemm_problem *p = t->p;
@@ -587,7 +587,7 @@ static bool run(bench *t, cptx_module *module, gemm_report *r, cptx_error *err)
 	return ok;
 }
 
-/* Of what is computed: the rows of experts. */
+/* Operations of what is computed: with experts only the rows that these have. */
 static double flop_of(const bench *t)
 {
 	const gemm_problem *p = t->p;
