@@ -9,51 +9,22 @@ with f32 or f64 within what their rounding explains.  Times are medians of round
 """
 
 import argparse
-import ctypes
-import os
 import statistics
 import time
 
 import torch
 
-BURST_MS, PAUSE_S, BLOCK = 8, 0.02, 128
-BF16, E4M3 = torch.bfloat16, torch.float8_e4m3fn
+from gemm_experts import BF16, BLOCK, BURST_MS, E4M3, PAUSE_S, Kernel, burst
+
 ADDRESSES = ("a", "b", "d", "scale_a", "scale_b", "counts", "gather", "scatter", "weights", "scale_d")
 
 
-class Ours:
-    """A kernel: options as records of the tuning database have them, sizes M, N, K, experts, rows expected of one."""
-
-    lib = None
+class Ours(Kernel):
+    """The first choice for options and sizes, and operands by their names."""
 
     def __init__(self, options, sizes, **tensors):
-        if not Ours.lib:
-            Ours.lib = ctypes.CDLL(os.environ["CPTX_BENCH"])
-            Ours.lib.experts_new.restype = ctypes.c_void_p
-            Ours.lib.experts_error.restype = Ours.lib.experts_shape.restype = ctypes.c_char_p
-            Ours.lib.experts_error.argtypes = Ours.lib.experts_shape.argtypes = Ours.lib.experts_free.argtypes = [ctypes.c_void_p]
-            Ours.lib.experts_run.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p]
-        at = [tensors[name].data_ptr() if name in tensors else 0 for name in ADDRESSES]
+        super().__init__(options, 0, sizes, [tensors[name].data_ptr() if name in tensors else 0 for name in ADDRESSES])
         self.kept = tensors
-        self.handle = Ours.lib.experts_new(b"cuda:0", options.encode(), 0, (ctypes.c_uint64 * 5)(*sizes),
-                                           (ctypes.c_uint64 * len(at))(*at))
-        error = Ours.lib.experts_error(self.handle)
-        if error:
-            raise RuntimeError(error.decode())
-        self.shape = Ours.lib.experts_shape(self.handle).decode()
-
-    def __call__(self, times=1):
-        if Ours.lib.experts_run(self.handle, times, ctypes.c_void_p(torch.cuda.current_stream().cuda_stream or None)):
-            raise RuntimeError("a launch failed")
-
-
-def burst(arm, times):
-    start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-    start.record()
-    arm(times)
-    end.record()
-    end.synchronize()
-    return start.elapsed_time(end) / times
 
 
 def repeated(call):
@@ -61,6 +32,8 @@ def repeated(call):
 
 
 def report(name, arms, flop, wrong, rounds):
+    for f in arms.values():
+        f(3)
     runs = {a: max(1, min(400, round(BURST_MS / max(burst(f, 2), 1e-3)))) for a, f in arms.items()}
     times = {a: [] for a in arms}
     for _ in range(rounds):
@@ -86,9 +59,9 @@ def types(rounds):
         for mma in ("wgmma", "mma.sync"):
             d = torch.zeros(m, n, device="cuda", dtype=torch.int32)
             arm = Ours(f"mma={mma} a=s8 b=s8 out=s32" + (" tma=1" if mma == "mma.sync" else ""), (m, n, k, 0, 0), a=a, b=b, d=d)
-            arm()
+            arm(1)
             torch.cuda.synchronize()
-            report(f"s8 {m}x{n}x{k} {mma} {arm.shape}", {"cptx": arm, "torch._int_mm": repeated(lambda: torch._int_mm(a, b.T))},
+            report(f"s8 {m}x{n}x{k} {mma} {arm.name}", {"cptx": arm, "torch._int_mm": repeated(lambda: torch._int_mm(a, b.T))},
                    2.0 * m * n * k, (d != want).sum().item(), rounds)
         x, y = torch.randn(m, k, device="cuda", generator=g), torch.randn(n, k, device="cuda", generator=g)
         want = x.double() @ y.double().T if m < 8192 else None
@@ -97,10 +70,10 @@ def types(rounds):
         for mma in ("wgmma", "mma.sync"):
             d = torch.zeros(m, n, device="cuda")
             arm = Ours(f"mma={mma} a=tf32 b=tf32 out=f32" + (" tma=1" if mma == "mma.sync" else ""), (m, n, k, 0, 0), a=x, b=y, d=d)
-            arm()
+            arm(1)
             torch.cuda.synchronize()
             wrong = far(d.double(), want, 0, 8 * k**0.5 * 2**-11)
-            report(f"tf32 {m}x{n}x{k} {mma} {arm.shape}", {"cptx": arm, "torch": repeated(lambda: x @ y.T)}, 2.0 * m * n * k, wrong,
+            report(f"tf32 {m}x{n}x{k} {mma} {arm.name}", {"cptx": arm, "torch": repeated(lambda: x @ y.T)}, 2.0 * m * n * k, wrong,
                    rounds)
         p, q = (torch.randint(-2, 3, (r, k), device="cuda", generator=g).to(E4M3) for r in (m, n))
         one, d = torch.tensor(1.0, device="cuda"), torch.zeros(m, n, device="cuda", dtype=BF16)
@@ -108,9 +81,9 @@ def types(rounds):
         want = (p.float() @ q.float().T).to(BF16)
         for mma in ("wgmma", "mma.sync"):
             arm = Ours(f"mma={mma} a=e4m3 b=e4m3 out=bf16" + (" tma=1" if mma == "mma.sync" else ""), (m, n, k, 0, 0), a=p, b=q, d=d)
-            arm()
+            arm(1)
             torch.cuda.synchronize()
-            report(f"e4m3 {m}x{n}x{k} {mma} {arm.shape}", {"cptx": arm, "torch._scaled_mm": repeated(peer)}, 2.0 * m * n * k,
+            report(f"e4m3 {m}x{n}x{k} {mma} {arm.name}", {"cptx": arm, "torch._scaled_mm": repeated(peer)}, 2.0 * m * n * k,
                    (d != want).sum().item(), rounds)
 
 
@@ -134,7 +107,7 @@ def experts(rounds):
     d0, d1 = (torch.zeros(rows, 2 * inner, device="cuda", dtype=BF16) for _ in range(2))
     plain, gathered = Ours(f"{common} out=bf16", size, a=sorted_x, d=d0, **at), Ours(f"{common} out=bf16 gather=1", size, a=x, d=d1,
                                                                                     gather=token, **at)
-    plain(), gathered()
+    plain(1), gathered(1)
     torch.cuda.synchronize()
 
     def copied(times):
@@ -145,13 +118,13 @@ def experts(rounds):
     def by_torch():
         return torch._grouped_mm(torch.index_select(x, 0, token), w1.transpose(1, 2), offs=ends)
     wrong = far(d1.float(), by_torch().float(), 2**-7, 2e-2)
-    report(f"gather, {tokens} tokens x {top} of {groups}, N {2 * inner}, K {hidden}: {gathered.shape}",
+    report(f"gather, {tokens} tokens x {top} of {groups}, N {2 * inner}, K {hidden}: {gathered.name}",
            {"cptx gathers": gathered, "cptx sorted": plain, "cptx index_select": copied, "torch index_select, _grouped_mm": repeated(by_torch)},
            flop, wrong + (d0 != d1).sum().item(), rounds)
 
     q, scale = torch.zeros(rows, inner, device="cuda", dtype=E4M3), torch.zeros(inner // BLOCK, (rows + 3) // 4 * 4, device="cuda")
     quantizes = Ours(f"{common} out=e4m3 gather=1 swiglu=1 scale_out=f32", size, a=x, d=q, gather=token, scale_d=scale, **at)
-    quantizes()
+    quantizes(1)
     torch.cuda.synchronize()
 
     def gated(y):
@@ -164,7 +137,7 @@ def experts(rounds):
         return (v / factor).to(E4M3), factor
     got = (q.float().view(rows, inner // BLOCK, BLOCK) * scale[:, :rows].T[:, :, None]).view(rows, inner)
     wrong = far(got, gated(d0), 0.08, 2e-2)
-    report(f"gather, SwiGLU, quantized to e4m3: {quantizes.shape}", {"cptx": quantizes, "torch": repeated(gated_by_torch)}, flop, wrong,
+    report(f"gather, SwiGLU, quantized to e4m3: {quantizes.name}", {"cptx": quantizes, "torch": repeated(gated_by_torch)}, flop, wrong,
            rounds)
 
     h, size, flop = got.to(BF16), (rows, hidden, inner, groups, rows // groups), 2.0 * rows * inner * hidden
@@ -172,7 +145,7 @@ def experts(rounds):
     at = {"a": h, "b": w2, "counts": counts}
     scatters = Ours(f"{common} out=f32 scatter=1", size, d=out, scatter=token, weights=weight, **at)
     plain = Ours(f"{common} out=bf16", size, d=d2, **at)
-    scatters(), plain()
+    scatters(1), plain(1)
     torch.cuda.synchronize()
     add = lambda y: torch.zeros(tokens, hidden, device="cuda").index_add_(0, token, y.float() * weight[:, None])
     wrong = far(out, add(d2), 2**-7, 2e-2)
@@ -186,7 +159,7 @@ def experts(rounds):
         for _ in range(times):
             plain(1)
             add(d2)
-    report(f"scatter, N {hidden}, K {inner}: {scatters.shape}",
+    report(f"scatter, N {hidden}, K {inner}: {scatters.name}",
            {"cptx zeroes, scatters": zeroed, "cptx sorted (no sum of experts)": plain, "cptx sorted, index_add_": added,
             "torch _grouped_mm, index_add_": repeated(lambda: add(torch._grouped_mm(h, w2.transpose(1, 2), offs=ends)))},
            flop, wrong, rounds)

@@ -557,7 +557,7 @@ START_TEST(visitors_are_checked)
 	refused(&b, line, "CPTX_VISIT_GATE_PAIRS: .activation = 14; it is CPTX_VISIT_RELU");
 	begin_plain(&b), line = __LINE__ + 1;
 	cptx_epilogue_add(b.k, &b.e, CPTX_VISIT_KINDS);
-	refused(&b, line, "epilogue: 17 is no kind of visitor");
+	refused(&b, line, "epilogue: 18 is no kind of visitor");
 	begin_plain(&b), line = __LINE__ + 2;
 	for (int i = 0; i < CPTX_EPILOGUE_VISITORS + 1; i++)
 		cptx_epilogue_add(b.k, &b.e, CPTX_VISIT_RELU);

@@ -31,8 +31,12 @@ void gemv_build(cptx_kernel *k, const tma_gemm *t);
 /* B is of fewer bits than A. */
 static inline bool gemv_is_quantized(const cptx_gemm_opt *o) { return o->a != o->b; }
 
-/* u4 with scale factors for groups, in bf16: pairs are 128 + u4, as the sums of a group are corrected by those of A. */
-static inline bool gemv_is_biased(const cptx_gemm_opt *o) { return o->a == CPTX_BF16 && o->b == CPTX_U4 && o->scale_k; }
+/* u4 with scale factors for groups, in bf16: pairs are 128 + u4, as the sums of a group are corrected by those of A.  Of
+ * more than 16 rows of A these take longer to make than the subtractions that they spare. */
+static inline bool gemv_is_biased(const cptx_gemm_opt *o)
+{
+	return o->a == CPTX_BF16 && o->b == CPTX_U4 && o->scale_k && o->bm <= 16;
+}
 enum { GEMV_BIAS = 128 };
 
 /* What a weight of few bits is multiplied by at the end, beside its scale factor. */
