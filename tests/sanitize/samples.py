@@ -9,7 +9,7 @@ DIR is a checkout of github.com/NVIDIA/cuda-samples, which is no part of this pr
 arguments that make a problem smaller stand in samples.txt.  A run is right if the program ends with 0, says nothing of a
 failure, and nothing is found.  --bless writes the outcomes to samples.txt.  The exit status is 1 if an outcome changed.
 """
-import argparse, os, re, subprocess, sys, time
+import argparse, os, re, shutil, subprocess, sys, time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 LIST = os.path.join(HERE, "samples.txt")
@@ -97,6 +97,10 @@ def build(name, folder, cmake, out):
     for source in os.listdir(folder):  # files that a program opens beside itself
         if source.endswith((".cu", ".cuh", ".h", ".hpp", ".ppm", ".bmp", ".yuv")) and not os.path.exists(os.path.join(out, source)):
             os.symlink(os.path.join(folder, source), os.path.join(out, source))
+    include = os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(shutil.which(arguments.nvcc) or ""))), "include")
+    for header in ("cooperative_groups.h", "cooperative_groups"):  # that NVRTC is to find
+        if "cooperative_groups" in cmake and not os.path.lexists(os.path.join(out, header)):
+            os.symlink(os.path.join(include, header), os.path.join(out, header))
     if arguments.no_build or (os.path.exists(os.path.join(out, "program")) and not arguments.rebuild):
         return None
     for command in commands(arguments.nvcc, arguments.samples, folder, cmake, out, arguments.arch):
