@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * print_random N: a line for each of N kernels, of every generator in turn with options at random: number, generator,
- * options, bytes and hash of its PTX.  print_random --show I: the PTX of line I.  The builds of all compilers print the
- * same, which tests/run-all compares.
+ * print_random N [FIRST]: a line for each of N kernels, or of those from number FIRST on, of every generator in turn with
+ * options at random: number, generator, options, bytes and hash of its PTX.  print_random --show I: the PTX of line I.  The
+ * builds of all compilers print the same, which tests/run-all compares.
  */
 #include "gemm_draw.h"
 
@@ -350,14 +350,15 @@ int main(int argc, char **argv)
 {
 	bool show = argc == 3 && !strcmp(argv[1], "--show"), ok = true;
 
-	if (!show && argc != 2) {
-		fprintf(stderr, "usage: print_random N | --show I\n");
+	if (!show && argc != 2 && argc != 3) {
+		fprintf(stderr, "usage: print_random N [FIRST] | --show I\n");
 		return 2;
 	}
-	uint32_t n = (uint32_t)strtoul(argv[argc - 1], NULL, 10);
+	const uint32_t last = (uint32_t)strtoul(argv[argc - 1], NULL, 10);
 	if (show)
-		return print(n, true) ? 0 : 1;
-	for (uint32_t i = 0; i < n; i++)
+		return print(last, true) ? 0 : 1;
+	const uint32_t n = (uint32_t)strtoul(argv[1], NULL, 10);
+	for (uint32_t i = argc == 3 ? last : 0; i < n; i++)
 		ok = print(i, false) && ok;
 	return ok ? 0 : 1;
 }
