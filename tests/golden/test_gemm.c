@@ -147,7 +147,7 @@ START_TEST(random_shapes)
 		}
 		ck_assert_int_eq(err.code, CPTX_OK);
 		ck_assert_uint_eq(plan.threads, o.warps_m * o.warps_n * 32);
-		ck_assert_uint_eq(plan.smem, o.stages * (o.bm + o.bn) * o.bk * 2);
+		ck_assert_uint_eq(plan.smem, o.stages * (o.bm + o.bn) * o.bk * (o.a == CPTX_TF32 ? 32 : cptx_type_bits(o.a)) / 8);
 		char *text = text_of(&o, "sm_90a");
 		ck_assert_msg(strlen(text) < (i % 2 ? 1 : 2) * (size_t)PTX_MOST, "%s: %zu bytes", describe(&o), strlen(text));
 		free(text);
