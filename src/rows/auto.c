@@ -278,8 +278,9 @@ static void consider(search *x, enum cptx_rows_place place, uint32_t threads, ui
 	const bool given =
 		o->place && o->threads && o->per_row && o->split && (o->place != CPTX_ROWS_SHARED || (o->stages && o->rows_each));
 
-	if ((o->place && o->place != place) || (o->threads && o->threads != threads) || (o->per_row && o->per_row != per_row) ||
-	    (o->split && o->split != split) || (o->stages && place == CPTX_ROWS_SHARED && o->stages != stages) ||
+	if ((o->place && o->place != place) || (o->chunks && place != CPTX_ROWS_SHARED && !o->place) ||
+	    (o->threads && o->threads != threads) || (o->per_row && o->per_row != per_row) || (o->split && o->split != split) ||
+	    (o->stages && place == CPTX_ROWS_SHARED && o->stages != stages) ||
 	    (o->rows_each && place == CPTX_ROWS_SHARED && rows_each != AT_ONCE && o->rows_each != rows_each))
 		return;
 	o->prefetch = o->prefetch || !x->target || x->target->number >= 90;

@@ -193,8 +193,10 @@ static void fill_vectors(cptx_rows_row *r)
 		cptx_pipe_at to = cptx_pipe_producer(k, &g->vectors);
 		cptx_pipe_expect(k, &g->vectors, &to, bytes_of(r, r->s.shared_vectors));
 		for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++)
-			if (rows_has(r->s.shared_vectors, i))
-				copy(r, i, CPTX_NONE_, 0, bytes_here(r, i), rows_ring_address(r, i), cptx_pipe_full(&to));
+			if (rows_has(r->s.shared_vectors, i)) {
+				cptx_val place = rows_ring_address(r, i), bytes = bytes_here(r, i);
+				copy(r, i, CPTX_NONE_, 0, bytes, place, cptx_pipe_full(&to));
+			}
 	}
 }
 

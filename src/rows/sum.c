@@ -89,5 +89,6 @@ void rows_build_sum(cptx_module *m, const cptx_rows_opt *o, const char *name)
 	add_lanes(k, &all);
 	cptx_val its = cptx_mad(k, cptx_ctaid_x(k), X, y, .mode = CPTX_LO);
 	cptx_val stores = cptx_and(k, cptx_setp(k, its, o->n, .cmp = CPTX_LT), cptx_setp(k, x, 0, .cmp = CPTX_EQ));
-	store(k, o->weight, cptx_add(k, to, cptx_mul_wide(k, its, rows_bytes(o->weight))), rounded(k, &all), stores);
+	cptx_val sum = rounded(k, &all), here = cptx_add(k, to, cptx_mul_wide(k, its, rows_bytes(o->weight)));
+	store(k, o->weight, here, sum, stores);
 }

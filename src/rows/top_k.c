@@ -195,8 +195,9 @@ static void gather(const team *t, cptx_val bound, cptx_val own)
 			if (!rows_none(inside))
 				reaches = cptx_and(k, reaches, inside);
 			CPTX_IF(k, reaches) {
-				cptx_val column = cptx_as(cptx_rows_column(k, t->row, &e), CPTX_B32);
-				add(t, whole_of(k, V(X)), cptx_as(cptx_not(k, column), CPTX_U32));
+				cptx_val whole = whole_of(k, V(X)), column = cptx_as(cptx_rows_column(k, t->row, &e), CPTX_B32);
+				cptx_val below = cptx_as(cptx_not(k, column), CPTX_U32);
+				add(t, whole, below);
 			}
 		}
 	}
@@ -308,8 +309,9 @@ static void one_by_one(const team *t)
 		for (uint32_t part = 0; part < 2; part++)
 			cptx_mov(k, cptx_elem(best, part), .into = cptx_elem(found, part));
 		reduce_team(t, found, CPTX_REDUCE_ARG_MAX);
-		put(t, i, whole_of(k, cptx_elem(found, 0)), cptx_as(cptx_not(k, cptx_as(column, CPTX_B32)), CPTX_U32),
-		    cptx_setp(k, t->row->thread, 0, .cmp = CPTX_EQ));
+		cptx_val whole = whole_of(k, cptx_elem(found, 0)), one = cptx_setp(k, t->row->thread, 0, .cmp = CPTX_EQ);
+		cptx_val below = cptx_as(cptx_not(k, cptx_as(column, CPTX_B32)), CPTX_U32);
+		put(t, i, whole, below, one);
 		cptx_val is_own = cptx_setp(k, own, column, .cmp = CPTX_EQ),
 				 there = cptx_setp(k, column, cptx_imm(UINT32_MAX), .cmp = CPTX_NE);
 		CPTX_IF(k, cptx_and(k, is_own, there)) {

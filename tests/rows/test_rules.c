@@ -51,7 +51,7 @@ START_TEST(shapes)
 	        .per_row = 48, .split = 1);
 	REFUSES("CTAs of 48 threads", .threads = 48);
 	REFUSES("no shape with what is given", .split = 3);
-	REFUSES("no shape with what is given", .chunks = 17);
+	REFUSES("17 chunks of rows in shared memory; .chunks is 2 to 16", .chunks = 17);
 	REFUSES(".chunks = 4; only rows in shared memory have any", .place = CPTX_ROWS_REGISTERS, .chunks = 4);
 	REFUSES("17 chunks of rows in shared memory; .chunks is 2 to 16", .place = CPTX_ROWS_SHARED, .threads = 64,
 	        .per_row = 64, .split = 1, .stages = 1, .rows_each = 1, .chunks = 17);
