@@ -3,13 +3,17 @@
 # shellcheck disable=SC2086,SC2317 # words; steps are called by their names
 # tests/platforms.sh [step...]: packages and platforms that no other test builds; without steps all of them:
 #
-#   wheel     pip install . into a clean virtual environment, and docs/python.md followed in it (takes packages from PyPI)
+#   wheel     pip install . into a clean virtual environment, docs/python.md followed in it, and its programs typed by mypy (takes packages from PyPI)
 #   debian    the Debian source package, and lintian; programs by pkg-config and by CMake against what it installs
 #   conan     the recipe and its test package (where conan is installed)
-#   aarch64   cross-built by aarch64-linux-gnu-gcc; the command and tests of the emulator under qemu-aarch64
+#   wrap      an archive of the source that Meson fetches by packaging/wrap, and a program with it
+#   fetch     the same archive by CMake's FetchContent, and a program with it
+#   container packaging/container on a Debian 12 made by debootstrap, by podman (as root), and the command in it
+#   bare      ./bootstrap demo on that Debian 12, where no compiler is
+#   aarch64   cross-built by aarch64-linux-gnu-gcc; the command and the emulator's tests under qemu-aarch64
 #   windows   is refused by x86_64-w64-mingw32-gcc, with the reason
+#   m32       is refused with gcc -m32, with the reason
 #   musl      built by musl-gcc; the command
-#   m32       built by gcc -m32; the command
 #
 # Builds lie in the folder that CPTX_PLATFORMS names, or in build-platforms.  What cannot be tried is skipped and says why.  The
 # last line is "platforms: N passed, N failed, N skipped".
@@ -31,7 +35,7 @@ copy_source() { # FOLDER: the files that git knows, or would
 	rm -rf "$1" && mkdir -p "$1" && git ls-files -co --exclude-standard | while read -r f; do [ ! -e "$f" ] || echo "$f"; done | tar cf - -T - | tar xf - -C "$1"
 }
 
-# cross NAME COMPILER SYSTEM CPU FAMILY EXE-WRAPPER [C-ARG]: a machine file for meson
+# cross NAME COMPILER SYSTEM FAMILY CPU [C-ARG]: a machine file for meson
 cross() {
 	cat >"$builds/$1.ini" <<END
 [binaries]
@@ -39,10 +43,9 @@ c = [$cached'$2']
 ar = '${2%-gcc}-ar'
 strip = '${2%-gcc}-strip'
 pkgconfig = 'false'
-$([ -z "$6" ] || echo "exe_wrapper = [$6]")
 [built-in options]
-c_args = [${7:-}]
-c_link_args = [${7:-}]
+c_args = [${6:-}]
+c_link_args = [${6:-}]
 [host_machine]
 system = '$3'
 cpu_family = '$4'
@@ -81,7 +84,8 @@ wheel() {
 		return
 	fi
 	try "wheel: pip install ." "$builds/venv/bin/pip" install "$builds/wheel-source"
-	"$builds/venv/bin/pip" install -q numpy ml_dtypes >"$dir/log" 2>&1 || skip "wheel: NumPy and ml_dtypes cannot be installed"
+	"$builds/venv/bin/pip" install -q numpy ml_dtypes mypy >"$dir/log" 2>&1 || skip "wheel: NumPy, ml_dtypes and mypy cannot be installed"
+	try "wheel: the type stubs, by mypy" python3 tests/python/typed.py "$builds/venv/bin/python"
 	if [ ! -e build/libcptx.so ] || [ ! -e build/cptx ]; then
 		skip "wheel: docs/python.md is followed where build/ has the library and the command"
 		return
@@ -122,44 +126,144 @@ conan() {
 }
 conan_create() { env conan create packaging/conan; }
 
+# An archive of the source, as a release has one: $archive.
+make_archive() {
+	archive=$dir/cptx-0.1.0.tar.gz
+	copy_source "$dir/archive/cptx-0.1.0"
+	tar czf "$archive" -C "$dir/archive" cptx-0.1.0
+	rm -rf "$dir/archive"
+}
+
+wrap() {
+	make_archive
+	rm -rf "$builds/wrap"
+	mkdir -p "$builds/wrap"
+	cp -r examples/embed "$builds/wrap/embed"
+	mkdir "$builds/wrap/embed/meson/subprojects"
+	sed "s|^directory = .*|directory = cptx-0.1.0\nsource_url = file://$archive\nsource_filename = cptx-0.1.0.tar.gz\nsource_hash = $(sha256sum "$archive" | cut -d' ' -f1)|" \
+		packaging/wrap/cptx.wrap >"$builds/wrap/embed/meson/subprojects/cptx.wrap"
+	try "wrap: meson setup" meson setup --wrap-mode=forcefallback --werror -Doptimization=0 -Dcptx:inspect=disabled "$builds/wrap/build" "$builds/wrap/embed/meson" || return
+	try "wrap: ninja" ninja -C "$builds/wrap/build" embed
+	run "$builds/wrap/build/embed"
+}
+
+fetch() {
+	have cmake || { skip "fetch: cmake is not installed"; return; }
+	make_archive
+	rm -rf "$builds/fetch"
+	try "fetch: cmake" cmake -S examples/embed/fetch -B "$builds/fetch" -DCPTX_URL="$archive" ${cached:+-DCMAKE_C_COMPILER_LAUNCHER=ccache} || return
+	try "fetch: cmake --build" cmake --build "$builds/fetch"
+	run "$builds/fetch/embed"
+}
+
+# A bare Debian 12 in $builds/debian12.
+bare_debian() {
+	have debootstrap || { skip "$1: debootstrap is not installed"; return 1; }
+	[ "$(id -u)" -eq 0 ] || { skip "$1: it needs root"; return 1; }
+	[ -e "$builds/debian12/etc/debian_version" ] && return
+	try "$1: debootstrap" debootstrap --variant=minbase bookworm "$builds/debian12.new" && mv "$builds/debian12.new" "$builds/debian12"
+	[ -e "$builds/debian12/etc/debian_version" ]
+}
+
+bare() {
+	bare_debian bare || return
+	rm -rf "$builds/debian12-demo"
+	cp -a "$builds/debian12" "$builds/debian12-demo"
+	cp /etc/resolv.conf "$builds/debian12-demo/etc/"
+	copy_source "$builds/debian12-demo/root/cptx"
+	if chroot "$builds/debian12-demo" sh -c 'command -v cc gcc meson ninja python3' >"$dir/log" 2>&1; then bad "bare: it has a compiler or Meson"; else ok; fi
+	mount --bind /proc "$builds/debian12-demo/proc"
+	try "bare: ./bootstrap demo" chroot "$builds/debian12-demo" sh -c 'cd /root/cptx && PATH=/usr/sbin:/usr/bin:/sbin:/bin ./bootstrap demo'
+	umount "$builds/debian12-demo/proc"
+	tail -n 3 "$dir/log"
+}
+
+container() {
+	have podman || { skip "container: podman is not installed"; return; }
+	bare_debian container || return
+	copy_source "$builds/container"
+	# the names of the Containerfile mean the Debian made here; nothing is asked of a registry
+	for tag in debian:12 debian:12-slim; do
+		try "container: podman import" sh -c "tar c -C '$builds/debian12' . | podman import - docker.io/library/$tag"
+	done
+	try "container: podman build" podman build --network=host --pull=never -f "$builds/container/packaging/container/Containerfile" -t cptx-test "$builds/container" || return
+	for device in emu:sm_80 emu:sm_90a; do
+		try "container: cptx gemm on $device" podman run --rm --network=none cptx-test cptx gemm --device $device --run 64x64x64
+	done
+	try "container: the Python module" podman run --rm --network=none cptx-test python3 -c 'import cptx; print(cptx.Device("emu:sm_90a"))'
+}
+
+# Check for aarch64 as a static library, from Debian's archive: a folder for pkg-config.
+check_for_aarch64() {
+	root=$builds/aarch64-root lists=$builds/aarch64-apt
+	[ ! -e "$root/usr/lib/aarch64-linux-gnu/libcheck_pic.a" ] || return 0
+	mkdir -p "$root" "$lists/lists/partial" "$lists/archives/partial"
+	asked="-o APT::Architecture=arm64 -o APT::Architectures=arm64 -o Dir::State=$lists -o Dir::Cache=$lists -o Dir::State::status=/dev/null"
+	(cd "$lists" && apt-get $asked update && apt-get $asked download check libsubunit-dev) >"$dir/log" 2>&1 || return 1
+	for package in "$lists"/*.deb; do dpkg -x "$package" "$root"; done
+	rm -f "$root"/usr/lib/aarch64-linux-gnu/*.so # qemu would look for it on this machine
+	[ -e "$root/usr/lib/aarch64-linux-gnu/libcheck_pic.a" ]
+}
+
 aarch64() {
 	for tool in aarch64-linux-gnu-gcc qemu-aarch64; do
-		have "$tool" || { skip "aarch64: $tool is not installed"; return; }
+		have "$tool" || { skip "aarch64: $tool is not installed (gcc-aarch64-linux-gnu, qemu-user)"; return; }
 	done
-	cross aarch64 aarch64-linux-gnu-gcc linux aarch64 aarch64 "'qemu-aarch64', '-L', '/usr/aarch64-linux-gnu'"
-	setup aarch64 --cross-file "$builds/aarch64.ini" || return
+	cat >"$builds/aarch64.ini" <<-END
+		[binaries]
+		c = [$cached'aarch64-linux-gnu-gcc']
+		[properties]
+		sys_root = '$builds/aarch64-root'
+		pkg_config_libdir = '$builds/aarch64-root/usr/lib/aarch64-linux-gnu/pkgconfig'
+	END
+	tests=enabled
+	check_for_aarch64 || { tests=disabled; skip "aarch64: the tests, since Debian's Check for arm64 cannot be had"; }
+	[ -e "$builds/aarch64/build.ninja" ] || meson setup "$builds/aarch64" --buildtype=release -Doptimization=1 -Ddefault_library=shared -Dinspect=disabled -Dtests=$tests \
+		--cross-file packaging/cross/aarch64-linux-gnu.ini --cross-file "$builds/aarch64.ini" >"$dir/log" 2>&1 || { bad "aarch64: meson setup"; return; }
+	try "aarch64: ninja cptx" nice ninja -C "$builds/aarch64" cptx || return
 	uses aarch64 qemu-aarch64 -L /usr/aarch64-linux-gnu -E LD_LIBRARY_PATH="$builds/aarch64" "$builds/aarch64/cptx"
+	[ $tests = enabled ] || return
+	names=$(ninja -C "$builds/aarch64" -t targets all | sed -n 's/^\(tests\/emu\/emu_[a-z_0-9]*\): .*/\1/p' | grep -v vs_gpu)
+	try "aarch64: ninja tests/emu" nice ninja -C "$builds/aarch64" $names
+	for name in $names; do
+		try "aarch64: $name" qemu-aarch64 -L /usr/aarch64-linux-gnu -E LD_LIBRARY_PATH="$builds/aarch64" "$builds/aarch64/$name"
+		tail -n 1 "$dir/log"
+	done
+}
+
+# refused NAME REASON: meson does not set it up, and says why
+refused() {
+	rm -rf "$builds/$1"
+	if meson setup "$builds/$1" --cross-file "$builds/$1.ini" >"$dir/log" 2>&1; then bad "$1: it is set up"; else ok; fi
+	if grep -q "ERROR: .*$2" "$dir/log"; then ok; else bad "$1: the refusal does not say why"; fi
 }
 
 windows() {
 	have x86_64-w64-mingw32-gcc || { skip "windows: x86_64-w64-mingw32-gcc is not installed (gcc-mingw-w64)"; return; }
-	cross windows x86_64-w64-mingw32-gcc windows x86_64 x86_64 ''
-	rm -rf "$builds/windows"
-	if meson setup "$builds/windows" --cross-file "$builds/windows.ini" >"$dir/log" 2>&1; then bad "windows: it is set up"; else ok; fi
-	if grep -q 'ERROR: .*cptx is not ported to Windows: ' "$dir/log"; then ok; else bad "windows: the refusal does not say why"; fi
-}
-
-musl() {
-	have musl-gcc || { skip "musl: musl-gcc is not installed (musl-tools)"; return; }
-	[ -e "$builds/musl/build.ninja" ] || CC=musl-gcc setup musl -Ddefault_library=static || return
-	setup musl || return
-	uses musl "$builds/musl/cptx"
+	cross windows x86_64-w64-mingw32-gcc windows x86_64 x86_64
+	refused windows 'cptx is not ported to Windows: '
 }
 
 m32() {
 	echo 'int main(void) { return sizeof(long) != 4; }' >"$dir/m32.c"
 	gcc -m32 "$dir/m32.c" -o "$dir/m32" 2>"$dir/log" || { skip "m32: gcc -m32 does not link (gcc-12-multilib, libc6-dev-i386)"; return; }
-	# the headers of Linux are the same ones, which gcc-multilib links where -m32 looks for them
-	cross m32 gcc linux x86 i686 '' "'-m32', '-idirafter', '/usr/include/x86_64-linux-gnu'"
+	cross m32 gcc linux x86 i686 "'-m32'"
 	sed -i "s/^ar = .*/ar = 'ar'/; s/^strip = .*/strip = 'strip'/" "$builds/m32.ini"
-	setup m32 --cross-file "$builds/m32.ini" || return
-	uses m32 env LD_LIBRARY_PATH="$builds/m32" "$builds/m32/cptx"
+	refused m32 'cptx needs a host of 64 bits: '
 }
 
-[ $# -gt 0 ] || set -- wheel debian conan aarch64 windows musl m32
+musl() {
+	have musl-gcc || { skip "musl: musl-gcc is not installed (musl-tools)"; return; }
+	[ -e "$builds/musl/build.ninja" ] || CC="${cached:+ccache }musl-gcc" setup musl -Ddefault_library=static || return
+	setup musl || return
+	uses musl "$builds/musl/cptx"
+}
+
+all='wheel debian conan wrap fetch container bare aarch64 windows musl m32'
+[ $# -gt 0 ] || set -- $all
 for step; do
-	case $step in
-	wheel | debian | conan | aarch64 | windows | musl | m32) $step ;;
+	case " $all " in
+	*" $step "*) $step ;;
 	*) echo "platforms: there is no step '$step'" >&2; exit 2 ;;
 	esac
 done

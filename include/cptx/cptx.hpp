@@ -212,6 +212,7 @@ inline operand::operand(const value &x, const char *file, unsigned line) : v(x),
 
 /** Up to three dimensions: { 256 }, { 32, 4 }. */
 using dims = std::vector<uint32_t>;
+/** Fills in a field of options; what `from` has not is 0. */
 inline void set_dims(uint32_t (&to)[3], const dims &from)
 {
 	for (size_t i = 0; i < 3; i++)

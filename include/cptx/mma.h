@@ -25,8 +25,8 @@
  * Order by tcgen05: products run on their own, and so do a thread's moves of tensor memory.  Who uses what another wrote
  * waits for a barrier or mbarrier that this one arrives at: cptx_mma_commit tells that products are complete; behind
  * cptx_acc_load, _save and _put_a an arrival tells that these are.  The tcgen05.fence on both sides of it is part of the
- * calls, which place tcgen05.fence::after_thread_sync in front of what they do and ::before_thread_sync behind it.  Both
- * take no time.
+ * calls, which place tcgen05.fence::after_thread_sync in front of what they do and tcgen05.fence::before_thread_sync behind
+ * it.  Both take no time.
  *
  * Pairs (.ctas = 2, tcgen05): two CTAs of a cluster, of ranks 2i and 2i + 1, make 256 rows of D.  Each has 128 rows of A and
  * the half of B's rows that its rank's last bit names, both at the same shared memory addresses, and 128 rows of D with all
@@ -390,13 +390,19 @@ CPTX_API void cptx_acc_put_tile_(cptx_kernel *k, cptx_site at, const cptx_acc *a
                                  const cptx_tile *tile, cptx_val address);
 /**
  * The elements of an accumulator in registers, rounded to CPTX_BF16 or CPTX_F16, to a tile of shared memory at that address
- * (.u32, a multiple of 1024), which has the rows and columns of the CTA's D; rows are contiguous, and units do not lie
- * beside one another (units_n = 1).  As the A or B of another product the same bytes are a tile that is MN-major, with rows
- * and columns exchanged.  acc.count / 2 conversions and stores of 4 bytes, without bank conflicts where rows have 128 bytes,
- * and an xor for each 8 columns of a span.  A barrier must follow before others read them, and fence.proxy.async in front of
- * it where wgmma does.
+ * (.u32, a multiple of 1024); rows are contiguous.  It has the rows and columns of the unit's part of D, and is the unit's
+ * alone; or those of the CTA's D, where units do not lie beside one another (units_n = 1).  As the A or B of another product
+ * the same bytes are a tile that is MN-major, with rows and columns exchanged.  acc.count / 2 conversions and stores of 4
+ * bytes, without bank conflicts where rows have 128 bytes, and an xor for each 8 columns of a span.  A barrier must follow
+ * before others read them, and fence.proxy.async in front of it where wgmma does.
  */
 #define cptx_acc_put_tile(k, acc, type, tile, address) cptx_acc_put_tile_((k), CPTX_HERE, (acc), (type), (tile), (address))
+CPTX_API void cptx_acc_put_tile_matrix_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, enum cptx_type type,
+                                        const cptx_tile *tile, cptx_val address);
+/** As cptx_acc_put_tile, by stmatrix, of sm_90 and later: of an accumulator by mma.sync with a multiple of 16 columns.
+ * acc.count / 2 conversions, and a store for each 16 x 16 elements. */
+#define cptx_acc_put_tile_matrix(k, acc, type, tile, address)                                                               \
+	cptx_acc_put_tile_matrix_((k), CPTX_HERE, (acc), (type), (tile), (address))
 
 /** A matrix in global memory. */
 typedef struct cptx_acc_matrix {

@@ -144,12 +144,12 @@ typedef struct cptx_tune_prune_opt {
 /** How much was kept. */
 typedef struct cptx_tune_pruned {
 	uint64_t kept, removed; /**< records */
-	uint64_t files;         /**< segments that became one */
+	uint64_t files;         /**< segments whose records are in the new one, and which this call removed */
 } cptx_tune_pruned;
 /**
  * Makes one segment of all of the user's folder, with the records that `opt` keeps (NULL: all); of several measurements of
- * the same candidate the latest stays.  Writers may go on meanwhile, on other hosts, too: they begin new segments.  Of a
- * folder on a network disk one host at a time may do it.
+ * the same candidate the latest stays.  Writers may go on meanwhile, and others prune, on other hosts, too: writers begin
+ * new segments.  Segments of other users, unless root prunes, stay as they are.
  */
 CPTX_API bool cptx_tune_prune(cptx_tune *db, const cptx_tune_prune_opt *opt, cptx_tune_pruned *pruned, cptx_error *err);
 

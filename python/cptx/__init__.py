@@ -25,6 +25,8 @@ from ._errors import ArgumentError, Error
 from ._errors import checked as _checked, closing as _closing, error as _error
 
 if typing.TYPE_CHECKING:
+    from ._build import Module, Value
+    from ._gemm import gemm
     from ._insns import *  # the types and modifiers of the table
 
 __all__ = ["ArgumentError", "Device", "Error", "Kernel", "Module", "Program", "Tensor", "Value", "WAIT_DONE", "WAIT_LOOP",
@@ -35,22 +37,24 @@ def version():
     return lib.cptx_version().decode()
 
 
-def __getattr__(name):
-    """What is not needed to run kernels is there when it is asked for: building, gemm, and types and modifiers (cptx.F32)."""
-    if name in ("Module", "Value"):
-        from . import _build
-        found = getattr(_build, name)
-    elif name == "gemm":
-        from ._gemm import gemm as found
-    elif name.isupper():
-        from . import _build
-        found = _build.modifiers().get(name)
-    else:
-        found = None
-    if found is None:
-        raise AttributeError(f"module 'cptx' has no attribute {name!r}")
-    globals()[name] = found
-    return found
+if not typing.TYPE_CHECKING:  # which has the names from the imports above
+
+    def __getattr__(name):
+        """What is not needed to run kernels is there when it is asked for: building, gemm, and types and modifiers (cptx.F32)."""
+        if name in ("Module", "Value"):
+            from . import _build
+            found = getattr(_build, name)
+        elif name == "gemm":
+            from ._gemm import gemm as found
+        elif name.isupper():
+            from . import _build
+            found = _build.modifiers().get(name)
+        else:
+            found = None
+        if found is None:
+            raise AttributeError(f"module 'cptx' has no attribute {name!r}")
+        globals()[name] = found
+        return found
 
 
 def _u32(name, n):
@@ -270,7 +274,7 @@ def _stream_handle(stream):
     return None if stream is None else operator.index(stream)
 
 
-_exported = {}  # Tensors that others hold, by a number
+_exported: "dict[int, Tensor]" = {}  # Tensors that others hold, by a number
 _numbers = itertools.count(1)
 
 

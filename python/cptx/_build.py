@@ -23,8 +23,24 @@ from ._abi import lib
 
 if typing.TYPE_CHECKING:
     from ._insns import Instructions
+
+    class Value:
+        """What type checkers and editors know of the class that src/python/value.c makes."""
+
+        kind: int
+        type: str
+        count: int
+
+        def __len__(self) -> int: ...
+        def __getitem__(self, i: int | slice) -> "Value": ...
+        def __invert__(self) -> "Value": ...
+        def __neg__(self) -> "Value": ...
+        def offset(self, bytes: int) -> "Value": ...
+        def as_(self, type: "str | int") -> "Value": ...
+        def select(self, selector: str) -> "Value": ...
 else:
     Instructions = object
+    Value = _errors.checked_object(_abi.python_value_class)  # operands and results; of C, see <cptx/python.h>
 
 
 def _call_names():
@@ -88,7 +104,6 @@ def _failed(info):
     raise _errors.error(info)
 
 
-Value = _errors.checked_object(_abi.python_value_class)  # operands and results; of C, see <cptx/python.h>
 _builder = _errors.checked_object(_abi.python_builder, ctypes.byref(_abi.BuilderOpt(value=Value, failed=_failed)))
 CALLS = _Calls({name: number for number, name in enumerate(_call_names())})
 
@@ -121,9 +136,11 @@ class Kernel(Instructions):
         self.module, self._handle = module, handle
         self._get = _errors.checked_object(_abi.python_calls, _builder, module._handle, handle, module)
 
-    def __getattr__(self, name):
-        f = self.__dict__[name] = self._get(CALLS[name])
-        return f
+    if not typing.TYPE_CHECKING:  # which has the names that there are from Instructions
+
+        def __getattr__(self, name):
+            f = self.__dict__[name] = self._get(CALLS[name])
+            return f
 
     def __dir__(self):
         return sorted({*super().__dir__(), *(name for name in CALLS if name[0] != "_")})
@@ -211,7 +228,7 @@ class Module:
             _failed(info.contents)
         return x
 
-    def kernel(self, name, block=(), max_block=(), min_ctas=0, max_regs=0, cluster=(), max_cluster_rank=0):
+    def kernel(self, name, block=(), max_block=(), min_ctas=0, max_regs=0, cluster=(), max_cluster_rank=0) -> Kernel:
         """Opens a kernel; the arguments are the fields of cptx_kernel_opt."""
         opt = _abi.KernelOpt(min_ctas=min_ctas, max_regs=max_regs, max_cluster_rank=max_cluster_rank)
         _set_dims(opt.block, block)
@@ -219,7 +236,7 @@ class Module:
         _set_dims(opt.cluster, cluster)
         return Kernel(self, self._known(lib.cptx_kernel_begin_(self._handle, line(), name.encode(), ctypes.byref(opt))))
 
-    def func(self, name, ret=None):
+    def func(self, name, ret=None) -> Kernel:
         """Opens a device function with a result of that type, or none."""
         return Kernel(self, self._known(lib.cptx_func_begin_(self._handle, line(), name.encode(), number_of(ret))))
 

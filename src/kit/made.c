@@ -14,8 +14,7 @@
 
 #define MARK UINT64_C(0x63707478206b6974) /* no count, type or address of a struct that was not made looks like it */
 
-#define NOUN(type, bytes, what, by)                                                                                         \
-	_Static_assert(sizeof(void *) != 8 || sizeof(type) == (bytes), #type " has another size in src/kit/nouns.def");
+#define NOUN(type, bytes, what, by) _Static_assert(sizeof(type) == (bytes), #type " has another size in src/kit/nouns.def");
 #include "kit/nouns.def"
 
 static const struct {

@@ -2,6 +2,8 @@
 /* GPUs: contexts, facts about the device, streams, events and memory. */
 #include "runtime/cuda.h"
 
+#include <cptx/retarget.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -311,7 +313,7 @@ static bool read_info(cuda *c, cptx_error *err)
 		return false;
 	c->base.ordinal = c->dev; /* the handle of cuDeviceGet is the ordinal */
 	i->driver = (uint32_t)version;
-	i->ptx = (uint16_t)driver_ptx(version);
+	i->ptx = (uint16_t)cptx_driver_ptx((uint32_t)version);
 	i->global_memory = bytes;
 	i->compute_capability = (uint16_t)(attribute(c, CU_DEV_MAJOR) * 10 + attribute(c, CU_DEV_MINOR));
 	i->target = cuda_pick_target(i->compute_capability, i->ptx);

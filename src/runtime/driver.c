@@ -117,18 +117,3 @@ bool driver_fail(const driver *d, cu_result r, cptx_error *err, cptx_site at, co
 	return error_set(err, CPTX_E_DRIVER, at, "%s: %s%s", doing, what,
 	                 fault_of_a_kernel(r) ? "; a kernel that ran before caused it, and its context is lost" : "");
 }
-
-unsigned driver_ptx(int version)
-{
-	/* PTX versions of CUDA 12.0 to 12.9; 12.6 brought no new PTX.  Since 13.0 both count in step. */
-	static const uint8_t of_12[] = { 80, 81, 82, 83, 84, 85, 85, 86, 87, 88 };
-	unsigned major = (unsigned)version / 1000, minor = (unsigned)version % 1000 / 10;
-
-	if (major < 11)
-		return 65;
-	if (major == 11)
-		return 70 + MIN(minor, 8u);
-	if (major == 12)
-		return of_12[MIN(minor, (unsigned)ARRAY_LEN(of_12) - 1)];
-	return (major - 4) * 10 + MIN(minor, 9u);
-}

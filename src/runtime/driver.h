@@ -186,7 +186,5 @@ void *driver_symbol(const driver *d, const char *name);
 bool driver_fail(const driver *d, cu_result r, cptx_error *err, cptx_site at, const char *format, ...) CPTX_PRINTF_(5, 6);
 /* Writes "CUDA_ERROR_X (n): meaning" to text. */
 void driver_describe(const driver *d, cu_result r, char *text, size_t size);
-/* The highest PTX version, times ten, of a driver of CUDA version major * 1000 + minor * 10. */
-unsigned driver_ptx(int version);
 
 #endif

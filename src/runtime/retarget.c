@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* PTX of others for the driver and device that are there: the ladder of targets, and what stands in the way. */
 #include "base/options.h"
+#include "bundle/loader/cptx_load.h"
 #include "ir/ir.h"
 #include "runtime/driver.h"
 #include "runtime/runtime.h"
@@ -9,7 +10,7 @@
 
 #include <stdio.h>
 
-unsigned cptx_driver_ptx(uint32_t version) { return driver_ptx((int)MIN(version, (uint32_t)INT32_MAX)); }
+unsigned cptx_driver_ptx(uint32_t version) { return cptx_load_ptx_version((int)MIN(version, (uint32_t)INT32_MAX)); }
 
 /* ---- the ladder ---- */
 
@@ -182,7 +183,7 @@ cptx_ptx *cptx_retarget(const char *text, size_t size, const cptx_retarget_opt *
 	if (err->code != CPTX_OK || !IS_GIVEN(text, "text", NOWHERE, err) ||
 	    !OPTIONS_READ(cptx_retarget_opt, &r.opt, opt, NOWHERE, err))
 		return NULL;
-	r.most = r.opt.driver ? driver_ptx((int)r.opt.driver) : 0;
+	r.most = r.opt.driver ? cptx_driver_ptx(r.opt.driver) : 0;
 	buf_init(&r.why, &heap_default);
 	cptx_module *m = parse(&r, err);
 	if (m && !m->target)

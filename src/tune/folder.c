@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A folder of segments.  A process appends to a segment of its own, so nothing is locked.  What makes one of all segments
- * (manage.c) first gives each another name and reads it afterwards: a writer looks behind each record whether its segment
- * still has its name, and no second one, and where that is not so, writes the record into a new one.  So a record whose
- * writer saw the old name alone is in what is read later, and a record that is in both is one by its id.
+ * (manage.c) first retires each, by taking away the owner's right to write it, and reads it afterwards: a writer looks
+ * behind each record whether its segment is there and not retired, and where that is not so, writes the record into a new
+ * one.  So a record whose writer saw a segment that was not retired is in what is read later, and a record that is in both
+ * is one by its id.  A segment that was retired stays so until it is removed; so any number of processes may make one of all
+ * at once.
  */
 #include "tune/tune.h"
 
@@ -405,9 +407,22 @@ static void leave_own(tune_folder *f)
 
 static bool begin_own(tune_folder *f, cptx_error *err)
 {
+	struct stat s;
+
 	f->own = tune_folder_create(f, f->own_name, ENDING, err);
 	if (f->own < 0)
 		return false;
+	if (!fstat(f->own, &s) && tune_is_retired(&s)) { /* by the umask, or by a disk that has one mode for all */
+		(void)!fchmod(f->own, (s.st_mode & 07777) | S_IWUSR);
+		if (!fstat(f->own, &s) && tune_is_retired(&s)) {
+			unlinkat(f->dir, f->own_name, 0);
+			leave_own(f);
+			return error_set(
+				err, CPTX_E_IO, NOWHERE,
+				"tune: %s gives new files a mode that their owner may not write; mount it with one that allows that",
+				f->path);
+		}
+	}
 	f->own_pid = (long)getpid(), f->own_bytes = 0;
 	if (tune_write_all(f->own, head, sizeof head - 1) && !fsync(f->dir)) {
 		f->own_bytes = sizeof head - 1;
@@ -420,16 +435,15 @@ static bool begin_own(tune_folder *f, cptx_error *err)
 }
 
 /*
- * Whether the segment of this process still has its name, and no other: manage.c gives it a second one before it takes the
- * first.  It is opened, since a network disk asks what is true of a file only then; that it asks for the name, too, is not
- * promised.
+ * Whether the segment of this process is there under its name and is not retired.  It is opened, since a network disk asks
+ * what is true of a file only then; that it asks for the name, too, is not promised.
  */
-static bool is_named(const tune_folder *f, const char *name)
+static bool is_current(const tune_folder *f)
 {
 	struct stat mine, now;
-	const int fd = openat(f->dir, name, TUNE_READ_FLAGS);
-	const bool same = fd >= 0 && !fstat(fd, &now) && !fstat(f->own, &mine) && mine.st_nlink == 1 &&
-	                  now.st_ino == mine.st_ino && now.st_dev == mine.st_dev;
+	const int fd = openat(f->dir, f->own_name, TUNE_READ_FLAGS);
+	const bool same = fd >= 0 && !fstat(fd, &now) && !fstat(f->own, &mine) && !tune_is_retired(&mine) &&
+	                  !tune_is_retired(&now) && now.st_ino == mine.st_ino && now.st_dev == mine.st_dev;
 
 	if (fd >= 0)
 		close(fd);
@@ -437,11 +451,15 @@ static bool is_named(const tune_folder *f, const char *name)
 }
 
 /* Appends to the segment of this process; of a record that could not be written nothing stays.  True, too, where another
- * host has removed it, which is_named finds. */
+ * host has retired or removed it, which is_current finds. */
 static bool append(tune_folder *f, const char *line, size_t n, cptx_error *err)
 {
-	if ((tune_write_all(f->own, line, n) && !fsync(f->own)) || errno == ESTALE)
+	if (tune_write_all(f->own, line, n) && !fsync(f->own))
 		return true;
+	const int why = errno;
+	if (why == ESTALE || !is_current(f))
+		return true;
+	errno = why;
 	io_error(f, "no record can be written", err);
 	if (f->own_bytes < sizeof head) /* nobody needs a file without a record */
 		unlinkat(f->dir, f->own_name, 0);
@@ -455,14 +473,14 @@ bool tune_folder_add(tune_folder *f, const char *line, size_t n, const tune_reco
 	for (int i = 0; i < TRIES; i++) {
 		struct stat now;
 		/* the segment of the parent of a fork; one that is taken away, whose bytes are free once it is closed */
-		if (f->own >= 0 && (f->own_pid != (long)getpid() || fstat(f->own, &now) || !now.st_nlink))
+		if (f->own >= 0 && (f->own_pid != (long)getpid() || fstat(f->own, &now) || !now.st_nlink || tune_is_retired(&now)))
 			leave_own(f);
 		if (f->own < 0 && !begin_own(f, err))
 			return false;
 		if (!append(f, line, n, err))
 			return false;
 		f->own_bytes += n;
-		if (!is_named(f, f->own_name)) {
+		if (!is_current(f)) {
 			leave_own(f);
 			continue;
 		}

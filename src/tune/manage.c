@@ -3,14 +3,15 @@
 #include "base/options.h"
 #include "tune/tune.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
-#define RETIRED "-r.seg"
 #define HELD "-r.hold"
+enum { DAY_S = 24 * 60 * 60 };
 
 /* ---- listing ---- */
 
@@ -331,86 +332,89 @@ static bool ends_with(const char *name, const char *ending)
 	return n > e && !strcmp(name + n - e, ending);
 }
 
-/* A segment's name with another ending, in room for TUNE_NAME + sizeof HELD; `all` is the ending that it has. */
-static void rename_to(char *to, const char *name, const char *all, const char *ending)
+/* Whether a file has a name that tune_folder_create gives: HOST-PROCESS-TIME and an ending, which is .tmp until it is whole.
+ */
+static bool is_unfinished(const char *name)
 {
-	const size_t n = strlen(name) - strlen(all);
+	const char *process = strchr(name, '-'), *last = strrchr(name, '-');
 
-	memcpy(to, name, n);
-	memcpy(to + n, ending, strlen(ending) + 1);
+	return process && process != last && ends_with(name, ".tmp") && last[1] != '.' &&
+	       strspn(last + 1, "0123456789abcdef") == strlen(last + 1) - strlen(".tmp");
+}
+
+/* Removes a file that was begun a day ago: its process was killed, or else finds it gone and says so. */
+static void remove_abandoned(const tune_folder *f, const char *name)
+{
+	struct stat s;
+
+	if (!fstatat(f->dir, name, &s, AT_SYMLINK_NOFOLLOW) && S_ISREG(s.st_mode) && s.st_mtime < time(NULL) - DAY_S)
+		unlinkat(f->dir, name, 0);
 }
 
 /*
- * Gives all segments other names, so that their writers begin new ones; what is there already has such a name.  On a
- * network disk a writer on another host may see the old name for a minute.  So each retired file gets a second name, too,
- * until it is removed: what a host learns of a file when it writes to it is never old, and a writer that sees two names
- * leaves the file.  Where a disk has no second names, remove_retired keeps files that have grown.
+ * What killed processes left: files that were not finished, and NAME-r.hold, which was a second name of a segment while an
+ * earlier version of cptx pruned it.  As nobody can say whether that one's records are elsewhere, it becomes a segment.
  */
-static bool retire(tune_folder *f, cptx_error *err)
+static void take_in_what_was_left(const tune_folder *f)
 {
-	char name[TUNE_NAME + sizeof HELD], held[TUNE_NAME + sizeof HELD];
+	char name[TUNE_NAME];
+	const int fd = openat(f->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
 
-	for (uint32_t i = 0; i < f->nsegments; i++) {
-		const char *old = f->segments[i].name;
-		const bool again = ends_with(old, RETIRED);
-		rename_to(name, old, again ? RETIRED : ".seg", RETIRED);
-		rename_to(held, name, RETIRED, HELD);
-		if (strlen(name) >= TUNE_NAME)
-			return error_set(err, CPTX_E_IO, NOWHERE, "tune: the name of %s/%s is too long", f->path, old);
-		(void)!linkat(f->dir, old, f->dir, held, 0);
-		if (!again && renameat(f->dir, old, f->dir, name) && !tune_is_gone(errno))
-			return error_set(err, CPTX_E_IO, NOWHERE, "tune: %s/%s cannot be renamed: %s", f->path, old, strerror(errno));
+	for (const struct dirent *e; d && (e = readdir(d));) {
+		if (is_unfinished(e->d_name))
+			remove_abandoned(f, e->d_name);
+		if (!ends_with(e->d_name, HELD) || strlen(e->d_name) >= sizeof name)
+			continue;
+		snprintf(name, sizeof name, "%.*s-h.seg", (int)(strlen(e->d_name) - strlen(HELD)), e->d_name);
+		renameat(f->dir, e->d_name, f->dir, name); /* where another process did so, it is there */
 	}
-	return !fsync(f->dir) || error_set(err, CPTX_E_IO, NOWHERE, "tune: %s cannot be synced: %s", f->path, strerror(errno));
+	if (d)
+		closedir(d);
+	else if (fd >= 0)
+		close(fd);
 }
 
-/* Reads a retired segment into `lines`, and keeps the file's size in front of that. */
+/*
+ * Retires a segment, if it is not, and reads it into `lines`.  A writer on any host that looks later sees that it is
+ * retired, since what a network disk says of a file that was just opened is never old.  A file of another user, or on a disk
+ * that keeps no modes, cannot be retired: it is left alone.  False with errno: it cannot be read.
+ */
 static bool read_retired(tune_folder *f, tune_segment *s, tune_lines *lines)
 {
 	struct stat now;
-	const int fd = openat(f->dir, s->name, TUNE_READ_FLAGS);
+	const int marking = openat(f->dir, s->name, TUNE_READ_FLAGS);
 
 	s->pruned = 0;
+	if (marking < 0)
+		return tune_is_gone(errno);
+	if (!fstat(marking, &now) && S_ISREG(now.st_mode) && !tune_is_retired(&now))
+		(void)!fchmod(marking, now.st_mode & 07777 & ~(mode_t)(S_IWUSR | S_IWGRP | S_IWOTH));
+	close(marking);
+	/* opened again, so that a network disk shows what was written on another host in front of that */
+	const int fd = openat(f->dir, s->name, TUNE_READ_FLAGS);
 	if (fd < 0)
 		return tune_is_gone(errno);
-	const bool ok = !fstat(fd, &now) && tune_read_lines(fd, 0, lines) == 1;
+	const bool known = !fstat(fd, &now), retired = known && (!S_ISREG(now.st_mode) || tune_is_retired(&now));
+	const bool ok = known && (!retired || tune_read_lines(fd, 0, lines) == 1);
 	const int why = errno;
 	close(fd);
-	s->pruned = ok ? (uint64_t)now.st_size : 0;
+	s->pruned = ok && retired;
 	errno = why;
 	return ok || tune_is_gone(why);
 }
 
-/* Whether a segment is still as long as it was read; it is opened, since a network disk looks only then. */
-static bool is_unchanged(const tune_folder *f, const tune_segment *s)
-{
-	struct stat now;
-	const int fd = openat(f->dir, s->name, TUNE_READ_FLAGS);
-	const bool same = fd >= 0 && !fstat(fd, &now) && (uint64_t)now.st_size == s->pruned;
-
-	if (fd >= 0)
-		close(fd);
-	return same;
-}
-
-/* Removes the retired segments that were read, with their second names. */
+/* Removes the segments whose records are in the new one. */
 static uint64_t remove_retired(const tune_folder *f)
 {
-	char held[TUNE_NAME + sizeof HELD];
 	uint64_t n = 0;
 
-	for (uint32_t i = 0; i < f->nsegments; i++) {
-		const tune_segment *s = &f->segments[i];
-		if (!ends_with(s->name, RETIRED) || !is_unchanged(f, s) || unlinkat(f->dir, s->name, 0))
-			continue;
-		n++;
-		rename_to(held, s->name, RETIRED, HELD);
-		unlinkat(f->dir, held, 0);
-	}
+	for (uint32_t i = 0; i < f->nsegments; i++)
+		n += f->segments[i].pruned && !unlinkat(f->dir, f->segments[i].name, 0);
 	return n;
 }
 
-/* Reads the retired segments, writes one of them, and removes them. */
+/* Retires all segments, writes one of what they hold, and removes them. */
 static bool compact(tune_folder *f, pruning *p, cptx_tune_pruned *done, cptx_error *err)
 {
 	building b = { .f = NULL };
@@ -418,7 +422,7 @@ static bool compact(tune_folder *f, pruning *p, cptx_tune_pruned *done, cptx_err
 
 	for (uint32_t i = 0; i < f->nsegments; i++) {
 		tune_segment *s = &f->segments[i];
-		if (ends_with(s->name, RETIRED) && (!read_retired(f, s, &lines) || p->no_memory))
+		if (!read_retired(f, s, &lines) || p->no_memory)
 			return error_set(err, p->no_memory ? CPTX_E_MEMORY : CPTX_E_IO, NOWHERE, "tune: %s/%s cannot be read: %s",
 			                 f->path, s->name, p->no_memory ? "out of memory" : strerror(errno));
 	}
@@ -443,9 +447,11 @@ bool cptx_tune_prune(cptx_tune *db, const cptx_tune_prune_opt *opt, cptx_tune_pr
 	if (err->code != CPTX_OK || !OPTIONS_READ(cptx_tune_prune_opt, &o, opt, NOWHERE, err) || !tune_lock(db, __func__, err))
 		return false;
 	tune_folder *f = tune_own_folder(db, __func__, err);
-	if (f && tune_folder_read(f, TUNE_AGAIN, err) && f->dir >= 0 && retire(f, err) && tune_folder_read(f, TUNE_ANEW, err) &&
-	    compact(f, &p, &done, err) && tune_folder_read(f, TUNE_ANEW, err))
-		tune_index_write(f);
+	if (f && tune_folder_read(f, TUNE_AGAIN, err) && f->dir >= 0) {
+		take_in_what_was_left(f);
+		if (tune_folder_read(f, TUNE_AGAIN, err) && compact(f, &p, &done, err) && tune_folder_read(f, TUNE_ANEW, err))
+			tune_index_write(f);
+	}
 	tune_unlock(db);
 	for (size_t i = 0; i < p.n; i++)
 		free(p.at[i].line);

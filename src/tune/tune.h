@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sys/stat.h>
 
 /* ---- records: record.c ---- */
 
@@ -70,7 +71,7 @@ enum { TUNE_NAME = 96 /* bytes of a segment's name, with its NUL */ };
 typedef struct tune_segment {
 	char name[TUNE_NAME];
 	uint64_t known;  /* bytes whose records are in the index or among the items */
-	uint64_t pruned; /* its size when pruning read it */
+	uint64_t pruned; /* 1: this process has retired it, or found it so, and read all of it since */
 } tune_segment;
 
 typedef struct tune_folder {
@@ -115,6 +116,8 @@ bool tune_write_all(int fd, const char *p, size_t n);
 
 /* How segments are opened: neither a FIFO nor a link to elsewhere is one, and must not block. */
 #define TUNE_READ_FLAGS (O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW)
+/* Whether a segment is retired: its records are being put into another one, and what is written to it now may be lost. */
+static inline bool tune_is_retired(const struct stat *s) { return !(s->st_mode & S_IWUSR); }
 /* Whether a file of that name is a segment. */
 bool tune_is_segment(const char *name);
 

@@ -19,6 +19,17 @@ else
 	failed=1
 	cat "$dir/log"
 fi
+# The reference's first page names each header.
+for header in "$source"/include/cptx/*.h "$source"/include/cptx/*.hpp; do
+	name=${header##*/}
+	[ "$name" = cplusplus.h ] || grep -Eq "(@ref |\`)$name" "$source/docs/doxygen/main.md" || echo "docs/doxygen/main.md does not name $name"
+done >"$dir/log"
+if [ ! -s "$dir/log" ]; then
+	passed=$((passed + 1))
+else
+	failed=$((failed + 1))
+	cat "$dir/log"
+fi
 if command -v doxygen >/dev/null 2>&1; then
 	if { cat "$doxyfile"; echo "OUTPUT_DIRECTORY = $dir"; } | doxygen - >"$dir/log" 2>&1 && [ -s "$dir/html/index.html" ]; then
 		passed=$((passed + 1))

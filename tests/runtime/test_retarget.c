@@ -108,6 +108,17 @@ static void count_error(void *user, const cptx_error *e)
 	++*(unsigned *)user;
 }
 
+/* From the release notes of CUDA, and NVIDIA's table of PTX versions. */
+START_TEST(versions_of_drivers)
+{
+	static const uint32_t of[][2] = { { 10020, 65 }, { 11000, 70 }, { 11080, 78 }, { 12000, 80 }, { 12050, 85 },
+		                              { 12060, 85 }, { 12080, 87 }, { 12090, 88 }, { 13000, 90 }, { 13010, 91 } };
+
+	for (size_t i = 0; i < sizeof of / sizeof *of; i++)
+		ck_assert_uint_eq(cptx_driver_ptx(of[i][0]), of[i][1]);
+}
+END_TEST
+
 /* Texts of the corpus, as if of a toolkit of tomorrow: what comes out is right for the driver, as a check of its own says.
  */
 START_TEST(others_texts)
@@ -159,6 +170,7 @@ int main(void)
 
 	tcase_add_test(c, the_first_rung_that_serves);
 	tcase_add_test(c, the_line_that_prevents_it);
+	tcase_add_test(c, versions_of_drivers);
 	tcase_add_test(c, others_texts);
 	return test_main("retarget", s);
 }

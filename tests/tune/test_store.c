@@ -552,6 +552,75 @@ static unsigned segments(void)
 	return n;
 }
 
+/* Makes a file with a record under a name of the folder, as another process would; it was changed some hours ago. */
+static void leave_file(const char *name, uint64_t m, int hours)
+{
+	char command[1200], other[300];
+
+	snprintf(other, sizeof other, "%s/other", folder);
+	cptx_tune *db = cptx_tune_open(&(cptx_tune_opt){ .path = other, .shipped = "" }, &err);
+	add(db, m, "x", 3);
+	cptx_tune_close(db);
+	OK(err);
+	snprintf(command, sizeof command, "mv %s/*.seg '%s/%s' && touch -d '%d hours ago' '%s/%s'", other, place, name, hours,
+	         place, name);
+	ck_assert_int_eq(system(command), 0);
+}
+
+static bool is_there(const char *name)
+{
+	char path[512];
+
+	snprintf(path, sizeof path, "%s/%s", place, name);
+	return access(path, F_OK) == 0;
+}
+
+/* What processes that were killed while they pruned left: nothing of it stays, no record is lost, and nothing else is
+ * touched. */
+START_TEST(prune_clears_what_killed_ones_left)
+{
+	cptx_tune *db = open_place(&err);
+	cptx_tune_pruned done;
+
+	add(db, 64, "x", 3);
+	leave_file("host-7-1a-r.hold", 65, 0); /* the last name of a segment */
+	leave_file("host-7-1b-r.seg", 66, 0);
+	leave_file("host-7-1c.tmp", 67, 30); /* not finished, and its sources are there */
+	leave_file("host-7-1d.tmp", 68, 1);  /* of a process that may be at it */
+	leave_file("mine.tmp", 69, 30);
+	leave_file("mine.hold", 70, 30);
+	ck_assert(cptx_tune_prune(db, NULL, &done, &err));
+	OK(err);
+	ck_assert_uint_eq(done.kept, 3);
+	ck_assert_uint_eq(done.files, 3);
+	ck_assert_uint_eq(count_records(db, NULL), 3);
+	ck_assert_uint_eq(segments(), 1);
+	ck_assert(!is_there("host-7-1a-r.hold") && !is_there("host-7-1c.tmp"));
+	ck_assert(is_there("host-7-1d.tmp") && is_there("mine.tmp") && is_there("mine.hold"));
+	cptx_tune_close(db);
+}
+END_TEST
+
+/* A writer whose segment is retired at any moment, by a process that is then killed, begins another one. */
+START_TEST(a_retired_segment_is_left_by_its_writer)
+{
+	char command[600];
+	cptx_tune *db = open_place(&err);
+
+	for (unsigned i = 0; i < 3; i++) {
+		add(db, 64 + i, "x", 3);
+		ck_assert_uint_eq(segments(), i + 1);
+		snprintf(command, sizeof command, "chmod a-w %s/*.seg", place);
+		ck_assert_int_eq(system(command), 0);
+	}
+	ck_assert(cptx_tune_prune(db, NULL, NULL, &err));
+	OK(err);
+	ck_assert_uint_eq(count_records(db, NULL), 3);
+	ck_assert_uint_eq(segments(), 1);
+	cptx_tune_close(db);
+}
+END_TEST
+
 /* A segment that cannot be read is an error that names it; nothing is taken for empty, and nothing is removed. */
 START_TEST(what_cannot_be_read_is_not_lost)
 {
@@ -632,6 +701,8 @@ int main(void)
 	tcase_add_test(c, the_user_s_folder_lies_over_the_others);
 	tcase_add_test(c, no_folder_can_be_made);
 	tcase_add_test(c, prune_keeps_what_it_is_told);
+	tcase_add_test(c, prune_clears_what_killed_ones_left);
+	tcase_add_test(c, a_retired_segment_is_left_by_its_writer);
 	tcase_add_test(c, what_cannot_be_read_is_not_lost);
 	tcase_add_test(c, parts_of_a_common_work);
 	return test_main("tune_store", s);

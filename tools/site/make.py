@@ -7,8 +7,8 @@ ptxas, the page of `cptx inspect`.  The build calls it: meson compile -C build s
 """
 import collections
 import json
-import os
 import pathlib
+import re
 import subprocess
 import sys
 from html import escape
@@ -16,15 +16,22 @@ from html import escape
 source, build, cptx, doxygen = (pathlib.Path(p) for p in sys.argv[1:5])
 folder = build / "site"
 pictures = folder / "pictures"
-GUIDES = ["write_a_kernel", "python", "kernel_kit", "tile_shape", "read_the_sass", "ptx_text", "emulator", "blackwell", "embed", "tensors", "platforms",
-          "gemm_options", "environment", "architecture"]
-TILES = [("tile_128B", "A tile of 64 x 64 elements of bf16, swizzled by 128 bytes, as mma reads A from it: no bank is asked twice",
+# name of the picture, title, what it shows, and how the command makes it
+TILES = [("tile_128B", "A tile with a swizzle", "64 x 64 elements of bf16, swizzled by 128 bytes, as mma reads A from it: no bank is asked twice.",
           ["--tile", "64x64", "--swizzle", "128B", "--read", "mma-a"]),
-         ("tile_none", "The same tile without a swizzle: rows lie in the same banks, and eight reads wait for one another",
+         ("tile_none", "The same tile without one", "Rows lie in the same banks, and eight reads wait for one another.",
           ["--tile", "64x64", "--swizzle", "none", "--read", "mma-a"]),
-         ("tile_64B", "A narrower tile, 64 x 32, swizzled by 64 bytes", ["--tile", "64x32", "--swizzle", "64B", "--read", "mma-a"])]
-TIMELINES = [("timeline_sm90", "A GEMM of sm_90a, 256 x 256 x 256: a warp of TMA feeds warpgroups of wgmma", "sm_90a"),
-             ("timeline_sm100", "The same product by tcgen05, from sm_100a", "sm_100a")]
+         ("tile_64B", "A narrower tile", "64 x 32 elements, swizzled by 64 bytes.", ["--tile", "64x32", "--swizzle", "64B", "--read", "mma-a"])]
+TIMELINES = [("timeline_sm90", "A GEMM by wgmma", "Of sm_90a, 256 x 256 x 256: a warp of TMA feeds warpgroups of wgmma.", "sm_90a"),
+             ("timeline_sm100", "A GEMM by tcgen05", "The same product, by tcgen05 of sm_100a.", "sm_100a")]
+# Doxygen's headings have no room between their lines, and are as large as the page's title.
+STYLE = """.contents h1, .contents h1.doxsection { font-size: 150%; line-height: 1.3; margin-top: 1.2em; }
+.contents h2, .contents h2.doxsection { font-size: 125%; line-height: 1.3; }
+.contents img { max-width: 100%; border: 1px solid #ccc; }
+div.line, pre.fragment { line-height: 1.35; }
+div.fragment, pre.fragment { padding: 6px 8px; overflow-x: auto; }
+table.doxtable td { vertical-align: top; }
+"""
 COLORS = ["#4e79a7", "#f28e2b", "#59a14f", "#e15759", "#b07aa1", "#edc948", "#76b7b2", "#9c755f"]
 missing = []
 
@@ -44,7 +51,10 @@ def draw(events):
     first_ctas = sorted({e["pid"] for e in spans})[:2]
     spans = [e for e in spans if e["pid"] in first_ctas]
     rows = sorted({(e["pid"], e["tid"]) for e in spans})
-    names = {(e["pid"], e.get("tid")): e["args"]["name"] for e in events if e.get("ph") == "M" and e["name"] == "thread_name"}
+    names = {}  # of a row: "CTA 0, warp 4"
+    for kind in "process_name", "thread_name":
+        for e in (e for e in events if e.get("ph") == "M" and e["name"] == kind):
+            names.setdefault((e["pid"], e["tid"]), []).append(e["args"]["name"])
     colors = {name: COLORS[i % len(COLORS)] for i, name in enumerate(sorted({e["name"] for e in spans}))}
     first, last = min(e["ts"] for e in spans), max(e["ts"] + e["dur"] for e in spans)
     left, width, height, top = 150, 900, 16, 30
@@ -54,7 +64,7 @@ def draw(events):
     for i, (name, color) in enumerate(colors.items()):
         out.append(f'<rect x="{left + i * 140}" y="6" width="10" height="10" fill="{color}"/><text x="{left + 14 + i * 140}" y="15">{escape(name)}</text>')
     for i, row in enumerate(rows):
-        out.append(f'<text x="4" y="{top + i * height + 11}">{escape(str(names.get(row, row)))}</text>')
+        out.append(f'<text x="4" y="{top + i * height + 11}">{escape(", ".join(names.get(row, [str(row)])))}</text>')
     for e in spans:
         x, w = left + (e["ts"] - first) * scale, max(0.5, e["dur"] * scale)
         y = top + rows.index((e["pid"], e["tid"])) * height
@@ -64,20 +74,20 @@ def draw(events):
 
 def gallery():
     text = ["# A gallery {#gallery}\n", "Made by the command, on the emulator, when the site was built.\n"]
-    figure = collections.namedtuple("figure", "file about command")
+    figure = collections.namedtuple("figure", "file title about command")
     figures = []
-    for name, about, options in TILES:
+    for name, title, about, options in TILES:
         if run(name, cptx, "layout", *options, "--svg", pictures / f"{name}.svg") is not None:
-            figures.append(figure(f"{name}.svg", about, "cptx layout " + " ".join(options) + " --svg tile.svg"))
-    for name, about, target in TIMELINES:
+            figures.append(figure(f"{name}.svg", title, about, "cptx layout " + " ".join(options) + " --svg tile.svg"))
+    for name, title, about, target in TIMELINES:
         trace = pictures / f"{name}.json"
         command = ["gemm", "--device", f"emu:{target}", "--run", "256x256x256", "--timeline", trace]
         if run(name, cptx, *command) is not None:
             events = json.loads(trace.read_text())
             (pictures / f"{name}.svg").write_text(draw(events["traceEvents"] if isinstance(events, dict) else events))
-            figures.append(figure(f"{name}.svg", about, f"cptx gemm --device emu:{target} --run 256x256x256 --timeline trace.json"))
+            figures.append(figure(f"{name}.svg", title, about, f"cptx gemm --device emu:{target} --run 256x256x256 --timeline trace.json"))
     for f in figures:
-        text += [f"## {f.about}\n", f'\\htmlonly <img src="{f.file}" alt="{escape(f.about)}" style="max-width:100%"/> \\endhtmlonly\n', f"`{f.command}`\n"]
+        text += [f"## {f.title}\n", f"{f.about}\n", f'\\htmlonly <img src="{f.file}" alt="{escape(f.about)}"/> \\endhtmlonly\n', f"`{f.command}`\n"]
     if run("inspect.html", cptx, "inspect", "--html", pictures / "inspect.html", "examples/turn.ptx") is not None:
         text += ["## What the GPU gets, line by line\n", '\\htmlonly <a href="inspect.html">the page of cptx inspect</a><br/>'
                  '<iframe src="inspect.html" style="width:100%;height:480px;border:1px solid #ccc"></iframe> \\endhtmlonly\n', "`cptx inspect --html inspect.html examples/turn.ptx`\n"]
@@ -87,12 +97,45 @@ def gallery():
     return len(figures)
 
 
+def first_page():
+    """The reference's first page behind the README's table of guides; returns the guides, in the order of that table, and the others."""
+    readme = (source / "README.md").read_text()
+    table = readme[readme.index("\n## Guides\n"):].split("\n## ", 2)[1].split("\n", 1)[1].strip()
+    table = table.replace("| | |\n", "| guide | |\n", 1) + "\n| @ref gallery | tiles, timelines, and what the GPU gets of a kernel |"
+    listed = [source / path for path in dict.fromkeys(re.findall(r"\((docs/\w+\.md)\)", table))]
+    reference = (source / "docs/doxygen/main.md").read_text().split("\n", 1)[1].replace("are in the folder `docs` of the source tree, and on the site that "
+                                                                                       "`meson compile -C build site` makes", "stand below")
+    page = folder / "first.md"
+    page.write_text(f"# cptx\n{reference}\n## Guides\n\n{table}\n")
+    others = [p for p in sorted((source / "docs").glob("*.md")) if p not in listed and p.name != "README.md"]
+    return page, listed + others + [source / "CHANGELOG.md"]
+
+
+def unlink_what_is_not_here():
+    """A guide's link to a file of the source tree that is no page becomes its text."""
+    def kept(found):
+        target = found[1].split("#")[0]
+        return found[0] if not target or re.match(r"\w+:", target) or (folder / "html" / target).exists() else found[2]
+
+    for page in (folder / "html").glob("*.html"):
+        text = page.read_text(errors="replace")
+        plain = re.sub(r'<a (?:class="el" )?href="([^"]*)">(.*?)</a>', kept, text)
+        if plain != text:
+            page.write_text(plain)
+
+
 pictures.mkdir(parents=True, exist_ok=True)
 n = gallery()
-guides = [source / "docs" / f"{name}.md" for name in GUIDES] + [source / "CHANGELOG.md", folder / "gallery.md"]
+first, guides = first_page()
+guides.append(folder / "gallery.md")
+(folder / "style.css").write_text(STYLE)
 config = (build / "docs/doxygen/Doxyfile").read_text() + f"""
-INPUT += {" ".join(map(str, guides))}
-FILE_PATTERNS = *.h *.md
+INPUT += {" ".join(map(str, [first, *guides]))}
+USE_MDFILE_AS_MAINPAGE = {first}
+EXCLUDE += {source / "docs/doxygen/main.md"}
+FILE_PATTERNS = *.h *.hpp *.md
+HTML_EXTRA_STYLESHEET = {folder / "style.css"}
+TREEVIEW_WIDTH = 300
 FILTER_PATTERNS += *.md=cat
 OUTPUT_DIRECTORY = {folder}
 HTML_EXTRA_FILES = {" ".join(map(str, sorted(pictures.iterdir())))}
@@ -105,6 +148,7 @@ WARN_IF_UNDOCUMENTED = NO
 WARN_IF_DOC_ERROR = NO
 """
 subprocess.run([str(doxygen), "-"], input=config, text=True, check=True, cwd=source)
+unlink_what_is_not_here()
 pages = list((folder / "html").glob("*.html"))
 left_out = [g.name for g in guides if not any(g.stem in p.name or g.stem.replace("_", "__") in p.name for p in pages)]
 if left_out or not (folder / "html/search").is_dir():

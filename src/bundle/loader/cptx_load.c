@@ -343,21 +343,6 @@ static int code_runs_on(const cptx_load_variant *v, int cc)
 	return v->cubin_bytes && runs_on(v, cc) && (int)v->cc / 10 == cc / 10;
 }
 
-/* The PTX version, times ten, that a driver takes. */
-static unsigned ptx_of(int version)
-{
-	static const unsigned char of_12[] = { 80, 81, 82, 83, 84, 85, 85, 86, 87, 88 };
-	const int major = version / 1000, minor = version % 1000 / 10;
-
-	if (major < 11)
-		return 65;
-	if (major == 11)
-		return 70 + (unsigned)(minor < 8 ? minor : 8);
-	if (major == 12)
-		return of_12[minor < 9 ? minor : 9];
-	return (unsigned)((major - 4) * 10 + (minor < 9 ? minor : 9));
-}
-
 static int rank(const cptx_load_variant *v) { return (int)v->cc * 4 + (v->suffix == 'a' ? 2 : v->suffix == 'f' ? 1 : 0); }
 
 /* Loads an image once for each context. */
@@ -401,9 +386,10 @@ static int try_variant(cptx_load *b, cptx_load_kernel *k, const cptx_load_varian
 		         result ? "the driver refuses its machine code (%d)" : "its machine code is of another device", result);
 		note(k, target, what);
 	}
-	if (!module && v->ptx_bytes && v->ptx_version > ptx_of(on->driver)) {
+	const unsigned most = cptx_load_ptx_version(on->driver);
+	if (!module && v->ptx_bytes && v->ptx_version > most) {
 		snprintf(what, sizeof what, "its PTX is of version %u.%u, and the driver takes %u.%u", v->ptx_version / 10,
-		         v->ptx_version % 10, ptx_of(on->driver) / 10, ptx_of(on->driver) % 10);
+		         v->ptx_version % 10, most / 10, most % 10);
 		note(k, target, what);
 	} else if (!module && v->ptx_bytes) {
 		module = load(b, v->ptx, on, &result);

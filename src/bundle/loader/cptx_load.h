@@ -69,6 +69,24 @@ typedef union cptx_load_arg {
 /** Starts a kernel as work of a stream (a CUstream; NULL: the default one). */
 int cptx_load_launch(cptx_load_kernel *kernel, const cptx_load_arg *args, uint32_t n, void *stream, char *err);
 
+/* ---- drivers -------------------------------------------------------------------------------------------------------- */
+
+/** The latest .version of PTX, times ten, that a driver takes; driver: as cuDriverGetVersion says, 12080 for CUDA 12.8. */
+static inline unsigned cptx_load_ptx_version(int driver)
+{
+	/* CUDA 12.0 to 12.9; 12.6 brought no new PTX.  Since 13.0 both count in step. */
+	static const unsigned char of_12[] = { 80, 81, 82, 83, 84, 85, 85, 86, 87, 88 };
+	const int major = driver / 1000, minor = driver % 1000 / 10;
+
+	if (major < 11)
+		return 65;
+	if (major == 11)
+		return 70 + (unsigned)(minor < 8 ? minor : 8);
+	if (major == 12)
+		return of_12[minor < 9 ? minor : 9];
+	return (unsigned)((major - 4) * 10 + (minor < 9 ? minor : 9));
+}
+
 /* ---- the file ------------------------------------------------------------------------------------------------------ */
 
 /*
