@@ -112,7 +112,7 @@ CPTX_API void *cptx_emu_host(cptx_device *dev, uint64_t ptr, size_t size, cptx_e
 
 /* ---- textures and surfaces ---- */
 
-/** What a channel of a texel is. */
+/** Kinds of channels of a texel. */
 enum cptx_emu_channel {
 	CPTX_EMU_U8,      /**< unsigned integer of 8 bits; read as a fraction of 255 where `as_fraction` says so */
 	CPTX_EMU_S8,      /**< signed integer of 8 bits; of 127 */
@@ -125,7 +125,7 @@ enum cptx_emu_channel {
 	CPTX_EMU_CHANNELS /**< number of kinds */
 };
 
-/** What is read beside the texels; the numbers are those of CUDA's CUaddress_mode. */
+/** Reads beside the texels; the numbers are those of CUDA's CUaddress_mode. */
 enum cptx_emu_outside {
 	CPTX_EMU_WRAP,   /**< the texels again; as CLAMP where coordinates count texels */
 	CPTX_EMU_CLAMP,  /**< the nearest texel */

@@ -42,7 +42,7 @@ def write_list(rows, head):
             count[outcome.split(":")[0]] = count.get(outcome.split(":")[0], 0) + 1
         f.write("# Of %d programs: %s\n" % (len(rows), ", ".join("%d %s" % (n, o) for o, n in sorted(count.items(), key=lambda c: -c[1]))))
         for name in sorted(rows):
-            f.write("%-28s | %-12s | %-40s | %s\n" % ((name,) + rows[name]))
+            f.write(("%-28s | %-12s | %-40s | %s" % ((name,) + rows[name])).rstrip() + "\n")
 
 
 def samples(root):

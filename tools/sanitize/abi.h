@@ -61,7 +61,7 @@ typedef struct rt_sampler {
 	int no_trilinear_optimization, seamless_cube;
 } rt_sampler;
 
-/* The same of the driver. */
+/* CUDA_RESOURCE_DESC and what belongs to it: the driver has other types. */
 typedef struct dr_resource {
 	int type;
 	union {

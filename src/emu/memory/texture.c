@@ -41,7 +41,7 @@ static uint32_t most_levels(const cptx_emu_texture_opt *o)
 	return n;
 }
 
-/* What is wrong with the options; NULL: nothing. */
+/* The rule that the options break; NULL: none. */
 static const char *wrong(const cptx_emu_texture_opt *o, uint32_t texel)
 {
 	bool fraction = o->channel == CPTX_EMU_F16 || o->channel == CPTX_EMU_F32 || o->as_fraction || o->srgb;
