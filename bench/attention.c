@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 /* The numbers that describe a measurement, in an array, so that Python needs no structs.  IN: 0 bf16, 1 f16, 2 e4m3. */
-enum { IN, DIM, DIM_V, CAUSAL, BQ, BK, STAGES, WARPS, SYNC, TMA, BATCH, HEADS, KV_HEADS, QUERIES, KEYS, NUMBERS };
+enum { IN, DIM, DIM_V, CAUSAL, BQ, BK, STAGES, WARPS, SYNC, TMA, PACK, BATCH, HEADS, KV_HEADS, QUERIES, KEYS, NUMBERS };
 
 typedef struct bench {
 	cptx_device *dev;
@@ -35,7 +35,8 @@ bench *attention_new(const char *device, const uint32_t n[NUMBERS], const uint64
 		                           .bk = n[BK],
 		                           .stages = n[STAGES],
 		                           .warps = n[WARPS],
-		                           .tma = n[TMA] };
+		                           .tma = n[TMA],
+		                           .pack = n[PACK] };
 	const cptx_attention_problem p = { .size = CPTX_OPT_SIZE(cptx_attention_problem),
 		                               .batch = n[BATCH],
 		                               .heads = n[HEADS],

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Attention forward beside PyTorch's scaled_dot_product_attention by cuDNN and by FlashAttention, in one process, arms in turns.
 
-   python3 bench/attention.py [--case DIM:HEADS:KV_HEADS:BATCH:QUERIES:KEYS:full|causal]... [--shape [sync:|tma:|fp8:]BQxBK[xWARPS]]...
+   python3 bench/attention.py [--case DIM:HEADS:KV_HEADS:BATCH:QUERIES:KEYS:full|causal]... [--shape [sync:|tma:|fp8:|packN:]BQxBK[xWARPS]]...
                               [--rounds N]
                               [--json FILE]
 
@@ -11,7 +11,8 @@ arm runs in bursts of about 10 ms with a pause in front; figures are medians of 
 (causal: half of all).  O is compared with that of PyTorch; "error" is the root mean square beside f32, as a multiple of that
 of cuDNN (or FlashAttention).  Without --case: D128, 64 heads, 8 of K and V, 2k to 16k.  A shape is of wgmma, or, with "sync:",
 of mma.sync with cp.async, with "tma:" of mma.sync with TMA; 0x0 is the usual one.  With "fp8:" it is of wgmma, and Q, K and V
-are the same numbers rounded to e4m3 (PyTorch's kernels take none, so beside theirs of bf16); O is bf16.
+are the same numbers rounded to e4m3 (PyTorch's kernels take none, so beside theirs of bf16); O is bf16.  With "pack4:" four heads
+share a tile, as few queries of groups of heads want it.
 """
 
 import argparse
@@ -34,7 +35,7 @@ class Ours:
 
     lib = None
 
-    def __init__(self, case, q, k, v, shape=(0, 0, 0, 0, 0), kind=0):
+    def __init__(self, case, q, k, v, shape=(0, 0, 0, 0, 0, 0), kind=0):
         if not Ours.lib:
             Ours.lib = ctypes.CDLL(os.environ["CPTX_BENCH"])
             Ours.lib.attention_new.restype = ctypes.c_void_p
@@ -135,10 +136,10 @@ def measure(case, shapes, rounds):
 
 
 def shape_of(name):
-    """bq, bk, warps, by mma.sync, by TMA; 0: the usual ones."""
+    """bq, bk, warps, by mma.sync, by TMA, heads in a tile; 0: the usual ones."""
     kind, _, sizes = name.rpartition(":")
     n = [int(s) for s in sizes.split("x")] if sizes else []
-    return (*n, *[0] * (3 - len(n)), kind in ("sync", "tma"), kind == "tma")
+    return (*n, *[0] * (3 - len(n)), kind in ("sync", "tma"), kind == "tma", int(kind[4:]) if kind.startswith("pack") else 0)
 
 
 def parse(text):

@@ -9,6 +9,7 @@
 enum { DIM, BATCH, HEADS, KV_HEADS, QUERIES, KEYS, PAGE, ROWS, BK, WARPS, STAGES, SPLITS, NUMBERS };
 /* Addresses: Q, K, V, O, the lengths or 0, the table of pages or 0. */
 enum { Q, K, V, O, LENGTHS, PAGES, ADDRESSES };
+enum { MOST_DIM = 256, MLA_DIM_V = 512 };
 
 typedef struct bench {
 	cptx_device *dev;
@@ -50,20 +51,23 @@ static void prepare(bench *b, const cptx_attention_decode_opt *asked, cptx_atten
 	cptx_module_destroy(m);
 }
 
-/* Kernels for these numbers, and their launches on bf16, dense or in pages. */
+/* Kernels for these numbers, and their launches on bf16, dense or in pages; larger heads are of MLA. */
 bench *decode_new(const char *device, const uint32_t n[NUMBERS], const uint64_t at[ADDRESSES])
 {
 	bench *b = calloc(1, sizeof *b);
+	const bool mla = n[DIM] > MOST_DIM;
 	const cptx_attention_decode_opt o = { .size = CPTX_OPT_SIZE(cptx_attention_decode_opt),
 		                                  .in = CPTX_BF16,
 		                                  .dim = n[DIM],
+		                                  .dim_v = mla ? MLA_DIM_V : 0,
 		                                  .causal = n[QUERIES] > 1,
 		                                  .paged = n[PAGE] != 0,
 		                                  .rows = n[ROWS],
 		                                  .bk = n[BK],
 		                                  .warps = n[WARPS],
 		                                  .stages = n[STAGES],
-		                                  .overlap = true };
+		                                  .overlap = true,
+		                                  .mla = mla };
 	cptx_attention_decode_problem p = { .size = CPTX_OPT_SIZE(cptx_attention_decode_problem),
 		                                .batch = n[BATCH],
 		                                .heads = n[HEADS],
@@ -72,7 +76,7 @@ bench *decode_new(const char *device, const uint32_t n[NUMBERS], const uint64_t 
 		                                .keys = n[KEYS],
 		                                .q = at[Q],
 		                                .k = at[K],
-		                                .v = at[V],
+		                                .v = mla ? 0 : at[V],
 		                                .o = at[O],
 		                                .lengths = at[LENGTHS],
 		                                .pages = at[PAGES],

@@ -7,7 +7,8 @@
 
 Needs PyTorch on a GPU, and CPTX_BENCH, the shared object of attention_decode.c (meson compile -C build bench_attention_decode).
 bf16.  Figures are medians of rounds, in GB/s of K and V; that of the copy counts what it reads and writes, of as many bytes in
-all.  O is compared with PyTorch's in f32.  Without --case: D128, 64 heads, 8 of K and V, batches of 16 and 64, 4k to 64k.
+all.  O is compared with PyTorch's in f32.  A head size of 576 is that of multi-head latent attention, whose V is the first 512
+columns of K.  Without --case: D128, 64 heads, 8 of K and V, batches of 16 and 64, 4k to 64k.
 """
 
 import argparse
@@ -23,6 +24,7 @@ from attention import BACKENDS, burst
 from torch.nn.attention import sdpa_kernel
 
 BURST_MS, PAUSE_S = 10, 0.02
+MLA_DIM, MLA_DIM_V = 576, 512
 
 
 class Ours:
@@ -39,14 +41,14 @@ class Ours:
                 getattr(Ours.lib, name).argtypes = [ctypes.c_void_p]
             Ours.lib.decode_free.argtypes = [ctypes.c_void_p]
             Ours.lib.decode_run.argtypes = [ctypes.c_void_p, ctypes.c_int]
-        self.out = torch.full_like(q, float("nan"))
+        self.out = q.new_full((*q.shape[:-1], v.shape[-1]), float("nan"))
         page, self.keep = case["page"], []
         if page:  # pages in any order, each whole in one place
             n = case["batch"] * case["keys"] // page
             order = torch.randperm(n, device="cuda", dtype=torch.int64)
             in_pages = lambda x: torch.empty(n, case["kv_heads"], page, case["dim"], device="cuda", dtype=x.dtype).index_copy_(
                 0, order, x.unflatten(2, (-1, page)).transpose(1, 2).reshape(n, case["kv_heads"], page, case["dim"]))
-            k, v = in_pages(k), in_pages(v)
+            k, v = in_pages(k), in_pages(v) if case["dim"] != MLA_DIM else v
             self.keep = [k, v, order.int()]
         numbers = [case["dim"], case["batch"], case["heads"], case["kv_heads"], case["queries"], case["keys"], page]
         numbers += list(shape) + [0] * (5 - len(shape))
@@ -114,6 +116,8 @@ def measure(case, shapes, rounds, peers):
     q = torch.randn(size(case["heads"], case["queries"]), device="cuda", dtype=torch.bfloat16)
     k, v = (torch.empty(size(case["kv_heads"], case["keys"]), device="cuda", dtype=torch.bfloat16).normal_() for _ in range(2))
     bytes_ = 2 * k.numel() * 2
+    if case["dim"] == MLA_DIM:
+        v, bytes_ = k[..., :MLA_DIM_V], bytes_ // 2
     arms = {"copy": Copy(bytes_)}
     for shape in shapes or [()]:
         name = "cptx" + (" " + "x".join(map(str, shape)) if shape else "")

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* GEMMs of <cptx/gemm.h> as bench/gemm_experts.py calls them: a shared object that it loads. */
+/* GEMMs of <cptx/gemm.h> as bench/gemm_experts.py and bench/gemm_more.py call them: a shared object that these load. */
 #include <cptx/gemm.h>
 
 #include <stdio.h>
@@ -8,7 +8,7 @@
 
 /* The sizes and addresses of a problem, in arrays, so that Python needs no structs. */
 enum { M, N, K, EXPERTS, EXPECTED, SIZES };
-enum { A, B, D, SCALE_A, SCALE_B, COUNTS, ADDRESSES };
+enum { A, B, D, SCALE_A, SCALE_B, COUNTS, GATHER, SCATTER, WEIGHTS, SCALE_D, ADDRESSES };
 
 typedef struct bench {
 	cptx_device *dev;
@@ -25,7 +25,7 @@ CPTX_API const char *experts_shape(const bench *b);
 CPTX_API int experts_run(bench *b, int times, void *stream);
 CPTX_API void experts_free(bench *b);
 
-/* Without a shape: the model's choice of that number. */
+/* Without a shape: the model's choice of that number, of those that need no workspace. */
 static bool choose(bench *b, cptx_gemm_opt *o, cptx_gemm_problem *p, uint32_t choice)
 {
 	enum { MOST = 16 };
@@ -33,7 +33,11 @@ static bool choose(bench *b, cptx_gemm_opt *o, cptx_gemm_problem *p, uint32_t ch
 
 	if (o->bm)
 		return true;
-	const size_t n = cptx_gemm_auto(o, p, cptx_device_get_info(b->dev)->sms, c, MOST, &b->err);
+	size_t n = 0;
+	const size_t all = cptx_gemm_auto(o, p, cptx_device_get_info(b->dev)->sms, c, MOST, &b->err);
+	for (size_t i = 0; i < all; i++)
+		if (!c[i].opt.stream_k)
+			c[n++] = c[i];
 	if (!n)
 		return false;
 	choice = choice < n ? choice : (uint32_t)n - 1;
@@ -59,6 +63,10 @@ bench *experts_new(const char *device, const char *options, uint32_t choice, con
 		                    .scale_a = at[SCALE_A],
 		                    .scale_b = at[SCALE_B],
 		                    .counts = at[COUNTS],
+		                    .gather = at[GATHER],
+		                    .scatter = at[SCATTER],
+		                    .weights = at[WEIGHTS],
+		                    .scale_d = at[SCALE_D],
 		                    .expected = (uint32_t)n[EXPECTED] };
 
 	if (!b)

@@ -22,45 +22,54 @@ import time
 
 import torch
 
-BURST_MS, PAUSE_S, BLOCK, POISON = 8, 0.02, 128, 12352.0
+BURST_MS, PAUSE_S, BLOCK, POISON, ADDRESSES = 8, 0.02, 128, 12352.0, 10
 SIDES = [(6144, 7168), (7168, 3072), (4096, 4096), (4096, 2048)]
 CONTIGUOUS, MASKED = [(4, 8192), (8, 4096)], [(32, 192), (6, 1024), (32, 20)]
 DENSE = [(4096, 6144, 7168), (4096, 7168, 3072), (4096, 4096, 4096), (4096, 4096, 2048), (8192, 8192, 8192), (128, 7168, 4096)]
 E4M3, BF16 = torch.float8_e4m3fn, torch.bfloat16
 
 
-class Ours:
-    """A kernel of cptx for a case; experts: "", "contiguous" or "masked"."""
+class Kernel:
+    """A kernel for options as records of the tuning database have them, and a launch; sizes: M, N, K, experts, rows expected of
+    one; at: device addresses, as gemm_experts.c lists them, the last of which may be left out."""
 
     lib = None
 
+    def __init__(self, options, choice, sizes, at):
+        if not Kernel.lib:
+            Kernel.lib = ctypes.CDLL(os.environ["CPTX_BENCH"])
+            Kernel.lib.experts_new.restype = ctypes.c_void_p
+            Kernel.lib.experts_error.restype = Kernel.lib.experts_shape.restype = ctypes.c_char_p
+            for call in ("experts_error", "experts_shape", "experts_free"):
+                getattr(Kernel.lib, call).argtypes = [ctypes.c_void_p]
+            Kernel.lib.experts_run.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p]
+        at = list(at) + [0] * (ADDRESSES - len(at))
+        self.handle = Kernel.lib.experts_new(b"cuda:0", options.encode(), choice, (ctypes.c_uint64 * 5)(*sizes),
+                                             (ctypes.c_uint64 * ADDRESSES)(*at))
+        error = Kernel.lib.experts_error(self.handle)
+        if error:
+            raise RuntimeError(error.decode())
+        self.name = Kernel.lib.experts_shape(self.handle).decode()
+
+    def __call__(self, times):
+        if Kernel.lib.experts_run(self.handle, times, ctypes.c_void_p(torch.cuda.current_stream().cuda_stream or None)):
+            raise RuntimeError("a launch failed")
+
+    def close(self):
+        Kernel.lib.experts_free(self.handle)
+
+
+class Ours(Kernel):
+    """A kernel of cptx for a case; experts: "", "contiguous" or "masked"."""
+
     def __init__(self, case, choice=0, shape=""):
-        if not Ours.lib:
-            Ours.lib = ctypes.CDLL(os.environ["CPTX_BENCH"])
-            Ours.lib.experts_new.restype = ctypes.c_void_p
-            Ours.lib.experts_error.restype = Ours.lib.experts_shape.restype = ctypes.c_char_p
-            Ours.lib.experts_error.argtypes = Ours.lib.experts_shape.argtypes = Ours.lib.experts_free.argtypes = [ctypes.c_void_p]
-            Ours.lib.experts_run.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p]
         kind = "e4m3" if case.fp8 else "bf16"
         text = f"mma=wgmma a={kind} b={kind} out=bf16"
         text += " scale=f32" if case.fp8 else ""
         text += f" experts={case.experts}" if case.experts else ""
         text += " a_m_major=1 b_n_major=1" if case.experts == "along-k" else ""
-        sizes = [case.m, case.n, case.k, case.groups, case.expected]
         at = [0 if x is None else x.data_ptr() for x in (case.a, case.b, case.out, case.scale_a, case.scale_b, case.counts)]
-        self.handle = Ours.lib.experts_new(b"cuda:0", f"{text} {shape}".strip().encode(), choice, (ctypes.c_uint64 * 5)(*sizes),
-                                           (ctypes.c_uint64 * 6)(*at))
-        error = Ours.lib.experts_error(self.handle)
-        if error:
-            raise RuntimeError(error.decode())
-        self.name = Ours.lib.experts_shape(self.handle).decode()
-
-    def __call__(self, times):
-        if Ours.lib.experts_run(self.handle, times, ctypes.c_void_p(torch.cuda.current_stream().cuda_stream or None)):
-            raise RuntimeError("a launch failed")
-
-    def close(self):
-        Ours.lib.experts_free(self.handle)
+        super().__init__(f"{text} {shape}".strip(), choice, [case.m, case.n, case.k, case.groups, case.expected], at)
 
 
 def quantized(x, rows):

@@ -2,13 +2,13 @@
 /*
  * GEMMs of few rows, with weights of few bits, and with rows that are no multiples of 16 bytes: beside a copy and cuBLAS.
  *
- *   bench_gemm_few [COUNT [MxNxK]]
+ *   bench_gemm_few [COUNT [MxNxK [TYPE]]]
  *
  * Every time is the least of seven bursts, whose runs take operands by turns so that B comes from memory.  A row of "few"
  * and "bits" has the time of the model's first choice, of the best of COUNT of its choices (default 8), of cuBLAS with B in
  * 16 bits, and which part of the copy's rate the bytes of A, B, scale factors and D come to; one of "any" the time of the
  * model's first choice, that of its aligned neighbour, and of cuBLAS for the same sizes.  With a size that size alone is
- * measured, and each choice printed.
+ * measured, with a type B of that alone, and each choice printed.
  */
 #include "burst.h"
 #include "cublas.h"
@@ -29,6 +29,7 @@ typedef struct bench {
 	double copy_gbs;
 	size_t room;      /* choices that are tried */
 	const char *only; /* a size; NULL: all */
+	const char *type; /* of B; NULL: all */
 	uint64_t b[SETS];
 	uint32_t sets, turn;
 	cptx_launch *launch[SETS];
@@ -187,7 +188,7 @@ static void few(bench *t, cptx_gemm_opt o, uint64_t m, uint64_t n, uint64_t k, c
 	double first = 0, best = 0;
 	char shape[96] = "", model[96] = "";
 
-	if (!is_wanted(t, m, n, k))
+	if (!is_wanted(t, m, n, k) || (t->type && strcmp(t->type, cptx_type_name(o.b))))
 		return;
 	make(t, &o, &p, bits, err);
 	size_t found = cptx_gemm_auto_for(&o, target, &p, cptx_device_get_info(t->dev)->sms, c, t->room, err);
@@ -271,7 +272,8 @@ int main(int argc, char **argv)
 	cptx_error err = { 0 };
 	bench t = { .dev = cptx_device_open("cuda", &err),
 		        .room = argc > 1 ? strtoul(argv[1], NULL, 10) : 8,
-		        .only = argc > 2 ? argv[2] : NULL };
+		        .only = argc > 2 ? argv[2] : NULL,
+		        .type = argc > 3 ? argv[3] : NULL };
 
 	t.room = t.room < 1 || t.room > MOST ? MOST : t.room;
 	if (!t.dev) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Bandwidth of the library's row kernels beside the driver's copy of as many bytes, in one run.  With arguments: MB of each
- * matrix (256), then kernels by name; each with all its vectors.  CPTX_SHAPES=1 tries many shapes.  Every element is
- * compared first.
+ * matrix (256), then kernels by name; each with all its vectors.  CPTX_SHAPES=1 tries many shapes; CPTX_SHAPE='threads=512
+ * split=2 ...' one that is given.  CPTX_LENGTHS='4096 65536', CPTX_TYPES='bf16 f32', CPTX_K=8: of those alone.  Every
+ * element is compared first.
  */
 #include "reference/rows_check.h"
 
@@ -63,7 +64,9 @@ static int bench(cptx_device *dev, const cptx_rows_opt *shape, enum cptx_rows_ke
 	const uint32_t rows = (uint32_t)(bytes / n / (cptx_type_bits(type) / 8));
 	cptx_rows_opt o = { .kernel = kernel, .in = type, .n = n, .with = vectors_of(kernel) };
 	o.place = shape->place, o.threads = shape->threads, o.per_row = shape->per_row, o.split = shape->split,
-	o.stages = shape->stages, o.rows_each = shape->rows_each, o.min_ctas = shape->min_ctas;
+	o.stages = shape->stages, o.rows_each = shape->rows_each, o.min_ctas = shape->min_ctas, o.chunks = shape->chunks;
+	if (kernel == CPTX_ROWS_TOP_K)
+		o.k = getenv("CPTX_K") ? (uint32_t)strtoul(getenv("CPTX_K"), NULL, 10) : 8;
 	rows_case c = { .rows = rows, .seed = n, .bursts = BURSTS, .drawn = (1u << 19) / n < 8 ? 8 : (1u << 19) / n };
 	rows_report r;
 	cptx_error err = { .code = CPTX_OK };
@@ -74,11 +77,11 @@ static int bench(cptx_device *dev, const cptx_rows_opt *shape, enum cptx_rows_ke
 	}
 	const double gbps = r.ms > 0 ? (double)r.plan.bytes / r.ms * 1e-6 : 0;
 	printf("%-22s %-4s %7u x %6u  %s %9.2f us %6.0f GB/s  %.3f of copy  (%s, %u threads, %u a row, split %u, stages %u, "
-	       "each %u, %u "
+	       "chunks %u, each %u, %u "
 	       "registers, %u local, %u CTAs per SM, grid %u)\n",
 	       cptx_rows_kernel_name(kernel), cptx_type_name(type), rows, n, r.wrong ? "WRONG" : "right", r.ms * 1e3, gbps,
 	       gbps / by_copy, cptx_rows_place_name(r.plan.place), r.plan.threads, r.plan.per_row, r.plan.split, r.plan.stages,
-	       r.plan.rows_each, r.resources.regs, r.resources.local_bytes, r.resources.ctas_per_sm, r.plan.grid);
+	       r.plan.chunks, r.plan.rows_each, r.resources.regs, r.resources.local_bytes, r.resources.ctas_per_sm, r.plan.grid);
 	fflush(stdout);
 	return r.wrong != 0;
 }
@@ -107,33 +110,62 @@ static int bench_shapes(cptx_device *dev, enum cptx_rows_kernel kernel, enum cpt
 	return failed;
 }
 
+/* Whether a list of words, NULL: any, has the word. */
+static bool listed(const char *list, const char *word)
+{
+	const size_t length = strlen(word);
+
+	for (const char *at = list; at && (at = strstr(at, word)); at += length)
+		if ((at == list || at[-1] == ' ') && (at[length] == ' ' || !at[length]))
+			return true;
+	return !list;
+}
+
+/* One kernel and type, all lengths. */
+static int bench_lengths(cptx_device *dev, const cptx_rows_opt *shape, const char *name, enum cptx_type type, size_t bytes,
+                         double by_copy)
+{
+	static const uint32_t all[] = {
+		256, 1024, 4096, 8192, 16384, 32768, 50304, 65536, 98304, 128256, 131072, 200064, 262144
+	};
+	const char *lengths = getenv("CPTX_LENGTHS");
+	const enum cptx_rows_kernel kernel = cptx_rows_kernel_find(name);
+	const bool shapes = getenv("CPTX_SHAPES");
+	int failed = 0;
+
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+		char text[16];
+		snprintf(text, sizeof text, "%u", all[i]);
+		if (!listed(lengths ? lengths : "1024 4096 8192 16384 32768 65536 131072 262144", text))
+			continue;
+		failed |= shapes ? bench_shapes(dev, kernel, type, all[i], bytes, by_copy)
+		                 : bench(dev, shape, kernel, type, all[i], bytes, by_copy);
+	}
+	return failed;
+}
+
 int main(int argc, char **argv)
 {
 	static const enum cptx_type types[] = { CPTX_BF16, CPTX_F32 };
-	static const char *const usual[] = { "rms-norm", "softmax", "cross-entropy", "rms-norm-backward" };
-	static const uint32_t all[] = { 1024, 4096, 8192, 16384, 32768, 65536, 131072, 262144 },
-						  few[] = { 4096, 16384, 32768, 131072, 262144 };
-	const bool shapes = getenv("CPTX_SHAPES");
-	const uint32_t *lengths = shapes ? few : all;
-	const size_t n = shapes ? sizeof few / sizeof *few : sizeof all / sizeof *all;
+	static char *const usual[] = { "rms-norm", "softmax", "cross-entropy", "rms-norm-backward" };
 	const size_t bytes = (argc > 1 ? strtoul(argv[1], NULL, 10) : 256) << 20;
+	char *const *names = argc > 2 ? argv + 2 : usual;
 	const int kernels = argc > 2 ? argc - 2 : (int)(sizeof usual / sizeof *usual);
 	cptx_error err = { .code = CPTX_OK };
+	cptx_rows_opt shape = { .place = CPTX_ROWS_AUTO };
 	cptx_device *dev = cptx_device_open(getenv("CPTX_DEVICE"), &err);
 	int failed = 0;
 
 	const double by_copy = dev ? copy(dev, bytes, &err) : 0;
+	if (!err.code && getenv("CPTX_SHAPE"))
+		cptx_rows_options_read(getenv("CPTX_SHAPE"), &shape, &err);
 	if (err.code)
 		return fprintf(stderr, "%s\n", err.text), 1;
 	printf("copy of %zu MB: %.0f GB/s\n", bytes >> 20, by_copy);
-	for (int k = 0; k < kernels; k++)
+	for (int n = 0; n < kernels; n++)
 		for (size_t t = 0; t < sizeof types / sizeof *types; t++)
-			for (size_t i = 0; i < n; i++) {
-				const enum cptx_rows_kernel kernel = cptx_rows_kernel_find(argc > 2 ? argv[k + 2] : usual[k]);
-				failed |= shapes ? bench_shapes(dev, kernel, types[t], lengths[i], bytes, by_copy)
-				                 : bench(dev, &(cptx_rows_opt){ .place = CPTX_ROWS_AUTO }, kernel, types[t], lengths[i],
-				                         bytes, by_copy);
-			}
+			if (listed(getenv("CPTX_TYPES"), cptx_type_name(types[t])))
+				failed |= bench_lengths(dev, &shape, names[n], types[t], bytes, by_copy);
 	cptx_device_close(dev);
 	return failed;
 }

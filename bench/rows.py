@@ -25,6 +25,7 @@ FORWARD = {
     "cross-entropy": (lambda x, t: torch.ops.cptx.cross_entropy(x, t, 0.0, -100, 0.0), lambda x, t: F.cross_entropy(x.float(), t, reduction="none"), 1, "target", 1),
     "swiglu": (rows.swiglu, lambda x, y: F.silu(x) * y, 2, 0, 3),
     "gelu": (rows.gelu, F.gelu, 1, 0, 2),
+    "top-k": (lambda x: rows.top_k(x, 8), lambda x: torch.topk(x, 8), 1, 0, 1),
 }
 # Matrices that backward moves: gradients and results in, gradients out.
 BACKWARD = {"rms-norm": 3, "layer-norm": 3, "softmax": 3, "swiglu": 5, "gelu": 3, "cross-entropy": 2}
@@ -157,7 +158,7 @@ def main():
     print(torch.cuda.get_device_name(), "torch", torch.__version__, flush=True)
     for name in a.kernels.split(","):
         for backward in (False, True):
-            if a.only and backward != (a.only == "backward"):
+            if (a.only and backward != (a.only == "backward")) or (backward and name not in BACKWARD):
                 continue
             for dtype in a.types.split(","):
                 for n in map(int, a.lengths.split(",")):

@@ -39,7 +39,7 @@ typedef struct hgemm_plan {
 	bool persistent; /* as many CTAs as fit, each with one tile after another; else a CTA a tile */
 } hgemm_plan;
 
-/* "hgemm_k_stages" */
+/* The name of a rung's kernel, as "hgemm_k_stages". */
 const char *hgemm_name(enum hgemm_rung rung);
 /* Good options for a target: on sm_12x the tile of 128 x 128, 8 warps, elsewhere 128 x 256. */
 hgemm_opt hgemm_default(enum hgemm_rung rung, uint32_t bk, enum cptx_type type, const cptx_target *target);

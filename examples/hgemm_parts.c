@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "hgemm_parts.h"
 
-enum { HALF = 2 /* bytes of an element */, LINE = 128 /* bytes */ };
-
 static cptx_val times(cptx_kernel *k, cptx_val a, uint32_t b) { return cptx_mul(k, a, b, .mode = CPTX_LO); }
 
 /* ---- what host and kernel agree on ---- */
@@ -278,83 +276,24 @@ cptx_val hgemm_part(const hgemm *h, cptx_val c, cptx_val warp)
 	return cptx_mad(h->k, warp, h->t.c_bytes, c, .mode = CPTX_LO);
 }
 
-/* Bytes that the 5 bits of a lane number move a place in the tile of C by, when bit i moves it by row[i] and col[i]. */
-static cptx_val lane_place(const hgemm *h, const uint8_t row[5], const uint8_t col[5], cptx_val start)
-{
-	uint32_t value[5];
-
-	for (int i = 0; i < 5; i++)
-		value[i] = cptx_tile_at(&h->t.c, row[i], col[i]).byte;
-	return cptx_lane_bits(h->k, h->roles.lane, 5, value, false, start);
-}
-
-/* The place of what lies `row` rows and `col` columns from there: a constant, and a flip of the swizzle's bits. */
-static cptx_val place_at(const hgemm *h, cptx_val lane_at, uint32_t row, uint32_t col)
-{
-	uint32_t offset = cptx_tile_at(&h->t.c, row, col).byte, flip = offset % LINE;
-
-	return cptx_offset(flip ? cptx_xor(h->k, lane_at, flip) : lane_at, offset - flip);
-}
-
-/* stmatrix: 16 x 16 elements at once, which are four registers beside one another. */
-static void round_by_stmatrix(const hgemm *h, cptx_val words, cptx_val to)
-{
-	const cptx_frag c = { .kind = CPTX_FRAG_MMA_C, .m = 16, .n = 8, .k = 16, .bits = 16, .beside = 2 };
-	cptx_kernel *k = h->k;
-	cptx_error err = { .code = CPTX_OK };
-	cptx_lane_lines at;
-	cptx_lines lines;
-
-	if (!cptx_tile_lines(&h->t.c, &c, 0, 0, &lines, &err)) {
-		cptx_fail(k, "%s", err.text);
-		return;
-	}
-	cptx_lane_lines_begin(k, &at, &lines, h->roles.lane, to);
-	for (uint32_t row = 0, i = 0; row < h->t.c.rows; row += HGEMM_MMA)
-		for (uint32_t col = 0; col < h->t.c.cols; col += HGEMM_MMA, i += 4)
-			cptx_lines_store(k, &lines, 0, cptx_lane_lines_at(k, &at, 0, row, col), cptx_slice(words, i, 4));
-}
-
 void hgemm_round(const hgemm *h, cptx_val part)
 {
-	/* lanes of an accumulator: 2 columns each, 4 beside one another, 8 rows */
-	static const uint8_t row[] = { 0, 0, 1, 2, 4 }, col[] = { 2, 4, 0, 0, 0 };
-	cptx_val words = cptx_acc_narrow(h->k, &h->acc, h->o->type);
-
-	if (h->o->stmatrix) {
-		round_by_stmatrix(h, words, part);
-		return;
-	}
-	cptx_val at = lane_place(h, row, col, part);
-	for (uint32_t i = 0; i < words.count; i++) {
-		const cptx_acc_elem e = cptx_acc_at(&h->acc, 2 * i);
-		cptx_st(h->k, place_at(h, at, e.row, e.col), cptx_elem(words, i), .space = CPTX_SHARED);
-	}
+	if (h->o->stmatrix)
+		cptx_acc_put_tile_matrix(h->k, &h->acc, h->o->type, &h->t.c, part);
+	else
+		cptx_acc_put_tile(h->k, &h->acc, h->o->type, &h->t.c, part);
 }
 
-/* A lane has 16 bytes, a warp 4 rows of 128. */
 void hgemm_write(const hgemm *h, cptx_val part, cptx_val warp, const cptx_tiles_at *t)
 {
-	static const uint8_t row[] = { 0, 0, 0, 1, 2 }, col[] = { 8, 16, 32, 0, 0 };
 	cptx_kernel *k = h->k;
-	cptx_val m = cptx_div(k, warp, h->o->warps_n), n = cptx_rem(k, warp, h->o->warps_n), lane = h->roles.lane;
-	cptx_val row0 = hgemm_row(h, t), col0 = times(k, n, h->t.c.cols);
-	cptx_val first = cptx_mad(k, m, h->t.c.rows, cptx_add(k, row0, cptx_shr(k, lane, 3)), .mode = CPTX_LO);
-	cptx_val column = cptx_mad(k, cptx_and(k, lane, 7), 8, col0, .mode = CPTX_LO);
+	cptx_val m = cptx_div(k, warp, h->o->warps_n), n = cptx_rem(k, warp, h->o->warps_n);
+	cptx_val row = cptx_mad(k, m, h->t.c.rows, hgemm_row(h, t), .mode = CPTX_LO);
+	cptx_val col = cptx_mad(k, n, h->t.c.cols, hgemm_col(h, t), .mode = CPTX_LO);
 
-	cptx_add(k, column, hgemm_col(h, t), .into = column);
-	cptx_val at = lane_place(h, row, col, part), rows = cptx_sub(k, cptx_as(h->M, CPTX_S32), cptx_as(first, CPTX_S32));
-	cptx_val pitch = cptx_mul_wide(k, h->N, HALF);
-	cptx_val p = cptx_mad_wide(k, column, HALF, cptx_params_get(k, &h->params, "C"));
-	cptx_mad(k, cptx_cvt(k, first, .dtype = CPTX_U64), pitch, p, .mode = CPTX_LO, .into = p);
-	cptx_shl(k, pitch, 2, .into = pitch);
-	for (uint32_t i = 0; i < h->t.c.rows; i += 4, cptx_add(k, p, pitch, .into = p))
-		for (uint32_t j = 0; j < h->t.c.cols; j += HGEMM_SPAN) {
-			cptx_val left = cptx_selp(k, rows, 0, cptx_setp(k, cptx_add(k, column, j), h->N, .cmp = CPTX_LT));
-			cptx_val v = cptx_ld(k, place_at(h, at, i, j), .space = CPTX_SHARED, .type = CPTX_B32, .vec = CPTX_V4);
-			cptx_st(k, cptx_offset(p, j * HALF), v, .space = CPTX_GLOBAL, .type = CPTX_B32,
-			        .when = cptx_setp(k, left, i, .cmp = CPTX_GT));
-		}
+	cptx_epilogue_store_rows(k, .tile = h->t.c, .smem = part, .lane = h->roles.lane,
+	                         .address = cptx_params_get(k, &h->params, "C"), .pitch = h->N, .row = row, .col = col,
+	                         .rows = h->M, .cols = h->N);
 }
 
 void hgemm_finish(const hgemm *h, const cptx_tiles_at *t)

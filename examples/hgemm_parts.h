@@ -112,9 +112,9 @@ void hgemm_consume(const hgemm *h, cptx_pipe_at *at, cptx_val another);
 cptx_val hgemm_part(const hgemm *h, cptx_val c, cptx_val warp);
 /* Rounds the sums to the warp's part. */
 void hgemm_round(const hgemm *h, cptx_val part);
-/* From the part of computing warp number `warp` to C, in rows of 128 bytes; behind a barrier of the warp. */
+/* Stores the part of computing warp number `warp` to C, in rows of 128 bytes; behind a barrier of the warp. */
 void hgemm_write(const hgemm *h, cptx_val part, cptx_val warp, const cptx_tiles_at *t);
-/* When all warps have done with the ring: through it to C. */
+/* Stores the sums to C through the ring, when all warps have done with that. */
 void hgemm_finish(const hgemm *h, const cptx_tiles_at *t);
 
 #endif

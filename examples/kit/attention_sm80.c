@@ -17,7 +17,7 @@ typedef struct kernel {
 	cptx_operand_src key_at, v_at; /* the tiles to copy next */
 } kernel;
 
-/* Of a head: rows of D elements from `address` on; transposed where they lie along K of the product. */
+/* An operand of a head: rows of D elements from `address` on; transposed where they lie along K of the product. */
 static cptx_operand operand(cptx_kernel *k, cptx_val address, cptx_val rows, bool transposed, uint32_t stages)
 {
 	cptx_operand op;

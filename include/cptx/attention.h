@@ -137,6 +137,10 @@ typedef struct cptx_attention_opt {
 	bool varlen;                    /**< sequences of many lengths are packed, as sums of lengths in device memory say */
 	uint32_t page; /**< K and V lie in pages of so many keys, 8 to 4096, a power of two: a multiple of .bk, or (by TMA) a
 	                    divisor of it; 0: they do not */
+	/** wgmma: heads of Q that share a tile, and with it what is read of K and V: a power of two that divides heads /
+	 * kv_heads.  A tile has bq / pack queries of each, 8 or more and a power of two.  0: one, or in cptx_attention_auto and
+	 * cptx_attention_run as many as pay where there are fewer queries than a tile has; 1: one.  Not with .sinks, .blocks. */
+	uint32_t pack;
 	char z_;
 } cptx_attention_opt;
 

@@ -3,7 +3,7 @@
  * Attention backward: the gradients of Q, K and V of O = softmax(scale * Q * K^T) * V, from that of O.
  *
  *   Q, O, dO, dQ: batch x heads x queries x dim        K, V, dK, dV: batch x kv_heads x keys x dim
- *   LSE: batch x heads x queries, f32, as the forward kernels write it with .lse
+ *   LSE: batch x heads x queries (.varlen: heads x total_queries), f32, as the forward kernels write it with .lse
  *
  *   P = exp(scale * Q * K^T - LSE)     dV = P^T * dO     dS = P * (dO * V^T - delta)     delta = sum of dO * O of each row
  *   dQ = scale * dS * K                dK = scale * dS^T * Q
@@ -12,7 +12,12 @@
  * rows of exp(sink - LSE) * delta.
  *
  * With .softcap P = exp(softcap * t - LSE), t = tanh(scale * Q * K^T / softcap) by tanh.approx.f32, and dS has (1 - t^2) for
- * a further factor.
+ * a further factor.  With .score the forward's function f of these scores s, P = exp(f(s) - LSE), and dS has f'(s), which
+ * .score_grad builds, for a factor.  What f reads besides (a bias that is loaded) gets no gradient here.  .mask and .blocks
+ * are as of the forward; a score that a mask leaves out has a P and a dS of 0, whatever f makes of it.
+ *
+ * Packed sequences (.varlen) lie as <cptx/attention.h> says, gradients as what they are of.  By wgmma up to 127 rows of the
+ * next sequence are read, though they do not count: infinities and NaN there make gradients of both sequences NaN.
  *
  * Heads h / (heads / kv_heads) of K and V serve head h of Q, and their gradients are sums over these.  Which keys count for
  * a query is as <cptx/attention.h> says; a query for which none does (LSE minus infinity) has gradients of 0.  P and dS are
@@ -57,10 +62,24 @@ typedef struct cptx_attention_backward_opt {
 	uint32_t stages; /**< blocks of Q and dO in shared memory, 2 to 4 */
 	bool sm90;       /**< may use what sm_90 and later have: programmatic dependent launch, and red of two f32 */
 
-	const char *name; /**< name of the second kernel; NULL: "attention_backward" */
-	bool softcap;     /**< scores of the forward were softcap * tanh(s / softcap), softcap of the problem */
+	const char *name;              /**< name of the second kernel; NULL: "attention_backward" */
+	bool softcap;                  /**< scores of the forward were softcap * tanh(s / softcap), softcap of the problem */
+	bool varlen;                   /**< sequences of many lengths are packed, as sums of lengths in device memory say */
+	cptx_attention_score_fn score; /**< the forward's function of a score; NULL: none */
+	/** With .score: builds its derivative at s->value, the number that .score is given.  Of one that adds something to the
+	 * score cptx_attention_grad_one. */
+	cptx_attention_score_fn score_grad;
+	void *user;                     /**< second argument of score, score_grad, mask and blocks */
+	cptx_attention_mask_fn mask;    /**< builds which scores count besides; NULL: all */
+	cptx_attention_block_fn blocks; /**< with mask: builds which blocks have any that count; NULL: all do.  Blocks of the
+	                                     second kernel have bq queries and bk keys, of the third, with .deterministic, 64 of
+	                                     both: read the sizes there */
 	char z_;
 } cptx_attention_backward_opt;
+
+/** The derivative of a function that adds to a score what does not depend on it (ALiBi, a bias): 1.  Scores need not be kept
+ * for it, which saves registers.  In all builds. */
+CPTX_API cptx_val cptx_attention_grad_one(cptx_kernel *k, void *user, const cptx_attention_score *score);
 
 /** The sizes and operands of a problem. */
 typedef struct cptx_attention_backward_problem {
@@ -74,10 +93,14 @@ typedef struct cptx_attention_backward_problem {
 	cptx_attention_stride q_stride, k_stride, v_stride, o_stride, do_stride; /**< how they lie */
 	cptx_attention_stride dq_stride, dk_stride, dv_stride;                   /**< and the gradients */
 	float scale;                                                             /**< of the scores, above 0; 0: 1 / sqrt(dim) */
-	uint32_t window_left;  /**< with .window: keys in front of the query's place that count; UINT32_MAX: all */
-	uint32_t window_right; /**< with .window: keys behind it; UINT32_MAX: all */
-	uint64_t workspace;    /**< plan.workspace bytes, aligned to 16 */
-	float softcap;         /**< with .softcap: above 0 */
+	uint32_t window_left;               /**< with .window: keys in front of the query's place that count; UINT32_MAX: all */
+	uint32_t window_right;              /**< with .window: keys behind it; UINT32_MAX: all */
+	uint64_t workspace;                 /**< plan.workspace bytes, aligned to 16 */
+	float softcap;                      /**< with .softcap: above 0 */
+	uint64_t cu_queries, cu_keys;       /**< with .varlen: of batch + 1 u32 each, aligned to 4: sequence b has rows cu[b] to
+	                                         cu[b + 1] - 1.  queries and keys are those of the longest, strides of a batch are not
+	                                         read */
+	uint32_t total_queries, total_keys; /**< with .varlen: rows of Q, and of K, of all sequences */
 	char z_;
 } cptx_attention_backward_problem;
 

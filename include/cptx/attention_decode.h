@@ -16,6 +16,10 @@
  * Where there are several chunks, their results go to the workspace, and a second launch, of NAME_combine, puts them
  * together.  Products are by mma.sync: sm_80 and later.
  *
+ * Multi-head latent attention (.mla): V is the first dim_v columns of K, and there is no V of its own; the queries are those
+ * of all heads, already multiplied into the latent space, K usually one head of 576 columns, of which 512 are V's.  By TMA
+ * and wgmma, sm_90a: tiles of 64 rows, blocks of 64 keys that serve both products.
+ *
  * How many keys a sequence has may be known to the device alone (.lengths of the problem); what is chosen on the host
  * follows from .keys, the most that there are, and .total_keys.  Which keys count for query i of `queries`, of a sequence
  * with n keys:
@@ -25,7 +29,7 @@
  * A query for which no key counts gets zeros in O and minus infinity in LSE.
  *
  * Scores, probabilities, infinities and NaN: as of <cptx/attention.h>.  Keys behind the last of a sequence, and what a page
- * has behind them, are never read.
+ * has behind them, are never read (with .mla, never used).
  */
 /* clang-format on */
 #ifndef CPTX_ATTENTION_DECODE_H
@@ -42,8 +46,9 @@ typedef struct cptx_attention_decode_opt {
 	uint32_t size;      /**< CPTX_OPT fills it in */
 	enum cptx_type in;  /**< of Q, K and V: CPTX_BF16 or CPTX_F16 */
 	enum cptx_type out; /**< of O: as in, or CPTX_F32; 0: as in */
-	uint32_t dim;       /**< head size of Q and K: 8 to 256, a multiple of 8.  It costs as the next multiple of 32 */
-	uint32_t dim_v;     /**< head size of V and O, as dim; 0: dim */
+	uint32_t dim;       /**< head size of Q and K: 8 to 256, a multiple of 8.  It costs as the next multiple of 32.  With
+	                         .mla a multiple of 64, to 576 */
+	uint32_t dim_v;     /**< head size of V and O, as dim; 0: dim.  With .mla a multiple of 128, to 512, at most dim */
 	bool causal;        /**< no key behind the query, of which the last stands at the last key */
 	bool window;        /**< a sliding window, of the size of the problem; with causal */
 	bool softcap;       /**< softcap * tanh(s / softcap), softcap of the problem */
@@ -51,13 +56,14 @@ typedef struct cptx_attention_decode_opt {
 	bool lse;           /**< writes LSE */
 
 	/* the shape: cptx_attention_decode_auto picks it where it is 0 */
-	uint32_t rows;   /**< of a tile: 16 or 32 */
-	uint32_t bk;     /**< keys of a block, which one warp multiplies: 16, 32 or 64 */
-	uint32_t warps;  /**< of a CTA: 1, 2, 4 or 8 */
-	uint32_t stages; /**< blocks of a warp in shared memory, 2 to 8 */
+	uint32_t rows;   /**< of a tile: 16 or 32; with .mla 64 */
+	uint32_t bk;     /**< keys of a block, which one warp multiplies: 16, 32 or 64; with .mla 64 */
+	uint32_t warps;  /**< of a CTA: 1, 2, 4 or 8; with .mla 0: there are two warpgroups, and a warp that loads */
+	uint32_t stages; /**< blocks of a warp in shared memory, 2 to 8; with .mla of the CTA */
 	bool overlap;    /**< programmatic dependent launch, of the combining kernel too; sm_90 and later */
 
 	const char *name; /**< name of the kernel; NULL: "attention_decode".  The second is NAME_combine */
+	bool mla;         /**< multi-head latent attention: V is the first dim_v columns of K; sm_90a */
 	char z_;
 } cptx_attention_decode_opt;
 
@@ -70,7 +76,7 @@ typedef struct cptx_attention_decode_problem {
 	uint32_t queries;    /**< of each head, 1 to 16 */
 	uint32_t keys;       /**< the most keys that a sequence has; below 2^29 */
 	uint64_t total_keys; /**< of all sequences together, about, for the number of splits; 0: batch * keys */
-	uint64_t q, k, v, o; /**< device addresses, aligned to 16 */
+	uint64_t q, k, v, o; /**< device addresses, aligned to 16; with .mla v is 0 */
 	uint64_t lse;        /**< with .lse: of batch x heads x queries f32, dense, aligned to 4 */
 	uint64_t lengths; /**< of batch u32: the keys of each sequence; more than `keys` count as `keys`; 0: all have `keys` */
 	cptx_attention_stride q_stride, k_stride, v_stride, o_stride; /**< how they lie.  With .paged .batch of K and V is from
@@ -97,7 +103,7 @@ typedef struct cptx_attention_decode_plan {
 	uint32_t launches;   /**< 1, or 2 where chunks are put together */
 	uint32_t grid;       /**< CTAs of the first launch */
 	uint64_t workspace;  /**< bytes; 0: none */
-	uint64_t bytes;      /**< of K and V that are read at least, each once */
+	uint64_t bytes;      /**< of K and V that are read at least, each once; with .mla of K */
 } cptx_attention_decode_plan;
 
 /** Checks options; false: err names the rule that is broken and what would be right.  target (NULL: sm_90a), plan: may be

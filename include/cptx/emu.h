@@ -110,6 +110,63 @@ CPTX_API uint64_t cptx_emu_unified(cptx_device *dev, size_t size, cptx_error *er
  */
 CPTX_API void *cptx_emu_host(cptx_device *dev, uint64_t ptr, size_t size, cptx_error *err);
 
+/* ---- textures and surfaces ---- */
+
+/** What a channel of a texel is. */
+enum cptx_emu_channel {
+	CPTX_EMU_U8,      /**< unsigned integer of 8 bits; read as a fraction of 255 where `as_fraction` says so */
+	CPTX_EMU_S8,      /**< signed integer of 8 bits; of 127 */
+	CPTX_EMU_U16,     /**< unsigned integer of 16 bits; of 65535 */
+	CPTX_EMU_S16,     /**< signed integer of 16 bits; of 32767 */
+	CPTX_EMU_U32,     /**< unsigned integer of 32 bits */
+	CPTX_EMU_S32,     /**< signed integer of 32 bits */
+	CPTX_EMU_F16,     /**< half precision, read as single precision */
+	CPTX_EMU_F32,     /**< single precision */
+	CPTX_EMU_CHANNELS /**< number of kinds */
+};
+
+/** What is read beside the texels; the numbers are those of CUDA's CUaddress_mode. */
+enum cptx_emu_outside {
+	CPTX_EMU_WRAP,   /**< the texels again; as CLAMP where coordinates count texels */
+	CPTX_EMU_CLAMP,  /**< the nearest texel */
+	CPTX_EMU_MIRROR, /**< the texels turned around; as CLAMP where coordinates count texels */
+	CPTX_EMU_BORDER  /**< `border` */
+};
+
+/**
+ * A texture or a surface: texels in memory of the device, and how they are read.  Rows, slices (of depth, or faces of
+ * layers) and mipmap levels follow one another; a level is half as wide, high and deep as the one in front, at least 1.
+ */
+typedef struct cptx_emu_texture_opt {
+	uint32_t size;                 /**< CPTX_OPT fills it in */
+	bool surface;                  /**< read by suld and written by sust; else read by tex and tld4 */
+	uint64_t at;                   /**< address of the first texel, a multiple of a texel's size */
+	enum cptx_emu_channel channel; /**< kind of the channels */
+	uint32_t channels;             /**< of a texel: 1, 2 or 4 */
+	uint32_t width, height, depth; /**< texels, from 1 on; height or depth 0: it has no such dimension */
+	uint32_t layers;               /**< of a layered one; 0: it has none, and no depth otherwise */
+	bool cube;                     /**< six square faces, of each layer if there are layers: +x -x +y -y +z -z */
+	uint32_t levels;               /**< mipmap levels; 0 and 1: one */
+	uint64_t pitch; /**< bytes from a row to the next, of the first level; 0: the rows follow one another without gaps */
+	enum cptx_emu_outside outside[3]; /**< for each coordinate */
+	bool linear; /**< nearest texels are weighted, as CUDA's guide describes it: with 8 bits of fraction; else the nearest */
+	bool mip_linear;  /**< the same of mipmap levels */
+	bool normalized;  /**< coordinates go from 0 to 1; else they count texels */
+	bool as_fraction; /**< integers of 8 and 16 bits are read as numbers from 0 or -1 to 1 */
+	bool srgb;        /**< the first three channels of U8 are read as_fraction and made linear from sRGB */
+	float border[4];  /**< what BORDER reads */
+	float mip_bias, mip_least, mip_most; /**< added to a level that is asked for; its range, most 0: all that there are */
+	char z_;
+} cptx_emu_texture_opt;
+
+/**
+ * Makes a texture or surface of memory of the device; returns the handle that kernels use, 0 on error.  The memory stays the
+ * caller's, who must not free it before.  Errors: ARG (no emulator, or the options are no texture, with the rule), MEMORY.
+ */
+CPTX_API uint64_t cptx_emu_texture(cptx_device *dev, const cptx_emu_texture_opt *opt, cptx_error *err);
+/** Ends a handle; false: it is none of the device. */
+CPTX_API bool cptx_emu_texture_free(cptx_device *dev, uint64_t handle);
+
 /** Codes of findings. */
 enum cptx_finding_code {
 	CPTX_FIND_NONE, /**< no finding */

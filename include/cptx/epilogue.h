@@ -60,7 +60,11 @@ enum cptx_visit_kind {
 	                              first launch.  NaN is the largest.  Two, and for each warp redux.sync and red */
 	CPTX_VISIT_ROW_SUM,      /**< v stays; added to .rows, or by red.add to the .f32 x[r] at .address */
 	CPTX_VISIT_CALL,         /**< v = fn(k, user, &x, v) */
-	CPTX_VISIT_KINDS         /**< how many there are */
+	CPTX_VISIT_QUANTIZE, /**< v *= .value / amax, the largest |v| of the row's 128 columns: the factor that undoes it, amax /
+	                          .value, goes to the .f32 at .address [c / 128 * .pitch + r].  .value: the largest number of the
+	                          type that is stored, a constant.  Units have whole blocks of 128 columns, as .cols has.  Four,
+	                          and for a row two shuffles, a division and a store */
+	CPTX_VISIT_KINDS     /**< how many there are */
 };
 
 /** Which element a CPTX_VISIT_CALL is for. */
@@ -83,8 +87,8 @@ typedef struct cptx_visitor {
 	cptx_val address;    /**< .u64, global: of x[0], X[0][0], or one .f32.  Aligned to .vec elements of its type */
 	enum cptx_type type; /**< of what is there: CPTX_F32, BF16, F16 (AMAX, ROW_SUM: F32); 0: F32 */
 	cptx_val pitch;      /**< elements from row to row, .u32 or constant, a multiple of .vec */
-	cptx_val z; /**< MATRIX: its number in a batch, .u32, .s32 or constant: matrices of opt.rows * pitch elements behind
-	                 one another; NONE: there is one */
+	cptx_val z; /**< MATRIX: which matrix of a batch X is, .u32, .s32 or constant: X begins z * opt.rows * pitch elements
+	                 behind .address; NONE: there is one */
 	const cptx_acc *acc;             /**< of the same product's shape as the one that is run; must stay until then */
 	enum cptx_visit_kind activation; /**< GATE, GATE_PAIRS: RELU, GELU_TANH, GELU_SIGMOID, SILU; NONE: v itself */
 	uint32_t
@@ -151,9 +155,9 @@ CPTX_API void cptx_epilogue_add_(cptx_kernel *k, cptx_site at, cptx_epilogue *e,
 typedef struct cptx_epilogue_tile_at {
 	uint32_t size;     /**< CPTX_OPT fills it in */
 	cptx_val row, col; /**< of D where the CTA's tile begins: .u32, .s32 or constants; NONE: 0 */
-	bool at_store;     /**< visitors, but those in front of the last GATE_PAIRS, run when the results are stored (or rounded
-	                        by cptx_epilogue_defer) the first time, group by group.  For an accumulator in tensor
-	                        memory (stores by TMA, ring.opt.acc) always; not ADD_ACC, GATE, GATE_PAIRS, ROW_SUM then */
+	bool at_store; /**< visitors, but those in front of the last GATE_PAIRS or QUANTIZE, run when the results are stored (or
+	                  rounded by cptx_epilogue_defer) the first time, group by group.  For an accumulator in tensor memory
+	                  (stores by TMA, ring.opt.acc) always; not ADD_ACC, GATE, GATE_PAIRS, ROW_SUM, QUANTIZE then */
 	char z_;
 } cptx_epilogue_tile_at;
 CPTX_API void cptx_epilogue_run_(cptx_kernel *k, cptx_site at, cptx_epilogue *e, const cptx_acc *acc,
@@ -176,12 +180,40 @@ typedef struct cptx_epilogue_to {
 	enum cptx_type type; /**< CPTX_F32; rounded to nearest: BF16, F16; saturated too: E4M3, E5M2 (quantized: with a SCALE as
 	                          the last visitor but AMAX); S32 with .integers */
 	cptx_val pitch;      /**< elements from row to row, .u32 or constant, a multiple of e.vec */
+	cptx_val scatter; /**< .u64, global: a u32 for each row: row r goes to row scatter[r].  Not with .transposed.  NONE: to
+	                     row r */
+	uint32_t add; /**< F32: the results are added to what is there, by red.add of up to so many neighbours, 1, or (sm_90) 2
+	                 or 4; 0: they are stored */
 	char z_;
 } cptx_epilogue_to;
 CPTX_API void cptx_epilogue_store_(cptx_kernel *k, cptx_site at, cptx_epilogue *e, const cptx_epilogue_to *to);
 /** Stores the results that are inside: one store for up to e.vec neighbours that the thread has, of 1 to 16 bytes. */
 #define cptx_epilogue_store(...) cptx_epilogue_store_x_(__VA_ARGS__, .z_ = 0)
 #define cptx_epilogue_store_x_(k, e, ...) cptx_epilogue_store_((k), CPTX_HERE, (e), CPTX_OPT(cptx_epilogue_to, __VA_ARGS__))
+
+/** A tile of rounded results in shared memory, and the matrix that it goes to. */
+typedef struct cptx_epilogue_rows {
+	uint32_t size;     /**< CPTX_OPT fills it in */
+	cptx_tile tile;    /**< as cptx_acc_put_tile fills it: contiguous rows, a multiple of four, of multiples of 128 bytes */
+	cptx_val smem;     /**< .u32, its address, a multiple of 1024 */
+	cptx_val lane;     /**< .u32, of the thread in its warp */
+	cptx_val address;  /**< .u64, global memory: of the matrix, a multiple of 16 */
+	cptx_val pitch;    /**< .u32 or constant: elements from row to row of it, of a multiple of 16 bytes */
+	cptx_val row, col; /**< .u32, .s32 or constant: where the tile begins in it; col: at a multiple of 16 bytes */
+	cptx_val rows, cols; /**< its rows and columns, .u32 or constant, beyond which nothing is stored; columns are of a
+	                         multiple of 16 bytes */
+	char z_;
+} cptx_epilogue_rows;
+CPTX_API void cptx_epilogue_store_rows_(cptx_kernel *k, cptx_site at, const cptx_epilogue_rows *rows);
+/**
+ * Stores such a tile in whole rows, by all lanes of one warp: 16 bytes each, 128 of a row beside one another.  The stores of
+ * an accumulator of mma.sync by its own threads have at most 8 bytes of a row from each, so they take more instructions and
+ * parts of lines of memory.  For each four rows and 128 bytes a load from shared memory and a store, two predicates and an
+ * add.  A barrier of those who fill the tile stands in front of it: bar.warp.sync, where the warp did so itself.
+ */
+#define cptx_epilogue_store_rows(...) cptx_epilogue_store_rows_x_(__VA_ARGS__, .z_ = 0)
+#define cptx_epilogue_store_rows_x_(k, ...)                                                                                 \
+	cptx_epilogue_store_rows_((k), CPTX_HERE, CPTX_OPT(cptx_epilogue_rows, __VA_ARGS__))
 
 /** The tile of shared memory, `rows` high, by which n columns of a unit's results leave: as wide as the widest swizzle (128,
  * 64, 32 bytes) that divides n, else 16 bytes.  .rows 0: n elements of the type are no multiple of 16 bytes. */

@@ -5,14 +5,20 @@
  * Five kernels share one set of options and calls; .mma says what multiplies:
  *
  *   mma                           targets              how                                    A and B
- *   CPTX_GEMM_SYNC                sm_80 and later      cp.async, ldmatrix, mma.sync           bf16 f16
- *   CPTX_GEMM_SYNC with .tma      sm_90 and later      TMA, ldmatrix, mma.sync                bf16 f16
+ *   CPTX_GEMM_SYNC                sm_80 and later      cp.async, ldmatrix, mma.sync           bf16 f16 tf32 s8 u8, from
+ *                                                                                             sm_89 on e4m3 e5m2
+ *   CPTX_GEMM_SYNC with .tma      sm_90 and later      TMA, ldmatrix, mma.sync                the same
  *   CPTX_GEMM_SYNC with .scale    sm_120a, sm_121a     TMA, mma.sync with scale factors       see below
- *   CPTX_GEMM_WGMMA               sm_90a               TMA, wgmma, clusters                   bf16 f16 e4m3 e5m2, these
- *                                                                                             two also scaled by blocks
+ *   CPTX_GEMM_WGMMA               sm_90a               TMA, wgmma, clusters                   bf16 f16 tf32 s8 u8 e4m3
+ *                                                                                             e5m2, these two also scaled
+ *                                                                                             by blocks
  *   CPTX_GEMM_TCGEN05             sm_100a, sm_103a     TMA, tcgen05.mma, tensor memory        see below
  *   CPTX_GEMM_GEMV                sm_80 and later      loads, mma.sync: for few rows of A     bf16 f16, B also u4 e2m1
  *                                                                                             e4m3 e5m2
+ *
+ * Of mma.sync and wgmma A and B are of one type, or each e4m3 or e5m2, or each s8 or u8; only those of 16 bits may be stored
+ * across K (a_m_major, b_n_major).  tf32 is f32, of which tensor cores take the upper 19 bits: TMA rounds, cp.async does
+ * not. Sums of s8 and u8 are s32, and become f32 where D is anything else.
  *
  * A kernel is made for types, layouts and a tile shape; it serves every M, N and K whose rows are aligned to 16 bytes, and
  * with .unaligned all others.  The usual way: cptx_gemm_auto picks the shape for a problem, cptx_gemm_build makes the
@@ -130,7 +136,8 @@ typedef struct cptx_gemm_opt {
 	uint32_t size;          /**< CPTX_OPT fills it in */
 	enum cptx_gemm_mma mma; /**< instruction that multiplies */
 	enum cptx_type a, b;    /**< types of A and B, see the tables above */
-	/** type of C and D: CPTX_F32, CPTX_BF16 or CPTX_F16; for s8 and u8, without an epilogue, also CPTX_S32 */
+	/** type of C and D: CPTX_F32, CPTX_BF16 or CPTX_F16; not [gemv] CPTX_E4M3 and CPTX_E5M2, saturated, from sm_89 on,
+	 * without beta; for s8 and u8, without an epilogue, also CPTX_S32 */
 	enum cptx_type out;
 	/** [scaled, tcgen05] type of the scale factors: CPTX_UE8M0 or CPTX_UE4M3; [gemv] of a B of few bits the type of A.
 	 * [wgmma] CPTX_F32: A and B are of 8 bits, and have a factor for blocks of 1 x 128 and of 128 x 128 elements; bm is 64
@@ -143,8 +150,8 @@ typedef struct cptx_gemm_opt {
 	bool zeros; /**< [gemv] u4 has zero points, one for each scale factor; else it is 8 */
 	/** [tcgen05] kind of the instruction; [scaled]: 0, or the kind that follows from the types */
 	enum cptx_tcgen05_kind kind;
-	bool a_m_major; /**< A is stored as K rows of M elements; else M rows of K.  wgmma: 16-bit types only; tcgen05: not for 4
-	                   and 6 bits; scaled: not if A and B are e2m1, nor for 4 and 6 bits with bm = 128 */
+	bool a_m_major; /**< A is stored as K rows of M elements; else M rows of K.  mma.sync, wgmma: 16-bit types only; tcgen05:
+	                   not for 4 and 6 bits; scaled: not if A and B are e2m1, nor for 4 and 6 bits with bm = 128 */
 	bool b_n_major; /**< B is stored as K rows of N elements; else N rows of K.  The rules are those of a_m_major, with bn */
 
 	/* the shape: cptx_gemm_auto picks it */
@@ -155,8 +162,8 @@ typedef struct cptx_gemm_opt {
 	                      N 64 or 128
 	                      [tcgen05] bm: 128, made by one CTA, or 256, made by a pair (cta_group::2); bn: 16 to 256, a
 	                      multiple of 16, of a pair 32, with factors of 64 */
-	/** elements of a stage along K: [sync] 32, 64 or 128; [gemv] that a warp loads at once, up to 16 times 32 (u4, e2m1:
-	 * 128; e4m3, e5m2: 64); else 0 or the elements in 128 bytes, see the table above */
+	/** elements of a stage along K: [sync] those of 64, 128 or 256 bytes; [gemv] that a warp loads at once, up to 16 times
+	 * 32 (u4, e2m1: 128; e4m3, e5m2: 64); else 0 or the elements in 128 bytes, see the table above */
 	uint32_t bk;
 	uint32_t stages; /**< not [gemv]: stages of the ring in shared memory, each a tile of A and of B, 2 to 16 */
 	uint32_t group;  /**< not [gemv]: rows of (cluster) tiles in a group of the rasterization, for the L2 cache; 0: 16,
@@ -205,6 +212,20 @@ typedef struct cptx_gemm_opt {
 	 * them from cptx_gemm_problem.args.  The rows stay as they are while the kernel or a runner is used */
 	const cptx_param_row *params;
 	uint32_t nparams; /**< number of rows, CPTX_PARAM_COUNT(rows); 0: none */
+	/** [sync, wgmma] rows of experts are gathered: row r of those that contiguous and masked tell of is row
+	 * problem.gather[r] of A, by cp.async.  wgmma: bm is 64 or 128, no cluster, no swap and no .scale; sync: without .tma */
+	bool gather;
+	/** [sync, wgmma] rows of experts are scattered: row r, times problem.weights[r] behind all else, is added to row
+	 * problem.scatter[r] of D by red.add, in no certain order.  D is f32; no beta, swap and .tma */
+	bool scatter;
+	/** [wgmma] D has half as many columns as B has: columns 16 j + i (gate) and 16 j + 8 + i (up) of the product, behind
+	 * alpha, bias, the epilogue and visitors, make column 8 j + i of D, silu(gate) * up, for i < 8.  N is a multiple of 16;
+	 * no swap and beta */
+	bool swiglu;
+	/** [wgmma] CPTX_F32: D, of .out CPTX_E4M3 or E5M2, is quantized by 1 x 128 elements: it is divided by factors that go to
+	 * problem.scale_d, and is so an A of a kernel with .scale = CPTX_F32.  bn is a multiple of 128, with .swiglu 256; no
+	 * swap.  CPTX_TYPE_NONE: D is rounded as it is */
+	enum cptx_type scale_out;
 	char z_;
 } cptx_gemm_opt;
 
@@ -265,6 +286,13 @@ typedef struct cptx_gemm_problem {
 	uint32_t expected; /**< with experts: rows that one has on average, for the choice of a shape; 0: m, contiguous m /
 	                      batch, along K k / batch */
 	const void *args;  /**< with .params: the struct that their rows are of, read when the launch is prepared; else NULL */
+	/** with .gather, .scatter: device addresses, aligned to 4, of a u32 for each row of the experts (contiguous m, masked m
+	 * for each): its row of A, which has any number of rows and less than 4 GiB; its row of D.  Entries of rows that are no
+	 * expert's are not used.  weights: of an f32 for each of these rows, with .scatter */
+	uint64_t gather, scatter, weights;
+	/** with .scale_out: device address, aligned to 4: f32, as those of an A of D's rows and columns, which are a multiple of
+	 * 128; with batched those of one D behind those of the one before */
+	uint64_t scale_d;
 	char z_;
 } cptx_gemm_problem;
 /** Of a distance between rows or matrices: there is one for all. */

@@ -390,13 +390,19 @@ CPTX_API void cptx_acc_put_tile_(cptx_kernel *k, cptx_site at, const cptx_acc *a
                                  const cptx_tile *tile, cptx_val address);
 /**
  * The elements of an accumulator in registers, rounded to CPTX_BF16 or CPTX_F16, to a tile of shared memory at that address
- * (.u32, a multiple of 1024), which has the rows and columns of the CTA's D; rows are contiguous, and units do not lie
- * beside one another (units_n = 1).  As the A or B of another product the same bytes are a tile that is MN-major, with rows
- * and columns exchanged.  acc.count / 2 conversions and stores of 4 bytes, without bank conflicts where rows have 128 bytes,
- * and an xor for each 8 columns of a span.  A barrier must follow before others read them, and fence.proxy.async in front of
- * it where wgmma does.
+ * (.u32, a multiple of 1024); rows are contiguous.  It has the rows and columns of the unit's part of D, and is the unit's
+ * alone; or those of the CTA's D, where units do not lie beside one another (units_n = 1).  As the A or B of another product
+ * the same bytes are a tile that is MN-major, with rows and columns exchanged.  acc.count / 2 conversions and stores of 4
+ * bytes, without bank conflicts where rows have 128 bytes, and an xor for each 8 columns of a span.  A barrier must follow
+ * before others read them, and fence.proxy.async in front of it where wgmma does.
  */
 #define cptx_acc_put_tile(k, acc, type, tile, address) cptx_acc_put_tile_((k), CPTX_HERE, (acc), (type), (tile), (address))
+CPTX_API void cptx_acc_put_tile_matrix_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, enum cptx_type type,
+                                        const cptx_tile *tile, cptx_val address);
+/** As cptx_acc_put_tile, by stmatrix, of sm_90 and later: of an accumulator by mma.sync with a multiple of 16 columns.
+ * acc.count / 2 conversions, and a store for each 16 x 16 elements. */
+#define cptx_acc_put_tile_matrix(k, acc, type, tile, address)                                                               \
+	cptx_acc_put_tile_matrix_((k), CPTX_HERE, (acc), (type), (tile), (address))
 
 /** A matrix in global memory. */
 typedef struct cptx_acc_matrix {

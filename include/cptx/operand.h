@@ -90,6 +90,9 @@ typedef struct cptx_operand_opt {
 	              zeros. A register for each of the thread's rows in place of a predicate for each of its copies; a source is
 	                sought, not advanced, along them, tiles begin inside of the matrix, and their rows span less than
 	                4 GiB.  For an operand whose rows behind the end only make results that nobody stores */
+	cptx_val gather; /**< by threads, with .clamp and rows that are contiguous: .u64 global address of a u32 for each of
+	                    .rows rows: where row r of a tile is meant, row gather[r] of the matrix is copied, which has less
+	                    than 4 GiB.  Read where a source is sought, one load for each of the thread's rows.  NONE: row r */
 	char z_;
 } cptx_operand_opt;
 

@@ -25,11 +25,11 @@
  * In place: an output may be an input of the same type, stride and address, where the row lives in registers or shared
  * memory or the kernel is local (but transpose); a row in memory is read again, so there it is refused.
  *
- * Rows in parts: kernels that write scalars alone (argmax, cross entropy without dx) give a long row to CTAs that know
- * nothing of one another, and a second launch puts together what they found.
+ * Rows in parts: kernels that write scalars alone (argmax, cross entropy without dx, top-k) give a long row to CTAs that
+ * know nothing of one another, and a second launch puts together what they found.
  *
- * Weights' gradients: each CTA adds up its rows in f32, in their order, and a second launch adds the CTAs' sums in theirs:
- * the same bits in each run on the same kind of device.
+ * Weights' gradients: each CTA adds up its rows in f32, in their order (.weight = CPTX_F32: in blocks of 64), and a second
+ * launch adds the CTAs' sums in theirs: the same bits in each run on the same kind of device.
  */
 #ifndef CPTX_ROWS_H
 #define CPTX_ROWS_H
@@ -134,6 +134,10 @@ typedef struct cptx_rows_opt {
 	uint32_t bandwidth; /**< of the device's memory, GB/s, for the choice; 0: that of the target's largest GPU.  A run takes
 	                       its device's */
 	uint32_t k;         /**< TOP_K: how many of the largest elements, 1 to 64, at most n; 0: 1 */
+	uint32_t chunks;    /**< SHARED: shared memory holds so many chunks of rows, two vectors of each thread, in place of
+	                       .stages whole rows, which is 1 then: those of the next row come as soon as the pass that writes
+	                       the row has read the ones before.  2 to 16; where a CTA's part of a row has up to 4 more,
+	                       registers keep these (not of CPTX_ROWS_OWN); 0: whole rows, or chosen with .stages */
 	char z_;
 } cptx_rows_opt;
 
@@ -172,6 +176,7 @@ typedef struct cptx_rows_plan {
 	uint32_t stages;            /**< rows that shared memory holds */
 	uint32_t rows_each;         /**< rows that a CTA takes one after another; 0: as many as there are for it */
 	uint32_t smem;              /**< dynamic shared memory of a CTA, bytes */
+	uint32_t chunks;            /**< chunks of rows that shared memory holds; 0: it holds .stages whole rows */
 } cptx_rows_plan;
 
 /** Checks options and chooses what is 0 in their shape, for `rows` rows (0: many) on a target (NULL: sm_90a) with `sms`

@@ -174,7 +174,7 @@ class RowsOpt(Structure):
                 ("ignored_label", c_int64), ("ignore", c_bool), ("tanh", c_bool), ("heads", c_uint32), ("place", c_int),
                 ("threads", c_uint32), ("per_row", c_uint32), ("split", c_uint32), ("prefetch", c_bool), ("min_ctas", c_uint32),
                 ("reads", c_uint32), ("writes", c_uint32), ("local", c_bool), ("body", c_void_p), ("user", c_void_p), ("name", c_char_p),
-                ("stages", c_uint32), ("rows_each", c_uint32), ("bandwidth", c_uint32), ("k", c_uint32), ("z_", c_char)]
+                ("stages", c_uint32), ("rows_each", c_uint32), ("bandwidth", c_uint32), ("k", c_uint32), ("chunks", c_uint32), ("z_", c_char)]
 
 
 class RowsMatrix(Structure):
@@ -201,7 +201,8 @@ class AttentionOpt(Structure):
     _fields_ = [("size", c_uint32), ("mma", c_int), ("in", c_int), ("out", c_int), ("dim", c_uint32), ("dim_v", c_uint32),
                 ("causal", c_bool), ("top_left", c_bool), ("window", c_bool), ("softcap", c_bool), ("score", c_void_p), ("user", c_void_p),
                 ("lse", c_bool), ("bq", c_uint32), ("bk", c_uint32), ("stages", c_uint32), ("name", c_char_p), ("warps", c_uint32),
-                ("tma", c_bool), ("mask", c_void_p), ("blocks", c_void_p), ("sinks", c_bool), ("varlen", c_bool), ("page", c_uint32)]
+                ("tma", c_bool), ("mask", c_void_p), ("blocks", c_void_p), ("sinks", c_bool), ("varlen", c_bool), ("page", c_uint32),
+                ("pack", c_uint32)]
 
 
 class AttentionProblem(Structure):
@@ -218,7 +219,8 @@ class AttentionBackwardOpt(Structure):
     of_c, more = "cptx_attention_backward_opt", True
     _fields_ = [("size", c_uint32), ("mma", c_int), ("in", c_int), ("dim", c_uint32), ("causal", c_bool), ("top_left", c_bool),
                 ("window", c_bool), ("deterministic", c_bool), ("bq", c_uint32), ("bk", c_uint32), ("stages", c_uint32), ("sm90", c_bool),
-                ("name", c_char_p), ("softcap", c_bool)]
+                ("name", c_char_p), ("softcap", c_bool), ("varlen", c_bool), ("score", c_void_p), ("score_grad", c_void_p),
+                ("user", c_void_p), ("mask", c_void_p), ("blocks", c_void_p)]
 
 
 class AttentionBackwardProblem(Structure):
@@ -228,7 +230,8 @@ class AttentionBackwardProblem(Structure):
                 ("dq", c_uint64), ("dk", c_uint64), ("dv", c_uint64), ("q_stride", AttentionStride), ("k_stride", AttentionStride),
                 ("v_stride", AttentionStride), ("o_stride", AttentionStride), ("do_stride", AttentionStride), ("dq_stride", AttentionStride),
                 ("dk_stride", AttentionStride), ("dv_stride", AttentionStride), ("scale", c_float), ("window_left", c_uint32),
-                ("window_right", c_uint32), ("workspace", c_uint64), ("softcap", c_float)]
+                ("window_right", c_uint32), ("workspace", c_uint64), ("softcap", c_float), ("cu_queries", c_uint64), ("cu_keys", c_uint64),
+                ("total_queries", c_uint32), ("total_keys", c_uint32)]
 
 
 class AttentionBackwardPlan(Structure):
@@ -241,7 +244,7 @@ class AttentionDecodeOpt(Structure):
     of_c, more = "cptx_attention_decode_opt", True
     _fields_ = [("size", c_uint32), ("in", c_int), ("out", c_int), ("dim", c_uint32), ("dim_v", c_uint32), ("causal", c_bool),
                 ("window", c_bool), ("softcap", c_bool), ("paged", c_bool), ("lse", c_bool), ("rows", c_uint32), ("bk", c_uint32),
-                ("warps", c_uint32), ("stages", c_uint32), ("overlap", c_bool), ("name", c_char_p)]
+                ("warps", c_uint32), ("stages", c_uint32), ("overlap", c_bool), ("name", c_char_p), ("mla", c_bool)]
 
 
 class AttentionDecodeProblem(Structure):

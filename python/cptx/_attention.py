@@ -79,7 +79,7 @@ class Backward(_Runner):
         return plan.workspace
 
     def run(self, operands, sizes, settings, stream=0):
-        """Starts the gradients; operands: q, k, v, o, d_o, lse, dq, dk, dv, workspace."""
+        """Starts the gradients; operands: q, k, v, o, d_o, lse, dq, dk, dv, workspace, and as the settings say cu_queries, cu_keys."""
         self._run(lib.cptx_attention_backward_run, self._options(settings), _problem(_abi.AttentionBackwardProblem, operands, sizes), stream)
 
 

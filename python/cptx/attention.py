@@ -14,7 +14,7 @@ import torch
 
 from . import _attention, ops
 
-__all__ = ["attention", "attention_varlen", "decode"]
+__all__ = ["attention", "attention_varlen", "decode", "decode_mla"]
 
 
 def _placed(x):
@@ -106,48 +106,58 @@ def _sizes(q, k, scale, paged=False):
             "scale": scale}
 
 
+def _sequences(q, k, cu_queries, cu_keys, max_queries, max_keys, sizes):
+    """Where packed sequences begin; sets their sizes."""
+    vectors = {name: _vector(name, x, q, torch.int32, cu_queries.shape[:1]) for name, x in (("cu_queries", cu_queries), ("cu_keys", cu_keys))}
+    sizes.update(batch=cu_queries.shape[0] - 1, queries=max_queries, keys=max_keys, total_queries=q.shape[0], total_keys=k.shape[0])
+    return vectors
+
+
 # ---- gradients ----
 
 
-@ops.define("attention_backward(Tensor d_o, Tensor q, Tensor k, Tensor v, Tensor o, Tensor lse, bool causal, bool top_left, int left, "
-            "int right, float scale, float softcap, bool deterministic) -> (Tensor, Tensor, Tensor)",
-            fake=lambda d_o, q, k, v, *_: tuple(_like(x, x.shape[-1]) for x in (q, k, v)))
-def _backward(d_o, q, k, v, o, lse, causal, top_left, left, right, scale, softcap, deterministic):
-    kind = _checked(q, k, v, 4)
+@ops.define("attention_backward(Tensor d_o, Tensor q, Tensor k, Tensor v, Tensor o, Tensor lse, Tensor? cu_queries, Tensor? cu_keys, "
+            "SymInt max_queries, SymInt max_keys, bool causal, bool top_left, int left, int right, float scale, float softcap, "
+            "bool deterministic) -> (Tensor, Tensor, Tensor)", fake=lambda d_o, q, k, v, *_: tuple(_like(x, x.shape[-1]) for x in (q, k, v)))
+def _backward(d_o, q, k, v, o, lse, cu_queries, cu_keys, max_queries, max_keys, causal, top_left, left, right, scale, softcap, deterministic):
+    packed = cu_queries is not None
+    kind = _checked(q, k, v, 3 if packed else 4)
     if k.shape[-1] != v.shape[-1]:
         raise ValueError(f"the gradient of attention needs one head size, but k has {k.shape[-1]}, and v {v.shape[-1]}")
     grads = [_like(x, x.shape[-1]) for x in (q, k, v)]
     if not q.numel():
         return tuple(dx.zero_() for dx in grads)
     inputs = {**dict(zip(("q", "k", "v"), map(_placed, (q, k, v)))), "o": _of_o("o", o, q, v), "d_o": _of_o("d_o", d_o, q, v)}
-    lse = _vector("lse", lse, q, torch.float32, q.shape[:-1])
+    lse = _vector("lse", lse, q, torch.float32, _statistics(q).shape)
     window = _window(left, right, causal)
     settings = {"in": kind, "dim": q.shape[-1], "causal": causal, "top_left": top_left and (causal or bool(window)),
-                "window": bool(window), "deterministic": deterministic, "softcap": softcap != 0}
+                "window": bool(window), "deterministic": deterministic, "softcap": softcap != 0, "varlen": packed}
     sizes = {**_sizes(q, k, scale), **window, "softcap": softcap}
+    vectors = _sequences(q, k, cu_queries, cu_keys, max_queries, max_keys, sizes) if packed else {}
     runner = _runner(_attention.Backward, q)
     workspace = torch.empty(runner.workspace(sizes, settings), dtype=torch.uint8, device=q.device)
+    addresses = {name: x.data_ptr() for name, x in vectors.items()}
     places = {name: _place(x, lse.data_ptr()) for name, x in (*inputs.items(), *zip(("dq", "dk", "dv"), grads))}
-    _start(runner, {**places, "lse": lse.data_ptr(), "workspace": workspace.data_ptr()}, sizes, settings, q)
+    _start(runner, {**places, **addresses, "lse": lse.data_ptr(), "workspace": workspace.data_ptr()}, sizes, settings, q)
     return tuple(grads)
 
 
 def _setup(ctx, inputs, output):
-    q, k, v, sinks, cu_queries, _, _, _, _, *ctx.settings = inputs
-    ctx.packed = cu_queries is not None
-    ctx.save_for_backward(q, k, v, sinks, *output)
+    q, k, v, sinks, cu_queries, cu_keys, *longest, _, causal, top_left, left, right, scale, softcap, deterministic = inputs
+    ctx.longest, ctx.settings = longest, (causal, top_left, left, right, scale, softcap, deterministic)
+    ctx.save_for_backward(q, k, v, sinks, cu_queries, cu_keys, *output)
     ctx.mark_non_differentiable(output[1])
 
 
 def _gradient(ctx, d_o, _):
-    if ctx.packed:
-        raise NotImplementedError("attention of packed sequences has no gradient")
-    q, k, v, sinks, o, lse = ctx.saved_tensors
+    q, k, v, sinks, cu_queries, cu_keys, o, lse = ctx.saved_tensors
     d_sinks = None
     if sinks is not None and ctx.needs_input_grad[3]:
-        share = torch.exp(sinks[None, :, None] - lse).masked_fill(lse == float("-inf"), 0)  # of the sums
-        d_sinks = -(share * (d_o.float() * o.float()).sum(-1)).sum((0, 2))
-    return (*torch.ops.cptx.attention_backward(d_o, q, k, v, o, lse, *ctx.settings), d_sinks, *(None for _ in range(12)))
+        share = torch.exp(sinks[:, None] - lse).masked_fill(lse == float("-inf"), 0)  # of the sums
+        delta = (d_o.float() * o.float()).sum(-1)
+        d_sinks = -(share * (delta if lse.dim() == 3 else delta.T)).sum((0, 2) if lse.dim() == 3 else 1)
+    grads = torch.ops.cptx.attention_backward(d_o, q, k, v, o, lse, cu_queries, cu_keys, *ctx.longest, *ctx.settings)
+    return (*grads, d_sinks, *(None for _ in range(12)))
 
 
 # ---- forward ----
@@ -173,13 +183,9 @@ def _attention_op(q, k, v, sinks, cu_queries, cu_keys, max_queries, max_keys, v_
     sizes = {**_sizes(q, k, scale), **window, "softcap": softcap, "v_scale": v_scale}
     tensors = [_placed(x) for x in (q, k, v)]
     operands = {name: _place(x, q.data_ptr()) for name, x in zip(("q", "k", "v", "o"), (*tensors, o))}
-    vectors = {}
+    vectors = _sequences(q, k, cu_queries, cu_keys, max_queries, max_keys, sizes) if packed else {}
     if sinks is not None:
         vectors["sinks"] = _vector("sinks", sinks, q, torch.float32, q.shape[1:2])
-    if packed:
-        for name, x in (("cu_queries", cu_queries), ("cu_keys", cu_keys)):
-            vectors[name] = _vector(name, x, q, torch.int32, cu_queries.shape[:1])
-        sizes.update(batch=cu_queries.shape[0] - 1, queries=max_queries, keys=max_keys, total_queries=q.shape[0], total_keys=k.shape[0])
     addresses = {name: x.data_ptr() for name, x in vectors.items()}
     _start(_runner(_attention.Forward, q), {**operands, **addresses, "lse": lse.data_ptr()}, sizes, settings, q)
     return o, lse
@@ -209,14 +215,14 @@ def attention(q, k, v, *, causal=False, top_left=False, window=None, scale=None,
 
 
 def attention_varlen(q, k, v, cu_queries, cu_keys, max_queries, max_keys, *, causal=False, top_left=False, window=None, scale=None,
-                     softcap=None, sinks=None, lse=False, v_scale=None):
-    """The same of packed sequences, without gradients: q: [rows, heads, dim], k, v: [rows, kv_heads, dim].
+                     softcap=None, sinks=None, lse=False, deterministic=None, v_scale=None):
+    """The same of packed sequences: q: [rows, heads, dim], k, v: [rows, kv_heads, dim].
 
     cu_queries, cu_keys: int32, where each sequence begins, and behind it where the last ends; max_queries, max_keys: the longest.
     lse: [heads, rows].
     """
-    return _call(q, k, v, (cu_queries, cu_keys, max_queries, max_keys), causal, top_left, window, scale, softcap, sinks, lse, False,
-                 v_scale)
+    return _call(q, k, v, (cu_queries, cu_keys, max_queries, max_keys), causal, top_left, window, scale, softcap, sinks, lse,
+                 deterministic, v_scale)
 
 
 # ---- decoding ----
@@ -225,18 +231,29 @@ def attention_varlen(q, k, v, cu_queries, cu_keys, max_queries, max_keys, *, cau
 @ops.define("attention_decode(Tensor q, Tensor k, Tensor v, Tensor? lengths, Tensor? pages, bool causal, int left, float scale, "
             "float softcap) -> (Tensor, Tensor)", fake=_outputs)
 def _decode(q, k, v, lengths, pages, causal, left, scale, softcap):
-    kind = _checked(q, k, v, 4)
-    o, lse = _outputs(q, k, v)
+    return _decoded(q, k, v, v.shape[-1], lengths, pages, causal, left, scale, softcap)
+
+
+@ops.define("attention_decode_mla(Tensor q, Tensor cache, int dim_v, Tensor? lengths, Tensor? pages, bool causal, float scale, "
+            "float softcap) -> (Tensor, Tensor)", fake=lambda q, cache, dim_v, *_: (_like(q, dim_v), _statistics(q)))
+def _decode_mla(q, cache, dim_v, lengths, pages, causal, scale, softcap):
+    return _decoded(q, cache, None, dim_v, lengths, pages, causal, -1, scale, softcap)
+
+
+def _decoded(q, k, v, dim_v, lengths, pages, causal, left, scale, softcap):
+    """v None: the first columns of k."""
+    kind = _checked(q, k, k if v is None else v, 4)
+    o, lse = _like(q, dim_v), _statistics(q)
     if not o.numel():
         return o, lse
-    settings = {"in": kind, "dim": q.shape[-1], "dim_v": v.shape[-1], "causal": causal, "window": left >= 0, "softcap": softcap != 0,
-                "paged": pages is not None, "lse": True}
+    settings = {"in": kind, "dim": q.shape[-1], "dim_v": dim_v, "causal": causal, "window": left >= 0, "softcap": softcap != 0,
+                "paged": pages is not None, "lse": True, "mla": v is None}
     sizes = {**_sizes(q, k, scale, pages is not None), "softcap": softcap, "window_left": min(max(left, 0), _attention.MANY)}
     if pages is not None:
         pages = _vector("pages", pages, q, torch.int32, (q.shape[0], pages.shape[-1]))
         sizes.update(page=k.shape[2], keys=k.shape[2] * pages.shape[1], page_pitch=pages.shape[1])
-    tensors = [_placed(x) for x in (q, k, v)]
-    operands = {name: _place(x, q.data_ptr()) for name, x in zip(("q", "k", "v", "o"), (*tensors, o))}
+    tensors = {"q": q, "k": k, **({} if v is None else {"v": v})}
+    operands = {name: _place(x, q.data_ptr()) for name, x in (*((n, _placed(x)) for n, x in tensors.items()), ("o", o))}
     if lengths is not None:
         lengths = _vector("lengths", lengths, q, torch.int32, q.shape[:1])
         operands["lengths"] = lengths.data_ptr()
@@ -258,4 +275,14 @@ def decode(q, k, v, *, lengths=None, pages=None, causal=True, window=None, scale
     """
     o, statistics = torch.ops.cptx.attention_decode(q, k, v, lengths, pages, causal, -1 if window is None else window, _scale(scale),
                                                     softcap or 0.0)
+    return (o, statistics) if lse else o
+
+
+def decode_mla(q, cache, dim_v, *, lengths=None, pages=None, causal=True, scale=None, softcap=None, lse=False):
+    """The same where V is the first dim_v columns of K (multi-head latent attention), on sm_90a.
+
+    q: [batch, heads, 1 to 16, dim], dim a multiple of 64, to 576; cache: [batch, kv_heads, keys, dim], or with pages [pages, kv_heads,
+    keys of a page, dim], the keys of a page a multiple of 64; dim_v: a multiple of 128, to 512.
+    """
+    o, statistics = torch.ops.cptx.attention_decode_mla(q, cache, dim_v, lengths, pages, causal, _scale(scale), softcap or 0.0)
     return (o, statistics) if lse else o

@@ -10,10 +10,13 @@
 enum {
 	COST_MISSING = 24,
 	COST_VALUE = 30,
+	COST_TURNED = 2, /* the second of two types that stand in each other's place: that is one mistake */
 	COST_EXTRA = 32,
+	COST_UNKNOWN = 36, /* an operand that was given by its name: another form was meant, which has it */
 	COST_ABSENT = 32,
 	COST_KIND = 32,
 	COST_TYPE = 24,
+	COST_OTHER_TYPE = 4, /* besides another number */
 	COST_RANGE = 16
 };
 
@@ -69,7 +72,10 @@ static unsigned operand_cost(const arch_form *f, const arch_request *q, unsigned
 		return (v->kind == CPTX_VAL_INT || v->kind == CPTX_VAL_FLOAT ? COST_TYPE : COST_KIND) + first;
 	/* the registers of a destination agree on a type, and outvote the first source */
 	const bool several = v->count > 1 && o->flags & OPERAND_DEST;
-	return (v->count == arch_operand_count(o, m->mod) ? COST_TYPE : COST_KIND) + first + 2 * several;
+	if (v->count == arch_operand_count(o, m->mod))
+		return COST_TYPE + first + 2 * several;
+	const unsigned want = o->type ? o->type : o->tgroup != ARCH_NO ? m->mod[o->tgroup] : 0;
+	return COST_KIND + (want && want != v->type ? COST_OTHER_TYPE : 0) + first + 2 * several;
 }
 
 static unsigned operands_cost(const arch_form *f, const arch_request *q, arch_match *m, const uint8_t *kept)
@@ -127,6 +133,45 @@ static void assume(const arch_form *f, const arch_request *q, arch_match *m, con
 	}
 }
 
+static bool has_value(const arch_form *f, unsigned group, unsigned mod)
+{
+	const arch_group *g = &arch_groups[f->group + group];
+
+	for (unsigned a = 0; a < g->nalt; a++)
+		if (arch_alts[g->alt + a].mod == mod)
+			return true;
+	return false;
+}
+
+/* The group of types whose value stands in the place of group i, and the other way round; ARCH_NO: there is none. */
+static unsigned turned_with(const arch_form *f, const arch_request *q, unsigned i)
+{
+	const arch_group *g = &arch_groups[f->group + i];
+
+	for (unsigned k = 0; g->is_type && k < f->ngroup && !q->by_group; k++) {
+		const arch_group *h = &arch_groups[f->group + k];
+		if (k == i || !h->is_type || g->kind == GROUP_REPEAT || h->kind == GROUP_REPEAT)
+			continue;
+		unsigned mine = q->mods[g->field], other = q->mods[h->field];
+		if (mine && other && mine != other && has_value(f, i, other) && has_value(f, k, mine))
+			return k;
+	}
+	return ARCH_NO;
+}
+
+/* Types that are turned round are set right, and one mistake. */
+static bool turn_types(const arch_form *f, const arch_request *q, arch_near *n, const bool *fits, unsigned i)
+{
+	unsigned k = turned_with(f, q, i);
+
+	if (k == ARCH_NO || (fits[i] && fits[k]))
+		return false;
+	arch_set_value(f, n->m.mod, i, q->mods[arch_groups[f->group + k].field]);
+	arch_set_value(f, n->m.mod, k, q->mods[arch_groups[f->group + i].field]);
+	add_fault(n, FAULT_VALUE, i, i < k ? COST_VALUE : COST_TURNED);
+	return true;
+}
+
 static void add_modifiers(const arch_form *f, const arch_request *q, arch_near *n, uint8_t *kept)
 {
 	bool fits[ARCH_GROUPS], explained;
@@ -140,7 +185,7 @@ static void add_modifiers(const arch_form *f, const arch_request *q, arch_near *
 		const arch_group *g = &arch_groups[f->group + i];
 		unsigned given = g->kind == GROUP_REPEAT ? 0 : q->mods[q->by_group ? i : g->field];
 		bool inferred = !given && g->kind == GROUP_REQUIRED && (g->is_type || g->is_count);
-		if (g->kind == GROUP_REPEAT || (fits[i] && !inferred))
+		if (g->kind == GROUP_REPEAT || turn_types(f, q, n, fits, i) || (fits[i] && !inferred))
 			continue;
 		unsigned was = n->m.mod[i];
 		assume(f, q, &n->m, kept, i, &explained);
@@ -165,7 +210,7 @@ static void add_given(const arch_form *f, const arch_request *q, arch_near *n)
 			add_fault(n, FAULT_EXTRA, i, COST_EXTRA);
 	for (unsigned i = 0; i < op->nslot; i++)
 		if (q->vals[FIRST_SLOT + 1 + i].kind && !(f->slots >> i & 1))
-			add_fault(n, FAULT_NO_OPERAND, i + 1, COST_EXTRA);
+			add_fault(n, FAULT_NO_OPERAND, i + 1, COST_UNKNOWN);
 	if (q->vals[0].kind && !(f->noperand && arch_operands[f->operand].flags & OPERAND_DEST))
 		add_fault(n, FAULT_NO_OPERAND, 0, COST_EXTRA);
 }
@@ -273,27 +318,32 @@ void arch_near_form(unsigned form, const arch_request *q, arch_near *n)
 		add_fault(n, FAULT_RULE, 0, 0);
 }
 
-void arch_near_keep(arch_near *best, unsigned *nbest, const arch_near *n)
+void *arch_near_insert(void *best, size_t each, unsigned *far, unsigned *n, unsigned distance)
 {
-	unsigned at = *nbest;
+	unsigned at = *n;
 
-	while (at && arch_distance(n->cost, n->doubt) < arch_distance(best[at - 1].cost, best[at - 1].doubt))
+	while (at && distance < far[at - 1])
 		at--;
 	if (at == ARCH_NEAR)
-		return;
-	*nbest = MIN(*nbest + 1, (unsigned)ARCH_NEAR);
-	memmove(&best[at + 1], &best[at], (*nbest - at - 1) * sizeof *best);
-	best[at] = *n;
+		return NULL;
+	*n = MIN(*n + 1, (unsigned)ARCH_NEAR);
+	unsigned char *to = (unsigned char *)best + at * each;
+	memmove(to + each, to, (*n - at - 1) * each);
+	memmove(far + at + 1, far + at, (*n - at - 1) * sizeof *far);
+	far[at] = distance;
+	return to;
 }
 
 unsigned arch_nearest(unsigned op, const arch_request *q, arch_near *best)
 {
-	unsigned nbest = 0;
-	arch_near n;
+	unsigned nbest = 0, far[ARCH_NEAR];
+	arch_near n, *to;
 
 	for (unsigned i = arch_ops[op].form; i < arch_ops[op].form + arch_ops[op].nform; i++) {
 		arch_near_form(i, q, &n);
-		arch_near_keep(best, &nbest, &n);
+		to = arch_near_insert(best, sizeof *best, far, &nbest, arch_distance(n.cost, n.doubt));
+		if (to)
+			*to = n;
 	}
 	return nbest;
 }

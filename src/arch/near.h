@@ -56,8 +56,9 @@ static inline unsigned arch_distance(unsigned cost, unsigned doubt) { return DOU
 unsigned arch_choices(const arch_form *f, unsigned open);
 /* How far the form is from what was given. */
 void arch_near_form(unsigned form, const arch_request *q, arch_near *n);
-/* Inserts `n` among the ARCH_NEAR nearest, *nbest of them, if it is one of them. */
-void arch_near_keep(arch_near *best, unsigned *nbest, const arch_near *n);
+/* Makes room among the ARCH_NEAR nearest, *n of them of `each` bytes, whose distances are at `far`: where one at that
+ * distance goes, behind those equally far; NULL: it is none of them. */
+void *arch_near_insert(void *best, size_t each, unsigned *far, unsigned *n, unsigned distance);
 /* Finds the nearest forms of an op, the nearest first; returns their number. */
 unsigned arch_nearest(unsigned op, const arch_request *q, arch_near *best);
 

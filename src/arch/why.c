@@ -136,7 +136,11 @@ static void put_values(const arch_near *n, const arch_request *q, unsigned group
 		for (unsigned i = op->form; i < op->form + op->nform; i++)
 			add_values(i, field, q, false, &v);
 	}
-	if (!v.n)
+	if (!v.n && n->m.mod[group] && n->m.mod[group] != q->mods[field])
+		arch_offer(&v, n->m.mod[group]); /* that the other words and the operands ask for */
+	if (v.n < 2 && n->nfault > 1)
+		add_values(n->m.form, field, q, true, &v);
+	else if (!v.n)
 		add_values(n->m.form, field, q, true, &v);
 	if (is_flag(f->op, field)) {
 		buf_printf(b, "write .%s = 1", op->field[field]);

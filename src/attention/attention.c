@@ -75,6 +75,16 @@ static bool check_target(const attention_generator *g, const cptx_target *t, cpt
 	return error_set(err, CPTX_E_TARGET, NOWHERE, "attention for %s: %s has none; %s it", g->target, t->name, g->where);
 }
 
+static bool check_pack(const cptx_attention_opt *o, cptx_error *err)
+{
+	RULE(!(o->pack & (o->pack - 1)), ".pack = %u; it is a power of two, from 1 to %d", o->pack, ATTENTION_MOST_PACK);
+	RULE(o->pack < 2 || !o->sinks, ".pack = %u with .sinks; each head of a tile would have a sink of its own", o->pack);
+	RULE(o->pack < 2 || !o->blocks, ".pack = %u with .blocks, which tell of one head", o->pack);
+	RULE(o->pack < 2 || attention_can_pack(o, o->pack),
+	     "tiles of %u rows for %u heads; each has a power of two of them, 8 or more", o->bq, o->pack);
+	return true;
+}
+
 /* Pages of completed options: copies bring whole parts of blocks. */
 static bool check_page(const cptx_attention_opt *o, cptx_error *err)
 {
@@ -105,7 +115,7 @@ bool attention_read(cptx_attention_opt *o, const cptx_attention_opt *given, cons
 	    !check_kernels(o, err) || !check_target(g, target, err))
 		return false;
 	g->complete(o);
-	if (!check_page(o, err))
+	if (!check_page(o, err) || !check_pack(o, err))
 		return false;
 	*plan = (cptx_attention_plan){ .threads = 0 };
 	return g->check(o, target, plan, err);
@@ -228,6 +238,9 @@ static bool check_numbers(const cptx_attention_problem *p, const cptx_attention_
 	     p->queries, p->keys);
 	RULE(p->kv_heads <= p->heads && (!p->heads || p->heads % p->kv_heads == 0),
 	     "%u heads of Q, and %u of K and V; these divide those of Q", p->heads, p->kv_heads);
+	RULE(o->pack < 2 || !p->heads || p->heads / p->kv_heads % o->pack == 0,
+	     ".pack = %u; it divides the heads of Q for one of K and V, of which there are %u", o->pack,
+	     p->kv_heads ? p->heads / p->kv_heads : 0);
 	RULE(p->scale > 0 && isfinite(p->scale), ".scale = %g; it is above 0", (double)p->scale);
 	RULE(attention_is_fp8(o) || !(p->v_scale != 0), "the problem has v_scale = %g, which is of e4m3", (double)p->v_scale);
 	RULE(!attention_is_fp8(o) || (p->v_scale > 0 && isfinite(p->v_scale)), ".v_scale = %g; it is above 0",
@@ -295,7 +308,7 @@ bool attention_plan_problem(const cptx_attention_opt *o, const cptx_attention_pr
 
 	RULE(!one_tile || !p->ctas, ".ctas = %u; by %s each tile has a CTA of its own, and it is 0", p->ctas,
 	     cptx_attention_mma_name(o->mma));
-	plan->tiles = (uint64_t)attention_up(p->queries, o->bq) * p->heads * p->batch;
+	plan->tiles = (uint64_t)attention_up(p->queries, attention_tile_queries(o)) * attention_tile_heads(o, p) * p->batch;
 	RULE(plan->tiles < UINT64_C(1) << 31, "%llu tiles of %u queries; there are less than 2^31 in a launch",
 	     (unsigned long long)plan->tiles, o->bq);
 	plan->grid = (uint32_t)attention_max(attention_min((int64_t)plan->tiles, most), 1);

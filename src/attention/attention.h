@@ -22,6 +22,7 @@ enum {
 typedef struct attention_operands {
 	cptx_operand_opt q, k, v;
 	cptx_operand_opt k_part, v_part; /* of K and V what one load brings: with .page a part, else all of a block */
+	cptx_operand_opt q_part;         /* of Q, with .pack a part */
 	cptx_tile o;                     /* a subtile of O that is stored at once */
 } attention_operands;
 
@@ -56,8 +57,27 @@ static inline bool attention_loads_by_tma(const cptx_attention_opt *o)
 }
 static inline bool attention_stores_by_tma(const cptx_attention_opt *o)
 {
-	return attention_generator_of(o)->stores_by_tma && !o->varlen; /* a tile's rows behind a sequence are another's */
+	/* a tile's rows behind a sequence are another's, and packed heads lie apart */
+	return attention_generator_of(o)->stores_by_tma && !o->varlen && o->pack < 2;
 }
+/* Queries of a tile, of each of its heads. */
+static inline uint32_t attention_tile_queries(const cptx_attention_opt *o) { return o->bq / (o->pack ? o->pack : 1); }
+/* Tiles of a row of all: one for so many heads. */
+static inline uint32_t attention_tile_heads(const cptx_attention_opt *o, const cptx_attention_problem *p)
+{
+	return p->heads / (o->pack ? o->pack : 1);
+}
+enum { ATTENTION_MOST_PACK = 16, ATTENTION_LEAST_QUERIES = 8 /* of a head in a tile: the rows of an atom of the swizzle */ };
+static inline bool attention_can_pack(const cptx_attention_opt *o, uint32_t pack)
+{
+	const uint32_t queries = o->bq / pack;
+
+	return o->bq % pack == 0 && queries >= ATTENTION_LEAST_QUERIES && !(queries & (queries - 1));
+}
+/* Heads that pay in a tile of these options, whose .pack is 0, for a problem that was read; 0: one. */
+uint32_t attention_pack_for(const cptx_attention_opt *o, const cptx_attention_problem *p);
+/* Sets them, in completed options; open: bq may change for it. */
+void attention_set_pack(cptx_attention_opt *o, const cptx_attention_problem *p, bool open);
 
 /* The rules of a message begin with "attention: ". */
 #define ATTENTION_RULE(ok, ...)                                                                                             \
@@ -140,7 +160,7 @@ typedef struct attention_in {
 	cptx_params params;
 	cptx_val map_q, map_k, map_v, map_o;      /* tensor maps */
 	attention_place q, k, v, out;             /* without tensor maps */
-	cptx_val queries, keys, heads;            /* .u32 */
+	cptx_val queries, keys, heads;            /* .u32; heads: of tiles, with .pack fewer than there are */
 	cptx_val group;                           /* .u32, heads of Q for one of K and V */
 	cptx_val slots, row_tiles;                /* .u32: turns of all CTAs together; tiles of one head */
 	cptx_val rounds;                          /* .u32, turns of a CTA in a section, with causal */
@@ -164,7 +184,7 @@ void attention_declare(cptx_kernel *k, attention_in *in, const cptx_attention_op
 typedef struct attention_tile {
 	cptx_val there;       /* predicate; NONE: always there */
 	cptx_val row0;        /* .s32, its first query */
-	cptx_val head, plane; /* .u32: of Q; batch * heads + head */
+	cptx_val head, plane; /* .u32: of Q, with .pack the first; batch * heads + head, of tiles */
 	cptx_val kv_head, batch;
 	cptx_val queries, keys; /* .u32, of its sequence */
 	cptx_val q0, k0;        /* .s32, rows of Q, and of K and V, in front of the sequence's; NONE: 0 */
@@ -183,12 +203,15 @@ void attention_locate(cptx_kernel *k, const attention_in *in, cptx_val slot, att
 cptx_val attention_skip(cptx_kernel *k, const attention_in *in, const attention_tile *t, cptx_val key);
 /* The address of the first row of a head: of Q and O with t->q0, of K and V with t->k0 and kv_head. */
 cptx_val attention_rows_at(cptx_kernel *k, const attention_place *p, const attention_tile *t, cptx_val first, cptx_val head);
+/* Number i + behind of a table of u32. */
+cptx_val attention_entry(cptx_kernel *k, cptx_val table, cptx_val i, uint32_t behind);
 /* The page that has a key (.s32, below t->keys rounded up to a block), .u32; of keys behind the last, the last one's. */
 cptx_val attention_page_of(cptx_kernel *k, const attention_in *in, const attention_tile *t, cptx_val key);
 
 /* ---- copies by TMA: load.c ---- */
 
-/* K or V: a block in a ring of stages, and with .page the part of it that comes from one page. */
+/* K or V: a block in a ring of stages, and with .page the part of it that comes from one page.  Or Q: a tile, and with .pack
+ * the part of it that is of one head. */
 typedef struct attention_kv {
 	cptx_operand op, part;
 } attention_kv;
@@ -199,9 +222,10 @@ uint32_t attention_part_rows(const cptx_attention_opt *o);
 attention_operands attention_operands_of(const cptx_attention_opt *o, const cptx_tile *q, const cptx_tile *k,
                                          const cptx_tile *v);
 /* Sets Q, K and V aside, by operands of the generator. */
-void attention_make_operands(cptx_kernel *k, const attention_in *in, attention_operands *ops, cptx_operand *q,
+void attention_make_operands(cptx_kernel *k, const attention_in *in, attention_operands *ops, attention_kv *q,
                              attention_kv *key, attention_kv *v);
-void attention_load_q(cptx_kernel *k, const attention_tile *t, const cptx_operand *q, cptx_val barrier);
+void attention_load_q(cptx_kernel *k, const attention_in *in, const attention_tile *t, const attention_kv *q,
+                      cptx_val barrier);
 /* A block of keys, from `key` on (.s32), to a stage (.u32). */
 void attention_load_kv(cptx_kernel *k, const attention_in *in, const attention_tile *t, const attention_kv *kv,
                        cptx_val stage, cptx_val key, cptx_val barrier);
@@ -213,6 +237,12 @@ void attention_begin_softmax(cptx_kernel *k, const attention_in *in, const atten
                              cptx_softmax *soft);
 /* Predicate: the thread has the first column of a row of S, of the lanes that share it; NONE: no lanes do. */
 cptx_val attention_leads(cptx_kernel *k, const cptx_acc *s);
+
+/* The query and the head of an element of S or O, .u32. */
+cptx_val attention_query_of(cptx_kernel *k, const attention_in *in, const attention_tile *t, const cptx_acc *s,
+                            const cptx_acc_elem *e);
+cptx_val attention_head_of(cptx_kernel *k, const attention_in *in, const attention_tile *t, const cptx_acc *s,
+                           const cptx_acc_elem *e);
 
 /* The state of the rows of a tile: where each begins and ends. */
 typedef struct attention_rows {
@@ -227,6 +257,9 @@ attention_rows attention_rows_of(cptx_kernel *k, const attention_in *in, const a
  */
 void attention_scores_of(cptx_kernel *k, const attention_in *in, const attention_tile *t, const attention_rows *rows,
                          const cptx_acc *s, cptx_val key, bool masked);
+enum { ATTENTION_VECTOR = 4 /* most neighbours that are stored at once */ };
+/* Stores n neighbours of a row, 2 or 4, rounded, where the predicate holds. */
+void attention_store(cptx_kernel *k, enum cptx_type type, const cptx_val *v, uint32_t n, cptx_val to, cptx_val when);
 /* Stores the rows of O that there are, from registers. */
 void attention_store_o(cptx_kernel *k, const attention_in *in, const attention_tile *t, const cptx_acc *o);
 /* Writes LSE, a row vector, of the rows that there are. */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 /* Of an H200; per_tile: Q's first load, the first block, which overlaps with nothing, and the epilogue. */
-enum { CYCLES_PER_TILE = 4000, MOST_SHAPES = 64 };
+enum { CYCLES_PER_TILE = 4000, MOST_SHAPES = 64, FEW_ROWS = 128 };
 #define CLOCK_MHZ 1600.0
 
 /* ---- blocks, in closed form ---- */
@@ -60,9 +60,9 @@ static int64_t blocks_of(const tile_rows *r, int64_t end, int64_t first)
 
 attention_work attention_work_of(const cptx_attention_opt *o, const cptx_attention_problem *p)
 {
-	const int64_t shift = o->top_left ? 0 : (int64_t)p->keys - p->queries, bq = o->bq;
+	const int64_t shift = o->top_left ? 0 : (int64_t)p->keys - p->queries, bq = attention_tile_queries(o);
 	const int64_t right = o->causal ? 0 : attention_min(p->window_right, ATTENTION_MOST_ROWS);
-	const int64_t left = attention_min(p->window_left, ATTENTION_MOST_ROWS), tiles = attention_up(p->queries, o->bq);
+	const int64_t left = attention_min(p->window_left, ATTENTION_MOST_ROWS), tiles = attention_up(p->queries, bq);
 	tile_rows r = { tiles - 1, bq, p->keys, 0, p->keys, o->bk };
 
 	if (!p->queries || !p->keys)
@@ -85,12 +85,37 @@ attention_work attention_work_of(const cptx_attention_opt *o, const cptx_attenti
 	return w;
 }
 
+uint32_t attention_pack_for(const cptx_attention_opt *o, const cptx_attention_problem *p)
+{
+	const uint32_t group = p->kv_heads ? p->heads / p->kv_heads : 1;
+	uint32_t pack = 1;
+
+	if (o->mma != CPTX_ATTENTION_WGMMA || o->sinks || o->blocks)
+		return 0;
+	while (group % (2 * pack) == 0 && 2 * pack <= ATTENTION_MOST_PACK && 2 * pack * (uint64_t)p->queries <= o->bq &&
+	       attention_can_pack(o, 2 * pack))
+		pack *= 2;
+	return pack > 1 ? pack : 0;
+}
+
+void attention_set_pack(cptx_attention_opt *o, const cptx_attention_problem *p, bool open)
+{
+	cptx_attention_opt smaller = *o;
+
+	o->pack = attention_pack_for(o, p);
+	smaller.bq = FEW_ROWS; /* tiles of 192 rows have no power of two of them for each head */
+	if (o->pack || !open || o->bq <= FEW_ROWS || !(smaller.pack = attention_pack_for(&smaller, p)))
+		return;
+	*o = smaller;
+}
+
 /* ---- times ---- */
 
 static void predict(cptx_attention_choice *c, const cptx_attention_problem *p, uint32_t sms)
 {
 	const cptx_attention_opt *o = &c->opt;
-	const double planes = (double)p->heads * p->batch, rows = attention_up(p->queries, o->bq), tiles = rows * planes;
+	const double planes = (double)attention_tile_heads(o, p) * p->batch;
+	const double rows = attention_up(p->queries, attention_tile_queries(o)), tiles = rows * planes;
 	const attention_work w = attention_work_of(o, p);
 	double mma, softmax;
 
@@ -133,6 +158,7 @@ size_t cptx_attention_auto(const cptx_attention_opt *opt, const cptx_attention_p
 	given.bq = opt->bq, given.bk = opt->bk, given.stages = opt->stages;
 	const size_t shapes = attention_generator_of(&usual)->shapes(&given, shape, MOST_SHAPES);
 	for (size_t i = 0; i < shapes; i++) {
+		shape[i].pack = opt->pack ? opt->pack : attention_pack_for(&shape[i], &p);
 		if (!cptx_attention_check_problem(&shape[i], &p, sms, &plan, NULL))
 			continue;
 		all[n] = (cptx_attention_choice){ .opt = shape[i] };

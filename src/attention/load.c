@@ -4,19 +4,17 @@
 
 uint32_t attention_part_rows(const cptx_attention_opt *o) { return o->page && o->page < o->bk ? o->page : o->bk; }
 
-/* A span of so many rows: TMA writes it where it lies in the block's tile, whose spans stand behind one another. */
-static cptx_operand_opt part_of(const cptx_attention_opt *o, const cptx_operand_opt *op)
+/* A span of `rows` of `all` rows: TMA writes it where it lies in the block's tile, whose spans stand behind one another. */
+static cptx_operand_opt part_of(const cptx_operand_opt *op, uint32_t rows, uint32_t all)
 {
 	const bool along_k = op->tile.elem.mn_major;
-	const uint32_t dim = along_k ? op->tile.rows : op->tile.cols, rows = attention_part_rows(o);
+	const uint32_t dim = along_k ? op->tile.rows : op->tile.cols;
 	const uint32_t span = cptx_swizzle_get(op->tile.swizzle)->span * 8 / op->tile.elem.bits;
 	cptx_operand_opt part = *op;
 
-	if (!o->page)
-		return part;
 	part.tile.rows = along_k ? span : rows, part.tile.cols = along_k ? rows : span;
 	part.apart = cptx_tile_bytes(&part.tile);
-	part.stages = op->stages * (dim / span) * (o->bk / rows);
+	part.stages = op->stages * (dim / span) * (all / rows);
 	return part;
 }
 
@@ -30,31 +28,36 @@ attention_operands attention_operands_of(const cptx_attention_opt *o, const cptx
 
 	ops.q.tile = *q, ops.k.tile = *k, ops.v.tile = *v;
 	ops.k.stages = ops.v.stages = o->stages;
-	ops.k_part = part_of(o, &ops.k), ops.v_part = part_of(o, &ops.v);
+	ops.k_part = ops.k, ops.v_part = ops.v, ops.q_part = ops.q;
+	if (o->page)
+		ops.k_part = part_of(&ops.k, attention_part_rows(o), o->bk),
+		ops.v_part = part_of(&ops.v, attention_part_rows(o), o->bk);
+	ops.q.stages = 1;
+	if (o->pack > 1)
+		ops.q_part = part_of(&ops.q, attention_tile_queries(o), o->bq);
 	return ops;
 }
 
-static void make_kv(cptx_kernel *k, const attention_in *in, const cptx_operand_opt *all, cptx_operand_opt *part,
-                    cptx_val map, const char *name, attention_kv *kv)
+static void make_kv(cptx_kernel *k, bool in_parts, const cptx_operand_opt *all, cptx_operand_opt *part, cptx_val map,
+                    const char *name, attention_kv *kv)
 {
 	cptx_operand_opt block = *all;
 
 	block.map = map, block.name = name;
 	cptx_operand_make(k, &kv->op, &block);
 	kv->part = kv->op;
-	if (!in->o->page)
+	if (!in_parts)
 		return;
 	part->map = map, part->smem = kv->op.smem;
 	cptx_operand_make(k, &kv->part, part);
 }
 
-void attention_make_operands(cptx_kernel *k, const attention_in *in, attention_operands *ops, cptx_operand *q,
+void attention_make_operands(cptx_kernel *k, const attention_in *in, attention_operands *ops, attention_kv *q,
                              attention_kv *key, attention_kv *v)
 {
-	ops->q.map = in->map_q, ops->q.name = "q";
-	cptx_operand_make(k, q, &ops->q);
-	make_kv(k, in, &ops->k, &ops->k_part, in->map_k, "k", key);
-	make_kv(k, in, &ops->v, &ops->v_part, in->map_v, "v", v);
+	make_kv(k, in->o->pack > 1, &ops->q, &ops->q_part, in->map_q, "q", q);
+	make_kv(k, in->o->page, &ops->k, &ops->k_part, in->map_k, "k", key);
+	make_kv(k, in->o->page, &ops->v, &ops->v_part, in->map_v, "v", v);
 }
 
 /* The place of a row of a sequence, and the number of its batch in the tensor map. */
@@ -68,11 +71,23 @@ static cptx_val batch_of(const attention_tile *t, cptx_val first)
 	return first.kind == CPTX_VAL_NONE ? t->batch : cptx_imm(0);
 }
 
-void attention_load_q(cptx_kernel *k, const attention_tile *t, const cptx_operand *q, cptx_val barrier)
+void attention_load_q(cptx_kernel *k, const attention_in *in, const attention_tile *t, const attention_kv *q,
+                      cptx_val barrier)
 {
-	const cptx_val row = row_of(k, t->q0, t->row0);
+	const cptx_val row = row_of(k, t->q0, t->row0), batch = batch_of(t, t->q0);
+	const uint32_t pack = in->o->pack, span = q->part.opt.tile.cols;
 
-	cptx_operand_load(k, q, 0, row, 0, .barrier = barrier, .z = t->head, .z2 = batch_of(t, t->q0));
+	if (pack < 2) {
+		cptx_operand_load(k, &q->op, 0, row, 0, .barrier = barrier, .z = t->head, .z2 = batch);
+		return;
+	}
+	const cptx_val i = cptx_var(k, CPTX_U32, 0);
+	CPTX_FOR(k, i, pack, 1) {
+		cptx_pragma(k, "nounroll"); /* a thread that copies has few registers */
+		for (uint32_t s = 0; s < q->op.opt.tile.cols / span; s++)
+			cptx_operand_load(k, &q->part, cptx_add(k, i, s * pack), row, cptx_imm(s * span), .barrier = barrier,
+			                  .z = cptx_add(k, t->head, i), .z2 = batch);
+	}
 }
 
 /* Part after part, each of one page, and of each part span after span. */

@@ -157,7 +157,8 @@ static bool make_maps(const attention_operands *ops, const cptx_attention_opt *o
 	const cptx_operand_matrix v = matrix_of(&ops->v, v_at, &p->v_stride, dim_v, of_k, p->kv_heads);
 	const cptx_operand_matrix d = matrix_of(&out, p->o, &p->o_stride, dim_v, of_q, p->heads);
 
-	return cptx_operand_tensor_map(&ops->q, &q, &args->q, err) && cptx_operand_tensor_map(&ops->k_part, &k, &args->k, err) &&
+	return cptx_operand_tensor_map(&ops->q_part, &q, &args->q, err) &&
+	       cptx_operand_tensor_map(&ops->k_part, &k, &args->k, err) &&
 	       cptx_operand_tensor_map(&ops->v_part, &v, &args->v, err) &&
 	       (!attention_stores_by_tma(o) || cptx_operand_tensor_map(&out, &d, &args->o, err));
 }
@@ -182,12 +183,13 @@ static void set_places(const cptx_attention_opt *o, const cptx_attention_problem
 static uint32_t section_of(const cptx_attention_opt *o, const cptx_attention_problem *p, uint32_t grid)
 {
 	const uint64_t row = (o->dim + attention_dim_v(o)) * (cptx_type_bits(o->in) / 8), bytes = (p->keys ? p->keys : 1) * row;
-	const uint64_t planes = (uint64_t)p->heads * p->batch, tiles = attention_up(p->queries, o->bq);
+	const uint64_t planes = (uint64_t)attention_tile_heads(o, p) * p->batch;
+	const uint64_t tiles = attention_up(p->queries, attention_tile_queries(o));
 	uint64_t n = 1;
 
 	while (2 * n * bytes <= L2_BYTES && n < planes)
 		n *= 2;
-	n *= p->heads ? p->heads / p->kv_heads : 1;
+	n *= p->heads ? attention_tile_heads(o, p) / p->kv_heads : 1;
 	while (2 * n * tiles < 3 * (uint64_t)grid && n < planes)
 		n *= 2;
 	return (uint32_t)attention_min((int64_t)n, (int64_t)planes);
@@ -198,8 +200,8 @@ static int32_t bounded(uint32_t reach) { return (int32_t)attention_min(reach, AT
 static attention_args args_of(const cptx_attention_opt *o, const cptx_attention_problem *p, const cptx_attention_plan *plan)
 {
 	const float scale = o->softcap ? p->scale / p->softcap : p->scale;
-	const uint32_t section = section_of(o, p, plan->grid), planes = p->heads * p->batch,
-				   row_tiles = attention_up(p->queries, o->bq);
+	const uint32_t section = section_of(o, p, plan->grid), planes = attention_tile_heads(o, p) * p->batch,
+				   row_tiles = attention_up(p->queries, attention_tile_queries(o));
 	const uint32_t rounds = attention_up(section * row_tiles, plan->grid);
 	const uint32_t sections = section ? attention_up(planes, section) : 0;
 
@@ -214,7 +216,7 @@ static attention_args args_of(const cptx_attention_opt *o, const cptx_attention_
 		                     .table_pitch = p->table_pitch,
 		                     .queries = p->queries,
 		                     .keys = p->keys,
-		                     .heads = p->heads,
+		                     .heads = attention_tile_heads(o, p),
 		                     .group = p->heads ? p->heads / p->kv_heads : 1,
 		                     .slots = begin(o).dealt ? sections * rounds * plan->grid : (uint32_t)plan->tiles,
 		                     .rounds = rounds,

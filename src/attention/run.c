@@ -70,6 +70,20 @@ static bool choose(cptx_attention_runner *r, cptx_attention_opt *o, const cptx_a
 	return true;
 }
 
+/* Heads in a tile, where the caller leaves it open and the shape allows it. */
+static bool pack(cptx_attention_opt *o, const cptx_attention_opt *given, const cptx_attention_problem *problem,
+                 cptx_error *err)
+{
+	cptx_attention_problem p;
+
+	if (o->pack)
+		return true;
+	if (!attention_read_problem(&p, problem, o, err))
+		return false;
+	attention_set_pack(o, &p, !given->bq);
+	return true;
+}
+
 bool cptx_attention_run(cptx_attention_runner *r, const cptx_attention_opt *opt, const cptx_attention_problem *problem,
                         cptx_stream *stream, cptx_error *err)
 {
@@ -80,7 +94,7 @@ bool cptx_attention_run(cptx_attention_runner *r, const cptx_attention_opt *opt,
 
 	err = err ? err : &own;
 	if (!IS_GIVEN(r, "runner", NOWHERE, err) || !choose(r, &chosen, opt, problem, err) ||
-	    !attention_read(&o, &chosen, r->base.target, &plan, err) ||
+	    !attention_read(&o, &chosen, r->base.target, &plan, err) || !pack(&o, &chosen, problem, err) ||
 	    !(l = (const loaded *)kit_runner_find(&r->base, &keeper, &o, o.name, err)))
 		return false;
 	cptx_launch *launch = cptx_attention_launch(l->kept.program, r->base.dev, &l->opt, problem, err);

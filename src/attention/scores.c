@@ -35,20 +35,20 @@ void attention_begin_softmax(cptx_kernel *k, const attention_in *in, const atten
 }
 
 /* What the user's functions are told of a score. */
-static cptx_attention_score score_at(cptx_kernel *k, const attention_tile *t, const cptx_acc *s, const cptx_acc_elem *e,
-                                     cptx_val key)
+static cptx_attention_score score_at(cptx_kernel *k, const attention_in *in, const attention_tile *t, const cptx_acc *s,
+                                     const cptx_acc_elem *e, cptx_val key)
 {
 	return (cptx_attention_score){ .value = e->value,
 		                           .batch = t->batch,
-		                           .head = t->head,
-		                           .query = cptx_acc_row(k, s, e, t->row0),
+		                           .head = attention_head_of(k, in, t, s, e),
+		                           .query = attention_query_of(k, in, t, s, e),
 		                           .key = cptx_acc_col(k, s, e, key) };
 }
 
 static void call_score(cptx_kernel *k, const attention_in *in, const attention_tile *t, const cptx_acc *s,
                        const cptx_acc_elem *e, cptx_val key)
 {
-	const cptx_attention_score score = score_at(k, t, s, e, key);
+	const cptx_attention_score score = score_at(k, in, t, s, e, key);
 
 	cptx_mov(k, in->o->score(k, in->o->user, &score), .into = e->value);
 }
@@ -57,7 +57,7 @@ static void call_mask(cptx_kernel *k, const attention_in *in, const attention_ti
 {
 	CPTX_ACC_EACH(s, e)
 	{
-		cptx_attention_score score = score_at(k, t, s, &e, key);
+		cptx_attention_score score = score_at(k, in, t, s, &e, key);
 		score.value = (cptx_val){ 0 };
 		cptx_mov(k, -INFINITY, .type = CPTX_F32, .into = e.value, .unless = in->o->mask(k, in->o->user, &score));
 	}
@@ -117,8 +117,62 @@ void attention_scores_of(cptx_kernel *k, const attention_in *in, const attention
 		mask(k, rows, s, key);
 }
 
+static cptx_val rounded(cptx_kernel *k, enum cptx_type type, cptx_val low, cptx_val high)
+{
+	const enum cptx_type pair = type == CPTX_BF16 ? CPTX_BF16X2 : CPTX_F16X2;
+	const cptx_val word = cptx_regs(k, CPTX_B32, 1);
+
+	cptx_cvt(k, high, .b = low, .rnd = CPTX_RN, .dtype = pair, .into = cptx_as(word, pair));
+	return word;
+}
+
+void attention_store(cptx_kernel *k, enum cptx_type type, const cptx_val *v, uint32_t n, cptx_val to, cptx_val when)
+{
+	cptx_val words[ATTENTION_VECTOR];
+	uint32_t many = 0;
+
+	for (uint32_t i = 0; i < n; i += type == CPTX_F32 ? 1 : 2)
+		words[many++] = type == CPTX_F32 ? cptx_as(v[i], CPTX_B32) : rounded(k, type, v[i], v[i + 1]);
+	if (many == 1)
+		cptx_st(k, to, words[0], .space = CPTX_GLOBAL, .type = CPTX_B32, .when = when);
+	else
+		cptx_st(k, to, cptx_pack_(k, CPTX_HERE, words, many), .space = CPTX_GLOBAL, .type = CPTX_B32,
+		        .vec = many == 4 ? CPTX_V4 : CPTX_V2, .when = when);
+}
+
+/* Row by row, of heads that lie apart: a thread has two neighbours of a row at a time. */
+static void store_packed(cptx_kernel *k, const attention_in *in, const attention_tile *t, const cptx_acc *o)
+{
+	const enum cptx_type type = attention_out(in->o);
+	const uint32_t dim_v = attention_dim_v(in->o), bytes = cptx_type_bits(type) / 8;
+	const cptx_val col = cptx_mul_wide(k, o->col, bytes), left = cptx_sub(k, dim_v, cptx_as(o->col, CPTX_S32));
+
+	for (uint32_t row = 0; row < o->rows; row++) {
+		cptx_val there = { 0 }, to = { 0 };
+		for (uint32_t i = 0; i < o->count; i += 2) {
+			const cptx_acc_elem e = cptx_acc_at(o, i);
+			if (e.at_row != row)
+				continue;
+			if (to.kind == CPTX_VAL_NONE) {
+				const cptx_val query = attention_query_of(k, in, t, o, &e);
+				const cptx_val head = attention_rows_at(k, &in->out, t, t->q0, attention_head_of(k, in, t, o, &e));
+				there = cptx_setp(k, query, t->queries, .cmp = CPTX_LT);
+				to = cptx_mad(k, cptx_cvt(k, query, .dtype = CPTX_U64), in->out.row, head, .mode = CPTX_LO);
+				to = cptx_add(k, to, col);
+			}
+			const cptx_val v[2] = { e.value, cptx_acc_at(o, i + 1).value };
+			const cptx_val inside = e.col + 8 > dim_v ? cptx_setp(k, left, e.col, .cmp = CPTX_GT) : (cptx_val){ 0 };
+			attention_store(k, type, v, 2, cptx_offset(to, e.col * bytes), both(k, there, inside));
+		}
+	}
+}
+
 void attention_store_o(cptx_kernel *k, const attention_in *in, const attention_tile *t, const cptx_acc *o)
 {
+	if (in->o->pack > 1) {
+		store_packed(k, in, t, o);
+		return;
+	}
 	const uint32_t before = o->unit_col.kind == CPTX_VAL_INT ? (uint32_t)o->unit_col.i : 0, all = before + o->n;
 	const uint32_t dim_v = attention_dim_v(in->o), bytes = cptx_type_bits(attention_out(in->o)) / 8;
 	/* in elements: bytes may take more than 32 bits */
@@ -132,6 +186,29 @@ void attention_store_o(cptx_kernel *k, const attention_in *in, const attention_t
 	cptx_epilogue_store(k, &e, .address = address, .type = attention_out(in->o), .pitch = pitch);
 }
 
+/* The element's place among those of its head. */
+static void store_packed_lse(cptx_kernel *k, const attention_in *in, const attention_tile *t, const cptx_acc *s,
+                             cptx_val lse)
+{
+	const cptx_val heads = cptx_mul(k, in->heads, in->o->pack, .mode = CPTX_LO), leads = attention_leads(k, s);
+	uint32_t next = 0;
+
+	CPTX_ACC_EACH(s, e)
+	{
+		if (e.at_row != next)
+			continue;
+		const cptx_val query = attention_query_of(k, in, t, s, &e), head = attention_head_of(k, in, t, s, &e);
+		const cptx_val there = cptx_setp(k, query, t->queries, .cmp = CPTX_LT);
+		const cptx_val plane = in->o->varlen ? head : cptx_mad(k, t->batch, heads, head, .mode = CPTX_LO);
+		const cptx_val row = in->o->varlen ? cptx_add(k, query, cptx_as(t->q0, CPTX_U32)) : query;
+		const cptx_val i =
+			cptx_mad_wide(k, plane, in->o->varlen ? in->total_queries : in->queries, cptx_cvt(k, row, .dtype = CPTX_U64));
+		cptx_st(k, cptx_mad(k, i, 4, in->lse, .mode = CPTX_LO), cptx_elem(lse, next), .space = CPTX_GLOBAL,
+		        .when = both(k, there, leads));
+		next++;
+	}
+}
+
 void attention_store_lse(cptx_kernel *k, const attention_in *in, const attention_tile *t, const cptx_acc *s, cptx_val lse)
 {
 	const cptx_val row0 = t->q0.kind == CPTX_VAL_NONE ? t->row0 : cptx_add(k, t->q0, t->row0);
@@ -141,6 +218,10 @@ void attention_store_lse(cptx_kernel *k, const attention_in *in, const attention
 	const cptx_val leads = attention_leads(k, s);
 	uint32_t next = 0;
 
+	if (in->o->pack > 1) {
+		store_packed_lse(k, in, t, s, lse);
+		return;
+	}
 	CPTX_ACC_EACH(s, e)
 	{
 		if (e.at_row != next)

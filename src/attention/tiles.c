@@ -40,7 +40,7 @@ static cptx_val first_of(cptx_kernel *k, const attention_in *in, const attention
 
 static void find_blocks(cptx_kernel *k, const attention_in *in, attention_tile *t)
 {
-	const cptx_val behind = cptx_min(k, cptx_add(k, t->row0, in->o->bq), cptx_as(t->queries, CPTX_S32));
+	const cptx_val behind = cptx_min(k, cptx_add(k, t->row0, attention_tile_queries(in->o)), cptx_as(t->queries, CPTX_S32));
 	const cptx_val last = cptx_sub(k, behind, 1);
 	const cptx_val end = blocks_of(k, in, end_of(k, in, t, last), true);
 
@@ -81,8 +81,7 @@ static void number(cptx_kernel *k, const attention_in *in, cptx_val slot, cptx_v
 	*rest = cptx_sub(k, slot, cptx_mul(k, *section, of_section, .mode = CPTX_LO));
 }
 
-/* Entry i of a table of u32, and the one behind it. */
-static cptx_val entry(cptx_kernel *k, cptx_val table, cptx_val i, uint32_t behind)
+cptx_val attention_entry(cptx_kernel *k, cptx_val table, cptx_val i, uint32_t behind)
 {
 	const cptx_val at = cptx_add(k, table, cptx_mul_wide(k, i, 4));
 
@@ -96,8 +95,10 @@ static void find_sequence(cptx_kernel *k, const attention_in *in, attention_tile
 
 	t->queries = in->queries, t->keys = in->keys;
 	if (o->varlen) {
-		const cptx_val q0 = entry(k, in->cu_queries, t->batch, 0), k0 = entry(k, in->cu_keys, t->batch, 0);
-		const cptx_val q_end = entry(k, in->cu_queries, t->batch, 1), k_end = entry(k, in->cu_keys, t->batch, 1);
+		const cptx_val q0 = attention_entry(k, in->cu_queries, t->batch, 0),
+					   k0 = attention_entry(k, in->cu_keys, t->batch, 0);
+		const cptx_val q_end = attention_entry(k, in->cu_queries, t->batch, 1),
+					   k_end = attention_entry(k, in->cu_keys, t->batch, 1);
 		t->queries = cptx_sub(k, q_end, q0), t->keys = cptx_sub(k, k_end, k0);
 		t->q0 = cptx_as(q0, CPTX_S32);
 		if (!o->page)
@@ -159,7 +160,7 @@ cptx_val attention_page_of(cptx_kernel *k, const attention_in *in, const attenti
 	while (in->o->page >> (bits + 1))
 		bits++;
 	const cptx_val at = cptx_min(k, cptx_as(key, CPTX_U32), cptx_sub(k, t->keys, 1)), number = cptx_shr(k, at, bits);
-	return entry(k, in->page_table, cptx_mad(k, t->batch, in->table_pitch, number, .mode = CPTX_LO), 0);
+	return attention_entry(k, in->page_table, cptx_mad(k, t->batch, in->table_pitch, number, .mode = CPTX_LO), 0);
 }
 
 /*
@@ -185,8 +186,10 @@ void attention_locate(cptx_kernel *k, const attention_in *in, cptx_val slot, att
 	t->plane = cptx_add(k, first, cptx_sub(k, rest, cptx_mul(k, row, planes, .mode = CPTX_LO)));
 	t->batch = cptx_div(k, t->plane, in->heads);
 	t->head = cptx_sub(k, t->plane, cptx_mul(k, t->batch, in->heads, .mode = CPTX_LO));
+	if (in->o->pack > 1)
+		t->head = cptx_mul(k, t->head, in->o->pack, .mode = CPTX_LO);
 	t->kv_head = cptx_div(k, t->head, in->group);
-	t->row0 = cptx_as(cptx_mul(k, row_tile, in->o->bq, .mode = CPTX_LO), CPTX_S32);
+	t->row0 = cptx_as(cptx_mul(k, row_tile, attention_tile_queries(in->o), .mode = CPTX_LO), CPTX_S32);
 	find_sequence(k, in, t);
 	find_blocks(k, in, t);
 	if (in->o->blocks)
@@ -194,6 +197,24 @@ void attention_locate(cptx_kernel *k, const attention_in *in, cptx_val slot, att
 }
 
 /* ---- rows ---- */
+
+cptx_val attention_query_of(cptx_kernel *k, const attention_in *in, const attention_tile *t, const cptx_acc *s,
+                            const cptx_acc_elem *e)
+{
+	if (in->o->pack < 2)
+		return cptx_acc_row(k, s, e, t->row0);
+	const cptx_val row = cptx_acc_row(k, s, e, (cptx_val){ 0 });
+	return cptx_add(k, cptx_as(cptx_and(k, row, attention_tile_queries(in->o) - 1), CPTX_U32), cptx_as(t->row0, CPTX_U32));
+}
+
+cptx_val attention_head_of(cptx_kernel *k, const attention_in *in, const attention_tile *t, const cptx_acc *s,
+                           const cptx_acc_elem *e)
+{
+	if (in->o->pack < 2)
+		return t->head;
+	const cptx_val row = cptx_acc_row(k, s, e, (cptx_val){ 0 });
+	return cptx_add(k, cptx_div(k, row, attention_tile_queries(in->o)), t->head);
+}
 
 attention_rows attention_rows_of(cptx_kernel *k, const attention_in *in, const attention_tile *t, const cptx_acc *s)
 {
@@ -206,7 +227,7 @@ attention_rows attention_rows_of(cptx_kernel *k, const attention_in *in, const a
 	{
 		if (e.at_row != next)
 			continue;
-		const cptx_val query = cptx_as(cptx_acc_row(k, s, &e, t->row0), CPTX_S32);
+		const cptx_val query = cptx_as(attention_query_of(k, in, t, s, &e), CPTX_S32);
 		cptx_mov(k, end_of(k, in, t, query), .into = cptx_elem(rows.end, next));
 		if (in->o->window)
 			cptx_mov(k, first_of(k, in, t, query), .into = cptx_elem(rows.first, next));

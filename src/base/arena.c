@@ -96,20 +96,40 @@ static struct arena_chunk *take_kept(arena *a, size_t size)
 	return NULL;
 }
 
-/* The size of the next chunk: a sixteenth of all so far, so that little is left over at the end; or most of what the caller
- * expects. */
+/* The size of the next chunk: a twenty-fourth of all so far, so that little is left over at the end; or most of what the
+ * caller expects. */
 static size_t next_size(const arena *a, size_t least)
 {
-	size_t more = a->ahead ? MIN(a->ahead - a->ahead / 8, a->total) : a->total / 16;
+	size_t more = a->ahead ? MIN(a->ahead - a->ahead / 8, a->total) : a->total / 24;
 
 	return MAX(MIN(MAX(more, (size_t)CHUNK_FIRST), (size_t)CHUNK_MOST), least);
+}
+
+/* Goes on in the largest block that an array has outgrown, if there is one of at least that size. */
+static void *use_spare(arena *a, size_t size)
+{
+	enum { WORTH_IT = 12 }; /* logarithm of the least size */
+
+	for (unsigned c = ARENA_SIZES; c-- > WORTH_IT;) {
+		char *block = (char *)a->spare[c];
+		if (!block || (size_t)1 << c < size)
+			continue;
+		memcpy(&a->spare[c], block, sizeof a->spare[c]);
+		a->at = block + size;
+		a->end = block + ((size_t)1 << c);
+		return block;
+	}
+	return NULL;
 }
 
 void *arena_grow(arena *a, size_t size)
 {
 	size_t least = size + sizeof(struct arena_chunk);
-	struct arena_chunk *c = take_kept(a, least);
+	void *spare = use_spare(a, size);
 
+	if (spare)
+		return spare;
+	struct arena_chunk *c = take_kept(a, least);
 	if (!c) {
 		size_t want = next_size(a, least);
 		c = a->failed ? NULL : (struct arena_chunk *)heap_realloc(&a->hook, NULL, want);
@@ -120,6 +140,11 @@ void *arena_grow(arena *a, size_t size)
 		}
 		c->size = want;
 		a->total += want;
+	}
+	if (a->chunk && a->chunk->next && (size_t)(a->end - a->at) > c->size - least) { /* the first chunk stays the last */
+		c->next = a->chunk->next;
+		a->chunk->next = c;
+		return c + 1;
 	}
 	c->next = a->chunk;
 	a->chunk = c;

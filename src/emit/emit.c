@@ -254,6 +254,7 @@ static bool emit_module(emitter *e)
 	if (e->opt->keep && !e->m->source)
 		return error_set(e->err, CPTX_E_ARG, NOWHERE, "only what cptx_parse read with .keep can be printed as it stood");
 	emit_measure_globals(e);
+	emit_begin_shapes(e);
 	if (!(e->opt->keep ? emit_kept(e) : emit_all(e)))
 		return false;
 	for (size_t i = 0; i < e->m->nfile; i++)
@@ -412,7 +413,9 @@ cptx_ptx *cptx_emit(cptx_module *m, const char *target, const cptx_emit_opt *opt
 		return NULL;
 	}
 	begin_text(out, t, &o);
+	out->once = true;
 	bool ok = print(out, m, &o, NULL, NULL, err);
+	out->once = false;
 	emit_done(out);
 	if (ok)
 		return out;

@@ -45,19 +45,22 @@ enum {
 	PIECE_BEHIND = 8,
 	LINES = 512 /* places for lines; a power of two */
 };
+enum plan_ready { PLAN_NONE, PLAN_EARLIER /* made by an earlier print */, PLAN_READY };
 enum line_table { TABLE_EMPTY, TABLE_REGS, TABLE_NUMBERS, LINE_TABLES };
 typedef struct line_piece {
-	uint32_t from, mask,
-		beyond;                /* of its number in bytes of the table: what is 0 there; its bits; those of larger numbers */
-	uint8_t table, len;        /* enum line_table; bytes of `behind` */
 	char behind[PIECE_BEHIND]; /* what follows the operand: ", ", "], [", ";" ... */
+	uint32_t mask;             /* of its place in bytes of the table */
+	uint8_t table, len;        /* enum line_table; bytes of `behind` */
 } line_piece;
 typedef struct line_plan {
-	uint32_t tag;          /* of the items for which it was made (line_tag) */
-	uint32_t shape;        /* line_shape of the items */
+	uint32_t tag;   /* of the items for which it was made (line_tag) */
+	uint32_t shape; /* line_shape of the items */
+	uint8_t ready,
+		version; /* of an ir_shape: enum plan_ready; the lowest .version that has it, 0: one that ended it is known */
 	uint8_t nmods, others; /* words of modifiers; a bit for each operand whose text is put together at each use */
 	uint64_t mod[PIECES_MODS / 4], mod_mask[PIECES_MODS / 4];
 	uint64_t kind[PIECES / 2], kind_mask[PIECES / 2]; /* the kinds in the words of the operands, two to each */
+	uint64_t zero[PIECES / 2], beyond[PIECES / 2]; /* likewise: words of the number 0; bits that numbers in the table lack */
 	line_piece piece[PIECES];
 	uint8_t front_len;
 	char front[PIECES_FRONT]; /* the opcode and what stands in front of the first operand */
@@ -76,6 +79,7 @@ struct cptx_ptx {
 	cptx_allocator hook;
 	const cptx_target *target;
 	unsigned version;
+	bool once;            /* nothing that is learned while printing is kept */
 	buf text, map, files; /* map: entries of line_entry; files: the names, each with its NUL */
 	buf own;              /* while `text` is the caller's buffer: memory for other texts */
 	/* what the emitter works with, kept from print to print */
@@ -85,6 +89,10 @@ struct cptx_ptx {
 	uint32_t nnumbered[CLASS_COUNT];
 	line_plan *plan;
 	unsigned cap_plan;
+	line_plan *shaped; /* plans of the module's shapes, by their numbers */
+	uint32_t cap_shaped, nshaped;
+	uint32_t shaped_module; /* serial number of the module whose shapes they are, and */
+	unsigned shaped_target; /* the target */
 	spelling *known;
 	unsigned cap_known;
 	buf spelled; /* texts of the known spellings */
@@ -107,8 +115,9 @@ typedef struct emitter {
 	size_t version_at, target_end;         /* places in the text of its version, and of the end of its target */
 	uint32_t loc_line;                     /* line of the last .loc */
 	const reg_name *numbered[CLASS_COUNT]; /* those of `out`; NULL: the body names its made registers in another way */
-	uint8_t class_of[1 << WORD_TYPE];      /* class + 1 of a type's registers; 0: not asked for yet */
+	const reg_name *named[1 << WORD_TYPE]; /* the same by type; NULL: none of the type was met yet in the body */
 	bool long_names;                       /* a register has no ready name */
+	bool shapes;                           /* out->shaped has room for the module's shapes */
 	uint16_t plan_at[LINES];               /* numbers in out->plan, from 1, by the lowest bits of the tag */
 	unsigned nplan;
 	size_t longest_name;
@@ -137,6 +146,8 @@ bool emit_text_needs(emitter *e,
 const spelling *emit_spelling(emitter *e, const ir_item *it);
 /* Checks special registers, operands with an availability of their own, and samplers. */
 bool emit_check_asking(emitter *e, const ir_item *it);
+/* The lowest .version that has the spelling of an item, which the target has; 0: a later one has it no longer. */
+unsigned emit_lasting_version(emitter *e, const ir_item *it);
 /* emit_check_asking for the few instructions that need it. */
 static inline bool emit_check_operands(emitter *e, const spelling *s, const ir_item *it)
 {
@@ -174,6 +185,7 @@ static inline void emit_map_line(emitter *e, const ir_item *it)
 }
 void emit_no_origin(emitter *e); /* notes that lines from here on, up to the next item, have no origin */
 /* ---- line.c ---- */
+void emit_begin_shapes(emitter *e); /* forgets the plans of the shapes of another print */
 /* Prints instructions from `it` on, up to the first item that is none or that fails (then *failed is set), or the end;
  * returns that item, or NULL. */
 const ir_item *emit_lines(emitter *e, const ir_item *it, bool *failed);

@@ -38,11 +38,9 @@ static inline uint32_t line_shape(const ir_item *it)
 }
 _Static_assert(offsetof(ir_item, owner) == offsetof(ir_item, form) + sizeof(uint32_t), "line_shape reads what is in front");
 
-/* A number that is the same for items of one plan, and mostly another for others: what the builder noted, or a hash. */
+/* A number that is the same for items of one plan, and mostly another for others. */
 static inline uint32_t line_tag(const ir_item *it)
 {
-	if (!it->src_len)
-		return it->src;
 	uint64_t mods = arch_four_mods(ir_mods(it), MIN(it->nmod, 4u)) + it->form;
 	return (uint32_t)(mods * 0x9e3779b97f4a7c15u >> 32) | 1;
 }
@@ -79,6 +77,14 @@ static bool is_odd_there(const arch_operand *o, bool is_first, const uint16_t *m
 	       (o->behind != ARCH_NO && mods[o->behind]);
 }
 
+/* Plans operand i as a number that has a ready text. */
+static void plan_number(line_plan *p, unsigned i)
+{
+	p->piece[i] = (line_piece){ .mask = (NUMBERS - 1) << NAME_SHIFT, .table = TABLE_NUMBERS };
+	p->zero[i / 2] |= (uint64_t)(WORD_ZERO << WORD_NUMBER) << i % 2 * 32;
+	p->beyond[i / 2] |= (uint64_t)(UINT32_MAX << (WORD_NUMBER + NUMBERS_LOG)) << i % 2 * 32;
+}
+
 /* Plans the operands; false where one is of a kind that lines are not planned for. */
 static bool plan_operands(line_plan *p, const ir_item *it)
 {
@@ -106,10 +112,7 @@ static bool plan_operands(line_plan *p, const ir_item *it)
 		else if (kind == CPTX_VAL_REG)
 			p->piece[i] = (line_piece){ .mask = ~(((uint32_t)1 << NAME_SHIFT) - 1), .table = TABLE_REGS };
 		else
-			p->piece[i] = (line_piece){ .from = WORD_ZERO << NAME_SHIFT,
-				                        .mask = (NUMBERS - 1) << NAME_SHIFT,
-				                        .beyond = UINT32_MAX << (NAME_SHIFT + NUMBERS_LOG),
-				                        .table = TABLE_NUMBERS };
+			plan_number(p, i);
 		plan_behind(&p->piece[i], o + i, next);
 		next = o + i;
 	}
@@ -140,6 +143,29 @@ static bool make_plan(line_plan *p, const ir_item *it, const char *opcode, const
 	return true;
 }
 
+void emit_begin_shapes(emitter *e)
+{
+	cptx_ptx *out = e->out;
+	uint32_t n = e->m->nshape + 1;
+
+	if (out->cap_shaped < n) {
+		uint32_t cap = MAX(n, 2 * out->cap_shaped);
+		line_plan *shaped = HEAP_ARRAY(&out->hook, line_plan, out->shaped, cap);
+		if (!shaped)
+			return;
+		out->shaped = shaped;
+		out->cap_shaped = cap;
+	}
+	bool same = out->shaped_module == e->m->serial && out->shaped_target == e->target && e->m->serial;
+	for (uint32_t i = 0; i < n; i++)
+		out->shaped[i].ready =
+			same && i < out->nshaped && out->shaped[i].ready && out->shaped[i].version ? PLAN_EARLIER : PLAN_NONE;
+	out->shaped_module = e->m->serial;
+	out->shaped_target = e->target;
+	out->nshaped = n;
+	e->shapes = true;
+}
+
 /* Keeps a plan for items like this one, if they can have one. */
 static void note_plan(emitter *e, const ir_item *it, const spelling *s)
 {
@@ -148,6 +174,13 @@ static void note_plan(emitter *e, const ir_item *it, const spelling *s)
 
 	if (!make_plan(&p, it, out->spelled.p + s->text, s))
 		return;
+	if (it->shaped) {
+		p.ready = PLAN_READY;
+		p.version = out->once ? 0 : (uint8_t)emit_lasting_version(e, it);
+		if (e->shapes)
+			out->shaped[it->shape->number] = p;
+		return;
+	}
 	uint16_t *place = &e->plan_at[p.tag % LINES];
 	if (*place && !e->plan_at[(p.tag ^ 1) % LINES])
 		place = &e->plan_at[(p.tag ^ 1) % LINES];
@@ -213,13 +246,19 @@ static inline char *put_line_guard(char *p, const line_printer *to, const ir_ite
 }
 _Static_assert(ITEM_NEGATED == 1, "put_line_guard adds it to a place");
 
-/* Copies operand i and what stands behind it; sets bits in *wrong where its number is too large for the table. */
-static inline char *put_piece(char *p, const line_printer *to, const line_piece *piece, uint32_t word, uint32_t *wrong)
+/* Whether operands are numbers too large for the table. */
+static inline bool is_beyond(const line_plan *plan, const char *words)
 {
-	uint32_t at = (word >> (WORD_NUMBER - NAME_SHIFT)) - piece->from;
+	uint64_t two[PIECES / 2];
 
-	*wrong |= at & piece->beyond;
-	p = put_name(p, to->table[piece->table] + (at & piece->mask));
+	memcpy(two, words, sizeof two);
+	return (((two[0] ^ plan->zero[0]) & plan->beyond[0]) | ((two[1] ^ plan->zero[1]) & plan->beyond[1])) != 0;
+}
+
+/* Copies operand i and what stands behind it. */
+static inline char *put_piece(char *p, const line_printer *to, const line_piece *piece, uint32_t word)
+{
+	p = put_name(p, to->table[piece->table] + ((word >> (WORD_NUMBER - NAME_SHIFT)) & piece->mask));
 	memcpy(p, piece->behind, sizeof piece->behind);
 	return p + piece->len;
 }
@@ -242,21 +281,21 @@ __attribute__((__noinline__)) static char *put_with_others(char *p, const emitte
                                                            const line_plan *plan, const ir_item *it)
 {
 	const uint32_t *words = ir_words(it);
-	uint32_t wrong = 0;
 
 	for (unsigned i = 0; i < PIECES && p; i++)
-		p = plan->others >> i & 1 ? put_other(p, e, it, i, &plan->piece[i])
-		                          : put_piece(p, to, &plan->piece[i], words[i], &wrong);
-	return wrong ? NULL : p;
+		p = plan->others >> i & 1 ? put_other(p, e, it, i, &plan->piece[i]) : put_piece(p, to, &plan->piece[i], words[i]);
+	return p;
 }
 
 /* Copies a line of the plan to to->p; returns its end, or NULL where a number is too large for its table. */
 static inline char *put_line(const emitter *e, const line_printer *to, const line_plan *plan, const ir_item *it,
                              const char *words)
 {
-	uint32_t word[PIECES], wrong = 0;
+	uint32_t word[PIECES];
 	char *p = to->p;
 
+	if (is_beyond(plan, words))
+		return NULL;
 	memcpy(word, words, sizeof word);
 	*p++ = '\t';
 	if (it->guard)
@@ -265,11 +304,10 @@ static inline char *put_line(const emitter *e, const line_printer *to, const lin
 	p += plan->front_len;
 	if (plan->others)
 		return put_with_others(p, e, to, plan, it);
-	p = put_piece(p, to, &plan->piece[0], word[0], &wrong);
-	p = put_piece(p, to, &plan->piece[1], word[1], &wrong);
-	p = put_piece(p, to, &plan->piece[2], word[2], &wrong);
-	p = put_piece(p, to, &plan->piece[3], word[3], &wrong);
-	return wrong ? NULL : p;
+	p = put_piece(p, to, &plan->piece[0], word[0]);
+	p = put_piece(p, to, &plan->piece[1], word[1]);
+	p = put_piece(p, to, &plan->piece[2], word[2]);
+	return put_piece(p, to, &plan->piece[3], word[3]);
 }
 _Static_assert(PIECES == 4, "put_line names them one by one");
 
@@ -279,13 +317,18 @@ static inline void note_origin(line_printer *to, const ir_item *it)
 {
 	uint32_t other = (to->run_line ^ it->line) | (to->run_file ^ it->file);
 
-	to->map->ptx_line = to->line;
-	to->map->line = to->run_line = it->line;
-	to->map->file = it->file;
-	to->map->step = 0;
-	to->run_file = it->file;
+	uint64_t lines = (uint64_t)it->line << 32 | to->line;
+	uint32_t file = it->file; /* with the step 0 */
+
+	memcpy((char *)to->map + offsetof(line_entry, ptx_line), &lines, sizeof lines); /* in two stores */
+	memcpy((char *)to->map + offsetof(line_entry, file), &file, sizeof file);
+	to->run_line = it->line;
+	to->run_file = file;
 	to->map += other != 0;
 }
+
+_Static_assert(offsetof(line_entry, line) == 4 && offsetof(line_entry, step) == offsetof(line_entry, file) + 2,
+               "note_origin puts them into words");
 
 /* Leaves what was written to the emitter. */
 static inline void end_lines(emitter *e, const line_printer *to, bool built)
@@ -323,16 +366,38 @@ static bool begin_lines(emitter *e, line_printer *to, bool built)
 	return true;
 }
 
-/* The plan of an item whose words these are; NULL: it has none yet. */
-static inline const line_plan *plan_of(const emitter *e, const line_plan *plans, uint32_t tag, const ir_item *it,
-                                       const char *words)
+/* The plan of an item without a shape, whose words these are; NULL: it has none yet. */
+static inline const line_plan *hashed_plan(const emitter *e, const line_plan *plans, const ir_item *it, const char *words)
 {
+	if (!e->nplan)
+		return NULL;
+	uint32_t tag = line_tag(it);
 	const line_plan *plan = &plans[e->plan_at[tag % LINES]];
 
 	if (is_planned(plan, it, words))
 		return plan;
 	plan = &plans[e->plan_at[(tag ^ 1) % LINES]];
 	return is_planned(plan, it, words) ? plan : NULL;
+}
+
+/* The plan of an item that has a shape.  One of an earlier print is taken over. */
+static inline const line_plan *shaped_plan(emitter *e, const ir_item *it, const char *words)
+{
+	uint64_t kind[PIECES / 2];
+
+	if (!e->shapes)
+		return NULL;
+	line_plan *plan = &e->out->shaped[it->shape->number];
+	if (plan->ready != PLAN_READY) {
+		if (plan->ready == PLAN_NONE)
+			return NULL;
+		plan->ready = PLAN_READY;
+		e->version = MAX(e->version, plan->version);
+	}
+	if (it->shape->fixed)
+		return plan;
+	memcpy(kind, words, sizeof kind);
+	return ((kind[0] ^ plan->kind[0]) & plan->kind_mask[0]) | ((kind[1] ^ plan->kind[1]) & plan->kind_mask[1]) ? NULL : plan;
 }
 
 /* Names the registers of a line of the plan as a hash wants it. */
@@ -360,7 +425,7 @@ CPTX_INLINE_ const ir_item *put_lines(emitter *e, const ir_item *it, bool built,
 		return it;
 	for (; it; it = it->next) {
 		const char *words = (const char *)(it->apart ? ir_words(it) : (const uint32_t *)(it + 1));
-		const line_plan *plan = plan_of(e, plans, built ? it->src : line_tag(it), it, words);
+		const line_plan *plan = built && it->shaped ? shaped_plan(e, it, words) : hashed_plan(e, plans, it, words);
 		if (!plan)
 			break;
 		if (names)
@@ -391,8 +456,8 @@ const ir_item *emit_lines(emitter *e, const ir_item *it, bool *failed)
 	bool names = e->hash && e->hash->any_registers;
 
 	while (it && it->kind == ITEM_INSN) {
-		if (!e->locs && !e->long_names && e->nplan) {
-			const ir_item *next = names          ? put_lines(e, it, false, true)
+		if (!e->locs && !e->long_names && (e->nplan || (it->shaped && e->shapes))) {
+			const ir_item *next = names          ? put_lines(e, it, true, true)
 			                      : e->m->parsed ? put_lines(e, it, false, false)
 			                                     : put_lines(e, it, true, false);
 			if (next != it) {

@@ -66,11 +66,17 @@ static bool number_names(emitter *e, unsigned cls, uint32_t number)
 	return true;
 }
 
-static inline unsigned class_of(emitter *e, unsigned type)
+/* Makes the name of a made register whose type was not met before in the body; a usual one is copied from then on. */
+static void name_first(emitter *e, uint32_t id)
 {
-	if (!e->class_of[type])
-		e->class_of[type] = (uint8_t)(ir_class_of(type) + 1);
-	return e->class_of[type] - 1u;
+	ir_reg r = e->k->reg[id];
+	unsigned cls = ir_class_of(r.type);
+	const char *prefix = e->k->decl[cls].name;
+	reg_name *name = &e->out->names[id];
+
+	e->named[r.type] = e->numbered[cls];
+	name_range(name, prefix, strlen(prefix), r.at, 1);
+	e->long_names |= name->len == NAME_LONGER;
 }
 
 /* Makes the names of made registers from `id` on; returns how many there are one behind another. */
@@ -81,13 +87,11 @@ static inline uint32_t name_made(emitter *e, uint32_t id)
 	uint32_t i = id, n = (uint32_t)e->k->nreg;
 
 	for (; i < n && r[i].made; i++) {
-		unsigned cls = class_of(e, r[i].type);
-		const char *prefix = e->k->decl[cls].name;
-		if (e->numbered[cls])
-			names[i] = e->numbered[cls][r[i].at - 1];
+		const reg_name *numbered = e->named[r[i].type];
+		if (numbered)
+			names[i] = numbered[r[i].at - 1];
 		else
-			name_range(&names[i], prefix, strlen(prefix), r[i].at, 1);
-		e->long_names |= names[i].len == NAME_LONGER;
+			name_first(e, i);
 	}
 	return i - id;
 }
@@ -103,6 +107,7 @@ static bool prepare_made(emitter *e)
 			return false;
 		e->numbered[cls] = usual ? e->out->numbered[cls] : NULL;
 	}
+	memset(e->named, 0, sizeof e->named);
 	return true;
 }
 

@@ -255,6 +255,20 @@ static const spelling *new_spelling(emitter *e, const ir_item *it)
 	return check_modifiers(e, it, opcode) ? keep_spelling(e, it, opcode) : NULL;
 }
 
+unsigned emit_lasting_version(emitter *e, const ir_item *it)
+{
+	const unsigned version = e->version, end = e->end, ends_avail = e->ends_avail;
+	const ir_item *ends = e->ends;
+	const cptx_kernel *ends_in = e->ends_in;
+
+	e->version = e->end = 0;
+	bool there = need(e, arch_forms[it->form].avail, it) && check_modifiers(e, it, "");
+	unsigned own = there && !e->end ? e->version : 0;
+	e->version = version, e->end = end, e->ends_avail = ends_avail;
+	e->ends = ends, e->ends_in = ends_in;
+	return own;
+}
+
 const spelling *emit_spelling(emitter *e, const ir_item *it)
 {
 	unsigned number = *place_of(e, it);
@@ -269,12 +283,15 @@ void emit_done(cptx_ptx *out)
 		heap_realloc(&out->hook, out->known, 0);
 	if (out->plan)
 		heap_realloc(&out->hook, out->plan, 0);
+	if (out->shaped)
+		heap_realloc(&out->hook, out->shaped, 0);
 	for (unsigned i = 0; i < CLASS_COUNT; i++)
 		if (out->numbered[i])
 			heap_realloc(&out->hook, out->numbered[i], 0);
 	memset(out->numbered, 0, sizeof out->numbered);
 	memset(out->nnumbered, 0, sizeof out->nnumbered);
 	out->plan = NULL, out->cap_plan = 0;
+	out->shaped = NULL, out->cap_shaped = out->shaped_module = 0;
 	buf_free(&out->spelled);
 	out->names = NULL, out->names_cap = 0;
 	out->known = NULL, out->cap_known = 0;

@@ -63,8 +63,8 @@ static void offer(const gemm_model *m, gemm_pick *x, const tma_gemm *t, const cp
 /* Tiles shared by all CTAs, and if there are few tiles by some for each. */
 static void offer_shared(const gemm_model *m, gemm_pick *x, const tma_gemm *t, cptx_gemm_choice c)
 {
-	const uint64_t tiles = tma_gemm_tiles(t, x->p) * given(x->p->batch), k_tiles = up(x->p->k, t->bk);
-	const uint64_t most = tma_gemm_resident(x->sms, t->cluster, given(t->per_sm));
+	const uint64_t tiles = tma_gemm_tiles(t, x->p) * or_one(x->p->batch), k_tiles = divide_up(x->p->k, t->bk);
+	const uint64_t most = tma_gemm_resident(x->sms, t->cluster, or_one(t->per_sm));
 
 	c.opt.stream_k = true;
 	offer(m, x, t, &c);
@@ -74,10 +74,10 @@ static void offer_shared(const gemm_model *m, gemm_pick *x, const tma_gemm *t, c
 	}
 }
 
-/* Two CTAs on a multiprocessor also one on each. */
+/* Where two CTAs fit on a multiprocessor, also offers one on each. */
 static void offer_one_each(const gemm_model *m, gemm_pick *x, const tma_gemm *t, cptx_gemm_choice c)
 {
-	const uint64_t tiles = tma_gemm_tiles(t, x->p) * given(x->p->batch), k_tiles = up(x->p->k, t->bk);
+	const uint64_t tiles = tma_gemm_tiles(t, x->p) * or_one(x->p->batch), k_tiles = divide_up(x->p->k, t->bk);
 
 	for (int shared = 0; t->per_sm > 1 && shared < 2; shared++) {
 		c.opt.stream_k = shared, c.ctas = x->sms;
@@ -90,7 +90,7 @@ static void offer_one_each(const gemm_model *m, gemm_pick *x, const tma_gemm *t,
 
 static bool fits(const gemm_pick *x, const cptx_gemm_opt *o) { return cptx_gemm_check(o, x->target, NULL, NULL); }
 
-/* 0: not even two fit. */
+/* The most stages that fit and suit; 0: not even two fit. */
 static uint32_t most_stages(const gemm_model *m, const gemm_pick *x, cptx_gemm_opt o)
 {
 	uint32_t most = 0;
@@ -110,13 +110,13 @@ static uint32_t most_stages(const gemm_model *m, const gemm_pick *x, cptx_gemm_o
 static uint32_t best_group(const tma_gemm *t, const gemm_pick *x)
 {
 	const cptx_gemm_opt *o = t->o;
-	const uint32_t cm = given(o->cluster_m), cn = given(o->cluster_n);
+	const uint32_t cm = or_one(o->cluster_m), cn = or_one(o->cluster_n);
 
 	if (t->order.rows) {
 		const cptx_gemm_problem in = tma_gemm_inner_problem(o, x->p);
 		const gemm_order order = gemm_order_of(o, x->sms);
-		return gemm_order_rows(&order, up(in.m, o->bm * cm), up(in.n, o->bn * cn),
-		                       tma_gemm_resident(x->sms, t->cluster, given(o->per_sm)));
+		return gemm_order_rows(&order, divide_up(in.m, o->bm * cm), divide_up(in.n, o->bn * cn),
+		                       tma_gemm_resident(x->sms, t->cluster, or_one(o->per_sm)));
 	}
 	return MAX((uint32_t)(sqrt((double)x->sms / (t->pair ? 2 : 1) * o->bn / o->bm) / cm + 0.5), 1u);
 }
@@ -205,7 +205,7 @@ static void try_axes(const gemm_generator *g, gemm_pick *x, cptx_gemm_opt o, uin
 	}
 }
 
-/* The shape that fits if any does. */
+/* Sets the options to the shape that fits if any does. */
 static void simplify(const gemm_model *m, cptx_gemm_opt *o)
 {
 	o->stages = m->no_ring ? 0 : GEMM_LEAST_stages, o->stream_k = false;
@@ -223,7 +223,7 @@ static void search(const gemm_generator *g, gemm_pick *x, cptx_gemm_opt o)
 	for (uint32_t i = 0; i < MAX(m->cluster_count, 1u); i++) {
 		if (m->clusters)
 			o.cluster_m = m->clusters[i][0], o.cluster_n = m->clusters[i][1];
-		if (given(o.cluster_m) * given(o.cluster_n) <= x->sms)
+		if (or_one(o.cluster_m) * or_one(o.cluster_n) <= x->sms)
 			try_axes(g, x, o, 0);
 	}
 }
@@ -281,7 +281,7 @@ static bool can_pick(const cptx_gemm_opt *o, const gemm_pick *x, cptx_error *err
 static void batch_of_experts(const cptx_gemm_opt *o, cptx_gemm_problem *p)
 {
 	uint64_t *rows = o->experts == CPTX_GEMM_EXPERTS_K ? &p->k : &p->m;
-	const uint64_t average = o->experts == CPTX_GEMM_EXPERTS_MASKED ? *rows : up(*rows, given(p->batch));
+	const uint64_t average = o->experts == CPTX_GEMM_EXPERTS_MASKED ? *rows : divide_up(*rows, or_one(p->batch));
 
 	*rows = MIN(p->expected ? p->expected : MAX(average, 1u), MAX(*rows, 1u));
 }
@@ -291,6 +291,8 @@ static bool search_all(const gemm_generator *g, gemm_pick *x, cptx_gemm_opt o, c
 {
 	/* what no shape can mend is said of the simplest one */
 	simplify(g->model, &o);
+	if (o.scale_out != CPTX_TYPE_NONE) /* whole blocks of columns of D, of which each is of one column or of two */
+		o.bn = o.swiglu ? 256 : 128;
 	if (!cptx_gemm_check(&o, x->target, NULL, err)) /* what is described has types that the kernel has */
 		return false;
 	const cptx_gemm_opt simplest = fitted(g, x, &o);
@@ -300,12 +302,13 @@ static bool search_all(const gemm_generator *g, gemm_pick *x, cptx_gemm_opt o, c
 	return true;
 }
 
-/* Few rows, of which the kernel for these is tried, too.  Its model counts in times of the same chip. */
+/* Whether a problem has so few rows that the kernel for few rows is tried, too.  Its model counts in times of the same chip.
+ */
 static bool may_be_gemv(const cptx_gemm_opt *o, const cptx_gemm_problem *p)
 {
 	return o->mma != CPTX_GEMM_GEMV && p->m <= GEMM_GEMV_ROWS_MOST && is_16_bits(o->a) && o->a == o->b &&
 	       o->scale == CPTX_TYPE_NONE && !o->grouped && !o->experts && !o->timeline && !o->swap && !o->a_tmem &&
-	       given(o->per_sm) == 1 && !p->ctas;
+	       or_one(o->per_sm) == 1 && !p->ctas;
 }
 
 size_t gemm_auto_fill(gemm_pick *x, const cptx_gemm_opt *opt, const cptx_gemm_problem *p, cptx_error *err)
@@ -318,7 +321,7 @@ size_t gemm_auto_fill(gemm_pick *x, const cptx_gemm_opt *opt, const cptx_gemm_pr
 	const gemm_generator *g = gemm_generator_of(&o);
 	x->opt_size = (uint32_t)MIN(opt->size, x->size - offsetof(cptx_gemm_choice, opt));
 	x->p = &problem, x->target = target_of(g, &o, x->target), x->chip = chip_of(g->model, x->target);
-	x->sms = given(x->sms);
+	x->sms = or_one(x->sms);
 	if (o.experts)
 		batch_of_experts(&o, &problem);
 	gemm_auto_fit(&o, &problem);

@@ -94,7 +94,7 @@ typedef struct gemm_rounds {
 	double idle;     /* share of the multiprocessors' time */
 } gemm_rounds;
 gemm_rounds gemm_rounds_of(const tma_gemm *t, const cptx_gemm_choice *c, const gemm_pick *x);
-/* Of two times that overlap: the longer, and some more where they are near to one another and hinder each other, the more
+/* The time that two overlapping ones take: the longer, and some more where they are near and hinder each other, the more
  * the lower the power. */
 double gemm_longer(double a, double b, double power);
 /* Clusters that have a part of a shared tile. */

@@ -25,7 +25,7 @@ const gemm_generator *gemm_generator_of(const cptx_gemm_opt *o)
 	return (unsigned)o->mma < CPTX_GEMM_MMAS ? generators[number_of(o)] : NULL;
 }
 
-/* With what is left to us filled in. */
+/* The options with what the caller left open filled in. */
 static cptx_gemm_opt completed(const cptx_gemm_opt *opt)
 {
 	cptx_gemm_opt o = *opt;

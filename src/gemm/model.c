@@ -12,7 +12,7 @@
 
 #include <math.h>
 
-/* As published or measured of Hopper. */
+/* Figures of Hopper, published or measured. */
 #define SHARED_BYTES 128.0 /* a clock: what a multiprocessor reads or writes of its shared memory, */
 #define L2_BYTES 64.0      /* and what L2 gives it */
 #define APART 1.48         /* with stream_k loads of the same lines come at different times */
@@ -30,22 +30,22 @@ static double tiles_of(const tma_gemm *t, const gemm_pick *x)
 	double rows = 0;
 
 	if (!t->o->experts || t->o->experts == CPTX_GEMM_EXPERTS_K)
-		return (double)(tma_gemm_tiles(t, x->p) * given(x->p->batch));
+		return (double)(tma_gemm_tiles(t, x->p) * or_one(x->p->batch));
 	for (int i = 0; i < COUNTS; i++)
 		rows += ceil((double)x->p->m * (2 + 2.0 * i / (COUNTS - 1)) / 3 / t->side_m) / COUNTS;
-	return rows * (double)up(x->p->n, t->side_n) * given(x->p->batch);
+	return rows * (double)divide_up(x->p->n, t->side_n) * or_one(x->p->batch);
 }
 
 gemm_rounds gemm_rounds_of(const tma_gemm *t, const cptx_gemm_choice *c, const gemm_pick *x)
 {
-	const double k_tiles = (double)up(x->p->k, t->bk), cluster = t->cluster;
+	const double k_tiles = (double)divide_up(x->p->k, t->bk), cluster = t->cluster;
 	gemm_rounds r = { .tiles = tiles_of(t, x) };
 
-	r.at_once = c->ctas ? MAX(c->ctas / t->cluster, 1u) : tma_gemm_resident(x->sms, t->cluster, given(t->per_sm));
+	r.at_once = c->ctas ? MAX(c->ctas / t->cluster, 1u) : tma_gemm_resident(x->sms, t->cluster, or_one(t->per_sm));
 	r.rounds = ceil(r.tiles / r.at_once);
 	r.steps = c->opt.stream_k ? ceil(r.tiles * k_tiles / r.at_once) : r.rounds * k_tiles;
 	r.run = MIN(r.at_once, c->opt.stream_k ? r.tiles * k_tiles : r.tiles) * cluster;
-	r.together = MIN((double)given(t->per_sm), ceil(r.run / x->sms));
+	r.together = MIN((double)or_one(t->per_sm), ceil(r.run / x->sms));
 	r.idle = 1 - r.tiles * k_tiles / (r.steps * r.at_once) * MIN(1.0, r.at_once * cluster / (x->sms * r.together));
 	return r;
 }
@@ -63,7 +63,7 @@ static double memory_bytes(const cptx_gemm_opt *o, const cptx_gemm_problem *p)
 	const double factors = o->scale == CPTX_TYPE_NONE ? 0 : (m + n) * k / vec;
 	const double in = m * k * tma_gemm_bits(o->a) / 8 + n * k * tma_gemm_bits(o->b) / 8 + factors;
 
-	return given(p->batch) * (in + m * n * cptx_type_bits(o->out) / 8 * (o->beta ? 2 : 1));
+	return or_one(p->batch) * (in + m * n * cptx_type_bits(o->out) / 8 * (o->beta ? 2 : 1));
 }
 
 void gemm_roofline(cptx_gemm_choice *c, const gemm_pick *x, const gemm_rounds *r, const gemm_clocks *w)

@@ -18,7 +18,7 @@
 
 gemm_order gemm_order_of(const cptx_gemm_opt *o, uint32_t sms)
 {
-	const uint32_t cm = given(o->cluster_m), cn = given(o->cluster_n);
+	const uint32_t cm = or_one(o->cluster_m), cn = or_one(o->cluster_n);
 	const double side = sqrt((double)sms * o->bm * o->bn);
 
 	return (gemm_order){ .of_a = (float)o->bm / (float)cn * (cn > 1 ? MULTICAST : 1),

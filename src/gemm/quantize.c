@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Matrices to elements of 8 bits and f32 factors for blocks, as gemm/sm90/scaled.c multiplies them.
+ * Matrices to elements of 8 bits and f32 factors for blocks, as gemm/tma/scaled.c multiplies them.
  *
  * Blocks of 1 x 128: a warp has four of them, neighbours along K, a lane four elements of each.  Blocks of 128 x 128: a CTA
  * has one, a warp every eighth row of it.
@@ -103,7 +103,7 @@ static cptx_val factor_of(const quantizer *g, cptx_val amax, cptx_val *by)
 	return factor;
 }
 
-/* Rounds and stores them. */
+/* Rounds the elements of a lane and stores them. */
 static void store(const quantizer *g, cptx_val at, cptx_val v, cptx_val by, cptx_val inside)
 {
 	cptx_kernel *k = g->k;
@@ -214,13 +214,13 @@ static bool check_problem(const cptx_gemm_quantize_opt *o, const cptx_gemm_quant
 	static const char *const names[] = { "x", "q", "the factors" };
 
 	RULE(
-		p->rows && p->k && p->rows < 1u << 31 && p->k < 1u << 31 && p->rows * given(p->batch) < 1u << 31 &&
+		p->rows && p->k && p->rows < 1u << 31 && p->k < 1u << 31 && p->rows * or_one(p->batch) < 1u << 31 &&
 			ctas <= INT32_MAX,
 		"%llu rows of %llu elements, %u matrices; each is from 1 to 2^31 - 1, and so are all rows together and their blocks",
-		(unsigned long long)p->rows, (unsigned long long)p->k, given(p->batch));
+		(unsigned long long)p->rows, (unsigned long long)p->k, or_one(p->batch));
 	RULE(p->k % 16 == 0, "rows of %llu elements; they are a multiple of 16, as those of 8-bit matrices (pad to %llu)",
 	     (unsigned long long)p->k, (unsigned long long)(p->k + 15) / 16 * 16);
-	RULE(o->blocks || given(p->batch) == 1, "%u matrices; of blocks of 1 x 128 all rows are one matrix", p->batch);
+	RULE(o->blocks || or_one(p->batch) == 1, "%u matrices; of blocks of 1 x 128 all rows are one matrix", p->batch);
 	for (size_t i = 0; i < ARRAY_LEN(of_x); i++)
 		RULE(of_x[i] && of_x[i] % 16 == 0, "the address of %s, 0x%llx, is 0 or no multiple of 16", names[i],
 		     (unsigned long long)of_x[i]);
@@ -238,8 +238,8 @@ cptx_launch *cptx_gemm_quantize_launch(const cptx_program *program, cptx_device 
 	    !OPTIONS_READ(cptx_gemm_quantize_opt, &o, opt, NOWHERE, err) ||
 	    !OPTIONS_READ(cptx_gemm_quantize_problem, &p, problem, NOWHERE, err) || !check(&o, err))
 		return NULL;
-	const uint64_t ctas = o.blocks ? given(p.batch) * up(p.rows, BLOCK) * up(p.k, BLOCK)
-	                               : up(p.rows * up(p.k, (uint64_t)BLOCK * ALONG), WARPS);
+	const uint64_t ctas = o.blocks ? or_one(p.batch) * divide_up(p.rows, BLOCK) * divide_up(p.k, BLOCK)
+	                               : divide_up(p.rows * divide_up(p.k, (uint64_t)BLOCK * ALONG), WARPS);
 	if (!check_problem(&o, &p, ctas, err))
 		return NULL;
 	const quantize_args args = {

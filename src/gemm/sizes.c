@@ -75,14 +75,14 @@ void cptx_gemm_default_(enum cptx_gemm_mma mma, const cptx_target *target, cptx_
 
 uint64_t cptx_gemm_scales_bytes(uint64_t rows, uint64_t k, uint32_t vec)
 {
-	uint64_t down = up(rows, CPTX_SCALE_ROWS), along = vec ? up(k, (uint64_t)vec * CPTX_SCALE_FACTORS) : 0;
+	uint64_t down = divide_up(rows, CPTX_SCALE_ROWS), along = vec ? divide_up(k, (uint64_t)vec * CPTX_SCALE_FACTORS) : 0;
 
 	return !along || down <= UINT64_MAX / CPTX_SCALE_BYTES / along ? down * along * CPTX_SCALE_BYTES : UINT64_MAX;
 }
 
 void cptx_gemm_scales_pack(uint8_t *to, const uint8_t *from, uint64_t rows, uint64_t k, uint32_t vec)
 {
-	uint64_t factors = vec ? up(k, vec) : 0, across = up(factors, CPTX_SCALE_FACTORS);
+	uint64_t factors = vec ? divide_up(k, vec) : 0, across = divide_up(factors, CPTX_SCALE_FACTORS);
 	uint64_t bytes = cptx_gemm_scales_bytes(rows, k, vec);
 
 	if (!to || !from || bytes == UINT64_MAX) /* nobody has such a buffer */

@@ -5,7 +5,7 @@
 #include "gemm/auto.h"
 #include "kit/tuned.h"
 
-/* Goes up with a change of the generators after which a shape may take another time. */
+/* The version of the times: a change of the generators after which a shape may take another time adds one. */
 enum { VERSION = 1, SETS = 8 };
 #define APART_BYTES (256u << 20) /* of operands, so that a set has left L2 when its turn comes again */
 
@@ -45,7 +45,7 @@ static kit_problem problem_of(const candidate *asked, const cptx_gemm_problem *p
 		                  .asked = asked,
 		                  .base = &nothing,
 		                  .function = asked->opt.name,
-		                  .dims = { p->m, p->n, p->k, given(p->batch) } };
+		                  .dims = { p->m, p->n, p->k, or_one(p->batch) } };
 }
 
 /* ---- measuring ---- */
@@ -103,14 +103,14 @@ static bool make_workspace(bench *b, uint32_t n, cptx_error *err)
 static bool make_operands(bench *b, const cptx_gemm_opt *o, uint32_t vec, cptx_error *err)
 {
 	cptx_gemm_problem *p = &b->p;
-	const uint64_t n = given(p->batch), of_a = p->m * p->k * n, of_b = p->n * p->k * n, of_d = p->m * p->n * n;
+	const uint64_t n = or_one(p->batch), of_a = p->m * p->k * n, of_b = p->n * p->k * n, of_d = p->m * p->n * n;
 	const uint64_t bytes = (of_a * tma_gemm_bits(o->a) + of_b * tma_gemm_bits(o->b)) / 8;
 
 	p->d = operand(b, o->out, of_d, err);
 	p->c = o->beta ? operand(b, o->out, of_d, err) : 0;
 	p->bias = o->bias ? operand(b, CPTX_F32, p->n, err) : 0;
 	if (o->scale != CPTX_TYPE_NONE && o->mma == CPTX_GEMM_GEMV) {
-		const uint64_t factors = (o->scale_k ? up(p->k, o->scale_k) : 1) * p->n;
+		const uint64_t factors = (o->scale_k ? divide_up(p->k, o->scale_k) : 1) * p->n;
 		p->scale_b = operand(b, o->scale, factors, err);
 		p->zero_b = o->zeros ? operand(b, o->scale, factors, err) : 0;
 	} else if (o->scale != CPTX_TYPE_NONE) {

@@ -87,7 +87,8 @@ static inline bool put_operands(making *g)
 }
 _Static_assert(ARCH_OPERANDS % PUT_AT_ONCE == 0, "put_operands reads plans in such numbers");
 
-bool ir_append_again(cptx_kernel *k, cptx_site at, const arch_remembered *r, const cptx_val *vals, cptx_val *result)
+bool ir_append_again(cptx_kernel *k, cptx_site at, const arch_remembered *r, const ir_shape *shape, const cptx_val *vals,
+                     cptx_val *result)
 {
 	const arch_known *n = &r->known;
 	cptx_val guard = { 0 };
@@ -105,18 +106,22 @@ bool ir_append_again(cptx_kernel *k, cptx_site at, const arch_remembered *r, con
 	}
 	if (r->plan.makes && !has_room(k, n))
 		return false;
-	ir_item *it = ir_item_room(k, at, n->noperand, n->ngroup, r->plan.whole);
+	const unsigned nmod = shape ? 0 : n->ngroup; /* behind the item */
+	ir_item *it = ir_item_room(k, at, n->noperand, nmod, r->plan.whole);
 	if (!it)
 		return false;
-	making g = { k, r, vals, (uint32_t *)(it + 1), ir_bytes_of(n->noperand, n->ngroup, 0) };
+	making g = { k, r, vals, (uint32_t *)(it + 1), ir_bytes_of(n->noperand, nmod, 0) };
 	bool fits = put_operands(&g);
-	ir_put_mods((uint16_t *)(g.words + n->noperand), n->mod, n->ngroup);
+	if (!shape)
+		ir_put_mods((uint16_t *)(g.words + n->noperand), n->mod, n->ngroup);
 	if (!fits || (r->plan.other && !put_others(&g))) {
 		arena_end(&k->m->a, (char *)it);
 		return false;
 	}
 	it->form = n->form;
-	it->src = ir_tag(k->m, r);
+	it->nmod = n->ngroup & 31;
+	if (shape)
+		it->shaped = 1, it->shape = shape;
 	if (guard.kind)
 		ir_guard(it, guard);
 	*result = vals[0];
@@ -135,6 +140,7 @@ typedef struct ir_direct {
 	uint32_t serial; /* of the memo's entry that it was planned for; 0: none */
 	uint16_t op;     /* the call's op + 1; 0: calls cannot be made so */
 	uint64_t mods[ARCH_FIELDS / 4];
+	const ir_shape *shape;
 	direct_kinds kinds;
 	direct_item item;
 } ir_direct;
@@ -157,9 +163,8 @@ void ir_direct_free(cptx_module *m)
 			heap_realloc(&m->a.hook, m->direct[i], 0);
 }
 
-/* Plans the direct call of an entry of the memo, for a call with values of its kinds; nothing is done when memory is
- * short. */
-static void note_direct(cptx_module *m, const arch_remembered *r, const cptx_val *vals, const uint16_t *mods)
+/* The plan for calls like an entry of the memo, made of one with values of its kinds; NULL when memory is short. */
+static ir_direct *direct_of(cptx_module *m, const arch_remembered *r, const cptx_val *vals, const uint16_t *mods)
 {
 	ir_direct **block = &m->direct[r->number / ARCH_MEMO_BLOCK];
 
@@ -169,19 +174,25 @@ static void note_direct(cptx_module *m, const arch_remembered *r, const cptx_val
 			(*block)[i].serial = (*block)[i].op = 0;
 	}
 	if (!*block)
-		return;
+		return NULL;
 	ir_direct *d = &(*block)[r->number % ARCH_MEMO_BLOCK];
 	if (d->serial != r->serial) {
-		bool there = r->nslot && r->nfield && r->plan.direct && ir_make_direct(&d->item, &d->kinds, m, r, vals);
+		d->shape = ir_shape_of(m, r);
+		bool there = d->shape && r->nslot && r->nfield && ir_make_direct(&d->item, &d->kinds, m, r, vals);
 		d->op = there ? r->op : 0;
-		d->item.like.src = ir_tag(m, r);
 		d->serial = r->serial;
 		for (unsigned i = 0; i < r->nfield; i += 4)
 			d->mods[i / 4] = arch_four_mods(mods + i, r->nfield - i);
 	}
-	if (!d->op)
-		return;
+	return d;
+}
+
+/* Notes where the plan of a direct call is found. */
+static void note_direct(cptx_module *m, const ir_direct *d, const arch_remembered *r, const cptx_val *vals,
+                        const uint16_t *mods)
+{
 	unsigned place = place_of_direct(d->op - 1u, r->nslot, vals, mods);
+
 	m->direct_at[m->direct_at[place] ? place ^ 1 : place] = (uint8_t)(r->number + 1);
 }
 
@@ -196,8 +207,8 @@ static inline bool append_direct(cptx_kernel *k, cptx_site at, const ir_direct *
 		v[i] = (direct_value){ arch_value_front(vals[3 + i]), (uint64_t)vals[3 + i].i };
 	if (direct_words(&d->item, &d->kinds, n, it, k, v[0], v[1], v[2], v[3]))
 		return false;
-	*result = direct_end(k, &d->item, it, v[0], v[1], v[2], v[3]);
-	it->line = at.line;
+	uint64_t head = d->item.head | (uint64_t)k->m->last_file_number << HEAD_FILE;
+	*result = direct_end(k, &d->item, it, head, at.line, d->shape, v[0], v[1], v[2], v[3]);
 	return true;
 }
 
@@ -228,7 +239,7 @@ static inline bool insn_directly(cptx_kernel *k, cptx_site at, unsigned op, cons
 	const ir_direct *d = direct_like(k->m, place, op, mods, nfield);
 	if (!d && !(d = direct_like(k->m, place ^ 1, op, mods, nfield)))
 		return false;
-	if (!direct_fits(k, &d->item, at.file))
+	if (!direct_fits(k) || k->m->last_file != at.file)
 		return false;
 	switch (nslot) { /* so that each has as many operands as a constant */
 	case 1: return append_direct(k, at, d, 1, vals, result);
@@ -244,9 +255,10 @@ bool ir_insn_again(cptx_kernel *k, cptx_site at, unsigned op, const cptx_val *va
 
 	if (!r)
 		return false;
-	if (!(vals[0].kind | vals[1].kind | vals[2].kind) && !k->m->parsed)
-		note_direct(k->m, r, vals, mods);
-	return ir_append_again(k, at, r, vals, result);
+	const ir_direct *d = k->m->parsed ? NULL : direct_of(k->m, r, vals, mods);
+	if (d && d->op && !(vals[0].kind | vals[1].kind | vals[2].kind))
+		note_direct(k->m, d, r, vals, mods);
+	return ir_append_again(k, at, r, d ? d->shape : NULL, vals, result);
 }
 
 /* Makes a call that is not made directly. */

@@ -100,7 +100,7 @@ static bool means_more(const scope_state *w, const char *name, size_t from)
 
 static bool hidden(scope_state *w, const cptx_val *v, size_t from)
 {
-	if (from == w->nstack || (w->it->src_len && !(w->it->flags & ITEM_EDITED)))
+	if (from == w->nstack || (ir_src_len(w->it) && !(w->it->flags & ITEM_EDITED)))
 		return false; /* the name stood there in the parsed text already */
 	size_t n = cptx_body_name_of(w->k, *v, NULL, 0);
 	w->name.n = 0;

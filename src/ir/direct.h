@@ -10,16 +10,23 @@
 
 enum {
 	DIRECT_OPERANDS = 4,
-	DIRECT_MODS = 8,
-	OWNER_SHIFT = 8 * offsetof(cptx_val, owner),     /* place of a value's owner in arch_value_front */
-	LIKE = sizeof(ir_item) - offsetof(ir_item, form) /* bytes of an item behind its links */
+	OWNER_SHIFT = 8 * offsetof(cptx_val, owner), /* place of a value's owner in arch_value_front */
+	HEAD_OWNER = 32,                             /* place of an item's owner in its head, the word that begins with `form` */
+	HEAD_FILE = 48
 };
+_Static_assert(offsetof(ir_item, owner) == offsetof(ir_item, form) + 4 &&
+                   offsetof(ir_item, file) == offsetof(ir_item, form) + 6,
+               "an item's head is put together by shifts");
+_Static_assert(offsetof(ir_item, line) == offsetof(ir_item, form) + sizeof(uint64_t) &&
+                   offsetof(ir_item, shape) == offsetof(ir_item, line) + sizeof(uint64_t),
+               "direct_end stores what stands between these as words");
 
-/* How an operand of a direct call becomes a word. */
+/* How an operand of a direct call is checked, and becomes a word. */
 typedef struct direct_operand {
 	uint64_t owned; /* the bits of the owner if the value must be the body's own, else 0 */
-	uint64_t below; /* its number must be below this; 0: it is a register, which must exist */
-	uint64_t mask;  /* of the number in the word */
+	uint64_t regs;  /* all bits: its number must be below that of the body's registers; 0: below `below` */
+	uint64_t below;
+	uint64_t mask; /* of the number in the word */
 } direct_operand;
 
 /* What the operands of a direct call are: arch_value_front without the owner, and the words without their numbers. */
@@ -31,17 +38,17 @@ typedef struct direct_kinds {
 /* The item of a direct call. */
 typedef struct direct_item {
 	direct_operand of[DIRECT_OPERANDS]; /* of what follows the destination */
-	ir_item like;                       /* the item, but for its owner and file */
-	uint64_t mod[DIRECT_MODS / 4];      /* its modifiers */
+	uint64_t head;                      /* of the item, but for its owner and file */
 	uint64_t made_front;                /* of the new register (arch_value_front), but for its owner */
 	uint64_t whole_front;               /* of a value that stands behind the words */
 	uint32_t made_word;                 /* the word of the new register, but for its number */
-	uint16_t size, room;                /* bytes of the item with all behind it; and of what is written in between */
-	uint16_t mods_at;                   /* bytes from the words to the modifiers */
+	uint32_t made_reg;                  /* its ir_reg, but for its number */
+	uint16_t size;                      /* bytes of the item with all behind it */
 	uint8_t makes, cls;                 /* makes: operand 0 is a new register, of class `cls` */
 	uint8_t whole;                      /* number + 1 of the operand whose value stands behind the words; 0: none */
-	uint8_t made_type;                  /* the type of the new register */
+	uint8_t registers; /* so many operands, the first ones, are registers, and the others NONE; 0: they are not so */
 } direct_item;
+enum { DIRECT_ROOM = sizeof(ir_item) + (DIRECT_OPERANDS + 2) * sizeof(uint32_t) + sizeof(cptx_val) }; /* most of an item */
 
 /* Plans the direct call of a call that is made like `r`; false where there is none. */
 bool ir_make_direct(direct_item *d, direct_kinds *kinds, const cptx_module *m, const arch_remembered *r,
@@ -65,38 +72,57 @@ static inline cptx_val direct_val(direct_value d)
 	return v;
 }
 
-/* Whether a register and the item can be appended without an allocation, at the end of a body that calls fill and that has
- * registers and items already. */
-static inline bool direct_fits(const cptx_kernel *k, const direct_item *d, const char *file)
+/* Whether a register and an item can be appended without an allocation, at the end of a body that calls fill and that has
+ * items already. */
+CPTX_INLINE_ bool direct_fits(const cptx_kernel *k)
 {
 	const cptx_module *m = k->m;
 
-	return ir_open_quietly(k) && !k->cursor && k->last && !m->parsed && m->last_file == file &&
-	       (size_t)(m->a.end - m->a.at) >= d->room && k->nreg < k->cap_reg && k->nreg < WORD_NUMBERS;
+	return ir_open_quietly(k) && !k->cursor && k->last && (size_t)(m->a.end - m->a.at) >= DIRECT_ROOM &&
+	       k->nreg < k->cap_reg && k->nreg < WORD_NUMBERS;
 }
 _Static_assert(WORD_NUMBERS <= IR_MOST_MADE, "a class has no more registers than the body");
 
 /* Writes the word of operand i; not 0 where the operand is not of this kind. */
-static inline uint64_t direct_word(const direct_item *d, const direct_kinds *kinds, unsigned i, uint32_t *words,
-                                   const cptx_kernel *k, direct_value v)
+CPTX_INLINE_ uint64_t direct_word(const direct_item *d, const direct_kinds *kinds, unsigned i, uint32_t *words,
+                                  uint64_t owner, uint64_t nreg, direct_value v)
 {
 	const direct_operand *o = &d->of[i];
-	uint64_t owner = (uint64_t)k->owner << OWNER_SHIFT;
+	uint64_t below = o->below | (nreg & o->regs);
 
-	words[i] = kinds->word[i] + ((uint32_t)v.number << WORD_NUMBER & (uint32_t)o->mask);
-	return (v.front ^ kinds->front[i] ^ (owner & o->owned)) | (v.number >= (o->below ? o->below : k->nreg));
+	words[i] = kinds->word[i] + (uint32_t)((v.number & o->mask) << WORD_NUMBER);
+	return (v.front ^ kinds->front[i] ^ (owner & o->owned)) | (v.number >= below);
+}
+
+/* direct_word where each of the operands is a register; the highest number is noted. */
+CPTX_INLINE_ uint64_t direct_register(const direct_kinds *kinds, unsigned i, uint32_t *words, uint64_t owner, uint64_t *most,
+                                      direct_value v)
+{
+	words[i] = kinds->word[i] + ((uint32_t)v.number << WORD_NUMBER);
+	*most = MAX(*most, v.number);
+	return v.front ^ kinds->front[i] ^ owner;
 }
 
 /* Writes the words of n operands; not 0 where they are not of these kinds. */
-static inline uint64_t direct_words(const direct_item *d, const direct_kinds *kinds, unsigned n, ir_item *it,
-                                    const cptx_kernel *k, direct_value v0, direct_value v1, direct_value v2, direct_value v3)
+CPTX_INLINE_ uint64_t direct_words(const direct_item *d, const direct_kinds *kinds, unsigned n, ir_item *it,
+                                   const cptx_kernel *k, direct_value v0, direct_value v1, direct_value v2, direct_value v3)
 {
 	uint32_t *words = (uint32_t *)(void *)(it + 1);
+	uint64_t owner = (uint64_t)k->owner << OWNER_SHIFT, nreg = k->nreg, most = v0.number, wrong;
 
-	*words = d->made_word + ((uint32_t)k->nreg << WORD_NUMBER);
+	*words = d->made_word + ((uint32_t)nreg << WORD_NUMBER);
 	words += d->makes;
-	return direct_word(d, kinds, 0, words, k, v0) | (n > 1 ? direct_word(d, kinds, 1, words, k, v1) : 0) |
-	       (n > 2 ? direct_word(d, kinds, 2, words, k, v2) : 0) | (n > 3 ? direct_word(d, kinds, 3, words, k, v3) : 0);
+	if (d->registers == n) {
+		wrong = direct_register(kinds, 0, words, owner, &most, v0);
+		wrong |= n > 1 ? direct_register(kinds, 1, words, owner, &most, v1) : 0;
+		wrong |= n > 2 ? direct_register(kinds, 2, words, owner, &most, v2) : 0;
+		wrong |= n > 3 ? direct_register(kinds, 3, words, owner, &most, v3) : 0;
+		return wrong | (most >= nreg);
+	}
+	wrong = direct_word(d, kinds, 0, words, owner, nreg, v0);
+	wrong |= n > 1 ? direct_word(d, kinds, 1, words, owner, nreg, v1) : 0;
+	wrong |= n > 2 ? direct_word(d, kinds, 2, words, owner, nreg, v2) : 0;
+	return wrong | (n > 3 ? direct_word(d, kinds, 3, words, owner, nreg, v3) : 0);
 }
 
 static inline uint64_t direct_whole(const direct_item *d, direct_value a, direct_value b, direct_value c, direct_value e)
@@ -105,30 +131,35 @@ static inline uint64_t direct_whole(const direct_item *d, direct_value a, direct
 }
 
 /* Links the item whose words are written, and makes its destination. */
-static inline cptx_val direct_end(cptx_kernel *k, const direct_item *d, ir_item *it, direct_value a, direct_value b,
-                                  direct_value c, direct_value e)
+CPTX_INLINE_ cptx_val direct_end(cptx_kernel *k, const direct_item *d, ir_item *it, uint64_t head, uint32_t line,
+                                 const ir_shape *shape, direct_value a, direct_value b, direct_value c, direct_value e)
 {
-	cptx_module *m = k->m;
-	size_t nreg = k->nreg;
+	const ir_item shaped = { .shaped = 1 };
+	ir_item *last = k->last;
+	uint64_t word;
 
-	memcpy((char *)(it + 1) + d->mods_at, d->mod, sizeof d->mod);
-	memcpy((char *)it + offsetof(ir_item, form), (const char *)&d->like + offsetof(ir_item, form), LIKE);
-	it->owner = k->owner;
-	it->file = m->last_file_number;
+	it->prev = last;
 	it->next = NULL;
-	it->prev = k->last;
-	k->last->next = it;
+	head |= (uint64_t)k->owner << HEAD_OWNER;
+	memcpy((char *)it + offsetof(ir_item, form), &head, sizeof head);
+	memcpy(&word, (const char *)&shaped + offsetof(ir_item, line), sizeof word);
+	word |= line;
+	memcpy((char *)it + offsetof(ir_item, line), &word, sizeof word);
+	it->shape = shape;
+	last->next = it;
 	k->last = it;
 	k->closed_if = NULL;
 	k->ninsn++;
-	m->a.at = (char *)it + d->size;
+	k->m->a.at = (char *)it + d->size;
 	if (d->whole) {
 		direct_value v = { d->whole_front, direct_whole(d, a, b, c, e) };
 		memcpy((char *)it + d->size - sizeof v, &v, sizeof v);
 	}
 	if (!d->makes)
 		return direct_val(direct_nothing);
-	k->reg[nreg] = (ir_reg){ .type = d->made_type, .made = 1, .at = ++k->decl[d->cls].count & IR_MOST_MADE };
+	uint64_t nreg = k->nreg;
+	uint32_t reg = d->made_reg + (ir_count_made(&k->decl[d->cls]) << REG_AT);
+	memcpy(&k->reg[nreg], &reg, sizeof reg);
 	k->nreg = nreg + 1;
 	return direct_val((direct_value){ d->made_front | (uint64_t)k->owner << OWNER_SHIFT, nreg });
 }

@@ -77,22 +77,22 @@ static ir_item *same_statement(const ir_item *it, bool before)
 {
 	ir_item *next = before ? it->prev : it->next;
 
-	while (next && next->src == IR_NONE)
+	while (next && ir_src(next) == IR_NONE)
 		next = before ? next->prev : next->next;
-	return next && next->src_len && next->src == it->src ? next : NULL;
+	return next && ir_src_len(next) && next->src == ir_src(it) ? next : NULL;
 }
 
 /* Only the first item keeps the place of the statement in the text. */
 void ir_split(ir_item *it)
 {
-	uint32_t src = it->src;
+	uint32_t src = ir_src(it);
 
-	if (!it->src_len || (!same_statement(it, true) && !same_statement(it, false)))
+	if (!ir_src_len(it) || (!same_statement(it, true) && !same_statement(it, false)))
 		return;
 	while (same_statement(it, true))
 		it = same_statement(it, true);
 	it->flags |= ITEM_EDITED;
-	for (it = it->next; it && (it->src == IR_NONE || (it->src == src && it->src_len)); it = it->next)
+	for (it = it->next; it && (ir_src(it) == IR_NONE || (ir_src(it) == src && ir_src_len(it))); it = it->next)
 		it->src = it->src_len = 0;
 }
 
@@ -115,7 +115,7 @@ void ir_mark(cptx_kernel *k, ir_item *it)
 {
 	ir_touch(k);
 	ir_split(it);
-	it->flags |= it->src_len ? ITEM_EDITED : 0;
+	it->flags |= ir_src_len(it) ? ITEM_EDITED : 0;
 }
 
 /* ---- where calls go ---- */
@@ -182,7 +182,7 @@ static bool remove_one(cptx_kernel *k, cptx_site at, ir_item *it)
 	if (section_names(k, at, it))
 		return false;
 	ir_split(it);
-	if (it->src_len && !ir_note_gone(k->m, k, it->src, it->src_len))
+	if (ir_src_len(it) && !ir_note_gone(k->m, k, it->src, it->src_len))
 		return false;
 	ir_unlink(k, it);
 	it->flags |= ITEM_REMOVED;
@@ -201,6 +201,13 @@ static bool remove_one(cptx_kernel *k, cptx_site at, ir_item *it)
 	default: break;
 	}
 	return true;
+}
+
+bool ir_remove(cptx_kernel *k, ir_item *it)
+{
+	if (k->m->parsed)
+		ir_touch(k);
+	return remove_one(k, NOWHERE, it);
 }
 
 void cptx_edit_remove_(cptx_kernel *k, cptx_site at, cptx_item *it)
@@ -239,6 +246,25 @@ static bool may_edit_insn(cptx_kernel *k, cptx_site at, const ir_item *it)
 	return it->kind == ITEM_INSN || ir_error(k, CPTX_E_ARG, at, "the item is no instruction");
 }
 
+/* The values of a call that would make an instruction of this form with these operands. */
+static void call_of(unsigned form, const cptx_val *operands, cptx_val vals[3 + ARCH_SLOTS])
+{
+	const arch_form *f = &arch_forms[form];
+
+	for (unsigned i = 0; i < f->noperand; i++) {
+		const arch_operand *o = &arch_operands[f->operand + i];
+		vals[o->slot ? 2 + o->slot : 0] = o->kind == OPERAND_NOWHERE ? (cptx_val){ 0 } : operands[i];
+	}
+}
+
+bool ir_match_as(const cptx_kernel *k, const ir_item *it, const cptx_val *operands, arch_match *m)
+{
+	cptx_val vals[3 + ARCH_SLOTS] = { 0 };
+
+	call_of(it->form, operands, vals);
+	return arch_match_form(it->form, vals, ir_mods(it), k->vec, false, m) && !m->dest_type;
+}
+
 /* Finds the form that fits changed operands and modifiers of an instruction; tries its present form first. */
 static bool rematch(cptx_kernel *k, cptx_site at, unsigned form, const cptx_val *operands, const uint16_t *mods,
                     arch_match *m)
@@ -247,10 +273,7 @@ static bool rematch(cptx_kernel *k, cptx_site at, unsigned form, const cptx_val 
 	cptx_val vals[3 + ARCH_SLOTS] = { 0 };
 	uint16_t fields[ARCH_FIELDS] = { 0 };
 
-	for (unsigned i = 0; i < f->noperand; i++) {
-		const arch_operand *o = &arch_operands[f->operand + i];
-		vals[o->slot ? 2 + o->slot : 0] = o->kind == OPERAND_NOWHERE ? (cptx_val){ 0 } : operands[i];
-	}
+	call_of(form, operands, vals);
 	for (unsigned i = 0; i < f->ngroup; i++)
 		if (arch_groups[f->group + i].kind != GROUP_REPEAT)
 			fields[arch_groups[f->group + i].field] = mods[i];
@@ -265,14 +288,20 @@ static bool rematch(cptx_kernel *k, cptx_site at, unsigned form, const cptx_val 
 	return !ir_is_call(f->op) || ir_call_fits(k, m, why) || ir_error(k, CPTX_E_ARG, at, "call: %s", why);
 }
 
-/* Turns an instruction into the matched one. */
-static ir_item *become(cptx_kernel *k, ir_item *it, const arch_match *m)
+ir_item *ir_become(cptx_kernel *k, ir_item *it, const arch_match *m)
 {
-	ir_mark(k, it);
+	if (k->m->parsed)
+		ir_mark(k, it);
 	if (!ir_refill(k, it, m->operand, m->noperand, m->mod, m->ngroup))
 		return NULL;
 	it->form = m->form;
 	return it;
+}
+
+static ir_item *edited(cptx_kernel *k, ir_item *it, const arch_match *m)
+{
+	ir_mark(k, it);
+	return ir_become(k, it, m);
 }
 
 cptx_item *cptx_edit_operand_(cptx_kernel *k, cptx_site at, cptx_item *it, size_t i, cptx_val v)
@@ -289,7 +318,7 @@ cptx_item *cptx_edit_operand_(cptx_kernel *k, cptx_site at, cptx_item *it, size_
 	}
 	ir_operands(k, it, operand);
 	operand[i] = v;
-	return rematch(k, at, it->form, operand, ir_mods(it), &m) ? become(k, it, &m) : NULL;
+	return rematch(k, at, it->form, operand, ir_mods(it), &m) ? edited(k, it, &m) : NULL;
 }
 
 cptx_item *cptx_edit_modifier_(cptx_kernel *k, cptx_site at, cptx_item *it, const char *group, enum cptx_mod mod)
@@ -315,7 +344,7 @@ cptx_item *cptx_edit_modifier_(cptx_kernel *k, cptx_site at, cptx_item *it, cons
 		return NULL;
 	}
 	ir_operands(k, it, operand);
-	return rematch(k, at, it->form, operand, mods, &m) ? become(k, it, &m) : NULL;
+	return rematch(k, at, it->form, operand, mods, &m) ? edited(k, it, &m) : NULL;
 }
 
 void cptx_edit_guard_(cptx_kernel *k, cptx_site at, cptx_item *it, cptx_val when)
@@ -325,8 +354,10 @@ void cptx_edit_guard_(cptx_kernel *k, cptx_site at, cptx_item *it, cptx_val when
 	if (!may_edit_insn(k, at, it) || !ir_guard_ok(k, at, &guard, when, (cptx_val){ 0 }))
 		return;
 	ir_mark(k, it);
-	it->guard = guard.kind ? guard.id + 1 : 0;
-	it->flags = (uint16_t)((it->flags & ~ITEM_NEGATED) | (guard.kind && guard.negated ? ITEM_NEGATED : 0));
+	it->flags &= (uint16_t)~ITEM_NEGATED & 7;
+	it->guard = 0;
+	if (guard.kind)
+		ir_guard(it, guard);
 }
 
 /* ---- heads ---- */

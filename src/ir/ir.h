@@ -31,6 +31,17 @@ enum ir_item_flags {
 	ITEM_REMOVED = 4  /* no longer in any list */
 };
 
+/* What items that calls of one kind made have in common.  It belongs to the module, which has each once (shape.c). */
+typedef struct ir_shape {
+	struct ir_shape *next; /* with the same hash */
+	uint32_t number;       /* in the module, from 1 */
+	uint16_t form;
+	uint8_t nmod, noperand;
+	bool fixed;                  /* the kinds of all words are known: those of one item are those of all */
+	uint8_t kind[ARCH_OPERANDS]; /* of the operands: the kind of the word, and how it is made */
+	uint16_t mod[ARCH_GROUPS + 4];
+} ir_shape;
+
 typedef cptx_item ir_item;
 struct cptx_item {
 	ir_item *prev, *next;
@@ -39,22 +50,28 @@ struct cptx_item {
 	uint16_t owner; /* tag of its body, as in its values */
 	uint16_t file;  /* index in the module's files, from 1; 0: no source */
 	uint32_t line;
-	uint32_t guard : 31; /* predicate register + 1; 0: unconditional */
+	uint32_t guard : 30; /* predicate register + 1; 0: unconditional */
 	uint32_t apart : 1;  /* the words behind the item grew: a pointer to them stands there instead */
-	/* a parsed item's text in the module's source; length 0: it has none.  Items that one statement declares share their
-	 * text; src IR_NONE: a comment inside of a statement's text.  Of an instruction in a module that was built, src is a
-	 * number that calls of one kind share (ir_tag), or 0: printing finds by it how such lines are printed */
-	uint32_t src, src_len;
+	uint32_t shaped : 1; /* built by a call like others: `shape` has its modifiers, and `src` is not there */
+	union {
+		/* a parsed item's text in the module's source; length 0: it has none.  Items that one statement declares share
+		 * their text; src IR_NONE: a comment inside of a statement's text */
+		struct {
+			uint32_t src, src_len;
+		};
+		const ir_shape *shape;
+	};
 };
+enum { IR_MOST_REGS = (1 << 30) - 2, IR_MOST_REGS_MASK = (1 << 30) - 1 /* of a guard, which can name all registers */ };
 _Static_assert(ARCH_OPERANDS < 1 << 4 && ARCH_GROUPS < 1 << 5, "the bit fields above hold them");
 _Static_assert(sizeof(ir_item) % 8 == 0, "a pointer or a whole value may stand behind an item");
 
 /*
- * The memory behind an item has a word for each operand, the modifiers (uint16_t; they may be read by fours), and, from the
- * next multiple of 8 bytes on, the values that a word cannot hold.  A word has the kind in its lowest bits; above them are
- *   the type and number of a single register (most operands are one), or the type and value of a small integer;
- *   the number of a label, list, prototype or special register;
- *   or, if the kind is WORD_WHOLE, the place of the whole value, in units of 8 bytes from the first word on.
+ * The memory behind an item has a word for each operand, the modifiers (uint16_t; they may be read by fours) unless it has a
+ * shape, and, from the next multiple of 8 bytes on, the values that a word cannot hold.  A word has the kind in its lowest
+ * bits; above them are the type and number of a single register (most operands are one), or the type and value of a small
+ * integer; the number of a label, list, prototype or special register; or, if the kind is WORD_WHOLE, the place of the whole
+ * value, in units of 8 bytes from the first word on.
  */
 enum { WORD_WHOLE = 15 };
 
@@ -64,7 +81,13 @@ static inline const uint32_t *ir_words(const ir_item *it)
 
 	return it->apart ? *(const uint32_t *const *)(const void *)w : w;
 }
-static inline const uint16_t *ir_mods(const ir_item *it) { return (const uint16_t *)(ir_words(it) + it->noperand); }
+static inline const uint16_t *ir_mods(const ir_item *it)
+{
+	return it->shaped ? it->shape->mod : (const uint16_t *)(ir_words(it) + it->noperand);
+}
+/* The place and the length of an item's text in the source. */
+static inline uint32_t ir_src(const ir_item *it) { return it->shaped ? 0 : it->src; }
+static inline uint32_t ir_src_len(const ir_item *it) { return it->shaped ? 0 : it->src_len; }
 static inline bool ir_word_is(uint32_t word, unsigned kind) { return (word & ((1u << WORD_KIND) - 1)) == kind; }
 static inline bool ir_word_is_whole(uint32_t word) { return ir_word_is(word, WORD_WHOLE); }
 /* The value that operand i's WORD_WHOLE refers to. */
@@ -131,6 +154,19 @@ typedef struct ir_reg {
 	uint32_t type : 8, made : 1 /* the register was made by a builder call */;
 	uint32_t at : 23; /* number of a made register; else the index of its declaration */
 } ir_reg;
+enum { REG_AT = 9 /* place of ir_reg.at in its word */ };
+/* Counts one more register of a declaration; returns the count, with other bits above those that `at` has room for.  As
+ * bit-fields, both words would be taken apart and put together again. */
+static inline uint32_t ir_count_made(ir_decl *d)
+{
+	uint32_t word;
+	char *at = (char *)d + offsetof(ir_decl, first) + sizeof d->first;
+
+	memcpy(&word, at, sizeof word);
+	word++;
+	memcpy(at, &word, sizeof word);
+	return word;
+}
 enum { IR_MOST_DECLS = 1 << 23, IR_MOST_MADE = (1 << 23) - 1 };
 
 enum ir_linkage { LINK_NONE, LINK_EXTERN, LINK_VISIBLE, LINK_WEAK, LINK_COMMON, LINK_COUNT };
@@ -219,7 +255,8 @@ struct cptx_kernel {
 	uint16_t owner;  /* tag that its values carry */
 	uint32_t number; /* place + 1 in m->body */
 	uint8_t linkage;
-	bool is_func, closed, calls, called, has_body, is_proto, edited /* the head was */, removed, label_runs,
+	bool closed, removed; /* one word (ir_open_quietly) */
+	bool is_func, calls, called, has_body, is_proto, edited /* the head was */, label_runs,
 		aliased /* an .alias makes another function stand for it */;
 	bool odd_call; /* the signature (of text) passes more than single values in .param, so that cptx_call cannot call it */
 	bool touched;  /* items were edited: freezing checks that all that is used is declared */
@@ -315,6 +352,14 @@ static inline void ir_top_body(ir_top *t, cptx_kernel *k)
 	k->tops = t;
 }
 
+/* What a module knows of a place in the program that calls (place.c). */
+typedef struct ir_here {
+	uint64_t key;  /* how often the module was emptied, + 1, and below that the serial number of the place; 0: unused */
+	uint64_t head; /* of the items, from `form` on, but for their owner */
+	const ir_shape *shape;
+} ir_here;
+enum { IR_HERE = 128, IR_SHAPES = 64 };
+
 enum { IR_DIRECT_LOG = 8 };
 _Static_assert(ARCH_MEMO < 256, "a byte numbers its entries, from 1");
 struct cptx_module {
@@ -323,10 +368,15 @@ struct cptx_module {
 	/* how the memo's calls are made directly (again.c), in blocks as the memo has; made when needed */
 	struct ir_direct *direct[ARCH_MEMO / ARCH_MEMO_BLOCK];
 	uint8_t direct_at[1 << IR_DIRECT_LOG]; /* numbers in it, from 1, by a hash of the call */
-	uint32_t fills;                        /* how often it was emptied */
-	uint16_t tag; /* a hash that its variables and functions carry as owner, to tell modules apart */
+	ir_here *here;                         /* IR_HERE of them, by serial number; NULL: none yet */
+	ir_shape **shape;                      /* IR_SHAPES lists of all shapes, by a hash; NULL: none yet */
+	struct shape_block *shape_block;       /* their memory */
+	uint32_t nshape;
+	uint32_t fills;  /* how often it was emptied */
+	uint32_t serial; /* no other module of the process has or had it; 0: no number was left */
+	uint16_t tag;    /* a hash that its variables and functions carry as owner, to tell modules apart */
+	uint32_t frozen; /* 0 or 1; one word with the code of the error behind it (ir_open_quietly) */
 	cptx_error err;
-	bool frozen;
 	cptx_kernel *first, *last; /* bodies with code */
 	cptx_kernel **body;        /* all functions and kernels, declared ones and prototypes too, by number - 1 */
 	size_t nbody, cap_body;
@@ -373,8 +423,17 @@ struct cptx_module {
 /* Whether items may be appended to a body, as ir_open tells, without an error. */
 static inline bool ir_open_quietly(const cptx_kernel *k)
 {
-	return k->m->err.code == CPTX_OK && !k->m->frozen && !k->removed && !k->closed;
+	uint64_t module;
+	uint16_t body;
+
+	memcpy(&module, &k->m->frozen, sizeof module);
+	memcpy(&body, &k->closed, sizeof body);
+	return !(module | body);
 }
+_Static_assert(offsetof(cptx_module, err) == offsetof(cptx_module, frozen) + 4 && !offsetof(cptx_error, code) &&
+                   sizeof(enum cptx_code) == 4 && (int)CPTX_OK == 0 &&
+                   offsetof(cptx_kernel, removed) == offsetof(cptx_kernel, closed) + 1,
+               "ir_open_quietly reads words of them");
 
 static inline void ir_top_var(cptx_module *m, ir_top *t, uint32_t id)
 {
@@ -418,51 +477,7 @@ bool ir_same_signature(const cptx_kernel *f, const cptx_kernel *g);
 /* Copies a text into the body's texts; returns its index, or IR_NONE. */
 uint32_t ir_add_text(cptx_kernel *k, const char *text);
 
-/* ---- index.c: what has which name ---- */
-enum ir_named {
-	NAMED_REG,
-	NAMED_RANGE /* NAMED_REG and NAMED_RANGE are found as places in k->decl */,
-	NAMED_VAR,
-	NAMED_ENDED /* a variable whose scope has ended */,
-	NAMED_LABEL,
-	NAMED_GLOBAL,
-	NAMED_BODY,
-	NAMED_FILE,
-	NAMED_STEM
-};
-/* Finds the first variable, function or file of the module that has this name and that `fits` accepts (NULL: any): returns
- * its place in m->sym, body or file; or IR_NONE. */
-typedef bool (*ir_global_fn)(const cptx_module *m, uint32_t id, const void *user);
-/* an ir_global_fn for NAMED_GLOBAL: the variable was not removed */
-bool ir_variable_is_there(const cptx_module *m, uint32_t sym, const void *user);
-uint32_t ir_global_named(const cptx_module *m, enum ir_named kind, const char *name, ir_global_fn fits, const void *user);
-/* Finds the first thing of the body that has this name and that `fits` accepts: returns its place in k->decl, sym or label;
- * or IR_NONE. */
-typedef bool (*ir_local_fn)(const cptx_kernel *k, uint32_t id, const void *user);
-uint32_t ir_local_named(const cptx_kernel *k, enum ir_named kind, const char *name, ir_local_fn fits, const void *user);
-/* Finds the first thing of the body whose name is the first n characters of `name`. */
-uint32_t ir_local_beginning(const cptx_kernel *k, enum ir_named kind, const char *name, size_t n, ir_local_fn fits,
-                            const void *user);
-/* Finds the first declaration of a range, in the order of the text, whose prefix and digits make this name. */
-typedef bool (*ir_range_fn)(const ir_decl *d, const char *digits);
-uint32_t ir_range_named(const cptx_kernel *k, const char *name, ir_range_fn fits);
-/* Finds the first function or kernel with a body for which ir_body_has_name holds, or NULL. */
-const cptx_kernel *ir_any_body_with(cptx_module *m, const char *name);
-/* Whether a name of the body, or of the module, can be these characters with digits behind them, or with fewer of their own
- * digits. */
-bool ir_local_begins(const cptx_kernel *k, const char *prefix);
-bool ir_global_begins(cptx_module *m, const char *prefix);
-/* Whether a name can occur as a word of the module's TOP_TEXT entries. */
-bool ir_text_may_name(cptx_module *m, const char *name);
-void ir_text_changed(cptx_module *m);
-/* Enters a name that is new or was changed; those for the module return false when memory is short. */
-bool ir_index_global(cptx_module *m, enum ir_named kind, uint32_t id);
-bool ir_index_renamed(cptx_module *m, enum ir_named kind, uint32_t id, const char *old);
-void ir_index_local(cptx_kernel *k, enum ir_named kind, uint32_t id);
-void ir_index_renamed_local(cptx_kernel *k, enum ir_named kind, uint32_t id, const char *old);
-void ir_index_ended(cptx_kernel *k, uint32_t sym); /* enters that the scope of a variable has ended */
-void ir_index_free(cptx_module *m);
-void ir_index_clear(cptx_module *m); /* empties all, and keeps the memory */
+#include "ir/index.h"
 
 /* ---- name.c ---- */
 #define IR_PREFIX "__cptx" /* prefix of the names that cptx prints; users may not have it */
@@ -516,11 +531,10 @@ ir_item *ir_append_match(cptx_kernel *k, cptx_site at, const arch_match *m, cptx
  * no word is WORD_WHOLE, a label or a function.  mod: room for ARCH_GROUPS.
  */
 ir_item *ir_append_like(cptx_kernel *k, cptx_site at, const ir_item *like, const uint32_t *words, const uint16_t *mod);
-static inline uint32_t ir_tag(const cptx_module *m, const arch_remembered *r) { return m->parsed ? 0 : r->hash & INT32_MAX; }
 static inline void ir_guard(ir_item *it, cptx_val guard)
 {
-	it->guard = (guard.id + 1) & INT32_MAX;
-	it->flags = guard.negated ? ITEM_NEGATED : 0;
+	it->guard = (guard.id + 1) & IR_MOST_REGS_MASK;
+	it->flags |= guard.negated ? ITEM_NEGATED : 0;
 }
 /*
  * Modifiers are copied by fours, so that all copies have the same length: up to three more behind both arrays are read and
@@ -571,7 +585,11 @@ static inline void ir_link(cptx_kernel *k, ir_item *it)
 size_t ir_put_value(uint32_t *words, unsigned i, const cptx_val *v, uint16_t owner, size_t size);
 /* Appends a call with the kinds of operands of an earlier one, `r`; false, with nothing done and no error, where only
  * matching can tell. */
-bool ir_append_again(cptx_kernel *k, cptx_site at, const arch_remembered *r, const cptx_val *vals, cptx_val *result);
+bool ir_append_again(cptx_kernel *k, cptx_site at, const arch_remembered *r, const ir_shape *shape, const cptx_val *vals,
+                     cptx_val *result);
+/* The shape of items that calls like `r` make; NULL: they have none, or memory is short, which is no error. */
+const ir_shape *ir_shape_of(cptx_module *m, const arch_remembered *r);
+void ir_shapes_free(cptx_module *m);
 void ir_direct_free(cptx_module *m);
 /* Appends a call whose operands and modifiers are given, on a body that is open. */
 cptx_val ir_append_insn(cptx_kernel *k, cptx_site at, unsigned op, const cptx_val *vals, const uint16_t *mods);
@@ -628,7 +646,12 @@ void ir_unlink_top(cptx_module *m, ir_top *t);
 typedef bool (*ir_value_fn)(const cptx_kernel *k, const cptx_val *v, void *user);
 bool ir_any_value(const cptx_kernel *k, const ir_item *it, ir_value_fn fn, void *user);
 void ir_touch(cptx_kernel *k);
-void ir_mark_renamed(cptx_module *m); /* marks the items that mention something renamed */
+/* Whether an instruction with other operands, of as many, has its form still. */
+bool ir_match_as(const cptx_kernel *k, const ir_item *it, const cptx_val *operands, arch_match *m);
+/* Turns an instruction into the matched one; NULL, with an error, when memory is short. */
+ir_item *ir_become(cptx_kernel *k, ir_item *it, const arch_match *m);
+bool ir_remove(cptx_kernel *k, ir_item *it); /* removes an instruction; false, with an error, when memory is short */
+void ir_mark_renamed(cptx_module *m);        /* marks the items that mention something renamed */
 void ir_sort_gone(cptx_module *m);
 void ir_count_shared(cptx_kernel *k);      /* counts the static shared memory of a body again after a removal */
 void ir_mark(cptx_kernel *k, ir_item *it); /* marks an item whose text in the source is out of date */

@@ -130,7 +130,7 @@ uint32_t ir_declare(cptx_kernel *k, const ir_decl *d)
 {
 	arena *a = &k->m->a;
 
-	if (!builder_classes(k) || k->ndecl == IR_MOST_DECLS || d->count > IR_NONE - k->nreg ||
+	if (!builder_classes(k) || k->ndecl == IR_MOST_DECLS || d->count > IR_MOST_REGS - k->nreg ||
 	    !arena_push(a, &k->decl, k->ndecl, &k->cap_decl, sizeof *k->decl) ||
 	    !arena_reserve(a, &k->reg, k->nreg, &k->cap_reg, sizeof *k->reg, k->nreg + d->count))
 		return IR_NONE;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Modules and bodies: making, naming and freezing them. */
+#include "base/atomic.h"
 #include "base/options.h"
 #include "ir/ir.h"
 
@@ -13,6 +14,8 @@ static bool begin(cptx_module *m)
 	return ir_top_append(m, TOP_HEAD) != NULL;
 }
 
+static uint32_t serials; /* of all modules so far */
+
 cptx_module *cptx_module_new(const cptx_allocator *allocator)
 {
 	arena a;
@@ -21,6 +24,7 @@ cptx_module *cptx_module_new(const cptx_allocator *allocator)
 
 	if (m) {
 		m->a = a;
+		m->serial = atomic_next(&serials);
 		arch_memo_begin(&m->memo, &m->a.hook);
 		if (begin(m))
 			return m;
@@ -43,9 +47,16 @@ bool cptx_module_clear(cptx_module *m)
 	free_source(m);
 	ir_index_clear(m);
 	arena_rewind(&m->a, (char *)(m + 1));
-	cptx_module kept = {
-		.a = m->a, .memo = m->memo, .fills = m->fills + 1, .names = m->names, .spare_tables = m->spare_tables
-	};
+	cptx_module kept = { .a = m->a,
+		                 .memo = m->memo,
+		                 .here = m->here,
+		                 .shape = m->shape,
+		                 .shape_block = m->shape_block,
+		                 .nshape = m->nshape,
+		                 .serial = m->serial,
+		                 .fills = m->fills + 1,
+		                 .names = m->names,
+		                 .spare_tables = m->spare_tables };
 	memcpy(kept.direct, m->direct, sizeof kept.direct);
 	memcpy(kept.direct_at, m->direct_at, sizeof kept.direct_at);
 	*m = kept;
@@ -60,6 +71,7 @@ void cptx_module_destroy(cptx_module *m)
 	ir_index_free(m);
 	arch_memo_end(&m->memo);
 	ir_direct_free(m);
+	ir_shapes_free(m);
 	arena a = m->a; /* copied, because the module itself lies in the arena */
 	arena_free(&a);
 }

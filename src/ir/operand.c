@@ -139,8 +139,8 @@ bool ir_refill(cptx_kernel *k, ir_item *it, const cptx_val *operand, unsigned no
 	for (unsigned i = 0; i < it->noperand; i++)
 		nwhole += ir_word_is_whole(old[i]);
 	size_t size = fill((uint32_t *)(void *)made, k->owner, operand, noperand, mod, nmod);
-	if (size >
-	    ir_bytes_of(it->noperand, it->nmod, nwhole)) { /* at least 8 bytes, since the item had operands or modifiers */
+	if (size > ir_bytes_of(it->noperand, it->shaped ? 0 : it->nmod,
+	                       nwhole)) { /* at least 8 bytes, since the item had operands or modifiers */
 		words = arena_alloc(&k->m->a, size + ITEM_BEHIND);
 		if (!words)
 			return ir_no_memory(k->m, NOWHERE);
@@ -148,6 +148,8 @@ bool ir_refill(cptx_kernel *k, ir_item *it, const cptx_val *operand, unsigned no
 		it->apart = 1;
 	}
 	memcpy(words, made, size);
+	if (it->shaped)
+		it->shaped = 0, it->src = it->src_len = 0;
 	it->noperand = noperand & 15;
 	it->nmod = nmod & 31;
 	return true;

@@ -23,6 +23,7 @@ typedef struct called_here {
 	uint64_t mods[ARCH_FIELDS / 4];
 	direct_kinds kinds[DIRECT_KINDS]; /* from here on for PLACE_DIRECT */
 	direct_item item;
+	uint32_t serial; /* of the place: no other has or had it */
 	uint32_t nkinds, adding, tries;
 	arch_remembered r;
 } called_here;
@@ -32,6 +33,42 @@ _Static_assert(offsetof(called_here, line) == offsetof(cptx_again, line_) &&
                    offsetof(called_here, mods) == offsetof(cptx_again, mods_) &&
                    sizeof(((cptx_again *)0)->mods_) == ARCH_FIELDS / 4 * sizeof(uint64_t),
                "the callers' code reads these");
+
+static uint32_t serials; /* of all places so far */
+
+/* ---- what the module knows of a place ---- */
+
+static inline uint64_t key_of(const cptx_module *m, const called_here *h)
+{
+	return ((uint64_t)m->fills + 1) << 32 | h->serial;
+}
+
+/* What the module knows of a place that is filled; NULL: nothing yet. */
+static inline const ir_here *known_here(const cptx_module *m, const called_here *h)
+{
+	const ir_here *here = m->here ? &m->here[h->serial % IR_HERE] : NULL;
+
+	return here && here->key == key_of(m, h) ? here : NULL;
+}
+
+/* The same, of a place that is not known yet; NULL where items from there have no shape, or memory is short. */
+__attribute__((__noinline__)) static const ir_here *learn_here(cptx_module *m, const called_here *h)
+{
+	if (atomic_state(&h->state) < PLACE_READY)
+		return NULL;
+	if (!m->here && (m->here = HEAP_ARRAY(&m->a.hook, ir_here, NULL, IR_HERE)))
+		memset(m->here, 0, IR_HERE * sizeof *m->here);
+	if (!m->here)
+		return NULL;
+	ir_here *here = &m->here[h->serial % IR_HERE];
+	const ir_shape *shape = (uint32_t)here->key == h->serial ? here->shape : ir_shape_of(m, &h->r);
+	if (!shape || !h->serial)
+		return NULL;
+	*here = (ir_here){ .key = key_of(m, h),
+		               .head = h->item.head | (uint64_t)ir_file_number(m, h->file) << HEAD_FILE,
+		               .shape = shape };
+	return here;
+}
 
 /* ---- filling ---- */
 
@@ -49,7 +86,6 @@ static void note_kinds(called_here *h, const cptx_kernel *k, cptx_site at, unsig
 			? arch_recalled(&k->m->memo, op, vals, mods)
 			: NULL;
 	if (r && r->plan.direct && ir_make_direct(&d, &kinds, k->m, r, vals)) {
-		d.like.line = h->item.like.line, d.like.src = h->item.like.src;
 		bool same = !memcmp(&d, &h->item, sizeof d);
 		for (unsigned i = 0; i < r->nfield; i += 4)
 			same &= h->mods[i / 4] == arch_four_mods(mods + i, r->nfield - i);
@@ -74,8 +110,8 @@ static void note_here(called_here *h, const cptx_kernel *k, cptx_site at, unsign
 	for (unsigned i = 0; i < r->nfield; i += 4)
 		h->mods[i / 4] = arch_four_mods(mods + i, r->nfield - i);
 	bool direct = ir_make_direct(&h->item, &h->kinds[0], k->m, r, vals);
-	h->item.like.line = at.line;
-	h->item.like.src = ir_tag(k->m, r);
+	h->serial = atomic_next(&serials);
+	direct &= h->serial != 0;
 	h->nkinds = direct;
 	atomic_publish(&h->state, direct ? PLACE_DIRECT : PLACE_READY);
 }
@@ -89,9 +125,12 @@ cptx_val cptx_insn_again_(cptx_kernel *k, cptx_site at, cptx_again *again, enum 
 	if (!h || !vals || !mods)
 		return cptx_insn_(k, at, op, vals, mods);
 	uint32_t state = atomic_state(&h->state);
-	if (state >= PLACE_READY && k && ir_open_quietly(k) && arch_is_again(&h->r, op, vals, mods) &&
-	    ir_append_again(k, at, &h->r, vals, &result))
-		return result;
+	if (state >= PLACE_READY && k && ir_open_quietly(k) && arch_is_again(&h->r, op, vals, mods)) {
+		const ir_here *here = known_here(k->m, h);
+		here = here ? here : learn_here(k->m, h);
+		if (k->m->err.code == CPTX_OK && ir_append_again(k, at, &h->r, here ? here->shape : NULL, vals, &result))
+			return result;
+	}
 	result = cptx_insn_(k, at, op, vals, mods);
 	if (!k || k->m->err.code != CPTX_OK)
 		return result;
@@ -124,54 +163,74 @@ __attribute__((__noinline__, __cold__)) static cptx_val call_slowly(cptx_kernel 
 	return cptx_insn_again_(k, (cptx_site){ h->file, h->line }, again, (enum cptx_op)(h->r.op - 1), vals, mods);
 }
 
-/* The direct call of operands that are not of the first kinds. */
-__attribute__((__noinline__)) static cptx_val call_otherwise(cptx_kernel *k, cptx_again *again, direct_value a,
-                                                             direct_value b, direct_value c, direct_value d)
+/* The direct call of n operands whose kinds are not those of the first call. */
+CPTX_INLINE_ cptx_val call_otherwise(cptx_kernel *k, cptx_again *again, const ir_here *here, unsigned n, direct_value a,
+                                     direct_value b, direct_value c, direct_value d)
 {
 	const called_here *h = (const called_here *)(void *)again;
 	ir_item *it = (ir_item *)(void *)k->m->a.at;
-	unsigned n = atomic_state(&h->nkinds);
+	unsigned nkinds = atomic_state(&h->nkinds);
 
-	for (unsigned i = 1; i < n; i++)
-		if (!direct_words(&h->item, &h->kinds[i], DIRECT_OPERANDS, it, k, a, b, c, d))
-			return direct_end(k, &h->item, it, a, b, c, d);
+	for (unsigned i = 1; i < nkinds; i++)
+		if (!direct_words(&h->item, &h->kinds[i], n, it, k, a, b, c, d))
+			return direct_end(k, &h->item, it, here->head, h->line, here->shape, a, b, c, d);
 	return call_slowly(k, again, a, b, c, d);
 }
 
-/* The direct call of n operands. */
-static inline cptx_val call_directly(cptx_kernel *k, cptx_again *again, unsigned n, direct_value a, direct_value b,
-                                     direct_value c, direct_value d)
+#define OTHERWISE(n)                                                                                                        \
+	__attribute__((__noinline__)) static cptx_val call_otherwise_##n(cptx_kernel *k, cptx_again *again,                     \
+	                                                                 const ir_here *here, direct_value a, direct_value b,   \
+	                                                                 direct_value c, direct_value d)                        \
+	{                                                                                                                       \
+		return call_otherwise(k, again, here, n, a, b, c, d);                                                               \
+	}
+OTHERWISE(1)
+OTHERWISE(2)
+OTHERWISE(3)
+OTHERWISE(4)
+typedef cptx_val (*otherwise_fn)(cptx_kernel *k, cptx_again *again, const ir_here *here, direct_value a, direct_value b,
+                                 direct_value c, direct_value d);
+
+/* The direct call of n operands.  A place that holds no direct call has no serial number that a module knows. */
+CPTX_INLINE_ cptx_val call_directly(cptx_kernel *k, cptx_again *again, unsigned n, otherwise_fn otherwise, direct_value a,
+                                    direct_value b, direct_value c, direct_value d)
 {
 	const called_here *h = (const called_here *)(void *)again;
+	const ir_here *here = k && h && direct_fits(k) ? known_here(k->m, h) : NULL;
 
-	if (!k || !h || atomic_state(&h->state) != PLACE_DIRECT || !direct_fits(k, &h->item, h->file))
-		return call_slowly(k, again, a, b, c, d);
+	if (!here || !atomic_state(&h->nkinds)) {
+		here = k && h && direct_fits(k) ? learn_here(k->m, h) : NULL;
+		if (!here || !atomic_state(&h->nkinds) || !direct_fits(k))
+			return call_slowly(k, again, a, b, c, d);
+	}
 	ir_item *it = (ir_item *)(void *)k->m->a.at;
 	if (direct_words(&h->item, &h->kinds[0], n, it, k, a, b, c, d))
-		return call_otherwise(k, again, a, b, c, d);
-	return direct_end(k, &h->item, it, a, b, c, d);
+		return otherwise(k, again, here, a, b, c, d);
+	return direct_end(k, &h->item, it, here->head, h->line, here->shape, a, b, c, d);
 }
 
 cptx_val cptx_again_1_(cptx_kernel *k, cptx_again *again, uint64_t a, uint64_t a2)
 {
-	return call_directly(k, again, 1, (direct_value){ a, a2 }, direct_nothing, direct_nothing, direct_nothing);
+	return call_directly(k, again, 1, call_otherwise_1, (direct_value){ a, a2 }, direct_nothing, direct_nothing,
+	                     direct_nothing);
 }
 
 cptx_val cptx_again_2_(cptx_kernel *k, cptx_again *again, uint64_t a, uint64_t a2, uint64_t b, uint64_t b2)
 {
-	return call_directly(k, again, 2, (direct_value){ a, a2 }, (direct_value){ b, b2 }, direct_nothing, direct_nothing);
+	return call_directly(k, again, 2, call_otherwise_2, (direct_value){ a, a2 }, (direct_value){ b, b2 }, direct_nothing,
+	                     direct_nothing);
 }
 
 cptx_val cptx_again_3_(cptx_kernel *k, cptx_again *again, uint64_t a, uint64_t a2, uint64_t b, uint64_t b2, uint64_t c,
                        uint64_t c2)
 {
-	return call_directly(k, again, 3, (direct_value){ a, a2 }, (direct_value){ b, b2 }, (direct_value){ c, c2 },
-	                     direct_nothing);
+	return call_directly(k, again, 3, call_otherwise_3, (direct_value){ a, a2 }, (direct_value){ b, b2 },
+	                     (direct_value){ c, c2 }, direct_nothing);
 }
 
 cptx_val cptx_again_4_(cptx_kernel *k, cptx_again *again, uint64_t a, uint64_t a2, uint64_t b, uint64_t b2, uint64_t c,
                        uint64_t c2, uint64_t d, uint64_t d2)
 {
-	return call_directly(k, again, 4, (direct_value){ a, a2 }, (direct_value){ b, b2 }, (direct_value){ c, c2 },
-	                     (direct_value){ d, d2 });
+	return call_directly(k, again, 4, call_otherwise_4, (direct_value){ a, a2 }, (direct_value){ b, b2 },
+	                     (direct_value){ c, c2 }, (direct_value){ d, d2 });
 }

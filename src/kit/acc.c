@@ -326,7 +326,7 @@ static bool is_half(cptx_kernel *k, cptx_site at, enum cptx_type type)
 	return false;
 }
 
-/* Two elements in one register; the first is the lower half. */
+/* Rounds two elements to one register; the first is the lower half. */
 static void pack(cptx_kernel *k, cptx_site at, const cptx_acc *acc, enum cptx_type type, uint32_t first, uint32_t second,
                  cptx_val into)
 {

@@ -423,6 +423,67 @@ static bool gate_pairs(cptx_kernel *k, cptx_epilogue *e, uint32_t visitor)
 	return true;
 }
 
+enum { BLOCK = 128 /* columns that share a factor */ };
+
+/* by[r]: what the elements of row r in that block are multiplied by; the factor that undoes it goes to memory. */
+static void store_factors(epi *x, const epi_at *w, uint32_t block, cptx_val by)
+{
+	cptx_kernel *k = x->k;
+	const cptx_site at = w->at;
+	const double most = w->v->value.kind == CPTX_VAL_FLOAT ? w->v->value.f : (double)w->v->value.i;
+	const cptx_val lane = cptx_frag_lane_(k, at, &x->acc->map, x->acc->thread, true);
+	const cptx_val mine = lane.kind == CPTX_VAL_REG ? CALL(setp, .a = lane, .b = cptx_imm(0), .cmp = CPTX_EQ) : CPTX_NONE_;
+	const cptx_val col = epi_in_register(k, at, cptx_acc_coordinate_(k, at, cptx_imm(0), block * BLOCK, x->n0));
+	const cptx_val nth = CALL(div, .a = col, .b = cptx_imm(BLOCK));
+	const cptx_val first = CALL(mul_wide, .a = nth, .b = epi_in_register(k, at, w->v->pitch));
+
+	for (uint32_t r = 0; r < x->acc->rows; r++) {
+		const cptx_val amax = cptx_elem(by, r), row = CALL(cvt, .a = epi_in_register(k, at, x->row[r]), .dtype = CPTX_U64);
+		/* a block of zeros has a factor, too */
+		const cptx_val size = CALL(max, .a = amax, .b = cptx_immf(0x1p-100), .NaN = CPTX_NAN);
+		const cptx_val factor = CALL(mul, .a = size, .b = cptx_immf((double)(float)(1 / most)));
+		const cptx_val base = kit_plain(k, at, w->v->address), index = CALL(add, .a = first, .b = row);
+		const cptx_val to = CALL(mad, .a = index, .b = cptx_imm(4), .c = base, .mode = CPTX_LO);
+		CALL(st, .a = to, .b = factor, .space = CPTX_GLOBAL, .when = epi_both(k, at, mine, x->row_ok[r]));
+		CALL(div, .a = cptx_immf(1), .b = factor, .rnd = CPTX_RN, .into = amax);
+	}
+}
+
+/* Multiplies each row of each 128 columns by what makes its largest element the largest number of a type. */
+static bool quantize(cptx_kernel *k, cptx_epilogue *e, uint32_t visitor)
+{
+	const cptx_site at = e->at[visitor];
+	const cptx_acc *acc = &e->acc;
+	epi x = epi_begin(k, at, e, visitor, visitor + 1, 0);
+	const epi_at w = { at, &e->visitor[visitor], &x.state[visitor] };
+
+	if (acc->n % BLOCK || acc->units_n > 1 || (w.v->value.kind != CPTX_VAL_FLOAT && w.v->value.kind != CPTX_VAL_INT)) {
+		cptx_fail_(k, at,
+		           "CPTX_VISIT_QUANTIZE of units with %u columns, %u beside one another; a unit has blocks of %d columns, "
+		           "alone, and .value is a constant",
+		           acc->n, acc->units_n, BLOCK);
+		return false;
+	}
+	epi_rows(&x, at, 0, acc->rows);
+	for (uint32_t block = 0; block < acc->n / BLOCK; block++) {
+		const cptx_val by = cptx_acc_row_vector_(k, at, acc, cptx_immf(0));
+		for (uint32_t i = 0; i < acc->count; i++) {
+			const cptx_acc_elem v = cptx_acc_at(acc, i);
+			const cptx_val row = cptx_elem(by, v.at_row);
+			if (v.col / BLOCK == block)
+				CALL(max, .a = row, .b = CALL(abs, .a = v.value), .NaN = CPTX_NAN, .into = row);
+		}
+		cptx_acc_row_combine_(k, at, acc, CPTX_REDUCE_MAX, by);
+		store_factors(&x, &w, block, by);
+		for (uint32_t i = 0; i < acc->count; i++) {
+			const cptx_acc_elem v = cptx_acc_at(acc, i);
+			if (v.col / BLOCK == block)
+				CALL(mul, .a = v.value, .b = cptx_elem(by, v.at_row), .into = v.value);
+		}
+	}
+	return true;
+}
+
 void epi_convert(cptx_kernel *k, cptx_site at, const cptx_epilogue *e, cptx_acc *acc)
 {
 	cptx_val from = acc->regs;
@@ -477,10 +538,11 @@ void cptx_epilogue_run_(cptx_kernel *k, cptx_site at, cptx_epilogue *e, const cp
 		kit_acc_find_place(k, at, &e->acc);
 	e->next = 0;
 	for (uint32_t i = 0; i < e->count; i++) {
-		if (e->kind[i] != CPTX_VISIT_GATE_PAIRS)
+		const bool gates = e->kind[i] == CPTX_VISIT_GATE_PAIRS;
+		if (!gates && e->kind[i] != CPTX_VISIT_QUANTIZE)
 			continue;
 		run_some(k, at, e, e->next, i);
-		if (!gate_pairs(k, e, i))
+		if (!(gates ? gate_pairs : quantize)(k, e, i))
 			return;
 		e->next = i + 1;
 	}

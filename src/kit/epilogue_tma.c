@@ -26,7 +26,7 @@ typedef struct sending {
 	cptx_val flipped[8]; /* by st.shared: writer.first exclusive-or 16 * the index, in the subtile at hand */
 } sending;
 
-/* One of them: from that row and column of the unit's results on. */
+/* A subtile, from that row and column of the unit's results on. */
 typedef struct subtile {
 	uint32_t row, col, stage;
 	uint32_t word, words; /* rounded to 16 bits: number of the thread's first .b32 in all of the tile; how many */
@@ -55,7 +55,7 @@ static subtile subtile_of(const sending *s, uint32_t i)
 		              .tile = last ? &ring->opt.last : t };
 }
 
-/* All of a part, n columns from column `col` on, which is a subtile or a part of one. */
+/* A part that came from tensor memory, n columns from column `col` on: a subtile or a part of one. */
 static subtile part_of(const sending *s, uint32_t col, uint32_t n)
 {
 	cptx_epilogue_ring *ring = s->ring;
@@ -325,7 +325,7 @@ static bool check_subtiles(cptx_kernel *k, cptx_site at, const cptx_acc *acc, cp
 
 static bool is_made(const cptx_epilogue_writer *w) { return w->by_lines || w->first.kind == CPTX_VAL_REG; }
 
-/* What stores of a ring's results share: of the ring, if it is there, or computed here. */
+/* Takes what all stores share from the ring, or computes it here where the ring has none. */
 static void take_writers(cptx_site at, sending *s)
 {
 	const cptx_epilogue_ring *ring = s->ring;
@@ -513,7 +513,7 @@ void cptx_epilogue_defer_(cptx_kernel *k, cptx_site at, cptx_epilogue *e, cptx_e
 	keep(k, at, s.map[0], d->to.map), keep(k, at, s.map[1], d->to.last_map);
 }
 
-/* One part: its subtiles. */
+/* Stores the subtiles of one part. */
 static void store_part(cptx_kernel *k, cptx_site at, const cptx_epilogue_deferred *d, uint32_t part)
 {
 	cptx_epilogue_ring *ring = d->opt.ring;

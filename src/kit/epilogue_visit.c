@@ -4,7 +4,7 @@
 
 /* ---- loads ---- */
 
-/* Two 16-bit floats of a word. */
+/* Converts the two 16-bit floats of a word. */
 static void widen(cptx_kernel *k, cptx_site at, enum cptx_type type, cptx_val word, cptx_val low, cptx_val high)
 {
 	if (type == CPTX_BF16) {
@@ -64,7 +64,7 @@ cptx_val epi_load_one(cptx_kernel *k, cptx_site at, const cptx_visitor *v)
 
 static uint32_t size_of(const cptx_visitor *v) { return cptx_type_bits(v->type) / 8; }
 
-/* x[r] of the rows at hand. */
+/* Loads x[r] of the rows at hand. */
 static void load_rows(epi *x, const epi_at *w)
 {
 	cptx_kernel *k = x->k;
@@ -378,6 +378,8 @@ static const epi_kind kinds[CPTX_VISIT_KINDS] = {
 	[CPTX_VISIT_ROW_SUM] = { NAME(CPTX_VISIT_ROW_SUM),
 	                         .needs = EPI_ROWS_OR_ADDRESS | EPI_AT_ROW | EPI_INSIDE | EPI_ONLY_F32 | EPI_ALONG_ROWS,
 	                         .begin = begin_sum, .elem = sum, .end = end_sum },
+	[CPTX_VISIT_QUANTIZE] = { NAME(CPTX_VISIT_QUANTIZE),
+	                          .needs = EPI_VALUE | EPI_ADDRESS | EPI_PITCH | EPI_AT_ROW | EPI_INSIDE | EPI_ALONG_ROWS },
 	[CPTX_VISIT_CALL] = { NAME(CPTX_VISIT_CALL), .needs = EPI_FN | EPI_AT_ROW | EPI_INSIDE, .elem = call },
 };
 

@@ -75,17 +75,17 @@ static bool check_types(cptx_kernel *k, cptx_site at, const cptx_tiled_mma_opt *
 	     "by wgmma or tcgen05 with .a_base or .b_base; those are for mma.sync");
 	RULE(o->by == CPTX_BY_MMA_SYNC || !o->few_regs,
 	     "by wgmma or tcgen05 with .few_regs; that is for mma.sync, whose lanes have addresses of their own");
-	RULE(o->by != CPTX_BY_WGMMA || !a->integer, "of .%s by wgmma; integers go by CPTX_BY_MMA_SYNC and CPTX_BY_TCGEN05",
-	     cptx_type_name(o->a));
-	RULE(o->a_from != CPTX_A_REGS || a->bits == 16 || (o->by == CPTX_BY_WGMMA && a->bits == 8),
-	     "of .%s with A from registers; that has 16 bits, or by wgmma 8", cptx_type_name(o->a));
+	RULE(o->by != CPTX_BY_WGMMA || !a->integer || o->n <= 32 || o->n % 16 == 0,
+	     "of .%s by wgmma with n = %u; of integers it is 8, 16, 24, 32 or a multiple of 16", cptx_type_name(o->a), o->n);
+	RULE(o->a_from != CPTX_A_REGS || a->bits == 16 || (o->by == CPTX_BY_WGMMA && a->bits == 8 && !a->integer),
+	     "of .%s with A from registers; that has 16 bits, or by wgmma those of an 8-bit float", cptx_type_name(o->a));
 	RULE(o->by == CPTX_BY_TCGEN05 || o->scale || (a->elem >= 8 && b->elem >= 8),
 	     "of .%s and .%s without scale factors; types of less than 8 bits go by CPTX_BY_TCGEN05, or with .scale",
 	     cptx_type_name(o->a), cptx_type_name(o->b));
 	return true;
 }
 
-/* Two elements share a byte, in shared memory and in tensor cores. */
+/* Whether two elements share a byte, in shared memory and in tensor cores. */
 static bool is_packed(const cptx_tiled_mma_opt *o)
 {
 	return o->a == CPTX_E2M1 && o->b == CPTX_E2M1 && !o->b_tile.elem.padded;
@@ -476,6 +476,8 @@ static void multiply_wgmma(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *m
 {
 	const cptx_tiled_mma_opt *o = &mma->opt;
 	const bool shared = o->a_from == CPTX_A_SHARED, sixteen = type_of(o->a)->bits == 16, eight = type_of(o->a)->bits == 8;
+	const bool integer = type_of(o->a)->integer;
+	const cptx_val sign = integer ? CPTX_NONE_ : cptx_imm(1); /* integers have no negated operands */
 	const uint32_t each = mma->d_map.regs, na = mma->a_map.regs;
 	cptx_val always = cptx_negated(CALL(setp, .a = cptx_imm(0), .b = cptx_imm(1), .cmp = CPTX_EQ, .type = CPTX_U32));
 
@@ -490,10 +492,10 @@ static void multiply_wgmma(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *m
 				          .b = descriptor(k, at, &o->a_tile, CPTX_DESC_WGMMA, i * 64, s * mma->depth, from->a_more));
 			else
 				da = cptx_slice(kit_a_of_step(mma, from->a, s), i * na, na);
-			CALL(wgmma_mma_async, .a = da, .b = db, .scale_d = s == first ? adds : always, .scale_a = cptx_imm(1),
-			     .scale_b = cptx_imm(1), .trans_a = sixteen && shared ? cptx_imm(o->a_tile.elem.mn_major) : CPTX_NONE_,
+			CALL(wgmma_mma_async, .a = da, .b = db, .scale_d = s == first ? adds : always, .scale_a = sign, .scale_b = sign,
+			     .trans_a = sixteen && shared ? cptx_imm(o->a_tile.elem.mn_major) : CPTX_NONE_,
 			     .trans_b = sixteen ? cptx_imm(o->b_tile.elem.mn_major) : CPTX_NONE_, .shape = (uint16_t)mma->shape,
-			     .dtype = CPTX_F32, .atype = (uint16_t)o->a, .btype = (uint16_t)(eight ? o->b : 0),
+			     .dtype = (uint16_t)acc->type, .atype = (uint16_t)o->a, .btype = (uint16_t)(eight ? o->b : 0),
 			     .into = cptx_slice(acc->regs, i * each, each));
 		}
 	}
@@ -541,7 +543,7 @@ static bool has_bits(cptx_val v, uint32_t bits)
 	return v.kind == CPTX_VAL_REG && v.count == 1 && cptx_type_bits((enum cptx_type)v.type) == bits;
 }
 static bool is_address(cptx_val v) { return has_bits(v, 32); }
-/* By tcgen05 it may be a descriptor. */
+/* Whether v says where a tile is: an address or, by tcgen05, a descriptor. */
 static bool is_tile_at(const cptx_tiled_mma *mma, cptx_val v)
 {
 	return is_address(v) || (mma->opt.by == CPTX_BY_TCGEN05 && has_bits(v, 64));

@@ -72,19 +72,34 @@ bool kit_scaled_resolve(cptx_kernel *k, cptx_site at, cptx_tiled_mma *mma)
 
 /* ---- in front of loops ---- */
 
-/* MN-major: a lane has the address of 16 bytes of row `lane` along K. */
+/* Bytes from the first 16 rows of an MN-major tile to number i, and which of their bits are exclusive-ored to an address:
+ * those in a swizzle span, as a tile is aligned to its pattern.  Spans are a constant apart. */
+static uint32_t rows_at(const side *s, uint32_t i, uint32_t *flip)
+{
+	const uint32_t by = cptx_tile_at(&s->tile, i * 16, 0).byte;
+
+	*flip = by % cptx_tile_align(&s->tile);
+	return by;
+}
+
+/* Finds the lane's addresses in an MN-major tile, of 16 bytes of row `lane` along K: of A one for each 16 rows of the unit
+ * in a swizzle span, so that a stage needs an add for each; of B the first, from which a stage makes the others.  Of B ptxas
+ * 13.0 takes more registers for several, and longer loops (22 random option sets of the GEMM for sm_120a). */
 static void begin_transposed(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, const side *s, const kit_unit *unit,
                              cptx_lane_lines *to)
 {
-	uint32_t value[5];
+	uint32_t value[5], flip;
 
 	for (uint32_t b = 0; b < 5; b++)
 		value[b] = cptx_tile_at(&s->tile, 0, 1u << b).byte;
 	cptx_val v = cptx_as(cptx_lane_bits_(k, at, mma->opt.thread, 5, value, false, CPTX_NONE_), CPTX_U32);
 	if (unit->flip.kind == CPTX_VAL_REG)
 		v = cptx_as(CALL(xor, .a = v, .b = unit->flip, .type = CPTX_B32), CPTX_U32);
-	to->address[0] = unit->first.kind == CPTX_VAL_REG ? CALL(add, .a = v, .b = unit->first) : v;
-	to->count = 1;
+	const uint32_t most = s->of_b ? 1 : s->rows / 16;
+	for (to->count = 0; to->count < most && rows_at(s, to->count, &flip) == flip; to->count++) {
+		const cptx_val here = flip ? cptx_as(CALL(xor, .a = v, .b = cptx_imm(flip), .type = CPTX_B32), CPTX_U32) : v;
+		to->address[to->count] = unit->first.kind == CPTX_VAL_REG ? CALL(add, .a = here, .b = unit->first) : here;
+	}
 }
 
 static void begin_side(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, const side *s, const kit_unit *unit,
@@ -134,20 +149,19 @@ static cptx_lane_lines lanes_in(cptx_kernel *k, cptx_site at, const side *s, con
 {
 	const int64_t behind = address.offset;
 	cptx_lane_lines here = *l;
+	uint32_t flip;
 
 	here.lines = s->lines, address.offset = 0;
 	if (!s->tile.elem.mn_major)
 		here = cptx_lane_lines_moved_(k, at, &here, address);
-	else
-		here.address[0] = CALL(add, .a = l->address[0], .b = address);
-	/* MN-major: one for each 16 rows (columns) of the unit.  Those in a swizzle span are exclusive-ored, as a tile is
-	 * aligned to its pattern; spans are a constant apart. */
-	for (uint32_t i = 1; s->tile.elem.mn_major && i < s->rows / 16; i++) {
-		const uint32_t by = cptx_tile_at(&s->tile, i * 16, 0).byte, flip = by % cptx_tile_align(&s->tile);
-		cptx_val v = here.address[0];
-		if (flip)
-			v = cptx_as(CALL(xor, .a = v, .b = cptx_imm(flip), .type = CPTX_B32), CPTX_U32);
-		here.address[i] = cptx_offset(v, by - flip), here.count = i + 1;
+	for (uint32_t i = 0; s->tile.elem.mn_major && i < s->rows / 16; i++) {
+		const uint32_t like = i % MAX(l->count, 1u), by = rows_at(s, i, &flip);
+		uint32_t its;
+		rows_at(s, like, &its);
+		cptx_val v = i == like ? CALL(add, .a = l->address[i], .b = address) : here.address[like];
+		if (i != like && flip != its)
+			v = cptx_as(CALL(xor, .a = v, .b = cptx_imm(flip ^ its), .type = CPTX_B32), CPTX_U32);
+		here.address[i] = cptx_offset(v, i == like ? 0 : by - flip), here.count = i + 1;
 	}
 	for (uint32_t i = 0; i < here.count; i++)
 		here.address[i] = cptx_offset(here.address[i], behind);
@@ -159,7 +173,8 @@ static enum cptx_mod source_of(const side *s)
 	return s->bits == 8 ? (enum cptx_mod)0 : s->bits == 4 ? CPTX_B4X16_P64 : CPTX_B6X16_P32;
 }
 
-/* 16 bytes of a row are 16 elements; those of 4 and 6 bits come packed and padded, and get a byte each. */
+/* Loads a fragment of an MN-major tile.  16 bytes of a row are 16 elements; those of 4 and 6 bits come packed and padded,
+ * and get a byte each. */
 static void load_transposed(cptx_kernel *k, cptx_site at, const side *s, cptx_val address, cptx_val to)
 {
 	/* of B the first two are the first 16 along K, of 8 columns each */
@@ -170,7 +185,7 @@ static void load_transposed(cptx_kernel *k, cptx_site at, const side *s, cptx_va
 	     .dtype = s->bits == 8 ? CPTX_B8 : CPTX_B8X16, .src = (uint16_t)source_of(s), .into = cptx_pack_(k, at, r, 4));
 }
 
-/* 16 rows of A, or columns of B, of a step: 4 registers. */
+/* Loads 16 rows of A, or columns of B, of a step, to 4 registers. */
 static void load_fragment(cptx_kernel *k, cptx_site at, const side *s, cptx_lane_lines *l, uint32_t row, uint32_t step,
                           cptx_val to)
 {
@@ -198,7 +213,7 @@ static cptx_val load_fragments(cptx_kernel *k, cptx_site at, const side *s, cptx
 	return all;
 }
 
-/* The factors of a block along K, for 16 rows of A or 8 columns of B in each register. */
+/* Loads the factors of a block along K, those of 16 rows of A or of 8 columns of B to each register. */
 static cptx_val load_factors(cptx_kernel *k, cptx_site at, const side *s, cptx_val from, uint32_t block)
 {
 	const uint32_t each = s->of_b ? 8 : 16;

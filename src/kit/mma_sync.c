@@ -49,7 +49,7 @@ static cptx_lane_lines lines_in(cptx_kernel *k, cptx_site at, const cptx_lane_li
 	return cptx_lane_lines_moved_(k, at, &here, address);
 }
 
-/* False: an address was none, and the module has the error. */
+/* Finds the lane's addresses in a tile.  False: an address was none, and the module has the error. */
 static bool begin_tile(cptx_kernel *k, cptx_site at, sync_tile *t, cptx_val a, cptx_val b)
 {
 	t->a_shared = is_a_shared(t->mma);
@@ -59,7 +59,7 @@ static bool begin_tile(cptx_kernel *k, cptx_site at, sync_tile *t, cptx_val a, c
 	return (!t->a_shared || t->a.lines) && t->b.lines;
 }
 
-/* Fragment number i of a step. */
+/* Loads fragment number i of a step. */
 static void load_one(cptx_kernel *k, cptx_site at, cptx_lane_lines *l, uint32_t i, uint32_t rows, uint32_t col, cptx_val to)
 {
 	const uint32_t each = l->lines->count * l->lines->num;
@@ -109,7 +109,7 @@ static void multiply_step(cptx_kernel *k, cptx_site at, const sync_tile *t, sync
 	}
 }
 
-/* One set of fragments: each is fetched anew behind its last use, B first.  next NULL: none is. */
+/* Multiplies a step with one set of fragments: each is fetched anew behind its last use, B first.  next NULL: none is. */
 static void multiply_rolling(cptx_kernel *k, cptx_site at, const sync_tile *t, sync_frags f, sync_tile *next, uint32_t step)
 {
 	const uint32_t columns = t->acc->atoms_n, beside = kit_rows_of_b(t->mma) / 8;

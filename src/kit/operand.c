@@ -53,7 +53,7 @@ enum cptx_tensor_type cptx_operand_tensor_type(enum cptx_type type, const cptx_t
 	}
 }
 
-/* What one load brings. */
+/* The part of the tile that one load brings. */
 static cptx_tile part_of(const cptx_operand_opt *o)
 {
 	cptx_tile t = o->tile;
@@ -205,7 +205,7 @@ bool cptx_operand_image_map_(cptx_site at, uint32_t size, const cptx_operand_opt
 
 /* ---- the ring ---- */
 
-/* From part to part in a stage: K-major, some rows of each span; MN-major, some of the spans. */
+/* Bytes from part to part in a stage.  A part is K-major some rows of each span, MN-major some of the spans. */
 static uint32_t part_bytes(const cptx_operand *op)
 {
 	return op->box.bytes * op->box.count[1] * (op->opt.tile.elem.mn_major ? op->box.count[0] : 1);
@@ -353,7 +353,8 @@ void cptx_operand_rebase_(cptx_kernel *k, cptx_site at, const cptx_operand *op, 
 
 /* ---- sources ---- */
 
-/* By threads the tile may not begin outside of the matrix, nor within what is read at once; by TMA it may lie anywhere. */
+/* Rules of a tile's place: where threads copy it begins inside of the matrix, at a multiple of what is read at once; by TMA
+ * it may lie anywhere. */
 static bool is_place(cptx_kernel *k, cptx_site at, const cptx_operand *op, const char *where, cptx_val row, cptx_val col)
 {
 	const cptx_operand_opt *o = &op->opt;

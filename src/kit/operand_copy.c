@@ -39,7 +39,7 @@ static geometry geometry_of(const cptx_tile *t)
 	return g;
 }
 
-/* From group to group in shared memory. */
+/* Bytes from group to group in shared memory. */
 static uint32_t group_bytes(const geometry *g) { return g->group / g->in_span * g->span_bytes; }
 
 static uint32_t unit_of(const cptx_operand_opt *o)
@@ -92,6 +92,8 @@ static bool check_source(cptx_kernel *k, cptx_site at, const cptx_operand_opt *o
 	else if (o->clamp && is_none(o->tile.elem.mn_major ? o->cols : o->rows))
 		cptx_fail_(k, at, "operand: .clamp without .%s, the number of those that there are",
 		           o->tile.elem.mn_major ? "cols" : "rows");
+	else if (!is_none(o->gather) && (!o->clamp || o->tile.elem.mn_major))
+		cptx_fail_(k, at, "operand: .gather without .clamp, or of rows that are not contiguous; it is for rows with .clamp");
 	else if (o->whole && (o->by != CPTX_OPERAND_CP_ASYNC || unit_of(o) != CHUNK))
 		cptx_fail_(k, at, "operand: .whole is for cp.async of 16 bytes; here %s",
 		           o->by == CPTX_OPERAND_CP_ASYNC ? ".align is less" : "threads load");
@@ -99,7 +101,7 @@ static bool check_source(cptx_kernel *k, cptx_site at, const cptx_operand_opt *o
 		cptx_fail_(k, at, "operand: .threads = %u that copy together; 8 to %d, a multiple of 8", o->threads,
 		           CPTX_THREADS_PER_CTA);
 	else
-		return KIT_THREADS("cptx_operand_new", o);
+		return KIT_THREADS("cptx_operand_new", o) && KIT_OPTION("cptx_operand_new", o, gather, KIT_U64 | KIT_NONE);
 	return false;
 }
 
@@ -183,7 +185,7 @@ static uint32_t distance(const cptx_operand *op, const geometry *g, uint32_t tur
 	return turn * op->row_step * g->row_bytes + span * op->span_step * group_bytes(g);
 }
 
-/* The register for that distance; op->places: there is none. */
+/* The number of the register for that distance; op->places: there is none. */
 static uint32_t place_of(const cptx_operand *op, const geometry *g, uint32_t far)
 {
 	uint32_t i = 0;
@@ -312,11 +314,21 @@ void operand_rebase_threads(cptx_kernel *k, cptx_site at, const cptx_operand *op
 
 /* ---- sources ---- */
 
-/* With .clamp: bytes from row `other` of the matrix to the thread's chunk of each of its rows, or of the last of all. */
+/* Row r of the matrix in place of row r of a tile, both .u32. */
+static cptx_val gathered(cptx_kernel *k, cptx_site at, const cptx_operand *op, cptx_val row)
+{
+	const cptx_val from = CALL(mad_wide, .a = row, .b = cptx_imm(4), .c = op->opt.gather);
+
+	return CALL(ld, .a = from, .space = CPTX_GLOBAL, .type = CPTX_U32);
+}
+
+/* With .clamp: bytes from row `other` of the matrix (with .gather from row 0) to the thread's chunk of each of its rows, or
+ * of the last of all. */
 static cptx_val clamped_offsets(cptx_kernel *k, cptx_site at, const cptx_operand *op, cptx_val lines, cptx_val other,
                                 cptx_val pitch)
 {
 	const cptx_val last = CALL(add, .a = minus(k, at, lines, other), .b = cptx_imm(-1));
+	const bool gathers = !is_none(op->opt.gather);
 	const cptx_val low = is_constant(pitch) || cptx_type_bits((enum cptx_type)pitch.type) == 32
 	                         ? as_u32(pitch)
 	                         : CALL(cvt, .a = pitch, .dtype = CPTX_U32);
@@ -325,6 +337,8 @@ static cptx_val clamped_offsets(cptx_kernel *k, cptx_site at, const cptx_operand
 	for (uint32_t turn = 0; turn < op->row_turns; turn++) {
 		cptx_val row = turn ? CALL(add, .a = op->row, .b = cptx_imm(turn * op->row_step)) : op->row;
 		row = CALL(min, .a = row, .b = last);
+		if (gathers)
+			row = gathered(k, at, op, as_u32(CALL(add, .a = row, .b = as_s32(other))));
 		CALL(mad, .a = as_u32(row), .b = low, .c = as_u32(op->byte), .mode = CPTX_LO, .into = cptx_elem(offsets, turn));
 	}
 	return offsets;
@@ -339,7 +353,7 @@ cptx_operand_src operand_source_of_threads(cptx_kernel *k, cptx_site at, const c
 	/* with .clamp a source is sought for a tile, and its pitch made anew for it, so that no register keeps it meanwhile */
 	const cptx_val pitch = o->clamp && op->dense ? bytes_of(k, at, op, all) : o->pitch;
 	cptx_operand_src src = { .made = kit_made(k, KIT_cptx_operand_src),
-		                     .from = plus_pitches(k, at, op->from, other, pitch),
+		                     .from = is_none(o->gather) ? plus_pitches(k, at, op->from, other, pitch) : op->from,
 		                     .of = op->smem };
 	cptx_val bytes = bytes_of(k, at, op, along);
 

@@ -8,8 +8,6 @@
 
 enum { MOST_STAGES = 64, MOST_CLUSTER = 16, BARRIER = 8 /* bytes */, MOST_ARRIVALS = (1 << 20) - 1 };
 
-static uint32_t given(uint32_t v) { return v ? v : 1; }
-
 static bool check_cp_async(cptx_kernel *k, cptx_site at, const cptx_pipe_opt *o)
 {
 	const bool groups = o->by == CPTX_PIPE_CP_ASYNC_GROUPS;
@@ -34,7 +32,7 @@ static bool check_cp_async(cptx_kernel *k, cptx_site at, const cptx_pipe_opt *o)
 	return false;
 }
 
-/* What only one kind reads. */
+/* Refuses options that the kind at hand does not read. */
 static bool check_fields(cptx_kernel *k, cptx_site at, const cptx_pipe_opt *o)
 {
 	if (o->by != CPTX_PIPE_CP_ASYNC_GROUPS && (o->ahead || o->threads || o->named))
@@ -59,11 +57,11 @@ void cptx_pipe_new_(cptx_kernel *k, cptx_site at, cptx_pipe *p, const cptx_pipe_
 	if (!IS_GIVEN_TO(k, at, opt, "description") || !OPTIONS_READ_IN(cptx_pipe_opt, &o, opt, at, k))
 		return;
 	opt = &o;
-	uint64_t releases = (uint64_t)given(opt->consumers) * given(opt->multicast);
+	uint64_t releases = (uint64_t)MAX(opt->consumers, 1u) * MAX(opt->multicast, 1u);
 
 	p->opt = *opt;
-	p->opt.producers = given(opt->producers), p->opt.consumers = given(opt->consumers);
-	p->opt.multicast = given(opt->multicast);
+	p->opt.producers = MAX(opt->producers, 1u), p->opt.consumers = MAX(opt->consumers, 1u);
+	p->opt.multicast = MAX(opt->multicast, 1u);
 	if (opt->stages < 1 || opt->stages > MOST_STAGES) {
 		cptx_fail_(k, at, "a pipeline of %u stages; it has 1 to %d", opt->stages, MOST_STAGES);
 		return;

@@ -15,7 +15,7 @@ enum {
 	CALLS = 16,   /* of a cluster before what one sent is overwritten */
 	ALL_LANES = -1
 };
-/* Of f32.  The lowest maximum is -1e38: what is left of it times log2(e) is finite, where -FLT_MAX would become NaN. */
+/* Bits of f32 numbers.  The lowest maximum is -1e38: times log2(e) it is finite, where -FLT_MAX would become NaN. */
 static const uint32_t bits_lowest = 0xfe967699, bits_minus_inf = 0xff800000, bits_inf = 0x7f800000,
 					  bits_minus_most = 0xff7fffff;
 
@@ -75,7 +75,7 @@ static cptx_val extreme(enum cptx_type type, bool largest)
 	}
 }
 
-/* What changes nothing: part `part`. */
+/* The neutral element of an operation, number `part` of its values. */
 static cptx_val nothing(enum cptx_reduce_op op, enum cptx_type type, uint32_t part)
 {
 	switch (op) {
@@ -167,7 +167,7 @@ static void combine_welford(cptx_kernel *k, cptx_site at, cptx_val v, cptx_val b
 	CALL(mov, .a = all, .into = count);
 }
 
-/* One value with another. */
+/* Combines one value with another. */
 static void combine(cptx_kernel *k, cptx_site at, enum cptx_reduce_op op, cptx_val v, cptx_val other)
 {
 	if (is_arg(op))
@@ -211,7 +211,7 @@ static void one_over_lanes(cptx_kernel *k, cptx_site at, cptx_val v, enum cptx_r
 		combine_one(k, at, op, v, shuffled(k, at, v, mask));
 }
 
-/* The maximum first: the sums are then rescaled once, not in each step. */
+/* Reduces the maximum first: the sums are then rescaled once, not in each step. */
 static void softmax_over_lanes(cptx_kernel *k, cptx_site at, cptx_val v, enum cptx_reduce_op op, uint32_t lanes)
 {
 	cptx_val top = cptx_elem(v, 0), sum = cptx_elem(v, 1), own = cptx_var_(k, at, CPTX_F32, top);
@@ -382,7 +382,7 @@ static void gather(cptx_kernel *k, cptx_site at, const cptx_reduce *r, cptx_val 
 	load(k, at, CALL(mad, .a = i, .b = cptx_imm(r->slot), .c = from, .mode = CPTX_LO), v, CPTX_SHARED, is_one);
 }
 
-/* Values of all warps, in all lanes. */
+/* Combines the values of all warps, in all lanes. */
 static void exchange(cptx_kernel *k, cptx_site at, const cptx_reduce *r, cptx_val v, enum cptx_reduce_op op, uint32_t lane)
 {
 	cptx_val mine = CALL(mad, .a = r->warp, .b = cptx_imm(r->slot), .c = r->at, .mode = CPTX_LO);
@@ -552,7 +552,7 @@ static bool check_scan(cptx_kernel *k, cptx_site at, cptx_val v, enum cptx_reduc
 	return false;
 }
 
-/* What lane - by has; p: there is one. */
+/* The value of lane - by; p: there is one. */
 static cptx_val from_before(cptx_kernel *k, cptx_site at, cptx_val v, uint32_t by, cptx_val p)
 {
 	return CALL(shfl_sync, .a = v, .b = cptx_imm(by), .c = cptx_imm(0), .mask = cptx_imm(ALL_LANES), .mode = CPTX_UP,
@@ -574,7 +574,7 @@ static void scan_lanes(cptx_kernel *k, cptx_site at, cptx_val v, enum cptx_reduc
 	}
 }
 
-/* v without the lane's own. */
+/* Makes an inclusive scan exclusive: the value of the lane before. */
 static void shift(cptx_kernel *k, cptx_site at, cptx_val v, enum cptx_reduce_op op)
 {
 	cptx_val p = cptx_regs_(k, at, CPTX_PRED, 1), before = from_before(k, at, v, 1, p);

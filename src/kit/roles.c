@@ -94,7 +94,7 @@ static bool check(cptx_kernel *k, cptx_site at, const cptx_roles *r, const cptx_
 	return false;
 }
 
-/* warp is one of those of the role */
+/* A predicate: the warp is one of the role's. */
 static cptx_val is_in(cptx_kernel *k, cptx_site at, const cptx_roles *r)
 {
 	if (!r->first)
@@ -107,7 +107,7 @@ static cptx_val is_in(cptx_kernel *k, cptx_site at, const cptx_roles *r)
 	return CALL(setp, .a = number, .b = cptx_imm(r->warps), .cmp = CPTX_LT);
 }
 
-/* One thread of the role's first warp. */
+/* A predicate of one thread of the role's first warp. */
 static cptx_val elected(cptx_kernel *k, cptx_site at, const cptx_roles *r)
 {
 	cptx_val one, first;

@@ -61,7 +61,7 @@ static bool is_queue(const cptx_tiles *s)
 	return s->opt.schedule == CPTX_TILES_DYNAMIC || s->opt.schedule == CPTX_TILES_CANCEL;
 }
 
-/* Answers come through a ring of barriers; else through bar.sync. */
+/* Whether answers come through a ring of barriers; else they do through bar.sync. */
 static bool has_ring(const cptx_tiles *s) { return is_queue(s) && s->opt.consumers; }
 
 /* Clusters in step over whole rounds of tiles but for the last one to two, which are one row of K tiles. */
@@ -208,7 +208,7 @@ void cptx_tiles_new_(cptx_kernel *k, cptx_site at, cptx_tiles *s, const cptx_til
 
 static bool is_made(cptx_kernel *k, cptx_site at, const cptx_tiles *s) { return KIT_IS_MADE(cptx_tiles, k, at, s); }
 
-/* Whether it is, and a loop over its tiles has begun. */
+/* Whether the scheduler is made, and a loop over its tiles has begun. */
 static bool is_begun(cptx_kernel *k, cptx_site at, const cptx_tiles *s, const cptx_tiles_at *t)
 {
 	return is_made(k, at, s) && KIT_IS_MADE(cptx_tiles_at, k, at, t);
@@ -384,7 +384,7 @@ static void ask(cptx_kernel *k, cptx_site at, const cptx_tiles *s, cptx_tiles_at
 	cptx_pipe_next_(k, at, &s->pipe, &t->ask);
 }
 
-/* DYNAMIC: what the counter said goes to all CTAs of the cluster, behind the tile, so that nobody waited for it. */
+/* DYNAMIC: the counter's answer goes to all CTAs of the cluster, behind the tile, so that nobody waited for it. */
 static void tell(cptx_kernel *k, cptx_site at, const cptx_tiles *s, cptx_tiles_at *t)
 {
 	const uint32_t cluster = s->opt.cluster;
@@ -412,7 +412,7 @@ static void give_back(cptx_kernel *k, cptx_site at, const cptx_tiles *s, cptx_ti
 	cptx_pipe_next_(k, at, &s->pipe, &t->answer);
 }
 
-/* The hardware's answer, to t->at; a predicate: there is one. */
+/* Writes the hardware's answer to t->at; gives a predicate: there is one. */
 static cptx_val canceled(cptx_kernel *k, cptx_site at, const cptx_tiles *s, cptx_tiles_at *t)
 {
 	cptx_pipe_wait_(k, at, &s->pipe, &t->answer, true);
@@ -429,7 +429,7 @@ static cptx_val canceled(cptx_kernel *k, cptx_site at, const cptx_tiles *s, cptx
 	return more;
 }
 
-/* DYNAMIC: the next tile, to t->at. */
+/* DYNAMIC: writes the next tile to t->at. */
 static void next_counted(cptx_kernel *k, cptx_site at, const cptx_tiles *s, cptx_tiles_at *t)
 {
 	if (has_ring(s)) {

@@ -116,7 +116,7 @@ void cptx_tile_groups_first_(cptx_kernel *k, cptx_site at, const cptx_tile_group
 	t->made = kit_made(k, KIT_cptx_tile_group);
 }
 
-/* From the group at hand to the next one. */
+/* Goes from the group at hand to the next one. */
 static void next_group(cptx_kernel *k, cptx_site at, const cptx_tile_groups_opt *o, const cptx_tile_group *t)
 {
 	const cptx_val count = cptx_regs_(k, at, CPTX_U32, 1);

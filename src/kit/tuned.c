@@ -162,7 +162,7 @@ static bool has_function(const kit_problem *p)
 	return differs;
 }
 
-/* False, without an error: nobody can find the problem again. */
+/* Makes the key of a problem.  False, without an error: nobody can find the problem again. */
 static bool key_of(cptx_device *dev, enum cptx_compiler compiler, const kit_problem *p, cptx_tune_key *key, texts *t,
                    cptx_error *err)
 {

@@ -76,7 +76,7 @@ static bool is_taken(cptx_val v, uint32_t takes)
 	}
 }
 
-/* What it is, for an error. */
+/* Describes a value for an error. */
 static const char *found(cptx_val v, char *to, size_t size)
 {
 	const char *const type = v.type == CPTX_PTR ? "ptr" : cptx_type_name((enum cptx_type)v.type);

@@ -110,7 +110,7 @@ void cptx_row_begin_(cptx_kernel *k, cptx_site at, cptx_row *r, cptx_val address
 
 /* ---- which vectors lie in the row ---- */
 
-/* Of vector i: always whole; or whole or not there at all, as `whole` says; else in part where `part` holds. */
+/* What of a vector lies in the row: always all of it; or all or nothing, as `whole` says; else a part where `part` holds. */
 typedef struct extent {
 	bool always, ends;
 	cptx_val whole, part; /* predicates */
@@ -286,7 +286,7 @@ static void store_element(cptx_kernel *k, cptx_site at, const row_access *a, uin
 	CALL(st, .a = p, .b = v, .space = space_of(a), .cop = a->how.cop, .type = unit_of(a), .when = when);
 }
 
-/* One by one; known: each is in the row. */
+/* Accesses the elements of a vector one by one; known: each is in the row. */
 static void access_elements(cptx_kernel *k, cptx_site at, const row_access *a, uint32_t i, cptx_val raw, const extent *e,
                             bool load, uint32_t fill)
 {

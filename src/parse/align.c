@@ -14,6 +14,7 @@ enum {
 	COST_TYPE = 26,
 	COST_BELONGS = 28,
 	COST_OTHER = 30,
+	COST_TURNED = 30, /* two types that stand in each other's place: one mistake */
 	COST_STRANGE = 36,
 	COST_OTHER_NAME = 48,
 	COST_LACKING = 24,
@@ -22,10 +23,11 @@ enum {
 	COST_TOO_MANY = 32
 };
 
-/* How a cell of the table was reached: the word was skipped, the slot was skipped, they differ, or they match. */
-enum step { STEP_EXTRA, STEP_SKIP, STEP_OTHER, STEP_FITS };
+/* How a cell of the table was reached: the word was skipped, the slot was skipped, they differ, they match, or two words do
+ * with two slots the other way round. */
+enum step { STEP_EXTRA, STEP_SKIP, STEP_OTHER, STEP_FITS, STEP_TURNED };
 typedef struct cell {
-	uint16_t cost, mod;
+	uint16_t cost, mod; /* mod: of STEP_TURNED the first slot */
 	uint8_t step, words;
 } cell;
 
@@ -168,6 +170,32 @@ static void reach(cell *c, unsigned cost, enum step step, unsigned mod, unsigned
 		*c = (cell){ (uint16_t)cost, (uint16_t)mod, (uint8_t)step, (uint8_t)words };
 }
 
+/* The value of a slot's group of types that word number w is; 0: none. */
+static unsigned type_at(const aligning *a, unsigned s, unsigned w)
+{
+	const arch_group *g = a->slot[s].group == ARCH_NO ? NULL : &arch_groups[a->f->group + a->slot[s].group];
+
+	for (unsigned i = 0; g && g->is_type && i < g->nalt; i++) {
+		const arch_mod *m = &arch_mods[arch_alts[g->alt + i].mod];
+		if (words_are(a->t, w, m->name, m->len) == 1)
+			return arch_alts[g->alt + i].mod;
+	}
+	return 0;
+}
+
+/* Words w and w + 1 as the types of slot s and of the next that has types, the other way round. */
+static void turn(const aligning *a, cell row[][NEAR_WORDS + 1], unsigned s, unsigned w)
+{
+	unsigned to = s + 1;
+
+	if (!w || w + 1 >= a->t->nword || !type_at(a, s, w + 1) || type_at(a, s, w + 1) == type_at(a, s, w))
+		return;
+	while (to < a->nslot && !lacking_cost(a, to) && !type_at(a, to, w))
+		to++;
+	if (to < a->nslot && type_at(a, to, w))
+		reach(&row[to + 1][w + 2], row[s][w].cost + COST_TURNED, STEP_TURNED, s, 2);
+}
+
 /* Reaches all cells that can follow when slots 0 to s - 1 and words 0 to w - 1 are aligned. */
 static void go_on(const aligning *a, cell row[][NEAR_WORDS + 1], unsigned s, unsigned w)
 {
@@ -188,6 +216,7 @@ static void go_on(const aligning *a, cell row[][NEAR_WORDS + 1], unsigned s, uns
 		if (n)
 			reach(&row[s + 1][w + n], cost, STEP_FITS, mod, n);
 	}
+	turn(a, row, s, w);
 	if (more && w) /* the first word is the form's by the choice of the form */
 		reach(&row[s + 1][w + 1], cost + other_cost(a, s, w), STEP_OTHER, 0, 1);
 	reach(&row[s + 1][w], cost + lacking_cost(a, s), STEP_SKIP, 0, 0);
@@ -204,13 +233,23 @@ static void add(near_words *out, enum near_word kind, unsigned slot, unsigned wo
 	f->len = (uint16_t)(word < t->nword ? word_length(t, word) : 0);
 }
 
+static void add_turned(const aligning *a, unsigned first, unsigned second, unsigned w, near_words *out)
+{
+	arch_set_value(a->f, out->mods, a->slot[first].group, type_at(a, first, w + 1));
+	arch_set_value(a->f, out->mods, a->slot[second].group, type_at(a, second, w));
+	if (out->nfault == NEAR_FAULTS)
+		return;
+	add(out, WORD_TURNED, first, w, a->t);
+	out->fault[out->nfault - 1].len = (uint16_t)(word_length(a->t, w) + 1 + word_length(a->t, w + 1));
+}
+
 /* Walks back along the cheapest alignment, and lists the faults in the order of the text. */
 static void trace_back(const aligning *a, cell row[][NEAR_WORDS + 1], unsigned s, unsigned w, near_words *out)
 {
 	if (!s && !w)
 		return;
 	cell c = row[s][w];
-	unsigned from = c.step == STEP_EXTRA ? s : s - 1;
+	unsigned from = c.step == STEP_EXTRA ? s : c.step == STEP_TURNED ? c.mod : s - 1;
 	trace_back(a, row, from, w - c.words, out);
 	unsigned group = from < s ? a->slot[from].group : ARCH_NO;
 	const arch_group *g = group == ARCH_NO ? NULL : &arch_groups[a->f->group + group];
@@ -218,6 +257,8 @@ static void trace_back(const aligning *a, cell row[][NEAR_WORDS + 1], unsigned s
 		add(out, WORD_EXTRA, 0, w - 1, a->t);
 	else if (c.step == STEP_OTHER)
 		add(out, WORD_OTHER, from, w - 1, a->t);
+	else if (c.step == STEP_TURNED)
+		add_turned(a, from, s - 1, w - 2, out);
 	else if (c.step == STEP_SKIP && !(g && g->kind == GROUP_OPTIONAL))
 		add(out, WORD_MISSING, from, w, a->t);
 	else if (c.step == STEP_FITS && g && g->kind == GROUP_REPEAT && !out->mods[g->same]) /* one of the two is missing */

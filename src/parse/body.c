@@ -48,8 +48,8 @@ static bool add_lines(parser *p, const comment *c)
 		char *text = ARENA_ARRAY(&p->m->a, char, n + 1);
 		if (!text)
 			return parse_out_of_memory(p);
-		for (size_t i = 0; i < n; i++) /* a NUL would end the C string */
-			text[i] = s[i] ? s[i] : ' ';
+		for (size_t i = 0; i < n; i++) /* a NUL would end the C string, others control the terminal that shows it */
+			text[i] = (s[i] < ' ' && s[i] != '\t') || s[i] == 0x7f ? ' ' : s[i];
 		text[n] = 0;
 		if (!add_comment(p, c, at, text))
 			return false;

@@ -81,19 +81,6 @@ static void look_at(const question *q, unsigned form, candidate *c)
 	c->cost += have < least ? COST_NUMBER * (least - have) : have > most ? COST_NUMBER * (have - most) : COST_BRACES;
 }
 
-static void keep(candidate *best, unsigned *nbest, const candidate *c)
-{
-	unsigned at = *nbest;
-
-	while (at && arch_distance(c->cost, c->doubt) < arch_distance(best[at - 1].cost, best[at - 1].doubt))
-		at--;
-	if (at == ARCH_NEAR)
-		return;
-	*nbest = MIN(*nbest + 1, (unsigned)ARCH_NEAR);
-	memmove(&best[at + 1], &best[at], (*nbest - at - 1) * sizeof *best);
-	best[at] = *c;
-}
-
 /* ---- the spelling to write ---- */
 
 static const arch_form *form_of(const candidate *c) { return &arch_forms[c->words.form]; }
@@ -186,6 +173,7 @@ static void put_word_fault(const question *q, const candidate *c, const near_fau
 	const char *field = g ? arch_ops[form->op].field[g->field] : NULL;
 	switch ((enum near_word)f->kind) {
 	case WORD_EXTRA: buf_printf(b, "'.%.*s' does not belong there", len, q->t.text + f->at); break;
+	case WORD_TURNED: buf_printf(b, "'.%.*s' is the wrong way round", len, q->t.text + f->at); break;
 	case WORD_MISSING:
 		if (g)
 			buf_printf(b, ".%s is missing", field);
@@ -215,7 +203,7 @@ static void put_words(const question *q, const candidate *c, uint16_t *mods, buf
 		buf_str(b, i ? ", " : "");
 		put_word_fault(q, c, f, b);
 		const arch_group *g = group_at(c, f);
-		if (!g || g->kind == GROUP_REPEAT)
+		if (!g || g->kind == GROUP_REPEAT || f->kind == WORD_TURNED)
 			continue;
 		v.n = 0;
 		if (c->words.nfault == 1) {
@@ -317,7 +305,7 @@ bool near_why(const char *text, size_t n, const near_operands *o, buf *why, size
 {
 	question q = { .o = o };
 	candidate best[ARCH_NEAR], c;
-	unsigned count, nbest = 0;
+	unsigned count, nbest = 0, far[ARCH_NEAR];
 	const uint16_t *forms = arch_forms_of(text, n, &count);
 
 	*place = 0;
@@ -326,7 +314,9 @@ bool near_why(const char *text, size_t n, const near_operands *o, buf *why, size
 	near_read(text, n, &q.t);
 	for (unsigned i = 0; i < count; i++) {
 		look_at(&q, forms[i], &c);
-		keep(best, &nbest, &c);
+		candidate *to = arch_near_insert(best, sizeof *best, far, &nbest, arch_distance(c.cost, c.doubt));
+		if (to)
+			*to = c;
 	}
 	buf_printf(why, "%.*s: ", (int)MIN(n, (size_t)200), text);
 	uint16_t mods[ARCH_GROUPS];

@@ -29,7 +29,7 @@ typedef struct near_slot {
 	uint8_t len, group; /* group: ARCH_NO for a fixed word */
 } near_slot;
 
-enum near_word { WORD_MISSING, WORD_OTHER, WORD_EXTRA };
+enum near_word { WORD_MISSING, WORD_OTHER, WORD_EXTRA, WORD_TURNED /* two types in each other's place */ };
 typedef struct near_fault {
 	uint8_t kind, slot; /* kind: enum near_word; slot: the form's, unless the kind is WORD_EXTRA */
 	uint16_t at, len;   /* the word in the spelling, or the place where one is missing */

@@ -60,8 +60,8 @@ static uint32_t element_bytes(const cptx_rows_opt *o, uint32_t set)
 	return bytes;
 }
 
-/* Of a kernel that has any, about. */
-static uint32_t reductions_of(const cptx_rows_opt *o) { return o->k ? o->k : 2; }
+/* Of a kernel that has any, about; of top-k with the time of its list. */
+static uint32_t reductions_of(const cptx_rows_opt *o) { return o->kernel == CPTX_ROWS_TOP_K ? 3 : 2; }
 
 static double element_time(const cptx_rows_opt *o)
 {
@@ -84,9 +84,10 @@ static uint32_t regs_of(const cptx_rows_opt *o, const rows_shape *s)
 {
 	const uint32_t sums = rows_sum_operands(s), n = rows_elements(o, s);
 	const uint32_t rows = rows_count(s->reads, ROWS_MATRIX) + (s->turns > 1 ? 0 : sums);
+	const uint32_t held = n * s->held * rows_count(s->reads, ROWS_MATRIX);
 	const uint32_t vectors = rows_count(s->reads, ROWS_VECTOR), all = s->turns > 1 ? n * s->turns * sums : 0;
 
-	return (OWN_REGS + (s->ring ? RING_REGS : 0) + all + n * rows + (rows > 1 ? 2 * n : 0) + n * vectors / 4 +
+	return (OWN_REGS + (s->ring ? RING_REGS : 0) + all + held + n * rows + (rows > 1 ? 2 * n : 0) + n * vectors / 4 +
 	        (vectors > 1 ? 16 : 0) + 7) /
 	       8 * 8;
 }
@@ -96,7 +97,8 @@ static uint32_t ctas_of(const cptx_rows_choice *c, const rows_shape *s, const cp
 {
 	const uint32_t threads = c->opt.threads, by_regs = CPTX_REGS_PER_SM / (c->regs * threads);
 	const uint32_t by_threads = (t ? t->threads_per_sm : 2048) / threads, most = t ? t->ctas_per_sm : 32;
-	const uint64_t smem = rows_smem(&c->opt, s) + ROWS_STATIC, room = t ? t->smem_per_sm : 228 * 1024;
+	const uint64_t smem = rows_smem(&c->opt, s) + ROWS_STATIC + rows_top_k_static(&c->opt, s),
+				   room = t ? t->smem_per_sm : 228 * 1024;
 
 	return (uint32_t)MIN(MIN(MIN(by_regs, by_threads), most), room / smem);
 }
@@ -110,13 +112,16 @@ static double passes_of(const cptx_rows_choice *c, const rows_shape *s, const ch
 }
 
 /* Few warps wait for themselves: of CTAs with sums of columns that have more than 16 elements in a thread, and of a
- * cluster's CTAs where a multiprocessor has less than 1024 threads.  As parts of the time, seen on an H200. */
+ * cluster's CTAs where a multiprocessor has less than 1024 threads, of chunks where it has less than 512.  As parts of the
+ * time, seen on an H200. */
 static double slow_threads(const cptx_rows_opt *o, const rows_shape *s, double ctas)
 {
 	const double n = rows_elements(o, s) * s->turns;
 
 	if (s->sums)
 		return n > 16 && s->rows == 1 && !s->cluster ? 1 + 0.03 * log2(n / 16) : 1;
+	if (s->flows)
+		return ctas * o->threads < 512 ? 1.04 : 1;
 	return s->cluster && ctas * o->threads < 1024 ? 1.04 : 1;
 }
 
@@ -134,8 +139,9 @@ static void predict_ring(cptx_rows_choice *c, const rows_shape *s, double bandwi
 	const double per_sm = bandwidth / fmin(most * o->split / c->ctas_per_sm, sms), ctas = c->ctas_per_sm;
 	const double read = n * element_bytes(o, s->reads), write = n * element_bytes(o, s->writes);
 	const double each = s->local ? 0 : s->cluster ? cluster_us : reductions_of(o) * (s->rows > 1 ? lanes_us : cta_us);
-	const double compute = n * element_time(o) * ctas;
-	const double late = s->keeps ? 0 : ctas > 1 || s->sums ? ring_us : ring_alone_us;
+	/* the first pass over chunks works on those that are there while others come */
+	const double compute = n * element_time(o) * ctas * (s->flows ? 0.5 : 1);
+	const double late = s->keeps || s->flows ? 0 : ctas > 1 || s->sums ? ring_us : ring_alone_us;
 	const double own = late + each + compute, units = ceil((double)rows / s->rows);
 	const double waits = o->stages == 1 && !s->keeps ? read / per_sm + start_us / 2 : 0;
 
@@ -215,13 +221,16 @@ static bool better(const cptx_rows_choice *a, const cptx_rows_choice *b)
 {
 	if (a->us < b->us * 0.97 || b->us < a->us * 0.97)
 		return a->us < b->us;
-	/* as fast: in registers, fewer CTAs for a row, about 16 elements in a thread, more that hide each other's latency */
+	/* as fast: in registers, fewer CTAs for a row, about 16 elements in a thread, whole rows, more that hide each other's
+	 * latency */
 	if (a->opt.place != b->opt.place)
 		return a->opt.place < b->opt.place;
 	if (a->opt.split != b->opt.split)
 		return a->opt.split < b->opt.split;
 	const int far_a = far_from_usual(a), far_b = far_from_usual(b);
-	return far_a != far_b ? far_a < far_b : a->in_flight > b->in_flight;
+	if (far_a != far_b)
+		return far_a < far_b;
+	return !a->opt.chunks != !b->opt.chunks ? !a->opt.chunks : a->in_flight > b->in_flight;
 }
 
 static void insert(search *x, const cptx_rows_choice *c)
@@ -247,11 +256,23 @@ static uint32_t at_once(const search *x, cptx_rows_choice *c, const rows_shape *
 	return (units + most - 1) / most;
 }
 
-/* One shape; what the options give stays. */
-static void consider(search *x, enum cptx_rows_place place, uint32_t threads, uint32_t per_row, uint32_t split,
-                     uint32_t stages, uint32_t rows_each)
+/* As many chunks as a row has, or as shared memory has room for; 0: there are too few for them to be of use. */
+static uint32_t chunks_for(const search *x, const cptx_rows_opt *opt)
 {
-	enum { MOST_REGS = 200, MOST_ELEMENTS = 64, CLUSTER_THREADS = 128 };
+	enum { MOST = 16, FEWEST = 2048 /* turns of a thread */ };
+	cptx_rows_opt o = *opt;
+
+	o.chunks = MOST;
+	const rows_shape s = rows_shape_of(&o);
+	const uint32_t bytes = rows_stage_bytes(&o, &s), room = x->target ? x->target->smem_per_cta - ROWS_STATIC : ROWS_SMEM;
+	return s.turns * o.threads < FEWEST || !bytes ? 0 : MIN(MIN(s.turns, room / bytes), MOST);
+}
+
+/* One shape; what the options give stays.  chunks: of rows, in place of stages. */
+static void consider(search *x, enum cptx_rows_place place, uint32_t threads, uint32_t per_row, uint32_t split,
+                     uint32_t stages, uint32_t rows_each, bool chunks)
+{
+	enum { MOST_REGS = 200, MOST_ELEMENTS = 64, MOST_OF_CHUNKS = 256, CLUSTER_THREADS = 128 };
 	cptx_rows_choice c = { .opt = *x->o };
 	cptx_rows_opt *o = &c.opt;
 	const bool given =
@@ -264,6 +285,10 @@ static void consider(search *x, enum cptx_rows_place place, uint32_t threads, ui
 	o->prefetch = o->prefetch || !x->target || x->target->number >= 90;
 	o->place = place, o->threads = threads, o->per_row = per_row, o->split = split, o->stages = stages,
 	o->rows_each = rows_each;
+	if (chunks && !o->chunks)
+		o->chunks = chunks_for(x, o);
+	if (chunks && !o->chunks)
+		return;
 	if (!rows_check_shape(o, x->target, x->why.code ? NULL : &x->why)) /* the first one refused says why */
 		return;
 	const rows_shape s = rows_shape_of(o);
@@ -275,7 +300,8 @@ static void consider(search *x, enum cptx_rows_place place, uint32_t threads, ui
 		return;
 	/* ptxas makes do with less where registers keep a row that a ring brings */
 	const uint32_t regs = s.ring && s.keeps ? c.regs * 2 / 3 : c.regs;
-	if (!given && (unrolled > MOST_ELEMENTS || c.regs > MOST_REGS || regs * threads > CPTX_REGS_PER_SM))
+	if (!given &&
+	    (unrolled > (s.flows ? MOST_OF_CHUNKS : MOST_ELEMENTS) || c.regs > MOST_REGS || regs * threads > CPTX_REGS_PER_SM))
 		return;
 	/* ptxas may take so many registers, and no more; beside two vectors it takes too few by itself */
 	if (place == CPTX_ROWS_SHARED || (!s.sums && rows_count(s.reads, ROWS_VECTOR) > 1))
@@ -291,11 +317,11 @@ static void consider_place(search *x, enum cptx_rows_place place, uint32_t stage
 
 	for (uint32_t threads = o->threads ? o->threads : 64; threads <= most; threads *= 2) {
 		for (uint32_t lanes = 1; lanes <= 32 && lanes < threads && threads <= 256; lanes *= 2)
-			consider(x, place, threads, lanes, 1, stages, rows_each);
+			consider(x, place, threads, lanes, 1, stages, rows_each, false);
 		for (uint32_t split = 1; split <= MOST_SPLIT; split *= 2)
-			consider(x, place, threads, threads, split, stages, rows_each);
+			consider(x, place, threads, threads, split, stages, rows_each, false);
 		if (o->per_row && o->per_row < threads && threads > 256)
-			consider(x, place, threads, o->per_row, 1, stages, rows_each);
+			consider(x, place, threads, o->per_row, 1, stages, rows_each, false);
 	}
 }
 
@@ -306,11 +332,16 @@ static void consider_all(search *x)
 	const uint32_t stages = x->o->stages, each = x->o->rows_each;
 
 	if (x->o->kernel == CPTX_ROWS_TRANSPOSE) {
-		consider(x, CPTX_ROWS_MEMORY, ROWS_TILE_THREADS, ROWS_TILE_THREADS, 1, 0, 0);
+		consider(x, CPTX_ROWS_MEMORY, ROWS_TILE_THREADS, ROWS_TILE_THREADS, 1, 0, 0, false);
 		return;
 	}
 	consider_place(x, CPTX_ROWS_REGISTERS, 0, 0);
 	consider_place(x, CPTX_ROWS_MEMORY, 0, 0);
+	/* a body of one's own may read a row behind the pass that writes it */
+	if (!rows_shape_of(x->o).local &&
+	    x->o->kernel != CPTX_ROWS_OWN) /* one long row in a CTA: the hardware hands them out, and no cluster is needed */
+		for (uint32_t threads = 256; threads <= 512; threads *= 2)
+			consider(x, CPTX_ROWS_SHARED, threads, threads, 1, 1, 1, true);
 	for (uint32_t i = stages ? stages : 1; i <= (stages ? stages : MOST_STAGES); i++) {
 		const uint32_t rows[] = { 1, FEW, SOME, AT_ONCE };
 		for (size_t j = each || i > 1 ? 1 : 0; j < (each ? 2 : ARRAY_LEN(rows)); j++)
@@ -334,7 +365,7 @@ size_t cptx_rows_auto(const cptx_rows_opt *opt, const cptx_target *target, uint3
 	const bool given =
 		o.place && o.threads && o.per_row && o.split && (o.place != CPTX_ROWS_SHARED || (o.stages && o.rows_each));
 	if (room && given) /* as launches do: what is left to say is what the model says of it */
-		consider(&x, o.place, o.threads, o.per_row, o.split, o.stages, o.rows_each);
+		consider(&x, o.place, o.threads, o.per_row, o.split, o.stages, o.rows_each, false);
 	else if (room)
 		consider_all(&x);
 	if (!x.n && x.why.code)

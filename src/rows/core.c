@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The frame around a body: which rows and columns a thread has, passes over them, reductions, scalars.
+ * The frame around a body: which rows and columns a thread has, passes over them, reductions.
  *
  * A row of registers is one cptx_row for each operand.  A row in memory is a loop over turns: the same cptx_rows, with a
  * count that changes from turn to turn, are loaded and stored in each.  A row in shared memory that registers do not keep
@@ -136,6 +136,17 @@ static cptx_row *row_of(cptx_rows_row *r, cptx_site at, unsigned operand)
 	return &r->have[operand];
 }
 
+/* Of chunks: registers that keep an operand's turn, or those of all turns that none keep. */
+static void take_row(cptx_rows_row *r, cptx_site at, unsigned operand)
+{
+	const uint32_t turn = r->turn_at < r->s.held ? r->turn_at : ROWS_MOST_HELD;
+
+	if (!rows_has(r->made_kept[turn], operand))
+		cptx_row_like_(r->k, at, &r->base, &r->kept[turn][operand]);
+	r->made_kept[turn] |= 1u << operand, r->made |= 1u << operand;
+	r->have[operand] = r->kept[turn][operand];
+}
+
 /* ---- passes ---- */
 
 static enum cptx_type type_here(const cptx_rows_row *r, unsigned operand)
@@ -151,6 +162,8 @@ static cptx_val here_of(const cptx_rows_row *r, cptx_site at, unsigned operand, 
 	const bool sums = rows_has(R_SUMS & r->s.writes, operand);
 	cptx_val begin = shared ? rows_ring_address(r, operand) : r->begin[operand];
 
+	if (r->s.flows && rows_has(r->s.copied, operand))
+		return begin;
 	if (r->s.resident)
 		return r->turn_at && !sums ? CALL(add, .a = begin, .b = cptx_imm((int64_t)r->turn_at * r->s.turn * size)) : begin;
 	return CALL(add, .a = begin, .b = CALL(mul_wide, .a = r->turn, .b = cptx_imm(size)));
@@ -231,6 +244,9 @@ static void set_turn(cptx_rows_row *r, cptx_site at, uint32_t turn)
 	const uint32_t before = turn * s->turn, left = s->part - before, n = MIN(left, s->turn);
 
 	r->turn_at = turn;
+	for (unsigned i = 0; s->held && i < CPTX_ROWS_OPERANDS; i++)
+		if (rows_has(s->copied, i))
+			take_row(r, at, i);
 	if (s->turns == 1)
 		return;
 	set_columns(r, n);
@@ -251,6 +267,12 @@ static bool check_pass(cptx_kernel *k, cptx_site at, const cptx_rows_row *r, con
 		cptx_fail_(k, at, "a pass inside of another; passes over a row follow one another");
 		return false;
 	}
+	if (r->s.flows && r->ring.released && p->reads & r->s.copied) {
+		cptx_fail_(k, at,
+		           "a pass that reads the row behind the one that wrote it, with whose chunks shared memory is done: "
+		           ".chunks = 0");
+		return false;
+	}
 	for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++) {
 		if (rows_has(wrong, i))
 			cptx_fail_(k, at, "the pass %s %s, which the kernel's options do not say: .reads, .writes, .with",
@@ -269,13 +291,21 @@ static bool check_pass(cptx_kernel *k, cptx_site at, const cptx_rows_row *r, con
 static void load_turn(cptx_rows_row *r, cptx_site at)
 {
 	const uint32_t sums = r->s.resident ? 0 : r->pass.writes & R_SUMS;
+	const bool chunk = r->s.flows && r->pass.reads & r->s.copied;
 
+	if (chunk)
+		rows_ring_turn_begin(r);
+	const bool kept = chunk && r->turn_at < r->s.held;
+	/* those that registers keep are loaded for all passes by the first one */
+	const uint32_t now = (kept && !r->ring.there ? r->s.copied : 0) | r->pass.reads | sums;
 	for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++) {
-		if (!rows_has(r->pass.reads | sums, i) || rows_has(r->loaded, i))
+		if (!rows_has(now, i) || rows_has(r->loaded | (kept && r->ring.there ? r->s.copied : 0), i))
 			continue;
 		load(r, at, i, r->pass.fill);
 		r->loaded |= r->s.keeps ? 1u << i : 0;
 	}
+	if (chunk)
+		rows_ring_turn_end(r);
 	if (r->s.ring && r->s.keeps && !r->ring.released && !(r->s.copied & ~r->loaded))
 		rows_ring_release(r);
 }
@@ -341,6 +371,8 @@ bool cptx_rows_next_(cptx_kernel *k, cptx_site at, cptx_rows_row *r, cptx_rows_a
 	}
 	if (!r->s.resident)
 		cptx_block_end_(k, at);
+	if (r->s.flows && r->pass.reads & r->s.copied)
+		rows_ring_pass_end(r);
 	r->open = false;
 	return false;
 }
@@ -384,7 +416,7 @@ cptx_val cptx_rows_inside_(cptx_kernel *k, cptx_site at, const cptx_rows_row *r,
 	return cptx_row_inside_(k, at, &r->base, &r->it);
 }
 
-/* ---- reductions and scalars ---- */
+/* ---- reductions ---- */
 
 /* Elements that threads read beside their own are read in front of what is stored behind the next reduction, perhaps in
  * their place: a CTA's barriers order that, but neither shuffles nor st.async do. */
@@ -417,112 +449,6 @@ void cptx_rows_reduce_(cptx_kernel *k, cptx_site at, cptx_rows_row *r, cptx_val 
 		cptx_reduce_cluster_(k, at, &r->all, v, op);
 	else
 		cptx_reduce_cta_(k, at, &r->all, v, op);
-}
-
-static bool is_scalar(cptx_kernel *k, cptx_site at, const cptx_rows_row *r, uint32_t set, unsigned operand, const char *does)
-{
-	if (!IS_GIVEN_TO(k, at, r, "row"))
-		return false;
-	if (operand >= CPTX_ROWS_OPERANDS || rows_operands[operand].kind != ROWS_SCALAR)
-		cptx_fail_(k, at, "%s is no scalar of a row", cptx_rows_operand_name((enum cptx_rows_operand)operand));
-	else if (!rows_has(set, operand))
-		cptx_fail_(k, at, "the body %s %s, which the kernel's options do not say: .reads, .writes, .with", does,
-		           rows_operands[operand].name);
-	else
-		return true;
-	return false;
-}
-
-cptx_val rows_row_to_read(cptx_kernel *k, cptx_site at, const cptx_rows_row *r)
-{
-	if (rows_none(r->there))
-		return r->row;
-	return CALL(min, .a = r->row, .b = CALL(sub, .a = r->rows, .b = cptx_imm(1)));
-}
-
-static void load_scalar(cptx_kernel *k, cptx_site at, const cptx_rows_row *r, unsigned operand, cptx_val row, cptx_val to)
-{
-	const enum cptx_type type = rows_type_of(r->o, (enum cptx_rows_operand)operand);
-	cptx_val from = CALL(add, .a = r->at[operand], .b = CALL(mul_wide, .a = row, .b = cptx_imm(rows_bytes(type))));
-
-	CALL(ld, .a = from, .space = CPTX_GLOBAL, .type = type, .into = to);
-}
-
-cptx_val cptx_rows_get_(cptx_kernel *k, cptx_site at, const cptx_rows_row *r, enum cptx_rows_operand operand)
-{
-	if (!is_scalar(k, at, r, r ? r->s.reads : 0, operand, "reads"))
-		return (cptx_val){ 0 };
-	cptx_val v = r->scalar[operand];
-	if (rows_none(v)) {
-		v = cptx_regs_(k, at, rows_type_of(r->o, operand), 1);
-		load_scalar(k, at, r, operand, rows_row_to_read(k, at, r), v);
-	}
-	return v.type == CPTX_S32 ? CALL(cvt, .a = v, .dtype = CPTX_S64) : v;
-}
-
-/* Scalars of the row come from the registers where they were loaded with the row before, and those of the next one are
- * loaded: a CTA with many rows does not wait for them.  first: there was no row before. */
-static void load_scalars(cptx_rows_row *r, cptx_val row, bool first)
-{
-	cptx_kernel *k = r->k;
-	cptx_val last = cptx_sub(k, r->rows, 1), from = cptx_min(k, row, last);
-
-	for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++) {
-		if (!rows_has(r->s.reads, i) || rows_operands[i].kind != ROWS_SCALAR)
-			continue;
-		const enum cptx_type type = rows_type_of(r->o, (enum cptx_rows_operand)i);
-		if (first)
-			r->scalar[i] = cptx_reg(k, type), r->ahead[i] = cptx_reg(k, type);
-		else
-			cptx_mov(k, r->ahead[i], .into = r->scalar[i]);
-		load_scalar(k, CPTX_HERE, r, i, from, r->ahead[i]);
-	}
-}
-
-void rows_put_at(cptx_kernel *k, cptx_site at, const cptx_rows_row *r, enum cptx_rows_operand operand, cptx_val i,
-                 cptx_val v)
-{
-	if (!is_scalar(k, at, r, r ? r->s.writes : 0, operand, "writes") || (r->s.parts && !r->combines))
-		return;
-	const enum cptx_type type = rows_type_of(r->o, operand);
-	cptx_val who = r->thread, one;
-	if (!rows_none(r->first)) /* of the first CTA alone */
-		who = CALL(or, .a = who, .b = r->first, .type = CPTX_B32), who = cptx_as(who, CPTX_U32);
-	one = CALL(setp, .a = who, .b = cptx_imm(0), .cmp = CPTX_EQ);
-	if (!rows_none(r->there))
-		one = CALL(and, .a = one, .b = r->there);
-	if (type == CPTX_S64) /* no column is as large that its sign shows, but for -1 */
-		v = CALL(cvt, .a = cptx_as(v, CPTX_S32), .dtype = CPTX_S64);
-	const uint32_t n = rows_scalars(r->o, operand);
-	cptx_val to = CALL(add, .a = r->at[operand], .b = CALL(mul_wide, .a = r->row, .b = cptx_imm(n * rows_bytes(type))));
-	if (n > 1)
-		to = CALL(add, .a = to, .b = CALL(mul_wide, .a = i, .b = cptx_imm(rows_bytes(type))));
-	CALL(st, .a = to, .b = v, .space = CPTX_GLOBAL, .when = one);
-}
-
-void cptx_rows_put_(cptx_kernel *k, cptx_site at, const cptx_rows_row *r, enum cptx_rows_operand operand, cptx_val v)
-{
-	rows_put_at(k, at, r, operand, cptx_imm(0), v);
-}
-
-cptx_val cptx_rows_element_(cptx_kernel *k, cptx_site at, cptx_rows_row *r, enum cptx_rows_operand operand, cptx_val column)
-{
-	if (!IS_GIVEN_TO(k, at, r, "row"))
-		return (cptx_val){ 0 };
-	if (operand >= CPTX_ROWS_OPERANDS || rows_operands[operand].kind != ROWS_MATRIX || !rows_has(r->s.reads, operand))
-		return cptx_fail_(k, at, "%s is no matrix that the kernel reads", cptx_rows_operand_name(operand));
-	const enum cptx_type type = rows_type_of(r->o, operand);
-	const cptx_val row = rows_row_to_read(k, at, r);
-	r->read_alone = true;
-	cptx_val from = CALL(add, .a = r->at[operand], .b = CALL(mul_wide, .a = row, .b = r->stride[operand]));
-	from = CALL(add, .a = from, .b = CALL(mul_wide, .a = column, .b = cptx_imm(rows_bytes(type))));
-	if (type == CPTX_F32)
-		return CALL(ld, .a = from, .space = CPTX_GLOBAL, .type = CPTX_F32);
-	cptx_val half = CALL(ld, .a = from, .space = CPTX_GLOBAL, .type = CPTX_B16);
-	if (type == CPTX_F16)
-		return CALL(cvt, .a = cptx_as(half, CPTX_F16), .dtype = CPTX_F32);
-	cptx_val wide = CALL(cvt, .a = cptx_as(half, CPTX_U16), .dtype = CPTX_U32);
-	return cptx_as(CALL(shl, .a = wide, .b = cptx_imm(16)), CPTX_F32);
 }
 
 /* ---- the kernel ---- */
@@ -568,6 +494,29 @@ static void row(cptx_rows_row *r)
 		cptx_fail(k, "the body left a pass before its end");
 }
 
+/* Whether sums in registers are added to those in memory from time to time: one that grows over hundreds of rows errs more
+ * than one of a few.  Where the weights have 16 bits that is not to be seen. */
+static bool adds_in_blocks(const cptx_rows_row *r) { return r->s.sums && r->s.resident && r->o->weight == CPTX_F32; }
+
+/* Adds the sums in registers to those in memory, and begins with zeros again. */
+static void add_block(cptx_rows_row *r)
+{
+	cptx_kernel *k = r->k;
+
+	for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++) {
+		if (!rows_has(r->s.writes & R_SUMS, i))
+			continue;
+		cptx_row before, *have = &r->have[i];
+		cptx_row_like(k, have, &before);
+		cptx_row_load(k, &before, r->begin[i], .type = CPTX_F32, .align = r->s.each);
+		for (uint32_t j = 0; j < have->v.count; j++) {
+			cptx_add(k, cptx_elem(before.v, j), cptx_elem(have->v, j), .into = cptx_elem(before.v, j));
+			cptx_mov(k, 0.0f, .into = cptx_elem(have->v, j));
+		}
+		cptx_row_store(k, &before, r->begin[i], .type = CPTX_F32, .align = r->s.each);
+	}
+}
+
 /* A kernel with sums begins with zeros: in registers, or in memory.  They have all columns, also of a row that does not
  * exist. */
 static void begin_sums(cptx_rows_row *r)
@@ -583,6 +532,8 @@ static void begin_sums(cptx_rows_row *r)
 			cptx_mov(k, 0.0f, .into = cptx_elem(have->v, j));
 		if (r->s.rows > 1)
 			have->opt.n = r->s.part, have->opt.count = CPTX_NONE_;
+		if (adds_in_blocks(r))
+			store(r, CPTX_HERE, i);
 		if (r->s.resident)
 			continue;
 		begin_turns(r, CPTX_HERE);
@@ -631,17 +582,26 @@ static void many_rows(cptx_rows_row *r, cptx_val of_warp, cptx_val in_warp)
 	cptx_val mine = rows_none(in_warp) ? first : cptx_add(k, first, in_warp);
 	CPTX_IF(k, cptx_setp(k, first, r->rows, .cmp = CPTX_LT)) {
 		if (ahead)
-			load_scalars(r, mine, true);
+			rows_load_scalars(r, mine, true);
 	}
 	if (r->s.ring)
 		rows_ring_begin(r, first);
+	cptx_val added = adds_in_blocks(r) ? cptx_var(k, CPTX_U32, 0) : CPTX_NONE_;
 	CPTX_FOR(k, next, r->rows, r->step) {
 		settle(r, next, in_warp);
 		if (ahead)
-			load_scalars(r, cptx_add(k, r->row, r->step), false);
+			rows_load_scalars(r, cptx_add(k, r->row, r->step), false);
 		row(r);
+		if (!rows_none(added)) {
+			cptx_add(k, added, 1, .into = added);
+			CPTX_IF(k, cptx_setp(k, cptx_and(k, added, ROWS_BLOCK - 1), 0, .cmp = CPTX_EQ)) {
+				add_block(r);
+			}
+		}
 	}
-	for (unsigned i = 0; r->s.resident && i < CPTX_ROWS_OPERANDS; i++)
+	if (!rows_none(added))
+		add_block(r);
+	for (unsigned i = 0; r->s.resident && rows_none(added) && i < CPTX_ROWS_OPERANDS; i++)
 		if (rows_has(r->s.writes & R_SUMS, i))
 			store(r, CPTX_HERE, i);
 }

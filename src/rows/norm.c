@@ -55,7 +55,7 @@ void rows_add_rms_norm(cptx_kernel *k, cptx_rows_row *row, void *user)
 	(void)user;
 	CPTX_ROWS_EACH(k, row, &e, .reads = R_X | R_X2, .writes = keeps ? R_Y2 : 0)
 	{
-		cptx_val both = cptx_add(k, V(X), V(X2), .into = V(X));
+		cptx_val both = cptx_add(k, V(X), V(X2), .into = keeps ? V(X) : CPTX_NONE_);
 		cptx_fma(k, both, both, sum, .rnd = CPTX_RN, .into = sum);
 		V(Y2) = both;
 	}
@@ -100,20 +100,55 @@ static void sum_squares(cptx_kernel *k, cptx_rows_row *row, cptx_val mean, cptx_
 }
 
 /*
+ * The thread's mean, sum of squares of differences from it, and count, in one pass, by differences from its first element:
+ * these are of the size of the elements' own spread, of which the first one is a part.
+ */
+static void own_moments(cptx_kernel *k, cptx_rows_row *row, cptx_val mean, cptx_val squares, cptx_val count)
+{
+	cptx_val first = cptx_var(k, CPTX_F32, 0.0f);
+	uint32_t always = 0, number = 0;
+	cptx_rows_at e;
+
+	CPTX_ROWS_EACH(k, row, &e, .reads = R_X)
+	{
+		cptx_val inside = cptx_rows_inside(k, row, &e);
+		if (!number++)
+			cptx_mov(k, V(X), .into = first);
+		cptx_val d = cptx_sub(k, V(X), first);
+		cptx_add(k, mean, d, .into = mean, .when = inside);
+		cptx_fma(k, d, d, squares, .rnd = CPTX_RN, .into = squares, .when = inside);
+		if (inside.kind == CPTX_VAL_NONE)
+			always++;
+		else
+			cptx_add(k, count, 1.0f, .into = count, .when = inside);
+	}
+	cptx_add(k, count, (float)always, .into = count);
+	cptx_val each = cptx_rcp(k, cptx_max(k, count, 1.0f), .rnd = CPTX_RN), off = cptx_mul(k, mean, each);
+	cptx_fma(k, cptx_neg(k, mean), off, squares, .rnd = CPTX_RN, .into = squares);
+	cptx_add(k, first, off, .into = mean);
+}
+
+/*
  * The mean, and the sum of the squares of differences from it.  In a CTA by two reductions; in a cluster, where each of them
- * takes a microsecond, by one: threads subtract the mean of their own elements.  Rows in memory, of which a turn of the loop
- * has few elements, take two.
+ * takes a microsecond, by one: threads subtract the mean of their own elements; or, where passes read shared memory again,
+ * by one pass, too.  Rows in memory, of which a turn of the loop has few elements, take two.
  */
 static void moments(cptx_kernel *k, cptx_rows_row *row, cptx_val mean, cptx_val squares)
 {
 	const cptx_rows_opt *o = cptx_rows_options(row);
 
-	if (o->split > 1 && o->place != CPTX_ROWS_MEMORY) {
+	const bool once = o->place != CPTX_ROWS_MEMORY && !cptx_rows_keeps(row);
+
+	if (once || (o->split > 1 && o->place != CPTX_ROWS_MEMORY)) {
 		cptx_val all = cptx_regs(k, CPTX_F32, 3), own = cptx_elem(all, 0), count = cptx_elem(all, 2);
 		cptx_reduce_clear(k, all, CPTX_REDUCE_WELFORD);
-		sum_elements(k, row, own, count);
-		cptx_mul(k, own, cptx_rcp(k, cptx_max(k, count, 1.0f), .rnd = CPTX_RN), .into = own);
-		sum_squares(k, row, own, cptx_elem(all, 1));
+		if (once) {
+			own_moments(k, row, own, cptx_elem(all, 1), count);
+		} else {
+			sum_elements(k, row, own, count);
+			cptx_mul(k, own, cptx_rcp(k, cptx_max(k, count, 1.0f), .rnd = CPTX_RN), .into = own);
+			sum_squares(k, row, own, cptx_elem(all, 1));
+		}
 		cptx_rows_reduce(k, row, all, CPTX_REDUCE_WELFORD);
 		cptx_mov(k, own, .into = mean);
 		cptx_mov(k, cptx_elem(all, 1), .into = squares);

@@ -9,13 +9,17 @@
 
 enum { SLOT = 16 /* bytes of a value */ };
 
-uint32_t rows_part_bytes(void) { return ROWS_PART_VALUES * SLOT; }
+/* Of top-k a part has .k elements with their columns. */
+uint32_t rows_part_bytes(const cptx_rows_opt *o)
+{
+	return o->kernel == CPTX_ROWS_TOP_K ? o->k * 2 * (uint32_t)sizeof(uint32_t) : ROWS_PART_VALUES * SLOT;
+}
 
 /* Where reduction `number` of a part of the row lies. */
 static cptx_val slot_of(cptx_kernel *k, cptx_site at, const cptx_rows_row *r, cptx_val row, cptx_val part)
 {
 	cptx_val i = CALL(mad, .a = row, .b = cptx_imm(r->o->split), .c = part, .mode = CPTX_LO);
-	cptx_val base = CALL(add, .a = r->workspace, .b = CALL(mul_wide, .a = i, .b = cptx_imm(rows_part_bytes())));
+	cptx_val base = CALL(add, .a = r->workspace, .b = CALL(mul_wide, .a = i, .b = cptx_imm(rows_part_bytes(r->o))));
 
 	return CALL(add, .a = base, .b = cptx_imm((int64_t)r->reductions * SLOT));
 }
@@ -57,6 +61,10 @@ void rows_build_combine(cptx_module *m, const cptx_rows_opt *o, const char *name
 		return;
 	cptx_kernel *k = r.k;
 	rows_declare(&r);
+	if (o->kernel == CPTX_ROWS_TOP_K) { /* a CTA for each row */
+		rows_build_combine_top_k(&r);
+		return;
+	}
 	cptx_val tid = cptx_tid_x(k), cta = cptx_ctaid_x(k), in_cta = cptx_div(k, tid, o->split);
 	r.thread = cptx_and(k, tid, o->split - 1);
 	r.row = cptx_mad(k, cta, ROWS_COMBINE_THREADS / o->split, in_cta, .mode = CPTX_LO);

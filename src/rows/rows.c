@@ -86,6 +86,8 @@ static bool check_numbers(cptx_rows_opt *o, cptx_error *err)
 	o->heads = o->heads ? o->heads : 1;
 	o->k = o->k || !(rows_kernels[o->kernel].takes & O_K) ? o->k : 1;
 	o->name = o->name ? o->name : "rows";
+	ROWS_RULE(!o->chunks || !o->place || o->place == CPTX_ROWS_SHARED, ".chunks = %u; only rows in shared memory have any",
+	          o->chunks);
 	const bool is_tiled = (!o->place || o->place == CPTX_ROWS_MEMORY) && (!o->threads || o->threads == ROWS_TILE_THREADS) &&
 	                      (!o->per_row || o->per_row == ROWS_TILE_THREADS) && o->split <= 1;
 	ROWS_RULE(o->kernel != CPTX_ROWS_TRANSPOSE || is_tiled,
@@ -163,9 +165,11 @@ static void set_turns(const cptx_rows_opt *o, rows_shape *s)
 	const uint32_t vectors = (s->part + s->each - 1) / s->each, own = (vectors + o->per_row - 1) / o->per_row;
 	const uint32_t kept = own * s->each * rows_count(s->reads, ROWS_MATRIX);
 
-	s->keeps = o->place == CPTX_ROWS_REGISTERS || (s->ring && !s->sums && (own <= TURN || kept <= KEPT));
+	s->flows = s->ring && o->chunks;
+	s->keeps = o->place == CPTX_ROWS_REGISTERS || (s->ring && !s->sums && !s->flows && (own <= TURN || kept <= KEPT));
 	s->turn = s->keeps ? s->part : MIN(TURN * o->per_row, vectors) * s->each;
 	s->turns = s->resident ? (s->part + s->turn - 1) / s->turn : 1;
+	s->held = s->flows && s->turns > o->chunks ? s->turns - o->chunks : 0;
 }
 
 rows_shape rows_shape_of(const cptx_rows_opt *o)
@@ -180,8 +184,7 @@ rows_shape rows_shape_of(const cptx_rows_opt *o)
 		             .ring = o->place == CPTX_ROWS_SHARED };
 
 	s.sums = s.writes & R_SUMS;
-	/* of top-k each reduction needs the one before */
-	s.partible = !own && !s.local && !s.sums && !rows_count(s.writes, ROWS_MATRIX) && o->kernel != CPTX_ROWS_TOP_K;
+	s.partible = !own && !s.local && !s.sums && !rows_count(s.writes, ROWS_MATRIX);
 	s.sum_pitch = (o->n + s.each - 1) / s.each * s.each;
 	if (!o->per_row)
 		return s;
@@ -207,6 +210,29 @@ uint32_t rows_elements(const cptx_rows_opt *o, const rows_shape *s)
 	return (vectors + o->per_row - 1) / o->per_row * s->each;
 }
 
+/* Of shapes whose shared memory holds chunks of rows. */
+static bool check_chunks(const cptx_rows_opt *o, const rows_shape *s, cptx_error *err)
+{
+	enum { MOST_CHUNKS = 16, MOST_KEPT = 64 /* registers of a thread */ };
+	const uint32_t kept = s->held * rows_elements(o, s) * rows_count(s->copied, ROWS_MATRIX);
+
+	ROWS_RULE(o->stages == 1, ".stages = %u beside .chunks = %u; with these it is 1", o->stages, o->chunks);
+	ROWS_RULE(
+		o->chunks >= 2 && o->chunks <= MOST_CHUNKS && s->held <= ROWS_MOST_HELD && kept <= MOST_KEPT,
+		"%u chunks of rows in shared memory; .chunks is 2 to %d, and a row has %u of %u elements here, of which registers "
+		"keep up to %d, and %d elements",
+		o->chunks, MOST_CHUNKS, s->turns, s->turn, ROWS_MOST_HELD, MOST_KEPT);
+	ROWS_RULE(!s->held || o->kernel != CPTX_ROWS_OWN,
+	          "%u chunks of a row that has %u; a body of one's own may change what it read, so that registers keep none",
+	          o->chunks, s->turns);
+	ROWS_RULE(s->rows == 1, ".chunks are of rows that all threads of a CTA hold; .per_row = %u of %u", o->per_row,
+	          o->threads);
+	ROWS_RULE(!s->sums && rows_count(s->writes, ROWS_MATRIX),
+	          ".chunks are of kernels that write rows, and no sums of columns: .chunks = 0");
+	ROWS_RULE(s->even, "%u CTAs for a row of %u elements; .chunks need as many whole vectors in each", o->split, o->n);
+	return true;
+}
+
 /* Of shapes with rows in shared memory. */
 static bool check_ring(const cptx_rows_opt *o, const rows_shape *s, const cptx_target *target, cptx_error *err)
 {
@@ -225,15 +251,18 @@ static bool check_ring(const cptx_rows_opt *o, const rows_shape *s, const cptx_t
 	          rows_align_of(o), s->each);
 	ROWS_RULE(copied == matrices && copied, "the kernel's %u matrices are not all of rows that bulk copies can bring",
 	          matrices);
+	if (s->flows && !check_chunks(o, s, err))
+		return false;
 	ROWS_RULE(s->rows <= CPTX_WARP, "%u rows at once in a CTA; lanes of a warp copy them, 32 at most", s->rows);
-	ROWS_RULE(rows_smem(o, s) + ROWS_STATIC <= room, "%llu bytes of rows in shared memory; a CTA has room for %u",
-	          (unsigned long long)rows_smem(o, s), room - ROWS_STATIC);
+	const uint32_t fixed = ROWS_STATIC + rows_top_k_static(o, s);
+	ROWS_RULE(rows_smem(o, s) + fixed <= room, "%llu bytes of rows in shared memory; a CTA has room for %u",
+	          (unsigned long long)rows_smem(o, s), room - fixed);
 	return true;
 }
 
 bool rows_check_shape(const cptx_rows_opt *o, const cptx_target *target, cptx_error *err)
 {
-	enum { MOST_ELEMENTS = 128, MOST_CLUSTER = 16, MOST_SPLIT = 1024 };
+	enum { MOST_ELEMENTS = 128, MOST_CLUSTER = 16, MOST_SPLIT = 1024, MOST_LISTS = 40 * 1024 };
 
 	ROWS_RULE(o->place && o->threads && o->per_row && o->split &&
 	              (o->place != CPTX_ROWS_SHARED || (o->stages && o->rows_each)),
@@ -256,6 +285,9 @@ bool rows_check_shape(const cptx_rows_opt *o, const cptx_target *target, cptx_er
 	const uint32_t elements = rows_elements(o, &s) * (s.sums ? s.turns : 1);
 	ROWS_RULE(elements <= MOST_ELEMENTS, "%u elements of a row in each thread; registers have room for %d", elements,
 	          MOST_ELEMENTS);
+	ROWS_RULE(rows_top_k_static(o, &s) <= MOST_LISTS,
+	          "%u rows at once in a CTA, each with a list of %u bytes; there is room for %d: .threads = .per_row", s.rows,
+	          rows_top_k_static(o, &s) / s.rows, MOST_LISTS);
 	if (s.ring && !check_ring(o, &s, target, err))
 		return false;
 	if (s.cluster && target && !target->cluster)
@@ -344,7 +376,7 @@ uint32_t rows_units_at_once(const cptx_rows_opt *o, const rows_shape *s, uint32_
 
 static uint32_t combine_ctas(const cptx_rows_opt *o, uint32_t rows)
 {
-	const uint32_t each = ROWS_COMBINE_THREADS / o->split;
+	const uint32_t each = o->kernel == CPTX_ROWS_TOP_K ? 1 : ROWS_COMBINE_THREADS / o->split;
 
 	return (rows + each - 1) / each;
 }
@@ -364,7 +396,8 @@ static cptx_rows_plan plan_of(const cptx_rows_choice *c, uint32_t rows, uint32_t
 		                 .launches = rows_launches(&s),
 		                 .stages = s.ring ? o->stages : 0,
 		                 .rows_each = s.ring && !s.sums ? o->rows_each : 0,
-		                 .smem = (uint32_t)rows_smem(o, &s) };
+		                 .smem = (uint32_t)rows_smem(o, &s),
+		                 .chunks = s.flows ? o->chunks : 0 };
 	uint32_t units = (rows + s.rows - 1) / s.rows;
 
 	if (s.ring && !s.sums) {
@@ -377,7 +410,7 @@ static cptx_rows_plan plan_of(const cptx_rows_choice *c, uint32_t rows, uint32_t
 		units = MAX((units + rounds - 1) / rounds, 1u);
 	}
 	if (s.parts)
-		p.workspace = (uint64_t)rows * o->split * rows_part_bytes();
+		p.workspace = (uint64_t)rows * o->split * rows_part_bytes(o);
 	if (o->kernel == CPTX_ROWS_TRANSPOSE)
 		units = (rows + ROWS_TILE - 1) / ROWS_TILE * ((o->n + ROWS_TILE - 1) / ROWS_TILE);
 	p.grid = units * o->split;

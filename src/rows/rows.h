@@ -63,6 +63,8 @@ typedef struct rows_shape {
 	uint32_t sum_pitch;      /* floats of a CTA's sums of one operand */
 	bool resident;           /* in registers or shared memory: passes are unrolled */
 	bool ring;               /* bulk copies bring rows into stages of shared memory, and CTAs take many rows each */
+	bool flows;              /* a stage is a turn of a row, and is filled with a later one as soon as it is read last */
+	uint32_t held;           /* first turns of a row that registers keep, as there are not stages for all */
 	bool keeps;              /* registers keep a row from pass to pass */
 	uint32_t turns;          /* of a pass over what is resident: 1 where registers keep the row */
 	uint32_t copied;         /* set of the matrices that bulk copies bring */
@@ -74,6 +76,7 @@ enum cptx_type rows_type_of(const cptx_rows_opt *o, enum cptx_rows_operand opera
 uint32_t rows_align_of(const cptx_rows_opt *o);
 /* Operands of a kind in a set. */
 uint32_t rows_count(uint32_t set, enum rows_kind kind);
+enum { ROWS_MOST_HELD = 4 /* turns */, ROWS_BLOCK = 64 /* rows that a sum of columns takes in one register */ };
 enum {
 	ROWS_STAGE_ALIGN = 128,              /* bytes */
 	ROWS_STATIC = 5632,                  /* bytes of barriers and reductions, at most */
@@ -96,9 +99,11 @@ static inline uint32_t rows_scalars(const cptx_rows_opt *o, unsigned operand)
 {
 	return (operand == CPTX_ROWS_TOP || operand == CPTX_ROWS_AT) && o->k ? o->k : 1;
 }
-/* Stores element `i`, a .u32, of the row's scalars, as cptx_rows_put does the first. */
+/* Stores element `i`, a .u32, of the row's scalars; when: by which threads, NONE: by one, as cptx_rows_put. */
 void rows_put_at(cptx_kernel *k, cptx_site at, const cptx_rows_row *r, enum cptx_rows_operand operand, cptx_val i,
-                 cptx_val v);
+                 cptx_val v, cptx_val when);
+/* Bytes of static shared memory of a CTA, for top-k's lists; of other kernels 0. */
+uint32_t rows_top_k_static(const cptx_rows_opt *o, const rows_shape *s);
 /* The other element of the pair, columns 2i and 2i + 1, of an operand that the pass reads. */
 cptx_val rows_other_of_pair(const cptx_rows_row *r, enum cptx_rows_operand operand);
 /* Operands that are sums of columns. */
@@ -126,7 +131,7 @@ enum {
 	ROWS_COMBINE_THREADS = 128 /* of the second launch */
 };
 /* Bytes of the workspace for each part. */
-uint32_t rows_part_bytes(void);
+uint32_t rows_part_bytes(const cptx_rows_opt *o);
 /* Launches of a kernel: a second one puts together what CTAs found. */
 static inline uint32_t rows_launches(const rows_shape *s) { return s->sums || s->parts ? 2 : 1; }
 

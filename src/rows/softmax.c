@@ -63,18 +63,55 @@ static void own_sum(cptx_kernel *k, cptx_rows_row *row, cptx_val top, cptx_val s
 	cptx_add(k, sum, half, .into = sum);
 }
 
+/* The maximum and the sum in one pass, vector by vector: where the maximum grows, what was added up is scaled. */
+static void own_stats(cptx_kernel *k, cptx_rows_row *row, cptx_val top, cptx_val sum, cptx_val all)
+{
+	enum { MOST_EACH = 8 };
+	const uint32_t each = 128 / cptx_type_bits(cptx_rows_options(row)->in);
+	cptx_val half = cptx_var(k, CPTX_F32, 0.0f), vector[MOST_EACH], larger = cptx_reg(k, CPTX_F32);
+	uint32_t n = 0;
+	cptx_rows_at e;
+
+	CPTX_ROWS_EACH(k, row, &e, .reads = R_X, .fill = -INFINITY)
+	{
+		vector[n++] = V(X);
+		if (all.kind != CPTX_VAL_NONE)
+			cptx_add(k, all, V(X), .into = all, .when = cptx_rows_inside(k, row, &e));
+		if (n < each)
+			continue;
+		cptx_mov(k, top, .into = larger);
+		for (uint32_t i = 0; i < n; i++)
+			cptx_max(k, larger, vector[i], .into = larger);
+		cptx_val scale = power(k, row, top, larger);
+		cptx_mul(k, sum, scale, .into = sum), cptx_mul(k, half, scale, .into = half);
+		for (uint32_t i = 0; i < n; i++) {
+			cptx_val to = i % 2 ? half : sum;
+			cptx_add(k, to, power(k, row, vector[i], larger), .into = to);
+		}
+		cptx_mov(k, larger, .into = top);
+		n = 0;
+	}
+	cptx_add(k, sum, half, .into = sum);
+}
+
 /*
  * In a CTA two reductions, of the maximum and of the sum.  In a cluster, where each of them takes a microsecond, one of
- * both: threads subtract their own maximum, and the reduction scales their sums.  The lowest number stands in for the
- * maximum of elements that are all -infinity.
+ * both: threads subtract their own maximum, and the reduction scales their sums; so, too, where a pass over the row reads
+ * shared memory or memory again.  The lowest number stands in for the maximum of elements that are all -infinity.
  */
 static stats stats_of(cptx_kernel *k, cptx_rows_row *row, cptx_val all, bool become)
 {
 	const bool cluster = cptx_rows_options(row)->split > 1;
-	cptx_val both = cptx_regs(k, CPTX_F32, 2);
+	cptx_val both = cptx_regs(k, CPTX_F32, 2), lowest = cptx_f32_bits(0xff7fffffu);
 	stats s = { .top = cptx_elem(both, 0), .sum = cptx_elem(both, 1) };
-	cptx_val top = own_top(k, row, all), lowest = cptx_f32_bits(0xff7fffffu);
 
+	if (!cptx_rows_keeps(row)) {
+		cptx_mov(k, lowest, .into = s.top), cptx_mov(k, 0.0f, .into = s.sum);
+		own_stats(k, row, s.top, s.sum, all);
+		cptx_rows_reduce(k, row, both, CPTX_REDUCE_SOFTMAX);
+		return s;
+	}
+	cptx_val top = own_top(k, row, all);
 	if (cluster) {
 		cptx_max(k, top, lowest, .into = s.top);
 		s.own = cptx_var(k, CPTX_F32, s.top);

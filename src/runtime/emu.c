@@ -4,6 +4,7 @@
 #include "emu/core/finding.h"
 #include "emu/core/machine.h"
 #include "emu/memory/memory.h"
+#include "emu/memory/texture.h"
 #include "runtime/runtime.h"
 
 #include <pthread.h>
@@ -504,6 +505,34 @@ bool cptx_emu_reseed(cptx_device *dev, uint64_t seed, enum cptx_emu_schedule sch
 	m->opt.schedule = schedule;
 	emu_unlock(dev);
 	return true;
+}
+
+uint64_t cptx_emu_texture(cptx_device *dev, const cptx_emu_texture_opt *opt, cptx_error *err)
+{
+	emu_machine *m = emulator(dev);
+	cptx_emu_texture_opt o;
+
+	if (!m)
+		error_set(err, CPTX_E_ARG, NOWHERE, "%s is no emulator: a texture there is one of CUDA",
+		          dev ? dev->info.name : "NULL");
+	if (!m || !OPTIONS_READ(cptx_emu_texture_opt, &o, opt, NOWHERE, err))
+		return 0;
+	emu_lock(dev);
+	uint64_t handle = emu_texture_new(m, &o, err);
+	emu_unlock(dev);
+	return handle;
+}
+
+bool cptx_emu_texture_free(cptx_device *dev, uint64_t handle)
+{
+	emu_machine *m = emulator(dev);
+
+	if (!m)
+		return false;
+	emu_lock(dev);
+	bool freed = emu_texture_free(m, handle);
+	emu_unlock(dev);
+	return freed;
 }
 
 const cptx_emu_finding *cptx_emu_finding_at(const cptx_device *dev, size_t i)

@@ -19,6 +19,19 @@ bool cptx_emu_reseed(cptx_device *dev, uint64_t seed, enum cptx_emu_schedule sch
 	return false;
 }
 
+uint64_t cptx_emu_texture(cptx_device *dev, const cptx_emu_texture_opt *opt, cptx_error *err)
+{
+	(void)dev, (void)opt;
+	emulator_there(err);
+	return 0;
+}
+
+bool cptx_emu_texture_free(cptx_device *dev, uint64_t handle)
+{
+	(void)dev, (void)handle;
+	return false;
+}
+
 const char *cptx_finding_name(enum cptx_finding_code code)
 {
 	static const char *const names[CPTX_FIND_COUNT] = {

@@ -169,6 +169,62 @@ START_TEST(threads_share_a_place)
 }
 END_TEST
 
+/* Calls that differ in their operands alone share what they have in common; editing one leaves the others as they are. */
+START_TEST(one_of_many_is_edited)
+{
+	cptx_error err = { .code = CPTX_OK };
+	cptx_module *m = cptx_module_new(NULL);
+	cptx_kernel *k = cptx_kernel_begin(m, "k", .block = { 64 });
+	cptx_val x = cptx_tid_x(k);
+
+	for (unsigned i = 0; i < 6; i++)
+		x = CPTX_FAST(cptx_add, k, x, i + 1, .type = CPTX_U32);
+	for (unsigned i = 0; i < 3; i++)
+		x = cptx_mul(k, x, x, .mode = CPTX_LO, .type = CPTX_U32);
+	cptx_item *second = cptx_item_find_op(k, cptx_item_find_op(k, NULL, CPTX_OP_ADD), CPTX_OP_ADD);
+	cptx_item *third = cptx_item_find_op(k, second, CPTX_OP_ADD), *fourth = cptx_item_find_op(k, third, CPTX_OP_ADD);
+	ck_assert_ptr_nonnull(cptx_edit_operand(k, second, 2, INT64_C(4000000000)));
+	ck_assert_ptr_nonnull(cptx_edit_modifier(k, third, "type", (enum cptx_mod)CPTX_S32));
+	cptx_edit_remove(k, fourth);
+	cptx_item *product = cptx_item_find_op(k, NULL, CPTX_OP_MUL);
+	ck_assert_ptr_nonnull(cptx_edit_modifier(k, cptx_item_find_op(k, product, CPTX_OP_MUL), "mode", CPTX_HI));
+	cptx_ptx *p = cptx_emit(m, "sm_80", NULL, &err);
+	ck_assert_msg(p != NULL, "%s", err.text);
+	ck_assert_str_eq(
+		strstr(cptx_ptx_text(p), "\tadd"),
+		"\tadd.u32 %r2, %r1, 1;\n\tadd.u32 %r3, %r2, 4000000000;\n\tadd.s32 %r4, %r3, 3;\n\tadd.u32 %r6, %r5, 5;\n"
+		"\tadd.u32 %r7, %r6, 6;\n\tmul.lo.u32 %r8, %r7, %r7;\n\tmul.hi.u32 %r9, %r8, %r8;\n"
+		"\tmul.lo.u32 %r10, %r9, %r9;\n\tret;\n}\n");
+	cptx_ptx_destroy(p);
+	cptx_module_destroy(m);
+}
+END_TEST
+
+/* A text that is used again knows lines of its last print: of another target they are checked anew. */
+START_TEST(each_target_is_asked)
+{
+	cptx_error err = { .code = CPTX_OK };
+	cptx_module *m = cptx_module_new(NULL);
+	cptx_ptx *p = cptx_ptx_new(NULL);
+
+	for (unsigned turn = 0; turn < 3; turn++) {
+		cptx_module_clear(m);
+		cptx_kernel *k = cptx_kernel_begin(m, "k", .block = { 64 });
+		cptx_val x = cptx_tid_x(k);
+		for (unsigned i = 0; i < 3; i++)
+			x = CPTX_FAST(cptx_redux_sync, k, x, 0xffffffff, .op = CPTX_ADD, .type = CPTX_U32);
+		ck_assert_msg(cptx_emit_again(p, m, "sm_80", NULL, &err), "%s", err.text);
+		ck_assert_ptr_nonnull(strstr(cptx_ptx_text(p), ".version 7.0\n"));
+		ck_assert(!cptx_emit_again(p, m, "sm_75", NULL, &err));
+		ck_assert_int_eq(err.code, CPTX_E_TARGET);
+		err = (cptx_error){ .code = CPTX_OK };
+		ck_assert_msg(turn % 2 || cptx_emit_again(p, m, "sm_90", NULL, &err), "%s", err.text);
+	}
+	cptx_ptx_destroy(p);
+	cptx_module_destroy(m);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("kept");
@@ -179,5 +235,7 @@ int main(void)
 	tcase_add_test(c, nothing_is_allocated_again);
 	tcase_add_test(c, what_was_cleared_is_gone);
 	tcase_add_test(c, into_a_buffer);
+	tcase_add_test(c, one_of_many_is_edited);
+	tcase_add_test(c, each_target_is_asked);
 	return test_main("api_kept", s);
 }

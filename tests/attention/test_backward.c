@@ -4,6 +4,7 @@
  * tile, and options and sizes at random; rules with their words; what ptxas says.  CPTX_ATTENTION_TRIALS and CPTX_SEEDS:
  * more of both.
  */
+#include "functions.h"
 #include "../kit/on_emu.h"
 #include "reference/backward_check.h"
 #include "reference/number.h"
@@ -46,6 +47,11 @@ typedef struct sample {
 	cptx_attention_backward_opt o;
 	cptx_attention_backward_problem p;
 } sample;
+
+/* Functions with a derivative of their own, or with 1, and a mask with its blocks. */
+#define SQUARE .score = build_square, .score_grad = build_square_grad
+#define ADDS .score = build_score, .score_grad = cptx_attention_grad_one
+#define DOCUMENTS .mask = build_mask, .blocks = build_blocks
 
 static const sample samples[] = {
 	{ "full", { BASE, .in = CPTX_BF16, .dim = 64 }, { SIZES, .batch = 1, .heads = 1, .queries = 70, .keys = 150 } },
@@ -116,16 +122,52 @@ static const sample samples[] = {
 	{ "wgmma, soft cap",
 	  { BASE90, .in = CPTX_BF16, .dim = 64, .causal = true, .softcap = true },
 	  { SIZES, .batch = 1, .heads = 1, .queries = 90, .keys = 150, .softcap = 1 } },
+	{ "packed, GQA, causal, f16",
+	  { BASE, .in = CPTX_F16, .dim = 32, .causal = true, .varlen = true },
+	  { SIZES, .batch = 3, .heads = 2, .kv_heads = 1, .queries = 90, .keys = 140 } },
+	{ "packed, in a fixed order, a window from the top left",
+	  { BASE, .in = CPTX_BF16, .dim = 64, .window = true, .top_left = true, .varlen = true, .deterministic = true },
+	  { SIZES, .batch = 3, .heads = 1, .queries = 140, .keys = 70, .window_left = 40, .window_right = 30 } },
+	{ "wgmma, packed, heads beside one another",
+	  { BASE90, .in = CPTX_BF16, .dim = 64, .causal = true, .varlen = true, .sm90 = true },
+	  { SIZES, .batch = 3, .heads = 2, .kv_heads = 1, .queries = 140, .keys = 150, .q_stride = { .row = 2 * 64, .head = 64 },
+	    .dq_stride = { .row = 2 * 72, .head = 72 }, .dk_stride = { .row = 3 * 64, .head = 64 } } },
+	{ "wgmma, packed, in a fixed order, heads of 128, soft cap",
+	  { BASE90, .in = CPTX_BF16, .dim = 128, .varlen = true, .deterministic = true, .softcap = true },
+	  { SIZES, .batch = 2, .heads = 1, .queries = 70, .keys = 90, .softcap = 2 } },
+	{ "a function that adds",
+	  { BASE, .in = CPTX_BF16, .dim = 32, .causal = true, ADDS },
+	  { SIZES, .batch = 2, .heads = 2, .kv_heads = 1, .queries = 70, .keys = 90 } },
+	{ "a function behind a soft cap, documents, in a fixed order",
+	  { BASE, .in = CPTX_F16, .dim = 32, .softcap = true, .deterministic = true, SQUARE, DOCUMENTS },
+	  { SIZES, .batch = 1, .heads = 2, .kv_heads = 1, .queries = 170, .keys = 200, .softcap = 2 } },
+	{ "documents",
+	  { BASE, .in = CPTX_BF16, .dim = 32, .causal = true, DOCUMENTS },
+	  { SIZES, .batch = 1, .heads = 2, .kv_heads = 1, .queries = 230, .keys = 200 } },
+	{ "wgmma, a function, documents, packed",
+	  { BASE90, .in = CPTX_BF16, .dim = 64, .varlen = true, SQUARE, DOCUMENTS },
+	  { SIZES, .batch = 2, .heads = 2, .kv_heads = 1, .queries = 230, .keys = 260 } },
+	{ "wgmma, a function that adds, a mask, causal",
+	  { BASE90, .in = CPTX_BF16, .dim = 128, .causal = true, ADDS, .mask = build_mask },
+	  { SIZES, .batch = 1, .heads = 1, .queries = 70, .keys = 140 } },
 	{ "one of each",
 	  { BASE, .in = CPTX_BF16, .dim = 64, .causal = true },
 	  { SIZES, .batch = 1, .heads = 1, .queries = 1, .keys = 1 } },
 };
 enum { SAMPLES = sizeof samples / sizeof *samples };
 
+static backward_trial with_twins(const cptx_attention_backward_opt *o, backward_trial t)
+{
+	t.score = o->score == build_square ? square_of : o->score ? score_of : NULL;
+	t.score_grad = o->score == build_square ? square_grad_of : one_of;
+	t.mask = o->mask ? mask_of : NULL;
+	return t;
+}
+
 START_TEST(options_are_right)
 {
 	const sample *s = &samples[_i];
-	const backward_trial t = { .p = s->p, .seed = (uint64_t)_i + 1 };
+	const backward_trial t = with_twins(&s->o, (backward_trial){ .p = s->p, .seed = (uint64_t)_i + 1 });
 
 	is_right(&s->o, &t, s->o.sm90 || s->o.mma == CPTX_ATTENTION_WGMMA ? "sm_90a" : targets[_i % 3],
 	         trial_count("CPTX_SEEDS", 1), s->what);
@@ -161,13 +203,20 @@ static void draw(cptx_attention_backward_opt *o, backward_trial *t)
 
 	*o = (cptx_attention_backward_opt){ BASE, .in = any(2) ? CPTX_BF16 : CPTX_F16, .dim = 8 * (1 + any(any(3) ? 8 : 16)) };
 	o->causal = any(2), o->window = !any(3), o->top_left = (o->causal || o->window) && any(2);
-	o->deterministic = any(2), o->sm90 = any(2), o->softcap = !any(3);
+	o->deterministic = any(2), o->sm90 = any(2), o->softcap = !any(3), o->varlen = !any(3);
+	if (!any(3))
+		o->score = any(2) ? build_square : build_score;
+	if (o->score)
+		o->score_grad = o->score == build_square ? build_square_grad : cptx_attention_grad_one;
+	o->mask = any(3) ? NULL : build_mask, o->blocks = o->mask && any(2) ? build_blocks : NULL;
 	o->bq = any(2) ? 0 : 32u << any(2), o->bk = any(2) ? 0 : 64u << any(2), o->stages = any(2) ? 0 : 2 + any(3);
 	*p = (cptx_attention_backward_problem){ SIZES, .batch = 1 + any(2), .queries = 1 + any(any(3) ? 150 : 20),
 		                                    .keys = any(200) };
 	p->kv_heads = 1 + any(2), p->heads = p->kv_heads * (1 + any(2));
 	p->softcap = o->softcap ? 1 + (float)any(4) : 0;
 	p->window_left = o->window ? any(90) : 0, p->window_right = o->window && !o->causal ? any(60) : 0;
+	*t = with_twins(o, *t);
+	backward_trial_complete(t, o);
 }
 
 START_TEST(random_ones_are_right)
@@ -214,6 +263,9 @@ static const struct {
 	{ ".bq = 96; it is from 32 to 64", { O, .bq = 96 }, { 0 } },
 	{ ".stages = 5", { O, .stages = 5 }, { 0 } },
 	{ ".top_left without .causal", { O, .top_left = true }, { 0 } },
+	{ ".score without .score_grad", { O, .score = build_square }, { 0 } },
+	{ ".score_grad without .score", { O, .score_grad = cptx_attention_grad_one }, { 0 } },
+	{ ".blocks without .mask", { O, .blocks = build_blocks }, { 0 } },
 	{ "head size 96 with blocks of 64 queries and 128 keys", { .size = S, .in = CPTX_BF16, .dim = 96, .bk = 128 }, { 0 } },
 	{ "a CTA of sm_120 has at most", { O }, { 0 } },
 	{ "kernel", { O, .name = "1" }, { 0 } },
@@ -221,6 +273,8 @@ static const struct {
 	{ ".scale = -1; it is above 0", { O }, { P, .scale = -1 } },
 	{ "the problem has a window", { O }, { P, .window_left = 3 } },
 	{ "the problem has softcap = 3", { O }, { P, .softcap = 3 } },
+	{ "the problem has .cu_keys", { O }, { P, .cu_keys = 16 } },
+	{ ".total_queries = 90; the longest sequence has 100", { O, .varlen = true }, { P, .total_queries = 90 } },
 	{ ".softcap = 0; it is above 0", { O, .softcap = true }, { P } },
 	{ ".dk_stride.row = 100", { O }, { P, .dk_stride = { 8192, 8192, 100 } } },
 };
@@ -277,6 +331,9 @@ START_TEST(kernels_assemble)
 		{ BASE90, .in = CPTX_BF16, .dim = 64, .sm90 = true },
 		{ BASE90, .in = CPTX_BF16, .dim = 128, .causal = true, .sm90 = true, .softcap = true },
 		{ BASE, .in = CPTX_BF16, .dim = 128, .deterministic = true, .softcap = true },
+		{ BASE90, .in = CPTX_BF16, .dim = 128, .causal = true, .sm90 = true, .varlen = true },
+		{ BASE90, .in = CPTX_BF16, .dim = 128, .causal = true, .sm90 = true, ADDS, DOCUMENTS },
+		{ BASE90, .in = CPTX_BF16, .dim = 64, .sm90 = true, SQUARE },
 	};
 	const cptx_attention_backward_opt *o = &all[_i];
 	cptx_module *m = cptx_module_new(NULL);
@@ -303,7 +360,7 @@ int main(void)
 	tcase_add_test(t, some_rows_are_compared);
 	tcase_add_loop_test(t, rules_are_named, 0, RULES);
 	tcase_add_test(t, targets_and_launches_are_checked);
-	tcase_add_loop_test(t, kernels_assemble, 0, 8);
+	tcase_add_loop_test(t, kernels_assemble, 0, 11);
 	tcase_add_test(test_case(s, "random"), random_ones_are_right);
 	return test_main("attention backward", s);
 }

@@ -10,6 +10,7 @@
 #include "trial.h"
 
 #define BASE .size = CPTX_OPT_SIZE(cptx_attention_decode_opt)
+#define MLA BASE, .mla = true
 #define SIZES .size = CPTX_OPT_SIZE(cptx_attention_decode_problem)
 
 static const char *const targets[] = { "sm_80", "sm_90a", "sm_120a" };
@@ -104,6 +105,25 @@ static const sample samples[] = {
 	  { BASE, .in = CPTX_BF16, .dim = 64, .lse = true },
 	  { SIZES, .batch = 2, .heads = 2, .kv_heads = 1, .queries = 1, .keys = 0 },
 	  false },
+	{ "MLA",
+	  { MLA, .in = CPTX_BF16, .dim = 576, .dim_v = 512, .lse = true },
+	  { SIZES, .batch = 1, .heads = 16, .queries = 1, .kv_heads = 1, .keys = 140, .splits = 2 },
+	  false },
+	{ "MLA, several queries, causal, pages, f32 out, more rows than a tile",
+	  { MLA, .in = CPTX_F16, .out = CPTX_F32, .dim = 192, .dim_v = 128, .causal = true, .paged = true, .lse = true },
+	  { SIZES, .batch = 3, .heads = 48, .queries = 2, .kv_heads = 1, .keys = 300, .page = 128, .splits = 3 },
+	  true },
+	{ "MLA, a window, soft cap, strides, two heads of K",
+	  { MLA, .in = CPTX_BF16, .dim = 256, .dim_v = 256, .causal = true, .window = true, .softcap = true },
+	  { SIZES, .batch = 2, .heads = 6, .queries = 3, .kv_heads = 2, .keys = 200, .window_left = 50, .softcap = 2,
+	    .splits = 1, .q_stride = { .row = 6 * 256, .batch = 3 * 6 * 256, .head = 256 },
+	    .k_stride = { .row = 2 * 264, .batch = 200 * 2 * 264, .head = 264 },
+	    .o_stride = { .row = 6 * 264, .batch = 3 * 6 * 264, .head = 264 } },
+	  true },
+	{ "MLA, no keys",
+	  { MLA, .in = CPTX_BF16, .dim = 128, .dim_v = 128, .lse = true },
+	  { SIZES, .batch = 2, .heads = 2, .kv_heads = 1, .queries = 1, .keys = 0 },
+	  false },
 	{ "one key",
 	  { BASE, .in = CPTX_BF16, .dim = 64, .causal = true, .lse = true },
 	  { SIZES, .batch = 1, .heads = 1, .queries = 1, .keys = 1 },
@@ -116,7 +136,7 @@ START_TEST(options_are_right)
 	const sample *s = &samples[_i];
 	const decode_trial t = { .p = s->p, .seed = (uint64_t)_i + 1, .ragged = s->ragged };
 
-	is_right(&s->o, &t, targets[_i % 3], trial_count("CPTX_SEEDS", 1), s->what);
+	is_right(&s->o, &t, s->o.mla ? "sm_90a" : targets[_i % 3], trial_count("CPTX_SEEDS", 1), s->what);
 }
 END_TEST
 
@@ -146,12 +166,17 @@ static void draw(cptx_attention_decode_opt *o, decode_trial *t)
 	o->causal = any(2), o->window = o->causal && !any(3), o->softcap = !any(5), o->lse = any(2), o->paged = any(2);
 	o->rows = any(3) ? 0 : 16u << any(2), o->bk = any(2) ? 0 : 16u << any(3), o->warps = any(2) ? 0 : 1u << any(4);
 	o->stages = any(2) ? 0 : 2 + any(4);
+	o->mla = !any(6);
+	if (o->mla) {
+		o->dim = 64 * (2 + any(3)), o->dim_v = o->dim < 256 ? 128 : 128 << any(2);
+		o->rows = o->bk = o->warps = 0;
+	}
 	*p = (cptx_attention_decode_problem){ SIZES, .batch = 1 + any(3), .queries = 1 + (any(2) ? 0 : any(16)),
 		                                  .keys = any(500) };
 	p->kv_heads = 1 + any(3), p->heads = p->kv_heads * (1 + any(8));
 	p->softcap = o->softcap ? 1 + (float)any(4) : 0, p->window_left = o->window ? any(200) : 0;
 	p->splits = any(3) ? 1 + any(6) : 0;
-	p->page = o->paged ? 16 * (1 + any(6)) : 0;
+	p->page = o->paged ? (o->mla ? 64 : 16) * (1 + any(6)) : 0;
 	t->ragged = any(2);
 }
 
@@ -192,8 +217,19 @@ static const struct {
 	{ ".in is not given", { .size = S, .dim = 64 }, { 0 } },
 	{ ".out is f16; O is of the type of Q, .bf16", { O, .out = CPTX_F16 }, { 0 } },
 	{ ".dim is not given", { .size = S, .in = CPTX_BF16 }, { 0 } },
-	{ ".dim = 100; it is from 8 to 256, in steps of 8", { .size = S, .in = CPTX_BF16, .dim = 100 }, { 0 } },
-	{ ".rows = 64; it is from 16 to 32", { O, .rows = 64 }, { 0 } },
+	{ ".dim = 100; it is from 8 to 576, in steps of 8", { .size = S, .in = CPTX_BF16, .dim = 100 }, { 0 } },
+	{ ".dim = 576, .dim_v = 512; without .mla both are at most 256",
+	  { BASE, .in = CPTX_BF16, .dim = 576, .dim_v = 512 },
+	  { 0 } },
+	{ ".mla with .dim = 576 and .dim_v = 0; the one is a multiple of 64", { MLA, .in = CPTX_BF16, .dim = 576 }, { 0 } },
+	{ ".mla with tiles of 64 rows, blocks of 64 keys and 4 warps",
+	  { MLA, .in = CPTX_BF16, .dim = 576, .dim_v = 512, .warps = 4 },
+	  { 0 } },
+	{ "with .mla V is in K: it is 0", { MLA, .in = CPTX_BF16, .dim = 576, .dim_v = 512 }, { P, .v = 16 } },
+	{ ".page = 16; pages have a multiple of 64 keys",
+	  { MLA, .in = CPTX_BF16, .dim = 576, .dim_v = 512, .paged = true },
+	  { P, .page = 16 } },
+	{ ".rows = 64; it is 16 or 32", { O, .rows = 64 }, { 0 } },
 	{ ".bk = 48; it is a power of two", { O, .bk = 48 }, { 0 } },
 	{ ".stages = 9", { O, .stages = 9 }, { 0 } },
 	{ ".window without .causal", { O, .window = true }, { 0 } },
@@ -234,6 +270,9 @@ START_TEST(targets_and_launches_are_checked)
 	          strstr(err.text, "cp.async"));
 	ck_assert(!cptx_attention_decode_check(&o, cptx_target_find("sm_80"), NULL, FRESH(&err)) &&
 	          strstr(err.text, "griddepcontrol"));
+	const cptx_attention_decode_opt latent = { MLA, .in = CPTX_BF16, .dim = 576, .dim_v = 512 };
+	ck_assert(!cptx_attention_decode_check(&latent, cptx_target_find("sm_100a"), NULL, FRESH(&err)) &&
+	          strstr(err.text, "sm_100a has no wgmma"));
 	ck_assert(cptx_attention_decode_build(m, &o, FRESH(&err)) != NULL);
 	cptx_device *dev = trial_device_of("sm_90a", 1);
 	cptx_program *program = cptx_device_load(dev, m, NULL, &err);
@@ -261,14 +300,16 @@ START_TEST(kernels_assemble)
 		  .stages = 2 },
 		{ BASE, .in = CPTX_BF16, .dim = 128, .bk = 32, .stages = 2 },
 		{ BASE, .in = CPTX_BF16, .dim = 256, .paged = true, .stages = 2 },
+		{ MLA, .in = CPTX_BF16, .dim = 576, .dim_v = 512, .causal = true, .paged = true, .overlap = true },
 	};
 	const cptx_attention_decode_opt *o = &all[_i];
 	cptx_module *m = cptx_module_new(NULL);
 	unsigned n = 0;
 
 	cptx_attention_decode_build(m, o, NULL);
-	char *said = emu_assembles(m, o->overlap ? "sm_90" : _i == 2 ? "sm_120" : "sm_80");
+	char *said = emu_assembles(m, o->mla ? "sm_90a" : o->overlap ? "sm_90" : _i == 2 ? "sm_120" : "sm_80");
 	SURE(assembly_spills(said, &n) == 0 && n == 2, "%s", said);
+	SURE(!strstr(said, "C75") && !strstr(said, "serialized"), "%s", said);
 	free(said);
 	cptx_module_destroy(m);
 }
@@ -331,7 +372,7 @@ int main(void)
 	tcase_add_test(t, launches_overlap);
 	tcase_add_loop_test(t, rules_are_named, 0, RULES);
 	tcase_add_test(t, targets_and_launches_are_checked);
-	tcase_add_loop_test(t, kernels_assemble, 0, 5);
+	tcase_add_loop_test(t, kernels_assemble, 0, 6);
 	tcase_add_test(t, choices_are_legal);
 	tcase_add_test(t, runs_in_one_call);
 	tcase_add_test(test_case(s, "random"), random_ones_are_right);

@@ -21,6 +21,13 @@ static const cptx_attention_decode_opt kernels[] = {
 	  .causal = true,
 	  .overlap = true,
 	  .name = "paged" },
+	{ .size = CPTX_OPT_SIZE(cptx_attention_decode_opt),
+	  .in = CPTX_BF16,
+	  .dim = 128,
+	  .dim_v = 128,
+	  .stages = 2,
+	  .mla = true,
+	  .name = "mla" },
 };
 
 static cptx_module *build(const void *user)
@@ -41,8 +48,9 @@ static const char *run(const void *user, const mutant *x, unsigned seed)
 		                            .queries = 1,
 		                            .keys = 300,
 		                            .page = o->paged ? 16 : 0,
-		                            .splits = 2 },
-		                     .seed = seed };
+		                            .splits = o->mla ? 1 : 2 },
+		                     .seed = seed,
+		                     .ragged = o->mla };
 	cptx_module *m = build(user);
 	cptx_device *dev = trial_device(seed);
 	cptx_error err = { 0 };

@@ -4,56 +4,12 @@
  * tile, and options and sizes at random.  CPTX_ATTENTION_TRIALS and CPTX_SEEDS: more of both.  Every sample runs by wgmma
  * and with CPTX_WHOLE by mma.sync with cp.async, with TMA, and by tcgen05; without it some do.
  */
+#include "functions.h"
 #include "reference/number.h"
 #include "trial.h"
 
-#include <math.h>
-
 #define BASE .size = CPTX_OPT_SIZE(cptx_attention_opt), .mma = CPTX_ATTENTION_WGMMA
 #define SIZES .size = CPTX_OPT_SIZE(cptx_attention_problem)
-
-/* ALiBi, and a mask of every third key. */
-static cptx_val build_score(cptx_kernel *k, void *user, const cptx_attention_score *s)
-{
-	const cptx_val apart =
-		cptx_cvt(k, cptx_sub(k, cptx_as(s->key, CPTX_S32), cptx_as(s->query, CPTX_S32)), .dtype = CPTX_F32, .rnd = CPTX_RN);
-	const cptx_val slope = cptx_cvt(k, cptx_add(k, s->head, s->batch), .dtype = CPTX_F32, .rnd = CPTX_RN);
-	const cptx_val v = cptx_fma(k, cptx_mul(k, apart, slope), 0.01f, s->value, .rnd = CPTX_RN);
-	const cptx_val third = cptx_setp(k, cptx_rem(k, s->key, 3), 0, .cmp = CPTX_EQ);
-
-	(void)user;
-	return cptx_selp(k, -(float)INFINITY, v, third, .type = CPTX_F32);
-}
-
-static double score_of(const void *user, double v, uint32_t batch, uint32_t head, uint32_t query, uint32_t key)
-{
-	(void)user;
-	return key % 3 == 0 ? -INFINITY : v + 0.01 * ((double)key - query) * (head + batch);
-}
-
-/* Documents of 50 queries and keys each: none sees another's. */
-enum { DOCUMENT = 50 };
-static cptx_val build_mask(cptx_kernel *k, void *user, const cptx_attention_score *s)
-{
-	(void)user;
-	return cptx_setp(k, cptx_div(k, s->query, DOCUMENT), cptx_div(k, s->key, DOCUMENT), .cmp = CPTX_EQ);
-}
-
-static bool mask_of(const void *user, uint32_t batch, uint32_t head, uint32_t query, uint32_t key)
-{
-	(void)user, (void)batch, (void)head;
-	return query / DOCUMENT == key / DOCUMENT;
-}
-
-static cptx_val build_blocks(cptx_kernel *k, void *user, const cptx_attention_block *b)
-{
-	const cptx_val q_end = cptx_div(k, cptx_add(k, b->query, b->queries - 1), DOCUMENT),
-				   k_end = cptx_div(k, cptx_add(k, b->key, b->keys - 1), DOCUMENT);
-	const cptx_val before = cptx_setp(k, cptx_div(k, b->key, DOCUMENT), q_end, .cmp = CPTX_LE);
-
-	(void)user;
-	return cptx_and(k, before, cptx_setp(k, k_end, cptx_div(k, b->query, DOCUMENT), .cmp = CPTX_GE), .type = CPTX_PRED);
-}
 
 /* No block counts: O is zeros. */
 static cptx_val build_no_blocks(cptx_kernel *k, void *user, const cptx_attention_block *b)
@@ -279,6 +235,24 @@ static const sample samples[] = {
 	  { SIZES, .batch = 2, .heads = 1, .queries = 30, .keys = 150 },
 	  NULL,
 	  NULL },
+	{ "heads packed, causal, a score function and a mask of heads",
+	  { BASE, .in = CPTX_BF16, .dim = 64, .causal = true, .lse = true, .pack = 4, .bq = 64, .score = build_score,
+	    .mask = build_mask },
+	  { SIZES, .batch = 2, .heads = 8, .kv_heads = 2, .queries = 21, .keys = 150 },
+	  score_of,
+	  mask_of },
+	{ "heads of 72 packed, sequences and pages, a window, strides, f32 out",
+	  { BASE, .in = CPTX_F16, .out = CPTX_F32, .dim = 72, .window = true, .lse = true, .pack = 8, .varlen = true,
+	    .page = 32 },
+	  { SIZES, .batch = 3, .heads = 8, .kv_heads = 1, .queries = 19, .keys = 130, .window_left = 40, .window_right = 3,
+	    .q_stride = { .row = 8 * 72, .head = 72 }, .o_stride = { .row = 8 * 80, .head = 80 } },
+	  NULL,
+	  NULL },
+	{ "e4m3, heads packed",
+	  { BASE, .in = CPTX_E4M3, .dim = 64, .pack = 2, .bq = 64, .lse = true },
+	  { SIZES, .batch = 1, .heads = 4, .kv_heads = 2, .queries = 40, .keys = 100 },
+	  NULL,
+	  NULL },
 	{ "e4m3, few CTAs",
 	  { BASE, .in = CPTX_E4M3, .dim = 128, .lse = true },
 	  { SIZES, .batch = 1, .heads = 2, .kv_heads = 1, .queries = 140, .keys = 200, .v_scale = 0.25f, .ctas = 2 },
@@ -321,7 +295,7 @@ START_TEST(options_are_right_by_mma_sync)
 	attention_trial t = { .p = s->p, .seed = (uint64_t)_i + 1, .score = s->score, .mask = s->mask };
 
 	o.mma = CPTX_ATTENTION_SYNC, o.bq = 0, o.tma = _i % 2 != 0, t.p.ctas = 0;
-	if (o.in == CPTX_E4M3)
+	if (o.in == CPTX_E4M3 || o.pack)
 		return;
 	if (!getenv("CPTX_WHOLE") && _i % 9)
 		return;
@@ -336,7 +310,7 @@ START_TEST(options_are_right_by_tcgen05)
 	attention_trial t = { .p = s->p, .seed = (uint64_t)_i + 1, .score = s->score, .mask = s->mask };
 
 	o.mma = CPTX_ATTENTION_TCGEN05, o.bq = 0, o.stages = 0, t.p.ctas = 0;
-	if (o.in == CPTX_E4M3)
+	if (o.in == CPTX_E4M3 || o.pack)
 		return;
 	o.bk = o.bk && o.bk < 32 ? 32 : o.bk;
 	if (!getenv("CPTX_WHOLE") && _i % 5)
@@ -377,6 +351,8 @@ static void draw(cptx_attention_opt *o, attention_trial *t)
 		o->in = CPTX_E4M3, o->dim = (o->dim + 15) / 16 * 16, o->dim_v = (o->dim_v + 15) / 16 * 16;
 		o->bk = (o->bk + 31) / 32 * 32;
 	}
+	if (o->mma == CPTX_ATTENTION_WGMMA && !o->sinks && !o->blocks && !any(3))
+		o->pack = 2 << any(2);
 	*p = (cptx_attention_problem){ SIZES, .batch = 1 + any(2), .queries = 1 + any(any(3) ? 300 : 20), .keys = any(400) };
 	p->kv_heads = kv[any(3)], p->heads = p->kv_heads * groups[any(3)];
 	p->softcap = o->softcap ? 1 + (float)any(4) : 0;

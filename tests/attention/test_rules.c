@@ -18,6 +18,12 @@ static cptx_val some_blocks(cptx_kernel *k, void *user, const cptx_attention_blo
 	return cptx_setp(k, b->key, 0, .cmp = CPTX_GT);
 }
 
+static cptx_val some_scores(cptx_kernel *k, void *user, const cptx_attention_score *s)
+{
+	(void)user;
+	return cptx_setp(k, s->key, 0, .cmp = CPTX_GT);
+}
+
 typedef struct rule {
 	const char *says;
 	cptx_attention_opt o;
@@ -34,6 +40,12 @@ static const rule rules[] = {
 	{ ".ctas = 3; by mma.sync each tile has a CTA", { SYNC }, { SIZES, .ctas = 3 } },
 	{ ".warps is an option of the kernel by mma.sync; wgmma has none", { BASE, .warps = 4 }, { 0 } },
 	{ ".tma is an option of the kernel by mma.sync", { BASE, .tma = true }, { 0 } },
+	{ ".pack is an option of the kernel by wgmma", { SYNC, .pack = 2 }, { 0 } },
+	{ ".pack = 3; it is a power of two", { BASE, .pack = 3 }, { 0 } },
+	{ ".pack = 2 with .sinks", { BASE, .pack = 2, .sinks = true }, { 0 } },
+	{ ".pack = 2 with .blocks", { BASE, .pack = 2, .mask = some_scores, .blocks = some_blocks }, { 0 } },
+	{ "tiles of 64 rows for 16 heads; each has", { BASE, .pack = 16, .bq = 64 }, { 0 } },
+	{ ".pack = 4; it divides the heads of Q for one of K and V", { BASE, .pack = 4 }, { SIZES, .kv_heads = 2 } },
 	{ ".blocks without .mask", { BASE, .blocks = some_blocks }, { 0 } },
 	{ ".page = 24; it is a power of two", { BASE, .page = 24 }, { 0 } },
 	{ "pages of 64 keys and blocks of 48; a page is a multiple of a block, or divides it",
@@ -193,7 +205,7 @@ START_TEST(ptxas_neither_warns_nor_spills)
 }
 END_TEST
 
-/* Two kernels in three runs; the third finds its own. */
+/* Two kernels in three runs, the third of which finds its own; and heads that share tiles. */
 START_TEST(one_call_does_all)
 {
 	enum { N = 2 * 3 * 80 * 64 };
@@ -221,6 +233,15 @@ START_TEST(one_call_does_all)
 	SURE(cptx_attention_run(r, &o, &p, NULL, FRESH(&err)), "%s", err.text);
 	cptx_mem_read(dev, again, p.o, sizeof again, &err);
 	ck_assert(!memcmp(first, again, sizeof again));
+	/* few queries of heads that share K and V: by a tile for all of them, and by one for each */
+	p.batch = 1, p.heads = 4, p.kv_heads = 1, p.queries = 20;
+	SURE(cptx_attention_run(r, &o, &p, NULL, FRESH(&err)), "%s", err.text);
+	cptx_mem_read(dev, first, p.o, sizeof first, &err);
+	ck_assert(cptx_mem_write(dev, p.o, in, sizeof in, &err));
+	o.pack = 1;
+	SURE(cptx_attention_run(r, &o, &p, NULL, FRESH(&err)), "%s", err.text);
+	cptx_mem_read(dev, again, p.o, sizeof again, &err);
+	ck_assert(!memcmp(first, again, 4 * 20 * 64 * sizeof *first) && memcmp(first, in, 4 * 20 * 64 * sizeof *first));
 	p.o++;
 	ck_assert(!cptx_attention_run(r, &o, &p, NULL, FRESH(&err)) && strstr(err.text, ".o is 0x"));
 	p.o = 0;
@@ -244,6 +265,30 @@ START_TEST(choices_fit)
 		ck_assert(c[i].us > 0 && (!i || c[i].us >= c[i - 1].us));
 		ck_assert(c[i].waste >= 0 && c[i].waste < 1 && c[i].tail >= 0 && c[i].tail < 1);
 	}
+}
+END_TEST
+
+/* Heads share tiles where there are fewer queries than a tile has, and only then. */
+START_TEST(few_queries_share_tiles)
+{
+	static const struct {
+		uint32_t queries, kv_heads, pack;
+	} all[] = { { 16, 8, 8 }, { 40, 8, 2 }, { 64, 8, 2 }, { 65, 8, 0 }, { 16, 64, 0 }, { 1, 16, 4 }, { 1, 4, 16 } };
+	cptx_attention_opt o = { BASE, .bq = 128 };
+	cptx_attention_problem p = { .size = CPTX_OPT_SIZE(cptx_attention_problem), .batch = 1, .heads = 64, .keys = 4096 };
+	cptx_attention_choice c;
+	cptx_attention_plan plan;
+	cptx_error err = { 0 };
+
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+		p.queries = all[i].queries, p.kv_heads = all[i].kv_heads;
+		SURE(cptx_attention_auto(&o, &p, 132, &c, 1, &err) == 1, "%s", err.text);
+		ck_assert_uint_eq(c.opt.pack, all[i].pack);
+		ck_assert(cptx_attention_check_problem(&c.opt, &p, 132, &plan, NULL) &&
+		          plan.tiles == 64 / (c.opt.pack ? c.opt.pack : 1));
+	}
+	o.pack = 1; /* never */
+	SURE(cptx_attention_auto(&o, &p, 132, &c, 1, &err) == 1 && c.opt.pack == 1, "%s", err.text);
 }
 END_TEST
 
@@ -336,6 +381,7 @@ int main(void)
 	tcase_add_loop_test(t, ptxas_neither_warns_nor_spills, 0, SHAPES);
 	tcase_add_test(t, one_call_does_all);
 	tcase_add_test(t, choices_fit);
+	tcase_add_test(t, few_queries_share_tiles);
 	tcase_add_test(t, operations_are_counted);
 	tcase_add_test(t, blocks_are_counted);
 	return test_main("attention rules", s);

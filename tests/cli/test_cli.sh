@@ -108,6 +108,14 @@ fails "'CPTX_DIM_2E'; did you mean CPTX_DIM_2D? \`cptx insn\` lists them" insn C
 status 0 insn CPTX_DIM_2D # who has it
 says "cp_async_bulk_tensor_load          .dim = CPTX_DIM_2D  (.2d)  two dimensions"
 says "tex                                .geom = CPTX_DIM_2D  (.2d)  two dimensions"
+for asked in '.dim = CPTX_DIM_2D' .dim=CPTX_DIM_2D .dim=2d .dim .2d; do
+	status 0 insn "$asked"
+	says "cp_async_bulk_tensor_load          .dim = CPTX_DIM_2D  (.2d)  two dimensions"
+done
+status 0 insn tile::gather4
+says "(.tile::gather4)"
+fails "'.multicats'; did you mean .multicast?" insn .multicats
+fails "'.dim = CPTX_RN'" insn '.dim = CPTX_RN'
 status 0 insn cptx_bar_sync # the call's name, as C has it
 says "    .cta = 1  (.cta)"
 says "    cptx_bar_sync(k, a);"
@@ -561,10 +569,16 @@ says "   15: 28:2 28:3 29:2 29:3 30:2 30:3 31:2 31:3"
 # ---- what stands in a file does not drive the terminal ----
 escape=$(printf '\033')
 for text in ".pragma \"a${escape}[31mb\";" ".frob${escape}[31m" ".file 1 \"a${escape}[31m.cu\" .entry k() { .loc 1 2 3 frob; }" \
-	".entry k() .pragma \"a${escape}[31m\"; { ret; }" ".entry k() { .pragma \"a${escape}[31m\"; .frob${escape}; }"; do
+	".entry k() .pragma \"a${escape}[31m\"; { ret; }" ".entry k() { .pragma \"a${escape}[31m\"; .frob${escape}; }" \
+	"// in${escape}front
+.entry k() { /* a${escape}[31mb
+c${escape} */ ret; // d${escape}e
+}"; do
 	printf '.version 8.0\n.target sm_80\n.address_size 64\n%s\n' "$text" >"$dir/control.ptx"
 	cp "$dir/control.ptx" "$dir/control$escape.ptx"
-	for command in check run to-c inspect "diff $dir/control.ptx" compile; do
+	commands='check run to-c inspect compile'
+	case $text in *//*) commands="$commands fmt" ;; esac # a string stays what it is
+	for command in $commands "diff $dir/control.ptx"; do
 		for file in "$dir/control.ptx" "$dir/control$escape.ptx"; do
 			what="cptx $command of $text"
 			# shellcheck disable=SC2086 # words

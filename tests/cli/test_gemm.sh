@@ -30,9 +30,9 @@ usage "cptx arch" gemm --arch ""
 usage "what is 'left'?" gemm left over
 
 # ---- gemm: shapes ----
-usage "input type .f32; it must be bf16 or f16" gemm --mma sync --in f32
-usage "A is .f32 and B .f32; both must be bf16, both f16, or each e4m3 or e5m2" gemm --in f32
-usage "output type .s8; it must be f32, bf16 or f16" gemm --out s8
+usage "A is .f32 and B .f32; both must be bf16, both f16, both tf32" gemm --mma sync --in f32
+usage "A is .f32 and B .f32; both must be bf16, both f16, both tf32, or each e4m3 or e5m2, or each s8 or u8" gemm --in f32
+usage "output type .s8; it must be f32, bf16, f16, e4m3 or e5m2" gemm --out s8
 usage "tile K = 48; the swizzle is made for 32, 64 and 128" gemm -M sync --tile 128x128x48
 usage "bytes of shared memory; a CTA of sm_86 has at most 101376" gemm --arch sm_86 --tile 128x256x64 --stages 4
 usage "not available on sm_75; targets from sm_80 on have them" gemm --arch sm_75
@@ -82,8 +82,8 @@ usage "sm_100a has no wgmma; sm_90a has. Instead: tcgen05" gemm --mma wgmma --ar
 usage "sm_90a has no tcgen05; sm_100a and sm_103a have. Instead: wgmma" gemm --mma tcgen05
 usage "sm_100 has no tcgen05; sm_100a and sm_103a have. Instead: sm_100a" gemm --arch sm_100 --mma tcgen05
 usage "sm_120 has no mma.sync with scale factors; sm_120a and sm_121a have. Instead: sm_120a" gemm --arch sm_120 --kind mxf4
-usage "input type .e4m3; it must be bf16 or f16; sm_100a has tcgen05" gemm --arch sm_100 --in e4m3
-usage "input type .e4m3; it must be bf16 or f16; sm_90a has wgmma" gemm --arch sm_90 --in e4m3
+usage "or each s8 or u8; sm_100a has tcgen05" gemm --arch sm_100 --in e2m1
+usage "or each s8 or u8; sm_90a has wgmma" gemm --arch sm_90 --in e2m1
 usage "device emu:sm_80 cannot run it: gemm for sm_90a: sm_80 has no wgmma" gemm --arch sm_90a --run 64x64x64 --device emu:sm_80
 # options that the kernel does not have
 both="--mma sync and of --mma sync with --scale" tma="--mma sync with --scale and of --mma wgmma and of --mma tcgen05"
@@ -115,6 +115,7 @@ usage "--swap goes with --tile; without, the model picks it" gemm --swap
 # without --tile the best shape that has what is asked for
 status 0 gemm --stages 16 -o "$dir/some.ptx"
 says "16 stages"
+says "launch   256 threads, "
 status 0 gemm --cluster 1x8 --out bf16 -o "$dir/some.ptx"
 says "cluster 1x8"
 status 0 gemm --stream-k -o "$dir/some.ptx"
@@ -124,7 +125,8 @@ says "stream-K"
 for of in "-a sm_80" "-a sm_80 --in f16 --out f16 -t 64x64x32 -w 2x2 -g 8" "--in e4m3,e5m2 --batch 3" "--layout nt --stream-k --cluster 2x1" \
 	"--alpha 0.3 --beta -2 --bias -t 64x256x64 --swap --per-sm 1 -s 3" "-a sm_100a --kind tf32" "-a sm_100a --a-tmem" \
 	"-a sm_100a --in e2m1 --scale ue4m3 --grouped" "-a sm_120a --kind mxf8f6f4 --in e4m3,e2m1 -t 64x128x128 -w 2x2 --stream-k" \
-	"-a sm_120a --kind mxf4 --bias --per-sm 2 -t 64x64x256"; do
+	"-a sm_120a --kind mxf4 --bias --per-sm 2 -t 64x64x256" "-a sm_89 --in e4m3,e5m2 --out e4m3 -t 64x64x128 -w 2x2" "--in s8,u8 --out s32" \
+	"--experts masked,3 --gather --scatter" "--swiglu --out e4m3 --scale-out f32"; do
 	# shellcheck disable=SC2086 # words
 	status 0 gemm $of -o "$dir/first.ptx"
 	again=$(sed -n 's/^options //p' "$out")

@@ -302,10 +302,10 @@ static void load_kernels(unsigned n)
 }
 
 /* Loads the text, and launches its only kernel with one thread. */
-static void load_text(text *t)
+static void load_text(text *t, enum cptx_emu_schedule schedule)
 {
 	cptx_error err = { 0 };
-	cptx_device *dev = cptx_emu_open("sm_90", &(cptx_emu_opt){ .threads = 1, .seed = SEED }, &err);
+	cptx_device *dev = cptx_emu_open("sm_90", &(cptx_emu_opt){ .threads = 1, .seed = SEED, .schedule = schedule }, &err);
 	cptx_program *p = dev ? cptx_device_load_text(dev, t->p, strlen(t->p), NULL, &err) : NULL;
 
 	ck_assert_msg(p && cptx_launch_once(p, "k", &(cptx_launch_opt){ .grid = { 1 }, .block = { 1 } }, NULL, &err), "%s",
@@ -326,28 +326,40 @@ static void load_chain(unsigned n)
 	put(&t,
 	    ".visible .entry k() { .reg .pred p; .reg .b32 x; mov.u32 x, %%tid.x; setp.ne.u32 p, x, 0;\n@p call f%u_; ret; }\n",
 	    n - 1);
-	load_text(&t);
+	load_text(&t, CPTX_EMU_RANDOM);
 }
 
 /* One thread that starts asynchronous work n times, and then waits for all of it. */
-static void start_work(const char *work, const char *wait, unsigned n)
+static void start_work(const char *work, const char *wait, unsigned n, enum cptx_emu_schedule schedule)
 {
 	text t = { 0 };
 
 	put(&t, ".version 8.0\n.target sm_90\n.address_size 64\n.global .align 16 .b8 g[16];\n.visible .entry k() {\n", 0);
-	put(&t, ".shared .align 16 .b8 s[16]; .reg .pred p; .reg .b32 i; .reg .b64 a; mov.u64 a, g; mov.u32 i, 0;\n", 0);
+	put(&t, ".shared .align 16 .b8 s[16]; .shared .b64 bar; .shared .b32 to[8000];\n", 0);
+	put(&t, ".reg .pred q; .reg .b32 d; mov.u32 d, to; mbarrier.init.shared.b64 [bar], %u;\n", n);
+	put(&t, ".reg .pred p; .reg .b32 i; .reg .b64 a; mov.u64 a, g; mov.u32 i, 0;\n", 0);
 	put(&t, "st.shared.v4.u32 [s], {i, i, i, i}; st.global.v4.u32 [a], {i, i, i, i}; fence.proxy.async;\nagain:\n", 0);
 	put(&t, work, 0);
 	put(&t, "add.u32 i, i, 1; setp.lt.u32 p, i, %u; @p bra again;\n", n);
 	put(&t, wait, 0);
 	put(&t, "ret;\n}\n", 0);
-	load_text(&t);
+	load_text(&t, schedule);
 }
 
 static void start_stores(unsigned n)
 {
 	start_work("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [a], [s], 16; cp.async.bulk.commit_group;\n",
-	           "cp.async.bulk.wait_group 0;\n", n);
+	           "cp.async.bulk.wait_group 0;\n", n, CPTX_EMU_RANDOM);
+}
+
+/* Fewer of them, for each copies to a place of its own, which to[] must have.  All copies are under way when the first ends.
+ */
+static void start_copies(unsigned n)
+{
+	n = (n + 31) / 32;
+	ck_assert_uint_le(n, 8000);
+	start_work("cp.async.ca.shared.global [d], [a], 4; cp.async.mbarrier.arrive.noinc.shared.b64 [bar]; add.u32 d, d, 4;\n",
+	           "wait: mbarrier.try_wait.parity.shared.b64 q, [bar], 0; @!q bra wait;\n", n, CPTX_EMU_LATE);
 }
 
 static void to_c(unsigned n)
@@ -383,6 +395,7 @@ static const struct {
 	{ "load and launch", load_kernels },
 	{ "functions in a chain", load_chain },
 	{ "bulk stores", start_stores },
+	{ "copies that arrive", start_copies },
 	{ "to C", to_c },
 };
 

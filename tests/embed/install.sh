@@ -152,11 +152,14 @@ END
 if ! have nm || [ ! -e "$root$lib/libcptx.a" ]; then
 	skip "there is no nm, or no static library"
 else
-	# shellcheck disable=SC2086 # words
-	try "a plugin" $cc -std=c11 -shared -fPIC -I"$root$prefix/include" "$dir/outside/plugin.c" "$root$lib/libcptx.a" -o "$dir/plugin.so" \
-		-lm -ldl -lpthread -Wl,--no-undefined
-	nm -D --defined-only "$dir/plugin.so" | awk '{ print $NF }' | sort >"$dir/log"
-	if [ "$(cat "$dir/log")" = plugin_builds ]; then ok; else bad "the plugin exports more than plugin_builds"; fi
+	for archive in "$root$lib/libcptx.a" "$build/libcptx.a"; do
+		[ -e "$archive" ] || continue
+		# shellcheck disable=SC2086 # words
+		try "a plugin" $cc -std=c11 -shared -fPIC -I"$root$prefix/include" "$dir/outside/plugin.c" "$archive" -o "$dir/plugin.so" \
+			-lm -ldl -lpthread -Wl,--no-undefined
+		nm -D --defined-only "$dir/plugin.so" | awk '{ print $NF }' | sort >"$dir/log"
+		if [ "$(cat "$dir/log")" = plugin_builds ]; then ok; else bad "a plugin of $archive exports more than plugin_builds"; fi
+	done
 	echo 'int plugin_builds(void); int main(void) { return plugin_builds() ? 0 : 1; }' >"$dir/outside/host.c"
 	# shellcheck disable=SC2086 # words
 	try "a host of it" $cc "$dir/outside/host.c" "$dir/plugin.so" -o "$dir/host" -Wl,-rpath,"$dir"

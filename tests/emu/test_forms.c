@@ -67,6 +67,15 @@ static void check_refused(const batch *b, unsigned version, const char *why, con
 	refused++;
 }
 
+/* With samplers a module has another .target line, and all of its textures have one. */
+static void check_alone(const batch *b, const char *line)
+{
+	cptx_error err = { 0 };
+
+	ck_assert_msg(load(b, EMU_WRITTEN_FOR, &line, 1, &err), "%s: %s", line, err.text);
+	loaded++;
+}
+
 static bool try_spelling(const spelling *s, bool full, batch *b)
 {
 	trial t = full ? trial_full(s) : trial_of(s);
@@ -80,6 +89,10 @@ static bool try_spelling(const spelling *s, bool full, batch *b)
 		if (!emu_decode_of(op) || o.version > EMU_WRITTEN_FOR) {
 			check_refused(&b[i], MAX(o.version, EMU_WRITTEN_FOR),
 			              emu_decode_of(op) ? "newer than PTX 9.3" : emu_left_out(op), o.line);
+			return true;
+		}
+		if (pool_names_sampler(o.line)) {
+			check_alone(&b[i], o.line);
 			return true;
 		}
 		if (b[i].n == BATCH)

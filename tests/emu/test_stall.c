@@ -135,5 +135,59 @@ START_TEST(limits_are_exact)
 }
 END_TEST
 
+/* ---- what is said of those who wait ---- */
+
+static void hangs(const char *body, uint32_t threads, uint64_t limit, const char *const *says)
+{
+	uint32_t x[4] = { 0 };
+	trial t = { .target = "sm_90",
+		        .decls = ".shared .align 8 .b64 gate;\n",
+		        .body = body,
+		        .block = { threads },
+		        .data = x,
+		        .size = sizeof x,
+		        .opt = { .step_limit = limit } };
+
+	trial_run(&t);
+	ck_assert_msg(!t.ok, "%s", body);
+	for (; *says; says++)
+		ck_assert_msg(strstr(t.message, *says) != NULL, "not \"%s\", but\n%s", *says, t.message);
+}
+#define HANGS(body, threads, limit, ...) hangs(body, threads, limit, (const char *const[]){ __VA_ARGS__, NULL })
+
+/* Who has not come, who has ended, what came and what would bring more: at a deadlock, and at the limit of steps. */
+START_TEST(waits_are_explained)
+{
+	static const char *const init = "mov.u32 %r10, gate; setp.eq.u32 %p1, %r0, 0; @%p1 mbarrier.init.shared.b64 [%r10], ";
+	char body[1024];
+
+	HANGS("setp.ge.u32 %p1, %r0, 64; @%p1 ret; bar.sync 1, 96;", 96, 0, "warps 0 to 1, lanes 0xffffffff: bar.sync (",
+	      "waits at barrier 1, where 64 of 96 threads are; ended are warps 2");
+	HANGS("setp.lt.u32 %p1, %r0, 32; @%p1 bar.sync 1; @!%p1 bar.sync 2;", 96, 0, "warp 0, lanes 0xffffffff: bar.sync (",
+	      "at barrier 1, where 32 of 96 threads are; not there are warps 1, 2",
+	      "at barrier 2, where 64 of 96 threads are; not there are warps 0");
+	snprintf(body, sizeof body,
+	         "%s64; bar.sync 0; setp.lt.u32 %%p2, %%r0, 32; @%%p2 mbarrier.arrive.shared.b64 _, [%%r10];"
+	         "wait: mbarrier.try_wait.parity.shared.b64 %%p3, [%%r10], 0; @!%%p3 bra wait;",
+	         init);
+	HANGS(body, 64, 0, "32 of 64 arrivals are pending; in this phase came 32 arrivals by mbarrier.arrive.shared.b64 (",
+	      ") of warp 0", "what arrives at mbarriers: mbarrier.arrive.shared.b64 (", "executed 32 times");
+	/* The second phase lacks bytes that the first one had. */
+	snprintf(body, sizeof body,
+	         "%s1; bar.sync 0; @!%%p1 ret; mov.u32 %%r5, 0; again: mbarrier.arrive.expect_tx.shared.b64 _, [%%r10], 64;"
+	         "setp.eq.u32 %%p2, %%r5, 0; @%%p2 mbarrier.complete_tx.relaxed.cta.shared.b64 [%%r10], 64;"
+	         "wait: mbarrier.try_wait.parity.shared.b64 %%p3, [%%r10], %%r5; @!%%p3 bra wait;"
+	         "add.u32 %%r5, %%r5, 1; setp.lt.u32 %%p4, %%r5, 2; @%%p4 bra again;",
+	         init);
+	HANGS(body, 32, 0,
+	      "and 64 bytes: 64 are expected, 0 have come; in this phase came 64 bytes expected by mbarrier.arrive.expect_tx",
+	      "in the phase before, and not in this one, came 64 bytes by mbarrier.complete_tx.relaxed.cta.shared.b64",
+	      "what brings them bytes: mbarrier.complete_tx");
+	HANGS("mov.u32 %r3, 0; setp.ge.u32 %p1, %r0, 32; @%p1 bra end; count: add.u32 %r3, %r3, 1; bra count; end: bar.sync 0;",
+	      64, 1000, "step-limit: the launch has executed 1000 instructions", "In this cluster:", " is executed",
+	      "warp 1, lanes 0xffffffff: bar.sync (", "waits at barrier 0, where 32 of 64 threads are; not there are warps 0");
+}
+END_TEST
+
 TRIAL_MAIN("emu_stall", other_blocks_take_long, blocks_that_are_not_there_yet, waits_that_end_by_themselves,
-           words_that_nobody_writes, locks_that_nobody_opens, limits_are_exact)
+           words_that_nobody_writes, locks_that_nobody_opens, limits_are_exact, waits_are_explained)

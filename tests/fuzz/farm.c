@@ -32,7 +32,8 @@ typedef struct job {
 } job;
 
 typedef struct shared {
-	uint64_t next; /* seed */
+	uint64_t next;  /* seed */
+	bool no_longer; /* each process ends behind the case that it is at */
 	job job[MOST_JOBS];
 } shared;
 
@@ -87,7 +88,8 @@ static void work(const farm *f, shared *s, job *j, const request *q)
 	if (f->begin)
 		f->begin();
 	signal(SIGALRM, look);
-	while (before + cpu() < q->seconds) {
+	signal(SIGTERM, SIG_IGN);
+	while (before + cpu() < q->seconds && !__atomic_load_n(&s->no_longer, __ATOMIC_RELAXED)) {
 		j->seed = __atomic_fetch_add(&s->next, 1, __ATOMIC_RELAXED);
 		if (j->seed - q->seed >= q->most)
 			return;
@@ -108,6 +110,14 @@ static void work(const farm *f, shared *s, job *j, const request *q)
 }
 
 /* ---- in the one that starts them ---- */
+
+static shared *ours;
+
+static void end_soon(int signal)
+{
+	(void)signal;
+	__atomic_store_n(&ours->no_longer, true, __ATOMIC_RELAXED);
+}
 
 static bool start(const farm *f, shared *s, job *j, const request *q)
 {
@@ -215,6 +225,8 @@ int farm_main(const farm *f, int argc, char **argv)
 	if (s == MAP_FAILED)
 		return fprintf(stderr, "%s: no memory to share\n", f->name), 1;
 	s->next = q.seed;
+	ours = s;
+	signal(SIGTERM, end_soon);
 	for (unsigned i = 0; i < q.jobs; i++)
 		if (!start(f, s, &s->job[i], &q))
 			return fprintf(stderr, "%s: no process %u\n", f->name, i), 1;

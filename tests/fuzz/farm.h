@@ -9,6 +9,8 @@
  * --seconds: of CPU time of a process (5, or no bound where --NOUN is given); --jobs: processes (1); --show 1: prints each
  * case before it runs, so that `PROGRAM --seed S --NOUN 1 --show 1` shows a failure again.
  *
+ * On SIGTERM the processes end behind the case that they are at, and the totals are printed.
+ *
  * A case that ends its process, or takes more than MOST_CPU seconds of CPU time, or stands still, is named on standard
  * output with its seed, and a new process goes on with the next.
  */

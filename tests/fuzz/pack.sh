@@ -3,7 +3,7 @@
 # The fuzzers with clang's sanitizers in a folder that runs on any machine with a C library that is not older:
 #
 #     tests/fuzz/pack.sh FOLDER [BUILD-FOLDER]
-#     FOLDER/run.sh [JOBS [KERNELS [MODULES [SEED]]]]
+#     FOLDER/run.sh [JOBS [SECONDS [KERNELS [MODULES [SEED]]]]]
 #
 # They need the C library alone; the sanitizers are linked in.  The build stays in BUILD-FOLDER (build-fuzz-pack).
 set -eu
@@ -14,7 +14,7 @@ root=$(cd "$(dirname "$0")/../.." && pwd -P)
 build=${2:-$root/build-fuzz-pack}
 if [ ! -f "$build/build.ninja" ]; then
 	CC=clang LDFLAGS=-static-libgcc meson setup --buildtype debug -Doptimization=1 -Ddebug=true -Db_sanitize=address,undefined -Db_lundef=false \
-		-Ddefault_library=static -Dtests=enabled "$build" "$root"
+		-Ddefault_library=static -Dtests=enabled -Dkernels=disabled -Dcli=disabled "$build" "$root"
 fi
 ninja -C "$build" tests/emu/fuzz_emu tests/emu/fuzz_modules
 mkdir -p "$to/corpus/hand" "$to/corpus/ptx"

@@ -29,9 +29,11 @@ static const char *describe(const cptx_gemm_opt *o)
 
 /* An illegal shape's message is one of these. */
 static const char *const rules[] = {
-	"it must be bf16 or f16",
-	"it must be f32, bf16 or f16",
-	"the swizzle is made for 32, 64 and 128",
+	"both must be bf16, both f16, both tf32, or each e4m3 or e5m2, or each s8 or u8",
+	"it must be f32, bf16, f16, e4m3 or e5m2",
+	"are multiplied along K only",
+	"C would have that type too",
+	"the swizzle is made for ",
 	"2 to 16 are possible",
 	"a CTA has 1 to 32",
 	"is not divisible into",
@@ -147,7 +149,7 @@ START_TEST(random_shapes)
 		}
 		ck_assert_int_eq(err.code, CPTX_OK);
 		ck_assert_uint_eq(plan.threads, o.warps_m * o.warps_n * 32);
-		ck_assert_uint_eq(plan.smem, o.stages * (o.bm + o.bn) * o.bk * 2);
+		ck_assert_uint_eq(plan.smem, o.stages * (o.bm + o.bn) * o.bk * (o.a == CPTX_TF32 ? 32 : cptx_type_bits(o.a)) / 8);
 		char *text = text_of(&o, "sm_90a");
 		ck_assert_msg(strlen(text) < (i % 2 ? 1 : 2) * (size_t)PTX_MOST, "%s: %zu bytes", describe(&o), strlen(text));
 		free(text);
@@ -173,8 +175,8 @@ START_TEST(every_rule)
 		cptx_gemm_opt o;
 		const char *text;
 	} bad[] = {
-		{ good, "gemm for sm_80: input type .f32; it must be bf16 or f16" },
-		{ good, "gemm for sm_80: output type .s32; it must be f32, bf16 or f16" },
+		{ good, "gemm for sm_80: A is .f32 and B .bf16; both must be bf16, both f16" },
+		{ good, "gemm for sm_80: output type .s32; it must be f32, bf16, f16, e4m3 or e5m2" },
 		{ good, "gemm for sm_80: tile K = 48; the swizzle is made for 32, 64 and 128" },
 		{ good, "gemm for sm_80: 17 stages; 2 to 16 are possible" },
 		{ good, "gemm for sm_80: 1 stages; 2 to 16 are possible" },

@@ -32,6 +32,44 @@ static void gemm_gemv(cptx_module *m)
 	o.b = CPTX_U4, o.scale = CPTX_BF16, o.scale_k = 128, o.zeros = true;
 	cptx_gemm_build(m, &o, NULL);
 }
+/* Rows that are gathered, and gated columns that are quantized. */
+static void gemm_gathered(cptx_module *m)
+{
+	const cptx_gemm_opt o = { .size = CPTX_OPT_SIZE(cptx_gemm_opt),
+		                      .mma = CPTX_GEMM_WGMMA,
+		                      .a = CPTX_BF16,
+		                      .b = CPTX_BF16,
+		                      .out = CPTX_E4M3,
+		                      .bm = 64,
+		                      .bn = 256,
+		                      .stages = 3,
+		                      .experts = CPTX_GEMM_EXPERTS_CONTIGUOUS,
+		                      .gather = true,
+		                      .swiglu = true,
+		                      .scale_out = CPTX_F32 };
+
+	cptx_gemm_build(m, &o, NULL);
+}
+
+/* Bytes, of which rows are added to D. */
+static void gemm_int8_sm_80(cptx_module *m)
+{
+	const cptx_gemm_opt o = { .size = CPTX_OPT_SIZE(cptx_gemm_opt),
+		                      .a = CPTX_S8,
+		                      .b = CPTX_U8,
+		                      .out = CPTX_F32,
+		                      .bm = 64,
+		                      .bn = 64,
+		                      .bk = 64,
+		                      .stages = 3,
+		                      .warps_m = 2,
+		                      .warps_n = 2,
+		                      .experts = CPTX_GEMM_EXPERTS_MASKED,
+		                      .scatter = true };
+
+	cptx_gemm_build(m, &o, NULL);
+}
+
 static void gemm_unaligned(cptx_module *m)
 {
 	cptx_gemm_opt o = cptx_gemm_default(CPTX_GEMM_WGMMA, NULL);
@@ -96,6 +134,36 @@ static void rows_rms_norm(cptx_module *m)
 {
 	rows(m, CPTX_ROWS_RMS_NORM, CPTX_ROWS_SHARED, 8192, 4, CPTX_ROWS_BIT(CPTX_ROWS_W));
 }
+static void rows_top_k(cptx_module *m)
+{
+	cptx_rows_build(m,
+	                &(cptx_rows_opt){ .size = CPTX_OPT_SIZE(cptx_rows_opt),
+	                                  .kernel = CPTX_ROWS_TOP_K,
+	                                  .in = CPTX_BF16,
+	                                  .n = 8192,
+	                                  .place = CPTX_ROWS_REGISTERS,
+	                                  .threads = 256,
+	                                  .per_row = 256,
+	                                  .split = 2,
+	                                  .k = 8 },
+	                NULL);
+}
+static void rows_softmax_chunks(cptx_module *m)
+{
+	cptx_rows_build(m,
+	                &(cptx_rows_opt){ .size = CPTX_OPT_SIZE(cptx_rows_opt),
+	                                  .kernel = CPTX_ROWS_SOFTMAX,
+	                                  .in = CPTX_BF16,
+	                                  .n = 4096,
+	                                  .place = CPTX_ROWS_SHARED,
+	                                  .threads = 64,
+	                                  .per_row = 64,
+	                                  .split = 1,
+	                                  .stages = 1,
+	                                  .rows_each = 1,
+	                                  .chunks = 3 },
+	                NULL);
+}
 static void rows_rms_norm_backward(cptx_module *m)
 {
 	rows(m, CPTX_ROWS_RMS_NORM_BACKWARD, CPTX_ROWS_SHARED, 2048, 1,
@@ -151,12 +219,16 @@ static const sample samples[] = {
 	{ "gemm_tcgen05", "sm_100a", gemm_tcgen05, false },
 	{ "gemm_gemv", "sm_80", gemm_gemv, false },
 	{ "gemm_unaligned", "sm_90a", gemm_unaligned, false },
+	{ "gemm_gathered", "sm_90a", gemm_gathered, false },
+	{ "gemm_int8_sm_80", "sm_80", gemm_int8_sm_80, false },
 	{ "attention_wgmma", "sm_90a", attention_wgmma, false },
 	{ "attention_decode", "sm_80", attention_decode, false },
 	{ "attention_backward_sync", "sm_80", attention_backward_sync, false },
 	{ "attention_backward_wgmma", "sm_90a", attention_backward_wgmma, false },
 	{ "rows_softmax", "sm_80", rows_softmax, false },
 	{ "rows_rms_norm", "sm_90a", rows_rms_norm, false },
+	{ "rows_top_k", "sm_90a", rows_top_k, false },
+	{ "rows_softmax_chunks", "sm_90a", rows_softmax_chunks, false },
 	{ "rows_rms_norm_backward", "sm_100a", rows_rms_norm_backward, false },
 	{ "attention_sync_sm_80", "sm_80", attention_sync_sm_80, false },
 	{ "attention_pages_sm_120", "sm_120", attention_pages_sm_120, false },

@@ -234,7 +234,12 @@ else
 		ok "an escape in a kernel's name is shown" has '^\\x1b: resources' "$dir/escaped"
 		ok "and none gets to the terminal" status 1 grep -q "$(printf '\033')" "$dir/escaped"
 	done
-	unset CPTX_NVDISASM
+	export CPTX_NVDISASM=/nonexistent CPTX_CUOBJDUMP=/nonexistent
+	ok "without a disassembler, the same bytes" status 0 "$cptx" diff "$dir/same.cubin" "$dir/same.cubin"
+	ok "are said to be so" has '^machine code: the same bytes$' "$dir/out"
+	ok "other bytes are not the same" status 2 "$cptx" diff "$dir/same.cubin" "$dir/renamed.cubin"
+	ok "for nobody has looked" has 'other bytes, and what they do was not compared' "$dir/out"
+	unset CPTX_NVDISASM CPTX_CUOBJDUMP
 fi
 unset CPTX_PTXAS
 

@@ -80,11 +80,35 @@ void gemm_fit_sm120(gemm_trial *t)
 static void fit_sync(gemm_trial *t)
 {
 	const cptx_gemm_opt *o = &t->opt;
+	const uint32_t of_a = 128 / number_packed_bits(o->a), of_b = 128 / number_packed_bits(o->b);
 
-	*(o->a_m_major ? &t->m : &t->k) = up(o->a_m_major ? t->m : t->k, 8);
-	*(o->b_n_major ? &t->n : &t->k) = up(o->b_n_major ? t->n : t->k, 8);
+	*(o->a_m_major ? &t->m : &t->k) = up(o->a_m_major ? t->m : t->k, of_a);
+	*(o->b_n_major ? &t->n : &t->k) = up(o->b_n_major ? t->n : t->k, of_b);
 	if (o->tma || o->grouped)
-		t->n = up(t->n, 8);
+		t->n = up(t->n, is_byte(o->out) ? 16 : 8);
+}
+
+/* Types other than those of 16 bits, of A and B that mma.sync and wgmma multiply, and an output type that these have. */
+static void draw_types(cptx_gemm_opt *o, uint64_t *s)
+{
+	static const enum cptx_type bytes[] = { CPTX_E4M3, CPTX_E5M2 }, integers[] = { CPTX_S8, CPTX_U8 };
+	const uint32_t which = below(s, 3);
+
+	o->a = which == 0 ? CPTX_TF32 : which == 1 ? bytes[below(s, 2)] : integers[below(s, 2)];
+	o->b = which == 0 ? CPTX_TF32 : which == 1 ? bytes[below(s, 2)] : integers[below(s, 2)];
+	o->a_m_major = o->b_n_major = below(s, 20) == 0;
+	if (which == 2 && below(s, 2))
+		o->out = CPTX_S32, o->alpha = o->beta = o->bias = below(s, 8) == 0, o->epilogue = NULL;
+}
+
+/* Now and then results of 8 bits, which have no beta. */
+static void draw_bytes_out(gemm_trial *t, uint64_t *s)
+{
+	cptx_gemm_opt *o = &t->opt;
+
+	if (below(s, 6) == 0)
+		o->out = (enum cptx_type)ONE_OF(s, CPTX_E4M3, CPTX_E5M2), o->beta = o->beta && below(s, 4) == 0;
+	t->in_place = t->in_place && o->beta;
 }
 
 static gemm_trial draw_sync(uint64_t seed, bool tma)
@@ -108,6 +132,11 @@ static gemm_trial draw_sync(uint64_t seed, bool tma)
 	t.batch = o->grouped ? 2 + below(&s, 2) : o->batched ? 1 + below(&s, 3) : 1;
 	t.ctas = ONE_OF(&s, 0, 0, 1, 3, 4, 8), t.in_place = o->beta && below(&s, 2);
 	t.m = 1 + below(&s, 250), t.n = 1 + below(&s, 250), t.k = 1 + below(&s, 300);
+	if (below(&s, 2)) {
+		draw_types(o, &s);
+		o->bk = o->bk * 2 / (number_packed_bits(o->a) / 8);
+	}
+	draw_bytes_out(&t, &s);
 	fit_sync(&t);
 	return t;
 }
@@ -143,7 +172,10 @@ gemm_trial gemm_draw_sm90(uint64_t seed)
 	t.m = 1 + below(&s, 300), t.n = 1 + below(&s, 300), t.k = 1 + below(&s, 400);
 	if (o->a_m_major)
 		t.m = (t.m + 7) & ~7u;
-	t.n = (t.n + 7) & ~7u;
+	if (!bytes && below(&s, 3) == 0)
+		draw_types(o, &s), bytes = is_byte(o->a);
+	draw_bytes_out(&t, &s);
+	t.n = up(t.n, is_byte(o->out) ? 16 : 8);
 	t.k = (t.k + 15) & ~15u;
 	if (bytes && below(&s, 2)) {
 		o->scale = CPTX_F32, o->swap = below(&s, 8) == 0, o->bm = ONE_OF(&s, 64, 64, 128, 128, 192);
@@ -167,6 +199,12 @@ gemm_trial gemm_draw_experts(uint64_t seed)
 		o->bn = 64 * (1 + below(&s, 3)), t.m = (t.m + 7) & ~7u;
 	}
 	o->a_m_major = along_k != (below(&s, 30) == 0), o->batched = below(&s, 30) == 0, o->stream_k = below(&s, 30) == 0;
+	if (!along_k && below(&s, 3) == 0) {
+		o->gather = below(&s, 2), o->scatter = below(&s, 2), o->cluster_m = o->cluster_n = 1, o->swap = below(&s, 8) == 0;
+		o->bm = ONE_OF(&s, 64, 128), o->beta = o->beta && below(&s, 4) == 0, t.in_place = t.in_place && o->beta;
+		o->out = o->scatter ? CPTX_F32 : o->out;
+		t.rows_a = 1 + below(&s, 300), t.rows_d = 1 + below(&s, 300);
+	}
 	t.batch = 1 + below(&s, 6);
 	if (o->experts == CPTX_GEMM_EXPERTS_MASKED)
 		t.m = 1 + t.m / t.batch;
@@ -196,6 +234,7 @@ gemm_trial gemm_draw_sm100(uint64_t seed)
 	t.batch = o->grouped ? 2 : o->batched ? 1 + below(&s, 2) : 1;
 	t.ctas = ONE_OF(&s, 0, 0, 1, 3, 4, 8);
 	t.m = 1 + below(&s, 200), t.n = 1 + below(&s, 200), t.k = 1 + below(&s, 300);
+	draw_bytes_out(&t, &s);
 	gemm_fit_sm100(&t);
 	return t;
 }
@@ -218,6 +257,8 @@ gemm_trial gemm_draw_sm120(uint64_t seed)
 	t.batch = o->grouped ? 2 + below(&s, 2) : o->batched ? 1 + below(&s, 3) : 1;
 	t.ctas = ONE_OF(&s, 0, 0, 1, 3, 4, 8), t.in_place = o->beta && below(&s, 2);
 	t.m = 1 + below(&s, 200), t.n = 8 * (1 + below(&s, 24)), t.k = 1 + below(&s, 400);
+	draw_bytes_out(&t, &s);
+	t.n = up(t.n, is_byte(o->out) ? 16 : 8);
 	gemm_fit_sm120(&t);
 	return t;
 }

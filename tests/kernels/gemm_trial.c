@@ -2,6 +2,7 @@
 #include "gemm_trial.h"
 #include "reference/number.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,9 @@ typedef struct data {
 	uint64_t dev_a, dev_b, dev_c, dev_d, dev_bias, dev_sa, dev_sb, workspace, table, counts;
 	int8_t *factor, *add; /* of the visitors: M of each matrix, and N numbers */
 	gemm_trial_args args;
+	uint32_t *from, *to; /* gathered, scattered: the row of A and of D of each row */
+	float *routing;      /* and its weight */
+	uint64_t dev_from, dev_to, dev_routing;
 } data;
 enum { NOBODYS = -1 };
 
@@ -35,23 +39,23 @@ const char *gemm_trial_text(const gemm_trial *t)
 	const cptx_gemm_opt *o = &t->opt;
 	bool scaled = o->scale != CPTX_TYPE_NONE;
 
-	snprintf(
-		text, sizeof text,
-		"%s %s%s x %s%s%s -> %s%s%s%s%s%s%s%s%s%s%s, %llux%llux%llu x%u, tile %ux%u%s, %u stages, cluster %ux%u%s, %u CTAs, "
-		"%u a multiprocessor, "
-		"group %u, seed %llu",
-		cptx_gemm_mma_name(o->mma), o->kind ? cptx_tcgen05_kind_name(o->kind) : "", cptx_type_name(o->a),
-		cptx_type_name(o->b), scaled ? " by " : "", scaled ? cptx_type_name(o->scale) : "", cptx_type_name(o->out),
-		o->a_m_major ? ", A M-major" : "", o->b_n_major ? ", B N-major" : "", o->alpha ? ", alpha" : "",
-		o->beta ? ", beta" : "", o->beta && t->in_place ? " in place" : "", o->bias ? ", bias" : "",
-		o->epilogue   ? ", epilogue"
-		: o->visitors ? ", visitors"
-					  : "",
-		o->experts ? ", experts " : "", o->experts ? cptx_gemm_experts_name(o->experts) : "",
-		o->a_tmem ? ", A in tensor memory" : "", (unsigned long long)t->m, (unsigned long long)t->n,
-		(unsigned long long)t->k, t->batch ? t->batch : 1, o->bm, o->bn, o->swap ? " swapped" : "", o->stages, o->cluster_m,
-		o->cluster_n, o->stream_k ? ", stream-K" : "", t->ctas, o->per_sm ? o->per_sm : 1, o->group,
-		(unsigned long long)t->seed);
+	snprintf(text, sizeof text,
+	         "%s %s%s x %s%s%s -> %s%s%s%s%s%s%s%s%s%s%s%s%s, %llux%llux%llu x%u, tile %ux%u%s, %u stages, cluster %ux%u%s, "
+	         "%u CTAs, "
+	         "%u a multiprocessor, "
+	         "group %u, seed %llu",
+	         cptx_gemm_mma_name(o->mma), o->kind ? cptx_tcgen05_kind_name(o->kind) : "", cptx_type_name(o->a),
+	         cptx_type_name(o->b), scaled ? " by " : "", scaled ? cptx_type_name(o->scale) : "", cptx_type_name(o->out),
+	         o->a_m_major ? ", A M-major" : "", o->b_n_major ? ", B N-major" : "", o->alpha ? ", alpha" : "",
+	         o->beta ? ", beta" : "", o->beta && t->in_place ? " in place" : "", o->bias ? ", bias" : "",
+	         o->epilogue   ? ", epilogue"
+	         : o->visitors ? ", visitors"
+	                       : "",
+	         o->experts ? ", experts " : "", o->experts ? cptx_gemm_experts_name(o->experts) : "",
+	         o->gather ? ", gathered" : "", o->scatter ? ", scattered" : "", o->a_tmem ? ", A in tensor memory" : "",
+	         (unsigned long long)t->m, (unsigned long long)t->n, (unsigned long long)t->k, t->batch ? t->batch : 1, o->bm,
+	         o->bn, o->swap ? " swapped" : "", o->stages, o->cluster_m, o->cluster_n, o->stream_k ? ", stream-K" : "",
+	         t->ctas, o->per_sm ? o->per_sm : 1, o->group, (unsigned long long)t->seed);
 	return text;
 }
 
@@ -92,6 +96,23 @@ void gemm_trial_visitors(cptx_kernel *k, void *user, cptx_epilogue *e, const cpt
 
 /* ---- experts ---- */
 
+/* Where the rows come from and go to, and their weights.  Those of rows that are no expert's must not be used. */
+static bool place_rows(cptx_device *dev, data *x, cptx_error *err)
+{
+	const gemm_trial *t = x->t;
+	uint64_t s = t->seed * 40503u + 77;
+	const uint64_t bytes = x->rows * 4;
+
+	for (uint64_t r = 0; r < x->rows; r++) {
+		const bool nobodys = x->matrix[r] == (uint32_t)NOBODYS;
+		x->from[r] = nobodys ? UINT32_MAX : (uint32_t)(number_random(&s) >> 33) % (uint32_t)(t->rows_a + !t->rows_a);
+		x->to[r] = nobodys ? UINT32_MAX : (uint32_t)(number_random(&s) >> 33) % (uint32_t)(t->rows_d + !t->rows_d);
+		x->routing[r] = nobodys ? NAN : (float)((number_random(&s) >> 33) % 4) * 0.5f;
+	}
+	return cptx_mem_write(dev, x->dev_from, x->from, bytes, err) && cptx_mem_write(dev, x->dev_to, x->to, bytes, err) &&
+	       cptx_mem_write(dev, x->dev_routing, x->routing, bytes, err);
+}
+
 /* Whose the rows are, by the counts of run number i: those of the trial, then the same the other way round. */
 static bool count_rows(cptx_device *dev, data *x, unsigned i, cptx_error *err)
 {
@@ -116,7 +137,18 @@ static bool count_rows(cptx_device *dev, data *x, unsigned i, cptx_error *err)
 		for (uint64_t n = 0; n < counts[z] && (contiguous ? row < x->rows : n < t->m); n++)
 			x->matrix[row++] = z;
 	}
-	return cptx_mem_write(dev, x->counts, counts, x->batch * sizeof *counts, err);
+	return cptx_mem_write(dev, x->counts, counts, x->batch * sizeof *counts, err) && (!x->from || place_rows(dev, x, err));
+}
+
+/* Room for where rows come from and go to. */
+static bool prepare_rows(cptx_device *dev, data *x, cptx_error *err)
+{
+	const uint64_t n = x->rows;
+
+	x->from = malloc(n * sizeof *x->from), x->to = malloc(n * sizeof *x->to), x->routing = malloc(n * sizeof *x->routing);
+	x->dev_from = cptx_mem_alloc(dev, n * 4, err), x->dev_to = cptx_mem_alloc(dev, n * 4, err);
+	x->dev_routing = cptx_mem_alloc(dev, n * 4, err);
+	return x->from && x->to && x->routing;
 }
 
 /* ---- matrices ---- */
@@ -239,22 +271,28 @@ static bool prepare(cptx_device *dev, data *x, cptx_error *err)
 	const bool along_k = t->opt.experts == CPTX_GEMM_EXPERTS_K;
 	x->counts_of[2] = (uint32_t)(x->rows / t->m);
 	x->counts_of[0] = along_k ? 1 : x->counts_of[2], x->counts_of[1] = along_k ? 1 : x->batch;
-	x->na = x->counts_of[0] * t->m * t->k, x->nb = t->n * t->k * x->counts_of[1], x->nd = x->rows * t->n;
-	most = x->nd;
+	if (t->opt.gather)
+		x->counts_of[0] = 1;
+	const uint64_t rows_a = t->opt.gather ? t->rows_a : t->m;
+	x->na = x->counts_of[0] * rows_a * t->k, x->nb = t->n * t->k * x->counts_of[1], x->nd = x->rows * t->n;
+	most = x->nd > x->na ? x->nd : x->na;
 	for (unsigned i = 0; i < 4; i++) {
 		const stored at = stored_of(x, i);
 		most = at.all > most ? at.all : most;
 	}
-	x->d_bytes = stored_of(x, 3).all * 4 + GUARD;
+	most = t->opt.scatter && t->rows_d * t->n > most ? t->rows_d * t->n : most;
+	x->d_bytes = (t->opt.scatter ? t->rows_d * t->n : stored_of(x, 3).all) * 4 + GUARD;
 	x->bytes = malloc(most * 4 + t->n * 4 * x->batch + GUARD);
 	x->a = draw(x->na, x->o->a, &s), x->b = draw(x->nb, x->o->b, &s), x->c = draw(x->nd, x->o->out, &s);
 	x->bias = draw(t->n * x->batch, CPTX_F32, &s);
 	if (!x->bytes || !x->a || !x->b || !x->c || !x->bias || !x->matrix)
 		return false;
-	x->dev_a = upload(dev, x, x->a, x->o->a, x->counts_of[0], t->m, t->k, x->o->a_m_major, 0, err);
+	x->dev_a = upload(dev, x, x->a, x->o->a, x->counts_of[0], rows_a, t->k, x->o->a_m_major, 0, err);
 	x->dev_b = upload(dev, x, x->b, x->o->b, x->counts_of[1], t->n, t->k, x->o->b_n_major, 1, err);
 	x->dev_c = upload(dev, x, x->c, x->o->out, x->counts_of[2], t->m, t->n, false, 2, err);
 	x->dev_bias = upload(dev, x, x->bias, CPTX_F32, x->batch, 1, t->n, false, 4, err);
+	if ((t->opt.gather || t->opt.scatter) && !prepare_rows(dev, x, err))
+		return false;
 	x->counts = t->opt.experts ? cptx_mem_alloc(dev, x->batch * 4, err) : 0;
 	if (x->vec && t->opt.scale == CPTX_F32) {
 		const uint64_t rows = t->opt.experts ? x->rows : t->m;
@@ -285,7 +323,10 @@ static double expected(const data *x, uint64_t i)
 	const gemm_trial *t = x->t;
 	const bool along_k = t->opt.experts == CPTX_GEMM_EXPERTS_K;
 	uint64_t at = i / t->n, z = x->matrix[at], row = t->opt.experts && !along_k ? at : at % t->m, col = i % t->n;
-	const uint64_t at_a = t->place[0].shared || along_k ? at % t->m : at, zb = t->place[1].shared || along_k ? 0 : z;
+	const uint64_t at_a = t->opt.gather                   ? x->from[at]
+	                      : t->place[0].shared || along_k ? at % t->m
+	                                                      : at,
+				   zb = t->place[1].shared || along_k ? 0 : z;
 	const uint64_t at_c = t->one_row_of_c      ? (t->place[2].shared ? 0 : at / t->m * t->m)
 	                      : t->place[2].shared ? at % t->m
 	                                           : at;
@@ -312,11 +353,47 @@ static double expected(const data *x, uint64_t i)
 	return v;
 }
 
+/* D that rows were added to, which was zeros. */
+static bool compare_scattered(const data *x)
+{
+	const gemm_trial *t = x->t;
+	const uint64_t n = t->rows_d * t->n;
+	double *want = calloc(n, sizeof *want);
+	bool ok = want != NULL;
+
+	for (uint64_t i = 0; ok && i < x->nd; i++)
+		if (x->matrix[i / t->n] != (uint32_t)NOBODYS)
+			want[x->to[i / t->n] * t->n + i % t->n] += (double)x->routing[i / t->n] * expected(x, i);
+	for (uint64_t i = 0; ok && i < n; i++) {
+		float got;
+		memcpy(&got, x->bytes + 4 * i, sizeof got);
+		ok = (double)got == want[i];
+		if (!ok)
+			snprintf(said, sizeof said, "element (%llu, %llu) is %g, not %g", (unsigned long long)(i / t->n),
+			         (unsigned long long)(i % t->n), (double)got, want[i]);
+	}
+	for (uint64_t i = 4 * n; ok && i < x->d_bytes; i++)
+		if (x->bytes[i] != POISON) {
+			snprintf(said, sizeof said, "byte %llu behind D was written", (unsigned long long)i);
+			ok = false;
+		}
+	free(want);
+	return ok;
+}
+
+/* What is too large for 8 bits becomes the largest number that they have. */
+static double saturated(enum cptx_type type, double v)
+{
+	const double most = type == CPTX_E4M3 ? 448 : type == CPTX_E5M2 ? 57344 : INFINITY;
+
+	return fmin(fmax(v, -most), most);
+}
+
 /* Rows that are no expert's stay as they were. */
 static uint32_t bits_expected(const data *x, uint64_t i)
 {
 	if (x->matrix[i / x->t->n] != (uint32_t)NOBODYS)
-		return (uint32_t)number_bits(x->o->out, expected(x, i));
+		return (uint32_t)number_bits(x->o->out, saturated(x->o->out, expected(x, i)));
 	return x->t->in_place ? (uint32_t)number_bits(x->o->out, x->c[i]) : UINT32_MAX >> (32 - cptx_type_bits(x->o->out));
 }
 
@@ -326,6 +403,8 @@ static bool compare(const data *x)
 	uint32_t size = cptx_type_bits(x->o->out) / 8;
 	const stored s = stored_of(x, 3);
 
+	if (t->opt.scatter)
+		return compare_scattered(x);
 	for (uint64_t i = 0; i < x->nd; i++) {
 		const uint64_t at = s.off + i / (t->m * t->n) * s.stride + i / t->n % t->m * s.ld + i % t->n;
 		uint32_t got = 0, want = bits_expected(x, i);
@@ -413,6 +492,9 @@ static bool launch(cptx_device *dev, data *x, const cptx_program *program, cptx_
 		                    .alpha = x->o->alpha ? 0.5f : 0,
 		                    .beta = x->o->beta ? 2.0f : 0,
 		                    .counts = x->counts,
+		                    .gather = x->dev_from,
+		                    .scatter = x->dev_to,
+		                    .weights = x->dev_routing,
 		                    .args = x->o->nparams ? &x->args : NULL };
 	set_distances(x, &p);
 	cptx_launch *l = x->o->grouped                    ? prepare_list(dev, x, program, &p, err)
@@ -423,6 +505,7 @@ static bool launch(cptx_device *dev, data *x, const cptx_program *program, cptx_
 	/* a second run finds the workspace as the first one left it; of experts it is the same launch with other counts */
 	for (unsigned i = 0; ok && !*said && i < (x->workspace || x->o->experts ? 2 : 1); i++)
 		ok = count_rows(dev, x, i, err) && cptx_mem_fill8(dev, x->dev_d, POISON, x->d_bytes, err) &&
+		     (!t->opt.scatter || cptx_mem_fill8(dev, x->dev_d, 0, x->d_bytes - GUARD, err)) &&
 		     (!t->in_place || cptx_mem_copy(dev, x->dev_d, x->dev_c, x->nd * out, err)) && cptx_launch_run(l, NULL, err) &&
 		     cptx_device_synchronize(dev, err) && cptx_mem_read(dev, x->bytes, x->dev_d, x->d_bytes, err) &&
 		     (compare(x) || *said);
@@ -479,10 +562,13 @@ const char *gemm_trial_run(cptx_device *dev, const gemm_trial *t)
 		                x.table,
 		                x.counts,
 		                x.args.factor,
-		                x.args.add };
+		                x.args.add,
+		                x.dev_from,
+		                x.dev_to,
+		                x.dev_routing };
 	for (size_t i = 0; i < sizeof held / sizeof *held; i++)
 		cptx_mem_free(dev, held[i]);
 	free(x.a), free(x.b), free(x.c), free(x.bias), free(x.sa), free(x.sb), free(x.bytes), free(x.matrix), free(x.factor),
-		free(x.add);
+		free(x.add), free(x.from), free(x.to), free(x.routing);
 	return said;
 }

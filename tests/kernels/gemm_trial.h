@@ -20,6 +20,7 @@ typedef struct gemm_trial {
 	bool one_row_of_c;
 	uint32_t batch, ctas;                /* of a kernel that takes a list, the batch is one, up to 8 */
 	uint32_t counts[GEMM_TRIAL_EXPERTS]; /* of experts, of which there are .batch: their rows */
+	uint64_t rows_a, rows_d;             /* gathered, scattered: rows of A and of D */
 	bool in_place;                       /* with beta: C is D */
 	uint64_t seed;
 	bool (*edit)(cptx_module *m, const void *user); /* of the kernel, before it runs; NULL: none */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * print_random N: a line for each of N kernels, of every generator in turn with options at random: number, generator,
- * options, bytes and hash of its PTX.  print_random --show I: the PTX of line I.  The builds of all compilers print the
- * same, which tests/run-all compares.
+ * print_random N [FIRST]: a line for each of N kernels, or of those from number FIRST on, of every generator in turn with
+ * options at random: number, generator, options, bytes and hash of its PTX.  print_random --show I: the PTX of line I.  The
+ * builds of all compilers print the same, which tests/run-all compares.
  */
 #include "gemm_draw.h"
 
@@ -10,7 +10,9 @@
 #include "examples.h"
 #include "hgemm.h"
 
-#include <cptx/attention.h>
+#include <cptx/attention_backward.h>
+#include <cptx/attention_decode.h>
+#include <cptx/rows.h>
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -27,11 +29,35 @@ typedef struct drawn {
 } drawn;
 typedef bool drawing(uint64_t seed, uint32_t which, drawn *d); /* false: the options are refused */
 
+/* Experts in the place of lists and batches, of generators whose trials draw none. */
+static gemm_trial with_experts(gemm_trial t, uint64_t seed)
+{
+	uint64_t s = gemm_trial_random(seed + 1);
+	cptx_gemm_opt *o = &t.opt;
+
+	o->size = CPTX_OPT_SIZE(cptx_gemm_opt), o->grouped = o->batched = o->stream_k = false;
+	o->experts =
+		(enum cptx_gemm_experts)ONE_OF(&s, CPTX_GEMM_EXPERTS_CONTIGUOUS, CPTX_GEMM_EXPERTS_MASKED, CPTX_GEMM_EXPERTS_K);
+	o->a_m_major = o->experts == CPTX_GEMM_EXPERTS_K;
+	o->b_n_major |= o->experts == CPTX_GEMM_EXPERTS_K;
+	return t;
+}
+
+static gemm_trial draw_experts_sync(uint64_t seed)
+{
+	return with_experts(seed & 1 ? gemm_draw_sm80(seed) : gemm_draw_sync_tma(seed), seed);
+}
+
+static gemm_trial draw_experts_sm100(uint64_t seed) { return with_experts(gemm_draw_sm100(seed), seed); }
+
 static bool draw_gemm(uint64_t seed, uint32_t which, drawn *d)
 {
-	static gemm_trial (*const draw[])(uint64_t) = { gemm_draw_sm80, gemm_draw_sm90, gemm_draw_sm100, gemm_draw_sm120,
-		                                            gemm_draw_sync_tma };
-	static const char *const targets[] = { "sm_90a", "sm_90a", "sm_100a", "sm_120a", "sm_90a" };
+	static gemm_trial (*const draw[])(uint64_t) = { gemm_draw_sm80,    gemm_draw_sm90,     gemm_draw_sm100,
+		                                            gemm_draw_sm120,   gemm_draw_sync_tma, draw_experts_sync,
+		                                            gemm_draw_experts, draw_experts_sm100 };
+	static const char *const targets[] = {
+		"sm_90a", "sm_90a", "sm_100a", "sm_120a", "sm_90a", "sm_90a", "sm_90a", "sm_100a"
+	};
 	gemm_trial t = draw[which](seed);
 	cptx_gemm_opt *o = &t.opt;
 	uint64_t s = gemm_trial_random(seed + 1);
@@ -39,7 +65,7 @@ static bool draw_gemm(uint64_t seed, uint32_t which, drawn *d)
 	cptx_error err = { .code = CPTX_OK };
 
 	/* what trials do not draw, since a run needs more for it */
-	if (which && listed && !o->stream_k && !o->batched)
+	if (which && listed && !o->stream_k && !o->batched && !o->experts)
 		o->grouped = true;
 	if (which && timed && !o->grouped)
 		o->timeline = 64;
@@ -126,6 +152,117 @@ static bool draw_attention(uint64_t seed, uint32_t which, drawn *d)
 	return cptx_attention_check(&o, cptx_target_find(d->target), NULL, &err) && cptx_attention_build(d->m, &o, &err);
 }
 
+static bool draw_decode(uint64_t seed, uint32_t which, drawn *d)
+{
+	uint64_t s = gemm_trial_random(seed);
+	cptx_attention_decode_opt o = { .size = CPTX_OPT_SIZE(cptx_attention_decode_opt) };
+	cptx_error err = { .code = CPTX_OK };
+
+	(void)which;
+	o.in = ONE_OF(&s, CPTX_BF16, CPTX_F16), o.out = ONE_OF(&s, 0, 0, CPTX_F32);
+	o.dim = 8 * (1 + below(&s, 32)), o.dim_v = below(&s, 3) ? 0 : 8 * (1 + below(&s, 32));
+	o.causal = below(&s, 2), o.window = o.causal && below(&s, 2), o.softcap = below(&s, 2);
+	o.paged = below(&s, 2), o.lse = below(&s, 2);
+	o.rows = ONE_OF(&s, 0, 16, 32), o.bk = ONE_OF(&s, 0, 16, 32, 64), o.warps = ONE_OF(&s, 0, 1, 2, 4, 8);
+	o.stages = ONE_OF(&s, 0, 2, 3, 4, 8), o.overlap = below(&s, 2);
+	d->target = o.overlap || below(&s, 2) ? "sm_90a" : "sm_80";
+	snprintf(d->text, sizeof d->text, "%s, %s, %ux%u, %u rows, %u keys, %u warps, %u stages, %d%d%d%d%d%d", d->target,
+	         cptx_type_name(o.in), o.dim, o.dim_v, o.rows, o.bk, o.warps, o.stages, o.causal, o.window, o.softcap, o.paged,
+	         o.lse, o.overlap);
+	return cptx_attention_decode_check(&o, cptx_target_find(d->target), NULL, &err) &&
+	       cptx_attention_decode_build(d->m, &o, &err);
+}
+
+static bool draw_backward(uint64_t seed, uint32_t which, drawn *d)
+{
+	uint64_t s = gemm_trial_random(seed);
+	cptx_attention_backward_opt o = { .size = CPTX_OPT_SIZE(cptx_attention_backward_opt) };
+	cptx_error err = { .code = CPTX_OK };
+
+	o.mma = (enum cptx_attention_mma)which, o.in = ONE_OF(&s, CPTX_BF16, CPTX_F16), o.dim = 8 * (1 + below(&s, 16));
+	o.causal = below(&s, 2), o.window = below(&s, 3) == 0, o.top_left = (o.causal || o.window) && below(&s, 2);
+	o.deterministic = below(&s, 2), o.softcap = below(&s, 3) == 0;
+	o.bq = ONE_OF(&s, 0, 32, 64), o.bk = ONE_OF(&s, 0, 64, 128), o.stages = ONE_OF(&s, 0, 2, 3, 4);
+	o.sm90 = which == CPTX_ATTENTION_SYNC && below(&s, 2);
+	d->target = o.sm90 || which == CPTX_ATTENTION_WGMMA ? "sm_90a" : "sm_80";
+	snprintf(d->text, sizeof d->text, "%s, %s, %u, %u queries, %u keys, %u stages, %d%d%d%d%d", d->target,
+	         cptx_type_name(o.in), o.dim, o.bq, o.bk, o.stages, o.causal, o.window, o.top_left, o.deterministic, o.softcap);
+	return cptx_attention_backward_check(&o, cptx_target_find(d->target), NULL, &err) &&
+	       cptx_attention_backward_build(d->m, &o, &err);
+}
+
+/* Kernels over rows in one of the shapes that the model offers for some number of rows. */
+static bool draw_rows(uint64_t seed, uint32_t which, drawn *d)
+{
+	enum { SHAPES = 8 };
+	uint64_t s = gemm_trial_random(seed);
+	cptx_rows_opt o = { .size = CPTX_OPT_SIZE(cptx_rows_opt) };
+	cptx_rows_choice choice[SHAPES];
+	cptx_error err = { .code = CPTX_OK };
+
+	(void)which;
+	o.kernel = (enum cptx_rows_kernel)(1 + below(&s, CPTX_ROWS_KERNELS - 1));
+	o.in = ONE_OF(&s, CPTX_F32, CPTX_F16, CPTX_BF16), o.weight = ONE_OF(&s, 0, 0, CPTX_F32, CPTX_BF16);
+	o.out = ONE_OF(&s, 0, 0, 0, CPTX_F32, CPTX_BF16, CPTX_E4M3, CPTX_E2M1), o.index = ONE_OF(&s, 0, CPTX_S32);
+	o.n = below(&s, 2) ? 8 * (1 + below(&s, 2000)) : below(&s, 8) ? 1 + below(&s, 4000) : 1 + below(&s, CPTX_ROWS_MOST);
+	o.align = ONE_OF(&s, 0, 0, 1, 2, 8), o.with = below(&s, 2) ? below(&s, 1u << CPTX_ROWS_OPERANDS) : 0;
+	o.eps = below(&s, 2) ? 1e-6f : 0, o.smoothing = below(&s, 3) ? 0 : 0.1f, o.z_loss = below(&s, 3) ? 0 : 1e-4f;
+	o.ignore = below(&s, 3) == 0, o.tanh = below(&s, 3) == 0, o.heads = below(&s, 4), o.k = below(&s, 9);
+	o.place = (enum cptx_rows_place)ONE_OF(&s, CPTX_ROWS_AUTO, CPTX_ROWS_REGISTERS, CPTX_ROWS_MEMORY, CPTX_ROWS_SHARED);
+	d->target = ((const char *[]){ "sm_80", "sm_90a", "sm_100a" })[below(&s, 3)];
+	size_t n = cptx_rows_auto(&o, cptx_target_find(d->target), 1 + below(&s, 5000), 0, choice, SHAPES, &err);
+	if (!n)
+		return false;
+	o = choice[below(&s, (uint32_t)n)].opt;
+	snprintf(d->text, sizeof d->text,
+	         "%s, %s, %s to %s, weights %s, rows of %u, aligned %u, with %x, %s, %u threads, %u a row, split %u, %u stages",
+	         cptx_rows_kernel_name(o.kernel), d->target, cptx_type_name(o.in), cptx_type_name(o.out),
+	         cptx_type_name(o.weight), o.n, o.align, o.with, cptx_rows_place_name(o.place), o.threads, o.per_row, o.split,
+	         o.stages);
+	return cptx_rows_build(d->m, &o, &err);
+}
+
+static bool draw_gemv(uint64_t seed, uint32_t which, drawn *d)
+{
+	uint64_t s = gemm_trial_random(seed);
+	cptx_gemm_opt o = { .size = CPTX_OPT_SIZE(cptx_gemm_opt), .mma = CPTX_GEMM_GEMV };
+	cptx_error err = { .code = CPTX_OK };
+
+	(void)which;
+	o.a = ONE_OF(&s, CPTX_BF16, CPTX_F16), o.out = ONE_OF(&s, CPTX_F32, CPTX_BF16, CPTX_F16);
+	o.b = ONE_OF(&s, 0, 0, CPTX_U4, CPTX_E2M1, CPTX_E4M3, CPTX_E5M2);
+	const bool few = o.b != CPTX_TYPE_NONE;
+	o.scale = few && below(&s, 4) ? o.a : CPTX_TYPE_NONE, o.zeros = o.b == CPTX_U4 && o.scale && below(&s, 2);
+	o.scale_k = o.scale ? ONE_OF(&s, 0, 64, 128, 256) : 0, o.b = few ? o.b : o.a;
+	o.a_m_major = below(&s, 8) == 0, o.b_n_major = !few && below(&s, 2);
+	o.warps_m = ONE_OF(&s, 1, 2, 4, 8, 16), o.warps_n = ONE_OF(&s, 1, 2, 4, 8);
+	o.bm = ONE_OF(&s, 8, 16, 32, 64), o.bn = o.warps_n * ONE_OF(&s, 16, 32, 64, 128),
+	o.bk = ONE_OF(&s, 32, 64, 128, 256, 512);
+	o.alpha = below(&s, 3) == 0, o.beta = below(&s, 3) == 0, o.bias = below(&s, 3) == 0,
+	o.batched = !few && below(&s, 4) == 0;
+	o.strided = below(&s, 3) == 0, o.unaligned = o.strided ? below(&s, 8) : 0;
+	d->target = below(&s, 2) ? "sm_90a" : "sm_80";
+	snprintf(d->text, sizeof d->text, "%s, %s x %s to %s, factors %s of %u, %d%d%d, %ux%ux%u, %ux%u warps, %d%d%d%d%d, %x",
+	         d->target, cptx_type_name(o.a), cptx_type_name(o.b), cptx_type_name(o.out), cptx_type_name(o.scale), o.scale_k,
+	         o.zeros, o.a_m_major, o.b_n_major, o.bm, o.bn, o.bk, o.warps_m, o.warps_n, o.alpha, o.beta, o.bias, o.batched,
+	         o.strided, o.unaligned);
+	return cptx_gemm_check(&o, cptx_target_find(d->target), NULL, &err) && cptx_gemm_build(d->m, &o, &err);
+}
+
+static bool draw_quantize(uint64_t seed, uint32_t which, drawn *d)
+{
+	uint64_t s = gemm_trial_random(seed);
+	cptx_gemm_quantize_opt o = { .size = CPTX_OPT_SIZE(cptx_gemm_quantize_opt) };
+	cptx_error err = { .code = CPTX_OK };
+
+	(void)which;
+	o.in = ONE_OF(&s, CPTX_BF16, CPTX_F16, CPTX_F32), o.out = ONE_OF(&s, CPTX_E4M3, CPTX_E5M2);
+	o.blocks = below(&s, 2), o.pow2 = below(&s, 2);
+	snprintf(d->text, sizeof d->text, "%s to %s, %d%d", cptx_type_name(o.in), cptx_type_name(o.out), o.blocks, o.pow2);
+	d->target = "sm_90a";
+	return cptx_gemm_quantize_build(d->m, &o, &err);
+}
+
 static const struct generator {
 	const char *name;
 	drawing *draw;
@@ -155,6 +292,15 @@ static const struct generator {
 	{ "attention_sm80", draw_attention, CPTX_ATTENTION_SYNC },
 	{ "attention_sm90", draw_attention, CPTX_ATTENTION_WGMMA },
 	{ "attention_sm100", draw_attention, CPTX_ATTENTION_TCGEN05 },
+	{ "attention_decode", draw_decode, 0 },
+	{ "attention_backward_sm80", draw_backward, CPTX_ATTENTION_SYNC },
+	{ "attention_backward_sm90", draw_backward, CPTX_ATTENTION_WGMMA },
+	{ "rows", draw_rows, 0 },
+	{ "gemm_gemv", draw_gemv, 0 },
+	{ "gemm_experts_sync", draw_gemm, 5 },
+	{ "gemm_experts_sm90", draw_gemm, 6 },
+	{ "gemm_experts_sm100", draw_gemm, 7 },
+	{ "gemm_quantize", draw_quantize, 0 },
 	{ "rms_norm", draw_row, 0 },
 	{ "softmax", draw_row, 1 },
 	{ "swiglu", draw_row, 2 },
@@ -204,14 +350,15 @@ int main(int argc, char **argv)
 {
 	bool show = argc == 3 && !strcmp(argv[1], "--show"), ok = true;
 
-	if (!show && argc != 2) {
-		fprintf(stderr, "usage: print_random N | --show I\n");
+	if (!show && argc != 2 && argc != 3) {
+		fprintf(stderr, "usage: print_random N [FIRST] | --show I\n");
 		return 2;
 	}
-	uint32_t n = (uint32_t)strtoul(argv[argc - 1], NULL, 10);
+	const uint32_t last = (uint32_t)strtoul(argv[argc - 1], NULL, 10);
 	if (show)
-		return print(n, true) ? 0 : 1;
-	for (uint32_t i = 0; i < n; i++)
+		return print(last, true) ? 0 : 1;
+	const uint32_t n = (uint32_t)strtoul(argv[1], NULL, 10);
+	for (uint32_t i = argc == 3 ? last : 0; i < n; i++)
 		ok = print(i, false) && ok;
 	return ok ? 0 : 1;
 }

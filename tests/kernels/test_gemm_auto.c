@@ -134,7 +134,7 @@ START_TEST(says_what_cannot_be_picked)
 	ck_assert_msg(strstr(err.text, "sm_90 has no wgmma; sm_90a has") != NULL, "%s", err.text);
 	o.mma = CPTX_GEMM_SYNC, o.a = CPTX_E4M3;
 	ck_assert_uint_eq(cptx_gemm_auto(&o, &p, 1, &c, 1, FRESH(&err)), 0);
-	ck_assert_msg(strstr(err.text, "input type .e4m3; it must be bf16 or f16") != NULL, "%s", err.text);
+	ck_assert_msg(strstr(err.text, "A is .e4m3 and B .bf16; both must be bf16, both f16") != NULL, "%s", err.text);
 	o.mma = CPTX_GEMM_MMAS;
 	ck_assert_uint_eq(cptx_gemm_auto(&o, &p, 1, &c, 1, FRESH(&err)), 0);
 	ck_assert_msg(strstr(err.text, ".mma = 4; there are mma.sync, wgmma, tcgen05 and gemv") != NULL, "%s", err.text);

@@ -53,6 +53,48 @@ static gemm_trial trial_of(const struct shape *s, enum cptx_type type, bool tma)
 }
 
 /* _i: fed by TMA? */
+/* Types other than those of 16 bits; out 0: f32. */
+static const struct types {
+	enum cptx_type a, b, out;
+	uint32_t bytes;        /* of A and B, each element */
+	const char *target[2]; /* by cp.async, by TMA */
+} types[] = {
+	{ CPTX_E4M3, CPTX_E5M2, CPTX_BF16, 1, { "sm_89", "sm_90" } },
+	{ CPTX_E5M2, CPTX_E5M2, CPTX_E4M3, 1, { "sm_120", "sm_120a" } },
+	{ CPTX_S8, CPTX_S8, CPTX_S32, 1, { "sm_80", "sm_90a" } },
+	{ CPTX_U8, CPTX_S8, CPTX_F16, 1, { "sm_86", "sm_120" } },
+	{ CPTX_TF32, CPTX_TF32, CPTX_F32, 4, { "sm_80", "sm_100a" } },
+	{ CPTX_BF16, CPTX_BF16, CPTX_E5M2, 2, { "sm_89", "sm_90" } },
+};
+enum { TYPES = sizeof types / sizeof *types };
+
+/* _i: fed by TMA?  Whole tiles, lists, batches, tiles that are shared along K, and what is done to the sums. */
+START_TEST(multiplies_every_type)
+{
+	static const struct {
+		uint32_t m, n, k, bk; /* bk: bytes */
+		cptx_gemm_opt o;
+	} way[] = { { 70, 80, 208, 128, { .stages = 3 } },
+		        { 33, 48, 96, 64, { .stages = 2, .batched = true } },
+		        { 64, 64, 416, 64, { .stages = 2, .stream_k = true } },
+		        { 40, 32, 272, 256, { .stages = 2, .grouped = true } } };
+
+	for (unsigned i = 0; i < TYPES * 4; i++) {
+		const struct types *t = &types[i / 4];
+		const char *const on[2] = { t->target[_i], t->target[_i] };
+		gemm_trial x = {
+			.m = way[i % 4].m, .n = way[i % 4].n, .k = way[i % 4].k, .ctas = 2, .opt = way[i % 4].o, .seed = i
+		};
+		cptx_gemm_opt *o = &x.opt;
+		o->bm = o->bn = 64, o->warps_m = o->warps_n = 2, o->bk = way[i % 4].bk / t->bytes, o->tma = _i;
+		o->a = t->a, o->b = t->b, o->out = t->out;
+		x.batch = o->batched ? 2 : o->grouped ? 3 : 0;
+		o->alpha = o->bias = t->out != CPTX_S32 && i % 4 < 2;
+		gemm_right(&x, on, i);
+	}
+}
+END_TEST
+
 START_TEST(gives_the_exact_sums)
 {
 	for (unsigned i = 0; i < SHAPES - (_i ? ODD : 0); i++)
@@ -233,6 +275,7 @@ int main(void)
 	TCase *c = test_case(s, "c");
 
 	tcase_add_loop_test(c, gives_the_exact_sums, 0, 2);
+	tcase_add_loop_test(c, multiplies_every_type, 0, 2);
 	tcase_add_loop_test(c, warps_get_registers, 0, 3);
 	tcase_add_loop_test(c, ptxas_does_not_spill, 0, JUDGED);
 	tcase_add_test(c, says_which_rule_is_broken);

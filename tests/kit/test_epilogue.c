@@ -557,7 +557,7 @@ START_TEST(visitors_are_checked)
 	refused(&b, line, "CPTX_VISIT_GATE_PAIRS: .activation = 14; it is CPTX_VISIT_RELU");
 	begin_plain(&b), line = __LINE__ + 1;
 	cptx_epilogue_add(b.k, &b.e, CPTX_VISIT_KINDS);
-	refused(&b, line, "epilogue: 17 is no kind of visitor");
+	refused(&b, line, "epilogue: 18 is no kind of visitor");
 	begin_plain(&b), line = __LINE__ + 2;
 	for (int i = 0; i < CPTX_EPILOGUE_VISITORS + 1; i++)
 		cptx_epilogue_add(b.k, &b.e, CPTX_VISIT_RELU);
@@ -602,6 +602,14 @@ START_TEST(runs_are_checked)
 	cptx_epilogue_run(b.k, &b.e, &acc, .row = b.m0, .col = b.n0), line = __LINE__ + 1;
 	cptx_epilogue_store(b.k, &b.e, .address = b.out, .type = CPTX_F16, .pitch = cptx_imm(63));
 	refused(&b, line, "results in rows of .pitch = 63 elements; with .vec = 2 it is a multiple of that");
+	acc = begin_plain(&b);
+	cptx_epilogue_run(b.k, &b.e, &acc, .row = b.m0, .col = b.n0), line = __LINE__ + 1;
+	cptx_epilogue_store(b.k, &b.e, .address = b.out, .type = CPTX_BF16, .pitch = b.N, .add = 2);
+	refused(&b, line, "results of .bf16 with .add = 2; those of .f32 are added, 1, 2 or 4 at once");
+	acc = begin_plain(&b), line = __LINE__ + 1;
+	cptx_epilogue_add(b.k, &b.e, CPTX_VISIT_QUANTIZE, .value = cptx_immf(448), .address = b.aux, .pitch = b.N);
+	cptx_epilogue_run(b.k, &b.e, &acc, .row = b.m0, .col = b.n0);
+	refused(&b, line, "CPTX_VISIT_QUANTIZE of units with 64 columns, 1 beside one another");
 }
 END_TEST
 

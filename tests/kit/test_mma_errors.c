@@ -87,7 +87,9 @@ START_TEST(types_and_shapes)
 	FAILS("of .bf16 and .f64; .a and .b are", x.o.b = CPTX_F64; NEW);
 	FAILS("of .bf16 and .f16; A and B have the same type, or two of 8 bits", x.o.b = CPTX_F16; NEW);
 	FAILS("of .e4m3 and .s8; A and B have the same type", x.o.a = CPTX_E4M3, x.o.b = CPTX_S8; NEW);
-	FAILS("of .s8 by wgmma; integers go by CPTX_BY_MMA_SYNC and CPTX_BY_TCGEN05", x.o.a = CPTX_S8, x.o.b = CPTX_U8; NEW);
+	FAILS("of .s8 by wgmma with n = 40; of integers it is 8, 16, 24, 32 or a multiple of 16", x.o.a = CPTX_S8,
+	      x.o.b = CPTX_U8, x.o.n = 40;
+	      NEW);
 	FAILS("of .tf32 with A from registers; that has 16 bits", x.o.a = x.o.b = CPTX_TF32; x.o.a_from = CPTX_A_REGS; NEW);
 	FAILS("with .by = 7; it is CPTX_BY_MMA_SYNC, CPTX_BY_WGMMA or CPTX_BY_TCGEN05", x.o.by = (enum cptx_mma_by)7; NEW);
 	FAILS("with m = 0; it is a multiple of 64", x.o.m = 0; NEW);

@@ -56,6 +56,9 @@ START_TEST(errors)
 		(cptx_operand_opt){
 			.by = CPTX_OPERAND_CP_ASYNC, .tile = t, .type = CPTX_BF16, .align = 16, .cols = n, .clamp = true },
 		".clamp without .rows");
+	wrong(
+		(cptx_operand_opt){ .by = CPTX_OPERAND_CP_ASYNC, .tile = t, .type = CPTX_BF16, .align = 16, .cols = n, .gather = n },
+		".gather without .clamp");
 	wrong((cptx_operand_opt){ .by = CPTX_OPERAND_CP_ASYNC, .tile = t, .type = CPTX_BF16, .align = 16, .cols = n },
 	      ".threads = 0 that copy together");
 	wrong(

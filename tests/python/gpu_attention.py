@@ -15,7 +15,7 @@ import runner
 torch = runner.optional("torch")
 GPU = torch is not None and torch.cuda.is_available()
 if GPU:
-    from cptx.attention import attention, attention_varlen, decode
+    from cptx.attention import attention, attention_varlen, decode, decode_mla
 
 
 def reference(q, k, v, causal=False, window=None, softcap=None, scale=None, sinks=None):
@@ -114,12 +114,17 @@ class PyTorch(unittest.TestCase):
 
     def test_packed(self):
         lengths, rows = (30, 0, 171), 201
-        q, k, v = (x.detach() for x in drawn(((rows, 4, 64), (rows, 2, 64), (rows, 2, 64)), torch.bfloat16))
+        q, k, v = drawn(((rows, 4, 64), (rows, 2, 64), (rows, 2, 64)), torch.bfloat16)
         cu = torch.tensor([0, 30, 30, 201], dtype=torch.int32, device="cuda")
-        o, lse = attention_varlen(q, k, v, cu, cu, 171, 171, causal=True, lse=True)
+        o, lse = attention_varlen(q, k, v, cu, cu, 171, 171, causal=True, lse=True, deterministic=True)
+        d_o = torch.randn(o.shape, device="cuda").bfloat16()
+        grads = torch.autograd.grad(o, (q, k, v), d_o)
         for first, n in zip((0, 30, 30), lengths):
             if n:
-                one, l = attention(*(x[first:first + n].transpose(0, 1)[None] for x in (q, k, v)), causal=True, lse=True)
+                alone = [x[first:first + n].transpose(0, 1)[None].detach().requires_grad_() for x in (q, k, v)]
+                one, l = attention(*alone, causal=True, lse=True, deterministic=True)
+                for dx, packed in zip(torch.autograd.grad(one, alone, d_o[first:first + n].transpose(0, 1)[None]), grads):
+                    self.assertTrue(torch.equal(packed[first:first + n], dx[0].transpose(0, 1)))
                 self.assertTrue(torch.equal(o[first:first + n], one[0].transpose(0, 1)))
                 self.assertTrue(torch.equal(lse[:, first:first + n], l[0]))
 
@@ -135,6 +140,23 @@ class PyTorch(unittest.TestCase):
         for i, n in enumerate(lengths.tolist()):
             exact = reference(*(x[i:i + 1].double() for x in (q, k[:, :, :n], v[:, :, :n])), causal=True)
             self.assertLess(error(o[i:i + 1], exact), 0.02)
+
+    @unittest.skipUnless(GPU and torch.cuda.get_device_capability() == (9, 0), "MLA is for sm_90a")
+    def test_decode_mla(self):
+        """Keys behind the last of a sequence are NaN."""
+        q, cache = (x.detach() for x in drawn(((3, 24, 2, 576), (3, 1, 320, 576)), torch.bfloat16))
+        counts = [320, 77, 2]
+        lengths = torch.tensor(counts, dtype=torch.int32, device="cuda")
+        for i, n in enumerate(counts):
+            cache[i, :, n:] = float("nan")
+        o = decode_mla(q, cache, 512, lengths=lengths, scale=0.05)
+        pages = torch.randperm(15, device="cuda", dtype=torch.int32).reshape(3, 5)
+        paged = torch.empty(15, 1, 64, 576, dtype=cache.dtype, device="cuda")
+        paged[pages.flatten().long()] = cache.reshape(15, 1, 64, 576)
+        self.assertTrue(torch.equal(o, decode_mla(q, paged, 512, lengths=lengths, pages=pages, scale=0.05)))
+        for i, n in enumerate(counts):
+            k = cache[i:i + 1, :, :n].double()
+            self.assertLess(error(o[i:i + 1], reference(q[i:i + 1].double(), k, k[..., :512], causal=True, scale=0.05)), 0.02)
 
     @unittest.skipUnless(GPU and torch.cuda.get_device_capability() == (9, 0), "e4m3 is for sm_90a")
     def test_e4m3(self):
@@ -155,9 +177,6 @@ class PyTorch(unittest.TestCase):
                             ("pages must be|pages is of", lambda: decode(q, k, v, pages=torch.zeros(1, 4, device="cuda")))):
             with self.assertRaisesRegex((ValueError, TypeError), words):
                 call()
-        x, cu = torch.zeros(9, 2, 64, device="cuda", dtype=torch.float16, requires_grad=True), torch.tensor([0, 9], dtype=torch.int32, device="cuda")
-        with self.assertRaisesRegex(NotImplementedError, "packed sequences has no gradient"):
-            attention_varlen(x, x, x, cu, cu, 9, 9).sum().backward()
 
     def test_opcheck(self):
         q, k, v = drawn(((2, 4, 20, 64), (2, 2, 30, 64), (2, 2, 30, 64)), torch.bfloat16)
@@ -170,7 +189,7 @@ class PyTorch(unittest.TestCase):
         for op, args in (("attention", (q, k, v, None, None, None, 0, 0, *settings)),
                          ("attention", (*plain, sinks, None, None, 0, 0, *settings)),
                          ("attention", (*packed, None, cu, cu, 12, 12, *settings)),
-                         ("attention_backward", (torch.ones_like(o), *plain, o, lse, True, False, -1, -1, 0.0, 0.0, True)),
+                         ("attention_backward", (torch.ones_like(o), *plain, o, lse, None, None, 0, 0, True, False, -1, -1, 0.0, 0.0, True)),
                          ("attention_decode", (*(x[:, :, :n] for x, n in zip(plain, (2, 30, 30))), lengths, None, True, -1, 0.0, 0.0))):
             with self.subTest(op=op):
                 torch.library.opcheck(getattr(torch.ops.cptx, op).default, args)

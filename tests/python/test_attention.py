@@ -146,7 +146,7 @@ class Shapes(unittest.TestCase):
                                      ("o is .* must be as O is", q, q[..., :32], lse), ("lse is .* torch.bfloat16", q, q, lse.bfloat16()),
                                      ("lse is .* the shape", q, q, lse[:, :3])):
             with self.subTest(words=words), self.assertRaisesRegex(ValueError, f"^{words}"):
-                torch.ops.cptx.attention_backward(d_o, q, q, q, o, given, False, False, -1, -1, 0.0, 0.0, False)
+                torch.ops.cptx.attention_backward(d_o, q, q, q, o, given, None, None, 0, 0, False, False, -1, -1, 0.0, 0.0, False)
 
     def test_windows(self):
         """One that is too wide for the problem's 32 bits does not end."""
@@ -171,7 +171,7 @@ class Shapes(unittest.TestCase):
             o, lse = attention(q, k, v, causal=True, lse=True)
             self.assertEqual((o.shape, o.stride(), lse.shape, lse.dtype), ((2, 6, 7, 32), (1344, 32, 192, 1), (2, 6, 7), torch.float32))
             self.assertFalse(lse.requires_grad)
-            grads = torch.ops.cptx.attention_backward(o, q, k, k, o, lse, True, False, -1, -1, 0.0, 0.0, False)
+            grads = torch.ops.cptx.attention_backward(o, q, k, k, o, lse, None, None, 0, 0, True, False, -1, -1, 0.0, 0.0, False)
             for x, dx in zip((q, k, k), grads):
                 self.assertEqual((dx.shape, dx.stride()), (x.shape, x.stride()))
             packed, cu = torch.empty(20, 3, 64, dtype=torch.float16, device="cuda"), torch.empty(3, dtype=torch.int32, device="cuda")

@@ -9,6 +9,8 @@
 
 #include <cptx/emu.h>
 
+#include <math.h>
+
 static const char *const targets[] = { "sm_80", "sm_90a", "sm_100a", "sm_120a" };
 static const enum cptx_type types[] = { CPTX_BF16, CPTX_F32, CPTX_F16 };
 
@@ -67,7 +69,7 @@ static cptx_rows_opt options_of(enum cptx_rows_kernel kernel, uint64_t bits)
 	if (kernel == CPTX_ROWS_ROTARY || kernel == CPTX_ROWS_ROTARY_PAIRS)
 		o.heads = bits & 128 ? 3 : 1;
 	if (kernel == CPTX_ROWS_TOP_K)
-		o.k = bits & 128 ? 9 : 1;
+		o.k = bits & 128 ? 1 + (uint32_t)(bits >> 53) % 64 : 1;
 	return o;
 }
 
@@ -135,6 +137,30 @@ START_TEST(shapes)
 }
 END_TEST
 
+/* Shared memory with chunks of rows: as many as a row has, more, those of several rows; rows of one chunk, and more rows
+ * than CTAs; a last chunk with fewer columns. */
+START_TEST(chunks)
+{
+	static const struct {
+		uint32_t threads, split, n, chunks;
+	} all[] = { { 32, 1, 1544, 4 }, { 64, 2, 5136, 5 }, { 32, 4, 1056, 3 }, { 64, 1, 4096, 2 } };
+	static const enum cptx_rows_kernel kernels[] = { CPTX_ROWS_LAYER_NORM,       CPTX_ROWS_SOFTMAX, CPTX_ROWS_CROSS_ENTROPY,
+		                                             CPTX_ROWS_SOFTMAX_BACKWARD, CPTX_ROWS_SWIGLU,  CPTX_ROWS_ADD_RMS_NORM };
+
+	for (unsigned i = 0; i < sizeof kernels / sizeof *kernels * 2; i++) {
+		const unsigned s = i % (sizeof all / sizeof *all);
+		cptx_rows_opt o = options_of(kernels[i / 2], 8 | 128 | i % 2);
+		o.out = (enum cptx_type)0, o.place = CPTX_ROWS_SHARED, o.stages = 1, o.rows_each = 64, o.n = all[s].n;
+		o.threads = o.per_row = all[s].threads, o.split = all[s].split, o.chunks = all[s].chunks;
+		o.rows_each = s == 3 ? 1 : 64;
+		while (!cptx_rows_check(&o, NULL, 5, 0, NULL, NULL)) /* f32 has more chunks of fewer elements */
+			SURE(o.chunks++ < 16, "%s: no number of chunks", cptx_rows_kernel_name(o.kernel));
+		try_one(i % 2 ? "sm_100a" : "sm_90a", &o,
+		        &(rows_case){ .rows = i % 3 ? 5 : 136, .seed = i + 1, .pad = 8, .in_place = i % 2, .special = i == 3 });
+	}
+}
+END_TEST
+
 /* Rows in parts: what is found of each is put together by a second launch. */
 START_TEST(parts)
 {
@@ -158,6 +184,72 @@ START_TEST(parts)
 		o.rows_each = o.stages ? 8 : 0;
 		try_one(i < 4 ? "sm_80" : "sm_90a", &o, &(rows_case){ .rows = all[j].rows, .seed = i + 1, .special = i % 4 == 0 });
 	}
+}
+END_TEST
+
+/* Each way in which threads find the largest elements, with rows of equal ones, of NaN and of infinities. */
+START_TEST(largest)
+{
+	static const struct {
+		enum cptx_rows_place place;
+		uint32_t threads, per_row, split, n, k, rows, stages;
+	} all[] = {
+		{ CPTX_ROWS_REGISTERS, 64, 1, 1, 8, 3, 70, 0 },       { CPTX_ROWS_REGISTERS, 32, 4, 1, 61, 9, 9, 0 },
+		{ CPTX_ROWS_REGISTERS, 64, 16, 1, 256, 8, 17, 0 },    { CPTX_ROWS_REGISTERS, 64, 32, 1, 511, 33, 17, 0 },
+		{ CPTX_ROWS_REGISTERS, 128, 128, 1, 2000, 64, 8, 0 }, { CPTX_ROWS_REGISTERS, 64, 64, 2, 1024, 64, 8, 0 },
+		{ CPTX_ROWS_REGISTERS, 32, 32, 32, 4003, 7, 8, 0 },   { CPTX_ROWS_MEMORY, 64, 64, 1, 2100, 16, 8, 0 },
+		{ CPTX_ROWS_MEMORY, 32, 32, 4, 2049, 20, 8, 0 },      { CPTX_ROWS_SHARED, 64, 8, 1, 136, 2, 70, 2 },
+		{ CPTX_ROWS_SHARED, 64, 64, 1, 1544, 11, 40, 2 },     { CPTX_ROWS_SHARED, 32, 32, 8, 2064, 40, 16, 1 },
+	};
+
+	for (unsigned i = 0; i < sizeof all / sizeof *all; i++) {
+		cptx_rows_opt o = { .kernel = CPTX_ROWS_TOP_K, .in = types[i % 3], .n = all[i].n, .k = all[i].k };
+		o.place = all[i].place, o.threads = all[i].threads, o.per_row = all[i].per_row, o.split = all[i].split,
+		o.stages = all[i].stages, o.rows_each = o.stages ? 8 : 0, o.index = i % 2 ? CPTX_S32 : CPTX_S64;
+		try_one(o.stages || i % 2 ? "sm_90a" : "sm_80", &o,
+		        &(rows_case){ .rows = all[i].rows, .seed = i + 1, .special = true });
+	}
+}
+END_TEST
+
+/* Sums of columns over thousands of rows err no more than those of blocks do: of terms of one sign, half of a plain sum's
+ * error. */
+START_TEST(long_sums)
+{
+	enum { ROWS = 20000, N = 8 };
+	static float x[ROWS][N], dw[N];
+	double sum[N] = { 0 }, worst = 0;
+	uint64_t seed = 88172645463325252u;
+	cptx_error err = { .code = CPTX_OK };
+	cptx_emu_opt emu = { .sms = 1 };
+	cptx_device *dev = cptx_emu_open("sm_90a", &emu, &err);
+	cptx_rows_runner *r = cptx_rows_runner_new(dev, NULL, &err);
+	cptx_rows_opt o = {
+		.kernel = CPTX_ROWS_COLUMN_SUM, .in = CPTX_F32, .n = N, .place = CPTX_ROWS_REGISTERS, .threads = 32
+	};
+	cptx_rows_problem p = { .rows = ROWS };
+
+	o.per_row = 32, o.split = 1;
+	for (int i = 0; i < ROWS * N; i++) {
+		x[i / N][i % N] = (float)(number_random(&seed) >> 40) * 0x1p-24f;
+		sum[i % N] += (double)x[i / N][i % N];
+	}
+	p.at[CPTX_ROWS_X].address = cptx_mem_alloc(dev, sizeof x, &err);
+	p.at[CPTX_ROWS_DW].address = cptx_mem_alloc(dev, sizeof dw, &err);
+	p.workspace = cptx_mem_alloc(dev, cptx_rows_workspace(r, &o, ROWS, &err), &err);
+	cptx_mem_write(dev, p.at[CPTX_ROWS_X].address, x, sizeof x, &err);
+	ck_assert_msg(cptx_rows_run(r, &o, &p, NULL, &err), "%s", err.text);
+	cptx_mem_read(dev, dw, p.at[CPTX_ROWS_DW].address, sizeof dw, &err);
+	for (int i = 0; i < N; i++)
+		worst = fmax(worst, fabs((double)dw[i] - sum[i]) / sum[i]);
+	SURE(worst < 7e-8, "the largest relative error is %g", worst);
+	x[7][1] = INFINITY;
+	cptx_mem_write(dev, p.at[CPTX_ROWS_X].address, x, sizeof x, &err);
+	ck_assert_msg(cptx_rows_run(r, &o, &p, NULL, &err), "%s", err.text);
+	cptx_mem_read(dev, dw, p.at[CPTX_ROWS_DW].address, sizeof dw, &err);
+	SURE(isinf(dw[1]) && fabs((double)dw[0] - sum[0]) < 7e-8 * sum[0], "%g, %g", (double)dw[0], (double)dw[1]);
+	cptx_rows_runner_destroy(r);
+	cptx_device_close(dev);
 }
 END_TEST
 
@@ -416,7 +508,10 @@ int main(void)
 
 	tcase_add_test(test_case(s, "kernels"), each_kernel);
 	tcase_add_test(test_case(s, "shapes"), shapes);
+	tcase_add_test(test_case(s, "chunks"), chunks);
 	tcase_add_test(test_case(s, "parts"), parts);
+	tcase_add_test(test_case(s, "largest"), largest);
+	tcase_add_test(test_case(s, "long_sums"), long_sums);
 	tcase_add_test(test_case(s, "packed"), packed);
 	tcase_add_test(test_case(s, "no_scale"), quantizes_what_has_no_scale);
 	tcase_add_test(test_case(s, "special"), special_numbers);

@@ -51,6 +51,18 @@ START_TEST(shapes)
 	        .per_row = 48, .split = 1);
 	REFUSES("CTAs of 48 threads", .threads = 48);
 	REFUSES("no shape with what is given", .split = 3);
+	REFUSES("no shape with what is given", .chunks = 17);
+	REFUSES(".chunks = 4; only rows in shared memory have any", .place = CPTX_ROWS_REGISTERS, .chunks = 4);
+	REFUSES("17 chunks of rows in shared memory; .chunks is 2 to 16", .place = CPTX_ROWS_SHARED, .threads = 64,
+	        .per_row = 64, .split = 1, .stages = 1, .rows_each = 1, .chunks = 17);
+	REFUSES("of which registers keep up to 4", .place = CPTX_ROWS_SHARED, .threads = 32, .per_row = 32, .split = 1,
+	        .stages = 1, .rows_each = 1, .chunks = 3);
+	REFUSES(".stages = 2 beside .chunks = 4", .place = CPTX_ROWS_SHARED, .threads = 64, .per_row = 64, .split = 1,
+	        .stages = 2, .rows_each = 1, .chunks = 4);
+	REFUSES(".chunks are of kernels that write rows", .kernel = CPTX_ROWS_ARGMAX, .place = CPTX_ROWS_SHARED, .threads = 64,
+	        .per_row = 64, .split = 1, .stages = 1, .rows_each = 1, .chunks = 4);
+	REFUSES("128 rows at once in a CTA, each with a list of", .kernel = CPTX_ROWS_TOP_K, .k = 8, .n = 64,
+	        .place = CPTX_ROWS_REGISTERS, .threads = 256, .per_row = 2, .split = 1);
 	refuses(OPT(.split = 4), "sm_80", "sm_80 has no clusters, by which 4 CTAs would share a row");
 	refuses(OPT(.kernel = CPTX_ROWS_QUANTIZE), "sm_80", "sm_80 cannot convert to .e4m3; sm_89 and later can");
 	refuses(OPT(.prefetch = true), "sm_80", "sm_80 has no bulk prefetch");

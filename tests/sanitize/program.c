@@ -63,7 +63,35 @@ int cudaGraphExecDestroy(graph *g);
 int cudaPointerGetAttributes(rt_pointer_attributes *a, const void *p);
 int cudaFuncGetAttributes(rt_func_attributes *a, const void *f);
 int cudaGetDeviceProperties(rt_device_prop *p, int device);
-int cudaMallocArray(void **array, const void *format, size_t width, size_t height, unsigned flags);
+int cudaMallocArray(void **array, const rt_format *format, size_t width, size_t height, unsigned flags);
+int cudaMalloc3DArray(void **array, const rt_format *format, rt_extent extent, unsigned flags);
+int cudaFreeArray(void *array);
+int cudaMemcpy2DToArray(void *array, size_t x, size_t y, const void *src, size_t pitch, size_t width, size_t height,
+                        int kind);
+int cudaMemcpy2DFromArray(void *dst, size_t pitch, const void *array, size_t x, size_t y, size_t width, size_t height,
+                          int kind);
+int cudaMemcpy3D(const rt_copy3d *c);
+int cudaCreateTextureObject(uint64_t *out, const rt_resource *r, const rt_sampler *s, const void *view);
+int cudaDestroyTextureObject(uint64_t t);
+int cudaCreateSurfaceObject(uint64_t *out, const rt_resource *r);
+int cuTexObjectCreate(uint64_t *out, const dr_resource *r, const dr_sampler *s, const void *view);
+int cuMemcpy2D_v2(const dr_copy2d *c);
+int cudaDeviceEnablePeerAccess(int peer, unsigned flags);
+int cudaExternalMemoryGetMappedBuffer(void);
+int cudaMallocAsync(void **p, size_t size, stream *s);
+int cudaFreeAsync(void *p, stream *s);
+int cuMemAddressReserve(uint64_t *at, size_t size, size_t align, uint64_t wish, unsigned long long flags);
+int cuMemAddressFree(uint64_t at, size_t size);
+int cuMemCreate(void **out, size_t size, const void *properties, unsigned long long flags);
+int cuMemRelease(void *allocation);
+int cuMemMap(uint64_t at, size_t size, size_t offset, void *allocation, unsigned long long flags);
+int cuMemUnmap(uint64_t at, size_t size);
+int cuMemSetAccess(uint64_t at, size_t size, const void *access, size_t n);
+int cuLinkCreate_v2(unsigned n, int *options, void **values, void **linker);
+int cuLinkAddData_v2(void *linker, int type, const void *data, size_t size, const char *name, unsigned n, int *options,
+                     void **values);
+int cuLinkComplete(void *linker, void **image, size_t *size);
+int cuLinkDestroy(void *linker);
 
 static const char ptx[] =
 	".version 7.0\n.target sm_80\n.address_size 64\n"
@@ -85,7 +113,16 @@ static const char ptx[] =
 	"mov.u32 %r1, %tid.x; mov.u32 %r2, kept; shl.b32 %r3, %r1, 2; add.u32 %r4, %r2, %r3;\n"
 	"st.shared.u32 [%r4], %r1; xor.b32 %r5, %r3, 128; add.u32 %r5, %r2, %r5; ld.shared.u32 %r6, [%r5];\n"
 	"mul.wide.u32 %p2, %r1, 4; add.u64 %p1, %p1, %p2; st.global.u32 [%p1], %r6;\n"
-	"ret; }\n";
+	"ret; }\n"
+	/* p[i] = the texel (i % 8, i / 8), and then what is there counts one more in the surface */
+	".visible .entry fetch(.param .u64 p, .param .u64 t, .param .u64 s) {\n"
+	".reg .b64 %p<8>; .reg .b32 %r<8>; .reg .f32 %f<8>; .reg .pred %q;\n"
+	"ld.param.u64 %p1, [p]; ld.param.u64 %p2, [t]; ld.param.u64 %p3, [s]; cvta.to.global.u64 %p1, %p1;\n"
+	"mov.u32 %r1, %tid.x; and.b32 %r2, %r1, 7; shr.u32 %r3, %r1, 3; cvt.rn.f32.u32 %f1, %r2; cvt.rn.f32.u32 %f2, %r3;\n"
+	"tex.2d.v4.f32.f32 {%f3, %f4, %f5, %f6}, [%p2, {%f1, %f2}];\n"
+	"mul.wide.u32 %p4, %r1, 4; add.u64 %p1, %p1, %p4; st.global.f32 [%p1], %f3;\n"
+	"setp.eq.u64 %q, %p3, 0; @%q ret; shl.b32 %r2, %r2, 2; add.f32 %f3, %f3, 0f3f800000;\n"
+	"sust.b.2d.b32.trap [%p3, {%r2, %r3}], %f3; ret; }\n";
 
 /* ---- a fat binary around it, as nvcc --compress-mode=none makes one ---- */
 
@@ -114,7 +151,7 @@ static struct {
 } wrapper = { 0x466243b1, 1, &image, NULL };
 
 /* Their addresses stand for kernels and variables. */
-static char add, race, counter;
+static char add, race, fetch, counter;
 static unsigned *shared_with_host;
 static void **handle;
 
@@ -124,6 +161,7 @@ static void begin(void)
 	handle = __cudaRegisterFatBinary(&wrapper);
 	__cudaRegisterFunction(handle, &add, &add, "add", -1, NULL, NULL, NULL, NULL, NULL);
 	__cudaRegisterFunction(handle, &race, &race, "race", -1, NULL, NULL, NULL, NULL, NULL);
+	__cudaRegisterFunction(handle, &fetch, &fetch, "fetch", -1, NULL, NULL, NULL, NULL, NULL);
 	__cudaRegisterVar(handle, &counter, &counter, "counter", 0, 4, 0, 0);
 	__cudaRegisterManagedVar(handle, (void **)(void *)&shared_with_host, NULL, "shared_with_host", 0, 4, 0, 0);
 	__cudaRegisterFatBinaryEnd(handle);
@@ -176,7 +214,6 @@ static void memory(void)
 	rt_func_attributes f;
 	rt_device_prop d;
 	unsigned *managed = NULL, *pinned = NULL;
-	void *array;
 
 	EXPECT(cudaMallocManaged((void **)&managed, N * 4, 1) == 0);
 	EXPECT(cudaMallocHost((void **)&pinned, N * 4) == 0);
@@ -192,12 +229,104 @@ static void memory(void)
 	EXPECT(cudaFuncGetAttributes(&f, &race) == 0 && f.shared_bytes == 256 && f.max_threads == 1024);
 	EXPECT(cudaGetDeviceProperties(&d, 0) == 0 && d.major == 9 && d.warp == 32 && d.managed == 1 && d.smem_optin == 232448);
 	EXPECT(cudaGetDeviceProperties(&d, 1) == 101);
-	EXPECT(cudaMallocArray(&array, NULL, 1, 1, 0) == 801); /* not there */
+	EXPECT(cudaExternalMemoryGetMappedBuffer() == 801); /* not there */
+	EXPECT(cudaDeviceEnablePeerAccess(1, 0) == 101);    /* there is one device */
 	/* bytes behind the end of memory that the host has, too; the wrong way to free it */
 	EXPECT(cudaMemset(managed, 0, N * 4 + 1) == 1 && cudaMemset(managed + 1, 0, N * 4) == 1);
 	EXPECT(cudaMemcpy(pinned, managed, N * 4 + 4, RT_DEFAULT) == 1);
 	EXPECT(cudaFree(pinned) == 1 && pinned[1] == 3 && cudaHostUnregister(NULL) == 1);
 	EXPECT(cudaFree(managed) == 0 && cudaFreeHost(pinned) == 0);
+}
+
+static int launch_fetch(void *p, uint64_t texture, uint64_t surface)
+{
+	void *args[] = { &p, &texture, &surface };
+	const rt_dim3 one = { 1, 1, 1 }, block = { N, 1, 1 };
+
+	return cudaLaunchKernel(&fetch, one, block, args, 0, NULL);
+}
+
+/* An array by way of a texture and a surface, and copies of rows in and out. */
+static void arrays(void)
+{
+	const rt_format f32 = { 32, 0, 0, 0, RT_FLOAT }, odd = { 8, 8, 8, 0, RT_UNSIGNED };
+	float host[8][8], back[8][8], some[2][4];
+	void *array = NULL, *p = NULL, *cube = NULL;
+	uint64_t t = 0, s = 0;
+
+	for (int i = 0; i < N; i++)
+		(&host[0][0])[i] = (float)(i * i);
+	EXPECT(cudaMallocArray(&array, &odd, 8, 8, 0) == 1 && cudaMallocArray(&array, &f32, 8, 8, 2) == 0);
+	EXPECT(cudaMemcpy2DToArray(array, 0, 0, host, 32, 32, 8, RT_HOST_TO_DEVICE) == 0);
+	EXPECT(cudaMemcpy2DToArray(array, 4, 0, host, 32, 32, 8, RT_HOST_TO_DEVICE) == 1); /* behind the end of the rows */
+	EXPECT(cudaMalloc(&p, sizeof host) == 0);
+	const rt_resource r = { .type = RT_OF_ARRAY, .res = { .array = (struct san_array *)array } };
+	rt_sampler sampler = { .outside = { 1, 1, 1 } };
+	EXPECT(cudaCreateTextureObject(&t, &r, &sampler, NULL) == 0 && cudaCreateSurfaceObject(&s, &r) == 0);
+	EXPECT(launch_fetch(p, t, s) == 0 && cudaMemcpy(back, p, sizeof back, RT_DEVICE_TO_HOST) == 0);
+	EXPECT(!memcmp(back, host, sizeof host));
+	EXPECT(cudaMemcpy2DFromArray(some, 16, array, 8, 3, 16, 2, RT_DEVICE_TO_HOST) == 0);
+	EXPECT(some[0][0] == host[3][2] + 1 && some[1][3] == host[4][5] + 1);
+	EXPECT(cudaDestroyTextureObject(t) == 0 && cudaDestroyTextureObject(t) == 1);
+	/* halves of neighbours: x and y are 0.5 less than the middles of the texels */
+	sampler.linear = 1;
+	const rt_resource rows = { .type = RT_OF_ROWS,
+		                       .res = { .rows = { .at = p, .format = f32, .width = 8, .height = 8, .pitch = 32 } } };
+	EXPECT(cudaCreateTextureObject(&t, &rows, &sampler, NULL) == 0);
+	EXPECT(cudaMalloc((void **)&array, sizeof host) == 0 && launch_fetch(array, t, 0) == 0);
+	EXPECT(cudaMemcpy(back, array, sizeof back, RT_DEVICE_TO_HOST) == 0);
+	EXPECT(back[2][3] == (host[1][2] + host[1][3] + host[2][2] + host[2][3]) / 4 && back[0][0] == host[0][0]);
+	const dr_resource linear = { .type = RT_OF_LINEAR,
+		                         .res = { .linear = { .at = (uintptr_t)p, .format = 0x20, .channels = 1, .size = 64 } } };
+	const dr_sampler plain = { .flags = DR_AS_INTEGER };
+	EXPECT(cuTexObjectCreate(&t, &linear, &plain, NULL) == 0);
+	/* faces of a cube, as slices */
+	const rt_extent six = { 2, 2, 6 };
+	rt_copy3d c = { .src = { .ptr = host, .pitch = 8, .xsize = 2, .ysize = 2 },
+		            .extent = { 2, 2, 6 },
+		            .kind = RT_HOST_TO_DEVICE };
+	EXPECT(cudaMalloc3DArray(&cube, &f32, (rt_extent){ 2, 3, 6 }, RT_ARRAY_CUBE) == 1);
+	EXPECT(cudaMalloc3DArray(&cube, &f32, six, RT_ARRAY_CUBE) == 0);
+	c.dst_array = cube;
+	EXPECT(cudaMemcpy3D(&c) == 0);
+	float face[2][2];
+	dr_copy2d d = { .src = { .type = DR_ARRAY, .array = (struct san_array *)cube },
+		            .dst = { .type = DR_HOST, .host = face, .pitch = 8 },
+		            .width = 8,
+		            .height = 2 };
+	EXPECT(cuMemcpy2D_v2(&d) == 0 && face[1][1] == host[0][3]);
+	EXPECT(cudaFreeArray(cube) == 0 && cudaFreeArray(cube) == 1 && cuMemcpy2D_v2(&d) == 1);
+}
+
+/* Memory that is reserved, made and mapped apart; the linker; memory of a graph. */
+static void parts(void)
+{
+	const size_t size = 2 << 20;
+	char text[sizeof ptx];
+	uint64_t at = 0;
+	void *a = NULL, *l = NULL, *image = NULL, *p = NULL, *q = NULL;
+	unsigned back[N];
+	stream *s = NULL;
+	graph *g = NULL, *exec = NULL;
+	module *m = NULL;
+
+	EXPECT(cuMemAddressReserve(&at, 2 * size, 0, 0, 0) == 0 && at % size == 0 && cuMemAddressReserve(&at, 5, 0, 0, 0) == 1);
+	EXPECT(cuMemCreate(&a, size, NULL, 0) == 0 && cuMemSetAccess(at, size, NULL, 0) == 1);
+	EXPECT(cuMemMap(at, size, 0, a, 0) == 0 && cuMemMap(at, size, 0, a, 0) == 1 && cuMemSetAccess(at, size, NULL, 0) == 0);
+	EXPECT(cuMemRelease(a) == 0 && cudaMemset((void *)(uintptr_t)at, 0, size) == 0);
+	EXPECT(launch(&add, (void *)(uintptr_t)at, 3, N, NULL) == 0);
+	EXPECT(cudaMemcpy(back, (void *)(uintptr_t)at, sizeof back, RT_DEVICE_TO_HOST) == 0 && back[9] == 3);
+	EXPECT(cuMemAddressFree(at, 2 * size) == 1 && cuMemUnmap(at, size) == 0 && cuMemAddressFree(at, 2 * size) == 0);
+
+	memcpy(text, ptx, sizeof ptx);
+	EXPECT(cuLinkCreate_v2(0, NULL, NULL, &l) == 0 && cuLinkAddData_v2(l, 1, text, sizeof ptx, "a", 0, NULL, NULL) == 0);
+	EXPECT(cuLinkAddData_v2(l, 1, text, sizeof ptx, "b", 0, NULL, NULL) == 801);
+	EXPECT(cuLinkComplete(l, &image, NULL) == 0 && cuModuleLoadData(&m, image) == 0 && cuLinkDestroy(l) == 0);
+
+	EXPECT(cudaStreamCreate(&s) == 0 && cudaStreamBeginCapture(s, 0) == 0 && cudaMallocAsync(&p, N * 4, s) == 0);
+	EXPECT(cudaMalloc(&q, N * 4) == 900 && cudaFreeAsync(p, s) == 0 && cudaStreamEndCapture(s, &g) == 0);
+	EXPECT(cudaGraphInstantiate(&exec, g, 0) == 0 && cudaGraphLaunch(exec, s) == 0 && cudaGraphLaunch(exec, s) == 0);
+	EXPECT(cudaMemset(p, 0, N * 4) == 0 && cudaGraphExecDestroy(exec) == 0 && cudaGraphDestroy(g) == 0);
 }
 
 /* The shapes of <<<...>>> are a stack: arguments of a kernel may launch another one. */
@@ -296,8 +425,8 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		void (*run)(void);
-	} all[] = { { "work", work },       { "memory", memory }, { "graphs", graphs }, { "shapes", shapes },
-		        { "handles", handles }, { "races", races },   { "ends", ends },     { "frees", frees } };
+	} all[] = { { "work", work },   { "memory", memory },   { "graphs", graphs }, { "shapes", shapes }, { "arrays", arrays },
+		        { "parts", parts }, { "handles", handles }, { "races", races },   { "ends", ends },     { "frees", frees } };
 
 	begin();
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)

@@ -5,7 +5,8 @@
 #include <stdio.h>
 
 #if defined(__has_include)
-#if __has_include(<cuda_runtime_api.h>)
+#if __has_include(<cuda_runtime_api.h>) && __has_include(<cuda.h>)
+#include <cuda.h>
 #include <cuda_runtime_api.h>
 #if CUDART_VERSION >= 13000 && CUDART_VERSION < 14000
 #define HAVE_CUDA_13
@@ -50,6 +51,34 @@ FIELD(rt_set_node, value, struct cudaMemsetParams, value);
 FIELD(rt_set_node, width, struct cudaMemsetParams, width);
 SIZE(rt_host_node, struct cudaHostNodeParams);
 
+SIZE(rt_alloc_node, struct cudaMemAllocNodeParams);
+FIELD(rt_alloc_node, size, struct cudaMemAllocNodeParams, bytesize);
+FIELD(rt_alloc_node, at, struct cudaMemAllocNodeParams, dptr);
+
+SIZE(rt_format, struct cudaChannelFormatDesc);
+SIZE(rt_resource, struct cudaResourceDesc);
+FIELD(rt_resource, res.linear.format, struct cudaResourceDesc, res.linear.desc);
+FIELD(rt_resource, res.linear.size, struct cudaResourceDesc, res.linear.sizeInBytes);
+FIELD(rt_resource, res.rows.pitch, struct cudaResourceDesc, res.pitch2D.pitchInBytes);
+SIZE(rt_sampler, struct cudaTextureDesc);
+FIELD(rt_sampler, as_fraction, struct cudaTextureDesc, readMode);
+FIELD(rt_sampler, border, struct cudaTextureDesc, borderColor);
+FIELD(rt_sampler, normalized, struct cudaTextureDesc, normalizedCoords);
+FIELD(rt_sampler, mip_most, struct cudaTextureDesc, maxMipmapLevelClamp);
+SIZE(dr_resource, CUDA_RESOURCE_DESC);
+FIELD(dr_resource, res.linear.size, CUDA_RESOURCE_DESC, res.linear.sizeInBytes);
+FIELD(dr_resource, res.rows.pitch, CUDA_RESOURCE_DESC, res.pitch2D.pitchInBytes);
+SIZE(dr_sampler, CUDA_TEXTURE_DESC);
+FIELD(dr_sampler, mip_most, CUDA_TEXTURE_DESC, maxMipmapLevelClamp);
+FIELD(dr_sampler, border, CUDA_TEXTURE_DESC, borderColor);
+SIZE(dr_array, CUDA_ARRAY_DESCRIPTOR);
+SIZE(dr_array3d, CUDA_ARRAY3D_DESCRIPTOR);
+FIELD(dr_array3d, flags, CUDA_ARRAY3D_DESCRIPTOR, Flags);
+SIZE(dr_copy2d, CUDA_MEMCPY2D);
+FIELD(dr_copy2d, dst.pitch, CUDA_MEMCPY2D, dstPitch);
+SIZE(dr_copy3d, CUDA_MEMCPY3D);
+FIELD(dr_copy3d, dst.height, CUDA_MEMCPY3D, dstHeight);
+
 SIZE(rt_device_prop, struct cudaDeviceProp);
 #define PROP(field, its) FIELD(rt_device_prop, field, struct cudaDeviceProp, its)
 PROP(global_memory, totalGlobalMem);
@@ -89,6 +118,13 @@ SAME(RT_DEFAULT, cudaMemcpyDefault);
 SAME(RT_HOST, cudaMemoryTypeHost);
 SAME(RT_DEVICE, cudaMemoryTypeDevice);
 SAME(RT_MANAGED, cudaMemoryTypeManaged);
+SAME(RT_FLOAT, cudaChannelFormatKindFloat);
+SAME(RT_ARRAY_CUBE, cudaArrayCubemap);
+SAME(RT_OF_ROWS, cudaResourceTypePitch2D);
+SAME(CPTX_EMU_BORDER, cudaAddressModeBorder);
+SAME(CPTX_EMU_MIRROR, cudaAddressModeMirror);
+SAME(DR_ARRAY, CU_MEMORYTYPE_ARRAY);
+SAME(DR_SRGB, CU_TRSF_SRGB);
 SAME(RT_ATTR_COOPERATIVE, cudaLaunchAttributeCooperative);
 SAME(RT_ATTR_CLUSTER, cudaLaunchAttributeClusterDimension);
 SAME(RT_ATTR_OVERLAP, cudaLaunchAttributeProgrammaticStreamSerialization);

@@ -22,7 +22,7 @@ status 0 sanitize --arch sm_120a -- "$program" graphs
 status 1 sanitize --arch sm_75 -- "$program" work
 complains "the program holds no PTX that an emulated sm_75 runs"
 status 0 sanitize -- "$program" memory
-complains "cudaMallocArray is not there: it returns cudaErrorNotSupported (801)"
+complains "cudaExternalMemoryGetMappedBuffer is not there: it returns cudaErrorNotSupported (801)"
 
 status 9 sanitize --error-exitcode 9 --json "$dir/found.json" --sarif "$dir/found.sarif" -- "$program" races
 complains "race: it reads 4 bytes of shared memory"

@@ -17,7 +17,7 @@
  * orders (each for one form of ASKED), to vary the operands of, to put into modules; instructions of a module; and how often
  * all of it when whole.
  */
-enum { SPELLINGS = 6, EVERYWHERE = 1, ORDERS = 1, VARIANTS = 12, OF_FORM = 4, PER_MODULE = 200, WHOLE = 160, ASKED = 3 };
+enum { SPELLINGS = 6, EVERYWHERE = 1, ORDERS = 1, VARIANTS = 12, OF_FORM = 4, PER_MODULE = 200, WHOLE = 160, ASKED = 5 };
 
 static unsigned most(unsigned sample) { return spell_whole() ? sample * WHOLE : sample; }
 

@@ -2,12 +2,17 @@
 /*
  * hide ARCHIVE...: the symbols that the objects of a static library define become hidden, so that a shared library or a
  * plugin that it is linked into does not export them.  They still resolve among objects that are linked together.  Only ELF
- * of 64 bits, in the byte order of this machine, is changed; of other archives nothing is.
+ * of 64 bits, in the byte order of this machine, is changed; of other archives nothing is, nor of thin ones.
+ *
+ * hide --stamp FILE ARCHIVE: as a step of a build, which writes FILE at the end.  The archive keeps its times, so that what
+ * is linked against it is not linked again.
  */
 #include <elf.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static size_t number(const char *s, size_t n)
 {
@@ -60,7 +65,12 @@ static int hide(const char *path)
 	long end = f && !fseek(f, 0, SEEK_END) ? ftell(f) : -1;
 	unsigned char *p = end > 0 ? malloc((size_t)end) : NULL;
 	int ok = p && !fseek(f, 0, SEEK_SET) && fread(p, 1, (size_t)end, f) == (size_t)end;
+	struct stat was = { 0 };
 
+	if (ok && end >= 8 && !memcmp(p, "!<thin>\n", 8)) {
+		fclose(f), free(p);
+		return 1;
+	}
 	if (ok && (end < 8 || memcmp(p, "!<arch>\n", 8))) {
 		fprintf(stderr, "hide: %s is no archive\n", path);
 		ok = 0;
@@ -71,9 +81,11 @@ static int hide(const char *path)
 		ok = n <= (size_t)end - at && hide_object(p + at, n);
 		at += n + n % 2;
 	}
-	ok = ok && !fseek(f, 0, SEEK_SET) && fwrite(p, 1, (size_t)end, f) == (size_t)end;
+	ok = ok && !fseek(f, 0, SEEK_SET) && !fstat(fileno(f), &was) && fwrite(p, 1, (size_t)end, f) == (size_t)end;
 	if (f && fclose(f))
 		ok = 0;
+	const struct timespec times[2] = { was.st_atim, was.st_mtim };
+	ok = ok && !utimensat(AT_FDCWD, path, times, 0);
 	free(p);
 	if (!ok)
 		fprintf(stderr, "hide: %s cannot be read, is broken, or cannot be written\n", path);
@@ -86,6 +98,10 @@ int main(int argc, char **argv)
 	const char *prefix = getenv("MESON_INSTALL_DESTDIR_PREFIX"), *destdir = getenv("DESTDIR");
 	int ok = 1;
 
+	if (argc == 4 && !strcmp(argv[1], "--stamp")) {
+		FILE *stamp = hide(argv[3]) ? fopen(argv[2], "w") : NULL;
+		return !stamp || fclose(stamp);
+	}
 	for (int i = 1; i < argc; i++) {
 		char path[4096];
 		const char *front = *argv[i] == '/' ? destdir : prefix;

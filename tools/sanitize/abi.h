@@ -28,6 +28,110 @@ typedef struct rt_pitched {
 	size_t pitch, xsize, ysize;
 } rt_pitched;
 
+typedef struct rt_format { /* bits of each channel */
+	int x, y, z, w, kind;
+} rt_format;
+
+typedef struct rt_resource {
+	int type;
+	union {
+		struct san_array *array; /* and mipmapped ones */
+		struct {
+			void *at;
+			rt_format format;
+			size_t size; /* bytes */
+		} linear;
+		struct {
+			void *at;
+			rt_format format;
+			size_t width, height, pitch;
+		} rows;
+		int reserved[32];
+	} res;
+	unsigned flags;
+} rt_resource;
+
+typedef struct rt_sampler {
+	int outside[3], linear, as_fraction, srgb;
+	float border[4];
+	int normalized;
+	unsigned anisotropy;
+	int mip_linear;
+	float mip_bias, mip_least, mip_most;
+	int no_trilinear_optimization, seamless_cube;
+} rt_sampler;
+
+/* The same of the driver. */
+typedef struct dr_resource {
+	int type;
+	union {
+		struct san_array *array;
+		struct {
+			uint64_t at;
+			int format;
+			unsigned channels;
+			size_t size;
+		} linear;
+		struct {
+			uint64_t at;
+			int format;
+			unsigned channels;
+			size_t width, height, pitch;
+		} rows;
+		int reserved[32];
+	} res;
+	unsigned flags;
+} dr_resource;
+
+typedef struct dr_sampler {
+	int outside[3], linear;
+	unsigned flags, anisotropy;
+	int mip_linear;
+	float mip_bias, mip_least, mip_most, border[4];
+	int reserved[12];
+} dr_sampler;
+
+typedef struct dr_array {
+	size_t width, height;
+	int format;
+	unsigned channels;
+} dr_array;
+
+typedef struct dr_array3d {
+	size_t width, height, depth;
+	int format;
+	unsigned channels, flags;
+} dr_array3d;
+
+typedef struct dr_side2d {
+	size_t x, y; /* x in bytes */
+	int type;
+	void *host;
+	uint64_t device;
+	struct san_array *array;
+	size_t pitch;
+} dr_side2d;
+
+typedef struct dr_copy2d {
+	dr_side2d src, dst;
+	size_t width, height; /* width in bytes */
+} dr_copy2d;
+
+typedef struct dr_side3d {
+	size_t x, y, z, level;
+	int type;
+	void *host;
+	uint64_t device;
+	struct san_array *array;
+	void *reserved;
+	size_t pitch, height;
+} dr_side3d;
+
+typedef struct dr_copy3d {
+	dr_side3d src, dst;
+	size_t width, height, depth;
+} dr_copy3d;
+
 typedef struct rt_copy3d {
 	void *src_array;
 	rt_pos src_pos;
@@ -75,6 +179,13 @@ typedef struct rt_kernel_node {
 	unsigned smem;
 	void **params, **extra;
 } rt_kernel_node;
+
+typedef struct rt_alloc_node {
+	char pool[88];
+	const void *access;
+	size_t naccess, size;
+	void *at;
+} rt_alloc_node;
 
 typedef struct rt_set_node {
 	void *dst;
@@ -124,6 +235,11 @@ typedef struct rt_device_prop {
 enum { RT_HOST_TO_HOST, RT_HOST_TO_DEVICE, RT_DEVICE_TO_HOST, RT_DEVICE_TO_DEVICE, RT_DEFAULT };
 enum { RT_UNREGISTERED, RT_HOST, RT_DEVICE, RT_MANAGED };
 enum { RT_ATTR_COOPERATIVE = 2, RT_ATTR_CLUSTER = 4, RT_ATTR_OVERLAP = 6 };
+enum { RT_SIGNED, RT_UNSIGNED, RT_FLOAT };
+enum { RT_ARRAY_LAYERED = 1, RT_ARRAY_CUBE = 4 };
+enum { RT_OF_ARRAY, RT_OF_MIPMAPPED, RT_OF_LINEAR, RT_OF_ROWS };
+enum { DR_HOST = 1, DR_DEVICE, DR_ARRAY, DR_UNIFIED };
+enum { DR_AS_INTEGER = 1, DR_NORMALIZED = 2, DR_SRGB = 16 };
 enum { RT_FUNC_MAX_DYN_SMEM = 8 };
 
 #endif

@@ -50,7 +50,7 @@ void san_properties(rt_device_prop *p)
 	p->l2 = get(38), p->threads_per_sm = get(39), p->stream_priorities = get(78);
 	p->smem_per_sm = (size_t)get(81);
 	p->regs_per_sm = get(82), p->managed = get(83), p->concurrent_managed = get(89), p->cooperative = get(95);
-	p->smem_optin = (size_t)get(97);
+	p->smem_optin = (size_t)get(97), p->persisting_l2 = get(108), p->access_window = get(109);
 	p->blocks_per_sm = get(106), p->reserved_smem = (size_t)get(111), p->host_register = get(99);
 	p->memory_pools = get(115), p->clusters = get(120), p->global_l1 = get(79), p->local_l1 = get(80);
 	p->host_numa_id = -1;

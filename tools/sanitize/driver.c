@@ -66,7 +66,13 @@ DRIVER(cuDeviceGetName, (char *name, int size, int device), ((void)device, text(
 DRIVER(cuDeviceGetUuid_v2, (char *to, int device), ((void)device, uuid(to)))
 DRIVER(cuDeviceGetAttribute, (int *v, int attribute, int device), ((void)device, san_attribute(attribute, v)))
 DRIVER(cuDeviceTotalMem_v2, (size_t * bytes, int device), ((void)device, *bytes = (size_t)san.info->global_memory, SAN_OK))
+DRIVER(cuDeviceComputeCapability, (int *major, int *minor, int device),
+       ((void)device, *major = san.info->compute_capability / 10, *minor = san.info->compute_capability % 10, SAN_OK))
 DRIVER(cuDeviceCanAccessPeer, (int *can, int device, int peer), ((void)device, (void)peer, *can = 0, SAN_OK))
+DRIVER(cuDeviceGetP2PAttribute, (int *v, int which, int device, int peer),
+       ((void)v, (void)which, (void)device, (void)peer, SAN_DEVICE))
+DRIVER(cuCtxEnablePeerAccess, (void *ctx, unsigned flags), ((void)ctx, (void)flags, SAN_DEVICE))
+DRIVER(cuCtxDisablePeerAccess, (void *ctx), ((void)ctx, SAN_DEVICE))
 DRIVER(cuDevicePrimaryCtxRetain, (void **ctx, int device), ((void)device, *ctx = &context, SAN_OK))
 DRIVER(cuDevicePrimaryCtxRelease_v2, (int device), ((void)device, SAN_OK))
 DRIVER(cuDevicePrimaryCtxReset_v2, (int device), ((void)device, SAN_OK))
@@ -101,8 +107,7 @@ PLAIN(int, cuGetErrorString, (int error, const char **name), return named(error,
 
 /* ---- modules ---- */
 
-/* Logs of the compiler, which the caller gave room for, are empty: what is wrong is said on standard error. */
-static int load(san_module **out, const void *image, unsigned n, const int *options, void **values)
+void san_empty_logs(unsigned n, const int *options, void **values)
 {
 	enum { INFO_SIZE = 4, ERROR_SIZE = 6 };
 
@@ -114,6 +119,11 @@ static int load(san_module **out, const void *image, unsigned n, const int *opti
 				*(char *)values[j] = 0;
 		values[i] = NULL;
 	}
+}
+
+static int load(san_module **out, const void *image, unsigned n, const int *options, void **values)
+{
+	san_empty_logs(n, options, values);
 	return san_module_load(image, out);
 }
 

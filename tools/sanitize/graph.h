@@ -44,6 +44,9 @@ int san_graph_host(san_graph *g, void (*fn)(void *user), void *user, san_node **
 int san_graph_child(san_graph *g, const san_graph *child, san_node **out);
 int san_node_launch(san_node *n, san_kernel *k, const san_shape *shape, void **args); /* gives it other arguments */
 int san_graph_clone(const san_graph *from, san_graph **out);                          /* child graphs are laid out in it */
+/* Memory that launches of the graph use (graph_memory.c), and a node that gives it back. */
+int san_graph_alloc(san_graph *g, void **at, size_t size, san_node **out);
+int san_graph_free_memory(san_graph *g, const void *at, san_node **out);
 int san_graph_run(const san_graph *g, san_stream *s);
 
 #endif

@@ -342,6 +342,7 @@ BOTH(cudaGraphInstantiateWithFlags, cuGraphInstantiateWithFlags, (san_graph * *o
      ((void)flags, san_graph_clone(g, out)))
 BOTH(cudaGraphLaunch, cuGraphLaunch, (san_graph * exec, san_stream *s), san_graph_run(exec, san_stream_of(s)))
 BOTH(cudaGraphExecDestroy, cuGraphExecDestroy, (san_graph * exec), (san_graph_free(exec), SAN_OK))
+CALL(cudaGraphUpload, (san_graph * exec, san_stream *s), ((void)s, exec ? SAN_OK : SAN_VALUE))
 CALL(cudaGraphExecUpdate, (san_graph * exec, san_graph *g, void *info), ((void)info, update(exec, g)))
 CALL(cudaGraphKernelNodeSetParams, (san_node * n, const rt_kernel_node *p), set_kernel(n, p))
 CALL(cudaGraphExecKernelNodeSetParams, (san_graph * exec, san_node *n, const rt_kernel_node *p),

@@ -78,6 +78,8 @@ int san_free(uint64_t at, bool host)
 
 	if (!at)
 		return SAN_OK;
+	if (b && b->of_graph)
+		return SAN_OK;
 	if (b && b->at == at && host == (b->type == RT_HOST)) {
 		cptx_mem_free(san.dev, at);
 		free(take(p));
@@ -179,22 +181,6 @@ int san_copy_rows(void *dst, size_t dst_pitch, const void *src, size_t src_pitch
 		return SAN_VALUE;
 	for (size_t y = 0; y < height && !e; y++)
 		e = san_copy((char *)dst + y * dst_pitch, (const char *)src + y * src_pitch, width, kind, s);
-	return e;
-}
-
-int san_copy3d(const rt_copy3d *c, san_stream *s)
-{
-	int e = SAN_OK;
-
-	if (c->src_array || c->dst_array)
-		return san_missing("cudaMemcpy3D of arrays");
-	for (size_t z = 0; z < c->extent.depth && !e; z++) {
-		size_t to = (c->dst_pos.z + z) * c->dst.ysize + c->dst_pos.y,
-			   from = (c->src_pos.z + z) * c->src.ysize + c->src_pos.y;
-		e = san_copy_rows((char *)c->dst.ptr + to * c->dst.pitch + c->dst_pos.x, c->dst.pitch,
-		                  (char *)c->src.ptr + from * c->src.pitch + c->src_pos.x, c->src.pitch, c->extent.width,
-		                  c->extent.height, c->kind, s);
-	}
 	return e;
 }
 

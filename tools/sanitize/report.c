@@ -31,7 +31,7 @@ const san_error_info *san_error_of(int error)
 
 void san_say(const char *format, ...)
 {
-	char text[4096];
+	char text[10240];
 	va_list ap;
 
 	va_start(ap, format);
@@ -128,7 +128,7 @@ static void say_finding(const cptx_emu_finding *f)
 {
 	const char *rank = f->rank == CPTX_FIND_ERROR ? "error" : "warning", *file = f->at.file ? f->at.file : "";
 	unsigned line = (unsigned)f->at.line;
-	char words[2048];
+	char words[8192];
 
 	with_sources(words, sizeof words, f->text);
 	if (*file && san_source(file, strlen(file), line, &file, &line))

@@ -2,6 +2,7 @@
 /* The CUDA Runtime API: errors, devices, memory, symbols. */
 #include "api.h"
 #include "device.h"
+#include "graph.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,10 +17,6 @@ int san_last(int error)
 		last = error;
 	return error;
 }
-
-#define PLAIN(type, name, parameters, ...)                                                                                  \
-	SAN_API type name parameters;                                                                                           \
-	SAN_API type name parameters { __VA_ARGS__ }
 
 /* A finding that ended a launch is told by every later call, and does not go away. */
 static int take_last(bool forget)
@@ -54,6 +51,11 @@ CALL(cudaDeviceReset, (void), SAN_OK)
 CALL(cudaGetDeviceProperties, (rt_device_prop * p, int number), device(number) ? SAN_DEVICE : (san_properties(p), SAN_OK))
 CALL(cudaDeviceGetAttribute, (int *v, int attribute, int number), device(number) ? SAN_DEVICE : san_attribute(attribute, v))
 CALL(cudaDeviceCanAccessPeer, (int *can, int number, int peer), ((void)number, (void)peer, *can = 0, SAN_OK))
+/* There is no other device, and a device is no peer of itself. */
+CALL(cudaDeviceEnablePeerAccess, (int peer, unsigned flags), ((void)peer, (void)flags, SAN_DEVICE))
+CALL(cudaDeviceDisablePeerAccess, (int peer), ((void)peer, SAN_DEVICE))
+CALL(cudaDeviceGetP2PAttribute, (int *v, int which, int number, int peer),
+     ((void)v, (void)which, (void)number, (void)peer, SAN_DEVICE))
 CALL(cudaDeviceGetStreamPriorityRange, (int *least, int *greatest),
      (least ? (void)(*least = 0) : (void)0, greatest ? (void)(*greatest = -5) : (void)0, SAN_OK))
 CALL(cudaDeviceSetCacheConfig, (int config), ((void)config, SAN_OK))
@@ -76,6 +78,21 @@ static int alloc(void **p, size_t size, enum san_memory kind)
 	if (p)
 		*p = (void *)(uintptr_t)at;
 	return e;
+}
+
+/* In a stream that is captured: of the graph. */
+static int alloc_in(void **p, size_t size, san_stream *s)
+{
+	san_node *n;
+
+	return p && san_captures(s) ? san_graph_alloc(s->capture, p, size, &n) : alloc(p, size, SAN_DEVICE_MEMORY);
+}
+
+static int free_in(void *p, san_stream *s)
+{
+	san_node *n;
+
+	return san_captures(s) ? san_graph_free_memory(s->capture, p, &n) : san_free((uintptr_t)p, false);
 }
 
 enum { PITCH = 512 /* bytes: a row begins at a multiple of this */ };
@@ -102,16 +119,16 @@ static int alloc3d(rt_pitched *p, rt_extent x)
 }
 
 CALL(cudaMalloc, (void **p, size_t size), alloc(p, size, SAN_DEVICE_MEMORY))
-CALL(cudaMallocAsync, (void **p, size_t size, san_stream *s), ((void)s, alloc(p, size, SAN_DEVICE_MEMORY)))
+CALL(cudaMallocAsync, (void **p, size_t size, san_stream *s), alloc_in(p, size, san_stream_of(s)))
 CALL(cudaMallocFromPoolAsync, (void **p, size_t size, void *pool, san_stream *s),
-     ((void)s, (void)pool, alloc(p, size, SAN_DEVICE_MEMORY)))
+     ((void)pool, alloc_in(p, size, san_stream_of(s))))
 CALL(cudaMallocManaged, (void **p, size_t size, unsigned flags), ((void)flags, alloc(p, size, SAN_MANAGED_MEMORY)))
 CALL(cudaMallocHost, (void **p, size_t size), alloc(p, size, SAN_HOST_MEMORY))
 CALL(cudaHostAlloc, (void **p, size_t size, unsigned flags), ((void)flags, alloc(p, size, SAN_HOST_MEMORY)))
 CALL(cudaMallocPitch, (void **p, size_t *pitch, size_t width, size_t height), alloc_pitch(p, pitch, width, height))
 CALL(cudaMalloc3D, (rt_pitched * p, rt_extent extent), alloc3d(p, extent))
 CALL(cudaFree, (void *p), san_free((uintptr_t)p, false))
-CALL(cudaFreeAsync, (void *p, san_stream *s), ((void)s, san_free((uintptr_t)p, false)))
+CALL(cudaFreeAsync, (void *p, san_stream *s), free_in(p, san_stream_of(s)))
 CALL(cudaFreeHost, (void *p), san_free((uintptr_t)p, true))
 BOTH(cudaHostRegister, cuMemHostRegister_v2, (void *p, size_t size, unsigned flags), ((void)flags, san_map(p, size)))
 BOTH(cudaHostUnregister, cuMemHostUnregister, (void *p), san_unmap(p))
@@ -173,6 +190,8 @@ CALL(cudaMemPoolDestroy, (void *p), ((void)p, SAN_OK))
 CALL(cudaMemPoolSetAttribute, (void *p, int attribute, void *value), ((void)p, (void)attribute, (void)value, SAN_OK))
 CALL(cudaMemPoolGetAttribute, (void *p, int attribute, void *value),
      ((void)p, (void)attribute, *(uint64_t *)value = 0, SAN_OK))
+CALL(cudaMemPoolSetAccess, (void *p, const void *access, size_t n), ((void)p, (void)access, (void)n, SAN_OK))
+CALL(cudaMemPoolGetAccess, (int *flags, void *p, const void *location), ((void)p, (void)location, *flags = 3, SAN_OK))
 CALL(cudaMemPoolTrimTo, (void *p, size_t keep), ((void)p, (void)keep, SAN_OK))
 
 /* ---- copies ---- */
@@ -182,6 +201,8 @@ CALL(cudaMemcpyAsync, (void *dst, const void *src, size_t size, int kind, san_st
      san_copy(dst, src, size, kind, san_stream_of(s)))
 CALL(cudaMemcpyPeer, (void *dst, int to, const void *src, int from, size_t size),
      device(to | from) ? SAN_DEVICE : san_copy(dst, src, size, RT_DEVICE_TO_DEVICE, NULL))
+CALL(cudaMemcpyPeerAsync, (void *dst, int to, const void *src, int from, size_t size, san_stream *s),
+     device(to | from) ? SAN_DEVICE : san_copy(dst, src, size, RT_DEVICE_TO_DEVICE, san_stream_of(s)))
 CALL(cudaMemcpy2D, (void *dst, size_t dst_pitch, const void *src, size_t src_pitch, size_t width, size_t height, int kind),
      san_copy_rows(dst, dst_pitch, src, src_pitch, width, height, kind, NULL))
 CALL(cudaMemcpy2DAsync,

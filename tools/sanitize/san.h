@@ -76,7 +76,8 @@ typedef struct san_block {
 	uint64_t at; /* for kernels */
 	void *host;  /* NULL: the host cannot read it */
 	size_t size;
-	int type; /* RT_HOST, RT_DEVICE, RT_MANAGED */
+	int type;      /* RT_HOST, RT_DEVICE, RT_MANAGED */
+	bool of_graph; /* is kept when it is freed */
 } san_block;
 
 typedef struct san_graph san_graph;
@@ -114,6 +115,7 @@ extern struct san {
 	san_kernel *kernels;
 	san_var *vars;
 	san_block *blocks;
+	struct san_array *arrays;
 	san_stream *streams;
 	unsigned long long nstreams; /* that were made */
 	unsigned texts;              /* of modules that have a name */
@@ -171,8 +173,10 @@ bool san_on_device(const void *p);
 int san_copy(void *dst, const void *src, size_t size, int kind, san_stream *s);
 int san_copy_rows(void *dst, size_t dst_pitch, const void *src, size_t src_pitch, size_t width, size_t height, int kind,
                   san_stream *s);
-int san_copy3d(const rt_copy3d *c, san_stream *s);
 int san_set(uint64_t dst, unsigned value, unsigned element, size_t count, san_stream *s);
+
+/* array.c */
+int san_copy3d(const rt_copy3d *c, san_stream *s);
 
 /* launch.c */
 int san_launch(san_kernel *k, const san_shape *shape, void **args, san_stream *s);
@@ -183,6 +187,9 @@ bool san_captures(const san_stream *s);
 int san_keep_copy(san_stream *s, void *dst, const void *src, size_t size, int kind);
 int san_keep_set(san_stream *s, uint64_t dst, unsigned value, unsigned element, size_t count);
 int san_keep_launch(san_stream *s, san_kernel *k, const san_shape *shape, void **args);
+
+/* driver.c: logs of a compiler, which the caller gave room for, are empty: what is wrong is said on standard error */
+void san_empty_logs(unsigned n, const int *options, void **values);
 
 /* device.c */
 int san_attribute(int attribute, int *value);

@@ -60,6 +60,8 @@ typedef struct backward_in {
 	const cptx_attention_backward_opt *opt;
 	backward_shape s;
 	cptx_params params;
+	cptx_val q0, k0; /* .u32, with .varlen: rows of Q, and of K, in front of the sequence's */
+	cptx_val work0;  /* .u64, with .varlen: rows of the workspace in front of them */
 #define BACKWARD_PARAM(type, name) cptx_val name;
 #include "attention/backward/params.def"
 } backward_in;
@@ -74,15 +76,29 @@ backward_shape backward_shape_of(const cptx_attention_backward_opt *o);
 /* Whether launch `number` of a problem that was read has any CTAs. */
 bool backward_has_launch(const cptx_attention_backward_opt *o, const cptx_attention_backward_problem *p,
                          const cptx_attention_backward_plan *plan, uint32_t number);
-/* Rows of a head in the workspace. */
+/* Rows behind one another of a head of Q, or of K and V, and how often. */
+attention_extent backward_extent_of(const cptx_attention_backward_opt *o, const cptx_attention_backward_problem *p,
+                                    bool of_keys);
+/* Rows of the workspace of the same head in all batches or sequences. */
+uint64_t backward_work_rows(const cptx_attention_backward_opt *o, const cptx_attention_backward_problem *p);
+/* Rows of a head in the workspace, or with .varlen of the longest sequence. */
 static inline uint32_t backward_pad(uint32_t queries) { return attention_up(queries, BACKWARD_PAD) * BACKWARD_PAD; }
 
 /* ---- in kernels ---- */
 
 void backward_declare(cptx_kernel *k, backward_in *in, const cptx_attention_backward_opt *o);
+/*
+ * With .varlen: from here on queries, keys and shift are those of sequence `batch`, tensors begin with its rows, and their
+ * batches are 0 apart (NONE).  A sequence has a multiple of BACKWARD_PAD rows in the workspace.
+ */
+void backward_find_sequence(cptx_kernel *k, backward_in *in, cptx_val batch);
 /* base + batch * batch_stride + head * head_stride */
 cptx_val backward_head(cptx_kernel *k, cptx_val base, cptx_val batch, cptx_val batch_stride, cptx_val head,
                        cptx_val head_stride);
+/* A head of Q among those that LSE and the workspace have behind one another: of all batches, or with .varlen of one. */
+cptx_val backward_plane(cptx_kernel *k, const backward_in *in, cptx_val batch, cptx_val head);
+/* The row (.u64) of the workspace for a row (.u32) of a plane. */
+cptx_val backward_work_row(cptx_kernel *k, const backward_in *in, cptx_val plane, cptx_val row);
 /* Address of LSE and delta of a row, pairs of f32 in the workspace: LSE as the exponential of 2 takes it, negated. */
 cptx_val backward_stats(cptx_kernel *k, const backward_in *in, cptx_val plane, cptx_val row);
 
@@ -91,7 +107,8 @@ typedef struct backward_tile {
 	cptx_val batch, kv_head, head0, key0; /* .u32; head0: the first head of Q that shares that of K and V */
 	cptx_val first, end;                  /* .u32: the first block of queries; behind the last query */
 } backward_tile;
-backward_tile backward_locate(cptx_kernel *k, const backward_in *in);
+/* With .varlen a CTA without keys ends here. */
+backward_tile backward_locate(cptx_kernel *k, backward_in *in);
 /* Stores sums of dK or dV, of rows that there are. */
 void backward_store(cptx_kernel *k, const backward_in *in, const backward_tile *t, const cptx_acc *sum, cptx_val base,
                     cptx_val batch_stride, cptx_val head_stride, cptx_val row);
@@ -107,7 +124,7 @@ backward_source backward_source_new(cptx_kernel *k, const backward_in *in, const
 /* Copies the block from row `first` on (.u32) of a head with so many rows. */
 void backward_copy(cptx_kernel *k, const backward_source *s, cptx_val stage, cptx_val head, cptx_val first, cptx_val rows);
 
-/* Where scores stand: .s32 of the first element that the thread has of a block. */
+/* Where scores stand, for masks: .s32 of the first element that the thread has of a block. */
 typedef struct backward_place {
 	cptx_val apart; /* place of the query (query + shift) less the key; NONE: neither causal nor window */
 	cptx_val keys;  /* keys from the thread's first on */
@@ -122,19 +139,38 @@ cptx_val backward_is_masked(cptx_kernel *k, const backward_in *in, cptx_val quer
 /* The product that makes a block's dQ by wgmma, whose accumulators the workspace has as threads hold them. */
 void backward_dq_product(cptx_kernel *k, const backward_in *in, cptx_val group, cptx_val thread, cptx_tiled_mma *mma,
                          cptx_acc *part);
-/* With a soft cap scores become their hyperbolic tangents. */
-void backward_cap(cptx_kernel *k, const backward_in *in, const cptx_acc *s);
-/* dS of a probability p and of dP - delta, in `of`; with a soft cap of that tangent, minus infinity where nothing counts. */
-void backward_score(cptx_kernel *k, const backward_in *in, cptx_val of, cptx_val p, cptx_val tangent);
-/* What P^T is made in: S^T itself, or with a soft cap, whose derivative wants S^T again, an accumulator like it. */
+/* ---- scores: scores.c ---- */
+
+/* The scores of a block, and where its first one stands. */
+typedef struct backward_scores {
+	const cptx_acc *s;
+	bool by_keys;                     /* its rows are keys, else queries */
+	cptx_val batch, head, query, key; /* .u32; head: of Q */
+} backward_scores;
+
+/* Whether dS is made of scores, and not of their probabilities alone. */
+bool backward_keeps_scores(const cptx_attention_backward_opt *o);
+/* What P is made in: S itself, or where scores are wanted again an accumulator like it. */
 cptx_acc backward_probabilities_of(cptx_kernel *k, const backward_in *in, const cptx_tiled_mma *mma, const cptx_acc *s);
+/* Products become what backward_probability takes: with a soft cap hyperbolic tangents; minus infinity where one does not
+ * count by the user's mask. */
+void backward_begin_scores(cptx_kernel *k, const backward_in *in, const backward_scores *b);
+/* `into` becomes the probability of a score of b.  stat: LSE of its query, as the statistics have it. */
+void backward_probability(cptx_kernel *k, const backward_in *in, const backward_scores *b, const cptx_acc_elem *e,
+                          cptx_val stat, cptx_val into);
+/* `of`, dP - delta, becomes dS of a score with probability p. */
+void backward_derive(cptx_kernel *k, const backward_in *in, const backward_scores *b, const cptx_acc_elem *e, cptx_val of,
+                     cptx_val p);
 /*
- * S^T of a block from query `query` on becomes P^T in p, 0 where a score does not count; and dP^T becomes dS^T.  mine:
- * shared memory address of LSE and delta of the thread's first column.
+ * S^T of a block becomes P^T in p, 0 where a score does not count; and dP^T becomes dS^T.  mine: shared memory address of
+ * LSE and delta of the thread's first column.
  */
-void backward_probabilities(cptx_kernel *k, const backward_in *in, const backward_tile *t, cptx_val query, const cptx_acc *s,
-                            const cptx_acc *p, cptx_val mine);
-void backward_differentiate(cptx_kernel *k, const backward_in *in, const cptx_acc *dp, const cptx_acc *s, cptx_val mine);
+void backward_probabilities(cptx_kernel *k, const backward_in *in, const backward_scores *b, const cptx_acc *p,
+                            cptx_val mine);
+void backward_differentiate(cptx_kernel *k, const backward_in *in, const backward_scores *b, const cptx_acc *dp,
+                            cptx_val mine);
+/* Predicate: the user's function says that some score of the block counts; only with .blocks. */
+cptx_val backward_counts(cptx_kernel *k, const backward_in *in, const backward_scores *b, uint32_t queries, uint32_t keys);
 
 cptx_kernel *backward_build_keys(cptx_module *m, const cptx_attention_backward_opt *o);
 cptx_kernel *backward_build_keys90(cptx_module *m, const cptx_attention_backward_opt *o);

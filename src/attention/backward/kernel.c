@@ -27,13 +27,52 @@ static cptx_val wide(cptx_kernel *k, cptx_val v) { return cptx_cvt(k, v, .dtype 
 cptx_val backward_head(cptx_kernel *k, cptx_val base, cptx_val batch, cptx_val batch_stride, cptx_val head,
                        cptx_val head_stride)
 {
-	return cptx_mad(k, wide(k, head), head_stride, cptx_mad(k, wide(k, batch), batch_stride, base, .mode = CPTX_LO),
-	                .mode = CPTX_LO);
+	if (batch_stride.kind != CPTX_VAL_NONE)
+		base = cptx_mad(k, wide(k, batch), batch_stride, base, .mode = CPTX_LO);
+	return cptx_mad(k, wide(k, head), head_stride, base, .mode = CPTX_LO);
+}
+
+void backward_find_sequence(cptx_kernel *k, backward_in *in, cptx_val batch)
+{
+	const struct {
+		cptx_val *at, *batch, row, *first;
+	} all[] = { { &in->q, &in->q_batch, in->q_row, &in->q0 },     { &in->o, &in->o_batch, in->o_row, &in->q0 },
+		        { &in->d_o, &in->do_batch, in->do_row, &in->q0 }, { &in->dq, &in->dq_batch, in->dq_row, &in->q0 },
+		        { &in->k, &in->k_batch, in->k_row, &in->k0 },     { &in->v, &in->v_batch, in->v_row, &in->k0 },
+		        { &in->dk, &in->dk_batch, in->dk_row, &in->k0 },  { &in->dv, &in->dv_batch, in->dv_row, &in->k0 } };
+
+	if (!in->opt->varlen)
+		return;
+	in->q0 = attention_entry(k, in->cu_queries, batch, 0), in->k0 = attention_entry(k, in->cu_keys, batch, 0);
+	in->queries = cptx_sub(k, attention_entry(k, in->cu_queries, batch, 1), in->q0);
+	in->keys = cptx_sub(k, attention_entry(k, in->cu_keys, batch, 1), in->k0);
+	in->shift = cptx_imm(0);
+	if (!in->opt->top_left)
+		in->shift = cptx_sub(k, cptx_as(in->keys, CPTX_S32), cptx_as(in->queries, CPTX_S32));
+	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+		*all[i].at = cptx_mad_wide(k, *all[i].first, all[i].row, *all[i].at);
+		*all[i].batch = (cptx_val){ 0 };
+	}
+	const cptx_val whole = cptx_and(k, in->q0, -(int64_t)BACKWARD_PAD, .type = CPTX_B32);
+	in->work0 = cptx_mad_wide(k, batch, BACKWARD_PAD, wide(k, cptx_as(whole, CPTX_U32)));
+}
+
+cptx_val backward_plane(cptx_kernel *k, const backward_in *in, cptx_val batch, cptx_val head)
+{
+	return in->opt->varlen ? head : cptx_mad(k, batch, in->heads, head, .mode = CPTX_LO);
+}
+
+cptx_val backward_work_row(cptx_kernel *k, const backward_in *in, cptx_val plane, cptx_val row)
+{
+	const cptx_val here = wide(k, row);
+
+	return in->opt->varlen ? cptx_mad_wide(k, plane, in->work_rows, cptx_add(k, here, in->work0))
+	                       : cptx_mad_wide(k, plane, in->pad, here);
 }
 
 cptx_val backward_stats(cptx_kernel *k, const backward_in *in, cptx_val plane, cptx_val row)
 {
-	return cptx_mad(k, cptx_mad_wide(k, plane, in->pad, wide(k, row)), 8, in->stats, .mode = CPTX_LO);
+	return cptx_mad(k, backward_work_row(k, in, plane, row), 8, in->stats, .mode = CPTX_LO);
 }
 
 const cptx_param_row backward_map_params[BACKWARD_MAPS] = {
@@ -73,7 +112,7 @@ static void find_queries(cptx_kernel *k, const backward_in *in, backward_tile *t
  * have the most queries: those of a section of heads, as many as L2 holds, come block by block, so that the longest are
  * first.
  */
-backward_tile backward_locate(cptx_kernel *k, const backward_in *in)
+backward_tile backward_locate(cptx_kernel *k, backward_in *in)
 {
 	const cptx_val id = cptx_ctaid_x(k), each = cptx_mul(k, in->section, in->tiles, .mode = CPTX_LO);
 	const cptx_val section = cptx_div(k, id, each), rest = cptx_sub(k, id, cptx_mul(k, section, each, .mode = CPTX_LO));
@@ -86,6 +125,9 @@ backward_tile backward_locate(cptx_kernel *k, const backward_in *in)
 	t.kv_head = cptx_sub(k, plane, cptx_mul(k, t.batch, in->kv_heads, .mode = CPTX_LO));
 	t.head0 = cptx_mul(k, t.kv_head, in->group, .mode = CPTX_LO);
 	t.key0 = cptx_mul(k, tile, in->opt->bk, .mode = CPTX_LO);
+	backward_find_sequence(k, in, t.batch);
+	if (in->opt->varlen)
+		cptx_exit(k, .when = cptx_setp(k, t.key0, in->keys, .cmp = CPTX_GE));
 	find_queries(k, in, &t);
 	return t;
 }
@@ -181,93 +223,4 @@ cptx_val backward_is_masked(cptx_kernel *k, const backward_in *in, cptx_val quer
 	if (o->window) /* of the last query and the first key */
 		some = cptx_or(k, some, cptx_setp(k, cptx_add(k, apart, queries - 1), in->left, .cmp = CPTX_GT), .type = CPTX_PRED);
 	return some;
-}
-
-/* ---- transposed scores ---- */
-
-static void mask_block(cptx_kernel *k, const backward_in *in, const backward_tile *t, cptx_val query, const cptx_acc *s)
-{
-	const cptx_attention_backward_opt *o = in->opt;
-	const cptx_val key = cptx_as(t->key0, CPTX_S32), first = cptx_as(query, CPTX_S32);
-	backward_place p = { .by_keys = true };
-
-	CPTX_IF(k, backward_is_masked(k, in, first, o->bq, key, o->bk)) {
-		const cptx_val mine = cptx_add(k, key, cptx_as(s->row, CPTX_S32));
-		p.keys = cptx_sub(k, cptx_as(in->keys, CPTX_S32), mine);
-		if (o->causal || o->window) {
-			const cptx_val place = cptx_add(k, cptx_add(k, first, in->shift), cptx_as(s->col, CPTX_S32));
-			p.apart = cptx_sub(k, place, mine);
-		}
-		backward_mask(k, in, s, &p);
-	}
-}
-
-/* Element i of the statistics' pairs: those of two neighbouring columns are loaded together, for elements that stand
- * together; loading them again later costs less than the registers. */
-static cptx_val stat_of(cptx_kernel *k, const cptx_acc_elem *e, cptx_val mine, cptx_val *of, uint32_t which)
-{
-	if (e->i % 4 == 0)
-		*of = cptx_ld(k, cptx_offset(mine, e->col * 8), .space = CPTX_SHARED, .type = CPTX_F32, .vec = CPTX_V4);
-	return cptx_elem(*of, e->col % 2 * 2 + which);
-}
-
-static void exponentiate(cptx_kernel *k, const backward_in *in, cptx_val of, cptx_val stat, cptx_val into)
-{
-	cptx_fma(k, of, in->scale2, stat, .rnd = CPTX_RN, .into = into);
-	cptx_ex2(k, into, .ftz = true, .into = into);
-}
-
-void backward_cap(cptx_kernel *k, const backward_in *in, const cptx_acc *s)
-{
-	if (!in->opt->softcap)
-		return;
-	CPTX_ACC_EACH(s, e)
-	{
-		cptx_mul(k, e.value, in->before, .into = e.value);
-		cptx_tanh(k, e.value, .into = e.value);
-	}
-}
-
-void backward_score(cptx_kernel *k, const backward_in *in, cptx_val of, cptx_val p, cptx_val tangent)
-{
-	cptx_mul(k, of, p, .into = of);
-	if (!in->opt->softcap)
-		return;
-	const cptx_val t = cptx_max(k, tangent, -1.0f), n = cptx_neg(k, t);
-	cptx_mul(k, of, cptx_fma(k, n, t, 1.0f, .rnd = CPTX_RN), .into = of);
-}
-
-cptx_acc backward_probabilities_of(cptx_kernel *k, const backward_in *in, const cptx_tiled_mma *mma, const cptx_acc *s)
-{
-	cptx_acc p = *s;
-
-	if (in->opt->softcap)
-		cptx_acc_new(k, mma, &p);
-	return p;
-}
-
-void backward_probabilities(cptx_kernel *k, const backward_in *in, const backward_tile *t, cptx_val query, const cptx_acc *s,
-                            const cptx_acc *p, cptx_val mine)
-{
-	cptx_val of = { 0 };
-
-	backward_cap(k, in, s);
-	mask_block(k, in, t, query, s);
-	CPTX_ACC_EACH(s, e)
-	exponentiate(k, in, e.value, stat_of(k, &e, mine, &of, 0), cptx_acc_at(p, e.i).value);
-}
-
-void backward_differentiate(cptx_kernel *k, const backward_in *in, const cptx_acc *dp, const cptx_acc *s, cptx_val mine)
-{
-	cptx_val of = { 0 };
-
-	CPTX_ACC_EACH(dp, e)
-	{
-		const cptx_val score = cptx_acc_at(s, e.i).value;
-		cptx_val p = score;
-		cptx_sub(k, e.value, stat_of(k, &e, mine, &of, 1), .into = e.value);
-		if (in->opt->softcap) /* once more, for fewer registers */
-			exponentiate(k, in, score, cptx_elem(of, e.col % 2 * 2), p = cptx_reg(k, CPTX_F32));
-		backward_score(k, in, e.value, p, score);
-	}
 }

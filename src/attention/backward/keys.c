@@ -32,7 +32,7 @@ typedef struct keys {
 static void copy_stats(keys *x)
 {
 	cptx_kernel *k = x->k;
-	const cptx_val plane = cptx_mad(k, x->t.batch, x->in.heads, x->next_head, .mode = CPTX_LO);
+	const cptx_val plane = backward_plane(k, &x->in, x->t.batch, x->next_head);
 	const cptx_val at = backward_stats(k, &x->in, plane, x->next);
 	const cptx_val from = cptx_add(k, at, cptx_mul_wide(k, x->tid, ATTENTION_CHUNK));
 	const cptx_val stage = cptx_mad(k, x->to.stage, x->s->stats_bytes, x->stats, .mode = CPTX_LO);
@@ -41,23 +41,66 @@ static void copy_stats(keys *x)
 	              .when = cptx_setp(k, x->tid, x->s->stats_bytes / ATTENTION_CHUNK, .cmp = CPTX_LT));
 }
 
+static cptx_val next_is_there(keys *x)
+{
+	return cptx_setp(x->k, x->next_head, cptx_add(x->k, x->t.head0, x->in.group), .cmp = CPTX_LT);
+}
+
+static void advance(keys *x)
+{
+	cptx_kernel *k = x->k;
+
+	cptx_add(k, x->next, x->o->bq, .into = x->next);
+	CPTX_IF(k, cptx_setp(k, x->next, x->t.end, .cmp = CPTX_GE)) {
+		cptx_mov(k, x->t.first, .into = x->next);
+		cptx_add(k, x->next_head, 1, .into = x->next_head);
+	}
+}
+
+static backward_scores scores_of(keys *x, cptx_val head, cptx_val query)
+{
+	return (backward_scores){
+		.s = &x->scores, .by_keys = true, .batch = x->t.batch, .head = head, .query = query, .key = x->t.key0
+	};
+}
+
+static cptx_val counts(keys *x, cptx_val head, cptx_val query)
+{
+	const backward_scores b = scores_of(x, head, query);
+
+	return backward_counts(x->k, &x->in, &b, x->o->bq, x->o->bk);
+}
+
+/* With .blocks: to the next block that counts, from `next` on. */
+static void skip(keys *x)
+{
+	cptx_kernel *k = x->k;
+
+	if (!x->o->blocks)
+		return;
+	CPTX_DO(k)
+	{
+		cptx_break_when(k, cptx_not(k, next_is_there(x), .type = CPTX_PRED));
+		cptx_break_when(k, counts(x, x->next_head, x->next));
+		advance(x);
+		cptx_continue(k);
+	}
+}
+
 /* Starts the copies of the next block, where there is one. */
 static void load(keys *x)
 {
 	cptx_kernel *k = x->k;
 	const backward_in *in = &x->in;
 
-	CPTX_IF(k, cptx_setp(k, x->next_head, cptx_add(k, x->t.head0, x->in.group), .cmp = CPTX_LT)) {
+	CPTX_IF(k, next_is_there(x)) {
 		const cptx_val q = backward_head(k, in->q, x->t.batch, in->q_batch, x->next_head, in->q_head);
 		const cptx_val d_o = backward_head(k, in->d_o, x->t.batch, in->do_batch, x->next_head, in->do_head);
 		backward_copy(k, &x->q, x->to.stage, q, x->next, in->queries);
 		backward_copy(k, &x->d_o, x->to.stage, d_o, x->next, in->queries);
 		copy_stats(x);
-		cptx_add(k, x->next, x->o->bq, .into = x->next);
-		CPTX_IF(k, cptx_setp(k, x->next, x->t.end, .cmp = CPTX_GE)) {
-			cptx_mov(k, x->t.first, .into = x->next);
-			cptx_add(k, x->next_head, 1, .into = x->next_head);
-		}
+		advance(x);
+		skip(x);
 	}
 	cptx_pipe_filled(k, &x->pipe, &x->to);
 	cptx_pipe_next(k, &x->pipe, &x->to);
@@ -91,6 +134,7 @@ static void begin_copies(keys *x)
 	/* where there are no queries nothing is loaded */
 	cptx_mov(k, cptx_add(k, x->t.head0, in->group), .into = x->next_head,
 	         .when = cptx_setp(k, x->t.first, x->t.end, .cmp = CPTX_GE));
+	skip(x);
 	for (uint32_t i = 0; i + 1 < stages; i++)
 		load(x);
 }
@@ -128,12 +172,12 @@ static void add_dq(keys *x, cptx_val plane, cptx_val query)
 {
 	cptx_kernel *k = x->k;
 	const uint32_t row_bytes = x->s->dim * 4;
-	cptx_val row = cptx_cvt(k, cptx_add(k, query, x->part.row), .dtype = CPTX_U64), at;
+	cptx_val at;
 
 	cptx_acc_put_tile(k, &x->dp, x->o->in, &x->s->p, x->ds);
 	cptx_bar_sync(k, 0);
 	cptx_mma_tile(k, &x->dq, &x->part, x->ds, cptx_operand_at(k, &x->key, 0), .fresh = true);
-	row = cptx_mad_wide(k, plane, x->in.pad, row);
+	const cptx_val row = backward_work_row(k, &x->in, plane, cptx_add(k, query, x->part.row));
 	at = cptx_mad(k, row, row_bytes, cptx_add(k, x->in.sums, cptx_mul_wide(k, x->part.col, 4)), .mode = CPTX_LO);
 	for (uint32_t i = 0; i < x->part.count; i += 2) {
 		const cptx_acc_elem e = cptx_acc_at(&x->part, i);
@@ -147,9 +191,10 @@ static void add_dq(keys *x, cptx_val plane, cptx_val query)
 	}
 }
 
-static void multiply(keys *x, cptx_val plane, cptx_val query)
+static void multiply(keys *x, cptx_val head, cptx_val plane, cptx_val query)
 {
 	cptx_kernel *k = x->k;
+	const backward_scores b = scores_of(x, head, query);
 
 	cptx_pipe_wait_full(k, &x->pipe, &x->at);
 	load(x);
@@ -157,11 +202,11 @@ static void multiply(keys *x, cptx_val plane, cptx_val query)
 	cptx_mma_tile(k, &x->kq, &x->scores, cptx_operand_at(k, &x->key, 0), q, .fresh = true);
 	const cptx_val stats = cptx_mad(k, x->at.stage, x->s->stats_bytes, x->stats, .mode = CPTX_LO);
 	const cptx_val mine = cptx_mad(k, x->scores.col, 8, stats, .mode = CPTX_LO);
-	backward_probabilities(k, &x->in, &x->t, query, &x->scores, &x->probs, mine);
+	backward_probabilities(k, &x->in, &b, &x->probs, mine);
 	const cptx_val p = cptx_acc_as_a(k, &x->probs, &x->grad);
 	cptx_mma_tile(k, &x->grad, &x->sum_dv, p, d_o);
 	cptx_mma_tile(k, &x->kq, &x->dp, cptx_operand_at(k, &x->v, 0), d_o, .fresh = true);
-	backward_differentiate(k, &x->in, &x->dp, &x->scores, mine);
+	backward_differentiate(k, &x->in, &b, &x->dp, mine);
 	const cptx_val ds = cptx_acc_as_a(k, &x->dp, &x->grad);
 	cptx_mma_tile(k, &x->grad, &x->sum_dk, ds, q);
 	if (!x->o->deterministic)
@@ -183,10 +228,13 @@ cptx_kernel *backward_build_keys(cptx_module *m, const cptx_attention_backward_o
 	begin_products(&x);
 	const cptx_val head = cptx_var(k, CPTX_U32, 0), query = cptx_var(k, CPTX_U32, 0);
 	CPTX_FOR(k, head, x.in.group, 1) {
-		const cptx_val plane = cptx_mad(k, x.t.batch, x.in.heads, cptx_add(k, head, x.t.head0), .mode = CPTX_LO);
+		const cptx_val of_q = cptx_add(k, head, x.t.head0), plane = backward_plane(k, &x.in, x.t.batch, of_q);
 		cptx_mov(k, x.t.first, .into = query);
-		CPTX_FOR(k, query, x.t.end, o->bq)
-			multiply(&x, plane, query);
+		CPTX_FOR(k, query, x.t.end, o->bq) {
+			if (o->blocks)
+				cptx_continue_when(k, cptx_not(k, counts(&x, of_q, query), .type = CPTX_PRED));
+			multiply(&x, of_q, plane, query);
+		}
 	}
 	CPTX_ACC_EACH(&x.sum_dk, e)
 	cptx_mul(k, e.value, x.in.scale, .into = e.value);

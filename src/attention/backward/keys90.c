@@ -53,6 +53,61 @@ static cptx_val smem(keys90 *x, uint32_t bytes, uint32_t align, const char *name
 	return cptx_mov(x->k, cptx_shared_dyn(x->k, bytes, align, name), .type = CPTX_U32);
 }
 
+/* ---- blocks of queries ---- */
+
+static backward_scores scores_of(keys90 *x)
+{
+	return (backward_scores){
+		.s = &x->scores, .by_keys = true, .batch = x->t.batch, .head = x->head, .query = x->query, .key = x->t.key0
+	};
+}
+
+static cptx_val counts(keys90 *x)
+{
+	const backward_scores b = scores_of(x);
+
+	return backward_counts(x->k, &x->in, &b, x->o->bq, x->o->bk);
+}
+
+static void advance(keys90 *x)
+{
+	cptx_kernel *k = x->k;
+
+	cptx_add(k, x->query, x->o->bq, .into = x->query);
+	const cptx_val last = cptx_setp(k, x->query, x->t.end, .cmp = CPTX_GE);
+	cptx_mov(k, x->t.first, .type = CPTX_U32, .into = x->query, .when = last);
+	cptx_add(k, x->head, 1, .into = x->head, .when = last);
+}
+
+/* To the next block that counts, from this one on, or behind the last. */
+static void skip(keys90 *x)
+{
+	cptx_kernel *k = x->k;
+	const cptx_val end = cptx_add(k, x->t.head0, x->in.group);
+
+	CPTX_DO(k)
+	{
+		cptx_break_when(k, cptx_setp(k, x->head, end, .cmp = CPTX_GE));
+		cptx_break_when(k, counts(x));
+		advance(x);
+		cptx_continue(k);
+	}
+}
+
+/* Of the blocks those that count: the roles must know how many there are. */
+static void count_blocks(keys90 *x)
+{
+	cptx_kernel *k = x->k;
+	const cptx_val all = x->blocks, i = cptx_var(k, CPTX_U32, 0);
+
+	x->blocks = cptx_var(k, CPTX_U32, 0);
+	x->head = cptx_var(k, CPTX_U32, x->t.head0), x->query = cptx_var(k, CPTX_U32, x->t.first);
+	CPTX_FOR(k, i, all, 1) {
+		cptx_add(k, x->blocks, 1, .into = x->blocks, .when = counts(x));
+		advance(x);
+	}
+}
+
 static void setup(keys90 *x)
 {
 	cptx_kernel *k = x->k;
@@ -83,24 +138,32 @@ static void setup(keys90 *x)
 	const cptx_val some = cptx_sub(k, cptx_max(k, x->t.end, x->t.first), x->t.first);
 	const cptx_val each = cptx_div(k, cptx_add(k, some, x->o->bq - 1), x->o->bq);
 	x->blocks = cptx_mul(k, each, x->in.group, .mode = CPTX_LO);
+	if (x->o->blocks)
+		count_blocks(x);
 }
 
 static void begin_blocks(keys90 *x)
 {
 	x->head = cptx_var(x->k, CPTX_U32, x->t.head0), x->query = cptx_var(x->k, CPTX_U32, x->t.first);
+	if (x->o->blocks)
+		skip(x);
 }
 
 static void next_block(keys90 *x)
 {
-	cptx_kernel *k = x->k;
-
-	cptx_add(k, x->query, x->o->bq, .into = x->query);
-	const cptx_val last = cptx_setp(k, x->query, x->t.end, .cmp = CPTX_GE);
-	cptx_mov(k, x->t.first, .type = CPTX_U32, .into = x->query, .when = last);
-	cptx_add(k, x->head, 1, .into = x->head, .when = last);
+	advance(x);
+	if (x->o->blocks)
+		skip(x);
 }
 
-static cptx_val plane_of(keys90 *x) { return cptx_mad(x->k, x->t.batch, x->in.heads, x->head, .mode = CPTX_LO); }
+static cptx_val plane_of(keys90 *x) { return backward_plane(x->k, &x->in, x->t.batch, x->head); }
+
+/* A row or key of the sequence as a coordinate of TMA, and its batch. */
+static cptx_val row_of(keys90 *x, cptx_val row, cptx_val before)
+{
+	return cptx_as(x->o->varlen ? cptx_add(x->k, row, before) : row, CPTX_S32);
+}
+static cptx_val batch_of(keys90 *x) { return x->o->varlen ? cptx_imm(0) : x->t.batch; }
 
 /* ---- the producer ---- */
 
@@ -108,20 +171,19 @@ static void load_block(keys90 *x)
 {
 	cptx_kernel *k = x->k;
 	const backward_shape *s = x->s;
-	const cptx_val row = cptx_as(x->query, CPTX_S32);
+	const cptx_val row = row_of(x, x->query, x->in.q0), batch = batch_of(x);
 
 	cptx_pipe_wait_empty(k, &x->q_pipe, &x->q_at);
 	cptx_pipe_expect(k, &x->q_pipe, &x->q_at, x->q.bytes + s->stats_bytes);
 	const cptx_val full = cptx_pipe_full(&x->q_at);
-	cptx_operand_load(k, &x->q, x->q_at.stage, row, 0, .barrier = full, .z = x->head, .z2 = x->t.batch);
+	cptx_operand_load(k, &x->q, x->q_at.stage, row, 0, .barrier = full, .z = x->head, .z2 = batch);
 	cptx_cp_async_bulk_load(k, cptx_mad(k, x->q_at.stage, s->stats_bytes, x->stats, .mode = CPTX_LO),
 	                        backward_stats(k, &x->in, plane_of(x), x->query), s->stats_bytes, full,
 	                        .dst = CPTX_SHARED_CLUSTER);
 	cptx_pipe_next(k, &x->q_pipe, &x->q_at);
 	cptx_pipe_wait_empty(k, &x->do_pipe, &x->do_at);
 	cptx_pipe_expect(k, &x->do_pipe, &x->do_at, x->d_o.bytes);
-	cptx_operand_load(k, &x->d_o, x->do_at.stage, row, 0, .barrier = cptx_pipe_full(&x->do_at), .z = x->head,
-	                  .z2 = x->t.batch);
+	cptx_operand_load(k, &x->d_o, x->do_at.stage, row, 0, .barrier = cptx_pipe_full(&x->do_at), .z = x->head, .z2 = batch);
 	cptx_pipe_next(k, &x->do_pipe, &x->do_at);
 }
 
@@ -129,15 +191,15 @@ static void load_block(keys90 *x)
 static void produce(keys90 *x)
 {
 	cptx_kernel *k = x->k;
-	const cptx_val i = cptx_var(k, CPTX_U32, 0), key = cptx_as(x->t.key0, CPTX_S32);
+	const cptx_val i = cptx_var(k, CPTX_U32, 0), key = row_of(x, x->t.key0, x->in.k0), batch = batch_of(x);
 
 	x->kv_at = cptx_pipe_producer(k, &x->kv_pipe);
 	x->q_at = cptx_pipe_producer(k, &x->q_pipe), x->do_at = cptx_pipe_producer(k, &x->do_pipe);
 	begin_blocks(x);
 	cptx_pipe_expect(k, &x->kv_pipe, &x->kv_at, x->key.bytes + x->v.bytes);
 	const cptx_val full = cptx_pipe_full(&x->kv_at);
-	cptx_operand_load(k, &x->key, 0, key, 0, .barrier = full, .z = x->t.kv_head, .z2 = x->t.batch);
-	cptx_operand_load(k, &x->v, 0, key, 0, .barrier = full, .z = x->t.kv_head, .z2 = x->t.batch);
+	cptx_operand_load(k, &x->key, 0, key, 0, .barrier = full, .z = x->t.kv_head, .z2 = batch);
+	cptx_operand_load(k, &x->v, 0, key, 0, .barrier = full, .z = x->t.kv_head, .z2 = batch);
 	CPTX_FOR(k, i, x->blocks, 1) {
 		load_block(x);
 		next_block(x);
@@ -218,7 +280,7 @@ static void add_part(keys90 *x, cptx_val to)
 static cptx_val sums_of(keys90 *x)
 {
 	cptx_kernel *k = x->k;
-	const cptx_val row = cptx_mad_wide(k, plane_of(x), x->in.pad, cptx_cvt(k, x->query, .dtype = CPTX_U64));
+	const cptx_val row = backward_work_row(k, &x->in, plane_of(x), x->query);
 	const cptx_val block = cptx_mad(k, row, x->s->dim * 4, x->in.sums, .mode = CPTX_LO);
 
 	return cptx_mad_wide(k, x->group, x->s->part_bytes, block);
@@ -268,17 +330,18 @@ static void multiply(keys90 *x, bool first, bool last)
 {
 	cptx_kernel *k = x->k;
 	const bool sums = !x->o->deterministic, dq = sums && !first;
+	const backward_scores b = scores_of(x);
 	const cptx_val stage = cptx_mad(k, x->q_at.stage, x->s->stats_bytes, x->stats, .mode = CPTX_LO);
 	const cptx_val mine = cptx_mad(k, x->scores.col, 8, stage, .mode = CPTX_LO);
 
 	cptx_pipe_wait_full(k, &x->do_pipe, &x->do_at);
 	const cptx_val d_o = cptx_operand_at(k, &x->d_o, x->do_at.stage), q = cptx_operand_at(k, &x->q, x->q_at.stage);
 	cptx_mma_tile(k, &x->kq, &x->dp, cptx_operand_at(k, &x->v, 0), d_o, .fresh = true);
-	backward_probabilities(k, &x->in, &x->t, x->query, &x->scores, &x->probs, mine);
+	backward_probabilities(k, &x->in, &b, &x->probs, mine);
 	const cptx_val p = cptx_acc_as_a(k, &x->probs, &x->grad);
 	cptx_mma_wait(k, &x->kq, 0);
 	cptx_mma_tile(k, &x->grad, &x->sum_dv, p, d_o);
-	backward_differentiate(k, &x->in, &x->dp, &x->scores, mine);
+	backward_differentiate(k, &x->in, &b, &x->dp, mine);
 	const cptx_val ds = cptx_acc_as_a(k, &x->dp, &x->grad);
 	if (sums)
 		share_ds(x);

@@ -53,10 +53,13 @@ typedef struct stride {
 } stride;
 
 /* Densely packed where nothing is said. */
-static stride stride_of(const cptx_attention_stride *s, uint32_t dim, uint64_t rows, uint64_t heads)
+static stride stride_of(const cptx_attention_backward_opt *o, const cptx_attention_backward_problem *p,
+                        const cptx_attention_stride *s, bool of_keys)
 {
+	const uint64_t row = o->dim * 2, rows = backward_extent_of(o, p, of_keys).rows, heads = of_keys ? p->kv_heads : p->heads;
+
 	if (!s->batch && !s->head && !s->row)
-		return (stride){ heads * rows * dim * 2, rows * dim * 2, dim * 2 };
+		return (stride){ heads * rows * row, rows * row, (uint32_t)row };
 	return (stride){ s->batch * 2, s->head * 2, (uint32_t)s->row * 2 };
 }
 
@@ -75,15 +78,12 @@ static uint32_t section_of(const cptx_attention_backward_opt *o, const cptx_atte
 
 static backward_args args_of(const cptx_attention_backward_opt *o, const cptx_attention_backward_problem *p, uint32_t sms)
 {
-	const stride q = stride_of(&p->q_stride, o->dim, p->queries, p->heads);
-	const stride k = stride_of(&p->k_stride, o->dim, p->keys, p->kv_heads);
-	const stride v = stride_of(&p->v_stride, o->dim, p->keys, p->kv_heads);
-	const stride d = stride_of(&p->o_stride, o->dim, p->queries, p->heads);
-	const stride d_o = stride_of(&p->do_stride, o->dim, p->queries, p->heads);
-	const stride dq = stride_of(&p->dq_stride, o->dim, p->queries, p->heads);
-	const stride dk = stride_of(&p->dk_stride, o->dim, p->keys, p->kv_heads);
-	const stride dv = stride_of(&p->dv_stride, o->dim, p->keys, p->kv_heads);
+	const stride q = stride_of(o, p, &p->q_stride, false), d = stride_of(o, p, &p->o_stride, false);
+	const stride k = stride_of(o, p, &p->k_stride, true), v = stride_of(o, p, &p->v_stride, true);
+	const stride d_o = stride_of(o, p, &p->do_stride, false), dq = stride_of(o, p, &p->dq_stride, false);
+	const stride dk = stride_of(o, p, &p->dk_stride, true), dv = stride_of(o, p, &p->dv_stride, true);
 	const uint32_t pad = backward_pad(p->queries), planes = p->batch * p->heads;
+	const float product = o->softcap ? p->softcap : p->scale; /* scores, of what the kernel has in their place */
 
 	return (backward_args){ .q = p->q,
 		                    .k = p->k,
@@ -95,7 +95,7 @@ static backward_args args_of(const cptx_attention_backward_opt *o, const cptx_at
 		                    .dk = p->dk,
 		                    .dv = p->dv,
 		                    .stats = p->workspace,
-		                    .sums = p->workspace + (uint64_t)planes * pad * 8,
+		                    .sums = p->workspace + p->heads * backward_work_rows(o, p) * 8,
 		                    .q_batch = q.batch,
 		                    .q_head = q.head,
 		                    .k_batch = k.batch,
@@ -134,8 +134,13 @@ static backward_args args_of(const cptx_attention_backward_opt *o, const cptx_at
 		                    .left = bounded(p->window_left),
 		                    .right = o->causal ? 0 : bounded(p->window_right),
 		                    .scale = p->scale,
-		                    .scale2 = (float)((o->softcap ? p->softcap : p->scale) * ATTENTION_LOG2E),
-		                    .before = o->softcap ? p->scale / p->softcap : 1 };
+		                    .scale2 = (float)((o->score ? 1.0 : (double)product) * ATTENTION_LOG2E),
+		                    .before = o->softcap ? p->scale / p->softcap : p->scale,
+		                    .cap = p->softcap,
+		                    .total_queries = p->total_queries,
+		                    .work_rows = (uint32_t)backward_work_rows(o, p),
+		                    .cu_queries = p->cu_queries,
+		                    .cu_keys = p->cu_keys };
 }
 
 /* The tensor map of blocks of a tensor with that stride; where there are no rows nothing is read, and it needs some address.
@@ -146,7 +151,8 @@ static bool make_map(const cptx_attention_backward_opt *o, const cptx_tile *tile
 	const cptx_operand_opt op = {
 		.size = CPTX_OPT_SIZE(cptx_operand_opt), .type = o->in, .tile = *tile, .batched = true, .batch_dims = 2
 	};
-	const uint32_t rows = of_keys ? p->keys : p->queries, heads = of_keys ? p->kv_heads : p->heads;
+	const attention_extent e = backward_extent_of(o, p, of_keys);
+	const uint32_t rows = e.rows, heads = of_keys ? p->kv_heads : p->heads;
 	const uint64_t row = rows > 1 ? s->row : o->dim * 2, head = heads > 1 ? s->head : rows * row;
 	const cptx_operand_matrix matrix = { .size = CPTX_OPT_SIZE(cptx_operand_matrix),
 		                                 .address = rows ? at : p->k,
@@ -155,8 +161,8 @@ static bool make_map(const cptx_attention_backward_opt *o, const cptx_tile *tile
 		                                 .pitch = row,
 		                                 .batch = heads,
 		                                 .apart = rows ? head : row,
-		                                 .batch2 = p->batch,
-		                                 .apart2 = p->batch > 1 && rows ? s->batch : heads * (rows ? head : row) };
+		                                 .batch2 = e.batch,
+		                                 .apart2 = e.batch > 1 && rows ? s->batch : heads * (rows ? head : row) };
 
 	return cptx_operand_tensor_map(&op, &matrix, map, err);
 }
@@ -165,10 +171,8 @@ static bool make_maps(const cptx_attention_backward_opt *o, const cptx_attention
                       cptx_error *err)
 {
 	const backward_shape s = backward_shape_of(o);
-	const stride q = stride_of(&p->q_stride, o->dim, p->queries, p->heads);
-	const stride k = stride_of(&p->k_stride, o->dim, p->keys, p->kv_heads);
-	const stride v = stride_of(&p->v_stride, o->dim, p->keys, p->kv_heads);
-	const stride d_o = stride_of(&p->do_stride, o->dim, p->queries, p->heads);
+	const stride q = stride_of(o, p, &p->q_stride, false), d_o = stride_of(o, p, &p->do_stride, false);
+	const stride k = stride_of(o, p, &p->k_stride, true), v = stride_of(o, p, &p->v_stride, true);
 
 	return make_map(o, &s.q, p, p->q, &q, false, &maps->q_map, err) &&
 	       make_map(o, &s.k, p, p->k, &k, true, &maps->k_map, err) &&
@@ -176,18 +180,23 @@ static bool make_maps(const cptx_attention_backward_opt *o, const cptx_attention
 	       make_map(o, &s.q, p, p->d_o, &d_o, false, &maps->do_map, err);
 }
 
-static bool check_addresses(const cptx_attention_backward_problem *p, const cptx_attention_backward_plan *plan,
-                            cptx_error *err)
+static bool check_addresses(const cptx_attention_backward_opt *o, const cptx_attention_backward_problem *p,
+                            const cptx_attention_backward_plan *plan, cptx_error *err)
 {
 	const uint32_t align = ATTENTION_CHUNK;
 	const bool q = p->queries != 0, k = p->keys != 0;
-	const attention_address all[] = {
-		{ "q", p->q, q, align },     { "k", p->k, k, align },
-		{ "v", p->v, k, align },     { "o", p->o, q, align },
-		{ "d_o", p->d_o, q, align }, { "lse", p->lse, q, align },
-		{ "dq", p->dq, q, align },   { "dk", p->dk, k, align },
-		{ "dv", p->dv, k, align },   { "workspace", p->workspace, plan->workspace != 0, align }
-	};
+	const attention_address all[] = { { "q", p->q, q, align },
+		                              { "k", p->k, k, align },
+		                              { "v", p->v, k, align },
+		                              { "o", p->o, q, align },
+		                              { "d_o", p->d_o, q, align },
+		                              { "lse", p->lse, q, align },
+		                              { "dq", p->dq, q, align },
+		                              { "dk", p->dk, k, align },
+		                              { "dv", p->dv, k, align },
+		                              { "workspace", p->workspace, plan->workspace != 0, align },
+		                              { "cu_queries", p->cu_queries, o->varlen, 4 },
+		                              { "cu_keys", p->cu_keys, o->varlen, 4 } };
 
 	return attention_check_addresses("backward: ", all, ARRAY_LEN(all), err);
 }
@@ -221,7 +230,7 @@ cptx_launch *cptx_attention_backward_launch(const cptx_program *program, cptx_de
 
 	if (!IS_GIVEN(program, "program", NOWHERE, err) || !IS_GIVEN(dev, "device", NOWHERE, err) ||
 	    !backward_read(&o, opt, NULL, &plan, err) || !backward_read_problem(&p, problem, &o, &plan, err) ||
-	    !check_addresses(&p, &plan, err))
+	    !check_addresses(&o, &p, &plan, err))
 		return NULL;
 	const bool some = p.heads && p.batch && number < CPTX_ATTENTION_BACKWARD_LAUNCHES;
 	const cptx_launch_opt l = some ? launch_of(&o, &p, &plan, number) : (cptx_launch_opt){ .dyn_smem = 0 };

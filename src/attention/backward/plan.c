@@ -61,12 +61,14 @@ static void complete(cptx_attention_backward_opt *o)
 #define BACKWARD_VALUE_BOOL(v) 0
 #define BACKWARD_VALUE_TYPE(v) 0
 #define BACKWARD_VALUE_MMA(v) 0
+#define BACKWARD_VALUE_POINTER(v) 0
 enum {
 	BACKWARD_POWER_NUMBER = false,
 	BACKWARD_POWER_POWER = true,
 	BACKWARD_POWER_BOOL = false,
 	BACKWARD_POWER_TYPE = false,
-	BACKWARD_POWER_MMA = false
+	BACKWARD_POWER_MMA = false,
+	BACKWARD_POWER_POINTER = false
 };
 
 static bool check_ranges(const cptx_attention_backward_opt *o, cptx_error *err)
@@ -91,6 +93,11 @@ static bool check_kind(const cptx_attention_backward_opt *o, cptx_error *err)
 	RULE(o->dim, ".dim is not given; it is the head size, a multiple of 8 from 8 to 128");
 	RULE(!o->top_left || o->causal || o->window,
 	     ".top_left without .causal and .window; all keys count, wherever they stand");
+	RULE(!o->score || o->score_grad,
+	     ".score without .score_grad, which builds its derivative; of a function that adds to the score say "
+	     "cptx_attention_grad_one");
+	RULE(!o->score_grad || o->score, ".score_grad without .score; it is the derivative of that");
+	RULE(!o->blocks || o->mask, ".blocks without .mask; it says in which blocks the mask lets nothing count");
 	return true;
 }
 
@@ -174,12 +181,29 @@ static bool read_forward(cptx_attention_backward_problem *p, const cptx_attentio
 		                                   .scale = p->scale,
 		                                   .softcap = p->softcap,
 		                                   .window_left = p->window_left,
-		                                   .window_right = p->window_right };
+		                                   .window_right = p->window_right,
+		                                   .cu_queries = p->cu_queries,
+		                                   .cu_keys = p->cu_keys,
+		                                   .total_queries = p->total_queries,
+		                                   .total_keys = p->total_keys };
 
 	if (!attention_read_problem(forward, &given, o, err))
 		return false;
 	p->kv_heads = forward->kv_heads, p->scale = forward->scale;
 	return true;
+}
+
+attention_extent backward_extent_of(const cptx_attention_backward_opt *o, const cptx_attention_backward_problem *p,
+                                    bool of_keys)
+{
+	return o->varlen ? (attention_extent){ of_keys ? p->total_keys : p->total_queries, 1 }
+	                 : (attention_extent){ of_keys ? p->keys : p->queries, p->batch };
+}
+
+uint64_t backward_work_rows(const cptx_attention_backward_opt *o, const cptx_attention_backward_problem *p)
+{
+	return o->varlen ? backward_pad(p->total_queries) + (uint64_t)p->batch * BACKWARD_PAD
+	                 : (uint64_t)p->batch * backward_pad(p->queries);
 }
 
 static bool check_strides(const cptx_attention_backward_problem *p, const cptx_attention_backward_opt *o, cptx_error *err)
@@ -193,8 +217,9 @@ static bool check_strides(const cptx_attention_backward_problem *p, const cptx_a
 		        { "dk", &p->dk_stride, true }, { "dv", &p->dv_stride, true } };
 
 	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
-		if (!attention_check_stride(all[i].name, all[i].s, o->in, o->dim, all[i].of_keys ? p->keys : p->queries,
-		                            all[i].of_keys ? p->kv_heads : p->heads, p->batch, err))
+		const attention_extent e = backward_extent_of(o, p, all[i].of_keys);
+		if (!attention_check_stride(all[i].name, all[i].s, o->in, o->dim, e.rows, all[i].of_keys ? p->kv_heads : p->heads,
+		                            e.batch, err))
 			return false;
 		RULE(all[i].s->row < UINT64_C(1) << 24, ".%s_stride.row = %llu; it is below 2^24", all[i].name,
 		     (unsigned long long)all[i].s->row);
@@ -205,22 +230,28 @@ static bool check_strides(const cptx_attention_backward_problem *p, const cptx_a
 bool backward_read_problem(cptx_attention_backward_problem *p, const cptx_attention_backward_problem *given,
                            const cptx_attention_backward_opt *o, cptx_attention_backward_plan *plan, cptx_error *err)
 {
-	const cptx_attention_opt of = {
-		.in = o->in, .dim = o->dim, .causal = o->causal, .top_left = o->top_left, .window = o->window, .softcap = o->softcap
-	};
+	const cptx_attention_opt of = { .in = o->in,
+		                            .dim = o->dim,
+		                            .causal = o->causal,
+		                            .top_left = o->top_left,
+		                            .window = o->window,
+		                            .softcap = o->softcap,
+		                            .varlen = o->varlen };
 	cptx_attention_problem forward;
 
 	if (!IS_GIVEN(given, "problem", NOWHERE, err) ||
 	    !OPTIONS_READ(cptx_attention_backward_problem, p, given, NOWHERE, err) || !read_forward(p, &of, &forward, err) ||
 	    !check_strides(p, o, err))
 		return false;
-	const uint64_t planes = (uint64_t)p->batch * p->heads, rows = planes * backward_pad(p->queries);
+	const uint64_t rows = (uint64_t)p->batch * p->heads * backward_pad(p->queries);
+	const uint64_t work_rows = p->heads * backward_work_rows(o, p);
 	const uint64_t grid = (uint64_t)attention_up(p->keys, o->bk) * p->batch * p->kv_heads;
-	RULE(rows < UINT64_C(1) << 32, "%llu rows of Q in all; there are less than 2^32", (unsigned long long)rows);
+	RULE(MAX(rows, work_rows) < UINT64_C(1) << 32, "%llu rows of Q in all; there are less than 2^32",
+	     (unsigned long long)MAX(rows, work_rows));
 	RULE(grid < UINT64_C(1) << 31, "%llu blocks of %u keys; there are less than 2^31 in a launch", (unsigned long long)grid,
 	     o->bk);
 	plan->grid = (uint32_t)grid;
-	plan->workspace = rows * (8 + (o->deterministic ? 0 : plan->dim * 4));
+	plan->workspace = work_rows * (8 + (o->deterministic ? 0 : plan->dim * 4));
 	plan->flop = 10.0 * o->dim * attention_scores(&of, &forward);
 	return true;
 }

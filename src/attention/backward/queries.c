@@ -60,7 +60,38 @@ static void locate(queries *x)
 	x->batch = cptx_div(k, plane, x->in.heads);
 	x->head = cptx_sub(k, plane, cptx_mul(k, x->batch, x->in.heads, .mode = CPTX_LO));
 	x->kv_head = cptx_div(k, x->head, x->in.group);
+	backward_find_sequence(k, &x->in, x->batch);
+	if (x->o->varlen)
+		cptx_exit(k, .when = cptx_setp(k, x->query0, x->in.queries, .cmp = CPTX_GE));
 	find_keys(x);
+}
+
+static backward_scores scores_of(queries *x, cptx_val key)
+{
+	return (backward_scores){ .s = &x->scores, .batch = x->batch, .head = x->head, .query = x->query0, .key = key };
+}
+
+static cptx_val counts(queries *x, cptx_val key)
+{
+	const backward_scores b = scores_of(x, key);
+
+	return backward_counts(x->k, &x->in, &b, BACKWARD_DQ_ROWS, BACKWARD_DQ_KEYS);
+}
+
+/* With .blocks: to the next block that counts, from `next` on. */
+static void skip(queries *x)
+{
+	cptx_kernel *k = x->k;
+
+	if (!x->o->blocks)
+		return;
+	CPTX_DO(k)
+	{
+		cptx_break_when(k, cptx_setp(k, x->next, x->end, .cmp = CPTX_GE));
+		cptx_break_when(k, counts(x, x->next));
+		cptx_add(k, x->next, BACKWARD_DQ_KEYS, .into = x->next);
+		cptx_continue(k);
+	}
 }
 
 static void load(queries *x)
@@ -71,6 +102,7 @@ static void load(queries *x)
 		backward_copy(k, &x->key, x->to.stage, x->k_head, x->next, x->in.keys);
 		backward_copy(k, &x->v, x->to.stage, x->v_head, x->next, x->in.keys);
 		cptx_add(k, x->next, BACKWARD_DQ_KEYS, .into = x->next);
+		skip(x);
 	}
 	cptx_pipe_filled(k, &x->pipe, &x->to);
 	cptx_pipe_next(k, &x->pipe, &x->to);
@@ -99,6 +131,7 @@ static void begin_copies(queries *x)
 	x->v = backward_source_new(k, in, &x->tile, BACKWARD_DQ_STAGES, x->v_head, in->v_row, THREADS, "values_ring");
 	cptx_pipe_new(k, &x->pipe, .stages = BACKWARD_DQ_STAGES, .by = CPTX_PIPE_CP_ASYNC_GROUPS);
 	x->to = cptx_pipe_producer(k, &x->pipe), x->at = cptx_pipe_consumer(k, &x->pipe);
+	skip(x);
 	for (uint32_t i = 0; i + 1 < BACKWARD_DQ_STAGES; i++)
 		load(x);
 }
@@ -107,7 +140,7 @@ static void begin_products(queries *x)
 {
 	cptx_kernel *k = x->k;
 	const enum cptx_type in = x->o->in;
-	const cptx_val plane = cptx_mad(k, x->batch, x->in.heads, x->head, .mode = CPTX_LO);
+	const cptx_val plane = backward_plane(k, &x->in, x->batch, x->head);
 	uint32_t found = 0;
 
 	cptx_tiled_mma_new(k, &x->qk, .a = in, .b = in, .m = 16, .n = BACKWARD_DQ_KEYS, .units_m = WARPS, .a_tile = x->tile,
@@ -150,21 +183,21 @@ static void mask(queries *x, cptx_val key)
 static void multiply(queries *x, cptx_val key)
 {
 	cptx_kernel *k = x->k;
+	const backward_scores b = scores_of(x, key);
 
 	cptx_pipe_wait_full(k, &x->pipe, &x->at);
 	load(x);
 	const cptx_val k_at = cptx_operand_at(k, &x->key.op, x->at.stage), v_at = cptx_operand_at(k, &x->v.op, x->at.stage);
 	cptx_mma_tile(k, &x->qk, &x->scores, cptx_operand_at(k, &x->q, 0), k_at, .fresh = true);
 	cptx_mma_tile(k, &x->qk, &x->dp, cptx_operand_at(k, &x->d_o, 0), v_at, .fresh = true);
-	backward_cap(k, &x->in, &x->scores);
+	backward_begin_scores(k, &x->in, &b);
 	mask(x, cptx_as(key, CPTX_S32));
 	CPTX_ACC_EACH(&x->scores, e)
 	{
-		const cptx_val dp = cptx_acc_at(&x->dp, e.i).value;
-		const cptx_val p = cptx_fma(k, e.value, x->in.scale2, cptx_elem(x->lse, e.at_row), .rnd = CPTX_RN);
-		cptx_ex2(k, p, .ftz = true, .into = p);
+		const cptx_val dp = cptx_acc_at(&x->dp, e.i).value, p = cptx_reg(k, CPTX_F32);
+		backward_probability(k, &x->in, &b, &e, cptx_elem(x->lse, e.at_row), p);
 		cptx_sub(k, dp, cptx_elem(x->delta, e.at_row), .into = dp);
-		backward_score(k, &x->in, dp, p, e.value);
+		backward_derive(k, &x->in, &b, &e, dp, p);
 	}
 	cptx_mma_tile(k, &x->dq, &x->sum, cptx_acc_as_a(k, &x->dp, &x->dq), k_at);
 	cptx_pipe_next(k, &x->pipe, &x->at);
@@ -200,7 +233,10 @@ void backward_build_queries(cptx_module *m, const cptx_attention_backward_opt *o
 	begin_copies(&x);
 	begin_products(&x);
 	const cptx_val key = cptx_var(k, CPTX_U32, x.first);
-	CPTX_FOR(k, key, x.end, BACKWARD_DQ_KEYS)
+	CPTX_FOR(k, key, x.end, BACKWARD_DQ_KEYS) {
+		if (o->blocks)
+			cptx_continue_when(k, cptx_not(k, counts(&x, key), .type = CPTX_PRED));
 		multiply(&x, key);
+	}
 	store(&x);
 }

@@ -26,7 +26,14 @@ static cptx_val locate(rows *r)
 	r->row = cptx_sub(k, all, cptx_mul(k, r->plane, r->in.pad, .mode = CPTX_LO));
 	r->batch = cptx_div(k, r->plane, r->in.heads);
 	r->head = cptx_sub(k, r->plane, cptx_mul(k, r->batch, r->in.heads, .mode = CPTX_LO));
-	return cptx_setp(k, r->plane, r->in.planes, .cmp = CPTX_LT);
+	const cptx_val there = cptx_setp(k, r->plane, r->in.planes, .cmp = CPTX_LT);
+	if (!r->o->varlen)
+		return there;
+	backward_find_sequence(k, &r->in, r->batch);
+	r->plane = r->head;
+	/* rows of the workspace that the sequence has */
+	const cptx_val up = cptx_and(k, cptx_add(k, r->in.queries, BACKWARD_PAD - 1), -(int64_t)BACKWARD_PAD, .type = CPTX_B32);
+	return cptx_setp(k, r->row, cptx_as(up, CPTX_U32), .cmp = CPTX_LT);
 }
 
 static void begin(rows *r, cptx_module *m, const cptx_attention_backward_opt *o, const char *name)
@@ -47,7 +54,7 @@ static cptx_val row_of(rows *r, cptx_val base, cptx_val batch_stride, cptx_val h
 static cptx_val sums_of(rows *r)
 {
 	cptx_kernel *k = r->k;
-	const cptx_val i = cptx_mad_wide(k, r->plane, r->in.pad, cptx_cvt(k, r->row, .dtype = CPTX_U64));
+	const cptx_val i = backward_work_row(k, &r->in, r->plane, r->row);
 
 	return cptx_mad(k, i, r->in.s.dim * 4, r->in.sums, .mode = CPTX_LO);
 }
@@ -56,7 +63,9 @@ static void find_delta(rows *r, cptx_val delta, cptx_val lse)
 {
 	cptx_kernel *k = r->k;
 	const backward_in *in = &r->in;
-	const cptx_val i = cptx_mad_wide(k, r->plane, in->queries, cptx_cvt(k, r->row, .dtype = CPTX_U64));
+	const bool packed = r->o->varlen;
+	const cptx_val place = cptx_cvt(k, packed ? cptx_add(k, r->row, in->q0) : r->row, .dtype = CPTX_U64);
+	const cptx_val i = cptx_mad_wide(k, r->plane, packed ? in->total_queries : in->queries, place);
 	cptx_row o, d_o;
 	cptx_row_at it;
 
@@ -105,7 +114,7 @@ static void round_blocks(cptx_module *m, const cptx_attention_backward_opt *o, c
 {
 	const uint32_t threads = BACKWARD_GROUPS * BACKWARD_GROUP_THREADS;
 	cptx_kernel *k = cptx_kernel_begin(m, name, .block = { threads }, .min_ctas = 1);
-	backward_in in;
+	backward_in in = { .opt = o };
 	cptx_tiled_mma mma;
 	cptx_acc part;
 
@@ -115,8 +124,12 @@ static void round_blocks(cptx_module *m, const cptx_attention_backward_opt *o, c
 	const cptx_val row0 = cptx_mul(k, cptx_sub(k, id, cptx_mul(k, plane, blocks, .mode = CPTX_LO)), o->bq, .mode = CPTX_LO);
 	const cptx_val batch = cptx_div(k, plane, in.heads),
 				   head = cptx_sub(k, plane, cptx_mul(k, batch, in.heads, .mode = CPTX_LO));
+	backward_find_sequence(k, &in, batch);
+	if (o->varlen)
+		cptx_exit(k, .when = cptx_setp(k, row0, in.queries, .cmp = CPTX_GE));
 	backward_dq_product(k, &in, group, thread, &mma, &part);
-	cptx_val from = cptx_mad_wide(k, id, o->bq * in.s.dim * 4, in.sums);
+	const cptx_val row = backward_work_row(k, &in, o->varlen ? head : plane, row0);
+	cptx_val from = cptx_mad(k, row, in.s.dim * 4, in.sums, .mode = CPTX_LO);
 	from = cptx_mad_wide(k, thread, 16, cptx_mad_wide(k, group, in.s.part_bytes, from));
 	for (uint32_t i = 0; i < part.count; i += 4)
 		cptx_ld(k, cptx_offset(from, i / 4 * BACKWARD_GROUP_THREADS * 16), .space = CPTX_GLOBAL, .type = CPTX_F32,

@@ -35,9 +35,9 @@ static load load_of(const cptx_attention_decode_opt *o, const cptx_attention_dec
 	return (load){ .planes = (double)p->batch * p->kv_heads,
 		           .tiles = attention_up(group * p->queries, o->rows),
 		           .rows = group * p->queries,
-		           .key_bytes = 2.0 * (o->dim + decode_dim_v(o)),
+		           .key_bytes = decode_key_bytes(o),
 		           .row_bytes = 4.0 * (decode_dim_v(o) + 1),
-		           .in_flight = (double)o->warps * s.ring * (o->stages - 1) / o->stages,
+		           .in_flight = (double)(o->mla ? 1 : o->warps) * s.ring * (o->stages - 1) / o->stages,
 		           .keys = decode_keys_read(o, p, MIN(mean, p->keys)),
 		           .longest = decode_keys_read(o, p, p->keys),
 		           .sms = sms ? sms : DEVICE_SMS,
@@ -79,7 +79,7 @@ cptx_attention_decode_choice decode_choose(const cptx_attention_decode_opt *o, c
                                            const cptx_target *target, uint32_t sms)
 {
 	const load l = load_of(o, p, target, sms);
-	const uint32_t turns = attention_up(l.longest, o->bk * o->warps);
+	const uint32_t turns = attention_up(l.longest, decode_turn(o));
 	cptx_attention_decode_choice best = predict(o, &l, 1);
 
 	for (uint32_t n = 2; n <= DECODE_MOST_SPLITS && n <= turns; n++) {

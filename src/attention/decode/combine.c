@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The second kernel: each warp adds up the results of the chunks for one row, in their order. */
+/* The second kernel: each warp adds up the results of the chunks for columns of one row, in their order. */
 #include "attention/decode/decode.h"
 
 #include <math.h>
@@ -11,6 +11,7 @@ typedef struct combine {
 	const cptx_attention_decode_opt *o;
 	decode_in in;
 	cptx_val lane, row, plane, r, batch, kv_head; /* .u32; row: of all */
+	cptx_val col;                                 /* .u32, the lane's first column */
 	cptx_val all, chunks;                         /* .u32: rows of all heads and sequences; chunks of the sequence */
 } combine;
 
@@ -87,13 +88,13 @@ static void add_chunks(combine *c, cptx_val i, cptx_val col, cptx_val inside, cp
 	}
 }
 
-static void combine_columns(combine *c, uint32_t first, cptx_val max, cptx_val inverse)
+static void combine_columns(combine *c, cptx_val max, cptx_val inverse)
 {
 	cptx_kernel *k = c->k;
 	const uint32_t dim_v = decode_dim_v(c->o);
 	const enum cptx_type out = decode_out(c->o);
-	const cptx_val col = cptx_add(k, cptx_mul(k, c->lane, DECODE_VECTOR, .mode = CPTX_LO), first);
-	const cptx_val inside = cptx_setp(k, col, dim_v, .cmp = CPTX_LT), sums = cptx_regs(k, CPTX_F32, DECODE_VECTOR);
+	const cptx_val col = c->col, inside = cptx_setp(k, col, dim_v, .cmp = CPTX_LT),
+				   sums = cptx_regs(k, CPTX_F32, DECODE_VECTOR);
 	const cptx_val i = cptx_var(k, CPTX_U32, 0);
 	cptx_val v[DECODE_VECTOR];
 
@@ -105,7 +106,7 @@ static void combine_columns(combine *c, uint32_t first, cptx_val max, cptx_val i
 		v[x] = cptx_mul(k, cptx_elem(sums, x), inverse);
 	const cptx_val to =
 		decode_row_of(k, &c->in, c->batch, c->kv_head, c->r, c->in.o, c->in.o_batch, c->in.o_head, c->in.o_row);
-	decode_store(k, out, v, cptx_add(k, to, cptx_mul_wide(k, col, cptx_type_bits(out) / 8)), inside);
+	attention_store(k, out, v, DECODE_VECTOR, cptx_add(k, to, cptx_mul_wide(k, col, cptx_type_bits(out) / 8)), inside);
 }
 
 static void combine_row(combine *c)
@@ -117,13 +118,12 @@ static void combine_row(combine *c)
 	find_total(c, max, sum);
 	const cptx_val some = cptx_setp(k, sum, 0.0f, .cmp = CPTX_GT), inverse = cptx_rcp(k, sum, .rnd = CPTX_RN);
 	const cptx_val factor = cptx_selp(k, inverse, 0.0f, some, .type = CPTX_F32);
-	for (uint32_t first = 0; first < decode_dim_v(c->o); first += CPTX_WARP * DECODE_VECTOR)
-		combine_columns(c, first, max, factor);
+	combine_columns(c, max, factor);
 	if (!c->o->lse)
 		return;
 	const cptx_val lse = cptx_fma(k, cptx_lg2(k, sum), (float)(1 / ATTENTION_LOG2E), max, .rnd = CPTX_RN);
 	cptx_st(k, decode_lse_of(k, &c->in, c->batch, c->kv_head, c->r), lse, .space = CPTX_GLOBAL,
-	        .when = cptx_setp(k, c->lane, 0, .cmp = CPTX_EQ));
+	        .when = cptx_setp(k, c->col, 0, .cmp = CPTX_EQ));
 }
 
 void decode_build_combine(cptx_module *m, const cptx_attention_decode_opt *o, const char *name)
@@ -135,6 +135,13 @@ void decode_build_combine(cptx_module *m, const cptx_attention_decode_opt *o, co
 	const cptx_val tid = cptx_tid_x(k);
 	c.lane = cptx_and(k, tid, CPTX_WARP - 1);
 	c.row = cptx_mad(k, cptx_ctaid_x(k), DECODE_COMBINE_WARPS, cptx_shr(k, tid, 5), .mode = CPTX_LO);
+	c.col = cptx_mul(k, c.lane, DECODE_VECTOR, .mode = CPTX_LO);
+	const uint32_t parts = decode_combine_parts(o);
+	if (parts > 1) {
+		const cptx_val row = cptx_div(k, c.row, parts), part = cptx_sub(k, c.row, cptx_mul(k, row, parts, .mode = CPTX_LO));
+		c.col = cptx_mad(k, part, DECODE_COMBINE_COLS, c.col, .mode = CPTX_LO);
+		c.row = row;
+	}
 	c.all = cptx_mul(k, c.in.planes, c.in.rows, .mode = CPTX_LO);
 	CPTX_IF(k, cptx_setp(k, c.row, c.all, .cmp = CPTX_LT))
 		combine_row(&c);

@@ -7,6 +7,8 @@ const cptx_param_row decode_params[] = {
 #include "attention/decode/params.def"
 };
 
+const cptx_param_row decode_map_params[DECODE_MAPS] = { CPTX_PARAM_MAP(decode_maps, k_map) };
+
 void decode_declare(cptx_kernel *k, decode_in *in, const cptx_attention_decode_opt *o)
 {
 	in->opt = o;
@@ -68,24 +70,4 @@ cptx_val decode_lse_of(cptx_kernel *k, const decode_in *in, cptx_val batch, cptx
 	const cptx_val plane = cptx_mad(k, batch, heads, head, .mode = CPTX_LO);
 	const cptx_val i = cptx_mad_wide(k, plane, in->queries, wide(k, query));
 	return cptx_mad(k, i, 4, in->lse, .mode = CPTX_LO);
-}
-
-static cptx_val rounded(cptx_kernel *k, enum cptx_type type, cptx_val low, cptx_val high)
-{
-	const enum cptx_type pair = type == CPTX_BF16 ? CPTX_BF16X2 : CPTX_F16X2;
-	const cptx_val word = cptx_regs(k, CPTX_B32, 1);
-
-	cptx_cvt(k, high, .b = low, .rnd = CPTX_RN, .dtype = pair, .into = cptx_as(word, pair));
-	return word;
-}
-
-void decode_store(cptx_kernel *k, enum cptx_type type, const cptx_val *v, cptx_val to, cptx_val when)
-{
-	cptx_val words[DECODE_VECTOR];
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; i < DECODE_VECTOR; i += type == CPTX_F32 ? 1 : 2)
-		words[n++] = type == CPTX_F32 ? cptx_as(v[i], CPTX_B32) : rounded(k, type, v[i], v[i + 1]);
-	cptx_st(k, to, cptx_pack_(k, CPTX_HERE, words, n), .space = CPTX_GLOBAL, .type = CPTX_B32,
-	        .vec = n == 4 ? CPTX_V4 : CPTX_V2, .when = when);
 }

@@ -4,6 +4,8 @@
 
 #include <stdio.h>
 
+enum { MOST_PAGES = 1 << 30 /* for a tensor map, which knows no table */ };
+
 /* "NAME_combine", to be freed; NULL: out of memory. */
 static char *combine_name(const cptx_attention_decode_opt *o, cptx_error *err)
 {
@@ -25,7 +27,7 @@ cptx_kernel *cptx_attention_decode_build(cptx_module *m, const cptx_attention_de
 
 	if (!decode_read(&o, opt, NULL, &plan, err) || !(name = combine_name(&o, err)))
 		return NULL;
-	cptx_kernel *k = decode_build_main(m, &o);
+	cptx_kernel *k = o.mla ? decode_build_mla(m, &o) : decode_build_main(m, &o);
 	decode_build_combine(m, &o, name);
 	free(name);
 	const cptx_error *e = cptx_module_error(m);
@@ -97,12 +99,36 @@ static decode_args args_of(const cptx_attention_decode_opt *o, const cptx_attent
 		                  .before = o->softcap ? p->scale / p->softcap : p->scale };
 }
 
+/* Of blocks of keys; where there are none nothing is read, and it needs some address. */
+static bool make_map(const cptx_attention_decode_opt *o, const cptx_attention_decode_problem *p, decode_maps *maps,
+                     cptx_error *err)
+{
+	const decode_shape s = decode_shape_of(o, NULL);
+	const uint32_t all = o->paged ? p->page : p->keys, rows = MAX(all, 1);
+	const stride k = stride_of(&p->k_stride, o->in, o->dim, rows, p->kv_heads);
+	const cptx_operand_opt op = {
+		.size = CPTX_OPT_SIZE(cptx_operand_opt), .type = o->in, .tile = s.k, .batched = true, .batch_dims = 2
+	};
+	const uint64_t row = rows > 1 ? k.row : o->dim * 2, head = p->kv_heads > 1 ? k.head : rows * row;
+	const cptx_operand_matrix matrix = { .size = CPTX_OPT_SIZE(cptx_operand_matrix),
+		                                 .address = all ? p->k : p->q,
+		                                 .rows = rows,
+		                                 .cols = o->dim,
+		                                 .pitch = row,
+		                                 .batch = p->kv_heads,
+		                                 .apart = head,
+		                                 .batch2 = o->paged ? MOST_PAGES : p->batch,
+		                                 .apart2 = o->paged || p->batch > 1 ? k.batch : p->kv_heads * head };
+
+	return cptx_operand_tensor_map(&op, &matrix, &maps->k_map, err);
+}
+
 static bool check_addresses(const cptx_attention_decode_opt *o, const cptx_attention_decode_problem *p,
                             const cptx_attention_decode_plan *plan, cptx_error *err)
 {
 	const attention_address all[] = { { "q", p->q, true, ATTENTION_CHUNK },
 		                              { "k", p->k, p->keys, ATTENTION_CHUNK },
-		                              { "v", p->v, p->keys, ATTENTION_CHUNK },
+		                              { "v", p->v, p->keys && !o->mla, ATTENTION_CHUNK },
 		                              { "o", p->o, true, ATTENTION_CHUNK },
 		                              { "lse", p->lse, o->lse, sizeof(float) },
 		                              { "lengths", p->lengths, p->lengths != 0, sizeof(uint32_t) },
@@ -136,11 +162,15 @@ cptx_launch *cptx_attention_decode_launch(const cptx_program *program, cptx_devi
 	if (number && !(second = combine_name(&o, err)))
 		return NULL;
 	const decode_args args = args_of(&o, &p, &plan);
-	const cptx_params_part part = { decode_params, DECODE_PARAMS, &args };
-	const uint64_t rows = (uint64_t)p.batch * p.heads * p.queries;
+	decode_maps maps;
+	const bool mapped = o.mla && !number;
+	if (mapped && !make_map(&o, &p, &maps, err))
+		return NULL;
+	const cptx_params_part parts[] = { { decode_params, DECODE_PARAMS, &args }, { decode_map_params, DECODE_MAPS, &maps } };
+	const uint64_t rows = (uint64_t)p.batch * p.heads * p.queries * decode_combine_parts(&o);
 	const uint32_t grid = number ? (uint32_t)((rows + DECODE_COMBINE_WARPS - 1) / DECODE_COMBINE_WARPS) : plan.grid;
 	const uint32_t threads = number ? DECODE_COMBINE_WARPS * CPTX_WARP : plan.threads;
-	cptx_launch *l = cptx_params_launch_(NOWHERE, program, dev, number ? second : o.name, &part, 1,
+	cptx_launch *l = cptx_params_launch_(NOWHERE, program, dev, number ? second : o.name, parts, mapped ? 2 : 1,
 	                                     CPTX_OPT(cptx_launch_opt, .grid = { grid }, .block = { threads },
 	                                              .dyn_smem = number ? 0 : plan.smem, .overlap = o.overlap),
 	                                     err);

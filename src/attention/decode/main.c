@@ -17,11 +17,8 @@ typedef struct decode {
 	const cptx_attention_decode_opt *o;
 	decode_in in;
 	const decode_shape *s;
-	cptx_val tid, warp, lane, ring;       /* ring: .u32, of the warp */
-	cptx_val split, tile, kv_head, batch; /* .u32: of the CTA */
-	cptx_val row0;                        /* .u32, of its packed rows */
-	decode_range range;
-	cptx_val end; /* .u32, behind the chunk's last key */
+	cptx_val tid, warp, lane, ring; /* ring: .u32, of the warp */
+	decode_work w;
 
 	cptx_operand key, v;
 	cptx_pipe pipe;
@@ -32,36 +29,9 @@ typedef struct decode {
 	cptx_tiled_mma qk, pv;
 	cptx_acc sums, results;
 	cptx_softmax soft;
-	attention_in scores, plain; /* for what is done to scores, and for the mask alone */
-	attention_rows limits;
+	decode_limits limits;
 	cptx_val q; /* the A of the first product */
-	cptx_val masked_from,
-		masked_to; /* .s32: blocks that reach behind the one, or begin in front of the other, need the mask */
 } decode;
-
-/* ---- which work the CTA has ---- */
-
-static void locate(decode *d)
-{
-	cptx_kernel *k = d->k;
-	const decode_in *in = &d->in;
-	cptx_val id = cptx_ctaid_x(k), rest;
-
-	d->tid = cptx_tid_x(k);
-	d->warp = cptx_shr(k, d->tid, 5), d->lane = cptx_and(k, d->tid, CPTX_WARP - 1);
-	/* tiles of the same keys run side by side, so that one of them reads from L2 */
-	rest = cptx_div(k, id, in->tiles);
-	d->tile = cptx_sub(k, id, cptx_mul(k, rest, in->tiles, .mode = CPTX_LO));
-	id = rest, rest = cptx_div(k, id, in->splits);
-	d->split = cptx_sub(k, id, cptx_mul(k, rest, in->splits, .mode = CPTX_LO));
-	d->batch = cptx_div(k, rest, in->kv_heads);
-	d->kv_head = cptx_sub(k, rest, cptx_mul(k, d->batch, in->kv_heads, .mode = CPTX_LO));
-	d->row0 = cptx_mul(k, d->tile, d->o->rows, .mode = CPTX_LO);
-	d->range = decode_range_of(k, in, d->batch);
-	const cptx_val first = cptx_mad(k, d->split, in->chunk, d->range.first, .mode = CPTX_LO);
-	d->end = cptx_min(k, cptx_add(k, first, in->chunk), d->range.length);
-	d->next = cptx_var(k, CPTX_U32, cptx_mad(k, d->warp, d->o->bk, first, .mode = CPTX_LO));
-}
 
 /* ---- copies ---- */
 
@@ -70,19 +40,19 @@ static cptx_val head_at(decode *d, cptx_val base, cptx_val batch_stride, cptx_va
 	cptx_kernel *k = d->k;
 
 	if (!d->o->paged)
-		base = cptx_mad(k, cptx_cvt(k, d->batch, .dtype = CPTX_U64), batch_stride, base, .mode = CPTX_LO);
-	return cptx_mad(k, cptx_cvt(k, d->kv_head, .dtype = CPTX_U64), head_stride, base, .mode = CPTX_LO);
+		base = cptx_mad(k, cptx_cvt(k, d->w.batch, .dtype = CPTX_U64), batch_stride, base, .mode = CPTX_LO);
+	return cptx_mad(k, cptx_cvt(k, d->w.kv_head, .dtype = CPTX_U64), head_stride, base, .mode = CPTX_LO);
 }
 
 /* The number of the page of the block to copy next, a block ahead, since copies wait for it. */
 static void find_page(decode *d)
 {
 	cptx_kernel *k = d->k;
-	const cptx_val i = cptx_mad(k, d->batch, d->in.page_pitch, cptx_div(k, d->next, d->in.page), .mode = CPTX_LO);
+	const cptx_val i = cptx_mad(k, d->w.batch, d->in.page_pitch, cptx_div(k, d->next, d->in.page), .mode = CPTX_LO);
 	const cptx_val at = cptx_add(k, d->in.pages, cptx_mul_wide(k, i, 4));
 
 	cptx_ld(k, at, .space = CPTX_GLOBAL, .type = CPTX_U32, .into = d->page,
-	        .when = cptx_setp(k, d->next, d->end, .cmp = CPTX_LT));
+	        .when = cptx_setp(k, d->next, d->w.end, .cmp = CPTX_LT));
 }
 
 static void copy(decode *d, const cptx_operand *op, cptx_val base, cptx_val key, cptx_val page_stride, cptx_val row)
@@ -100,11 +70,11 @@ static void load(decode *d)
 {
 	cptx_kernel *k = d->k;
 
-	CPTX_IF(k, cptx_setp(k, d->next, d->end, .cmp = CPTX_LT)) {
+	CPTX_IF(k, cptx_setp(k, d->next, d->w.end, .cmp = CPTX_LT)) {
 		cptx_val key = d->next;
 		if (d->o->paged)
 			key = cptx_rem(k, key, d->in.page);
-		cptx_sub(k, d->range.length, d->next, .into = d->left);
+		cptx_sub(k, d->w.range.length, d->next, .into = d->left);
 		copy(d, &d->key, d->k_base, key, d->in.k_batch, d->in.k_row);
 		copy(d, &d->v, d->v_base, key, d->in.v_batch, d->in.v_row);
 		cptx_add(k, d->next, d->o->bk * d->o->warps, .into = d->next);
@@ -157,7 +127,7 @@ static void load_q(decode *d)
 	cptx_kernel *k = d->k;
 	const cptx_frag_map *map = &d->qk.a_map;
 	const uint32_t atoms = d->o->rows / map->rows;
-	const cptx_val row = cptx_add(k, cptx_frag_lane_row(k, map, d->lane), d->row0);
+	const cptx_val row = cptx_add(k, cptx_frag_lane_row(k, map, d->lane), d->w.row0);
 	const cptx_val col = cptx_mul_wide(k, cptx_frag_lane_col(k, map, d->lane), 2);
 
 	d->q = cptx_regs(k, CPTX_B32, d->qk.steps * atoms * map->regs);
@@ -171,9 +141,10 @@ static void load_q(decode *d)
 				continue;
 			const cptx_val number = cptx_add(k, row, m * map->rows + c.row);
 			const cptx_val there = cptx_setp(k, number, d->in.rows, .cmp = CPTX_LT);
-			const cptx_val at = cptx_add(
-				k, decode_row_of(k, &d->in, d->batch, d->kv_head, number, d->in.q, d->in.q_batch, d->in.q_head, d->in.q_row),
-				col);
+			const cptx_val at = cptx_add(k,
+			                             decode_row_of(k, &d->in, d->w.batch, d->w.kv_head, number, d->in.q, d->in.q_batch,
+			                                           d->in.q_head, d->in.q_row),
+			                             col);
 			for (uint32_t step = 0; step < d->qk.steps; step++)
 				for (uint32_t x = 0; x < map->regs; x++) {
 					cptx_cell to;
@@ -184,38 +155,6 @@ static void load_q(decode *d)
 						        .into = cptx_elem(d->q, (step * atoms + m) * map->regs + x), .when = there);
 				}
 		}
-}
-
-/* Which keys count for the rows that a thread has, and which blocks need to look. */
-static void find_limits(decode *d)
-{
-	cptx_kernel *k = d->k;
-	const cptx_val length = cptx_as(d->range.length, CPTX_S32), left = cptx_as(d->in.left, CPTX_S32);
-	const cptx_val ahead = cptx_sub(k, length, cptx_as(d->in.queries, CPTX_S32)); /* of query 0: its place */
-	uint32_t found = 0;
-
-	d->limits.end = cptx_regs(k, CPTX_S32, d->sums.rows);
-	if (d->o->window)
-		d->limits.first = cptx_regs(k, CPTX_S32, d->sums.rows);
-	d->masked_from = length;
-	if (d->o->causal)
-		d->masked_from = cptx_add(k, ahead, 1);
-	if (d->o->window)
-		d->masked_to = cptx_sub(k, cptx_sub(k, length, 1), left);
-	CPTX_ACC_EACH(&d->sums, e)
-	{
-		if (e.at_row != found)
-			continue;
-		const cptx_val end = cptx_elem(d->limits.end, found);
-		cptx_mov(k, length, .into = end);
-		if (d->o->causal) {
-			const cptx_val query = cptx_div(k, cptx_acc_row(k, &d->sums, &e, d->row0), d->in.group);
-			cptx_min(k, cptx_add(k, d->masked_from, cptx_as(query, CPTX_S32)), length, .into = end);
-		}
-		if (d->o->window)
-			cptx_sub(k, cptx_sub(k, end, 1), left, .into = cptx_elem(d->limits.first, found));
-		found++;
-	}
 }
 
 static void begin_products(decode *d)
@@ -232,19 +171,7 @@ static void begin_products(decode *d)
 	cptx_acc_clear(k, &d->results);
 	cptx_softmax_new(k, &d->soft, d->sums.rows, d->in.scale);
 	load_q(d);
-	find_limits(d);
-}
-
-static void mask(decode *d, cptx_val key)
-{
-	cptx_kernel *k = d->k;
-	cptx_val some = cptx_setp(k, cptx_add(k, key, d->o->bk), d->masked_from, .cmp = CPTX_GT);
-
-	if (d->o->window)
-		some = cptx_or(k, some, cptx_setp(k, key, d->masked_to, .cmp = CPTX_LT), .type = CPTX_PRED);
-	attention_scores_of(k, &d->scores, NULL, &d->limits, &d->sums, key, false);
-	CPTX_IF(k, some)
-		attention_scores_of(k, &d->plain, NULL, &d->limits, &d->sums, key, true);
+	d->limits = decode_limits_of(k, &d->in, &d->w, &d->sums);
 }
 
 static void multiply(decode *d, cptx_val key)
@@ -254,7 +181,7 @@ static void multiply(decode *d, cptx_val key)
 	cptx_pipe_wait_full(k, &d->pipe, &d->at);
 	load(d);
 	cptx_mma_tile(k, &d->qk, &d->sums, d->q, cptx_operand_at(k, &d->key, d->at.stage), .fresh = true);
-	mask(d, cptx_as(key, CPTX_S32));
+	decode_scores_of(k, &d->in, &d->limits, &d->sums, cptx_as(key, CPTX_S32));
 	cptx_acc_scale_rows(k, &d->results, cptx_softmax_step(k, &d->soft, &d->sums));
 	const cptx_val p = cptx_acc_as_a(k, &d->sums, &d->pv);
 	cptx_mma_tile(k, &d->pv, &d->results, p, cptx_operand_at(k, &d->v, d->at.stage));
@@ -352,18 +279,6 @@ static void share_results(decode *d, cptx_val smem)
 	cptx_bar_sync(k, 0);
 }
 
-/* The address of a row, packed row r of the head, among the results of all chunks: `bytes` each. */
-static cptx_val part_of(decode *d, cptx_val parts, cptx_val r, uint32_t bytes)
-{
-	cptx_kernel *k = d->k;
-	const cptx_val all = cptx_mul(k, d->in.planes, d->in.rows, .mode = CPTX_LO);
-	const cptx_val plane = cptx_mad(k, d->batch, d->in.kv_heads, d->kv_head, .mode = CPTX_LO);
-	const cptx_val row = cptx_mad(k, plane, d->in.rows, r, .mode = CPTX_LO);
-	const cptx_val i = cptx_mad_wide(k, d->split, all, cptx_cvt(k, row, .dtype = CPTX_U64));
-
-	return cptx_mad(k, i, bytes, parts, .mode = CPTX_LO);
-}
-
 static void store_vector(decode *d, cptx_val at, cptx_val row, cptx_val col, cptx_val alone, cptx_val inside)
 {
 	cptx_kernel *k = d->k;
@@ -379,14 +294,16 @@ static void store_vector(decode *d, cptx_val at, cptx_val row, cptx_val col, cpt
 		for (uint32_t i = 0; i < DECODE_VECTOR; i++)
 			cptx_add(k, v[i], cptx_elem(part, i), .into = v[i]);
 	}
-	const cptx_val r = cptx_add(k, row, d->row0);
+	const cptx_val r = cptx_add(k, row, d->w.row0);
 	CPTX_IF(k, alone) {
 		const cptx_val to =
-			decode_row_of(k, &d->in, d->batch, d->kv_head, r, d->in.o, d->in.o_batch, d->in.o_head, d->in.o_row);
-		decode_store(k, out, v, cptx_add(k, to, cptx_mul_wide(k, col, cptx_type_bits(out) / 8)), inside);
+			decode_row_of(k, &d->in, d->w.batch, d->w.kv_head, r, d->in.o, d->in.o_batch, d->in.o_head, d->in.o_row);
+		attention_store(k, out, v, DECODE_VECTOR, cptx_add(k, to, cptx_mul_wide(k, col, cptx_type_bits(out) / 8)), inside);
 	}
 	CPTX_ELSE(k)
-		decode_store(k, CPTX_F32, v, cptx_add(k, part_of(d, d->in.o_part, r, dim_v * 4), cptx_mul_wide(k, col, 4)), inside);
+		attention_store(k, CPTX_F32, v, DECODE_VECTOR,
+		                cptx_add(k, decode_part_of(k, &d->in, &d->w, d->in.o_part, r, dim_v * 4), cptx_mul_wide(k, col, 4)),
+		                inside);
 }
 
 static void store_results(decode *d, cptx_val smem, cptx_val alone)
@@ -399,7 +316,7 @@ static void store_results(decode *d, cptx_val smem, cptx_val alone)
 		const cptx_val row = cptx_div(k, i, vectors),
 					   col = cptx_mul(k, cptx_rem(k, i, vectors), DECODE_VECTOR, .mode = CPTX_LO);
 		const cptx_val at = cptx_mad(k, row, d->s->pitch * 4, cptx_mad(k, col, 4, smem, .mode = CPTX_LO), .mode = CPTX_LO);
-		cptx_val inside = cptx_setp(k, cptx_add(k, row, d->row0), d->in.rows, .cmp = CPTX_LT);
+		cptx_val inside = cptx_setp(k, cptx_add(k, row, d->w.row0), d->in.rows, .cmp = CPTX_LT);
 		if (dim_v != d->s->dim_v)
 			inside = cptx_and(k, inside, cptx_setp(k, col, dim_v, .cmp = CPTX_LT), .type = CPTX_PRED);
 		store_vector(d, at, row, col, alone, inside);
@@ -409,7 +326,7 @@ static void store_results(decode *d, cptx_val smem, cptx_val alone)
 static void store_lse(decode *d, cptx_val stats, cptx_val alone)
 {
 	cptx_kernel *k = d->k;
-	const cptx_val r = cptx_add(k, d->tid, d->row0);
+	const cptx_val r = cptx_add(k, d->tid, d->w.row0);
 	const cptx_val mine = cptx_and(k, cptx_setp(k, d->tid, d->o->rows, .cmp = CPTX_LT),
 	                               cptx_setp(k, r, d->in.rows, .cmp = CPTX_LT), .type = CPTX_PRED);
 
@@ -420,10 +337,10 @@ static void store_lse(decode *d, cptx_val stats, cptx_val alone)
 		lse = cptx_mul(k, lse, (float)(1 / ATTENTION_LOG2E));
 		if (d->o->lse) {
 			CPTX_IF(k, alone)
-				cptx_st(k, decode_lse_of(k, &d->in, d->batch, d->kv_head, r), lse, .space = CPTX_GLOBAL);
+				cptx_st(k, decode_lse_of(k, &d->in, d->w.batch, d->w.kv_head, r), lse, .space = CPTX_GLOBAL);
 		}
 		CPTX_IF(k, cptx_negated(alone))
-			cptx_st(k, part_of(d, d->in.lse_part, r, 4), lse, .space = CPTX_GLOBAL);
+			cptx_st(k, decode_part_of(k, &d->in, &d->w, d->in.lse_part, r, 4), lse, .space = CPTX_GLOBAL);
 	}
 }
 
@@ -449,26 +366,23 @@ static void attend(decode *d)
 
 	begin_copies(d);
 	begin_products(d);
-	CPTX_FOR(k, key, d->end, d->o->bk * d->o->warps)
+	CPTX_FOR(k, key, d->w.end, d->o->bk * d->o->warps)
 		multiply(d, key);
 	finish(d);
 }
 
 cptx_kernel *decode_build_main(cptx_module *m, const cptx_attention_decode_opt *o)
 {
-	/* the forward kernels' code for scores, of options that ask for nothing else */
-	const cptx_attention_opt scores = { .softcap = o->softcap }, plain = { .softcap = false };
 	decode d = { .k = NULL, .o = o };
+	cptx_kernel *k = d.k = cptx_kernel_begin(m, o->name, .block = { o->warps * CPTX_WARP }, .min_ctas = 1);
 
-	d.k = cptx_kernel_begin(m, o->name, .block = { o->warps * CPTX_WARP }, .min_ctas = 1);
-	decode_declare(d.k, &d.in, o);
+	decode_declare(k, &d.in, o);
 	d.s = &d.in.s;
-	d.scores = (attention_in){ .o = &scores, .before = d.in.before }, d.plain = (attention_in){ .o = &plain };
-	locate(&d);
-	/* of a sequence that has fewer chunks than others, the rest have nothing to do; a single chunk writes its results */
-	const cptx_val some =
-		cptx_setp(d.k, cptx_sub(d.k, d.next, cptx_mul(d.k, d.warp, o->bk, .mode = CPTX_LO)), d.end, .cmp = CPTX_LT);
-	CPTX_IF(d.k, cptx_or(d.k, some, cptx_setp(d.k, d.in.splits, 1, .cmp = CPTX_EQ), .type = CPTX_PRED))
+	d.tid = cptx_tid_x(k);
+	d.warp = cptx_shr(k, d.tid, 5), d.lane = cptx_and(k, d.tid, CPTX_WARP - 1);
+	d.w = decode_locate(k, &d.in);
+	d.next = cptx_var(k, CPTX_U32, cptx_mad(k, d.warp, o->bk, d.w.first, .mode = CPTX_LO));
+	CPTX_IF(k, decode_has_work(k, &d.in, &d.w))
 		attend(&d);
-	return d.k;
+	return k;
 }

@@ -8,7 +8,9 @@
 #define RULE(ok, ...) ATTENTION_RULE(ok, "decode: " __VA_ARGS__)
 
 enum {
+	MOST_DIM = 256,
 	STATIC_SMEM = 8 << 10, /* at most, for the warps' maxima and sums */
+	MLA_STATIC = 1024,     /* for its mbarriers */
 	MOST_REGS = 208        /* of a thread, for Q, S and O: what is left beside addresses */
 };
 
@@ -23,10 +25,27 @@ static cptx_tile tile(uint32_t rows, uint32_t cols, uint32_t dim, bool mn_major)
 	return (cptx_tile){ rows, cols, { 16, mn_major, false }, dim % 64 ? CPTX_SWIZZLE_64B : CPTX_SWIZZLE_128B, 0, 0 };
 }
 
+static decode_shape mla_shape(const cptx_attention_decode_opt *o)
+{
+	decode_shape s = { .dim = o->dim, .dim_v = decode_dim_v(o), .ctas_per_sm = 1 };
+
+	s.threads = (DECODE_MLA_GROUPS + 1) * 4 * CPTX_WARP;
+	s.q = tile(o->rows, s.dim, s.dim, false), s.k = tile(o->bk, s.dim, s.dim, false);
+	s.v = tile(s.dim_v, o->bk, s.dim_v, true);
+	s.k_bytes = cptx_tile_bytes(&s.k);
+	s.ring = o->stages * s.k_bytes;
+	s.smem = cptx_tile_bytes(&s.q) + s.ring;
+	return s;
+}
+
+uint32_t decode_key_bytes(const cptx_attention_decode_opt *o) { return 2 * (o->dim + (o->mla ? 0 : decode_dim_v(o))); }
+
 decode_shape decode_shape_of(const cptx_attention_decode_opt *o, const cptx_target *target)
 {
 	const cptx_target *t = target_or_usual(target);
 	const uint32_t each = o->rows / 16;
+	if (o->mla)
+		return mla_shape(o);
 	decode_shape s = { .dim = round_dim(o->dim), .dim_v = round_dim(decode_dim_v(o)), .threads = o->warps * CPTX_WARP };
 
 	s.k = tile(o->bk, s.dim, s.dim, false);
@@ -48,6 +67,11 @@ static void complete(cptx_attention_decode_opt *o)
 {
 	const uint32_t dim = round_dim(o->dim) + round_dim(decode_dim_v(o));
 
+	if (o->mla) {
+		o->rows = o->rows ? o->rows : DECODE_MLA_ROWS, o->bk = o->bk ? o->bk : DECODE_MLA_ROWS;
+		o->stages = o->stages ? o->stages : o->dim <= 384 ? 3 : 2;
+		return;
+	}
 	o->rows = o->rows ? o->rows : 16;
 	o->bk = o->bk ? o->bk : 16;
 	o->warps = o->warps ? o->warps : 4;
@@ -80,6 +104,11 @@ static bool check_types(const cptx_attention_decode_opt *o, cptx_error *err)
 	RULE(o->out == CPTX_TYPE_NONE || o->out == o->in || o->out == CPTX_F32,
 	     ".out is %s; O is of the type of Q, .%s, or CPTX_F32", cptx_type_name(o->out), cptx_type_name(o->in));
 	RULE(o->dim, ".dim is not given; it is the head size, a multiple of 8 from 8 to 256");
+	RULE(o->mla || (o->dim <= MOST_DIM && o->dim_v <= MOST_DIM), ".dim = %u, .dim_v = %u; without .mla both are at most %u",
+	     o->dim, o->dim_v, MOST_DIM);
+	RULE(!o->mla || (o->dim % 64 == 0 && o->dim_v % 128 == 0 && o->dim_v && o->dim_v <= o->dim),
+	     ".mla with .dim = %u and .dim_v = %u; the one is a multiple of 64, and the other of 128, at most .dim", o->dim,
+	     o->dim_v);
 	RULE(!o->window || o->causal, ".window without .causal; a window ends at the query");
 	return true;
 }
@@ -88,6 +117,9 @@ static bool check_target(const cptx_attention_decode_opt *o, const cptx_target *
 {
 	if (!cptx_form_on_target(CPTX_OP_CP_ASYNC, 0, t))
 		return error_set(err, CPTX_E_TARGET, NOWHERE, "attention: decode: %s has no cp.async; sm_80 and later have it",
+		                 t->name);
+	if (o->mla && !cptx_form_on_target(CPTX_OP_WGMMA_MMA_ASYNC, 0, t))
+		return error_set(err, CPTX_E_TARGET, NOWHERE, "attention: decode: .mla, and %s has no wgmma; sm_90a has it",
 		                 t->name);
 	if (o->overlap && !cptx_form_on_target(CPTX_OP_GRIDDEPCONTROL, 0, t))
 		return error_set(err, CPTX_E_TARGET, NOWHERE,
@@ -99,8 +131,12 @@ static bool check_target(const cptx_attention_decode_opt *o, const cptx_target *
 
 static bool check_shape(const cptx_attention_decode_opt *o, const decode_shape *s, const cptx_target *t, cptx_error *err)
 {
-	const uint32_t most = MIN(t->smem_per_sm - t->smem_reserved, t->smem_per_cta) - STATIC_SMEM;
+	const uint32_t most = MIN(t->smem_per_sm - t->smem_reserved, t->smem_per_cta) - (o->mla ? MLA_STATIC : STATIC_SMEM);
 
+	RULE(!o->mla || (o->rows == DECODE_MLA_ROWS && o->bk == DECODE_MLA_ROWS && !o->warps),
+	     ".mla with tiles of %u rows, blocks of %u keys and %u warps; it has %u, %u, and 0 stands for its own", o->rows,
+	     o->bk, o->warps, DECODE_MLA_ROWS, DECODE_MLA_ROWS);
+	RULE(o->mla || o->rows <= 32, ".rows = %u; it is 16 or 32", o->rows);
 	RULE(s->regs <= MOST_REGS,
 	     "%u rows, blocks of %u keys and head sizes %u and %u need %u registers for Q, S and O; a thread "
 	     "has %u",
@@ -174,6 +210,7 @@ static bool check_numbers(const cptx_attention_decode_problem *p, const cptx_att
 	     (double)p->softcap);
 	RULE(!o->softcap || (p->softcap > 0 && isfinite(p->softcap)), ".softcap = %g; it is above 0", (double)p->softcap);
 	RULE(o->window || !p->window_left, "the problem has a window, and the kernel none: say .window in its options");
+	RULE(!o->mla || !p->v, "the problem has .v, and with .mla V is in K: it is 0");
 	RULE(p->splits <= DECODE_MOST_SPLITS, ".splits = %u; there are at most %u", p->splits, DECODE_MOST_SPLITS);
 	return true;
 }
@@ -218,7 +255,7 @@ uint32_t decode_keys_read(const cptx_attention_decode_opt *o, const cptx_attenti
 
 uint32_t decode_chunk_of(const cptx_attention_decode_opt *o, uint32_t keys, uint32_t splits)
 {
-	const uint32_t turn = o->bk * o->warps;
+	const uint32_t turn = decode_turn(o);
 
 	return MAX(attention_up(attention_up(keys, splits), turn), 1) * turn;
 }
@@ -240,7 +277,7 @@ bool decode_plan_problem(const cptx_attention_decode_opt *o, const cptx_attentio
 	     (unsigned long long)grid, plan->splits, (unsigned long long)planes);
 	plan->grid = (uint32_t)grid;
 	const uint64_t read = o->window ? (uint64_t)p->batch * keys : MIN(p->total_keys, (uint64_t)p->batch * keys);
-	plan->bytes = read * p->kv_heads * (o->dim + decode_dim_v(o)) * 2;
+	plan->bytes = read * p->kv_heads * decode_key_bytes(o);
 	return true;
 }
 

@@ -28,7 +28,7 @@ typedef struct forward100 {
 	shape100 s;
 	attention_in in;
 	attention_tile tile;
-	cptx_operand q;
+	attention_kv q;
 	attention_kv key, v;
 	cptx_pipe q_pipe, k_pipe, v_pipe, s_pipe, p_pipe;
 	cptx_tiled_mma qk, pv;
@@ -120,8 +120,8 @@ static void produce(forward100 *f)
 	f->q_at = cptx_pipe_producer(k, &f->q_pipe);
 	f->k_at = cptx_pipe_producer(k, &f->k_pipe);
 	f->v_at = cptx_pipe_producer(k, &f->v_pipe);
-	cptx_pipe_expect(k, &f->q_pipe, &f->q_at, f->q.bytes);
-	attention_load_q(k, &f->tile, &f->q, cptx_pipe_full(&f->q_at));
+	cptx_pipe_expect(k, &f->q_pipe, &f->q_at, f->q.op.bytes);
+	attention_load_q(k, &f->in, &f->tile, &f->q, cptx_pipe_full(&f->q_at));
 	each_block(f, load_step, false);
 }
 
@@ -133,7 +133,7 @@ static void issue_qk(forward100 *f)
 
 	cptx_pipe_wait_full(k, &f->k_pipe, &f->k_at);
 	cptx_pipe_wait_empty(k, &f->s_pipe, &f->s_at);
-	const cptx_val q = cptx_operand_at(k, &f->q, 0), key = cptx_operand_at(k, &f->key.op, f->k_at.stage);
+	const cptx_val q = cptx_operand_at(k, &f->q.op, 0), key = cptx_operand_at(k, &f->key.op, f->k_at.stage);
 	cptx_mma_tile(k, &f->qk, &f->sums, q, key, .fresh = true);
 	cptx_mma_commit(k, &f->qk, cptx_pipe_full(&f->s_at));
 	cptx_mma_commit(k, &f->qk, cptx_pipe_empty(&f->k_at));

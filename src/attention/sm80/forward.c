@@ -23,7 +23,7 @@ typedef struct forward80 {
 	shape80 s;
 	attention_in in;
 	attention_tile tile;
-	cptx_operand q;
+	attention_kv q;
 	attention_kv key, v;
 	cptx_val rows_left; /* with .page by cp.async: keys from the block on, .u32, a variable */
 	cptx_pipe pipe, q_pipe;
@@ -73,7 +73,7 @@ static void make_operands(forward80 *f)
 				   k_at = attention_rows_at(k, &in->k, t, t->k0, t->kv_head),
 				   v_at = attention_rows_at(k, &in->v, t, t->k0, t->kv_head);
 	const cptx_val keys = f->o->page ? (f->rows_left = cptx_var(k, CPTX_U32, t->keys)) : t->keys;
-	f->q = operand(f, &ops.q, "q", f->o->dim, t->queries, in->q.row, q_at);
+	f->q.op = operand(f, &ops.q, "q", f->o->dim, t->queries, in->q.row, q_at);
 	f->key.op = operand(f, &ops.k, "k", f->o->dim, keys, in->k.row, k_at);
 	f->v.op = operand(f, &ops.v, "v", attention_dim_v(f->o), keys, in->v.row, v_at);
 }
@@ -187,13 +187,13 @@ static void load_q(forward80 *f)
 	cptx_kernel *k = f->k;
 
 	if (!f->o->tma) {
-		cptx_operand_load(k, &f->q, 0, f->tile.row0, 0);
+		cptx_operand_load(k, &f->q.op, 0, f->tile.row0, 0);
 		return;
 	}
 	const cptx_pipe_at at = cptx_pipe_producer(k, &f->q_pipe);
 	CPTX_IF(k, f->first) {
-		cptx_pipe_expect(k, &f->q_pipe, &at, f->q.bytes);
-		attention_load_q(k, &f->tile, &f->q, cptx_pipe_full(&at));
+		cptx_pipe_expect(k, &f->q_pipe, &at, f->q.op.bytes);
+		attention_load_q(k, &f->in, &f->tile, &f->q, cptx_pipe_full(&at));
 	}
 }
 
@@ -224,7 +224,7 @@ static void load_q_regs(forward80 *f, const cptx_roles *roles)
 
 	cptx_tiled_mma_new(k, &from, .a = f->o->in, .b = f->o->in, .m = f->s.rows, .n = f->o->bk, .units_m = f->o->warps,
 	                   .a_tile = f->s.q, .b_tile = f->s.k, .unit = roles->warp, .thread = roles->lane);
-	f->q_regs = cptx_mma_load_a(k, &from, cptx_operand_at(k, &f->q, 0));
+	f->q_regs = cptx_mma_load_a(k, &from, cptx_operand_at(k, &f->q.op, 0));
 }
 
 static void step(forward80 *f, bool masked)
@@ -237,7 +237,7 @@ static void step(forward80 *f, bool masked)
 		load(f, f->o->stages - 1);
 	const cptx_val key = cptx_mul(k, at.stage, f->key.op.apart, .mode = CPTX_LO);
 	const cptx_val v = f->v.op.apart == f->key.op.apart ? key : cptx_mul(k, at.stage, f->v.op.apart, .mode = CPTX_LO);
-	cptx_mma_tile(k, &f->qk, &f->sums, f->s.q_in_regs ? f->q_regs : cptx_operand_at(k, &f->q, 0), key, .fresh = true);
+	cptx_mma_tile(k, &f->qk, &f->sums, f->s.q_in_regs ? f->q_regs : cptx_operand_at(k, &f->q.op, 0), key, .fresh = true);
 	if (f->o->tma) { /* by now the other warps have hardly anything of the step before left */
 		load(f, f->o->stages - 1);
 		cptx_bar_warp_sync(k,

@@ -29,8 +29,7 @@ typedef struct forward90 {
 	attention_in in;
 	cptx_roles roles;
 	cptx_tiles tiles;
-	cptx_operand q;
-	attention_kv key, v;
+	attention_kv q, key, v;
 	cptx_pipe q_pipe, k_pipe, v_pipe;
 	cptx_pipe turned_pipe;         /* of V that was turned around */
 	cptx_val turned;               /* the address of its stages */
@@ -131,8 +130,8 @@ static void load_tile(forward90 *f)
 	cptx_val key = cptx_var(k, CPTX_S32, f->tile.last_key);
 
 	cptx_pipe_wait_empty(k, &f->q_pipe, &f->q_at);
-	cptx_pipe_expect(k, &f->q_pipe, &f->q_at, f->q.bytes);
-	attention_load_q(k, &f->tile, &f->q, cptx_pipe_full(&f->q_at));
+	cptx_pipe_expect(k, &f->q_pipe, &f->q_at, f->q.op.bytes);
+	attention_load_q(k, &f->in, &f->tile, &f->q, cptx_pipe_full(&f->q_at));
 	cptx_pipe_next(k, &f->q_pipe, &f->q_at);
 	load_k(f, key);
 	if (f->o->blocks)
@@ -240,7 +239,7 @@ static const cptx_pipe *pipe_of_v(const forward90 *f) { return f->s.turners ? &f
 static void issue_qk(forward90 *f)
 {
 	cptx_kernel *k = f->k;
-	const cptx_val q = cptx_operand_at(k, &f->q, 0), key = cptx_operand_at(k, &f->key.op, f->k_at.stage);
+	const cptx_val q = cptx_operand_at(k, &f->q.op, 0), key = cptx_operand_at(k, &f->key.op, f->k_at.stage);
 
 	cptx_mma_tile(k, &f->qk, &f->sums, q, key, .fresh = true);
 }

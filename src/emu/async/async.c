@@ -39,14 +39,14 @@ async_member *async_add(emu_warp *w, async_groups *g, uint32_t mask)
 		no_memory(w, NULL);
 		return NULL;
 	}
-	m->next = g->first;
 	m->number = ++g->last;
 	m->busy = m->kept = mask;
 	EACH_LANE(l, mask) {
 		m->group[l] = g->closed[l] + 1;
 		g->oldest[l] = g->oldest[l] ? g->oldest[l] : m->number;
 	}
-	g->first = m;
+	*(g->first ? g->end : &g->first) = m;
+	g->end = &m->next;
 	return m;
 }
 
@@ -60,17 +60,24 @@ void async_note(emu_warp *w, const emu_op *op, async_groups *g, async_member *m,
 	race_async_touch(w, m->late[lane], p, size, access);
 }
 
+/* Frees the member at *p if nothing needs it; where the next one stands. */
+static async_member **sweep_one(async_groups *g, async_member **p)
+{
+	async_member *m = *p;
+
+	if (m->busy || m->kept)
+		return &m->next;
+	*p = m->next;
+	if (!*p)
+		g->end = p;
+	free(m);
+	return p;
+}
+
 static void sweep(async_groups *g)
 {
-	for (async_member **p = &g->first; *p;) {
-		async_member *m = *p;
-		if (m->busy || m->kept) {
-			p = &m->next;
-			continue;
-		}
-		*p = m->next;
-		free(m);
-	}
+	for (async_member **p = &g->first; *p;)
+		p = sweep_one(g, p);
 }
 
 void async_close(async_groups *g, uint32_t mask)
@@ -132,7 +139,7 @@ typedef struct async_arrival {
 
 typedef struct arriving {
 	emu_async a;
-	struct arriving *next; /* of the warp's that have started */
+	struct arriving *next, *previous; /* of the warp's that have started, in the order of their numbers */
 	emu_cta *cta;
 	uint32_t offset, mask;
 	uint64_t number;
@@ -146,25 +153,29 @@ static void raise_to(uint64_t newest[WARP], uint32_t mask, uint64_t number, uint
 
 /*
  * Arrivals run in any order.  The arrivals of the lanes of x that are not newer, and have not run, hand copies on too: of
- * each lane the number of the newest copy that is left to them; 0: none is.
+ * each lane the number of the newest copy that is left to them; 0: none is.  Those that have not started are newer.
  */
 static void left_to_others(const struct emu_async_state *s, const arriving *x, uint64_t newest[WARP])
 {
 	memset(newest, 0, WARP * sizeof *newest);
-	for (const arriving *o = s->started; o; o = o->next)
+	for (const arriving *o = s->started; o && o->number <= x->number; o = o->next)
 		raise_to(newest, o->mask & x->mask, o->number, x->number);
-	for (const async_arrival *o = s->arrivals; o; o = o->next)
-		raise_to(newest, o->mask & x->mask, o->number, x->number);
+}
+
+static void note_arrival(struct emu_async_state *s, arriving *x)
+{
+	x->previous = s->newest;
+	while (x->previous && x->previous->number > x->number)
+		x->previous = x->previous->previous;
+	x->next = x->previous ? x->previous->next : s->started;
+	*(x->previous ? &x->previous->next : &s->started) = x;
+	*(x->next ? &x->next->previous : &s->newest) = x;
 }
 
 static void forget_arrival(struct emu_async_state *s, arriving *x)
 {
-	arriving **p = &s->started;
-
-	while (*p && *p != x)
-		p = &(*p)->next;
-	if (*p)
-		*p = x->next;
+	*(x->previous ? &x->previous->next : &s->started) = x->next;
+	*(x->next ? &x->next->previous : &s->newest) = x->previous;
 }
 
 static bool run_arrival(emu_cluster *c, emu_async *a)
@@ -179,16 +190,14 @@ static bool run_arrival(emu_cluster *c, emu_async *a)
 	if (!b)
 		return true;
 	left_to_others(a->w->async, x, newest);
-	for (async_member *m = g->first; m; m = m->next) {
-		if (m->number > x->number)
-			continue;
+	for (async_member **p = &g->first; *p && (*p)->number <= x->number; p = sweep_one(g, p)) {
+		async_member *m = *p;
 		EACH_LANE(l, m->kept & x->mask) {
 			race_async_done(c, m->late[l], &b->clock);
 			if (newest[l] < m->number)
 				m->kept &= ~(UINT32_C(1) << l);
 		}
 	}
-	sweep(g);
 	mbarrier_arrive(x->cta, x->offset, (uint32_t)__builtin_popcount(x->mask), by);
 	return true;
 }
@@ -202,17 +211,18 @@ static bool start_arrival(emu_warp *w, const async_arrival *r, uint32_t mask)
 		return false;
 	}
 	*x = (arriving){ .cta = r->cta, .offset = r->offset, .mask = mask, .number = r->number };
-	x->next = w->async->started, w->async->started = x;
+	note_arrival(w->async, x);
 	x->a = (emu_async){ .run = run_arrival, .w = w, .lane = (unsigned)__builtin_ctz(mask), .op = r->op };
 	return emu_async_start(w->cluster, &x->a);
 }
 
-/* Starts those arrivals whose copies are over. */
-static void start_arrivals(emu_warp *w)
+/* Starts those arrivals from *p on whose copies are over.  They stand in the order of their numbers: from `below` on none is
+ * looked at. */
+static void start_arrivals(emu_warp *w, async_arrival **p, uint64_t below)
 {
 	struct emu_async_state *s = w->async;
 
-	for (async_arrival **p = &s->arrivals; *p && !w->cluster->failed;) {
+	while (*p && (*p)->number < below && !w->cluster->failed) {
 		async_arrival *r = *p;
 		uint32_t busy = 0;
 		EACH_LANE(l, r->mask)
@@ -220,44 +230,50 @@ static void start_arrivals(emu_warp *w)
 				busy |= UINT32_C(1) << l;
 		uint32_t ready = r->mask & ~busy;
 		r->mask &= busy;
-		if (!r->mask)
-			*p = r->next;
-		else
-			p = &r->next;
 		if (ready)
 			start_arrival(w, r, ready);
-		if (!r->mask)
-			free(r);
+		if (r->mask) {
+			p = &r->next;
+			continue;
+		}
+		*p = r->next;
+		if (!*p)
+			s->end = p;
+		free(r);
 	}
 }
 
-/* The lanes whose oldest copy has ended have another one, or none; newer members come first in the list. */
-static uint32_t find_oldest(async_groups *g, const async_member *ended, uint32_t mask)
+/* The lanes whose oldest copy has ended have another one, which is newer, or none.  The number of the newest copy that is
+ * the oldest of such a lane now; UINT64_MAX: one has none; 0: nothing has changed. */
+static uint64_t find_oldest(async_groups *g, const async_member *ended, uint32_t mask)
 {
 	uint32_t lanes = 0;
+	uint64_t newest = 0;
 
 	EACH_LANE(l, mask)
 		if (g->oldest[l] == ended->number) {
 			lanes |= UINT32_C(1) << l;
 			g->oldest[l] = 0;
 		}
-	for (const async_member *m = lanes ? g->first : NULL; m; m = m->next)
+	for (const async_member *m = ended->next; lanes && m; m = m->next) {
 		EACH_LANE(l, m->busy & lanes)
-			g->oldest[l] = m->number;
-	return lanes;
+			g->oldest[l] = newest = m->number;
+		lanes &= ~m->busy;
+	}
+	return lanes ? UINT64_MAX : newest;
 }
 
 void async_over(emu_warp *w, async_groups *g, async_member *m, uint32_t mask)
 {
 	m->busy &= ~mask;
-	const uint32_t lanes = find_oldest(g, m, mask);
+	const uint64_t below = find_oldest(g, m, mask);
 	if (g->blocked && !m->busy) {
 		g->blocked = false;
 		emu_wake(w->cluster);
 	}
 	w->cluster->progress++;
-	if (lanes && w->async->arrivals)
-		start_arrivals(w);
+	if (w->async->arrivals)
+		start_arrivals(w, &w->async->arrivals, below);
 }
 
 static bool arrive_later(emu_warp *w, const emu_op *op, emu_cta *cta, uint32_t offset, uint32_t mask)
@@ -269,10 +285,9 @@ static bool arrive_later(emu_warp *w, const emu_op *op, emu_cta *cta, uint32_t o
 		no_memory(w, op);
 		return false;
 	}
-	*r = (async_arrival){
-		.next = s->arrivals, .op = op, .cta = cta, .offset = offset, .mask = mask, .number = s->copies.last
-	};
-	s->arrivals = r;
+	*r = (async_arrival){ .op = op, .cta = cta, .offset = offset, .mask = mask, .number = s->copies.last };
+	*(s->arrivals ? s->end : &s->arrivals) = r;
+	s->end = &r->next;
 	return true;
 }
 
@@ -283,6 +298,7 @@ static enum emu_step copies_arrive(emu_warp *w, const emu_op *op, uint32_t mask)
 
 	if (!async_state(w))
 		return STEP_FAULT;
+	async_arrival **from = w->async->arrivals ? w->async->end : &w->async->arrivals;
 	emu_need_arg(w, op, a, mask, "the address");
 	for (uint32_t left = mask; left;) {
 		unsigned lane = (unsigned)__builtin_ctz(left);
@@ -300,7 +316,7 @@ static enum emu_step copies_arrive(emu_warp *w, const emu_op *op, uint32_t mask)
 			return STEP_FAULT;
 		left &= ~same;
 	}
-	start_arrivals(w);
+	start_arrivals(w, from, UINT64_MAX);
 	return w->cluster->failed ? STEP_FAULT : STEP_NEXT;
 }
 

@@ -17,7 +17,8 @@ typedef struct async_member {
 } async_member;
 
 typedef struct async_groups {
-	async_member *first;   /* the newest */
+	async_member *first;   /* the oldest */
+	async_member **end;    /* where the next one goes, unless there is none */
 	uint64_t last;         /* number */
 	uint64_t oldest[WARP]; /* of each lane the number of the oldest that is busy; 0: none is */
 	uint32_t closed[WARP];
@@ -27,8 +28,9 @@ typedef struct async_groups {
 
 struct emu_async_state {
 	async_groups copies;
-	struct async_arrival *arrivals; /* of cp.async.mbarrier.arrive, that wait for copies */
-	struct arriving *started;       /* whose copies are over, and which have not arrived yet */
+	struct async_arrival *arrivals;    /* of cp.async.mbarrier.arrive, that wait for copies; the oldest */
+	struct async_arrival **end;        /* where the next one goes, unless there is none */
+	struct arriving *started, *newest; /* whose copies are over, and which have not arrived yet: the first, the last */
 };
 
 /* The state of a warp, made when first asked for; NULL and a finding when memory is short. */

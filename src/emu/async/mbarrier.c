@@ -241,6 +241,27 @@ void mbarrier_inval(emu_cta *cta, emu_mbarrier *b)
 
 /* ---- phases ---- */
 
+/* Remembers what came in this phase, in the place of what is longest ago. */
+static void note(emu_mbarrier *b, mbarrier_by by, enum mbarrier_brought what, uint64_t n)
+{
+	mbarrier_event *e = b->event;
+
+	for (unsigned i = 0; i < MBARRIER_EVENTS; i++) {
+		mbarrier_event *x = &b->event[i];
+		if (x->op == by.op && x->what == what && x->warp == by.w->number && x->rank == by.w->cta->rank) {
+			e = x;
+			break;
+		}
+		if (!x->op ? e->op != NULL : e->op && x->phase < e->phase)
+			e = x;
+	}
+	if (e->op == by.op && e->what == what && e->phase == b->phase && e->warp == by.w->number && e->rank == by.w->cta->rank)
+		n += e->n;
+	*e = (mbarrier_event){
+		.op = by.op, .rank = by.w->cta->rank, .warp = by.w->number, .what = what, .phase = b->phase, .n = n
+	};
+}
+
 static void settle(emu_cta *cta, emu_mbarrier *b)
 {
 	if (!b->pending && !b->tx) {
@@ -269,6 +290,7 @@ bool mbarrier_expect_tx(emu_cta *cta, emu_mbarrier *b, uint32_t bytes, mbarrier_
 		             bytes, b->tx, MBARRIER_MOST);
 	b->tx += (int32_t)bytes;
 	b->asked += bytes;
+	note(b, by, MBARRIER_ASKED, bytes);
 	settle(cta, b);
 	return true;
 }
@@ -286,6 +308,7 @@ bool mbarrier_complete_tx(emu_cta *cta, uint32_t offset, uint32_t bytes, mbarrie
 	b->tx -= (int32_t)bytes;
 	b->last_op = by.op;
 	b->last_warp = by.w;
+	note(b, by, MBARRIER_BYTES, bytes);
 	race_async_done(cta->cluster, by.late, &b->clock);
 	settle(cta, b);
 	return true;
@@ -322,6 +345,7 @@ bool mbarrier_arrive(emu_cta *cta, uint32_t offset, uint32_t count, mbarrier_by 
 	if (u)
 		u->arrived = (uint32_t)b->phase + 1;
 	b->pending -= count;
+	note(b, by, MBARRIER_ARRIVALS, count);
 	race_async_done(cta->cluster, by.late, &b->clock);
 	settle(cta, b);
 	return true;
@@ -393,6 +417,33 @@ static emu_mbarrier *waited_for(const emu_warp *w, const emu_waiting *x)
 	return x->what && !strcmp(x->what, "mbarrier") ? find(w->cta, (x->where & SHARED_MASK) - SHARED_FIRST) : NULL;
 }
 
+static const char *unit_of(const mbarrier_event *e)
+{
+	return e->what == MBARRIER_ARRIVALS ? e->n == 1 ? "arrival" : "arrivals"
+	       : e->what == MBARRIER_BYTES  ? "bytes"
+	                                    : "bytes expected";
+}
+
+/* "; in this phase came 1 arrival by mbarrier.arrive (k.ptx:12) of warp 0": what came now, or last in the phase before. */
+static void put_events(buf *out, const emu_warp *w, const emu_mbarrier *b, bool now)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < MBARRIER_EVENTS; i++) {
+		const mbarrier_event *e = &b->event[i];
+		if (!e->op || (now ? e->phase != b->phase : e->phase + 1 != b->phase))
+			continue;
+		buf_str(out, n++ ? ", " : now ? "; in this phase came " : "; in the phase before, and not in this one, came ");
+		buf_printf(out, "%llu %s by ", (unsigned long long)e->n, unit_of(e));
+		emu_put_op(out, w->grid, e->op);
+		buf_printf(out, " of warp %u", e->warp);
+		if (w->cluster->ncta > 1)
+			buf_printf(out, " of CTA %u", e->rank);
+	}
+	if (!n && now)
+		buf_str(out, "; in this phase nothing has come");
+}
+
 void mbarrier_describe(buf *out, const emu_warp *w, const emu_waiting *x)
 {
 	const emu_mbarrier *b = waited_for(w, x);
@@ -407,6 +458,16 @@ void mbarrier_describe(buf *out, const emu_warp *w, const emu_waiting *x)
 	if (b->asked || b->came)
 		buf_printf(out, ", and %d bytes: %llu are expected, %llu have come", b->tx, (unsigned long long)b->asked,
 		           (unsigned long long)b->came);
+	put_events(out, w, b, true);
+	put_events(out, w, b, false);
+}
+
+void mbarrier_lacks(const emu_warp *w, const emu_waiting *x, bool *arrivals, bool *bytes)
+{
+	const emu_mbarrier *b = waited_for(w, x);
+
+	*arrivals |= b && b->pending;
+	*bytes |= b && b->tx > 0;
 }
 
 enum cptx_finding_code mbarrier_blame(const emu_warp *w, const emu_group *g, const char **why)

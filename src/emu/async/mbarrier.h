@@ -19,6 +19,16 @@ typedef struct mbarrier_user {
 	uint32_t polled;  /* without success */
 } mbarrier_user;
 
+/* What came to it: the same instruction of the same warp is one. */
+enum mbarrier_brought { MBARRIER_ARRIVALS, MBARRIER_BYTES, MBARRIER_ASKED /* bytes */ };
+typedef struct mbarrier_event {
+	const emu_op *op;
+	uint32_t rank, warp;
+	enum mbarrier_brought what;
+	uint64_t phase, n; /* in that phase, the last one of it */
+} mbarrier_event;
+enum { MBARRIER_EVENTS = 8 /* that are remembered, the latest */ };
+
 typedef struct emu_mbarrier {
 	struct emu_mbarrier *next;
 	uint32_t offset; /* in the CTA's shared memory */
@@ -29,9 +39,10 @@ typedef struct emu_mbarrier {
 	uint64_t asked, came; /* bytes, in this phase */
 	uint64_t phase;
 	emu_clock clock, passed;
-	bool fenced;           /* its init, by fence.mbarrier_init */
-	emu_stamp begun;       /* by mbarrier.init */
-	mbarrier_user *user;   /* a thread each; NULL: none yet */
+	bool fenced;         /* its init, by fence.mbarrier_init */
+	emu_stamp begun;     /* by mbarrier.init */
+	mbarrier_user *user; /* a thread each; NULL: none yet */
+	mbarrier_event event[MBARRIER_EVENTS];
 	const emu_op *last_op; /* that completed bytes */
 	emu_warp *last_warp;
 } emu_mbarrier;
@@ -81,6 +92,8 @@ bool mbarrier_passed(emu_cta *cta, emu_mbarrier *b, uint32_t parity, mbarrier_by
 bool mbarrier_state_passed(emu_cta *cta, emu_mbarrier *b, uint64_t state, mbarrier_by by, bool *done);
 
 void mbarrier_describe(buf *b, const emu_warp *w, const emu_waiting *x);
+/* Adds what the mbarrier that it waits at lacks, if it is one. */
+void mbarrier_lacks(const emu_warp *w, const emu_waiting *x, bool *arrivals, bool *bytes);
 /*
  * The finding for a group that waits for ever: TX_BYTES, if only bytes are missing; PARITY, if it waits for the phase behind
  * the one that it should have waited for; else DEADLOCK.  *why says it.

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Findings: what is wrong with a kernel, said once for each instruction. */
 #include "emu/core/finding.h"
-#include "emu/async/mbarrier.h"
+#include "emu/core/cluster.h"
 #include "emu/core/grid.h"
 #include "emu/core/machine.h"
 #include "emu/core/registers.h"
-#include "emu/exec/barrier.h"
 #include "base/printable.h"
 
 #include <stdio.h>
@@ -106,7 +105,8 @@ static void add(emu_warp *w, const emu_op *op, int lane, enum cptx_finding_code 
 
 static void find(emu_warp *w, const emu_op *op, int lane, enum cptx_finding_code code, const char *format, va_list ap)
 {
-	char what[2048], shown[2048];
+	enum { MOST = 8192 /* bytes; who waits for what takes many */ };
+	char what[MOST], shown[MOST];
 
 	if (codes[code].ends && rank_of(w->grid->machine, code) == CPTX_FIND_ERROR)
 		w->cluster->failed = true;
@@ -307,68 +307,4 @@ void emu_need_arg(emu_warp *w, const emu_op *op, const emu_arg *a, uint32_t mask
 		emu_need(w, op, a->slot, mask, what);
 	for (unsigned i = 0; a->kind == ARG_VEC && i < a->count; i++)
 		emu_need(w, op, a->slots[i], mask, what);
-}
-
-/* ---- what nobody can go on from ---- */
-
-static void describe_wait(buf *b, const emu_warp *w, const emu_group *g)
-{
-	const emu_op *op = g->waiting.op ? g->waiting.op : &g->frame->f->code[g->pc];
-
-	buf_printf(b, "\n    block (%u, %u, %u), warp %u, lanes 0x%08x: ", w->cta->id[0], w->cta->id[1], w->cta->id[2],
-	           w->number, g->mask);
-	emu_put_op(b, w->grid, op);
-	if (g->state == GROUP_CONVERGE)
-		buf_printf(b, " waits for lanes 0x%08x of its warp", g->waiting.where);
-	else if (g->waiting.what)
-		emu_describe_wait(b, w, &g->waiting);
-}
-
-void emu_find_deadlock(emu_cluster *c)
-{
-	enum cptx_finding_code code = CPTX_FIND_DEADLOCK;
-	const char *why = NULL;
-	emu_warp *first = NULL;
-	const emu_group *group = NULL;
-	unsigned n = 0;
-	buf b;
-
-	buf_init(&b, NULL);
-	for (uint32_t i = 0; i < c->nwarp; i++) {
-		emu_warp *w = &c->cta[i / c->cta[0].nwarp].warp[i % c->cta[0].nwarp];
-		for (unsigned k = 0; k < w->ngroup; k++) {
-			const emu_group *g = &w->group[k];
-			const char *says;
-			enum cptx_finding_code is = mbarrier_blame(w, g, &says);
-			if (g->state == GROUP_CONVERGE)
-				is = CPTX_FIND_DIVERGENT, says = "lanes of a warp that must execute this together have parted";
-			/* The first of what says most. */
-			if (!first || (code == CPTX_FIND_DEADLOCK && is != code) ||
-			    (code != CPTX_FIND_DIVERGENT && is == CPTX_FIND_DIVERGENT))
-				first = w, group = g, code = is, why = says;
-			if (n++ < 12)
-				describe_wait(&b, w, g);
-		}
-	}
-	if (n > 12)
-		buf_printf(&b, "\n    and %u more", n - 12);
-	buf_put(&b, "", 1);
-	if (first)
-		emu_find(first, group->waiting.op ? group->waiting.op : &group->frame->f->code[group->pc], EMU_ALL, code,
-		         "%s; waiting are:%s", why, b.failed ? "" : b.p);
-	buf_free(&b);
-	c->failed = true;
-}
-
-void emu_find_limit(emu_cluster *c)
-{
-	emu_warp *w = &c->cta[0].warp[0];
-
-	for (uint32_t i = 0; i < c->nwarp; i++)
-		if (c->cta[i / c->cta[0].nwarp].warp[i % c->cta[0].nwarp].ngroup)
-			w = &c->cta[i / c->cta[0].nwarp].warp[i % c->cta[0].nwarp];
-	const emu_group *g = &w->group[0];
-	emu_find(w, w->ngroup ? &g->frame->f->code[g->pc] : NULL, EMU_ALL, CPTX_FIND_STEP_LIMIT,
-	         "the launch has executed %llu instructions of warps, its limit; a warp was here then",
-	         (unsigned long long)c->grid->limit);
 }

@@ -16,6 +16,7 @@ enum emu_step emu_find(emu_warp *w, const emu_op *op, int lane, enum cptx_findin
 void emu_find_host(emu_machine *m, enum cptx_finding_code code, const char *what);
 /* Finding i as it is now, which nobody changes; NULL behind the last. */
 const cptx_emu_finding *emu_finding_now(emu_machine *m, size_t i);
+/* Nobody can go on, or the launch's limit has come: who waits for what (stuck.c). */
 void emu_find_deadlock(emu_cluster *c);
 void emu_find_limit(emu_cluster *c);
 /* A finding if the register is undefined in one of the lanes: "the address", "the predicate" ... */

@@ -2,6 +2,7 @@
 /* The machine: its memory, findings and counters; programs, whose variables lie in that memory. */
 #include "emu/core/machine.h"
 #include "emu/memory/place.h"
+#include "emu/memory/texture.h"
 
 #include <stdlib.h>
 
@@ -30,6 +31,7 @@ void emu_machine_free(emu_machine *m)
 	if (!m)
 		return;
 	emu_memory_free(m);
+	emu_textures_free(m);
 	free(m->finding);
 	free(m->profile);
 	arena_free(&m->text);

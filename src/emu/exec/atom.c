@@ -35,11 +35,9 @@ uint64_t emu_atomic(unsigned op, unsigned type, uint64_t old, uint64_t b, bool f
 enum { ARG_A = 1, ARG_B, ARG_C };
 /* imm[0]: bytes of an element; imm[1]: how many; imm[2]: order */
 
-static uint32_t slot_of(const emu_arg *a, unsigned i) { return a->kind == ARG_VEC ? a->slots[i] : a->slot; }
-
 static void take(const emu_warp *w, const emu_arg *a, unsigned i, unsigned lane, uint64_t v[2])
 {
-	uint32_t slot = slot_of(a, i);
+	uint32_t slot = emu_slot_of(a, i);
 
 	v[0] = a->bits >= 64 ? emu_r64(w, slot)[lane] : emu_r32(w, slot)[lane];
 	v[1] = a->bits == 128 ? emu_r64(w, slot)[lane + WARP] : 0;
@@ -47,7 +45,7 @@ static void take(const emu_warp *w, const emu_arg *a, unsigned i, unsigned lane,
 
 static void give(const emu_warp *w, const emu_arg *d, unsigned i, unsigned lane, const uint64_t v[2], bool defined)
 {
-	uint32_t slot = d->kind == ARG_VEC || d->kind == ARG_REG ? slot_of(d, i) : NO_SLOT;
+	uint32_t slot = d->kind == ARG_VEC || d->kind == ARG_REG ? emu_slot_of(d, i) : NO_SLOT;
 
 	if (!slot)
 		return;
@@ -116,7 +114,7 @@ static void need_operands(emu_warp *w, const emu_op *op, uint32_t mask)
 
 	emu_need_arg(w, op, a, mask, "the address");
 	for (unsigned i = 0; a->space == SPACE_GLOBAL && i < op->imm[1]; i++)
-		emu_need(w, op, slot_of(b, i), mask, "what memory is combined with");
+		emu_need(w, op, emu_slot_of(b, i), mask, "what memory is combined with");
 }
 
 static enum emu_step atom(emu_warp *w, const emu_op *op, uint32_t mask)

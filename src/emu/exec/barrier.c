@@ -146,15 +146,16 @@ bool decode_bar(emu_decoder *d, emu_op *op)
 
 /* ---- barrier.cluster ---- */
 
-static bool cluster_whole(const emu_cluster *c)
+static uint32_t cluster_threads(const emu_cluster *c)
 {
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < c->ncta; i++)
-		for (uint32_t j = 0; j < c->cta[i].nwarp; j++)
-			n += (uint32_t)__builtin_popcount(emu_live(&c->cta[i].warp[j]));
-	return c->barrier.arrived && c->barrier.arrived >= n;
+		n += threads_left(&c->cta[i]);
+	return n;
 }
+
+static bool cluster_whole(const emu_cluster *c) { return c->barrier.arrived && c->barrier.arrived >= cluster_threads(c); }
 
 static enum emu_step cluster_arrive(emu_warp *w, const emu_op *op, uint32_t mask)
 {
@@ -223,15 +224,54 @@ void emu_barrier_exit(emu_warp *w)
 		complete(w->cluster, &w->cluster->barrier);
 }
 
+/* ---- reports ---- */
+
+/* Whether a group of the warp waits there. */
+static bool is_at(const emu_warp *w, const emu_waiting *x)
+{
+	for (unsigned k = 0; k < w->ngroup; k++) {
+		const emu_waiting *its = &w->group[k].waiting;
+		if (w->group[k].state == GROUP_WAIT && its->what && !strcmp(its->what, x->what) && its->where == x->where)
+			return true;
+	}
+	return false;
+}
+
+/* ", without warps 2, 3": those that have not come, or have ended. */
+static void put_warps(buf *b, const emu_cta *cta, const emu_waiting *x, bool ended)
+{
+	unsigned n = 0;
+
+	for (uint32_t i = 0; i < cta->nwarp; i++) {
+		const emu_warp *w = &cta->warp[i];
+		if (ended ? emu_live(w) != 0 : !emu_live(w) || is_at(w, x))
+			continue;
+		buf_printf(b, n++ ? ", %u" : ended ? "; ended are warps %u" : "; not there are warps %u", i);
+	}
+}
+
 void emu_describe_wait(buf *b, const emu_warp *w, const emu_waiting *x)
 {
 	if (!strcmp(x->what, "barrier")) {
 		const emu_barrier *bar = &w->cta->barrier[x->where];
 		buf_printf(b, " waits at barrier %u, where %u of %u threads are", x->where, bar->arrived,
 		           bar->expected ? bar->expected : threads_left(w->cta));
+		put_warps(b, w->cta, x, false);
+		if (bar->expected)
+			put_warps(b, w->cta, x, true);
+	} else if (!strcmp(x->what, "cluster barrier")) {
+		const emu_cluster *c = w->cluster;
+		buf_printf(b, " waits at the barrier of the cluster, where %u of %u threads have arrived", c->barrier.arrived,
+		           cluster_threads(c));
+		for (uint32_t i = 0; i < c->ncta; i++)
+			for (uint32_t j = 0; j < c->cta[i].nwarp; j++)
+				if (emu_live(&c->cta[i].warp[j]) & ~c->cta[i].warp[j].at_cluster)
+					buf_printf(b, ", not warp %u of CTA %u", j, i);
 	} else if (!strcmp(x->what, "mbarrier")) {
 		mbarrier_describe(b, w, x);
 	} else {
 		buf_printf(b, " waits for %s", x->what);
+		if (x->where)
+			buf_printf(b, ": %u more, of which there are %u", x->where, w->cta->free_registers);
 	}
 }

@@ -22,6 +22,8 @@ static inline bool emu_orders_clusters(const emu_warp *w, const emu_arg *a, uint
 	return emu_wants_turn(w) &&
 	       (a->space == SPACE_GLOBAL || (a->space == SPACE_GENERIC && (addr < WINDOW_SHARED || addr >= FUNC_FIRST)));
 }
+/* The register of an element of a vector, or the register. */
+static inline uint32_t emu_slot_of(const emu_arg *a, unsigned i) { return a->kind == ARG_VEC ? a->slots[i] : a->slot; }
 enum emu_step exec_nothing(emu_warp *w, const emu_op *op, uint32_t mask); /* exec/move.c */
 
 /* Registers that are the same or none of the other: a loop over lanes may be done for several lanes at once. */

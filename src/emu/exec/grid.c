@@ -209,7 +209,7 @@ static enum emu_step setmaxnreg(emu_warp *w, const emu_op *op, uint32_t mask)
 		return emu_find(w, op, EMU_ALL, CPTX_FIND_OPERAND, "%u registers, but the warp has %u: .%s may not make them %s",
 		                want, has, more ? "inc" : "dec", more ? "fewer" : "more");
 	if (more && w->cta->free_registers < (want - has) * WARP)
-		return emu_group_block(w, op, "registers that other warps give up", 0, 0);
+		return emu_group_block(w, op, "registers that other warps give up", (want - has) * WARP, 0);
 	w->cta->free_registers -= (want - has) * WARP; /* modulo 2^32: may be a gain */
 	w->nreg = want;
 	if (!more)

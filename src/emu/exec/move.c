@@ -306,7 +306,7 @@ static enum emu_step load_one(emu_warp *w, const emu_op *op, uint32_t mask)
 
 	if (a->base && !emu_need(w, op, a->slot, mask, "the address"))
 		return STEP_FAULT;
-	if (mask == ALL_LANES && !op->imm[2] && row_load(w, op))
+	if (!op->imm[2] && row_load(w, op, mask))
 		return STEP_NEXT;
 	EACH_LANE(l, mask) {
 		uint64_t addr = emu_address(w, a, l);
@@ -390,7 +390,7 @@ static enum emu_step store(emu_warp *w, const emu_op *op, uint32_t mask)
 	if (a->base && !emu_need(w, op, a->slot, mask, "the address"))
 		return STEP_FAULT;
 	need_stored(w, op, mask);
-	if (mask == ALL_LANES && !op->imm[2] && op->arg[2].kind == ARG_REG && row_store(w, op))
+	if (!op->imm[2] && op->arg[2].kind == ARG_REG && row_store(w, op, mask))
 		return STEP_NEXT;
 	if (mask == ALL_LANES && !op->imm[2] && op->arg[2].kind == ARG_VEC && row_store_vector(w, op))
 		return STEP_NEXT;

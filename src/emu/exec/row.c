@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Weak loads and stores of a whole warp that touch one piece of global or shared memory: consecutive elements, lane by lane,
- * or, for loads, all lanes the same one.  What is out of the ordinary is left to the loops over lanes of exec/move.c, which
- * tell what is wrong.
+ * or, for loads, all lanes the same one; or a few such pieces, as of warps whose lanes are several rows of a block.  What is
+ * out of the ordinary is left to the loops over lanes of exec/move.c, which tell what is wrong.
  */
 #include "emu/exec/row.h"
 #include "emu/core/counters.h"
@@ -33,7 +33,16 @@ static bool in_a_row(const emu_warp *w, const emu_arg *a, uint32_t each, uint32_
 	return !off;
 }
 
-/* The piece of memory, `each` bytes a lane, or the same ones (stride 0); false: there is none, or it is not that simple. */
+/* A piece of memory; false: there is none, or it is not that simple. */
+static bool simple_place(emu_warp *w, unsigned space, uint64_t at, uint32_t size, emu_place *p)
+{
+	if (!emu_locate(w->cluster, w->cta, space, at, size, p) || p->space > SPACE_CLUSTER ||
+	    (p->cta && p->cta != w->cta && emu_has_ended(p->cta)))
+		return false;
+	return p->space != SPACE_GLOBAL || w->grid->nclusters == 1 || emu_page_left(p, size) == size;
+}
+
+/* The piece of the whole warp, `each` bytes a lane, or the same ones (stride 0). */
 static bool row_place(emu_warp *w, const emu_op *op, uint32_t each, uint32_t *stride, emu_place *p)
 {
 	const emu_arg *a = &op->arg[1];
@@ -41,11 +50,78 @@ static bool row_place(emu_warp *w, const emu_op *op, uint32_t each, uint32_t *st
 
 	if (a->space > SPACE_CLUSTER || at % each || !in_a_row(w, a, each, stride))
 		return false;
-	uint32_t size = *stride ? WARP * each : each;
-	if (!emu_locate(w->cluster, w->cta, a->space, at, size, p) || p->space > SPACE_CLUSTER ||
-	    (p->cta && p->cta != w->cta && emu_has_ended(p->cta)))
+	return simple_place(w, a->space, at, *stride ? WARP * each : each, p);
+}
+
+/* ---- pieces ---- */
+
+enum { MOST_PIECES = 8 /* with more of them it takes as long as lane by lane */ };
+
+/* Lanes one behind the other that touch consecutive elements, or all the same one. */
+typedef struct piece {
+	uint32_t first, n, stride;
+	emu_place p;
+} piece;
+
+static uint32_t lanes_of(const piece *x) { return (x->n < WARP ? (UINT32_C(1) << x->n) - 1 : ALL_LANES) << x->first; }
+
+/* The pieces of these lanes, all of them defined where that is asked for; 0: they are too many, or not that simple. */
+static unsigned pieces_of(emu_warp *w, const emu_op *op, uint32_t mask, uint32_t each, bool defined, piece out[MOST_PIECES])
+{
+	const emu_arg *a = &op->arg[1];
+	uint64_t at[WARP];
+	unsigned n = 0;
+
+	if (!a->base || a->space > SPACE_CLUSTER)
+		return 0;
+	EACH_LANE(l, mask)
+		at[l] = emu_address(w, a, l);
+	for (uint32_t left = mask; left; left &= ~lanes_of(&out[n++])) {
+		uint32_t l = (uint32_t)__builtin_ctz(left), here = (uint32_t)__builtin_ctzll(~((uint64_t)left >> l));
+		uint64_t stride = here > 1 ? at[l + 1] - at[l] : 0;
+		if (n == MOST_PIECES || at[l] % each)
+			return 0;
+		piece x = { .first = l, .n = 1, .stride = stride == each ? each : 0 };
+		while ((stride == each || !stride) && x.n < here && at[l + x.n] - at[l + x.n - 1] == stride)
+			x.n++;
+		uint32_t size = x.stride ? x.n * each : each;
+		if (!simple_place(w, a->space, at[l], size, &x.p) || (defined && !emu_all_defined(&x.p, size)))
+			return 0;
+		out[n] = x;
+	}
+	return n;
+}
+
+/* Notes where the lanes went, as emu_resolve does. */
+static void note_places(emu_warp *w, const piece *x)
+{
+	uint64_t at = x->p.space == SPACE_GLOBAL  ? x->p.alloc->at + x->p.offset
+	              : x->p.space == SPACE_CONST ? 0
+	                                          : ((uint64_t)x->p.cta->rank << SHARED_RANK) + SHARED_FIRST + x->p.offset;
+
+	for (uint32_t i = 0; i < x->n; i++) {
+		w->at[x->first + i] = at + i * x->stride;
+		w->at_space[x->first + i] = x->p.space;
+	}
+}
+
+static bool load_pieces(emu_warp *w, const emu_op *op, uint32_t mask, uint32_t each)
+{
+	const emu_arg *d = &op->arg[0];
+	piece x[MOST_PIECES];
+	unsigned n = pieces_of(w, op, mask, each, true, x);
+
+	for (unsigned i = 0; i < n; i++) {
+		race_row(w, op, &x[i].p, each, x[i].stride, lanes_of(&x[i]), 0, ACCESS_READ);
+		for (unsigned l = 0; l < x[i].n; l++)
+			emu_put_extended(w, d->slot, d->bits, x[i].first + l, emu_bytes(x[i].p.p + l * x[i].stride, each), op->imm[1]);
+		note_places(w, &x[i]);
+	}
+	if (!n)
 		return false;
-	return p->space != SPACE_GLOBAL || w->grid->nclusters == 1 || emu_page_left(p, size) == size;
+	emu_define(w, d->slot, mask, ALL_LANES);
+	emu_traffic_count(w, op, mask, each, ACCESS_READ);
+	return true;
 }
 
 /* A parameter of the kernel, the same in all lanes; false: it is something else. */
@@ -64,17 +140,19 @@ static bool load_formal(emu_warp *w, const emu_op *op)
 	return true;
 }
 
-bool row_load(emu_warp *w, const emu_op *op)
+bool row_load(emu_warp *w, const emu_op *op, uint32_t mask)
 {
 	const emu_arg *d = &op->arg[0];
 	uint32_t each = (uint32_t)op->imm[0], stride;
 	emu_place p;
 
-	if (load_formal(w, op))
+	if (mask == ALL_LANES && load_formal(w, op))
 		return true;
-	if (!row_place(w, op, each, &stride, &p) || !emu_all_defined(&p, stride ? WARP * each : each))
+	if (mask != ALL_LANES || !row_place(w, op, each, &stride, &p))
+		return load_pieces(w, op, mask, each);
+	if (!emu_all_defined(&p, stride ? WARP * each : each))
 		return false;
-	race_row(w, op, &p, each, stride, 0, ACCESS_READ);
+	race_row(w, op, &p, each, stride, ALL_LANES, 0, ACCESS_READ);
 	if (stride && each * 8 == d->bits && each >= 4) {
 		memcpy(emu_r32(w, d->slot), p.p, (size_t)WARP * each);
 	} else {
@@ -86,32 +164,61 @@ bool row_load(emu_warp *w, const emu_op *op)
 	return true;
 }
 
-/* Writes `each` bytes a lane. */
-static void put_row(emu_warp *w, const emu_op *op, emu_place *p, const uint32_t *words, uint32_t each)
+/* Writes `each` bytes a lane, of `n` lanes from the first on. */
+static void put_lanes(emu_warp *w, const emu_op *op, emu_place *p, const unsigned char *from, uint32_t each, uint32_t first,
+                      uint32_t n)
 {
-	const unsigned char *from = (const unsigned char *)words;
+	const piece x = { .first = first, .n = n };
 	uint32_t silent = 0;
 
-	emu_writable(w->cluster, p, WARP * each);
-	if (w->cluster->races && emu_all_defined(p, WARP * each)) /* a weak store that changes nothing is no race */
-		for (unsigned l = 0; l < WARP; l++)
+	emu_writable(w->cluster, p, n * each);
+	if (w->cluster->races && emu_all_defined(p, n * each)) /* a weak store that changes nothing is no race */
+		for (unsigned l = 0; l < n; l++)
 			silent |= (uint32_t)(each > 8 ? !memcmp(p->p + l * each, from + l * each, each)
 			                              : emu_bytes(p->p + l * each, each) == emu_bytes(from + l * each, each))
-			          << l;
-	memcpy(p->p, from, (size_t)WARP * each);
-	race_row(w, op, p, each, each, silent, ACCESS_WRITE | ACCESS_VALUE);
-	emu_set_defined(p, WARP * each, true);
+			          << (first + l);
+	memcpy(p->p, from, (size_t)n * each);
+	race_row(w, op, p, each, each, lanes_of(&x), silent, ACCESS_WRITE | ACCESS_VALUE);
+	emu_set_defined(p, n * each, true);
+}
+
+static void put_row(emu_warp *w, const emu_op *op, emu_place *p, const uint32_t *words, uint32_t each)
+{
+	put_lanes(w, op, p, (const unsigned char *)words, each, 0, WARP);
 	emu_traffic_row(w, op, p, each, each, ACCESS_WRITE);
 }
 
-bool row_store(emu_warp *w, const emu_op *op)
+static bool may_write(const emu_place *p) { return p->space != SPACE_CONST && !(p->alloc && p->alloc->is_const); }
+
+static bool store_pieces(emu_warp *w, const emu_op *op, uint32_t mask, uint32_t each)
+{
+	const unsigned char *from = (const unsigned char *)emu_r32(w, op->arg[2].slot);
+	piece x[MOST_PIECES];
+	unsigned n = pieces_of(w, op, mask, each, false, x);
+
+	for (unsigned i = 0; i < n; i++)
+		if (!may_write(&x[i].p) || (!x[i].stride && x[i].n > 1))
+			return false;
+	for (unsigned i = 0; i < n; i++) {
+		put_lanes(w, op, &x[i].p, from + (size_t)x[i].first * each, each, x[i].first, x[i].n);
+		note_places(w, &x[i]);
+	}
+	if (n)
+		emu_traffic_count(w, op, mask, each, ACCESS_WRITE);
+	return n != 0;
+}
+
+bool row_store(emu_warp *w, const emu_op *op, uint32_t mask)
 {
 	const emu_arg *b = &op->arg[2];
 	uint32_t each = (uint32_t)op->imm[0], stride;
 	emu_place p;
 
-	if (each < 4 || each > 8 /* .b128 has its halves apart */ || each * 8 != b->bits || ~*emu_defined(w, b->slot) ||
-	    !row_place(w, op, each, &stride, &p) || !stride || p.space == SPACE_CONST || (p.alloc && p.alloc->is_const))
+	if (each < 4 || each > 8 /* .b128 has its halves apart */ || each * 8 != b->bits || mask & ~*emu_defined(w, b->slot))
+		return false;
+	if (mask != ALL_LANES || !row_place(w, op, each, &stride, &p))
+		return store_pieces(w, op, mask, each);
+	if (!stride || !may_write(&p))
 		return false;
 	put_row(w, op, &p, emu_r32(w, b->slot), each);
 	return true;
@@ -140,7 +247,7 @@ bool row_load_vector(emu_warp *w, const emu_op *op)
 	if (!each || !row_place(w, op, each, &stride, &p) || (!stride && !is_global(&p)) ||
 	    !emu_all_defined(&p, stride ? WARP * each : each))
 		return false;
-	race_row(w, op, &p, each, stride, 0, ACCESS_READ);
+	race_row(w, op, &p, each, stride, ALL_LANES, 0, ACCESS_READ);
 	for (unsigned i = 0; i < d->count; i++) {
 		uint32_t slot = d->slots[i];
 		for (unsigned l = 0; slot && l < WARP; l++)
@@ -161,7 +268,7 @@ bool row_store_vector(emu_warp *w, const emu_op *op)
 	for (unsigned i = 0; i < b->count; i++)
 		if (~*emu_defined(w, b->slots[i]))
 			return false;
-	if (!each || !row_place(w, op, each, &stride, &p) || !stride || p.space == SPACE_CONST || (p.alloc && p.alloc->is_const))
+	if (!each || !row_place(w, op, each, &stride, &p) || !stride || !may_write(&p))
 		return false;
 	for (unsigned i = 0; i < b->count; i++)
 		for (unsigned l = 0; l < WARP; l++)

@@ -6,10 +6,10 @@
 #include "emu/core/registers.h"
 #include "emu/exec/exec.h"
 
-/* Of all 32 lanes, with defined addresses, not ordering anything; imm[0] and imm[1] as ld and st have them.  False: nothing
- * is done. */
-bool row_load(emu_warp *w, const emu_op *op);
-bool row_store(emu_warp *w, const emu_op *op);
+/* Of these lanes, or of all 32 for vectors, with defined addresses, not ordering anything; imm[0] and imm[1] as ld and st
+ * have them.  False: nothing is done. */
+bool row_load(emu_warp *w, const emu_op *op, uint32_t mask);
+bool row_store(emu_warp *w, const emu_op *op, uint32_t mask);
 bool row_load_vector(emu_warp *w, const emu_op *op);
 bool row_store_vector(emu_warp *w, const emu_op *op);
 

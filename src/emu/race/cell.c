@@ -525,45 +525,59 @@ static void row_word(const touch *t, emu_word *x, uint32_t byte)
 		read_word(t, x, CELL_BYTES, byte, &ok);
 }
 
-/* Each lane by itself. */
-static void one_by_one(touch *t, emu_place *p, uint32_t stride, uint32_t lanes)
+/* Each lane by itself; the place is that of lane `from`. */
+static void one_by_one(touch *t, emu_place *p, uint32_t stride, unsigned from, uint32_t lanes)
 {
 	emu_place first = *p;
 
 	EACH_LANE(l, lanes) {
-		p->offset = first.offset + l * stride;
-		p->p = first.p + l * stride;
+		p->offset = first.offset + (l - from) * stride;
+		p->p = first.p + (l - from) * stride;
 		t->lane = l;
 		race_touch(t);
 	}
+	*p = first;
 }
 
-void race_row(emu_warp *w, const emu_op *op, const emu_place *place, uint32_t each, uint32_t stride, uint32_t silent,
-              unsigned access)
+/* All lanes read the same words, of which everybody knows. */
+static bool quick_broadcast(emu_warp *w, const emu_op *op, emu_word *x, uint32_t words, uint32_t lanes)
 {
+	for (uint32_t i = 0; i < words; i++)
+		if (!quick_read(w, op, x + i, lanes, CELL_BYTES))
+			return false;
+	return true;
+}
+
+void race_row(emu_warp *w, const emu_op *op, const emu_place *place, uint32_t each, uint32_t stride, uint32_t lanes,
+              uint32_t silent, unsigned access)
+{
+	unsigned from = (unsigned)__builtin_ctz(lanes);
+	uint32_t heard = lanes & ~silent;
 	emu_cluster *c = w->cluster;
 	emu_place p = *place;
 	touch t = { .w = w, .op = op, .access = access, .place = &p, .size = each };
 
 	if (!c->races || p.space == SPACE_CONST)
 		return;
-	emu_word *x = each % 4 ? NULL : row_words(c, place, stride ? WARP * each : each);
+	emu_word *x = each % 4 ? NULL : row_words(c, place, stride ? (uint32_t)__builtin_popcount(lanes) * each : each);
 	if (!x) {
-		one_by_one(&t, &p, stride, ~silent);
+		one_by_one(&t, &p, stride, from, heard);
 		t.access |= ACCESS_SILENT;
-		one_by_one(&t, &p, stride, silent);
+		one_by_one(&t, &p, stride, from, lanes & silent);
 		return;
 	}
-	EACH_LANE(l, ~silent)
+	if (!stride && !(access & ACCESS_WRITE) && quick_broadcast(w, op, x, each / 4, lanes))
+		heard = 0;
+	EACH_LANE(l, heard)
 		for (uint32_t i = 0; i < each / 4; i++) {
-			emu_word *y = x + l * stride / 4 + i;
+			emu_word *y = x + (l - from) * stride / 4 + i;
 			if (access & ACCESS_WRITE ? quick_write(w, op, y, l, CELL_BYTES)
-			                          : quick_read(w, op, y, stride ? UINT32_C(1) << l : ALL_LANES, CELL_BYTES))
+			                          : quick_read(w, op, y, UINT32_C(1) << l, CELL_BYTES))
 				continue;
 			t.lane = l;
-			p.offset = place->offset + l * stride;
+			p.offset = place->offset + (l - from) * stride;
 			row_word(&t, y, i * 4);
 		}
 	if (c->grid->wide && p.space == SPACE_GLOBAL)
-		race_log_row(w, op, place, each, stride, silent, access);
+		race_log_row(w, op, place, each, stride, lanes, silent, access);
 }

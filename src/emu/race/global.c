@@ -247,14 +247,14 @@ static uint32_t alike(const emu_warp *w, uint32_t lanes, uint64_t *events)
 }
 
 /* Lanes of a row lie in one page; those that are silent have a note of their own, and those that know different things. */
-void race_log_row(emu_warp *w, const emu_op *op, const emu_place *p, uint32_t each, uint32_t stride, uint32_t silent,
-                  unsigned access)
+void race_log_row(emu_warp *w, const emu_op *op, const emu_place *p, uint32_t each, uint32_t stride, uint32_t all,
+                  uint32_t silent, unsigned access)
 {
 	uint64_t at = p->alloc->at + p->offset;
 	note like = { .page = at / PAGE, .op = op->index, .agent = (uint16_t)w->agent };
-	uint32_t first = (uint32_t)(at % PAGE / 4), words = each / 4;
+	uint32_t first = (uint32_t)(at % PAGE / 4), words = each / 4, from = (uint32_t)__builtin_ctz(all);
 
-	for (uint32_t left = ALL_LANES, lanes; left; left &= ~lanes) {
+	for (uint32_t left = all, lanes; left; left &= ~lanes) {
 		bool quiet = !(left & ~silent);
 		lanes = alike(w, quiet ? left : left & ~silent, &like.events);
 		like.lane = (uint8_t)__builtin_ctz(lanes);
@@ -262,10 +262,10 @@ void race_log_row(emu_warp *w, const emu_op *op, const emu_place *p, uint32_t ea
 		note *n = find(w->cluster, &like);
 		if (!n)
 			return;
-		if (lanes == ALL_LANES)
-			set(n, first, stride ? WARP * words : words, access & ACCESS_VALUE ? p->p : NULL);
+		if (lanes == all)
+			set(n, first, stride ? (uint32_t)__builtin_popcount(all) * words : words, access & ACCESS_VALUE ? p->p : NULL);
 		else
 			EACH_LANE(l, lanes)
-				set(n, first + l * words, words, access & ACCESS_VALUE ? p->p + l * each : NULL);
+				set(n, first + (l - from) * stride / 4, words, access & ACCESS_VALUE ? p->p + (l - from) * stride : NULL);
 	}
 }

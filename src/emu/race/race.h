@@ -88,11 +88,11 @@ void clock_warp_sync(emu_warp *w);
 void race_access(emu_warp *w, const emu_op *op, unsigned lane, const emu_place *place, uint32_t size, unsigned access);
 
 /*
- * Does what race_access does for all lanes of the warp, at weak accesses of `each` bytes, `stride` bytes apart (each, or 0
- * for reads of one element).  The lanes of `silent` write what is there already.
+ * Does what race_access does for these lanes, one behind the other, at weak accesses of `each` bytes, `stride` bytes apart
+ * (each, or 0 for reads of one element).  The place is that of the first.  Those in `silent` write what is there already.
  */
-void race_row(emu_warp *w, const emu_op *op, const emu_place *place, uint32_t each, uint32_t stride, uint32_t silent,
-              unsigned access);
+void race_row(emu_warp *w, const emu_op *op, const emu_place *place, uint32_t each, uint32_t stride, uint32_t lanes,
+              uint32_t silent, unsigned access);
 
 /* These bytes of global memory, as far as the lane knows who wrote them, are visible to the async proxy: those of a tensor
  * map that it acquires. */

@@ -274,7 +274,7 @@ static bool fold_note(emu_cluster *c, const note *n)
 
 /* Lanes that release. */
 typedef struct releaser {
-	const emu_warp *w;
+	emu_warp *w;
 	uint32_t lanes;
 } releaser;
 
@@ -413,10 +413,38 @@ static void settle_events(emu_cluster *c)
 		g->log.n[i].events = 0;
 }
 
+/* The cluster's own segment ends: what these lanes know and have done leaves it. */
+static void leave(emu_warp *w, uint32_t lanes)
+{
+	global_pages *g = w->cluster->races->pages;
+	emu_clock *to = &g->left[g->segment % MOST_LEFT];
+
+	clock_free(to);
+	clock_join(w->cluster, to, &g->left[(g->segment - 1) % MOST_LEFT]);
+	clock_release_by(w, lanes, to);
+}
+
+/* What the lanes learn of their own cluster by others, which have acquired it and release what they know. */
+static void come_back(emu_warp *w, uint32_t lanes, const wide_clock *from)
+{
+	global_pages *g = w->cluster->races->pages;
+	const uint32_t number = (uint32_t)w->cluster->number, last = g->segment - 1;
+	const struct wide_entry *e = from->n ? entry_of(from, number) : NULL;
+	uint32_t segment = e && e < from->e + from->n && e->cluster == number ? e->segment : 0;
+
+	segment = from->all ? last : segment;
+	if (segment && last >= MOST_LEFT)
+		segment = MAX(segment, last - MOST_LEFT + 1);
+	if (segment)
+		clock_acquire_by(w, lanes, &g->left[segment % MOST_LEFT]);
+}
+
 static void acquire(emu_warp *w, uint32_t lanes, const wide_clock *from)
 {
 	global_pages *g = w->cluster->races->pages;
 	uint64_t known = ~UINT64_C(0);
+
+	come_back(w, lanes, from);
 
 	EACH_LANE(l, g->nevent ? lanes : 0)
 		known &= race_wide_events(w, l);
@@ -447,6 +475,7 @@ static void release(const releaser *r, wide_clock *to)
 			join(c, to, &g->event[i].from);
 	if (!to->all && !learn(to, (uint32_t)c->number, g->segment, &news))
 		race_no_memory(c);
+	leave(r->w, r->lanes);
 	g->segment++;
 }
 
@@ -535,6 +564,8 @@ void race_pages_free(emu_cluster *c)
 	race_notes_free(&g->log);
 	for (uint32_t i = 0; i < MOST_EVENTS; i++)
 		free(g->event[i].from.e);
+	for (uint32_t i = 0; i < MOST_LEFT; i++)
+		clock_free(&g->left[i]);
 	free(g->known.e);
 	free(g->at_fence.e);
 	free(g->pending.e);

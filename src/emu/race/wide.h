@@ -22,7 +22,10 @@ typedef struct wide_event {
 	uint32_t agent, epoch, lanes;
 	wide_clock from;
 } wide_event;
-enum { MOST_EVENTS = 64 /* then all lanes are taken to know of all of them */ };
+enum {
+	MOST_EVENTS = 64, /* then all lanes are taken to know of all of them */
+	MOST_LEFT = 16    /* segments; what is known of an older one counts as known of the oldest of these */
+};
 
 enum note_flags { NOTE_WRITE = 1, NOTE_STRONG = 2, NOTE_SILENT = 4, NOTE_BYTES = 8 /* a bit is a byte, not a word */ };
 
@@ -56,6 +59,8 @@ typedef struct global_pages {
 	wide_clock known /* to all lanes */, at_fence, pending;
 	wide_event event[MOST_EVENTS];
 	uint32_t nevent;
+	emu_clock
+		left[MOST_LEFT]; /* by segment: what was released with it and those before, which may come back by other clusters */
 } global_pages;
 
 /* Of a launch. */
@@ -76,8 +81,8 @@ void race_wide_fence(emu_warp *w, uint32_t lanes, unsigned order);
 
 void race_touch_global(const touch *t);
 void race_log(const touch *t);
-void race_log_row(emu_warp *w, const emu_op *op, const emu_place *p, uint32_t each, uint32_t stride, uint32_t silent,
-                  unsigned access);
+void race_log_row(emu_warp *w, const emu_op *op, const emu_place *p, uint32_t each, uint32_t stride, uint32_t all,
+                  uint32_t silent, unsigned access);
 emu_word *race_page_words(emu_cluster *c, uint64_t page);             /* NULL: memory is short */
 const emu_word *race_page_there(const emu_cluster *c, uint64_t page); /* NULL: it has been forgotten */
 bool race_pages_init(emu_cluster *c);

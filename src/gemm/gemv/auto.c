@@ -11,22 +11,12 @@
 
 #include <math.h>
 
-/* Of an H200, for bf16 and for weights of few bits; of other chips nothing is measured. */
+/* Measured on an H200, for bf16 and for weights of few bits; nothing is measured on other chips. */
 #define LATENCY_US 0.7
 #define LAUNCH_US 3.5   /* with sums through shared memory, and the first loads */
 #define SM_TIMES 2.5    /* what one multiprocessor can take, by its share of the memory's rate */
 #define PRODUCTS 1024.0 /* a clock, where the chip does not say */
 #define UNLIKE 0.02     /* of the time, for each power of two that a shape is away from the best one */
-
-/* CTAs that a multiprocessor holds at once, by registers that the sums and loads take. */
-static double resident(const gemv_shape *s)
-{
-	const uint32_t sums = s->atoms_n * s->atoms_m * (s->group ? 8 : 4),
-				   loads = s->vec ? 8 * s->vec : 8 * s->atoms_n * s->steps;
-	const uint32_t regs = MIN(40 + sums + loads, (uint32_t)CPTX_REGS_PER_THREAD), threads = s->warps * CPTX_WARP;
-
-	return MAX(MIN(CPTX_REGS_PER_SM / (regs * threads), 2048 / threads), 1u);
-}
 
 static double away(double value, double best) { return fabs(log2(value / best)); }
 
@@ -47,17 +37,17 @@ static void predict(cptx_gemm_choice *c, const gemm_pick *x, const tma_gemm *t)
 {
 	const cptx_gemm_opt *o = &c->opt;
 	const gemv_shape s = gemv_shape_of(o);
-	const double m = (double)x->p->m, n = (double)x->p->n, k = (double)x->p->k, batch = given(x->p->batch), sms = x->sms;
-	const double tiles = (double)(tma_gemm_tiles(t, x->p) * given(x->p->batch)), rate = 1e3 * x->chip->memory_gbs;
-	const double of_sm = MIN(resident(&s), ceil(tiles / sms)), busy = MIN(tiles, sms) / sms;
+	const double m = (double)x->p->m, n = (double)x->p->n, k = (double)x->p->k, batch = or_one(x->p->batch), sms = x->sms;
+	const double tiles = (double)(tma_gemm_tiles(t, x->p) * or_one(x->p->batch)), rate = 1e3 * x->chip->memory_gbs;
+	const double of_sm = MIN(gemv_resident(&s), ceil(tiles / sms)), busy = MIN(tiles, sms) / sms;
 	const double chunk = s.vec ? s.each * 4.0 * s.vec : s.steps * 2.0 * s.atoms_n * GEMV_CHUNK;
 	const double under_way = of_sm * s.warps * CPTX_WARP * chunk / (LATENCY_US * rate / sms);
 	const double products = x->chip->products > 0 ? x->chip->products : PRODUCTS;
-	const double b_bytes = n * k * s.bits / 8 * (double)up(x->p->m, o->bm);
+	const double b_bytes = n * k * s.bits / 8 * (double)divide_up(x->p->m, o->bm);
 
 	c->memory_us = batch * (b_bytes + m * k * 2 + m * n * cptx_type_bits(o->out) / 8) / rate;
 	c->load_us = c->memory_us / MIN(1.0, busy * MIN(SM_TIMES, under_way));
-	c->mma_us = batch * (double)up(x->p->m, o->bm) * o->bm * n * k / (products * sms * x->chip->ghz * 1e3);
+	c->mma_us = batch * (double)divide_up(x->p->m, o->bm) * o->bm * n * k / (products * sms * x->chip->ghz * 1e3);
 	c->tail = 1 - busy;
 	c->us = LAUNCH_US + MAX(c->load_us, c->mma_us) * (1 + UNLIKE * unlike(o, &s));
 }

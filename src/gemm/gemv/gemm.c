@@ -8,8 +8,9 @@
  * them.  B stored as rows of N: a lane takes neighbours of eight such rows, and makes pairs along K of two (prmt).  A is
  * small, and stays in L1.
  *
- * The warps of a CTA share its rows of B along K, turn by turn; a turn's loads are all under way at once.  Their sums meet
- * in shared memory.  A turn that sticks out of K loads under predicates, and of a chunk that the end cuts each element.
+ * The warps of a CTA share its rows of B along K, turn by turn; a turn's loads are all under way at once, of weights of few
+ * bits, which take long to unpack, beside the products of the turn before.  The sums of the warps meet in shared memory.  A
+ * turn that sticks out of K loads under predicates, and of a chunk that the end cuts each element.
  *
  * B whose rows are no multiples of 16 bytes: every eighth row begins equally far behind one, so those are the rows of a CTA.
  * A lane loads the aligned 16 bytes, and A is read that much earlier: K is counted from the aligned address on (`first`).
@@ -28,13 +29,19 @@ typedef struct gemv {
 		scale[16];       /* .u64: the lane's rows of B (n_major: its chunk of two rows), of A; columns of factors */
 	cptx_val first, end; /* .u32: where K begins and ends as the loop counts it; first NONE: at 0 */
 	cptx_val k0;         /* where the warp's turn begins */
+	cptx_val k_load;     /* of few bits: where the turn begins whose loads are next */
 	cptx_val acc, part;  /* sums; of a group of elements that share a factor, NONE: acc */
+	cptx_val none;       /* four zeros, which the sums of a group begin with */
+	cptx_val of_a, ones; /* of biased weights: the sums of A of a group, and the first operand that makes them */
+	cptx_val all_rows;   /* predicate: all rows of the CTA's part of B are there */
 } gemv;
 
 /* The registers of a turn. */
 typedef struct turn {
 	cptx_val b[16][16][4]; /* by step, row, word; n_major: by row along K, half, word */
-	cptx_val scale[16][16], zero[16][16];
+	/* of few bits: 16 bytes, by step and row; factors and zero points of groups and rows as they were loaded, .b16 */
+	cptx_val words[16][16], raw_scale[16][16], raw_zero[16][16];
+	cptx_val scale[16][16], zero[16][16]; /* as they are used */
 } turn;
 
 static cptx_val wide(cptx_kernel *k, cptx_val v) { return cptx_cvt(k, v, .dtype = CPTX_U64); }
@@ -151,23 +158,30 @@ static void find_operands(gemv *g)
 
 /* ---- loads ---- */
 
-/* n words, 1, 2 or 4: of A, which stays in L1, or of B, which nobody reads again, and of which a row's next 16 bytes are
- * asked for next.  when: a predicate, without which they are 0, or NONE. */
-static void load_words(cptx_kernel *k, cptx_val from, uint32_t n, bool stays, cptx_val when, cptx_val *word)
+/* Words, 1, 2 or 4, to these registers: of A, which stays in L1, or of B, which nobody reads again, and of which a row's
+ * next 16 bytes are asked for next.  when: a predicate, without which they are 0, or NONE. */
+static void load_into(cptx_kernel *k, cptx_val from, bool stays, cptx_val when, cptx_val v)
 {
-	const cptx_val v = cptx_regs(k, CPTX_B32, n);
+	const uint32_t n = v.count;
 
-	for (uint32_t i = 0; i < n; i++) {
-		word[i] = cptx_elem(v, i);
-		if (when.kind != CPTX_VAL_NONE)
-			cptx_mov(k, 0, .into = word[i]);
-	}
+	for (uint32_t i = 0; i < n && when.kind != CPTX_VAL_NONE; i++)
+		cptx_mov(k, 0, .into = cptx_elem(v, i));
 	cptx_ld(k, from, .space = CPTX_GLOBAL, .nc = CPTX_NC, .l1 = stays ? 0 : CPTX_L1_NO_ALLOCATE,
 	        .l2 = stays ? 0 : CPTX_L2_256B, .type = CPTX_B32,
 	        .vec = n == 4   ? CPTX_V4
 	               : n == 2 ? CPTX_V2
 	                        : 0,
-	        .into = n > 1 ? v : word[0], .when = when);
+	        .into = n > 1 ? v : cptx_elem(v, 0), .when = when);
+}
+
+/* The same to registers of their own. */
+static void load_words(cptx_kernel *k, cptx_val from, uint32_t n, bool stays, cptx_val when, cptx_val *word)
+{
+	const cptx_val v = cptx_regs(k, CPTX_B32, n);
+
+	for (uint32_t i = 0; i < n; i++)
+		word[i] = cptx_elem(v, i);
+	load_into(k, from, stays, when, v);
 }
 
 /* Eight elements of 16 bits one by one to four words; at: where the first is along K, as the loop counts; NONE: all are
@@ -195,13 +209,15 @@ static void load_elements(const gemv *g, cptx_val from, cptx_val at, cptx_val *w
 	}
 }
 
-/* The first element of the lane's chunk of a step, as the loop counts. */
-static cptx_val place_of(const gemv *g, uint32_t step)
+/* The first element of the lane's chunk of a step of the turn that begins at k0, as the loop counts. */
+static cptx_val place_in(const gemv *g, cptx_val k0, uint32_t step)
 {
 	const cptx_val lane = cptx_mul(g->k, g->quad, g->s.each, .mode = CPTX_LO);
 
-	return cptx_add(g->k, cptx_add(g->k, g->k0, lane), step * g->s.depth);
+	return cptx_add(g->k, cptx_add(g->k, k0, lane), step * g->s.depth);
 }
+
+static cptx_val place_of(const gemv *g, uint32_t step) { return place_in(g, g->k0, step); }
 
 /* Chunks of `n` elements from `at` on: whether all are inside; whether some are. */
 static cptx_val is_whole(const gemv *g, cptx_val at, uint32_t n)
@@ -221,7 +237,7 @@ static cptx_val is_cut(const gemv *g, cptx_val at, cptx_val whole)
 	return cptx_and(k, some, cptx_not(k, whole, .type = CPTX_PRED), .type = CPTX_PRED);
 }
 
-/* Rows of B of all steps.  Of a chunk that the end cuts, which weights of few bits have not, each element. */
+/* Loads the rows of B of all steps, of 16 bits.  Of a chunk that the end cuts, each element. */
 static void load_rows(const gemv *g, turn *x, bool inside)
 {
 	cptx_kernel *k = g->k;
@@ -230,7 +246,7 @@ static void load_rows(const gemv *g, turn *x, bool inside)
 		const cptx_val at = inside ? (cptx_val){ 0 } : place_of(g, s), whole = inside ? at : is_whole(g, at, g->s.each);
 		for (uint32_t i = 0; i < 2 * g->s.atoms_n; i++)
 			load_words(k, cptx_offset(g->b[i], s * GEMV_LANES * GEMV_CHUNK), 4, false, whole, x->b[s][i]);
-		if (inside || gemv_is_quantized(g->o))
+		if (inside)
 			continue;
 		CPTX_IF(k, is_cut(g, at, whole))
 			for (uint32_t i = 0; i < 2 * g->s.atoms_n; i++)
@@ -238,7 +254,7 @@ static void load_rows(const gemv *g, turn *x, bool inside)
 	}
 }
 
-/* Eight rows along K of one step. */
+/* Loads eight rows along K of one step. */
 static void load_columns(const gemv *g, turn *x, uint32_t step, bool inside)
 {
 	cptx_kernel *k = g->k;
@@ -257,33 +273,47 @@ static void load_columns(const gemv *g, turn *x, uint32_t step, bool inside)
 	}
 }
 
-/* The factors and zero points of the turn's groups: one for each row of B. */
-static void load_scales(const gemv *g, turn *x)
+/* Numbers of the turn's groups, and of the last one; without groups there is one of all of K. */
+static cptx_val group_of(const gemv *g, uint32_t n)
+{
+	cptx_kernel *k = g->k;
+
+	if (!g->s.group)
+		return cptx_imm(0);
+	const cptx_val last = cptx_div(k, cptx_sub(k, g->w.p.K, 1), g->s.group);
+	return cptx_min(k, cptx_add(k, cptx_div(k, g->k_load, g->s.group), n), last);
+}
+
+/* together: all rows of the CTA are there, so those of the lane are eight apart, and so are their factors. */
+static void load_scales_of(const gemv *g, turn *x, bool together)
 {
 	cptx_kernel *k = g->k;
 	const tma_gemm_params *p = &g->w.p;
-	const cptx_val first = g->s.group ? cptx_div(k, g->k0, g->s.group) : cptx_imm(0);
-	const cptx_val last = g->s.group ? cptx_div(k, cptx_sub(k, p->K, 1), g->s.group) : cptx_imm(0);
+	const cptx_val in[] = { p->weights, p->zeros };
 
 	for (uint32_t n = 0; n < g->s.groups; n++) {
-		cptx_val row = { 0 };
-		if (g->s.group)
-			row = cptx_mul(k, wide(k, cptx_min(k, cptx_add(k, first, n), last)), wide(k, cptx_shl(k, p->N, 1)),
-			               .mode = CPTX_LO);
-		for (uint32_t i = 0; i < 2 * g->s.atoms_n; i++) {
-			cptx_val at = row.kind == CPTX_VAL_NONE ? g->scale[i] : cptx_add(k, row, g->scale[i]);
-			if (g->s.group) {
-				const cptx_val v =
-					cptx_ld(k, cptx_add(k, p->weights, at), .space = CPTX_GLOBAL, .nc = CPTX_NC, .type = CPTX_B16);
-				x->scale[n][i] = cptx_cvt(k, cptx_as(v, g->o->a), .dtype = CPTX_F32);
-			}
-			if (g->o->zeros) {
-				const cptx_val z =
-					cptx_ld(k, cptx_add(k, p->zeros, at), .space = CPTX_GLOBAL, .nc = CPTX_NC, .type = CPTX_B16);
-				x->zero[n][i] = gemv_zero(k, g->o, z);
+		const cptx_val group = group_of(g, n), each = cptx_shl(k, p->N, 1);
+		for (int zero = !g->s.group; zero < (g->o->zeros ? 2 : 1); zero++) {
+			cptx_val at = { 0 };
+			for (uint32_t i = 0; i < 2 * g->s.atoms_n; i++) {
+				if (!together || !i)
+					at = cptx_add(k, in[zero], g->s.group ? cptx_mad_wide(k, group, each, g->scale[i]) : g->scale[i]);
+				cptx_ld(k, together ? cptx_offset(at, 16 * (int64_t)i) : at, .space = CPTX_GLOBAL, .nc = CPTX_NC,
+				        .type = CPTX_B16, .into = zero ? x->raw_zero[n][i] : x->raw_scale[n][i]);
 			}
 		}
 	}
+}
+
+/* The factors and zero points of the turn's groups, if there are any: one for each row of B. */
+static void load_scales(const gemv *g, turn *x)
+{
+	if (!g->s.group && !g->o->zeros)
+		return;
+	CPTX_IF(g->k, g->all_rows)
+		load_scales_of(g, x, true);
+	CPTX_ELSE(g->k)
+		load_scales_of(g, x, false);
 }
 
 /* Eight elements of a row of A: number `eight` of the lane's chunk of a step. */
@@ -314,31 +344,32 @@ static cptx_val sums_of(const gemv *g, uint32_t n, uint32_t m)
 	return cptx_slice(g->part.kind == CPTX_VAL_NONE ? g->acc : g->part, (n * g->s.atoms_m + m) * 4, 4);
 }
 
-/* Eight elements along K of 16 rows of B, four words of each of two, by eight of A. */
-static void multiply(const gemv *g, uint32_t n, uint32_t m, const cptx_val low[4], const cptx_val high[4],
-                     const cptx_val a[4])
+/* Eight elements along K of 16 rows of B, four words of each of two, by eight of A; fresh: d is not added to. */
+static void multiply(const gemv *g, cptx_val d, const cptx_val low[4], const cptx_val high[4], const cptx_val a[4],
+                     bool fresh)
 {
 	cptx_kernel *k = g->k;
-	const cptx_val d = sums_of(g, n, m);
 
 	for (uint32_t h = 0; h < 4; h += 2) {
 		const cptx_val rows[] = { low[h], high[h], low[h + 1], high[h + 1] }, cols[] = { a[h], a[h + 1] };
-		cptx_mma(k, cptx_pack(k, 4, rows), cptx_pack(k, 2, cols), d, .into = d, .shape = CPTX_M16N8K16, .dtype = CPTX_F32,
-		         .atype = (uint16_t)g->o->a);
+		cptx_mma(k, cptx_pack(k, 4, rows), cptx_pack(k, 2, cols), fresh && !h ? g->none : d, .into = d,
+		         .shape = CPTX_M16N8K16, .dtype = CPTX_F32, .atype = (uint16_t)g->o->a);
 	}
 }
 
-/* Adds the sums of a group, times the factor of each row of B, to those of all, and clears them. */
+/* Adds the sums of a group, times the factor of each row of B, to those of all. */
 static void fold(const gemv *g, const turn *x, uint32_t group)
 {
 	cptx_kernel *k = g->k;
 
 	for (uint32_t n = 0; n < g->s.atoms_n; n++)
 		for (uint32_t i = 0; i < g->s.atoms_m * 4; i++) {
-			const uint32_t at = n * g->s.atoms_m * 4 + i;
-			const cptx_val part = cptx_elem(g->part, at), sum = cptx_elem(g->acc, at);
-			cptx_fma(k, part, x->scale[group][2 * n + (i % 4 > 1)], sum, .rnd = CPTX_RN, .into = sum);
-			cptx_mov(k, 0.0f, .into = part);
+			const uint32_t at = n * g->s.atoms_m * 4 + i, row = 2 * n + (i % 4 > 1);
+			const cptx_val sum = cptx_elem(g->acc, at);
+			cptx_val part = cptx_elem(g->part, at);
+			if (gemv_is_biased(g->o)) /* all rows of the product with ones are the sums of A */
+				part = cptx_fma(k, cptx_elem(g->of_a, i), x->zero[group][row], part, .rnd = CPTX_RN);
+			cptx_fma(k, part, x->scale[group][row], sum, .rnd = CPTX_RN, .into = sum);
 		}
 }
 
@@ -347,6 +378,8 @@ static void multiply_rows(const gemv *g, const turn *x, uint32_t step, bool insi
 	cptx_kernel *k = g->k;
 	const uint32_t group = g->s.group && g->o->bk > g->s.group ? step * g->s.depth / g->s.group : 0;
 	const uint32_t words = g->s.bits / 4; /* of eight elements */
+	const bool begins = g->s.group && (step == 0 || step * g->s.depth % g->s.group == 0);
+	const cptx_val ones[4] = { g->ones, g->ones, g->ones, g->ones };
 
 	for (uint32_t e = 0; e < eights(g); e++) {
 		cptx_val pair[16][4], a[8][4];
@@ -359,7 +392,9 @@ static void multiply_rows(const gemv *g, const turn *x, uint32_t step, bool insi
 				memcpy(pair[i], x->b[step][i], sizeof pair[i]);
 		for (uint32_t n = 0; n < g->s.atoms_n; n++)
 			for (uint32_t m = 0; m < g->s.atoms_m; m++)
-				multiply(g, n, m, pair[2 * n], pair[2 * n + 1], a[m]);
+				multiply(g, sums_of(g, n, m), pair[2 * n], pair[2 * n + 1], a[m], begins && !e);
+		for (uint32_t m = 0; m < g->s.atoms_m && gemv_is_biased(g->o); m++)
+			multiply(g, cptx_slice(g->of_a, 4 * m, 4), ones, ones, a[m], begins && !e);
 	}
 	if (g->s.group && ((step + 1) * g->s.depth % g->s.group == 0 || step + 1 == g->s.steps))
 		fold(g, x, group);
@@ -380,20 +415,14 @@ static void multiply_columns(const gemv *g, const turn *x, uint32_t step, bool i
 				pair[half][r] =
 					cptx_prmt(k, x->b[2 * r][half][i / 2], x->b[2 * r + 1][half][i / 2], i % 2 ? 0x7632 : 0x5410);
 		for (uint32_t m = 0; m < g->s.atoms_m; m++)
-			multiply(g, i, m, pair[0], pair[1], a[m]);
+			multiply(g, sums_of(g, i, m), pair[0], pair[1], a[m], false);
 	}
 }
 
 static void take_turn(const gemv *g, bool inside)
 {
 	turn x = { .b = { { { { 0 } } } } };
-	const cptx_val none = gemv_is_quantized(g->o) && g->o->b == CPTX_U4 && !g->o->zeros
-	                          ? gemv_zero(g->k, g->o, (cptx_val){ 0 })
-	                          : (cptx_val){ 0 };
 
-	for (uint32_t n = 0; n < 16; n++)
-		for (uint32_t i = 0; i < 16; i++)
-			x.zero[n][i] = none;
 	if (g->s.vec) {
 		for (uint32_t s = 0; s < g->s.steps; s++) {
 			load_columns(g, &x, s, inside);
@@ -402,11 +431,108 @@ static void take_turn(const gemv *g, bool inside)
 		return;
 	}
 	load_rows(g, &x, inside);
-	if (g->s.group || g->o->zeros)
-		load_scales(g, &x);
 	for (uint32_t s = 0; s < g->s.steps; s++)
 		multiply_rows(g, &x, s, inside);
 }
+
+/* ---- weights of few bits: the loads of a turn stand in front of the products of the one before ---- */
+
+/* Loads the turn at g->k_load, zeros behind the end of K, and goes on to the one behind it. */
+static void load_ahead(const gemv *g, turn *x)
+{
+	cptx_kernel *k = g->k;
+	const uint32_t by = g->o->bk * g->s.along_k;
+
+	for (uint32_t s = 0; s < g->s.steps; s++) {
+		const cptx_val whole = is_whole(g, place_in(g, g->k_load, s), g->s.each);
+		for (uint32_t i = 0; i < 2 * g->s.atoms_n; i++)
+			load_into(k, cptx_offset(g->b[i], s * GEMV_LANES * GEMV_CHUNK), false, whole, x->words[s][i]);
+	}
+	load_scales(g, x);
+	for (uint32_t i = 0; i < 2 * g->s.atoms_n; i++)
+		cptx_add(k, g->b[i], by / 8 * g->s.bits, .into = g->b[i]);
+	cptx_add(k, g->k_load, by, .into = g->k_load);
+}
+
+/* The registers of a turn: two take turns, so that none is moved. */
+static turn new_turn(const gemv *g)
+{
+	turn x = { .words = { { { 0 } } } };
+
+	for (uint32_t i = 0; i < 2 * g->s.atoms_n; i++) {
+		for (uint32_t s = 0; s < g->s.steps; s++)
+			x.words[s][i] = cptx_regs(g->k, CPTX_B32, 4);
+		for (uint32_t n = 0; n < g->s.groups; n++)
+			x.raw_scale[n][i] = cptx_reg(g->k, CPTX_B16), x.raw_zero[n][i] = cptx_reg(g->k, CPTX_B16);
+	}
+	return x;
+}
+
+/* What is added to each biased weight, .f32: a zero point of 8 where there is none. */
+static cptx_val minus_bias(const gemv *g, cptx_val zero)
+{
+	cptx_kernel *k = g->k;
+
+	if (!g->o->zeros)
+		return cptx_mov(k, -8.0f - GEMV_BIAS, .type = CPTX_F32);
+	return cptx_sub(k, -1.0f * GEMV_BIAS, cptx_cvt(k, cptx_as(zero, CPTX_BF16), .dtype = CPTX_F32));
+}
+
+/* Factors and zero points as products take them. */
+static void ready_scales(const gemv *g, turn *x)
+{
+	cptx_kernel *k = g->k;
+	const bool centred = g->o->b == CPTX_U4 && !g->o->zeros;
+	const cptx_val none = centred ? gemv_zero(k, g->o, (cptx_val){ 0 }) : (cptx_val){ 0 };
+
+	for (uint32_t n = 0; n < g->s.groups; n++)
+		for (uint32_t i = 0; i < 2 * g->s.atoms_n; i++) {
+			if (g->s.group)
+				x->scale[n][i] = cptx_cvt(k, cptx_as(x->raw_scale[n][i], g->o->a), .dtype = CPTX_F32);
+			x->zero[n][i] = gemv_is_biased(g->o) ? minus_bias(g, x->raw_zero[n][i])
+			                : g->o->zeros        ? gemv_zero(k, g->o, x->raw_zero[n][i])
+			                                     : none;
+		}
+}
+
+static void multiply_turn(const gemv *g, const turn *x, bool inside)
+{
+	turn here = *x;
+
+	for (uint32_t i = 0; i < 2 * g->s.atoms_n; i++)
+		for (uint32_t s = 0; s < g->s.steps; s++)
+			for (uint32_t w = 0; w < 4; w++)
+				here.b[s][i][w] = cptx_elem(x->words[s][i], w);
+	ready_scales(g, &here);
+	for (uint32_t s = 0; s < g->s.steps; s++)
+		multiply_rows(g, &here, s, inside);
+}
+
+static void take_turns_ahead(const gemv *g)
+{
+	cptx_kernel *k = g->k;
+	const uint32_t by = g->o->bk * g->s.along_k;
+	turn x[2];
+
+	for (int i = 0; i < 2; i++)
+		x[i] = new_turn(g);
+	load_ahead(g, &x[0]);
+	CPTX_FOR(k, g->k0, g->end, by) { /* and by in the middle of a turn */
+		for (int i = 0; i < 2; i++) {
+			load_ahead(g, &x[!i]);
+			CPTX_IF(k, is_whole(g, g->k0, g->o->bk))
+				multiply_turn(g, &x[i], true);
+			CPTX_ELSE(k)
+				multiply_turn(g, &x[i], false);
+			for (uint32_t m = 0; m < g->s.atoms_m; m++)
+				cptx_add(k, g->a[m], 2 * by, .into = g->a[m]);
+			if (!i)
+				cptx_add(k, g->k0, by, .into = g->k0);
+		}
+	}
+}
+
+/* ---- the loop ---- */
 
 static void advance(const gemv *g)
 {
@@ -438,7 +564,14 @@ static void mainloop(gemv *g)
 
 	g->acc = zeros(k, sums);
 	if (g->s.group)
-		g->part = zeros(k, sums);
+		g->part = cptx_regs(k, CPTX_F32, sums), g->none = zeros(k, 4);
+	if (gemv_is_biased(g->o))
+		g->of_a = cptx_regs(k, CPTX_F32, 4 * g->s.atoms_m), g->ones = cptx_mov(k, 0x3f803f80, .type = CPTX_B32);
+	if (gemv_is_quantized(g->o)) {
+		g->k_load = cptx_var(k, CPTX_U32, g->k0);
+		take_turns_ahead(g);
+		return;
+	}
 	CPTX_FOR(k, g->k0, g->end, g->o->bk * g->s.along_k) {
 		CPTX_IF(k, is_whole(g, g->k0, g->o->bk))
 			take_turn(g, true);
@@ -546,6 +679,8 @@ void gemv_build(cptx_kernel *k, const tma_gemm *t)
 	g.warp = cptx_shr(k, g.tid, 5), g.lane = cptx_and(k, g.tid, CPTX_WARP - 1);
 	g.row = cptx_shr(k, g.lane, 2), g.quad = cptx_and(k, g.lane, GEMV_LANES - 1);
 	find_tile(&g);
+	if (g.o->scale != CPTX_TYPE_NONE)
+		g.all_rows = cptx_setp(k, cptx_add(k, g.n0, g.o->bn), g.w.p.N, .cmp = CPTX_LE);
 	find_operands(&g);
 	mainloop(&g);
 	put_sums(&g, smem);

@@ -25,16 +25,26 @@ typedef struct gemv_shape {
 } gemv_shape;
 
 gemv_shape gemv_shape_of(const cptx_gemm_opt *o);
+/* CTAs that a multiprocessor holds at once, by an estimate of the registers that sums and loads take. */
+uint32_t gemv_resident(const gemv_shape *s);
 void gemv_build(cptx_kernel *k, const tma_gemm *t);
 /* B is of fewer bits than A. */
 static inline bool gemv_is_quantized(const cptx_gemm_opt *o) { return o->a != o->b; }
 
+/* u4 with scale factors for groups, in bf16: pairs are 128 + u4, as the sums of a group are corrected by those of A.  Of
+ * more than 16 rows of A these take longer to make than the subtractions that they spare. */
+static inline bool gemv_is_biased(const cptx_gemm_opt *o)
+{
+	return o->a == CPTX_BF16 && o->b == CPTX_U4 && o->scale_k && o->bm <= 16;
+}
+enum { GEMV_BIAS = 128 };
+
 /* What a weight of few bits is multiplied by at the end, beside its scale factor. */
 float gemv_weight_factor(const cptx_gemm_opt *o);
 /* From words with 8 weights, one of 4 bits or two of 8, pairs of neighbours of the type of A; zero: a register with the
- * number to be taken off, as gemv_zero makes it. */
+ * number to be taken off, as gemv_zero makes it; not read where they are biased. */
 void gemv_unpack(cptx_kernel *k, const cptx_gemm_opt *o, const cptx_val *word, cptx_val zero, cptx_val pair[4]);
-/* Of u4, from a zero point of the type of A, .b16; NONE: 8. */
+/* The number that is taken off weights of .u4, from a zero point of the type of A, .b16; NONE: 8. */
 cptx_val gemv_zero(cptx_kernel *k, const cptx_gemm_opt *o, cptx_val zero);
 
 #endif

@@ -10,12 +10,12 @@ enum { WARPS_MOST = 16, REGS = 200 /* for accumulators and loads of a thread */,
 
 gemv_shape gemv_shape_of(const cptx_gemm_opt *o)
 {
-	gemv_shape s = { .along_k = given(o->warps_m), .bits = MAX(tma_gemm_bits(o->b), 1u), .apart = 1 };
+	gemv_shape s = { .along_k = or_one(o->warps_m), .bits = MAX(tma_gemm_bits(o->b), 1u), .apart = 1 };
 
-	s.warps = s.along_k * given(o->warps_n);
+	s.warps = s.along_k * or_one(o->warps_n);
 	s.atoms_m = o->bm / GEMV_COLS;
 	s.each = GEMV_CHUNK * 8 / s.bits, s.depth = s.each * GEMV_LANES;
-	s.atoms_n = o->bn / given(o->warps_n) / GEMV_ROWS;
+	s.atoms_n = o->bn / or_one(o->warps_n) / GEMV_ROWS;
 	if (o->b_n_major)
 		s.vec = s.atoms_n, s.depth = GEMV_SIDE, s.each = GEMV_SIDE / GEMV_LANES;
 	s.steps = o->bk / s.depth;
@@ -25,6 +25,17 @@ gemv_shape gemv_shape_of(const cptx_gemm_opt *o)
 	if (o->unaligned & CPTX_GEMM_B && !o->b_n_major)
 		s.apart = GEMV_CHUNK * 8 / 16;
 	return s;
+}
+
+uint32_t gemv_resident(const gemv_shape *s)
+{
+	const bool few = s->bits < 16; /* loads of two turns, and what unpacks them */
+	const uint32_t sums = s->atoms_n * s->atoms_m * (s->group ? 8 : 4);
+	const uint32_t loads = s->vec ? 8 * s->vec : 8 * s->atoms_n * s->steps * (few ? 2 : 1);
+	const uint32_t regs = MIN((few ? 62 : 40) + sums + loads, (uint32_t)CPTX_REGS_PER_THREAD);
+	const uint32_t threads = s->warps * CPTX_WARP;
+
+	return MAX(MIN(CPTX_REGS_PER_SM / (regs * threads), 2048 / threads), 1u);
 }
 
 static tma_gemm describe(const cptx_gemm_opt *o)
@@ -37,6 +48,8 @@ static tma_gemm describe(const cptx_gemm_opt *o)
 		               .pointers = MAP(CPTX_GEMM_MAP_A) | MAP(CPTX_GEMM_MAP_B) | MAP(CPTX_GEMM_MAP_D),
 		               .any_row_of_d = true,
 		               .any_rows = true,
+		               /* else ptxas 13.0 fetches so much of A early that half of the warps have registers */
+		               .per_sm = gemv_is_quantized(o) ? gemv_resident(&s) : 0,
 		               .interleave = s.apart,
 		               .unit_k = gemv_is_quantized(o) ? s.each : 1,
 		               .unit_n = s.vec ? s.vec : 1,
@@ -47,7 +60,7 @@ static tma_gemm describe(const cptx_gemm_opt *o)
 
 static bool check_types(const cptx_gemm_opt *o, cptx_error *err)
 {
-	const bool few = o->b == CPTX_U4 || o->b == CPTX_E2M1 || o->b == CPTX_E4M3 || o->b == CPTX_E5M2;
+	const bool few = o->b == CPTX_U4 || o->b == CPTX_E2M1 || is_fp8(o->b);
 
 	RULE(is_16_bits(o->a), "input type .%s; A is bf16 or f16", cptx_type_name(o->a));
 	RULE(o->a == o->b || few, "B of .%s; it is as A, .%s, or u4, e2m1, e4m3 or e5m2", cptx_type_name(o->b),
@@ -67,13 +80,15 @@ static bool check_types(const cptx_gemm_opt *o, cptx_error *err)
 	     "B is stored as rows of N and unaligned: mma.sync, wgmma and tcgen05 copy it first");
 	RULE(!few || !o->batched, "B of .%s, batched; weights of few bits are one matrix", cptx_type_name(o->b));
 	RULE(!o->a_m_major, "A is stored as rows of M; here it lies along K");
-	return tma_gemm_check_out(TARGET, o->out, "", err);
+	RULE(o->out == CPTX_F32 || is_16_bits(o->out), "output type .%s; it must be f32, bf16 or f16", cptx_type_name(o->out));
+	return true;
 }
 
 static bool check_shape(const cptx_gemm_opt *o, const gemv_shape *s, cptx_error *err)
 {
-	const uint32_t most = MIN(16 * s->depth, (uint32_t)GEMM_MOST_bk), warps_n = given(o->warps_n),
-				   loads = s->steps * (s->vec ? s->each * s->vec : 8 * s->atoms_n);
+	const uint32_t most = MIN(16 * s->depth, (uint32_t)GEMM_MOST_bk), warps_n = or_one(o->warps_n),
+				   at_once = s->steps * (s->vec ? s->each * s->vec : 8 * s->atoms_n),
+				   loads = at_once * (gemv_is_quantized(o) ? 2 : 1);
 
 	RULE(o->bm == 8 || o->bm == 16 || o->bm == 32 || o->bm == 64, "tile M = %u; 8, 16, 32 and 64 are possible", o->bm);
 	RULE(s->warps <= WARPS_MOST, "%ux%u warps; a CTA has 1 to %d", s->along_k, warps_n, WARPS_MOST);

@@ -21,7 +21,7 @@ static double load_clocks(const cptx_gemm_opt *o, const gemm100_shape *s, const 
 	const double rows = ROWS + (double)o->bn / s->ctas;
 	/* rows that are not there are not fetched */
 	const double a = SPAN_BYTES * (double)MIN(ROWS, in->m), b = SPAN_BYTES * (double)MIN(o->bn / s->ctas, in->n);
-	const double bytes = a / s->cluster_n + b / s->cluster_m + s->sa_bytes + s->sb_bytes;
+	const double bytes = a / s->cluster_n + b / s->cluster_m + tma_gemm_all_scale_bytes(&s->scales);
 
 	return MAX(MAX(gemm_l2_clocks(o, bytes), rows), gemm_shared_clocks(2 * rows * SPAN_BYTES));
 }

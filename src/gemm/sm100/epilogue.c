@@ -10,7 +10,7 @@
  */
 #include "gemm/sm100/gemm.h"
 
-/* What the parts of a tile share. */
+/* What the steps of an epilogue warp share. */
 typedef struct tile_out {
 	const gemm100 *g;
 	cptx_pipe_at at; /* of the accumulators */
@@ -42,32 +42,12 @@ static void loaded(cptx_kernel *k, void *user, uint32_t first, const cptx_acc *p
 /* Columns that tensor memory gives at once. */
 static uint32_t columns_at_once(const gemm100 *g) { return g->o->bn % 32 ? 16 : 32; }
 
-/* D whose rows TMA cannot store. */
-static void store_by_threads(tile_out *x)
-{
-	const gemm100 *g = x->g;
-	cptx_kernel *k = g->k;
-	const bool swap = g->t.o->swap;
-	const uint32_t n = columns_at_once(g);
-	const cptx_val d = tma_gemm_matrix(k, &g->t, &g->w, CPTX_GEMM_MAP_D);
-
-	for (uint32_t col = 0; col < g->o->bn; col += n) {
-		cptx_epilogue e;
-		cptx_acc part;
-		cptx_acc_load(k, &x->acc, col, n, &part);
-		loaded(k, x, col, &part);
-		tma_gemm_chain_new(k, &g->t, &g->w, &e);
-		cptx_epilogue_run(k, &e, &part, .row = swap ? g->w.n0 : g->w.m0, .col = swap ? g->w.m0 : g->w.n0, .at_store = true);
-		cptx_epilogue_store(k, &e, .address = d, .type = g->t.o->out, .pitch = tma_gemm_ld(&g->t, &g->w, GEMM_D));
-	}
-}
-
 static void store_tile(tile_out *x)
 {
 	const gemm100 *g = x->g;
 
 	if (!tma_gemm_is_map(&g->t, CPTX_GEMM_MAP_D)) {
-		store_by_threads(x);
+		tma_gemm_store_tmem(g->k, &g->t, &g->w, &x->acc, columns_at_once(g), loaded, x);
 		return;
 	}
 	cptx_epilogue e = tma_gemm_chain(g->k, &g->t, &g->w, &x->acc);
@@ -80,16 +60,8 @@ static void store_tile(tile_out *x)
 static void store_partials(tile_out *x)
 {
 	const gemm100 *g = x->g;
-	const uint32_t n = columns_at_once(g);
-	cptx_acc acc = x->acc, part;
 
-	acc.fenced = true;
-	cptx_tcgen05_fence(g->k, .op = CPTX_FENCE_AFTER_THREAD_SYNC);
-	for (uint32_t col = 0; col < g->o->bn; col += n) {
-		cptx_acc_load(g->k, &acc, col, n, &part);
-		tma_gemm_store_partials(g->k, &g->w, &x->sums, col, part.regs);
-	}
-	cptx_tcgen05_fence(g->k, .op = CPTX_FENCE_BEFORE_THREAD_SYNC);
+	tma_gemm_store_partials_tmem(g->k, &g->w, &x->sums, &x->acc, columns_at_once(g));
 	release(x, g->o->bn);
 	tma_gemm_flag_partials(g->k, &g->w, &x->sums, g->elected);
 }

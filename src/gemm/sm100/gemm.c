@@ -42,7 +42,7 @@ static void lay_out(gemm100 *g)
 	p->ring[0] = ring(g, "a", o->stages, cptx_tile_bytes(&s->a), 1024);
 	p->ring[1] = ring(g, "b", o->stages, cptx_tile_bytes(&s->b), 1024);
 	g->smem_d = ring(g, "d", EPILOGUE_WARPS * STORE_STAGES, cptx_tile_bytes(&s->d), 1024).smem;
-	if (s->vec) {
+	if (s->scales.vec) {
 		p->scales[0] = ring(g, "scales_a", o->stages, tma_gemm_scale_bytes(&g->t.scales, false), 128);
 		p->scales[1] = ring(g, "scales_b", o->stages, tma_gemm_scale_bytes(&g->t.scales, true), 128);
 	}
@@ -89,7 +89,7 @@ static void multiply_tile(const gemm100 *g, cptx_pipe_at *here, const cptx_acc *
 
 	if (s->slot)
 		slot = slots = cptx_add(k, g->tmem.address, s->accs * g->o->bn);
-	if (s->vec && g->o->bn % ROWS) /* a tile may begin in the middle of a block of 128 columns */
+	if (s->scales.vec && g->o->bn % ROWS) /* a tile may begin in the middle of a block of 128 columns */
 		in_block = cptx_shr(k, cptx_and(k, cptx_as(g->w.n0, CPTX_U32), ROWS - 1), 5);
 	cptx_mov(k, first, .into = k0);
 	CPTX_FOR(k, k0, tma_gemm_k_end(k, &g->t, &g->w), s->bk) {
@@ -106,7 +106,7 @@ static void multiply_tile(const gemm100 *g, cptx_pipe_at *here, const cptx_acc *
 	}
 }
 
-/* One thread, of a pair that of the first CTA. */
+/* The MMA warp's one thread; of a pair of CTAs that of the first one. */
 static void multiply(gemm100 *g)
 {
 	cptx_kernel *k = g->k;
@@ -119,7 +119,7 @@ static void multiply(gemm100 *g)
 	if (s->ctas > 1)
 		pair = cptx_cvt(k, cptx_shl(k, cptx_mov(k, 3, .type = CPTX_U32), g->w.leader), .dtype = CPTX_U16);
 	CPTX_FOR(k, g->w.at, g->w.end, g->w.step) {
-		if (s->b_blocks && g->o->bn % ROWS)
+		if (s->scales.vec && g->o->bn % ROWS)
 			tma_gemm_locate(k, &g->t, &g->w, 0);
 		else
 			tma_gemm_find(k, &g->t, &g->w, 0);

@@ -24,10 +24,7 @@ typedef struct gemm100_shape {
 	uint32_t tiles, cluster_m, cluster_n; /* of a cluster */
 	uint32_t per_sm;                      /* CTAs of a multiprocessor */
 	uint32_t bk;                          /* elements along K of a stage */
-	uint32_t vec, blocks;                 /* elements of a scale factor; blocks of scale factors along K of a stage */
-	uint32_t b_blocks;                    /* blocks of 128 columns that a tile's scale factors of B are in */
-	uint32_t sa_bytes, sb_bytes;          /* scale factors of a stage, of a CTA */
-	uint32_t out_bytes;                   /* of an element of D */
+	tma_gemm_scales scales;               /* of a stage, of a CTA; .vec is 0: there are none */
 	uint32_t accs, slots;                 /* accumulators; stages' A and scale factors in tensor memory */
 	uint32_t slot, columns;               /* columns of tensor memory: of a slot; of all */
 	uint32_t sum_bytes;                   /* with stream_k: of the partial sums of an epilogue warp */

@@ -25,7 +25,7 @@ static void place_in_tmem(const cptx_gemm_opt *o, gemm100_shape *s)
 {
 	const uint32_t most = CPTX_TMEM_COLUMNS / s->per_sm;
 
-	s->slot = (o->a_tmem ? SPAN_BYTES / 4 : 0) + s->blocks * (1 + s->b_blocks) * CPTX_SCALE_COLUMNS;
+	s->slot = (o->a_tmem ? SPAN_BYTES / 4 : 0) + s->scales.along_k * (1 + s->scales.rows[1]) * CPTX_SCALE_COLUMNS;
 	s->accs = 2 * o->bn + s->slot <= most ? 2 : 1;
 	s->slots = s->accs * o->bn + s->slot * o->stages <= most ? o->stages : 1;
 	s->columns = s->accs * o->bn + s->slot * s->slots;
@@ -47,20 +47,16 @@ static cptx_tile store_tile(const cptx_gemm_opt *o)
 gemm100_shape gemm_sm100_shape(const cptx_gemm_opt *opt)
 {
 	const cptx_gemm_opt in = tma_gemm_inner(opt), *o = &in;
-	gemm100_shape s = { .ctas = o->bm / ROWS, .per_sm = given(o->per_sm), .out_bytes = cptx_type_bits(o->out) / 8 };
+	gemm100_shape s = { .ctas = o->bm / ROWS, .per_sm = or_one(o->per_sm) };
 
 	s.bk =
 		SPAN_BYTES * 8 / (is_fp4(o) ? 4 : MAX(tma_gemm_bits(o->a), 8)); /* elements of 4 and 6 bits are padded but there */
-	s.cluster_m = given(o->cluster_m), s.cluster_n = given(o->cluster_n);
+	s.cluster_m = or_one(o->cluster_m), s.cluster_n = or_one(o->cluster_n);
 	s.tiles = s.cluster_m * s.cluster_n;
-	if (gemm_sm100_scaled(o)) {
-		s.vec = o->scale == CPTX_UE4M3 ? 16 : 32;
-		s.blocks = s.bk / (s.vec * CPTX_SCALE_FACTORS);
-		s.b_blocks = (o->bn + ROWS - 1) / ROWS;
-	}
+	if (gemm_sm100_scaled(o))
+		s.scales = tma_gemm_scales_of(o, s.bk, (o->bn + ROWS - 1) / ROWS);
 	s.a = operand(o, o->a, ROWS, s.bk, o->a_m_major);
 	s.b = operand(o, o->b, o->bn / s.ctas, s.bk, o->b_n_major);
-	s.sa_bytes = s.blocks * CPTX_SCALE_BYTES, s.sb_bytes = s.blocks * s.b_blocks * CPTX_SCALE_BYTES;
 	s.sum_bytes = CPTX_WARP * o->bn * 4;
 	s.d = store_tile(o);
 	place_in_tmem(o, &s);
@@ -75,7 +71,7 @@ static tma_gemm describe(const cptx_gemm_opt *o)
 		               .b = s.b,
 		               .parts = { s.cluster_n, s.cluster_m },
 		               .d = s.d,
-		               .scales = { s.vec, s.blocks, { 1, s.b_blocks } },
+		               .scales = s.scales,
 		               .pointers = o->unaligned & CPTX_GEMM_D ? MAP(CPTX_GEMM_MAP_D) : 0,
 		               .any_row_of_d = o->unaligned & CPTX_GEMM_D,
 		               .pair = s.ctas > 1 ? ROWS : 0,
@@ -103,7 +99,7 @@ static bool is_possible(const cptx_gemm_opt *o, const gemm100_shape *s, cptx_err
 
 static uint32_t stage_bytes(const gemm100_shape *s)
 {
-	return cptx_tile_bytes(&s->a) + cptx_tile_bytes(&s->b) + s->sa_bytes + s->sb_bytes;
+	return cptx_tile_bytes(&s->a) + cptx_tile_bytes(&s->b) + tma_gemm_all_scale_bytes(&s->scales);
 }
 
 static uint32_t shared_bytes(const cptx_gemm_opt *o, const gemm100_shape *s)
@@ -115,7 +111,7 @@ static uint32_t shared_bytes(const cptx_gemm_opt *o, const gemm100_shape *s)
 
 static bool check_types(const cptx_gemm_opt *o, const cptx_target *target, cptx_error *err)
 {
-	bool i8 = o->kind == CPTX_TCGEN05_I8, behind = tma_gemm_has_chain(o);
+	bool i8 = o->kind == CPTX_TCGEN05_I8;
 
 	RULE((unsigned)o->kind < CPTX_TCGEN05_KINDS, "there is no kind %u of tcgen05.mma", (unsigned)o->kind);
 	RULE(o->kind != CPTX_TCGEN05_TF32 || o->a == CPTX_TF32,
@@ -127,10 +123,8 @@ static bool check_types(const cptx_gemm_opt *o, const cptx_target *target, cptx_
 	     "%s has no tcgen05.mma of kind i8; sm_100a has. Instead: kind f8f6f4, or mma.sync with s8", target->name);
 	RULE(o->kind != CPTX_TCGEN05_F16 || o->a == o->b, "A is .%s and B .%s; both must be bf16, or both f16",
 	     cptx_type_name(o->a), cptx_type_name(o->b));
-	if ((!i8 || o->out != CPTX_S32) && !tma_gemm_check_out(TARGET, o->out, i8 ? ", or s32" : "", err))
+	if (!tma_gemm_check_out(TARGET, o, err))
 		return false;
-	RULE(o->out != CPTX_S32 || !behind,
-	     "output type .s32 with alpha, beta, bias or an epilogue; these are in f32: take f32");
 	RULE(tma_gemm_bits(o->a) >= 8 || !o->a_m_major, "A of .%s stored as rows of M; elements of 4 and 6 bits lie along K",
 	     cptx_type_name(o->a));
 	RULE(tma_gemm_bits(o->b) >= 8 || !o->b_n_major, "B of .%s stored as rows of N; elements of 4 and 6 bits lie along K",
@@ -160,7 +154,7 @@ static bool check_tile(const cptx_gemm_opt *o, cptx_error *err)
 	     "tile %c = %u; multiples of %u up to 256 are possible with %u %s%s", second, o->bn, step, o->bm,
 	     o->swap ? "columns" : "rows", gemm_sm100_scaled(o) ? " and scale factors" : "");
 	return tma_gemm_check_numbers(TARGET, o, err) &&
-	       tma_gemm_check_cluster(TARGET, given(o->cluster_m), given(o->cluster_n), o->bm / ROWS, err);
+	       tma_gemm_check_cluster(TARGET, or_one(o->cluster_m), or_one(o->cluster_n), o->bm / ROWS, err);
 }
 
 static bool check(const cptx_gemm_opt *o, const cptx_target *target, cptx_gemm_plan *plan, cptx_error *err)
@@ -183,7 +177,7 @@ static bool check(const cptx_gemm_opt *o, const cptx_target *target, cptx_gemm_p
 	*plan = (cptx_gemm_plan){ .threads = WARPS * 32,
 		                      .smem = smem,
 		                      .bk = s.bk,
-		                      .vec = s.vec,
+		                      .vec = s.scales.vec,
 		                      .kind = o->kind,
 		                      .accumulators = s.accs,
 		                      .columns = s.columns };

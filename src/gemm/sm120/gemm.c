@@ -20,13 +20,10 @@ static void setup(gemm120 *g)
 	g->tid = cptx_tid_x(k), g->lane = cptx_and(k, g->tid, SM120_WARP - 1);
 	g->warp = cptx_shfl_sync(k, cptx_shr(k, g->tid, 5), 0, 31, -1, .mode = CPTX_IDX);
 	cptx_pipe_new(k, &g->pipe, .stages = g->o->stages, .consumers = g->s.warps);
-	g->producer = (tma_gemm_producer){ .t = &g->t,
-		                               .w = &g->w,
-		                               .pipe = &g->pipe,
-		                               .line = &g->line,
-		                               .ring = { { g->ring, g->s.stage, 0 }, { g->ring, g->s.stage, g->s.a_bytes } },
-		                               .scales = { { g->ring, g->s.stage, scales },
-		                                           { g->ring, g->s.stage, scales + g->s.sf_bytes } } };
+	g->producer =
+		tma_gemm_producer_of(&g->t, &g->w, &g->pipe, &g->line, (tma_gemm_ring){ g->ring, g->s.stage, 0 }, g->s.a_bytes);
+	for (uint32_t b = 0; b < 2; b++)
+		g->producer.scales[b] = (tma_gemm_ring){ g->ring, g->s.stage, scales + b * g->s.sf_bytes };
 	cptx_pipe_init(k, &g->pipe, cptx_setp(k, g->tid, 0, .cmp = CPTX_EQ));
 	tma_gemm_work_begin(k, &g->t, &g->w);
 	tma_gemm_producer_operands(k, &g->producer);
@@ -38,7 +35,7 @@ static void setup(gemm120 *g)
 
 /* ---- the warps that multiply ---- */
 
-/* As elements, which two by two are a byte for TMA. */
+/* A or B of a stage in elements, where TMA counts bytes of two e2m1. */
 static cptx_tile tile_of(const gemm120 *g, bool of_b)
 {
 	cptx_tile t = of_b ? g->t.b : g->t.a;
@@ -80,7 +77,7 @@ static cptx_val moved(cptx_kernel *k, cptx_val at, cptx_val by)
 	return by.kind == CPTX_VAL_NONE ? at : cptx_add(k, at, by);
 }
 
-/* The products of this warp and tile. */
+/* The products of a tile of the warp. */
 static void multiply(const gemm120 *g, cptx_pipe_at *at, cptx_val first_lane)
 {
 	cptx_kernel *k = g->k;

@@ -9,18 +9,18 @@
 
 gemm120_shape gemm_sm120_shape(const cptx_gemm_opt *o)
 {
-	gemm120_shape s = { .bk = gemm_sm120_packed(o) ? 2 * SM120_SPAN : SM120_SPAN, .vec = o->scale == CPTX_UE4M3 ? 16 : 32 };
+	gemm120_shape s = { .bk = gemm_sm120_packed(o) ? 2 * SM120_SPAN : SM120_SPAN };
 
-	s.blocks = s.bk / (s.vec * CPTX_SCALE_FACTORS);
-	s.a_bytes = o->bm * SM120_SPAN, s.b_bytes = o->bn * SM120_SPAN, s.sf_bytes = s.blocks * CPTX_SCALE_BYTES;
+	s.scales = tma_gemm_scales_of(o, s.bk, 1);
+	s.a_bytes = o->bm * SM120_SPAN, s.b_bytes = o->bn * SM120_SPAN, s.sf_bytes = tma_gemm_scale_bytes(&s.scales, false);
 	s.stage = s.a_bytes + s.b_bytes + 2 * s.sf_bytes;
-	s.warps = o->warps_m * o->warps_n, s.per_sm = given(o->per_sm);
+	s.warps = o->warps_m * o->warps_n, s.per_sm = or_one(o->per_sm);
 	s.wm = o->warps_m ? o->bm / o->warps_m : 0, s.wn = o->warps_n ? o->bn / o->warps_n : 0;
 	return s;
 }
 
-/* As TMA sees it: two e2m1 that lie together are a byte; other elements below 8 bits are padded.  64 bytes that lie behind
- * one another are a span of their own. */
+/* A or B as TMA sees it: two e2m1 that lie together are a byte; other elements below 8 bits are padded.  64 bytes that lie
+ * behind one another are a span of their own. */
 static cptx_tile operand(const cptx_gemm_opt *o, bool of_b)
 {
 	const uint32_t rows = of_b ? o->bn : o->bm, bits = tma_gemm_bits(of_b ? o->b : o->a);
@@ -40,7 +40,7 @@ static tma_gemm describe(const cptx_gemm_opt *o)
 		               .b = operand(o, true),
 		               .d = { .rows = o->bm, .cols = o->bn, .elem = { .bits = (uint8_t)cptx_type_bits(o->out) } },
 		               .packed = gemm_sm120_packed(o) ? 2 : 1,
-		               .scales = { s.vec, s.blocks, { 1, 1 } },
+		               .scales = s.scales,
 		               .pointers = MAP(CPTX_GEMM_MAP_D),
 		               .any_row_of_d = o->unaligned & CPTX_GEMM_D,
 		               .bk = s.bk,
@@ -71,10 +71,10 @@ static bool check_types(const cptx_gemm_opt *o, cptx_error *err)
 	RULE(!o->kind || o->kind == kind_of(o), "kind %s of mma.sync does not take .%s and .%s by .%s; these are kind %s",
 	     cptx_tcgen05_kind_name(o->kind), cptx_type_name(o->a), cptx_type_name(o->b), cptx_type_name(o->scale),
 	     cptx_tcgen05_kind_name(kind_of(o)));
-	return tma_gemm_check_out(TARGET, o->out, "", err);
+	return tma_gemm_check_out(TARGET, o, err);
 }
 
-/* mn_major: M (N) is contiguous. */
+/* Rules of an operand by its layout; mn_major: M, or of B N, is contiguous. */
 static bool check_major(const cptx_gemm_opt *o, char which, enum cptx_type type, uint32_t rows, bool mn_major,
                         cptx_error *err)
 {
@@ -112,9 +112,11 @@ static bool check(const cptx_gemm_opt *o, const cptx_target *target, cptx_gemm_p
 	    !tma_gemm_check_numbers(TARGET, o, err) ||
 	    !tma_gemm_check_room(TARGET, o, s.bk, s.per_sm, s.stage, o->stages * s.stage, err))
 		return false;
-	*plan = (cptx_gemm_plan){
-		.threads = (s.warps + 1) * SM120_WARP, .smem = o->stages * s.stage, .bk = s.bk, .vec = s.vec, .kind = kind_of(o)
-	};
+	*plan = (cptx_gemm_plan){ .threads = (s.warps + 1) * SM120_WARP,
+		                      .smem = o->stages * s.stage,
+		                      .bk = s.bk,
+		                      .vec = s.scales.vec,
+		                      .kind = kind_of(o) };
 	return true;
 }
 

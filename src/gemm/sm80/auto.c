@@ -47,11 +47,13 @@ static uint32_t resident(const cptx_gemm_opt *o, const cptx_target *t)
 	return MAX(fits.ctas, 1u);
 }
 
-/* With another stage fewer CTAs would fit. */
+/* With another stage fewer CTAs would fit.  Stages of 256 bytes along K are not tried. */
 static bool suits(const cptx_gemm_opt *o, const cptx_target *target)
 {
 	cptx_gemm_opt more = *o;
 
+	if (o->bk * gemm_sm80_shape(o).in_bytes > 128)
+		return false;
 	more.stages++;
 	return o->stages == STAGES || resident(&more, target) < resident(o, target);
 }
@@ -65,9 +67,9 @@ static void predict(cptx_gemm_choice *c, const gemm_pick *x, const tma_gemm *t)
 	of.per_sm = o->stream_k || o->timeline ? 1 : resident(o, x->target);
 	const gemm_rounds r = gemm_rounds_of(&of, c, x);
 	const double warps = s.warps * r.together, tile = (double)o->bm * o->bn * r.together, stage = s.stage * r.together;
-	const double busy = warps / (up((uint64_t)warps, CPTX_SM_PARTS) * CPTX_SM_PARTS);
-	const double mma = tile * o->bk / x->chip->products / busy;
-	const double shared = gemm_shared_clocks(stage + warps * (s.wm + s.wn) * o->bk * 2);
+	const double busy = warps / (divide_up((uint64_t)warps, CPTX_SM_PARTS) * CPTX_SM_PARTS);
+	const double mma = tile * o->bk * s.in_bytes / 2 / x->chip->products / busy; /* of 16 bits */
+	const double shared = gemm_shared_clocks(stage + warps * (s.wm + s.wn) * o->bk * s.in_bytes);
 	const double copies = o->tma ? 0 : stage / 16 / CPTX_WARP * COPY_CLOCKS;
 	const gemm_clocks clocks = { .mma = gemm_longer(mma, shared, HINDRANCE) + copies + K_TILE_CLOCKS,
 		                         .load = gemm_l2_clocks(o, stage),
@@ -80,7 +82,7 @@ static void predict(cptx_gemm_choice *c, const gemm_pick *x, const tma_gemm *t)
 const gemm_model gemm_sm80_model = { .chips = gemm_sync_chips,
 	                                 .chip_count = GEMM_SYNC_CHIPS,
 	                                 .axes = { GEMM_AXIS(tma, GEMM_AS_GIVEN, true, false, -1), GEMM_AXIS(bm, 64, 16, 256, 0),
-	                                           GEMM_AXIS(bn, 64, 32, 256, 0), GEMM_AXIS(bk, 32, 32, 64, 0),
+	                                           GEMM_AXIS(bn, 64, 32, 256, 0), GEMM_AXIS(bk, 64, 16, 128, 0),
 	                                           GEMM_AXIS(warps_m, 2, 1, 4, 0), GEMM_AXIS(warps_n, 2, 1, 4, 0),
 	                                           GEMM_AXIS(stages, 2, 2, STAGES, 1) },
 	                                 .stages_are_an_axis = true,

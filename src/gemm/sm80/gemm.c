@@ -26,13 +26,9 @@ static void setup(gemm80 *g)
 	              .by = by_tma ? CPTX_PIPE_MBARRIER : CPTX_PIPE_CP_ASYNC_GROUPS);
 	cptx_pipe_init(k, &g->pipe, cptx_setp(k, g->roles.tid, 0, .cmp = CPTX_EQ));
 	g->ahead = g->w;
-	g->producer = (tma_gemm_producer){ .t = &g->t,
-		                               .w = by_tma ? &g->w : &g->ahead,
-		                               .pipe = &g->pipe,
-		                               .line = &g->line,
-		                               .ring = { { g->ring, g->s.stage, 0 }, { g->ring, g->s.stage, g->s.a_bytes } },
-		                               .threads = g->s.threads,
-		                               .thread = g->roles.tid };
+	g->producer = tma_gemm_producer_of(&g->t, by_tma ? &g->w : &g->ahead, &g->pipe, &g->line,
+	                                   (tma_gemm_ring){ g->ring, g->s.stage, 0 }, g->s.a_bytes);
+	g->producer.threads = g->s.threads, g->producer.thread = g->roles.tid;
 	const bool counts = by_tma && g->t.o->experts; /* which the launch before may write */
 	if (!counts)
 		tma_gemm_work_begin(k, &g->t, &g->w);
@@ -119,12 +115,13 @@ static void k_tile_of_cp_async(gemm80 *g, cptx_pipe_at *at)
 }
 
 /* The sums of a tile.  Where the MMA warps have no register left, K tiles are counted in elements, up to the parameter K,
- * which takes none; elsewhere ptxas 13.0 would load it in each turn.  An expert along K has a part of these.  Stages of 64
- * elements have turns enough to spare: there the count of tiles was 0.5 % faster on an H200. */
+ * which takes none; elsewhere ptxas 13.0 would load it in each turn.  An expert along K has a part of these.  Stages of 128
+ * bytes have turns enough to spare: there the count of tiles was 0.5 % faster on an H200. */
 static void mainloop(gemm80 *g, cptx_pipe_at *at)
 {
 	cptx_kernel *k = g->k;
-	const bool by_k = g->s.regs && g->t.bk < 64 && !g->o->stream_k && !g->o->grouped && g->o->experts != CPTX_GEMM_EXPERTS_K;
+	const bool by_k = g->s.regs && g->t.bk * g->s.in_bytes < 128 && !g->o->stream_k && !g->o->grouped &&
+	                  g->o->experts != CPTX_GEMM_EXPERTS_K;
 	const uint32_t each = by_k ? g->t.bk : 1;
 	cptx_val i = cptx_var(k, CPTX_U32, g->o->tma ? each : 0), another = { 0 };
 	cptx_val n = g->o->stream_k ? cptx_sub(k, g->w.k_end, g->w.k_first) : by_k ? g->w.p.K : g->w.k_end;

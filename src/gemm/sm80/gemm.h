@@ -13,11 +13,11 @@ enum { SM80_PRODUCER_REGS = 40, SM80_MMA = 16 /* rows and depth of an mma.sync *
 
 /* Numbers that follow from the options. */
 typedef struct gemm80_shape {
-	uint32_t wm, wn, warps, threads; /* of a warp; warps that compute; threads of the CTA */
-	uint32_t producers, regs;        /* warps beside them; registers of a consumer by setmaxnreg, 0: none */
-	uint32_t estimate;               /* of registers */
-	uint32_t a_bytes, stage;
-	uint32_t out_bytes, slab_bytes; /* of an element of D; of a slab of D in shared memory, a warp's; 0: there is none */
+	uint32_t wm, wn, warps, threads;   /* of a warp; warps that compute; threads of the CTA */
+	uint32_t producers, regs;          /* warps beside them; registers of a consumer by setmaxnreg, 0: none */
+	uint32_t estimate;                 /* of registers */
+	uint32_t in_bytes, a_bytes, stage; /* of an element of A and B; of A and of all in a stage */
+	uint32_t out_bytes, slab_bytes;    /* of an element of D; of a slab of D in shared memory, a warp's; 0: there is none */
 } gemm80_shape;
 
 /* A kernel under way. */

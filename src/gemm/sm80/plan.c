@@ -2,11 +2,17 @@
 /* What the options of the GEMM by mma.sync must obey, and what follows from them. */
 #include "gemm/sm80/gemm.h"
 
-enum { STATIC_SMEM = 1024 /* for mbarriers and alignment */, MOST_SMEM = 227 * 1024, WARPS_MOST = 32, TMA_ROWS = 256 };
+enum {
+	STATIC_SMEM = 1024 /* for mbarriers and alignment */,
+	MOST_SMEM = 227 * 1024,
+	WARPS_MOST = 32,
+	TMA_ROWS = 256,
+	FP8_FROM = 89
+};
 
 #define RULE(ok, ...) TMA_RULE(ok, "%s: " __VA_ARGS__)
 
-/* For messages, and the least that has the kernel. */
+/* The least target that has the kernel, which messages name. */
 static const char *target_of(const cptx_gemm_opt *o) { return o->tma ? "sm_90" : "sm_80"; }
 
 /* ---- shapes ---- */
@@ -24,7 +30,7 @@ static uint32_t estimate(const cptx_gemm_opt *o, const gemm80_shape *s)
 	return s->wm * s->wn / CPTX_WARP + (s->wm + s->wn) / 2 + 28 + (o->tma ? 0 : 16 + s->wn / 4);
 }
 
-/* By TMA: D as a warp stores it, its rows and up to 128 bytes of each at once. */
+/* What a warp stores of D at once by TMA: all its rows, and up to 128 bytes of each. */
 static cptx_tile slab(const cptx_gemm_opt *o, const gemm80_shape *s) { return cptx_epilogue_tile(o->out, s->wm, s->wn); }
 
 gemm80_shape gemm_sm80_shape(const cptx_gemm_opt *o)
@@ -32,7 +38,8 @@ gemm80_shape gemm_sm80_shape(const cptx_gemm_opt *o)
 	gemm80_shape s = { .warps = o->warps_m * o->warps_n, .out_bytes = cptx_type_bits(o->out) / 8 };
 
 	s.wm = o->bm / MAX(o->warps_m, 1u), s.wn = o->bn / MAX(o->warps_n, 1u);
-	s.a_bytes = o->bm * o->bk * 2, s.stage = s.a_bytes + o->bn * o->bk * 2;
+	s.in_bytes = tma_gemm_bits(o->a) / 8;
+	s.a_bytes = o->bm * o->bk * s.in_bytes, s.stage = s.a_bytes + o->bn * o->bk * s.in_bytes;
 	s.estimate = estimate(o, &s);
 	if (o->tma) {
 		const bool stores = !(o->unaligned & CPTX_GEMM_D);
@@ -40,7 +47,7 @@ gemm80_shape gemm_sm80_shape(const cptx_gemm_opt *o)
 		 * other numbers that are no multiple of four nothing is gained. */
 		s.producers = s.estimate > regs_of(s.warps + 1) && s.warps % 4 == 0 ? 4 : 1;
 		const cptx_tile d = slab(o, &s);
-		s.slab_bytes = stores ? (uint32_t)up(cptx_tile_bytes(&d), 1024) * 1024 : 0;
+		s.slab_bytes = stores ? (uint32_t)divide_up(cptx_tile_bytes(&d), 1024) * 1024 : 0;
 	}
 	s.threads = (s.warps + s.producers) * CPTX_WARP;
 	if (s.producers > 1) {
@@ -51,21 +58,25 @@ gemm80_shape gemm_sm80_shape(const cptx_gemm_opt *o)
 	return s;
 }
 
-/* The widest swizzle that divides the contiguous rows, and whose spans the units divide or are made of. */
+/* The widest swizzle that divides the contiguous rows, and whose spans the units divide or are made of; bytes. */
 static enum cptx_swizzle swizzle_of(uint32_t along, uint32_t unit)
 {
-	for (uint32_t span = 64; span > 16; span /= 2)
+	for (uint32_t span = 128; span > 32; span /= 2)
 		if (along % span == 0 && (unit % span == 0 || span % unit == 0))
-			return span == 64 ? CPTX_SWIZZLE_128B : CPTX_SWIZZLE_64B;
+			return span == 128 ? CPTX_SWIZZLE_128B : CPTX_SWIZZLE_64B;
 	return CPTX_SWIZZLE_32B;
 }
 
-static cptx_tile operand(uint32_t rows, uint32_t unit, uint32_t bk, bool mn_major)
+static cptx_tile operand(const cptx_gemm_opt *o, const gemm80_shape *s, bool of_b)
 {
+	const uint32_t rows = of_b ? o->bn : o->bm, unit = of_b ? s->wn : s->wm, each = s->in_bytes;
+	const bool mn_major = of_b ? o->b_n_major : o->a_m_major;
+
 	return (cptx_tile){ .rows = rows,
-		                .cols = bk,
-		                .elem = { .bits = 16, .mn_major = mn_major },
-		                .swizzle = mn_major ? swizzle_of(rows, unit) : swizzle_of(bk, bk) };
+		                .cols = o->bk,
+		                .elem = { .bits = (uint8_t)(8 * each), .mn_major = mn_major },
+		                .swizzle =
+		                    mn_major ? swizzle_of(rows * each, unit * each) : swizzle_of(o->bk * each, o->bk * each) };
 }
 
 static tma_gemm describe(const cptx_gemm_opt *o)
@@ -74,13 +85,13 @@ static tma_gemm describe(const cptx_gemm_opt *o)
 	const gemm80_shape s = gemm_sm80_shape(o);
 
 	return (tma_gemm){ .target = target_of(o),
-		               .a = operand(o->bm, s.wm, o->bk, o->a_m_major),
-		               .b = operand(o->bn, s.wn, o->bk, o->b_n_major),
+		               .a = operand(o, &s, false),
+		               .b = operand(o, &s, true),
 		               .d = slab(o, &s),
 		               .pointers = !o->tma                      ? AB | MAP(CPTX_GEMM_MAP_D)
 		                           : o->unaligned & CPTX_GEMM_D ? MAP(CPTX_GEMM_MAP_D)
 		                                                        : 0,
-		               .any_row_of_d = !o->tma || o->unaligned & CPTX_GEMM_D,
+		               .any_row_of_d = !o->scatter && (!o->tma || o->unaligned & CPTX_GEMM_D),
 		               .counts_k_tiles = true,
 		               .bk = o->bk,
 		               .sums = o->stream_k ? s.warps * (s.wm * s.wn * 4 + 4) : 0 };
@@ -88,20 +99,26 @@ static tma_gemm describe(const cptx_gemm_opt *o)
 
 /* ---- rules ---- */
 
-static bool check_types(const cptx_gemm_opt *o, cptx_error *err)
+static bool check_types(const cptx_gemm_opt *o, const cptx_target *target, cptx_error *err)
 {
-	RULE(is_16_bits(o->a), "input type .%s; it must be bf16 or f16", target_of(o), cptx_type_name(o->a));
-	RULE(o->a == o->b, "A is .%s and B .%s; with mma.sync both are bf16, or both f16", target_of(o), cptx_type_name(o->a),
-	     cptx_type_name(o->b));
-	return tma_gemm_check_out(target_of(o), o->out, "", err);
+	const bool bytes = is_fp8(o->a) || is_fp8(o->out);
+
+	if (!tma_gemm_check_in(target_of(o), o, err) || !tma_gemm_check_out(target_of(o), o, err))
+		return false;
+	if (bytes && target && target->number < FP8_FROM)
+		return error_set(err, CPTX_E_TARGET, NOWHERE, "gemm for %s: %s has no .%s; targets from sm_%d on have it",
+		                 target_of(o), target->name, cptx_type_name(is_fp8(o->a) ? o->a : o->out), FP8_FROM);
+	return true;
 }
 
 static bool check_tile(const cptx_gemm_opt *o, cptx_error *err)
 {
 	const char *t = target_of(o);
+	const uint32_t bytes = tma_gemm_bits(o->a) / 8, along = o->bk * bytes;
 	const uint32_t most = o->tma ? TMA_ROWS : 1024, m = o->warps_m * SM80_MMA, n = o->warps_n * SM80_MMA;
 
-	RULE(o->bk == 32 || o->bk == 64 || o->bk == 128, "tile K = %u; the swizzle is made for 32, 64 and 128", t, o->bk);
+	RULE(along == 64 || along == 128 || along == 256, "tile K = %u; the swizzle is made for %u, %u and %u of .%s", t, o->bk,
+	     64 / bytes, 128 / bytes, 256 / bytes, cptx_type_name(o->a));
 	RULE(o->warps_m && o->warps_n && o->warps_m <= WARPS_MOST && o->warps_n <= WARPS_MOST &&
 	         o->warps_m * o->warps_n <= WARPS_MOST,
 	     "%ux%u warps; a CTA has 1 to 32", t, o->warps_m, o->warps_n);
@@ -117,7 +134,8 @@ static bool check_tile(const cptx_gemm_opt *o, cptx_error *err)
 static bool check_threads(const cptx_gemm_opt *o, const gemm80_shape *s, const cptx_target *target, cptx_error *err)
 {
 	const char *t = target_of(o);
-	const uint32_t most = s->regs ? s->regs : regs_of(s->warps + s->producers), chunks = MAX(o->bm, o->bn) * o->bk / 8;
+	const uint32_t most = s->regs ? s->regs : regs_of(s->warps + s->producers),
+				   chunks = MAX(o->bm, o->bn) * o->bk * s->in_bytes / 16;
 
 	RULE(s->threads <= CPTX_THREADS_PER_CTA, "%u warps that compute and %u beside them; a CTA has at most %d", t, s->warps,
 	     s->producers, WARPS_MOST);
@@ -141,7 +159,7 @@ static bool check(const cptx_gemm_opt *o, const cptx_target *target, cptx_gemm_p
 		return error_set(err, CPTX_E_TARGET, NOWHERE, "gemm for %s: %s not available on %s; targets from %s on have %s",
 		                 target_of(o), o->tma ? "TMA is" : "cp.async and mma.sync.m16n8k16 are", target->name, target_of(o),
 		                 o->tma ? "it" : "them");
-	if (!check_types(o, err) || !check_tile(o, err) || !tma_gemm_check_numbers(target_of(o), o, err))
+	if (!check_types(o, target, err) || !check_tile(o, err) || !tma_gemm_check_numbers(target_of(o), o, err))
 		return false;
 	const gemm80_shape s = gemm_sm80_shape(o);
 	const gemm_smem smem = { .of = target ? target->name : "any target",

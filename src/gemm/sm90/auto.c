@@ -14,7 +14,7 @@
 
 #include <math.h>
 
-/* Its clock is the one that it holds under load. */
+/* The clock is the one that an H200 holds under load. */
 static const gemm_chip h200 = { .name = "H200, fitted to measured times", .sms = 132, .ghz = 1.676, .memory_gbs = 4369 };
 
 #define LAUNCH_US 2.14         /* until the first load is there, and the end of the grid */
@@ -49,10 +49,11 @@ static const gemm_chip h200 = { .name = "H200, fitted to measured times", .sms =
 
 static double longer(double a, double b) { return gemm_longer(a, b, HINDRANCE); }
 
-/* Of a K tile, four wgmma long.  For each block of 64 rows wgmma reads these and all of B. */
+/* Clocks of the products of a K tile, which is four wgmma deep.  For each block of 64 rows wgmma reads these and all of B.
+ */
 static double mma_clocks(const cptx_gemm_opt *o, const gemm_shape *s, const cptx_gemm_problem *in)
 {
-	const double us = (double)in->m * (double)in->n * (double)in->k * given(in->batch) * s->in_bytes / 750e6;
+	const double us = (double)in->m * (double)in->n * (double)in->k * or_one(in->batch) * s->in_bytes / 750e6;
 	const double narrow = 256.0 / o->bn - 1, loads = (1.0 / o->bm + 1.0 / o->bn) / (1.0 / 128 + 1.0 / 256) - 1;
 	const double hot = HOT * us / (us + HOT_US) * narrow + HOTTER * us / (us + HOTTER_US) * loads;
 	const double blocks = o->bm / (double)BLOCK_M, tensor = blocks * 4 * (o->bn / 2.0) * (1 + hot);
@@ -77,15 +78,15 @@ static double load_clocks(const cptx_gemm_opt *o, const gemm_shape *s, const cpt
 /* Bytes of global memory that a problem reads and writes; more of an operand that goes to both halves of L2. */
 static double memory_bytes(const cptx_gemm_opt *o, const gemm_shape *s, const cptx_gemm_problem *in)
 {
-	const double again_a = up(in->n, o->bn * s->cluster_n) > 1 ? AGAIN : 0;
-	const double again_b = up(in->m, o->bm * s->cluster_m) > 1 ? AGAIN : 0;
+	const double again_a = divide_up(in->n, o->bn * s->cluster_n) > 1 ? AGAIN : 0;
+	const double again_b = divide_up(in->m, o->bm * s->cluster_m) > 1 ? AGAIN : 0;
 	const double of_k = (double)in->k * s->in_bytes;
 
-	return given(in->batch) * ((double)in->m * of_k * (1 + again_a) + (double)in->n * of_k * (1 + again_b) +
-	                           (double)in->m * (double)in->n * s->out_bytes);
+	return or_one(in->batch) * ((double)in->m * of_k * (1 + again_a) + (double)in->n * of_k * (1 + again_b) +
+	                            (double)in->m * (double)in->n * s->out_bytes);
 }
 
-/* Of a launch, whatever it computes.  The next one begins beside it where both have room. */
+/* The time of a launch, whatever it computes.  The next one begins beside it where both have room. */
 static double fixed_us(const gemm_shape *s, double ctas, uint32_t sms)
 {
 	double start = 2 * ctas <= (double)sms * s->per_sm ? LAUNCH_BESIDE_US : LAUNCH_US;
@@ -99,7 +100,7 @@ static void predict(cptx_gemm_choice *c, const gemm_pick *x, const tma_gemm *t)
 	const cptx_gemm_problem in = tma_gemm_inner_problem(o, x->p);
 	const gemm_shape s = gemm_sm90_shape(o);
 	const gemm_rounds r = gemm_rounds_of(t, c, x);
-	const double clock = 1e-3 / x->chip->ghz, k_tiles = (double)up(x->p->k, s.bk);
+	const double clock = 1e-3 / x->chip->ghz, k_tiles = (double)divide_up(x->p->k, s.bk);
 	double busy = r.tiles * (o->stream_k ? k_tiles : 1) * s.cluster / (r.rounds * x->sms); /* on average */
 	double latency = (LATENCY_US + LATENCY_CLUSTER_US * log2(s.cluster)) / o->stages, bytes = memory_bytes(o, &s, &in);
 
@@ -123,13 +124,15 @@ static void predict(cptx_gemm_choice *c, const gemm_pick *x, const tma_gemm *t)
 
 /* ---- the candidates ---- */
 
-/* With room for two subtiles of D of 32 columns: narrower ones cost more than a stage gains. */
+/* With room for two subtiles of D of 32 columns, where D goes through shared memory: narrower ones cost more than a stage
+ * gains. */
 static bool suits(const cptx_gemm_opt *o, const cptx_target *target)
 {
 	const gemm_shape s = gemm_sm90_shape(o);
 
 	(void)target;
-	return o->stages == 2 || s.out_cols == o->bn || (s.out_cols >= 32 && s.store_buffers == 2);
+	return o->stages == 2 || s.by_threads || s.out.tile.cols == tma_gemm_columns(o, o->bn) ||
+	       (s.out.tile.cols >= 32 && s.out.buffers == 2);
 }
 
 static const uint8_t clusters[][2] = { { 1, 1 }, { 2, 1 }, { 1, 2 }, { 1, 4 }, { 4, 1 }, { 8, 1 }, { 1, 8 } };

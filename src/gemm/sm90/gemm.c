@@ -8,7 +8,7 @@
  * it keeps one group of wgmma under way, and releases a stage when the products of the next one are started.  Registers move
  * from the producer to the MMA warpgroups by setmaxnreg.
  *
- * With scale factors each K tile makes sums of its own (gemm/sm90/scaled.c).
+ * With scale factors each K tile makes sums of its own (gemm/tma/scaled.c).
  *
  * The first K tile of a tile stands in front of the mainloop: its first wgmma does not add to the accumulators, which thus
  * need no zeros, and the predicates of the mainloop are constants.
@@ -19,9 +19,9 @@
  */
 #include "gemm/sm90/gemm.h"
 
-/* Registers of a thread, by the number of MMA warpgroups; 0: as they come. */
-enum { REGS_PRODUCER = 24 };
-static const uint8_t regs_mma[] = { 0, 0, 240, 160 };
+/* Registers of a thread, by the number of MMA warpgroups; 0: as they come.  Threads that gather rows of A have more. */
+enum { REGS_PRODUCER = 24, REGS_GATHER = 56 };
+static const uint8_t regs_mma[] = { 0, 0, 240, 160 }, regs_beside_gather[] = { 0, 0, 224, 144 };
 
 /* Threads of which one gives a stage back: a warpgroup, whose wgmma have read it; where its threads read scale factors
  * themselves a warp, which synchronizes first. */
@@ -35,25 +35,28 @@ static void setup(gemm90 *g)
 
 	tma_gemm_declare(k, &g->t, &g->w);
 	const cptx_val ring = cptx_mov(k, cptx_shared_dyn(k, g->o->stages * stage, 1024, "ring"), .type = CPTX_U32);
-	g->producer = (tma_gemm_producer){ .t = &g->t,
-		                               .w = &g->w,
-		                               .pipe = &g->pipe,
-		                               .line = &g->line,
-		                               .ring = { { ring, stage, 0 }, { ring, stage, s->a_bytes } },
-		                               .clusters = true };
+	g->producer = tma_gemm_producer_of(&g->t, &g->w, &g->pipe, &g->line, (tma_gemm_ring){ ring, stage, 0 }, s->a_bytes);
+	g->producer.clusters = true;
+	g->producer.threads = WARPGROUP;
 	if (s->scale_bytes) {
 		const cptx_val scales = cptx_shared_dyn(k, g->o->stages * s->scale_bytes, 128, "scales");
 		g->producer.scales[0] = (tma_gemm_ring){ cptx_mov(k, scales, .type = CPTX_U32), s->scale_bytes, 0 };
 	}
 	cptx_roles_begin(k, &g->roles, .threads = (s->consumers + 1) * WARPGROUP, .ctas = g->t.per_sm);
+	g->producer.thread = g->roles.tid;
 	cptx_pipe_new(k, &g->pipe, .stages = g->o->stages, .consumers = s->consumers * WARPGROUP / releasing(s),
-	              .cta_release = true, .multicast = g->t.cluster);
+	              .cta_release = true, .multicast = g->t.cluster,
+	              .producers = g->o->gather ? tma_gemm_gather_arrivals(&g->producer) : 1);
 	cptx_pipe_init(k, &g->pipe, cptx_setp(k, g->roles.tid, 0, .cmp = CPTX_EQ));
 	tma_gemm_start(k, &g->t, &g->w, g->roles.tid, &g->line, (s->consumers + 1) * WARPGROUP / CPTX_WARP);
 }
 
 static void load(gemm90 *g)
 {
+	if (g->o->gather) {
+		tma_gemm_gather(g->k, &g->producer);
+		return;
+	}
 	cptx_pipe_at at = tma_gemm_produce(g->k, &g->producer);
 	if (g->t.cluster > 1)
 		cptx_pipe_drain(g->k, &g->pipe, &at);
@@ -61,13 +64,18 @@ static void load(gemm90 *g)
 
 /* ---- the MMA warpgroups ---- */
 
+static void wait_for_stage(const gemm90 *g)
+{
+	cptx_timeline_stamp_when(g->k, &g->line, CPTX_GEMM_WAIT_DATA, g->stamps);
+	cptx_pipe_wait_full(g->k, &g->pipe, &g->at);
+	cptx_timeline_stamp_when(g->k, &g->line, CPTX_GEMM_MULTIPLY, g->stamps);
+}
+
 static void multiply_stage(gemm90 *g, bool fresh)
 {
 	cptx_kernel *k = g->k;
 
-	cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_WAIT_DATA, g->stamps);
-	cptx_pipe_wait_full(k, &g->pipe, &g->at);
-	cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_MULTIPLY, g->stamps);
+	wait_for_stage(g);
 	cptx_mma_stage(k, &g->mma, &g->acc, g->at.stage, .fresh = fresh);
 	if (g->s.deferred)
 		cptx_epilogue_deferred_store(k, &g->before, fresh ? 0 : 1, fresh ? 1 : g->before.parts);
@@ -79,20 +87,20 @@ static void multiply_stage(gemm90 *g, bool fresh)
 	cptx_pipe_next(k, &g->pipe, &g->at);
 }
 
-/* With stream_k, and a part of a tile in the accumulators: the predicate holds if these have the sum of all parts behind it.
- */
-static cptx_val fix_up(gemm90 *g)
+/* A warpgroup waits for its wgmma before it scales their sums; with two of them the tensor cores have the products of the
+ * other one meanwhile. */
+static void multiply_scaled_stage(gemm90 *g, cptx_val k_tile, bool fresh)
 {
 	cptx_kernel *k = g->k;
-	cptx_val begins = cptx_setp(k, g->w.k_first, 0, .cmp = CPTX_EQ), first = cptx_setp(k, g->lane, 0, .cmp = CPTX_EQ);
-	tma_gemm_sums sums = tma_gemm_sums_of(k, &g->t, &g->w, g->s.consumers, WARPGROUP, g->wg, g->lane);
 
-	sums.barrier = g->barrier;
-	CPTX_IF(k, begins)
-		tma_gemm_fixup_reduce(k, &g->w, &sums, g->acc.regs, first);
-	CPTX_ELSE(k)
-		tma_gemm_fixup_store(k, &g->w, &sums, g->acc.regs, first);
-	return begins;
+	wait_for_stage(g);
+	cptx_mma_stage(k, &g->mma, &g->scaled.part, g->at.stage, .fresh = true);
+	const cptx_val factors = tma_gemm_scaled_factors(k, &g->scaled, g->at.stage, k_tile);
+	cptx_mma_wait(k, &g->mma, 0);
+	cptx_bar_warp_sync(k, 0xffffffffu); /* all lanes have read their factors */
+	cptx_pipe_release(k, &g->pipe, &g->at, g->releases);
+	tma_gemm_scaled_add(k, &g->scaled, factors, fresh);
+	cptx_pipe_next(k, &g->pipe, &g->at);
 }
 
 /* Stores the results, or rounds them where another tile follows. */
@@ -104,12 +112,17 @@ static void store(gemm90 *g, bool defer)
 	cptx_epilogue e = tma_gemm_chain(k, &g->t, &g->w, &g->acc);
 
 	if (g->s.by_threads)
-		cptx_epilogue_store(k, &e, .address = tma_gemm_matrix(k, &g->t, &g->w, CPTX_GEMM_MAP_D), .type = g->o->out,
-		                    .pitch = tma_gemm_ld(&g->t, &g->w, GEMM_D));
+		tma_gemm_store(k, &g->t, &g->w, &e, tma_gemm_matrix(k, &g->t, &g->w, CPTX_GEMM_MAP_D));
 	else if (defer)
 		cptx_epilogue_defer_(k, CPTX_HERE, &e, &g->before, &to);
 	else
 		cptx_epilogue_store_tma_(k, CPTX_HERE, &e, &g->ring, &to);
+}
+
+static void store_whole(cptx_kernel *k, void *user)
+{
+	(void)k;
+	store((gemm90 *)user, false);
 }
 
 /* Behind the mainloop: all or a part of a tile is complete in the accumulators. */
@@ -118,11 +131,10 @@ static void finish_tile(gemm90 *g)
 	cptx_kernel *k = g->k;
 
 	if (g->o->stream_k) {
-		cptx_val done = cptx_var(k, CPTX_PRED, cptx_setp(k, g->w.step, g->w.k_tiles, .cmp = CPTX_EQ));
-		CPTX_IF(k, cptx_negated(done))
-			cptx_mov(k, fix_up(g), .into = done);
-		CPTX_IF(k, done)
-			store(g, false);
+		const cptx_val first = cptx_setp(k, g->lane, 0, .cmp = CPTX_EQ);
+		tma_gemm_sums sums = tma_gemm_sums_of(k, &g->t, &g->w, g->s.consumers, WARPGROUP, g->wg, g->lane);
+		sums.barrier = g->barrier;
+		tma_gemm_finish_sums(k, &g->w, &sums, g->acc.regs, first, store_whole, g);
 	} else if (g->s.deferred) {
 		cptx_epilogue_deferred_rest(k, &g->before, 1); /* each tile has a stage, so part 0 is stored */
 		CPTX_IF(k, cptx_setp(k, cptx_add(k, g->w.at, g->w.step), g->w.end, .cmp = CPTX_LT))
@@ -138,24 +150,25 @@ static void finish_tile(gemm90 *g)
 static void multiply_stages(gemm90 *g, cptx_val i)
 {
 	cptx_kernel *k = g->k;
+	const bool scaled = g->s.scale_bytes;
 
-	multiply_stage(g, true);
+	if (scaled) {
+		tma_gemm_scaled_begin(k, &g->scaled);
+		multiply_scaled_stage(g, g->w.k_first, true);
+	} else {
+		multiply_stage(g, true);
+	}
 	cptx_add(k, g->w.k_first, 1, .type = CPTX_U32, .into = i);
-	CPTX_FOR(k, i, g->w.k_end, 1)
-		multiply_stage(g, false);
+	CPTX_FOR(k, i, g->w.k_end, 1) {
+		if (scaled)
+			multiply_scaled_stage(g, i, false);
+		else
+			multiply_stage(g, false);
+	}
+	if (scaled)
+		return;
 	cptx_mma_wait(k, &g->mma, 0);
 	cptx_pipe_release(k, &g->pipe, &g->old, g->releases);
-}
-
-static void multiply_scaled_stages(gemm90 *g, cptx_val i)
-{
-	cptx_kernel *k = g->k;
-
-	gemm_sm90_scales_begin(g);
-	gemm_sm90_scaled_stage(g, g->w.k_first, true);
-	cptx_add(k, g->w.k_first, 1, .type = CPTX_U32, .into = i);
-	CPTX_FOR(k, i, g->w.k_end, 1)
-		gemm_sm90_scaled_stage(g, i, false);
 }
 
 static void multiply_tiles(gemm90 *g)
@@ -165,10 +178,7 @@ static void multiply_tiles(gemm90 *g)
 
 	CPTX_FOR(k, g->w.at, g->w.end, g->w.step) {
 		tma_gemm_locate(k, &g->t, &g->w, MAPS_OF_D);
-		if (g->s.scale_bytes)
-			multiply_scaled_stages(g, i);
-		else
-			multiply_stages(g, i);
+		multiply_stages(g, i);
 		cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_EPILOGUE, g->stamps);
 		finish_tile(g);
 	}
@@ -199,12 +209,15 @@ static void multiply(gemm90 *g)
 	                   .thread = g->lane, .a_ring = ring->smem, .b_ring = cptx_offset(ring->smem, g->s.a_bytes),
 	                   .apart = ring->apart);
 	cptx_acc_new(k, &g->mma, &g->acc);
-	if (g->s.scale_bytes)
-		gemm_sm90_scales_new(g);
+	if (g->s.scale_bytes) {
+		g->scaled = (tma_gemm_scaled){ .t = &g->t, .w = &g->w, .acc = &g->acc, .of_a = &g->producer.scales[0] };
+		tma_gemm_scaled_new(k, &g->scaled, &g->mma);
+	}
 	if (!g->s.by_threads)
-		cptx_epilogue_ring_new(k, &g->ring, .type = g->o->out, .tile = g->s.d, .map = g->w.in.map[CPTX_GEMM_MAP_D],
-		                       .stages = g->s.store_buffers, .units = g->s.consumers, .unit = g->wg, .barrier = g->barrier,
-		                       .last = g->s.rest, .last_map = g->w.in.map[CPTX_GEMM_MAP_END_D], .acc = &g->acc);
+		cptx_epilogue_ring_new(k, &g->ring, .type = g->o->out, .tile = g->s.out.tile, .map = g->w.in.map[CPTX_GEMM_MAP_D],
+		                       .stages = g->s.out.buffers, .units = g->s.consumers, .unit = g->wg, .barrier = g->barrier,
+		                       .last = g->s.out.rest, .last_map = g->w.in.map[CPTX_GEMM_MAP_END_D],
+		                       .acc = g->o->swiglu ? NULL : &g->acc);
 	if (g->s.deferred)
 		cptx_epilogue_deferred_new(k, &g->before, .ring = &g->ring, .batched = tma_gemm_has_matrices(&g->t, CPTX_GEMM_MAP_D),
 		                           .maps = g->o->grouped, .cut = tma_gemm_is_cut(&g->t, CPTX_GEMM_MAP_D));
@@ -214,10 +227,12 @@ static void multiply(gemm90 *g)
 void gemm_sm90_build(cptx_kernel *k, const tma_gemm *t)
 {
 	gemm90 g = { .k = k, .o = &t->in, .s = gemm_sm90_shape(t->o), .t = *t };
-	const uint32_t regs = t->per_sm > 1 ? 0 : regs_mma[g.s.consumers];
+	const bool gather = t->o->gather;
+	const uint32_t regs = t->per_sm > 1 ? 0 : (gather ? regs_beside_gather : regs_mma)[g.s.consumers];
+	const uint32_t of_producer = gather ? REGS_GATHER : REGS_PRODUCER;
 
 	setup(&g);
-	CPTX_ROLE(k, &g.roles, .warps = 4, .regs = regs ? REGS_PRODUCER : 0, .elect = true, .exits = true)
+	CPTX_ROLE(k, &g.roles, .warps = 4, .regs = regs ? of_producer : 0, .elect = !gather, .exits = true)
 		load(&g);
 	CPTX_ROLE(k, &g.roles, .warps = 4 * g.s.consumers, .regs = regs)
 		multiply(&g);

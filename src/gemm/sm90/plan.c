@@ -4,7 +4,7 @@
 
 #define TARGET "sm_90a"
 enum { USUAL_SMS = 132 /* of an H100 and an H200 */, ALIGN = 1024 /* of tiles in shared memory */ };
-enum { SCALE_BLOCK = 128, COPY_ROWS = 4 /* that a copy of factors begins at */, SCALED_COLUMNS = 192, SCALED_PER_SM = 4096 };
+enum { SCALED_COLUMNS = 192, SCALED_PER_SM = 4096 };
 /*
  * Registers of a computing thread: 240 with two warpgroups, 160 with three, 255 with one (gemm/sm90/gemm.c).  What does not
  * fit beside its accumulators spills, or costs a wait for all wgmma.  These bounds are where ptxas 13.0 does not spill,
@@ -18,11 +18,17 @@ enum {
 
 #define RULE(ok, ...) TMA_RULE(ok, TARGET ": " __VA_ARGS__)
 
+/* Shared memory of the stages, and with the subtiles of D. */
+static uint32_t stage_bytes(const cptx_gemm_opt *o, const gemm_shape *s)
+{
+	return o->stages * (s->a_bytes + s->b_bytes) + (o->stages * s->scale_bytes + ALIGN - 1) / ALIGN * ALIGN;
+}
+
 static uint32_t shared_bytes(const cptx_gemm_opt *o, const gemm_shape *s)
 {
-	const uint32_t scales = (o->stages * s->scale_bytes + ALIGN - 1) / ALIGN * ALIGN;
+	const uint32_t subtile = (uint32_t)divide_up(cptx_tile_bytes(&s->out.tile), ALIGN) * ALIGN;
 
-	return o->stages * (s->a_bytes + s->b_bytes) + scales + s->consumers * s->store_buffers * cptx_tile_bytes(&s->d);
+	return stage_bytes(o, s) + s->consumers * s->out.buffers * subtile;
 }
 
 /* Parts of a tile that CTAs share: one for each if these can be described. */
@@ -31,65 +37,40 @@ static uint32_t parts(uint32_t rows, uint32_t sharers, bool mn_major)
 	return rows % (sharers * (mn_major ? BLOCK_M : 8)) ? 1 : sharers;
 }
 
-/* Subtiles of D of so many columns at most; with swap their 64 rows are contiguous. */
-static void set_subtiles(gemm_shape *s, const cptx_gemm_opt *o, uint32_t cols, uint32_t buffers)
+/* The subtiles that have room behind the stages. */
+static tma_gemm_subtiles subtiles_of(const cptx_gemm_opt *o, const gemm_shape *s)
 {
-	s->out_cols = MIN(cols, o->bn);
-	s->store_buffers = o->bn * s->blocks > s->out_cols ? buffers : 1;
-	s->d = cptx_epilogue_tile(o->out, BLOCK_M, cols);
-	s->d.cols = s->out_cols, s->d.pitch = o->swap ? 0 : cols * s->out_bytes, s->d.elem.mn_major = o->swap;
-	s->d.swizzle = o->swap ? CPTX_SWIZZLE_128B : s->d.swizzle;
-	s->rest = s->d, s->rest.cols = o->bn % s->out_cols;
+	const uint32_t acc = s->acc * (s->scale_bytes ? 2 : 1);
+	const bool narrow = tma_gemm_has_chain(o) && acc > ACC_WIDE / (s->consumers > 2 ? 2 : 1);
+
+	return tma_gemm_subtiles_of(o, BLOCK_M, s->blocks, narrow ? 32 : 64, s->consumers,
+	                            (int64_t)tma_gemm_smem(TARGET, s->per_sm) - stage_bytes(o, s));
 }
-
-/* The largest subtiles that have room behind the stages; two, so that one is written while TMA reads the other. */
-static void choose_subtiles(gemm_shape *s, const cptx_gemm_opt *o)
-{
-	static const uint8_t by_choice[][2] = { { 64, 2 }, { 32, 2 }, { 64, 1 }, { 16, 2 }, { 32, 1 }, { 16, 1 }, { 8, 1 } };
-	uint32_t most = tma_gemm_smem(TARGET, s->per_sm), widest = 64;
-
-	if (tma_gemm_has_chain(o) && s->acc * (s->scale_bytes ? 2 : 1) > ACC_WIDE / (s->consumers > 2 ? 2 : 1))
-		widest = 32;
-	for (size_t i = 0; i < sizeof by_choice / sizeof *by_choice; i++) {
-		uint32_t cols = by_choice[i][0];
-		if (cols > widest || (!o->swap && cols * s->out_bytes > SPAN))
-			continue;
-		set_subtiles(s, o, cols, by_choice[i][1]);
-		if (shared_bytes(o, s) <= most)
-			return;
-	}
-}
-
-/* Factors of A in a stage: those of a tile of experts begin anywhere in the first four. */
-static uint32_t row_scales(const cptx_gemm_opt *o) { return o->scale ? o->bm + (o->experts ? COPY_ROWS : 0) : 0; }
-
-static uint32_t common_divisor(uint32_t a, uint32_t b) { return b ? common_divisor(b, a % b) : a; }
 
 gemm_shape gemm_sm90_shape(const cptx_gemm_opt *opt)
 {
 	const cptx_gemm_opt in = tma_gemm_inner(opt), *o = &in;
-	gemm_shape s = { .in_bytes = cptx_type_bits(o->a) / 8, .out_bytes = cptx_type_bits(o->out) / 8 };
+	gemm_shape s = { .in_bytes = tma_gemm_bits(o->a) / 8, .out_bytes = cptx_type_bits(o->out) / 8 };
 
 	s.bk = SPAN / s.in_bytes;
 	s.consumers = o->bm == 4 * BLOCK_M ? 2 : o->bm / BLOCK_M;
 	s.blocks = o->bm / BLOCK_M / s.consumers;
-	s.cluster_m = given(o->cluster_m), s.cluster_n = given(o->cluster_n);
+	s.cluster_m = or_one(o->cluster_m), s.cluster_n = or_one(o->cluster_n);
 	s.cluster = s.cluster_m * s.cluster_n;
-	s.per_sm = given(o->per_sm);
+	s.per_sm = or_one(o->per_sm);
 	s.a_bytes = o->bm * SPAN, s.b_bytes = o->bn * SPAN;
 	s.a_parts = parts(o->bm, s.cluster_n, o->a_m_major), s.b_parts = parts(o->bn, s.cluster_m, o->b_n_major);
 	s.acc = s.blocks * o->bn / 2;
-	s.scale_bytes = (row_scales(o) * 4 + 127) / 128 * 128;
-	s.scale_parts = o->bn / common_divisor(o->bn, SCALE_BLOCK);
+	s.scale_bytes = (tma_gemm_scaled_rows(o) * 4 + 127) / 128 * 128;
 	uint8_t in_bits = (uint8_t)(8 * s.in_bytes);
 	s.a = (cptx_tile){ o->bm, s.bk, { in_bits, o->a_m_major, false }, CPTX_SWIZZLE_128B, 0, 0 };
 	s.b = (cptx_tile){ o->bn, s.bk, { in_bits, o->b_n_major, false }, CPTX_SWIZZLE_128B, 0, 0 };
-	choose_subtiles(&s, o);
-	s.by_threads = o->unaligned & CPTX_GEMM_D;
+	s.out = subtiles_of(o, &s);
+	s.by_threads = o->scatter || o->unaligned & CPTX_GEMM_D;
 	if (s.by_threads)
-		s.store_buffers = 0, s.rest.cols = 0;
-	s.deferred = !s.by_threads && !o->stream_k && !o->scale && s.per_sm == 1 && s.out_bytes == 2 && s.consumers <= 2 &&
-	             s.acc <= (tma_gemm_has_chain(o) ? ACC_DEFERRED_VALUES : ACC_DEFERRED);
+		s.out.buffers = 0, s.out.rest.cols = 0;
+	s.deferred = !s.by_threads && !o->stream_k && !o->scale && !o->swiglu && s.per_sm == 1 && s.out_bytes == 2 &&
+	             s.consumers <= 2 && s.acc <= (tma_gemm_has_chain(o) ? ACC_DEFERRED_VALUES : ACC_DEFERRED);
 	return s;
 }
 
@@ -102,13 +83,18 @@ static tma_gemm describe(const cptx_gemm_opt *o)
 	return (tma_gemm){ .a = s.a,
 		               .b = s.b,
 		               .parts = { s.a_parts, s.b_parts },
-		               .d = s.d,
-		               .rest = s.rest,
-		               .row_scales = row_scales(o),
-		               .maps = (s.rest.cols ? MAP(CPTX_GEMM_MAP_END_D) : 0) |
+		               .d = s.out.tile,
+		               .rest = s.out.rest,
+		               .row_scales = tma_gemm_scaled_rows(o),
+		               .unit_n = (o->scale_out ? GEMM_SCALE_BLOCK
+		                          : o->swiglu  ? 8
+		                                       : 1) *
+		                         (o->swiglu ? 2 : 1),
+		               .maps = (s.out.rest.cols ? MAP(CPTX_GEMM_MAP_END_D) : 0) |
 		                       (last_rows ? MAP(CPTX_GEMM_MAP_LAST_A) | MAP(CPTX_GEMM_MAP_LAST_B) : 0),
-		               .pointers = (s.by_threads ? MAP(CPTX_GEMM_MAP_D) : 0) | (o->scale ? MAP(CPTX_GEMM_MAP_SCALE_B) : 0),
-		               .any_row_of_d = s.by_threads,
+		               .pointers = (s.by_threads ? MAP(CPTX_GEMM_MAP_D) : 0) | (o->scale ? MAP(CPTX_GEMM_MAP_SCALE_B) : 0) |
+		                           (o->gather ? MAP(CPTX_GEMM_MAP_A) : 0),
+		               .any_row_of_d = o->unaligned & CPTX_GEMM_D,
 		               .order = gemm_order_of(o, USUAL_SMS),
 		               .counts_k_tiles = true,
 		               .whole_k_tiles = true,
@@ -118,48 +104,47 @@ static tma_gemm describe(const cptx_gemm_opt *o)
 
 /* ---- rules ---- */
 
-static bool is_fp8(enum cptx_type t) { return t == CPTX_E4M3 || t == CPTX_E5M2; }
-
-/* Beside the sums of a tile those of a K tile need registers. */
-static bool check_scaled(const cptx_gemm_opt *o, cptx_error *err)
-{
-	RULE(o->scale == CPTX_F32, "scale factors of type .%s; here they are f32", cptx_type_name(o->scale));
-	RULE(is_fp8(o->a), "scale factors of .%s; e4m3 and e5m2 have them", cptx_type_name(o->a));
-	RULE(!o->swap, "scale factors with a tile whose sides are swapped; the rows of factors lie along M");
-	RULE(o->bm <= 128 && o->bn <= SCALED_COLUMNS,
-	     "tile %ux%u with scale factors; 64 and 128 rows and up to %d columns have room in registers", o->bm, o->bn,
-	     SCALED_COLUMNS);
-	RULE(
-		o->bn / common_divisor(o->bn, SCALE_BLOCK) <= GEMM_SCALE_PARTS,
-		"tile N = %u with scale factors; 8, 16, 24, 32, 48, 64, 96, 128 and 192 are possible, which blocks of 128 divide in "
-		"few parts",
-		o->bn);
-	return true;
-}
-
 static bool check(const cptx_gemm_opt *o, const cptx_target *target, cptx_gemm_plan *plan, cptx_error *err)
 {
 	(void)target;
-	RULE((is_16_bits(o->a) && o->a == o->b) || (is_fp8(o->a) && is_fp8(o->b)),
-	     "A is .%s and B .%s; both must be bf16, both f16, or each e4m3 or e5m2", cptx_type_name(o->a),
-	     cptx_type_name(o->b));
-	RULE(is_16_bits(o->a) || (!o->a_m_major && !o->b_n_major),
-	     "wgmma reads .%s along K only: store A as M rows, B as N rows of K", cptx_type_name(o->a));
-	if (!tma_gemm_check_out(TARGET, o->out, "", err))
+	if (!tma_gemm_check_in(TARGET, o, err) || !tma_gemm_check_out(TARGET, o, err))
 		return false;
 	RULE(o->bm == 64 || o->bm == 128 || o->bm == 192 || o->bm == 256, "tile %c = %u; 64, 128, 192 and 256 are possible",
 	     o->swap ? 'N' : 'M', o->bm);
 	RULE(o->bn >= 8 && o->bn <= 256 && o->bn % 8 == 0, "tile %c = %u; multiples of 8 from 8 to 256 are possible",
 	     o->swap ? 'M' : 'N', o->bn);
+	RULE(!is_int8(o->a) || o->bn <= 32 || o->bn % 16 == 0, "tile %c = %u; of .%s it is 8, 16, 24, 32 or a multiple of 16",
+	     o->swap ? 'M' : 'N', o->bn, cptx_type_name(o->a));
+	const uint32_t some = (is_fp8(o->out) ? 16 : 8) * (o->swiglu ? 2 : 1);
+	RULE(o->swap || o->bn % some == 0,
+	     "tile N = %u with output type .%s%s; TMA stores whole 16 bytes: it must be a multiple of %u", o->bn,
+	     cptx_type_name(o->out), o->swiglu ? " and gated columns" : "", some);
+	RULE(!o->swiglu || (!o->swap && !o->beta), "gated columns (.swiglu) with %s", o->swap ? "swap" : "beta");
+	RULE(!o->scale_out || (o->scale_out == CPTX_F32 && is_fp8(o->out) && !o->swap),
+	     "factors of D of type .%s, and output type .%s%s; these are f32, and D e4m3 or e5m2, without swap",
+	     cptx_type_name(o->scale_out), cptx_type_name(o->out), o->swap ? ", with swap" : "");
+	RULE(!o->scale_out || tma_gemm_columns(o, o->bn) % GEMM_SCALE_BLOCK == 0,
+	     "tile N = %u with factors of D; these are for 128 columns of it: it must be %s", o->bn,
+	     o->swiglu ? "256" : "128 or 256");
 	RULE(o->bm < 192 || o->bn <= 192, "tile %ux%u; with %u %s at most 192 %s have room in registers", o->bm, o->bn, o->bm,
 	     o->swap ? "columns" : "rows", o->swap ? "rows" : "columns");
 	RULE(!tma_gemm_inner(o).b_n_major || o->bn % 64 == 0,
 	     "tile %c = %u; of %s stored as rows of %c it must be a multiple of 64", o->swap ? 'M' : 'N', o->bn,
 	     o->swap ? "an A" : "a B", o->swap ? 'M' : 'N');
-	if (o->scale && !check_scaled(o, err))
+	RULE(!o->gather || (!o->swap && o->bm <= 128 && or_one(o->cluster_m) * or_one(o->cluster_n) == 1 && !o->scale),
+	     "rows that are gathered, of a tile of %u rows%s, a cluster of %ux%u%s; 64 and 128 rows are gathered, without swap, "
+	     "clusters and scale factors",
+	     o->bm, o->swap ? " swapped" : "", or_one(o->cluster_m), or_one(o->cluster_n),
+	     o->scale ? ", with scale factors" : "");
+	RULE(!o->scatter || !o->swap, "rows that are scattered, of tiles whose sides are swapped");
+	/* beside the sums of a tile those of a K tile need registers */
+	RULE(!o->scale || (o->bm <= 128 && o->bn <= SCALED_COLUMNS),
+	     "tile %ux%u with scale factors; 64 and 128 rows and up to %d columns have room in registers", o->bm, o->bn,
+	     SCALED_COLUMNS);
+	if (o->scale && !tma_gemm_scaled_check(TARGET, o, err))
 		return false;
 	if (!tma_gemm_check_numbers(TARGET, o, err) ||
-	    !tma_gemm_check_cluster(TARGET, given(o->cluster_m), given(o->cluster_n), 1, err))
+	    !tma_gemm_check_cluster(TARGET, or_one(o->cluster_m), or_one(o->cluster_n), 1, err))
 		return false;
 	gemm_shape s = gemm_sm90_shape(o);
 	RULE(s.per_sm == 1 || (o->bm * o->bn <= 8192 && o->bm != 192),
@@ -170,7 +155,7 @@ static bool check(const cptx_gemm_opt *o, const cptx_target *target, cptx_gemm_p
 	if (!tma_gemm_check_room(TARGET, o, s.bk, s.per_sm, s.a_bytes + s.b_bytes + s.scale_bytes, smem, err))
 		return false;
 	*plan = (cptx_gemm_plan){
-		.threads = (s.consumers + 1) * WARPGROUP, .smem = smem, .bk = s.bk, .vec = o->scale ? SCALE_BLOCK : 0
+		.threads = (s.consumers + 1) * WARPGROUP, .smem = smem, .bk = s.bk, .vec = o->scale ? GEMM_SCALE_BLOCK : 0
 	};
 	return true;
 }

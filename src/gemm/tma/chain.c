@@ -2,7 +2,9 @@
 /* From the sums of a tile to elements of D, by <cptx/epilogue.h>. */
 #include "gemm/tma/tma.h"
 
-/* The options' epilogue. */
+enum { GATED_COLUMNS = 8 /* of SwiGLU, that lie beside one another */ };
+
+/* A visitor that calls the epilogue of the options. */
 static cptx_val call(cptx_kernel *k, void *user, const cptx_visit *x, cptx_val v)
 {
 	const cptx_gemm_opt *o = (const cptx_gemm_opt *)user;
@@ -18,7 +20,7 @@ static cptx_val strided_c(cptx_kernel *k, const cptx_gemm_opt *o, const tma_gemm
 	return cptx_mad(k, cptx_mul(k, z, w->p.step_c, .mode = CPTX_LO), cptx_type_bits(o->out) / 8, w->p.C, .mode = CPTX_LO);
 }
 
-/* The options' visitors.  D has a tensor map or a pitch of its own, so it cannot get fewer columns here. */
+/* Adds the visitors of the options.  D has a tensor map or a pitch of its own, so it cannot get fewer columns here. */
 static void add_visitors(cptx_kernel *k, const cptx_gemm_opt *o, const tma_gemm_work *w, cptx_epilogue *e)
 {
 	const bool several = o->batched || o->experts == CPTX_GEMM_EXPERTS_K; /* matrices D */
@@ -33,6 +35,23 @@ static void add_visitors(cptx_kernel *k, const cptx_gemm_opt *o, const tma_gemm_
 			cptx_fail_(k, e->at[i],
 			           "CPTX_VISIT_GATE_PAIRS in a GEMM of <cptx/gemm.h>, whose D has as many columns as B; "
 			           "examples/kit/gemm_swiglu_fp8.c has a kernel of its own for gated pairs");
+}
+
+/* Factors of all rows of a matrix, or of all experts, for 128 columns, then those for the next. */
+static void add_quantizer(cptx_kernel *k, const cptx_gemm_opt *o, const tma_gemm_work *w, cptx_epilogue *e)
+{
+	const tma_gemm_params *p = &w->p;
+	const cptx_val rows = o->experts == CPTX_GEMM_EXPERTS_MASKED ? cptx_mul(k, p->M, p->batch, .mode = CPTX_LO) : p->M;
+	const cptx_val pitch = cptx_and(k, cptx_add(k, rows, 3), ~3);
+	cptx_val to = p->scale_d;
+
+	if (o->batched) {
+		const cptx_val blocks = cptx_div(k, p->N, 128 * (o->swiglu ? 2 : 1));
+		const cptx_val each = cptx_mul_wide(k, blocks, pitch), z = cptx_cvt(k, cptx_as(w->z, CPTX_U32), .dtype = CPTX_U64);
+		to = cptx_mad(k, cptx_mul(k, each, z, .mode = CPTX_LO), 4, to, .mode = CPTX_LO);
+	}
+	cptx_epilogue_add(k, e, CPTX_VISIT_QUANTIZE, .value = cptx_immf(o->out == CPTX_E4M3 ? 448 : 57344), .address = to,
+	                  .pitch = pitch);
 }
 
 void tma_gemm_chain_new(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, cptx_epilogue *e)
@@ -54,7 +73,7 @@ void tma_gemm_chain_new(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *
 	if (o->beta) {
 		const bool far = tma_gemm_is_strided(t) && o->batched;
 		cptx_epilogue_add(k, e, CPTX_VISIT_MATRIX, .value = p->beta, .address = far ? strided_c(k, o, w) : p->C,
-		                  .type = o->out, .pitch = tma_gemm_ld(t, w, GEMM_C), .z = far || cut ? (cptx_val){ 0 } : w->z);
+		                  .type = o->out, .pitch = tma_gemm_ld(k, t, w, GEMM_C), .z = far || cut ? (cptx_val){ 0 } : w->z);
 	}
 	if (o->bias)
 		cptx_epilogue_add(k, e, CPTX_VISIT_BIAS_COL, .address = bias);
@@ -62,16 +81,51 @@ void tma_gemm_chain_new(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *
 		cptx_epilogue_add(k, e, CPTX_VISIT_CALL, .fn = call, .user = (void *)(uintptr_t)o);
 	if (o->visitors)
 		add_visitors(k, o, w, e);
+	if (o->swiglu)
+		cptx_epilogue_add(k, e, CPTX_VISIT_GATE_PAIRS, .activation = CPTX_VISIT_SILU, .apart = GATED_COLUMNS);
+	if (o->scatter)
+		cptx_epilogue_add(k, e, CPTX_VISIT_SCALE_ROW, .address = p->routing);
+	if (o->scale_out)
+		add_quantizer(k, o, w, e);
+}
+
+static void run_chain(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, const cptx_acc *acc, cptx_epilogue *e)
+{
+	const bool swap = t->o->swap;
+
+	tma_gemm_chain_new(k, t, w, e);
+	cptx_epilogue_run(k, e, acc, .row = swap ? w->n0 : w->m0, .col = swap ? w->m0 : w->n0, .at_store = true);
 }
 
 cptx_epilogue tma_gemm_chain(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, const cptx_acc *acc)
 {
-	const bool swap = t->o->swap;
 	cptx_epilogue e;
 
-	tma_gemm_chain_new(k, t, w, &e);
-	cptx_epilogue_run(k, &e, acc, .row = swap ? w->n0 : w->m0, .col = swap ? w->m0 : w->n0, .at_store = true);
+	run_chain(k, t, w, acc, &e);
 	return e;
+}
+
+void tma_gemm_store(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, cptx_epilogue *e, cptx_val d)
+{
+	const uint32_t at_once = t->o->mma == CPTX_GEMM_WGMMA ? 2 : 1; /* mma.sync is for targets that add one */
+
+	cptx_epilogue_store(k, e, .address = d, .type = t->o->out, .pitch = tma_gemm_ld(k, t, w, GEMM_D),
+	                    .scatter = w->p.scatter, .add = t->o->scatter ? at_once : 0);
+}
+
+void tma_gemm_store_tmem(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, const cptx_acc *acc, uint32_t columns,
+                         cptx_epilogue_loaded_fn loaded, void *user)
+{
+	const cptx_val d = tma_gemm_matrix(k, t, w, CPTX_GEMM_MAP_D);
+	cptx_epilogue e;
+	cptx_acc part;
+
+	for (uint32_t col = 0; col < acc->n; col += columns) {
+		cptx_acc_load(k, acc, col, columns, &part);
+		loaded(k, user, col, &part);
+		run_chain(k, t, w, &part, &e);
+		tma_gemm_store(k, t, w, &e, d);
+	}
 }
 
 cptx_epilogue_dst tma_gemm_dst(const tma_gemm *t, const tma_gemm_work *w)

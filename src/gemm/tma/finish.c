@@ -21,12 +21,12 @@ static void store_by_threads(cptx_kernel *k, const tma_gemm_consumer *c, cptx_ep
 	cptx_acc rows = *acc;
 
 	rows.m = acc->map.rows, rows.atoms_m = 1, rows.rows = acc->atom_rows,
-	rows.count = acc->count / given(acc->atoms_m); /* none in a kernel with errors */
+	rows.count = acc->count / or_one(acc->atoms_m); /* none in a kernel with errors */
 	for (uint32_t i = 0; i < acc->atoms_m; i++) {
 		rows.regs = cptx_slice(acc->regs, i * rows.count, rows.count);
 		cptx_val row = i ? cptx_add(k, c->w->m0, i * rows.m) : c->w->m0;
 		cptx_epilogue_run(k, e, &rows, .row = row, .col = c->w->n0, .at_store = true);
-		cptx_epilogue_store(k, e, .address = d, .type = c->t->o->out, .pitch = tma_gemm_ld(c->t, c->w, GEMM_D));
+		tma_gemm_store(k, c->t, c->w, e, d);
 	}
 }
 
@@ -37,7 +37,7 @@ static cptx_val begins_even(cptx_kernel *k, const tma_gemm_consumer *c)
 	const bool some = c->t->o->batched, beta = c->t->o->beta;
 	const cptx_val more[] = { p->N, beta ? p->ldc : (cptx_val){ 0 }, some ? p->step_d : (cptx_val){ 0 },
 		                      some && beta ? p->step_c : (cptx_val){ 0 } };
-	cptx_val all = tma_gemm_ld(c->t, c->w, GEMM_D);
+	cptx_val all = tma_gemm_ld(k, c->t, c->w, GEMM_D);
 
 	for (size_t i = 0; i < ARRAY_LEN(more) && tma_gemm_is_strided(c->t); i++)
 		if (more[i].kind != CPTX_VAL_NONE)
@@ -69,21 +69,27 @@ static void store_tile(cptx_kernel *k, const tma_gemm_consumer *c, cptx_val lane
 	}
 }
 
+/* A consumer, and the number of the thread in its warp. */
+typedef struct whole_tile {
+	const tma_gemm_consumer *c;
+	cptx_val lane;
+} whole_tile;
+
+static void store_whole(cptx_kernel *k, void *user)
+{
+	const whole_tile *x = (const whole_tile *)user;
+
+	store_tile(k, x->c, x->lane);
+}
+
 void tma_gemm_finish(cptx_kernel *k, const tma_gemm_consumer *c)
 {
-	const tma_gemm_work *w = c->w;
-	const cptx_val lane = c->lane.kind == CPTX_VAL_NONE ? cptx_laneid(k) : c->lane;
+	whole_tile x = { c, c->lane.kind == CPTX_VAL_NONE ? cptx_laneid(k) : c->lane };
 
 	if (!c->t->o->stream_k) {
-		store_tile(k, c, lane);
+		store_whole(k, &x);
 		return;
 	}
-	const tma_gemm_sums sums = tma_gemm_sums_of(k, c->t, w, c->warps, CPTX_WARP, c->warp, lane);
-	CPTX_IF(k, cptx_tiles_finishes(k, &w->sched, &w->here)) {
-		CPTX_IF(k, cptx_setp(k, w->step, w->k_tiles, .cmp = CPTX_NE))
-			tma_gemm_fixup_reduce(k, w, &sums, c->acc->regs, c->first_lane);
-		store_tile(k, c, lane);
-	}
-	CPTX_ELSE(k)
-		tma_gemm_fixup_store(k, w, &sums, c->acc->regs, c->first_lane);
+	const tma_gemm_sums sums = tma_gemm_sums_of(k, c->t, c->w, c->warps, CPTX_WARP, c->warp, x.lane);
+	tma_gemm_finish_sums(k, c->w, &sums, c->acc->regs, c->first_lane, store_whole, &x);
 }

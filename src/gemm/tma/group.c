@@ -116,7 +116,7 @@ static bool write_record(cptx_device *dev, const tma_gemm *t, const cptx_gemm_pr
 	return true;
 }
 
-/* Gives all cluster tiles. */
+/* Writes the records; gives the number of cluster tiles of all problems. */
 static bool write_table(cptx_device *dev, const tma_gemm *t, const cptx_gemm_problem *p, size_t n, uint8_t *to,
                         uint32_t *tiles, cptx_error *err)
 {
@@ -148,7 +148,7 @@ static cptx_launch *prepare(const tma_gemm *t, const cptx_gemm_plan *plan, const
 {
 	cptx_gemm_plan all = *plan;
 	uint32_t sms = cptx_device_get_info(dev)->sms;
-	uint32_t most = p->ctas ? MAX(p->ctas / t->cluster, 1u) : tma_gemm_resident(sms, t->cluster, given(t->per_sm));
+	uint32_t most = p->ctas ? MAX(p->ctas / t->cluster, 1u) : tma_gemm_resident(sms, t->cluster, or_one(t->per_sm));
 
 	all.grid = MIN(MAX(tiles, 1u), most) * t->cluster;
 	return tma_gemm_launch(t, &all, program, dev, p, table, tiles, err);

@@ -124,8 +124,8 @@ static void copy_matrices(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work
 	}
 }
 
-/* Behind it all CTAs see what each wrote in front of it.  A count of those that came and, behind it, that of the barriers
- * there were: the last CTA sets the first one back.  All CTAs are resident at once. */
+/* A barrier of the grid: behind it all CTAs see what each wrote in front of it.  A count of those that came and, behind it,
+ * that of the barriers there were: the last CTA sets the first one back.  All CTAs are resident at once. */
 static void grid_barrier(cptx_kernel *k, cptx_val at, cptx_val tid)
 {
 	cptx_bar_sync(k, 0);

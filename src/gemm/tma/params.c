@@ -11,14 +11,14 @@ enum { CHUNK = 16 /* bytes that kernels read and write at once */ };
 
 /* ---- tensor maps ---- */
 
-/* An even number of them: neighbours of a column share a register, so both are to be numbers. */
+/* The tile of the residue rows, an even number: neighbours of a column share a register, so both are to be numbers. */
 static cptx_tile last_rows(cptx_tile tile, uint64_t rows)
 {
 	tile.rows = rows % tile.rows ? (uint32_t)(rows % tile.rows + 1) & ~1u : tile.rows;
 	return tile;
 }
 
-/* Of A, B or D, or of the ends of these. */
+/* The tensor map of A, B or D, or of the last rows or columns of one of them. */
 static bool make_map(const tma_gemm *t, const cptx_gemm_problem *p, enum cptx_gemm_map which, cptx_tensor_map_opt *map,
                      cptx_error *err)
 {
@@ -29,7 +29,7 @@ static bool make_map(const tma_gemm *t, const cptx_gemm_problem *p, enum cptx_ge
 	const uint64_t rows = of_b            ? p->n
 	                      : t->o->experts ? tma_gemm_rows(t->o, p)
 	                                      : p->m,
-				   cols = of_d ? p->n : p->k / given(t->packed);
+				   cols = of_d ? tma_gemm_columns(t->o, p->n) : p->k / or_one(t->packed);
 	cptx_tile tile = !of_d ? tma_gemm_part(t, of_b) : which == CPTX_GEMM_MAP_D ? t->d : t->rest;
 	const bool mn_major = of_d && tile.elem.mn_major; /* its rows are columns of D */
 
@@ -56,10 +56,10 @@ static bool make_map(const tma_gemm *t, const cptx_gemm_problem *p, enum cptx_ge
 	return true;
 }
 
-/* f32, a row for 128 along K; of experts and of one matrix all rows of A behind one another. */
+/* The map of f32 factors of A: a row for 128 along K; experts and one matrix have all rows of A behind one another. */
 static bool make_map_of_row_scales(const tma_gemm *t, const cptx_gemm_problem *p, cptx_tensor_map_opt *map, cptx_error *err)
 {
-	const uint64_t rows = t->o->batched ? p->m : tma_gemm_rows(t->o, p), along_k = up(p->k, t->bk);
+	const uint64_t rows = t->o->batched ? p->m : tma_gemm_rows(t->o, p), along_k = divide_up(p->k, t->bk);
 
 	*map =
 		(cptx_tensor_map_opt){ .type = CPTX_TENSOR_F32,
@@ -71,7 +71,7 @@ static bool make_map_of_row_scales(const tma_gemm *t, const cptx_gemm_problem *p
 	return cptx_tensor_map_check(map, err);
 }
 
-/* Blocks, each as 128 words; along K, then along the rows. */
+/* The map of blocks of scale factors, each as 128 words; along K, then along the rows. */
 static bool make_map_of_scales(const tma_gemm *t, const cptx_gemm_problem *p, bool of_b, cptx_tensor_map_opt *map,
                                cptx_error *err)
 {
@@ -82,8 +82,8 @@ static bool make_map_of_scales(const tma_gemm *t, const cptx_gemm_problem *p, bo
 	*map = (cptx_tensor_map_opt){ .type = CPTX_TENSOR_U32,
 		                          .rank = t->o->batched ? 4 : 3,
 		                          .address = of_b ? p->scale_b : p->scale_a,
-		                          .dim = { CPTX_SCALE_BYTES / 4, up(p->k, (uint64_t)s->vec * CPTX_SCALE_FACTORS),
-		                                   up(rows, CPTX_SCALE_ROWS), of.count },
+		                          .dim = { CPTX_SCALE_BYTES / 4, divide_up(p->k, (uint64_t)s->vec * CPTX_SCALE_FACTORS),
+		                                   divide_up(rows, CPTX_SCALE_ROWS), of.count },
 		                          .box = { CPTX_SCALE_BYTES / 4, s->along_k, s->rows[of_b != t->o->swap], 1 } };
 	return cptx_tensor_map_check(map, err);
 }
@@ -128,6 +128,16 @@ static bool check_matrix_address(const tma_gemm *t, const cptx_gemm_problem *p, 
 	return check_aligned(t, names[which], s.at, any ? s.bits / 8 : CHUNK, err);
 }
 
+/* Where rows are gathered from and scattered to. */
+static bool check_rows(const tma_gemm *t, const cptx_gemm_problem *p, cptx_error *err)
+{
+	const cptx_gemm_opt *o = t->o;
+
+	return (!o->gather || check_aligned(t, "the rows of A (.gather)", p->gather, 4, err)) &&
+	       (!o->scatter || (check_aligned(t, "the rows of D (.scatter)", p->scatter, 4, err) &&
+	                        check_aligned(t, "the weights of the rows", p->weights, 4, err)));
+}
+
 static bool check_counts(const tma_gemm *t, const cptx_gemm_problem *p, cptx_error *err)
 {
 	RULE(!t->o->experts || p->counts, "%s: the address of the experts' counts is 0", t->target);
@@ -151,18 +161,19 @@ bool tma_gemm_all_there(const tma_gemm *t, const cptx_gemm_problem *p, cptx_erro
 	       check_address(t, "the workspace", t->o->stream_k, p->workspace, err) &&
 	       check_address(t, "the scale factors of A", t->scales.vec || t->row_scales, p->scale_a, err) &&
 	       check_address(t, "the scale factors of B", t->scales.vec || t->row_scales, p->scale_b, err) &&
-	       check_counts(t, p, err);
+	       check_counts(t, p, err) && check_rows(t, p, err) &&
+	       (!o->scale_out || check_aligned(t, "the scale factors of D", p->scale_d, 4, err));
 }
 
 /* ---- parameters ---- */
 
-/* What a launch fills them from; parameters have the names of its members. */
+/* What a launch fills the parameters from, which have the names of its members. */
 typedef struct gemm_args {
 	cptx_tensor_map_opt map_a, map_b, map_d, map_end_d, map_last_a, map_last_b, map_scale_a, map_scale_b;
 	uint64_t A, B, D, scale_b, groups;
 	uint32_t tiles, M, N, K, batch;
 	float alpha, beta;
-	uint64_t C, bias, timeline, workspace, counts;
+	uint64_t C, bias, timeline, workspace, counts, gather, scatter, routing, scale_d;
 	/* strided; A and B: bytes */
 	uint64_t pitch_a, step_a, from_a, copy_a, pitch_b, step_b, from_b, copy_b, step_c, step_d, barrier, scales, zeros;
 	uint32_t last_a, last_b, ldc, ldd;
@@ -175,7 +186,7 @@ typedef struct gemm_params {
 	cptx_val *val[CPTX_PARAMS_MOST];
 } gemm_params;
 
-/* One that there may be. */
+/* A parameter that a kernel may have. */
 typedef struct parameter {
 	cptx_param_row row;
 	bool there;
@@ -237,6 +248,10 @@ static gemm_params list_parameters(const tma_gemm *t, tma_gemm_work *w)
 		{ CPTX_PARAM_ROW(gemm_args, CPTX_PTR, timeline), o->timeline != 0, &v->timeline },
 		{ CPTX_PARAM_ROW(gemm_args, CPTX_PTR, workspace), o->stream_k, &v->workspace },
 		{ CPTX_PARAM_ROW(gemm_args, CPTX_PTR, counts), o->experts != CPTX_GEMM_EXPERTS_NONE, &v->counts },
+		{ CPTX_PARAM_ROW(gemm_args, CPTX_PTR, gather), o->gather, &v->gather },
+		{ CPTX_PARAM_ROW(gemm_args, CPTX_PTR, scatter), o->scatter, &v->scatter },
+		{ CPTX_PARAM_ROW(gemm_args, CPTX_PTR, routing), o->scatter, &v->routing },
+		{ CPTX_PARAM_ROW(gemm_args, CPTX_PTR, scale_d), o->scale_out != CPTX_TYPE_NONE, &v->scale_d },
 		{ CPTX_PARAM_ROW(gemm_args, CPTX_U64, pitch_a), read[0], &v->of[0].pitch },
 		{ CPTX_PARAM_ROW(gemm_args, CPTX_U64, step_a), read[0] && some, &v->of[0].step },
 		{ CPTX_PARAM_ROW(gemm_args, CPTX_U32, last_a), some, &v->of[0].last },
@@ -319,13 +334,17 @@ cptx_launch *tma_gemm_launch(const tma_gemm *t, const cptx_gemm_plan *plan, cons
 		               .M = (uint32_t)p->m,
 		               .N = (uint32_t)p->n,
 		               .K = (uint32_t)p->k,
-		               .batch = given(p->batch),
+		               .batch = or_one(p->batch),
 		               .alpha = p->alpha,
 		               .beta = p->beta,
 		               .C = p->c,
 		               .bias = p->bias,
 		               .timeline = p->timeline,
-		               .counts = p->counts };
+		               .counts = p->counts,
+		               .gather = p->gather,
+		               .scatter = p->scatter,
+		               .routing = p->weights,
+		               .scale_d = p->scale_d };
 	cptx_tensor_map_opt map[CPTX_GEMM_MAPS];
 	tma_gemm_work unused;
 	const gemm_params list = list_parameters(t, &unused);
@@ -341,7 +360,7 @@ cptx_launch *tma_gemm_launch(const tma_gemm *t, const cptx_gemm_plan *plan, cons
 			memcpy((char *)&args + list.row[i].offset, &map[i], sizeof map[i]);
 	return cptx_params_launch_(NOWHERE, program, dev, t->o->name, parts, ARRAY_LEN(parts),
 	                           CPTX_OPT(cptx_launch_opt, .grid = { plan->grid }, .block = { plan->threads },
-	                                    .dyn_smem = plan->smem, .overlap = tma_gemm_is_map(t, CPTX_GEMM_MAP_A) && !copies,
+	                                    .dyn_smem = plan->smem, .overlap = tma_gemm_is_map(t, CPTX_GEMM_MAP_B) && !copies,
 	                                    .cooperative = copies),
 	                           err);
 }

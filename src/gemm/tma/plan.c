@@ -3,7 +3,14 @@
 #include "gemm/options.h"
 #include "gemm/tma/tma.h"
 
-enum { STATIC_SMEM = 1024 /* for mbarriers */, MOST_SIDE = 1 << 30, MEMORY_BOUND = 200 };
+enum {
+	STATIC_SMEM = 1024 /* for mbarriers */,
+	MOST_SIDE = 1 << 30,
+	MEMORY_BOUND = 200,
+	ROW_BYTES = 128 /* of a swizzled row */,
+	CHUNK = 16 /* bytes, the least that TMA copies of a row */,
+	ALIGN = 1024 /* of tiles in shared memory */
+};
 enum { MOST_EXPERT_ROWS = 1 << 26 /* of cptx_tile_groups */ };
 
 #define MOST_STRIDE (1ull << 40) /* bytes, of a tensor map */
@@ -24,9 +31,43 @@ uint32_t tma_gemm_bits(enum cptx_type t)
 uint32_t tma_gemm_smem(const char *target, uint32_t per_sm)
 {
 	const cptx_target *t = cptx_target_find(target);
-	uint32_t share = t->smem_per_sm / given(per_sm) - t->smem_reserved;
+	uint32_t share = t->smem_per_sm / or_one(per_sm) - t->smem_reserved;
 
 	return MIN(share, t->smem_per_cta) - STATIC_SMEM;
+}
+
+/* Subtiles of D of so many columns at most; with swap their rows are contiguous. */
+static tma_gemm_subtiles subtiles(const cptx_gemm_opt *o, uint32_t rows, uint32_t blocks, uint32_t cols, uint32_t buffers)
+{
+	tma_gemm_subtiles s = { .tile = cptx_epilogue_tile(o->out, rows, cols) };
+
+	const uint32_t bits = cptx_type_bits(o->out), out_bn = (uint32_t)tma_gemm_columns(o, o->bn);
+
+	s.tile.cols = MIN(cols, out_bn), s.tile.pitch = o->swap ? 0 : cols * bits / 8;
+	s.tile.elem.mn_major = o->swap;
+	if (o->swap)
+		s.tile.swizzle = bits == 8 ? CPTX_SWIZZLE_64B : CPTX_SWIZZLE_128B;
+	s.rest = s.tile, s.rest.cols = out_bn % s.tile.cols;
+	s.buffers = out_bn * blocks > s.tile.cols ? buffers : 1;
+	return s;
+}
+
+tma_gemm_subtiles tma_gemm_subtiles_of(const cptx_gemm_opt *o, uint32_t rows, uint32_t blocks, uint32_t widest,
+                                       uint32_t units, int64_t room)
+{
+	static const uint8_t by_choice[][2] = { { 64, 2 }, { 32, 2 }, { 64, 1 }, { 16, 2 }, { 32, 1 }, { 16, 1 }, { 8, 1 } };
+	tma_gemm_subtiles s = { .buffers = 0 };
+
+	for (size_t i = 0; i < ARRAY_LEN(by_choice); i++) {
+		const uint32_t cols = by_choice[i][0];
+		const uint32_t row = cols * cptx_type_bits(o->out) / 8;
+		if (cols > widest || (!o->swap && (row > ROW_BYTES || row < CHUNK)))
+			continue;
+		s = subtiles(o, rows, blocks, cols, by_choice[i][1]);
+		if ((int64_t)(units * s.buffers * divide_up(cptx_tile_bytes(&s.tile), ALIGN) * ALIGN) <= room)
+			break;
+	}
+	return s;
 }
 
 bool tma_gemm_check_numbers(const char *target, const cptx_gemm_opt *o, cptx_error *err)
@@ -56,6 +97,15 @@ bool tma_gemm_check_numbers(const char *target, const cptx_gemm_opt *o, cptx_err
 	     cptx_type_name(o->scale));
 	RULE(!o->experts || (!o->strided && !o->unaligned), "experts have dense, aligned rows, not .%s", target,
 	     o->strided ? "strided" : "unaligned");
+	RULE((!o->gather && !o->scatter) || (o->experts && !along_k),
+	     "rows that are %s without experts; these are rows of contiguous or masked ones", target,
+	     o->gather ? "gathered" : "scattered");
+	RULE((!o->gather && !o->scatter) || o->mma == CPTX_GEMM_WGMMA || !o->tma,
+	     "rows that are %s by TMA, which copies rows beside one another: without .tma", target,
+	     o->gather ? "gathered" : "scattered");
+	RULE(!o->scatter || (o->out == CPTX_F32 && !o->beta),
+	     "rows that are scattered, to D of .%s%s; they are added to what is there, in f32", target, cptx_type_name(o->out),
+	     o->beta ? " with beta" : "");
 	RULE(!o->grouped || !o->timeline, "a list of problems has no timeline", target);
 	RULE(!o->grouped || (!o->strided && !o->unaligned), "a list of problems has dense, aligned rows, not .%s", target,
 	     o->strided ? "strided" : "unaligned");
@@ -86,10 +136,31 @@ bool tma_gemm_check_room(const char *target, const cptx_gemm_opt *o, uint32_t bk
 	return tma_gemm_check_smem(target, o, &m, err);
 }
 
-bool tma_gemm_check_out(const char *target, enum cptx_type out, const char *more, cptx_error *err)
+bool tma_gemm_check_in(const char *target, const cptx_gemm_opt *o, cptx_error *err)
 {
-	RULE(out == CPTX_F32 || is_16_bits(out), "output type .%s; it must be f32, bf16 or f16%s", target, cptx_type_name(out),
-	     more);
+	const enum cptx_type a = o->a, b = o->b;
+	const bool alike = (is_16_bits(a) || a == CPTX_TF32) && a == b;
+
+	RULE(alike || (is_fp8(a) && is_fp8(b)) || (is_int8(a) && is_int8(b)),
+	     "A is .%s and B .%s; both must be bf16, both f16, both tf32, or each e4m3 or e5m2, or each s8 or u8", target,
+	     cptx_type_name(a), cptx_type_name(b));
+	RULE(is_16_bits(a) || (!o->a_m_major && !o->b_n_major),
+	     "elements of .%s are multiplied along K only: store A as M rows, B as N rows of K", target, cptx_type_name(a));
+	return true;
+}
+
+bool tma_gemm_check_out(const char *target, const cptx_gemm_opt *o, cptx_error *err)
+{
+	const bool integers = is_int8(o->a) && is_int8(o->b);
+	const enum cptx_type out = o->out;
+
+	RULE(out == CPTX_F32 || is_16_bits(out) || is_fp8(out) || (out == CPTX_S32 && integers),
+	     "output type .%s; it must be f32, bf16, f16, e4m3 or e5m2%s", target, cptx_type_name(out),
+	     integers ? ", or s32" : "");
+	RULE(out != CPTX_S32 || !tma_gemm_has_chain(o),
+	     "output type .s32 with alpha, beta, bias or an epilogue; these are in f32: take f32", target);
+	RULE(!is_fp8(out) || !o->beta, "output type .%s with beta; C would have that type too: take bf16 or f16", target,
+	     cptx_type_name(out));
 	return true;
 }
 
@@ -121,25 +192,26 @@ static uint64_t at_once(const cptx_gemm_problem *p, uint64_t tiles, uint64_t mos
 {
 	const double products = (double)p->m * (double)p->n / (double)(p->m + p->n); /* for each element of A and B */
 
-	return products < MEMORY_BOUND ? MIN(tiles, most) : up(tiles, up(tiles, most));
+	return products < MEMORY_BOUND ? MIN(tiles, most) : divide_up(tiles, divide_up(tiles, most));
 }
 
 /* Cluster tiles of all matrices; of experts as many as there may be, whatever the counts: each may end in the midst of one.
  */
 static uint64_t most_tiles(const tma_gemm *t, const cptx_gemm_problem *p)
 {
-	const uint64_t batch = given(p->batch);
+	const uint64_t batch = or_one(p->batch);
 
 	if (t->o->experts != CPTX_GEMM_EXPERTS_CONTIGUOUS)
 		return tma_gemm_tiles(t, p) * batch;
-	return MIN(p->m / t->side_m + batch, p->m) * up(p->n, t->side_n);
+	return MIN(p->m / t->side_m + batch, p->m) * divide_up(p->n, t->side_n);
 }
 
 /* CTAs to launch, and bytes of the workspace. */
 static bool fit(const tma_gemm *t, const cptx_gemm_problem *p, uint32_t sms, cptx_gemm_plan *plan, cptx_error *err)
 {
-	uint64_t in_one = tma_gemm_tiles(t, p), batch = given(p->batch), clusters = most_tiles(t, p), k_tiles = up(p->k, t->bk);
-	uint64_t most = p->ctas ? MAX(p->ctas / t->cluster, 1u) : tma_gemm_resident(sms, t->cluster, given(t->per_sm));
+	uint64_t in_one = tma_gemm_tiles(t, p), batch = or_one(p->batch), clusters = most_tiles(t, p),
+			 k_tiles = divide_up(p->k, t->bk);
+	uint64_t most = p->ctas ? MAX(p->ctas / t->cluster, 1u) : tma_gemm_resident(sms, t->cluster, or_one(t->per_sm));
 
 	RULE(in_one <= INT32_MAX && clusters <= INT32_MAX / t->cluster,
 	     "%llu tiles of %llu matrices are too many; with clusters of %u CTAs %u are possible in all", t->target,
@@ -154,7 +226,7 @@ static bool fit(const tma_gemm *t, const cptx_gemm_problem *p, uint32_t sms, cpt
 	return true;
 }
 
-/* Of a batch: the distance of matrices is a stride of tensor maps. */
+/* The distance of the matrices of a batch is a stride of their tensor map. */
 static bool check_matrix(const tma_gemm *t, const cptx_gemm_problem *p, enum gemm_which which, cptx_error *err)
 {
 	const gemm_stored s = tma_gemm_read(t, p, which);
@@ -205,13 +277,17 @@ bool tma_gemm_check_problem(const tma_gemm *t, const cptx_gemm_problem *p, uint3
 	const uint64_t rows = along_k ? p->k : p->m;
 	RULE(!t->o->experts || (rows <= MOST_EXPERT_ROWS && tma_gemm_rows(t->o, p) <= MOST_SIDE),
 	     "%c = %llu rows of %u experts (%s); they are up to 2^26, and 2^30 of all", t->target, along_k ? 'K' : 'M',
-	     (unsigned long long)rows, given(p->batch), cptx_gemm_experts_name(t->o->experts));
-	RULE(given(p->batch) == 1 || t->o->batched || t->o->experts, "%u matrices; the kernel is made for one (.batched)",
+	     (unsigned long long)rows, or_one(p->batch), cptx_gemm_experts_name(t->o->experts));
+	RULE(or_one(p->batch) == 1 || t->o->batched || t->o->experts, "%u matrices; the kernel is made for one (.batched)",
 	     t->target, p->batch);
-	RULE(p->k % given(t->unit_k) == 0, "K = %llu; with B of .%s it is a multiple of %u", t->target, (unsigned long long)p->k,
-	     cptx_type_name(t->o->b), given(t->unit_k));
-	RULE(p->n % given(t->unit_n) == 0, "N = %llu; with B stored as rows of N it is a multiple of %u", t->target,
-	     (unsigned long long)p->n, given(t->unit_n));
+	RULE(p->k % or_one(t->unit_k) == 0, "K = %llu; with B of .%s it is a multiple of %u", t->target,
+	     (unsigned long long)p->k, cptx_type_name(t->o->b), or_one(t->unit_k));
+	RULE(p->n % or_one(t->unit_n) == 0 || (!t->o->swiglu && !t->o->scale_out),
+	     "N = %llu; with %s%s%s it is a multiple of %u", t->target, (unsigned long long)p->n,
+	     t->o->swiglu ? "gated columns (.swiglu)" : "", t->o->swiglu && t->o->scale_out ? " and " : "",
+	     t->o->scale_out ? "factors of D (.scale_out)" : "", or_one(t->unit_n));
+	RULE(p->n % or_one(t->unit_n) == 0, "N = %llu; with B stored as rows of N it is a multiple of %u", t->target,
+	     (unsigned long long)p->n, or_one(t->unit_n));
 	const cptx_tile a = tma_gemm_part(t, false), b = tma_gemm_part(t, true);
 	return tma_gemm_check_stored(t, p, err) && check_matrix(t, p, GEMM_A, err) && check_matrix(t, p, GEMM_B, err) &&
 	       check_matrix(t, p, GEMM_D, err) && tma_gemm_check_rows(t, p, GEMM_A, &a, err) &&

@@ -9,18 +9,27 @@ void tma_gemm_next_offset(cptx_kernel *k, cptx_val offset, uint32_t apart, uint3
 	cptx_selp(k, 0, next, at_end, .type = CPTX_U32, .into = offset);
 }
 
+tma_gemm_producer tma_gemm_producer_of(const tma_gemm *t, tma_gemm_work *w, const cptx_pipe *pipe, const cptx_timeline *line,
+                                       tma_gemm_ring stages, uint32_t a_bytes)
+{
+	tma_gemm_producer p = { .t = t, .w = w, .pipe = pipe, .line = line, .ring = { stages, stages } };
+
+	p.ring[1].at += a_bytes;
+	return p;
+}
+
 /* Parts of a tile lie behind one another: its columns are one span. */
 static cptx_val part_smem(cptx_kernel *k, const tma_gemm_producer *p, const cptx_tile *part, bool of_b)
 {
 	const tma_gemm_ring *r = &p->ring[of_b];
 	cptx_val smem = r->smem;
 
-	if (given(p->t->parts[of_b]) > 1)
+	if (or_one(p->t->parts[of_b]) > 1)
 		smem = cptx_mad(k, p->w->tile_rank, cptx_tile_bytes(part), smem, .mode = CPTX_LO);
 	return cptx_offset(smem, r->at);
 }
 
-/* By cp.async: bytes from row to row; NONE: dense. */
+/* Bytes from row to row of an operand by cp.async; NONE: rows are dense. */
 static cptx_val pitch_of(cptx_kernel *k, const tma_gemm_producer *p, bool of_b)
 {
 	if (tma_gemm_is_copied(p->t, of_b ? GEMM_B : GEMM_A))
@@ -32,24 +41,27 @@ void tma_gemm_producer_operands(cptx_kernel *k, tma_gemm_producer *p)
 {
 	const cptx_gemm_opt *o = &p->t->in;
 	const tma_gemm_params *in = &p->w->p;
-	const bool by_tma = tma_gemm_is_map(p->t, CPTX_GEMM_MAP_A);
+	const bool some_by_tma = tma_gemm_is_map(p->t, CPTX_GEMM_MAP_B);
 
 	cptx_val rows_of_a = in->M;
-	if (!by_tma && o->experts == CPTX_GEMM_EXPERTS_MASKED) /* those of all experts */
+	if (o->gather)
+		rows_of_a = p->rows = cptx_var(k, CPTX_U32, 1);
+	else if (!some_by_tma && o->experts == CPTX_GEMM_EXPERTS_MASKED) /* those of all experts */
 		rows_of_a = cptx_mul(k, in->M, in->batch, .mode = CPTX_LO);
 	for (int b = 0; b < 2; b++) {
 		const cptx_tile part = tma_gemm_part(p->t, b != o->swap);
+		const bool by_tma = some_by_tma && (b || !o->gather);
 		const cptx_val smem = part_smem(k, p, &part, b);
 		cptx_operand_new(k, &p->operand[b], .by = by_tma ? CPTX_OPERAND_TMA : CPTX_OPERAND_CP_ASYNC,
-		                 .type = given(p->t->packed) > 1 ? CPTX_U8
-		                         : b                     ? o->b
-		                                                 : o->a,
+		                 .type = or_one(p->t->packed) > 1 ? CPTX_U8
+		                         : b                      ? o->b
+		                                                  : o->a,
 		                 .tile = part, .stages = o->stages, .smem = smem, .apart = p->ring[b].apart,
 		                 .batched = by_tma && tma_gemm_has_matrices(p->t, b != o->swap ? CPTX_GEMM_MAP_B : CPTX_GEMM_MAP_A),
 		                 .alone = !p->clusters, .address = by_tma ? (cptx_val){ 0 } : in->map[b],
 		                 .rows = b ? in->N : rows_of_a, .cols = in->K, .pitch = by_tma ? (cptx_val){ 0 } : pitch_of(k, p, b),
 		                 .threads = p->threads, .thread = p->thread, .whole = !by_tma && !tma_gemm_is_strided(p->t),
-		                 .clamp = !by_tma && !part.elem.mn_major);
+		                 .clamp = !by_tma && !part.elem.mn_major, .gather = b ? (cptx_val){ 0 } : in->gather);
 	}
 }
 
@@ -107,8 +119,8 @@ static source source_of(cptx_kernel *k, const tma_gemm_producer *p, bool of_b, c
 		         .map = w->in.map[of_b ? CPTX_GEMM_MAP_B : CPTX_GEMM_MAP_A],
 		         .row = of_b ? w->n0 : w->m0,
 		         .z = tma_gemm_z_of(k, p->t, w, &w->in.of[of_b]),
-		         .sharers = given(of_b ? o->cluster_m : o->cluster_n),
-		         .parts = given(p->t->parts[of_b]) };
+		         .sharers = or_one(of_b ? o->cluster_m : o->cluster_n),
+		         .parts = or_one(p->t->parts[of_b]) };
 
 	x.bytes = cptx_imm(x.parts * p->operand[of_b].bytes);
 	if (x.sharers > 1)
@@ -154,7 +166,7 @@ static void load_scales(cptx_kernel *k, const tma_gemm_producer *p, const cptx_p
 {
 	const tma_gemm *t = p->t;
 	const tma_gemm_work *w = p->w;
-	const cptx_val block = run_of(k, k0, t->scales.vec * CPTX_SCALE_FACTORS / given(t->packed));
+	const cptx_val block = run_of(k, k0, t->scales.vec * CPTX_SCALE_FACTORS / or_one(t->packed));
 	cptx_val to = { 0 };
 
 	for (int b = 0; b < 2; b++) {
@@ -202,8 +214,7 @@ static void load_stage(cptx_kernel *k, const tma_gemm_producer *p, const cptx_pi
 /* Bytes of a stage, of a pair those of both CTAs. */
 static cptx_val stage_bytes(cptx_kernel *k, const tma_gemm *t, const source *x)
 {
-	const uint32_t scales =
-		tma_gemm_scale_bytes(&t->scales, false) + tma_gemm_scale_bytes(&t->scales, true) + 4 * t->row_scales;
+	const uint32_t scales = tma_gemm_all_scale_bytes(&t->scales) + 4 * t->row_scales;
 
 	if (x[0].bytes.kind == CPTX_VAL_INT)
 		return cptx_imm((x[0].bytes.i + x[1].bytes.i + scales) * (t->pair ? 2 : 1));
@@ -222,7 +233,7 @@ static void produce_tile(cptx_kernel *k, const tma_gemm_producer *p, cptx_pipe_a
 	for (int b = 0; b < 2; b++)
 		x[b] = source_of(k, p, b, mask);
 	const cptx_val bytes = stage_bytes(k, t, x);
-	CPTX_FOR(k, k0, end, t->bk / given(t->packed)) {
+	CPTX_FOR(k, k0, end, t->bk / or_one(t->packed)) {
 		cptx_timeline_stamp(k, p->line, CPTX_GEMM_WAIT_ROOM);
 		cptx_pipe_wait_empty(k, p->pipe, at);
 		cptx_timeline_stamp(k, p->line, CPTX_GEMM_LOAD);
@@ -277,6 +288,8 @@ static void seek_tile(cptx_kernel *k, tma_gemm_producer *p)
 	tma_gemm_locate(k, p->t, w, 0);
 	for (int b = 0; b < 2; b++)
 		find_matrix(k, p, b);
+	if (p->t->o->gather)
+		cptx_mov(k, cptx_as(w->expert.row_end, CPTX_U32), .into = p->rows);
 	cptx_val k0 = shared ? cptx_mul(k, w->k_first, p->t->bk, .mode = CPTX_LO) : cptx_imm(0);
 	for (int b = 0; b < 2; b++)
 		cptx_operand_seek(k, &p->operand[b], &p->from[b], b ? w->n0 : w->m0, k0);
@@ -317,7 +330,7 @@ void tma_gemm_copied(cptx_kernel *k, tma_gemm_producer *p)
 	tma_gemm_next_offset(k, p->to_bytes, p->ring[0].apart, p->t->o->stages);
 }
 
-/* Its branch stands at the end of a K tile: it would otherwise split the block that ptxas schedules. */
+/* The branch to the next tile stands at the end of a K tile: elsewhere it would split the block that ptxas schedules. */
 void tma_gemm_copies_advance(cptx_kernel *k, tma_gemm_producer *p)
 {
 	for (int b = 0; b < 2; b++) {

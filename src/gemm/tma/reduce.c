@@ -73,6 +73,20 @@ void tma_gemm_store_partials(cptx_kernel *k, const tma_gemm_work *w, const tma_g
 	store_to(k, s, sums_at(k, s, number_of(k, s, w->cluster)), first, acc);
 }
 
+void tma_gemm_store_partials_tmem(cptx_kernel *k, const tma_gemm_work *w, const tma_gemm_sums *s, const cptx_acc *acc,
+                                  uint32_t columns)
+{
+	cptx_acc fenced = *acc, part;
+
+	fenced.fenced = true;
+	cptx_tcgen05_fence(k, .op = CPTX_FENCE_AFTER_THREAD_SYNC);
+	for (uint32_t col = 0; col < acc->n; col += columns) {
+		cptx_acc_load(k, &fenced, col, columns, &part);
+		tma_gemm_store_partials(k, w, s, col, part.regs);
+	}
+	cptx_tcgen05_fence(k, .op = CPTX_FENCE_BEFORE_THREAD_SYNC);
+}
+
 static void set_flag(cptx_kernel *k, const tma_gemm_sums *s, cptx_val number, cptx_val one)
 {
 	synchronize(k, s);
@@ -141,4 +155,16 @@ void tma_gemm_fixup_reduce(cptx_kernel *k, const tma_gemm_work *w, const tma_gem
 		synchronize(k, s);
 		add_from(k, s, from, 0, acc);
 	}
+}
+
+void tma_gemm_finish_sums(cptx_kernel *k, const tma_gemm_work *w, const tma_gemm_sums *s, cptx_val acc, cptx_val first,
+                          void (*store)(cptx_kernel *k, void *user), void *user)
+{
+	CPTX_IF(k, cptx_tiles_finishes(k, &w->sched, &w->here)) {
+		CPTX_IF(k, cptx_setp(k, w->step, w->k_tiles, .cmp = CPTX_NE))
+			tma_gemm_fixup_reduce(k, w, s, acc, first);
+		store(k, user);
+	}
+	CPTX_ELSE(k)
+		tma_gemm_fixup_store(k, w, s, acc, first);
 }

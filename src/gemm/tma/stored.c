@@ -23,7 +23,7 @@ gemm_stored tma_gemm_stored(const tma_gemm *t, const cptx_gemm_problem *p, enum 
 	const bool across = which == GEMM_A ? o->a_m_major : which == GEMM_B && o->b_n_major;
 	const uint64_t lds[] = { p->lda, p->ldb, p->ldc, p->ldd };
 	const uint64_t strides[] = { p->stride_a, p->stride_b, p->stride_c, p->stride_d }, ats[] = { p->a, p->b, p->c, p->d };
-	const uint64_t rows = which == GEMM_B ? p->n : p->m, cols = which >= GEMM_C ? p->n : p->k;
+	const uint64_t rows = which == GEMM_B ? p->n : p->m, cols = which >= GEMM_C ? tma_gemm_columns(o, p->n) : p->k;
 	gemm_stored s = { .at = ats[which], .rows = across ? cols : rows, .cols = across ? rows : cols };
 
 	s.bits = tma_gemm_bits(which == GEMM_A ? o->a : which == GEMM_B ? o->b : o->out);
@@ -32,7 +32,7 @@ gemm_stored tma_gemm_stored(const tma_gemm *t, const cptx_gemm_problem *p, enum 
 	if (of_all && !along_k) /* rows of all experts behind one another */
 		s.rows = tma_gemm_rows(o, p);
 	s.ld = lds[which] == CPTX_GEMM_BROADCAST ? 0 : lds[which] ? lds[which] : s.cols;
-	s.count = strides[which] == CPTX_GEMM_BROADCAST || of_all ? 1 : given(p->batch);
+	s.count = strides[which] == CPTX_GEMM_BROADCAST || of_all ? 1 : or_one(p->batch);
 	s.stride = strides[which] == CPTX_GEMM_BROADCAST ? 0 : strides[which] ? strides[which] : s.rows * s.ld;
 	return s;
 }
@@ -44,13 +44,13 @@ uint64_t gemm_stored_bytes(const gemm_stored *s, uint64_t elements)
 
 /* ---- the workspace ---- */
 
-static uint64_t padded_row(const gemm_stored *s) { return up(gemm_stored_bytes(s, s->cols), CHUNK) * CHUNK; }
+static uint64_t padded_row(const gemm_stored *s) { return divide_up(gemm_stored_bytes(s, s->cols), CHUNK) * CHUNK; }
 
 static uint64_t copy_bytes(const tma_gemm *t, const cptx_gemm_problem *p, enum gemm_which which)
 {
 	const gemm_stored s = tma_gemm_stored(t, p, which);
 
-	return tma_gemm_is_copied(t, which) ? up(padded_row(&s) * s.rows * s.count, APART) * APART : 0;
+	return tma_gemm_is_copied(t, which) ? divide_up(padded_row(&s) * s.rows * s.count, APART) * APART : 0;
 }
 
 static uint64_t copies_bytes(const tma_gemm *t, const cptx_gemm_problem *p)
@@ -149,13 +149,13 @@ bool tma_gemm_check_rows(const tma_gemm *t, const cptx_gemm_problem *p, enum gem
 	RULE(off % unit == 0 || !tile->elem.padded,
 	     "rows of %c have %llu elements of %u bits, which tensor maps pad in shared memory: they must be a multiple of %u "
 	     "(pad to %llu)",
-	     t->target, name, (unsigned long long)off, s.bits, unit, (unsigned long long)(up(off, unit) * unit));
+	     t->target, name, (unsigned long long)off, s.bits, unit, (unsigned long long)(divide_up(off, unit) * unit));
 	RULE(off % unit == 0 || few_bits,
 	     "rows of %c have %llu elements of %u bytes; they must be a multiple of 16 bytes (pad %sto %llu)%s", t->target, name,
-	     (unsigned long long)off, s.bits / 8, which >= GEMM_C ? "N " : "", (unsigned long long)(up(off, unit) * unit),
+	     (unsigned long long)off, s.bits / 8, which >= GEMM_C ? "N " : "", (unsigned long long)(divide_up(off, unit) * unit),
 	     instead);
 	RULE(off % unit == 0, "rows of %c have %llu elements of %u bits; they must be a multiple of 16 bytes (pad to %llu)",
-	     t->target, name, (unsigned long long)off, s.bits, (unsigned long long)(up(off, unit) * unit));
+	     t->target, name, (unsigned long long)off, s.bits, (unsigned long long)(divide_up(off, unit) * unit));
 	RULE(s.count == 1 || gemm_stored_bytes(&s, s.stride) % CHUNK == 0,
 	     "matrices of %c are %llu bytes apart; it must be a multiple of 16%s", t->target, name,
 	     (unsigned long long)gemm_stored_bytes(&s, s.stride), instead);

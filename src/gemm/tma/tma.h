@@ -22,6 +22,19 @@ static inline uint32_t tma_gemm_scale_bytes(const tma_gemm_scales *s, bool of_b)
 	return s->along_k * s->rows[of_b] * CPTX_SCALE_BYTES;
 }
 
+static inline uint32_t tma_gemm_all_scale_bytes(const tma_gemm_scales *s)
+{
+	return tma_gemm_scale_bytes(s, false) + tma_gemm_scale_bytes(s, true);
+}
+
+/* Scale factors of blocks: of .ue4m3 for 16 elements, of .ue8m0 for 32; bk: elements along K of a stage. */
+static inline tma_gemm_scales tma_gemm_scales_of(const cptx_gemm_opt *o, uint32_t bk, uint32_t blocks_of_b)
+{
+	const uint32_t vec = o->scale == CPTX_UE4M3 ? 16 : 32;
+
+	return (tma_gemm_scales){ vec, bk / (vec * CPTX_SCALE_FACTORS), { 1, blocks_of_b } };
+}
+
 /* Tensor maps are known by enum cptx_gemm_map; a set of them: MAP() of each, together.  Parameters, and records of a list,
  * have them in the order of the enum. */
 #define MAP(which) (1u << (which))
@@ -61,7 +74,8 @@ typedef struct tma_gemm {
 	uint32_t bk;        /* elements along K of a stage */
 	uint32_t sums;      /* with stream_k: bytes that a CTA may leave in the workspace, flags too */
 	/* gemm_describe fills in: the options as the caller gave them, and by the names of the product that is computed; how a
-	 * problem is laid on clusters, rows and columns of D of one; CTAs of a cluster, and those that a multiprocessor holds */
+	 * problem is laid on clusters, rows and columns of D of one; CTAs of a cluster, and, where the generator does not say,
+	 * those that a multiprocessor holds */
 	const cptx_gemm_opt *o;
 	cptx_gemm_opt in;
 	uint32_t side_m, side_n, cluster, per_sm;
@@ -104,14 +118,20 @@ enum gemm_which { GEMM_A, GEMM_B, GEMM_C, GEMM_D };
 /* Elements of D are not just sums. */
 static inline bool tma_gemm_has_chain(const cptx_gemm_opt *o)
 {
-	return o->alpha || o->beta || o->bias || o->epilogue || o->visitors;
+	return o->alpha || o->beta || o->bias || o->epilogue || o->visitors || o->scatter || o->swiglu || o->scale_out;
 }
 
-static inline uint32_t given(uint32_t v) { return v ? v : 1; }
-static inline uint64_t up(uint64_t n, uint64_t each) { return n / each + (n % each != 0); }
+/* A number of an option, of which 0 counts as 1. */
+static inline uint32_t or_one(uint32_t v) { return v ? v : 1; }
+static inline uint64_t divide_up(uint64_t n, uint64_t each) { return n / each + (n % each != 0); }
 static inline bool is_16_bits(enum cptx_type t) { return t == CPTX_BF16 || t == CPTX_F16; }
+static inline bool is_fp8(enum cptx_type t) { return t == CPTX_E4M3 || t == CPTX_E5M2; }
+static inline bool is_int8(enum cptx_type t) { return t == CPTX_S8 || t == CPTX_U8; }
 
 /* ---- the host ---- */
+
+/* Columns of D, of a product of n columns. */
+static inline uint64_t tma_gemm_columns(const cptx_gemm_opt *o, uint64_t n) { return o->swiglu ? n / 2 : n; }
 
 /* Bits of an element in global memory. */
 uint32_t tma_gemm_bits(enum cptx_type t);
@@ -119,7 +139,7 @@ uint32_t tma_gemm_bits(enum cptx_type t);
 /* Rows of A and D, of all matrices; where not every matrix has its own. */
 static inline uint64_t tma_gemm_rows(const cptx_gemm_opt *o, const cptx_gemm_problem *p)
 {
-	return o->experts == CPTX_GEMM_EXPERTS_CONTIGUOUS || o->experts == CPTX_GEMM_EXPERTS_K ? p->m : p->m * given(p->batch);
+	return o->experts == CPTX_GEMM_EXPERTS_CONTIGUOUS || o->experts == CPTX_GEMM_EXPERTS_K ? p->m : p->m * or_one(p->batch);
 }
 
 /* One of the matrices as it is stored: rows of contiguous elements. */
@@ -128,7 +148,7 @@ typedef struct gemm_stored {
 	uint64_t ld, stride;  /* elements from row to row, from matrix to matrix */
 	uint32_t count, bits; /* matrices, of a broadcast one; of an element */
 } gemm_stored;
-/* As the problem says; as the kernel's copies find A and B, whose rows may be copied first. */
+/* Where the problem says that a matrix lies; tma_gemm_read: where the kernel finds it, since A and B may be copied first. */
 gemm_stored tma_gemm_stored(const tma_gemm *t, const cptx_gemm_problem *p, enum gemm_which which);
 gemm_stored tma_gemm_read(const tma_gemm *t, const cptx_gemm_problem *p, enum gemm_which which);
 /* Bytes of so many elements. */
@@ -168,20 +188,32 @@ typedef struct gemm_smem {
 bool tma_gemm_check_smem(const char *target, const cptx_gemm_opt *o, const gemm_smem *m, cptx_error *err);
 bool tma_gemm_check_room(const char *target, const cptx_gemm_opt *o, uint32_t bk, uint32_t per_sm, uint32_t stage,
                          uint32_t smem, cptx_error *err);
-/* Of the output, and of clusters of m x n tiles, `each` a number of CTAs; what: "tiles". */
-bool tma_gemm_check_out(const char *target, enum cptx_type out, const char *more, cptx_error *err);
+/* Of the types of A and B without scale factors (mma.sync, wgmma), and how these are stored; of the output; of clusters of
+ * m x n tiles, `each` a number of CTAs; what: "tiles". */
+bool tma_gemm_check_in(const char *target, const cptx_gemm_opt *o, cptx_error *err);
+bool tma_gemm_check_out(const char *target, const cptx_gemm_opt *o, cptx_error *err);
 bool tma_gemm_check_cluster(const char *target, uint32_t m, uint32_t n, uint32_t each, cptx_error *err);
 /* Dynamic shared memory that each of so many CTAs of a multiprocessor can have. */
 uint32_t tma_gemm_smem(const char *target, uint32_t per_sm);
+/* How a unit of threads stores its rows of a tile of D by TMA: in subtiles, of which it has one or two in shared memory. */
+typedef struct tma_gemm_subtiles {
+	cptx_tile tile, rest; /* rest: the last one, if it has fewer columns; else .cols is 0 */
+	uint32_t buffers;
+} tma_gemm_subtiles;
+/* The largest of so many rows, and columns up to `widest`, of which so many units have room in `room` bytes; two for each
+ * unit are better than wide ones, so that one is written while TMA reads the other.  A unit has `blocks` times these rows,
+ * and all columns of the tile. */
+tma_gemm_subtiles tma_gemm_subtiles_of(const cptx_gemm_opt *o, uint32_t rows, uint32_t blocks, uint32_t widest,
+                                       uint32_t units, int64_t room);
 
 /* Clusters that are resident at once on so many multiprocessors; at least 1. */
 uint32_t tma_gemm_resident(uint32_t sms, uint32_t cluster, uint32_t per_sm);
 /* Cluster tiles of one matrix. */
 static inline uint64_t tma_gemm_tiles(const tma_gemm *t, const cptx_gemm_problem *p)
 {
-	const uint64_t between = given(t->interleave);
+	const uint64_t between = or_one(t->interleave);
 
-	return up(p->m, t->side_m) * up(p->n, t->side_n * between) * between;
+	return divide_up(p->m, t->side_m) * divide_up(p->n, t->side_n * between) * between;
 }
 /* Sizes from 1 on, rows that tensor maps take, one matrix where the kernel is not batched; then CTAs to launch, and bytes of
  * the workspace, to the plan. */
@@ -192,7 +224,7 @@ bool tma_gemm_all_there(const tma_gemm *t, const cptx_gemm_problem *p, cptx_erro
 /* All its maps, in order; a pointer's place is left as it is. */
 bool tma_gemm_maps(const tma_gemm *t, const cptx_gemm_problem *p, cptx_tensor_map_opt *map, cptx_error *err);
 
-/* Of a problem; of a list: p has alpha and beta, the table the rest, for so many cluster tiles. */
+/* The launch for a problem.  For a list p has alpha and beta, the table the rest, for so many cluster tiles. */
 cptx_launch *tma_gemm_launch(const tma_gemm *t, const cptx_gemm_plan *plan, const cptx_program *program, cptx_device *dev,
                              const cptx_gemm_problem *p, uint64_t table, uint32_t tiles, cptx_error *err);
 /* Writes the table of a list first; as gemm/tma/group.c says. */
@@ -219,7 +251,7 @@ tma_gemm gemm_describe(const gemm_generator *g, const cptx_gemm_opt *o);
 
 /* ---- the kernel ---- */
 
-/* Of A or B of a kernel that is strided: bytes from row to row and from matrix to matrix, .u64, where its threads read the
+/* Distances in A or B of a strided kernel: bytes from row to row and from matrix to matrix, .u64, where its threads read the
  * matrix as the problem has it; the number of the last matrix of a batch; of one that is copied first from where to where.
  */
 typedef struct tma_gemm_distances {
@@ -233,6 +265,8 @@ typedef struct tma_gemm_params {
 	cptx_val ldc, ldd, step_c, step_d; /* strided, of C, and of D where it is a pointer: elements, .u32 and .u64 */
 	cptx_val barrier;                  /* of the grid, where A or B is copied */
 	cptx_val weights, zeros;           /* scale factors and zero points of a B of few bits */
+	cptx_val scale_d;                  /* factors of D */
+	cptx_val gather, scatter, routing; /* of rows of experts: where they are in A and in D, and their weights */
 } tma_gemm_params;
 
 /* Grouped: a list of problems, one record each. */
@@ -267,7 +301,7 @@ cptx_val tma_gemm_matrix(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work 
 /* The number of the matrix of A or B that belongs to that of the batch at hand. */
 cptx_val tma_gemm_z_of(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, const tma_gemm_distances *d);
 /* Elements from row to row of D, where it is a pointer, and of C. */
-cptx_val tma_gemm_ld(const tma_gemm *t, const tma_gemm_work *w, enum gemm_which which);
+cptx_val tma_gemm_ld(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, enum gemm_which which);
 /* Copies A and B to the workspace, where their rows are unaligned, and waits for all CTAs: gemm/tma/pack.c.  All threads, of
  * which this one has number tid. */
 void tma_gemm_copy_unaligned(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, cptx_val tid);
@@ -305,15 +339,18 @@ typedef struct tma_gemm_sums {
 	cptx_val mine, lane; /* number of the partial sum in the cluster, of this thread in those that store it */
 	cptx_val barrier;    /* a named one of these; NONE: a warp */
 } tma_gemm_sums;
-/* Of a kernel whose CTAs have so many units, warps or warpgroups, that store partial sums of their own; unit, lane: numbers
- * of the thread's in its CTA, and of the thread in its unit.  Without .barrier. */
+/* The partial sums of a kernel whose CTAs have so many units, warps or warpgroups, with sums of their own; unit, lane:
+ * numbers of the thread's in its CTA, and of the thread in its unit.  Without .barrier. */
 tma_gemm_sums tma_gemm_sums_of(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, uint32_t units, uint32_t threads,
                                cptx_val unit, cptx_val lane);
-/* Of a part of a tile that another cluster finishes: stores registers of an accumulator (a multiple of four, from number
+/* For a part of a tile that another cluster finishes: stores registers of an accumulator (a multiple of four, from number
  * `first` of the thread's on); then, in all threads, tells that all are stored.  one: a predicate of one thread. */
 void tma_gemm_store_partials(cptx_kernel *k, const tma_gemm_work *w, const tma_gemm_sums *s, uint32_t first, cptx_val acc);
+/* A whole accumulator in tensor memory, so many columns at once, between the fences of its loads. */
+void tma_gemm_store_partials_tmem(cptx_kernel *k, const tma_gemm_work *w, const tma_gemm_sums *s, const cptx_acc *acc,
+                                  uint32_t columns);
 void tma_gemm_flag_partials(cptx_kernel *k, const tma_gemm_work *w, const tma_gemm_sums *s, cptx_val one);
-/* Of a tile that this cluster finishes: waits for the partial sums of all others, which are those of the clusters from the
+/* For a tile that this cluster finishes: waits for the partial sums of all others, which are those of the clusters from the
  * next one up to the end that it gives (none, where the tile is not shared); adds them to registers of the accumulator. */
 cptx_val tma_gemm_wait_for_partials(cptx_kernel *k, const tma_gemm_work *w, const tma_gemm_sums *s, cptx_val one);
 void tma_gemm_add_partials(cptx_kernel *k, const tma_gemm_work *w, const tma_gemm_sums *s, cptx_val end, uint32_t first,
@@ -323,12 +360,23 @@ void tma_gemm_add_partials(cptx_kernel *k, const tma_gemm_work *w, const tma_gem
 void tma_gemm_fixup_store(cptx_kernel *k, const tma_gemm_work *w, const tma_gemm_sums *s, cptx_val acc, cptx_val first);
 void tma_gemm_fixup_reduce(cptx_kernel *k, const tma_gemm_work *w, const tma_gemm_sums *s, cptx_val acc, cptx_val first);
 
+/* Behind the K tiles of a part, or of all, of a tile, in the units of `s`: a part that another cluster finishes goes to the
+ * workspace; else partial sums of others are added to acc, and `store` stores the results. */
+void tma_gemm_finish_sums(cptx_kernel *k, const tma_gemm_work *w, const tma_gemm_sums *s, cptx_val acc, cptx_val first,
+                          void (*store)(cptx_kernel *k, void *user), void *user);
+
 /* The visitors of D's elements: alpha, beta * C, bias, the options' epilogue; of the problem and the matrix at hand, so a
  * chain is made anew for each tile.  t stays until the chain is run. */
 void tma_gemm_chain_new(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, cptx_epilogue *e);
-/* That chain, run on an accumulator of the tile at hand, which may be in tensor memory: elements are computed where the
- * results are stored. */
+/* Makes the chain and runs it on an accumulator of the tile at hand, also one in tensor memory: elements are computed where
+ * the results are stored. */
 cptx_epilogue tma_gemm_chain(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, const cptx_acc *acc);
+
+/* The results of a chain, by the threads, to d, a pointer to the D of the matrix at hand.  tma_gemm_store_tmem: those of an
+ * accumulator in tensor memory, so many columns at once; loaded: called behind each load, as that of cptx_epilogue_dst. */
+void tma_gemm_store(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, cptx_epilogue *e, cptx_val d);
+void tma_gemm_store_tmem(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, const cptx_acc *acc, uint32_t columns,
+                         cptx_epilogue_loaded_fn loaded, void *user);
 
 /* Where TMA stores a tile of D: the map, the matrix, and where an expert's rows end. */
 cptx_epilogue_dst tma_gemm_dst(const tma_gemm *t, const tma_gemm_work *w);
@@ -355,6 +403,7 @@ typedef struct tma_gemm_producer {
 	bool clusters;    /* copies are to .shared::cluster, for which ptxas calls a function on sm_12x; else ::cta */
 	uint32_t threads; /* by cp.async: all, and the number of this one */
 	cptx_val thread;
+	cptx_val rows;           /* with .gather: .u32 register, where the rows of the expert at hand end */
 	cptx_operand operand[2]; /* tma_gemm_producer_operands: A and B, of a cluster the parts that this CTA loads */
 	/* by cp.async: where the copies stand, and how far that is from stage 0; K tiles of the tile that are still to be copied
 	 */
@@ -363,16 +412,53 @@ typedef struct tma_gemm_producer {
 	cptx_operand_src from[2];
 	cptx_val left;
 } tma_gemm_producer;
+/* One whose ring has A and B side by side in each stage: a_bytes of A, then B. */
+tma_gemm_producer tma_gemm_producer_of(const tma_gemm *t, tma_gemm_work *w, const cptx_pipe *pipe, const cptx_timeline *line,
+                                       tma_gemm_ring stages, uint32_t a_bytes);
 /* Behind tma_gemm_work_begin, in the threads that copy. */
 void tma_gemm_producer_operands(cptx_kernel *k, tma_gemm_producer *p);
 /* By TMA: all K tiles of all tiles, of operands that it makes if nobody has.  Gives where it stands then. */
 cptx_pipe_at tma_gemm_produce(cptx_kernel *k, tma_gemm_producer *p);
+/* The same by whole warps, which gather rows of A by cp.async while one thread has TMA load B: arrivals of a stage, a thread
+ * and these warps; what they do: gemm/tma/gather.c. */
+static inline uint32_t tma_gemm_gather_arrivals(const tma_gemm_producer *p) { return 1 + p->threads / CPTX_WARP; }
+void tma_gemm_gather(cptx_kernel *k, tma_gemm_producer *p);
 /* By cp.async: readies p->w and the operands, and begins the copies of all stages but one; makes part number `part` of
  * `parts` of the copies of the next K tile; ends these, behind the last part; goes on to the K tile behind it. */
 void tma_gemm_copies_begin(cptx_kernel *k, tma_gemm_producer *p);
 void tma_gemm_copy(cptx_kernel *k, const tma_gemm_producer *p, uint32_t part, uint32_t parts);
 void tma_gemm_copied(cptx_kernel *k, tma_gemm_producer *p);
 void tma_gemm_copies_advance(cptx_kernel *k, tma_gemm_producer *p);
+
+/* ---- f32 factors of blocks: gemm/tma/scaled.c ---- */
+
+enum { GEMM_SCALE_BLOCK = 128 /* rows of B, and elements along K, that share a factor */, GEMM_SCALE_PARTS = 4 };
+/* A tile's columns as so many parts of equal width, none of which has columns of two blocks of B; at most
+ * GEMM_SCALE_PARTS are possible. */
+uint32_t tma_gemm_scaled_parts(uint32_t columns);
+/* Factors of A in a stage: those of a tile of experts begin anywhere in the first four. */
+uint32_t tma_gemm_scaled_rows(const cptx_gemm_opt *o);
+bool tma_gemm_scaled_check(const char *target, const cptx_gemm_opt *o, cptx_error *err);
+
+/* Sums of a tile whose K tiles are multiplied by f32 factors of blocks. */
+typedef struct tma_gemm_scaled {
+	const tma_gemm *t;
+	const tma_gemm_work *w;
+	const cptx_acc *acc;       /* sums of the tile */
+	const tma_gemm_ring *of_a; /* factors of the rows of A, in shared memory */
+	cptx_acc part;             /* sums of one K tile: the accumulator of its products */
+	uint32_t parts, width;     /* of the columns; columns of a part */
+	cptx_val of_b;             /* factors of B, one for each part of the columns, of the K tile that comes next */
+	cptx_val of_b_at[GEMM_SCALE_PARTS], of_a_at; /* their addresses; that of the thread's first row in stage 0 */
+} tma_gemm_scaled;
+/* Fills in what stands behind of_a, which all tiles share; then readies a tile. */
+void tma_gemm_scaled_new(cptx_kernel *k, tma_gemm_scaled *x, const cptx_tiled_mma *mma);
+void tma_gemm_scaled_begin(cptx_kernel *k, tma_gemm_scaled *x);
+/* Reads the factors of a K tile, which is in that stage: gives the products of both, for each part of the columns and each
+ * row of the thread. */
+cptx_val tma_gemm_scaled_factors(cptx_kernel *k, tma_gemm_scaled *x, cptx_val stage, cptx_val k_tile);
+/* The sums of the K tile, complete in .part, times the factors; fresh: they are the first of the tile. */
+void tma_gemm_scaled_add(cptx_kernel *k, const tma_gemm_scaled *x, cptx_val factors, bool fresh);
 
 /* ---- of the generators by mma.sync ---- */
 

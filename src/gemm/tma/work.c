@@ -8,7 +8,7 @@ cptx_val tma_gemm_share_end(cptx_kernel *k, const tma_gemm_work *w) { return cpt
 
 tma_gemm gemm_describe(const gemm_generator *g, const cptx_gemm_opt *o)
 {
-	const uint32_t m = given(o->cluster_m), n = given(o->cluster_n),
+	const uint32_t m = or_one(o->cluster_m), n = or_one(o->cluster_n),
 				   scales = MAP(CPTX_GEMM_MAP_SCALE_A) | MAP(CPTX_GEMM_MAP_SCALE_B);
 	tma_gemm t = g->describe(o);
 
@@ -16,7 +16,7 @@ tma_gemm gemm_describe(const gemm_generator *g, const cptx_gemm_opt *o)
 	t.o = o, t.in = tma_gemm_inner(o);
 	t.maps |=
 		MAP(CPTX_GEMM_MAP_A) | MAP(CPTX_GEMM_MAP_B) | MAP(CPTX_GEMM_MAP_D) | (t.scales.vec || t.row_scales ? scales : 0);
-	t.cluster = m * n * (t.pair ? 2 : 1), t.per_sm = given(o->per_sm);
+	t.cluster = m * n * (t.pair ? 2 : 1), t.per_sm = t.per_sm ? t.per_sm : or_one(o->per_sm);
 	t.side_m = o->swap ? o->bn * n : o->bm * m, t.side_n = o->swap ? o->bm * m : o->bn * n;
 	return t;
 }
@@ -26,7 +26,7 @@ cptx_tile tma_gemm_part(const tma_gemm *t, bool of_b)
 	const bool b = of_b != t->o->swap;
 	cptx_tile part = b ? t->b : t->a;
 
-	part.rows /= given(t->parts[b]);
+	part.rows /= or_one(t->parts[b]);
 	return part;
 }
 
@@ -73,11 +73,11 @@ static void name_params(const tma_gemm *t, tma_gemm_work *w)
 	w->in.of[0] = w->p.of[1], w->in.of[1] = w->p.of[0];
 }
 
-/* Of the problem at hand. */
+/* Counts the tiles of the problem at hand. */
 static void count_tiles(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w)
 {
-	w->tiles_m = ceil_div(k, w->in.M, t->o->bm * given(t->o->cluster_m));
-	w->tiles_n = ceil_div(k, w->in.N, t->o->bn * given(t->o->cluster_n));
+	w->tiles_m = ceil_div(k, w->in.M, t->o->bm * or_one(t->o->cluster_m));
+	w->tiles_n = ceil_div(k, w->in.N, t->o->bn * or_one(t->o->cluster_n));
 	if (t->counts_k_tiles || t->o->stream_k)
 		w->k_tiles = ceil_div(k, w->in.K, t->bk);
 }
@@ -193,12 +193,14 @@ cptx_val tma_gemm_z_of(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w
 	return tma_gemm_is_strided(t) && t->o->batched ? cptx_min(k, w->z, cptx_as(d->last, CPTX_S32)) : w->z;
 }
 
-cptx_val tma_gemm_ld(const tma_gemm *t, const tma_gemm_work *w, enum gemm_which which)
+cptx_val tma_gemm_ld(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, enum gemm_which which)
 {
-	return !tma_gemm_is_strided(t) ? w->p.N : which == GEMM_C ? w->p.ldc : w->p.ldd;
+	if (tma_gemm_is_strided(t))
+		return which == GEMM_C ? w->p.ldc : w->p.ldd;
+	return t->o->swiglu ? cptx_shr(k, w->p.N, 1) : w->p.N;
 }
 
-/* Of a batch of a strided kernel. */
+/* Where the matrix at hand begins, of a batch whose distances the problem gives. */
 static cptx_val strided_matrix(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, enum cptx_gemm_map which)
 {
 	const bool of_b = which == CPTX_GEMM_MAP_B;
@@ -218,22 +220,24 @@ static cptx_val strided_matrix(cptx_kernel *k, const tma_gemm *t, const tma_gemm
 cptx_val tma_gemm_matrix(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, enum cptx_gemm_map which)
 {
 	const bool of_d = which == CPTX_GEMM_MAP_D;
-	const cptx_val rows = which == CPTX_GEMM_MAP_B ? w->p.N : w->p.M, cols = of_d ? w->p.N : w->p.K;
+	const cptx_val rows = which == CPTX_GEMM_MAP_B ? w->p.N : w->p.M;
 
 	if (!tma_gemm_has_matrices(t, which))
 		return w->p.map[which];
 	if (tma_gemm_is_strided(t))
 		return strided_matrix(k, t, w, which);
+	const cptx_val cols = of_d ? tma_gemm_ld(k, t, w, GEMM_D) : w->p.K;
 	const cptx_val each = cptx_mul_wide(k, rows, cols), z = cptx_cvt(k, cptx_as(w->z, CPTX_U32), .dtype = CPTX_U64);
 	if (of_d) /* in the other order ptxas 13.0 takes 2 to 6 instructions more for each tile, of A and B the reverse */
 		return cptx_mad(k, cptx_mul(k, each, z, .mode = CPTX_LO), cptx_type_bits(t->o->out) / 8, w->p.map[which],
 		                .mode = CPTX_LO);
-	return cptx_mad(k, cptx_shl(k, each, 1), z, w->p.map[which], .mode = CPTX_LO);
+	const uint32_t bytes = tma_gemm_bits(which == CPTX_GEMM_MAP_B ? t->o->b : t->o->a) / 8; /* 1, 2 or 4 */
+	return cptx_mad(k, bytes > 1 ? cptx_shl(k, each, bytes / 2) : each, z, w->p.map[which], .mode = CPTX_LO);
 }
 
 static cptx_val along_k(cptx_kernel *k, const tma_gemm *t, cptx_val k_tile)
 {
-	return cptx_as(cptx_mul(k, k_tile, t->bk / given(t->packed), .mode = CPTX_LO), CPTX_S32);
+	return cptx_as(cptx_mul(k, k_tile, t->bk / or_one(t->packed), .mode = CPTX_LO), CPTX_S32);
 }
 
 cptx_val tma_gemm_k_first(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w)
@@ -249,7 +253,7 @@ cptx_val tma_gemm_k_end(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *
 		return cptx_add(k, along_k(k, t, w->k_end), cptx_as(w->expert.row, CPTX_S32));
 	if (t->o->stream_k || t->whole_k_tiles)
 		return along_k(k, t, w->k_end);
-	return cptx_as(given(t->packed) > 1 ? cptx_shr(k, w->in.K, 1) : w->in.K, CPTX_S32);
+	return cptx_as(or_one(t->packed) > 1 ? cptx_shr(k, w->in.K, 1) : w->in.K, CPTX_S32);
 }
 
 void tma_gemm_find(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w, uint32_t maps)
@@ -261,7 +265,7 @@ void tma_gemm_find(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w, uint32_t
 void tma_gemm_locate(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w, uint32_t maps)
 {
 	const cptx_gemm_opt *o = t->o;
-	uint32_t side_m = o->bm * given(o->cluster_m), side_n = o->bn * given(o->cluster_n);
+	uint32_t side_m = o->bm * or_one(o->cluster_m), side_n = o->bn * or_one(o->cluster_n);
 	cptx_val row, column;
 
 	find_problem(k, t, w, maps);

@@ -65,9 +65,12 @@ static int explain(const attention_request *q, uint32_t sms, FILE *out)
 	for (size_t i = 0; i < n; i++) {
 		const cptx_attention_opt *o = &c[i].opt;
 		cptx_attention_check_problem(o, &q->trial.p, sms, &plan, NULL);
-		fprintf(out, "%9.1f %9.1f %9.1f %6.1f%% %5.1f%%  %ux%u, %u stages, %u warpgroups, %u bytes of shared memory\n",
+		fprintf(out, "%9.1f %9.1f %9.1f %6.1f%% %5.1f%%  %ux%u, %u stages, %u warpgroups, %u bytes of shared memory",
 		        c[i].us, c[i].mma_us, c[i].softmax_us, 100 * c[i].waste, 100 * c[i].tail, o->bq, o->bk, o->stages,
 		        plan.groups, plan.smem);
+		if (o->pack > 1)
+			fprintf(out, ", %u heads in a tile", o->pack);
+		fputc('\n', out);
 	}
 	return EXIT_OK;
 }

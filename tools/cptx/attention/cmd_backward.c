@@ -26,7 +26,8 @@ enum {
 	OPTION_RUN,
 	OPTION_DEVICE,
 	OPTION_COMPILER,
-	OPTIONS
+	OPTIONS,
+	OPTION_INSIDE = -1
 };
 
 static const cli_option options[OPTIONS] = {
@@ -196,6 +197,7 @@ static int generate(request *q, cptx_device *dev)
 
 	if (!target)
 		return EXIT_USAGE;
+	backward_trial_complete(&q->trial, &q->o);
 	if (!asked(q, OPTION_MMA) && cptx_attention_mma_of(target) == CPTX_ATTENTION_WGMMA)
 		q->o.mma = CPTX_ATTENTION_WGMMA;
 	if (!cptx_attention_backward_check(&q->o, target, NULL, &err))

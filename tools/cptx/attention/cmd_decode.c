@@ -10,7 +10,7 @@
 #include <getopt.h>
 #include <string.h>
 
-enum { HEADS = 32, KV_HEADS = 8, CHOICES = 12, BURSTS = 11 };
+enum { HEADS = 32, KV_HEADS = 8, MLA_DIM = 576, MLA_DIM_V = 512, CHOICES = 12, BURSTS = 11 };
 /* Multiply-adds of the reference beyond which not all heads are compared. */
 #define MOST_WORK 3e9
 
@@ -38,7 +38,8 @@ static const cli_option options[OPTIONS] = {
 	[OPTION_##ID] = { name, letter, argument, help, choices },
 #include "attention/decode/options.def"
 	[OPTION_HEADS] = { "heads", 'H', "N", "heads of Q; default 32", "32 64" },
-	[OPTION_KV_HEADS] = { "kv-heads", 'k', "N", "heads of K and V, which divide those of Q; default 8", "1 8" },
+	[OPTION_KV_HEADS] = { "kv-heads", 'k', "N", "heads of K and V, which divide those of Q; default 8, with --mla 1",
+	                      "1 8" },
 	[OPTION_SCALE] = { "scale", 'x', "X", "what scores are multiplied by; default 1 / sqrt(dim)", NULL },
 	[OPTION_SPLITS] = { "splits", 'n', "N", "chunks of the keys of a sequence; default: by a model", "1 2 4 8" },
 	[OPTION_RAGGED] = { "ragged", 'R', NULL, "sequences have random lengths, up to the keys of --run", NULL },
@@ -244,6 +245,16 @@ static int generate(request *q, cptx_device *dev)
 	return status ? status : cli_flush(q->cmd, EXIT_OK);
 }
 
+/* What --mla changes of what is usual. */
+static void complete(request *q)
+{
+	if (!q->o.mla)
+		return;
+	q->o.dim = asked(q, OPTION_DIM) ? q->o.dim : MLA_DIM;
+	q->o.dim_v = asked(q, OPTION_DIM_V) ? q->o.dim_v : MLA_DIM_V;
+	q->trial.p.kv_heads = asked(q, OPTION_KV_HEADS) ? q->trial.p.kv_heads : 1;
+}
+
 static int run(const cli_command *cmd, int argc, char **argv)
 {
 	request q = { .cmd = cmd, .o = { .in = CPTX_BF16, .dim = 128 }, .trial = { .seed = 1, .bursts = BURSTS } };
@@ -260,6 +271,7 @@ static int run(const cli_command *cmd, int argc, char **argv)
 	}
 	if (optind < argc)
 		return cli_usage(cmd, "what is '%s'? The command takes options only", argv[optind]);
+	complete(&q);
 	if (!asked(&q, OPTION_RUN) && (asked(&q, OPTION_DEVICE) || asked(&q, OPTION_COMPILER)))
 		return cli_usage(cmd, "--%s is of a run: say --run BxQxK too", asked(&q, OPTION_DEVICE) ? "device" : "compiler");
 	cptx_device *dev = asked(&q, OPTION_RUN) ? cptx_device_open(q.device, &err) : NULL;

@@ -12,6 +12,7 @@
 static void print_module(const gemm_request *q, const cptx_module *m, const cptx_ptx *ptx, FILE *out)
 {
 	const cptx_gemm_opt *o = &q->o;
+	cptx_gemm_plan plan = { 0 };
 	char shape[500];
 
 	gemm_text(o, shape, sizeof shape);
@@ -19,6 +20,8 @@ static void print_module(const gemm_request *q, const cptx_module *m, const cptx
 	        cptx_type_name(o->a), o->b_n_major ? "B[K][N]" : "B[N][K]^T", cptx_type_name(o->b), shape);
 	gemm_options_text(q, shape, sizeof shape);
 	fprintf(out, "options %s\n", shape);
+	if (cptx_gemm_check(o, NULL, &plan, NULL))
+		fprintf(out, "launch   %u threads, %u bytes of dynamic shared memory\n", plan.threads, plan.smem);
 	compiling_print_ptx(out, m, ptx, q->output);
 }
 

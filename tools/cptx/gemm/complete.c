@@ -38,7 +38,7 @@ static void add(char *text, size_t size, const char *format, ...)
 	va_end(args);
 }
 
-static uint32_t given(uint32_t v) { return v ? v : 1; }
+static uint32_t or_one(uint32_t v) { return v ? v : 1; }
 
 void gemm_text(const cptx_gemm_opt *o, char *text, size_t size)
 {
@@ -53,12 +53,12 @@ void gemm_text(const cptx_gemm_opt *o, char *text, size_t size)
 	if (by == BY_TCGEN05)
 		add(text, size, " by %u CTA%s", o->bm / 128, o->bm > 128 ? "s" : "");
 	if (by == BY_GEMV)
-		add(text, size, " by gemv, %u warps along K, %u along N%s", given(o->warps_m), given(o->warps_n),
+		add(text, size, " by gemv, %u warps along K, %u along N%s", or_one(o->warps_m), or_one(o->warps_n),
 		    o->zeros ? ", zero points" : "");
 	else if (by == BY_SYNC || by == BY_SCALED)
 		add(text, size, ", %ux%u warps%s", o->warps_m, o->warps_n, o->tma ? ", by TMA" : "");
 	else
-		add(text, size, ", cluster %ux%u", given(o->cluster_m), given(o->cluster_n));
+		add(text, size, ", cluster %ux%u", or_one(o->cluster_m), or_one(o->cluster_n));
 	if (by != BY_GEMV)
 		add(text, size, ", %u stages", o->stages);
 	if (by == BY_TCGEN05)
@@ -77,8 +77,11 @@ void gemm_text(const cptx_gemm_opt *o, char *text, size_t size)
 	               : ", A in tensor memory",
 	    o->stream_k ? ", stream-K" : "", o->batched ? ", batched" : "", o->grouped ? ", for lists" : "",
 	    o->alpha ? ", alpha" : "", o->beta ? ", beta" : "", o->bias ? ", bias" : "");
+	if (o->swiglu || o->scale_out)
+		add(text, size, "%s%s", o->swiglu ? ", gated columns" : "", o->scale_out ? ", D quantized" : "");
 	if (o->experts)
-		add(text, size, ", %s experts", cptx_gemm_experts_name(o->experts));
+		add(text, size, ", %s experts%s%s", cptx_gemm_experts_name(o->experts),
+		    o->gather ? ", rows of A gathered by cp.async" : "", o->scatter ? ", rows added to D by red" : "");
 }
 
 /* A row of --explain. */
@@ -200,7 +203,7 @@ static size_t best_with(const gemm_request *q, const cptx_target *target, const 
 	for (size_t i = 0; i < n; i++) {
 		cptx_gemm_opt o = c[i].opt;
 		bool warps = o.warps_m == want->warps_m && o.warps_n == want->warps_n;
-		bool cluster = given(o.cluster_m) == given(want->cluster_m) && given(o.cluster_n) == given(want->cluster_n);
+		bool cluster = or_one(o.cluster_m) == or_one(want->cluster_m) && or_one(o.cluster_n) == or_one(want->cluster_n);
 		o.stages = asked(q, OPTION_STAGES) ? want->stages : o.stages;
 		if ((!asked(q, OPTION_CLUSTER) || cluster) && (!asked(q, OPTION_WARPS) || warps) &&
 		    (o.stream_k || !asked(q, OPTION_STREAM_K)) && cptx_gemm_check(&o, target, NULL, NULL))

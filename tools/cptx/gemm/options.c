@@ -207,7 +207,7 @@ int gemm_option_read(gemm_request *q, int option, const char *value)
 {
 	uint64_t d[3];
 
-	q->seen |= 1u << option;
+	q->seen |= UINT64_C(1) << option;
 	if (option < GEMM_OPTIONS) {
 		if (read_listed(q, option, value))
 			return EXIT_OK;

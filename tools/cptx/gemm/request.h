@@ -29,7 +29,7 @@ unsigned gemm_option_of(int option);
 
 typedef struct gemm_request {
 	const cli_command *cmd;
-	uint32_t seen;   /* 1 << OPTION_ of all that were given */
+	uint64_t seen;   /* 1 << OPTION_ of all that were given */
 	cptx_gemm_opt o; /* what was asked for; completed: the kernel */
 	const char *arch, *output, *device, *timeline;
 	enum cptx_tcgen05_kind kind; /* with --kind */

@@ -153,7 +153,8 @@ static void put_missing(const char *kernel, const char *path)
 	fputs("kernel ", stdout), put_name(kernel), fputs(": only in ", stdout), put_name(path), putchar('\n');
 }
 
-static bool put_kernels(const inspected *a, const inspected *b, bool brief, bool *trouble)
+/* *unseen: of a kernel the machine code is not known. */
+static bool put_kernels(const inspected *a, const inspected *b, bool brief, bool *unseen, bool *trouble)
 {
 	bool same = true;
 
@@ -172,6 +173,7 @@ static bool put_kernels(const inspected *a, const inspected *b, bool brief, bool
 			put_lines(&t, &la, &lb, brief, trouble);
 			same &= put_tally("machine code", &t);
 		}
+		*unseen |= !la.n || !lb.n;
 		diff_free(&la), diff_free(&lb);
 		if (*trouble)
 			return cli_no_memory(a->cmd);
@@ -233,11 +235,23 @@ static bool put_ptx(const inspected *a, const inspected *b, bool brief, bool *tr
 	return !*trouble && put_tally("PTX", &t);
 }
 
+/* Neither PTX nor machine code was compared: cubins are the same if all of their bytes are; else nobody can tell. */
+static bool put_bytes(const inspected *a, const inspected *b)
+{
+	if (a->code && b->code && a->ncode == b->ncode && !memcmp(a->code, b->code, a->ncode)) {
+		puts("machine code: the same bytes");
+		return true;
+	}
+	cli_failed(a->cmd, "%s and %s have other bytes, and what they do was not compared: that takes nvdisasm or cuobjdump",
+	           a->path, b->path);
+	return false;
+}
+
 static int run(const cli_command *cmd, int argc, char **argv)
 {
 	inspect_opt o = { 0 };
 	const char *value;
-	bool brief = false, trouble = false, same = true;
+	bool brief = false, trouble = false, same = true, unseen = false;
 	int status = EXIT_OK, option;
 
 	while ((option = cli_next(cmd, argc, argv, &value, &status)) >= 0) {
@@ -262,11 +276,12 @@ static int run(const cli_command *cmd, int argc, char **argv)
 		trouble = true;
 	}
 	if (!trouble) {
-		same &= put_kernels(&in[0], &in[1], brief, &trouble);
+		same &= put_kernels(&in[0], &in[1], brief, &unseen, &trouble);
 		same &= !trouble && put_ptx(&in[0], &in[1], brief, &trouble);
 		for (int i = 0; i < 2; i++)
 			if (*in[i].note)
 				fputs("note: ", stdout), put_name(in[i].path), fputs(": ", stdout), put_name(in[i].note), putchar('\n');
+		trouble |= same && unseen && (!in[0].m || !in[1].m) && !put_bytes(&in[0], &in[1]);
 	}
 	for (int i = 0; in && i < 2; i++)
 		inspect_free(&in[i]);
@@ -281,7 +296,8 @@ const cli_command cmd_diff = {
 	.arguments = "[OPTION]... A B",
 	.about = "Compares two kernels: what they take, their PTX, their machine code.",
 	.details = "A and B are PTX or cubins. PTX is compared as it is understood, up to the names of registers and labels;\n"
-			   "machine code too, where it is known which registers each instruction uses.\n"
+			   "machine code too, where it is known which registers each instruction uses; without nvdisasm or cuobjdump\n"
+			   "cubins are the same byte by byte, or it is trouble.\n"
 			   "Exit status: 0 the same, 1 different, 2 trouble.\n",
 	.options = options,
 	.noption = sizeof options / sizeof *options,

@@ -17,7 +17,7 @@ cptx_site inspect_source(const inspected *in, uint32_t ptx_line)
 
 /* ---- asking ptxas ---- */
 
-/* As a program, or, where functions or variables of other files are missing, as an object. */
+/* Compiles to a program or, where functions or variables of other files are missing, to an object. */
 static cptx_cubin *compile(const inspected *in, const inspect_opt *o, cptx_error *err)
 {
 	static const char *const flags[] = { "-lineinfo" };

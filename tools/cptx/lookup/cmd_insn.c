@@ -133,7 +133,7 @@ static void print_values(const page_value *v, const cptx_target *target)
 		putchar('\n');
 }
 
-/* Of the spelling that was asked for, in the first form that has it there; else of the instruction. */
+/* Prints an example of the spelling that was asked for, in the first form that has it; else one of the instruction. */
 static void print_example(size_t i, const cptx_target *target, const char *spelling)
 {
 	char text[4096];
@@ -173,14 +173,53 @@ static void show(size_t i, const cptx_target *target, const char *spelling)
 	putchar('\n');
 }
 
-/* The instructions that have a value, by its name in C; how many. */
-static size_t find_value(const char *id, const cptx_target *target)
+/* A question about modifiers: .dim = CPTX_DIM_2D, .dim, CPTX_DIM_2D, .2d or 2d. */
+typedef struct value_query {
+	char field[64], value[64]; /* the value in C or in PTX; "": any */
+	bool either;               /* `field` may be a value in PTX, too */
+} value_query;
+
+/* Copies the words of text up to `end`, without the blanks around them; false: too long. */
+static bool copy_word(char to[64], const char *text, const char *end)
+{
+	while (text < end && *text == ' ')
+		text++;
+	while (end > text && end[-1] == ' ')
+		end--;
+	if (end - text >= 64)
+		return false;
+	memcpy(to, text, (size_t)(end - text));
+	to[end - text] = 0;
+	return true;
+}
+
+static bool read_query(const char *pattern, value_query *q)
+{
+	const char *text = pattern + (*pattern == '.'), *equals = strchr(text, '='), *end = text + strlen(text);
+
+	*q = (value_query){ .either = !equals };
+	if (!equals && !strncmp(text, "CPTX_", 5))
+		return copy_word(q->value, text, end);
+	return copy_word(q->field, text, equals ? equals : end) && (!equals || copy_word(q->value, equals + 1, end));
+}
+
+static bool is_asked(const value_query *q, const page_value *v)
+{
+	if (q->either && *q->field)
+		return !strcmp(v->field, q->field) || !strcmp(v->text, q->field);
+	return (!*q->field || !strcmp(v->field, q->field)) &&
+	       (!*q->value || !strcmp(v->id, q->value) || !strcmp(v->text, q->value + (*q->value == '.')));
+}
+
+/* The instructions that have a value, and it; how many. */
+static size_t find_value(const char *pattern, const cptx_target *target)
 {
 	size_t found = 0;
+	value_query q;
 
-	for (size_t i = 0; i < NPAGES; i++)
+	for (size_t i = 0; read_query(pattern, &q) && i < NPAGES; i++)
 		for (const page_value *v = pages[i].values; v->field; v++)
-			if (!strcmp(v->id, id) && value_on(v, target)) {
+			if (is_asked(&q, v) && value_on(v, target)) {
 				printf("%-31s", pages[i].name);
 				print_value(v);
 				found++;
@@ -188,18 +227,18 @@ static size_t find_value(const char *id, const cptx_target *target)
 	return found;
 }
 
-/* The name that a wrong one is nearest to, of instructions or, where it begins with CPTX_, of values; "" if there is none.
- */
+/* The name that a wrong one is nearest to, of instructions or, where it begins with CPTX_ or a dot, of values or fields; ""
+ * if there is none. */
 static void find_similar(const char *pattern, char name[64])
 {
-	cli_near near = { .word = pattern };
-	bool is_value = !strncmp(pattern, "CPTX_", 5);
+	cli_near near = { .word = pattern + (*pattern == '.') };
+	bool is_field = *pattern == '.', is_value = !strncmp(pattern, "CPTX_", 5) || is_field;
 	char word[64];
 
 	*name = 0;
 	for (size_t i = 0; i < NPAGES; i++) {
 		for (const page_value *v = pages[i].values; is_value && v->field; v++)
-			cli_near_try(&near, v->id);
+			cli_near_try(&near, is_field ? v->field : v->id);
 		if (is_value)
 			continue;
 		const char *before = near.best;
@@ -215,7 +254,7 @@ static void find_similar(const char *pattern, char name[64])
 		}
 	}
 	if (is_value && near.best)
-		snprintf(name, 64, "%s", near.best);
+		snprintf(name, 64, "%s%s", is_field ? "." : "", near.best);
 }
 
 static void list(size_t i)
@@ -290,7 +329,7 @@ static int run(const cli_command *cmd, int argc, char **argv)
 	if (cover)
 		return show_coverage(cmd);
 	pattern = optind < argc ? argv[optind] : NULL;
-	if (pattern && !strncmp(pattern, "CPTX_", 5) && find_value(pattern, target))
+	if (pattern && (!strncmp(pattern, "CPTX_", 5) || *pattern == '.') && find_value(pattern, target))
 		return cli_flush(cmd, EXIT_OK);
 	if (pattern && !strncmp(pattern, "cptx_", 5))
 		pattern += 5;
@@ -307,6 +346,8 @@ static int run(const cli_command *cmd, int argc, char **argv)
 		else
 			list(i);
 	}
+	if (!found && pattern)
+		found = find_value(pattern, target);
 	if (!found)
 		return no_such(cmd, pattern ? pattern : "*", target);
 	return cli_flush(cmd, EXIT_OK);
@@ -320,7 +361,8 @@ const cli_command cmd_insn = {
 		"NAME is a spelling's start (cp.async, mbarrier.try_wait), a whole spelling (ld.global.u32), whose form is "
 		"marked and\n"
 		"which the example is of, a builder call's name (cp_async or cptx_cp_async), a part of these, or a glob (mma*);\n"
-		"or a value's name in C (CPTX_DIM_2D), for the instructions that have it.  Without one, all are listed.\n"
+		"or a modifier's field, value or both (.dim, CPTX_DIM_2D, tile::gather4, '.dim = CPTX_DIM_2D'), for the\n"
+		"instructions that have it.  Without one, all are listed.\n"
 		"--arch leaves out forms and values that the target lacks.\n"
 		"Forms read as in the PTX manual: {.x} may be left out, .label=a|b is a choice, [a] an address.\n",
 	.options = options,

@@ -96,16 +96,19 @@ void attention_tensor_fill(const attention_tensor *x, uint64_t seed)
 
 /* ---- lengths and pages ---- */
 
-/* The rows of sequence `batch`: the first is the longest, others are drawn, also 0. */
+uint32_t attention_length(uint64_t seed, uint32_t most, uint32_t batch, bool of_q)
+{
+	uint64_t s = seed * 977 + batch * 2 + of_q + 5;
+
+	number_random(&s);
+	return batch ? (uint32_t)(number_random(&s) % (most + 1ull)) : most;
+}
+
 static uint32_t length_of(const attention_trial *t, const cptx_attention_opt *o, uint32_t batch, bool of_q)
 {
 	const uint32_t most = of_q ? t->p.queries : t->p.keys;
-	uint64_t s = t->seed * 977 + batch * 2 + of_q + 5;
 
-	if (!o->varlen || !batch)
-		return most;
-	number_random(&s);
-	return (uint32_t)(number_random(&s) % (most + 1ull));
+	return o->varlen ? attention_length(t->seed, most, batch, of_q) : most;
 }
 
 static uint32_t pages_of(const cptx_attention_opt *o, uint32_t keys) { return (keys + o->page - 1) / o->page; }

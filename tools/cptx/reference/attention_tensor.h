@@ -26,6 +26,8 @@ unsigned char *attention_tensor_row(const attention_tensor *x, uint32_t batch, u
 void attention_tensor_fill(const attention_tensor *x, uint64_t seed);
 /* An element of the tensor's type. */
 double attention_tensor_value(const attention_tensor *x, const unsigned char *from);
+/* The rows of packed sequence `batch`: the first is the longest, others are drawn, also 0. */
+uint32_t attention_length(uint64_t seed, uint32_t most, uint32_t batch, bool of_q);
 /* Bytes that are not poison any more. */
 uint64_t attention_strays(const void *from, uint64_t bytes);
 

@@ -24,32 +24,79 @@ typedef struct bench {
 	const backward_trial *t;
 	cptx_attention_backward_problem p; /* with what 0 stands for, and addresses */
 	attention_tensor x[TENSORS];
-	float *lse, *number; /* number: of all 16-bit patterns */
-	bool all;            /* rows are compared, each once */
+	uint32_t *cu_q, *cu_k; /* where the rows of each batch begin, and behind the last */
+	float *lse, *number;   /* number: of all 16-bit patterns */
+	bool all;              /* rows are compared, each once */
 } bench;
 
 /* ---- the problem ---- */
 
-static bool counts(const bench *b, uint32_t query, uint32_t key)
+static uint32_t queries_of(const bench *b, uint32_t batch) { return b->cu_q[batch + 1] - b->cu_q[batch]; }
+static uint32_t keys_of(const bench *b, uint32_t batch) { return b->cu_k[batch + 1] - b->cu_k[batch]; }
+
+void backward_trial_complete(backward_trial *t, const cptx_attention_backward_opt *o)
+{
+	cptx_attention_backward_problem *p = &t->p;
+
+	if (!o->varlen)
+		return;
+	p->total_queries = p->total_keys = 0;
+	for (uint32_t i = 0; i < p->batch; i++) {
+		p->total_queries += attention_length(t->seed, p->queries, i, true);
+		p->total_keys += attention_length(t->seed, p->keys, i, false);
+	}
+}
+
+/* Where sequences begin, on the host, and with .varlen on the device. */
+static bool prepare_lengths(bench *b, cptx_error *err)
+{
+	cptx_attention_backward_problem *p = &b->p;
+	const uint64_t bytes = (p->batch + 1ull) * sizeof *b->cu_q;
+	const bool packed = b->o->varlen;
+
+	b->cu_q = calloc(1, bytes), b->cu_k = calloc(1, bytes);
+	if (!b->cu_q || !b->cu_k)
+		return false;
+	for (uint32_t i = 0; i < p->batch; i++) {
+		b->cu_q[i + 1] = b->cu_q[i] + (packed ? attention_length(b->t->seed, p->queries, i, true) : p->queries);
+		b->cu_k[i + 1] = b->cu_k[i] + (packed ? attention_length(b->t->seed, p->keys, i, false) : p->keys);
+	}
+	return !packed || ((p->cu_queries = cptx_mem_alloc(b->dev, bytes, err)) != 0 &&
+	                   (p->cu_keys = cptx_mem_alloc(b->dev, bytes, err)) != 0 &&
+	                   cptx_mem_write(b->dev, p->cu_queries, b->cu_q, bytes, err) &&
+	                   cptx_mem_write(b->dev, p->cu_keys, b->cu_k, bytes, err));
+}
+
+static bool counts(const bench *b, uint32_t batch, uint32_t head, uint32_t query, uint32_t key)
 {
 	const cptx_attention_backward_problem *p = &b->p;
-	const int64_t apart = (int64_t)query + (b->o->top_left ? 0 : (int64_t)p->keys - p->queries) - key;
+	const int64_t shift = b->o->top_left ? 0 : (int64_t)keys_of(b, batch) - queries_of(b, batch);
+	const int64_t apart = (int64_t)query + shift - key;
 
 	if (b->o->causal && apart < 0)
+		return false;
+	if (b->t->mask && !b->t->mask(b->t->user, batch, head, query, key))
 		return false;
 	return !b->o->window || (apart <= (int64_t)p->window_left && -apart <= (int64_t)(b->o->causal ? 0 : p->window_right));
 }
 
-static void fill_lse(bench *b)
+static float *lse_of(const bench *b, uint32_t batch, uint32_t head, uint32_t query)
 {
 	const cptx_attention_backward_problem *p = &b->p;
 
-	for (uint32_t i = 0; i < p->queries; i++) {
+	return b->lse +
+	       (b->o->varlen ? (uint64_t)head * p->total_queries + b->cu_q[batch]
+	                     : ((uint64_t)batch * p->heads + head) * p->queries) +
+	       query;
+}
+
+static void fill_lse(bench *b, uint32_t batch, uint32_t head)
+{
+	for (uint32_t i = 0; i < queries_of(b, batch); i++) {
 		uint32_t n = 0;
-		for (uint32_t j = 0; j < p->keys; j++)
-			n += counts(b, i, j);
-		for (uint64_t z = 0; z < (uint64_t)p->batch * p->heads; z++)
-			b->lse[z * p->queries + i] = n ? (float)(log(n) + 0.5) : -INFINITY;
+		for (uint32_t j = 0; j < keys_of(b, batch); j++)
+			n += counts(b, batch, head, i, j);
+		*lse_of(b, batch, head, i) = n ? (float)(log(n) + 0.5) : -INFINITY;
 	}
 }
 
@@ -58,13 +105,15 @@ static bool prepare(bench *b, cptx_error *err)
 	cptx_attention_backward_problem *p = &b->p;
 	const cptx_attention_stride *strides[TENSORS] = { &p->q_stride, &p->o_stride, &p->do_stride, &p->dq_stride,
 		                                              &p->k_stride, &p->v_stride, &p->dk_stride, &p->dv_stride };
-	const uint64_t lses = (uint64_t)p->batch * p->heads * p->queries * sizeof(float) + ATTENTION_GUARD;
+	const uint64_t lses = (uint64_t)p->heads * b->cu_q[p->batch] * sizeof(float) + ATTENTION_GUARD;
+	const uint32_t batch = b->o->varlen ? 1 : p->batch;
 	uint64_t *const at[TENSORS] = { &p->q, &p->o, &p->d_o, &p->dq, &p->k, &p->v, &p->dk, &p->dv };
 
 	for (int i = 0; i < TENSORS; i++) {
 		const bool of_keys = i >= K;
-		if (!attention_tensor_make(b->dev, &b->x[i], b->o->in, strides[i], p->batch, of_keys ? p->kv_heads : p->heads,
-		                           of_keys ? p->keys : p->queries, b->o->dim, err))
+		const uint32_t rows = (of_keys ? b->cu_k : b->cu_q)[p->batch] / (b->o->varlen || !p->batch ? 1 : p->batch);
+		if (!attention_tensor_make(b->dev, &b->x[i], b->o->in, strides[i], batch, of_keys ? p->kv_heads : p->heads, rows,
+		                           b->o->dim, err))
 			return false;
 		if (i != DQ && i != DK && i != DV)
 			attention_tensor_fill(&b->x[i], 8 * b->t->seed + (unsigned)i);
@@ -75,7 +124,8 @@ static bool prepare(bench *b, cptx_error *err)
 	b->lse = malloc(lses), b->number = malloc(HALVES * sizeof(float));
 	if (!b->lse || !b->number)
 		return false;
-	fill_lse(b);
+	for (uint32_t z = 0; z < p->batch * p->heads; z++)
+		fill_lse(b, z / p->heads, z % p->heads);
 	for (uint32_t i = 0; i < HALVES; i++)
 		b->number[i] = (float)number_value(b->o->in, i);
 	return (p->lse = cptx_mem_alloc(b->dev, lses, err)) &&
@@ -86,17 +136,29 @@ static void release(bench *b)
 {
 	for (int i = 0; i < TENSORS; i++)
 		attention_tensor_free(b->dev, &b->x[i]);
+	cptx_mem_free(b->dev, b->p.cu_queries);
+	cptx_mem_free(b->dev, b->p.cu_keys);
 	cptx_mem_free(b->dev, b->p.lse);
 	cptx_mem_free(b->dev, b->p.workspace);
+	free(b->cu_q);
+	free(b->cu_k);
 	free(b->lse);
 	free(b->number);
 }
 
 /* ---- the reference ---- */
 
+static unsigned char *place_of(const bench *b, int tensor, uint32_t batch, uint32_t head, uint32_t row)
+{
+	const uint32_t before = (tensor >= K ? b->cu_k : b->cu_q)[batch];
+
+	return b->o->varlen ? attention_tensor_row(&b->x[tensor], 0, head, before + row)
+	                    : attention_tensor_row(&b->x[tensor], batch, head, row);
+}
+
 static const uint16_t *row_of(const bench *b, int tensor, uint32_t batch, uint32_t head, uint32_t row)
 {
-	return (const uint16_t *)(const void *)attention_tensor_row(&b->x[tensor], batch, head, row);
+	return (const uint16_t *)(const void *)place_of(b, tensor, batch, head, row);
 }
 
 static double dot(const bench *b, const uint16_t *x, const uint16_t *y, double *size)
@@ -122,23 +184,29 @@ static score score_of(const bench *b, uint32_t batch, uint32_t head, uint32_t qu
 {
 	const cptx_attention_backward_problem *p = &b->p;
 	const uint32_t kv = head / (p->heads / p->kv_heads);
-	const double half = b->o->in == CPTX_BF16 ? 0x1p-8 : 0x1p-11,
-				 lse = (double)b->lse[((uint64_t)batch * p->heads + head) * p->queries + query];
+	const double half = b->o->in == CPTX_BF16 ? 0x1p-8 : 0x1p-11, lse = (double)*lse_of(b, batch, head, query);
 	score r = { 0 };
 	double size = 0;
 
-	if (!counts(b, query, key))
+	if (!counts(b, batch, head, query, key))
 		return r;
 	const uint16_t *d_o = row_of(b, D_O, batch, head, query);
 	const bool capped = b->o->softcap;
 	const double product = dot(b, row_of(b, Q, batch, head, query), row_of(b, K, batch, kv, key), NULL) * (double)p->scale;
-	const double t = capped ? tanh(product / (double)p->softcap) : 0, s = capped ? (double)p->softcap * t : product;
+	const double t = capped ? tanh(product / (double)p->softcap) : 0, given = capped ? (double)p->softcap * t : product;
+	const bool modified = b->t->score;
+	const double s = modified ? b->t->score(b->t->user, given, batch, head, query, key) : given;
+	const double grad = modified ? b->t->score_grad(b->t->user, given, batch, head, query, key) : 1;
+	if (s == -INFINITY)
+		return r;
 	const double dp = dot(b, d_o, row_of(b, V, batch, kv, key), &size);
 	const double delta = dot(b, d_o, row_of(b, O, batch, head, query), &size);
-	const double off = 0x1p-20 * (fabs(s) + fabs(lse) + 1) + (capped ? 0x1p-10 * fabs(s) : 0); /* of tanh.approx, too */
-	r.p = exp(s - lse), r.ds = r.p * (dp - delta) * (1 - t * t);
+	const double off = 0x1p-20 * (fabs(s) + fabs(given) + fabs(lse) + 1) +
+	                   (capped ? 0x1p-10 * fabs(given * grad) : 0); /* of tanh.approx, too */
+	r.p = exp(s - lse), r.ds = r.p * (dp - delta) * (1 - t * t) * grad;
 	r.p_off = r.p * (1.01 * half + 2 * off + 0x1p-16);
-	r.ds_off = fabs(r.ds) * (1.01 * half + 2 * off + 0x1p-16) + r.p * (0x1p-20 * size + 0x1p-9 * t * t * fabs(dp - delta)) +
+	r.ds_off = fabs(r.ds) * (1.01 * half + 2 * off + 0x1p-16) +
+	           r.p * fabs(grad) * (0x1p-20 * size + 0x1p-9 * t * t * fabs(dp - delta)) +
 	           (b->o->in == CPTX_F16 ? 0x1p-25 : 0);
 	return r;
 }
@@ -161,7 +229,7 @@ static void compare_row(bench *b, backward_report *rep, int tensor, uint32_t bat
 {
 	static const char *const names[TENSORS] = { [DQ] = "dQ", [DK] = "dK", [DV] = "dV" };
 	const double half = b->o->in == CPTX_BF16 ? 0x1p-8 : 0x1p-11;
-	unsigned char *at = attention_tensor_row(&b->x[tensor], batch, head, i);
+	unsigned char *at = place_of(b, tensor, batch, head, i);
 
 	for (uint32_t c = 0; c < b->o->dim; c++) {
 		const double right = scale * r->sum[c], allowed = scale * r->off[c] + 1.01 * half * fabs(right);
@@ -179,7 +247,7 @@ static void compare_query(bench *b, backward_report *rep, uint32_t batch, uint32
 	const uint32_t kv = head / (b->p.heads / b->p.kv_heads);
 	row dq = { { 0 }, { 0 } };
 
-	for (uint32_t j = 0; j < b->p.keys; j++) {
+	for (uint32_t j = 0; j < keys_of(b, batch); j++) {
 		const score s = score_of(b, batch, head, i, j);
 		add(b, &dq, s.ds, s.ds_off, row_of(b, K, batch, kv, j));
 	}
@@ -192,7 +260,7 @@ static void compare_key(bench *b, backward_report *rep, uint32_t batch, uint32_t
 	row dk = { { 0 }, { 0 } }, dv = dk;
 
 	for (uint32_t head = kv * group; head < (kv + 1) * group; head++)
-		for (uint32_t i = 0; i < b->p.queries; i++) {
+		for (uint32_t i = 0; i < queries_of(b, batch); i++) {
 			const score s = score_of(b, batch, head, i, j);
 			add(b, &dk, s.ds, s.ds_off, row_of(b, Q, batch, head, i));
 			add(b, &dv, s.p, s.p_off, row_of(b, D_O, batch, head, i));
@@ -218,13 +286,18 @@ static bool compare(bench *b, backward_report *rep, cptx_error *err)
 	for (int i = 0; i < 3; i++)
 		if (!cptx_mem_read(b->dev, b->x[gradients[i]].host, b->x[gradients[i]].at, b->x[gradients[i]].bytes, err))
 			return false;
-	rep->r.elements = (uint64_t)p->batch * b->o->dim * ((uint64_t)p->heads * p->queries + 2ull * p->kv_heads * p->keys);
-	for (uint32_t z = 0; z < p->batch * p->heads; z++)
-		for (uint32_t n = 0; n < most(b, p->queries); n++)
-			compare_query(b, rep, z / p->heads, z % p->heads, drawn(b, n, p->queries, &seed));
-	for (uint32_t z = 0; z < p->batch * p->kv_heads; z++)
-		for (uint32_t n = 0; n < most(b, p->keys); n++)
-			compare_key(b, rep, z / p->kv_heads, z % p->kv_heads, drawn(b, n, p->keys, &seed));
+	rep->r.elements =
+		(uint64_t)b->o->dim * ((uint64_t)p->heads * b->cu_q[p->batch] + 2ull * p->kv_heads * b->cu_k[p->batch]);
+	for (uint32_t z = 0; z < p->batch * p->heads; z++) {
+		const uint32_t rows = queries_of(b, z / p->heads);
+		for (uint32_t n = 0; n < most(b, rows); n++)
+			compare_query(b, rep, z / p->heads, z % p->heads, drawn(b, n, rows, &seed));
+	}
+	for (uint32_t z = 0; z < p->batch * p->kv_heads; z++) {
+		const uint32_t rows = keys_of(b, z / p->kv_heads);
+		for (uint32_t n = 0; n < most(b, rows); n++)
+			compare_key(b, rep, z / p->kv_heads, z % p->kv_heads, drawn(b, n, rows, &seed));
+	}
 	rep->r.rms = rep->r.compared ? sqrt(rep->r.rms / (double)rep->r.compared) : 0;
 	for (int i = 0; i < 3; i++)
 		stray += attention_strays(b->x[gradients[i]].host, b->x[gradients[i]].bytes);
@@ -249,7 +322,9 @@ static bool run_launch(bench *b, const cptx_program *program, uint32_t number, d
 bool backward_trial_run(cptx_device *dev, cptx_module *module, const cptx_attention_backward_opt *o, const backward_trial *t,
                         backward_report *rep, cptx_error *err)
 {
-	bench b = { .dev = dev, .o = o, .t = t, .p = t->p };
+	backward_trial completed = *t;
+	backward_trial_complete(&completed, o);
+	bench b = { .dev = dev, .o = o, .t = t, .p = completed.p };
 	cptx_emu_counters c;
 
 	*rep = (backward_report){ .r = { .worst = 0 } };
@@ -258,7 +333,7 @@ bool backward_trial_run(cptx_device *dev, cptx_module *module, const cptx_attent
 		return false;
 	b.p.kv_heads = b.p.kv_heads ? b.p.kv_heads : b.p.heads;
 	cptx_program *program = cptx_device_load(dev, module, &t->load, err);
-	bool ok = program && prepare(&b, err);
+	bool ok = program && prepare_lengths(&b, err) && prepare(&b, err);
 	if (ok && rep->plan.workspace)
 		ok = (b.p.workspace = cptx_mem_alloc(dev, rep->plan.workspace, err)) != 0;
 	ok = ok && cptx_program_resources(program, o->name ? o->name : "attention_backward", rep->plan.threads, rep->plan.smem,

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_DIM = 256, HALVES = 65536, SPARE = 3 /* pages that belong to nobody */ };
+enum { MOST_DIM = 576, HALVES = 65536, SPARE = 3 /* pages that belong to nobody */ };
 
 typedef struct bench {
 	cptx_device *dev;
@@ -100,7 +100,7 @@ static bool prepare(bench *b, const cptx_attention_decode_plan *plan, cptx_error
 	for (int i = 0; i < 4; i++)
 		if (!cptx_mem_write(b->dev, all[i]->at, all[i]->host, all[i]->bytes, err))
 			return false;
-	p->q = b->q.at, p->k = b->k.at, p->v = b->v.at, p->o = b->d.at;
+	p->q = b->q.at, p->k = b->k.at, p->v = b->o->mla ? 0 : b->v.at, p->o = b->d.at;
 	p->lse = upload(b, b->lse, lses, err);
 	if (b->t->ragged)
 		p->lengths = upload(b, b->lengths, p->batch * sizeof(uint32_t), err);
@@ -170,7 +170,7 @@ static void compute(const bench *b, row *r)
 		r->largest = fabs(s) > r->largest ? fabs(s) : r->largest;
 	}
 	for (int64_t j = first; j < end; j++) {
-		const uint16_t *v = key_row(b, &b->v, r, (uint32_t)j);
+		const uint16_t *v = key_row(b, b->o->mla ? &b->k : &b->v, r, (uint32_t)j);
 		const double e = exp(b->score[j] - r->max);
 		r->sum += e;
 		for (uint32_t i = 0; i < b->v.dim; i++) {

@@ -81,8 +81,13 @@ typedef struct bench {
 	uint32_t *matrix;               /* of each row of D: the matrix of B; NOBODYS: it is no expert's */
 	uint64_t *k_first;              /* of experts along K: where the rows of each begin, and where those of the last end */
 	uint64_t dev_counts;            /* with experts */
+	uint32_t *from, *to;            /* gathered, scattered: the row of A and of D of each row, and its weight */
+	float *weight, *rows_of_a;      /* rows_of_a: those that are gathered */
+	uint64_t dev_from, dev_to, dev_weight;
+	float *scale; /* of D, [block of columns][row], of several matrices one behind the other */
+	uint64_t dev_scale, scale_bytes;
 } bench;
-enum { NOBODYS = -1, FACTOR_ROWS = 128 /* of B that share an f32 factor */ };
+enum { NOBODYS = -1, FACTOR_ROWS = 128 /* of B that share an f32 factor */, FACTOR_COLUMNS = 128 /* of D */ };
 
 static uint32_t matrices(const gemm_problem *p) { return p->batch ? p->batch : 1; }
 
@@ -119,6 +124,64 @@ static bool make_matrix(bench *t, cptx_error *err)
 	return ok;
 }
 
+/* Rows of A that are gathered, or of D that rows are added to: fewer than there are rows, so that some are used twice. */
+static uint64_t other_rows(const bench *t) { return t->rows / 2 + 1; }
+
+static uint64_t columns(const bench *t) { return t->s->swiglu ? t->p->n / 2 : t->p->n; }
+
+/* Rows that the factors of D are for, side by side: all, but of a batch those of a matrix. */
+static uint64_t scaled_rows(const bench *t) { return t->s->experts ? t->rows : t->p->m; }
+
+/* The factor of an element of D. */
+static uint64_t scale_at(const bench *t, uint64_t row, uint64_t col)
+{
+	const uint64_t rows = scaled_rows(t), blocks = columns(t) / FACTOR_COLUMNS;
+
+	return (row / rows * blocks + col / FACTOR_COLUMNS) * cptx_gemm_scale_pitch(rows) + row % rows;
+}
+
+static bool make_scale(bench *t, cptx_error *err)
+{
+	if (!t->s->quantized)
+		return true;
+	t->scale_bytes = (scale_at(t, t->rows - 1, columns(t) - 1) + 1) * sizeof *t->scale;
+	t->scale = gemm_host(t->scale_bytes, err);
+	return t->scale && (t->dev_scale = cptx_mem_alloc(t->dev, t->scale_bytes, err)) &&
+	       cptx_mem_fill8(t->dev, t->dev_scale, POISON, t->scale_bytes, err);
+}
+
+/* Where rows come from and go to, and their weights. */
+static bool make_places(bench *t, cptx_error *err)
+{
+	uint64_t s = t->p->seed * 40503u + 13;
+	const uint64_t bytes = t->rows * 4;
+
+	t->from = gemm_host(bytes, err), t->to = gemm_host(bytes, err), t->weight = gemm_host(bytes, err);
+	for (uint64_t i = 0; err->code == CPTX_OK && i < t->rows; i++) {
+		t->from[i] = (uint32_t)((number_random(&s) >> 20) % other_rows(t));
+		t->to[i] = (uint32_t)((number_random(&s) >> 20) % other_rows(t));
+		t->weight[i] = (float)((number_random(&s) >> 20) % 1024) / 1024;
+	}
+	return err->code == CPTX_OK && (t->dev_from = cptx_mem_alloc(t->dev, bytes, err)) &&
+	       (t->dev_to = cptx_mem_alloc(t->dev, bytes, err)) && (t->dev_weight = cptx_mem_alloc(t->dev, bytes, err)) &&
+	       cptx_mem_write(t->dev, t->dev_from, t->from, bytes, err) &&
+	       cptx_mem_write(t->dev, t->dev_to, t->to, bytes, err) &&
+	       cptx_mem_write(t->dev, t->dev_weight, t->weight, bytes, err);
+}
+
+/* The rows of A in the order in which they are multiplied. */
+static bool gather_rows(bench *t, cptx_error *err)
+{
+	const uint64_t k = t->p->k;
+
+	if (!t->s->gather)
+		return true;
+	t->rows_of_a = gemm_host(t->rows * k * sizeof *t->rows_of_a, err);
+	for (uint64_t i = 0; t->rows_of_a && i < t->rows; i++)
+		memcpy(t->rows_of_a + i * k, t->a.value + t->from[i] * k, k * sizeof *t->rows_of_a);
+	return t->rows_of_a != NULL;
+}
+
 static bool prepare(bench *t, cptx_error *err)
 {
 	const gemm_problem *p = t->p;
@@ -127,7 +190,9 @@ static bool prepare(bench *t, cptx_error *err)
 	if (!make_matrix(t, err))
 		return false;
 	t->count = t->rows * p->n;
-	t->d_bytes = t->count * (cptx_type_bits(s->out) / 8);
+	if (((s->gather || s->scatter) && !make_places(t, err)) || !make_scale(t, err))
+		return false;
+	t->d_bytes = (s->scatter ? other_rows(t) : t->rows) * columns(t) * (cptx_type_bits(s->out) / 8);
 	t->d = gemm_host(t->d_bytes + GUARD, err);
 	t->ref = gemm_host(t->count * 4, err);
 	t->bound = gemm_host(t->count * 4, err);
@@ -143,6 +208,8 @@ static bool prepare(bench *t, cptx_error *err)
 		                   .small = s->small,
 		                   .count = is_along_k(t) ? 1 : (uint32_t)(t->rows / p->m) };
 	t->b = t->a;
+	if (s->gather)
+		t->a.rows = other_rows(t), t->a.count = 1;
 	t->b.weights = s->weights, t->b.zeros = s->zeros, t->b.group = s->group;
 	t->b.type = s->in_b ? s->in_b : s->in, t->b.rows = p->n, t->b.across = s->b_across,
 	t->b.count = is_along_k(t) ? 1 : matrices(p);
@@ -152,8 +219,9 @@ static bool prepare(bench *t, cptx_error *err)
 	return err->code == CPTX_OK && gemm_operand_make(&t->a, t->dev, p->seed * 2 + 1, err) &&
 	       gemm_operand_make(&t->b, t->dev, p->seed * 2 + 2, err) &&
 	       (!s->beta || gemm_operand_make(&t->c, t->dev, p->seed * 2 + 3, err)) &&
-	       (!s->bias || gemm_operand_make(&t->bias, t->dev, p->seed * 2 + 4, err)) &&
-	       cptx_mem_fill8(t->dev, t->dev_d, POISON, t->d_bytes + GUARD, err);
+	       (!s->bias || gemm_operand_make(&t->bias, t->dev, p->seed * 2 + 4, err)) && gather_rows(t, err) &&
+	       cptx_mem_fill8(t->dev, t->dev_d, POISON, t->d_bytes + GUARD, err) &&
+	       (!s->scatter || cptx_mem_fill8(t->dev, t->dev_d, 0, t->d_bytes, err));
 }
 
 static void release(bench *t)
@@ -164,6 +232,9 @@ static void release(bench *t)
 	gemm_operand_free(&t->bias, t->dev);
 	cptx_mem_free(t->dev, t->dev_d);
 	cptx_mem_free(t->dev, t->dev_counts);
+	cptx_mem_free(t->dev, t->dev_from), cptx_mem_free(t->dev, t->dev_to), cptx_mem_free(t->dev, t->dev_weight);
+	cptx_mem_free(t->dev, t->dev_scale);
+	free(t->from), free(t->to), free(t->weight), free(t->rows_of_a), free(t->scale);
 	free(t->matrix);
 	free(t->k_first);
 	free(t->d);
@@ -176,11 +247,14 @@ static double sum_of(const bench *t, uint64_t i, double *bound)
 {
 	uint64_t row = i / t->p->n, col = i % t->p->n, step_a, step_b;
 	const uint64_t all[2] = { 0, t->p->k };
-	const float *a = gemm_operand_row(&t->a, is_along_k(t) ? 0 : row / t->p->m, row % t->p->m, &step_a);
+	const float *a = gemm_operand_row(&t->a, is_along_k(t) || t->rows_of_a ? 0 : row / t->p->m,
+	                                  t->rows_of_a ? 0 : row % t->p->m, &step_a);
 	const float *b = gemm_operand_row(&t->b, is_along_k(t) ? 0 : t->matrix[row], col, &step_b);
 	const uint64_t *k = is_along_k(t) ? &t->k_first[t->matrix[row]] : all;
 	double sum = 0;
 
+	if (t->rows_of_a)
+		a = t->rows_of_a + row * t->p->k;
 	*bound = 0;
 	for (uint64_t l = k[0]; l < k[1]; l++) {
 		double v = (double)a[l * step_a] * (double)b[l * step_b];
@@ -237,7 +311,7 @@ static bool reference_of_rows(bench *t, const cptx_program *program, const uint6
 	const gemm_problem *p = t->p;
 	const uint64_t n_d = rows * p->n, z = t->matrix[row], k0 = is_along_k(t) ? t->k_first[z] : 0;
 	const uint64_t k = is_along_k(t) ? t->k_first[z + 1] - k0 : p->k, n_b = p->n * k;
-	const float *a = t->a.value + (is_along_k(t) ? k0 * p->m : row * p->k);
+	const float *a = (t->rows_of_a ? t->rows_of_a : t->a.value) + (is_along_k(t) ? k0 * p->m : row * p->k);
 	cptx_launch_opt opt = { .grid = { (uint32_t)((p->n + 15) / 16 * ((rows + 15) / 16)) },
 		                    CPTX_ARGS(at[0], at[1], at[2], at[3], (uint32_t)rows, (uint32_t)p->n, (uint32_t)k) };
 
@@ -248,7 +322,7 @@ static bool reference_of_rows(bench *t, const cptx_program *program, const uint6
 	       cptx_mem_read(t->dev, t->bound + row * p->n, at[3], n_d * 4, err);
 }
 
-/* Of one matrix after the other. */
+/* Computes the reference on the device, one matrix after the other. */
 static bool reference_on_device(bench *t, cptx_error *err)
 {
 	const gemm_problem *p = t->p;
@@ -284,7 +358,8 @@ static bool make_reference(bench *t, cptx_error *err)
 
 static double element(const bench *t, uint64_t i)
 {
-	uint16_t h;
+	const uint32_t size = cptx_type_bits(t->s->out) / 8;
+	uint16_t h = 0;
 	int32_t n;
 	float f;
 
@@ -296,7 +371,7 @@ static double element(const bench *t, uint64_t i)
 		memcpy(&n, t->d + i * 4, sizeof n);
 		return n;
 	}
-	memcpy(&h, t->d + i * 2, sizeof h);
+	memcpy(&h, t->d + i * size, size);
 	return number_value(t->s->out, h);
 }
 
@@ -345,21 +420,113 @@ static void check_poison(const bench *t, uint32_t which, uint64_t i, gemm_report
 		}
 }
 
+/* Half an ulp of a result, as a part of it. */
+static double rounding_of(const gemm_subject *s)
+{
+	switch (s->out) {
+	case CPTX_BF16: return ldexp(1, -9);
+	case CPTX_F16: return ldexp(1, -12);
+	case CPTX_E4M3: return ldexp(1, -5);
+	case CPTX_E5M2: return ldexp(1, -4);
+	default: return s->in == CPTX_S8 || s->in == CPTX_U8 ? ldexp(1, -25) : 0;
+	}
+}
+
+/* Of a type of 8 bits the largest number for what is too large; half of the least one that is not 0. */
+static double saturated(enum cptx_type type, double v)
+{
+	const double most = type == CPTX_E4M3 ? 448 : type == CPTX_E5M2 ? 57344 : INFINITY;
+
+	return fmin(fmax(v, -most), most);
+}
+
+static double least_of(enum cptx_type type) { return type == CPTX_E4M3 || type == CPTX_E5M2 ? ldexp(1, -10) : 0; }
+
+/* How much the sum of that element may be wrong, in f32. */
+static double sum_allowed(const bench *t, uint64_t i)
+{
+	const bool integers = t->s->in == CPTX_S8 || t->s->in == CPTX_U8;
+	const double grow = integers ? 0 : ldexp(sqrt((double)t->p->k) + 8, -24);
+
+	return (t->s->alpha ? fabs((double)t->p->alpha) : 1) * grow * (double)t->bound[i];
+}
+
+/* An element of D before it is quantized, in f64, and how much it may be wrong. */
+static double column_of(const bench *t, uint64_t row, uint64_t col, double *allowed)
+{
+	const uint64_t first = row * t->p->n, i = first + (t->s->swiglu ? col / 8 * 16 + col % 8 : col);
+	double terms = 0, v = behind_sum(t, i, (double)t->ref[i], &terms);
+
+	*allowed = sum_allowed(t, i) + ldexp(terms, -22);
+	if (!t->s->swiglu)
+		return v;
+	double more = 0;
+	const double gate = v / (1 + exp(-v)), up = behind_sum(t, i + 8, (double)t->ref[i + 8], &more);
+	/* the slope of silu is at most 1.1; ex2.approx and rcp.approx have 22 bits */
+	*allowed = 1.1 * *allowed * fabs(up) + (sum_allowed(t, i + 8) + ldexp(more, -22)) * fabs(gate) + 1e-5 * fabs(gate * up);
+	return gate * up;
+}
+
+/* D whose columns are gated or quantized. */
+static void compare_columns(const bench *t, uint32_t which, gemm_report *r)
+{
+	const uint64_t n = columns(t);
+	const double rounding = 2 * rounding_of(t->s);
+
+	r->elements += t->rows * n;
+	for (uint64_t i = 0; i < t->rows * n; i++) {
+		const uint64_t row = i / n, col = i % n;
+		if (is_nobodys(t, row * t->p->n)) {
+			check_poison(t, which, i, r);
+			continue;
+		}
+		double allowed, ref = column_of(t, row, col, &allowed), v = element(t, i), factor = 1;
+		if (t->s->quantized)
+			factor = (double)t->scale[scale_at(t, row, col)], v *= factor;
+		allowed += rounding * fabs(ref) + least_of(t->s->out) * factor + 1e-7;
+		const double error = fabs(v - (t->s->quantized ? ref : saturated(t->s->out, ref)));
+		if (error <= allowed || overflows(t->s->out, v, ref, allowed))
+			r->worst = isfinite(error) ? fmax(r->worst, error / allowed) : r->worst;
+		else
+			note_wrong(t, which, i, v, ref, r);
+	}
+}
+
+/* D that rows were added to, in any order. */
+static void compare_scattered(const bench *t, uint32_t which, gemm_report *r)
+{
+	const uint64_t n = columns(t), all = other_rows(t) * n;
+	double *want = calloc(2 * all, sizeof *want), *allowed = want ? want + all : NULL;
+
+	r->elements += all, r->wrong += !want;
+	for (uint64_t i = 0; want && i < t->rows * n; i++) {
+		if (is_nobodys(t, i / n * t->p->n))
+			continue;
+		const double by = (double)t->weight[i / n];
+		const uint64_t at = t->to[i / n] * n + i % n;
+		double of_sum, v = column_of(t, i / n, i % n, &of_sum);
+		want[at] += by * v;
+		/* each addition rounds what has come together so far */
+		allowed[at] += by * (of_sum + ldexp(fabs(v) * sqrt((double)t->rows), -22));
+	}
+	for (uint64_t i = 0; want && i < all; i++) {
+		const double v = element(t, i), error = fabs(v - want[i]);
+		if (error <= allowed[i] + 1e-7)
+			r->worst = fmax(r->worst, error / (allowed[i] + 1e-7));
+		else
+			note_wrong(t, which, i, v, want[i], r);
+	}
+	free(want);
+}
+
 /*
  * Sums of K products in f32, in whatever order: the error grows with the square root of the additions and the magnitude of
- * what is added; tensor cores truncate, hence the factor.  Half an ulp more where the result is rounded to 16 bits.
+ * what is added; tensor cores truncate, hence the factor.  Half an ulp more where the result is rounded to fewer bits.
  * Sums of integers are exact, and rounded once.  What is behind the sum is a few operations in f32.
  */
-static void compare(const bench *t, uint32_t which, gemm_report *r)
+static void compare_all(const bench *t, uint32_t which, gemm_report *r)
 {
-	bool integers = t->s->in == CPTX_S8 || t->s->in == CPTX_U8;
-	double grow = integers ? 0 : ldexp(sqrt((double)t->p->k) + 8, -24);
-	double rounding = t->s->out == CPTX_BF16  ? ldexp(1, -9)
-	                  : t->s->out == CPTX_F16 ? ldexp(1, -12)
-	                  : integers              ? ldexp(1, -25)
-	                                          : 0;
-
-	double alpha = t->s->alpha ? fabs((double)t->p->alpha) : 1;
+	const double rounding = rounding_of(t->s);
 
 	r->elements += t->count;
 	for (uint64_t i = 0; i < t->count; i++) {
@@ -367,8 +534,10 @@ static void compare(const bench *t, uint32_t which, gemm_report *r)
 			check_poison(t, which, i, r);
 			continue;
 		}
-		double terms = 0, v = element(t, i), ref = behind_sum(t, i, (double)t->ref[i], &terms), error = fabs(v - ref);
-		double allowed = alpha * grow * (double)t->bound[i] + 2 * rounding * fabs(ref) + ldexp(terms, -22) + 1e-7;
+		double terms = 0, v = element(t, i), ref = behind_sum(t, i, (double)t->ref[i], &terms);
+		double allowed = sum_allowed(t, i) + 2 * rounding * fabs(ref) + ldexp(terms, -22) + 1e-7 + least_of(t->s->out);
+		ref = saturated(t->s->out, ref);
+		const double error = fabs(v - ref);
 		if (isinf(ref) ? v == ref : error <= allowed || overflows(t->s->out, v, ref, allowed)) {
 			if (isfinite(error) && error / allowed > r->worst)
 				r->worst = error / allowed;
@@ -376,6 +545,16 @@ static void compare(const bench *t, uint32_t which, gemm_report *r)
 		}
 		note_wrong(t, which, i, v, ref, r);
 	}
+}
+
+static void compare(const bench *t, uint32_t which, gemm_report *r)
+{
+	if (t->s->scatter)
+		compare_scattered(t, which, r);
+	else if (t->s->swiglu || t->s->quantized)
+		compare_columns(t, which, r);
+	else
+		compare_all(t, which, r);
 	for (uint64_t i = 0; i < GUARD; i++)
 		if (t->d[t->d_bytes + i] != POISON && !r->wrong++) {
 			r->wrong_matrix = which + matrices(t->p) - 1, r->wrong_row = t->p->m, r->wrong_column = i;
@@ -390,12 +569,14 @@ static bool run(bench *t, cptx_module *module, gemm_report *r, cptx_error *err)
 	cptx_program *program = cptx_device_load(t->dev, module, &p->load, err);
 
 	for (uint32_t i = 0; i < t->s->list; i++)
-		at[i] = (gemm_matrices){ t[i].a.at, t[i].b.at,    t[i].dev_d,      t[i].a.scales,  t[i].b.scales,
-			                     t[i].c.at, t[i].bias.at, t[i].dev_counts, t[i].b.zeros_at };
+		at[i] = (gemm_matrices){ t[i].a.at,   t[i].b.at,       t[i].dev_d,      t[i].a.scales,   t[i].b.scales,
+			                     t[i].c.at,   t[i].bias.at,    t[i].dev_counts, t[i].b.zeros_at, t[i].dev_from,
+			                     t[i].dev_to, t[i].dev_weight, t[i].dev_scale };
 	cptx_launch *launch = program ? t->s->launch(t->s, t->dev, program, p, at, r, err) : NULL;
 	bool ok = launch && cptx_launch_run(launch, NULL, err) && cptx_device_synchronize(t->dev, err);
 	for (uint32_t i = 0, which = 0; i < t->s->list && ok; i++, which += matrices(p)) {
-		ok = cptx_mem_read(t->dev, t[i].d, t[i].dev_d, t[i].d_bytes + GUARD, err);
+		ok = cptx_mem_read(t->dev, t[i].d, t[i].dev_d, t[i].d_bytes + GUARD, err) &&
+		     (!t[i].scale || cptx_mem_read(t->dev, t[i].scale, t[i].dev_scale, t[i].scale_bytes, err));
 		if (ok)
 			compare(&t[i], which, r);
 	}
@@ -406,7 +587,7 @@ static bool run(bench *t, cptx_module *module, gemm_report *r, cptx_error *err)
 	return ok;
 }
 
-/* Of what is computed: the rows of experts. */
+/* Operations of what is computed: with experts only the rows that these have. */
 static double flop_of(const bench *t)
 {
 	const gemm_problem *p = t->p;
@@ -469,100 +650,4 @@ bool gemm_read_timeline(cptx_device *dev, const cptx_timeline_layout *l, uint64_
 		cptx_timeline_json(l, data, *json, n);
 	free(data);
 	return *json != NULL;
-}
-
-/* ---- kernels of the library's generators ---- */
-
-typedef struct generated {
-	const cptx_gemm_opt *o;
-	uint64_t workspace, timeline, table; /* 0: none */
-	cptx_timeline_layout line;
-} generated;
-
-static bool alloc_zeros(cptx_device *dev, uint64_t size, uint64_t *at, cptx_error *err)
-{
-	return !size || ((*at = cptx_mem_alloc(dev, size, err)) && cptx_mem_fill8(dev, *at, 0, size, err));
-}
-
-static cptx_launch *launch_generated(const gemm_subject *s, cptx_device *dev, const cptx_program *program,
-                                     const gemm_problem *p, const gemm_matrices *at, gemm_report *r, cptx_error *err)
-{
-	generated *g = s->user;
-	const cptx_gemm_opt *o = g->o;
-	const uint32_t sms = cptx_device_get_info(dev)->sms;
-	cptx_gemm_problem list[GEMM_LIST];
-	cptx_gemm_plan plan;
-
-	for (uint32_t i = 0; i < s->list; i++)
-		list[i] = (cptx_gemm_problem){ .size = CPTX_OPT_SIZE(cptx_gemm_problem),
-			                           .m = p[i].m,
-			                           .n = p[i].n,
-			                           .k = p[i].k,
-			                           .batch = p[i].batch,
-			                           .a = at[i].a,
-			                           .b = at[i].b,
-			                           .d = at[i].d,
-			                           .scale_a = at[i].scale_a,
-			                           .scale_b = at[i].scale_b,
-			                           .c = at[i].c,
-			                           .bias = at[i].bias,
-			                           .alpha = p[i].alpha,
-			                           .beta = p[i].beta,
-			                           .counts = at[i].counts,
-			                           .ctas = p[i].ctas,
-			                           .zero_b = at[i].zero_b };
-	if (!cptx_gemm_check(o, NULL, &plan, err) ||
-	    !cptx_program_resources(program, cptx_program_kernel_at(program, 0), plan.threads, plan.smem, &r->resources, err))
-		return NULL;
-	if (o->mma == CPTX_GEMM_SYNC && !plan.vec) /* what the launch would ask too */
-		list[0].ctas = sms * r->resources.ctas_per_sm;
-	if (!cptx_gemm_check_problem(o, list, sms, &plan, err))
-		return NULL;
-	r->grid = plan.grid;
-	if (o->timeline)
-		g->line = cptx_gemm_timeline(plan.grid, plan.threads, o->timeline);
-	if (!alloc_zeros(dev, plan.workspace, &g->workspace, err) ||
-	    !alloc_zeros(dev, o->timeline ? cptx_timeline_bytes(&g->line) : 0, &g->timeline, err) ||
-	    !alloc_zeros(dev, o->grouped ? s->list * CPTX_GEMM_GROUP_BYTES : 0, &g->table, err))
-		return NULL;
-	list[0].workspace = g->workspace, list[0].timeline = g->timeline;
-	return o->grouped ? cptx_gemm_launch_grouped(program, dev, o, list, s->list, g->table, err)
-	                  : cptx_gemm_launch(program, dev, o, list, err);
-}
-
-bool gemm_check(cptx_device *dev, cptx_module *module, const cptx_gemm_opt *o, const gemm_problem *p, gemm_report *r,
-                cptx_error *err)
-{
-	generated g = { .o = o };
-	gemm_problem list[GEMM_LIST] = { *p, *p, *p };
-	gemm_subject s = { .in = o->a,
-		               .in_b = o->b,
-		               .out = o->out,
-		               .scale = o->scale,
-		               .a_across = o->a_m_major,
-		               .b_across = o->b_n_major,
-		               /* wgmma keeps 13 bits of sums of 8-bit floats: those of small numbers are exact */
-		               .small = o->mma == CPTX_GEMM_WGMMA && cptx_type_bits(o->a) == 8,
-		               .alpha = o->alpha,
-		               .beta = o->beta,
-		               .bias = o->bias,
-		               .experts = o->experts,
-		               .list = o->grouped ? GEMM_LIST : 1,
-		               .launch = launch_generated,
-		               .user = &g };
-	cptx_gemm_plan plan = { 0 };
-
-	list[1].m = (p->m / 2 + 15) / 16 * 16, list[2].m = 16; /* rows of any type, of A by columns too */
-	list[1].m = list[1].m ? list[1].m : 16, list[1].seed += 100, list[2].seed += 200;
-	*r = (gemm_report){ 0 };
-	bool ok = cptx_gemm_check(o, NULL, &plan, err);
-	s.weights = o->mma == CPTX_GEMM_GEMV && o->b != o->a;
-	s.group = s.weights ? plan.vec : 0, s.zeros = o->zeros, s.vec = s.weights ? 0 : plan.vec;
-	ok = ok && gemm_check_subject(dev, module, &s, list, r, err);
-	if (ok && g.timeline)
-		ok = gemm_read_timeline(dev, &g.line, g.timeline, &r->timeline, err);
-	cptx_mem_free(dev, g.workspace);
-	cptx_mem_free(dev, g.timeline);
-	cptx_mem_free(dev, g.table);
-	return ok;
 }

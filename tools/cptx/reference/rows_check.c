@@ -53,7 +53,7 @@ static uint32_t row_count(const check *t, unsigned i)
 	       : is_transposed(t, i)      ? t->o.n
 	                                  : t->c->rows;
 }
-/* Of the drawn rows. */
+/* How many rows of an operand are drawn. */
 static uint32_t drawn_of(const check *t, unsigned i)
 {
 	const bool shares = i == CPTX_ROWS_COS || i == CPTX_ROWS_SIN;
@@ -322,7 +322,7 @@ static void compare_row(check *t, uint32_t row, uint32_t times, uint8_t *const i
 				compare(t, i, row, c, t->row[i][c], t->mag[i][c]);
 }
 
-/* Of a transposition all bits. */
+/* Compares all bits of a transposition. */
 static void compare_transposed(check *t, const uint8_t *x)
 {
 	const uint32_t size = size_of(t->type[CPTX_ROWS_X]);

@@ -68,7 +68,7 @@ static void norm_backward(const rows_line *l, bool layer)
 	}
 }
 
-/* Its largest element; NaN counts as nothing. */
+/* The largest element of a row; NaN counts as nothing. */
 static double top_of(const rows_line *l, double *lse)
 {
 	double top = -INFINITY, sum = 0;

@@ -34,6 +34,7 @@ enum {
 	OPTION_PER_ROW,
 	OPTION_SPLIT,
 	OPTION_STAGES,
+	OPTION_CHUNKS,
 	OPTION_ROWS_EACH,
 	OPTION_BANDWIDTH,
 	OPTION_PAD,
@@ -69,6 +70,8 @@ static const cli_option options[OPTIONS] = {
 	[OPTION_PER_ROW] = { "per-row", 0, "N", "threads that hold a row; default: chosen", "1 2 4 8 16 32" },
 	[OPTION_SPLIT] = { "split", 's', "N", "CTAs that share a row; default: chosen", "1 2 4 8 16" },
 	[OPTION_STAGES] = { "stages", 0, "N", "rows in shared memory; default: chosen", "1 2 3 4" },
+	[OPTION_CHUNKS] = { "chunks", 0, "N", "chunks of rows in shared memory in place of whole rows; default: chosen",
+	                    "2 8 13" },
 	[OPTION_ROWS_EACH] = { "rows-each", 0, "N", "with shared: rows that a CTA takes one after another; default: chosen",
 	                       "1 8 64" },
 	[OPTION_BANDWIDTH] = { "bandwidth", 0, "N",
@@ -222,11 +225,12 @@ static void print_choice(FILE *out, const char *label, const cptx_rows_choice *c
 	const cptx_rows_opt *o = &c->opt;
 
 	fprintf(out,
-	        "%-8s %9.1f us  %-9s %4u threads, %u a row, %2u CTA%s a row, %u stages, %u rows each; %2u CTAs per SM, %6.1f "
+	        "%-8s %9.1f us  %-9s %4u threads, %u a row, %2u CTA%s a row, %u %s, %u rows each; %2u CTAs per SM, %6.1f "
 	        "waves, %5.0f KB in flight, "
 	        "%u registers\n",
 	        label, c->us, cptx_rows_place_name(o->place), o->threads, o->per_row, o->split, o->split > 1 ? "s" : " ",
-	        o->stages, o->rows_each, c->ctas_per_sm, c->waves, c->in_flight / 1024, c->regs);
+	        o->chunks ? o->chunks : o->stages, o->chunks ? "chunks" : "stages", o->rows_each, c->ctas_per_sm, c->waves,
+	        c->in_flight / 1024, c->regs);
 }
 
 static int explain(const request *q, const cptx_target *target, uint32_t sms, FILE *out)
@@ -255,7 +259,8 @@ static int run_on(const request *q, cptx_device *dev)
 	printf("shape    %s, %u threads, %u a row, %u CTA%s a row", cptx_rows_place_name(r.plan.place), r.plan.threads,
 	       r.plan.per_row, r.plan.split, r.plan.split > 1 ? "s" : "");
 	if (r.plan.stages)
-		printf(", %u stages, %u rows each, %u bytes of shared memory", r.plan.stages, r.plan.rows_each, r.plan.smem);
+		printf(", %u %s, %u rows each, %u bytes of shared memory", r.plan.chunks ? r.plan.chunks : r.plan.stages,
+		       r.plan.chunks ? "chunks" : "stages", r.plan.rows_each, r.plan.smem);
 	putchar('\n');
 	compiling_print_device(stdout, cptx_device_get_info(dev), &r.resources, r.plan.grid);
 	putchar('\n');

@@ -418,7 +418,7 @@ static void write_in_spite(const run_request *q, unsigned char *const result[])
 		        q->out[i].path, (unsigned long long)q->out[i].arg);
 }
 
-/* Also of a run that failed: what is there is the first thing to look at. */
+/* Prints what --print asks for, also behind a run that failed: it is the first thing to look at. */
 static void print_buffers(const run_request *q, unsigned char *const result[])
 {
 	for (size_t i = 0; i < q->nprint; i++)

@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The .k largest elements of rows.
+ *
+ * A row's threads find a bound that at least .k elements reach: each has the largest of a few sets of its elements, and the
+ * bound is the least, over all sets and warps, of the so-manieth of a warp's largest.  Few elements more than .k reach it.
+ * Those go to a list in shared memory, in any order; the place of each in the result is the number of those that come in
+ * front of it.  Where the list has no room, because many elements equal the bound, one is looked for after another.
+ *
+ * An entry of the list is 64 bits that compare as elements do: the value's bits in an order of whole numbers, and below them
+ * the complement of the column, as the first one of equal elements comes first.
+ */
+#include "rows/core.h"
+
+#include <math.h>
+
+#define V(operand) e.v[CPTX_ROWS_##operand]
+
+enum {
+	ENTRY = 8,          /* bytes */
+	AT_ONCE = 4,        /* entries that are compared in a turn of the loop; behind the last one lie zeros */
+	MOST_OF_A_WARP = 16 /* rounds in which a warp finds the so-manieth of its lanes' largest */
+};
+static const uint32_t minus_infinity = 0x007fffff; /* as a whole number that compares as the value does */
+
+static uint32_t rounded_up(uint32_t n, uint32_t to) { return (n + to - 1) / to * to; }
+
+/* Entries of a row's list: more than reach the bound, which are about twice .k, and of many warps that have only their
+ * largest element to offer about three and a half times their number. */
+static uint32_t room_of(const cptx_rows_opt *o)
+{
+	const uint32_t largest = MAX(o->k, o->per_row / CPTX_WARP), room = largest < 16 ? 64 : largest < 32 ? 128 : 256;
+
+	return rounded_up(MIN(room, o->n), AT_ONCE);
+}
+
+uint32_t rows_top_k_static(const cptx_rows_opt *o, const rows_shape *s)
+{
+	return o->kernel == CPTX_ROWS_TOP_K ? s->rows * (room_of(o) * ENTRY + 16) : 0;
+}
+
+/* The threads of a row, or of a row's parts, and their list. */
+typedef struct team {
+	cptx_kernel *k;
+	cptx_rows_row *row;
+	uint32_t threads, room;
+	cptx_val list, count; /* .u32 shared addresses: of entry 0, and of the number of entries */
+} team;
+
+static void sync(const team *t)
+{
+	if (t->threads > CPTX_WARP)
+		cptx_bar_sync(t->k, 0);
+	else
+		cptx_bar_warp_sync(t->k, 0xffffffffu);
+}
+
+/* The list, with zeros in it.  All of the team pass here, and by a barrier before they add to it. */
+static team team_of(cptx_rows_row *r, uint32_t threads, uint32_t room)
+{
+	cptx_kernel *k = r->k;
+	const uint32_t pairs = room / 2, lists = r->combines ? 1 : r->s.rows;
+	team t = { .k = k, .row = r, .threads = threads, .room = room };
+
+	if (rows_none(r->list))
+		r->list = cptx_mov(k, cptx_shared(k, CPTX_B64, lists * (room + 2)), .type = CPTX_U32);
+	t.list = lists > 1 ? cptx_mad(k, r->group, (room + 2) * ENTRY, r->list, .mode = CPTX_LO) : r->list;
+	t.count = cptx_add(k, t.list, room * ENTRY);
+	const cptx_val none[] = { cptx_imm(0), cptx_imm(0) };
+	for (uint32_t i = 0; i < pairs + 1; i += threads) { /* the last pair is the count */
+		cptx_val number = cptx_add(k, r->thread, i);
+		cptx_st(k, cptx_mad(k, number, 2 * ENTRY, t.list, .mode = CPTX_LO), cptx_pack(k, 2, none), .space = CPTX_SHARED,
+		        .type = CPTX_B64, .vec = CPTX_V2, .when = cptx_setp(k, number, pairs, .cmp = CPTX_LE));
+	}
+	return t;
+}
+
+/* A whole number that compares as the .f32 does, which is no NaN; both zeros are the same. */
+static cptx_val whole_of(cptx_kernel *k, cptx_val v)
+{
+	cptx_val bits = cptx_as(cptx_add(k, v, 0.0f), CPTX_S32);
+	cptx_val flips = cptx_or(k, cptx_as(cptx_shr(k, bits, 31), CPTX_B32), 0x80000000u);
+
+	return cptx_as(cptx_xor(k, cptx_as(bits, CPTX_B32), flips), CPTX_U32);
+}
+
+static cptx_val value_of(cptx_kernel *k, cptx_val whole)
+{
+	cptx_val sign = cptx_shr(k, cptx_as(cptx_not(k, cptx_as(whole, CPTX_B32)), CPTX_S32), 31);
+	cptx_val flips = cptx_or(k, cptx_as(sign, CPTX_B32), 0x80000000u);
+
+	return cptx_as(cptx_xor(k, cptx_as(whole, CPTX_B32), flips), CPTX_F32);
+}
+
+/* Adds an entry to the list, as far as that has room. */
+static void add(const team *t, cptx_val whole, cptx_val below)
+{
+	cptx_kernel *k = t->k;
+	cptx_val number = cptx_atom(k, t->count, 1, .sem = CPTX_RELAXED, .scope = CPTX_CTA, .space = CPTX_SHARED, .op = CPTX_ADD,
+	                            .type = CPTX_U32);
+	const cptx_val entry[] = { below, whole };
+
+	cptx_st(k, cptx_mad(k, number, ENTRY, t->list, .mode = CPTX_LO), cptx_pack(k, 2, entry), .space = CPTX_SHARED,
+	        .type = CPTX_B32, .vec = CPTX_V2, .when = cptx_setp(k, number, t->room, .cmp = CPTX_LT));
+}
+
+/* ---- the bound ---- */
+
+/* The largest of each of so many sets of the thread's elements. */
+static cptx_val largest_of_sets(cptx_kernel *k, cptx_rows_row *row, uint32_t sets)
+{
+	cptx_val largest = cptx_regs(k, CPTX_F32, sets);
+	uint32_t i = 0;
+	cptx_rows_at e;
+
+	cptx_reduce_clear(k, largest, CPTX_REDUCE_MAX);
+	CPTX_ROWS_EACH(k, row, &e, .reads = R_X, .fill = -INFINITY)
+	{
+		cptx_val to = cptx_elem(largest, i++ % sets);
+		cptx_max(k, to, V(X), .into = to);
+	}
+	return largest;
+}
+
+/* The `rank`th of what the lanes have, of the lanes of a warp that hold a row; a little less than it, as its last bits tell
+ * lanes with equal values apart. */
+static cptx_val ranked(const team *t, cptx_val value, uint32_t rank)
+{
+	cptx_kernel *k = t->k;
+	const uint32_t lanes = MIN(t->threads, (uint32_t)CPTX_WARP);
+	cptx_val lane = cptx_and(k, cptx_tid_x(k), CPTX_WARP - 1), whole = whole_of(k, value);
+	cptx_val left = cptx_as(cptx_or(k, cptx_and(k, cptx_as(whole, CPTX_B32), ~(uint32_t)(CPTX_WARP - 1)), lane), CPTX_U32);
+	cptx_val best = cptx_reg(k, CPTX_U32);
+
+	for (uint32_t i = 0; i < rank; i++) {
+		cptx_mov(k, left, .into = best);
+		cptx_reduce_lanes(k, best, CPTX_REDUCE_MAX, lanes);
+		if (i + 1 < rank)
+			cptx_mov(k, cptx_imm(0), .into = left, .when = cptx_setp(k, left, best, .cmp = CPTX_EQ));
+	}
+	return best;
+}
+
+/* How many sets of a thread's elements, and the so-manieth of a warp's lanes: at least .k elements reach the least of
+ * these. */
+static uint32_t sets_of(const team *t, uint32_t *rank)
+{
+	const cptx_rows_row *r = t->row;
+	const uint32_t lanes = MIN(t->threads, (uint32_t)CPTX_WARP), warps = t->threads / lanes;
+	const uint32_t most = lanes == CPTX_WARP ? MOST_OF_A_WARP : MAX(lanes / 2, 1u);
+	const uint32_t asked = (r->o->k + most * warps - 1) / (most * warps), sets = MIN(asked, rows_elements(r->o, &r->s));
+
+	*rank = (r->o->k + sets * warps - 1) / (sets * warps);
+	return sets;
+}
+
+/* An .f32 that at least .k of the row's elements reach, or -infinity; *own: the thread's largest element. */
+static cptx_val bound_of(const team *t, cptx_val *own)
+{
+	cptx_kernel *k = t->k;
+	uint32_t rank = 0;
+	const uint32_t sets = sets_of(t, &rank);
+	cptx_val largest = largest_of_sets(k, t->row, sets), least = cptx_reg(k, CPTX_U32);
+
+	*own = cptx_elem(largest, 0);
+	for (uint32_t i = 0; i < sets; i++) {
+		cptx_val one = ranked(t, cptx_elem(largest, i), rank);
+		if (i)
+			cptx_min(k, least, one, .into = least);
+		else
+			cptx_mov(k, one, .into = least);
+	}
+	for (uint32_t i = 1; i < sets; i++)
+		cptx_max(k, *own, cptx_elem(largest, i), .into = *own);
+	if (t->threads > CPTX_WARP)
+		cptx_reduce_cta(k, &t->row->all, least, CPTX_REDUCE_MIN);
+	else
+		sync(t);
+	least = cptx_and(k, cptx_as(least, CPTX_B32), ~(uint32_t)(CPTX_WARP - 1));
+	return value_of(k, cptx_max(k, cptx_as(least, CPTX_U32), cptx_imm(minus_infinity)));
+}
+
+/* ---- the list ---- */
+
+/* Adds the thread's elements that reach the bound. */
+static void gather(const team *t, cptx_val bound, cptx_val own)
+{
+	cptx_kernel *k = t->k;
+	cptx_rows_at e;
+
+	CPTX_IF(k, cptx_setp(k, own, bound, .cmp = CPTX_GE)) {
+		CPTX_ROWS_EACH(k, t->row, &e, .reads = R_X, .fill = -INFINITY)
+		{
+			cptx_val reaches = cptx_setp(k, V(X), bound, .cmp = CPTX_GE), inside = cptx_rows_inside(k, t->row, &e);
+			if (!rows_none(inside))
+				reaches = cptx_and(k, reaches, inside);
+			CPTX_IF(k, reaches) {
+				cptx_val column = cptx_as(cptx_rows_column(k, t->row, &e), CPTX_B32);
+				add(t, whole_of(k, V(X)), cptx_as(cptx_not(k, column), CPTX_U32));
+			}
+		}
+	}
+}
+
+/* Stores what is at place `i`: its whole number, and the complement of its column, of the row or of this part of it. */
+static void put(const team *t, cptx_val i, cptx_val whole, cptx_val below, cptx_val when)
+{
+	cptx_kernel *k = t->k;
+	cptx_rows_row *r = t->row;
+
+	if (r->s.parts && !r->combines) {
+		const cptx_val entry[] = { below, whole };
+		cptx_val number = cptx_mad(k, r->row, r->o->split, r->part, .mode = CPTX_LO);
+		number = cptx_mad(k, number, r->o->k, i, .mode = CPTX_LO);
+		cptx_st(k, cptx_add(k, r->workspace, cptx_mul_wide(k, number, ENTRY)), cptx_pack(k, 2, entry), .space = CPTX_GLOBAL,
+		        .type = CPTX_B32, .vec = CPTX_V2, .when = when);
+		return;
+	}
+	cptx_val column = cptx_as(cptx_not(k, cptx_as(below, CPTX_B32)), CPTX_U32);
+	rows_put_at(k, CPTX_HERE, r, CPTX_ROWS_TOP, i, value_of(k, whole), when);
+	rows_put_at(k, CPTX_HERE, r, CPTX_ROWS_AT, i, column, when);
+}
+
+/* How many entries of the list come in front of one. */
+static cptx_val count_before(const team *t, cptx_val entries, cptx_val entry)
+{
+	cptx_kernel *k = t->k;
+	cptx_val before = cptx_var(k, CPTX_U32, 0), i = cptx_var(k, CPTX_U32, 0);
+
+	CPTX_FOR(k, i, entries, AT_ONCE) {
+		cptx_val at = cptx_mad(k, i, ENTRY, t->list, .mode = CPTX_LO);
+		for (uint32_t j = 0; j < AT_ONCE; j += 2) {
+			cptx_val two = cptx_ld(k, cptx_offset(at, j * ENTRY), .space = CPTX_SHARED, .vec = CPTX_V2, .type = CPTX_U64);
+			for (uint32_t h = 0; h < 2; h++)
+				cptx_add(k, before, 1, .into = before, .when = cptx_setp(k, cptx_elem(two, h), entry, .cmp = CPTX_GT));
+		}
+	}
+	return before;
+}
+
+/* The .k first ones of the list, each by one thread; where there are fewer, -infinity at column -1. */
+static void finish(const team *t, cptx_val entries)
+{
+	cptx_kernel *k = t->k;
+	const uint32_t wanted = t->row->o->k;
+	cptx_val i = cptx_var(k, CPTX_U32, t->row->thread), all = cptx_max(k, entries, wanted);
+
+	CPTX_FOR(k, i, all, t->threads) {
+		cptx_val is_there = cptx_setp(k, i, entries, .cmp = CPTX_LT), at = cptx_mad(k, i, ENTRY, t->list, .mode = CPTX_LO);
+		cptx_val two = cptx_regs(k, CPTX_U32, 2), place = cptx_var(k, CPTX_U32, i);
+		cptx_mov(k, cptx_imm(0), .into = cptx_elem(two, 0));
+		cptx_mov(k, cptx_imm(minus_infinity), .into = cptx_elem(two, 1));
+		CPTX_IF(k, is_there) {
+			cptx_ld(k, at, .space = CPTX_SHARED, .vec = CPTX_V2, .type = CPTX_U32, .into = two);
+			const cptx_val words[] = { cptx_elem(two, 0), cptx_elem(two, 1) };
+			cptx_val entry = cptx_mov(k, cptx_pack(k, 2, words), .type = CPTX_B64);
+			cptx_mov(k, count_before(t, entries, cptx_as(entry, CPTX_U64)), .into = place);
+		}
+		put(t, place, cptx_elem(two, 1), cptx_elem(two, 0), cptx_setp(k, place, wanted, .cmp = CPTX_LT));
+	}
+}
+
+/* ---- one after another ---- */
+
+/* The largest element of the thread and its column into `best`; behind: of those that come after this one in the order of
+ * values, and of columns among equal ones; NONE: of all. */
+static void scan(cptx_kernel *k, cptx_rows_row *row, cptx_val best, cptx_val behind)
+{
+	cptx_val value = cptx_elem(best, 0), column = cptx_as(cptx_elem(best, 1), CPTX_U32);
+	cptx_rows_at e;
+
+	cptx_reduce_clear(k, best, CPTX_REDUCE_ARG_MAX);
+	CPTX_ROWS_EACH(k, row, &e, .reads = R_X, .fill = -INFINITY)
+	{
+		cptx_val c = cptx_as(cptx_rows_column(k, row, &e), CPTX_U32), inside = cptx_rows_inside(k, row, &e);
+		cptx_val more = cptx_setp(k, V(X), value, .cmp = CPTX_GT), same = cptx_setp(k, V(X), value, .cmp = CPTX_EQ);
+		cptx_val first = cptx_and(k, same, cptx_setp(k, c, column, .cmp = CPTX_LT)), takes = cptx_or(k, more, first);
+		if (!rows_none(behind)) {
+			cptx_val last = cptx_elem(behind, 0), at = cptx_as(cptx_elem(behind, 1), CPTX_U32);
+			cptx_val less = cptx_setp(k, V(X), last, .cmp = CPTX_LT), equal = cptx_setp(k, V(X), last, .cmp = CPTX_EQ);
+			cptx_val later = cptx_and(k, equal, cptx_setp(k, c, at, .cmp = CPTX_GT)), left = cptx_or(k, less, later);
+			takes = cptx_and(k, takes, left);
+		}
+		if (!rows_none(inside))
+			takes = cptx_and(k, takes, inside);
+		cptx_mov(k, V(X), .into = value, .when = takes);
+		cptx_mov(k, c, .into = column, .when = takes);
+	}
+}
+
+static void reduce_team(const team *t, cptx_val v, enum cptx_reduce_op op)
+{
+	if (t->threads > CPTX_WARP)
+		cptx_reduce_cta(t->k, &t->row->all, v, op);
+	else
+		cptx_reduce_lanes(t->k, v, op, t->threads);
+}
+
+/* Only the thread that had the last one looks for its next one. */
+static void one_by_one(const team *t)
+{
+	cptx_kernel *k = t->k;
+	cptx_val best = cptx_regs(k, CPTX_F32, 2), found = cptx_regs(k, CPTX_F32, 2), i = cptx_var(k, CPTX_U32, 0);
+	cptx_val column = cptx_as(cptx_elem(found, 1), CPTX_U32), own = cptx_as(cptx_elem(best, 1), CPTX_U32);
+
+	scan(k, t->row, best, CPTX_NONE_);
+	CPTX_FOR(k, i, t->row->o->k, 1) {
+		for (uint32_t part = 0; part < 2; part++)
+			cptx_mov(k, cptx_elem(best, part), .into = cptx_elem(found, part));
+		reduce_team(t, found, CPTX_REDUCE_ARG_MAX);
+		put(t, i, whole_of(k, cptx_elem(found, 0)), cptx_as(cptx_not(k, cptx_as(column, CPTX_B32)), CPTX_U32),
+		    cptx_setp(k, t->row->thread, 0, .cmp = CPTX_EQ));
+		cptx_val is_own = cptx_setp(k, own, column, .cmp = CPTX_EQ),
+				 there = cptx_setp(k, column, cptx_imm(UINT32_MAX), .cmp = CPTX_NE);
+		CPTX_IF(k, cptx_and(k, is_own, there)) {
+			scan(k, t->row, best, found);
+		}
+	}
+}
+
+/* ---- the kernels ---- */
+
+void rows_top_k(cptx_kernel *k, cptx_rows_row *row, void *user)
+{
+	const team t = team_of(row, row->o->per_row, room_of(row->o));
+	cptx_val own, bound = bound_of(&t, &own);
+
+	(void)user;
+	gather(&t, bound, own);
+	sync(&t);
+	cptx_val entries = cptx_ld(k, t.count, .space = CPTX_SHARED, .type = CPTX_U32);
+	cptx_val fits = cptx_setp(k, entries, t.room, .cmp = CPTX_LE);
+	if (t.threads < CPTX_WARP) /* all rows of a warp go the same way */
+		fits = cptx_vote_sync(k, fits, -1, .mode = CPTX_ALL);
+	CPTX_IF(k, fits) {
+		finish(&t, entries);
+	}
+	CPTX_ELSE(k) {
+		one_by_one(&t);
+	}
+	if (!rows_none(row->step)) /* the next row begins with an empty list */
+		sync(&t);
+}
+
+/* A row's parts have .k entries each in the workspace, the first one first.  At least .k entries are not behind the last one
+ * of any part, nor behind the least of the parts' so-manieth ones. */
+static cptx_val bound_of_parts(const team *t, cptx_val from)
+{
+	cptx_kernel *k = t->k;
+	const cptx_rows_opt *o = t->row->o;
+	const uint32_t rank = (o->k + o->split - 1) / o->split;
+	cptx_val part = cptx_and(k, t->row->thread, o->split - 1);
+	cptx_val at = cptx_add(k, from, cptx_mul_wide(k, part, o->k * ENTRY));
+	cptx_val least = cptx_ld(k, cptx_offset(at, (int64_t)(rank - 1) * ENTRY + 4), .space = CPTX_GLOBAL, .type = CPTX_U32);
+	cptx_val last = cptx_ld(k, cptx_offset(at, (int64_t)(o->k - 1) * ENTRY + 4), .space = CPTX_GLOBAL, .type = CPTX_U32);
+
+	cptx_reduce_warp(k, least, CPTX_REDUCE_MIN);
+	cptx_reduce_warp(k, last, CPTX_REDUCE_MAX);
+	return cptx_max(k, least, last);
+}
+
+void rows_build_combine_top_k(cptx_rows_row *r)
+{
+	cptx_kernel *k = r->k;
+	const uint32_t entries = r->o->split * r->o->k;
+
+	r->thread = cptx_tid_x(k), r->row = cptx_ctaid_x(k);
+	const team t = team_of(r, ROWS_COMBINE_THREADS, rounded_up(entries, AT_ONCE));
+	cptx_val from = cptx_add(k, r->workspace, cptx_mul_wide(k, r->row, entries * ENTRY));
+	cptx_val bound = bound_of_parts(&t, from);
+	sync(&t);
+	for (uint32_t i = 0; i < entries; i += ROWS_COMBINE_THREADS) {
+		cptx_val number = cptx_add(k, r->thread, i), two = cptx_regs(k, CPTX_U32, 2);
+		cptx_val below = cptx_elem(two, 0), whole = cptx_elem(two, 1);
+		for (uint32_t part = 0; part < 2; part++)
+			cptx_mov(k, cptx_imm(0), .into = cptx_elem(two, part));
+		cptx_ld(k, cptx_add(k, from, cptx_mul_wide(k, number, ENTRY)), .space = CPTX_GLOBAL, .vec = CPTX_V2,
+		        .type = CPTX_U32, .into = two, .when = cptx_setp(k, number, entries, .cmp = CPTX_LT));
+		/* those that stand in for elements that a part does not have are at column -1 */
+		cptx_val reaches = cptx_setp(k, whole, bound, .cmp = CPTX_GE), is_one = cptx_setp(k, below, 0, .cmp = CPTX_NE);
+		CPTX_IF(k, cptx_and(k, reaches, is_one)) {
+			add(&t, whole, below);
+		}
+	}
+	sync(&t);
+	finish(&t, cptx_ld(k, t.count, .space = CPTX_SHARED, .type = CPTX_U32));
+}
