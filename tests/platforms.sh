@@ -151,7 +151,7 @@ fetch() {
 	have cmake || { skip "fetch: cmake is not installed"; return; }
 	make_archive
 	rm -rf "$builds/fetch"
-	try "fetch: cmake" cmake -S examples/embed/fetch -B "$builds/fetch" -DCPTX_URL="$archive" ${cached:+-DCMAKE_C_COMPILER_LAUNCHER=ccache} || return
+	try "fetch: cmake" cmake -S examples/embed/fetch -B "$builds/fetch" -DCPTX_URL="$archive" "-DCMAKE_C_COMPILER_LAUNCHER=$(command -v ccache)" || return
 	try "fetch: cmake --build" cmake --build "$builds/fetch"
 	run "$builds/fetch/embed"
 }
@@ -170,10 +170,10 @@ bare() {
 	rm -rf "$builds/debian12-demo"
 	cp -a "$builds/debian12" "$builds/debian12-demo"
 	cp /etc/resolv.conf "$builds/debian12-demo/etc/"
-	copy_source "$builds/debian12-demo/root/cptx"
+	copy_source "$builds/debian12-demo/srv/cptx"
 	if chroot "$builds/debian12-demo" sh -c 'command -v cc gcc meson ninja python3' >"$dir/log" 2>&1; then bad "bare: it has a compiler or Meson"; else ok; fi
 	mount --bind /proc "$builds/debian12-demo/proc"
-	try "bare: ./bootstrap demo" chroot "$builds/debian12-demo" sh -c 'cd /root/cptx && PATH=/usr/sbin:/usr/bin:/sbin:/bin ./bootstrap demo'
+	try "bare: ./bootstrap demo" chroot "$builds/debian12-demo" sh -c 'cd /srv/cptx && PATH=/usr/sbin:/usr/bin:/sbin:/bin ./bootstrap demo'
 	umount "$builds/debian12-demo/proc"
 	tail -n 3 "$dir/log"
 }
@@ -233,7 +233,7 @@ aarch64() {
 
 # refused NAME REASON: meson does not set it up, and says why
 refused() {
-	rm -rf "$builds/$1"
+	rm -rf "${builds:?}/$1"
 	if meson setup "$builds/$1" --cross-file "$builds/$1.ini" >"$dir/log" 2>&1; then bad "$1: it is set up"; else ok; fi
 	if grep -q "ERROR: .*$2" "$dir/log"; then ok; else bad "$1: the refusal does not say why"; fi
 }

@@ -31,6 +31,7 @@ extern "C" {
 /** What not to do.  All zero: everything. */
 typedef struct cptx_optimize_opt {
 	uint32_t size; /**< CPTX_OPT fills it in */
+	/** what is left as it is */
 	bool keep_copies, keep_constants, keep_common, keep_addresses, keep_dead;
 	char z_;
 } cptx_optimize_opt;
@@ -38,7 +39,7 @@ typedef struct cptx_optimize_opt {
 /** How often each was done: values that were replaced, operands that became constants and instructions that became a mov,
  * addresses that changed, instructions that were removed. */
 typedef struct cptx_optimized {
-	size_t copies, constants, common, addresses, dead;
+	size_t copies, constants, common, addresses, dead; /**< in that order */
 } cptx_optimized;
 
 /**
