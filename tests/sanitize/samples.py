@@ -149,7 +149,7 @@ def main():
         if wrong:
             open(os.path.join(out, "log"), "w").write(wrong)
             outcome, remark = "unbuilt", wrong.splitlines()[0][:80]
-        elif arguments.build_only:
+        elif arguments.build_only or not os.path.exists(os.path.join(out, "program")):
             continue
         else:
             outcome, remark, seconds = run(out, was[1])
