@@ -31,7 +31,9 @@ static const char *describe(const cptx_gemm_opt *o)
 static const char *const rules[] = {
 	"both must be bf16, both f16, both tf32, or each e4m3 or e5m2, or each s8 or u8",
 	"it must be f32, bf16, f16, e4m3 or e5m2",
-	"the swizzle is made for 32, 64 and 128",
+	"are multiplied along K only",
+	"C would have that type too",
+	"the swizzle is made for ",
 	"2 to 16 are possible",
 	"a CTA has 1 to 32",
 	"is not divisible into",
