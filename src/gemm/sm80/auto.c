@@ -52,10 +52,9 @@ static bool suits(const cptx_gemm_opt *o, const cptx_target *target)
 {
 	cptx_gemm_opt more = *o;
 
-	if (o->bk * gemm_sm80_shape(o).in_bytes > 128)
-		return false;
 	more.stages++;
-	return o->stages == STAGES || resident(&more, target) < resident(o, target);
+	return o->bk * gemm_sm80_shape(o).in_bytes <= 128 &&
+	       (o->stages == STAGES || resident(&more, target) < resident(o, target));
 }
 
 static void predict(cptx_gemm_choice *c, const gemm_pick *x, const tma_gemm *t)

@@ -86,10 +86,7 @@ static tma_gemm describe(const cptx_gemm_opt *o)
 		               .d = s.out.tile,
 		               .rest = s.out.rest,
 		               .row_scales = tma_gemm_scaled_rows(o),
-		               .unit_n = (o->scale_out ? GEMM_SCALE_BLOCK
-		                          : o->swiglu  ? 8
-		                                       : 1) *
-		                         (o->swiglu ? 2 : 1),
+		               .unit_n = tma_gemm_unit_n(o),
 		               .maps = (s.out.rest.cols ? MAP(CPTX_GEMM_MAP_END_D) : 0) |
 		                       (last_rows ? MAP(CPTX_GEMM_MAP_LAST_A) | MAP(CPTX_GEMM_MAP_LAST_B) : 0),
 		               .pointers = (s.by_threads ? MAP(CPTX_GEMM_MAP_D) : 0) | (o->scale ? MAP(CPTX_GEMM_MAP_SCALE_B) : 0) |
@@ -115,28 +112,13 @@ static bool check(const cptx_gemm_opt *o, const cptx_target *target, cptx_gemm_p
 	     o->swap ? 'M' : 'N', o->bn);
 	RULE(!is_int8(o->a) || o->bn <= 32 || o->bn % 16 == 0, "tile %c = %u; of .%s it is 8, 16, 24, 32 or a multiple of 16",
 	     o->swap ? 'M' : 'N', o->bn, cptx_type_name(o->a));
-	const uint32_t some = (is_fp8(o->out) ? 16 : 8) * (o->swiglu ? 2 : 1);
-	RULE(o->swap || o->bn % some == 0,
-	     "tile N = %u with output type .%s%s; TMA stores whole 16 bytes: it must be a multiple of %u", o->bn,
-	     cptx_type_name(o->out), o->swiglu ? " and gated columns" : "", some);
-	RULE(!o->swiglu || (!o->swap && !o->beta), "gated columns (.swiglu) with %s", o->swap ? "swap" : "beta");
-	RULE(!o->scale_out || (o->scale_out == CPTX_F32 && is_fp8(o->out) && !o->swap),
-	     "factors of D of type .%s, and output type .%s%s; these are f32, and D e4m3 or e5m2, without swap",
-	     cptx_type_name(o->scale_out), cptx_type_name(o->out), o->swap ? ", with swap" : "");
-	RULE(!o->scale_out || tma_gemm_columns(o, o->bn) % GEMM_SCALE_BLOCK == 0,
-	     "tile N = %u with factors of D; these are for 128 columns of it: it must be %s", o->bn,
-	     o->swiglu ? "256" : "128 or 256");
+	if (!tma_gemm_check_results(TARGET, o, err))
+		return false;
 	RULE(o->bm < 192 || o->bn <= 192, "tile %ux%u; with %u %s at most 192 %s have room in registers", o->bm, o->bn, o->bm,
 	     o->swap ? "columns" : "rows", o->swap ? "rows" : "columns");
 	RULE(!tma_gemm_inner(o).b_n_major || o->bn % 64 == 0,
 	     "tile %c = %u; of %s stored as rows of %c it must be a multiple of 64", o->swap ? 'M' : 'N', o->bn,
 	     o->swap ? "an A" : "a B", o->swap ? 'M' : 'N');
-	RULE(!o->gather || (!o->swap && o->bm <= 128 && or_one(o->cluster_m) * or_one(o->cluster_n) == 1 && !o->scale),
-	     "rows that are gathered, of a tile of %u rows%s, a cluster of %ux%u%s; 64 and 128 rows are gathered, without swap, "
-	     "clusters and scale factors",
-	     o->bm, o->swap ? " swapped" : "", or_one(o->cluster_m), or_one(o->cluster_n),
-	     o->scale ? ", with scale factors" : "");
-	RULE(!o->scatter || !o->swap, "rows that are scattered, of tiles whose sides are swapped");
 	/* beside the sums of a tile those of a K tile need registers */
 	RULE(!o->scale || (o->bm <= 128 && o->bn <= SCALED_COLUMNS),
 	     "tile %ux%u with scale factors; 64 and 128 rows and up to %d columns have room in registers", o->bm, o->bn,

@@ -164,6 +164,29 @@ bool tma_gemm_check_out(const char *target, const cptx_gemm_opt *o, cptx_error *
 	return true;
 }
 
+bool tma_gemm_check_results(const char *target, const cptx_gemm_opt *o, cptx_error *err)
+{
+	const uint32_t some = (is_fp8(o->out) ? 16 : 8) * (o->swiglu ? 2 : 1);
+
+	RULE(o->swap || o->bn % some == 0,
+	     "tile N = %u with output type .%s%s; TMA stores whole 16 bytes: it must be a multiple of %u", target, o->bn,
+	     cptx_type_name(o->out), o->swiglu ? " and gated columns" : "", some);
+	RULE(!o->swiglu || (!o->swap && !o->beta), "gated columns (.swiglu) with %s", target, o->swap ? "swap" : "beta");
+	RULE(!o->scale_out || (o->scale_out == CPTX_F32 && is_fp8(o->out) && !o->swap),
+	     "factors of D of type .%s, and output type .%s%s; these are f32, and D e4m3 or e5m2, without swap", target,
+	     cptx_type_name(o->scale_out), cptx_type_name(o->out), o->swap ? ", with swap" : "");
+	RULE(!o->scale_out || tma_gemm_columns(o, o->bn) % GEMM_SCALE_BLOCK == 0,
+	     "tile N = %u with factors of D; these are for 128 columns of it: it must be %s", target, o->bn,
+	     o->swiglu ? "256" : "128 or 256");
+	RULE(!o->gather || (!o->swap && o->bm <= 128 && or_one(o->cluster_m) * or_one(o->cluster_n) == 1 && !o->scale),
+	     "rows that are gathered, of a tile of %u rows%s, a cluster of %ux%u%s; 64 and 128 rows are gathered, without swap, "
+	     "clusters and scale factors",
+	     target, o->bm, o->swap ? " swapped" : "", or_one(o->cluster_m), or_one(o->cluster_n),
+	     o->scale ? ", with scale factors" : "");
+	RULE(!o->scatter || !o->swap, "rows that are scattered, of tiles whose sides are swapped", target);
+	return true;
+}
+
 bool tma_gemm_check_cluster(const char *target, uint32_t m, uint32_t n, uint32_t each, cptx_error *err)
 {
 	uint32_t most = cptx_target_find(target)->cluster / each, side = MAX(m, n);

@@ -192,6 +192,9 @@ bool tma_gemm_check_room(const char *target, const cptx_gemm_opt *o, uint32_t bk
  * m x n tiles, `each` a number of CTAs; what: "tiles". */
 bool tma_gemm_check_in(const char *target, const cptx_gemm_opt *o, cptx_error *err);
 bool tma_gemm_check_out(const char *target, const cptx_gemm_opt *o, cptx_error *err);
+/* Rules of results by TMA and by threads: the columns of a tile, gated ones, factors of D; rows that are gathered or
+ * scattered. */
+bool tma_gemm_check_results(const char *target, const cptx_gemm_opt *o, cptx_error *err);
 bool tma_gemm_check_cluster(const char *target, uint32_t m, uint32_t n, uint32_t each, cptx_error *err);
 /* Dynamic shared memory that each of so many CTAs of a multiprocessor can have. */
 uint32_t tma_gemm_smem(const char *target, uint32_t per_sm);
@@ -459,6 +462,12 @@ void tma_gemm_scaled_begin(cptx_kernel *k, tma_gemm_scaled *x);
 cptx_val tma_gemm_scaled_factors(cptx_kernel *k, tma_gemm_scaled *x, cptx_val stage, cptx_val k_tile);
 /* The sums of the K tile, complete in .part, times the factors; fresh: they are the first of the tile. */
 void tma_gemm_scaled_add(cptx_kernel *k, const tma_gemm_scaled *x, cptx_val factors, bool fresh);
+
+/* What N is a multiple of, with gated columns and factors of D. */
+static inline uint32_t tma_gemm_unit_n(const cptx_gemm_opt *o)
+{
+	return (o->scale_out ? GEMM_SCALE_BLOCK : o->swiglu ? 8 : 1) * (o->swiglu ? 2 : 1);
+}
 
 /* ---- of the generators by mma.sync ---- */
 
