@@ -29,20 +29,14 @@ static inline void *atomic_put_pointer(void **place, void *p)
 	return __atomic_compare_exchange_n(place, &had, p, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) ? NULL : had;
 }
 
+/* Puts p in the place of what was there. */
+static inline void atomic_set_pointer(void **place, void *p) { __atomic_store_n(place, p, __ATOMIC_RELEASE); }
+
 /* The state of something that threads fill once: the first takes it, fills it, and publishes it for all. */
 static inline uint32_t atomic_state(const uint32_t *state) { return __atomic_load_n(state, __ATOMIC_ACQUIRE); }
 static inline bool atomic_take(uint32_t *state, uint32_t empty, uint32_t taken)
 {
 	return __atomic_compare_exchange_n(state, &empty, taken, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
-}
-/* The next of a row of numbers from 1 on; 0 where all are used up. */
-static inline uint32_t atomic_next(uint32_t *last)
-{
-	uint32_t had = __atomic_load_n(last, __ATOMIC_RELAXED);
-
-	while (had != UINT32_MAX && !__atomic_compare_exchange_n(last, &had, had + 1, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-		;
-	return had == UINT32_MAX ? 0 : had + 1;
 }
 static inline void atomic_publish(uint32_t *state, uint32_t ready) { __atomic_store_n(state, ready, __ATOMIC_RELEASE); }
 

@@ -91,8 +91,8 @@ struct cptx_ptx {
 	unsigned cap_plan;
 	line_plan *shaped; /* plans of the module's shapes, by their numbers */
 	uint32_t cap_shaped, nshaped;
-	uint32_t shaped_module; /* serial number of the module whose shapes they are, and */
-	unsigned shaped_target; /* the target */
+	const cptx_module *shaped_module; /* whose shapes they are, if its .printer is this text; else a module that is gone */
+	unsigned shaped_target;
 	spelling *known;
 	unsigned cap_known;
 	buf spelled; /* texts of the known spellings */

@@ -4,6 +4,7 @@
  * for each form, modifiers and kinds of operands.  Copying a line has no branch on what the operands are, which would be
  * mispredicted again and again, and all its copies have fixed lengths.  All else is printed by insn.c.
  */
+#include "base/atomic.h"
 #include "emit/emit.h"
 
 /* Texts of small numbers, in the layout of register names. */
@@ -156,11 +157,13 @@ void emit_begin_shapes(emitter *e)
 		out->shaped = shaped;
 		out->cap_shaped = cap;
 	}
-	bool same = out->shaped_module == e->m->serial && out->shaped_target == e->target && e->m->serial;
+	void **printer = &((cptx_module *)(uintptr_t)e->m)->printer;
+	bool same = out->shaped_module == e->m && out->shaped_target == e->target && atomic_pointer(printer) == out;
 	for (uint32_t i = 0; i < n; i++)
 		out->shaped[i].ready =
 			same && i < out->nshaped && out->shaped[i].ready && out->shaped[i].version ? PLAN_EARLIER : PLAN_NONE;
-	out->shaped_module = e->m->serial;
+	out->shaped_module = e->m;
+	atomic_set_pointer(printer, out);
 	out->shaped_target = e->target;
 	out->nshaped = n;
 	e->shapes = true;

@@ -291,7 +291,7 @@ void emit_done(cptx_ptx *out)
 	memset(out->numbered, 0, sizeof out->numbered);
 	memset(out->nnumbered, 0, sizeof out->nnumbered);
 	out->plan = NULL, out->cap_plan = 0;
-	out->shaped = NULL, out->cap_shaped = out->shaped_module = 0;
+	out->shaped = NULL, out->cap_shaped = 0, out->shaped_module = NULL;
 	buf_free(&out->spelled);
 	out->names = NULL, out->names_cap = 0;
 	out->known = NULL, out->cap_known = 0;

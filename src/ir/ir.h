@@ -354,9 +354,10 @@ static inline void ir_top_body(ir_top *t, cptx_kernel *k)
 
 /* What a module knows of a place in the program that calls (place.c). */
 typedef struct ir_here {
-	uint64_t key;  /* how often the module was emptied, + 1, and below that the serial number of the place; 0: unused */
+	uint64_t call; /* the hash of what the place calls; 0: unused */
 	uint64_t head; /* of the items, from `form` on, but for their owner */
 	const ir_shape *shape;
+	uint32_t fills; /* how often the module had been emptied: `head` is of that time */
 } ir_here;
 enum { IR_HERE = 128, IR_SHAPES = 64 };
 
@@ -368,12 +369,12 @@ struct cptx_module {
 	/* how the memo's calls are made directly (again.c), in blocks as the memo has; made when needed */
 	struct ir_direct *direct[ARCH_MEMO / ARCH_MEMO_BLOCK];
 	uint8_t direct_at[1 << IR_DIRECT_LOG]; /* numbers in it, from 1, by a hash of the call */
-	ir_here *here;                         /* IR_HERE of them, by serial number; NULL: none yet */
+	ir_here *here;                         /* IR_HERE of them, by the hash of a call; NULL: none yet */
 	ir_shape **shape;                      /* IR_SHAPES lists of all shapes, by a hash; NULL: none yet */
 	struct shape_block *shape_block;       /* their memory */
 	uint32_t nshape;
 	uint32_t fills;  /* how often it was emptied */
-	uint32_t serial; /* no other module of the process has or had it; 0: no number was left */
+	void *printer;   /* the cptx_ptx that has plans for its shapes and points back; atomic */
 	uint16_t tag;    /* a hash that its variables and functions carry as owner, to tell modules apart */
 	uint32_t frozen; /* 0 or 1; one word with the code of the error behind it (ir_open_quietly) */
 	cptx_error err;

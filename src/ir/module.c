@@ -14,8 +14,6 @@ static bool begin(cptx_module *m)
 	return ir_top_append(m, TOP_HEAD) != NULL;
 }
 
-static uint32_t serials; /* of all modules so far */
-
 cptx_module *cptx_module_new(const cptx_allocator *allocator)
 {
 	arena a;
@@ -24,7 +22,6 @@ cptx_module *cptx_module_new(const cptx_allocator *allocator)
 
 	if (m) {
 		m->a = a;
-		m->serial = atomic_next(&serials);
 		arch_memo_begin(&m->memo, &m->a.hook);
 		if (begin(m))
 			return m;
@@ -53,7 +50,7 @@ bool cptx_module_clear(cptx_module *m)
 		                 .shape = m->shape,
 		                 .shape_block = m->shape_block,
 		                 .nshape = m->nshape,
-		                 .serial = m->serial,
+		                 .printer = m->printer,
 		                 .fills = m->fills + 1,
 		                 .names = m->names,
 		                 .spare_tables = m->spare_tables };

@@ -23,7 +23,7 @@ typedef struct called_here {
 	uint64_t mods[ARCH_FIELDS / 4];
 	direct_kinds kinds[DIRECT_KINDS]; /* from here on for PLACE_DIRECT */
 	direct_item item;
-	uint32_t serial; /* of the place: no other has or had it */
+	uint64_t call; /* a hash of all that a module keeps of it (ir_here) */
 	uint32_t nkinds, adding, tries;
 	arch_remembered r;
 } called_here;
@@ -34,21 +34,33 @@ _Static_assert(offsetof(called_here, line) == offsetof(cptx_again, line_) &&
                    sizeof(((cptx_again *)0)->mods_) == ARCH_FIELDS / 4 * sizeof(uint64_t),
                "the callers' code reads these");
 
-static uint32_t serials; /* of all places so far */
-
 /* ---- what the module knows of a place ---- */
 
-static inline uint64_t key_of(const cptx_module *m, const called_here *h)
+static uint64_t mix(uint64_t hash, uint64_t word)
 {
-	return ((uint64_t)m->fills + 1) << 32 | h->serial;
+	hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+	return hash ^ hash >> 32;
+}
+
+/* Of the call and of the file: places that agree in both share what a module knows of them. */
+static uint64_t hash_of(const called_here *h)
+{
+	uint64_t hash = mix(h->r.op, (uintptr_t)h->file), item[(sizeof h->item + 7) / 8] = { 0 };
+
+	memcpy(item, &h->item, sizeof h->item);
+	for (unsigned i = 0; i < ARRAY_LEN(item); i++)
+		hash = mix(hash, item[i]);
+	for (unsigned i = 0; i < ARRAY_LEN(h->r.key); i++)
+		hash = mix(hash, h->r.key[i]);
+	return hash ? hash : 1;
 }
 
 /* What the module knows of a place that is filled; NULL: nothing yet. */
 static inline const ir_here *known_here(const cptx_module *m, const called_here *h)
 {
-	const ir_here *here = m->here ? &m->here[h->serial % IR_HERE] : NULL;
+	const ir_here *here = m->here ? &m->here[h->call % IR_HERE] : NULL;
 
-	return here && here->key == key_of(m, h) ? here : NULL;
+	return here && here->call == h->call && here->fills == m->fills ? here : NULL;
 }
 
 /* The same, of a place that is not known yet; NULL where items from there have no shape, or memory is short. */
@@ -60,11 +72,12 @@ __attribute__((__noinline__)) static const ir_here *learn_here(cptx_module *m, c
 		memset(m->here, 0, IR_HERE * sizeof *m->here);
 	if (!m->here)
 		return NULL;
-	ir_here *here = &m->here[h->serial % IR_HERE];
-	const ir_shape *shape = (uint32_t)here->key == h->serial ? here->shape : ir_shape_of(m, &h->r);
-	if (!shape || !h->serial)
+	ir_here *here = &m->here[h->call % IR_HERE];
+	const ir_shape *shape = here->call == h->call ? here->shape : ir_shape_of(m, &h->r);
+	if (!shape)
 		return NULL;
-	*here = (ir_here){ .key = key_of(m, h),
+	*here = (ir_here){ .call = h->call,
+		               .fills = m->fills,
 		               .head = h->item.head | (uint64_t)ir_file_number(m, h->file) << HEAD_FILE,
 		               .shape = shape };
 	return here;
@@ -110,8 +123,7 @@ static void note_here(called_here *h, const cptx_kernel *k, cptx_site at, unsign
 	for (unsigned i = 0; i < r->nfield; i += 4)
 		h->mods[i / 4] = arch_four_mods(mods + i, r->nfield - i);
 	bool direct = ir_make_direct(&h->item, &h->kinds[0], k->m, r, vals);
-	h->serial = atomic_next(&serials);
-	direct &= h->serial != 0;
+	h->call = hash_of(h);
 	h->nkinds = direct;
 	atomic_publish(&h->state, direct ? PLACE_DIRECT : PLACE_READY);
 }
@@ -191,7 +203,7 @@ OTHERWISE(4)
 typedef cptx_val (*otherwise_fn)(cptx_kernel *k, cptx_again *again, const ir_here *here, direct_value a, direct_value b,
                                  direct_value c, direct_value d);
 
-/* The direct call of n operands.  A place that holds no direct call has no serial number that a module knows. */
+/* The direct call of n operands.  A place that holds no direct call has no hash that a module knows. */
 CPTX_INLINE_ cptx_val call_directly(cptx_kernel *k, cptx_again *again, unsigned n, otherwise_fn otherwise, direct_value a,
                                     direct_value b, direct_value c, direct_value d)
 {

@@ -304,7 +304,7 @@ static void parts(void)
 	const size_t size = 2 << 20;
 	char text[sizeof ptx];
 	uint64_t at = 0;
-	void *a = NULL, *l = NULL, *image = NULL, *p = NULL, *q = NULL;
+	void *a = NULL, *l = NULL, *built = NULL, *p = NULL, *q = NULL;
 	unsigned back[N];
 	stream *s = NULL;
 	graph *g = NULL, *exec = NULL;
@@ -321,7 +321,7 @@ static void parts(void)
 	memcpy(text, ptx, sizeof ptx);
 	EXPECT(cuLinkCreate_v2(0, NULL, NULL, &l) == 0 && cuLinkAddData_v2(l, 1, text, sizeof ptx, "a", 0, NULL, NULL) == 0);
 	EXPECT(cuLinkAddData_v2(l, 1, text, sizeof ptx, "b", 0, NULL, NULL) == 801);
-	EXPECT(cuLinkComplete(l, &image, NULL) == 0 && cuModuleLoadData(&m, image) == 0 && cuLinkDestroy(l) == 0);
+	EXPECT(cuLinkComplete(l, &built, NULL) == 0 && cuModuleLoadData(&m, built) == 0 && cuLinkDestroy(l) == 0);
 
 	EXPECT(cudaStreamCreate(&s) == 0 && cudaStreamBeginCapture(s, 0) == 0 && cudaMallocAsync(&p, N * 4, s) == 0);
 	EXPECT(cudaMalloc(&q, N * 4) == 900 && cudaFreeAsync(p, s) == 0 && cudaStreamEndCapture(s, &g) == 0);

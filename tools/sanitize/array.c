@@ -373,8 +373,8 @@ static bool driver_side(side *s, const dr_side3d *d, size_t width, size_t height
 	if (d->type == DR_ARRAY)
 		return side_of(s, d->array, d->x, d->y, d->z, width, height, depth);
 	char *at = d->type == DR_HOST ? (char *)d->host : (char *)(uintptr_t)d->device;
-	size_t pitch = d->pitch ? d->pitch : width, rows = d->height ? d->height : height;
-	*s = (side){ .at = at + (d->z * rows + d->y) * pitch + d->x, .pitch = pitch, .rows = rows };
+	size_t pitch = d->pitch ? d->pitch : width, slice_rows = d->height ? d->height : height;
+	*s = (side){ .at = at + (d->z * slice_rows + d->y) * pitch + d->x, .pitch = pitch, .rows = slice_rows };
 	return d->type == DR_HOST || d->type == DR_DEVICE || d->type == DR_UNIFIED;
 }
 

@@ -468,7 +468,7 @@ static turn new_turn(const gemv *g)
 	return x;
 }
 
-/* What is added to each biased weight, .f32: a zero point of 8 where there is none. */
+/* The .f32 that takes the bias of a weight away, to be added to it: of a zero point of 8 where there is none. */
 static cptx_val minus_bias(const gemv *g, cptx_val zero)
 {
 	cptx_kernel *k = g->k;
