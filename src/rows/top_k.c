@@ -47,7 +47,7 @@ typedef struct team {
 	cptx_val list, count; /* .u32 shared addresses: of entry 0, and of the number of entries */
 } team;
 
-static void sync(const team *t)
+static void team_sync(const team *t)
 {
 	if (t->threads > CPTX_WARP)
 		cptx_bar_sync(t->k, 0);
@@ -175,7 +175,7 @@ static cptx_val bound_of(const team *t, cptx_val *own)
 	if (t->threads > CPTX_WARP)
 		cptx_reduce_cta(k, &t->row->all, least, CPTX_REDUCE_MIN);
 	else
-		sync(t);
+		team_sync(t);
 	least = cptx_and(k, cptx_as(least, CPTX_B32), ~(uint32_t)(CPTX_WARP - 1));
 	return value_of(k, cptx_max(k, cptx_as(least, CPTX_U32), cptx_imm(minus_infinity)));
 }
@@ -329,7 +329,7 @@ void rows_top_k(cptx_kernel *k, cptx_rows_row *row, void *user)
 
 	(void)user;
 	gather(&t, bound, own);
-	sync(&t);
+	team_sync(&t);
 	cptx_val entries = cptx_ld(k, t.count, .space = CPTX_SHARED, .type = CPTX_U32);
 	cptx_val fits = cptx_setp(k, entries, t.room, .cmp = CPTX_LE);
 	if (t.threads < CPTX_WARP) /* all rows of a warp go the same way */
@@ -341,7 +341,7 @@ void rows_top_k(cptx_kernel *k, cptx_rows_row *row, void *user)
 		one_by_one(&t);
 	}
 	if (!rows_none(row->step)) /* the next row begins with an empty list */
-		sync(&t);
+		team_sync(&t);
 }
 
 /* A row's parts have .k entries each in the workspace, the first one first.  At least .k entries are not behind the last one
@@ -370,7 +370,7 @@ void rows_build_combine_top_k(cptx_rows_row *r)
 	const team t = team_of(r, ROWS_COMBINE_THREADS, rounded_up(entries, AT_ONCE));
 	cptx_val from = cptx_add(k, r->workspace, cptx_mul_wide(k, r->row, entries * ENTRY));
 	cptx_val bound = bound_of_parts(&t, from);
-	sync(&t);
+	team_sync(&t);
 	for (uint32_t i = 0; i < entries; i += ROWS_COMBINE_THREADS) {
 		cptx_val number = cptx_add(k, r->thread, i), two = cptx_regs(k, CPTX_U32, 2);
 		cptx_val below = cptx_elem(two, 0), whole = cptx_elem(two, 1);
@@ -384,6 +384,6 @@ void rows_build_combine_top_k(cptx_rows_row *r)
 			add(&t, whole, below);
 		}
 	}
-	sync(&t);
+	team_sync(&t);
 	finish(&t, cptx_ld(k, t.count, .space = CPTX_SHARED, .type = CPTX_U32));
 }

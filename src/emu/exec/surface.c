@@ -5,17 +5,17 @@
 
 /* imm[0]: bytes of an element; imm[1]: how many. */
 
-typedef struct access {
+typedef struct surface_access {
 	emu_dims dims;
 	const emu_arg *handle, *at, *value;
 	unsigned oob;
-} access;
+} surface_access;
 
 enum where { INSIDE, OUTSIDE /* and nothing is done */, WRONG /* with a finding */ };
 
 static enum where outside(emu_warp *w, const emu_op *op, unsigned lane, const emu_texture *t, const int64_t c[3])
 {
-	const access *a = (const access *)op->extra;
+	const surface_access *a = (const surface_access *)op->extra;
 	uint32_t third = t->dims > 2 ? t->o.depth : t->layers * t->faces;
 
 	if (a->oob == CPTX_ZERO)
@@ -32,7 +32,7 @@ static int64_t clamped(int64_t v, int64_t most) { return v < 0 ? 0 : v > most ? 
 /* The address that a lane names: coordinates are x, y and depth, or the layer and then x and y. */
 static enum where find(emu_warp *w, const emu_op *op, unsigned lane, uint64_t *address)
 {
-	const access *a = (const access *)op->extra;
+	const surface_access *a = (const surface_access *)op->extra;
 	const emu_texture *t = emu_texture_of(w, op, a->handle, lane, true);
 	uint32_t size = (uint32_t)(op->imm[0] * op->imm[1]);
 	int64_t c[3] = { 0 };
@@ -64,7 +64,7 @@ static enum where find(emu_warp *w, const emu_op *op, unsigned lane, uint64_t *a
 
 static bool need(emu_warp *w, const emu_op *op, uint32_t mask)
 {
-	const access *a = (const access *)op->extra;
+	const surface_access *a = (const surface_access *)op->extra;
 
 	for (unsigned i = 0; i < a->dims.n + a->dims.layers; i++)
 		emu_need(w, op, emu_slot_of(a->at, i), mask, "a coordinate");
@@ -73,7 +73,7 @@ static bool need(emu_warp *w, const emu_op *op, uint32_t mask)
 
 static enum emu_step load(emu_warp *w, const emu_op *op, uint32_t mask)
 {
-	const access *a = (const access *)op->extra;
+	const surface_access *a = (const surface_access *)op->extra;
 	uint32_t each = (uint32_t)op->imm[0];
 
 	if (!need(w, op, mask))
@@ -98,7 +98,7 @@ static enum emu_step load(emu_warp *w, const emu_op *op, uint32_t mask)
 
 static enum emu_step store(emu_warp *w, const emu_op *op, uint32_t mask)
 {
-	const access *a = (const access *)op->extra;
+	const surface_access *a = (const surface_access *)op->extra;
 	uint32_t each = (uint32_t)op->imm[0];
 
 	if (!need(w, op, mask))
@@ -122,17 +122,17 @@ static enum emu_step store(emu_warp *w, const emu_op *op, uint32_t mask)
 
 bool decode_surface(emu_decoder *d, emu_op *op)
 {
-	access *a = DECODER_NEW(d, access);
+	surface_access *a = DECODER_NEW(d, surface_access);
 	bool stores = op->opcode == CPTX_OP_SUST;
 	const char *why;
 
 	if (!a)
 		return false;
-	*a = (access){ .dims = emu_dims_of(emu_modifier(op, "geom")),
-		           .handle = emu_named(op, "a"),
-		           .at = emu_named(op, "c"),
-		           .value = stores ? emu_named(op, "v") : &op->arg[0],
-		           .oob = op->m.oob };
+	*a = (surface_access){ .dims = emu_dims_of(emu_modifier(op, "geom")),
+		                   .handle = emu_named(op, "a"),
+		                   .at = emu_named(op, "c"),
+		                   .value = stores ? emu_named(op, "v") : &op->arg[0],
+		                   .oob = op->m.oob };
 	if (emu_by_name(op, &why))
 		return emu_is_not_there(op, why);
 	op->imm[0] = arch_types[op->m.type].bits / 8;

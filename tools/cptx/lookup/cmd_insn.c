@@ -200,7 +200,8 @@ static bool read_query(const char *pattern, value_query *q)
 	*q = (value_query){ .either = !equals };
 	if (!equals && !strncmp(text, "CPTX_", 5))
 		return copy_word(q->value, text, end);
-	return copy_word(q->field, text, equals ? equals : end) && (!equals || copy_word(q->value, equals + 1, end));
+	return copy_word(q->field, text, equals ? equals : end) && (!equals || copy_word(q->value, equals + 1, end)) &&
+	       (*q->field || *q->value);
 }
 
 static bool is_asked(const value_query *q, const page_value *v)
