@@ -341,7 +341,7 @@ unsigned arch_nearest(unsigned op, const arch_request *q, arch_near *best)
 
 	for (unsigned i = arch_ops[op].form; i < arch_ops[op].form + arch_ops[op].nform; i++) {
 		arch_near_form(i, q, &n);
-		to = arch_near_insert(best, sizeof *best, far, &nbest, arch_distance(n.cost, n.doubt));
+		to = (arch_near *)arch_near_insert(best, sizeof *best, far, &nbest, arch_distance(n.cost, n.doubt));
 		if (to)
 			*to = n;
 	}

@@ -50,8 +50,8 @@ bool cptx_module_clear(cptx_module *m)
 		                 .shape = m->shape,
 		                 .shape_block = m->shape_block,
 		                 .nshape = m->nshape,
-		                 .printer = m->printer,
 		                 .fills = m->fills + 1,
+		                 .printer = m->printer,
 		                 .names = m->names,
 		                 .spare_tables = m->spare_tables };
 	memcpy(kept.direct, m->direct, sizeof kept.direct);

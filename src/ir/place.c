@@ -77,9 +77,9 @@ __attribute__((__noinline__)) static const ir_here *learn_here(cptx_module *m, c
 	if (!shape)
 		return NULL;
 	*here = (ir_here){ .call = h->call,
-		               .fills = m->fills,
 		               .head = h->item.head | (uint64_t)ir_file_number(m, h->file) << HEAD_FILE,
-		               .shape = shape };
+		               .shape = shape,
+		               .fills = m->fills };
 	return here;
 }
 

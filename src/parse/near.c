@@ -314,7 +314,7 @@ bool near_why(const char *text, size_t n, const near_operands *o, buf *why, size
 	near_read(text, n, &q.t);
 	for (unsigned i = 0; i < count; i++) {
 		look_at(&q, forms[i], &c);
-		candidate *to = arch_near_insert(best, sizeof *best, far, &nbest, arch_distance(c.cost, c.doubt));
+		candidate *to = (candidate *)arch_near_insert(best, sizeof *best, far, &nbest, arch_distance(c.cost, c.doubt));
 		if (to)
 			*to = c;
 	}

@@ -91,7 +91,7 @@ status 0 insn ld.global.u32 # a whole spelling: the page, and which of its forms
 says "ld - d = what is at a"
 holds test "$(grep -c "is spelled so" "$out")" = 1
 fails "no instruction of the table matches 'ld.global.u33'" insn ld.global.u33
-for name in '' . add. .adds; do fails "no instruction of the table matches '$name'" insn "$name"; done
+for word in '' . add. .adds; do fails "no instruction of the table matches '$word'" insn "$word"; done
 status 0 insn --coverage
 says "9.7.9 Data Movement and Conversion Instructions"
 says " 0 missing; "

@@ -20,7 +20,7 @@ emu_dims emu_dims_of(unsigned geom)
 	case CPTX_A2D: return (emu_dims){ .n = 2, .layers = true };
 	case CPTX_DIM_3D: return (emu_dims){ .n = 3 };
 	case CPTX_CUBE: return (emu_dims){ .n = 2, .cube = true };
-	case CPTX_ACUBE: return (emu_dims){ .n = 2, .cube = true, .layers = true };
+	case CPTX_ACUBE: return (emu_dims){ .n = 2, .layers = true, .cube = true };
 	default: return (emu_dims){ .n = 0 }; /* several samples */
 	}
 }
@@ -46,7 +46,7 @@ const emu_texture *emu_texture_of(emu_warp *w, const emu_op *op, const emu_arg *
 
 bool emu_dims_fit(emu_warp *w, const emu_op *op, unsigned lane, const emu_texture *t, emu_dims d)
 {
-	emu_dims is = { .n = t->dims, .cube = t->o.cube, .layers = t->o.layers != 0 };
+	emu_dims is = { .n = t->dims, .layers = t->o.layers != 0, .cube = t->o.cube };
 	char a[EMU_DIMS], b[EMU_DIMS];
 
 	/* Surfaces of cubes are read and written as layers. */

@@ -48,12 +48,12 @@ static tma_gemm describe(const cptx_gemm_opt *o)
 		               .pointers = MAP(CPTX_GEMM_MAP_A) | MAP(CPTX_GEMM_MAP_B) | MAP(CPTX_GEMM_MAP_D),
 		               .any_row_of_d = true,
 		               .any_rows = true,
-		               /* else ptxas 13.0 fetches so much of A early that half of the warps have registers */
-		               .per_sm = gemv_is_quantized(o) ? gemv_resident(&s) : 0,
 		               .interleave = s.apart,
 		               .unit_k = gemv_is_quantized(o) ? s.each : 1,
 		               .unit_n = s.vec ? s.vec : 1,
-		               .bk = o->bk };
+		               .bk = o->bk,
+		               /* else ptxas 13.0 fetches so much of A early that half of the warps have registers */
+		               .per_sm = gemv_is_quantized(o) ? gemv_resident(&s) : 0 };
 }
 
 /* ---- rules ---- */

@@ -86,12 +86,12 @@ static tma_gemm describe(const cptx_gemm_opt *o)
 		               .d = s.out.tile,
 		               .rest = s.out.rest,
 		               .row_scales = tma_gemm_scaled_rows(o),
-		               .unit_n = tma_gemm_unit_n(o),
 		               .maps = (s.out.rest.cols ? MAP(CPTX_GEMM_MAP_END_D) : 0) |
 		                       (last_rows ? MAP(CPTX_GEMM_MAP_LAST_A) | MAP(CPTX_GEMM_MAP_LAST_B) : 0),
 		               .pointers = (s.by_threads ? MAP(CPTX_GEMM_MAP_D) : 0) | (o->scale ? MAP(CPTX_GEMM_MAP_SCALE_B) : 0) |
 		                           (o->gather ? MAP(CPTX_GEMM_MAP_A) : 0),
 		               .any_row_of_d = o->unaligned & CPTX_GEMM_D,
+		               .unit_n = tma_gemm_unit_n(o),
 		               .order = gemm_order_of(o, USUAL_SMS),
 		               .counts_k_tiles = true,
 		               .whole_k_tiles = true,
