@@ -211,8 +211,9 @@ typedef struct cptx_attention_choice {
 	double tail;               /**< share of the multiprocessors' time that is idle at the end */
 } cptx_attention_choice;
 /**
- * Picks bq, bk, stages and (mma.sync) warps where they are 0 for a problem; all else is taken from opt.  Writes the best
- * `room` choices, best first, and returns their number; 0: no kernel can do the problem, and err says why.
+ * Picks bq, bk, stages, (mma.sync) warps and (wgmma) pack where they are 0 for a problem; all else is taken from opt.
+ * Writes the best `room` choices, best first, and returns their number; 0: no kernel can do the problem, and err says why.
+ * A choice with a .pack of 0 has one head in a tile.
  */
 CPTX_API size_t cptx_attention_auto(const cptx_attention_opt *opt, const cptx_attention_problem *problem, uint32_t sms,
                                     cptx_attention_choice *choices, size_t room, cptx_error *err);

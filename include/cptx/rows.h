@@ -18,7 +18,8 @@
  *
  * NaN, infinities: a row with a NaN is NaN in norms, softmax and loss.  A softmax over infinities, or over -infinity alone,
  * is NaN, as PyTorch's, and the lse of the latter -infinity.  argmax passes over NaN; of a row of NaN it is column 0.  top-k
- * passes over NaN, too; what a row has too few numbers for is -infinity, at column -1.
+ * passes over NaN, too; what a row has too few numbers for is -infinity, at column -1.  Both zeros are equal to top-k, which
+ * gives +0 for either.
  * Quantizing takes a row with an infinity or a NaN to scale infinity or NaN (e2m1 itself has neither).  A row of zeros,
  * or one whose scale would be 0, has scale 1.  Labels: one that is neither a column nor ignored has loss NaN.
  *
@@ -28,8 +29,9 @@
  * Rows in parts: kernels that write scalars alone (argmax, cross entropy without dx, top-k) give a long row to CTAs that
  * know nothing of one another, and a second launch puts together what they found.
  *
- * Weights' gradients: each CTA adds up its rows in f32, in their order (.weight = CPTX_F32: in blocks of 64), and a second
- * launch adds the CTAs' sums in theirs: the same bits in each run on the same kind of device.
+ * Weights' gradients: each CTA adds up its rows in f32, in their order (.weight = CPTX_F32, rows in registers or shared
+ * memory: in blocks of 64), and a second launch adds the CTAs' sums in theirs: the same bits in each run on the same kind of
+ * device.
  */
 #ifndef CPTX_ROWS_H
 #define CPTX_ROWS_H

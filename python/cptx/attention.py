@@ -31,16 +31,27 @@ def _place(x, otherwise=0):
 
 
 def _like(x, dim):
-    """A new tensor of rows of `dim` elements, whose dimensions lie in the order of those of x; of e4m3 in bf16."""
+    """A new tensor of rows of `dim` elements, whose dimensions lie in the order of those of x; of e4m3 in bf16.
+
+    Of packed sequences it begins with zeros, as the kernels leave rows alone that belong to no sequence.
+    """
     dtype = torch.bfloat16 if x.dtype == torch.float8_e4m3fn else x.dtype
-    if x.dim() == 4 and x.stride(1) < x.stride(2):
+    if x.dim() == 3:
+        return x.new_zeros(*x.shape[:-1], dim, dtype=dtype)
+    if x.stride(1) < x.stride(2):
         return x.new_empty(x.shape[0], x.shape[2], x.shape[1], dim, dtype=dtype).transpose(1, 2)
     return x.new_empty(*x.shape[:-1], dim, dtype=dtype)
 
 
+def _shape_of_lse(q):
+    """[batch, heads, queries], or of packed sequences [heads, rows]."""
+    return tuple(q.shape[:-1]) if q.dim() == 4 else (q.shape[1], q.shape[0])
+
+
 def _statistics(q):
-    """LSE: [batch, heads, queries], or of packed sequences [heads, rows]."""
-    return q.new_empty(q.shape[:-1] if q.dim() == 4 else (q.shape[1], q.shape[0]), dtype=torch.float32)
+    """A new LSE; of packed sequences -infinity until a kernel writes it, which rows that belong to no sequence keep."""
+    shape = _shape_of_lse(q)
+    return q.new_empty(shape, dtype=torch.float32) if q.dim() == 4 else q.new_full(shape, float("-inf"), dtype=torch.float32)
 
 
 def _vector(name, x, like, dtype, shape):
@@ -128,7 +139,7 @@ def _backward(d_o, q, k, v, o, lse, cu_queries, cu_keys, max_queries, max_keys, 
     if not q.numel():
         return tuple(dx.zero_() for dx in grads)
     inputs = {**dict(zip(("q", "k", "v"), map(_placed, (q, k, v)))), "o": _of_o("o", o, q, v), "d_o": _of_o("d_o", d_o, q, v)}
-    lse = _vector("lse", lse, q, torch.float32, _statistics(q).shape)
+    lse = _vector("lse", lse, q, torch.float32, _shape_of_lse(q))
     window = _window(left, right, causal)
     settings = {"in": kind, "dim": q.shape[-1], "causal": causal, "top_left": top_left and (causal or bool(window)),
                 "window": bool(window), "deterministic": deterministic, "softcap": softcap != 0, "varlen": packed}
@@ -153,10 +164,14 @@ def _gradient(ctx, d_o, _):
     q, k, v, sinks, cu_queries, cu_keys, o, lse = ctx.saved_tensors
     d_sinks = None
     if sinks is not None and ctx.needs_input_grad[3]:
-        share = torch.exp(sinks[:, None] - lse).masked_fill(lse == float("-inf"), 0)  # of the sums
+        share = torch.exp(sinks[:, None] - lse)  # of the sums
         delta = (d_o.float() * o.float()).sum(-1)
-        d_sinks = -(share * (delta if lse.dim() == 3 else delta.T)).sum((0, 2) if lse.dim() == 3 else 1)
-    grads = torch.ops.cptx.attention_backward(d_o, q, k, v, o, lse, cu_queries, cu_keys, *ctx.longest, *ctx.settings)
+        parts = share * (delta if lse.dim() == 3 else delta.T)
+        # rows without a sum: the share is infinite or NaN, and d_o of a row that belongs to no sequence may be anything
+        d_sinks = -parts.masked_fill(lse == float("-inf"), 0).sum((0, 2) if lse.dim() == 3 else 1)
+    grads = (None, None, None)
+    if any(ctx.needs_input_grad[:3]):
+        grads = torch.ops.cptx.attention_backward(d_o, q, k, v, o, lse, cu_queries, cu_keys, *ctx.longest, *ctx.settings)
     return (*grads, d_sinks, *(None for _ in range(12)))
 
 
@@ -219,7 +234,7 @@ def attention_varlen(q, k, v, cu_queries, cu_keys, max_queries, max_keys, *, cau
     """The same of packed sequences: q: [rows, heads, dim], k, v: [rows, kv_heads, dim].
 
     cu_queries, cu_keys: int32, where each sequence begins, and behind it where the last ends; max_queries, max_keys: the longest.
-    lse: [heads, rows].
+    lse: [heads, rows].  Rows that belong to no sequence have zeros in the result and in gradients, and lse -infinity.
     """
     return _call(q, k, v, (cu_queries, cu_keys, max_queries, max_keys), causal, top_left, window, scale, softcap, sinks, lse,
                  deterministic, v_scale)

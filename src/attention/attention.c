@@ -310,7 +310,7 @@ bool attention_plan_problem(const cptx_attention_opt *o, const cptx_attention_pr
 	     cptx_attention_mma_name(o->mma));
 	plan->tiles = (uint64_t)attention_up(p->queries, attention_tile_queries(o)) * attention_tile_heads(o, p) * p->batch;
 	RULE(plan->tiles < UINT64_C(1) << 31, "%llu tiles of %u queries; there are less than 2^31 in a launch",
-	     (unsigned long long)plan->tiles, o->bq);
+	     (unsigned long long)plan->tiles, attention_tile_queries(o));
 	plan->grid = (uint32_t)attention_max(attention_min((int64_t)plan->tiles, most), 1);
 	plan->flop = 2.0 * (o->dim + attention_dim_v(o)) * attention_scores(o, p);
 	return true;

@@ -259,7 +259,7 @@ static uint32_t at_once(const search *x, cptx_rows_choice *c, const rows_shape *
 /* As many chunks as a row has, or as shared memory has room for; 0: there are too few for them to be of use. */
 static uint32_t chunks_for(const search *x, const cptx_rows_opt *opt)
 {
-	enum { MOST = 16, FEWEST = 2048 /* turns of a thread */ };
+	enum { MOST = 16, FEWEST = 2048 /* turns of a row, of all threads */ };
 	cptx_rows_opt o = *opt;
 
 	o.chunks = MOST;

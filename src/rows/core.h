@@ -66,6 +66,8 @@ void rows_store_packed(const cptx_rows_row *r, unsigned operand);
 void rows_load_scalars(cptx_rows_row *r, cptx_val row, bool first);
 /* The thread's row; where there is none, the last one. */
 cptx_val rows_row_to_read(cptx_kernel *k, cptx_site at, const cptx_rows_row *r);
+/* Where a part of a row begins in the workspace, which may have more than 4 GiB. */
+cptx_val rows_part_at(cptx_kernel *k, cptx_site at, const cptx_rows_row *r, cptx_val row, cptx_val part);
 /* The second launch of top-k, in a kernel with its parameters: the largest of what the parts have. */
 void rows_build_combine_top_k(cptx_rows_row *r);
 /* A reduction of rows in parts: over the CTA, and kept for the second launch; in that, over the parts. */

@@ -15,11 +15,17 @@ uint32_t rows_part_bytes(const cptx_rows_opt *o)
 	return o->kernel == CPTX_ROWS_TOP_K ? o->k * 2 * (uint32_t)sizeof(uint32_t) : ROWS_PART_VALUES * SLOT;
 }
 
+cptx_val rows_part_at(cptx_kernel *k, cptx_site at, const cptx_rows_row *r, cptx_val row, cptx_val part)
+{
+	cptx_val i = CALL(mad, .a = row, .b = cptx_imm(r->o->split), .c = part, .mode = CPTX_LO);
+
+	return CALL(add, .a = r->workspace, .b = CALL(mul_wide, .a = i, .b = cptx_imm(rows_part_bytes(r->o))));
+}
+
 /* Where reduction `number` of a part of the row lies. */
 static cptx_val slot_of(cptx_kernel *k, cptx_site at, const cptx_rows_row *r, cptx_val row, cptx_val part)
 {
-	cptx_val i = CALL(mad, .a = row, .b = cptx_imm(r->o->split), .c = part, .mode = CPTX_LO);
-	cptx_val base = CALL(add, .a = r->workspace, .b = CALL(mul_wide, .a = i, .b = cptx_imm(rows_part_bytes(r->o))));
+	cptx_val base = rows_part_at(k, at, r, row, part);
 
 	return CALL(add, .a = base, .b = cptx_imm((int64_t)r->reductions * SLOT));
 }

@@ -2,8 +2,9 @@
 /*
  * Softmax, its logarithm, cross entropy, and their gradients.
  *
- * The maximum is found first and then the sum, of differences from it: of rows of the lowest numbers, too, nothing
- * overflows.
+ * Where registers keep the row, its maximum is found first and then the sum; elsewhere a pass finds both, and where the
+ * maximum grows it scales what it has added up.  Powers are of differences from the maximum: of rows of the lowest numbers,
+ * too, nothing overflows.
  */
 #include "rows/rows.h"
 

@@ -75,7 +75,7 @@ static team team_of(cptx_rows_row *r, uint32_t threads, uint32_t room)
 	return t;
 }
 
-/* A whole number that compares as the .f32 does, which is no NaN; both zeros are the same. */
+/* A whole number that compares as the .f32 does, which is no NaN; both zeros are the same, and come back as +0. */
 static cptx_val whole_of(cptx_kernel *k, cptx_val v)
 {
 	cptx_val bits = cptx_as(cptx_add(k, v, 0.0f), CPTX_S32);
@@ -211,10 +211,11 @@ static void put(const team *t, cptx_val i, cptx_val whole, cptx_val below, cptx_
 
 	if (r->s.parts && !r->combines) {
 		const cptx_val entry[] = { below, whole };
-		cptx_val number = cptx_mad(k, r->row, r->o->split, r->part, .mode = CPTX_LO);
-		number = cptx_mad(k, number, r->o->k, i, .mode = CPTX_LO);
-		cptx_st(k, cptx_add(k, r->workspace, cptx_mul_wide(k, number, ENTRY)), cptx_pack(k, 2, entry), .space = CPTX_GLOBAL,
-		        .type = CPTX_B32, .vec = CPTX_V2, .when = when);
+		CPTX_IF(k, when) { /* not .when: ptxas would keep the addresses in registers beside the row */
+			cptx_val first = rows_part_at(k, CPTX_HERE, r, r->row, r->part);
+			cptx_st(k, cptx_add(k, first, cptx_mul_wide(k, i, ENTRY)), cptx_pack(k, 2, entry), .space = CPTX_GLOBAL,
+			        .type = CPTX_B32, .vec = CPTX_V2);
+		}
 		return;
 	}
 	cptx_val column = cptx_as(cptx_not(k, cptx_as(below, CPTX_B32)), CPTX_U32);

@@ -38,6 +38,13 @@ static const rule rules[] = {
 	{ "sm_80: 16 warps of about", { SYNC, .warps = 16 }, { 0 } },
 	{ "sm_80: 256 queries, and 8 stages of 48 keys", { SYNC, .bq = 256, .stages = 8, .tma = true }, { 0 } },
 	{ ".ctas = 3; by mma.sync each tile has a CTA", { SYNC }, { SIZES, .ctas = 3 } },
+	{ "tiles of 32 queries; there are less than 2^31",
+	  { BASE, .pack = 4 },
+	  { .size = CPTX_OPT_SIZE(cptx_attention_problem),
+	    .batch = 1024,
+	    .heads = 1 << 20,
+	    .kv_heads = 1 << 18,
+	    .queries = 512 } },
 	{ ".warps is an option of the kernel by mma.sync; wgmma has none", { BASE, .warps = 4 }, { 0 } },
 	{ ".tma is an option of the kernel by mma.sync", { BASE, .tma = true }, { 0 } },
 	{ ".pack is an option of the kernel by wgmma", { SYNC, .pack = 2 }, { 0 } },
@@ -210,7 +217,8 @@ START_TEST(one_call_does_all)
 {
 	enum { N = 2 * 3 * 80 * 64 };
 	static uint16_t in[N], first[N], again[N];
-	cptx_device *dev = trial_device(1);
+	cptx_device *dev = trial_device(1); /* of two multiprocessors */
+	cptx_emu_counters before, packed, apart;
 	cptx_error err = { 0 };
 	cptx_attention_runner *r = cptx_attention_runner_new(dev, NULL, FRESH(&err));
 	cptx_attention_opt o = { .mma = CPTX_ATTENTION_WGMMA, .in = CPTX_BF16, .dim = 64 };
@@ -235,13 +243,22 @@ START_TEST(one_call_does_all)
 	ck_assert(!memcmp(first, again, sizeof again));
 	/* few queries of heads that share K and V: by a tile for all of them, and by one for each */
 	p.batch = 1, p.heads = 4, p.kv_heads = 1, p.queries = 20;
+	cptx_emu_get_counters(dev, &before);
 	SURE(cptx_attention_run(r, &o, &p, NULL, FRESH(&err)), "%s", err.text);
+	cptx_emu_get_counters(dev, &packed);
 	cptx_mem_read(dev, first, p.o, sizeof first, &err);
 	ck_assert(cptx_mem_write(dev, p.o, in, sizeof in, &err));
 	o.pack = 1;
 	SURE(cptx_attention_run(r, &o, &p, NULL, FRESH(&err)), "%s", err.text);
+	cptx_emu_get_counters(dev, &apart);
 	cptx_mem_read(dev, again, p.o, sizeof again, &err);
 	ck_assert(!memcmp(first, again, 4 * 20 * 64 * sizeof *first) && memcmp(first, in, 4 * 20 * 64 * sizeof *first));
+	ck_assert_uint_eq(packed.ctas - before.ctas, 1); /* there is one tile */
+	ck_assert_uint_eq(apart.ctas - packed.ctas, 2);  /* there are four */
+	o.pack = 4;
+	SURE(cptx_attention_run(r, &o, &p, NULL, FRESH(&err)), "%s", err.text);
+	cptx_mem_read(dev, again, p.o, sizeof again, &err);
+	ck_assert(!memcmp(first, again, 4 * 20 * 64 * sizeof *first));
 	p.o++;
 	ck_assert(!cptx_attention_run(r, &o, &p, NULL, FRESH(&err)) && strstr(err.text, ".o is 0x"));
 	p.o = 0;
@@ -289,6 +306,30 @@ START_TEST(few_queries_share_tiles)
 	}
 	o.pack = 1; /* never */
 	SURE(cptx_attention_auto(&o, &p, 132, &c, 1, &err) == 1 && c.opt.pack == 1, "%s", err.text);
+}
+END_TEST
+
+/* Heads that share a tile, said without its rows, are taken with every head size. */
+START_TEST(heads_share_open_tiles)
+{
+	for (uint32_t dim = 32; dim <= 256; dim *= 2)
+		for (uint32_t pack = 1; pack <= 16; pack *= 2) {
+			const cptx_attention_opt o = {
+				.size = S, .mma = CPTX_ATTENTION_WGMMA, .in = CPTX_BF16, .dim = dim, .pack = pack
+			};
+			const cptx_attention_problem p = { .size = CPTX_OPT_SIZE(cptx_attention_problem),
+				                               .batch = 1,
+				                               .heads = 16,
+				                               .kv_heads = 1,
+				                               .queries = 64,
+				                               .keys = 64 };
+			cptx_attention_choice c;
+			cptx_error err = { 0 };
+
+			SURE(cptx_attention_check(&o, NULL, NULL, FRESH(&err)), "%u, %u: %s", dim, pack, err.text);
+			SURE(cptx_attention_auto(&o, &p, 132, &c, 1, FRESH(&err)) == 1, "%u, %u: %s", dim, pack, err.text);
+			ck_assert(c.opt.pack == pack && c.opt.bq / pack >= 8);
+		}
 }
 END_TEST
 
@@ -382,6 +423,7 @@ int main(void)
 	tcase_add_test(t, one_call_does_all);
 	tcase_add_test(t, choices_fit);
 	tcase_add_test(t, few_queries_share_tiles);
+	tcase_add_test(t, heads_share_open_tiles);
 	tcase_add_test(t, operations_are_counted);
 	tcase_add_test(t, blocks_are_counted);
 	return test_main("attention rules", s);

@@ -9,6 +9,7 @@ The last line is "attention_gpu: N passed, N failed, N skipped".  Without a GPU 
 
 import sys
 import unittest
+from unittest import mock
 
 import runner
 
@@ -89,8 +90,12 @@ class PyTorch(unittest.TestCase):
             grads.append(torch.autograd.grad(call(*x[:3], sinks=x[3]), x, d_o.to(dtype)))
         for a, b in zip(*grads):
             self.assertLess(error(a, b.double()), 0.03)
-        o = attention(q, k, v, sinks=sinks)
-        self.assertLess(error(o, reference(q.double(), k.double(), v.double(), sinks=sinks)), 0.02)
+        alone = sinks.clone().requires_grad_()
+        o = attention(q, k, v, sinks=alone)
+        with mock.patch.object(torch.ops.cptx, "attention_backward", side_effect=AssertionError("nothing but sinks has a gradient")):
+            d_sinks, = torch.autograd.grad(o, alone, d_o)
+        self.assertTrue(torch.equal(d_sinks, grads[0][3]))
+        self.assertLess(error(o.detach(), reference(q.double(), k.double(), v.double(), sinks=sinks)), 0.02)
         _, lse = attention(q, k, v, lse=True)
         exact = torch.logsumexp(q.double() @ k.repeat_interleave(2, 1).double().transpose(-1, -2) / 8, -1)
         self.assertLess(float((lse - exact).abs().max()), 1e-3)
@@ -127,6 +132,30 @@ class PyTorch(unittest.TestCase):
                     self.assertTrue(torch.equal(packed[first:first + n], dx[0].transpose(0, 1)))
                 self.assertTrue(torch.equal(o[first:first + n], one[0].transpose(0, 1)))
                 self.assertTrue(torch.equal(lse[:, first:first + n], l[0]))
+
+    def test_rows_of_no_sequence(self):
+        """Rows in front of the first sequence and behind the last: zeros in O and gradients, LSE of -infinity, and no part in the
+        sinks' gradient, whatever memory had before."""
+        rows, first, n = 150, 7, 100
+        q, k, v = drawn(((rows, 4, 64), (rows, 2, 64), (rows, 2, 64)), torch.bfloat16)
+        sinks = torch.randn(4, device="cuda").requires_grad_()
+        cu = torch.tensor([first, first + n], dtype=torch.int32, device="cuda")
+        inside = torch.zeros(rows, dtype=torch.bool, device="cuda")
+        inside[first:first + n] = True
+        junk = [torch.full((rows, 4, 64), float("nan"), dtype=torch.bfloat16, device="cuda") for _ in range(8)]
+        del junk  # the allocator gives it to the results
+        o, lse = attention_varlen(q, k, v, cu, cu, n, n, causal=True, sinks=sinks, lse=True, deterministic=True)
+        d_o = torch.randn(o.shape, device="cuda").bfloat16()
+        grads = torch.autograd.grad(o, (q, k, v, sinks), d_o)
+        alone = [x[inside].transpose(0, 1)[None].detach().requires_grad_() for x in (q, k, v)] + [sinks.detach().requires_grad_()]
+        one, l = attention(*alone[:3], sinks=alone[3], causal=True, lse=True, deterministic=True)
+        want = torch.autograd.grad(one, alone, d_o[inside].transpose(0, 1)[None])
+        for x, y in ((o, one.detach()), *zip(grads[:3], want[:3])):
+            self.assertFalse(x[~inside].any())
+            self.assertTrue(torch.equal(x[inside], y[0].transpose(0, 1)))
+        self.assertTrue((lse[:, ~inside] == float("-inf")).all())
+        self.assertTrue(torch.equal(lse[:, inside], l[0]))
+        self.assertLess(error(grads[3], want[3].double()), 1e-4)
 
     def test_decode(self):
         q, k, v = (x.detach() for x in drawn(((3, 8, 2, 128), (3, 2, 320, 128), (3, 2, 320, 128)), torch.bfloat16))
@@ -186,9 +215,16 @@ class PyTorch(unittest.TestCase):
         lengths = torch.tensor([30, 7], dtype=torch.int32, device="cuda")
         settings = (0.0, True, False, -1, -1, 0.0, 0.0, True)
         o, lse = torch.ops.cptx.attention(*plain, None, None, None, 0, 0, *settings)
-        for op, args in (("attention", (q, k, v, None, None, None, 0, 0, *settings)),
+        differentiable = [x.clone().requires_grad_() for x in (*packed, sinks)]
+        packed_o, packed_lse = torch.ops.cptx.attention(*packed, None, cu, cu, 12, 12, *settings)
+        mla = [torch.randn(shape, device="cuda").bfloat16() for shape in ((2, 4, 1, 192), (2, 1, 30, 192))]
+        of_mla = [("attention_decode_mla", (*mla, 128, lengths, None, True, 0.0, 0.0))] if torch.cuda.get_device_capability() == (9, 0) else []
+        for op, args in (*of_mla, ("attention", (q, k, v, None, None, None, 0, 0, *settings)),
                          ("attention", (*plain, sinks, None, None, 0, 0, *settings)),
                          ("attention", (*packed, None, cu, cu, 12, 12, *settings)),
+                         ("attention", (*differentiable, cu, cu, 12, 12, *settings)),
+                         ("attention_backward", (torch.ones_like(packed_o), *packed, packed_o, packed_lse, cu, cu, 12, 12, True, False, -1, -1,
+                                                 0.0, 0.0, True)),
                          ("attention_backward", (torch.ones_like(o), *plain, o, lse, None, None, 0, 0, True, False, -1, -1, 0.0, 0.0, True)),
                          ("attention_decode", (*(x[:, :, :n] for x, n in zip(plain, (2, 30, 30))), lengths, None, True, -1, 0.0, 0.0))):
             with self.subTest(op=op):

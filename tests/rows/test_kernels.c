@@ -212,6 +212,39 @@ START_TEST(largest)
 }
 END_TEST
 
+/* Both zeros are equal, and come back as +0: from the list, and where one is looked for after another. */
+START_TEST(largest_zeros)
+{
+	enum { N = 4096, K = 4 };
+	static float x[N];
+	float top[K];
+	int32_t at[K];
+	cptx_error err = { .code = CPTX_OK };
+	cptx_device *dev = cptx_emu_open("sm_90a", NULL, &err);
+	cptx_rows_runner *r = cptx_rows_runner_new(dev, NULL, &err);
+	cptx_rows_opt o = { .kernel = CPTX_ROWS_TOP_K, .in = CPTX_F32, .n = N, .index = CPTX_S32, .k = K };
+	cptx_rows_problem p = { .rows = 1 };
+
+	o.place = CPTX_ROWS_MEMORY, o.threads = o.per_row = 64, o.split = 1;
+	p.at[CPTX_ROWS_X].address = cptx_mem_alloc(dev, sizeof x, &err);
+	p.at[CPTX_ROWS_TOP].address = cptx_mem_alloc(dev, sizeof top, &err);
+	p.at[CPTX_ROWS_AT].address = cptx_mem_alloc(dev, sizeof at, &err);
+	for (int few = 0; few < 2; few++) {
+		for (int i = 0; i < N; i++)
+			x[i] = few && i >= K ? -1 : i % 2 ? 0.0f : -0.0f;
+		cptx_mem_write(dev, p.at[CPTX_ROWS_X].address, x, sizeof x, &err);
+		ck_assert_msg(cptx_rows_run(r, &o, &p, NULL, &err), "%s", err.text);
+		cptx_mem_read(dev, top, p.at[CPTX_ROWS_TOP].address, sizeof top, &err);
+		cptx_mem_read(dev, at, p.at[CPTX_ROWS_AT].address, sizeof at, &err);
+		for (int i = 0; i < K; i++)
+			SURE(!(top[i] < 0) && !(top[i] > 0) && !signbit(top[i]) && at[i] == i, "number %d: %g at %d", i, (double)top[i],
+			     (int)at[i]);
+	}
+	cptx_rows_runner_destroy(r);
+	cptx_device_close(dev);
+}
+END_TEST
+
 /* Sums of columns over thousands of rows err no more than those of blocks do: of terms of one sign, half of a plain sum's
  * error. */
 START_TEST(long_sums)
@@ -511,6 +544,7 @@ int main(void)
 	tcase_add_test(test_case(s, "chunks"), chunks);
 	tcase_add_test(test_case(s, "parts"), parts);
 	tcase_add_test(test_case(s, "largest"), largest);
+	tcase_add_test(test_case(s, "largest_zeros"), largest_zeros);
 	tcase_add_test(test_case(s, "long_sums"), long_sums);
 	tcase_add_test(test_case(s, "packed"), packed);
 	tcase_add_test(test_case(s, "no_scale"), quantizes_what_has_no_scale);

@@ -193,6 +193,34 @@ START_TEST(problems)
 }
 END_TEST
 
+/* The workspace of many rows has more than 2^32 entries, so a part's bytes are multiplied into 64 bits: here 3 of 8. */
+START_TEST(parts_of_many_rows)
+{
+	const cptx_rows_opt o = { .kernel = CPTX_ROWS_TOP_K,
+		                      .in = CPTX_BF16,
+		                      .n = 8192,
+		                      .place = CPTX_ROWS_REGISTERS,
+		                      .threads = 64,
+		                      .per_row = 64,
+		                      .split = 4,
+		                      .k = 3 };
+	cptx_error err = { .code = CPTX_OK };
+	cptx_module *m = cptx_module_new(NULL);
+
+	ck_assert_msg(cptx_rows_build(m, &o, FRESH(&err)) != NULL, "%s", err.text);
+	cptx_ptx *ptx = cptx_emit(m, "sm_90a", NULL, FRESH(&err));
+	ck_assert_msg(ptx != NULL, "%s", err.text);
+	const char *text = cptx_ptx_text(ptx), *second = strstr(strstr(text, ".entry") + 1, ".entry");
+	const char *base = strstr(text, ", 24;");
+	ck_assert(second && base && base < second);
+	while (base > text && base[-1] != '\n')
+		base--;
+	ck_assert_msg(strstr(base, "mul.wide.u32") && strstr(base, "mul.wide.u32") < strchr(base, '\n'), "%.60s", base);
+	cptx_ptx_destroy(ptx);
+	cptx_module_destroy(m);
+}
+END_TEST
+
 /* A shape that only whole vectors have; one that nothing has says why. */
 START_TEST(workspaces)
 {
@@ -222,5 +250,6 @@ int main(void)
 	tcase_add_test(c, bodies);
 	tcase_add_test(c, problems);
 	tcase_add_test(c, workspaces);
+	tcase_add_test(c, parts_of_many_rows);
 	return test_main("rows_rules", s);
 }

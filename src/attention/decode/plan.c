@@ -211,6 +211,8 @@ static bool check_numbers(const cptx_attention_decode_problem *p, const cptx_att
 	RULE(!o->softcap || (p->softcap > 0 && isfinite(p->softcap)), ".softcap = %g; it is above 0", (double)p->softcap);
 	RULE(o->window || !p->window_left, "the problem has a window, and the kernel none: say .window in its options");
 	RULE(!o->mla || !p->v, "the problem has .v, and with .mla V is in K: it is 0");
+	RULE(!o->mla || (!p->v_stride.batch && !p->v_stride.head && !p->v_stride.row),
+	     "the problem has .v_stride, and with .mla V is in K: all of it is 0");
 	RULE(p->splits <= DECODE_MOST_SPLITS, ".splits = %u; there are at most %u", p->splits, DECODE_MOST_SPLITS);
 	return true;
 }

@@ -92,8 +92,8 @@ static void complete(cptx_attention_opt *o)
 {
 	const uint32_t dim = (uint32_t)attention_max(round_dim(o, o->dim), round_dim(o, attention_dim_v(o)));
 
-	if (!o->bq)
-		o->bq = dim <= 64 ? 192 : 128;
+	if (!o->bq) /* 192 rows have no power of two of them for each head of a tile */
+		o->bq = dim <= 64 && o->pack < 2 ? 192 : 128;
 	if (!o->stages)
 		o->stages = 2;
 	const bool open = !o->bk;

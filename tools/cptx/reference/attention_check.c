@@ -104,6 +104,15 @@ uint32_t attention_length(uint64_t seed, uint32_t most, uint32_t batch, bool of_
 	return batch ? (uint32_t)(number_random(&s) % (most + 1ull)) : most;
 }
 
+uint32_t attention_rows_beside(uint64_t seed, bool behind, bool of_q)
+{
+	enum { MOST = 20 };
+	uint64_t s = seed * 953 + behind * 2u + of_q + 7;
+
+	number_random(&s);
+	return (uint32_t)(number_random(&s) % (MOST + 1));
+}
+
 static uint32_t length_of(const attention_trial *t, const cptx_attention_opt *o, uint32_t batch, bool of_q)
 {
 	const uint32_t most = of_q ? t->p.queries : t->p.keys;
@@ -117,10 +126,12 @@ void attention_trial_complete(attention_trial *t, const cptx_attention_opt *o)
 {
 	cptx_attention_problem *p = &t->p;
 
-	if (o->varlen)
-		p->total_queries = p->total_keys = 0;
+	if (o->varlen) {
+		p->total_queries = attention_rows_beside(t->seed, false, true) + attention_rows_beside(t->seed, true, true);
+		p->total_keys = attention_rows_beside(t->seed, false, false) + attention_rows_beside(t->seed, true, false);
+	}
 	if (o->page)
-		p->pages = SPARE_PAGES, p->table_pitch = pages_of(o, p->keys);
+		p->total_keys = 0, p->pages = SPARE_PAGES, p->table_pitch = pages_of(o, p->keys);
 	for (uint32_t i = 0; i < p->batch; i++) {
 		const uint32_t keys = length_of(t, o, i, false);
 		if (o->varlen)
@@ -171,6 +182,10 @@ static bool prepare_lists(bench *b, cptx_error *err)
 	if (!b->cu_q || !b->cu_k || !b->sinks || !b->table)
 		return false;
 	memset(b->table, ATTENTION_POISON, table_bytes(b));
+	if (b->o->varlen) {
+		b->cu_q[0] = attention_rows_beside(b->t->seed, false, true);
+		b->cu_k[0] = attention_rows_beside(b->t->seed, false, false);
+	}
 	for (uint32_t i = 0; i < p->batch; i++) {
 		b->cu_q[i + 1] = b->cu_q[i] + length_of(b->t, b->o, i, true);
 		b->cu_k[i + 1] = b->cu_k[i] + length_of(b->t, b->o, i, false);

@@ -28,6 +28,8 @@ void attention_tensor_fill(const attention_tensor *x, uint64_t seed);
 double attention_tensor_value(const attention_tensor *x, const unsigned char *from);
 /* The rows of packed sequence `batch`: the first is the longest, others are drawn, also 0. */
 uint32_t attention_length(uint64_t seed, uint32_t most, uint32_t batch, bool of_q);
+/* Rows of packed sequences that belong to none: in front of the first, or behind the last. */
+uint32_t attention_rows_beside(uint64_t seed, bool behind, bool of_q);
 /* Bytes that are not poison any more. */
 uint64_t attention_strays(const void *from, uint64_t bytes);
 

@@ -40,7 +40,8 @@ void backward_trial_complete(backward_trial *t, const cptx_attention_backward_op
 
 	if (!o->varlen)
 		return;
-	p->total_queries = p->total_keys = 0;
+	p->total_queries = attention_rows_beside(t->seed, false, true) + attention_rows_beside(t->seed, true, true);
+	p->total_keys = attention_rows_beside(t->seed, false, false) + attention_rows_beside(t->seed, true, false);
 	for (uint32_t i = 0; i < p->batch; i++) {
 		p->total_queries += attention_length(t->seed, p->queries, i, true);
 		p->total_keys += attention_length(t->seed, p->keys, i, false);
@@ -57,6 +58,10 @@ static bool prepare_lengths(bench *b, cptx_error *err)
 	b->cu_q = calloc(1, bytes), b->cu_k = calloc(1, bytes);
 	if (!b->cu_q || !b->cu_k)
 		return false;
+	if (packed) {
+		b->cu_q[0] = attention_rows_beside(b->t->seed, false, true);
+		b->cu_k[0] = attention_rows_beside(b->t->seed, false, false);
+	}
 	for (uint32_t i = 0; i < p->batch; i++) {
 		b->cu_q[i + 1] = b->cu_q[i] + (packed ? attention_length(b->t->seed, p->queries, i, true) : p->queries);
 		b->cu_k[i + 1] = b->cu_k[i] + (packed ? attention_length(b->t->seed, p->keys, i, false) : p->keys);
@@ -105,15 +110,16 @@ static bool prepare(bench *b, cptx_error *err)
 	cptx_attention_backward_problem *p = &b->p;
 	const cptx_attention_stride *strides[TENSORS] = { &p->q_stride, &p->o_stride, &p->do_stride, &p->dq_stride,
 		                                              &p->k_stride, &p->v_stride, &p->dk_stride, &p->dv_stride };
-	const uint64_t lses = (uint64_t)p->heads * b->cu_q[p->batch] * sizeof(float) + ATTENTION_GUARD;
-	const uint32_t batch = b->o->varlen ? 1 : p->batch;
+	const bool packed = b->o->varlen;
+	const uint32_t batch = packed ? 1 : p->batch, q_rows = packed ? p->total_queries : p->queries;
+	const uint32_t k_rows = packed ? p->total_keys : p->keys;
+	const uint64_t lses = (uint64_t)p->heads * batch * q_rows * sizeof(float) + ATTENTION_GUARD;
 	uint64_t *const at[TENSORS] = { &p->q, &p->o, &p->d_o, &p->dq, &p->k, &p->v, &p->dk, &p->dv };
 
 	for (int i = 0; i < TENSORS; i++) {
 		const bool of_keys = i >= K;
-		const uint32_t rows = (of_keys ? b->cu_k : b->cu_q)[p->batch] / (b->o->varlen || !p->batch ? 1 : p->batch);
-		if (!attention_tensor_make(b->dev, &b->x[i], b->o->in, strides[i], batch, of_keys ? p->kv_heads : p->heads, rows,
-		                           b->o->dim, err))
+		if (!attention_tensor_make(b->dev, &b->x[i], b->o->in, strides[i], batch, of_keys ? p->kv_heads : p->heads,
+		                           of_keys ? k_rows : q_rows, b->o->dim, err))
 			return false;
 		if (i != DQ && i != DK && i != DV)
 			attention_tensor_fill(&b->x[i], 8 * b->t->seed + (unsigned)i);
@@ -124,6 +130,7 @@ static bool prepare(bench *b, cptx_error *err)
 	b->lse = malloc(lses), b->number = malloc(HALVES * sizeof(float));
 	if (!b->lse || !b->number)
 		return false;
+	memset(b->lse, ATTENTION_POISON, lses);
 	for (uint32_t z = 0; z < p->batch * p->heads; z++)
 		fill_lse(b, z / p->heads, z % p->heads);
 	for (uint32_t i = 0; i < HALVES; i++)
@@ -286,8 +293,8 @@ static bool compare(bench *b, backward_report *rep, cptx_error *err)
 	for (int i = 0; i < 3; i++)
 		if (!cptx_mem_read(b->dev, b->x[gradients[i]].host, b->x[gradients[i]].at, b->x[gradients[i]].bytes, err))
 			return false;
-	rep->r.elements =
-		(uint64_t)b->o->dim * ((uint64_t)p->heads * b->cu_q[p->batch] + 2ull * p->kv_heads * b->cu_k[p->batch]);
+	const uint64_t q_rows = b->cu_q[p->batch] - b->cu_q[0], k_rows = b->cu_k[p->batch] - b->cu_k[0];
+	rep->r.elements = b->o->dim * (p->heads * q_rows + 2 * p->kv_heads * k_rows);
 	for (uint32_t z = 0; z < p->batch * p->heads; z++) {
 		const uint32_t rows = queries_of(b, z / p->heads);
 		for (uint32_t n = 0; n < most(b, rows); n++)
