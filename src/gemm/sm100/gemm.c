@@ -41,7 +41,7 @@ static void lay_out(gemm100 *g)
 	*p = (tma_gemm_producer){ .t = &g->t, .w = &g->w, .pipe = &g->stages, .line = &g->line, .clusters = true };
 	p->ring[0] = ring(g, "a", o->stages, cptx_tile_bytes(&s->a), 1024);
 	p->ring[1] = ring(g, "b", o->stages, cptx_tile_bytes(&s->b), 1024);
-	g->smem_d = ring(g, "d", EPILOGUE_WARPS * STORE_STAGES, cptx_tile_bytes(&s->d), 1024).smem;
+	g->smem_d = ring(g, "d", EPILOGUE_WARPS * STORE_STAGES, cptx_epilogue_ring_bytes(&s->d), 1024).smem;
 	if (s->scales.vec) {
 		p->scales[0] = ring(g, "scales_a", o->stages, tma_gemm_scale_bytes(&g->t.scales, false), 128);
 		p->scales[1] = ring(g, "scales_b", o->stages, tma_gemm_scale_bytes(&g->t.scales, true), 128);

@@ -26,9 +26,7 @@ static uint32_t stage_bytes(const cptx_gemm_opt *o, const gemm_shape *s)
 
 static uint32_t shared_bytes(const cptx_gemm_opt *o, const gemm_shape *s)
 {
-	const uint32_t subtile = (uint32_t)divide_up(cptx_tile_bytes(&s->out.tile), ALIGN) * ALIGN;
-
-	return stage_bytes(o, s) + s->consumers * s->out.buffers * subtile;
+	return stage_bytes(o, s) + s->consumers * s->out.buffers * cptx_epilogue_ring_bytes(&s->out.tile);
 }
 
 /* Parts of a tile that CTAs share: one for each if these can be described. */

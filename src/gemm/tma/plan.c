@@ -8,8 +8,7 @@ enum {
 	MOST_SIDE = 1 << 30,
 	MEMORY_BOUND = 200,
 	ROW_BYTES = 128 /* of a swizzled row */,
-	CHUNK = 16 /* bytes, the least that TMA copies of a row */,
-	ALIGN = 1024 /* of tiles in shared memory */
+	CHUNK = 16 /* bytes, the least that TMA copies of a row */
 };
 enum { MOST_EXPERT_ROWS = 1 << 26 /* of cptx_tile_groups */ };
 
@@ -64,7 +63,7 @@ tma_gemm_subtiles tma_gemm_subtiles_of(const cptx_gemm_opt *o, uint32_t rows, ui
 		if (cols > widest || (!o->swap && (row > ROW_BYTES || row < CHUNK)))
 			continue;
 		s = subtiles(o, rows, blocks, cols, by_choice[i][1]);
-		if ((int64_t)(units * s.buffers * divide_up(cptx_tile_bytes(&s.tile), ALIGN) * ALIGN) <= room)
+		if ((int64_t)(units * s.buffers * cptx_epilogue_ring_bytes(&s.tile)) <= room)
 			break;
 	}
 	return s;
