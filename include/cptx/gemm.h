@@ -224,7 +224,7 @@ typedef struct cptx_gemm_opt {
 	bool swiglu;
 	/** [wgmma] CPTX_F32: D, of .out CPTX_E4M3 or E5M2, is quantized by 1 x 128 elements: it is divided by factors that go to
 	 * problem.scale_d, and is so an A of a kernel with .scale = CPTX_F32.  bn is a multiple of 128, with .swiglu 256; no
-	 * swap.  CPTX_TYPE_NONE: D is rounded as it is */
+	 * swap and grouped, and not .swiglu and .scale at once.  CPTX_TYPE_NONE: D is rounded as it is */
 	enum cptx_type scale_out;
 	char z_;
 } cptx_gemm_opt;
@@ -291,7 +291,7 @@ typedef struct cptx_gemm_problem {
 	 * expert's are not used.  weights: of an f32 for each of these rows, with .scatter */
 	uint64_t gather, scatter, weights;
 	/** with .scale_out: device address, aligned to 4: f32, as those of an A of D's rows and columns, which are a multiple of
-	 * 128; with batched those of one D behind those of the one before */
+	 * 128; with batched, and of experts along K, those of one D behind those of the one before */
 	uint64_t scale_d;
 	char z_;
 } cptx_gemm_problem;
