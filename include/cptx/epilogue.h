@@ -218,6 +218,12 @@ CPTX_API void cptx_epilogue_store_rows_(cptx_kernel *k, cptx_site at, const cptx
 /** The tile of shared memory, `rows` high, by which n columns of a unit's results leave: as wide as the widest swizzle (128,
  * 64, 32 bytes) that divides n, else 16 bytes.  .rows 0: n elements of the type are no multiple of 16 bytes. */
 CPTX_API cptx_tile cptx_epilogue_tile(enum cptx_type type, uint32_t rows, uint32_t n);
+enum { CPTX_EPILOGUE_RING_ALIGN = 1024 /**< bytes, of rings and their tiles in shared memory */ };
+/** Bytes from a tile of a ring to the next one: a ring has as many for each of its stages, of each unit. */
+static inline uint32_t cptx_epilogue_ring_bytes(const cptx_tile *tile)
+{
+	return (cptx_tile_bytes(tile) + CPTX_EPILOGUE_RING_ALIGN - 1) / CPTX_EPILOGUE_RING_ALIGN * CPTX_EPILOGUE_RING_ALIGN;
+}
 
 /**
  * A ring of tiles in shared memory.  The results of a unit leave in subtiles of one tile each: `rows` rows at a time, from
@@ -240,7 +246,8 @@ typedef struct cptx_epilogue_ring_opt {
 	cptx_val unit;       /**< .u32, number of the thread's unit; NONE: there is one */
 	cptx_val barrier;    /**< .u32 or constant: a barrier of bar.sync for the unit's 128 threads.  Where a warp sends, not
 	                          read */
-	cptx_val smem;       /**< .u32 shared memory address, aligned to 1024; NONE: cptx_shared_dyn sets it aside */
+	cptx_val smem;       /**< .u32 shared memory address, aligned to CPTX_EPILOGUE_RING_ALIGN, of cptx_epilogue_ring_bytes
+	                          for each stage of each unit; NONE: cptx_shared_dyn sets it aside */
 	cptx_tile last;      /**< the last subtile of rows, as .tile but with fewer columns; .cols 0: there is none */
 	cptx_val last_map;   /**< that of .last */
 	const cptx_acc *acc; /**< the accumulator whose results are stored, without GATE_PAIRS.  The thread's addresses in .tile

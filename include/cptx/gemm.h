@@ -22,8 +22,8 @@
  *
  * A kernel is made for types, layouts and a tile shape; it serves every M, N and K whose rows are aligned to 16 bytes, and
  * with .unaligned all others.  The usual way: cptx_gemm_auto picks the shape for a problem, cptx_gemm_build makes the
- * kernel, cptx_gemm_launch prepares a launch on a device or the emulator.  No GPU has run the kernels with tcgen05 and with
- * scale factors yet.
+ * kernel, cptx_gemm_launch prepares a launch on a device or the emulator.  No GPU has run the kernels with tcgen05, and
+ * those by mma.sync with scale factors, yet.
  *
  *   kind of PTX   A and B, each                            along K in a stage   accumulators
  *   f16           both f16, or both bf16                    64                  f32
@@ -144,8 +144,9 @@ typedef struct cptx_gemm_opt {
 	 * or 128, without swap.  Sums of each 128 along K are scaled and added in f32, so that none is longer than 128 in the
 	 * tensor cores.  CPTX_TYPE_NONE: no factors */
 	enum cptx_type scale;
-	/** [gemv] elements along K of a B of few bits that share a scale factor; 0: all.  A multiple of 128 (of e4m3, e5m2 64)
-	 */
+	/** [gemv] elements along K of a B of few bits that share a scale factor; 0: all.  A multiple of 128 (of e4m3, e5m2 64).
+	 * Of u4 by bf16 with scale_k, of up to 16 rows, the sums of a group have 128 in each weight until its end: errors of f32
+	 * are up to 17 times those of the weights alone, and elements of A from 2.4e36 on, and infinite ones, give NaN */
 	uint32_t scale_k;
 	bool zeros; /**< [gemv] u4 has zero points, one for each scale factor; else it is 8 */
 	/** [tcgen05] kind of the instruction; [scaled]: 0, or the kind that follows from the types */
@@ -224,7 +225,7 @@ typedef struct cptx_gemm_opt {
 	bool swiglu;
 	/** [wgmma] CPTX_F32: D, of .out CPTX_E4M3 or E5M2, is quantized by 1 x 128 elements: it is divided by factors that go to
 	 * problem.scale_d, and is so an A of a kernel with .scale = CPTX_F32.  bn is a multiple of 128, with .swiglu 256; no
-	 * swap.  CPTX_TYPE_NONE: D is rounded as it is */
+	 * swap and grouped, and not .swiglu and .scale at once.  CPTX_TYPE_NONE: D is rounded as it is */
 	enum cptx_type scale_out;
 	char z_;
 } cptx_gemm_opt;
@@ -291,7 +292,7 @@ typedef struct cptx_gemm_problem {
 	 * expert's are not used.  weights: of an f32 for each of these rows, with .scatter */
 	uint64_t gather, scatter, weights;
 	/** with .scale_out: device address, aligned to 4: f32, as those of an A of D's rows and columns, which are a multiple of
-	 * 128; with batched those of one D behind those of the one before */
+	 * 128; with batched, and of experts along K, those of one D behind those of the one before */
 	uint64_t scale_d;
 	char z_;
 } cptx_gemm_problem;

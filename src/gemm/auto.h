@@ -97,6 +97,8 @@ gemm_rounds gemm_rounds_of(const tma_gemm *t, const cptx_gemm_choice *c, const g
 /* The time that two overlapping ones take: the longer, and some more where they are near and hinder each other, the more
  * the lower the power. */
 double gemm_longer(double a, double b, double power);
+/* Bytes of global memory that a problem reads of A and B, so many times each, and writes of D once. */
+double gemm_memory_bytes(const cptx_gemm_opt *o, const cptx_gemm_problem *p, double times_a, double times_b);
 /* Clusters that have a part of a shared tile. */
 double gemm_sharers(const gemm_rounds *r);
 

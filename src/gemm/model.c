@@ -56,14 +56,26 @@ double gemm_l2_clocks(const cptx_gemm_opt *o, double bytes) { return bytes / L2_
 
 double gemm_shared_clocks(double bytes) { return bytes / SHARED_BYTES; }
 
-/* Bytes of global memory that the problem reads and writes, each matrix once. */
-static double memory_bytes(const cptx_gemm_opt *o, const cptx_gemm_problem *p)
+static double bytes_of_d(const cptx_gemm_opt *o, const cptx_gemm_problem *p)
 {
-	const double m = (double)p->m, n = (double)p->n, k = (double)p->k, vec = o->scale == CPTX_UE4M3 ? 16 : 32;
-	const double factors = o->scale == CPTX_TYPE_NONE ? 0 : (m + n) * k / vec;
-	const double in = m * k * tma_gemm_bits(o->a) / 8 + n * k * tma_gemm_bits(o->b) / 8 + factors;
+	return (double)p->m * (double)tma_gemm_columns(o, p->n) * cptx_type_bits(o->out) / 8;
+}
 
-	return or_one(p->batch) * (in + m * n * cptx_type_bits(o->out) / 8 * (o->beta ? 2 : 1));
+double gemm_memory_bytes(const cptx_gemm_opt *o, const cptx_gemm_problem *p, double times_a, double times_b)
+{
+	const double m = (double)p->m, n = (double)p->n, k = (double)p->k;
+
+	return or_one(p->batch) *
+	       (m * k * tma_gemm_bits(o->a) / 8 * times_a + n * k * tma_gemm_bits(o->b) / 8 * times_b + bytes_of_d(o, p));
+}
+
+/* Those of scale factors and of C. */
+static double bytes_beside(const cptx_gemm_opt *o, const cptx_gemm_problem *p)
+{
+	const double vec = o->scale == CPTX_UE4M3 ? 16 : 32;
+	const double factors = o->scale == CPTX_TYPE_NONE ? 0 : (double)(p->m + p->n) * (double)p->k / vec;
+
+	return or_one(p->batch) * (factors + (o->beta ? bytes_of_d(o, p) : 0));
 }
 
 void gemm_roofline(cptx_gemm_choice *c, const gemm_pick *x, const gemm_rounds *r, const gemm_clocks *w)
@@ -76,6 +88,6 @@ void gemm_roofline(cptx_gemm_choice *c, const gemm_pick *x, const gemm_rounds *r
 	c->tail = r->idle;
 	c->mma_us = r->steps * w->mma * clock;
 	c->load_us = r->steps * MAX(w->load, LATENCY / c->opt.stages) * clock;
-	c->memory_us = memory_bytes(&c->opt, x->p) / (1e3 * x->chip->memory_gbs);
+	c->memory_us = (gemm_memory_bytes(&c->opt, x->p, 1, 1) + bytes_beside(&c->opt, x->p)) / (1e3 * x->chip->memory_gbs);
 	c->us = LAUNCH_US + gemm_longer(MAX(c->mma_us, c->load_us) + ends * clock, c->memory_us, HINDRANCE);
 }

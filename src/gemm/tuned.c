@@ -117,6 +117,9 @@ static bool make_operands(bench *b, const cptx_gemm_opt *o, uint32_t vec, cptx_e
 		p->scale_a = operand(b, o->scale, cptx_gemm_scales_bytes(p->m, p->k, vec) * n, err);
 		p->scale_b = operand(b, o->scale, cptx_gemm_scales_bytes(p->n, p->k, vec) * n, err);
 	}
+	if (o->scale_out != CPTX_TYPE_NONE)
+		p->scale_d =
+			operand(b, CPTX_F32, cptx_gemm_scale_pitch(p->m) * (tma_gemm_columns(o, p->n) / GEMM_SCALE_BLOCK) * n, err);
 	do {
 		b->a[b->sets] = operand(b, o->a, of_a, err), b->b[b->sets] = operand(b, o->b, of_b, err);
 		b->sets++;
@@ -126,7 +129,9 @@ static bool make_operands(bench *b, const cptx_gemm_opt *o, uint32_t vec, cptx_e
 
 static void free_operands(bench *b)
 {
-	const uint64_t all[] = { b->p.d, b->p.c, b->p.bias, b->p.scale_a, b->p.scale_b, b->p.zero_b, b->p.workspace };
+	const uint64_t all[] = {
+		b->p.d, b->p.c, b->p.bias, b->p.scale_a, b->p.scale_b, b->p.scale_d, b->p.zero_b, b->p.workspace
+	};
 
 	for (size_t i = 0; i < ARRAY_LEN(all); i++)
 		cptx_mem_free(b->dev, all[i]);

@@ -432,8 +432,11 @@ static void store_factors(epi *x, const epi_at *w, uint32_t block, cptx_val by)
 	const cptx_site at = w->at;
 	const double most = w->v->value.kind == CPTX_VAL_FLOAT ? w->v->value.f : (double)w->v->value.i;
 	const cptx_val lane = cptx_frag_lane_(k, at, &x->acc->map, x->acc->thread, true);
-	const cptx_val mine = lane.kind == CPTX_VAL_REG ? CALL(setp, .a = lane, .b = cptx_imm(0), .cmp = CPTX_EQ) : CPTX_NONE_;
+	const cptx_val first_lane =
+		lane.kind == CPTX_VAL_REG ? CALL(setp, .a = lane, .b = cptx_imm(0), .cmp = CPTX_EQ) : CPTX_NONE_;
 	const cptx_val col = epi_in_register(k, at, cptx_acc_coordinate_(k, at, cptx_imm(0), block * BLOCK, x->n0));
+	/* a tile may end behind the last column, and then a whole block is there */
+	const cptx_val mine = epi_both(k, at, first_lane, epi_is_below(k, at, col, x->cols));
 	const cptx_val nth = CALL(div, .a = col, .b = cptx_imm(BLOCK));
 	const cptx_val first = CALL(mul_wide, .a = nth, .b = epi_in_register(k, at, w->v->pitch));
 

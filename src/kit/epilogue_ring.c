@@ -20,7 +20,7 @@ cptx_tile cptx_epilogue_tile(enum cptx_type type, uint32_t rows, uint32_t n)
 	return (cptx_tile){ .rows = 0 };
 }
 
-enum { MOST_ROWS = 256, RING_ALIGN = 1024 };
+enum { MOST_ROWS = 256 };
 
 static bool check_ring_values(cptx_kernel *k, cptx_site at, const cptx_epilogue_ring_opt *o)
 {
@@ -93,7 +93,7 @@ static cptx_val set_aside(cptx_kernel *k, cptx_site at, const cptx_epilogue_ring
 
 	if (base.kind == CPTX_VAL_NONE) {
 		snprintf(name, sizeof name, "epilogue_%u", cptx_kernel_dyn_smem(k));
-		base = cptx_shared_dyn_(k, at, bytes, RING_ALIGN, name);
+		base = cptx_shared_dyn_(k, at, bytes, CPTX_EPILOGUE_RING_ALIGN, name);
 	}
 	return base.kind == CPTX_VAL_REG ? kit_plain(k, at, base) : CALL(mov, .a = base, .type = CPTX_U32);
 }
@@ -221,9 +221,8 @@ void cptx_epilogue_ring_new_(cptx_kernel *k, cptx_site at, cptx_epilogue_ring *r
 	*o = given;
 	ring->made = kit_made(k, KIT_cptx_epilogue_ring);
 	o->stages = o->stages ? o->stages : 2, o->units = o->units ? o->units : 1;
-	const uint32_t bytes = (cptx_tile_bytes(&o->tile) + RING_ALIGN - 1) / RING_ALIGN * RING_ALIGN;
-	ring->smem = set_aside(k, at, o, o->units * o->stages * bytes);
-	ring->bytes = bytes;
+	ring->bytes = cptx_epilogue_ring_bytes(&o->tile);
+	ring->smem = set_aside(k, at, o, o->units * o->stages * ring->bytes);
 	if (epi_has_parts(ring)) {
 		begin_parts(k, at, ring);
 	} else if (o->acc) {

@@ -23,6 +23,8 @@ says "gemm 64x64x64: 3 measured, 0 known"
 says " steps |"
 status 0 tune gemm 64x64x64 --device emu:sm_90a --candidates 4
 says "gemm 64x64x64: 1 measured, 3 known"
+status 0 tune gemm 64x128x64 --folder "$dir/quantized" --device emu:sm_90a --candidates 1 --options "mma=wgmma a=bf16 b=bf16 out=e4m3 scale_out=f32"
+says "gemm 64x128x64: 1 measured, 0 known"
 status 0 tune rows 8x256 --device emu:sm_90a --candidates 1 --options "kernel=softmax in=f32"
 status 0 tune --list rows
 says "8x256  kernel=softmax in=f32"

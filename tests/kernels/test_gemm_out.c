@@ -37,6 +37,10 @@ static const trial trials[] = {
 	  2,
 	  { 30, 40 } },
 	{ { TILE(64, 128), BF16, QUANTIZED, .batched = true, .alpha = true }, 33, 256, 72, 2, { 0 } },
+	/* tiles that end behind N: half of one, and of a cluster a whole one */
+	{ { TILE(64, 256), BF16, QUANTIZED }, 64, 384, 72, 1, { 0 } },
+	{ { TILE(64, 128), BF16, QUANTIZED, .cluster_n = 2 }, 64, 128, 72, 1, { 0 } },
+	{ { TILE(64, 256), BF16, QUANTIZED, .swiglu = true, .cluster_n = 2 }, 64, 256, 72, 1, { 0 } },
 	/* gated alone: a last subtile of D that is narrower; threads store rows of any length; rows that are added elsewhere */
 	{ { TILE(64, 48), BF16, .out = CPTX_F32, .swiglu = true }, 70, 144, 72, 1, { 0 } },
 	{ { TILE(64, 64), BF16, .out = CPTX_F32, .swiglu = true, .unaligned = CPTX_GEMM_D }, 70, 80, 72, 1, { 0 } },
@@ -251,6 +255,9 @@ START_TEST(gates_and_quantizes)
 		uint8_t *q = run(&x, &trials[_i].o, &err);
 		ck_assert(cptx_mem_read(x.dev, scale, x.p.scale_d, (x.blocks + 1) * x.pitch * 4, &err));
 		compare_quantized(&x, d, q, scale);
+		for (uint64_t i = x.blocks * x.pitch * 4; i < (x.blocks + 1) * x.pitch * 4; i++)
+			ck_assert_msg(((uint8_t *)scale)[i] == POISON, "byte %llu behind the factors was written",
+			              (unsigned long long)(i - x.blocks * x.pitch * 4));
 		free(q), free(scale);
 	}
 	free(d), free(x.a), free(x.b);
@@ -276,6 +283,10 @@ START_TEST(says_which_rule_is_broken)
 		{ { TILE(64, 128), BF16, .out = CPTX_F32, .swiglu = true, .beta = true }, 128, "gated columns (.swiglu) with beta" },
 		{ { TILE(64, 24), BF16, .out = CPTX_F32, .swiglu = true }, 128, "it must be a multiple of 16" },
 		{ { TILE(64, 64), BF16, .out = CPTX_E4M3, .beta = true }, 128, "output type .e4m3 with beta" },
+		{ { TILE(64, 128), BF16, QUANTIZED, .grouped = true }, 128, "factors of D (.scale_out) of a list (.grouped)" },
+		{ { TILE(64, 256), .a = CPTX_E4M3, .b = CPTX_E4M3, QUANTIZED, .scale = CPTX_F32, .swiglu = true },
+		  256,
+		  "leave one of the three away" },
 		{ { NEW, BF16, .out = CPTX_F32, .swiglu = true }, 128, NULL },
 		{ { NEW, BF16, QUANTIZED }, 128, NULL },
 		{ { NEW, BF16, QUANTIZED, .swiglu = true }, 256, NULL },

@@ -103,6 +103,16 @@ START_TEST(gives_the_exact_sums)
 }
 END_TEST
 
+/* Tiles of D of 512 bytes, which stand 1024 apart in shared memory.  _i: with swap? */
+START_TEST(stores_narrow_tiles_of_bytes)
+{
+	const struct shape s = { 40, 96, 1, 0, 0, 0, { TILE(128, 48, 2), .out = _i ? CPTX_E5M2 : CPTX_E4M3, .swap = _i } };
+	gemm_trial t = trial_of(&gemm_sm100_kinds[0], &s);
+
+	gemm_right(&t, targets, 0);
+}
+END_TEST
+
 /* ---- options and sizes at random ---- */
 
 START_TEST(options_at_random) { gemm_right_at_random(gemm_draw_sm100, targets); }
@@ -432,6 +442,7 @@ int main(void)
 	TCase *rules = test_case(s, "rules");
 
 	tcase_add_loop_test(test_case(s, "shapes"), gives_the_exact_sums, 0, GEMM_SM100_KINDS);
+	tcase_add_loop_test(test_case(s, "narrow"), stores_narrow_tiles_of_bytes, 0, 2);
 	tcase_add_test(test_case(s, "random"), options_at_random);
 	tcase_add_loop_test(test_case(s, "ptxas"), ptxas_neither_warns_nor_spills, 0, GEMM_SM100_KINDS);
 	tcase_add_test(rules, says_which_rule_is_broken);

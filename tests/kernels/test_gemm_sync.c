@@ -52,7 +52,6 @@ static gemm_trial trial_of(const struct shape *s, enum cptx_type type, bool tma)
 	return t;
 }
 
-/* _i: fed by TMA? */
 /* Types other than those of 16 bits; out 0: f32. */
 static const struct types {
 	enum cptx_type a, b, out;

@@ -6,7 +6,9 @@
  * bias: f16 then holds the weight times a power of two, which is multiplied out with the sums in f32.  bf16 would hold it
  * near the least numbers of f32, so there it is multiplied at once, which is exact.  u4 becomes the low bits of the mantissa
  * of 1024 (bf16: 128), and that much and the zero point are subtracted, exactly too; in bf16 with scale factors for groups
- * along K not of each weight, but of the sums of a group, times those of A: a third of the instructions less.
+ * along K not of each weight, but of the sums of a group, times those of A: a third of the instructions less.  That costs
+ * accuracy, since what is added up is some 17 times as large as the weights; and elements of A from 2.4e36 on, and infinite
+ * ones, give NaN, as the difference of two infinities, where the weights themselves would give a number or an infinity.
  *
  * A word of 4-bit weights has weight 2 i in bits 4 i and up, weight 2 i + 1 in bits 4 i + 16 and up
  * (cptx_gemm_pack_weights), so that both halves of a pair come out of one shift.

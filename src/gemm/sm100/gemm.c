@@ -41,7 +41,7 @@ static void lay_out(gemm100 *g)
 	*p = (tma_gemm_producer){ .t = &g->t, .w = &g->w, .pipe = &g->stages, .line = &g->line, .clusters = true };
 	p->ring[0] = ring(g, "a", o->stages, cptx_tile_bytes(&s->a), 1024);
 	p->ring[1] = ring(g, "b", o->stages, cptx_tile_bytes(&s->b), 1024);
-	g->smem_d = ring(g, "d", EPILOGUE_WARPS * STORE_STAGES, cptx_tile_bytes(&s->d), 1024).smem;
+	g->smem_d = ring(g, "d", EPILOGUE_WARPS * STORE_STAGES, cptx_epilogue_ring_bytes(&s->d), 1024).smem;
 	if (s->scales.vec) {
 		p->scales[0] = ring(g, "scales_a", o->stages, tma_gemm_scale_bytes(&g->t.scales, false), 128);
 		p->scales[1] = ring(g, "scales_b", o->stages, tma_gemm_scale_bytes(&g->t.scales, true), 128);
@@ -93,9 +93,7 @@ static void multiply_tile(const gemm100 *g, cptx_pipe_at *here, const cptx_acc *
 		in_block = cptx_shr(k, cptx_and(k, cptx_as(g->w.n0, CPTX_U32), ROWS - 1), 5);
 	cptx_mov(k, first, .into = k0);
 	CPTX_FOR(k, k0, tma_gemm_k_end(k, &g->t, &g->w), s->bk) {
-		cptx_timeline_stamp(k, &g->line, CPTX_GEMM_WAIT_DATA);
-		cptx_pipe_wait_full(k, &g->stages, here);
-		cptx_timeline_stamp(k, &g->line, CPTX_GEMM_MULTIPLY);
+		tma_gemm_wait_for_stage(k, &g->stages, here, &g->line, (cptx_val){ 0 });
 		if (s->slot && s->slots > 1)
 			slot = at(g, here->stage, s->slot, slots);
 		cptx_val fresh = cptx_negated(cptx_setp(k, k0, first, .cmp = CPTX_NE));

@@ -104,7 +104,7 @@ static uint32_t stage_bytes(const gemm100_shape *s)
 
 static uint32_t shared_bytes(const cptx_gemm_opt *o, const gemm100_shape *s)
 {
-	return o->stages * stage_bytes(s) + EPILOGUE_WARPS * STORE_STAGES * cptx_tile_bytes(&s->d);
+	return o->stages * stage_bytes(s) + EPILOGUE_WARPS * STORE_STAGES * cptx_epilogue_ring_bytes(&s->d);
 }
 
 /* ---- rules ---- */

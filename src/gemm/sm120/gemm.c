@@ -94,9 +94,7 @@ static void multiply(const gemm120 *g, cptx_pipe_at *at, cptx_val first_lane)
 	}
 	cptx_acc_clear(k, &g->acc);
 	CPTX_FOR(k, k0, end, s->bk) {
-		cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_WAIT_DATA, first_lane);
-		cptx_pipe_wait_full(k, &g->pipe, at);
-		cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_MULTIPLY, first_lane);
+		tma_gemm_wait_for_stage(k, &g->pipe, at, &g->line, first_lane);
 		cptx_val a = from_ring ? times(k, at->stage, s->stage) : cptx_mad(k, at->stage, s->stage, g->ring, .mode = CPTX_LO);
 		cptx_val sa = moved(k, a, fa), sb = moved(k, a, fb);
 		cptx_mma_tile(k, &mma, &g->acc, a, cptx_offset(a, s->a_bytes), .scale_a = cptx_offset(sa, s->a_bytes + s->b_bytes),

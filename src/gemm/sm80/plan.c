@@ -42,7 +42,7 @@ gemm80_shape gemm_sm80_shape(const cptx_gemm_opt *o)
 		 * other numbers that are no multiple of four nothing is gained. */
 		s.producers = s.estimate > regs_of(s.warps + 1) && s.warps % 4 == 0 ? 4 : 1;
 		const cptx_tile d = slab(o, &s);
-		s.slab_bytes = stores ? (uint32_t)divide_up(cptx_tile_bytes(&d), 1024) * 1024 : 0;
+		s.slab_bytes = stores ? cptx_epilogue_ring_bytes(&d) : 0;
 	}
 	s.threads = (s.warps + s.producers) * CPTX_WARP;
 	if (s.producers > 1) {

@@ -80,10 +80,8 @@ static double memory_bytes(const cptx_gemm_opt *o, const gemm_shape *s, const cp
 {
 	const double again_a = divide_up(in->n, o->bn * s->cluster_n) > 1 ? AGAIN : 0;
 	const double again_b = divide_up(in->m, o->bm * s->cluster_m) > 1 ? AGAIN : 0;
-	const double of_k = (double)in->k * s->in_bytes;
 
-	return or_one(in->batch) * ((double)in->m * of_k * (1 + again_a) + (double)in->n * of_k * (1 + again_b) +
-	                            (double)in->m * (double)in->n * s->out_bytes);
+	return gemm_memory_bytes(o, in, 1 + again_a, 1 + again_b);
 }
 
 /* The time of a launch, whatever it computes.  The next one begins beside it where both have room. */

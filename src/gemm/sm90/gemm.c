@@ -19,9 +19,9 @@
  */
 #include "gemm/sm90/gemm.h"
 
-/* Registers of a thread, by the number of MMA warpgroups; 0: as they come.  Threads that gather rows of A have more. */
-enum { REGS_PRODUCER = 24, REGS_GATHER = 56 };
-static const uint8_t regs_mma[] = { 0, 0, 240, 160 }, regs_beside_gather[] = { 0, 0, 224, 144 };
+/* Registers of a thread, by the number of MMA warpgroups; 0: as they come.  [1]: where the producer gathers rows of A, for
+ * one or two of them, its threads have more. */
+static const uint8_t regs_mma[][4] = { { 0, 0, 240, 160 }, { 0, 0, 224 } }, regs_producer[] = { 24, 56 };
 
 /* Threads of which one gives a stage back: a warpgroup, whose wgmma have read it; where its threads read scale factors
  * themselves a warp, which synchronizes first. */
@@ -64,18 +64,11 @@ static void load(gemm90 *g)
 
 /* ---- the MMA warpgroups ---- */
 
-static void wait_for_stage(const gemm90 *g)
-{
-	cptx_timeline_stamp_when(g->k, &g->line, CPTX_GEMM_WAIT_DATA, g->stamps);
-	cptx_pipe_wait_full(g->k, &g->pipe, &g->at);
-	cptx_timeline_stamp_when(g->k, &g->line, CPTX_GEMM_MULTIPLY, g->stamps);
-}
-
 static void multiply_stage(gemm90 *g, bool fresh)
 {
 	cptx_kernel *k = g->k;
 
-	wait_for_stage(g);
+	tma_gemm_wait_for_stage(k, &g->pipe, &g->at, &g->line, g->stamps);
 	cptx_mma_stage(k, &g->mma, &g->acc, g->at.stage, .fresh = fresh);
 	if (g->s.deferred)
 		cptx_epilogue_deferred_store(k, &g->before, fresh ? 0 : 1, fresh ? 1 : g->before.parts);
@@ -93,7 +86,7 @@ static void multiply_scaled_stage(gemm90 *g, cptx_val k_tile, bool fresh)
 {
 	cptx_kernel *k = g->k;
 
-	wait_for_stage(g);
+	tma_gemm_wait_for_stage(k, &g->pipe, &g->at, &g->line, g->stamps);
 	cptx_mma_stage(k, &g->mma, &g->scaled.part, g->at.stage, .fresh = true);
 	const cptx_val factors = tma_gemm_scaled_factors(k, &g->scaled, g->at.stage, k_tile);
 	cptx_mma_wait(k, &g->mma, 0);
@@ -107,8 +100,7 @@ static void multiply_scaled_stage(gemm90 *g, cptx_val k_tile, bool fresh)
 static void store(gemm90 *g, bool defer)
 {
 	cptx_kernel *k = g->k;
-	cptx_epilogue_dst to = tma_gemm_dst(&g->t, &g->w);
-	to.last_map = g->w.in.map[CPTX_GEMM_MAP_END_D];
+	const cptx_epilogue_dst to = tma_gemm_dst(&g->t, &g->w);
 	cptx_epilogue e = tma_gemm_chain(k, &g->t, &g->w, &g->acc);
 
 	if (g->s.by_threads)
@@ -190,16 +182,15 @@ static void multiply_tiles(gemm90 *g)
 static void multiply(gemm90 *g)
 {
 	cptx_kernel *k = g->k;
-	const uint32_t cluster = g->t.cluster;
 	const tma_gemm_ring *ring = &g->producer.ring[0];
 
 	g->barrier = cptx_shr(k, g->roles.warp, 2);
 	g->wg = cptx_sub(k, g->barrier, 1);
 	g->lane = cptx_and(k, g->roles.tid, WARPGROUP - 1);
 	const cptx_val place = g->s.scale_bytes ? cptx_and(k, g->lane, CPTX_WARP - 1) : g->lane;
-	g->releases = cptx_setp(k, place, cluster, .cmp = CPTX_LT);
-	g->at =
-		cluster > 1 ? cptx_pipe_consumer_of(k, &g->pipe, cptx_and(k, place, cluster - 1)) : cptx_pipe_consumer(k, &g->pipe);
+	g->releases = cptx_setp(k, place, g->t.cluster, .cmp = CPTX_LT);
+	g->at = g->t.cluster > 1 ? cptx_pipe_consumer_of(k, &g->pipe, cptx_and(k, place, g->t.cluster - 1))
+	                         : cptx_pipe_consumer(k, &g->pipe);
 	g->old = g->at;
 	g->old.barrier = cptx_reg(k, CPTX_U32);
 	if (g->o->timeline)
@@ -228,11 +219,10 @@ void gemm_sm90_build(cptx_kernel *k, const tma_gemm *t)
 {
 	gemm90 g = { .k = k, .o = &t->in, .s = gemm_sm90_shape(t->o), .t = *t };
 	const bool gather = t->o->gather;
-	const uint32_t regs = t->per_sm > 1 ? 0 : (gather ? regs_beside_gather : regs_mma)[g.s.consumers];
-	const uint32_t of_producer = gather ? REGS_GATHER : REGS_PRODUCER;
+	const uint32_t regs = t->per_sm > 1 ? 0 : regs_mma[gather][g.s.consumers];
 
 	setup(&g);
-	CPTX_ROLE(k, &g.roles, .warps = 4, .regs = regs ? of_producer : 0, .elect = !gather, .exits = true)
+	CPTX_ROLE(k, &g.roles, .warps = 4, .regs = regs ? regs_producer[gather] : 0, .elect = !gather, .exits = true)
 		load(&g);
 	CPTX_ROLE(k, &g.roles, .warps = 4 * g.s.consumers, .regs = regs)
 		multiply(&g);

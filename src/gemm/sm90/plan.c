@@ -3,8 +3,7 @@
 #include "gemm/sm90/gemm.h"
 
 #define TARGET "sm_90a"
-enum { USUAL_SMS = 132 /* of an H100 and an H200 */, ALIGN = 1024 /* of tiles in shared memory */ };
-enum { SCALED_COLUMNS = 192, SCALED_PER_SM = 4096 };
+enum { USUAL_SMS = 132 /* of an H100 and an H200 */, SCALED_COLUMNS = 192, SCALED_PER_SM = 4096 };
 /*
  * Registers of a computing thread: 240 with two warpgroups, 160 with three, 255 with one (gemm/sm90/gemm.c).  What does not
  * fit beside its accumulators spills, or costs a wait for all wgmma.  These bounds are where ptxas 13.0 does not spill,
@@ -18,17 +17,17 @@ enum {
 
 #define RULE(ok, ...) TMA_RULE(ok, TARGET ": " __VA_ARGS__)
 
-/* Shared memory of the stages, and with the subtiles of D. */
+/* Shared memory of the stages, and with the subtiles of D, which are aligned. */
 static uint32_t stage_bytes(const cptx_gemm_opt *o, const gemm_shape *s)
 {
-	return o->stages * (s->a_bytes + s->b_bytes) + (o->stages * s->scale_bytes + ALIGN - 1) / ALIGN * ALIGN;
+	const uint32_t align = CPTX_EPILOGUE_RING_ALIGN;
+
+	return o->stages * (s->a_bytes + s->b_bytes) + (o->stages * s->scale_bytes + align - 1) / align * align;
 }
 
 static uint32_t shared_bytes(const cptx_gemm_opt *o, const gemm_shape *s)
 {
-	const uint32_t subtile = (uint32_t)divide_up(cptx_tile_bytes(&s->out.tile), ALIGN) * ALIGN;
-
-	return stage_bytes(o, s) + s->consumers * s->out.buffers * subtile;
+	return stage_bytes(o, s) + s->consumers * s->out.buffers * cptx_epilogue_ring_bytes(&s->out.tile);
 }
 
 /* Parts of a tile that CTAs share: one for each if these can be described. */

@@ -20,12 +20,14 @@ static cptx_val strided_c(cptx_kernel *k, const cptx_gemm_opt *o, const tma_gemm
 	return cptx_mad(k, cptx_mul(k, z, w->p.step_c, .mode = CPTX_LO), cptx_type_bits(o->out) / 8, w->p.C, .mode = CPTX_LO);
 }
 
+/* Whether there are several matrices D. */
+static bool has_several(const cptx_gemm_opt *o) { return o->batched || o->experts == CPTX_GEMM_EXPERTS_K; }
+
 /* Adds the visitors of the options.  D has a tensor map or a pitch of its own, so it cannot get fewer columns here. */
 static void add_visitors(cptx_kernel *k, const cptx_gemm_opt *o, const tma_gemm_work *w, cptx_epilogue *e)
 {
-	const bool several = o->batched || o->experts == CPTX_GEMM_EXPERTS_K; /* matrices D */
 	const cptx_gemm_operands x = {
-		.params = &w->table, .m = w->p.M, .n = w->p.N, .k = w->p.K, .z = several ? w->z : (cptx_val){ 0 }
+		.params = &w->table, .m = w->p.M, .n = w->p.N, .k = w->p.K, .z = has_several(o) ? w->z : (cptx_val){ 0 }
 	};
 	const uint32_t first = e->count;
 
@@ -37,7 +39,8 @@ static void add_visitors(cptx_kernel *k, const cptx_gemm_opt *o, const tma_gemm_
 			           "examples/kit/gemm_swiglu_fp8.c has a kernel of its own for gated pairs");
 }
 
-/* Factors of all rows of a matrix, or of all experts, for 128 columns, then those for the next. */
+/* Factors of all rows of a matrix, or of all experts whose rows D has behind one another, for 128 columns, then those for
+ * the next. */
 static void add_quantizer(cptx_kernel *k, const cptx_gemm_opt *o, const tma_gemm_work *w, cptx_epilogue *e)
 {
 	const tma_gemm_params *p = &w->p;
@@ -45,7 +48,7 @@ static void add_quantizer(cptx_kernel *k, const cptx_gemm_opt *o, const tma_gemm
 	const cptx_val pitch = cptx_and(k, cptx_add(k, rows, 3), ~3);
 	cptx_val to = p->scale_d;
 
-	if (o->batched) {
+	if (has_several(o)) {
 		const cptx_val blocks = cptx_div(k, p->N, 128 * (o->swiglu ? 2 : 1));
 		const cptx_val each = cptx_mul_wide(k, blocks, pitch), z = cptx_cvt(k, cptx_as(w->z, CPTX_U32), .dtype = CPTX_U64);
 		to = cptx_mad(k, cptx_mul(k, each, z, .mode = CPTX_LO), 4, to, .mode = CPTX_LO);
@@ -130,7 +133,9 @@ void tma_gemm_store_tmem(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work 
 
 cptx_epilogue_dst tma_gemm_dst(const tma_gemm *t, const tma_gemm_work *w)
 {
-	cptx_epilogue_dst to = { .size = CPTX_OPT_SIZE(cptx_epilogue_dst), .map = w->p.map[CPTX_GEMM_MAP_D] };
+	cptx_epilogue_dst to = { .size = CPTX_OPT_SIZE(cptx_epilogue_dst),
+		                     .map = w->p.map[CPTX_GEMM_MAP_D],
+		                     .last_map = w->in.map[CPTX_GEMM_MAP_END_D] };
 
 	if (tma_gemm_has_matrices(t, CPTX_GEMM_MAP_D))
 		to.z = w->z;

@@ -8,8 +8,7 @@ enum {
 	MOST_SIDE = 1 << 30,
 	MEMORY_BOUND = 200,
 	ROW_BYTES = 128 /* of a swizzled row */,
-	CHUNK = 16 /* bytes, the least that TMA copies of a row */,
-	ALIGN = 1024 /* of tiles in shared memory */
+	CHUNK = 16 /* bytes, the least that TMA copies of a row */
 };
 enum { MOST_EXPERT_ROWS = 1 << 26 /* of cptx_tile_groups */ };
 
@@ -64,7 +63,7 @@ tma_gemm_subtiles tma_gemm_subtiles_of(const cptx_gemm_opt *o, uint32_t rows, ui
 		if (cols > widest || (!o->swap && (row > ROW_BYTES || row < CHUNK)))
 			continue;
 		s = subtiles(o, rows, blocks, cols, by_choice[i][1]);
-		if ((int64_t)(units * s.buffers * divide_up(cptx_tile_bytes(&s.tile), ALIGN) * ALIGN) <= room)
+		if ((int64_t)(units * s.buffers * cptx_epilogue_ring_bytes(&s.tile)) <= room)
 			break;
 	}
 	return s;
@@ -178,6 +177,15 @@ bool tma_gemm_check_results(const char *target, const cptx_gemm_opt *o, cptx_err
 	RULE(!o->scale_out || tma_gemm_columns(o, o->bn) % GEMM_SCALE_BLOCK == 0,
 	     "tile N = %u with factors of D; these are for 128 columns of it: it must be %s", target, o->bn,
 	     o->swiglu ? "256" : "128 or 256");
+	RULE(!o->scale_out || !o->grouped,
+	     "factors of D (.scale_out) of a list (.grouped), whose problems have D's of their own; "
+	     "launch one after the other",
+	     target);
+	RULE(!o->scale_out || !o->swiglu || !o->scale,
+	     "scale factors of A and B (.scale) with gated columns (.swiglu) and factors of D (.scale_out); these two need a "
+	     "tile "
+	     "of 256 columns, and with .scale 192 have room in registers: leave one of the three away",
+	     target);
 	RULE(!o->gather || (!o->swap && o->bm <= 128 && or_one(o->cluster_m) * or_one(o->cluster_n) == 1 && !o->scale),
 	     "rows that are gathered, of a tile of %u rows%s, a cluster of %ux%u%s; 64 and 128 rows are gathered, without swap, "
 	     "clusters and scale factors",

@@ -248,6 +248,14 @@ static void produce_tile(cptx_kernel *k, const tma_gemm_producer *p, cptx_pipe_a
 	}
 }
 
+void tma_gemm_wait_for_stage(cptx_kernel *k, const cptx_pipe *pipe, const cptx_pipe_at *at, const cptx_timeline *line,
+                             cptx_val stamps)
+{
+	cptx_timeline_stamp_when(k, line, CPTX_GEMM_WAIT_DATA, stamps);
+	cptx_pipe_wait_full(k, pipe, at);
+	cptx_timeline_stamp_when(k, line, CPTX_GEMM_MULTIPLY, stamps);
+}
+
 cptx_pipe_at tma_gemm_produce(cptx_kernel *k, tma_gemm_producer *p)
 {
 	tma_gemm_work *w = p->w;

@@ -422,6 +422,9 @@ tma_gemm_producer tma_gemm_producer_of(const tma_gemm *t, tma_gemm_work *w, cons
 void tma_gemm_producer_operands(cptx_kernel *k, tma_gemm_producer *p);
 /* By TMA: all K tiles of all tiles, of operands that it makes if nobody has.  Gives where it stands then. */
 cptx_pipe_at tma_gemm_produce(cptx_kernel *k, tma_gemm_producer *p);
+/* Those who multiply wait until a stage is full; stamps by the threads where a predicate holds, NONE: by this one. */
+void tma_gemm_wait_for_stage(cptx_kernel *k, const cptx_pipe *pipe, const cptx_pipe_at *at, const cptx_timeline *line,
+                             cptx_val stamps);
 /* The same by whole warps, which gather rows of A by cp.async while one thread has TMA load B: arrivals of a stage, a thread
  * and these warps; what they do: gemm/tma/gather.c. */
 static inline uint32_t tma_gemm_gather_arrivals(const tma_gemm_producer *p) { return 1 + p->threads / CPTX_WARP; }

@@ -129,8 +129,9 @@ static uint64_t other_rows(const bench *t) { return t->rows / 2 + 1; }
 
 static uint64_t columns(const bench *t) { return t->s->swiglu ? t->p->n / 2 : t->p->n; }
 
-/* Rows that the factors of D are for, side by side: all, but of a batch those of a matrix. */
-static uint64_t scaled_rows(const bench *t) { return t->s->experts ? t->rows : t->p->m; }
+/* Rows that the factors of D are for, side by side: all of experts whose rows lie behind one another, else those of a
+ * matrix. */
+static uint64_t scaled_rows(const bench *t) { return t->s->experts && !is_along_k(t) ? t->rows : t->p->m; }
 
 /* The factor of an element of D. */
 static uint64_t scale_at(const bench *t, uint64_t row, uint64_t col)
