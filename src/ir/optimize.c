@@ -13,7 +13,7 @@ static void forget(optimizer *o, uint32_t at)
 		const opt_fact *f = &o->fact[--o->nfact];
 		opt_reg *r = &o->reg[f->reg];
 		r->here = r->is_number = false;
-		r->same_as = 0;
+		r->same_as = r->base = 0;
 		if (f->bucket != IR_NONE)
 			o->list[f->bucket] = f->prev;
 	}
@@ -99,21 +99,16 @@ static bool fold_address(optimizer *o, ir_item *it)
 	const arch_operand *operand = &arch_operands[arch_forms[it->form].operand];
 	cptx_val v[ARCH_OPERANDS];
 	size_t before = o->done.addresses;
-	int64_t m;
 
 	ir_operands(o->k, it, v);
 	for (unsigned i = 0; i < it->noperand; i++) {
 		if (operand[i].kind != OPERAND_ADDR || operand[i].address != ADDRESS_MEMORY || v[i].kind != CPTX_VAL_REG ||
-		    v[i].count != 1 || v[i].space || v[i].negated || !o->reg[v[i].id].here)
+		    v[i].count != 1 || v[i].space || v[i].negated || !o->reg[v[i].id].base)
 			continue;
-		const ir_item *add = o->reg[v[i].id].def;
-		unsigned type = integer_type(add, 0);
-		if (arch_forms[add->form].op != CPTX_OP_ADD || !type || arch_types[type].bits != 64 || !is_register(add, 1) ||
-		    !is_number(o, add, 2, &m) || !o->reg[ir_word_reg(ir_words(add)[1])].here)
+		int64_t m = o->reg[v[i].id].number;
+		if (m + v[i].offset < INT32_MIN || m + v[i].offset > INT32_MAX)
 			continue;
-		if (m < INT32_MIN || m > INT32_MAX || m + v[i].offset < INT32_MIN || m + v[i].offset > INT32_MAX)
-			continue;
-		v[i].id = ir_word_reg(ir_words(add)[1]);
+		v[i].id = o->reg[v[i].id].base - 1;
 		v[i].offset = (int32_t)(m + v[i].offset);
 		o->done.addresses++;
 	}
@@ -227,10 +222,18 @@ static bool fold(optimizer *o, ir_item *it)
 
 /* ---- values ---- */
 
-/* Whether one register can be read in the place of another. */
-static bool is_alike(const cptx_kernel *k, uint32_t a, uint32_t b)
+/* Whether register `by` is declared wherever `reg` is, once both were. */
+static bool is_declared_as_long(const optimizer *o, uint32_t by, uint32_t reg)
 {
-	return k->reg[a].made == k->reg[b].made &&
+	return o->until[ir_decl_of(o->k, by)] >= o->until[ir_decl_of(o->k, reg)];
+}
+
+/* Whether register a can be read in the place of b. */
+static bool is_alike(const optimizer *o, uint32_t a, uint32_t b)
+{
+	const cptx_kernel *k = o->k;
+
+	return k->reg[a].made == k->reg[b].made && is_declared_as_long(o, a, b) &&
 	       (k->reg[a].made ? ir_decl_of(k, a) == ir_decl_of(k, b)
 	                       : k->decl[ir_decl_of(k, a)].type == k->decl[ir_decl_of(k, b)].type);
 }
@@ -296,7 +299,7 @@ static void find_common(optimizer *o, ir_item *it, opt_fact *f)
 	f->bucket = bucket_of(o, it);
 	for (uint32_t n = o->list[f->bucket]; n; n = o->fact[n - 1].prev) {
 		const opt_fact *had = &o->fact[n - 1];
-		if (!is_same_value(o, had->it, it) || !is_alike(o->k, had->reg, f->reg))
+		if (!is_same_value(o, had->it, it) || !is_alike(o, had->reg, f->reg))
 			continue;
 		replace(o, f->reg, had->reg, &o->done.common);
 		f->bucket = IR_NONE;
@@ -304,6 +307,21 @@ static void find_common(optimizer *o, ir_item *it, opt_fact *f)
 	}
 	f->prev = o->list[f->bucket];
 	o->list[f->bucket] = o->nfact + 1;
+}
+
+/* Notes that a register is an address and a number behind another one, which holds now what it holds wherever this one does.
+ */
+static void note_sum(optimizer *o, const ir_item *add, uint32_t reg)
+{
+	unsigned type = integer_type(add, 0);
+	int64_t number;
+
+	if (arch_forms[add->form].op != CPTX_OP_ADD || !type || arch_types[type].bits != 64 || !is_register(add, 1) ||
+	    !is_number(o, add, 2, &number) || number < INT32_MIN || number > INT32_MAX)
+		return;
+	uint32_t base = ir_word_reg(ir_words(add)[1]);
+	if (is_declared_as_long(o, base, reg))
+		o->reg[reg].base = base + 1, o->reg[reg].number = number;
 }
 
 /* Notes the value that an instruction computes. */
@@ -318,12 +336,14 @@ static void note_value(optimizer *o, ir_item *it, uint32_t at)
 	if (pure && moves && is_register(it, 1)) {
 		uint32_t from = ir_word_reg(ir_words(it)[1]);
 		r->is_number = o->reg[from].is_number, r->number = o->reg[from].number;
-		if (!o->opt.keep_copies && is_alike(o->k, reg, from))
+		if (!o->opt.keep_copies && is_alike(o, from, reg))
 			replace(o, reg, from, &o->done.copies);
 	} else if (pure && moves && integer_type(it, 1) && ir_operand(o->k, it, 1).kind == CPTX_VAL_INT) {
 		r->is_number = !o->opt.keep_constants;
 		r->number = ir_operand(o->k, it, 1).i;
 	}
+	if (pure && !r->is_number)
+		note_sum(o, it, reg);
 	if (pure && !r->same_as && !o->opt.keep_common)
 		find_common(o, it, &f);
 	r->here = true;
@@ -378,10 +398,12 @@ static bool make_room(optimizer *o)
 		o->nlist *= 2;
 	o->reg = HEAP_ARRAY(hook, opt_reg, NULL, o->k->nreg + 1);
 	o->label = HEAP_ARRAY(hook, opt_label, NULL, o->k->nlabel + 1);
+	o->until = HEAP_ARRAY(hook, uint32_t, NULL, o->k->ndecl + 1);
+	o->open = HEAP_ARRAY(hook, uint32_t, NULL, o->k->ndecl + 1);
 	o->loop = HEAP_ARRAY(hook, uint32_t, NULL, o->k->nlabel + 1);
 	o->fact = HEAP_ARRAY(hook, opt_fact, NULL, n);
 	o->list = HEAP_ARRAY(hook, uint32_t, NULL, o->nlist);
-	if (!o->reg || !o->label || !o->loop || !o->fact || !o->list)
+	if (!o->reg || !o->label || !o->until || !o->open || !o->loop || !o->fact || !o->list)
 		return ir_no_memory(o->k->m, NOWHERE);
 	memset(o->reg, 0, (o->k->nreg + 1) * sizeof *o->reg);
 	memset(o->list, 0, o->nlist * sizeof *o->list);
@@ -390,7 +412,7 @@ static bool make_room(optimizer *o)
 
 static void free_room(const optimizer *o)
 {
-	void *all[] = { o->reg, o->label, o->loop, o->fact, o->list };
+	void *all[] = { o->reg, o->label, o->until, o->open, o->loop, o->fact, o->list };
 
 	for (unsigned i = 0; i < ARRAY_LEN(all); i++)
 		if (all[i])

@@ -9,9 +9,10 @@
 /* A register: who writes and reads it, and what it holds. */
 typedef struct opt_reg {
 	ir_item *def;     /* the instruction that writes it, the last one */
-	int64_t number;   /* its value, if is_number */
+	int64_t number;   /* its value, if is_number; how far it is behind `base`, if there is one */
 	uint32_t uses;    /* operands, guards and elements that read it */
 	uint32_t same_as; /* the register to read instead, + 1; 0: none */
+	uint32_t base;    /* the register that it is the sum of, and of a number, + 1; 0: none */
 	uint8_t writes;   /* 0, 1, or more; with a guard, or as one of several: more.  See note_write */
 	bool here;        /* its one write dominates the place that is looked at */
 	bool is_number;
@@ -36,16 +37,18 @@ typedef struct optimizer {
 	cptx_optimized done;
 	opt_reg *reg;
 	opt_label *label;
-	uint32_t *loop; /* loops that are open: numbers of their labels */
-	opt_fact *fact; /* by place; those of what does not dominate are taken away at each label */
-	uint32_t *list; /* nlist lists of facts, each the number of its latest, + 1 */
-	uint32_t nloop, nfact, nlist;
+	uint32_t *until; /* by declaration: the place of the } that ends it, IR_NONE: that of the body */
+	uint32_t *open;  /* nopen declarations inside { } that are open */
+	uint32_t *loop;  /* loops that are open: numbers of their labels */
+	opt_fact *fact;  /* by place; those of what does not dominate are taken away at each label */
+	uint32_t *list;  /* nlist lists of facts, each the number of its latest, + 1 */
+	uint32_t nloop, nfact, nlist, nopen;
 	uint8_t pure[CPTX_OP_COUNT]; /* enum opt_purity, by instruction */
 	bool labels;                 /* there are such in front of the place that is surveyed */
 	bool irregular;              /* a branch enters a loop, or goes where a table says: only what is in one block is known */
 } optimizer;
 
-/* Fills in reg, label and irregular. */
+/* Fills in reg, label, until and irregular. */
 bool opt_survey(optimizer *o);
 /* Whether an instruction computes its results from its operands alone. */
 bool opt_is_pure(optimizer *o, const ir_item *it);

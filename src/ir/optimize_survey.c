@@ -127,16 +127,38 @@ static void look_at_loops(optimizer *o)
 	}
 }
 
+/* ---- declarations ---- */
+
+/* Notes where declarations inside { } end.  Of one that is open `until` holds how many { it is in. */
+static void note_scope(optimizer *o, const ir_item *it, uint32_t at, uint32_t *depth)
+{
+	cptx_val v = it->kind == ITEM_REGS ? ir_operand(o->k, it, 0) : (cptx_val){ 0 };
+
+	for (uint32_t i = 0; *depth && v.kind && i < (uint32_t)v.offset; i++) {
+		o->until[v.id + i] = *depth;
+		o->open[o->nopen++] = v.id + i;
+	}
+	*depth += it->kind == ITEM_SCOPE;
+	if (it->kind != ITEM_END)
+		return;
+	for (; o->nopen && o->until[o->open[o->nopen - 1]] == *depth; o->nopen--)
+		o->until[o->open[o->nopen - 1]] = at;
+	--*depth;
+}
+
 bool opt_survey(optimizer *o)
 {
-	uint32_t at = 0;
+	uint32_t at = 0, depth = 0;
 
+	for (size_t i = 0; i < o->k->ndecl; i++)
+		o->until[i] = IR_NONE;
 	for (size_t i = 0; i < o->k->nlabel; i++)
 		o->label[i] = (opt_label){ .first = IR_NONE };
 	note_head(o);
 	for (ir_item *it = o->k->first; it; it = it->next, at++) {
 		if (it->kind == ITEM_LABEL)
 			o->label[ir_operand(o->k, it, 0).id].at = at, o->labels = true;
+		note_scope(o, it, at, &depth);
 		if (it->kind != ITEM_INSN)
 			continue;
 		note_writes(o, it);

@@ -122,6 +122,69 @@ START_TEST(what_is_off_is_not_done)
 }
 END_TEST
 
+/* ---- bodies of text ---- */
+
+#define KERNEL_HEAD                                                                                                         \
+	".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p)\n{\n\t.reg .b32 %r<8>;\n"              \
+	"\t.reg .b64 %rd<8>;\n\t.reg .pred %p;\n\tld.param.u64 %rd1, [p];\n"
+
+/* The body behind its first line, in which the parameter is loaded, after the pass; to be freed. */
+static char *optimized_text(const char *body, bool keep)
+{
+	char text[2000];
+	cptx_error err = { .code = CPTX_OK };
+
+	snprintf(text, sizeof text, "%s%s\tret;\n}\n", KERNEL_HEAD, body);
+	cptx_module *m = cptx_parse(text, strlen(text), CPTX_OPT(cptx_parse_opt, .keep = keep));
+	ck_assert_msg(cptx_optimize(m, NULL, NULL, &err), "%s", err.text);
+	cptx_ptx *p = cptx_emit(m, "sm_80", CPTX_OPT(cptx_emit_opt, .keep = keep), &err);
+	ck_assert_msg(p != NULL, "%s", err.text);
+	char *found = strdup(strstr(cptx_ptx_text(p), "[p];") + 5);
+	cptx_ptx_destroy(p);
+	cptx_module_destroy(m);
+	return found;
+}
+
+/* What is in front of all labels may be written again; what is read has to be what was there. */
+START_TEST(a_base_that_is_written_again_stays)
+{
+	static const char *const body[] = {
+		"\tadd.s64 %rd2, %rd1, 8;\n\tadd.s64 %rd1, %rd1, 64;\n\tld.global.u32 %r1, [%rd2];\n\tst.global.u32 [%rd1], %r1;\n",
+		/* the base of the turn before */
+		"\tmov.b64 %rd3, %rd1;\nL:\n\tadd.s64 %rd2, %rd3, 8;\n\tld.global.u64 %rd3, [%rd1];\n\tld.global.u32 %r1, [%rd2];\n"
+		"\tst.global.u32 [%rd3], %r1;\n\tsetp.eq.u32 %p, %r1, 3;\n\t@%p bra L;\n",
+	};
+	for (int i = 0; i < 4; i++) {
+		char *text = optimized_text(body[i / 2], i % 2);
+		ck_assert_msg(strstr(text, "ld.global.u32 %r1, [%rd2];") != NULL, "%s", text);
+		free(text);
+	}
+}
+END_TEST
+
+/* A register that is declared inside { } is not read behind the }. */
+START_TEST(a_scope_is_not_left)
+{
+	static const char *const body[] = {
+		"\tld.global.u32 %r1, [%rd1];\n{\n\t.reg .b32 %t;\n\tadd.s32 %t, %r1, 5;\n\tmov.b32 %r2, %t;\n}\n"
+		"\tst.global.b32 [%rd1], %r2;\n",
+		"\tld.global.u32 %r1, [%rd1];\n{\n\t.reg .b32 %t;\n\tadd.s32 %t, %r1, 5;\n\tst.global.b32 [%rd1+4], %t;\n}\n"
+		"\tadd.s32 %r2, %r1, 5;\n\tst.global.b32 [%rd1], %r2;\n",
+		"{\n\t.reg .b64 %t;\n\tld.global.u64 %t, [%rd1];\n\tadd.s64 %rd2, %t, 8;\n}\n\tst.global.b32 [%rd2], 7;\n",
+	};
+	static const char *const stays[] = { "[%rd1], %r2;", "[%rd1], %r2;", "[%rd2], 7;" };
+
+	for (int i = 0; i < 6; i++) {
+		char *text = optimized_text(body[i / 2], i % 2);
+		ck_assert_msg(strstr(text, stays[i / 2]) != NULL, "%s", text);
+		free(text);
+	}
+	char *text = optimized_text("{\n\t.reg .b64 %t;\n\tadd.s64 %t, %rd1, 8;\n\tst.global.b32 [%t], 7;\n}\n", false);
+	ck_assert_msg(strstr(text, "[%rd1+8], 7;") != NULL, "%s", text); /* of what is around it, as before */
+	free(text);
+}
+END_TEST
+
 /* ---- random kernels ---- */
 
 enum { THREADS = 32, SLOTS = 24, POOL = 48 };
@@ -147,13 +210,24 @@ static unsigned roll(maker *g, unsigned n)
 		(g)->pool[(g)->n##pool < POOL ? (g)->n##pool++ : roll((g), POOL)] = new_;                                           \
 	} while (0)
 
+/* A register that is written twice, and a value of each. */
+static void add_twice(maker *g)
+{
+	cptx_val twice = cptx_add(g->k, ANY(g, u32), ANY(g, u32), .type = CPTX_U32);
+
+	KEEP(g, u32, cptx_add(g->k, twice, (int)roll(g, 5), .type = CPTX_U32));
+	KEEP(g, u32, cptx_mov(g->k, twice, .type = CPTX_U32));
+	cptx_xor(g->k, twice, ANY(g, u32), .into = twice, .type = CPTX_B32);
+	KEEP(g, u32, twice);
+}
+
 static void add_number(maker *g)
 {
 	cptx_kernel *k = g->k;
 	cptx_val a = ANY(g, u32), b = ANY(g, u32), c = ANY(g, u32);
 	int n = (int)roll(g, 5);
 
-	switch (roll(g, 16)) {
+	switch (roll(g, 17)) {
 	case 0: KEEP(g, u32, cptx_add(k, a, b, .type = CPTX_U32)); break;
 	case 1: KEEP(g, u32, cptx_add(k, a, n, .type = CPTX_S32)); break;
 	case 2: KEEP(g, u32, cptx_sub(k, a, b, .type = CPTX_U32)); break;
@@ -169,6 +243,7 @@ static void add_number(maker *g)
 	case 12: KEEP(g, u32, cptx_cvt(k, ANY(g, u64), .dtype = CPTX_U32, .atype = CPTX_U64)); break;
 	case 13: KEEP(g, u32, cptx_not(k, a, .type = CPTX_B32)); break;
 	case 14: KEEP(g, u32, cptx_shr(k, a, b, .type = CPTX_U32)); break;
+	case 15: add_twice(g); break;
 	default: KEEP(g, pred, cptx_setp(k, a, roll(g, 2) ? b : cptx_imm(n), .cmp = CPTX_LT, .type = CPTX_S32)); break;
 	}
 }
@@ -190,12 +265,17 @@ static void add_other(maker *g)
 	}
 }
 
-/* An address in the thread's own slots. */
+static int64_t some_slots(maker *g) { return (int64_t)(roll(g, SLOTS / 3) * THREADS * 4); }
+
+/* An address in the thread's own slots; its base may be written again in front of the access. */
 static cptx_val address(maker *g)
 {
-	cptx_val at = cptx_add(g->k, g->p, (int)(roll(g, SLOTS / 2) * THREADS * 4));
+	cptx_val base = cptx_add(g->k, g->p, cptx_imm(some_slots(g)), .type = CPTX_U64);
+	cptx_val at = cptx_add(g->k, base, cptx_imm(some_slots(g)), .type = CPTX_U64);
 
-	return cptx_offset(at, (int64_t)(roll(g, SLOTS / 2) * THREADS * 4));
+	if (roll(g, 2))
+		cptx_add(g->k, g->p, cptx_imm(some_slots(g)), .into = base, .type = CPTX_U64);
+	return cptx_offset(at, some_slots(g));
 }
 
 static void add_memory(maker *g)
@@ -344,4 +424,4 @@ START_TEST(random_kernels_compute_the_same)
 END_TEST
 
 TRIAL_MAIN("optimize", what_was_computed_is_read, constants_and_addresses_are_folded, only_what_dominates_is_read,
-           what_is_off_is_not_done, random_kernels_compute_the_same)
+           what_is_off_is_not_done, a_base_that_is_written_again_stays, a_scope_is_not_left, random_kernels_compute_the_same)
