@@ -62,8 +62,9 @@ enum cptx_visit_kind {
 	CPTX_VISIT_CALL,         /**< v = fn(k, user, &x, v) */
 	CPTX_VISIT_QUANTIZE, /**< v *= .value / amax, the largest |v| of the row's 128 columns: the factor that undoes it, amax /
 	                          .value, goes to the .f32 at .address [c / 128 * .pitch + r].  .value: the largest number of the
-	                          type that is stored, a constant.  Units have whole blocks of 128 columns, as .cols has.  Four,
-	                          and for a row two shuffles, a division and a store */
+	                          type that is stored, a constant.  Units have whole blocks of 128 columns, as .cols has.  Zeros,
+	                          infinities and NaN: cptx_quantize_factor.  Four, and for a row two shuffles, a division and a
+	                          store */
 	CPTX_VISIT_KINDS     /**< how many there are */
 };
 
@@ -214,6 +215,18 @@ CPTX_API void cptx_epilogue_store_rows_(cptx_kernel *k, cptx_site at, const cptx
 #define cptx_epilogue_store_rows(...) cptx_epilogue_store_rows_x_(__VA_ARGS__, .z_ = 0)
 #define cptx_epilogue_store_rows_x_(k, ...)                                                                                 \
 	cptx_epilogue_store_rows_((k), CPTX_HERE, CPTX_OPT(cptx_epilogue_rows, __VA_ARGS__))
+
+CPTX_API cptx_val cptx_quantize_factor_(cptx_kernel *k, cptx_site at, cptx_val amax, double most, bool pow2);
+/**
+ * Gives the factor of a block of elements that are quantized to a type whose largest number is `most`: amax / most, .f32,
+ * with pow2 the least power of two that is not below.  amax: a .f32 register with the largest magnitude of the block; it
+ * becomes the reciprocal of the factor, by which the elements are multiplied.
+ *
+ * An amax below 2^-100 counts as 2^-100, so a block of zeros has a factor, too.  A NaN counts as nothing in amax
+ * (CPTX_REDUCE_MAX), and is a NaN when it is quantized; the others are as without it.  Of a block with an infinity the
+ * factor is infinite: it becomes a NaN, and all others zeros.
+ */
+#define cptx_quantize_factor(k, amax, most, pow2) cptx_quantize_factor_((k), CPTX_HERE, (amax), (most), (pow2))
 
 /** The tile of shared memory, `rows` high, by which n columns of a unit's results leave: as wide as the widest swizzle (128,
  * 64, 32 bytes) that divides n, else 16 bytes.  .rows 0: n elements of the type are no multiple of 16 bytes. */

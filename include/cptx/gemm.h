@@ -515,8 +515,8 @@ CPTX_API void cptx_gemm_pack_weights(uint8_t *to, const uint8_t *codes, uint64_t
 
 /**
  * A kernel that makes of a matrix what kernels with .scale = CPTX_F32 multiply: elements of 8 bits, rounded to nearest, and
- * an f32 factor for each block, the largest magnitude in it over that of the type (448 of e4m3, 57344 of e5m2).  Targets
- * from sm_89 on.
+ * an f32 factor for each block, the largest magnitude in it over that of the type (448 of e4m3, 57344 of e5m2).  Zeros,
+ * infinities and NaN are as cptx_quantize_factor (<cptx/epilogue.h>) says.  Targets from sm_89 on.
  */
 typedef struct cptx_gemm_quantize_opt {
 	uint32_t size;      /**< CPTX_OPT fills it in */

@@ -69,7 +69,7 @@ double gemm_memory_bytes(const cptx_gemm_opt *o, const cptx_gemm_problem *p, dou
 	       (m * k * tma_gemm_bits(o->a) / 8 * times_a + n * k * tma_gemm_bits(o->b) / 8 * times_b + bytes_of_d(o, p));
 }
 
-/* Those of scale factors and of C. */
+/* Bytes of scale factors and of C. */
 static double bytes_beside(const cptx_gemm_opt *o, const cptx_gemm_problem *p)
 {
 	const double vec = o->scale == CPTX_UE4M3 ? 16 : 32;

@@ -87,20 +87,10 @@ static void widen(const quantizer *g, cptx_val amax, cptx_val v)
 		cptx_max(g->k, amax, cptx_abs(g->k, cptx_elem(v, e)), .into = amax);
 }
 
-/* The factor of a block whose largest magnitude is known; by what its elements are multiplied, to *by.  A block of zeros has
- * a factor, too. */
-static cptx_val factor_of(const quantizer *g, cptx_val amax, cptx_val *by)
+/* The factor of a block whose largest magnitude is known, which becomes by what the elements are multiplied. */
+static cptx_val factor_of(const quantizer *g, cptx_val amax)
 {
-	cptx_kernel *k = g->k;
-	const float most = g->o->out == CPTX_E4M3 ? 448.0f : 57344.0f;
-	cptx_val factor = cptx_mul(k, cptx_max(k, amax, 0x1p-100f), 1 / most);
-
-	if (g->o->pow2) { /* the next one that is not less, so that nothing saturates */
-		const cptx_val bits = cptx_and(k, cptx_add(k, cptx_as(factor, CPTX_U32), 0x7fffff), 0xff800000u);
-		factor = cptx_as(bits, CPTX_F32);
-	}
-	*by = cptx_div(k, 1.0f, factor, .rnd = CPTX_RN);
-	return factor;
+	return cptx_quantize_factor(g->k, amax, (double)tma_gemm_largest(g->o->out), g->o->pow2);
 }
 
 /* Rounds the elements of a lane and stores them. */
@@ -145,11 +135,10 @@ static void by_rows(const quantizer *g)
 	}
 	for (uint32_t i = 0; i < ALONG; i++) {
 		const cptx_val amax = cptx_var(k, CPTX_F32, 0.0f);
-		cptx_val by;
 		widen(g, amax, v[i]);
 		cptx_reduce_warp(k, amax, CPTX_REDUCE_MAX);
-		const cptx_val factor = factor_of(g, amax, &by), block = cptx_mad(k, group, ALONG, i, .mode = CPTX_LO);
-		store(g, at[i], v[i], by, inside[i]);
+		const cptx_val factor = factor_of(g, amax), block = cptx_mad(k, group, ALONG, i, .mode = CPTX_LO);
+		store(g, at[i], v[i], amax, inside[i]);
 		const cptx_val row_64 = cptx_cvt(k, row, .dtype = CPTX_U64);
 		const cptx_val index = cptx_mad_wide(k, block, g->p.val[PITCH], row_64), one = cptx_and(k, first, inside[i]);
 		store_factor(g, index, factor, one);
@@ -166,7 +155,7 @@ static void by_blocks(const quantizer *g)
 	const cptx_val z = cptx_div(k, line, down), nth = cptx_sub(k, line, cptx_mul(k, z, down, .mode = CPTX_LO));
 	const cptx_val col = cptx_mad(k, block, BLOCK, g->col, .mode = CPTX_LO), amax = cptx_var(k, CPTX_F32, 0.0f);
 	const cptx_val in_k = cptx_setp(k, col, g->p.val[OF_K], .cmp = CPTX_LT);
-	cptx_val v[ROWS], at[ROWS], inside[ROWS], by;
+	cptx_val v[ROWS], at[ROWS], inside[ROWS];
 	cptx_reduce all;
 
 	cptx_reduce_new(k, &all, .threads = WARPS * CPTX_WARP);
@@ -177,9 +166,9 @@ static void by_blocks(const quantizer *g)
 		widen(g, amax, v[i]);
 	}
 	cptx_reduce_cta(k, &all, amax, CPTX_REDUCE_MAX);
-	const cptx_val factor = factor_of(g, amax, &by);
+	const cptx_val factor = factor_of(g, amax);
 	for (uint32_t i = 0; i < ROWS; i++)
-		store(g, at[i], v[i], by, inside[i]);
+		store(g, at[i], v[i], amax, inside[i]);
 	const cptx_val index = cptx_cvt(k, id, .dtype = CPTX_U64), one = cptx_setp(k, tid, 0, .cmp = CPTX_EQ);
 	store_factor(g, index, factor, one);
 }

@@ -425,7 +425,21 @@ static bool gate_pairs(cptx_kernel *k, cptx_epilogue *e, uint32_t visitor)
 
 enum { BLOCK = 128 /* columns that share a factor */ };
 
-/* by[r]: what the elements of row r in that block are multiplied by; the factor that undoes it goes to memory. */
+cptx_val cptx_quantize_factor_(cptx_kernel *k, cptx_site at, cptx_val amax, double most, bool pow2)
+{
+	const cptx_val size = CALL(max, .a = amax, .b = cptx_immf(0x1p-100));
+	cptx_val factor = CALL(mul, .a = size, .b = cptx_immf((double)(1 / (float)most)));
+
+	if (pow2) { /* the next one that is not less, so that nothing saturates */
+		const cptx_val above = CALL(add, .a = cptx_as(factor, CPTX_U32), .b = cptx_imm(0x7fffff));
+		factor = cptx_as(CALL(and, .a = above, .b = cptx_imm(0xff800000)), CPTX_F32);
+	}
+	CALL(div, .a = cptx_immf(1), .b = factor, .rnd = CPTX_RN, .into = amax);
+	return factor;
+}
+
+/* by[r]: the largest magnitude of row r in that block, and then by what its elements are multiplied; the factor that undoes
+ * it goes to memory. */
 static void store_factors(epi *x, const epi_at *w, uint32_t block, cptx_val by)
 {
 	cptx_kernel *k = x->k;
@@ -441,14 +455,11 @@ static void store_factors(epi *x, const epi_at *w, uint32_t block, cptx_val by)
 	const cptx_val first = CALL(mul_wide, .a = nth, .b = epi_in_register(k, at, w->v->pitch));
 
 	for (uint32_t r = 0; r < x->acc->rows; r++) {
-		const cptx_val amax = cptx_elem(by, r), row = CALL(cvt, .a = epi_in_register(k, at, x->row[r]), .dtype = CPTX_U64);
-		/* a block of zeros has a factor, too */
-		const cptx_val size = CALL(max, .a = amax, .b = cptx_immf(0x1p-100), .NaN = CPTX_NAN);
-		const cptx_val factor = CALL(mul, .a = size, .b = cptx_immf((double)(float)(1 / most)));
+		const cptx_val row = CALL(cvt, .a = epi_in_register(k, at, x->row[r]), .dtype = CPTX_U64);
+		const cptx_val factor = cptx_quantize_factor_(k, at, cptx_elem(by, r), most, false);
 		const cptx_val base = kit_plain(k, at, w->v->address), index = CALL(add, .a = first, .b = row);
 		const cptx_val to = CALL(mad, .a = index, .b = cptx_imm(4), .c = base, .mode = CPTX_LO);
 		CALL(st, .a = to, .b = factor, .space = CPTX_GLOBAL, .when = epi_both(k, at, mine, x->row_ok[r]));
-		CALL(div, .a = cptx_immf(1), .b = factor, .rnd = CPTX_RN, .into = amax);
 	}
 }
 
@@ -474,7 +485,7 @@ static bool quantize(cptx_kernel *k, cptx_epilogue *e, uint32_t visitor)
 			const cptx_acc_elem v = cptx_acc_at(acc, i);
 			const cptx_val row = cptx_elem(by, v.at_row);
 			if (v.col / BLOCK == block)
-				CALL(max, .a = row, .b = CALL(abs, .a = v.value), .NaN = CPTX_NAN, .into = row);
+				CALL(max, .a = row, .b = CALL(abs, .a = v.value), .into = row);
 		}
 		cptx_acc_row_combine_(k, at, acc, CPTX_REDUCE_MAX, by);
 		store_factors(&x, &w, block, by);

@@ -262,7 +262,7 @@ status 0 gemm --device emu:sm_90a --layout nn --run 64x64x77
 says "right; largest error"
 
 # ---- gemm --run: factors of D, also of each expert's own D ----
-for of in "--experts along-k,3 --tile 64x128x64 --run 64x128x96" "--tile 64x128x64 --cluster 1x2 --run 64x128x64"; do
+for of in "--experts along-k,3 --layout nn --tile 64x128x64 --run 64x128x96" "--tile 64x128x64 --cluster 1x2 --run 64x128x64"; do
 	# shellcheck disable=SC2086 # words
 	status 0 gemm --device emu:sm_90a --scale-out f32 --out e4m3 $of
 	says "right; largest error"

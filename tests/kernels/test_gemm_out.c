@@ -41,6 +41,8 @@ static const trial trials[] = {
 	{ { TILE(64, 256), BF16, QUANTIZED }, 64, 384, 72, 1, { 0 } },
 	{ { TILE(64, 128), BF16, QUANTIZED, .cluster_n = 2 }, 64, 128, 72, 1, { 0 } },
 	{ { TILE(64, 256), BF16, QUANTIZED, .swiglu = true, .cluster_n = 2 }, 64, 256, 72, 1, { 0 } },
+	/* rows with a NaN, and in the second block an infinity */
+	{ { TILE(64, 128), BF16, QUANTIZED, .bias = true }, 33, 256, 72, 1, { 0 } },
 	/* gated alone: a last subtile of D that is narrower; threads store rows of any length; rows that are added elsewhere */
 	{ { TILE(64, 48), BF16, .out = CPTX_F32, .swiglu = true }, 70, 144, 72, 1, { 0 } },
 	{ { TILE(64, 64), BF16, .out = CPTX_F32, .swiglu = true, .unaligned = CPTX_GEMM_D }, 70, 80, 72, 1, { 0 } },
@@ -111,6 +113,7 @@ static void prepare(data *x, cptx_error *err)
 	x->rows = contiguous ? t->m : t->m * t->batch, x->cols = columns(t);
 	x->na = x->rows * t->k, x->nb = t->batch * t->n * t->k;
 	x->a = draw(x->na, &s), x->b = draw(x->nb, &s);
+	memset(x->a, 0, t->k); /* a row whose largest magnitude is 0 */
 	/* of a batch each matrix has factors of its own */
 	x->pitch = cptx_gemm_scale_pitch(t->o.batched ? t->m : x->rows);
 	x->blocks = x->cols / BLOCK * (t->o.batched ? t->batch : 1);
@@ -120,6 +123,8 @@ static void prepare(data *x, cptx_error *err)
 	x->p.a = upload(x, x->a, x->na, t->o.a, err), x->p.b = upload(x, x->b, x->nb, t->o.b, err);
 	for (uint64_t i = 0; i < t->n; i++)
 		x->bias[i] = (float)(i % 5) - 2;
+	if (t->o.bias && !t->o.swiglu)
+		x->bias[3] = NAN, x->bias[130] = INFINITY;
 	x->p.bias = cptx_mem_alloc(x->dev, sizeof x->bias, err);
 	cptx_mem_write(x->dev, x->p.bias, x->bias, sizeof x->bias, err);
 	x->p.counts = cptx_mem_alloc(x->dev, sizeof t->counts, err);
@@ -201,7 +206,8 @@ static void compare_values(const data *x, const float *d)
 			continue;
 		}
 		const double want = wanted(x, i / x->cols, i % x->cols), allowed = x->t->o.swiglu ? 1e-5 * fabs(want) + 1e-30 : 0;
-		ck_assert_msg(fabs((double)d[i] - want) <= allowed, "element (%llu, %llu) is %.9g, not %.9g",
+		const bool same = isnan(want) ? isnan(d[i]) : (double)d[i] == want;
+		ck_assert_msg(same || fabs((double)d[i] - want) <= allowed, "element (%llu, %llu) is %.9g, not %.9g",
 		              (unsigned long long)(i / x->cols), (unsigned long long)(i % x->cols), (double)d[i], want);
 	}
 }
@@ -231,8 +237,8 @@ static void compare_quantized(const data *x, const float *d, const uint8_t *q, c
 		ck_assert_msg(of == factor, "the factor of row %llu, block %llu is %g, not %g", (unsigned long long)row,
 		              (unsigned long long)block, (double)of, (double)factor);
 		for (int i = 0; i < BLOCK; i++) {
-			const uint8_t want =
-				(uint8_t)number_bits(t->o.out, fmin(fmax((double)(v[i] * by), (double)-most), (double)most));
+			const double at_most = fmin(fmax((double)(v[i] * by), (double)-most), (double)most);
+			const uint8_t want = isnan(v[i] * by) ? 0x7f : (uint8_t)number_bits(t->o.out, at_most);
 			ck_assert_msg(got[i] == want || !((got[i] | want) & 0x7f), "element (%llu, %llu) is 0x%02x, not 0x%02x",
 			              (unsigned long long)row, (unsigned long long)(block * BLOCK + i), got[i], want);
 		}

@@ -19,10 +19,14 @@ static const trial trials[] = {
 	{ { .in = CPTX_F32, .out = CPTX_E4M3, .blocks = true, .pow2 = true, .name = "q" }, 128, 128, 1 },
 };
 
-/* Numbers of several magnitudes; the first rows of a matrix are zeros, where rows are of blocks of their own. */
+/* Numbers of several magnitudes; the first rows of a matrix are zeros, where rows are of blocks of their own; behind them
+ * are a NaN, which its block has to pass over, and in the last block an infinity. */
 static float draw(uint64_t i, uint64_t k, uint64_t *s)
 {
 	const float v = (float)((double)(number_random(s) >> 40) / 8388608 - 1);
+
+	if (i == 2 * k + 5 || (i == 3 * k - 1 && k > BLOCK))
+		return i == 2 * k + 5 ? NAN : INFINITY;
 
 	return i < 2 * k ? 0 : ldexpf(v, (int)(i / k % 7) * 3 - 9);
 }
@@ -64,7 +68,7 @@ static void compare(const trial *t, const float *x, const uint8_t *q, const floa
 		const float factor = factor_of(t, amax[at]), by = 1 / factor;
 		ck_assert_msg(scale[at] == factor, "factor %llu is %g, not %g", (unsigned long long)at, (double)scale[at],
 		              (double)factor);
-		const uint8_t want = (uint8_t)number_bits(t->o.out, (double)(x[i] * by));
+		const uint8_t want = isnan(x[i] * by) ? 0x7f : (uint8_t)number_bits(t->o.out, (double)(x[i] * by));
 		ck_assert_msg(q[i] == want || !((q[i] | want) & 0x7f), "element (%llu, %llu) is 0x%02x, not 0x%02x",
 		              (unsigned long long)(i / t->k), (unsigned long long)(i % t->k), q[i], want);
 	}
@@ -85,8 +89,10 @@ START_TEST(gives_elements_and_factors)
 	uint8_t *bytes = malloc(n * size + GUARD), *q = malloc(n + GUARD);
 
 	for (uint64_t i = 0; i < n; i++) {
-		const uint64_t bits = number_bits(t->o.in, (double)draw(i, t->k, &s));
-		x[i] = (float)number_value(t->o.in, (uint32_t)bits);
+		const float v = draw(i, t->k, &s);
+		const uint64_t nan = t->o.in == CPTX_F32 ? 0x7fc00000 : t->o.in == CPTX_F16 ? 0x7e00 : 0x7fc0;
+		const uint64_t bits = isnan(v) ? nan : number_bits(t->o.in, (double)v);
+		x[i] = isfinite(v) ? (float)number_value(t->o.in, (uint32_t)bits) : v;
 		memcpy(bytes + i * size, &bits, size);
 	}
 	ck_assert_msg(cptx_gemm_quantize_build(m, &t->o, &err) != NULL, "%s", err.text);

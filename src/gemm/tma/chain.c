@@ -53,7 +53,7 @@ static void add_quantizer(cptx_kernel *k, const cptx_gemm_opt *o, const tma_gemm
 		const cptx_val each = cptx_mul_wide(k, blocks, pitch), z = cptx_cvt(k, cptx_as(w->z, CPTX_U32), .dtype = CPTX_U64);
 		to = cptx_mad(k, cptx_mul(k, each, z, .mode = CPTX_LO), 4, to, .mode = CPTX_LO);
 	}
-	cptx_epilogue_add(k, e, CPTX_VISIT_QUANTIZE, .value = cptx_immf(o->out == CPTX_E4M3 ? 448 : 57344), .address = to,
+	cptx_epilogue_add(k, e, CPTX_VISIT_QUANTIZE, .value = cptx_immf((double)tma_gemm_largest(o->out)), .address = to,
 	                  .pitch = pitch);
 }
 

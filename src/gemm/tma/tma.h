@@ -438,6 +438,8 @@ void tma_gemm_copies_advance(cptx_kernel *k, tma_gemm_producer *p);
 
 /* ---- f32 factors of blocks: gemm/tma/scaled.c ---- */
 
+/* The largest number of a type of 8 bits that D and matrices are quantized to. */
+static inline float tma_gemm_largest(enum cptx_type t) { return t == CPTX_E4M3 ? 448.0f : 57344.0f; }
 enum { GEMM_SCALE_BLOCK = 128 /* rows of B, and elements along K, that share a factor */, GEMM_SCALE_PARTS = 4 };
 /* A tile's columns as so many parts of equal width, none of which has columns of two blocks of B; at most
  * GEMM_SCALE_PARTS are possible. */

@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GUARD = 4096 /* poisoned bytes behind D, which must stay */, POISON = 0xff /* NaN in every type */ };
+enum { GUARD = 4096 /* poisoned bytes behind D and its factors, which must stay */, POISON = 0xff /* NaN in every type */ };
+enum { ADDED_TO = 0x40 /* bytes of a D that rows are added to: elements of 3.004 */ };
 
 /* ---- the reference: one thread an element, f64 sums of f32 operands, no shared memory and no tensor cores ---- */
 
@@ -146,9 +147,9 @@ static bool make_scale(bench *t, cptx_error *err)
 	if (!t->s->quantized)
 		return true;
 	t->scale_bytes = (scale_at(t, t->rows - 1, columns(t) - 1) + 1) * sizeof *t->scale;
-	t->scale = gemm_host(t->scale_bytes, err);
-	return t->scale && (t->dev_scale = cptx_mem_alloc(t->dev, t->scale_bytes, err)) &&
-	       cptx_mem_fill8(t->dev, t->dev_scale, POISON, t->scale_bytes, err);
+	t->scale = gemm_host(t->scale_bytes + GUARD, err);
+	return t->scale && (t->dev_scale = cptx_mem_alloc(t->dev, t->scale_bytes + GUARD, err)) &&
+	       cptx_mem_fill8(t->dev, t->dev_scale, POISON, t->scale_bytes + GUARD, err);
 }
 
 /* Where rows come from and go to, and their weights. */
@@ -222,7 +223,7 @@ static bool prepare(bench *t, cptx_error *err)
 	       (!s->beta || gemm_operand_make(&t->c, t->dev, p->seed * 2 + 3, err)) &&
 	       (!s->bias || gemm_operand_make(&t->bias, t->dev, p->seed * 2 + 4, err)) && gather_rows(t, err) &&
 	       cptx_mem_fill8(t->dev, t->dev_d, POISON, t->d_bytes + GUARD, err) &&
-	       (!s->scatter || cptx_mem_fill8(t->dev, t->dev_d, 0, t->d_bytes, err));
+	       (!s->scatter || cptx_mem_fill8(t->dev, t->dev_d, ADDED_TO, t->d_bytes, err));
 }
 
 static void release(bench *t)
@@ -404,8 +405,9 @@ static void note_wrong(const bench *t, uint32_t which, uint64_t i, double v, dou
 {
 	if (r->wrong++)
 		return;
-	r->wrong_matrix = which + (uint32_t)(i / (t->p->m * t->p->n));
-	r->wrong_row = i / t->p->n % t->p->m, r->wrong_column = i % t->p->n;
+	const uint64_t n = columns(t), rows = t->s->scatter ? other_rows(t) : t->p->m;
+	r->wrong_matrix = which + (uint32_t)(i / (rows * n));
+	r->wrong_row = i / n % rows, r->wrong_column = i % n;
 	r->wrong_value = v, r->wrong_reference = ref;
 }
 
@@ -433,15 +435,13 @@ static double rounding_of(const gemm_subject *s)
 	}
 }
 
-/* Of a type of 8 bits the largest number for what is too large; half of the least one that is not 0. */
-static double saturated(enum cptx_type type, double v)
-{
-	const double most = type == CPTX_E4M3 ? 448 : type == CPTX_E5M2 ? 57344 : INFINITY;
+static double largest_of(enum cptx_type type) { return type == CPTX_E4M3 ? 448 : type == CPTX_E5M2 ? 57344 : INFINITY; }
 
-	return fmin(fmax(v, -most), most);
-}
+/* Of a type of 8 bits the largest number for what is too large. */
+static double saturated(enum cptx_type type, double v) { return fmin(fmax(v, -largest_of(type)), largest_of(type)); }
 
-static double least_of(enum cptx_type type) { return type == CPTX_E4M3 || type == CPTX_E5M2 ? ldexp(1, -10) : 0; }
+/* Of a type of 8 bits half of the least number above 0: so much is lost of what is nearer to 0 than normal numbers. */
+static double least_of(enum cptx_type type) { return type == CPTX_E4M3 ? 0x1p-10 : type == CPTX_E5M2 ? 0x1p-17 : 0; }
 
 /* How much the sum of that element may be wrong, in f32. */
 static double sum_allowed(const bench *t, uint64_t i)
@@ -468,12 +468,42 @@ static double column_of(const bench *t, uint64_t row, uint64_t col, double *allo
 	return gate * up;
 }
 
+/* The factors of D are those of the largest magnitudes that the reference has, and nobody wrote between and behind them. */
+static void compare_factors(const bench *t, uint32_t which, gemm_report *r)
+{
+	const uint64_t n = columns(t), all = (t->scale_bytes + GUARD) / sizeof *t->scale;
+	const double most = largest_of(t->s->out);
+	uint64_t written = 0, poison = 0;
+
+	for (uint64_t row = 0; row < t->rows; row++)
+		for (uint64_t col = 0; col < n && !is_nobodys(t, row * t->p->n); col += FACTOR_COLUMNS) {
+			double amax = 0x1p-100, allowed = 0;
+			for (uint64_t i = col; i < col + FACTOR_COLUMNS; i++) {
+				double of_one;
+				amax = fmax(amax, fabs(column_of(t, row, i, &of_one))), allowed = fmax(allowed, of_one);
+			}
+			const double v = (double)t->scale[scale_at(t, row, col)] * most;
+			written++;
+			if (!(fabs(v - amax) <= allowed + ldexp(amax, -22)))
+				note_wrong(t, which, row * n + col, v, amax, r);
+		}
+	for (uint64_t i = 0; i < all; i++) {
+		uint32_t bits;
+		memcpy(&bits, &t->scale[i], sizeof bits);
+		poison += bits == UINT32_MAX;
+	}
+	if (written + poison != all)
+		note_wrong(t, which, t->rows * n - 1, (double)(all - poison), (double)written, r);
+}
+
 /* D whose columns are gated or quantized. */
 static void compare_columns(const bench *t, uint32_t which, gemm_report *r)
 {
 	const uint64_t n = columns(t);
 	const double rounding = 2 * rounding_of(t->s);
 
+	if (t->s->quantized)
+		compare_factors(t, which, r);
 	r->elements += t->rows * n;
 	for (uint64_t i = 0; i < t->rows * n; i++) {
 		const uint64_t row = i / n, col = i % n;
@@ -494,13 +524,20 @@ static void compare_columns(const bench *t, uint32_t which, gemm_report *r)
 }
 
 /* D that rows were added to, in any order. */
-static void compare_scattered(const bench *t, uint32_t which, gemm_report *r)
+static bool compare_scattered(const bench *t, uint32_t which, gemm_report *r, cptx_error *err)
 {
 	const uint64_t n = columns(t), all = other_rows(t) * n;
-	double *want = calloc(2 * all, sizeof *want), *allowed = want ? want + all : NULL;
+	double *want = gemm_host(2 * all * sizeof *want, err);
+	float before;
 
-	r->elements += all, r->wrong += !want;
-	for (uint64_t i = 0; want && i < t->rows * n; i++) {
+	if (!want)
+		return false;
+	double *allowed = want + all;
+	memset(&before, ADDED_TO, sizeof before);
+	for (uint64_t i = 0; i < all; i++)
+		want[i] = (double)before, allowed[i] = ldexp((double)before * sqrt((double)t->rows), -22);
+	r->elements += all;
+	for (uint64_t i = 0; i < t->rows * n; i++) {
 		if (is_nobodys(t, i / n * t->p->n))
 			continue;
 		const double by = (double)t->weight[i / n];
@@ -510,7 +547,7 @@ static void compare_scattered(const bench *t, uint32_t which, gemm_report *r)
 		/* each addition rounds what has come together so far */
 		allowed[at] += by * (of_sum + ldexp(fabs(v) * sqrt((double)t->rows), -22));
 	}
-	for (uint64_t i = 0; want && i < all; i++) {
+	for (uint64_t i = 0; i < all; i++) {
 		const double v = element(t, i), error = fabs(v - want[i]);
 		if (error <= allowed[i] + 1e-7)
 			r->worst = fmax(r->worst, error / (allowed[i] + 1e-7));
@@ -518,6 +555,7 @@ static void compare_scattered(const bench *t, uint32_t which, gemm_report *r)
 			note_wrong(t, which, i, v, want[i], r);
 	}
 	free(want);
+	return true;
 }
 
 /*
@@ -548,19 +586,22 @@ static void compare_all(const bench *t, uint32_t which, gemm_report *r)
 	}
 }
 
-static void compare(const bench *t, uint32_t which, gemm_report *r)
+static bool compare(const bench *t, uint32_t which, gemm_report *r, cptx_error *err)
 {
-	if (t->s->scatter)
-		compare_scattered(t, which, r);
-	else if (t->s->swiglu || t->s->quantized)
+	if (t->s->scatter) {
+		if (!compare_scattered(t, which, r, err))
+			return false;
+	} else if (t->s->swiglu || t->s->quantized) {
 		compare_columns(t, which, r);
-	else
+	} else {
 		compare_all(t, which, r);
+	}
 	for (uint64_t i = 0; i < GUARD; i++)
 		if (t->d[t->d_bytes + i] != POISON && !r->wrong++) {
 			r->wrong_matrix = which + matrices(t->p) - 1, r->wrong_row = t->p->m, r->wrong_column = i;
 			r->wrong_value = t->d[t->d_bytes + i], r->wrong_reference = POISON;
 		}
+	return true;
 }
 
 static bool run(bench *t, cptx_module *module, gemm_report *r, cptx_error *err)
@@ -577,9 +618,8 @@ static bool run(bench *t, cptx_module *module, gemm_report *r, cptx_error *err)
 	bool ok = launch && cptx_launch_run(launch, NULL, err) && cptx_device_synchronize(t->dev, err);
 	for (uint32_t i = 0, which = 0; i < t->s->list && ok; i++, which += matrices(p)) {
 		ok = cptx_mem_read(t->dev, t[i].d, t[i].dev_d, t[i].d_bytes + GUARD, err) &&
-		     (!t[i].scale || cptx_mem_read(t->dev, t[i].scale, t[i].dev_scale, t[i].scale_bytes, err));
-		if (ok)
-			compare(&t[i], which, r);
+		     (!t[i].scale || cptx_mem_read(t->dev, t[i].scale, t[i].dev_scale, t[i].scale_bytes + GUARD, err));
+		ok = ok && compare(&t[i], which, r, err);
 	}
 	if (ok && p->bursts && !r->wrong && !emulated(t->dev))
 		ok = measure_launch(t->dev, launch, p->bursts, &r->ms, err);
