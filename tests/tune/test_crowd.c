@@ -19,9 +19,12 @@ enum { MOST_PROCESSES = 32, MOST_RECORDS = 4096 };
 static unsigned processes = 6, records = 60, kills = 12;
 static bool whole;
 
-/* What children tell, in memory that outlives them: how many records each began and was told are written. */
+/* What children tell, in memory that outlives them: how many records each began and was told are written;
+ * how often those that prune did so, and how many files they took in. */
 static struct shared {
 	volatile unsigned begun[MOST_PROCESSES], done[MOST_PROCESSES], failed;
+	volatile unsigned turns;
+	volatile uint64_t taken_in;
 } * shared;
 
 /*
@@ -144,6 +147,9 @@ static void prune_now_and_then(unsigned me, volatile unsigned *stop)
 	printf("pruned %u times on host %u: %llu files became one each time\n", turns, me, (unsigned long long)files);
 	fflush(stdout);
 	cptx_tune_close(db);
+	/* else nothing was tried */
+	__atomic_fetch_add(&shared->turns, turns, __ATOMIC_SEQ_CST);
+	__atomic_fetch_add(&shared->taken_in, files, __ATOMIC_SEQ_CST);
 	_exit(err.code != CPTX_OK);
 }
 
@@ -196,6 +202,9 @@ START_TEST(killed_at_any_moment)
 		ck_assert_int_eq(waitpid(pruner[i], &status, 0), pruner[i]);
 		ck_assert_msg(status == 0, "the one that prunes ends with %x", status);
 	}
+	if (pruners[_i])
+		ck_assert_msg(shared->turns > 0 && shared->taken_in > 1, "pruned %u times, %llu files", shared->turns,
+		              (unsigned long long)shared->taken_in);
 	unmount_hosts();
 	munmap((void *)stop, 4096);
 	memset(seen, 0, sizeof seen);
