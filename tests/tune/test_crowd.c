@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -228,6 +229,43 @@ START_TEST(killed_at_any_moment)
 }
 END_TEST
 
+static unsigned marked_again, modes_set;
+
+/* In the place of the C library's: counts the segments that are made writable. */
+int fchmod(int fd, mode_t mode)
+{
+	char link[64], name[300];
+
+	snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+	const ssize_t n = readlink(link, name, sizeof name);
+	modes_set++;
+	marked_again += mode & S_IWUSR && n > 4 && !memcmp(name + n - 4, ".seg", 4);
+	return (int)syscall(SYS_fchmod, fd, mode);
+}
+
+/* One that prunes may mark a segment as soon as there is one, so its writer sets the mode before: here the umask has all
+ * files begin without the right to write. */
+START_TEST(a_mark_is_not_taken_back)
+{
+	cptx_error err = { 0 };
+	cptx_tune *db = open_place(&err);
+	const cptx_tune_key k = a_key(64);
+
+	modes_set = marked_again = 0;
+	put(db, &k, "x", 3, &err);
+	ck_assert_uint_eq(modes_set, 0);
+	cptx_tune_close(db);
+	db = open_place(&err);
+	const mode_t was = umask(0222);
+	put(db, &k, "y", 3, &err);
+	umask(was);
+	ck_assert(modes_set == 1 && marked_again == 0);
+	OK(err);
+	ck_assert(count_records(db, NULL) == 2);
+	cptx_tune_close(db);
+}
+END_TEST
+
 /* ---- a disk that is full ---- */
 
 /* Adds records until none can be written; what was written before is there, and there is room again later. */
@@ -388,6 +426,7 @@ int main(void)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	tcase_add_checked_fixture(c, before, after);
 	tcase_add_loop_test(c, killed_at_any_moment, 0, 4);
+	tcase_add_test(c, a_mark_is_not_taken_back);
 	tcase_add_test(c, a_file_that_may_not_grow);
 	tcase_add_test(c, a_disk_that_is_full);
 	tcase_add_test(c, a_look_up_is_fast);

@@ -4,7 +4,6 @@
 #include "store.h"
 
 #include <math.h>
-#include <sys/syscall.h>
 
 static cptx_error err;
 
@@ -613,40 +612,6 @@ START_TEST(a_retired_segment_is_left_by_its_writer)
 }
 END_TEST
 
-static unsigned marked_again, modes_set;
-
-/* In the place of the C library's: counts the segments that are made writable. */
-int fchmod(int fd, mode_t mode)
-{
-	char link[64], name[300];
-
-	snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-	const ssize_t n = readlink(link, name, sizeof name);
-	modes_set++;
-	marked_again += mode & S_IWUSR && n > 4 && !memcmp(name + n - 4, ".seg", 4);
-	return (int)syscall(SYS_fchmod, fd, mode);
-}
-
-/* One that prunes may mark a segment as soon as there is one, so its writer sets the mode before: here the umask has all
- * files begin without the right to write. */
-START_TEST(a_mark_is_not_taken_back)
-{
-	cptx_tune *db = open_place(&err);
-
-	modes_set = marked_again = 0;
-	add(db, 64, "x", 3);
-	ck_assert_uint_eq(modes_set, 0);
-	cptx_tune_close(db);
-	db = open_place(&err);
-	const mode_t was = umask(0222);
-	add(db, 65, "x", 3);
-	umask(was);
-	ck_assert(modes_set == 1 && marked_again == 0 && segments() == 2);
-	ck_assert(count_records(db, NULL) == 2);
-	cptx_tune_close(db);
-}
-END_TEST
-
 /* A segment that cannot be read is an error that names it; nothing is taken for empty, and nothing is removed. */
 START_TEST(what_cannot_be_read_is_not_lost)
 {
@@ -729,7 +694,6 @@ int main(void)
 	tcase_add_test(c, prune_keeps_what_it_is_told);
 	tcase_add_test(c, prune_clears_what_killed_ones_left);
 	tcase_add_test(c, a_retired_segment_is_left_by_its_writer);
-	tcase_add_test(c, a_mark_is_not_taken_back);
 	tcase_add_test(c, what_cannot_be_read_is_not_lost);
 	tcase_add_test(c, parts_of_a_common_work);
 	return test_main("tune_store", s);
