@@ -405,33 +405,41 @@ static void leave_own(tune_folder *f)
 	f->own = -1;
 }
 
-static bool begin_own(tune_folder *f, cptx_error *err)
+/* Whether the owner may write a new file, whatever the umask; it is no segment yet, so this takes back no mark of others. */
+static bool make_writable(int fd)
 {
 	struct stat s;
 
-	f->own = tune_folder_create(f, f->own_name, ENDING, err);
-	if (f->own < 0)
+	return !fstat(fd, &s) &&
+	       (!tune_is_retired(&s) || (!fchmod(fd, (s.st_mode & 07777) | S_IWUSR) && !fstat(fd, &s) && !tune_is_retired(&s)));
+}
+
+/* Begins a segment of this process: it gets the name of one when it is whole, and its mode is never changed from then on. */
+static bool begin_own(tune_folder *f, cptx_error *err)
+{
+	char made[TUNE_NAME];
+	const int fd = tune_folder_create(f, made, ".tmp", err);
+
+	if (fd < 0)
 		return false;
-	if (!fstat(f->own, &s) && tune_is_retired(&s)) { /* by the umask, or by a disk that has one mode for all */
-		(void)!fchmod(f->own, (s.st_mode & 07777) | S_IWUSR);
-		if (!fstat(f->own, &s) && tune_is_retired(&s)) {
-			unlinkat(f->dir, f->own_name, 0);
-			leave_own(f);
-			return error_set(
-				err, CPTX_E_IO, NOWHERE,
-				"tune: %s gives new files a mode that their owner may not write; mount it with one that allows that",
-				f->path);
-		}
+	memcpy(f->own_name, made, sizeof made);
+	memcpy(f->own_name + strlen(made) - strlen(ENDING), ENDING, strlen(ENDING));
+	bool ok = make_writable(fd);
+	if (!ok)
+		error_set(err, CPTX_E_IO, NOWHERE,
+		          "tune: %s gives new files a mode that their owner may not write; mount it with one that allows that",
+		          f->path);
+	else if (!(ok = tune_write_all(fd, head, sizeof head - 1) && !renameat(f->dir, made, f->dir, f->own_name) &&
+	                !fsync(f->dir)))
+		io_error(f, "no record can be written", err);
+	if (!ok) {
+		unlinkat(f->dir, made, 0);
+		unlinkat(f->dir, f->own_name, 0);
+		close(fd);
+		return false;
 	}
-	f->own_pid = (long)getpid(), f->own_bytes = 0;
-	if (tune_write_all(f->own, head, sizeof head - 1) && !fsync(f->dir)) {
-		f->own_bytes = sizeof head - 1;
-		return true;
-	}
-	io_error(f, "no record can be written", err);
-	unlinkat(f->dir, f->own_name, 0);
-	leave_own(f);
-	return false;
+	f->own = fd, f->own_pid = (long)getpid(), f->own_bytes = sizeof head - 1;
+	return true;
 }
 
 /*

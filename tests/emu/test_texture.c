@@ -365,6 +365,13 @@ START_TEST(fetches_and_levels)
 	ck_assert_float_eq(out[0].f[0], 4);   /* level -0.5: the first */
 	ck_assert_float_eq(out[12].f[0], 18); /* 1 */
 	ck_assert_float_eq(out[31].f[0], 21); /* 3.375: the last */
+	opt.mip_least = -3;
+	t = texture(opt, texels, sizeof texels);
+	in[0].f[2] = -2, in[1].f[2] = NAN, in[2].f[2] = -INFINITY, in[3].f[2] = INFINITY;
+	ck_assert(run("level", t, in, out));
+	for (int i = 0; i < 4; i++)
+		ck_assert_float_eq(out[i].f[0], i < 3 ? 4 : 21); /* there is none in front of the first */
+	in[0].f[2] = -0.5f, opt.mip_least = 0;
 	opt.mip_linear = true;
 	t = texture(opt, texels, sizeof texels);
 	ck_assert(run("level", t, in, out));
@@ -402,6 +409,14 @@ START_TEST(surfaces)
 	finds("su_trap", t, in, CPTX_FIND_MISALIGNED, "byte 4 of a surface's row must be a multiple of 8");
 	in[3].i[0] = 36, in[3].i[1] = -2;
 	ck_assert(run("su_clamp", t, in, out) && out[3].u[0] == texels[0][7]);
+	opt.width = 3; /* a second row at 12 bytes, in which 8 of the 12 can be read at once */
+	t = texture(opt, texels, sizeof texels);
+	for (int i = 0; i < THREADS; i++)
+		in[i] = (lane){ .i = { 0, 1 } };
+	ck_assert_msg(run("su_trap", t, in, out), "%s", err.text);
+	ck_assert(out[5].u[0] == texels[0][3] && out[5].u[1] == texels[0][4]);
+	opt.width = 8;
+	t = texture(opt, texels, sizeof texels);
 	for (int i = 0; i < THREADS; i++)
 		in[i] = (lane){ .i = { i % 8 * 4, i / 8 + 1, i + 500 } }; /* the last row is outside */
 	ck_assert(run("su_write", t, in, out) && out[9].u[0] == 509 && out[31].u[0] == 0);
@@ -463,6 +478,7 @@ START_TEST(what_is_wrong)
 		{ { .channels = 1, .width = 8, .height = 4, .cube = true }, "square" },
 		{ { .channels = 1, .width = 8, .pitch = 4 }, "at least a row's bytes" },
 		{ { .channels = 1, .width = 8, .levels = 5 }, "a single texel" },
+		{ { .channels = 1, .width = 8, .mip_bias = NAN }, "must be numbers" },
 		{ { .channels = 1, .width = 8, .linear = true }, "read as numbers with a fraction" },
 		{ { .channel = CPTX_EMU_F32, .channels = 1, .width = 8, .as_fraction = true }, "8 and 16 bits" },
 		{ { .channel = CPTX_EMU_F32, .channels = 4, .width = 8, .height = 512 }, "is 65536 bytes from device address" },
@@ -476,6 +492,25 @@ START_TEST(what_is_wrong)
 	}
 	err.code = CPTX_OK;
 	ck_assert(!cptx_emu_texture(NULL, &good, &err) && err.code == CPTX_E_ARG);
+}
+END_TEST
+
+START_TEST(another_device_s_handle_names_nothing)
+{
+	const float texels[8] = { 1 };
+	const cptx_emu_texture_opt good = { .channel = CPTX_EMU_F32, .channels = 1, .width = 8 };
+	lane in[THREADS] = { 0 };
+	uint64_t own = texture(good, texels, sizeof texels);
+	cptx_device *other = cptx_emu_open("sm_90a", NULL, &err);
+	cptx_emu_texture_opt opt = good;
+
+	opt.size = CPTX_OPT_SIZE(cptx_emu_texture_opt), opt.at = cptx_mem_alloc(other, 32, &err);
+	uint64_t its = cptx_emu_texture(other, &opt, &err);
+	ck_assert(own && its && own != its);
+	finds("tex_1d_f32", its, in, CPTX_FIND_OPERAND, "is no handle that is in use");
+	ck_assert(!cptx_emu_texture_free(dev, its) && !cptx_emu_texture_free(other, own));
+	ck_assert(cptx_emu_texture_free(dev, own) && cptx_emu_texture_free(other, its));
+	cptx_device_close(other);
 }
 END_TEST
 
@@ -493,5 +528,6 @@ int main(void)
 	tcase_add_test(c, fetches_and_levels);
 	tcase_add_test(c, surfaces);
 	tcase_add_test(c, what_is_wrong);
+	tcase_add_test(c, another_device_s_handle_names_nothing);
 	return test_main("emu_texture", s);
 }

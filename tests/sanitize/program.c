@@ -73,6 +73,7 @@ int cudaMemcpy2DFromArray(void *dst, size_t pitch, const void *array, size_t x, 
 int cudaMemcpy3D(const rt_copy3d *c);
 int cudaCreateTextureObject(uint64_t *out, const rt_resource *r, const rt_sampler *s, const void *view);
 int cudaDestroyTextureObject(uint64_t t);
+int cudaDestroySurfaceObject(uint64_t t);
 int cudaCreateSurfaceObject(uint64_t *out, const rt_resource *r);
 int cuTexObjectCreate(uint64_t *out, const dr_resource *r, const dr_sampler *s, const void *view);
 int cuMemcpy2D_v2(const dr_copy2d *c);
@@ -86,6 +87,7 @@ int cuMemCreate(void **out, size_t size, const void *properties, unsigned long l
 int cuMemRelease(void *allocation);
 int cuMemMap(uint64_t at, size_t size, size_t offset, void *allocation, unsigned long long flags);
 int cuMemUnmap(uint64_t at, size_t size);
+int cuMemGetAccess(unsigned long long *flags, const void *location, uint64_t at);
 int cuMemSetAccess(uint64_t at, size_t size, const void *access, size_t n);
 int cuLinkCreate_v2(unsigned n, int *options, void **values, void **linker);
 int cuLinkAddData_v2(void *linker, int type, const void *data, size_t size, const char *name, unsigned n, int *options,
@@ -267,7 +269,14 @@ static void arrays(void)
 	EXPECT(!memcmp(back, host, sizeof host));
 	EXPECT(cudaMemcpy2DFromArray(some, 16, array, 8, 3, 16, 2, RT_DEVICE_TO_HOST) == 0);
 	EXPECT(some[0][0] == host[3][2] + 1 && some[1][3] == host[4][5] + 1);
-	EXPECT(cudaDestroyTextureObject(t) == 0 && cudaDestroyTextureObject(t) == 1);
+	EXPECT(cudaDestroySurfaceObject(t) == 1 && cudaDestroyTextureObject(s) == 1); /* each is one of the other kind */
+	EXPECT(cudaDestroyTextureObject(t) == 0 && cudaDestroyTextureObject(t) == 1 && cudaDestroySurfaceObject(s) == 0);
+	/* channels that differ, and a gap */
+	static const rt_format none[] = { { 8, 8, -24, 8, RT_UNSIGNED }, { 8, 0, 8, 8, RT_UNSIGNED },
+		                              { 8, 8, 0, 8, RT_UNSIGNED },   { 8, 8, 16, 8, RT_UNSIGNED },
+		                              { 8, 16, 0, 0, RT_UNSIGNED },  { -8, 0, 0, 0, RT_UNSIGNED } };
+	for (int i = 0; i < 6; i++)
+		EXPECT(cudaMallocArray(&cube, &none[i], 8, 8, 0) == 1);
 	/* halves of neighbours: x and y are 0.5 less than the middles of the texels */
 	sampler.linear = 1;
 	const rt_resource rows = { .type = RT_OF_ROWS,
@@ -289,12 +298,19 @@ static void arrays(void)
 	EXPECT(cudaMalloc3DArray(&cube, &f32, six, RT_ARRAY_CUBE) == 0);
 	c.dst_array = cube;
 	EXPECT(cudaMemcpy3D(&c) == 0);
+	c.extent.width += (size_t)1 << 62; /* whose bytes are those of 2 texels, counted by 64 bits */
+	EXPECT(cudaMemcpy3D(&c) == 1);
+	c.extent.width = 2, c.src_pos.z = c.src.ysize = (size_t)1 << 62;
+	EXPECT(cudaMemcpy3D(&c) == 1);
 	float face[2][2];
 	dr_copy2d d = { .src = { .type = DR_ARRAY, .array = (struct san_array *)cube },
 		            .dst = { .type = DR_HOST, .host = face, .pitch = 8 },
 		            .width = 8,
 		            .height = 2 };
 	EXPECT(cuMemcpy2D_v2(&d) == 0 && face[1][1] == host[0][3]);
+	d.dst.y = SIZE_MAX / 4;
+	EXPECT(cuMemcpy2D_v2(&d) == 1);
+	d.dst.y = 0;
 	EXPECT(cudaFreeArray(cube) == 0 && cudaFreeArray(cube) == 1 && cuMemcpy2D_v2(&d) == 1);
 }
 
@@ -313,7 +329,12 @@ static void parts(void)
 	EXPECT(cuMemAddressReserve(&at, 2 * size, 0, 0, 0) == 0 && at % size == 0 && cuMemAddressReserve(&at, 5, 0, 0, 0) == 1);
 	EXPECT(cuMemCreate(&a, size, NULL, 0) == 0 && cuMemSetAccess(at, size, NULL, 0) == 1);
 	EXPECT(cuMemMap(at, size, 0, a, 0) == 0 && cuMemMap(at, size, 0, a, 0) == 1 && cuMemSetAccess(at, size, NULL, 0) == 0);
-	EXPECT(cuMemRelease(a) == 0 && cudaMemset((void *)(uintptr_t)at, 0, size) == 0);
+	unsigned long long flags = 0;
+	EXPECT(cuMemGetAccess(&flags, NULL, at + 100) == 0 && flags == 3 && cuMemGetAccess(&flags, NULL, at + size) == 0 &&
+	       !flags);
+	EXPECT(cuMemSetAccess(at + size / 2, size, NULL, 0) == 1); /* half of it */
+	EXPECT(cuMemRelease(a) == 0 && cuMemRelease(a) == 1 && cuMemMap(at + size, size, 0, a, 0) == 1 && cuMemRelease(&a) == 1);
+	EXPECT(cudaMemset((void *)(uintptr_t)at, 0, size) == 0);
 	EXPECT(launch(&add, (void *)(uintptr_t)at, 3, N, NULL) == 0);
 	EXPECT(cudaMemcpy(back, (void *)(uintptr_t)at, sizeof back, RT_DEVICE_TO_HOST) == 0 && back[9] == 3);
 	EXPECT(cuMemAddressFree(at, 2 * size) == 1 && cuMemUnmap(at, size) == 0 && cuMemAddressFree(at, 2 * size) == 0);
@@ -327,6 +348,14 @@ static void parts(void)
 	EXPECT(cudaMalloc(&q, N * 4) == 900 && cudaFreeAsync(p, s) == 0 && cudaStreamEndCapture(s, &g) == 0);
 	EXPECT(cudaGraphInstantiate(&exec, g, 0) == 0 && cudaGraphLaunch(exec, s) == 0 && cudaGraphLaunch(exec, s) == 0);
 	EXPECT(cudaMemset(p, 0, N * 4) == 0 && cudaGraphExecDestroy(exec) == 0 && cudaGraphDestroy(g) == 0);
+	EXPECT(cudaMemset(p, 0, N * 4) != 0); /* it went with the last graph */
+
+	/* memory that a graph leaves allocated */
+	EXPECT(cudaStreamBeginCapture(s, 0) == 0 && cudaMallocAsync(&p, N * 4, s) == 0 && cudaStreamEndCapture(s, &g) == 0);
+	EXPECT(cudaGraphInstantiate(&exec, g, 0) == 0 && cudaFree(p) == 1);
+	EXPECT(cudaGraphLaunch(exec, s) == 0 && cudaFreeHost(p) == 1 && cudaFree(p) == 0 && cudaFree(p) == 1);
+	EXPECT(cudaGraphLaunch(exec, s) == 0 && cudaGraphExecDestroy(exec) == 0 && cudaGraphDestroy(g) == 0);
+	EXPECT(cudaMemset(p, 0, N * 4) == 0 && cudaFree(p) == 0);
 }
 
 /* The shapes of <<<...>>> are a stack: arguments of a kernel may launch another one. */

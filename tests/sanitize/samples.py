@@ -7,7 +7,8 @@ Builds NVIDIA's cuda-samples with nvcc and PTX, runs each under `cptx sanitize`,
 
 DIR is a checkout of github.com/NVIDIA/cuda-samples, which is no part of this project.  Its programs are built as they are;
 arguments that make a problem smaller stand in samples.txt.  A run is right if the program ends with 0, says nothing of a
-failure, and nothing is found.  --bless writes the outcomes to samples.txt.  The exit status is 1 if an outcome changed.
+failure, and nothing is found.  --bless writes the outcomes to samples.txt.  The exit status is 1 if an outcome or the
+code of a finding changed, or a run was cut: give it less to do, or more time.
 """
 import argparse, os, re, shutil, subprocess, sys, time
 
@@ -128,7 +129,7 @@ def run(out, args):
         if "step-limit" in found.group(1):
             return "cut", "after %d steps of a launch" % arguments.steps, seconds
         code = re.search(r"\): (\w[\w-]*): ", found.group(1))
-        return "finding", code.group(1) if code else found.group(1)[:60], seconds
+        return "finding", code.group(1) if code else "refused", seconds
     missing = re.search(r"(\w+) is not there", told)
     if done.returncode == 2:
         return "waived", missing.group(0) if missing else "the program waives itself", seconds
@@ -153,10 +154,13 @@ def main():
             continue
         else:
             outcome, remark, seconds = run(out, was[1])
-        print("%-28s %-8s %5.1f s  %s%s" % (name, outcome, seconds, remark, "" if outcome == was[0] else "  (was: %s)" % (was[0] or "new")), flush=True)
-        changed += outcome != was[0]
-        if outcome == was[0] and was[2]:
-            remark = was[2]  # a reason that somebody wrote stays
+        # the code of a finding stands in front of a reason that somebody wrote, which stays; a run that was cut says nothing
+        code = was[2].split(",")[0]
+        same = outcome == was[0] and outcome != "cut" and (outcome != "finding" or remark == code)
+        changed += not same
+        print("%-28s %-8s %5.1f s  %s%s" % (name, outcome, seconds, remark, "" if same else "  (was: %s)" % (": ".join(filter(None, (was[0], code))) if was[0] == "finding" else was[0] or "new")), flush=True)
+        if same and was[2]:
+            remark = was[2]
         rows[name] = (outcome, was[1], remark)
     if arguments.bless:
         write_list(rows, head)

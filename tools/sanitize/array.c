@@ -21,14 +21,15 @@ enum { FORMATS = sizeof formats / sizeof *formats };
 
 static unsigned channels_of(const rt_format *f) { return f->w ? 4 : f->z ? 3 : f->y ? 2 : 1; }
 
-size_t san_texel(const rt_format *f) { return (size_t)(f->x + f->y + f->z + f->w) / 8; }
+size_t san_texel(const rt_format *f) { return f->x > 0 ? (size_t)f->x / 8 * channels_of(f) : 0; }
 
 bool san_format(const rt_format *f, enum cptx_emu_channel *channel, unsigned *channels)
 {
 	*channels = channels_of(f);
+	const bool even = (*channels == 1 || f->y == f->x) && (*channels != 2 || (!f->z && !f->w)) &&
+	                  (*channels != 4 || (f->z == f->x && f->w == f->x));
 	for (size_t i = 0; i < FORMATS; i++)
-		if (formats[i].kind == f->kind && formats[i].bits == f->x && (!f->y || f->y == f->x) && (!f->w || f->w == f->x) &&
-		    *channels != 3) {
+		if (formats[i].kind == f->kind && formats[i].bits == f->x && even && *channels != 3) {
 			*channel = formats[i].channel;
 			return true;
 		}
@@ -271,12 +272,31 @@ static int copy_slices(side dst, side src, size_t width, size_t height, size_t d
 	return e;
 }
 
+/* Whether a copy at a pointer, with pitch and rows from slice to slice, ends at bytes that size_t can count. */
+static bool is_counted(rt_pitched p, rt_pos at, rt_extent x)
+{
+	size_t z, y, n;
+
+	return !__builtin_add_overflow(at.z, x.depth, &z) && !__builtin_mul_overflow(z, p.ysize, &n) &&
+	       !__builtin_add_overflow(at.y, x.height, &y) && !__builtin_add_overflow(n, y, &n) &&
+	       !__builtin_mul_overflow(n, p.pitch, &n) && !__builtin_add_overflow(n, at.x, &n) &&
+	       !__builtin_add_overflow(n, x.width, &n);
+}
+
 /* Positions and the width count texels where there is an array. */
 int san_copy3d(const rt_copy3d *c, san_stream *s)
 {
 	const san_array *from = (const san_array *)c->src_array, *to = (const san_array *)c->dst_array;
 	const rt_format *f = from && san_array_lives(from) ? &from->t.format : to && san_array_lives(to) ? &to->t.format : NULL;
-	size_t texel = f ? san_texel(f) : 1, width = c->extent.width * texel, h = c->extent.height, d = c->extent.depth;
+	const size_t texel = f ? san_texel(f) : 1, most = SIZE_MAX / texel, h = c->extent.height, d = c->extent.depth;
+	const size_t width = c->extent.width * texel; /* which is looked at only where it is no more than `most` texels */
+	if (c->extent.width > most || c->src_pos.x > most || c->dst_pos.x > most ||
+	    (!from && !is_counted(c->src, c->src_pos, (rt_extent){ width, h, d })) ||
+	    (!to && !is_counted(c->dst, c->dst_pos, (rt_extent){ width, h, d }))) {
+		san_say("a copy of %zu by %zu by %zu elements has more bytes than there are", c->extent.width, c->extent.height,
+		        c->extent.depth);
+		return SAN_VALUE;
+	}
 	side dst = { .at = (char *)c->dst.ptr + (c->dst_pos.z * c->dst.ysize + c->dst_pos.y) * c->dst.pitch + c->dst_pos.x,
 		         .pitch = c->dst.pitch,
 		         .rows = c->dst.ysize },
@@ -375,7 +395,9 @@ static bool driver_side(side *s, const dr_side3d *d, size_t width, size_t height
 	char *at = d->type == DR_HOST ? (char *)d->host : (char *)(uintptr_t)d->device;
 	size_t pitch = d->pitch ? d->pitch : width, slice_rows = d->height ? d->height : height;
 	*s = (side){ .at = at + (d->z * slice_rows + d->y) * pitch + d->x, .pitch = pitch, .rows = slice_rows };
-	return d->type == DR_HOST || d->type == DR_DEVICE || d->type == DR_UNIFIED;
+	return (d->type == DR_HOST || d->type == DR_DEVICE || d->type == DR_UNIFIED) &&
+	       is_counted((rt_pitched){ .pitch = pitch, .ysize = slice_rows }, (rt_pos){ d->x, d->y, d->z },
+	                  (rt_extent){ width, height, depth });
 }
 
 static int driver_copy(const dr_copy3d *c, san_stream *s)

@@ -12,6 +12,8 @@
 
 static void node_free(san_node *n)
 {
+	if (n->work == SAN_WORK_ALLOC)
+		san_graph_left(san_block_at((uintptr_t)n->dst));
 	san_graph_free(n->child);
 	free(n->values);
 	free(n);
@@ -171,6 +173,8 @@ static int copy_nodes(san_graph *to, const san_graph *from)
 		san_node *next = c->next;
 		*c = *n;
 		c->next = next, c->graph = to, c->original = n, c->values = NULL, c->child = NULL;
+		if (n->work == SAN_WORK_ALLOC)
+			san_block_at((uintptr_t)n->dst)->graphs++;
 		if (n->work == SAN_WORK_LAUNCH)
 			e = san_node_launch(c, n->kernel, &n->shape, n->values);
 	}
@@ -196,6 +200,8 @@ static int run(const san_node *n)
 		return !san_kernel_lives(n->kernel) ? SAN_HANDLE : san_launch(n->kernel, &n->shape, n->values, NULL);
 	case SAN_WORK_COPY: return san_copy(n->dst, n->src, n->size, n->kind, NULL);
 	case SAN_WORK_SET: return san_set((uintptr_t)n->dst, n->value, n->element, n->size, NULL);
+	case SAN_WORK_ALLOC: san_block_at((uintptr_t)n->dst)->freed = false; return SAN_OK;
+	case SAN_WORK_FREE: return san_free((uintptr_t)n->dst, false);
 	case SAN_WORK_HOST: return san_host_call(n->fn, n->user, NULL);
 	default: return SAN_OK;
 	}

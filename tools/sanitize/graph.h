@@ -5,7 +5,16 @@
 
 #include "san.h"
 
-enum san_work { SAN_WORK_NONE, SAN_WORK_LAUNCH, SAN_WORK_COPY, SAN_WORK_SET, SAN_WORK_HOST, SAN_WORK_CHILD };
+enum san_work {
+	SAN_WORK_NONE,
+	SAN_WORK_LAUNCH,
+	SAN_WORK_COPY,
+	SAN_WORK_SET,
+	SAN_WORK_HOST,
+	SAN_WORK_CHILD,
+	SAN_WORK_ALLOC,
+	SAN_WORK_FREE
+};
 
 typedef struct san_node {
 	struct san_node *next;
@@ -16,7 +25,7 @@ typedef struct san_node {
 	san_kernel *kernel;
 	san_shape shape;
 	void **values; /* addresses of the arguments' values, which stand behind them */
-	/* COPY and SET */
+	/* COPY and SET; memory of ALLOC and FREE */
 	void *dst;
 	const void *src;
 	size_t size; /* bytes, or elements to set */

@@ -11,10 +11,16 @@ int san_graph_alloc(san_graph *g, void **at, size_t size, san_node **out)
 	uint64_t p = 0;
 	int e = size ? san_alloc(SAN_DEVICE_MEMORY, size, &p) : SAN_VALUE;
 
-	if (e || (e = san_graph_child(g, NULL, out)))
+	if (e)
 		return e;
-	san_block_at(p)->of_graph = true;
+	if ((e = san_graph_child(g, NULL, out))) {
+		san_free(p, false);
+		return e;
+	}
+	san_block *b = san_block_at(p);
+	b->of_graph = b->freed = true, b->graphs = 1;
 	*at = (void *)(uintptr_t)p;
+	(*out)->work = SAN_WORK_ALLOC, (*out)->dst = *at;
 	return SAN_OK;
 }
 
@@ -22,7 +28,11 @@ int san_graph_free_memory(san_graph *g, const void *at, san_node **out)
 {
 	const san_block *b = san_block_at((uintptr_t)at);
 
-	return b && b->at == (uintptr_t)at ? san_graph_child(g, NULL, out) : SAN_VALUE;
+	int e = b && b->at == (uintptr_t)at ? san_graph_child(g, NULL, out) : SAN_VALUE;
+
+	if (!e && b->of_graph)
+		(*out)->work = SAN_WORK_FREE, (*out)->dst = (void *)(uintptr_t)at;
+	return e;
 }
 
 static int attribute(int number, uint64_t *value)

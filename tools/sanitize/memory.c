@@ -72,17 +72,42 @@ int san_alloc(enum san_memory kind, size_t size, uint64_t *at)
 	return e;
 }
 
+/* Ends a block, which *p is. */
+static void end(san_block **p)
+{
+	cptx_mem_free(san.dev, (*p)->at);
+	free(take(p));
+}
+
+void san_graph_left(san_block *b)
+{
+	if (!--b->graphs && b->freed)
+		end(find(b->at));
+}
+
+static int free_of_graph(san_block *b)
+{
+	if (b->freed) {
+		san_say("0x%llx is memory of a graph that was freed already, or that the graph has not allocated yet",
+		        (unsigned long long)b->at);
+		return SAN_VALUE;
+	}
+	b->freed = true;
+	if (!b->graphs)
+		end(find(b->at));
+	return SAN_OK;
+}
+
 int san_free(uint64_t at, bool host)
 {
 	san_block **p = find(at), *b = *p;
 
 	if (!at)
 		return SAN_OK;
-	if (b && b->of_graph)
-		return SAN_OK;
+	if (b && b->of_graph && !host)
+		return free_of_graph(b);
 	if (b && b->at == at && host == (b->type == RT_HOST)) {
-		cptx_mem_free(san.dev, at);
-		free(take(p));
+		end(p);
 		return SAN_OK;
 	}
 	if (b)
@@ -115,8 +140,7 @@ int san_unmap(void *host)
 		return SAN_VALUE;
 	if (!b || b->host != host || b->at == (uintptr_t)host)
 		return SAN_NOT_REGISTERED;
-	cptx_mem_free(san.dev, b->at);
-	free(take(p));
+	end(p);
 	return SAN_OK;
 }
 

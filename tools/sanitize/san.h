@@ -76,8 +76,10 @@ typedef struct san_block {
 	uint64_t at; /* for kernels */
 	void *host;  /* NULL: the host cannot read it */
 	size_t size;
-	int type;      /* RT_HOST, RT_DEVICE, RT_MANAGED */
-	bool of_graph; /* is kept when it is freed */
+	int type;        /* RT_HOST, RT_DEVICE, RT_MANAGED */
+	unsigned graphs; /* that allocate it, and keep it */
+	bool of_graph;   /* was allocated by a graph: it may be freed, and allocated again by a launch, while there is one */
+	bool freed;      /* of_graph, and not allocated now */
 } san_block;
 
 typedef struct san_graph san_graph;
@@ -166,6 +168,7 @@ void san_lines_free(san_module *m);
 enum san_memory { SAN_DEVICE_MEMORY, SAN_HOST_MEMORY, SAN_MANAGED_MEMORY };
 int san_alloc(enum san_memory kind, size_t size, uint64_t *at);
 int san_free(uint64_t at, bool host);
+void san_graph_left(san_block *b); /* one graph less allocates the memory */
 int san_map(void *host, size_t size);
 int san_unmap(void *host);
 san_block *san_block_at(uint64_t at); /* of a device or host address */

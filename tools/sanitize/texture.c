@@ -10,6 +10,7 @@
 typedef struct object {
 	struct object *next;
 	uint64_t handle;
+	bool surface;
 	rt_resource resource;
 	rt_sampler sampler;
 } object;
@@ -27,7 +28,7 @@ static int keep(uint64_t *out, const cptx_emu_texture_opt *opt, const rt_resourc
 		free(o);
 		return san_failed(opt->surface ? "a surface object" : "a texture object", &err);
 	}
-	o->resource = *r;
+	o->resource = *r, o->surface = opt->surface;
 	if (s)
 		o->sampler = *s;
 	o->next = objects;
@@ -36,11 +37,11 @@ static int keep(uint64_t *out, const cptx_emu_texture_opt *opt, const rt_resourc
 	return SAN_OK;
 }
 
-static int drop(uint64_t handle)
+static int drop(uint64_t handle, bool surface)
 {
 	object **p = &objects;
 
-	while (*p && (*p)->handle != handle)
+	while (*p && ((*p)->handle != handle || (*p)->surface != surface))
 		p = &(*p)->next;
 	if (!*p)
 		return SAN_VALUE;
@@ -214,8 +215,8 @@ static int ask(uint64_t handle, rt_resource *r, rt_sampler *s)
 CALL(cudaCreateTextureObject, (uint64_t * out, const rt_resource *r, const rt_sampler *s, const void *view),
      texture(out, r, s, view))
 CALL(cudaCreateSurfaceObject, (uint64_t * out, const rt_resource *r), surface(out, r))
-BOTH(cudaDestroyTextureObject, cuTexObjectDestroy, (uint64_t handle), drop(handle))
-BOTH(cudaDestroySurfaceObject, cuSurfObjectDestroy, (uint64_t handle), drop(handle))
+BOTH(cudaDestroyTextureObject, cuTexObjectDestroy, (uint64_t handle), drop(handle, false))
+BOTH(cudaDestroySurfaceObject, cuSurfObjectDestroy, (uint64_t handle), drop(handle, true))
 CALL(cudaGetTextureObjectResourceDesc, (rt_resource * r, uint64_t handle), ask(handle, r, NULL))
 CALL(cudaGetSurfaceObjectResourceDesc, (rt_resource * r, uint64_t handle), ask(handle, r, NULL))
 CALL(cudaGetTextureObjectTextureDesc, (rt_sampler * s, uint64_t handle), ask(handle, NULL, s))

@@ -12,9 +12,10 @@ enum { GRANULARITY = 2 << 20 /* bytes, as on GPUs */ };
 
 /* What cuMemCreate gives: a CUmemGenericAllocationHandle. */
 typedef struct physical {
+	struct physical *next;
 	size_t size;
-	unsigned uses; /* the handle, and where it is mapped */
-	bool mapped;
+	unsigned uses;         /* the handle, and where it is mapped */
+	bool mapped, released; /* released: the handle is none any more */
 } physical;
 
 /* Mapped addresses, within a range that is reserved. */
@@ -33,6 +34,7 @@ typedef struct range {
 
 static range *ranges;
 static mapping *mappings;
+static physical *physicals;
 
 static int reserve(uint64_t *at, size_t size, size_t align)
 {
@@ -82,10 +84,38 @@ static bool is_reserved(uint64_t at, size_t size)
 	return false;
 }
 
-static void release(physical *p)
+static void leave(physical *p)
 {
-	if (!--p->uses)
-		free(p);
+	physical **at = &physicals;
+
+	if (--p->uses)
+		return;
+	while (*at != p)
+		at = &(*at)->next;
+	*at = p->next;
+	free(p);
+}
+
+/* Whether a handle is one that was not released; else it is said. */
+static bool is_handle(const physical *handle)
+{
+	const physical *p = physicals;
+
+	while (p && p != handle)
+		p = p->next;
+	if (p && !p->released)
+		return true;
+	san_say("%p is no handle of cuMemCreate, or one that was released", (const void *)handle);
+	return false;
+}
+
+static int release(physical *p)
+{
+	if (!is_handle(p))
+		return SAN_VALUE;
+	p->released = true;
+	leave(p);
+	return SAN_OK;
 }
 
 static int create(physical **out, size_t size)
@@ -95,13 +125,14 @@ static int create(physical **out, size_t size)
 	*out = (physical *)calloc(1, sizeof **out);
 	if (!*out)
 		return SAN_MEMORY;
-	(*out)->size = size, (*out)->uses = 1;
+	(*out)->size = size, (*out)->uses = 1, (*out)->next = physicals;
+	physicals = *out;
 	return SAN_OK;
 }
 
 static int map(uint64_t at, size_t size, size_t offset, physical *of)
 {
-	if (!of || offset || size != of->size || at % GRANULARITY || !is_reserved(at, size))
+	if (!is_handle(of) || offset || size != of->size || at % GRANULARITY || !is_reserved(at, size))
 		return SAN_VALUE;
 	for (const mapping *m = mappings; m; m = m->next)
 		if (m->at < at + size && at < m->at + m->size)
@@ -132,7 +163,7 @@ static int unmap(uint64_t at, size_t size)
 		}
 		*p = m->next;
 		m->of->mapped = false;
-		release(m->of);
+		leave(m->of);
 		free(m);
 		any = true;
 	}
@@ -144,17 +175,18 @@ static int access_to(uint64_t at, size_t size)
 {
 	size_t mapped = 0;
 
-	for (const mapping *m = mappings; m; m = m->next)
-		if (m->at - at < size)
-			mapped += m->size;
-	return mapped >= size ? SAN_OK : SAN_VALUE;
+	for (const mapping *m = mappings; m && size <= UINT64_MAX - at; m = m->next) {
+		uint64_t from = m->at > at ? m->at : at, to = m->at + m->size < at + size ? m->at + m->size : at + size;
+		mapped += from < to ? to - from : 0;
+	}
+	return size && mapped == size ? SAN_OK : SAN_VALUE;
 }
 
 DRIVER(cuMemGetAllocationGranularity, (size_t * bytes, const void *properties, int option),
        ((void)properties, (void)option, *bytes = GRANULARITY, SAN_OK))
 DRIVER(cuMemCreate, (physical * *out, size_t size, const void *properties, unsigned long long flags),
        ((void)properties, (void)flags, create(out, size)))
-DRIVER(cuMemRelease, (physical * p), p ? (release(p), SAN_OK) : SAN_VALUE)
+DRIVER(cuMemRelease, (physical * p), release(p))
 DRIVER(cuMemAddressReserve, (uint64_t * at, size_t size, size_t align, uint64_t wish, unsigned long long flags),
        ((void)wish, (void)flags, reserve(at, size, align)))
 DRIVER(cuMemAddressFree, (uint64_t at, size_t size), unreserve(at, size))

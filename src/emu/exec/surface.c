@@ -29,8 +29,14 @@ static enum where outside(emu_warp *w, const emu_op *op, unsigned lane, const em
 
 static int64_t clamped(int64_t v, int64_t most) { return v < 0 ? 0 : v > most ? most : v; }
 
+/* A place of a surface, and the bytes there that have one address: those of a texel, of which alone rows are multiples. */
+typedef struct place {
+	uint64_t at;
+	uint32_t each;
+} place;
+
 /* The address that a lane names: coordinates are x, y and depth, or the layer and then x and y. */
-static enum where find(emu_warp *w, const emu_op *op, unsigned lane, uint64_t *address)
+static enum where find(emu_warp *w, const emu_op *op, unsigned lane, place *to)
 {
 	const surface_access *a = (const surface_access *)op->extra;
 	const emu_texture *t = emu_texture_of(w, op, a->handle, lane, true);
@@ -43,7 +49,8 @@ static enum where find(emu_warp *w, const emu_op *op, unsigned lane, uint64_t *a
 		c[i] = (int32_t)emu_r32(w, emu_slot_of(a->at, i + a->dims.layers))[lane];
 	if (a->dims.layers)
 		c[2] = emu_r32(w, emu_slot_of(a->at, 0))[lane];
-	const int64_t most[3] = { (int64_t)t->o.width * t->texel - size, MAX(t->o.height, 1u) - 1,
+	const int64_t last = (int64_t)t->o.width * t->texel - size;
+	const int64_t most[3] = { last < 0 ? last : last - last % size, MAX(t->o.height, 1u) - 1,
 		                      (t->dims > 2 ? t->o.depth : t->layers * t->faces) - 1 };
 	if (c[0] % size) {
 		emu_find(w, op, (int)lane, CPTX_FIND_MISALIGNED, "byte %lld of a surface's row must be a multiple of %u",
@@ -58,8 +65,20 @@ static enum where find(emu_warp *w, const emu_op *op, unsigned lane, uint64_t *a
 		c[i] = clamped(c[i], most[i]);
 	}
 	emu_level l = emu_level_of(t, 0);
-	*address = emu_texel_at(t, &l, 0, (uint64_t)c[1], (uint64_t)c[2]) + (uint64_t)c[0];
+	*to = (place){ .at = emu_texel_at(t, &l, 0, (uint64_t)c[1], (uint64_t)c[2]) + (uint64_t)c[0],
+		           .each = MIN(size, t->texel) };
 	return INSIDE;
+}
+
+static bool move(emu_warp *w, const emu_op *op, unsigned lane, const place *p, unsigned char *bytes, bool stores)
+{
+	const uint32_t size = (uint32_t)(op->imm[0] * op->imm[1]);
+
+	for (uint32_t i = 0; i < size; i += p->each)
+		if (stores ? !emu_write(w, op, lane, SPACE_GLOBAL, p->at + i, bytes + i, p->each, 0)
+		           : !emu_read(w, op, lane, SPACE_GLOBAL, p->at + i, bytes + i, p->each, 0))
+			return false;
+	return true;
 }
 
 static bool need(emu_warp *w, const emu_op *op, uint32_t mask)
@@ -80,10 +99,9 @@ static enum emu_step load(emu_warp *w, const emu_op *op, uint32_t mask)
 		return STEP_FAULT;
 	EACH_LANE(l, mask) {
 		unsigned char bytes[32] = { 0 };
-		uint64_t at;
+		place at;
 		enum where where = find(w, op, l, &at);
-		if (where == WRONG ||
-		    (where == INSIDE && !emu_read(w, op, l, SPACE_GLOBAL, at, bytes, (uint32_t)(each * op->imm[1]), 0)))
+		if (where == WRONG || (where == INSIDE && !move(w, op, l, &at, bytes, false)))
 			return STEP_FAULT;
 		for (unsigned i = 0; i < op->imm[1]; i++) {
 			uint32_t slot = emu_slot_of(a->value, i);
@@ -106,15 +124,14 @@ static enum emu_step store(emu_warp *w, const emu_op *op, uint32_t mask)
 	emu_need_arg(w, op, a->value, mask, "what is stored");
 	EACH_LANE(l, mask) {
 		unsigned char bytes[32];
-		uint64_t at;
+		place at;
 		enum where where = find(w, op, l, &at);
 		for (unsigned i = 0; i < op->imm[1]; i++) {
 			uint32_t slot = emu_slot_of(a->value, i);
 			uint64_t v = a->value->bits == 64 ? emu_r64(w, slot)[l] : emu_r32(w, slot)[l];
 			memcpy(bytes + i * each, &v, each);
 		}
-		if (where == WRONG ||
-		    (where == INSIDE && !emu_write(w, op, l, SPACE_GLOBAL, at, bytes, (uint32_t)(each * op->imm[1]), 0)))
+		if (where == WRONG || (where == INSIDE && !move(w, op, l, &at, bytes, true)))
 			return STEP_FAULT;
 	}
 	return STEP_NEXT;

@@ -189,8 +189,9 @@ static double level_of(const emu_warp *w, const fetch *f, const emu_texture *t, 
 		return 0;
 	}
 	lod += t->o.mip_bias;
-	lod = lod > most ? most : lod;
-	return lod > t->o.mip_least ? lod : MIN(t->o.mip_least, last); /* also of what is no number */
+	const double least = t->o.mip_least > 0 ? t->o.mip_least : 0;
+	lod = lod > least ? lod : least; /* also of what is no number */
+	return MIN(lod, most);
 }
 
 static bool read_levels(emu_warp *w, const emu_op *op, unsigned lane, const spot *s, sample_texel *out)

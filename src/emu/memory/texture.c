@@ -3,11 +3,17 @@
 #include "emu/memory/texture.h"
 #include "emu/core/machine.h"
 
+#include <math.h>
 #include <stdlib.h>
 
-/* Handles are no addresses: global memory begins above them.  A number is given once, so a handle that was freed stays so.
- */
-#define HANDLE_FIRST (UINT64_C(0x7c00) << 32)
+/* Handles are no addresses, which have nothing in their upper 16 bits.  A number is given once, so a handle that was freed
+ * stays so; the upper bits are the machine's, so that another device's handles name nothing here. */
+static uint64_t first_handle(const emu_machine *m)
+{
+	const uint64_t own = (uint64_t)(uintptr_t)m * UINT64_C(0x9e3779b97f4a7c15) >> 48;
+
+	return MAX(own, UINT64_C(1)) << 48 | UINT64_C(0x7c00) << 32;
+}
 enum { HANDLE_STEP = 64 /* bytes, that handles are apart */, MOST_WIDTH = 1 << 30, MOST_SIZE = 1 << 20 };
 #define MOST_PITCH (UINT64_C(1) << 34)
 
@@ -23,7 +29,7 @@ emu_level emu_level_of(const emu_texture *t, uint32_t level)
 	emu_level l = { .at = t->o.at, .size = { t->o.width, MAX(t->o.height, 1u), MAX(t->o.depth, 1u) } };
 
 	l.pitch = t->o.pitch ? t->o.pitch : (uint64_t)t->o.width * t->texel;
-	for (uint32_t i = 0; i < level; i++) {
+	for (uint32_t i = 0; i < MIN(level, MAX(t->o.levels, 1u) - 1); i++) {
 		l.at += l.pitch * l.size[1] * l.size[2] * t->layers * t->faces;
 		for (int d = 0; d < 3; d++)
 			l.size[d] = MAX(l.size[d] / 2, 1u);
@@ -60,6 +66,8 @@ static const char *wrong(const cptx_emu_texture_opt *o, uint32_t texel)
 		return "the pitch must be at least a row's bytes, and at most 2^34";
 	if (o->levels > most_levels(o))
 		return "the last mipmap level is one of a single texel";
+	if (isnan(o->mip_bias) || isnan(o->mip_least) || isnan(o->mip_most))
+		return "mip_bias, mip_least and mip_most must be numbers";
 	for (int i = 0; i < 3; i++)
 		if ((unsigned)o->outside[i] > CPTX_EMU_BORDER)
 			return "outside must be a value of cptx_emu_outside";
@@ -130,15 +138,15 @@ uint64_t emu_texture_new(emu_machine *m, const cptx_emu_texture_opt *o, cptx_err
 		return 0;
 	}
 	*t = made;
-	return HANDLE_FIRST + m->ntexture * HANDLE_STEP;
+	return first_handle(m) + m->ntexture * HANDLE_STEP;
 }
 
 /* Its place in the table; NULL: none. */
 static emu_texture **place_of(const emu_machine *m, uint64_t handle)
 {
-	uint64_t n = (handle - HANDLE_FIRST) / HANDLE_STEP;
+	const uint64_t first = first_handle(m), n = (handle - first) / HANDLE_STEP;
 
-	return handle > HANDLE_FIRST && handle % HANDLE_STEP == 0 && n <= m->ntexture ? &m->texture[n - 1] : NULL;
+	return handle > first && handle % HANDLE_STEP == 0 && n <= m->ntexture ? &m->texture[n - 1] : NULL;
 }
 
 const emu_texture *emu_texture_find(const emu_machine *m, uint64_t handle)
