@@ -257,8 +257,8 @@ typedef struct cptx_epilogue_ring_opt {
 	uint32_t stages;     /**< tiles, so that one is written while TMA reads the others; 1 to 16, 0: 2 */
 	uint32_t units;      /**< units of the CTA that store, each with a ring of its own; 0: 1 */
 	cptx_val unit;       /**< .u32, number of the thread's unit; NONE: there is one */
-	cptx_val barrier;    /**< .u32 or constant: a barrier of bar.sync for the unit's 128 threads.  Where a warp sends, not
-	                          read */
+	cptx_val barrier;    /**< .u32: a bar.sync for the unit's 128 threads, of each unit another: cptx_add(k, unit, 1).  Of
+	                          one also a constant; a register sets all 16 aside.  Where warps send, not read */
 	cptx_val smem;       /**< .u32 shared memory address, aligned to CPTX_EPILOGUE_RING_ALIGN, of cptx_epilogue_ring_bytes
 	                          for each stage of each unit; NONE: cptx_shared_dyn sets it aside */
 	cptx_tile last;      /**< the last subtile of rows, as .tile but with fewer columns; .cols 0: there is none */
@@ -298,7 +298,7 @@ typedef struct cptx_epilogue_ring {
 
 CPTX_API void cptx_epilogue_ring_new_(cptx_kernel *k, cptx_site at, cptx_epilogue_ring *ring,
                                       const cptx_epilogue_ring_opt *opt);
-/** Sets the ring aside: units * stages * bytes of a tile.  In front of roles, by all threads that store. */
+/** Sets the ring aside: units * stages * bytes of a tile.  By all threads that store, inside their role. */
 #define cptx_epilogue_ring_new(...) cptx_epilogue_ring_new_x_(__VA_ARGS__, .z_ = 0)
 #define cptx_epilogue_ring_new_x_(k, ring, ...)                                                                             \
 	cptx_epilogue_ring_new_((k), CPTX_HERE, (ring), CPTX_OPT(cptx_epilogue_ring_opt, __VA_ARGS__))
@@ -330,7 +330,7 @@ CPTX_API void cptx_epilogue_store_tma_(cptx_kernel *k, cptx_site at, cptx_epilog
 #define cptx_epilogue_store_tma_x_(k, e, ring, ...)                                                                         \
 	cptx_epilogue_store_tma_((k), CPTX_HERE, (e), (ring), CPTX_OPT(cptx_epilogue_dst, __VA_ARGS__))
 CPTX_API void cptx_epilogue_ring_drain_(cptx_kernel *k, cptx_site at, const cptx_epilogue_ring *ring, const cptx_acc *acc);
-/** Waits until TMA has read all subtiles; before the threads end, or use the ring's memory for something else. */
+/** Waits until TMA has read all subtiles; before the threads end (else: stores-at-exit) or its memory is reused. */
 #define cptx_epilogue_ring_drain(k, ring, acc) cptx_epilogue_ring_drain_((k), CPTX_HERE, (ring), (acc))
 
 /* ---- deferred stores ------------------------------------------------------------------------------------------------ */

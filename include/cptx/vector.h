@@ -42,7 +42,7 @@ typedef struct cptx_row_opt {
 	enum cptx_type type;       /**< of its elements in memory: CPTX_F32, CPTX_BF16, CPTX_F16, CPTX_E4M3 */
 	uint32_t n;                /**< elements; 0: as many as .count says */
 	cptx_val count;            /**< .u32 or .s32: elements, 0 to .most */
-	uint32_t most;             /**< with .count: there is room for so many */
+	uint32_t most;             /**< with .count: room for so many; of a longer row the rest is left out without a word */
 	bool whole;                /**< .count is a multiple of a vector's elements */
 	uint32_t threads;          /**< that hold the row together, 1 to 1024: without .thread all of .block along x */
 	cptx_val thread;           /**< .u32 number of this one; NONE: tid.x */

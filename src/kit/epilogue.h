@@ -111,6 +111,8 @@ cptx_val epi_first_tile(cptx_kernel *k, cptx_site at, const cptx_epilogue_ring *
 bool epi_is_warp(const cptx_acc *acc);
 /* Whether each warp sends subtiles of its own: such a unit, or of one from tensor memory, whose warps have 32 rows each. */
 bool epi_by_warps(const cptx_acc *acc, const cptx_tile *t);
+/* Whether the units that are no warps have a .barrier each. */
+bool epi_has_barrier(cptx_kernel *k, cptx_site at, const cptx_epilogue_ring_opt *o, const cptx_acc *acc);
 /* The thread that sends: the first of the unit, or of its warp. */
 cptx_val epi_leader(cptx_kernel *k, cptx_site at, const cptx_acc *acc, const cptx_tile *t);
 /* How threads write an accumulator's results to tiles of a ring. */

@@ -68,6 +68,22 @@ static bool check_ring(cptx_kernel *k, cptx_site at, const cptx_epilogue_ring_op
 	return false;
 }
 
+bool epi_has_barrier(cptx_kernel *k, cptx_site at, const cptx_epilogue_ring_opt *o, const cptx_acc *acc)
+{
+	if (epi_by_warps(acc, &o->tile))
+		return true;
+	if (is_none(o->barrier))
+		cptx_fail_(k, at, "no .barrier in the ring, the number of bar.sync for the unit's 128 threads");
+	else if (o->units > 1 && o->barrier.kind == CPTX_VAL_INT)
+		cptx_fail_(k, at,
+		           "epilogue: .barrier of the ring is %lld for all of %u units; each needs a number of its own: "
+		           ".barrier = cptx_add(k, unit, %lld)",
+		           (long long)o->barrier.i, o->units, (long long)o->barrier.i);
+	else
+		return true;
+	return false;
+}
+
 static bool check_ring_acc(cptx_kernel *k, cptx_site at, const cptx_epilogue_ring_opt *o)
 {
 	const cptx_acc *acc = o->acc;
@@ -77,7 +93,7 @@ static bool check_ring_acc(cptx_kernel *k, cptx_site at, const cptx_epilogue_rin
 	if (!kit_acc_is_made(k, at, acc))
 		return false;
 	if (acc->count)
-		return epi_is_acc(k, at, acc);
+		return epi_is_acc(k, at, acc) && epi_has_barrier(k, at, o, acc);
 	if (o->tile.rows != CPTX_WARP || acc->n % o->tile.cols || o->last.cols)
 		cptx_fail_(k, at,
 		           "epilogue: a tile of %u x %u for parts of %u columns; it has 32 rows, divides them, and has no .last",

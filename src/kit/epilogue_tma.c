@@ -306,10 +306,8 @@ static bool check_subtiles(cptx_kernel *k, cptx_site at, const cptx_acc *acc, cp
 		           acc->m, acc->n, t->rows, t->cols, acc->n);
 		return false;
 	}
-	if (!warps && ring->opt.barrier.kind == CPTX_VAL_NONE) {
-		cptx_fail_(k, at, "no .barrier in the ring, the number of bar.sync for the unit's 128 threads");
+	if (!epi_has_barrier(k, at, &ring->opt, acc))
 		return false;
-	}
 	if (ring->opt.acc && (ring->opt.acc->m != acc->m || ring->opt.acc->n != acc->n)) {
 		cptx_fail_(k, at, "results of %u x %u into a ring whose .acc has %u x %u", acc->m, acc->n, ring->opt.acc->m,
 		           ring->opt.acc->n);

@@ -225,7 +225,9 @@ START_TEST(warnings_and_errors)
 	}
 	f = cptx_emu_finding_at(dev, 0);
 	ck_assert(f && f->code == CPTX_FIND_EXIT && f->rank == CPTX_FIND_WARNING && f->count == 4);
-	ck_assert(strstr(f->text, ": warning: stores-at-exit: ") && strstr(f->text, "PTX manual, cp.async.bulk.wait_group: "));
+	ck_assert(strstr(f->text, ": warning: stores-at-exit: ") &&
+	          strstr(f->text, "in which cp.async.bulk.global.shared::cta"));
+	ck_assert(strstr(f->text, "PTX manual, cp.async.bulk.wait_group: "));
 	f = cptx_emu_finding_at(dev, 1);
 	ck_assert(f && f->code == CPTX_FIND_RACE && f->rank == CPTX_FIND_ERROR && !cptx_emu_finding_at(dev, 2));
 	cptx_program_destroy(p);

@@ -188,6 +188,16 @@ START_TEST(sizes_share_a_workspace)
 }
 END_TEST
 
+static void no_visitors(cptx_kernel *k, void *user, cptx_epilogue *e, const cptx_gemm_operands *x)
+{
+	(void)k, (void)user, (void)e, (void)x;
+}
+
+struct own_args {
+	float most;
+};
+static const cptx_param_row own_rows[] = { CPTX_PARAM_ROW(struct own_args, CPTX_F32, most) };
+
 START_TEST(errors_name_what_is_wrong)
 {
 	static matrices x;
@@ -216,7 +226,9 @@ START_TEST(errors_name_what_is_wrong)
 	ck_assert(!cptx_gemm_run(r, &o, &x.p, NULL, FRESH(&err)) && strstr(err.text, "say .beta in its options"));
 	x.p.beta = 0;
 	ck_assert_msg(cptx_gemm_run(r, &o, &x.p, NULL, FRESH(&err)), "%s", err.text);
-	x.p.d = 0;
+	o.visitors = no_visitors, o.params = own_rows, o.nparams = CPTX_PARAM_COUNT(own_rows);
+	ck_assert(!cptx_gemm_run(r, &o, &x.p, NULL, FRESH(&err)) && strstr(err.text, "the problem no .args, the struct that"));
+	o = runs[1].opt, x.p.d = 0;
 	ck_assert(!cptx_gemm_run(r, &o, &x.p, NULL, FRESH(&err)) && err.text[0]);
 	cptx_gemm_runner_destroy(r);
 	cptx_device_close(x.dev);

@@ -626,6 +626,25 @@ START_TEST(rings_are_checked)
 	cptx_epilogue_run(b.k, &b.e, &acc, .row = b.m0, .col = b.n0), line = __LINE__ + 1;
 	cptx_epilogue_store_tma(b.k, &b.e, &b.ring);
 	refused(&b, line, "no .barrier in the ring");
+	const cptx_acc of_two = begin_plain(&b);
+	cptx_epilogue_ring_new(b.k, &b.ring, .type = CPTX_BF16, .tile = piece(&plain), .map = b.map, .units = 2, .unit = b.unit,
+	                       .barrier = cptx_imm(1));
+	cptx_epilogue_run(b.k, &b.e, &of_two, .row = b.m0, .col = b.n0), line = __LINE__ + 1;
+	cptx_epilogue_store_tma(b.k, &b.e, &b.ring);
+	refused(&b, line,
+	        "epilogue: .barrier of the ring is 1 for all of 2 units; each needs a number of its own: .barrier = cptx_add(k, "
+	        "unit, 1)");
+	const cptx_acc ahead = begin_plain(&b);
+	cptx_epilogue_ring_opt o = { .type = CPTX_BF16,
+		                         .tile = piece(&plain),
+		                         .map = b.map,
+		                         .units = 2,
+		                         .unit = b.unit,
+		                         .barrier = cptx_imm(1),
+		                         .acc = &ahead };
+	o.size = sizeof o, line = __LINE__ + 1;
+	cptx_epilogue_ring_new_(b.k, CPTX_HERE, &b.ring, &o);
+	refused(&b, line, "epilogue: .barrier of the ring is 1 for all of 2 units");
 }
 END_TEST
 

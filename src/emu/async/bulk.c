@@ -530,6 +530,7 @@ bool bulk_start(bulk_copy *b)
 	if (b->store) {
 		b->group = w->bulk.committed[b->a.lane] + 1;
 		w->bulk.last[b->a.lane] = b->group;
+		w->bulk.store[b->a.lane] = b->a.op;
 		b->stage = NEW_UNSET(unsigned char, b->bytes + 1u);
 	}
 	if ((b->store && !b->stage && !no_room(&b->a)) || !(b->store ? touch_store(b) : touch_load(b)) || !parts || !b->nspan) {
@@ -602,11 +603,16 @@ void emu_bulk_exit(emu_warp *w, const emu_op *op, uint32_t mask)
 {
 	EACH_LANE(l, mask)
 		if (w->bulk.last[l] > w->bulk.waited[l]) {
+			buf store;
+			buf_init(&store, NULL);
+			emu_put_op(&store, w->grid, w->bulk.store[l]);
+			buf_put(&store, "", 1);
 			emu_lenient(w, op, (int)l, CPTX_FIND_EXIT,
-			            "the thread ends, but has not waited for its bulk group %u, which reads shared memory; "
-			            "cp.async.bulk.wait_group.read 0 must come before%s",
-			            w->bulk.last[l],
+			            "the thread ends, but has not waited for its bulk group %u, in which %s reads shared memory; "
+			            "cp.async.bulk.wait_group.read 0 (of a ring cptx_epilogue_ring_drain) must come before%s",
+			            w->bulk.last[l], store.failed ? "a store" : store.p,
 			            w->bulk.last[l] > w->bulk.committed[l] ? ", and cp.async.bulk.commit_group before that" : "");
+			buf_free(&store);
 			return;
 		}
 }

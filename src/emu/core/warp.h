@@ -61,6 +61,7 @@ typedef struct bulk_list {
 
 typedef struct emu_bulk {
 	uint32_t committed[WARP], last[WARP] /* group with a copy */, waited[WARP] /* for reads at least */;
+	const emu_op *store[WARP]; /* the latest, of group `last` */
 	emu_clock read, done;
 	bulk_list list[WARP][BULK_LISTS];
 	bulk_first first; /* the last store that was the first of its instruction */

@@ -351,6 +351,11 @@ cptx_launch *tma_gemm_launch(const tma_gemm *t, const cptx_gemm_plan *plan, cons
 	const bool copies = tma_gemm_is_copied(t, GEMM_A) || tma_gemm_is_copied(t, GEMM_B); /* then CTAs wait for one another */
 	const cptx_params_part parts[] = { { list.row, list.n, &args }, { t->o->params, t->o->nparams, p->args } };
 
+	if (t->o->nparams && !p->args) {
+		error_set(err, CPTX_E_ARG, NOWHERE,
+		          "gemm: the kernel has .params of its own, and the problem no .args, the struct that fills them");
+		return NULL;
+	}
 	if (!t->o->grouped && (!tma_gemm_all_there(t, p, err) || !tma_gemm_maps(t, p, map, err)))
 		return NULL;
 	if (!t->o->grouped)
