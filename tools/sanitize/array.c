@@ -283,6 +283,14 @@ static bool is_counted(rt_pitched p, rt_pos at, rt_extent x)
 	       !__builtin_add_overflow(n, x.width, &n);
 }
 
+/* A program's pointer and positions are numbers: NULL where there is an array. */
+static side pitched_side(rt_pitched p, rt_pos at)
+{
+	const uintptr_t first = (uintptr_t)p.ptr + (at.z * p.ysize + at.y) * p.pitch + at.x;
+
+	return (side){ .at = (char *)first, .pitch = p.pitch, .rows = p.ysize };
+}
+
 /* Positions and the width count texels where there is an array. */
 int san_copy3d(const rt_copy3d *c, san_stream *s)
 {
@@ -297,12 +305,7 @@ int san_copy3d(const rt_copy3d *c, san_stream *s)
 		        c->extent.depth);
 		return SAN_VALUE;
 	}
-	side dst = { .at = (char *)c->dst.ptr + (c->dst_pos.z * c->dst.ysize + c->dst_pos.y) * c->dst.pitch + c->dst_pos.x,
-		         .pitch = c->dst.pitch,
-		         .rows = c->dst.ysize },
-		 src = { .at = (char *)c->src.ptr + (c->src_pos.z * c->src.ysize + c->src_pos.y) * c->src.pitch + c->src_pos.x,
-		         .pitch = c->src.pitch,
-		         .rows = c->src.ysize };
+	side dst = pitched_side(c->dst, c->dst_pos), src = pitched_side(c->src, c->src_pos);
 
 	if (from && !side_of(&src, from, c->src_pos.x * texel, c->src_pos.y, c->src_pos.z, width, h, d))
 		return SAN_VALUE;
@@ -392,12 +395,14 @@ static bool driver_side(side *s, const dr_side3d *d, size_t width, size_t height
 {
 	if (d->type == DR_ARRAY)
 		return side_of(s, d->array, d->x, d->y, d->z, width, height, depth);
-	char *at = d->type == DR_HOST ? (char *)d->host : (char *)(uintptr_t)d->device;
-	size_t pitch = d->pitch ? d->pitch : width, slice_rows = d->height ? d->height : height;
-	*s = (side){ .at = at + (d->z * slice_rows + d->y) * pitch + d->x, .pitch = pitch, .rows = slice_rows };
+	const rt_pitched memory = { .ptr = d->type == DR_HOST ? (void *)(uintptr_t)d->host : (void *)(uintptr_t)d->device,
+		                        .pitch = d->pitch ? d->pitch : width,
+		                        .ysize = d->height ? d->height : height };
+	const rt_pos at = { d->x, d->y, d->z };
+
+	*s = pitched_side(memory, at);
 	return (d->type == DR_HOST || d->type == DR_DEVICE || d->type == DR_UNIFIED) &&
-	       is_counted((rt_pitched){ .pitch = pitch, .ysize = slice_rows }, (rt_pos){ d->x, d->y, d->z },
-	                  (rt_extent){ width, height, depth });
+	       is_counted(memory, at, (rt_extent){ width, height, depth });
 }
 
 static int driver_copy(const dr_copy3d *c, san_stream *s)
