@@ -16,7 +16,8 @@ if [ -n "${CPTX_WHOLE:-}" ]; then
 	try "ninja" ninja -C "$dir/build" embed
 	run "$dir/build/embed"
 else # the program is compiled against the headers that the subproject makes; to build the library once more takes a minute
-	try "ninja" ninja -C "$dir/build" embed.p/.._embed.c.o
+	try "its headers" ninja -C "$dir/build" subprojects/cptx/include/cptx/insn.h subprojects/cptx/include/cptx/isa.h
+	try "the program" sh -c 'cd "$1" && eval "$(ninja -t commands embed.p/.._embed.c.o | tail -n 1)" && [ -s embed.p/.._embed.c.o ]' - "$dir/build"
 fi
 targets=$(ninja -C "$dir/build" -t targets all 2>/dev/null)
 case $targets in
