@@ -38,7 +38,7 @@ status() { # status N COMMAND...
 CPTX_PTXAS=/nowhere "$cptx" inspect "$dir/gemm.ptx" >"$dir/estimate" 2>&1
 ok "an estimate says so" has 'registers .*[0-9]+ \(estimate\)' "$dir/estimate"
 ok "and why" has 'note: .*no ptxas' "$dir/estimate"
-ok "the hottest loop is known by its C line" has 'hottest loop .*sm90/gemm.c:[0-9]+ .*[1-9][0-9]* of its [0-9]+ instructions are tensor' "$dir/estimate"
+ok "the hottest loop is known by its C line" has 'hottest loop .*src/gemm/[a-z0-9]+/[a-z]+\.c:[0-9]+ .*[1-9][0-9]* of its [0-9]+ instructions are tensor' "$dir/estimate"
 ok "the stages of its ring" has 'shared_0\+0, 4 stages of 1 arrival; expect in line [0-9]+; copy in line [0-9]+, [0-9]+; wait in line [0-9]+, [0-9]+$' "$dir/estimate"
 ok "and who gives them back" has 'shared_0\+32, 4 stages of 2 arrivals; arrive in line [0-9]+, [0-9]+; wait in line' "$dir/estimate"
 ok "no file" status 1 "$cptx" inspect "$dir/none.ptx"
@@ -302,7 +302,7 @@ if [ -n "$chromium" ]; then
 		ok "the page runs ($theme)" has 'data-ready="[0-9]+ ms"' "$dir/dom"
 		ok "its theme is $theme" has "data-theme=\"$theme\"" "$dir/dom"
 		ok "the hottest loop is marked ($theme)" has 'class="row hot' "$dir/dom"
-		ok "with its C line ($theme)" has 'id="hottest".*>gemm.c:[0-9]+, PTX line' "$dir/dom"
+		ok "with its C line ($theme)" has 'id="hottest".*>[a-z]+\.c:[0-9]+, PTX line' "$dir/dom"
 		ok "the stages of the ring ($theme)" has 'id="stages".*class="ring".*4 stages, 1 arrival each; expects as many bytes as the kernel counts in <a>produce.c:' "$dir/dom"
 		ok "and where they lie ($theme)" has 'id="smem".*49152 to 65535: copy 1 of stage 1' "$dir/dom"
 		ok "stalls ($theme)" has 'id="stallsmost">blue: cycles .*\([1-9][0-9]* in all\)' "$dir/dom"
