@@ -17,7 +17,9 @@ if [ -n "${CPTX_WHOLE:-}" ]; then
 	run "$dir/build/embed"
 else # the program is compiled against the headers that the subproject makes; to build the library once more takes a minute
 	try "its headers" ninja -C "$dir/build" subprojects/cptx/include/cptx/insn.h subprojects/cptx/include/cptx/isa.h
-	try "the program" sh -c 'cd "$1" && eval "$(ninja -t commands embed.p/.._embed.c.o | tail -n 1)" && [ -s embed.p/.._embed.c.o ]' - "$dir/build"
+	compile=$(ninja -C "$dir/build" -t commands embed.p/.._embed.c.o | tail -n 1)
+	try "the program" sh -c "cd '$dir/build' && $compile"
+	try "its object" test -s "$dir/build/embed.p/.._embed.c.o"
 fi
 targets=$(ninja -C "$dir/build" -t targets all 2>/dev/null)
 case $targets in
