@@ -63,7 +63,7 @@ static inline const ir_here *known_here(const cptx_module *m, const called_here 
 	return here && here->call == h->call && here->fills == m->fills ? here : NULL;
 }
 
-/* The same, of a place that is not known yet; NULL where items from there have no shape, or memory is short. */
+/* Makes known what the module did not know of a place yet; NULL where items from there have no shape, or memory is short. */
 __attribute__((__noinline__)) static const ir_here *learn_here(cptx_module *m, const called_here *h)
 {
 	if (atomic_state(&h->state) < PLACE_READY)

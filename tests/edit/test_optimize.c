@@ -145,7 +145,8 @@ static char *optimized_text(const char *body, bool keep)
 	return found;
 }
 
-/* What is in front of all labels may be written again; what is read has to be what was there. */
+/* A register may be written again in front of all labels; an address that was computed from it before keeps the old value.
+ */
 START_TEST(a_base_that_is_written_again_stays)
 {
 	static const char *const body[] = {

@@ -381,7 +381,7 @@ static bool compare_scattered(const data *x)
 	return ok;
 }
 
-/* What is too large for 8 bits becomes the largest number that they have. */
+/* A number that is too large for a float of 8 bits becomes the largest one that the type has. */
 static double saturated(enum cptx_type type, double v)
 {
 	const double most = type == CPTX_E4M3 ? 448 : type == CPTX_E5M2 ? 57344 : INFINITY;

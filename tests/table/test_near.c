@@ -91,8 +91,8 @@ static bool offers(const char *message, const trial *meant, const trial *t, bool
 	return false;
 }
 
-/* What is drawn: mistakes from kind `from` up to `to`; and how many were answered with the form that was meant first, and
- * with that or its value offered in the first line; of each kind too. */
+/* A sample of mistakes, from kind `from` up to `to`; how many of them, in all and of each kind, were answered with the form
+ * that was meant first, and with that or its value offered in the first line. */
 typedef struct sample {
 	const char *what;
 	bool by_text;

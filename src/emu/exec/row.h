@@ -6,8 +6,8 @@
 #include "emu/core/registers.h"
 #include "emu/exec/exec.h"
 
-/* Of these lanes, or of all 32 for vectors, with defined addresses, not ordering anything; imm[0] and imm[1] as ld and st
- * have them.  False: nothing is done. */
+/* Loads and stores of the lanes of `mask`, or of all 32 for vectors, row by row of memory.  Their addresses are defined, the
+ * accesses order nothing, and imm[0] and imm[1] are as ld and st have them.  False: nothing is done. */
 bool row_load(emu_warp *w, const emu_op *op, uint32_t mask);
 bool row_store(emu_warp *w, const emu_op *op, uint32_t mask);
 bool row_load_vector(emu_warp *w, const emu_op *op);

@@ -174,7 +174,7 @@ static void load_into(cptx_kernel *k, cptx_val from, bool stays, cptx_val when, 
 	        .into = n > 1 ? v : cptx_elem(v, 0), .when = when);
 }
 
-/* The same to registers of their own. */
+/* Loads n words from an address into new registers, word[0] to word[n - 1]. */
 static void load_words(cptx_kernel *k, cptx_val from, uint32_t n, bool stays, cptx_val when, cptx_val *word)
 {
 	const cptx_val v = cptx_regs(k, CPTX_B32, n);

@@ -425,8 +425,8 @@ cptx_pipe_at tma_gemm_produce(cptx_kernel *k, tma_gemm_producer *p);
 /* Those who multiply wait until a stage is full; stamps by the threads where a predicate holds, NONE: by this one. */
 void tma_gemm_wait_for_stage(cptx_kernel *k, const cptx_pipe *pipe, const cptx_pipe_at *at, const cptx_timeline *line,
                              cptx_val stamps);
-/* The same by whole warps, which gather rows of A by cp.async while one thread has TMA load B: arrivals of a stage, a thread
- * and these warps; what they do: gemm/tma/gather.c. */
+/* A producer of whole warps, which gather rows of A by cp.async while one thread has TMA load B (gemm/tma/gather.c).  Its
+ * stages have an arrival of that thread and one of each warp. */
 static inline uint32_t tma_gemm_gather_arrivals(const tma_gemm_producer *p) { return 1 + p->threads / CPTX_WARP; }
 void tma_gemm_gather(cptx_kernel *k, tma_gemm_producer *p);
 /* By cp.async: readies p->w and the operands, and begins the copies of all stages but one; makes part number `part` of
