@@ -17,7 +17,8 @@ enum {
 	COST_KIND = 32,
 	COST_TYPE = 24,
 	COST_OTHER_TYPE = 4, /* besides another number */
-	COST_RANGE = 16
+	COST_RANGE = 16,
+	COST_EXCHANGED = 34 /* two operands that stand in each other's place */
 };
 
 static const cptx_val *value_of(const arch_request *q, const arch_operand *o)
@@ -318,6 +319,26 @@ void arch_near_form(unsigned form, const arch_request *q, arch_near *n)
 		add_fault(n, FAULT_RULE, 0, 0);
 }
 
+/* Two operands in each other's place are one mistake; the faults stay those of what was written. */
+static void allow_exchange(unsigned form, const arch_request *q, arch_near *n)
+{
+	const arch_form *f = &arch_forms[form];
+	cptx_val vals[FIRST_SLOT + 1 + ARCH_SLOTS];
+	arch_request other = *q;
+	arch_near with;
+
+	other.vals = vals;
+	for (unsigned i = 0; i < n->nfault && n->operands >= COST_EXCHANGED; i++)
+		for (unsigned k = 0; k < f->noperand && n->fault[i].kind == FAULT_OPERAND; k++) {
+			const arch_operand *a = &arch_operands[f->operand + n->fault[i].index], *b = &arch_operands[f->operand + k];
+			memcpy(vals, q->vals, sizeof vals);
+			vals[value_of(q, a) - q->vals] = *value_of(q, b), vals[value_of(q, b) - q->vals] = *value_of(q, a);
+			arch_near_form(form, &other, &with);
+			if (arch_distance(with.cost + COST_EXCHANGED, with.doubt) < arch_distance(n->cost, n->doubt))
+				n->cost = (uint16_t)(with.cost + COST_EXCHANGED), n->doubt = with.doubt;
+		}
+}
+
 void *arch_near_insert(void *best, size_t each, unsigned *far, unsigned *n, unsigned distance)
 {
 	unsigned at = *n;
@@ -341,6 +362,7 @@ unsigned arch_nearest(unsigned op, const arch_request *q, arch_near *best)
 
 	for (unsigned i = arch_ops[op].form; i < arch_ops[op].form + arch_ops[op].nform; i++) {
 		arch_near_form(i, q, &n);
+		allow_exchange(i, q, &n);
 		to = (arch_near *)arch_near_insert(best, sizeof *best, far, &nbest, arch_distance(n.cost, n.doubt));
 		if (to)
 			*to = n;
