@@ -8,8 +8,8 @@
 
 /* Costs, in eighths: small differences order forms with equally many faults. */
 enum {
-	COST_MISSING = 24,
-	COST_VALUE = 30,
+	COST_MISSING = 23,
+	COST_VALUE = 29,
 	COST_TURNED = 2, /* the second of two types that stand in each other's place: that is one mistake */
 	COST_EXTRA = 32,
 	COST_UNKNOWN = 36, /* an operand that was given by its name: another form was meant, which has it */
@@ -149,9 +149,9 @@ static unsigned turned_with(const arch_form *f, const arch_request *q, unsigned 
 {
 	const arch_group *g = &arch_groups[f->group + i];
 
-	for (unsigned k = 0; g->is_type && k < f->ngroup && !q->by_group; k++) {
+	for (unsigned k = 0; k < f->ngroup && !q->by_group; k++) {
 		const arch_group *h = &arch_groups[f->group + k];
-		if (k == i || !h->is_type || g->kind == GROUP_REPEAT || h->kind == GROUP_REPEAT)
+		if (k == i || g->kind == GROUP_REPEAT || h->kind == GROUP_REPEAT)
 			continue;
 		unsigned mine = q->mods[g->field], other = q->mods[h->field];
 		if (mine && other && mine != other && has_value(f, i, other) && has_value(f, k, mine))
@@ -243,8 +243,8 @@ static unsigned inexact(const arch_form *f, const arch_request *q, const arch_ne
 		const arch_operand *o = &arch_operands[f->operand + i];
 		const cptx_val *v = value_of(q, o);
 		unsigned want = o->type ? o->type : o->tgroup != ARCH_NO ? near->m.mod[o->tgroup] : 0;
-		if (o->kind == OPERAND_REG && v->kind == CPTX_VAL_REG && want && !is_wrong(near, i))
-			n += !holds(q, want, v->type);
+		if (o->kind == OPERAND_REG && v->kind == CPTX_VAL_REG && want && !is_wrong(near, i) && !holds(q, want, v->type))
+			n += v->count > 1 ? 2 : 1;
 	}
 	return MIN(n, 4u);
 }
@@ -273,6 +273,12 @@ static unsigned eighths_of_bits(unsigned values)
 unsigned arch_choices(const arch_form *f, unsigned open)
 {
 	unsigned choices = 0;
+
+	for (unsigned i = 0; i < f->noperand; i++) {
+		const arch_operand *o = &arch_operands[f->operand + i];
+		if (o->kind == OPERAND_IMM && o->hi >= o->lo)
+			choices += eighths_of_bits(MIN((unsigned)(o->hi - (int64_t)o->lo), 255u) + 1);
+	}
 
 	for (unsigned i = 0; i < f->ngroup; i++) {
 		const arch_group *g = &arch_groups[f->group + i];
