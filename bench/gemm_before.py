@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The sm_90a GEMM of two builds beside each other, all 60 sizes of bench/gemm_sizes.h: is any slower than it was?
 
-   bench/gemm_before.py BEFORE.so NOW.so [--seconds 200] [--jobs 16] [--top 8] [--rounds 9] [MxNxK ...]
+   bench/gemm_before.py BEFORE.so NOW.so [--seconds 200] [--jobs 16] [--top 3] [--rounds 9] [MxNxK ...]
 
 BEFORE.so and NOW.so are bench/gemm_arm.c, compiled and linked with each build as its head says.  Both are loaded by this process, so
 that the same operands and the same few milliseconds meet both kernels.  For each size the best --top choices of both models are
@@ -178,7 +178,7 @@ def measured(builds, half, size, operands, choices, ms, rounds):
     flat = [a for pair in arms.values() for a in pair if a]
     for r in range(rounds):
         for a in flat if r % 2 else flat[::-1]:
-            a.ms.append(a.burst(runs))
+            a.ms.append(a.burst(runs, max(REST_NS, int(1e6 * ms * (runs + 2)))))
     for a in flat:
         a.free()
     return arms, wrong
@@ -239,7 +239,7 @@ def main():
     p.add_argument("sizes", nargs="*")
     p.add_argument("--seconds", type=float, default=200)
     p.add_argument("--jobs", type=int, default=16)
-    p.add_argument("--top", type=int, default=8)
+    p.add_argument("--top", type=int, default=3)
     p.add_argument("--rounds", type=int, default=9)
     p.add_argument("--part", type=int, default=-1, help=argparse.SUPPRESS)
     a = p.parse_intermixed_args()
@@ -271,6 +271,8 @@ def main():
             if g[0] < BOUND and time.time() - begin < a.seconds:
                 got[size] = one(builds, half, size, drawn, a, again=True)
         builds[1].do("arm_release", drawn)
+        if not got:
+            continue
         mean = lambda i: math.exp(sum(math.log(g[i]) for g in got.values()) / len(got))
         least = min(got, key=lambda s: got[s][0])
         print(
