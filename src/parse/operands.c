@@ -35,13 +35,21 @@ typedef struct trying {
 	bool assigned;   /* in some attempt each operand got its token */
 	arch_near *near; /* the nearest attempt and its values; NULL: not wanted */
 	cptx_val nearest[3 + ARCH_SLOTS];
-	unsigned edits;        /* tokens that may still be too many, lacking, or in other brackets than the operand */
-	unsigned spent, cost;  /* what those cost that are; the nearest attempt, with that */
-	unsigned attempts;     /* that are still looked at */
+	unsigned edits;       /* tokens that may still be too many, lacking, or in other brackets than the operand */
+	unsigned spent, cost; /* what those cost that are; the nearest attempt, with that */
+	unsigned attempts;    /* that are still looked at */
 } trying;
 
 /* Costs in the units of arch/near.c, beside those of the operand as such. */
-enum { COST_TOKEN = 32, COST_LACKING = 2, COST_BRACES = 24, COST_EXCHANGED = 34, MOST_EDITS = 2, MOST_ATTEMPTS = 64, MOST_EXCHANGED = 8 };
+enum {
+	COST_TOKEN = 32,
+	COST_LACKING = 2,
+	COST_BRACES = 24,
+	COST_EXCHANGED = 34,
+	MOST_EDITS = 2,
+	MOST_ATTEMPTS = 64,
+	MOST_EXCHANGED = 8
+};
 
 /* Whether an operand is a coordinate of a texture or surface, which needs no braces if it is single. */
 static bool in_texture(const arch_operand *o)
