@@ -144,7 +144,7 @@ static bool has_value(const arch_form *f, unsigned group, unsigned mod)
 	return false;
 }
 
-/* The group of types whose value stands in the place of group i, and the other way round; ARCH_NO: there is none. */
+/* The group whose value stands in the place of group i, and the other way round; ARCH_NO: there is none. */
 static unsigned turned_with(const arch_form *f, const arch_request *q, unsigned i)
 {
 	const arch_group *g = &arch_groups[f->group + i];

@@ -113,6 +113,8 @@ static bool try_operands(trying *a, unsigned i, unsigned t);
 /* Goes on with one edit less, which costs so much; false, as all attempts of which the nearest is wanted. */
 static bool edit(trying *a, unsigned i, unsigned t, unsigned cost)
 {
+	if (!a->attempts)
+		return false;
 	a->edits--, a->spent += cost;
 	try_operands(a, i, t);
 	a->edits++, a->spent -= cost;
@@ -210,6 +212,7 @@ static void try_exchanges(trying *a, const near_operands *o)
 			token[i] = o->token[j], token[j] = o->token[i];
 			try_operands(a, 0, 0);
 		}
+	a->token = o->token;
 }
 
 bool parse_near(unsigned form, const uint16_t mods[ARCH_GROUPS], const near_operands *o, cptx_val vals[3 + ARCH_SLOTS],
@@ -222,6 +225,10 @@ bool parse_near(unsigned form, const uint16_t mods[ARCH_GROUPS], const near_oper
 	n->doubt = 0;
 	memcpy(a.mods, mods, sizeof a.mods);
 	*cost_of = 0;
+	unsigned least, most;
+	parse_operand_numbers(form, mods, &least, &most);
+	if (o->n > most + MOST_EDITS || o->n + MOST_EDITS < least)
+		return false;
 	for (a.edits = 0; a.edits <= MOST_EDITS && !a.assigned; a.edits++) {
 		a.attempts = MOST_ATTEMPTS;
 		try_operands(&a, 0, 0);
