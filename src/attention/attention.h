@@ -260,6 +260,13 @@ void attention_scores_of(cptx_kernel *k, const attention_in *in, const attention
 enum { ATTENTION_VECTOR = 4 /* most neighbours that are stored at once */ };
 /* Stores n neighbours of a row, 2 or 4, rounded, where the predicate holds. */
 void attention_store(cptx_kernel *k, enum cptx_type type, const cptx_val *v, uint32_t n, cptx_val to, cptx_val when);
+/* The address of the row that an element is in; *there: a predicate that there is one. */
+typedef cptx_val attention_row_fn(cptx_kernel *k, const void *user, const cptx_acc *o, const cptx_acc_elem *e,
+                                  cptx_val *there);
+/* Stores an accumulator of .f32 row by row, wherever these are: a thread has two neighbours of a row at a time.  cols: how
+ * many columns there are; 0: all. */
+void attention_store_pairs(cptx_kernel *k, enum cptx_type type, const cptx_acc *o, uint32_t cols, attention_row_fn *find,
+                           const void *user);
 /* Stores the rows of O that there are, from registers. */
 void attention_store_o(cptx_kernel *k, const attention_in *in, const attention_tile *t, const cptx_acc *o);
 /* Writes LSE, a row vector, of the rows that there are. */

@@ -383,19 +383,11 @@ static bool compare_scattered(const data *x)
 	return ok;
 }
 
-/* A number that is too large for a float of 8 bits becomes the largest one that the type has. */
-static double saturated(enum cptx_type type, double v)
-{
-	const double most = type == CPTX_E4M3 ? 448 : type == CPTX_E5M2 ? 57344 : INFINITY;
-
-	return fmin(fmax(v, -most), most);
-}
-
 /* Rows that are no expert's stay as they were. */
 static uint32_t bits_expected(const data *x, uint64_t i)
 {
 	if (x->matrix[i / x->t->n] != (uint32_t)NOBODYS)
-		return (uint32_t)number_bits(x->o->out, saturated(x->o->out, expected(x, i)));
+		return (uint32_t)number_bits(x->o->out, number_saturated(x->o->out, expected(x, i)));
 	return x->t->in_place ? (uint32_t)number_bits(x->o->out, x->c[i]) : UINT32_MAX >> (32 - cptx_type_bits(x->o->out));
 }
 

@@ -29,7 +29,8 @@ struct emu_frame {
 	unsigned char *param; /* 32 * f->param_bytes */
 	uint8_t *param_defined;
 	emu_hole **hole; /* of registers that are undefined in part: undefined.h */
-	uint32_t nhole, cap_hole;
+	uint32_t nhole;
+	size_t cap_hole;
 	uint32_t local[WARP]; /* where its locals begin in each lane's local memory */
 	uint32_t gaps;        /* bytes between variables, which the limit does not count: its own and its callers' */
 };

@@ -128,6 +128,12 @@ void race_async_grouped(emu_cluster *c, uint32_t id, emu_clock *track, uint32_t 
 	x->grouped = 1;
 }
 
+void race_async_told(emu_cluster *c, emu_clock *to, const emu_clock *track, uint32_t group, uint32_t lanes)
+{
+	if (c->races && track->agent)
+		tell(c, to, track->agent, group, lanes);
+}
+
 void race_async_waited(emu_warp *w, uint32_t mask, emu_clock *track, uint32_t group)
 {
 	emu_clock now = { 0 };
