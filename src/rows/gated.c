@@ -93,7 +93,7 @@ static gelu gelu_erf(cptx_kernel *k, cptx_val x, bool slope, bool exact)
 	if (!slope)
 		return g;
 	cptx_val rest = cptx_mul(k, cptx_mul(k, x, 0.39894228f), bell); /* x / sqrt(2 pi) * e^(-x^2 / 2) */
-	if (exact) { /* 1 is added last, to what is small beside it */
+	if (exact) {                                                    /* 1 is added last, to what is small beside it */
 		cptx_val right = cptx_add(k, cptx_sub(k, rest, small), 1.0f), left = cptx_add(k, small, rest);
 		cptx_val by_x = cptx_fma(k, x, polynomial(k, square, near_slope, 8), 0.5f, .rnd = CPTX_RN);
 		g.slope = cptx_selp(k, by_x, cptx_selp(k, right, left, is_right, .type = CPTX_F32), is_near, .type = CPTX_F32);

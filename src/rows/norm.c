@@ -8,8 +8,9 @@ static bool with(const cptx_rows_row *row, uint32_t set) { return cptx_rows_opti
 static float mean_of(const cptx_rows_row *row) { return 1.0f / (float)cptx_rows_options(row)->n; }
 
 /*
- * 1 / sqrt(sum of squares / n + eps).  The error of rsqrt.approx, 1e-7, is the same in all rows with about the same variance,
- * so that in the weights' gradient, a sum over rows, it would outgrow those of roundings: one step of Newton's takes it away.
+ * 1 / sqrt(sum of squares / n + eps).  The error of rsqrt.approx, 1e-7, is the same in all rows with about the same
+ * variance, so that in the weights' gradient, a sum over rows, it would outgrow those of roundings: one step of Newton's
+ * takes it away.
  */
 static cptx_val root_of(cptx_kernel *k, const cptx_rows_row *row, cptx_val squares)
 {
