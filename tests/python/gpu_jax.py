@@ -31,8 +31,8 @@ if GPU:
 @unittest.skipUnless(GPU, "there is no GPU that JAX sees")
 class Jax(unittest.TestCase):
     def test_rows(self):
-        for shape in ((64, 1000), (3, 11, 4096), (5, 65536), (3, 131072)):
-            jax_cases.check_rows(self, shape, jax.numpy.float32, 1e-5)
+        jax_cases.check_rows(self, (64, 1000), jax.numpy.float32, 1e-5)
+        for shape in ((3, 11, 4096), (3, 131072)):
             jax_cases.check_rows(self, shape, jax.numpy.bfloat16, 0.02)
 
     def test_other_rows(self):
