@@ -151,10 +151,26 @@ static uint32_t sets_of(const team *t, uint32_t *rank)
 	const cptx_rows_row *r = t->row;
 	const uint32_t lanes = MIN(t->threads, (uint32_t)CPTX_WARP), warps = t->threads / lanes;
 	const uint32_t most = lanes == CPTX_WARP ? MOST_OF_A_WARP : MAX(lanes / 2, 1u);
-	const uint32_t asked = (r->o->k + most * warps - 1) / (most * warps), sets = MIN(asked, rows_elements(r->o, &r->s));
+	const uint32_t asked = (r->o->k + most * warps - 1) / (most * warps);
+	const uint32_t sets = MIN(asked == 3 ? 4 : asked, rows_elements(r->o, &r->s));
 
 	*rank = (r->o->k + sets * warps - 1) / (sets * warps);
 	return sets;
+}
+
+/* Of several sets all are sorted: at least .k elements of the row reach the least, over its warps, of the so-manieth. */
+static cptx_val sorted_rank(const team *t, cptx_val largest)
+{
+	cptx_kernel *k = t->k;
+	const uint32_t warps = t->threads / CPTX_WARP, place = (t->row->o->k + warps - 1) / warps - 1;
+	cptx_val keys = cptx_regs(k, CPTX_U32, largest.count);
+
+	for (uint32_t i = 0; i < largest.count; i++)
+		cptx_mov(k, whole_of(k, cptx_elem(largest, i)), .into = cptx_elem(keys, i));
+	rows_sort_warp(k, keys);
+	return cptx_as(
+		cptx_shfl_sync(k, cptx_elem(keys, place % keys.count), place / keys.count, CPTX_WARP - 1, -1, .mode = CPTX_IDX),
+		CPTX_U32);
 }
 
 /* An .f32 that at least .k of the row's elements reach, or -infinity; *own: the thread's largest element. */
@@ -164,9 +180,12 @@ static cptx_val bound_of(const team *t, cptx_val *own)
 	uint32_t rank = 0;
 	const uint32_t sets = sets_of(t, &rank);
 	cptx_val largest = largest_of_sets(k, t->row, sets), least = cptx_reg(k, CPTX_U32);
+	const bool by_sort = t->threads >= CPTX_WARP && (sets == 2 || sets == 4);
 
 	*own = cptx_elem(largest, 0);
-	for (uint32_t i = 0; i < sets; i++) {
+	if (by_sort)
+		cptx_mov(k, sorted_rank(t, largest), .into = least);
+	for (uint32_t i = 0; i < sets && !by_sort; i++) {
 		cptx_val one = ranked(t, cptx_elem(largest, i), rank);
 		if (i)
 			cptx_min(k, least, one, .into = least);
@@ -317,6 +336,10 @@ static void finish(const team *t, cptx_val entries)
 static uint32_t sorted_of(const team *t) { return t->row->o->k <= CPTX_WARP ? 2 * CPTX_WARP : 4 * CPTX_WARP; }
 static bool sorts(const team *t) { return t->row->o->k >= SORTED_FROM && t->threads >= CPTX_WARP; }
 
+/* Whether of each 32 elements about one reaches the bound, so that a branch for each would be taken about as often as not.
+ */
+static bool finds_many(const team *t) { return sorts(t) && t->row->s.part <= 100 * t->row->o->k; }
+
 /* Values of the list become whole numbers, and columns their complements. */
 static void make_whole(const team *t, cptx_val entries)
 {
@@ -342,7 +365,7 @@ static uint32_t column_bits(const team *t)
 	const cptx_rows_opt *o = t->row->o;
 	const uint32_t bits = o->in == CPTX_BF16 ? 16 : o->in == CPTX_F16 ? 13 : 0;
 
-	return t->raw && o->n <= 1u << bits && bits ? bits : 0;
+	return o->n <= 1u << bits && bits ? bits : 0;
 }
 
 /* Entry i of the list as a key, 0 where there is none. */
@@ -493,7 +516,7 @@ void rows_top_k(cptx_kernel *k, cptx_rows_row *row, void *user)
 	cptx_val own, bound = bound_of(&t, &own);
 
 	(void)user;
-	t.raw = sorts(&t);
+	t.raw = finds_many(&t);
 	if (t.raw)
 		gather_many(&t, bound);
 	else

@@ -195,15 +195,23 @@ START_TEST(largest)
 		enum cptx_rows_place place;
 		uint32_t threads, per_row, split, n, k, rows, stages;
 	} all[] = {
-		{ CPTX_ROWS_REGISTERS, 64, 1, 1, 8, 3, 70, 0 },       { CPTX_ROWS_REGISTERS, 32, 4, 1, 61, 9, 9, 0 },
-		{ CPTX_ROWS_REGISTERS, 64, 16, 1, 256, 8, 17, 0 },    { CPTX_ROWS_REGISTERS, 64, 32, 1, 511, 33, 17, 0 },
-		{ CPTX_ROWS_REGISTERS, 128, 128, 1, 2000, 64, 8, 0 }, { CPTX_ROWS_REGISTERS, 64, 64, 2, 1024, 64, 8, 0 },
-		{ CPTX_ROWS_REGISTERS, 32, 32, 32, 4003, 7, 8, 0 },   { CPTX_ROWS_MEMORY, 64, 64, 1, 2100, 16, 8, 0 },
-		{ CPTX_ROWS_MEMORY, 32, 32, 4, 2049, 20, 8, 0 },      { CPTX_ROWS_SHARED, 64, 8, 1, 136, 2, 70, 2 },
-		{ CPTX_ROWS_SHARED, 64, 64, 1, 1544, 11, 40, 2 },     { CPTX_ROWS_SHARED, 32, 32, 8, 2064, 40, 16, 1 },
+		{ CPTX_ROWS_REGISTERS, 64, 1, 1, 8, 3, 70, 0 },
+		{ CPTX_ROWS_REGISTERS, 32, 4, 1, 61, 9, 9, 0 },
+		{ CPTX_ROWS_REGISTERS, 64, 16, 1, 256, 8, 17, 0 },
+		{ CPTX_ROWS_REGISTERS, 64, 32, 1, 511, 33, 17, 0 },
+		{ CPTX_ROWS_REGISTERS, 128, 128, 1, 2000, 64, 8, 0 },
+		{ CPTX_ROWS_REGISTERS, 64, 64, 2, 1024, 64, 8, 0 },
+		{ CPTX_ROWS_REGISTERS, 32, 32, 32, 4003, 7, 8, 0 },
+		{ CPTX_ROWS_MEMORY, 64, 64, 1, 2100, 16, 8, 0 },
+		{ CPTX_ROWS_MEMORY, 32, 32, 4, 2049, 20, 8, 0 },
+		{ CPTX_ROWS_SHARED, 64, 8, 1, 136, 2, 70, 2 },
+		{ CPTX_ROWS_SHARED, 64, 64, 1, 1544, 11, 40, 2 },
+		{ CPTX_ROWS_SHARED, 32, 32, 8, 2064, 40, 16, 1 },
 		/* a warp sorts, by keys of 32 bits and of 64 */
-		{ CPTX_ROWS_REGISTERS, 256, 256, 1, 9000, 64, 8, 0 }, { CPTX_ROWS_REGISTERS, 64, 32, 1, 300, 64, 16, 0 },
-		{ CPTX_ROWS_REGISTERS, 256, 256, 1, 9000, 30, 8, 0 }, { CPTX_ROWS_MEMORY, 64, 64, 1, 2100, 30, 8, 0 },
+		{ CPTX_ROWS_REGISTERS, 256, 256, 1, 9000, 64, 8, 0 },
+		{ CPTX_ROWS_REGISTERS, 64, 32, 1, 300, 64, 16, 0 },
+		{ CPTX_ROWS_REGISTERS, 256, 256, 1, 9000, 30, 8, 0 },
+		{ CPTX_ROWS_MEMORY, 64, 64, 1, 2100, 30, 8, 0 },
 	};
 
 	for (unsigned i = 0; i < sizeof all / sizeof *all; i++) {
