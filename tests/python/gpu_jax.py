@@ -7,10 +7,12 @@
 The last line is "jax_gpu: N passed, N failed, N skipped".  Without a GPU everything is skipped.  bench/jax_calls.py measures.
 """
 
+import os
 import sys
 import unittest
 
-import runner
+os.environ.setdefault("XLA_FLAGS", "--xla_gpu_autotune_level=0")  # which takes ten times as long as all that is tested here
+import runner  # noqa: E402
 
 jax = runner.optional("jax")
 

@@ -117,13 +117,13 @@ def attention(q, k, v, sinks, causal=False, window=None):
     """The formula; the last query stands at the last key."""
     q, k, v = (x.astype(jnp.float32) for x in (q, k, v))
     k, v = (jnp.repeat(x, q.shape[2] // x.shape[2], 2) for x in (k, v))
-    s = jnp.einsum("bqhd,bkhd->bhqk", q, k) / math.sqrt(q.shape[-1])
+    s = jnp.einsum("bqhd,bkhd->bhqk", q, k, precision="highest") / math.sqrt(q.shape[-1])
     at, key = jnp.arange(q.shape[1])[:, None] + k.shape[1] - q.shape[1], jnp.arange(k.shape[1])
     seen = (key <= at if causal else key >= 0) & (key >= at - (window[0] if window else k.shape[1]))
     s = jnp.where(seen, s, -jnp.inf)
     if sinks is not None:
         s = jnp.concatenate((s, jnp.broadcast_to(sinks[None, :, None, None], (*s.shape[:-1], 1))), -1)
-    return jnp.einsum("bhqk,bkhd->bqhd", jax.nn.softmax(s, -1)[..., :k.shape[1]], v)
+    return jnp.einsum("bhqk,bkhd->bqhd", jax.nn.softmax(s, -1)[..., :k.shape[1]], v, precision="highest")
 
 
 def check_attention(test, shape, keys, kv_heads, options, bound=0.02):
@@ -135,8 +135,8 @@ def check_attention(test, shape, keys, kv_heads, options, bound=0.02):
         y, pull = jax.vjp(mine, q, k, v, *sinks)
         want, pull_theirs = jax.vjp(lambda q, k, v, *sinks: attention(q, k, v, sinks[0] if sinks else None, **options), q, k, v, *sinks)
         dy = drawn(y.shape, y.dtype, 7)
-        for a, b in zip((y, *pull(dy)), (want, *pull_theirs(dy.astype(jnp.float32)))):
-            test.assertLess(apart(a, b), bound)
+        for name, a, b in zip(("o", "dq", "dk", "dv", "d_sinks"), (y, *pull(dy)), (want, *pull_theirs(dy.astype(jnp.float32)))):
+            test.assertLess(apart(a, b), bound, name)
     _, lse = ours.attention(q, k, v, lse=True)
     test.assertEqual((lse.shape, lse.dtype), ((shape[0], shape[2], shape[1]), jnp.float32))
 
@@ -157,19 +157,20 @@ def check_varlen(test, dim, lengths=(3, 0, 5)):
         part = slice(int(cu[i]), int(cu[i]) + n)
         if n:
             want, pull_one = jax.vjp(lambda *x: attention(*(t[None] for t in x), None, causal=True)[0], q[part], k[part], v[part])
-            for a, b in zip((y, *got), (want, *pull_one(dy[part].astype(jnp.float32)))):
-                test.assertLess(apart(a[part], b), 0.02)
+            for name, a, b in zip(("o", "dq", "dk", "dv"), (y, *got), (want, *pull_one(dy[part].astype(jnp.float32)))):
+                test.assertLess(apart(a[part], b), 0.02, f"{name} of sequence {i}")
 
 
 def check_gemm(test, m, n, k):
+    matmul = functools.partial(jnp.matmul, precision="highest")
     for dtype, bound in ((jnp.float16, 2e-3), (jnp.bfloat16, 0.01)):
         a, b, bias, c = drawn((m, k), dtype, 1), drawn((k, n), dtype, 2), drawn((n,), seed=3), drawn((m, n), dtype, 4)
         with test.subTest(dtype=np.dtype(dtype).name):
-            compare(test, ours.gemm, jnp.matmul, [a, b], dtype, bound)
+            compare(test, ours.gemm, matmul, [a, b], dtype, bound)
             got = jax.jit(lambda *x: ours.gemm(x[0], x[1], x[3], alpha=0.5, beta=2.0, bias=x[2]))(a, b, bias, c)
-            test.assertLess(apart(got, 0.5 * jnp.matmul(a, b, precision="float32") + 2 * c + bias), bound)
+            test.assertLess(apart(got, 0.5 * matmul(a, b) + 2 * c + bias), bound)
     a, b = drawn((3, m, k), jnp.bfloat16, 1), drawn((3, k, n), jnp.bfloat16, 2)
-    compare(test, ours.gemm, jnp.matmul, [a, b], jnp.bfloat16, 0.01)
+    compare(test, ours.gemm, matmul, [a, b], jnp.bfloat16, 0.01)
     test.assertTrue(bool((ours.gemm(jnp.zeros((2, 0), jnp.bfloat16), jnp.zeros((0, 3), jnp.bfloat16), bias=jnp.ones(3)) == 1).all()))
     eight = ours.gemm(drawn((m, 32)).astype(jnp.float8_e4m3fn), drawn((32, n)).astype(jnp.float8_e4m3fn))
     test.assertEqual(eight.dtype, jnp.bfloat16)

@@ -21,8 +21,7 @@ class Jax(unittest.TestCase):
 
     def test_rows(self):
         """Also of a row whose vectors are not whole, and of rows with a dimension more."""
-        for shape in ((5, 40), (2, 3, 67)):
-            jax_cases.check_rows(self, shape, jax.numpy.float32, 3e-6)
+        jax_cases.check_rows(self, (2, 3, 67), jax.numpy.float32, 3e-6)
         jax_cases.check_rows(self, (4, 64), jax.numpy.bfloat16, 0.02)
 
     def test_other_rows(self):
