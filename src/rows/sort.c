@@ -6,6 +6,8 @@
  */
 #include "rows/rows.h"
 
+#include <cptx/cptx.h>
+
 enum { LANE_BITS = 5 };
 
 typedef struct sorter {
