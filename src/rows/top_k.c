@@ -378,8 +378,11 @@ static void load_key(const team *t, cptx_val i, cptx_val entries, cptx_val key)
 	cptx_val two = cptx_regs(k, CPTX_U32, 2), below = cptx_elem(two, 0), whole = cptx_elem(two, 1);
 	cptx_val is_there = cptx_setp(k, i, entries, .cmp = CPTX_LT);
 
+	const bool is_short = t->room < sorted_of(t); /* behind the list lies what is not the kernel's */
+	for (uint32_t part = 0; is_short && part < 2; part++)
+		cptx_mov(k, cptx_imm(0), .into = cptx_elem(two, part));
 	cptx_ld(k, cptx_mad(k, i, ENTRY, t->list, .mode = CPTX_LO), .space = CPTX_SHARED, .vec = CPTX_V2, .type = CPTX_U32,
-	        .into = two);
+	        .into = two, .when = is_short ? is_there : CPTX_NONE_);
 	if (t->raw) {
 		below = cptx_as(cptx_not(k, cptx_as(below, CPTX_B32)), CPTX_U32);
 		whole = whole_of(k, cptx_as(whole, CPTX_F32));

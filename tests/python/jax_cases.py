@@ -142,7 +142,7 @@ def check_attention(test, shape, keys, kv_heads, options, bound=0.02):
 
 
 def check_varlen(test, dim, lengths=(3, 0, 5)):
-    """Packed sequences beside each for itself, and rows in front of the first one and behind the last."""
+    """Packed sequences beside each for itself, and rows in front of the first one and behind the last.  lengths: none is 1, whose dq is 0."""
     cu = jnp.asarray(np.cumsum((1, *lengths)), jnp.int32)
     q, k, v = (drawn((int(cu[-1]) + 2, heads, dim), jnp.bfloat16, heads + i) for i, heads in enumerate((2, 1, 1)))
 

@@ -211,6 +211,7 @@ START_TEST(largest)
 		/* a warp sorts, by keys of 32 bits and of 64 */
 		{ CPTX_ROWS_REGISTERS, 256, 256, 1, 9000, 64, 8, 0 },
 		{ CPTX_ROWS_REGISTERS, 64, 32, 1, 300, 64, 16, 0 },
+		{ CPTX_ROWS_REGISTERS, 32, 32, 1, 17, 17, 10, 0 },
 		{ CPTX_ROWS_REGISTERS, 256, 256, 1, 9000, 30, 8, 0 },
 		{ CPTX_ROWS_MEMORY, 64, 64, 1, 2100, 30, 8, 0 },
 	};
