@@ -315,6 +315,7 @@ FUNCTIONS = {
     "cptx_rows_kernel_find": (c_int, [c_char_p]),
     "cptx_rows_kernel_name": (c_char_p, [c_int]),
     "cptx_rows_operand_name": (c_char_p, [c_int]),
+    "cptx_rows_check": (c_bool, [POINTER(RowsOpt), c_void_p, c_uint32, c_uint32, c_void_p, POINTER(ErrorInfo)]),
     "cptx_rows_runner_new": (c_void_p, [c_void_p, c_void_p, POINTER(ErrorInfo)]),
     "cptx_rows_runner_destroy": (None, [c_void_p]),
     "cptx_rows_run": (c_bool, [c_void_p, POINTER(RowsOpt), POINTER(RowsProblem), c_void_p, POINTER(ErrorInfo)]),
