@@ -10,7 +10,8 @@
 #   fetch     the same archive by CMake's FetchContent, and a program with it
 #   container packaging/container on a Debian 12 made by debootstrap, by podman (as root), and the command in it
 #   bare      ./bootstrap demo on that Debian 12, where no compiler is
-#   aarch64   cross-built by aarch64-linux-gnu-gcc; the command and the emulator's tests under qemu-aarch64
+#   aarch64   cross-built by aarch64-linux-gnu-gcc; under qemu-aarch64 the command, and the tests that are programs and do not take minutes
+#   aarch64_slow  the same with those that do, if it is named
 #   windows   is refused by x86_64-w64-mingw32-gcc, with the reason
 #   m32       is refused with gcc -m32, with the reason
 #   musl      built by musl-gcc; the command
@@ -205,13 +206,29 @@ check_for_aarch64() {
 	[ -e "$root/usr/lib/aarch64-linux-gnu/libcheck_pic.a" ]
 }
 
-aarch64() {
-	for tool in aarch64-linux-gnu-gcc qemu-aarch64; do
-		have "$tool" || { skip "aarch64: $tool is not installed (gcc-aarch64-linux-gnu, qemu-user)"; return; }
-	done
+# programs_of BUILD LEFT-OUT: the tests that are programs, by their names, but for those of a suite; scripts would start what they
+# test without qemu.
+programs_of() {
+	meson introspect --tests "$1" | python3 -c 'import collections, json, os, sys
+tests = json.load(sys.stdin)
+starts = collections.defaultdict(set)
+for t in tests:
+    starts[t["name"]].add(t["cmd"][0].startswith(os.path.realpath(sys.argv[1]) + "/"))
+left_out = {"gpu", sys.argv[2]}
+for t in tests:
+    if starts[t["name"]] == {True} and not left_out & {s.split(":")[-1] for s in t["suite"]}:
+        print(t["name"])' "$1" "$2"
+}
+
+aarch64() { test_aarch64 slow; }
+aarch64_slow() { test_aarch64 none; }
+test_aarch64() { # SUITE: which is left out
+	qemu=$(command -v qemu-aarch64 || command -v qemu-aarch64-static) || { skip "aarch64: there is no qemu-aarch64 (qemu-user)"; return; }
+	have aarch64-linux-gnu-gcc || { skip "aarch64: there is no aarch64-linux-gnu-gcc (gcc-aarch64-linux-gnu)"; return; }
 	cat >"$builds/aarch64.ini" <<-END
 		[binaries]
 		c = [$cached'aarch64-linux-gnu-gcc']
+		exe_wrapper = ['$qemu', '-L', '/usr/aarch64-linux-gnu']
 		[properties]
 		sys_root = '$builds/aarch64-root'
 		pkg_config_libdir = '$builds/aarch64-root/usr/lib/aarch64-linux-gnu/pkgconfig'
@@ -221,14 +238,16 @@ aarch64() {
 	[ -e "$builds/aarch64/build.ninja" ] || meson setup "$builds/aarch64" --buildtype=release -Doptimization=1 -Ddefault_library=shared -Dinspect=disabled -Dtests=$tests \
 		--cross-file packaging/cross/aarch64-linux-gnu.ini --cross-file "$builds/aarch64.ini" >"$dir/log" 2>&1 || { bad "aarch64: meson setup"; return; }
 	try "aarch64: ninja cptx" nice ninja -C "$builds/aarch64" cptx || return
-	uses aarch64 qemu-aarch64 -L /usr/aarch64-linux-gnu -E LD_LIBRARY_PATH="$builds/aarch64" "$builds/aarch64/cptx"
+	uses aarch64 "$qemu" -L /usr/aarch64-linux-gnu -E LD_LIBRARY_PATH="$builds/aarch64" "$builds/aarch64/cptx"
 	[ $tests = enabled ] || return
-	names=$(ninja -C "$builds/aarch64" -t targets all | sed -n 's/^\(tests\/emu\/emu_[a-z_0-9]*\): .*/\1/p' | grep -v vs_gpu)
-	try "aarch64: ninja tests/emu" nice ninja -C "$builds/aarch64" $names
-	for name in $names; do
-		try "aarch64: $name" qemu-aarch64 -L /usr/aarch64-linux-gnu -E LD_LIBRARY_PATH="$builds/aarch64" "$builds/aarch64/$name"
-		tail -n 1 "$dir/log"
-	done
+	try "aarch64: ninja" nice ninja -C "$builds/aarch64" || return
+	names=$(programs_of "$builds/aarch64" "$1")
+	rm -f "$builds/aarch64/meson-logs/testlog.txt"
+	nice meson test -C "$builds/aarch64" --no-rebuild $names >"$dir/log" 2>&1
+	[ -e "$builds/aarch64/meson-logs/testlog.txt" ] || { bad "aarch64: meson test ran nothing"; return; }
+	awk -v listed="$(echo "$names" | wc -w)" -v figures="$dir/sum" -f tests/sum.awk "$builds/aarch64/meson-logs/testlog.txt"
+	read -r p f s <"$dir/sum"
+	passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
 }
 
 # refused NAME REASON: meson does not set it up, and says why
@@ -262,7 +281,7 @@ musl() {
 all='wheel debian conan wrap fetch container bare aarch64 windows musl m32'
 [ $# -gt 0 ] || set -- $all
 for step; do
-	case " $all " in
+	case " $all aarch64_slow " in
 	*" $step "*) $step ;;
 	*) echo "platforms: there is no step '$step'" >&2; exit 2 ;;
 	esac
