@@ -11,7 +11,7 @@
 #   container packaging/container on a Debian 12 made by debootstrap, by podman (as root), and the command in it
 #   bare      ./bootstrap demo on that Debian 12, where no compiler is
 #   aarch64   cross-built by aarch64-linux-gnu-gcc; under qemu-aarch64 the command, and the tests that are programs and do not take minutes
-#   aarch64_slow  the same with those that do, if it is named
+#   aarch64_slow  those that do, if this step is named
 #   windows   is refused by x86_64-w64-mingw32-gcc, with the reason
 #   m32       is refused with gcc -m32, with the reason
 #   musl      built by musl-gcc; the command
@@ -206,23 +206,22 @@ check_for_aarch64() {
 	[ -e "$root/usr/lib/aarch64-linux-gnu/libcheck_pic.a" ]
 }
 
-# programs_of BUILD LEFT-OUT: the tests that are programs, by their names, but for those of a suite; scripts would start what they
-# test without qemu.
+# programs_of BUILD quick|slow: the tests that are programs, by their names; scripts would start what they test without qemu.
 programs_of() {
 	meson introspect --tests "$1" | python3 -c 'import collections, json, os, sys
 tests = json.load(sys.stdin)
 starts = collections.defaultdict(set)
 for t in tests:
     starts[t["name"]].add(t["cmd"][0].startswith(os.path.realpath(sys.argv[1]) + "/"))
-left_out = {"gpu", sys.argv[2]}
 for t in tests:
-    if starts[t["name"]] == {True} and not left_out & {s.split(":")[-1] for s in t["suite"]}:
+    suites = {s.split(":")[-1] for s in t["suite"]}
+    if starts[t["name"]] == {True} and "gpu" not in suites and ("slow" in suites) == (sys.argv[2] == "slow"):
         print(t["name"])' "$1" "$2"
 }
 
-aarch64() { test_aarch64 slow; }
-aarch64_slow() { test_aarch64 none; }
-test_aarch64() { # SUITE: which is left out
+aarch64() { test_aarch64 quick; }
+aarch64_slow() { test_aarch64 slow; }
+test_aarch64() { # quick|slow
 	qemu=$(command -v qemu-aarch64 || command -v qemu-aarch64-static) || { skip "aarch64: there is no qemu-aarch64 (qemu-user)"; return; }
 	have aarch64-linux-gnu-gcc || { skip "aarch64: there is no aarch64-linux-gnu-gcc (gcc-aarch64-linux-gnu)"; return; }
 	cat >"$builds/aarch64.ini" <<-END
