@@ -3,7 +3,7 @@
 # shellcheck disable=SC2086,SC2317 # words; steps are called by their names
 # tests/platforms.sh [step...]: packages and platforms that no other test builds; without steps all of them:
 #
-#   wheel     pip install . into a clean virtual environment, docs/python.md followed in it, and its programs typed by mypy (takes packages from PyPI)
+#   wheel     pip install . into a clean virtual environment, docs/python.md followed in it, its programs typed by mypy, tests/python with NumPy (takes packages from PyPI)
 #   debian    the Debian source package, and lintian; programs by pkg-config and by CMake against what it installs
 #   conan     the recipe and its test package (where conan is installed)
 #   wrap      an archive of the source that Meson fetches by packaging/wrap, and a program with it
@@ -93,6 +93,14 @@ wheel() {
 	fi
 	try "wheel: docs/python.md" env CPTX_VENV="$builds/venv" python3 tests/docs/blocks.py "$source" "$source/build" cc docs/python.md
 	tail -n 1 "$dir/log"
+	# the module's own tests, on the library of the wheel and with NumPy; those that compare with C want the tests of build/
+	for test in module build rows attention frameworks; do
+		[ $test != build ] || [ -e build/tests/python/python_twins ] || { skip "wheel: test_build.py wants build/tests/python/python_twins"; continue; }
+		try "wheel: test_$test.py" env CPTX_LIBRARY="$(echo "$builds"/venv/lib/*/site-packages/cptx/libcptx.so)" \
+			CPTX_INCLUDE="$source/include:$source/build/include" CPTX_BUILD="$source/build" \
+			CPTX_TWINS="$source/build/tests/python/python_twins" nice "$builds/venv/bin/python" "tests/python/test_$test.py"
+		tail -n 1 "$dir/log"
+	done
 }
 
 debian() {
