@@ -14,7 +14,7 @@
 #   aarch64_slow  those that do, if this step is named
 #   windows   is refused by x86_64-w64-mingw32-gcc, with the reason
 #   m32       is refused with gcc -m32, with the reason
-#   musl      built by musl-gcc; the command
+#   musl      built by musl-gcc; the command, and the tests that are programs and do not take minutes
 #
 # Builds lie in the folder that CPTX_PLATFORMS names, or in build-platforms.  What cannot be tried is skipped and says why.  The
 # last line is "platforms: N passed, N failed, N skipped".
@@ -53,15 +53,6 @@ cpu_family = '$4'
 cpu = '$5'
 endian = 'little'
 END
-}
-
-# setup NAME OPTION...: the build, without what needs other libraries, and with -O1, which takes half the time of a release
-setup() {
-	name=$1
-	shift
-	[ -e "$builds/$name/build.ninja" ] || try "$name: meson setup" meson setup "$builds/$name" --buildtype=release -Doptimization=1 -Ddefault_library=shared -Dinspect=disabled -Dtests=disabled "$@" || return 1
-	try "$name: ninja" nice ninja -C "$builds/$name"
-	[ -e "$builds/$name/cptx" ] || [ -e "$builds/$name/cptx.exe" ]
 }
 
 # uses NAME COMMAND...: what the command line does there: it checks a kernel, makes one, and runs both on the emulator
@@ -227,6 +218,18 @@ for t in tests:
         print(t["name"])' "$1" "$2"
 }
 
+# run_tests NAME quick|slow: its tests that are programs, each with what it counted.
+run_tests() {
+	names=$(programs_of "$builds/$1" "$2")
+	said=$builds/$1/meson-logs/testlog.txt
+	rm -f "$said"
+	nice meson test -C "$builds/$1" --no-rebuild $names >"$dir/log" 2>&1
+	[ -e "$said" ] || { bad "$1: meson test ran nothing"; return; }
+	awk -v listed="$(echo "$names" | wc -w)" -v figures="$dir/sum" -f tests/sum.awk "$said"
+	read -r p f s <"$dir/sum"
+	passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+}
+
 aarch64() { test_aarch64 quick; }
 aarch64_slow() { test_aarch64 slow; }
 test_aarch64() { # quick|slow
@@ -248,13 +251,7 @@ test_aarch64() { # quick|slow
 	uses aarch64 "$qemu" -L /usr/aarch64-linux-gnu -E LD_LIBRARY_PATH="$builds/aarch64" "$builds/aarch64/cptx"
 	[ $tests = enabled ] || return
 	try "aarch64: ninja" nice ninja -C "$builds/aarch64" || return
-	names=$(programs_of "$builds/aarch64" "$1")
-	rm -f "$builds/aarch64/meson-logs/testlog.txt"
-	nice meson test -C "$builds/aarch64" --no-rebuild $names >"$dir/log" 2>&1
-	[ -e "$builds/aarch64/meson-logs/testlog.txt" ] || { bad "aarch64: meson test ran nothing"; return; }
-	awk -v listed="$(echo "$names" | wc -w)" -v figures="$dir/sum" -f tests/sum.awk "$builds/aarch64/meson-logs/testlog.txt"
-	read -r p f s <"$dir/sum"
-	passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+	run_tests aarch64 "$1"
 }
 
 # refused NAME REASON: meson does not set it up, and says why
@@ -278,11 +275,30 @@ m32() {
 	refused m32 'cptx needs a host of 64 bits: '
 }
 
+# Check for musl, from Debian's source: a folder for pkg-config.
+check_for_musl() {
+	root=$builds/musl-check from=$builds/musl-check-source
+	[ ! -e "$root/lib/libcheck_pic.a" ] || return 0
+	have cmake || return 1
+	rm -rf "$from" && mkdir -p "$from/lists/partial" "$from/archives/partial" || return 1
+	echo 'deb-src http://deb.debian.org/debian bookworm main' >"$from/sources.list"
+	asked="-o Dir::Etc::SourceList=$from/sources.list -o Dir::Etc::SourceParts=/dev/null -o Dir::State=$from -o Dir::Cache=$from -o Dir::State::status=/var/lib/dpkg/status"
+	(cd "$from" && apt-get $asked update && apt-get $asked source check && CC=musl-gcc cmake -S check-* -B build -DCMAKE_BUILD_TYPE=Release \
+		-DCHECK_ENABLE_TESTS=OFF -DCHECK_ENABLE_SUBUNIT=OFF -DHAVE_SUBUNIT=0 "-DCMAKE_INSTALL_PREFIX=$root" && nice cmake --build build -t check install) \
+		>"$dir/log" 2>&1 || return 1
+	rm -f "$root"/lib/libcheck.so*
+	cp "$root/lib/libcheck.a" "$root/lib/libcheck_pic.a" # what Debian's check.pc names
+}
+
 musl() {
 	have musl-gcc || { skip "musl: musl-gcc is not installed (musl-tools)"; return; }
-	[ -e "$builds/musl/build.ninja" ] || CC="${cached:+ccache }musl-gcc" setup musl -Ddefault_library=static || return
-	setup musl || return
+	tests=enabled
+	check_for_musl || { tests=disabled; skip "musl: the tests, since Check cannot be built by musl-gcc (its source from Debian, CMake)"; }
+	[ -e "$builds/musl/build.ninja" ] || try "musl: meson setup" env CC="${cached:+ccache }musl-gcc" PKG_CONFIG_LIBDIR="$builds/musl-check/lib/pkgconfig" \
+		meson setup "$builds/musl" --buildtype=release -Doptimization=1 -Ddefault_library=static -Dinspect=disabled -Dtests=$tests || return
+	try "musl: ninja" nice ninja -C "$builds/musl" || return
 	uses musl "$builds/musl/cptx"
+	[ $tests = disabled ] || run_tests musl quick
 }
 
 all='wheel debian conan wrap fetch container bare aarch64 windows musl m32'
