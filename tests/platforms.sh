@@ -9,7 +9,7 @@
 #   wrap      an archive of the source that Meson fetches by packaging/wrap, and a program with it
 #   fetch     the same archive by CMake's FetchContent, and a program with it
 #   container packaging/container on a Debian 12 made by debootstrap, by podman (as root), and the command in it
-#   bare      ./bootstrap demo on that Debian 12, where no compiler is
+#   bare      ./bootstrap demo on that Debian 12, where no compiler is, and two steps of ./bootstrap test
 #   aarch64   cross-built by aarch64-linux-gnu-gcc; under qemu-aarch64 the command, and the tests that are programs and do not take minutes
 #   aarch64_slow  those that do, if this step is named
 #   windows   is refused by x86_64-w64-mingw32-gcc, with the reason
@@ -174,8 +174,10 @@ bare() {
 	if chroot "$builds/debian12-demo" sh -c 'command -v cc gcc meson ninja python3' >"$dir/log" 2>&1; then bad "bare: it has a compiler or Meson"; else ok; fi
 	mount --bind /proc "$builds/debian12-demo/proc"
 	try "bare: ./bootstrap demo" chroot "$builds/debian12-demo" sh -c 'cd /srv/cptx && PATH=/usr/sbin:/usr/bin:/sbin:/bin ./bootstrap demo'
-	umount "$builds/debian12-demo/proc"
 	tail -n 3 "$dir/log"
+	try "bare: ./bootstrap test house format" chroot "$builds/debian12-demo" sh -c 'cd /srv/cptx && PATH=/usr/sbin:/usr/bin:/sbin:/bin ./bootstrap test house format'
+	tail -n 4 "$dir/log"
+	umount "$builds/debian12-demo/proc"
 }
 
 container() {
