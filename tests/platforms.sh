@@ -4,6 +4,7 @@
 # tests/platforms.sh [step...]: packages and platforms that no other test builds; without steps all of them:
 #
 #   wheel     pip install . into a clean virtual environment, docs/python.md followed in it, its programs typed by mypy, tests/python with NumPy (takes packages from PyPI)
+#   frameworks  PyTorch and JAX of PyPI (5 GB) on the emulator: examples/hosts/torch_stable.cc, XLA's FFI, torch.compile; if it is named
 #   debian    the Debian source package, and lintian; programs by pkg-config and by CMake against what it installs
 #   conan     the recipe and its test package (where conan is installed)
 #   wrap      an archive of the source that Meson fetches by packaging/wrap, and a program with it
@@ -11,7 +12,7 @@
 #   container packaging/container on a Debian 12 made by debootstrap, by podman (as root), and the command in it
 #   bare      ./bootstrap demo on that Debian 12, where no compiler is, and two steps of ./bootstrap test
 #   aarch64   cross-built by aarch64-linux-gnu-gcc; under qemu-aarch64 the command, and the tests that are programs and do not take minutes
-#   aarch64_slow  those that do, if this step is named
+#   aarch64_slow  those that do; if it is named
 #   windows   is refused by x86_64-w64-mingw32-gcc, with the reason
 #   m32       is refused with gcc -m32, with the reason
 #   musl      built by musl-gcc; the command, and the tests that are programs and do not take minutes
@@ -84,14 +85,27 @@ wheel() {
 	fi
 	try "wheel: docs/python.md" env CPTX_VENV="$builds/venv" python3 tests/docs/blocks.py "$source" "$source/build" cc docs/python.md
 	tail -n 1 "$dir/log"
-	# the module's own tests, on the library of the wheel and with NumPy; those that compare with C want the tests of build/
-	for test in module build rows attention frameworks; do
-		[ $test != build ] || [ -e build/tests/python/python_twins ] || { skip "wheel: test_build.py wants build/tests/python/python_twins"; continue; }
-		try "wheel: test_$test.py" env CPTX_LIBRARY="$(echo "$builds"/venv/lib/*/site-packages/cptx/libcptx.so)" \
-			CPTX_INCLUDE="$source/include:$source/build/include" CPTX_BUILD="$source/build" \
-			CPTX_TWINS="$source/build/tests/python/python_twins" nice "$builds/venv/bin/python" "tests/python/test_$test.py"
+	# with NumPy, and on the library of the wheel
+	module_tests wheel "$builds/venv/bin/python" "$(echo "$builds"/venv/lib/*/site-packages/cptx/libcptx.so)" module build rows attention frameworks
+}
+
+# module_tests STEP PYTHON LIBRARY TEST...: of tests/python; "build" compares with C, by a program of build/.
+module_tests() {
+	step=$1 python=$2 library=$3
+	shift 3
+	for test; do
+		[ $test != build ] || [ -e build/tests/python/python_twins ] || { skip "$step: test_build.py wants build/tests/python/python_twins"; continue; }
+		try "$step: test_$test.py" env CPTX_LIBRARY="$library" CPTX_INCLUDE="$source/include:$source/build/include" \
+			CPTX_BUILD="$source/build" CPTX_TWINS="$source/build/tests/python/python_twins" nice "$python" "tests/python/test_$test.py"
 		tail -n 1 "$dir/log"
 	done
+}
+
+frameworks() {
+	[ -e build/libcptx.so ] || { skip "frameworks: there is no build/libcptx.so"; return; }
+	[ -e "$builds/frameworks/bin/python" ] || try "frameworks: a virtual environment" python3 -m venv "$builds/frameworks" || return
+	"$builds/frameworks/bin/pip" install -q torch jax numpy ml_dtypes >"$dir/log" 2>&1 || { skip "frameworks: PyTorch and JAX cannot be had from PyPI"; return; }
+	module_tests frameworks "$builds/frameworks/bin/python" "$source/build/libcptx.so" frameworks rows attention build
 }
 
 debian() {
@@ -308,7 +322,7 @@ musl() {
 all='wheel debian conan wrap fetch container bare aarch64 windows musl m32'
 [ $# -gt 0 ] || set -- $all
 for step; do
-	case " $all aarch64_slow " in
+	case " $all frameworks aarch64_slow " in
 	*" $step "*) $step ;;
 	*) echo "platforms: there is no step '$step'" >&2; exit 2 ;;
 	esac
