@@ -29,7 +29,7 @@ class _Runner:
         cache = checked(lib.cptx_cache_open, None)
         self.handle = checked(lib.cptx_gemm_runner_new, device._handle, cache)
         _errors.closing(device, _close, (self.handle, cache))
-        use = _abi.TuneUse(size=ctypes.sizeof(_abi.TuneUse), policy=policy, budget_s=budget, cache=cache)
+        use = _abi.TuneUse(policy=policy, budget_s=budget, cache=cache)
         checked(lib.cptx_gemm_runner_set_tune, self.handle, ctypes.byref(use))
 
     @classmethod

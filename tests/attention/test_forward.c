@@ -4,6 +4,7 @@
  * tile, and options and sizes at random.  CPTX_ATTENTION_TRIALS and CPTX_SEEDS: more of both.  Every sample runs by wgmma
  * and with CPTX_WHOLE by mma.sync with cp.async, with TMA, and by tcgen05; without it some do.
  */
+#include "../whole.h"
 #include "functions.h"
 #include "reference/number.h"
 #include "trial.h"
@@ -297,7 +298,7 @@ START_TEST(options_are_right_by_mma_sync)
 	o.mma = CPTX_ATTENTION_SYNC, o.bq = 0, o.tma = _i % 2 != 0, t.p.ctas = 0;
 	if (o.in == CPTX_E4M3 || o.pack)
 		return;
-	if (!getenv("CPTX_WHOLE") && _i % 9)
+	if (!is_tried((uint64_t)_i, 9))
 		return;
 	is_right(&o, &t, trial_count("CPTX_SEEDS", trial_whole(5, 1)), s->what);
 }
@@ -313,7 +314,7 @@ START_TEST(options_are_right_by_tcgen05)
 	if (o.in == CPTX_E4M3 || o.pack)
 		return;
 	o.bk = o.bk && o.bk < 32 ? 32 : o.bk;
-	if (!getenv("CPTX_WHOLE") && _i % 5)
+	if (!is_tried((uint64_t)_i, 5))
 		return;
 	is_right(&o, &t, trial_count("CPTX_SEEDS", trial_whole(8, 1)), s->what);
 }
