@@ -35,22 +35,25 @@ typedef struct spelling {
 } spelling;
 
 /*
- * A line that is copied from finished pieces: an instruction of this form with these modifiers whose operands are registers
- * and small numbers, as most are.  Each operand's text comes from a table, whose entry the operand's word tells.
+ * A line that is copied from finished pieces: an instruction of this form with these modifiers and kinds of operands.  The
+ * text of a register or small number, as most operands are, comes from a table, whose entry the operand's word tells.
  */
 enum {
-	PIECES = 4,
+	PIECES = 4,      /* operands of most lines, which are copied without a loop */
+	MOST_PIECES = 6, /* of a wide line */
 	PIECES_MODS = 12,
 	PIECES_FRONT = 32,
-	PIECE_BEHIND = 8,
-	LINES = 512 /* places for lines; a power of two */
+	PIECE_BEHIND = 16,
+	LINES_LOG = 12, /* logarithm of the places for lines */
+	LINES_NEAR = 8  /* places where a line may stand */
 };
 enum plan_ready { PLAN_NONE, PLAN_EARLIER /* made by an earlier print */, PLAN_READY };
 enum line_table { TABLE_EMPTY, TABLE_REGS, TABLE_NUMBERS, LINE_TABLES };
 typedef struct line_piece {
-	char behind[PIECE_BEHIND]; /* what follows the operand: ", ", "], [", ";" ... */
+	char behind[PIECE_BEHIND]; /* what follows the operand: ", ", "], [", ";", ", %tid.x;" ... */
 	uint32_t mask;             /* of its place in bytes of the table */
 	uint8_t table, len;        /* enum line_table; bytes of `behind` */
+	bool brace;                /* the operand stands in braces */
 } line_piece;
 typedef struct line_plan {
 	uint32_t tag;   /* of the items for which it was made (line_tag) */
@@ -58,11 +61,11 @@ typedef struct line_plan {
 	uint8_t ready,
 		version; /* of an ir_shape: enum plan_ready; the lowest .version that has it, 0: one that ended it is known */
 	uint8_t nmods, others; /* words of modifiers; a bit for each operand whose text is put together at each use */
+	uint8_t npiece, front_len;
 	uint64_t mod[PIECES_MODS / 4], mod_mask[PIECES_MODS / 4];
-	uint64_t kind[PIECES / 2], kind_mask[PIECES / 2]; /* the kinds in the words of the operands, two to each */
+	uint64_t kind[MOST_PIECES / 2], kind_mask[MOST_PIECES / 2]; /* the kinds in the words of the operands, two to each */
 	uint64_t zero[PIECES / 2], beyond[PIECES / 2]; /* likewise: words of the number 0; bits that numbers in the table lack */
-	line_piece piece[PIECES];
-	uint8_t front_len;
+	line_piece piece[MOST_PIECES];
 	char front[PIECES_FRONT]; /* the opcode and what stands in front of the first operand */
 } line_plan;
 
@@ -89,6 +92,12 @@ struct cptx_ptx {
 	uint32_t nnumbered[CLASS_COUNT];
 	line_plan *plan;
 	unsigned cap_plan;
+	uint16_t *plan_at; /* numbers in `plan`, from 1, by the highest bits of the tag: a hash table */
+	struct range_names {
+		char prefix[8];
+		reg_name *name; /* of the registers 0 to n - 1 of a range with this prefix */
+		uint32_t n;
+	} range[4];        /* of the body's ranges */
 	line_plan *shaped; /* plans of the module's shapes, by their numbers */
 	uint32_t cap_shaped, nshaped;
 	const cptx_module *shaped_module; /* whose shapes they are, if its .printer is this text; else a module that is gone */
@@ -118,7 +127,6 @@ typedef struct emitter {
 	const reg_name *named[1 << WORD_TYPE]; /* the same by type; NULL: none of the type was met yet in the body */
 	bool long_names;                       /* a register has no ready name */
 	bool shapes;                           /* out->shaped has room for the module's shapes */
-	uint16_t plan_at[LINES];               /* numbers in out->plan, from 1, by the lowest bits of the tag */
 	unsigned nplan;
 	size_t longest_name;
 	size_t operand_most, line_most; /* most bytes of an operand of the body, and of a line without vectors and lists */

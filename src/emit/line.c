@@ -25,7 +25,8 @@ static const reg_name numbers[NUMBERS] = { ONE(0),     ONE(1),     ONE(2),     O
 _Static_assert(sizeof(reg_name) == 1 << NAME_SHIFT, "places in tables are computed by shifts");
 static const reg_name empty_name = { "", 0 };
 
-enum { LINE_ROOM = 4 + PIECES_FRONT + sizeof(reg_name) + PIECES * (sizeof(reg_name) + PIECE_BEHIND) };
+/* Bytes that are written for a line, but for the texts of operands that are put together. */
+enum { LINE_ROOM = 4 + PIECES_FRONT + sizeof(reg_name) + MOST_PIECES * (sizeof(reg_name) + PIECE_BEHIND) };
 
 /* Form, kind and lengths of an item in one word, without its flags. */
 static inline uint32_t line_shape(const ir_item *it)
@@ -39,108 +40,156 @@ static inline uint32_t line_shape(const ir_item *it)
 }
 _Static_assert(offsetof(ir_item, owner) == offsetof(ir_item, form) + sizeof(uint32_t), "line_shape reads what is in front");
 
-/* A number that is the same for items of one plan, and mostly another for others. */
-static inline uint32_t line_tag(const ir_item *it)
+/* The bits of the words of operands, two to each, that tell their kinds, and a few more. */
+#define KINDS ((uint64_t)0xff << 32 | 0xff)
+
+/* A number that is the same for items without a shape that have one plan, and mostly another for others. */
+static inline uint32_t line_tag(const ir_item *it, const char *words)
 {
-	uint64_t mods = arch_four_mods(ir_mods(it), MIN(it->nmod, 4u)) + it->form;
-	return (uint32_t)(mods * 0x9e3779b97f4a7c15u >> 32) | 1;
+	static const uint64_t there[PIECES + 1][PIECES / 2] = {
+		{ 0, 0 }, { 0xff, 0 }, { KINDS, 0 }, { KINDS, 0xff }, { KINDS, KINDS }
+	};
+	const uint64_t *mask = there[MIN(it->noperand, (unsigned)PIECES)];
+	uint64_t kind[PIECES / 2], mods = arch_four_mods(ir_mods(it), MIN(it->nmod, 4u));
+
+	memcpy(kind, words, sizeof kind);
+	uint64_t kinds = (kind[0] & mask[0]) | (kind[1] & mask[1]) << 8;
+	uint64_t tag = ((mods ^ (uint64_t)it->form << 48) * 0x9e3779b97f4a7c15u) ^ (kinds * 0xd6e8feb86659fd93u);
+	return (uint32_t)(tag >> 32) | 1;
 }
 
 /* ---- plans ---- */
 
-/* Sets what stands behind an operand, in front of `next` (NULL: at the end). */
-static void plan_behind(line_piece *p, const arch_operand *o, const arch_operand *next)
-{
-	char *to = p->behind;
+/* What stands between the text of an operand and the next text that is not always the same. */
+typedef struct fixed_text {
+	char s[64];
+	size_t n;
+} fixed_text;
 
-	if (o->kind == OPERAND_ADDR)
-		*to++ = ']';
-	if (next)
-		*to++ = ',', *to++ = ' ';
-	else
-		*to++ = ';', *to++ = '\n';
-	if (next && next->kind == OPERAND_ADDR)
-		*to++ = '[';
-	p->len = (uint8_t)(to - p->behind);
+/* Puts text in front of what there is. */
+static void put_in_front(fixed_text *t, const char *s)
+{
+	size_t n = MIN(strlen(s), sizeof t->s - t->n);
+
+	memmove(t->s + n, t->s, t->n);
+	memcpy(t->s, s, n);
+	t->n += n;
 }
 
-/* Whether an operand's text is put together at each use, by emit_operand. */
-static bool is_other(unsigned kind)
+/* Whether operands of a kind can be printed by a plan. */
+static bool is_plannable(unsigned kind, bool shaped)
 {
-	return kind == CPTX_VAL_REG || kind == CPTX_VAL_INT || kind == CPTX_VAL_FLOAT || kind == CPTX_VAL_SYM ||
-	       kind == CPTX_VAL_LABEL;
+	return kind != CPTX_VAL_NONE && kind != CPTX_VAL_BAD && (kind != CPTX_VAL_SREG || !shaped);
 }
 
 /* Whether an operand that is there is printed in another way than between commas, or in brackets of its own. */
-static bool is_odd_there(const arch_operand *o, bool is_first, const uint16_t *mods)
+static bool is_odd_there(const arch_operand *o, const uint16_t *mods)
 {
-	return o->flags & (OPERAND_INSIDE | OPERAND_MORE) || (o->flags & OPERAND_PIPE && !is_first) || o->brace ||
-	       (o->behind != ARCH_NO && mods[o->behind]);
+	return o->flags & (OPERAND_INSIDE | OPERAND_MORE) || (o->behind != ARCH_NO && mods[o->behind]);
 }
 
-/* Plans operand i as a number that has a ready text. */
+/* Plans operand i as a number, which has a ready text if it is small. */
 static void plan_number(line_plan *p, unsigned i)
 {
-	p->piece[i] = (line_piece){ .mask = (NUMBERS - 1) << NAME_SHIFT, .table = TABLE_NUMBERS };
+	p->piece[i].table = TABLE_NUMBERS;
+	p->piece[i].mask = (NUMBERS - 1) << NAME_SHIFT;
+	if (i >= PIECES)
+		return;
 	p->zero[i / 2] |= (uint64_t)(WORD_ZERO << WORD_NUMBER) << i % 2 * 32;
 	p->beyond[i / 2] |= (uint64_t)(UINT32_MAX << (WORD_NUMBER + NUMBERS_LOG)) << i % 2 * 32;
 }
 
-/* Plans the operands; false where one is of a kind that lines are not planned for. */
-static bool plan_operands(line_plan *p, const ir_item *it)
+/* Plans the text of operand i, which the table describes by `o`. */
+static void plan_text(line_plan *p, unsigned i, const arch_operand *o, unsigned kind, bool whole)
+{
+	p->piece[i].brace = o->brace;
+	if (whole || o->brace || (kind != CPTX_VAL_REG && kind != CPTX_VAL_INT)) {
+		p->others |= (uint8_t)(1 << i);
+	} else if (kind == CPTX_VAL_REG) {
+		p->piece[i].table = TABLE_REGS;
+		p->piece[i].mask = ~(((uint32_t)1 << NAME_SHIFT) - 1);
+	} else {
+		plan_number(p, i);
+	}
+}
+
+/* Demands these bits of the word of operand i. */
+static void plan_kind(line_plan *p, unsigned i, uint32_t word, uint32_t bits)
+{
+	p->kind[i / 2] |= (uint64_t)(word & bits) << i % 2 * 32;
+	p->kind_mask[i / 2] |= (uint64_t)bits << i % 2 * 32;
+}
+
+/*
+ * Plans the operands, the last one first; `behind` becomes what stands in front of the first.  A special register is part of
+ * the text, for it was checked with the item.  False where an operand is printed in a way that lines are not planned for.
+ */
+static bool plan_operands(line_plan *p, const ir_item *it, fixed_text *behind)
 {
 	const arch_operand *o = &arch_operands[arch_forms[it->form].operand];
-	const arch_operand *next = NULL; /* the operand that is printed behind this one */
 	const uint32_t *words = ir_words(it);
 	unsigned first = 0;
 
 	while (first < it->noperand && !words[first])
 		first++;
-	for (unsigned i = PIECES; i-- > 0;) {
-		bool there = i < it->noperand;
-		bool whole = there && ir_word_is_whole(words[i]);
-		unsigned kind = there ? ir_word_kind(words[i]) : CPTX_VAL_NONE;
-		uint32_t bits = there ? (1u << (whole ? 2 * WORD_KIND : WORD_KIND)) - 1 : 0; /* a whole value's kind is above */
-		p->kind[i / 2] |= (uint64_t)(there ? words[i] & bits : 0) << i % 2 * 32;
-		p->kind_mask[i / 2] |= (uint64_t)bits << i % 2 * 32;
-		p->piece[i] = (line_piece){ .table = TABLE_EMPTY };
-		if (!there || !words[i])
+	put_in_front(behind, ";\n");
+	for (unsigned i = it->noperand; i-- > 0;) {
+		bool whole = ir_word_is_whole(words[i]), address = o[i].kind == OPERAND_ADDR;
+		unsigned kind = ir_word_kind(words[i]);
+		plan_kind(p, i, words[i], (1u << (whole ? 2 * WORD_KIND : WORD_KIND)) - 1); /* a whole value's kind is above */
+		if (!words[i])
 			continue;
-		if (!is_other(kind) || is_odd_there(o + i, i == first, ir_mods(it)))
+		if (!is_plannable(kind, it->shaped) || is_odd_there(o + i, ir_mods(it)))
 			return false;
-		if (whole || kind == CPTX_VAL_LABEL)
-			p->others |= (uint8_t)(1 << i);
-		else if (kind == CPTX_VAL_REG)
-			p->piece[i] = (line_piece){ .mask = ~(((uint32_t)1 << NAME_SHIFT) - 1), .table = TABLE_REGS };
-		else
-			plan_number(p, i);
-		plan_behind(&p->piece[i], o + i, next);
-		next = o + i;
+		if (address)
+			put_in_front(behind, "]");
+		const char *special = kind == CPTX_VAL_SREG && !whole ? arch_sregs[words[i] >> WORD_NUMBER].text : "";
+		if (*special)
+			plan_kind(p, i, words[i], UINT32_MAX);
+		if (*special && i != first && behind->n + strlen(special) + 2 <= PIECE_BEHIND) {
+			put_in_front(behind, special);
+		} else {
+			plan_text(p, i, o + i, kind, whole);
+			p->piece[i].len = (uint8_t)behind->n;
+			if (behind->n > PIECE_BEHIND)
+				return false;
+			memcpy(p->piece[i].behind, behind->s, PIECE_BEHIND);
+			behind->n = 0;
+		}
+		if (address)
+			put_in_front(behind, "[");
+		if (i != first)
+			put_in_front(behind, o[i].flags & OPERAND_PIPE ? "|" : ", ");
 	}
-	p->front_len = (uint8_t)(next && next->kind == OPERAND_ADDR);
-	return next != NULL;
+	return true;
 }
 
 /* Whether items with this spelling can have a plan, if their operands can. */
 static bool may_be_planned(const ir_item *it, const spelling *s)
 {
-	return !s->asks && it->noperand && it->noperand <= PIECES && it->nmod <= PIECES_MODS && s->len < PIECES_FRONT;
+	return !s->asks && it->noperand <= MOST_PIECES && it->nmod <= PIECES_MODS && s->len < PIECES_FRONT;
 }
 
 /* Makes the plan of an item that was just printed with this spelling; false where it has none. */
 static bool make_plan(line_plan *p, const ir_item *it, const char *opcode, const spelling *s)
 {
-	*p = (line_plan){ .tag = line_tag(it), .shape = line_shape(it) };
-	if (!plan_operands(p, it))
+	fixed_text behind = { .n = 0 }; /* the opcode */
+	size_t len = s->len;
+
+	*p = (line_plan){ .shape = line_shape(it), .npiece = (uint8_t)MAX(it->noperand, (unsigned)PIECES) };
+	if (!plan_operands(p, it, &behind))
 		return false;
 	p->nmods = (uint8_t)((it->nmod + 3) / 4);
 	for (unsigned i = 0; i < it->nmod; i += 4) {
 		p->mod[i / 4] = arch_four_mods(ir_mods(it) + i, it->nmod - i);
 		p->mod_mask[i / 4] = it->nmod - i < 4 ? (UINT64_C(1) << 16 * (it->nmod - i)) - 1 : UINT64_MAX;
 	}
-	memcpy(p->front, opcode, s->len);
-	p->front[s->len] = '['; /* which is printed if front_len counts it */
-	p->front_len += (uint8_t)s->len;
+	len -= behind.n && *behind.s == ';'; /* no blank stands in front of the end */
+	if (len + behind.n > PIECES_FRONT)
+		return false;
+	memcpy(p->front, opcode, len);
+	memcpy(p->front + len, behind.s, behind.n);
+	p->front_len = (uint8_t)(len + behind.n);
 	return true;
 }
 
@@ -169,6 +218,31 @@ void emit_begin_shapes(emitter *e)
 	e->shapes = true;
 }
 
+/* The place for a plan, which may be that of another one; NULL: there is none.  The plan of that number has memory. */
+static uint16_t *room_for_plan(emitter *e, uint32_t tag)
+{
+	cptx_ptx *out = e->out;
+
+	if (!out->plan_at && !(out->plan_at = HEAP_ARRAY(&out->hook, uint16_t, NULL, (1 << LINES_LOG) + LINES_NEAR)))
+		return NULL;
+	if (!e->nplan)
+		memset(out->plan_at, 0, ((1 << LINES_LOG) + LINES_NEAR) * sizeof *out->plan_at);
+	uint16_t *place = &out->plan_at[tag >> (32 - LINES_LOG)], *first = place;
+	while (*place && place < first + LINES_NEAR - 1)
+		place++;
+	if (*place)
+		return first;
+	if (e->nplan + 1 >= out->cap_plan) {
+		unsigned cap = out->cap_plan ? 2 * out->cap_plan : 16;
+		line_plan *plan = HEAP_ARRAY(&out->hook, line_plan, out->plan, cap);
+		if (!plan)
+			return NULL;
+		out->plan = plan;
+		out->cap_plan = cap;
+	}
+	return place;
+}
+
 /* Keeps a plan for items like this one, if they can have one. */
 static void note_plan(emitter *e, const ir_item *it, const spelling *s)
 {
@@ -184,18 +258,10 @@ static void note_plan(emitter *e, const ir_item *it, const spelling *s)
 			out->shaped[it->shape->number] = p;
 		return;
 	}
-	uint16_t *place = &e->plan_at[p.tag % LINES];
-	if (*place && !e->plan_at[(p.tag ^ 1) % LINES])
-		place = &e->plan_at[(p.tag ^ 1) % LINES];
-	if (!*place && e->nplan + 1 >= out->cap_plan) {
-		unsigned cap = out->cap_plan ? 2 * out->cap_plan : 16;
-		line_plan *plan = HEAP_ARRAY(&out->hook, line_plan, out->plan, cap);
-		if (!plan)
-			return;
-		plan[0] = (line_plan){ .shape = UINT32_MAX }; /* of no item: its place stands for "none" */
-		out->plan = plan;
-		out->cap_plan = cap;
-	}
+	p.tag = line_tag(it, (const char *)ir_words(it));
+	uint16_t *place = room_for_plan(e, p.tag);
+	if (!place)
+		return;
 	*place = *place ? *place : (uint16_t)++e->nplan;
 	out->plan[*place] = p;
 }
@@ -226,6 +292,10 @@ static inline bool is_planned(const line_plan *p, const ir_item *it, const char 
 	other |= line_shape(it) ^ p->shape;
 	if (other)
 		return false;
+	if (p->npiece > PIECES) {
+		memcpy(&other, words + sizeof kind, sizeof other);
+		other = (other ^ p->kind[PIECES / 2]) & p->kind_mask[PIECES / 2];
+	}
 	for (unsigned i = 1; i < p->nmods; i++) {
 		memcpy(&mod, mods + i * sizeof mod, sizeof mod);
 		other |= (mod ^ p->mod[i]) & p->mod_mask[i];
@@ -267,45 +337,78 @@ static inline char *put_piece(char *p, const line_printer *to, const line_piece 
 }
 _Static_assert((int)WORD_NUMBER >= (int)NAME_SHIFT, "put_piece shifts to the right");
 
-/* put_piece for an operand whose text is put together; NULL where it is one of several registers. */
-static char *put_other(char *p, const emitter *e, const ir_item *it, unsigned i, const line_piece *piece)
+static inline char *put_int(char *p, int64_t v)
 {
-	const uint32_t *words = ir_words(it);
-
-	if (ir_word_is_whole(words[i]) && ir_whole(words, i)->count > 1)
-		return NULL;
-	p = emit_operand(e, p, it, i);
-	memcpy(p, piece->behind, sizeof piece->behind);
-	return p + piece->len;
+	if (v < 0)
+		*p++ = '-';
+	return text_u64(p, v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
 }
 
-/* put_line for the operands of a plan that has such. */
+/* Bytes that are kept for a line. */
+static inline size_t room_of_line(const emitter *e) { return LINE_ROOM + MOST_PIECES * e->operand_most; }
+
+/* Whether text of more bytes than are kept for a line may be written at p: all lines to come keep theirs. */
+static inline bool has_room(const emitter *e, const line_printer *to, const char *p, size_t more)
+{
+	const buf *text = &e->out->text;
+
+	return (size_t)(text->p + text->cap - p) >= more + to->left * room_of_line(e);
+}
+
+/* Writes operand i, whose text is put together; NULL where there is no room for all its elements. */
+static char *put_other(char *p, const emitter *e, const line_printer *to, const ir_item *it, unsigned i, bool brace)
+{
+	const uint32_t *words = ir_words(it);
+	const cptx_val *v = ir_word_is_whole(words[i]) ? ir_whole(words, i) : NULL;
+
+	if (v && v->kind == CPTX_VAL_REG && v->count == 1 && !v->space && !v->negated && !brace) { /* an address */
+		p = put_name(p, to->table[TABLE_REGS] + ((size_t)v->id << NAME_SHIFT));
+		*p = '+';
+		return v->offset ? put_int(p + 1, v->offset) : p;
+	}
+	if (v && v->count > 1 && !has_room(e, to, p, (v->count + 1u) * e->operand_most))
+		return NULL;
+	return emit_operand(e, p, it, i);
+}
+
+/* put_line for the operands of a plan that has others than registers and small numbers, or more of them. */
 __attribute__((__noinline__)) static char *put_with_others(char *p, const emitter *e, const line_printer *to,
                                                            const line_plan *plan, const ir_item *it)
 {
 	const uint32_t *words = ir_words(it);
 
-	for (unsigned i = 0; i < PIECES && p; i++)
-		p = plan->others >> i & 1 ? put_other(p, e, it, i, &plan->piece[i]) : put_piece(p, to, &plan->piece[i], words[i]);
+	for (unsigned i = 0; i < it->noperand; i++) {
+		const line_piece *piece = &plan->piece[i];
+		bool number = piece->table == TABLE_NUMBERS;
+		int64_t v = number ? ir_word_int(words[i]) : 0;
+		if (plan->others >> i & 1)
+			p = put_other(p, e, to, it, i, piece->brace);
+		else if (v < 0 || v >= NUMBERS)
+			p = put_int(p, v);
+		else
+			p = put_name(p, to->table[piece->table] + ((words[i] >> (WORD_NUMBER - NAME_SHIFT)) & piece->mask));
+		if (!p)
+			return NULL;
+		memcpy(p, piece->behind, sizeof piece->behind);
+		p += piece->len;
+	}
 	return p;
 }
 
-/* Copies a line of the plan to to->p; returns its end, or NULL where a number is too large for its table. */
+/* Copies a line of the plan to to->p; returns its end, or NULL where there is no room for it. */
 static inline char *put_line(const emitter *e, const line_printer *to, const line_plan *plan, const ir_item *it,
                              const char *words)
 {
 	uint32_t word[PIECES];
 	char *p = to->p;
 
-	if (is_beyond(plan, words))
-		return NULL;
 	memcpy(word, words, sizeof word);
 	*p++ = '\t';
 	if (it->guard)
 		p = put_line_guard(p, to, it);
 	memcpy(p, plan->front, PIECES_FRONT);
 	p += plan->front_len;
-	if (plan->others)
+	if (plan->others | (plan->npiece > PIECES) | is_beyond(plan, words))
 		return put_with_others(p, e, to, plan, it);
 	p = put_piece(p, to, &plan->piece[0], word[0]);
 	p = put_piece(p, to, &plan->piece[1], word[1]);
@@ -355,8 +458,7 @@ static bool begin_lines(emitter *e, line_printer *to, bool built)
 
 	if (e->hash)
 		emit_hash_text(e);
-	if (!buf_reserve(text, AT_ONCE * (LINE_ROOM + PIECES * e->operand_most)) ||
-	    (built && !buf_reserve(map, (AT_ONCE + 1) * sizeof(line_entry))))
+	if (!buf_reserve(text, AT_ONCE * room_of_line(e)) || (built && !buf_reserve(map, (AT_ONCE + 1) * sizeof(line_entry))))
 		return false;
 	*to = (line_printer){ .table = { (const char *)&empty_name, (const char *)e->out->names, (const char *)numbers },
 		                  .p = text->p + text->n,
@@ -374,13 +476,11 @@ static inline const line_plan *hashed_plan(const emitter *e, const line_plan *pl
 {
 	if (!e->nplan)
 		return NULL;
-	uint32_t tag = line_tag(it);
-	const line_plan *plan = &plans[e->plan_at[tag % LINES]];
-
-	if (is_planned(plan, it, words))
-		return plan;
-	plan = &plans[e->plan_at[(tag ^ 1) % LINES]];
-	return is_planned(plan, it, words) ? plan : NULL;
+	const uint16_t *place = &e->out->plan_at[line_tag(it, words) >> (32 - LINES_LOG)];
+	for (unsigned i = 0; i < LINES_NEAR && place[i]; i++)
+		if (is_planned(&plans[place[i]], it, words))
+			return &plans[place[i]];
+	return NULL;
 }
 
 /* The plan of an item that has a shape.  One of an earlier print is taken over. */
@@ -400,13 +500,18 @@ static inline const line_plan *shaped_plan(emitter *e, const ir_item *it, const 
 	if (it->shape->fixed)
 		return plan;
 	memcpy(kind, words, sizeof kind);
-	return ((kind[0] ^ plan->kind[0]) & plan->kind_mask[0]) | ((kind[1] ^ plan->kind[1]) & plan->kind_mask[1]) ? NULL : plan;
+	uint64_t other = ((kind[0] ^ plan->kind[0]) & plan->kind_mask[0]) | ((kind[1] ^ plan->kind[1]) & plan->kind_mask[1]);
+	if (plan->npiece > PIECES) {
+		memcpy(kind, words + sizeof kind, sizeof *kind);
+		other |= (kind[0] ^ plan->kind[PIECES / 2]) & plan->kind_mask[PIECES / 2];
+	}
+	return other ? NULL : plan;
 }
 
 /* Names the registers of a line of the plan as a hash wants it. */
 static inline void name_for_hash(emitter *e, const line_plan *plan, const ir_item *it)
 {
-	if (plan->others) {
+	if (plan->others | (plan->npiece > PIECES)) {
 		emit_hash_item(e, it);
 		return;
 	}
@@ -417,27 +522,65 @@ static inline void name_for_hash(emitter *e, const line_plan *plan, const ir_ite
 			emit_hash_use(e, ir_word_reg(ir_words(it)[i]));
 }
 
-/* Prints items as long as they have a plan; returns the first one that has none.  built: each has the tag of its call;
- * names: their registers are to be named. */
+/* Writes a label or comment at to->p; returns its end, or NULL where it is another item or there is no room. */
+static char *put_simple(const emitter *e, const line_printer *to, const ir_item *it)
+{
+	const uint32_t *words = ir_words(it);
+	char *p = to->p;
+
+	if (it->kind == ITEM_LABEL && ir_word_is(*words, CPTX_VAL_LABEL)) {
+		uint32_t id = *words >> WORD_NUMBER;
+		if (!e->k->label[id].used && !e->k->label[id].name)
+			return p;
+		p += ir_label_name(e->k, p, id);
+		memcpy(p, ":\n", 2);
+		return p + 2;
+	}
+	if (it->kind != ITEM_COMMENT)
+		return NULL;
+	const char *text = e->k->text[ir_operand(e->k, it, 0).i];
+	size_t n = strlen(text);
+	if (!has_room(e, to, p, n + 8))
+		return NULL;
+	memcpy(p, "\t// ", 4);
+	p += n ? 4 : 3;
+	memcpy(p, text, n);
+	p[n] = '\n';
+	return p + n + 1;
+}
+
+/* Writes the line of an instruction that has a plan; its end, or NULL. */
+CPTX_INLINE_ char *put_planned(emitter *e, const line_printer *to, const ir_item *it, bool built, bool names)
+{
+	const char *words = (const char *)(it->apart ? ir_words(it) : (const uint32_t *)(it + 1));
+	const line_plan *plan = built && it->shaped ? shaped_plan(e, it, words) : hashed_plan(e, e->out->plan, it, words);
+
+	if (!plan)
+		return NULL;
+	if (names)
+		name_for_hash(e, plan, it);
+	return put_line(e, to, plan, it, words);
+}
+
+/* Prints items as long as they have a plan, or are labels and comments; returns the first one that is neither.  built: each
+ * has the tag of its call; names: their registers are to be named. */
 CPTX_INLINE_ const ir_item *put_lines(emitter *e, const ir_item *it, bool built, bool names)
 {
 	line_printer to = { .left = 0 };
-	const line_plan *plans = e->out->plan;
 
 	if (!begin_lines(e, &to, built))
 		return it;
 	for (; it; it = it->next) {
-		const char *words = (const char *)(it->apart ? ir_words(it) : (const uint32_t *)(it + 1));
-		const line_plan *plan = built && it->shaped ? shaped_plan(e, it, words) : hashed_plan(e, plans, it, words);
-		if (!plan)
-			break;
-		if (names)
-			name_for_hash(e, plan, it);
-		char *end = put_line(e, &to, plan, it, words);
+		bool insn = it->kind == ITEM_INSN;
+		char *end = insn ? put_planned(e, &to, it, built, names) : put_simple(e, &to, it);
 		if (!end)
 			break;
+		if (end == to.p)
+			continue;
 		to.p = end;
-		if (built) {
+		if (it->kind == ITEM_LABEL) {
+			/* it has no origin of its own */
+		} else if (built) {
 			note_origin(&to, it);
 		} else {
 			e->line = to.line;

@@ -283,6 +283,8 @@ void emit_done(cptx_ptx *out)
 		heap_realloc(&out->hook, out->known, 0);
 	if (out->plan)
 		heap_realloc(&out->hook, out->plan, 0);
+	if (out->plan_at)
+		heap_realloc(&out->hook, out->plan_at, 0);
 	if (out->shaped)
 		heap_realloc(&out->hook, out->shaped, 0);
 	for (unsigned i = 0; i < CLASS_COUNT; i++)
@@ -290,7 +292,7 @@ void emit_done(cptx_ptx *out)
 			heap_realloc(&out->hook, out->numbered[i], 0);
 	memset(out->numbered, 0, sizeof out->numbered);
 	memset(out->nnumbered, 0, sizeof out->nnumbered);
-	out->plan = NULL, out->cap_plan = 0;
+	out->plan = NULL, out->plan_at = NULL, out->cap_plan = 0;
 	out->shaped = NULL, out->cap_shaped = 0, out->shaped_module = NULL;
 	buf_free(&out->spelled);
 	out->names = NULL, out->names_cap = 0;
