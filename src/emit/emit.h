@@ -96,8 +96,8 @@ struct cptx_ptx {
 	struct range_names {
 		char prefix[8];
 		reg_name *name; /* of the registers 0 to n - 1 of a range with this prefix */
-		uint32_t n;
-	} range[4];        /* of the body's ranges */
+		uint32_t n, cap;
+	} range[1 << 4];   /* by a hash of the prefix */
 	line_plan *shaped; /* plans of the module's shapes, by their numbers */
 	uint32_t cap_shaped, nshaped;
 	const cptx_module *shaped_module; /* whose shapes they are, if its .printer is this text; else a module that is gone */
@@ -129,9 +129,11 @@ typedef struct emitter {
 	bool shapes;                           /* out->shaped has room for the module's shapes */
 	unsigned nplan;
 	size_t longest_name;
-	size_t operand_most, line_most; /* most bytes of an operand of the body, and of a line without vectors and lists */
-	size_t longest_symbol, longest_global; /* longest name of a variable, label or function: of the body, of the module */
-	uint16_t place[SPELLING_PLACES];       /* numbers in out->known, from 1: a hash table with linear probing */
+	/* most bytes of an operand of the body, and of a line without vectors and lists; of an operand that names nothing but
+	 * registers; 0 in line_most: the first two are not known yet */
+	size_t operand_most, line_most, own_most;
+	size_t longest_global;           /* longest name of a variable or function of the module */
+	uint16_t place[SPELLING_PLACES]; /* numbers in out->known, from 1: a hash table with linear probing */
 	unsigned nknown;
 	unsigned end; /* lowest version that removed something that was printed; 0: none */
 	const ir_item *ends;
@@ -175,6 +177,7 @@ bool emit_still_there(emitter *e, unsigned version);
 /* Prepares the names of the body's registers; false when memory is short. */
 bool emit_name_registers(emitter *e);
 void emit_measure_globals(emitter *e); /* finds longest_global, before the first body */
+void emit_measure_names(emitter *e);   /* finds operand_most and line_most */
 
 /* ---- insn.c ---- */
 bool emit_item(emitter *e, const ir_item *it);

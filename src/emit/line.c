@@ -309,11 +309,19 @@ static inline char *put_name(char *p, const char *name)
 	return p + ((const reg_name *)(const void *)name)->len;
 }
 
-static inline char *put_line_guard(char *p, const line_printer *to, const ir_item *it)
+/* put_name for a register, whose name may be a long one. */
+static inline char *put_register(char *p, const emitter *e, const line_printer *to, uint32_t id)
+{
+	const reg_name *name = (const reg_name *)(const void *)to->table[TABLE_REGS] + id;
+
+	return name->len == NAME_LONGER ? ir_reg_name(e->k, p, id) : put_name(p, (const char *)name);
+}
+
+static inline char *put_line_guard(char *p, const emitter *e, const line_printer *to, const ir_item *it)
 {
 	memcpy(p, "@!", 2);
 	p += 1 + (it->flags & ITEM_NEGATED);
-	p = put_name(p, to->table[TABLE_REGS] + ((size_t)(it->guard - 1) << NAME_SHIFT));
+	p = put_register(p, e, to, it->guard - 1);
 	*p++ = ' ';
 	return p;
 }
@@ -345,7 +353,7 @@ static inline char *put_int(char *p, int64_t v)
 }
 
 /* Bytes that are kept for a line. */
-static inline size_t room_of_line(const emitter *e) { return LINE_ROOM + MOST_PIECES * e->operand_most; }
+static inline size_t room_of_line(const emitter *e) { return LINE_ROOM + (MOST_PIECES + 1) * e->own_most; }
 
 /* Whether text of more bytes than are kept for a line may be written at p: all lines to come keep theirs. */
 static inline bool has_room(const emitter *e, const line_printer *to, const char *p, size_t more)
@@ -355,24 +363,43 @@ static inline bool has_room(const emitter *e, const line_printer *to, const char
 	return (size_t)(text->p + text->cap - p) >= more + to->left * room_of_line(e);
 }
 
-/* Writes operand i, whose text is put together; NULL where there is no room for all its elements. */
-static char *put_other(char *p, const emitter *e, const line_printer *to, const ir_item *it, unsigned i, bool brace)
+/* Writes a name and an offset; NULL where there is no room. */
+static char *put_named(char *p, const emitter *e, const line_printer *to, const char *name, int64_t offset)
+{
+	size_t n = strlen(name);
+
+	if (!has_room(e, to, p, n + 2 * e->own_most))
+		return NULL;
+	memcpy(p, name, n);
+	p += n;
+	*p = '+';
+	return offset ? put_int(p + 1, offset) : p;
+}
+
+/* Writes operand i, whose text is put together; NULL where there is no room for all of it. */
+static char *put_other(char *p, emitter *e, const line_printer *to, const ir_item *it, unsigned i, bool brace)
 {
 	const uint32_t *words = ir_words(it);
 	const cptx_val *v = ir_word_is_whole(words[i]) ? ir_whole(words, i) : NULL;
 
 	if (v && v->kind == CPTX_VAL_REG && v->count == 1 && !v->space && !v->negated && !brace) { /* an address */
-		p = put_name(p, to->table[TABLE_REGS] + ((size_t)v->id << NAME_SHIFT));
+		p = put_register(p, e, to, v->id);
 		*p = '+';
 		return v->offset ? put_int(p + 1, v->offset) : p;
 	}
-	if (v && v->count > 1 && !has_room(e, to, p, (v->count + 1u) * e->operand_most))
+	if (v && v->kind == CPTX_VAL_SYM)
+		return put_named(p, e, to, ir_symbol(e->k, v->id)->name, v->offset);
+	if (ir_word_is(words[i], CPTX_VAL_LABEL) && e->k->label[words[i] >> WORD_NUMBER].name)
+		return put_named(p, e, to, e->k->label[words[i] >> WORD_NUMBER].name, 0);
+	if (!e->line_most)
+		emit_measure_names(e);
+	if (!has_room(e, to, p, ((v ? v->count : 0) + 1u) * e->operand_most + e->own_most))
 		return NULL;
 	return emit_operand(e, p, it, i);
 }
 
 /* put_line for the operands of a plan that has others than registers and small numbers, or more of them. */
-__attribute__((__noinline__)) static char *put_with_others(char *p, const emitter *e, const line_printer *to,
+__attribute__((__noinline__)) static char *put_with_others(char *p, emitter *e, const line_printer *to,
                                                            const line_plan *plan, const ir_item *it)
 {
 	const uint32_t *words = ir_words(it);
@@ -385,6 +412,8 @@ __attribute__((__noinline__)) static char *put_with_others(char *p, const emitte
 			p = put_other(p, e, to, it, i, piece->brace);
 		else if (v < 0 || v >= NUMBERS)
 			p = put_int(p, v);
+		else if (piece->table == TABLE_REGS)
+			p = put_register(p, e, to, ir_word_reg(words[i]));
 		else
 			p = put_name(p, to->table[piece->table] + ((words[i] >> (WORD_NUMBER - NAME_SHIFT)) & piece->mask));
 		if (!p)
@@ -396,8 +425,7 @@ __attribute__((__noinline__)) static char *put_with_others(char *p, const emitte
 }
 
 /* Copies a line of the plan to to->p; returns its end, or NULL where there is no room for it. */
-static inline char *put_line(const emitter *e, const line_printer *to, const line_plan *plan, const ir_item *it,
-                             const char *words)
+static inline char *put_line(emitter *e, const line_printer *to, const line_plan *plan, const ir_item *it, const char *words)
 {
 	uint32_t word[PIECES];
 	char *p = to->p;
@@ -405,10 +433,10 @@ static inline char *put_line(const emitter *e, const line_printer *to, const lin
 	memcpy(word, words, sizeof word);
 	*p++ = '\t';
 	if (it->guard)
-		p = put_line_guard(p, to, it);
+		p = put_line_guard(p, e, to, it);
 	memcpy(p, plan->front, PIECES_FRONT);
 	p += plan->front_len;
-	if (plan->others | (plan->npiece > PIECES) | is_beyond(plan, words))
+	if (plan->others | (plan->npiece > PIECES) | e->long_names | is_beyond(plan, words))
 		return put_with_others(p, e, to, plan, it);
 	p = put_piece(p, to, &plan->piece[0], word[0]);
 	p = put_piece(p, to, &plan->piece[1], word[1]);
@@ -530,9 +558,15 @@ static char *put_simple(const emitter *e, const line_printer *to, const ir_item 
 
 	if (it->kind == ITEM_LABEL && ir_word_is(*words, CPTX_VAL_LABEL)) {
 		uint32_t id = *words >> WORD_NUMBER;
-		if (!e->k->label[id].used && !e->k->label[id].name)
+		const char *name = e->k->label[id].name;
+		if (!e->k->label[id].used && !name)
 			return p;
-		p += ir_label_name(e->k, p, id);
+		if (name)
+			p = put_named(p, e, to, name, 0);
+		else
+			p += ir_label_name(e->k, p, id);
+		if (!p)
+			return NULL;
 		memcpy(p, ":\n", 2);
 		return p + 2;
 	}
@@ -602,7 +636,7 @@ const ir_item *emit_lines(emitter *e, const ir_item *it, bool *failed)
 	bool names = e->hash && e->hash->any_registers;
 
 	while (it && it->kind == ITEM_INSN) {
-		if (!e->locs && !e->long_names && (e->nplan || (it->shaped && e->shapes))) {
+		if (!e->locs && (e->nplan || (it->shaped && e->shapes))) {
 			const ir_item *next = names          ? put_lines(e, it, true, true)
 			                      : e->m->parsed ? put_lines(e, it, false, false)
 			                                     : put_lines(e, it, true, false);
@@ -617,7 +651,7 @@ const ir_item *emit_lines(emitter *e, const ir_item *it, bool *failed)
 		*failed = !s || !emit_spelled(e, it, s);
 		if (*failed)
 			return it;
-		if (!e->locs && !e->long_names && may_be_planned(it, s))
+		if (!e->locs && may_be_planned(it, s))
 			note_plan(e, it, s);
 		it = it->next;
 	}

@@ -290,6 +290,10 @@ void emit_done(cptx_ptx *out)
 	for (unsigned i = 0; i < CLASS_COUNT; i++)
 		if (out->numbered[i])
 			heap_realloc(&out->hook, out->numbered[i], 0);
+	for (unsigned i = 0; i < ARRAY_LEN(out->range); i++)
+		if (out->range[i].name)
+			heap_realloc(&out->hook, out->range[i].name, 0);
+	memset(out->range, 0, sizeof out->range);
 	memset(out->numbered, 0, sizeof out->numbered);
 	memset(out->nnumbered, 0, sizeof out->nnumbered);
 	out->plan = NULL, out->plan_at = NULL, out->cap_plan = 0;
