@@ -55,18 +55,20 @@ typedef struct line_piece {
 	uint8_t table, len;        /* enum line_table; bytes of `behind` */
 	bool brace;                /* the operand stands in braces */
 } line_piece;
-typedef struct line_plan {
-	uint32_t tag;   /* of the items for which it was made (line_tag) */
-	uint32_t shape; /* line_shape of the items */
+typedef struct line_plan { /* what most lines need comes first */
+	uint32_t tag;          /* of the items for which it was made (line_tag) */
+	uint32_t shape;        /* line_shape of the items */
 	uint8_t ready,
 		version; /* of an ir_shape: enum plan_ready; the lowest .version that has it, 0: one that ended it is known */
 	uint8_t nmods, others; /* words of modifiers; a bit for each operand whose text is put together at each use */
 	uint8_t npiece, front_len;
-	uint64_t mod[PIECES_MODS / 4], mod_mask[PIECES_MODS / 4];
-	uint64_t kind[MOST_PIECES / 2], kind_mask[MOST_PIECES / 2]; /* the kinds in the words of the operands, two to each */
-	uint64_t zero[PIECES / 2], beyond[PIECES / 2]; /* likewise: words of the number 0; bits that numbers in the table lack */
+	/* the kinds in the words of the operands, two to each; of a number that has a ready text also that it is small */
+	uint64_t kind[PIECES / 2], kind_mask[PIECES / 2];
+	uint64_t first_mods, first_mask; /* the first four modifiers */
+	char front[PIECES_FRONT];        /* the opcode and what stands in front of the first operand */
 	line_piece piece[MOST_PIECES];
-	char front[PIECES_FRONT]; /* the opcode and what stands in front of the first operand */
+	uint64_t mod[PIECES_MODS / 4 - 1], mod_mask[PIECES_MODS / 4 - 1]; /* the others */
+	uint64_t wide_kind, wide_mask;                                    /* like `kind`, of operands 4 and 5 */
 } line_plan;
 
 /* A hash that is made of the text instead of the text itself. */

@@ -88,36 +88,33 @@ static bool is_odd_there(const arch_operand *o, const uint16_t *mods)
 	return o->flags & (OPERAND_INSIDE | OPERAND_MORE) || (o->behind != ARCH_NO && mods[o->behind]);
 }
 
-/* Plans operand i as a number, which has a ready text if it is small. */
-static void plan_number(line_plan *p, unsigned i)
-{
-	p->piece[i].table = TABLE_NUMBERS;
-	p->piece[i].mask = (NUMBERS - 1) << NAME_SHIFT;
-	if (i >= PIECES)
-		return;
-	p->zero[i / 2] |= (uint64_t)(WORD_ZERO << WORD_NUMBER) << i % 2 * 32;
-	p->beyond[i / 2] |= (uint64_t)(UINT32_MAX << (WORD_NUMBER + NUMBERS_LOG)) << i % 2 * 32;
-}
-
-/* Plans the text of operand i, which the table describes by `o`. */
-static void plan_text(line_plan *p, unsigned i, const arch_operand *o, unsigned kind, bool whole)
-{
-	p->piece[i].brace = o->brace;
-	if (whole || o->brace || (kind != CPTX_VAL_REG && kind != CPTX_VAL_INT)) {
-		p->others |= (uint8_t)(1 << i);
-	} else if (kind == CPTX_VAL_REG) {
-		p->piece[i].table = TABLE_REGS;
-		p->piece[i].mask = ~(((uint32_t)1 << NAME_SHIFT) - 1);
-	} else {
-		plan_number(p, i);
-	}
-}
-
 /* Demands these bits of the word of operand i. */
 static void plan_kind(line_plan *p, unsigned i, uint32_t word, uint32_t bits)
 {
-	p->kind[i / 2] |= (uint64_t)(word & bits) << i % 2 * 32;
-	p->kind_mask[i / 2] |= (uint64_t)bits << i % 2 * 32;
+	uint64_t *kind = i < PIECES ? &p->kind[i / 2] : &p->wide_kind, *mask = i < PIECES ? &p->kind_mask[i / 2] : &p->wide_mask;
+
+	*kind |= (uint64_t)(word & bits) << i % 2 * 32;
+	*mask |= (uint64_t)bits << i % 2 * 32;
+}
+_Static_assert(MOST_PIECES == PIECES + 2, "wide_kind has the operands behind the usual ones");
+
+/* Plans the text of operand i, which the table describes by `o`. */
+static void plan_text(line_plan *p, unsigned i, const arch_operand *o, uint32_t word)
+{
+	int64_t v = ir_word_is(word, CPTX_VAL_INT) ? ir_word_int(word) : -1;
+	line_piece *piece = &p->piece[i];
+
+	piece->brace = o->brace;
+	if (ir_word_is(word, CPTX_VAL_REG) && !o->brace) {
+		piece->table = TABLE_REGS;
+		piece->mask = ~(((uint32_t)1 << NAME_SHIFT) - 1);
+	} else if (v >= 0 && v < NUMBERS && !o->brace) {
+		piece->table = TABLE_NUMBERS;
+		piece->mask = (NUMBERS - 1) << NAME_SHIFT;
+		plan_kind(p, i, word, UINT32_MAX << (WORD_NUMBER + NUMBERS_LOG));
+	} else {
+		p->others |= (uint8_t)(1 << i);
+	}
 }
 
 /*
@@ -149,7 +146,7 @@ static bool plan_operands(line_plan *p, const ir_item *it, fixed_text *behind)
 		if (*special && i != first && behind->n + strlen(special) + 2 <= PIECE_BEHIND) {
 			put_in_front(behind, special);
 		} else {
-			plan_text(p, i, o + i, kind, whole);
+			plan_text(p, i, o + i, words[i]);
 			p->piece[i].len = (uint8_t)behind->n;
 			if (behind->n > PIECE_BEHIND)
 				return false;
@@ -181,8 +178,9 @@ static bool make_plan(line_plan *p, const ir_item *it, const char *opcode, const
 		return false;
 	p->nmods = (uint8_t)((it->nmod + 3) / 4);
 	for (unsigned i = 0; i < it->nmod; i += 4) {
-		p->mod[i / 4] = arch_four_mods(ir_mods(it) + i, it->nmod - i);
-		p->mod_mask[i / 4] = it->nmod - i < 4 ? (UINT64_C(1) << 16 * (it->nmod - i)) - 1 : UINT64_MAX;
+		uint64_t *mods = i ? &p->mod[i / 4 - 1] : &p->first_mods, *mask = i ? &p->mod_mask[i / 4 - 1] : &p->first_mask;
+		*mods = arch_four_mods(ir_mods(it) + i, it->nmod - i);
+		*mask = it->nmod - i < 4 ? (UINT64_C(1) << 16 * (it->nmod - i)) - 1 : UINT64_MAX;
 	}
 	len -= behind.n && *behind.s == ';'; /* no blank stands in front of the end */
 	if (len + behind.n > PIECES_FRONT)
@@ -278,27 +276,33 @@ typedef struct line_printer {
 	uint32_t run_line, run_file; /* where the last line came from */
 } line_printer;
 
+/* Whether operands are of the kinds that the plan has. */
+static inline bool is_of_kinds(const line_plan *p, const char *words, uint64_t other)
+{
+	uint64_t kind[PIECES / 2], wide;
+
+	memcpy(kind, words, sizeof kind);
+	other |= (kind[0] ^ p->kind[0]) & p->kind_mask[0];
+	other |= (kind[1] ^ p->kind[1]) & p->kind_mask[1];
+	if (other | (p->npiece <= PIECES))
+		return !other;
+	memcpy(&wide, words + sizeof kind, sizeof wide);
+	return !((wide ^ p->wide_kind) & p->wide_mask);
+}
+
 /* Whether the item is one of the plan: has its form, modifiers and kinds of operands. */
 static inline bool is_planned(const line_plan *p, const ir_item *it, const char *words)
 {
-	uint64_t kind[PIECES / 2], mod, other;
 	const char *mods = words + it->noperand * sizeof(uint32_t);
+	uint64_t mod, other;
 
-	memcpy(kind, words, sizeof kind);
 	memcpy(&mod, mods, sizeof mod);
-	other = (kind[0] ^ p->kind[0]) & p->kind_mask[0];
-	other |= (kind[1] ^ p->kind[1]) & p->kind_mask[1];
-	other |= (mod ^ p->mod[0]) & p->mod_mask[0];
-	other |= line_shape(it) ^ p->shape;
-	if (other)
+	other = ((mod ^ p->first_mods) & p->first_mask) | (line_shape(it) ^ p->shape);
+	if (!is_of_kinds(p, words, other))
 		return false;
-	if (p->npiece > PIECES) {
-		memcpy(&other, words + sizeof kind, sizeof other);
-		other = (other ^ p->kind[PIECES / 2]) & p->kind_mask[PIECES / 2];
-	}
 	for (unsigned i = 1; i < p->nmods; i++) {
 		memcpy(&mod, mods + i * sizeof mod, sizeof mod);
-		other |= (mod ^ p->mod[i]) & p->mod_mask[i];
+		other |= (mod ^ p->mod[i - 1]) & p->mod_mask[i - 1];
 	}
 	return !other;
 }
@@ -326,15 +330,6 @@ static inline char *put_line_guard(char *p, const emitter *e, const line_printer
 	return p;
 }
 _Static_assert(ITEM_NEGATED == 1, "put_line_guard adds it to a place");
-
-/* Whether operands are numbers too large for the table. */
-static inline bool is_beyond(const line_plan *plan, const char *words)
-{
-	uint64_t two[PIECES / 2];
-
-	memcpy(two, words, sizeof two);
-	return (((two[0] ^ plan->zero[0]) & plan->beyond[0]) | ((two[1] ^ plan->zero[1]) & plan->beyond[1])) != 0;
-}
 
 /* Copies operand i and what stands behind it. */
 static inline char *put_piece(char *p, const line_printer *to, const line_piece *piece, uint32_t word)
@@ -382,6 +377,8 @@ static char *put_other(char *p, emitter *e, const line_printer *to, const ir_ite
 	const uint32_t *words = ir_words(it);
 	const cptx_val *v = ir_word_is_whole(words[i]) ? ir_whole(words, i) : NULL;
 
+	if (ir_word_is(words[i], CPTX_VAL_INT) && !brace)
+		return put_int(p, ir_word_int(words[i]));
 	if (v && v->kind == CPTX_VAL_REG && v->count == 1 && !v->space && !v->negated && !brace) { /* an address */
 		p = put_register(p, e, to, v->id);
 		*p = '+';
@@ -406,12 +403,8 @@ __attribute__((__noinline__)) static char *put_with_others(char *p, emitter *e, 
 
 	for (unsigned i = 0; i < it->noperand; i++) {
 		const line_piece *piece = &plan->piece[i];
-		bool number = piece->table == TABLE_NUMBERS;
-		int64_t v = number ? ir_word_int(words[i]) : 0;
 		if (plan->others >> i & 1)
 			p = put_other(p, e, to, it, i, piece->brace);
-		else if (v < 0 || v >= NUMBERS)
-			p = put_int(p, v);
 		else if (piece->table == TABLE_REGS)
 			p = put_register(p, e, to, ir_word_reg(words[i]));
 		else
@@ -436,7 +429,7 @@ static inline char *put_line(emitter *e, const line_printer *to, const line_plan
 		p = put_line_guard(p, e, to, it);
 	memcpy(p, plan->front, PIECES_FRONT);
 	p += plan->front_len;
-	if (plan->others | (plan->npiece > PIECES) | e->long_names | is_beyond(plan, words))
+	if (plan->others | (plan->npiece > PIECES) | e->long_names)
 		return put_with_others(p, e, to, plan, it);
 	p = put_piece(p, to, &plan->piece[0], word[0]);
 	p = put_piece(p, to, &plan->piece[1], word[1]);
@@ -514,8 +507,6 @@ static inline const line_plan *hashed_plan(const emitter *e, const line_plan *pl
 /* The plan of an item that has a shape.  One of an earlier print is taken over. */
 static inline const line_plan *shaped_plan(emitter *e, const ir_item *it, const char *words)
 {
-	uint64_t kind[PIECES / 2];
-
 	if (!e->shapes)
 		return NULL;
 	line_plan *plan = &e->out->shaped[it->shape->number];
@@ -525,15 +516,7 @@ static inline const line_plan *shaped_plan(emitter *e, const ir_item *it, const 
 		plan->ready = PLAN_READY;
 		e->version = MAX(e->version, plan->version);
 	}
-	if (it->shape->fixed)
-		return plan;
-	memcpy(kind, words, sizeof kind);
-	uint64_t other = ((kind[0] ^ plan->kind[0]) & plan->kind_mask[0]) | ((kind[1] ^ plan->kind[1]) & plan->kind_mask[1]);
-	if (plan->npiece > PIECES) {
-		memcpy(kind, words + sizeof kind, sizeof *kind);
-		other |= (kind[0] ^ plan->kind[PIECES / 2]) & plan->kind_mask[PIECES / 2];
-	}
-	return other ? NULL : plan;
+	return is_of_kinds(plan, words, 0) ? plan : NULL;
 }
 
 /* Names the registers of a line of the plan as a hash wants it. */
@@ -551,7 +534,7 @@ static inline void name_for_hash(emitter *e, const line_plan *plan, const ir_ite
 }
 
 /* Writes a label or comment at to->p; returns its end, or NULL where it is another item or there is no room. */
-static char *put_simple(const emitter *e, const line_printer *to, const ir_item *it)
+__attribute__((__noinline__)) static char *put_simple(const emitter *e, const line_printer *to, const ir_item *it)
 {
 	const uint32_t *words = ir_words(it);
 	char *p = to->p;
@@ -605,18 +588,21 @@ CPTX_INLINE_ const ir_item *put_lines(emitter *e, const ir_item *it, bool built,
 	if (!begin_lines(e, &to, built))
 		return it;
 	for (; it; it = it->next) {
-		bool insn = it->kind == ITEM_INSN;
-		char *end = insn ? put_planned(e, &to, it, built, names) : put_simple(e, &to, it);
+		char *end;
+		if (it->kind == ITEM_INSN) {
+			end = put_planned(e, &to, it, built, names);
+		} else {
+			end = put_simple(e, &to, it);
+			if (end == to.p)
+				continue;
+		}
 		if (!end)
 			break;
-		if (end == to.p)
-			continue;
 		to.p = end;
-		if (it->kind == ITEM_LABEL) {
-			/* it has no origin of its own */
-		} else if (built) {
-			note_origin(&to, it);
-		} else {
+		if (built) {
+			if (it->kind != ITEM_LABEL) /* which has no origin of its own */
+				note_origin(&to, it);
+		} else if (it->kind != ITEM_LABEL) {
 			e->line = to.line;
 			emit_map_line(e, it);
 		}

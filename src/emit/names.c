@@ -144,31 +144,39 @@ static bool prepare_made(emitter *e)
 	return true;
 }
 
-/* Makes the names of the registers from `id` on that are declared together; returns how many. */
-static inline uint32_t name_declared(emitter *e, uint32_t id)
+/* Makes the names of the registers of a declaration in text. */
+static void name_declared(emitter *e, const ir_decl *d)
 {
 	const cptx_kernel *k = e->k;
-
-	if (k->reg[id].made)
-		return name_made(e, id);
-	const ir_decl *d = &k->decl[k->reg[id].at];
-	uint32_t n = d->count;
+	reg_name *names = e->out->names + d->first;
 	size_t len = strlen(d->name);
 
 	if (d->form == DECL_RANGE) {
-		uint32_t number = ir_number_of(k, id);
-		if (number || !name_again(e, &e->out->names[id], d->name, len, n))
-			name_range(&e->out->names[id], d->name, len, number, n);
-		e->long_names |= n && e->out->names[id + n - 1].len == NAME_LONGER;
-		return n;
+		if (!name_again(e, names, d->name, len, d->count))
+			name_range(names, d->name, len, 0, d->count);
+		e->long_names |= d->count && names[d->count - 1].len == NAME_LONGER;
+		return;
 	}
-	for (reg_name *name = &e->out->names[id]; name < &e->out->names[id + n]; name++) {
+	for (reg_name *name = names; name < names + d->count; name++) {
 		bool fits = len + 2 <= NAME_MOST; /* 2: ".x" */
 		name->len =
 			fits ? (uint8_t)(ir_reg_name(k, name->text, (uint32_t)(name - e->out->names)) - name->text) : NAME_LONGER;
 		e->long_names |= !fits;
 	}
-	return n;
+}
+
+/* Makes the names of all registers: of the declarations of text, then of the made ones. */
+static void name_all(emitter *e)
+{
+	const cptx_kernel *k = e->k;
+	uint32_t declared = 0;
+
+	for (size_t i = CLASS_COUNT; i < k->ndecl; i++) {
+		name_declared(e, &k->decl[i]);
+		declared += k->decl[i].count;
+	}
+	for (uint32_t i = 0, n; declared < k->nreg && i < k->nreg; i += n)
+		n = k->reg[i].made ? name_made(e, i) : k->decl[k->reg[i].at].count;
 }
 
 static bool room_for_names(cptx_ptx *out, size_t n)
@@ -195,8 +203,7 @@ bool emit_name_registers(emitter *e)
 	if (e->hash && e->hash->any_registers)
 		emit_hash_registers(e);
 	else
-		for (uint32_t i = 0, n; i < k->nreg; i += n)
-			n = name_declared(e, i);
+		name_all(e);
 	for (size_t i = 0; e->long_names && i < k->ndecl; i++)
 		e->longest_name = MAX(e->longest_name, strlen(k->decl[i].name) + 12);
 	e->own_most = 64 + e->longest_name;

@@ -37,7 +37,6 @@ typedef struct ir_shape {
 	uint32_t number;       /* in the module, from 1 */
 	uint16_t form;
 	uint8_t nmod, noperand;
-	bool fixed;                  /* the kinds of all words are known: those of one item are those of all */
 	uint8_t kind[ARCH_OPERANDS]; /* of the operands: the kind of the word, and how it is made */
 	uint16_t mod[ARCH_GROUPS + 4];
 } ir_shape;
