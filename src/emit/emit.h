@@ -44,8 +44,9 @@ enum {
 	PIECES_MODS = 12,
 	PIECES_FRONT = 32,
 	PIECE_BEHIND = 16,
-	LINES_LOG = 12, /* logarithm of the places for lines */
-	LINES_NEAR = 8  /* places where a line may stand */
+	LINES_LOG = 12,      /* logarithm of the places for lines */
+	LINES_BUILT_LOG = 6, /* of those in modules that were built, most of whose items have a shape */
+	LINES_NEAR = 8       /* places where a line may stand */
 };
 enum plan_ready { PLAN_NONE, PLAN_EARLIER /* made by an earlier print */, PLAN_READY };
 enum line_table { TABLE_EMPTY, TABLE_REGS, TABLE_NUMBERS, LINE_TABLES };
@@ -129,7 +130,7 @@ typedef struct emitter {
 	const reg_name *named[1 << WORD_TYPE]; /* the same by type; NULL: none of the type was met yet in the body */
 	bool long_names;                       /* a register has no ready name */
 	bool shapes;                           /* out->shaped has room for the module's shapes */
-	unsigned nplan;
+	unsigned nplan, lines_log;
 	size_t longest_name;
 	/* most bytes of an operand of the body, and of a line without vectors and lists; of an operand that names nothing but
 	 * registers; 0 in line_most: the first two are not known yet */
@@ -160,6 +161,8 @@ const spelling *emit_spelling(emitter *e, const ir_item *it);
 bool emit_check_asking(emitter *e, const ir_item *it);
 /* The lowest .version that has the spelling of an item, which the target has; 0: a later one has it no longer. */
 unsigned emit_lasting_version(emitter *e, const ir_item *it);
+/* Whether the target has a special register, whose .version is taken into account; sets no error. */
+bool emit_has_special(emitter *e, const ir_item *it, uint32_t sreg);
 /* emit_check_asking for the few instructions that need it. */
 static inline bool emit_check_operands(emitter *e, const spelling *s, const ir_item *it)
 {

@@ -77,10 +77,7 @@ static void put_in_front(fixed_text *t, const char *s)
 }
 
 /* Whether operands of a kind can be printed by a plan. */
-static bool is_plannable(unsigned kind, bool shaped)
-{
-	return kind != CPTX_VAL_NONE && kind != CPTX_VAL_BAD && (kind != CPTX_VAL_SREG || !shaped);
-}
+static bool is_plannable(unsigned kind) { return kind != CPTX_VAL_NONE && kind != CPTX_VAL_BAD; }
 
 /* Whether an operand that is there is printed in another way than between commas, or in brackets of its own. */
 static bool is_odd_there(const arch_operand *o, const uint16_t *mods)
@@ -119,7 +116,8 @@ static void plan_text(line_plan *p, unsigned i, const arch_operand *o, uint32_t 
 
 /*
  * Plans the operands, the last one first; `behind` becomes what stands in front of the first.  A special register is part of
- * the text, for it was checked with the item.  False where an operand is printed in a way that lines are not planned for.
+ * the text, for it was checked with the item, but where a shape has any.  False where an operand is printed in a way that
+ * lines are not planned for.
  */
 static bool plan_operands(line_plan *p, const ir_item *it, fixed_text *behind)
 {
@@ -136,11 +134,11 @@ static bool plan_operands(line_plan *p, const ir_item *it, fixed_text *behind)
 		plan_kind(p, i, words[i], (1u << (whole ? 2 * WORD_KIND : WORD_KIND)) - 1); /* a whole value's kind is above */
 		if (!words[i])
 			continue;
-		if (!is_plannable(kind, it->shaped) || is_odd_there(o + i, ir_mods(it)))
+		if (!is_plannable(kind) || is_odd_there(o + i, ir_mods(it)))
 			return false;
 		if (address)
 			put_in_front(behind, "]");
-		const char *special = kind == CPTX_VAL_SREG && !whole ? arch_sregs[words[i] >> WORD_NUMBER].text : "";
+		const char *special = kind == CPTX_VAL_SREG && !whole && !it->shaped ? arch_sregs[words[i] >> WORD_NUMBER].text : "";
 		if (*special)
 			plan_kind(p, i, words[i], UINT32_MAX);
 		if (*special && i != first && behind->n + strlen(special) + 2 <= PIECE_BEHIND) {
@@ -223,9 +221,11 @@ static uint16_t *room_for_plan(emitter *e, uint32_t tag)
 
 	if (!out->plan_at && !(out->plan_at = HEAP_ARRAY(&out->hook, uint16_t, NULL, (1 << LINES_LOG) + LINES_NEAR)))
 		return NULL;
-	if (!e->nplan)
-		memset(out->plan_at, 0, ((1 << LINES_LOG) + LINES_NEAR) * sizeof *out->plan_at);
-	uint16_t *place = &out->plan_at[tag >> (32 - LINES_LOG)], *first = place;
+	if (!e->nplan) {
+		e->lines_log = e->m->parsed ? LINES_LOG : LINES_BUILT_LOG;
+		memset(out->plan_at, 0, ((1u << e->lines_log) + LINES_NEAR) * sizeof *out->plan_at);
+	}
+	uint16_t *place = &out->plan_at[tag >> (32 - e->lines_log)], *first = place;
 	while (*place && place < first + LINES_NEAR - 1)
 		place++;
 	if (*place)
@@ -388,6 +388,8 @@ static char *put_other(char *p, emitter *e, const line_printer *to, const ir_ite
 		return put_named(p, e, to, ir_symbol(e->k, v->id)->name, v->offset);
 	if (ir_word_is(words[i], CPTX_VAL_LABEL) && e->k->label[words[i] >> WORD_NUMBER].name)
 		return put_named(p, e, to, e->k->label[words[i] >> WORD_NUMBER].name, 0);
+	if (ir_word_is(words[i], CPTX_VAL_SREG)) /* not all targets have it; what is wrong is said where lines have no plan */
+		return emit_has_special(e, it, words[i] >> WORD_NUMBER) ? emit_operand(e, p, it, i) : NULL;
 	if (!e->line_most)
 		emit_measure_names(e);
 	if (!has_room(e, to, p, ((v ? v->count : 0) + 1u) * e->operand_most + e->own_most))
@@ -497,7 +499,7 @@ static inline const line_plan *hashed_plan(const emitter *e, const line_plan *pl
 {
 	if (!e->nplan)
 		return NULL;
-	const uint16_t *place = &e->out->plan_at[line_tag(it, words) >> (32 - LINES_LOG)];
+	const uint16_t *place = &e->out->plan_at[line_tag(it, words) >> (32 - e->lines_log)];
 	for (unsigned i = 0; i < LINES_NEAR && place[i]; i++)
 		if (is_planned(&plans[place[i]], it, words))
 			return &plans[place[i]];

@@ -338,6 +338,8 @@ static bool check_texmode(emitter *e, const ir_item *it, const arch_operand *o, 
 	return true;
 }
 
+bool emit_has_special(emitter *e, const ir_item *it, uint32_t sreg) { return need(e, arch_sregs[sreg].avail, it); }
+
 bool emit_check_asking(emitter *e, const ir_item *it)
 {
 	const arch_form *f = &arch_forms[it->form];
