@@ -393,9 +393,9 @@ static bool print(cptx_ptx *out, cptx_module *m, const cptx_emit_opt *o, emit_ha
 		          .version = MAX(out->target->ptx, m->version),
 		          .line = 1,
 		          .locs = o->lines && !m->parsed };
-	enum { LINE = 40 }; /* bytes of a line, about */
+	enum { LINE = 40, MORE = 12 << 10 }; /* bytes of a line, about; of what lines are kept room for */
 
-	buf_reserve(&out->text, (hash ? 0 : cptx_module_size(m) * LINE) + 4096);
+	buf_reserve(&out->text, (hash ? 0 : cptx_module_size(m) * LINE) + MORE);
 	if (emit_module(&e) && end_text(out, o, err)) {
 		if (hash)
 			emit_hash_end(&e, adds_texmode(&e), to);

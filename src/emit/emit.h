@@ -96,6 +96,7 @@ struct cptx_ptx {
 	line_plan *plan;
 	unsigned cap_plan;
 	uint16_t *plan_at; /* numbers in `plan`, from 1, by the highest bits of the tag: a hash table */
+	size_t cap_plan_at;
 	struct range_names {
 		char prefix[8];
 		reg_name *name; /* of the registers 0 to n - 1 of a range with this prefix */
@@ -131,6 +132,7 @@ typedef struct emitter {
 	bool long_names;                       /* a register has no ready name */
 	bool shapes;                           /* out->shaped has room for the module's shapes */
 	unsigned nplan, lines_log;
+	uint64_t seen; /* a set of hashes of items without a plan */
 	size_t longest_name;
 	/* most bytes of an operand of the body, and of a line without vectors and lists; of an operand that names nothing but
 	 * registers; 0 in line_most: the first two are not known yet */

@@ -214,24 +214,39 @@ void emit_begin_shapes(emitter *e)
 	e->shapes = true;
 }
 
+/* Makes an empty table of plans, in the size that the module needs; false when memory is short. */
+static bool begin_plans(emitter *e)
+{
+	cptx_ptx *out = e->out;
+	unsigned log = e->m->parsed ? LINES_LOG : LINES_BUILT_LOG;
+	size_t size = ((size_t)1 << log) + LINES_NEAR;
+
+	if (out->cap_plan_at < size) {
+		uint16_t *at = HEAP_ARRAY(&out->hook, uint16_t, out->plan_at, size);
+		if (!at)
+			return false;
+		out->plan_at = at;
+		out->cap_plan_at = size;
+	}
+	memset(out->plan_at, 0, size * sizeof *out->plan_at);
+	e->lines_log = log;
+	return true;
+}
+
 /* The place for a plan, which may be that of another one; NULL: there is none.  The plan of that number has memory. */
 static uint16_t *room_for_plan(emitter *e, uint32_t tag)
 {
 	cptx_ptx *out = e->out;
 
-	if (!out->plan_at && !(out->plan_at = HEAP_ARRAY(&out->hook, uint16_t, NULL, (1 << LINES_LOG) + LINES_NEAR)))
+	if (!e->nplan && !begin_plans(e))
 		return NULL;
-	if (!e->nplan) {
-		e->lines_log = e->m->parsed ? LINES_LOG : LINES_BUILT_LOG;
-		memset(out->plan_at, 0, ((1u << e->lines_log) + LINES_NEAR) * sizeof *out->plan_at);
-	}
 	uint16_t *place = &out->plan_at[tag >> (32 - e->lines_log)], *first = place;
 	while (*place && place < first + LINES_NEAR - 1)
 		place++;
 	if (*place)
 		return first;
 	if (e->nplan + 1 >= out->cap_plan) {
-		unsigned cap = out->cap_plan ? 2 * out->cap_plan : 16;
+		unsigned cap = out->cap_plan ? 2 * out->cap_plan : e->m->parsed ? 64 : 8;
 		line_plan *plan = HEAP_ARRAY(&out->hook, line_plan, out->plan, cap);
 		if (!plan)
 			return NULL;
@@ -241,12 +256,26 @@ static uint16_t *room_for_plan(emitter *e, uint32_t tag)
 	return place;
 }
 
+/* Whether an item with this tag was asked for before, or one like it.  In a module that was built most items without a shape
+ * are the first of their kind, and the others have one. */
+static bool is_seen_again(emitter *e, uint32_t tag)
+{
+	uint64_t bit = UINT64_C(1) << (tag >> 26);
+	bool seen = e->seen & bit;
+
+	e->seen |= bit;
+	return seen || e->m->parsed;
+}
+
 /* Keeps a plan for items like this one, if they can have one. */
 static void note_plan(emitter *e, const ir_item *it, const spelling *s)
 {
 	cptx_ptx *out = e->out;
+	uint32_t tag = it->shaped ? 0 : line_tag(it, (const char *)ir_words(it));
 	line_plan p;
 
+	if (!it->shaped && !is_seen_again(e, tag))
+		return;
 	if (!make_plan(&p, it, out->spelled.p + s->text, s))
 		return;
 	if (it->shaped) {
@@ -256,7 +285,7 @@ static void note_plan(emitter *e, const ir_item *it, const spelling *s)
 			out->shaped[it->shape->number] = p;
 		return;
 	}
-	p.tag = line_tag(it, (const char *)ir_words(it));
+	p.tag = tag;
 	uint16_t *place = room_for_plan(e, p.tag);
 	if (!place)
 		return;
@@ -476,7 +505,7 @@ static inline void end_lines(emitter *e, const line_printer *to, bool built)
 /* Makes room for some more lines; false when memory is short. */
 static bool begin_lines(emitter *e, line_printer *to, bool built)
 {
-	enum { AT_ONCE = 32 };
+	enum { AT_ONCE = 16 };
 	buf *text = &e->out->text, *map = &e->out->map;
 
 	if (e->hash)

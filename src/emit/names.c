@@ -13,7 +13,7 @@ void emit_measure_names(emitter *e)
 		longest = longer(longest, k->sym[i]->name);
 	for (size_t i = 0; i < k->nlabel; i++)
 		longest = longer(longest, k->label[i].name);
-	e->operand_most = e->own_most + longest;
+	e->operand_most = 64 + e->longest_name + longest;
 	e->line_most = OPCODE_MOST + (ARCH_OPERANDS + 1) * e->operand_most;
 }
 
@@ -206,6 +206,6 @@ bool emit_name_registers(emitter *e)
 		name_all(e);
 	for (size_t i = 0; e->long_names && i < k->ndecl; i++)
 		e->longest_name = MAX(e->longest_name, strlen(k->decl[i].name) + 12);
-	e->own_most = 64 + e->longest_name;
+	e->own_most = e->long_names ? 64 + e->longest_name : 48;
 	return true;
 }

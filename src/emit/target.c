@@ -296,7 +296,7 @@ void emit_done(cptx_ptx *out)
 	memset(out->range, 0, sizeof out->range);
 	memset(out->numbered, 0, sizeof out->numbered);
 	memset(out->nnumbered, 0, sizeof out->nnumbered);
-	out->plan = NULL, out->plan_at = NULL, out->cap_plan = 0;
+	out->plan = NULL, out->plan_at = NULL, out->cap_plan = 0, out->cap_plan_at = 0;
 	out->shaped = NULL, out->cap_shaped = 0, out->shaped_module = NULL;
 	buf_free(&out->spelled);
 	out->names = NULL, out->names_cap = 0;
