@@ -380,6 +380,16 @@ static bool end_text(cptx_ptx *out, const cptx_emit_opt *o, cptx_error *err)
 	return true;
 }
 
+/* The bytes of the module's text, about. */
+static size_t about_as_long(const cptx_module *m)
+{
+	enum { LINE = 40, MANY = 64 };
+
+	if (m->parsed && m->nbody > MANY) /* counting the items of all bodies would take longer: 3 bytes come of one of text */
+		return m->a.total / 3;
+	return cptx_module_size(m) * LINE;
+}
+
 /* Prints the module; with `hash`, hashes it instead, to *to. */
 static bool print(cptx_ptx *out, cptx_module *m, const cptx_emit_opt *o, emit_hash_state *hash, cptx_hash *to,
                   cptx_error *err)
@@ -393,9 +403,9 @@ static bool print(cptx_ptx *out, cptx_module *m, const cptx_emit_opt *o, emit_ha
 		          .version = MAX(out->target->ptx, m->version),
 		          .line = 1,
 		          .locs = o->lines && !m->parsed };
-	enum { LINE = 40, MORE = 12 << 10 }; /* bytes of a line, about; of what lines are kept room for */
+	enum { MORE = 12 << 10 }; /* bytes of what lines are kept room for */
 
-	buf_reserve(&out->text, (hash ? 0 : cptx_module_size(m) * LINE) + MORE);
+	buf_reserve(&out->text, (hash ? 0 : about_as_long(m)) + MORE);
 	if (emit_module(&e) && end_text(out, o, err)) {
 		if (hash)
 			emit_hash_end(&e, adds_texmode(&e), to);

@@ -535,6 +535,17 @@ static inline const line_plan *hashed_plan(const emitter *e, const line_plan *pl
 	return NULL;
 }
 
+/* Asks for the memory of the next item's plan while this one is printed: there are more plans than the nearest cache holds.
+ */
+static inline void fetch_plan(const emitter *e, const ir_item *next)
+{
+	if (!next || next->kind != ITEM_INSN || next->apart || !e->nplan)
+		return;
+	const uint16_t *place = &e->out->plan_at[line_tag(next, (const char *)(next + 1)) >> (32 - e->lines_log)];
+	__builtin_prefetch(&e->out->plan[*place]);
+	__builtin_prefetch(&e->out->plan[*place].piece);
+}
+
 /* The plan of an item that has a shape.  One of an earlier print is taken over. */
 static inline const line_plan *shaped_plan(emitter *e, const ir_item *it, const char *words)
 {
@@ -621,6 +632,8 @@ CPTX_INLINE_ const ir_item *put_lines(emitter *e, const ir_item *it, bool built,
 	for (; it; it = it->next) {
 		char *end;
 		if (it->kind == ITEM_INSN) {
+			if (!built)
+				fetch_plan(e, it->next);
 			end = put_planned(e, &to, it, built, names);
 		} else {
 			end = put_simple(e, &to, it);
