@@ -4,8 +4,9 @@
 #
 #     bench/host.sh CORPUS FOLDER...
 #
-# CORPUS is tests/corpus/ptx; each FOLDER has bench_parse, bench_jit and bench_many of a build.  LD_LIBRARY_PATH is set to the
-# folder, for their libcptx.  PYPTX: a folder with the module pyptx, which is measured too.  Two minutes for two folders.
+# CORPUS is tests/corpus/ptx; each FOLDER has bench_parse, bench_jit and bench_many of a build, or some of them.
+# LD_LIBRARY_PATH is set to the folder, for their libcptx.  CORE: the core (default 2).  KERNELS: for bench_many.  PYPTX: a
+# folder with the module pyptx, which is measured too.  Two minutes for two folders.
 set -eu
 corpus=$1
 shift
@@ -13,6 +14,7 @@ core=${CORE:-2}
 on() { # folder, program, arguments
 	folder=$1 program=$2
 	shift 2
+	[ -x "$folder/$program" ] || return 0
 	LD_LIBRARY_PATH=$folder taskset -c "$core" "$folder/$program" "$@"
 }
 
@@ -20,7 +22,7 @@ grep -m1 'model name' /proc/cpuinfo
 for turn in 1 2 3; do
 	for folder in "$@"; do
 		echo "== $(basename "$folder"), turn $turn: bench_parse -p 20"
-		on "$folder" bench_parse -p -c "$corpus" 20 | grep -E '^  (parse|check|print|straight|100 GEMMs|memory: parsed )'
+		on "$folder" bench_parse -p -c "$corpus" 20 | sed -nE '/^  (parse|check|print|straight|100 GEMMs|memory: parsed )/p'
 	done
 done
 for turn in 1 2; do
@@ -38,7 +40,6 @@ for folder in "$@"; do
 	echo
 done
 for folder in "$@"; do
-	[ -x "$folder/bench_many" ] || continue
 	echo "== $(basename "$folder"): bench_many"
 	on "$folder" bench_many "${KERNELS:-1000000}" || echo "bench_many: status $?"
 done
