@@ -81,6 +81,14 @@ typedef struct emit_hash_state {
 	reg_name last[1 << WORD_TYPE];
 } emit_hash_state;
 
+/* Names that are kept from body to body: of the registers 0 to n - 1 of a range with this prefix. */
+enum { RANGES_LOG = 4 };
+typedef struct range_names {
+	char prefix[8];
+	reg_name *name;
+	uint32_t n, cap;
+} range_names;
+
 struct cptx_ptx {
 	cptx_allocator hook;
 	const cptx_target *target;
@@ -97,12 +105,8 @@ struct cptx_ptx {
 	unsigned cap_plan;
 	uint16_t *plan_at; /* numbers in `plan`, from 1, by the highest bits of the tag: a hash table */
 	size_t cap_plan_at;
-	struct range_names {
-		char prefix[8];
-		reg_name *name; /* of the registers 0 to n - 1 of a range with this prefix */
-		uint32_t n, cap;
-	} range[1 << 4];   /* by a hash of the prefix */
-	line_plan *shaped; /* plans of the module's shapes, by their numbers */
+	range_names range[1 << RANGES_LOG]; /* of the body's ranges, by a hash of the prefix */
+	line_plan *shaped;                  /* plans of the module's shapes, by their numbers */
 	uint32_t cap_shaped, nshaped;
 	const cptx_module *shaped_module; /* whose shapes they are, if its .printer is this text; else a module that is gone */
 	unsigned shaped_target;

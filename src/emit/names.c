@@ -59,7 +59,7 @@ static bool name_again(emitter *e, reg_name *to, const char *prefix, size_t len,
 	memcpy(key, prefix, len);
 	uint64_t hash;
 	memcpy(&hash, key, sizeof hash);
-	struct range_names *r = &e->out->range[hash * 0x9e3779b97f4a7c15u >> 60];
+	range_names *r = &e->out->range[hash * 0x9e3779b97f4a7c15u >> (64 - RANGES_LOG)];
 	if (memcmp(r->prefix, key, sizeof key)) {
 		memcpy(r->prefix, key, sizeof key);
 		r->n = 0;
