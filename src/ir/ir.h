@@ -37,7 +37,6 @@ typedef struct ir_shape {
 	uint32_t number;       /* in the module, from 1 */
 	uint16_t form;
 	uint8_t nmod, noperand;
-	bool fixed;                  /* the kinds of all words are known: those of one item are those of all */
 	uint8_t kind[ARCH_OPERANDS]; /* of the operands: the kind of the word, and how it is made */
 	uint16_t mod[ARCH_GROUPS + 4];
 } ir_shape;
@@ -124,7 +123,8 @@ static inline void ir_operands(const cptx_kernel *k, const ir_item *it, cptx_val
 /* Register classes that the builder declares: the type of a register decides its class. */
 enum ir_class { CLASS_PRED, CLASS_B8, CLASS_B16, CLASS_B32, CLASS_F32, CLASS_B64, CLASS_F64, CLASS_B128, CLASS_COUNT };
 typedef struct ir_class_info {
-	const char *type, *prefix;
+	uint8_t type;
+	const char *prefix;
 } ir_class_info;
 extern const ir_class_info ir_classes[CLASS_COUNT];
 /* By the logarithm of a type's bits: the class, + 1, of one that is no floating point number; 0: there is none. */
