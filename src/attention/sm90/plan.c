@@ -145,11 +145,17 @@ static attention_operands operands(const cptx_attention_opt *o)
 	return ops;
 }
 
+static bool stores_by_tma(const cptx_attention_opt *o)
+{
+	(void)o;
+	return true;
+}
+
 const attention_generator attention_sm90 = { .target = TARGET,
 	                                         .where = "sm_90a has",
 	                                         .op = CPTX_OP_WGMMA_MMA_ASYNC,
 	                                         .by_tma = true,
-	                                         .stores_by_tma = true,
+	                                         .stores_by_tma = stores_by_tma,
 	                                         .complete = complete,
 	                                         .check = check,
 	                                         .build = attention_sm90_build,
