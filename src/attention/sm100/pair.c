@@ -376,12 +376,12 @@ static void correct_all(pair100 *x, cptx_val some)
 		x->p_at[i] = place_of(k, &f->p_pipe, true, cptx_imm(i));
 		x->o_at[i] = place_of(k, &x->o_pipe, false, cptx_imm(i));
 	}
-	if (by_tma)
+	CPTX_IF(k, some)
+		attention_sm100_each_block(f, correct_step, false);
+	if (by_tma) /* its addresses take no registers in the loop */
 		cptx_epilogue_ring_new(k, &x->ring, .type = attention_out(f->o), .tile = f->s.out, .map = f->in.map_o,
 		                       .stages = RING_STAGES, .units = WARPS, .unit = cptx_role_warp(k, x->roles),
 		                       .acc = &x->results[0]);
-	CPTX_IF(k, some)
-		attention_sm100_each_block(f, correct_step, false);
 	finish(x, some);
 	if (by_tma)
 		cptx_epilogue_ring_drain(k, &x->ring, &x->results[0]);
@@ -399,23 +399,34 @@ static cptx_val elected(pair100 *x, uint32_t warp, cptx_val some)
 	return cptx_and(k, cptx_and(k, one, is, .type = CPTX_PRED), some, .type = CPTX_PRED);
 }
 
-static void run_roles(pair100 *x)
+static void run_rest(pair100 *x, cptx_val some)
 {
-	forward100 *f = &x->f;
-	cptx_kernel *k = f->k;
-	const cptx_val some = cptx_setp(k, f->tile.blocks, 0, .cmp = CPTX_GT);
+	cptx_kernel *k = x->f.k;
 
-	CPTX_ROLE(k, x->roles, .warps = TILES * WARPS, .regs = f->s.softmax_regs)
-		soften(x, some);
-	CPTX_ROLE(k, x->roles, .warps = WARPS, .regs = f->s.correct_regs)
+	CPTX_ROLE(k, x->roles, .warps = WARPS, .regs = x->f.s.correct_regs)
 		correct_all(x, some);
-	CPTX_ROLE(k, x->roles, .warps = WARPS, .regs = f->s.rest_regs) {
+	CPTX_ROLE(k, x->roles, .warps = WARPS, .regs = x->f.s.rest_regs) {
 		const cptx_val multiplies = elected(x, 0, some), copies = elected(x, 1, some);
 		CPTX_IF(k, multiplies)
 			multiply(x);
 		CPTX_IF(k, copies)
 			produce(x);
 	}
+}
+
+static void run_roles(pair100 *x)
+{
+	forward100 *f = &x->f;
+	cptx_kernel *k = f->k;
+	const cptx_val some = cptx_setp(k, f->tile.blocks, 0, .cmp = CPTX_GT);
+
+	/* one or the other: what the others need takes no registers beside the softmax then */
+	CPTX_IF(k, cptx_setp(k, x->roles->warp, TILES * WARPS, .cmp = CPTX_LT)) {
+		CPTX_ROLE(k, x->roles, .warps = TILES * WARPS, .regs = f->s.softmax_regs)
+			soften(x, some);
+	}
+	CPTX_ELSE(k)
+		run_rest(x, some);
 }
 
 void attention_sm100_run_pair(forward100 *f, cptx_roles *roles)
