@@ -254,6 +254,8 @@ typedef struct attention_rows {
 
 /* In front of a tile's blocks. */
 attention_rows attention_rows_of(cptx_kernel *k, const attention_in *in, const attention_tile *t, const cptx_acc *s);
+/* Of a thread that has one row, that of a query (.s32). */
+attention_rows attention_row_of(cptx_kernel *k, const attention_in *in, const attention_tile *t, cptx_val query);
 /*
  * Makes scores of the products Q * K^T of the block from `key` on (.s32), before the softmax: scale and soft cap, the user's
  * function, and with `masked` minus infinity where a score does not count.

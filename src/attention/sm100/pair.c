@@ -31,6 +31,7 @@ typedef struct pair100 {
 	cptx_pipe_at q_at[TILES], s_at[TILES], p_at[TILES], late_at[TILES], factor_at[TILES], o_at[TILES];
 	attention_tile half; /* the tile of the role's warps, or of one step */
 	cptx_val at_factor, at_last; /* .u32, of the thread's row of tile 0, or of its own */
+	attention_rows rows;
 	softmax100 soft;
 	cptx_epilogue_ring ring;
 	cptx_val last; /* .f32, what O is multiplied by at the end */
@@ -225,8 +226,7 @@ static void softmax_step(forward100 *f, bool masked)
 
 	wait_full(k, &f->s_pipe, &f->s_at);
 	cptx_acc_load(k, &f->sums, 0, f->o->bk, &f->part);
-	const attention_rows rows = attention_rows_of(k, &f->in, &x->half, &f->part);
-	attention_scores_of(k, &f->in, &x->half, &rows, &f->part, f->key0, masked);
+	attention_scores_of(k, &f->in, &x->half, &x->rows, &f->part, f->key0, masked);
 	const cptx_val factor = attention_sm100_softmax_max(k, &x->soft, &f->part);
 	cptx_st(k, x->at_factor, factor, .space = CPTX_SHARED);
 	cptx_pipe_filled(k, &x->factor_pipe, &x->factor_at[0]);
@@ -270,6 +270,8 @@ static void soften(pair100 *x, cptx_val some)
 	const cptx_val s = cptx_mad(k, tile, f->s.s_apart, x->sums[0].tmem, .mode = CPTX_LO);
 	cptx_acc_in_tmem(k, &f->qk, &f->sums, s);
 	f->p = cptx_offset(cptx_add(k, s, lanes), f->s.p - f->s.s);
+	const cptx_val in_tile = cptx_as(cptx_and(k, row, TILE_ROWS - 1), CPTX_S32);
+	x->rows = attention_row_of(k, &f->in, &x->half, cptx_add(k, x->half.row0, in_tile));
 	attention_begin_softmax(k, &f->in, &x->half, 1, (cptx_val){ 0 }, &x->soft.soft);
 	attention_sm100_softmax_begin(k, &x->soft, &f->in);
 	CPTX_IF(k, some)
@@ -409,8 +411,9 @@ static void run_rest(pair100 *x, cptx_val some)
 		const cptx_val multiplies = elected(x, 0, some), copies = elected(x, 1, some);
 		CPTX_IF(k, multiplies)
 			multiply(x);
-		CPTX_IF(k, copies)
-			produce(x);
+		CPTX_ELSE(k)
+			CPTX_IF(k, copies)
+				produce(x);
 	}
 }
 
