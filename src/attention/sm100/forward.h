@@ -68,7 +68,7 @@ typedef struct softmax100 {
 	bool polynomial;   /* a share of the exponentials is computed by one */
 	cptx_softmax soft; /* max, and sum, of the row */
 	cptx_val scale, less; /* .f32x2, two equal ones: x * scale + less is exponentiated */
-	cptx_val up, down, by[4]; /* .f32x2: to round by, and the coefficients */
+	cptx_val up, by[4];       /* .f32x2: to round by, and the coefficients */
 } softmax100;
 
 enum { SOFTMAX_SLACK = 8 /* powers of 2 that a maximum may grow by before it counts */ };

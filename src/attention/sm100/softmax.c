@@ -7,7 +7,7 @@
  */
 #include "attention/sm100/forward.h"
 
-#include <math.h>
+#include <float.h>
 
 enum {
 	CHAINS = 4,           /* that the maximum and the sum are computed in beside one another */
@@ -41,11 +41,15 @@ void attention_sm100_softmax_begin(cptx_kernel *k, softmax100 *x, const attentio
 {
 	static const double by[] = { 1, 0.695146143436431884765625, 0.227564394474029541015625, 0.077119089663028717041015625 };
 
+	/* minus infinity would give NaN, times scale or less itself: the least number takes its place */
+	const cptx_val least = cptx_mul(k, cptx_min(k, cptx_rcp(k, in->scale, .rnd = CPTX_RN), 1.0f), -FLT_MAX);
+
+	cptx_max(k, x->soft.max, least, .into = x->soft.max);
 	x->in = in->o->in, x->polynomial = !in->o->fast_ex2;
 	x->scale = pair_of(k, in->scale, in->scale);
 	if (!x->polynomial)
 		return;
-	x->up = twice(k, ROUNDS), x->down = twice(k, -ROUNDS);
+	x->up = twice(k, ROUNDS);
 	for (size_t i = 0; i < ARRAY_LEN(by); i++)
 		x->by[i] = twice(k, by[i]);
 }
@@ -69,29 +73,17 @@ static cptx_val top_of(cptx_kernel *k, const softmax100 *x, const cptx_acc *s)
 	return cptx_max(k, v, chain[3], .NaN = true);
 }
 
-/* Minus the maximum times scale: of minus infinity 0, for then nothing counts yet, and of infinity NaN, which it makes of
- * the whole row, whoever exponentiates. */
-static cptx_val less_of(cptx_kernel *k, const softmax100 *x)
-{
-	const cptx_val none = cptx_setp(k, x->soft.max, -INFINITY, .cmp = CPTX_EQ);
-	const cptx_val max = cptx_selp(k, 0.0f, x->soft.max, none, .type = CPTX_F32);
-	const cptx_val zero = cptx_mul(k, max, -0.0f);
-
-	return cptx_fma(k, max, cptx_neg(k, x->soft.scale), zero, .rnd = CPTX_RN);
-}
-
 cptx_val attention_sm100_softmax_max(cptx_kernel *k, softmax100 *x, const cptx_acc *s)
 {
-	const cptx_val top = top_of(k, x, s), more = cptx_sub(k, top, x->soft.max);
-	const cptx_val stays = cptx_setp(k, cptx_mul(k, more, x->soft.scale), (float)SOFTMAX_SLACK, .cmp = CPTX_LE);
-	const cptx_val old = cptx_mov(k, x->soft.max), max = x->soft.max, factor = cptx_regs(k, CPTX_F32, 1);
+	const cptx_val top = top_of(k, x, s), max = x->soft.max;
+	const cptx_val by = cptx_mul(k, cptx_sub(k, max, top), x->soft.scale);
+	const cptx_val stays = cptx_setp(k, by, (float)-SOFTMAX_SLACK, .cmp = CPTX_GE);
 
 	cptx_selp(k, max, top, stays, .type = CPTX_F32, .into = max);
-	const cptx_val less = less_of(k, x);
+	/* of infinity 0 * infinity makes NaN of it, and so of the whole row */
+	const cptx_val less = cptx_fma(k, max, cptx_neg(k, x->soft.scale), cptx_mul(k, max, -0.0f), .rnd = CPTX_RN);
 	x->less = pair_of(k, less, less);
-	cptx_ex2(k, cptx_fma(k, old, x->soft.scale, less, .rnd = CPTX_RN), .ftz = true, .into = factor);
-	cptx_mov(k, 1.0f, .into = factor, .when = stays);
-	return factor;
+	return cptx_ex2(k, cptx_selp(k, 0.0f, by, stays, .type = CPTX_F32), .ftz = true);
 }
 
 /* ---- exponentials ---- */
@@ -106,7 +98,7 @@ static void by_polynomial(cptx_kernel *k, const softmax100 *x, cptx_val pair, cp
 	cptx_max(k, b, (float)LEAST, .NaN = true, .into = b);
 	pair = pair_of(k, a, b);
 	const cptx_val raised = cptx_add(k, pair, x->up, .rnd = CPTX_RM, .ftz = true);
-	const cptx_val part = cptx_sub(k, pair, cptx_add(k, raised, x->down, .rnd = CPTX_RN, .ftz = true), .rnd = CPTX_RN,
+	const cptx_val part = cptx_sub(k, pair, cptx_sub(k, raised, x->up, .rnd = CPTX_RN, .ftz = true), .rnd = CPTX_RN,
 	                               .ftz = true);
 	cptx_val power = x->by[3];
 	for (int i = 2; i >= 0; i--)
