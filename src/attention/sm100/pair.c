@@ -24,13 +24,14 @@ typedef struct pair100 {
 	cptx_pipe late_pipe, factor_pipe, o_pipe;
 	cptx_acc sums[TILES], results[TILES];
 	cptx_val p[TILES];
-	cptx_val factors, lasts; /* shared memory: of each row what O is multiplied by, and at the end; f32 */
+	cptx_val factors; /* shared memory: of each row what O is multiplied by; then what it is at the end; f32 */
 	cptx_roles *roles;
 
 	/* of a role */
 	cptx_pipe_at q_at[TILES], s_at[TILES], p_at[TILES], late_at[TILES], factor_at[TILES], o_at[TILES];
+	cptx_val tile;       /* .u32, of the softmax */
 	attention_tile half; /* the tile of the role's warps, or of one step */
-	cptx_val at_factor, at_last; /* .u32, of the thread's row of tile 0, or of its own */
+	cptx_val at_factor; /* .u32, of the thread's row of tile 0, or of its own */
 	attention_rows rows;
 	softmax100 soft;
 	cptx_epilogue_ring ring;
@@ -76,8 +77,7 @@ static void setup(pair100 *x)
 		                             &f->p_pipe, &x->late_pipe, &x->factor_pipe, &x->o_pipe };
 	for (size_t i = 0; i < ARRAY_LEN(all); i++)
 		cptx_pipe_prepare(k, all[i], first);
-	x->factors = cptx_shared(k, CPTX_F32, f->o->bq);
-	x->lasts = cptx_shared(k, CPTX_F32, f->o->bq);
+	x->factors = cptx_shared(k, CPTX_F32, 2 * f->o->bq);
 	cptx_tiled_mma_new(k, &f->qk, .by = CPTX_BY_TCGEN05, .a = in, .b = in, .m = TILE_ROWS, .n = f->o->bk, .a_tile = f->s.q,
 	                   .b_tile = f->s.k, .warp = warp);
 	cptx_tiled_mma_new(k, &f->pv, .by = CPTX_BY_TCGEN05, .a = in, .b = in, .m = TILE_ROWS, .n = f->s.dim_v,
@@ -97,9 +97,15 @@ static attention_tile half_of(const pair100 *x, cptx_val tile)
 	return t;
 }
 
-static cptx_val row_at(const pair100 *x, cptx_val table, cptx_val row)
+static cptx_val factor_at(const pair100 *x, cptx_val row)
 {
-	return cptx_mad(x->f.k, row, 4, cptx_mov(x->f.k, table, .type = CPTX_U32), .mode = CPTX_LO);
+	return cptx_mad(x->f.k, row, 4, cptx_mov(x->f.k, x->factors, .type = CPTX_U32), .mode = CPTX_LO);
+}
+
+/* Of the last factor of a tile that is `tiles` behind that of x->at_factor. */
+static cptx_val last_at(const pair100 *x, uint32_t tiles)
+{
+	return cptx_offset(x->at_factor, 4 * (x->f.o->bq + TILE_ROWS * tiles));
 }
 
 /* ---- the thread that copies ---- */
@@ -218,6 +224,19 @@ static void tell_of_p(cptx_kernel *k, const cptx_pipe *pipe, const cptx_pipe_at 
 	cptx_pipe_filled(k, pipe, at);
 }
 
+/* Whether a function of the user's asks for the keys; else rows' bounds are kept relative to the block, and no key is: a
+ * register less. */
+static bool knows_keys(const cptx_attention_opt *o) { return o->score || o->mask || o->blocks; }
+
+static void move_bounds(pair100 *x, cptx_val by)
+{
+	const cptx_val bounds[] = { x->rows.end, x->rows.first };
+
+	for (size_t i = 0; i < ARRAY_LEN(bounds) && !knows_keys(x->f.o); i++)
+		if (bounds[i].kind != CPTX_VAL_NONE)
+			cptx_add(x->f.k, cptx_elem(bounds[i], 0), by, .into = cptx_elem(bounds[i], 0));
+}
+
 static void softmax_step(forward100 *f, bool masked)
 {
 	pair100 *x = (pair100 *)f;
@@ -226,7 +245,8 @@ static void softmax_step(forward100 *f, bool masked)
 
 	wait_full(k, &f->s_pipe, &f->s_at);
 	cptx_acc_load(k, &f->sums, 0, f->o->bk, &f->part);
-	attention_scores_of(k, &f->in, &x->half, &x->rows, &f->part, f->key0, masked);
+	attention_scores_of(k, &f->in, &x->half, &x->rows, &f->part, knows_keys(f->o) ? f->key0 : cptx_imm(0), masked);
+	move_bounds(x, cptx_imm(f->o->bk));
 	const cptx_val factor = attention_sm100_softmax_max(k, &x->soft, &f->part);
 	cptx_st(k, x->at_factor, factor, .space = CPTX_SHARED);
 	cptx_pipe_filled(k, &x->factor_pipe, &x->factor_at[0]);
@@ -246,8 +266,9 @@ static void end_softmax(pair100 *x, cptx_val some)
 	const cptx_val last = cptx_softmax_end(k, &x->soft.soft, &f->part);
 
 	CPTX_IF(k, some) {
-		cptx_st(k, x->at_last, last, .space = CPTX_SHARED);
-		cptx_pipe_filled(k, &x->o_pipe, &x->o_at[0]);
+		const cptx_pipe_at at = place_of(k, &x->o_pipe, true, x->tile);
+		cptx_st(k, last_at(x, 0), last, .space = CPTX_SHARED);
+		cptx_pipe_filled(k, &x->o_pipe, &at);
 	}
 	if (f->o->lse)
 		attention_store_lse(k, &f->in, &x->half, &f->part, cptx_softmax_lse(k, &x->soft.soft, &f->part));
@@ -257,21 +278,21 @@ static void soften(pair100 *x, cptx_val some)
 {
 	forward100 *f = &x->f;
 	cptx_kernel *k = f->k;
-	const cptx_val tile = cptx_shr(k, cptx_role_warp(k, x->roles), 2), row = cptx_role_thread(k, x->roles);
+	const cptx_val tile = x->tile = cptx_shr(k, cptx_role_warp(k, x->roles), 2), row = cptx_role_thread(k, x->roles);
 	const cptx_val lanes = cptx_shl(k, cptx_and(k, x->roles->warp, WARPS - 1), 21);
 
 	x->half = half_of(x, tile);
-	x->at_factor = row_at(x, x->factors, row), x->at_last = row_at(x, x->lasts, row);
+	x->at_factor = factor_at(x, row);
 	f->s_at = place_of(k, &f->s_pipe, false, tile);
 	f->p_at = place_of(k, &f->p_pipe, true, tile);
 	x->late_at[0] = place_of(k, &x->late_pipe, true, tile);
 	x->factor_at[0] = place_of(k, &x->factor_pipe, true, tile);
-	x->o_at[0] = place_of(k, &x->o_pipe, true, tile);
 	const cptx_val s = cptx_mad(k, tile, f->s.s_apart, x->sums[0].tmem, .mode = CPTX_LO);
 	cptx_acc_in_tmem(k, &f->qk, &f->sums, s);
 	f->p = cptx_offset(cptx_add(k, s, lanes), f->s.p - f->s.s);
 	const cptx_val in_tile = cptx_as(cptx_and(k, row, TILE_ROWS - 1), CPTX_S32);
 	x->rows = attention_row_of(k, &f->in, &x->half, cptx_add(k, x->half.row0, in_tile));
+	move_bounds(x, cptx_neg(k, f->tile.last_key));
 	attention_begin_softmax(k, &f->in, &x->half, 1, (cptx_val){ 0 }, &x->soft.soft);
 	attention_sm100_softmax_begin(k, &x->soft, &f->in);
 	CPTX_IF(k, some)
@@ -357,7 +378,7 @@ static void finish(pair100 *x, cptx_val some)
 	for (uint32_t i = 0; i < TILES; i++) {
 		CPTX_IF(k, some) {
 			wait_full(k, &x->o_pipe, &x->o_at[i]);
-			cptx_ld(k, cptx_offset(x->at_last, 4 * TILE_ROWS * i), .space = CPTX_SHARED, .type = CPTX_F32, .into = x->last);
+			cptx_ld(k, last_at(x, i), .space = CPTX_SHARED, .type = CPTX_F32, .into = x->last);
 		}
 		CPTX_ELSE(k)
 			clear(x, i);
@@ -372,7 +393,7 @@ static void correct_all(pair100 *x, cptx_val some)
 	const cptx_val row = cptx_role_thread(k, x->roles);
 	const bool by_tma = attention_stores_by_tma(f->o);
 
-	x->at_factor = row_at(x, x->factors, row), x->at_last = row_at(x, x->lasts, row);
+	x->at_factor = factor_at(x, row);
 	for (uint32_t i = 0; i < TILES; i++) {
 		x->factor_at[i] = place_of(k, &x->factor_pipe, false, cptx_imm(i));
 		x->p_at[i] = place_of(k, &f->p_pipe, true, cptx_imm(i));
