@@ -83,6 +83,6 @@ cptx_val attention_sm100_softmax_max(cptx_kernel *k, softmax100 *x, const cptx_a
 cptx_val attention_sm100_softmax_exp(cptx_kernel *k, const softmax100 *x, const cptx_acc *scores, uint32_t first, uint32_t n,
                                      bool last);
 /* Adds them all to the sum. */
-void attention_sm100_softmax_sum(cptx_kernel *k, softmax100 *x, const cptx_acc *scores, cptx_val factor);
+void attention_sm100_softmax_sum(cptx_kernel *k, softmax100 *x, const cptx_acc *scores);
 
 #endif

@@ -255,7 +255,7 @@ static void softmax_step(forward100 *f, bool masked)
 	tell_of_p(k, &f->p_pipe, &f->p_at);
 	store_p(x, (QUARTERS - 1) * n, n, true);
 	tell_of_p(k, &x->late_pipe, &x->late_at[0]);
-	attention_sm100_softmax_sum(k, &x->soft, &f->part, factor);
+	attention_sm100_softmax_sum(k, &x->soft, &f->part);
 }
 
 /* What O is divided by, and LSE; part: any accumulator of the row. */

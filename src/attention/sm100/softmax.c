@@ -83,7 +83,9 @@ cptx_val attention_sm100_softmax_max(cptx_kernel *k, softmax100 *x, const cptx_a
 	/* of infinity 0 * infinity makes NaN of it, and so of the whole row */
 	const cptx_val less = cptx_fma(k, max, cptx_neg(k, x->soft.scale), cptx_mul(k, max, -0.0f), .rnd = CPTX_RN);
 	x->less = pair_of(k, less, less);
-	return cptx_ex2(k, cptx_selp(k, 0.0f, by, stays, .type = CPTX_F32), .ftz = true);
+	const cptx_val factor = cptx_ex2(k, cptx_selp(k, 0.0f, by, stays, .type = CPTX_F32), .ftz = true);
+	cptx_mul(k, x->soft.sum, factor, .into = x->soft.sum);
+	return factor;
 }
 
 /* ---- exponentials ---- */
@@ -130,7 +132,7 @@ cptx_val attention_sm100_softmax_exp(cptx_kernel *k, const softmax100 *x, const 
 	return words;
 }
 
-void attention_sm100_softmax_sum(cptx_kernel *k, softmax100 *x, const cptx_acc *s, cptx_val factor)
+void attention_sm100_softmax_sum(cptx_kernel *k, softmax100 *x, const cptx_acc *s)
 {
 	const cptx_val low = cptx_regs(k, CPTX_F32, 1), high = cptx_regs(k, CPTX_F32, 1);
 	cptx_val chain[CHAINS];
@@ -144,5 +146,5 @@ void attention_sm100_softmax_sum(cptx_kernel *k, softmax100 *x, const cptx_acc *
 		for (uint32_t c = 0; c < n; c++)
 			chain[c] = cptx_add(k, chain[c], chain[c + n], .rnd = CPTX_RN, .ftz = true);
 	split(k, chain[0], low, high);
-	cptx_fma(k, x->soft.sum, factor, cptx_add(k, low, high), .rnd = CPTX_RN, .into = x->soft.sum);
+	cptx_add(k, x->soft.sum, cptx_add(k, low, high), .into = x->soft.sum);
 }
