@@ -132,7 +132,8 @@ static void issue_qk(pair100 *x, uint32_t i)
 	cptx_kernel *k = f->k;
 	const cptx_val q = cptx_operand_at(k, &f->q.op, i), key = cptx_operand_at(k, &f->key.op, f->k_at.stage);
 
-	cptx_mma_tile(k, &f->qk, &x->sums[i], q, key, .fresh = true);
+	/* who reads S has told of P behind it: the fence behind that stands in front of this */
+	cptx_mma_tile(k, &f->qk, &x->sums[i], q, key, .fresh = true, .fenced = true);
 	cptx_mma_commit(k, &f->qk, cptx_pipe_full(&x->s_at[i]));
 }
 
@@ -244,6 +245,7 @@ static void softmax_step(forward100 *f, bool masked)
 	const uint32_t n = f->o->bk / QUARTERS;
 
 	wait_full(k, &f->s_pipe, &f->s_at);
+	cptx_tcgen05_fence(k, .op = CPTX_FENCE_AFTER_THREAD_SYNC);
 	cptx_acc_load(k, &f->sums, 0, f->o->bk, &f->part);
 	attention_scores_of(k, &f->in, &x->half, &x->rows, &f->part, knows_keys(f->o) ? f->key0 : cptx_imm(0), masked);
 	move_bounds(x, cptx_imm(f->o->bk));
@@ -289,6 +291,7 @@ static void soften(pair100 *x, cptx_val some)
 	x->factor_at[0] = place_of(k, &x->factor_pipe, true, tile);
 	const cptx_val s = cptx_mad(k, tile, f->s.s_apart, x->sums[0].tmem, .mode = CPTX_LO);
 	cptx_acc_in_tmem(k, &f->qk, &f->sums, s);
+	f->sums.fenced = true; /* P is stored behind its load, and then comes the fence */
 	f->p = cptx_offset(cptx_add(k, s, lanes), f->s.p - f->s.s);
 	const cptx_val in_tile = cptx_as(cptx_and(k, row, TILE_ROWS - 1), CPTX_S32);
 	x->rows = attention_row_of(k, &f->in, &x->half, cptx_add(k, x->half.row0, in_tile));
@@ -307,6 +310,9 @@ static void correct(pair100 *x, uint32_t i)
 	forward100 *f = &x->f;
 	cptx_kernel *k = f->k;
 	const cptx_val at = cptx_offset(x->at_factor, 4 * TILE_ROWS * i);
+	cptx_acc fenced = x->results[i];
+
+	fenced.fenced = true; /* what is loaded is stored, and then comes the fence */
 
 	wait_full(k, &x->factor_pipe, &x->factor_at[i]);
 	const cptx_val factor = cptx_ld(k, at, .space = CPTX_SHARED, .type = CPTX_F32);
@@ -314,8 +320,9 @@ static void correct(pair100 *x, uint32_t i)
 	const cptx_val some = cptx_and(k, cptx_vote_sync(k, grown, -1, .mode = CPTX_ANY),
 	                               cptx_setp(k, f->block, 0, .cmp = CPTX_GT), .type = CPTX_PRED);
 	CPTX_IF(k, some) {
+		cptx_tcgen05_fence(k, .op = CPTX_FENCE_AFTER_THREAD_SYNC);
 		for (uint32_t col = 0; col < f->s.dim_v; col += CHUNK) {
-			cptx_acc_load(k, &x->results[i], col, CHUNK, &f->part);
+			cptx_acc_load(k, &fenced, col, CHUNK, &f->part);
 			cptx_acc_scale_rows(k, &f->part, factor);
 			cptx_acc_save(k, &x->results[i], col, &f->part);
 		}
@@ -334,9 +341,10 @@ static void correct_step(forward100 *f, bool masked)
 static void clear(pair100 *x, uint32_t i)
 {
 	forward100 *f = &x->f;
-	cptx_acc part;
+	cptx_acc part = x->results[i];
 
-	cptx_acc_load(f->k, &x->results[i], 0, CHUNK, &part);
+	part.n = part.count = CHUNK, part.rows = 1, part.tmem = (cptx_val){ 0 };
+	part.regs = cptx_regs(f->k, CPTX_F32, CHUNK);
 	cptx_acc_clear(f->k, &part);
 	for (uint32_t col = 0; col < f->s.dim_v; col += CHUNK)
 		cptx_acc_save(f->k, &x->results[i], col, &part);
