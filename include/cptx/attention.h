@@ -74,7 +74,8 @@ enum cptx_attention_mma {
 CPTX_API enum cptx_attention_mma cptx_attention_mma_of(const cptx_target *target);
 /** The name of an instruction: "mma.sync", "wgmma", "tcgen05"; out of range: "?". */
 CPTX_API const char *cptx_attention_mma_name(enum cptx_attention_mma mma);
-/** Whether a target computes exponentials of 2 twice as fast as sm_100a, as sm_103a does: for cptx_attention_opt.fast_ex2. */
+/** Whether a target computes exponentials of 2 twice as fast as sm_100a, as sm_103a does: for cptx_attention_opt.fast_ex2.
+ */
 CPTX_API bool cptx_attention_has_fast_ex2(const cptx_target *target);
 
 /** Where a score stands. */
@@ -128,7 +129,7 @@ typedef struct cptx_attention_opt {
 	/** Queries of a CTA.  wgmma: 64 for each MMA warpgroup: 64, 128, 192; mma.sync: 16 or 32 for each warp; tcgen05: 128, or
 	 * 256: two tiles whose products and softmax run beside one another, where blocks of 64 or 128 keys fit. */
 	uint32_t bq;
-	uint32_t bk; /**< keys of a block: 16 to 256, a multiple of 16; of e4m3 of 32 */
+	uint32_t bk;     /**< keys of a block: 16 to 256, a multiple of 16; of e4m3 of 32 */
 	uint32_t stages; /**< of K and of V in shared memory, 2 to 8 */
 
 	const char *name; /**< name of the kernel; NULL: "attention" */

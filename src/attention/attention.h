@@ -28,12 +28,12 @@ typedef struct attention_operands {
 
 /* One of sm80, sm90, sm100. */
 typedef struct attention_generator {
-	const char *target; /* whose rules it has */
-	const char *where;  /* "sm_90a has" */
-	enum cptx_op op;    /* an instruction that a target must have; 0: all have it */
-	bool by_tma;        /* Q, K and V come by TMA; else with .tma alone */
+	const char *target;                                 /* whose rules it has */
+	const char *where;                                  /* "sm_90a has" */
+	enum cptx_op op;                                    /* an instruction that a target must have; 0: all have it */
+	bool by_tma;                                        /* Q, K and V come by TMA; else with .tma alone */
 	bool (*stores_by_tma)(const cptx_attention_opt *o); /* whether O leaves by TMA, of completed options; NULL: no */
-	bool one_tile;      /* a CTA for each tile; else CTAs stay and take several */
+	bool one_tile;                                      /* a CTA for each tile; else CTAs stay and take several */
 	/* Fills in bq, bk, warps and stages where they are 0. */
 	void (*complete)(cptx_attention_opt *o);
 	/* Rules of completed options; fills in threads, smem, dims, groups and regs of the plan.  target: may be NULL. */

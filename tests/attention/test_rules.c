@@ -79,6 +79,11 @@ static const rule rules[] = {
 	  { .size = S, .mma = CPTX_ATTENTION_TCGEN05, .in = CPTX_BF16, .dim = 64, .bq = 64 },
 	  { 0 } },
 	{ "sm_100a: bk = 48; a block has", { TCGEN05, .bk = 48 }, { 0 } },
+	{ "sm_100a: bk = 32; with two tiles of queries a block has 64", { TCGEN05, .bq = 256, .bk = 32 }, { 0 } },
+	{ "sm_100a: two tiles with 128 keys and head size 192 of V need 640 columns",
+	  { TCGEN05, .bq = 256, .bk = 128, .dim_v = 192 },
+	  { 0 } },
+	{ ".fast_ex2 is an option of the kernel by tcgen05; wgmma has none", { BASE, .fast_ex2 = true }, { 0 } },
 	{ "sm_100a: 8 stages of 64 keys", { TCGEN05, .stages = 8 }, { 0 } },
 	{ ".tma is an option of the kernel by mma.sync; tcgen05 has none", { TCGEN05, .tma = true }, { 0 } },
 	{ ".in is not given", { .size = S, .mma = CPTX_ATTENTION_WGMMA, .dim = 64 }, { 0 } },
@@ -152,6 +157,8 @@ START_TEST(another_target)
 	ck_assert_msg(strstr(err.text, "sm_90a") && err.code == CPTX_E_TARGET, "%s", err.text);
 	ck_assert_int_eq(cptx_attention_mma_of(cptx_target_find("sm_90a")), CPTX_ATTENTION_WGMMA);
 	ck_assert_int_eq(cptx_attention_mma_of(NULL), CPTX_ATTENTION_SYNC);
+	ck_assert(cptx_attention_has_fast_ex2(cptx_target_find("sm_103a")));
+	ck_assert(!cptx_attention_has_fast_ex2(cptx_target_find("sm_100a")) && !cptx_attention_has_fast_ex2(NULL));
 	ck_assert_str_eq(cptx_attention_mma_name(CPTX_ATTENTION_TCGEN05), "tcgen05");
 	ck_assert_str_eq(cptx_attention_mma_name((enum cptx_attention_mma)7), "?");
 }
@@ -184,6 +191,8 @@ static const cptx_attention_opt shapes[] = {
 	{ .size = S, .mma = CPTX_ATTENTION_SYNC, .in = CPTX_BF16, .dim = 256, .tma = true, .lse = true },
 	{ TCGEN05, .causal = true, .window = true, .softcap = true, .lse = true, .varlen = true, .sinks = true },
 	{ TCGEN05, .dim_v = 256, .page = 16 },
+	{ TCGEN05, .causal = true, .lse = true },
+	{ TCGEN05, .fast_ex2 = true },
 	{ FP8, .bk = 224 },
 	{ .size = S, .mma = CPTX_ATTENTION_WGMMA, .in = CPTX_E4M3, .dim = 64, .window = true, .softcap = true },
 	{ .size = S, .mma = CPTX_ATTENTION_WGMMA, .in = CPTX_E4M3, .dim = 256, .causal = true, .sinks = true },

@@ -21,12 +21,12 @@ typedef struct shape100 {
 	uint32_t dim, dim_v; /* rounded up to whole swizzle spans of 64 bytes */
 	uint32_t tiles;      /* of a CTA: 1, or 2 beside one another */
 	uint32_t threads;
-	uint32_t ctas;                         /* of a multiprocessor */
+	uint32_t ctas;                                  /* of a multiprocessor */
 	uint32_t softmax_regs, correct_regs, rest_regs; /* with two tiles: of a thread of the roles */
-	cptx_tile q, k, v, out; /* in shared memory; q: of one tile; out: of O, of a warp */
-	uint32_t s, p, o;       /* columns of tensor memory where those of the first tile begin */
-	uint32_t s_apart, o_apart; /* columns from tile to tile, of S and P, and of O */
-	uint32_t columns;       /* of tensor memory in all */
+	cptx_tile q, k, v, out;                         /* in shared memory; q: of one tile; out: of O, of a warp */
+	uint32_t s, p, o;                               /* columns of tensor memory where those of the first tile begin */
+	uint32_t s_apart, o_apart;                      /* columns from tile to tile, of S and P, and of O */
+	uint32_t columns;                               /* of tensor memory in all */
 	uint32_t smem;
 } shape100;
 
@@ -64,11 +64,11 @@ void attention_sm100_run_pair(forward100 *f, cptx_roles *roles);
 /* ---- the softmax of rows that threads have whole, two elements at a time: softmax.c ---- */
 
 typedef struct softmax100 {
-	enum cptx_type in; /* what probabilities are rounded to */
-	bool polynomial;   /* a share of the exponentials is computed by one */
-	cptx_softmax soft; /* max, and sum, of the row */
+	enum cptx_type in;    /* what probabilities are rounded to */
+	bool polynomial;      /* a share of the exponentials is computed by one */
+	cptx_softmax soft;    /* max, and sum, of the row */
 	cptx_val scale, less; /* .f32x2, two equal ones: x * scale + less is exponentiated */
-	cptx_val up, by[4];       /* .f32x2: to round by, and the coefficients */
+	cptx_val up, by[4];   /* .f32x2: to round by, and the coefficients */
 } softmax100;
 
 enum { SOFTMAX_SLACK = 8 /* powers of 2 that a maximum may grow by before it counts */ };

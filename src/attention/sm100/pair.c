@@ -8,10 +8,10 @@
  * O0 += P0 V, S0 = Q0 K of the next block, O1 += P1 V, S1 = Q1 K.  They run in order, and so S full tells that the P * V in
  * front of it is complete, too: P may be written, and O corrected.
  *
- * For each tile, of one stage: S is full when its product is complete.  `factors` is full when the softmax has written what O
- * is to be multiplied by; P when three quarters of it are written and O is corrected; `late` when all of it is; O when
- * all products are complete and the last factor is written.  Nobody waits for any of these to be empty: who fills one again
- * has waited for something that comes behind its use.
+ * For each tile, of one stage: S is full when its product is complete.  `factors` is full when the softmax has written what
+ * O is to be multiplied by; P when three quarters of it are written and O is corrected; `late` when all of it is; O when all
+ * products are complete and the last factor is written.  Nobody waits for any of these to be empty: who fills one again has
+ * waited for something that comes behind its use.
  */
 #include "attention/sm100/forward.h"
 
@@ -31,7 +31,7 @@ typedef struct pair100 {
 	cptx_pipe_at q_at[TILES], s_at[TILES], p_at[TILES], late_at[TILES], factor_at[TILES], o_at[TILES];
 	cptx_val tile;       /* .u32, of the softmax */
 	attention_tile half; /* the tile of the role's warps, or of one step */
-	cptx_val at_factor; /* .u32, of the thread's row of tile 0, or of its own */
+	cptx_val at_factor;  /* .u32, of the thread's row of tile 0, or of its own */
 	attention_rows rows;
 	softmax100 soft;
 	cptx_epilogue_ring ring;

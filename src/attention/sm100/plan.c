@@ -12,7 +12,7 @@ enum {
 	PAIR_THREADS = 512,
 	STATIC_SMEM = 1024,      /* for mbarriers and alignment */
 	PAIR_STATIC_SMEM = 2560, /* and for what the softmax tells the warps that correct */
-	TMEM_COLUMNS = 512, /* of a multiprocessor */
+	TMEM_COLUMNS = 512,      /* of a multiprocessor */
 	MMA_PER_CYCLE = 4096,
 	EX2_PER_CYCLE = 16,
 	F32_PER_CYCLE = 128 /* of one, multiply-adds and operations */
@@ -47,12 +47,14 @@ static void place_pair(const cptx_attention_opt *o, shape100 *s)
 	const uint32_t bytes = cptx_type_bits(attention_out(o)) / 8, cols = s->dim_v * bytes % 128 ? 64 / bytes : 128 / bytes;
 
 	s->threads = PAIR_THREADS, s->ctas = 1;
-	s->softmax_regs = 192, s->correct_regs = 80, s->rest_regs = 48;
+	/* of a row of 128 scores, and of 64; in all 512, of a thread of each warpgroup */
+	s->softmax_regs = o->bk > 64 ? 192 : 152, s->correct_regs = o->bk > 64 ? 80 : 112, s->rest_regs = o->bk > 64 ? 48 : 96;
 	s->s_apart = o->bk, s->o_apart = s->dim_v;
 	s->p = s->s + o->bk / 2, s->o = s->s + s->tiles * o->bk;
 	s->columns = power_of_two(s->o + s->tiles * s->dim_v);
 	s->out = (cptx_tile){
-		CPTX_WARP, cols, { (uint8_t)(8 * bytes), false, false }, cols * bytes == 128 ? CPTX_SWIZZLE_128B : CPTX_SWIZZLE_64B, 0, 0
+		CPTX_WARP, cols, { (uint8_t)(8 * bytes), false, false }, cols * bytes == 128 ? CPTX_SWIZZLE_128B : CPTX_SWIZZLE_64B,
+		0,         0
 	};
 	if (!o->varlen)
 		s->smem += CPTX_TMEM_LANES / CPTX_WARP * RING_STAGES * cptx_epilogue_ring_bytes(&s->out);
@@ -92,10 +94,10 @@ static void complete(cptx_attention_opt *o)
 		o->bq = dim <= 128 && o->bk != 32 && (!o->stages || o->stages == 2) ? 2 * TILE_ROWS : TILE_ROWS;
 	if (!o->stages)
 		o->stages = 2;
+	/* a row of 128 scores leaves few registers, for two bounds of a row one too few */
+	const bool many = !o->window && !o->score && !o->mask && (!o->page || o->page >= 128);
 	if (!o->bk)
-		o->bk = o->bq > TILE_ROWS ? 128 : dim <= 128 ? 64 : 32;
-	if (o->page && o->page < o->bk && o->bq > TILE_ROWS)
-		o->bk = 64;
+		o->bk = o->bq > TILE_ROWS ? (many ? 128 : 64) : dim <= 128 ? 64 : 32;
 }
 
 static bool check(const cptx_attention_opt *o, const cptx_target *target, cptx_attention_plan *plan, cptx_error *err)

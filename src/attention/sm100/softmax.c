@@ -10,11 +10,12 @@
 #include <float.h>
 
 enum {
-	CHAINS = 4,           /* that the maximum and the sum are computed in beside one another */
-	PERIOD = 16, KEPT = 12 /* of so many scores behind one another so many are left to ex2 */
+	CHAINS = 4, /* that the maximum and the sum are computed in beside one another */
+	PERIOD = 16,
+	KEPT = 12 /* of so many scores behind one another so many are left to ex2 */
 };
-#define LEAST (-127.0)              /* below it the exponent would wrap around */
-#define ROUNDS (0x1p23 + 0x1p22)    /* added with .rm, it leaves whole numbers in the low bits, rounded down */
+#define LEAST (-127.0)           /* below it the exponent would wrap around */
+#define ROUNDS (0x1p23 + 0x1p22) /* added with .rm, it leaves whole numbers in the low bits, rounded down */
 
 static cptx_val pair_of(cptx_kernel *k, cptx_val a, cptx_val b)
 {
@@ -100,8 +101,8 @@ static void by_polynomial(cptx_kernel *k, const softmax100 *x, cptx_val pair, cp
 	cptx_max(k, b, (float)LEAST, .NaN = true, .into = b);
 	pair = pair_of(k, a, b);
 	const cptx_val raised = cptx_add(k, pair, x->up, .rnd = CPTX_RM, .ftz = true);
-	const cptx_val part = cptx_sub(k, pair, cptx_sub(k, raised, x->up, .rnd = CPTX_RN, .ftz = true), .rnd = CPTX_RN,
-	                               .ftz = true);
+	const cptx_val part =
+		cptx_sub(k, pair, cptx_sub(k, raised, x->up, .rnd = CPTX_RN, .ftz = true), .rnd = CPTX_RN, .ftz = true);
 	cptx_val power = x->by[3];
 	for (int i = 2; i >= 0; i--)
 		power = cptx_fma(k, power, part, x->by[i], .rnd = CPTX_RN, .ftz = true);
