@@ -294,6 +294,40 @@ START_TEST(choices_fit)
 }
 END_TEST
 
+/* A part of the shape that is given chooses the rest of it, also where the usual rest does not fit. */
+START_TEST(choices_fit_what_is_given)
+{
+	static const struct {
+		cptx_attention_opt o;
+		bool usual; /* the usual shape fits too */
+	} all[] = {
+		{ { .size = S, .mma = CPTX_ATTENTION_WGMMA, .in = CPTX_BF16, .dim = 64, .bk = 192 }, true },
+		{ { BASE, .stages = 3 }, false },
+		{ { .size = S, .mma = CPTX_ATTENTION_WGMMA, .in = CPTX_BF16, .dim = 128, .bq = 192 }, false },
+		{ { SYNC, .bk = 128 }, false },
+		{ { TCGEN05, .stages = 3 }, true },
+		{ { TCGEN05, .bk = 32 }, true },
+	};
+	const cptx_attention_problem p = { SIZES, .q_stride = { 0 } };
+
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+		const cptx_attention_opt *o = &all[i].o;
+		cptx_attention_choice c;
+		cptx_error err = { 0 };
+		SURE(cptx_attention_auto(o, &p, 132, &c, 1, &err) == 1, "%zu: %s", i, err.text);
+		ck_assert(cptx_attention_check(&c.opt, NULL, NULL, NULL));
+		ck_assert((!o->bq || c.opt.bq == o->bq) && (!o->bk || c.opt.bk == o->bk));
+		ck_assert(!o->stages || c.opt.stages == o->stages);
+		SURE(cptx_attention_check(o, NULL, NULL, NULL) == all[i].usual, "%zu", i);
+	}
+	const cptx_attention_opt none = { BASE, .bq = 192, .bk = 256 };
+	cptx_attention_choice c;
+	cptx_error err = { 0 };
+	ck_assert(!cptx_attention_auto(&none, &p, 132, &c, 1, &err));
+	SURE(strstr(err.text, "registers"), "%s", err.text);
+}
+END_TEST
+
 /* Heads share tiles where there are fewer queries than a tile has, and only then. */
 START_TEST(few_queries_share_tiles)
 {
@@ -431,6 +465,7 @@ int main(void)
 	tcase_add_loop_test(t, ptxas_neither_warns_nor_spills, 0, SHAPES);
 	tcase_add_test(t, one_call_does_all);
 	tcase_add_test(t, choices_fit);
+	tcase_add_test(t, choices_fit_what_is_given);
 	tcase_add_test(t, few_queries_share_tiles);
 	tcase_add_test(t, heads_share_open_tiles);
 	tcase_add_test(t, operations_are_counted);
