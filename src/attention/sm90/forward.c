@@ -132,7 +132,7 @@ static void load_tile(forward90 *f)
 
 	cptx_pipe_wait_empty(k, &f->q_pipe, &f->q_at);
 	cptx_pipe_expect(k, &f->q_pipe, &f->q_at, f->q.op.bytes);
-	attention_load_q(k, &f->in, &f->tile, &f->q, cptx_pipe_full(&f->q_at));
+	attention_load_q(k, &f->in, &f->tile, &f->q, 0, cptx_pipe_full(&f->q_at));
 	cptx_pipe_next(k, &f->q_pipe, &f->q_at);
 	load_k(f, key);
 	if (f->o->blocks)
