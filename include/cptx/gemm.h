@@ -17,8 +17,8 @@
  *                                                                                             e4m3 e5m2
  *
  * Of mma.sync and wgmma A and B are of one type, or each e4m3 or e5m2, or each s8 or u8; only those of 16 bits may be stored
- * across K (a_m_major, b_n_major).  tf32 is f32, of which tensor cores take the upper 19 bits: TMA rounds, cp.async does
- * not. Sums of s8 and u8 are s32, and become f32 where D is anything else.
+ * across K (a_m_major, b_n_major).  A of 8 and 16 bits may be sparse (.sparse).  tf32 is f32, of which tensor cores take the
+ * upper 19 bits: TMA rounds, cp.async does not. Sums of s8 and u8 are s32, and become f32 where D is anything else.
  *
  * A kernel is made for types, layouts and a tile shape; it serves every M, N and K whose rows are aligned to 16 bytes, and
  * with .unaligned all others.  The usual way: cptx_gemm_auto picks the shape for a problem, cptx_gemm_build makes the
@@ -227,6 +227,10 @@ typedef struct cptx_gemm_opt {
 	 * problem.scale_d, and is so an A of a kernel with .scale = CPTX_F32.  bn is a multiple of 128, with .swiglu 256; no
 	 * swap and grouped, and not .swiglu and .scale at once.  CPTX_TYPE_NONE: D is rounded as it is */
 	enum cptx_type scale_out;
+	/** [sync, wgmma] A is sparse, at most two of four neighbours along K are not 0, and compressed by cptx_gemm_sparse_pack:
+	 * problem.a has its values, problem.meta their places.  Types of 8 and 16 bits; bk, of A with its zeros, has 128 or
+	 * 256 bytes.  No experts, list, swap, scale factors and A stored as K rows of M.  Twice the products in the same time */
+	bool sparse;
 	char z_;
 } cptx_gemm_opt;
 
@@ -294,6 +298,10 @@ typedef struct cptx_gemm_problem {
 	/** with .scale_out: device address, aligned to 4: f32, as those of an A of D's rows and columns, which are a multiple of
 	 * 128; with batched, and of experts along K, those of one D behind those of the one before */
 	uint64_t scale_d;
+	/** with .sparse: device address, aligned to 4, of the metadata of A: cptx_gemm_sparse_meta(m, k) words, of a batch those
+	 * of each matrix behind one another.  .a, .lda and .stride_a are of the values then: dense rows have
+	 * cptx_gemm_sparse_cols(k) elements */
+	uint64_t meta;
 	char z_;
 } cptx_gemm_problem;
 /** Of a distance between rows or matrices: there is one for all. */
@@ -510,6 +518,21 @@ CPTX_API void cptx_gemm_scales_pack(uint8_t *to, const uint8_t *from, uint64_t r
  * of 32 bits, number 2 i is in bits 4 i and up, number 2 i + 1 in bits 4 i + 16 and up.  Weights of 8 bits need no packing.
  */
 CPTX_API void cptx_gemm_pack_weights(uint8_t *to, const uint8_t *codes, uint64_t n, uint64_t k);
+
+/** Elements of a row of a compressed A: half of k, which counts as the next multiple of 64. */
+static inline uint64_t cptx_gemm_sparse_cols(uint64_t k) { return (k + 63) / 64 * 32; }
+/** Words of 32 bits of the metadata of a compressed A. */
+static inline uint64_t cptx_gemm_sparse_meta(uint64_t m, uint64_t k) { return (m + 15) / 16 * ((k + 63) / 64) * 32; }
+/**
+ * Compresses a matrix of m rows of k elements, `ld` elements from row to row (0: k), for kernels with .sparse: of each four
+ * neighbours, from the first element of a row on, it keeps those that are not 0, in `values`, m rows of
+ * cptx_gemm_sparse_cols(k), and their places in `meta`, cptx_gemm_sparse_meta(m, k) words: for 64 elements along K after the
+ * other a block of 32 words for each 16 rows, word l what lane l of a warp gives mma.sp::ordered_metadata.  Zeros that are
+ * left out make no NaN of infinities in B.  type: CPTX_BF16, F16, E4M3, E5M2, S8 or U8.  Nothing is pruned: false, with the
+ * row and columns, where four neighbours have more than two that are not 0 (-0 counts as 0).
+ */
+CPTX_API bool cptx_gemm_sparse_pack(void *values, uint32_t *meta, const void *dense, enum cptx_type type, uint64_t m,
+                                    uint64_t k, uint64_t ld, cptx_error *err);
 
 /* ---- quantizers ---- */
 

@@ -119,6 +119,9 @@ typedef struct cptx_tiled_mma_opt {
 	                     NONE: by .thread */
 	cptx_val scale_a_ring, scale_b_ring; /**< tcgen05 with .scale and rings: .u32, those of the scale factors, scale_a_bytes
 	                                        and scale_b_bytes from stage to stage */
+	bool sparse; /**< mma.sync (sm_80), wgmma: A has at most two of four neighbours along K that are not 0, and a_tile, which
+	                is in shared memory, these two alone: half of the columns of b_tile, which has a multiple of 64.  Types
+	                of 8 and 16 bits.  cptx_mma_tile_opt.meta tells which two */
 	char z_;
 } cptx_tiled_mma_opt;
 
@@ -150,6 +153,17 @@ typedef struct cptx_tiled_mma {
 	uint32_t stage_columns; /**< tcgen05: of tensor memory that A by A_TMEM and the scale factors of a stage take */
 	uint64_t reserved_[8];  /**< for fields of later versions */
 } cptx_tiled_mma;
+
+/**
+ * Registers of metadata that a lane has for a tile of a sparse A; 0: A is dense.  One for 16 (wgmma: 64) rows and 64
+ * elements along K, with the zeros: the rows of the unit, then the next 64.  In the 64 elements of row r the places of the
+ * two of group g, 2 bits each, lie as CPTX_FRAG_MMA_META (CPTX_FRAG_WGMMA_META) of the instruction says; with elements of 16
+ * bits, of which 64 are two instructions, lanes 0 and 1 of each four have the metadata of the first, 2 and 3 of the second.
+ */
+static inline uint32_t cptx_tiled_mma_meta(const cptx_tiled_mma *mma)
+{
+	return mma->opt.sparse ? mma->opt.b_tile.cols / 64 * (mma->opt.m / (mma->opt.by == CPTX_BY_WGMMA ? 64 : 16)) : 0;
+}
 
 CPTX_API void cptx_tiled_mma_new_(cptx_kernel *k, cptx_site at, cptx_tiled_mma *mma, const cptx_tiled_mma_opt *opt);
 /** Checks a product and computes, in front of all loops, what does not depend on a stage: two to six instructions, by
@@ -296,6 +310,8 @@ typedef struct cptx_mma_tile_opt {
 	                  are copied to.  Copies stay behind the products that the thread has started before */
 	cptx_val scale_b_from; /**< tcgen05, cptx_mma_stage: .u32, columns from the scale factors of the stage's first block of B
 	                          to those of the tile, r / 32 where it begins at row r of the block; NONE: 0 */
+	cptx_val meta; /**< with sparse: .b32, cptx_tiled_mma_meta(mma) registers, those of all of the tile; by wgmma they must
+	                  not be touched until cptx_mma_wait */
 	char z_;
 } cptx_mma_tile_opt;
 CPTX_API void cptx_mma_tile_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, const cptx_acc *acc, cptx_val a,

@@ -71,7 +71,7 @@ static void load_one(cptx_kernel *k, cptx_site at, cptx_lane_lines *l, uint32_t 
 
 static void load_a(cptx_kernel *k, cptx_site at, sync_tile *t, uint32_t i, uint32_t step, cptx_val to)
 {
-	load_one(k, at, &t->a, i, 16, step * t->mma->depth, to);
+	load_one(k, at, &t->a, i, 16, step * kit_depth_of_a(t->mma), to);
 }
 
 static void load_b(cptx_kernel *k, cptx_site at, sync_tile *t, uint32_t j, uint32_t step, cptx_val to)
@@ -89,28 +89,38 @@ static void load_step(cptx_kernel *k, cptx_site at, sync_tile *t, uint32_t step,
 
 /* ---- mma.sync ---- */
 
-static void multiply_one(cptx_kernel *k, cptx_site at, const sync_tile *t, sync_frags f, uint32_t i, uint32_t j)
+/* The product of fragments i of A and j of B of a step. */
+static void multiply_one(cptx_kernel *k, cptx_site at, const sync_tile *t, uint32_t step, sync_frags f, uint32_t i,
+                         uint32_t j)
 {
 	const cptx_tiled_mma_opt *o = &t->mma->opt;
-	const uint32_t na = t->mma->a_map.regs, nb = na / 2, nd = t->mma->d_map.regs;
-	const bool two_types = cptx_type_bits(o->a) == 8;
-	cptx_val d = cptx_slice(t->acc->regs, (i * t->acc->atoms_n + j) * nd, nd);
+	const uint32_t na = t->mma->a_map.regs, nb = o->sparse ? na : na / 2, nd = t->mma->d_map.regs;
+	const cptx_val a = cptx_slice(f.a, i * na, na), b = cptx_slice(f.b, j * nb, nb);
+	const cptx_val d = cptx_slice(t->acc->regs, (i * t->acc->atoms_n + j) * nd, nd);
+	const uint16_t shape = (uint16_t)t->mma->shape, dtype = (uint16_t)t->acc->type, atype = (uint16_t)o->a;
+	const uint16_t btype = (uint16_t)(cptx_type_bits(o->a) == 8 ? o->b : 0); /* which only types of 8 bits have */
 
-	CALL(mma, .a = cptx_slice(f.a, i * na, na), .b = cptx_slice(f.b, j * nb, nb), .c = d, .into = d,
-	     .shape = (uint16_t)t->mma->shape, .dtype = (uint16_t)t->acc->type, .atype = (uint16_t)o->a,
-	     .btype = (uint16_t)(two_types ? o->b : 0));
+	if (!o->sparse) {
+		CALL(mma, .a = a, .b = b, .c = d, .into = d, .shape = shape, .dtype = dtype, .atype = atype, .btype = btype);
+		return;
+	}
+	const kit_meta meta = kit_meta_of(t->mma, t->o->meta, t->acc->atoms_m, i, step);
+	CALL(mma_sp, .a = a, .b = b, .c = d, .meta = meta.word, .sel = cptx_imm(meta.select), .into = d,
+	     .sp = CPTX_SP_ORDERED_METADATA, .shape = shape, .dtype = dtype, .atype = atype, .btype = btype);
 }
 
-static void multiply_step(cptx_kernel *k, cptx_site at, const sync_tile *t, sync_frags f)
+static void multiply_step(cptx_kernel *k, cptx_site at, const sync_tile *t, uint32_t step, sync_frags f)
 {
 	for (uint32_t x = 0; x < t->acc->atoms_m * t->acc->atoms_n; x++) {
 		const kit_atom here = kit_atom_at(t->acc, x, t->o->along_m);
-		multiply_one(k, at, t, f, here.i, here.j);
+		multiply_one(k, at, t, step, f, here.i, here.j);
 	}
 }
 
-/* Multiplies a step with one set of fragments: each is fetched anew behind its last use, B first.  next NULL: none is. */
-static void multiply_rolling(cptx_kernel *k, cptx_site at, const sync_tile *t, sync_frags f, sync_tile *next, uint32_t step)
+/* Multiplies a step with one set of fragments: each is fetched anew behind its last use, B first, for a step of `next`.
+ * next NULL: none is. */
+static void multiply_rolling(cptx_kernel *k, cptx_site at, const sync_tile *t, uint32_t now, sync_frags f, sync_tile *next,
+                             uint32_t step)
 {
 	const uint32_t columns = t->acc->atoms_n, beside = kit_rows_of_b(t->mma) / 8;
 
@@ -118,7 +128,7 @@ static void multiply_rolling(cptx_kernel *k, cptx_site at, const sync_tile *t, s
 		const bool last = n + 1 == columns; /* goes upwards too, so that what the next step begins with comes first */
 		for (uint32_t x = 0; x < t->acc->atoms_m; x++) {
 			const uint32_t m = n % 2 && !last ? t->acc->atoms_m - 1 - x : x;
-			multiply_one(k, at, t, f, m, n);
+			multiply_one(k, at, t, now, f, m, n);
 			if (next && last && t->a_shared)
 				load_a(k, at, next, m, step, f.a);
 		}
@@ -165,12 +175,12 @@ static void multiply_ahead(cptx_kernel *k, cptx_site at, sync_tile *t, sync_tile
 		if (!t->a_shared)
 			f.a = kit_a_of_step(t->mma, a, s);
 		if (frags->rolling) {
-			multiply_rolling(k, at, t, f, next, last ? 0 : s + 1);
+			multiply_rolling(k, at, t, s, f, next, last ? 0 : s + 1);
 			continue;
 		}
 		if (next)
 			load_step(k, at, next, last ? 0 : s + 1, frags_of(frags, s + 1));
-		multiply_step(k, at, t, f);
+		multiply_step(k, at, t, s, f);
 	}
 }
 
@@ -198,7 +208,7 @@ void kit_multiply_sync(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, 
 		load_step(k, at, &t, s, f);
 		if (!t.a_shared)
 			f.a = kit_a_of_step(mma, a, s);
-		multiply_step(k, at, &t, f);
+		multiply_step(k, at, &t, s, f);
 	}
 }
 

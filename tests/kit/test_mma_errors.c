@@ -191,6 +191,29 @@ START_TEST(calls)
 }
 END_TEST
 
+/* x.o with a sparse A. */
+static void make_sparse(fixture *x)
+{
+	x->o.sparse = true, x->o.a_tile = tile(64, 32, 16, false), x->o.a_tile.swizzle = CPTX_SWIZZLE_64B;
+}
+
+START_TEST(sparse)
+{
+	FAILS("with a sparse A by tcgen05; it goes by mma.sync and wgmma", make_sparse(&x); x.o.by = CPTX_BY_TCGEN05;
+	      x.o.m = 128; x.o.a_tile.rows = 128; NEW);
+	FAILS("with a sparse A that is not in shared memory", make_sparse(&x); x.o.a_from = CPTX_A_REGS; NEW);
+	FAILS("with a sparse A of .tf32; its elements have 8 or 16 bits", make_sparse(&x); x.o.a = x.o.b = CPTX_TF32; NEW);
+	FAILS("whose tiles have 64 and 64 elements along K; a sparse A has half of them", x.o.sparse = true; NEW);
+	FAILS("with a sparse A and a tile of B of 32 elements along K; it has a multiple of 64", make_sparse(&x);
+	      x.o.b_tile = tile(64, 32, 16, false); NEW);
+	FAILS("with a sparse A and 0 registers as .meta; it takes 1 of 32 bits", make_sparse(&x); NEW;
+	      cptx_mma_tile(x.k, &x.mma, &x.of_wgmma, x.u32, x.u32));
+	FAILS("with a sparse A and 2 registers as .meta; it takes 4 of 32 bits", make_sparse(&x); x.o.by = CPTX_BY_MMA_SYNC; NEW;
+	      cptx_mma_tile(x.k, &x.mma, &x.of_sync, x.u32, x.u32, .meta = cptx_regs(x.k, CPTX_B32, 2)));
+	FAILS("without .sparse takes no .meta", cptx_mma_tile(x.k, &x.wgmma, &x.of_wgmma, x.u32, x.u32, .meta = x.u32));
+}
+END_TEST
+
 START_TEST(accumulators)
 {
 	FAILS("cptx_acc_new: the accumulator is NULL", cptx_acc_new(x.k, &x.wgmma, NULL));
@@ -278,6 +301,7 @@ int main(void)
 	tcase_add_test(t, types_and_shapes);
 	tcase_add_test(t, tiles_and_units);
 	tcase_add_test(t, calls);
+	tcase_add_test(t, sparse);
 	tcase_add_test(t, accumulators);
 	tcase_add_test(t, tensor_memory);
 	tcase_add_test(t, rounding_and_stores);

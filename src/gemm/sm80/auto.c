@@ -66,9 +66,10 @@ static void predict(cptx_gemm_choice *c, const gemm_pick *x, const tma_gemm *t)
 	of.per_sm = o->stream_k || o->timeline ? 1 : resident(o, x->target);
 	const gemm_rounds r = gemm_rounds_of(&of, c, x);
 	const double warps = s.warps * r.together, tile = (double)o->bm * o->bn * r.together, stage = s.stage * r.together;
+	const double along_k = (double)tma_gemm_along_a(o, o->bk); /* of A, which a product takes the time of */
 	const double busy = warps / (divide_up((uint64_t)warps, CPTX_SM_PARTS) * CPTX_SM_PARTS);
-	const double mma = tile * o->bk * s.in_bytes / 2 / x->chip->products / busy; /* of 16 bits */
-	const double shared = gemm_shared_clocks(stage + warps * (s.wm + s.wn) * o->bk * s.in_bytes);
+	const double mma = tile * along_k * s.in_bytes / 2 / x->chip->products / busy; /* of 16 bits */
+	const double shared = gemm_shared_clocks(stage + warps * (s.wm * along_k + (double)s.wn * o->bk) * s.in_bytes);
 	const double copies = o->tma ? 0 : stage / 16 / CPTX_WARP * COPY_CLOCKS;
 	const gemm_clocks clocks = { .mma = gemm_longer(mma, shared, HINDRANCE) + copies + K_TILE_CLOCKS,
 		                         .load = gemm_l2_clocks(o, stage),

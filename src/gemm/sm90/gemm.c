@@ -69,10 +69,14 @@ static void multiply_stage(gemm90 *g, bool fresh)
 	cptx_kernel *k = g->k;
 
 	tma_gemm_wait_for_stage(k, &g->pipe, &g->at, &g->line, g->stamps);
-	cptx_mma_stage(k, &g->mma, &g->acc, g->at.stage, .fresh = fresh);
+	const cptx_val meta = g->o->sparse ? tma_gemm_sparse_next(k, &g->sparse) : (cptx_val){ 0 };
+	cptx_mma_stage(k, &g->mma, &g->acc, g->at.stage, .fresh = fresh, .meta = meta);
 	if (g->s.deferred)
 		cptx_epilogue_deferred_store(k, &g->before, fresh ? 0 : 1, fresh ? 1 : g->before.parts);
-	if (!fresh) {
+	if (g->o->sparse) { /* the registers of its metadata get those of the next stage */
+		cptx_mma_wait(k, &g->mma, 0);
+		cptx_pipe_release(k, &g->pipe, &g->at, g->releases);
+	} else if (!fresh) {
 		cptx_mma_wait(k, &g->mma, 1);
 		cptx_pipe_release(k, &g->pipe, &g->old, g->releases);
 	}
@@ -144,6 +148,8 @@ static void multiply_stages(gemm90 *g, cptx_val i)
 	cptx_kernel *k = g->k;
 	const bool scaled = g->s.scale_bytes;
 
+	if (g->o->sparse)
+		tma_gemm_sparse_begin(k, &g->sparse);
 	if (scaled) {
 		tma_gemm_scaled_begin(k, &g->scaled);
 		multiply_scaled_stage(g, g->w.k_first, true);
@@ -157,7 +163,7 @@ static void multiply_stages(gemm90 *g, cptx_val i)
 		else
 			multiply_stage(g, false);
 	}
-	if (scaled)
+	if (scaled || g->o->sparse)
 		return;
 	cptx_mma_wait(k, &g->mma, 0);
 	cptx_pipe_release(k, &g->pipe, &g->old, g->releases);
@@ -196,14 +202,17 @@ static void multiply(gemm90 *g)
 	if (g->o->timeline)
 		g->stamps = cptx_setp(k, cptx_and(k, g->lane, 31), 0, .cmp = CPTX_EQ);
 	cptx_tiled_mma_new(k, &g->mma, .by = CPTX_BY_WGMMA, .a = g->o->a, .b = g->o->b, .m = g->s.blocks * BLOCK_M,
-	                   .n = g->o->bn, .units_m = g->s.consumers, .a_tile = g->s.a, .b_tile = g->s.b, .unit = g->wg,
-	                   .thread = g->lane, .a_ring = ring->smem, .b_ring = cptx_offset(ring->smem, g->s.a_bytes),
-	                   .apart = ring->apart);
+	                   .n = g->o->bn, .sparse = g->o->sparse, .units_m = g->s.consumers, .a_tile = g->s.a, .b_tile = g->s.b,
+	                   .unit = g->wg, .thread = g->lane, .a_ring = ring->smem,
+	                   .b_ring = cptx_offset(ring->smem, g->s.a_bytes), .apart = ring->apart);
 	cptx_acc_new(k, &g->mma, &g->acc);
 	if (g->s.scale_bytes) {
 		g->scaled = (tma_gemm_scaled){ .t = &g->t, .w = &g->w, .acc = &g->acc, .of_a = &g->producer.scales[0] };
 		tma_gemm_scaled_new(k, &g->scaled, &g->mma);
 	}
+	g->sparse = (tma_gemm_sparse){ .t = &g->t, .w = &g->w };
+	if (g->o->sparse)
+		tma_gemm_sparse_new(k, &g->sparse, &g->mma, g->lane, GEMM_SPARSE_AHEAD);
 	if (!g->s.by_threads)
 		cptx_epilogue_ring_new(k, &g->ring, .type = g->o->out, .tile = g->s.out.tile, .map = g->w.in.map[CPTX_GEMM_MAP_D],
 		                       .stages = g->s.out.buffers, .units = g->s.consumers, .unit = g->wg, .barrier = g->barrier,

@@ -29,7 +29,9 @@ static bool make_map(const tma_gemm *t, const cptx_gemm_problem *p, enum cptx_ge
 	const uint64_t rows = of_b            ? p->n
 	                      : t->o->experts ? tma_gemm_rows(t->o, p)
 	                                      : p->m,
-				   cols = of_d ? tma_gemm_columns(t->o, p->n) : p->k / or_one(t->packed);
+				   cols = of_d                    ? tma_gemm_columns(t->o, p->n)
+	                      : t->o->sparse && !of_b ? s.cols
+	                                              : p->k / or_one(t->packed);
 	cptx_tile tile = !of_d ? tma_gemm_part(t, of_b) : which == CPTX_GEMM_MAP_D ? t->d : t->rest;
 	const bool mn_major = of_d && tile.elem.mn_major; /* its rows are columns of D */
 
@@ -162,7 +164,8 @@ bool tma_gemm_all_there(const tma_gemm *t, const cptx_gemm_problem *p, cptx_erro
 	       check_address(t, "the scale factors of A", t->scales.vec || t->row_scales, p->scale_a, err) &&
 	       check_address(t, "the scale factors of B", t->scales.vec || t->row_scales, p->scale_b, err) &&
 	       check_counts(t, p, err) && check_rows(t, p, err) &&
-	       (!o->scale_out || check_aligned(t, "the scale factors of D", p->scale_d, 4, err));
+	       (!o->scale_out || check_aligned(t, "the scale factors of D", p->scale_d, 4, err)) &&
+	       (!o->sparse || check_aligned(t, "the metadata of A", p->meta, 4, err));
 }
 
 /* ---- parameters ---- */
@@ -173,7 +176,7 @@ typedef struct gemm_args {
 	uint64_t A, B, D, scale_b, groups;
 	uint32_t tiles, M, N, K, batch;
 	float alpha, beta;
-	uint64_t C, bias, timeline, workspace, counts, gather, scatter, routing, scale_d;
+	uint64_t C, bias, timeline, workspace, counts, gather, scatter, routing, scale_d, meta;
 	/* strided; A and B: bytes */
 	uint64_t pitch_a, step_a, from_a, copy_a, pitch_b, step_b, from_b, copy_b, step_c, step_d, barrier, scales, zeros;
 	uint32_t last_a, last_b, ldc, ldd;
@@ -252,6 +255,7 @@ static gemm_params list_parameters(const tma_gemm *t, tma_gemm_work *w)
 		{ CPTX_PARAM_ROW(gemm_args, CPTX_PTR, scatter), o->scatter, &v->scatter },
 		{ CPTX_PARAM_ROW(gemm_args, CPTX_PTR, routing), o->scatter, &v->routing },
 		{ CPTX_PARAM_ROW(gemm_args, CPTX_PTR, scale_d), o->scale_out != CPTX_TYPE_NONE, &v->scale_d },
+		{ CPTX_PARAM_ROW(gemm_args, CPTX_PTR, meta), o->sparse, &v->meta },
 		{ CPTX_PARAM_ROW(gemm_args, CPTX_U64, pitch_a), read[0], &v->of[0].pitch },
 		{ CPTX_PARAM_ROW(gemm_args, CPTX_U64, step_a), read[0] && some, &v->of[0].step },
 		{ CPTX_PARAM_ROW(gemm_args, CPTX_U32, last_a), some, &v->of[0].last },
@@ -344,7 +348,8 @@ cptx_launch *tma_gemm_launch(const tma_gemm *t, const cptx_gemm_plan *plan, cons
 		               .gather = p->gather,
 		               .scatter = p->scatter,
 		               .routing = p->weights,
-		               .scale_d = p->scale_d };
+		               .scale_d = p->scale_d,
+		               .meta = p->meta };
 	cptx_tensor_map_opt map[CPTX_GEMM_MAPS];
 	tma_gemm_work unused;
 	const gemm_params list = list_parameters(t, &unused);

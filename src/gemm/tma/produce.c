@@ -59,9 +59,10 @@ void tma_gemm_producer_operands(cptx_kernel *k, tma_gemm_producer *p)
 		                 .tile = part, .stages = o->stages, .smem = smem, .apart = p->ring[b].apart,
 		                 .batched = by_tma && tma_gemm_has_matrices(p->t, b != o->swap ? CPTX_GEMM_MAP_B : CPTX_GEMM_MAP_A),
 		                 .alone = !p->clusters, .address = by_tma ? (cptx_val){ 0 } : in->map[b],
-		                 .rows = b ? in->N : rows_of_a, .cols = in->K, .pitch = by_tma ? (cptx_val){ 0 } : pitch_of(k, p, b),
-		                 .threads = p->threads, .thread = p->thread, .whole = !by_tma && !tma_gemm_is_strided(p->t),
-		                 .clamp = !by_tma && !part.elem.mn_major, .gather = b ? (cptx_val){ 0 } : in->gather);
+		                 .rows = b ? in->N : rows_of_a, .cols = b ? in->K : tma_gemm_cols_of_a(k, p->t, p->w),
+		                 .pitch = by_tma ? (cptx_val){ 0 } : pitch_of(k, p, b), .threads = p->threads, .thread = p->thread,
+		                 .whole = !by_tma && !tma_gemm_is_strided(p->t), .clamp = !by_tma && !part.elem.mn_major,
+		                 .gather = b ? (cptx_val){ 0 } : in->gather);
 	}
 }
 
@@ -75,6 +76,14 @@ static cptx_val run_of(cptx_kernel *k, cptx_val k0, uint32_t each)
 	while (each >> bits > 1)
 		bits++;
 	return cptx_shr(k, k0, bits);
+}
+
+/* Where an element along K of B is in A or B as it is stored: of a sparse A at half of that. */
+static cptx_val k0_of(cptx_kernel *k, const tma_gemm_producer *p, bool of_b, cptx_val k0)
+{
+	if (of_b || !p->t->o->sparse)
+		return k0;
+	return k0.kind == CPTX_VAL_INT ? cptx_imm(k0.i / 2) : cptx_shr(k, k0, 1);
 }
 
 /* What this CTA loads of A or B of a tile into each stage. */
@@ -155,8 +164,8 @@ static void load_operand(cptx_kernel *k, const tma_gemm_producer *p, const cptx_
 		cptx_val mine = cptx_setp(k, turn, p->w->rank, .cmp = CPTX_EQ);
 		when = when.kind == CPTX_VAL_NONE ? mine : cptx_and(k, when, mine, .type = CPTX_PRED);
 	}
-	cptx_operand_load(k, &p->operand[x->of_b], at->stage, x->row, k0, .barrier = full, .z = x->z, .mask = x->mask,
-	                  .map = x->map, .ctas = p->t->pair ? 2 : 0, .when = when,
+	cptx_operand_load(k, &p->operand[x->of_b], at->stage, x->row, k0_of(k, p, x->of_b, k0), .barrier = full, .z = x->z,
+	                  .mask = x->mask, .map = x->map, .ctas = p->t->pair ? 2 : 0, .when = when,
 	                  .col_end = along_k ? p->w->expert.row_end : (cptx_val){ 0 });
 }
 
@@ -276,7 +285,7 @@ cptx_pipe_at tma_gemm_produce(cptx_kernel *k, tma_gemm_producer *p)
 /* A thread's columns of A and of B are the same, and so is the number of bytes to the end of K, which one register holds. */
 static bool ends_together(const tma_gemm_producer *p)
 {
-	return !p->operand[0].opt.tile.elem.mn_major && !p->operand[1].opt.tile.elem.mn_major;
+	return !p->operand[0].opt.tile.elem.mn_major && !p->operand[1].opt.tile.elem.mn_major && !p->t->o->sparse;
 }
 
 /* A or B of the problem, or of the matrix of a batch, that the copies are of. */
@@ -300,7 +309,7 @@ static void seek_tile(cptx_kernel *k, tma_gemm_producer *p)
 		cptx_mov(k, cptx_as(w->expert.row_end, CPTX_U32), .into = p->rows);
 	cptx_val k0 = shared ? cptx_mul(k, w->k_first, p->t->bk, .mode = CPTX_LO) : cptx_imm(0);
 	for (int b = 0; b < 2; b++)
-		cptx_operand_seek(k, &p->operand[b], &p->from[b], b ? w->n0 : w->m0, k0);
+		cptx_operand_seek(k, &p->operand[b], &p->from[b], b ? w->n0 : w->m0, k0_of(k, p, b, k0));
 	cptx_mov(k, shared ? cptx_sub(k, w->k_end, w->k_first) : w->k_end, .into = p->left);
 }
 
@@ -345,7 +354,7 @@ void tma_gemm_copies_advance(cptx_kernel *k, tma_gemm_producer *p)
 		cptx_operand_src from = p->from[b];
 		if (b && ends_together(p))
 			from.bytes = (cptx_val){ 0 };
-		cptx_operand_advance(k, &p->operand[b], &from, 0, p->t->bk);
+		cptx_operand_advance(k, &p->operand[b], &from, 0, b ? p->t->bk : (uint32_t)tma_gemm_along_a(p->t->o, p->t->bk));
 	}
 	cptx_sub(k, p->left, 1, .into = p->left);
 	CPTX_IF(k, cptx_setp(k, p->left, 0, .cmp = CPTX_EQ)) {

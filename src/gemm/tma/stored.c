@@ -23,7 +23,9 @@ gemm_stored tma_gemm_stored(const tma_gemm *t, const cptx_gemm_problem *p, enum 
 	const bool across = which == GEMM_A ? o->a_m_major : which == GEMM_B && o->b_n_major;
 	const uint64_t lds[] = { p->lda, p->ldb, p->ldc, p->ldd };
 	const uint64_t strides[] = { p->stride_a, p->stride_b, p->stride_c, p->stride_d }, ats[] = { p->a, p->b, p->c, p->d };
-	const uint64_t rows = which == GEMM_B ? p->n : p->m, cols = which >= GEMM_C ? tma_gemm_columns(o, p->n) : p->k;
+	const uint64_t rows = which == GEMM_B ? p->n : p->m, cols = which >= GEMM_C                ? tma_gemm_columns(o, p->n)
+	                                                            : which == GEMM_A && o->sparse ? cptx_gemm_sparse_cols(p->k)
+	                                                                                           : p->k;
 	gemm_stored s = { .at = ats[which], .rows = across ? cols : rows, .cols = across ? rows : cols };
 
 	s.bits = tma_gemm_bits(which == GEMM_A ? o->a : which == GEMM_B ? o->b : o->out);

@@ -268,7 +268,7 @@ typedef struct tma_gemm_params {
 	cptx_val ldc, ldd, step_c, step_d; /* strided, of C, and of D where it is a pointer: elements, .u32 and .u64 */
 	cptx_val barrier;                  /* of the grid, where A or B is copied */
 	cptx_val weights, zeros;           /* scale factors and zero points of a B of few bits */
-	cptx_val scale_d;                  /* factors of D */
+	cptx_val scale_d, meta;            /* factors of D; metadata of a sparse A */
 	cptx_val gather, scatter, routing; /* of rows of experts: where they are in A and in D, and their weights */
 } tma_gemm_params;
 
@@ -467,6 +467,32 @@ void tma_gemm_scaled_begin(cptx_kernel *k, tma_gemm_scaled *x);
 cptx_val tma_gemm_scaled_factors(cptx_kernel *k, tma_gemm_scaled *x, cptx_val stage, cptx_val k_tile);
 /* The sums of the K tile, complete in .part, times the factors; fresh: they are the first of the tile. */
 void tma_gemm_scaled_add(cptx_kernel *k, const tma_gemm_scaled *x, cptx_val factors, bool fresh);
+
+/* ---- a sparse A: gemm/tma/sparse.c ---- */
+
+enum { GEMM_SPARSE_K = 64 /* elements along K of a word of metadata */, GEMM_SPARSE_AHEAD = 3, GEMM_SPARSE_BLOCKS = 64 };
+/* bk: elements along K of a stage. */
+bool tma_gemm_sparse_check(const char *target, const cptx_gemm_opt *o, uint32_t bk, cptx_error *err);
+/* Elements of A from k elements of B on. */
+static inline uint64_t tma_gemm_along_a(const cptx_gemm_opt *o, uint64_t k) { return o->sparse ? k / 2 : k; }
+/* Elements in a row of A as it is stored: .u32. */
+cptx_val tma_gemm_cols_of_a(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w);
+/* The metadata of a unit that multiplies. */
+typedef struct tma_gemm_sparse {
+	const tma_gemm *t;
+	const tma_gemm_work *w;
+	uint32_t steps, blocks, apart;         /* of 64 elements in a K tile; of 16 rows, and from one to the next */
+	uint32_t ahead;                        /* K tiles that are loaded before they are needed */
+	cptx_val words[GEMM_SPARSE_AHEAD + 1]; /* of the K tile at hand, and of the next ones */
+	cptx_val lane, first;                  /* .u32: bytes to the lane's word; the first block of the unit in the tile */
+	cptx_val base, pitch, last, from;      /* of step 0, .u64; bytes from step to step; the last step; the next to load */
+	cptx_val there[GEMM_SPARSE_BLOCKS];    /* predicates: the rows of a block are in A */
+} tma_gemm_sparse;
+/* Fills in what stands behind w, for threads of one unit; readies a tile, and loads its first K tiles; then for each of
+ * these in turn the words, which cptx_mma_tile takes as .meta. */
+void tma_gemm_sparse_new(cptx_kernel *k, tma_gemm_sparse *x, const cptx_tiled_mma *mma, cptx_val thread, uint32_t ahead);
+void tma_gemm_sparse_begin(cptx_kernel *k, tma_gemm_sparse *x);
+cptx_val tma_gemm_sparse_next(cptx_kernel *k, const tma_gemm_sparse *x);
 
 /* What N is a multiple of, with gated columns and factors of D. */
 static inline uint32_t tma_gemm_unit_n(const cptx_gemm_opt *o)

@@ -226,7 +226,9 @@ cptx_val tma_gemm_matrix(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work 
 		return w->p.map[which];
 	if (tma_gemm_is_strided(t))
 		return strided_matrix(k, t, w, which);
-	const cptx_val cols = of_d ? tma_gemm_ld(k, t, w, GEMM_D) : w->p.K;
+	const cptx_val cols = of_d                       ? tma_gemm_ld(k, t, w, GEMM_D)
+	                      : which == CPTX_GEMM_MAP_B ? w->p.K
+	                                                 : tma_gemm_cols_of_a(k, t, w);
 	const cptx_val each = cptx_mul_wide(k, rows, cols), z = cptx_cvt(k, cptx_as(w->z, CPTX_U32), .dtype = CPTX_U64);
 	if (of_d) /* in the other order ptxas 13.0 takes 2 to 6 instructions more for each tile, of A and B the reverse */
 		return cptx_mad(k, cptx_mul(k, each, z, .mode = CPTX_LO), cptx_type_bits(t->o->out) / 8, w->p.map[which],

@@ -210,6 +210,7 @@ static bool prepare(bench *t, cptx_error *err)
 		                   .small = s->small,
 		                   .count = is_along_k(t) ? 1 : (uint32_t)(t->rows / p->m) };
 	t->b = t->a;
+	t->a.sparse = s->sparse;
 	if (s->gather)
 		t->a.rows = other_rows(t), t->a.count = 1;
 	t->b.weights = s->weights, t->b.zeros = s->zeros, t->b.group = s->group;
@@ -613,7 +614,7 @@ static bool run(bench *t, cptx_module *module, gemm_report *r, cptx_error *err)
 	for (uint32_t i = 0; i < t->s->list; i++)
 		at[i] = (gemm_matrices){ t[i].a.at,   t[i].b.at,       t[i].dev_d,      t[i].a.scales,   t[i].b.scales,
 			                     t[i].c.at,   t[i].bias.at,    t[i].dev_counts, t[i].b.zeros_at, t[i].dev_from,
-			                     t[i].dev_to, t[i].dev_weight, t[i].dev_scale };
+			                     t[i].dev_to, t[i].dev_weight, t[i].dev_scale,  t[i].a.meta_at };
 	cptx_launch *launch = program ? t->s->launch(t->s, t->dev, program, p, at, r, err) : NULL;
 	bool ok = launch && cptx_launch_run(launch, NULL, err) && cptx_device_synchronize(t->dev, err);
 	for (uint32_t i = 0, which = 0; i < t->s->list && ok; i++, which += matrices(p)) {

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { DRAWN = 4096 /* different numbers, a power of 2 */ };
 
@@ -191,6 +192,46 @@ static bool make_f32_factors(gemm_operand *o, cptx_device *dev, uint64_t seed, c
 	return ok;
 }
 
+/* Makes at least two of four neighbours 0, sometimes more. */
+static void prune(gemm_operand *o, uint8_t *packed, uint64_t seed)
+{
+	const uint64_t bytes = number_packed_bits(o->type) / 8;
+	uint64_t s = seed * 69069u + 5;
+
+	for (uint64_t row = 0; row < o->rows * o->count; row++)
+		for (uint64_t g = 0; g < o->k; g += 4) {
+			const uint64_t drawn = number_random(&s) >> 24;
+			for (uint32_t i = 0, kept = 0; i < 4 && g + i < o->k; i++) {
+				const bool keep = kept < 2 && (drawn >> (4 * i) & 15) < 9;
+				kept += keep;
+				if (keep)
+					continue;
+				o->value[row * o->k + g + i] = 0;
+				memset(packed + (row * o->k + g + i) * bytes, 0, bytes);
+			}
+		}
+}
+
+/* Compresses the elements, which lie in `dense`, and uploads values and metadata. */
+static bool upload_sparse(gemm_operand *o, cptx_device *dev, uint8_t *dense, uint64_t seed, cptx_error *err)
+{
+	const uint64_t bytes = number_packed_bits(o->type) / 8, each = o->rows * cptx_gemm_sparse_cols(o->k) * bytes;
+	const uint64_t words = cptx_gemm_sparse_meta(o->rows, o->k);
+	uint8_t *values = gemm_host(each * o->count, err);
+	uint32_t *meta = gemm_host(words * 4 * o->count, err);
+	bool ok = values && meta;
+
+	if (ok)
+		prune(o, dense, seed);
+	for (uint32_t z = 0; z < o->count && ok; z++)
+		ok = cptx_gemm_sparse_pack(values + z * each, meta + z * words, dense + z * o->rows * o->k * bytes, o->type, o->rows,
+		                           o->k, 0, err);
+	ok =
+		ok && upload(dev, &o->at, values, each * o->count, err) && upload(dev, &o->meta_at, meta, words * 4 * o->count, err);
+	free(values), free(meta);
+	return ok;
+}
+
 bool gemm_operand_make(gemm_operand *o, cptx_device *dev, uint64_t seed, cptx_error *err)
 {
 	if (o->weights)
@@ -202,7 +243,7 @@ bool gemm_operand_make(gemm_operand *o, cptx_device *dev, uint64_t seed, cptx_er
 	bool ok = packed && o->value;
 	if (ok) {
 		fill(packed, o->value, n, o->type, o->small, seed);
-		ok = upload(dev, &o->at, packed, size, err);
+		ok = o->sparse ? upload_sparse(o, dev, packed, seed, err) : upload(dev, &o->at, packed, size, err);
 	}
 	free(packed);
 	return ok && (!o->vec || (o->scale == CPTX_F32 ? make_f32_factors(o, dev, seed + 1000003, err)
@@ -212,6 +253,6 @@ bool gemm_operand_make(gemm_operand *o, cptx_device *dev, uint64_t seed, cptx_er
 void gemm_operand_free(gemm_operand *o, cptx_device *dev)
 {
 	cptx_mem_free(dev, o->at);
-	cptx_mem_free(dev, o->scales), cptx_mem_free(dev, o->zeros_at);
+	cptx_mem_free(dev, o->scales), cptx_mem_free(dev, o->zeros_at), cptx_mem_free(dev, o->meta_at);
 	free(o->value);
 }
