@@ -5,7 +5,7 @@
  * Five kernels share one set of options and calls; .mma says what multiplies:
  *
  *   mma                           targets              how                                    A and B
- *   CPTX_GEMM_SYNC                sm_80 and later      cp.async, ldmatrix, mma.sync           bf16 f16 tf32 s8 u8, from
+ *   CPTX_GEMM_SYNC                sm_80 and later      cp.async, ldmatrix, mma.sync           bf16 f16 tf32 f64 s8 u8, from
  *                                                                                             sm_89 on e4m3 e5m2
  *   CPTX_GEMM_SYNC with .tma      sm_90 and later      TMA, ldmatrix, mma.sync                the same
  *   CPTX_GEMM_SYNC with .scale    sm_120a, sm_121a     TMA, mma.sync with scale factors       see below
@@ -137,7 +137,7 @@ typedef struct cptx_gemm_opt {
 	enum cptx_gemm_mma mma; /**< instruction that multiplies */
 	enum cptx_type a, b;    /**< types of A and B, see the tables above */
 	/** type of C and D: CPTX_F32, CPTX_BF16 or CPTX_F16; not [gemv] CPTX_E4M3 and CPTX_E5M2, saturated, from sm_89 on,
-	 * without beta; for s8 and u8, without an epilogue, also CPTX_S32 */
+	 * without beta; for s8 and u8, without an epilogue, also CPTX_S32; of f64 CPTX_F64, with alpha and beta alone */
 	enum cptx_type out;
 	/** [scaled, tcgen05] type of the scale factors: CPTX_UE8M0 or CPTX_UE4M3; [gemv] of a B of few bits the type of A.
 	 * [wgmma] CPTX_F32: A and B are of 8 bits, and have a factor for blocks of 1 x 128 and of 128 x 128 elements; bm is 64
@@ -394,7 +394,7 @@ static inline size_t cptx_gemm_auto_for(const cptx_gemm_opt *opt, const cptx_tar
 {
 	return cptx_gemm_auto_(opt, target, problem, sms, choices, sizeof *choices, room, err);
 }
-/** The GPU whose model cptx_gemm_auto_for takes and where its figures come from: "A100, by its data sheet"; *sms (may be
+/** The GPU whose model cptx_gemm_auto_for takes and where its figures come from: "A100, a roofline by its data sheet" or "H200, fitted to measured times"; *sms (may be
  * NULL) gets the number of its multiprocessors.  NULL: there are no such options, or the build has no kernels. */
 CPTX_API const char *cptx_gemm_model(const cptx_gemm_opt *opt, const cptx_target *target, uint32_t *sms);
 CPTX_API bool cptx_gemm_tune_(cptx_device *dev, const cptx_gemm_problem *problem, cptx_gemm_choice *choices, size_t size,

@@ -86,8 +86,8 @@ static inline cptx_tile cptx_scale_tile(void)
 typedef struct cptx_tiled_mma_opt {
 	uint32_t size;       /**< CPTX_OPT fills it in */
 	enum cptx_mma_by by; /**< what multiplies */
-	enum cptx_type a, b; /**< CPTX_BF16, F16, TF32, E4M3, E5M2, S8, U8.  Of 16 bits: a and b are the same.  8-bit floats by
-	                          mma.sync: sm_89.  wgmma: floats only; A_REGS: 16 bits.  tcgen05, and with .scale: E2M3, E3M2
+	enum cptx_type a, b; /**< CPTX_BF16, F16, TF32, F64, E4M3, E5M2, S8, U8.  Of 16 bits: a and b are the same.  8-bit floats
+	                        by mma.sync: sm_89.  wgmma: floats only; A_REGS: 16 bits.  tcgen05, and with .scale: E2M3, E3M2
 	                          and E2M1 too, whose tiles are padded (cptx_smem_elem); both E2M1 with .scale: two of 4 bits
 	                          share a byte where the tiles are not padded, which is twice as fast */
 	uint32_t m, n;       /**< rows and columns of D that a unit computes.  mma.sync: multiples of 16 and of 8, with .scale of
@@ -122,6 +122,9 @@ typedef struct cptx_tiled_mma_opt {
 	bool sparse; /**< mma.sync (sm_80), wgmma: A has at most two of four neighbours along K that are not 0, and a_tile, which
 	                is in shared memory, these two alone: half of the columns of b_tile, which has a multiple of 64.  Types
 	                of 8 and 16 bits.  cptx_mma_tile_opt.meta tells which two */
+	bool tall; /**< mma.sync of F64: 16 rows and 8 elements along K at once, which sm_90 has; else 8 and 4, of sm_80.  Tiles
+	              of F64 are K-major, with the 64-byte swizzle: eight elements of 8 rows are 512 bytes, of which a lane reads
+	              16 without bank conflicts; accumulators are F64 */
 	char z_;
 } cptx_tiled_mma_opt;
 
@@ -179,7 +182,7 @@ enum { CPTX_ACC_ROWS = 8 /**< most rows of one instruction's D that a thread has
 /** The elements of D that a thread has, or where a CTA has them in tensor memory.  Plain data. */
 typedef struct cptx_acc {
 	cptx_made made;            /**< by which call, in which kernel */
-	enum cptx_type type;       /**< CPTX_F32; of integers CPTX_S32 */
+	enum cptx_type type;       /**< CPTX_F32; of integers CPTX_S32, of F64 that */
 	cptx_val regs;             /**< `count` registers, instruction after instruction, n fastest; NONE: in tensor memory */
 	cptx_val tmem;             /**< .u32, tensor memory address: a column for a column of D, a lane for a row; else NONE */
 	cptx_frag_map map;         /**< of one instruction's D */

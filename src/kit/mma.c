@@ -16,11 +16,17 @@ typedef struct unit_place {
 const kit_mma_type *kit_mma_type_of(enum cptx_type type)
 {
 	static const kit_mma_type all[] = {
-		{ CPTX_BF16, 16, 16, 16, false, CPTX_TCGEN05_F16 },  { CPTX_F16, 16, 16, 16, false, CPTX_TCGEN05_F16 },
-		{ CPTX_TF32, 32, 32, 8, false, CPTX_TCGEN05_TF32 },  { CPTX_E4M3, 8, 8, 32, false, CPTX_TCGEN05_F8F6F4 },
-		{ CPTX_E5M2, 8, 8, 32, false, CPTX_TCGEN05_F8F6F4 }, { CPTX_E2M3, 6, 8, 32, false, CPTX_TCGEN05_F8F6F4 },
-		{ CPTX_E3M2, 6, 8, 32, false, CPTX_TCGEN05_F8F6F4 }, { CPTX_E2M1, 4, 8, 32, false, CPTX_TCGEN05_F8F6F4 },
-		{ CPTX_S8, 8, 8, 32, true, CPTX_TCGEN05_I8 },        { CPTX_U8, 8, 8, 32, true, CPTX_TCGEN05_I8 },
+		{ CPTX_BF16, 16, 16, 16, false, CPTX_TCGEN05_F16 },
+		{ CPTX_F16, 16, 16, 16, false, CPTX_TCGEN05_F16 },
+		{ CPTX_TF32, 32, 32, 8, false, CPTX_TCGEN05_TF32 },
+		{ CPTX_E4M3, 8, 8, 32, false, CPTX_TCGEN05_F8F6F4 },
+		{ CPTX_E5M2, 8, 8, 32, false, CPTX_TCGEN05_F8F6F4 },
+		{ CPTX_E2M3, 6, 8, 32, false, CPTX_TCGEN05_F8F6F4 },
+		{ CPTX_E3M2, 6, 8, 32, false, CPTX_TCGEN05_F8F6F4 },
+		{ CPTX_E2M1, 4, 8, 32, false, CPTX_TCGEN05_F8F6F4 },
+		{ CPTX_S8, 8, 8, 32, true, CPTX_TCGEN05_I8 },
+		{ CPTX_U8, 8, 8, 32, true, CPTX_TCGEN05_I8 },
+		{ CPTX_F64, 64, 64, 8, false, -1 },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(all); i++)
@@ -55,7 +61,7 @@ static bool check_types(cptx_kernel *k, cptx_site at, const cptx_tiled_mma_opt *
 {
 	const kit_mma_type *a = kit_mma_type_of(o->a), *b = kit_mma_type_of(o->b);
 
-	RULE(a && b, "of .%s and .%s; .a and .b are CPTX_BF16, F16, TF32, E4M3, E5M2, E2M3, E3M2, E2M1, S8 or U8",
+	RULE(a && b, "of .%s and .%s; .a and .b are CPTX_BF16, F16, TF32, F64, E4M3, E5M2, E2M3, E3M2, E2M1, S8 or U8",
 	     cptx_type_name(o->a), cptx_type_name(o->b));
 	RULE(a->bits == b->bits && a->integer == b->integer && (a->bits == 8 || a->type == b->type),
 	     "of .%s and .%s; A and B have the same type, or two of 8 bits that are both integers or both not",
@@ -68,6 +74,13 @@ static bool check_types(cptx_kernel *k, cptx_site at, const cptx_tiled_mma_opt *
 	     "of .%s by wgmma with n = %u; of integers it is 8, 16, 24, 32 or a multiple of 16", cptx_type_name(o->a), o->n);
 	RULE(o->a_from != CPTX_A_REGS || a->bits == 16 || (o->by == CPTX_BY_WGMMA && a->bits == 8 && !a->integer),
 	     "of .%s with A from registers; that has 16 bits, or by wgmma those of an 8-bit float", cptx_type_name(o->a));
+	RULE(a->bits != 64 || (o->by == CPTX_BY_MMA_SYNC && o->a_from == CPTX_A_SHARED && !o->scale),
+	     "of .f64 %s; it goes by mma.sync, with A in shared memory",
+	     o->by != CPTX_BY_MMA_SYNC ? "by wgmma or tcgen05"
+	     : o->scale                ? "with scale factors"
+	                               : "and A that is elsewhere");
+	RULE(!o->tall || a->bits == 64, "of .%s with .tall; that is for .f64, other instructions have 16 rows anyway",
+	     cptx_type_name(o->a));
 	RULE(o->by == CPTX_BY_TCGEN05 || o->scale || (a->elem >= 8 && b->elem >= 8),
 	     "of .%s and .%s without scale factors; types of less than 8 bits go by CPTX_BY_TCGEN05, or with .scale",
 	     cptx_type_name(o->a), cptx_type_name(o->b));
@@ -159,6 +172,8 @@ static bool check_tile(cptx_kernel *k, cptx_site at, const char *what, const cpt
 	     t->elem.padded ? "is" : "is not", cptx_type_name(type),
 	     packed ? "is not, as that of B" : "should be: .elem.padded");
 	RULE(t->rows == rows, "whose tile of %s has %u rows; the units of a CTA have %u", what, t->rows, rows);
+	RULE(bits != 64 || (!t->elem.mn_major && t->swizzle == CPTX_SWIZZLE_64B && !t->pitch),
+	     "whose tile of %s of .f64 is not K-major with the 64-byte swizzle", what);
 	RULE(t->cols % depth == 0, "whose tile of %s has %u elements along K; an instruction takes %u", what, t->cols, depth);
 	return true;
 }
@@ -184,13 +199,16 @@ static bool check_tiles(cptx_kernel *k, cptx_site at, const cptx_tiled_mma_opt *
 static cptx_frag fragment(const cptx_tiled_mma *mma, enum cptx_frag_kind kind)
 {
 	const cptx_tiled_mma_opt *o = &mma->opt;
-	const bool sync = o->by == CPTX_BY_MMA_SYNC;
+	const bool sync = o->by == CPTX_BY_MMA_SYNC, f64 = kit_is_f64(mma), small = f64 && !o->tall;
+	const bool of_d = kind == CPTX_FRAG_MMA_C || kind == CPTX_FRAG_WGMMA_D;
 
 	return (cptx_frag){ .kind = kind,
-		                .m = sync ? 16 : 64,
+		                .m = !sync   ? 64
+		                     : small ? 8
+		                             : 16,
 		                .n = (uint16_t)mma->atom_n,
-		                .k = (uint16_t)mma->depth,
-		                .bits = kind == CPTX_FRAG_MMA_C || kind == CPTX_FRAG_WGMMA_D ? 32 : kit_mma_type_of(o->a)->bits,
+		                .k = (uint16_t)(small ? 4 : mma->depth),
+		                .bits = of_d && !f64 ? 32 : kit_mma_type_of(o->a)->bits,
 		                .sparse = o->sparse,
 		                .beside = kind == CPTX_FRAG_MMA_B && kit_rows_of_b(mma) == 16 ? 2 : 0 };
 }
@@ -208,7 +226,7 @@ static bool resolve(cptx_kernel *k, cptx_site at, cptx_tiled_mma *mma)
 		return kit_scaled_resolve(k, at, mma);
 	RULE(cptx_frag_resolve(&a, &mma->a_map, &err) && cptx_frag_resolve(&d, &mma->d_map, &err), "has no fragment: %s",
 	     err.text);
-	if (!sync)
+	if (!sync || kit_is_f64(mma))
 		return true;
 	RULE(mma->opt.a_from == CPTX_A_REGS || cptx_tile_lines(&mma->opt.a_tile, &a, 0, 0, &mma->a_lines, &err),
 	     "cannot read its A by ldmatrix: %s", err.text);
@@ -226,7 +244,8 @@ static bool describe(cptx_kernel *k, cptx_site at, cptx_tiled_mma *mma)
 		RULE(kit_insn_desc(mma, 0, &mma->idesc, &err), "has no instruction descriptor: %s", err.text);
 		return true;
 	}
-	snprintf(text, sizeof text, "m%un%uk%u", o->by == CPTX_BY_WGMMA ? 64 : 16, mma->atom_n, mma->depth);
+	snprintf(text, sizeof text, "m%un%uk%u", o->by == CPTX_BY_WGMMA ? 64 : mma->d_map.rows, mma->atom_n,
+	         kit_is_f64(mma) && !o->tall ? 4 : mma->depth);
 	mma->shape = cptx_mod_find(text);
 	return true;
 }
@@ -340,6 +359,10 @@ static void find_unit(cptx_kernel *k, cptx_site at, cptx_tiled_mma *mma)
 	}
 	if (mma->vec) {
 		kit_scaled_begin(k, at, mma, (kit_unit){ um, a.first, a.flip }, (kit_unit){ un, b.first, b.flip });
+		return;
+	}
+	if (kit_is_f64(mma)) {
+		kit_f64_begin(k, at, mma, a.first, b.first);
 		return;
 	}
 	if (o->by == CPTX_BY_WGMMA)
@@ -470,8 +493,7 @@ static bool is_acc_of(const cptx_tiled_mma *mma, const cptx_acc *acc)
 	const bool tmem = mma->opt.by == CPTX_BY_TCGEN05;
 
 	if ((acc->tmem.kind != CPTX_VAL_NONE) != tmem || acc->m != mma->opt.m / mma->opt.ctas || acc->n != mma->opt.n ||
-	    acc->units_m != mma->opt.units_m || acc->units_n != mma->opt.units_n ||
-	    acc->type != (kit_mma_type_of(mma->opt.a)->integer ? CPTX_S32 : CPTX_F32))
+	    acc->units_m != mma->opt.units_m || acc->units_n != mma->opt.units_n || acc->type != kit_acc_type(mma->opt.a))
 		return false;
 	return tmem || (acc->map.lanes == mma->d_map.lanes && acc->map.regs == mma->d_map.regs);
 }

@@ -25,6 +25,9 @@ typedef struct kit_mma_type {
 	int kind; /* enum cptx_tcgen05_kind; -1: none */
 } kit_mma_type;
 const kit_mma_type *kit_mma_type_of(enum cptx_type type);
+static inline bool kit_is_f64(const cptx_tiled_mma *mma) { return mma->opt.a == CPTX_F64; }
+/* The type of the sums of products of a type. */
+enum cptx_type kit_acc_type(enum cptx_type a);
 
 /* Threads of a unit. */
 uint32_t kit_unit_threads(enum cptx_mma_by by);
@@ -43,7 +46,10 @@ void kit_acc_find_rows(cptx_acc *acc);
 uint32_t kit_acc_number(const cptx_acc *acc, uint32_t row, uint32_t col);
 
 /* Rows of B that one ldmatrix brings. */
-static inline uint32_t kit_rows_of_b(const cptx_tiled_mma *mma) { return mma->opt.n % 16 || mma->opt.sparse ? 8 : 16; }
+static inline uint32_t kit_rows_of_b(const cptx_tiled_mma *mma)
+{
+	return mma->opt.n % 16 || mma->opt.sparse || kit_is_f64(mma) ? 8 : 16;
+}
 /* Elements of A that an instruction takes along K: of a sparse A those that are stored. */
 static inline uint32_t kit_depth_of_a(const cptx_tiled_mma *mma) { return mma->depth / (mma->opt.sparse ? 2 : 1); }
 
@@ -85,6 +91,18 @@ static inline cptx_val kit_a_of_step(const cptx_tiled_mma *mma, cptx_val regs, u
 /* The steps of a tile from opt->first to end - 1 by mma.sync. */
 void kit_multiply_sync(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, const cptx_acc *acc, cptx_val a, cptx_val b,
                        const cptx_mma_tile_opt *opt, uint32_t end);
+
+/* ---- of f64 by mma.sync: mma_f64.c ---- */
+
+enum { KIT_F64_ROWS = 8, KIT_F64_REGS = 2 /* rows of a load, and elements that a lane gets */ };
+/* Computes where the lane reads in tiles at a_base and b_base: first: of the unit; NONE: 0. */
+void kit_f64_begin(cptx_kernel *k, cptx_site at, cptx_tiled_mma *mma, cptx_val a_first, cptx_val b_first);
+/* Eight elements along K of eight rows of A or B, number i of the unit's, from a tile at `from`, where the lane reads. */
+void kit_f64_load(cptx_kernel *k, cptx_site at, const cptx_tile *tile, cptx_val from, uint32_t i, uint32_t step,
+                  cptx_val to);
+/* D of fragments i of A and j of B, of the registers of a step. */
+void kit_f64_multiply(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, cptx_val a, cptx_val b, uint32_t i,
+                      uint32_t j, cptx_val d);
 
 /* ---- by wgmma: mma_wgmma.c ---- */
 

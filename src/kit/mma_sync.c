@@ -10,6 +10,7 @@ typedef struct sync_tile {
 	const cptx_mma_tile_opt *o;
 	bool a_shared;
 	cptx_lane_lines a, b; /* of this tile */
+	cptx_val a64, b64;    /* of f64: where the lane reads */
 } sync_tile;
 
 /* Registers of the fragments of one step. */
@@ -19,20 +20,28 @@ typedef struct sync_frags {
 
 static bool is_a_shared(const cptx_tiled_mma *mma) { return mma->opt.a_from == CPTX_A_SHARED; }
 
-static uint32_t a_regs(const cptx_tiled_mma *mma) { return mma->opt.m / 16 * mma->a_lines.count * mma->a_lines.num; }
+static uint32_t a_regs(const cptx_tiled_mma *mma)
+{
+	if (kit_is_f64(mma))
+		return mma->opt.m / KIT_F64_ROWS * KIT_F64_REGS;
+	return mma->opt.m / 16 * mma->a_lines.count * mma->a_lines.num;
+}
 
 static uint32_t b_regs(const cptx_tiled_mma *mma)
 {
+	if (kit_is_f64(mma))
+		return mma->opt.n / KIT_F64_ROWS * KIT_F64_REGS;
 	return mma->opt.n / kit_rows_of_b(mma) * mma->b_lines.count * mma->b_lines.num;
 }
 
 static sync_frags new_frags(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma)
 {
+	const enum cptx_type type = kit_is_f64(mma) ? CPTX_F64 : CPTX_B32;
 	sync_frags f = { .a = { 0 } };
 
 	if (is_a_shared(mma))
-		f.a = cptx_regs_(k, at, CPTX_B32, a_regs(mma));
-	f.b = cptx_regs_(k, at, CPTX_B32, b_regs(mma));
+		f.a = cptx_regs_(k, at, type, a_regs(mma));
+	f.b = cptx_regs_(k, at, type, b_regs(mma));
 	return f;
 }
 
@@ -53,6 +62,11 @@ static cptx_lane_lines lines_in(cptx_kernel *k, cptx_site at, const cptx_lane_li
 static bool begin_tile(cptx_kernel *k, cptx_site at, sync_tile *t, cptx_val a, cptx_val b)
 {
 	t->a_shared = is_a_shared(t->mma);
+	if (kit_is_f64(t->mma)) {
+		t->a64 = CALL(add, .a = t->mma->a_first, .b = kit_plain(k, at, a));
+		t->b64 = CALL(add, .a = t->mma->b_first, .b = kit_plain(k, at, b));
+		return true;
+	}
 	if (t->a_shared)
 		t->a = lines_in(k, at, &t->mma->a_lanes, &t->mma->a_lines, kit_plain(k, at, a));
 	t->b = lines_in(k, at, &t->mma->b_lanes, &t->mma->b_lines, kit_plain(k, at, b));
@@ -71,12 +85,18 @@ static void load_one(cptx_kernel *k, cptx_site at, cptx_lane_lines *l, uint32_t 
 
 static void load_a(cptx_kernel *k, cptx_site at, sync_tile *t, uint32_t i, uint32_t step, cptx_val to)
 {
-	load_one(k, at, &t->a, i, 16, step * kit_depth_of_a(t->mma), to);
+	for (uint32_t half = 0; half < 2 && kit_is_f64(t->mma); half++)
+		kit_f64_load(k, at, &t->mma->opt.a_tile, t->a64, 2 * i + half, step, to);
+	if (!kit_is_f64(t->mma))
+		load_one(k, at, &t->a, i, 16, step * kit_depth_of_a(t->mma), to);
 }
 
 static void load_b(cptx_kernel *k, cptx_site at, sync_tile *t, uint32_t j, uint32_t step, cptx_val to)
 {
-	load_one(k, at, &t->b, j, kit_rows_of_b(t->mma), step * t->mma->depth, to);
+	if (kit_is_f64(t->mma))
+		kit_f64_load(k, at, &t->mma->opt.b_tile, t->b64, j, step, to);
+	else
+		load_one(k, at, &t->b, j, kit_rows_of_b(t->mma), step * t->mma->depth, to);
 }
 
 static void load_step(cptx_kernel *k, cptx_site at, sync_tile *t, uint32_t step, sync_frags to)
@@ -95,8 +115,13 @@ static void multiply_one(cptx_kernel *k, cptx_site at, const sync_tile *t, uint3
 {
 	const cptx_tiled_mma_opt *o = &t->mma->opt;
 	const uint32_t na = t->mma->a_map.regs, nb = o->sparse ? na : na / 2, nd = t->mma->d_map.regs;
-	const cptx_val a = cptx_slice(f.a, i * na, na), b = cptx_slice(f.b, j * nb, nb);
 	const cptx_val d = cptx_slice(t->acc->regs, (i * t->acc->atoms_n + j) * nd, nd);
+
+	if (kit_is_f64(t->mma)) {
+		kit_f64_multiply(k, at, t->mma, f.a, f.b, i, j, d);
+		return;
+	}
+	const cptx_val a = cptx_slice(f.a, i * na, na), b = cptx_slice(f.b, j * nb, nb);
 	const uint16_t shape = (uint16_t)t->mma->shape, dtype = (uint16_t)t->acc->type, atype = (uint16_t)o->a;
 	const uint16_t btype = (uint16_t)(cptx_type_bits(o->a) == 8 ? o->b : 0); /* which only types of 8 bits have */
 
@@ -139,7 +164,7 @@ static void multiply_rolling(cptx_kernel *k, cptx_site at, const sync_tile *t, u
 
 /* ---- a tile ---- */
 
-static bool takes_frags(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma)
+static bool takes_frags(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, bool rolling)
 {
 	const bool sync = mma->opt.by == CPTX_BY_MMA_SYNC;
 
@@ -147,12 +172,14 @@ static bool takes_frags(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma)
 		cptx_fail_(k, at, "fragments are for mma.sync; wgmma and tcgen05 read shared memory themselves");
 	else if (mma->vec)
 		cptx_fail_(k, at, "fragments of a tiled mma with scale factors; that fetches its own in cptx_mma_tile");
-	return sync && !mma->vec;
+	else if (rolling && kit_is_f64(mma))
+		cptx_fail_(k, at, "rolling fragments of .f64; there loads and instructions do not have the same rows");
+	return sync && !mma->vec && !(rolling && kit_is_f64(mma));
 }
 
 static bool fits_frags(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, const cptx_mma_frags *f)
 {
-	if (!takes_frags(k, at, mma))
+	if (!takes_frags(k, at, mma, false))
 		return false;
 	if (!KIT_IS_MADE(cptx_mma_frags, k, at, f))
 		return false;
@@ -221,7 +248,7 @@ void cptx_mma_frags_new_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma
 	*f = (cptx_mma_frags){ .rolling = false };
 	if (!kit_mma_is_made(k, at, mma))
 		return;
-	if (!takes_frags(k, at, mma))
+	if (!takes_frags(k, at, mma, rolling))
 		return;
 	f->made = kit_made(k, KIT_cptx_mma_frags), f->rolling = rolling;
 	for (int i = 0; i < 2; i++) {
@@ -242,8 +269,10 @@ void cptx_mma_fetch_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, co
 
 cptx_val cptx_mma_load_a_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, cptx_val a)
 {
-	if (!kit_mma_is_made(k, at, mma) || !takes_frags(k, at, mma))
+	if (!kit_mma_is_made(k, at, mma) || !takes_frags(k, at, mma, false))
 		return CPTX_NONE_;
+	if (kit_is_f64(mma))
+		return cptx_fail_(k, at, "cptx_mma_load_a of .f64, whose A comes from shared memory only");
 	if (!is_a_shared(mma))
 		return cptx_fail_(k, at, "cptx_mma_load_a of a tiled mma whose A is in registers; it loads A from shared memory");
 	sync_tile t = { .mma = mma, .a_shared = true };

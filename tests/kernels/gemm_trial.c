@@ -325,8 +325,9 @@ static bool prepare(cptx_device *dev, data *x, cptx_error *err)
 		most = at.all > most ? at.all : most;
 	}
 	most = t->opt.scatter && t->rows_d * t->n > most ? t->rows_d * t->n : most;
-	x->d_bytes = (t->opt.scatter ? t->rows_d * t->n : stored_of(x, 3).all) * 4 + GUARD;
-	x->bytes = malloc(most * 4 + t->n * 4 * x->batch + GUARD);
+	const uint64_t each = x->o->out == CPTX_F64 ? 8 : 4;
+	x->d_bytes = (t->opt.scatter ? t->rows_d * t->n : stored_of(x, 3).all) * each + GUARD;
+	x->bytes = malloc(most * each + t->n * 4 * x->batch + GUARD);
 	x->a = draw(x->na, x->o->a, &s), x->b = draw(x->nb, x->o->b, &s), x->c = draw(x->nd, x->o->out, &s);
 	x->bias = draw(t->n * x->batch, CPTX_F32, &s);
 	if (!x->bytes || !x->a || !x->b || !x->c || !x->bias || !x->matrix)
@@ -437,11 +438,11 @@ static double saturated(enum cptx_type type, double v)
 }
 
 /* Rows that are no expert's stay as they were. */
-static uint32_t bits_expected(const data *x, uint64_t i)
+static uint64_t bits_expected(const data *x, uint64_t i)
 {
 	if (x->matrix[i / x->t->n] != (uint32_t)NOBODYS)
-		return (uint32_t)number_bits(x->o->out, saturated(x->o->out, expected(x, i)));
-	return x->t->in_place ? (uint32_t)number_bits(x->o->out, x->c[i]) : UINT32_MAX >> (32 - cptx_type_bits(x->o->out));
+		return number_bits(x->o->out, saturated(x->o->out, expected(x, i)));
+	return x->t->in_place ? number_bits(x->o->out, x->c[i]) : UINT64_MAX >> (64 - cptx_type_bits(x->o->out));
 }
 
 static bool compare(const data *x)
@@ -454,14 +455,15 @@ static bool compare(const data *x)
 		return compare_scattered(x);
 	for (uint64_t i = 0; i < x->nd; i++) {
 		const uint64_t at = s.off + i / (t->m * t->n) * s.stride + i / t->n % t->m * s.ld + i % t->n;
-		uint32_t got = 0, want = bits_expected(x, i);
+		uint64_t got = 0, want = bits_expected(x, i);
 		memcpy(&got, x->bytes + at * size, size);
 		memset(x->bytes + at * size, POISON, size);              /* all that is left must be that */
-		if (got == want || (!((got | want) << (33 - 8 * size)))) /* zeros of either sign */
+		if (got == want || (!((got | want) << (65 - 8 * size)))) /* zeros of either sign */
 			continue;
-		snprintf(said, sizeof said, "element (%llu, %llu) of matrix %llu is %g (0x%x), not %g",
+		snprintf(said, sizeof said, "element (%llu, %llu) of matrix %llu is %g (0x%llx), not %g",
 		         (unsigned long long)(i / t->n % t->m), (unsigned long long)(i % t->n),
-		         (unsigned long long)(i / t->n / t->m), number_value(x->o->out, got), got, number_value(x->o->out, want));
+		         (unsigned long long)(i / t->n / t->m), number_value(x->o->out, got), (unsigned long long)got,
+		         number_value(x->o->out, want));
 		return false;
 	}
 	for (uint64_t i = 0; i < x->d_bytes; i++)

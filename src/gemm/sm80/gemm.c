@@ -74,7 +74,7 @@ static void stamp(const gemm80 *g, uint32_t phase) { cptx_timeline_stamp_when(g-
 static void next_meta(gemm80 *g)
 {
 	if (g->o->sparse)
-		g->meta = tma_gemm_sparse_next(g->k, &g->sparse);
+		g->meta = tma_gemm_sparse_next(g->k, &g->sparse, 0);
 }
 
 /* Whether the next K tile is there is asked a step before it is needed, so that the answer is not waited for.  another: has
@@ -157,8 +157,8 @@ static void begin_products(gemm80 *g)
 	const cptx_gemm_opt *o = g->o;
 
 	cptx_tiled_mma_new(k, &g->mma, .by = CPTX_BY_MMA_SYNC, .a = o->a, .b = o->b, .m = g->s.wm, .n = g->s.wn,
-	                   .sparse = o->sparse, .units_m = o->warps_m, .units_n = o->warps_n, .a_tile = g->t.a, .b_tile = g->t.b,
-	                   .unit = g->roles.warp, .thread = g->roles.lane, .a_base = g->ring,
+	                   .sparse = o->sparse, .tall = o->tma && o->a == CPTX_F64, .units_m = o->warps_m, .units_n = o->warps_n,
+	                   .a_tile = g->t.a, .b_tile = g->t.b, .unit = g->roles.warp, .thread = g->roles.lane, .a_base = g->ring,
 	                   .b_base = cptx_offset(g->ring, g->s.a_bytes));
 	cptx_acc_new(k, &g->mma, &g->acc);
 	cptx_mma_frags_new(k, &g->mma, &g->frags, false);

@@ -22,9 +22,10 @@ static uint32_t regs_of(uint32_t warps)
  * and store, places of the copies and predicates of the columns. */
 static uint32_t estimate(const cptx_gemm_opt *o, const gemm80_shape *s)
 {
+	const uint32_t words = s->in_bytes == 8 ? 2 : 1; /* of a sum, and of what is fetched of 16 rows */
 	const uint32_t meta = o->sparse ? 2 * s->wm / SM80_MMA * (o->bk / GEMM_SPARSE_K) + s->wn / 2 : 0;
 
-	return s->wm * s->wn / CPTX_WARP + (s->wm + s->wn) / 2 + 28 + (o->tma ? 0 : 16 + s->wn / 4) + meta;
+	return words * (s->wm * s->wn / CPTX_WARP + (s->wm + s->wn) / 2) + 28 + (o->tma ? 0 : 16 + s->wn / 4) + meta;
 }
 
 /* What a warp stores of D at once by TMA: all its rows, and up to 128 bytes of each. */
@@ -39,7 +40,7 @@ gemm80_shape gemm_sm80_shape(const cptx_gemm_opt *o)
 	s.a_bytes = o->bm * (uint32_t)tma_gemm_along_a(o, o->bk) * s.in_bytes, s.stage = s.a_bytes + o->bn * o->bk * s.in_bytes;
 	s.estimate = estimate(o, &s);
 	if (o->tma) {
-		const bool stores = !(o->unaligned & CPTX_GEMM_D);
+		const bool stores = !(o->unaligned & CPTX_GEMM_D) && o->out != CPTX_F64;
 		/* one more warp would leave each of eight that compute two thirds of its registers: then a warpgroup gives them.  Of
 		 * other numbers that are no multiple of four nothing is gained. */
 		s.producers = s.estimate > regs_of(s.warps + 1) && s.warps % 4 == 0 ? 4 : 1;
@@ -73,7 +74,9 @@ static cptx_tile operand(const cptx_gemm_opt *o, const gemm80_shape *s, bool of_
 	return (cptx_tile){ .rows = rows,
 		                .cols = cols,
 		                .elem = { .bits = (uint8_t)(8 * each), .mn_major = mn_major },
-		                .swizzle = mn_major ? swizzle_of(rows * each, unit * each) : swizzle_of(cols * each, cols * each) };
+		                .swizzle = each == 8  ? CPTX_SWIZZLE_64B
+		                           : mn_major ? swizzle_of(rows * each, unit * each)
+		                                      : swizzle_of(cols * each, cols * each) };
 }
 
 static tma_gemm describe(const cptx_gemm_opt *o)
@@ -85,10 +88,10 @@ static tma_gemm describe(const cptx_gemm_opt *o)
 		               .a = operand(o, &s, false),
 		               .b = operand(o, &s, true),
 		               .d = slab(o, &s),
-		               .pointers = !o->tma                      ? AB | MAP(CPTX_GEMM_MAP_D)
-		                           : o->unaligned & CPTX_GEMM_D ? MAP(CPTX_GEMM_MAP_D)
-		                                                        : 0,
-		               .any_row_of_d = !o->scatter && (!o->tma || o->unaligned & CPTX_GEMM_D),
+		               .pointers = !o->tma                                            ? AB | MAP(CPTX_GEMM_MAP_D)
+		                           : o->unaligned & CPTX_GEMM_D || o->out == CPTX_F64 ? MAP(CPTX_GEMM_MAP_D)
+		                                                                              : 0,
+		               .any_row_of_d = !o->scatter && (!o->tma || o->unaligned & CPTX_GEMM_D || o->out == CPTX_F64),
 		               .counts_k_tiles = true,
 		               .bk = o->bk,
 		               .sums = o->stream_k ? s.warps * (s.wm * s.wn * 4 + 4) : 0 };

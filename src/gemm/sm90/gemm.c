@@ -64,19 +64,17 @@ static void load(gemm90 *g)
 
 /* ---- the MMA warpgroups ---- */
 
-static void multiply_stage(gemm90 *g, bool fresh)
+/* turn: of a sparse A, whose metadata stays in its registers while its wgmma are under way. */
+static void multiply_stage(gemm90 *g, bool fresh, uint32_t turn)
 {
 	cptx_kernel *k = g->k;
 
 	tma_gemm_wait_for_stage(k, &g->pipe, &g->at, &g->line, g->stamps);
-	const cptx_val meta = g->o->sparse ? tma_gemm_sparse_next(k, &g->sparse) : (cptx_val){ 0 };
+	const cptx_val meta = g->o->sparse ? tma_gemm_sparse_next(k, &g->sparse, turn) : (cptx_val){ 0 };
 	cptx_mma_stage(k, &g->mma, &g->acc, g->at.stage, .fresh = fresh, .meta = meta);
 	if (g->s.deferred)
 		cptx_epilogue_deferred_store(k, &g->before, fresh ? 0 : 1, fresh ? 1 : g->before.parts);
-	if (g->o->sparse) { /* the registers of its metadata get those of the next stage */
-		cptx_mma_wait(k, &g->mma, 0);
-		cptx_pipe_release(k, &g->pipe, &g->at, g->releases);
-	} else if (!fresh) {
+	if (!fresh) {
 		cptx_mma_wait(k, &g->mma, 1);
 		cptx_pipe_release(k, &g->pipe, &g->old, g->releases);
 	}
@@ -158,16 +156,19 @@ static void multiply_stages(gemm90 *g, cptx_val i)
 		tma_gemm_scaled_begin(k, &g->scaled);
 		multiply_scaled_stage(g, g->w.k_first, true);
 	} else {
-		multiply_stage(g, true);
+		multiply_stage(g, true, 0);
 	}
 	cptx_add(k, g->w.k_first, 1, .type = CPTX_U32, .into = i);
-	CPTX_FOR(k, i, g->w.k_end, 1) {
+	CPTX_FOR(k, i, g->w.k_end, g->o->sparse ? 2 : 1) {
 		if (scaled)
 			multiply_scaled_stage(g, i, false);
 		else
-			multiply_stage(g, false);
+			multiply_stage(g, false, 1);
+		if (g->o->sparse)
+			CPTX_IF(k, cptx_setp(k, cptx_add(k, i, 1), g->w.k_end, .cmp = CPTX_LT))
+				multiply_stage(g, false, 0);
 	}
-	if (scaled || g->o->sparse)
+	if (scaled)
 		return;
 	cptx_mma_wait(k, &g->mma, 0);
 	cptx_pipe_release(k, &g->pipe, &g->old, g->releases);

@@ -48,7 +48,9 @@ void tma_gemm_sparse_new(cptx_kernel *k, tma_gemm_sparse *x, const cptx_tiled_mm
 
 	x->steps = or_one(x->t->bk / GEMM_SPARSE_K), x->blocks = words / x->steps, x->apart = wgmma ? 4 : 1;
 	x->ahead = MIN(ahead, (uint32_t)GEMM_SPARSE_AHEAD);
-	for (uint32_t i = 0; i <= x->ahead; i++)
+	for (uint32_t i = 0; i < 2; i++)
+		x->now[i] = i && !wgmma ? x->now[0] : cptx_regs(k, CPTX_B32, words);
+	for (uint32_t i = 1; i <= x->ahead; i++)
 		x->words[i] = cptx_regs(k, CPTX_B32, words);
 	for (uint32_t i = 0; i < words; i++) /* what is beyond the last row is valid, too: elements 0 and 1 of each four */
 		for (uint32_t j = 1; j <= x->ahead; j++)
@@ -98,11 +100,13 @@ void tma_gemm_sparse_begin(cptx_kernel *k, tma_gemm_sparse *x)
 		load(k, x, x->words[i]);
 }
 
-cptx_val tma_gemm_sparse_next(cptx_kernel *k, const tma_gemm_sparse *x)
+cptx_val tma_gemm_sparse_next(cptx_kernel *k, const tma_gemm_sparse *x, uint32_t turn)
 {
+	const cptx_val now = x->now[turn % 2];
+
 	for (uint32_t i = 0; i < x->ahead; i++)
-		for (uint32_t j = 0; j < x->words[0].count; j++)
-			cptx_mov(k, cptx_elem(x->words[i + 1], j), .into = cptx_elem(x->words[i], j));
+		for (uint32_t j = 0; j < now.count; j++)
+			cptx_mov(k, cptx_elem(x->words[i + 1], j), .into = cptx_elem(i ? x->words[i] : now, j));
 	load(k, x, x->words[x->ahead]);
-	return x->words[0];
+	return now;
 }

@@ -483,16 +483,17 @@ typedef struct tma_gemm_sparse {
 	const tma_gemm_work *w;
 	uint32_t steps, blocks, apart;         /* of 64 elements in a K tile; of 16 rows, and from one to the next */
 	uint32_t ahead;                        /* K tiles that are loaded before they are needed */
-	cptx_val words[GEMM_SPARSE_AHEAD + 1]; /* of the K tile at hand, and of the next ones */
+	cptx_val now[2];                       /* words of the K tiles at hand, in turns */
+	cptx_val words[GEMM_SPARSE_AHEAD + 1]; /* [1] and following: of the next ones */
 	cptx_val lane, first;                  /* .u32: bytes to the lane's word; the first block of the unit in the tile */
 	cptx_val base, pitch, last, from;      /* of step 0, .u64; bytes from step to step; the last step; the next to load */
 	cptx_val there[GEMM_SPARSE_BLOCKS];    /* predicates: the rows of a block are in A */
 } tma_gemm_sparse;
 /* Fills in what stands behind w, for threads of one unit; readies a tile, and loads its first K tiles; then for each of
- * these in turn the words, which cptx_mma_tile takes as .meta. */
+ * these in turn the words, which cptx_mma_tile takes as .meta; those of turn 0 and 1 may be other registers. */
 void tma_gemm_sparse_new(cptx_kernel *k, tma_gemm_sparse *x, const cptx_tiled_mma *mma, cptx_val thread, uint32_t ahead);
 void tma_gemm_sparse_begin(cptx_kernel *k, tma_gemm_sparse *x);
-cptx_val tma_gemm_sparse_next(cptx_kernel *k, const tma_gemm_sparse *x);
+cptx_val tma_gemm_sparse_next(cptx_kernel *k, const tma_gemm_sparse *x, uint32_t turn);
 
 /* What N is a multiple of, with gated columns and factors of D. */
 static inline uint32_t tma_gemm_unit_n(const cptx_gemm_opt *o)
@@ -513,6 +514,9 @@ typedef struct tma_gemm_consumer {
 	cptx_val lane;             /* of the warp; NONE: read anew, as the mainloop leaves no register for it */
 	cptx_val slabs;            /* where TMA stores D: .u32, shared memory, t->d for each warp in units of 1024 bytes */
 } tma_gemm_consumer;
+/* A and B of f64: rules; elements of an accumulator to D. */
+bool tma_gemm_f64_check(const char *target, const cptx_gemm_opt *o, cptx_error *err);
+void tma_gemm_store_f64(cptx_kernel *k, const tma_gemm_consumer *c, const cptx_acc *acc);
 /* From the accumulators to D; with stream_k to D or to the workspace. */
 void tma_gemm_finish(cptx_kernel *k, const tma_gemm_consumer *c);
 

@@ -233,8 +233,9 @@ cptx_val tma_gemm_matrix(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work 
 	if (of_d) /* in the other order ptxas 13.0 takes 2 to 6 instructions more for each tile, of A and B the reverse */
 		return cptx_mad(k, cptx_mul(k, each, z, .mode = CPTX_LO), cptx_type_bits(t->o->out) / 8, w->p.map[which],
 		                .mode = CPTX_LO);
-	const uint32_t bytes = tma_gemm_bits(which == CPTX_GEMM_MAP_B ? t->o->b : t->o->a) / 8; /* 1, 2 or 4 */
-	return cptx_mad(k, bytes > 1 ? cptx_shl(k, each, bytes / 2) : each, z, w->p.map[which], .mode = CPTX_LO);
+	const uint32_t bytes = tma_gemm_bits(which == CPTX_GEMM_MAP_B ? t->o->b : t->o->a) / 8; /* 1, 2, 4 or 8 */
+	const uint32_t shift = bytes == 8 ? 3 : bytes / 2;
+	return cptx_mad(k, shift ? cptx_shl(k, each, shift) : each, z, w->p.map[which], .mode = CPTX_LO);
 }
 
 static cptx_val along_k(cptx_kernel *k, const tma_gemm *t, cptx_val k_tile)

@@ -12,7 +12,7 @@
 enum { DRAWN = 4096 /* different numbers, a power of 2 */ };
 
 typedef struct table {
-	uint32_t bits[DRAWN];
+	uint64_t bits[DRAWN];
 	float value[DRAWN];
 } table;
 
@@ -27,26 +27,28 @@ void *gemm_host(size_t size, cptx_error *err)
 }
 
 /* A normal number to one that the type has; integers get one of their range, factors one that is not negative. */
-static void draw(enum cptx_type type, double normal, uint32_t *bits, float *value)
+static void draw(enum cptx_type type, double normal, uint64_t *bits, float *value)
 {
 	double v = normal;
 
 	if (type == CPTX_U4) {
-		*value = (float)fmin(nearbyint(8 * fabs(v)), 15), *bits = (uint32_t)*value;
+		*value = (float)fmin(nearbyint(8 * fabs(v)), 15), *bits = (uint64_t)*value;
 		return;
 	}
 	if (type == CPTX_S8 || type == CPTX_U8) {
 		v = type == CPTX_S8 ? fmin(fmax(nearbyint(40 * v), -128), 127) : fmin(nearbyint(80 * fabs(v)), 255);
-		*bits = (uint32_t)number_bits(type, v), *value = (float)v;
+		*bits = number_bits(type, v), *value = (float)v;
 		return;
 	}
+	if (type == CPTX_F64) /* whole numbers, whose sums f32 does not hold and f64 does */
+		v = fmin(fmax(nearbyint(500 * v), -2047), 2047);
 	if (type == CPTX_UE8M0)
 		v = ldexp(1, (int)nearbyint(1.5 * v));
 	else if (type == CPTX_UE4M3)
 		v = fabs(v);
-	*bits = (uint32_t)number_bits(type, v);
+	*bits = number_bits(type, v);
 	if (type == CPTX_TF32)
-		*bits &= ~UINT32_C(0x1fff); /* nothing is left to round */
+		*bits &= ~UINT64_C(0x1fff); /* nothing is left to round */
 	*value = (float)number_value(type, *bits);
 }
 
@@ -71,7 +73,14 @@ static void fill(void *to, float *value, uint64_t n, enum cptx_type type, bool s
 	fill_table(&t, type, small, &s);
 	for (uint64_t i = 0; i < n; i++) {
 		uint64_t which = number_random(&s) >> 20 & (DRAWN - 1);
-		held |= (uint64_t)t.bits[which] << have;
+		if (bits == 64) {
+			memcpy(bytes, &t.bits[which], 8);
+			bytes += 8;
+			if (value)
+				value[i] = t.value[which];
+			continue;
+		}
+		held |= t.bits[which] << have;
 		if (value)
 			value[i] = t.value[which];
 		for (have += bits; have >= 8; have -= 8, held >>= 8)
