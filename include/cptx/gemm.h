@@ -231,6 +231,9 @@ typedef struct cptx_gemm_opt {
 	 * problem.a has its values, problem.meta their places.  Types of 8 and 16 bits; bk, of A with its zeros, has 128 or
 	 * 256 bytes.  No experts, list, swap, scale factors and A stored as K rows of M.  Twice the products in the same time */
 	bool sparse;
+	/** [wgmma] with .scale = CPTX_F32: B, too, has a factor for 1 x 128 elements, and problem.scale_b lies as scale_a:
+	 * ceil(k / 128) rows of cptx_gemm_scale_pitch(n), of each matrix */
+	bool scale_rows;
 	char z_;
 } cptx_gemm_opt;
 
@@ -394,8 +397,9 @@ static inline size_t cptx_gemm_auto_for(const cptx_gemm_opt *opt, const cptx_tar
 {
 	return cptx_gemm_auto_(opt, target, problem, sms, choices, sizeof *choices, room, err);
 }
-/** The GPU whose model cptx_gemm_auto_for takes and where its figures come from: "A100, a roofline by its data sheet" or "H200, fitted to measured times"; *sms (may be
- * NULL) gets the number of its multiprocessors.  NULL: there are no such options, or the build has no kernels. */
+/** The GPU whose model cptx_gemm_auto_for takes and where its figures come from: "A100, a roofline by its data sheet" or
+ * "H200, fitted to measured times"; *sms (may be NULL) gets the number of its multiprocessors.  NULL: there are no such
+ * options, or the build has no kernels. */
 CPTX_API const char *cptx_gemm_model(const cptx_gemm_opt *opt, const cptx_target *target, uint32_t *sms);
 CPTX_API bool cptx_gemm_tune_(cptx_device *dev, const cptx_gemm_problem *problem, cptx_gemm_choice *choices, size_t size,
                               size_t n, cptx_error *err);

@@ -346,7 +346,7 @@ static bool prepare(cptx_device *dev, data *x, cptx_error *err)
 		const uint64_t rows = t->opt.experts ? x->rows : t->m;
 		const uint64_t of_a = t->place[0].shared ? 1 : x->rows / rows, of_b = t->place[1].shared ? 1 : x->batch;
 		x->dev_sa = upload_f32_factors(dev, x, rows, of_a, 1, &x->sa, &s, err);
-		x->dev_sb = upload_f32_factors(dev, x, t->n, of_b, 128, &x->sb, &s, err);
+		x->dev_sb = upload_f32_factors(dev, x, t->n, of_b, x->o->scale_rows ? 1 : 128, &x->sb, &s, err);
 	} else if (x->vec) {
 		x->dev_sa = upload_factors(dev, x, t->m, &x->sa, &s, err);
 		x->dev_sb = upload_factors(dev, x, t->n, &x->sb, &s, err);

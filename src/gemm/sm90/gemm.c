@@ -92,9 +92,12 @@ static void multiply_scaled_stage(gemm90 *g, cptx_val k_tile, bool fresh)
 	cptx_mma_stage(k, &g->mma, &g->scaled.part, g->at.stage, .fresh = true);
 	const cptx_val factors = tma_gemm_scaled_factors(k, &g->scaled, g->at.stage, k_tile);
 	cptx_mma_wait(k, &g->mma, 0);
+	if (g->o->scale_rows)
+		tma_gemm_scaled_add(k, &g->scaled, g->at.stage, factors, fresh);
 	cptx_bar_warp_sync(k, 0xffffffffu); /* all lanes have read their factors */
 	cptx_pipe_release(k, &g->pipe, &g->at, g->releases);
-	tma_gemm_scaled_add(k, &g->scaled, factors, fresh);
+	if (!g->o->scale_rows)
+		tma_gemm_scaled_add(k, &g->scaled, g->at.stage, factors, fresh);
 	cptx_pipe_next(k, &g->pipe, &g->at);
 }
 

@@ -58,18 +58,21 @@ static bool make_map(const tma_gemm *t, const cptx_gemm_problem *p, enum cptx_ge
 	return true;
 }
 
-/* The map of f32 factors of A: a row for 128 along K; experts and one matrix have all rows of A behind one another. */
-static bool make_map_of_row_scales(const tma_gemm *t, const cptx_gemm_problem *p, cptx_tensor_map_opt *map, cptx_error *err)
+/* The map of f32 factors of rows of A, or of columns of B: a row for 128 along K; experts and one matrix have all rows of A
+ * behind one another. */
+static bool make_map_of_row_scales(const tma_gemm *t, const cptx_gemm_problem *p, bool of_b, cptx_tensor_map_opt *map,
+                                   cptx_error *err)
 {
-	const uint64_t rows = t->o->batched ? p->m : tma_gemm_rows(t->o, p), along_k = divide_up(p->k, t->bk);
+	const uint64_t rows = of_b ? p->n : t->o->batched ? p->m : tma_gemm_rows(t->o, p), along_k = divide_up(p->k, t->bk);
+	const bool some = of_b ? tma_gemm_has_matrices(t, CPTX_GEMM_MAP_B) : t->o->batched;
 
 	*map =
 		(cptx_tensor_map_opt){ .type = CPTX_TENSOR_F32,
-		                       .rank = t->o->batched ? 3 : 2,
-		                       .address = p->scale_a,
-		                       .dim = { rows, along_k, tma_gemm_stored(t, p, GEMM_A).count },
+		                       .rank = some ? 3 : 2,
+		                       .address = of_b ? p->scale_b : p->scale_a,
+		                       .dim = { rows, along_k, tma_gemm_stored(t, p, of_b ? GEMM_B : GEMM_A).count },
 		                       .stride = { 0, cptx_gemm_scale_pitch(rows) * 4, cptx_gemm_scale_pitch(rows) * 4 * along_k },
-		                       .box = { t->row_scales, 1, 1 } };
+		                       .box = { of_b ? t->col_scales : t->row_scales, 1, 1 } };
 	return cptx_tensor_map_check(map, err);
 }
 
@@ -96,9 +99,10 @@ bool tma_gemm_maps(const tma_gemm *t, const cptx_gemm_problem *p, cptx_tensor_ma
 		bool of_scales = i == CPTX_GEMM_MAP_SCALE_A || i == CPTX_GEMM_MAP_SCALE_B;
 		if (!(t->maps & MAP(i)))
 			continue;
-		if (tma_gemm_is_map(t, i) && !(of_scales && t->row_scales ? make_map_of_row_scales(t, p, map, err)
-		                               : of_scales ? make_map_of_scales(t, p, i == CPTX_GEMM_MAP_SCALE_B, map, err)
-		                                           : make_map(t, p, (enum cptx_gemm_map)i, map, err)))
+		if (tma_gemm_is_map(t, i) &&
+		    !(of_scales && t->row_scales ? make_map_of_row_scales(t, p, i == CPTX_GEMM_MAP_SCALE_B, map, err)
+		      : of_scales                ? make_map_of_scales(t, p, i == CPTX_GEMM_MAP_SCALE_B, map, err)
+		                                 : make_map(t, p, (enum cptx_gemm_map)i, map, err)))
 			return false;
 		map++;
 	}

@@ -190,6 +190,21 @@ static void load_scales(cptx_kernel *k, const tma_gemm_producer *p, const cptx_p
 	}
 }
 
+/* f32 factors of the columns of B, behind those of A. */
+static void load_col_scales(cptx_kernel *k, const tma_gemm_producer *p, const cptx_pipe_at *at, cptx_val k0, cptx_val full)
+{
+	const tma_gemm *t = p->t;
+	const tma_gemm_work *w = p->w;
+	const tma_gemm_ring *r = &p->scales[0];
+	const bool some = tma_gemm_has_matrices(t, CPTX_GEMM_MAP_B);
+	const cptx_val to = cptx_mad(k, at->stage, r->apart, r->smem, .mode = CPTX_LO);
+	const cptx_val c[3] = { w->n0, run_of(k, k0, t->bk), tma_gemm_z_of(k, t, w, &w->in.of[1]) };
+
+	cptx_cp_async_bulk_tensor_load(k, cptx_offset(to, r->at + tma_gemm_row_scale_bytes(t)), w->in.map[CPTX_GEMM_MAP_SCALE_B],
+	                               cptx_pack(k, some ? 3 : 2, c), full, .dim = some ? CPTX_DIM_3D : CPTX_DIM_2D,
+	                               .dst = p->clusters ? CPTX_SHARED_CLUSTER : CPTX_SHARED_CTA);
+}
+
 /* f32 factors of the rows of A, for 128 along K; from a multiple of 16 bytes on, since a tile of an expert begins anywhere.
  */
 static void load_row_scales(cptx_kernel *k, const tma_gemm_producer *p, const cptx_pipe_at *at, cptx_val k0, cptx_val full)
@@ -218,12 +233,14 @@ static void load_stage(cptx_kernel *k, const tma_gemm_producer *p, const cptx_pi
 		load_scales(k, p, at, x, k0, full);
 	if (p->t->row_scales)
 		load_row_scales(k, p, at, k0, full);
+	if (p->t->col_scales)
+		load_col_scales(k, p, at, k0, full);
 }
 
 /* Bytes of a stage, of a pair those of both CTAs. */
 static cptx_val stage_bytes(cptx_kernel *k, const tma_gemm *t, const source *x)
 {
-	const uint32_t scales = tma_gemm_all_scale_bytes(&t->scales) + 4 * t->row_scales;
+	const uint32_t scales = tma_gemm_all_scale_bytes(&t->scales) + 4 * (t->row_scales + t->col_scales);
 
 	if (x[0].bytes.kind == CPTX_VAL_INT)
 		return cptx_imm((x[0].bytes.i + x[1].bytes.i + scales) * (t->pair ? 2 : 1));

@@ -60,7 +60,8 @@ typedef struct tma_gemm {
 	cptx_tile d, rest;       /* of D, what is stored at once; at the end of a tile, no columns: there is none */
 	uint32_t packed;         /* elements along K in one of those that TMA sees; 0: 1 */
 	tma_gemm_scales scales;  /* .vec is 0: none */
-	uint32_t row_scales;     /* f32 factors of rows of A by 1 x 128 that a stage has, multiples of 4; B's are a pointer */
+	uint32_t row_scales;     /* f32 factors of rows of A by 1 x 128 that a stage has, multiples of 4 */
+	uint32_t col_scales;     /* those of columns of B; 0: these are a pointer, of blocks */
 	uint32_t maps;           /* MAP() of those that it has besides A, B, D and scale factors; gemm_describe: of all */
 	uint32_t pointers;       /* MAP() of those that are given by their address, not by a map */
 	bool any_row_of_d;       /* rows of D need not be of whole 16 bytes */
@@ -80,6 +81,9 @@ typedef struct tma_gemm {
 	cptx_gemm_opt in;
 	uint32_t side_m, side_n, cluster, per_sm;
 } tma_gemm;
+
+/* Bytes of the factors of A in a stage, behind which those of the columns of B begin. */
+static inline uint32_t tma_gemm_row_scale_bytes(const tma_gemm *t) { return (4 * t->row_scales + 127) / 128 * 128; }
 
 /* False: it is a pointer. */
 static inline bool tma_gemm_is_map(const tma_gemm *t, uint32_t which) { return !(t->pointers & MAP(which)); }
@@ -456,7 +460,8 @@ typedef struct tma_gemm_scaled {
 	const tma_gemm_ring *of_a; /* factors of the rows of A, in shared memory */
 	cptx_acc part;             /* sums of one K tile: the accumulator of its products */
 	uint32_t parts, width;     /* of the columns; columns of a part */
-	cptx_val of_b;             /* factors of B, one for each part of the columns, of the K tile that comes next */
+	cptx_val cols_at;          /* with .scale_rows: that of the thread's first column in the factors of B of stage 0 */
+	cptx_val of_b;             /* else factors of B, one for each part of the columns, of the K tile that comes next */
 	cptx_val of_b_at[GEMM_SCALE_PARTS], of_a_at; /* their addresses; that of the thread's first row in stage 0 */
 } tma_gemm_scaled;
 /* Fills in what stands behind of_a, which all tiles share; then readies a tile. */
@@ -465,8 +470,9 @@ void tma_gemm_scaled_begin(cptx_kernel *k, tma_gemm_scaled *x);
 /* Reads the factors of a K tile, which is in that stage: gives the products of both, for each part of the columns and each
  * row of the thread. */
 cptx_val tma_gemm_scaled_factors(cptx_kernel *k, tma_gemm_scaled *x, cptx_val stage, cptx_val k_tile);
-/* The sums of the K tile, complete in .part, times the factors; fresh: they are the first of the tile. */
-void tma_gemm_scaled_add(cptx_kernel *k, const tma_gemm_scaled *x, cptx_val factors, bool fresh);
+/* The sums of the K tile, complete in .part, times the factors; fresh: they are the first of the tile.  With .scale_rows it
+ * reads factors of B of the stage. */
+void tma_gemm_scaled_add(cptx_kernel *k, const tma_gemm_scaled *x, cptx_val stage, cptx_val factors, bool fresh);
 
 /* ---- a sparse A: gemm/tma/sparse.c ---- */
 

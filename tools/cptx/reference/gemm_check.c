@@ -217,7 +217,7 @@ static bool prepare(bench *t, cptx_error *err)
 	t->b.weights = s->weights, t->b.zeros = s->zeros, t->b.group = s->group;
 	t->b.type = s->in_b ? s->in_b : s->in, t->b.rows = p->n, t->b.across = s->b_across,
 	t->b.count = is_along_k(t) ? 1 : matrices(p);
-	t->b.block = FACTOR_ROWS, t->b.together = false;
+	t->b.block = s->rows_of_b ? 1 : FACTOR_ROWS, t->b.together = false;
 	t->c = (gemm_operand){ .type = s->out, .rows = p->m, .k = p->n, .count = (uint32_t)(t->rows / p->m) };
 	t->bias = (gemm_operand){ .type = CPTX_F32, .rows = 1, .k = p->n, .count = s->experts ? matrices(p) : 1 };
 	return err->code == CPTX_OK && gemm_operand_make(&t->a, t->dev, p->seed * 2 + 1, err) &&

@@ -54,6 +54,7 @@ typedef struct gemm_subject {
 	bool sparse;                    /* A is compressed: gemm_operand */
 	bool gather, scatter;           /* these rows come from rows of A, and are added to rows of D, by an index */
 	bool swiglu;                    /* D has half of the columns: cptx_gemm_opt.swiglu */
+	bool rows_of_b;                 /* f32 factors of B are of 1 x 128, too */
 	bool quantized;                 /* D has f32 factors for 1 x 128 elements */
 	bool weights, zeros;            /* B has few bits, and .scale for .group elements along K: gemm_operand */
 	uint32_t group;

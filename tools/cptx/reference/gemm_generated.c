@@ -88,6 +88,7 @@ bool gemm_check(cptx_device *dev, cptx_module *module, const cptx_gemm_opt *o, c
 		.scatter = o->scatter,
 		.swiglu = o->swiglu,
 		.sparse = o->sparse,
+		.rows_of_b = o->scale_rows,
 		.quantized = o->scale_out != CPTX_TYPE_NONE,
 		.list = o->grouped ? GEMM_LIST : 1,
 		.launch = launch_generated,
