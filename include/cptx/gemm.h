@@ -191,7 +191,8 @@ typedef struct cptx_gemm_opt {
 	/* operands and parameters of the kernel */
 	bool batched; /**< a number of matrices of equal size */
 	bool grouped; /**< a list of problems of different sizes; not with stream_k, batched and timeline */
-	/** the problems say how far rows and matrices are apart (.lda and so on); else all are dense.  Not with grouped */
+	/** the problems say how far rows and matrices, of experts too, are apart (.lda and so on); else all are dense.  Not with
+	 * grouped */
 	bool strided;
 	/** CPTX_GEMM_A | CPTX_GEMM_B | CPTX_GEMM_D: which have addresses, rows or matrices at other distances than multiples of
 	 * 16 bytes.  A and B are copied to the workspace first, in the same launch, with rows that are (the launch is
@@ -283,8 +284,8 @@ typedef struct cptx_gemm_problem {
 	/** with strided: elements from row to row, of A and B as they are stored (.a_m_major: rows of M); 0: dense.  Of C also
 	 * CPTX_GEMM_BROADCAST: all rows are the first one */
 	uint64_t lda, ldb, ldc, ldd;
-	/** with strided: elements from matrix to matrix of a batch; 0: dense.  Of A, B and C also CPTX_GEMM_BROADCAST: one
-	 * matrix for all, and of A and B one set of scale factors */
+	/** with strided: elements from matrix to matrix of a batch, or of experts; 0: dense.  Of A, B and C also
+	 * CPTX_GEMM_BROADCAST: one matrix for all, and of A and B one set of scale factors */
 	uint64_t stride_a, stride_b, stride_c, stride_d;
 	/** [gemv] with .zeros: as many zero points as scale factors, of the type of A, from 0 to 15.  Both lie as
 	 * [ceil(K / scale_k)][N]; with scale_k 0 as [N] */

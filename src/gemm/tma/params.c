@@ -214,7 +214,7 @@ static bool has_map(const tma_gemm *t, enum cptx_gemm_map which)
 static gemm_params list_parameters(const tma_gemm *t, tma_gemm_work *w)
 {
 	const cptx_gemm_opt *o = t->o;
-	const bool one = !o->grouped, strided = tma_gemm_is_strided(t), some = strided && o->batched;
+	const bool one = !o->grouped, strided = tma_gemm_is_strided(t), some = tma_gemm_has_steps(t);
 	const bool copied[] = { tma_gemm_is_copied(t, GEMM_A), tma_gemm_is_copied(t, GEMM_B) };
 	const bool read[] = { strided && (copied[0] || !tma_gemm_is_map(t, CPTX_GEMM_MAP_A)),
 		                  strided && (copied[1] || !tma_gemm_is_map(t, CPTX_GEMM_MAP_B)) };

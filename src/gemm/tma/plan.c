@@ -94,8 +94,11 @@ bool tma_gemm_check_numbers(const char *target, const cptx_gemm_opt *o, cptx_err
 	RULE(!o->experts || o->mma == CPTX_GEMM_WGMMA || o->scale == CPTX_TYPE_NONE,
 	     "experts with scale factors of .%s, whose blocks have 128 rows, and their rows begin anywhere", target,
 	     cptx_type_name(o->scale));
-	RULE(!o->experts || (!o->strided && !o->unaligned), "experts have dense, aligned rows, not .%s", target,
-	     o->strided ? "strided" : "unaligned");
+	RULE(!o->gather || !(o->unaligned & CPTX_GEMM_A),
+	     "rows of A that are gathered and unaligned; they are copied in whole 16 bytes from a matrix whose number of rows "
+	     "the "
+	     "kernel does not know: store A with rows that are (.lda)",
+	     target);
 	RULE((!o->gather && !o->scatter) || (o->experts && !along_k),
 	     "rows that are %s without experts; these are rows of contiguous or masked ones", target,
 	     o->gather ? "gathered" : "scattered");

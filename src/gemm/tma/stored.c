@@ -146,7 +146,7 @@ bool tma_gemm_check_rows(const tma_gemm *t, const cptx_gemm_problem *p, enum gem
 
 	if (t->any_rows && which <= GEMM_B && t->o->unaligned >> which & 1)
 		return true;
-	if (!t->o->experts && !t->o->grouped) /* which have aligned rows always */
+	if (!t->o->grouped && !(t->o->gather && which == GEMM_A)) /* which have aligned rows always */
 		snprintf(instead, sizeof instead, ", or the kernel made with CPTX_GEMM_%c in .unaligned", name == 'C' ? 'D' : name);
 	RULE(off % unit == 0 || !tile->elem.padded,
 	     "rows of %c have %llu elements of %u bits, which tensor maps pad in shared memory: they must be a multiple of %u "

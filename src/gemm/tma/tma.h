@@ -163,6 +163,11 @@ static inline bool tma_gemm_is_copied(const tma_gemm *t, enum gemm_which which)
 {
 	return which <= GEMM_B && !t->any_rows && t->o->unaligned >> which & 1;
 }
+/* Whether the problem says how far several matrices are apart. */
+static inline bool tma_gemm_has_steps(const tma_gemm *t)
+{
+	return tma_gemm_is_strided(t) && (t->o->batched || t->o->experts);
+}
 /* The set of matrices that .unaligned must have in it for a problem.  Addresses that are 0 ask for nothing. */
 uint32_t tma_gemm_unaligned(const tma_gemm *t, const cptx_gemm_problem *p);
 /* Rules: of the distances of rows and matrices; of those that go by 16 bytes. */

@@ -190,7 +190,7 @@ static void take(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w)
 
 cptx_val tma_gemm_z_of(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, const tma_gemm_distances *d)
 {
-	return tma_gemm_is_strided(t) && t->o->batched ? cptx_min(k, w->z, cptx_as(d->last, CPTX_S32)) : w->z;
+	return tma_gemm_has_steps(t) ? cptx_min(k, w->z, cptx_as(d->last, CPTX_S32)) : w->z;
 }
 
 cptx_val tma_gemm_ld(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, enum gemm_which which)
