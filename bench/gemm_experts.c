@@ -8,7 +8,7 @@
 
 /* The sizes and addresses of a problem, in arrays, so that Python needs no structs. */
 enum { M, N, K, EXPERTS, EXPECTED, SIZES };
-enum { A, B, D, SCALE_A, SCALE_B, COUNTS, GATHER, SCATTER, WEIGHTS, SCALE_D, ADDRESSES };
+enum { A, B, D, SCALE_A, SCALE_B, COUNTS, GATHER, SCATTER, WEIGHTS, SCALE_D, META, ADDRESSES };
 
 typedef struct bench {
 	cptx_device *dev;
@@ -24,6 +24,7 @@ CPTX_API const char *experts_error(const bench *b);
 CPTX_API const char *experts_shape(const bench *b);
 CPTX_API int experts_run(bench *b, int times, void *stream);
 CPTX_API void experts_free(bench *b);
+CPTX_API int experts_pack(const char *type, uint64_t values, uint64_t meta, uint64_t dense, uint64_t m, uint64_t k);
 
 /* Without a shape: the model's choice of that number, of those that need no workspace. */
 static bool choose(bench *b, cptx_gemm_opt *o, cptx_gemm_problem *p, uint32_t choice)
@@ -67,6 +68,7 @@ bench *experts_new(const char *device, const char *options, uint32_t choice, con
 		                    .scatter = at[SCATTER],
 		                    .weights = at[WEIGHTS],
 		                    .scale_d = at[SCALE_D],
+		                    .meta = at[META],
 		                    .expected = (uint32_t)n[EXPECTED] };
 
 	if (!b)
@@ -98,6 +100,13 @@ int experts_run(bench *b, int times, void *stream)
 		cptx_launch_run(b->launch, s, &err);
 	cptx_stream_destroy(s);
 	return (int)err.code;
+}
+
+/* cptx_gemm_sparse_pack, of addresses of the host; 0: it was packed. */
+int experts_pack(const char *type, uint64_t values, uint64_t meta, uint64_t dense, uint64_t m, uint64_t k)
+{
+	return !cptx_gemm_sparse_pack((void *)(uintptr_t)values, (uint32_t *)(uintptr_t)meta, (const void *)(uintptr_t)dense,
+	                              cptx_type_find(type), m, k, 0, NULL);
 }
 
 void experts_free(bench *b)

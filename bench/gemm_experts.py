@@ -22,7 +22,7 @@ import time
 
 import torch
 
-BURST_MS, PAUSE_S, BLOCK, POISON, ADDRESSES = 8, 0.02, 128, 12352.0, 10
+BURST_MS, PAUSE_S, BLOCK, POISON, ADDRESSES = 8, 0.02, 128, 12352.0, 11
 SIDES = [(6144, 7168), (7168, 3072), (4096, 4096), (4096, 2048)]
 CONTIGUOUS, MASKED = [(4, 8192), (8, 4096)], [(32, 192), (6, 1024), (32, 20)]
 DENSE = [(4096, 6144, 7168), (4096, 7168, 3072), (4096, 4096, 4096), (4096, 4096, 2048), (8192, 8192, 8192), (128, 7168, 4096)]
@@ -35,7 +35,8 @@ class Kernel:
 
     lib = None
 
-    def __init__(self, options, choice, sizes, at):
+    @staticmethod
+    def load():
         if not Kernel.lib:
             Kernel.lib = ctypes.CDLL(os.environ["CPTX_BENCH"])
             Kernel.lib.experts_new.restype = ctypes.c_void_p
@@ -43,6 +44,11 @@ class Kernel:
             for call in ("experts_error", "experts_shape", "experts_free"):
                 getattr(Kernel.lib, call).argtypes = [ctypes.c_void_p]
             Kernel.lib.experts_run.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p]
+            Kernel.lib.experts_pack.argtypes = [ctypes.c_char_p] + 5 * [ctypes.c_uint64]
+        return Kernel.lib
+
+    def __init__(self, options, choice, sizes, at):
+        Kernel.load()
         at = list(at) + [0] * (ADDRESSES - len(at))
         self.handle = Kernel.lib.experts_new(b"cuda:0", options.encode(), choice, (ctypes.c_uint64 * 5)(*sizes),
                                              (ctypes.c_uint64 * ADDRESSES)(*at))

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Types, gathered and scattered rows of experts, and quantized results of the GEMMs beside PyTorch, arms in turns.
 
-   python3 bench/gemm_more.py [--rounds N]
+   python3 bench/gemm_more.py [--rounds N] [--parts experts,types,sparse]
 
 Needs PyTorch on a GPU, and CPTX_BENCH, the shared object of gemm_experts.c.  Every element is compared: integers exactly, others
 with f32 or f64 within what their rounding explains.  Times are medians of rounds of bursts of about 8 ms.
@@ -16,7 +16,7 @@ import torch
 
 from gemm_experts import BF16, BLOCK, BURST_MS, E4M3, PAUSE_S, Kernel, burst
 
-ADDRESSES = ("a", "b", "d", "scale_a", "scale_b", "counts", "gather", "scatter", "weights", "scale_d")
+ADDRESSES = ("a", "b", "d", "scale_a", "scale_b", "counts", "gather", "scatter", "weights", "scale_d", "meta")
 
 
 class Ours(Kernel):
@@ -85,6 +85,46 @@ def types(rounds):
             torch.cuda.synchronize()
             report(f"e4m3 {m}x{n}x{k} {mma} {arm.name}", {"cptx": arm, "torch._scaled_mm": repeated(peer)}, 2.0 * m * n * k,
                    (d != want).sum().item(), rounds)
+
+
+def sparse(rounds):
+    """A of which two of four neighbours are 0, beside the same product with a dense A, and PyTorch's (cuSPARSELt)."""
+    g = torch.Generator(device="cuda").manual_seed(8)
+    pack = Kernel.load().experts_pack
+    for m, n, k in ((4096, 4096, 4096), (8192, 8192, 8192)):
+        for name, dtype in (("bf16", BF16), ("e4m3", E4M3), ("s8", torch.int8)):
+            x, y = (torch.randint(-2, 3, (r, k), device="cuda", generator=g).float() for r in (m, n))
+            x[:, 1::4] = 0
+            x[:, 2::8] = 0
+            x[:, 3::8] = 0
+            x[:, 4::8] = 0
+            a, b = x.to(dtype), y.to(dtype)
+            size = a.element_size()
+            values = torch.zeros(m, (k + 63) // 64 * 32 * size, dtype=torch.uint8)
+            meta = torch.zeros((m + 15) // 16 * ((k + 63) // 64) * 32, dtype=torch.int32)
+            host = a.cpu().view(torch.uint8)
+            if pack(name.encode(), values.data_ptr(), meta.data_ptr(), host.data_ptr(), m, k):
+                raise RuntimeError("not packed")
+            values, meta, want = values.cuda(), meta.cuda(), x @ y.T
+            peers, out = {}, "out=s32" if name == "s8" else "out=bf16"
+            kind = torch.int32 if name == "s8" else BF16
+            if name == "bf16":
+                try:
+                    packed = torch.sparse.to_sparse_semi_structured(a)
+                    packed @ b.T
+                    peers["torch, semi-structured"] = repeated(lambda: packed @ b.T)
+                except Exception as e:  # pylint: disable=broad-except
+                    print(f"no peer: {e}", flush=True)
+            for mma in ("wgmma", "mma.sync"):
+                tma = " tma=1" if mma == "mma.sync" else ""
+                d, e = (torch.zeros(m, n, device="cuda", dtype=kind) for _ in range(2))
+                arm = Ours(f"mma={mma} a={name} b={name} {out} sparse=1{tma}", (m, n, k, 0, 0), a=values, b=b, d=d, meta=meta)
+                dense = Ours(f"mma={mma} a={name} b={name} {out}{tma}", (m, n, k, 0, 0), a=a, b=b, d=e)
+                arm(1), dense(1)
+                torch.cuda.synchronize()
+                wrong = (d != want.to(kind)).sum().item() + (e != want.to(kind)).sum().item()
+                report(f"sparse {name} {m}x{n}x{k} {mma} {arm.name}; dense {dense.name}", {"cptx": arm, "cptx, dense": dense, **peers},
+                       2.0 * m * n * k, wrong, rounds)
 
 
 def experts(rounds):
@@ -168,10 +208,11 @@ def experts(rounds):
 def main():
     p = argparse.ArgumentParser()
     p.add_argument("--rounds", type=int, default=5)
+    p.add_argument("--parts", help="experts, types, sparse")
     q = p.parse_args()
     print(torch.cuda.get_device_name(), "PyTorch", torch.__version__, flush=True)
-    experts(q.rounds)
-    types(q.rounds)
+    for part in (q.parts or "experts,types,sparse").split(","):
+        {"experts": experts, "types": types, "sparse": sparse}[part](q.rounds)
 
 
 if __name__ == "__main__":

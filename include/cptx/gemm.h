@@ -5,7 +5,7 @@
  * Five kernels share one set of options and calls; .mma says what multiplies:
  *
  *   mma                           targets              how                                    A and B
- *   CPTX_GEMM_SYNC                sm_80 and later      cp.async, ldmatrix, mma.sync           bf16 f16 tf32 s8 u8, from
+ *   CPTX_GEMM_SYNC                sm_80 and later      cp.async, ldmatrix, mma.sync           bf16 f16 tf32 f64 s8 u8, from
  *                                                                                             sm_89 on e4m3 e5m2
  *   CPTX_GEMM_SYNC with .tma      sm_90 and later      TMA, ldmatrix, mma.sync                the same
  *   CPTX_GEMM_SYNC with .scale    sm_120a, sm_121a     TMA, mma.sync with scale factors       see below
@@ -17,8 +17,8 @@
  *                                                                                             e4m3 e5m2
  *
  * Of mma.sync and wgmma A and B are of one type, or each e4m3 or e5m2, or each s8 or u8; only those of 16 bits may be stored
- * across K (a_m_major, b_n_major).  tf32 is f32, of which tensor cores take the upper 19 bits: TMA rounds, cp.async does
- * not. Sums of s8 and u8 are s32, and become f32 where D is anything else.
+ * across K (a_m_major, b_n_major).  A of 8 and 16 bits may be sparse (.sparse).  tf32 is f32, of which tensor cores take the
+ * upper 19 bits: TMA rounds, cp.async does not. Sums of s8 and u8 are s32, and become f32 where D is anything else.
  *
  * A kernel is made for types, layouts and a tile shape; it serves every M, N and K whose rows are aligned to 16 bytes, and
  * with .unaligned all others.  The usual way: cptx_gemm_auto picks the shape for a problem, cptx_gemm_build makes the
@@ -137,7 +137,7 @@ typedef struct cptx_gemm_opt {
 	enum cptx_gemm_mma mma; /**< instruction that multiplies */
 	enum cptx_type a, b;    /**< types of A and B, see the tables above */
 	/** type of C and D: CPTX_F32, CPTX_BF16 or CPTX_F16; not [gemv] CPTX_E4M3 and CPTX_E5M2, saturated, from sm_89 on,
-	 * without beta; for s8 and u8, without an epilogue, also CPTX_S32 */
+	 * without beta; for s8 and u8, without an epilogue, also CPTX_S32; of f64 CPTX_F64, with alpha and beta alone */
 	enum cptx_type out;
 	/** [scaled, tcgen05] type of the scale factors: CPTX_UE8M0 or CPTX_UE4M3; [gemv] of a B of few bits the type of A.
 	 * [wgmma] CPTX_F32: A and B are of 8 bits, and have a factor for blocks of 1 x 128 and of 128 x 128 elements; bm is 64
@@ -191,7 +191,8 @@ typedef struct cptx_gemm_opt {
 	/* operands and parameters of the kernel */
 	bool batched; /**< a number of matrices of equal size */
 	bool grouped; /**< a list of problems of different sizes; not with stream_k, batched and timeline */
-	/** the problems say how far rows and matrices are apart (.lda and so on); else all are dense.  Not with grouped */
+	/** the problems say how far rows and matrices, of experts too, are apart (.lda and so on); else all are dense.  Not with
+	 * grouped */
 	bool strided;
 	/** CPTX_GEMM_A | CPTX_GEMM_B | CPTX_GEMM_D: which have addresses, rows or matrices at other distances than multiples of
 	 * 16 bytes.  A and B are copied to the workspace first, in the same launch, with rows that are (the launch is
@@ -227,6 +228,13 @@ typedef struct cptx_gemm_opt {
 	 * problem.scale_d, and is so an A of a kernel with .scale = CPTX_F32.  bn is a multiple of 128, with .swiglu 256; no
 	 * swap and grouped, and not .swiglu and .scale at once.  CPTX_TYPE_NONE: D is rounded as it is */
 	enum cptx_type scale_out;
+	/** [sync, wgmma] A is sparse, at most two of four neighbours along K are not 0, and compressed by cptx_gemm_sparse_pack:
+	 * problem.a has its values, problem.meta their places.  Types of 8 and 16 bits; bk, of A with its zeros, has 128 or
+	 * 256 bytes.  No experts, list, swap, scale factors and A stored as K rows of M.  Twice the products in the same time */
+	bool sparse;
+	/** [wgmma] with .scale = CPTX_F32: B, too, has a factor for 1 x 128 elements, and problem.scale_b lies as scale_a:
+	 * ceil(k / 128) rows of cptx_gemm_scale_pitch(n), of each matrix */
+	bool scale_rows;
 	char z_;
 } cptx_gemm_opt;
 
@@ -276,8 +284,8 @@ typedef struct cptx_gemm_problem {
 	/** with strided: elements from row to row, of A and B as they are stored (.a_m_major: rows of M); 0: dense.  Of C also
 	 * CPTX_GEMM_BROADCAST: all rows are the first one */
 	uint64_t lda, ldb, ldc, ldd;
-	/** with strided: elements from matrix to matrix of a batch; 0: dense.  Of A, B and C also CPTX_GEMM_BROADCAST: one
-	 * matrix for all, and of A and B one set of scale factors */
+	/** with strided: elements from matrix to matrix of a batch, or of experts; 0: dense.  Of A, B and C also
+	 * CPTX_GEMM_BROADCAST: one matrix for all, and of A and B one set of scale factors */
 	uint64_t stride_a, stride_b, stride_c, stride_d;
 	/** [gemv] with .zeros: as many zero points as scale factors, of the type of A, from 0 to 15.  Both lie as
 	 * [ceil(K / scale_k)][N]; with scale_k 0 as [N] */
@@ -294,6 +302,10 @@ typedef struct cptx_gemm_problem {
 	/** with .scale_out: device address, aligned to 4: f32, as those of an A of D's rows and columns, which are a multiple of
 	 * 128; with batched, and of experts along K, those of one D behind those of the one before */
 	uint64_t scale_d;
+	/** with .sparse: device address, aligned to 4, of the metadata of A: cptx_gemm_sparse_meta(m, k) words, of a batch those
+	 * of each matrix behind one another.  .a, .lda and .stride_a are of the values then: dense rows have
+	 * cptx_gemm_sparse_cols(k) elements */
+	uint64_t meta;
 	char z_;
 } cptx_gemm_problem;
 /** Of a distance between rows or matrices: there is one for all. */
@@ -386,8 +398,9 @@ static inline size_t cptx_gemm_auto_for(const cptx_gemm_opt *opt, const cptx_tar
 {
 	return cptx_gemm_auto_(opt, target, problem, sms, choices, sizeof *choices, room, err);
 }
-/** The GPU whose model cptx_gemm_auto_for takes and where its figures come from: "A100, by its data sheet"; *sms (may be
- * NULL) gets the number of its multiprocessors.  NULL: there are no such options, or the build has no kernels. */
+/** The GPU whose model cptx_gemm_auto_for takes and where its figures come from: "A100, a roofline by its data sheet" or
+ * "H200, fitted to measured times"; *sms (may be NULL) gets the number of its multiprocessors.  NULL: there are no such
+ * options, or the build has no kernels. */
 CPTX_API const char *cptx_gemm_model(const cptx_gemm_opt *opt, const cptx_target *target, uint32_t *sms);
 CPTX_API bool cptx_gemm_tune_(cptx_device *dev, const cptx_gemm_problem *problem, cptx_gemm_choice *choices, size_t size,
                               size_t n, cptx_error *err);
@@ -510,6 +523,21 @@ CPTX_API void cptx_gemm_scales_pack(uint8_t *to, const uint8_t *from, uint64_t r
  * of 32 bits, number 2 i is in bits 4 i and up, number 2 i + 1 in bits 4 i + 16 and up.  Weights of 8 bits need no packing.
  */
 CPTX_API void cptx_gemm_pack_weights(uint8_t *to, const uint8_t *codes, uint64_t n, uint64_t k);
+
+/** Elements of a row of a compressed A: half of k, which counts as the next multiple of 64. */
+static inline uint64_t cptx_gemm_sparse_cols(uint64_t k) { return (k + 63) / 64 * 32; }
+/** Words of 32 bits of the metadata of a compressed A. */
+static inline uint64_t cptx_gemm_sparse_meta(uint64_t m, uint64_t k) { return (m + 15) / 16 * ((k + 63) / 64) * 32; }
+/**
+ * Compresses a matrix of m rows of k elements, `ld` elements from row to row (0: k), for kernels with .sparse: of each four
+ * neighbours, from the first element of a row on, it keeps those that are not 0, in `values`, m rows of
+ * cptx_gemm_sparse_cols(k), and their places in `meta`, cptx_gemm_sparse_meta(m, k) words: for 64 elements along K after the
+ * other a block of 32 words for each 16 rows, word l what lane l of a warp gives mma.sp::ordered_metadata.  Zeros that are
+ * left out make no NaN of infinities in B.  type: CPTX_BF16, F16, E4M3, E5M2, S8 or U8.  Nothing is pruned: false, with the
+ * row and columns, where four neighbours have more than two that are not 0 (-0 counts as 0).
+ */
+CPTX_API bool cptx_gemm_sparse_pack(void *values, uint32_t *meta, const void *dense, enum cptx_type type, uint64_t m,
+                                    uint64_t k, uint64_t ld, cptx_error *err);
 
 /* ---- quantizers ---- */
 

@@ -86,8 +86,8 @@ static inline cptx_tile cptx_scale_tile(void)
 typedef struct cptx_tiled_mma_opt {
 	uint32_t size;       /**< CPTX_OPT fills it in */
 	enum cptx_mma_by by; /**< what multiplies */
-	enum cptx_type a, b; /**< CPTX_BF16, F16, TF32, E4M3, E5M2, S8, U8.  Of 16 bits: a and b are the same.  8-bit floats by
-	                          mma.sync: sm_89.  wgmma: floats only; A_REGS: 16 bits.  tcgen05, and with .scale: E2M3, E3M2
+	enum cptx_type a, b; /**< CPTX_BF16, F16, TF32, F64, E4M3, E5M2, S8, U8.  Of 16 bits: a and b are the same.  8-bit floats
+	                        by mma.sync: sm_89.  wgmma: floats only; A_REGS: 16 bits.  tcgen05, and with .scale: E2M3, E3M2
 	                          and E2M1 too, whose tiles are padded (cptx_smem_elem); both E2M1 with .scale: two of 4 bits
 	                          share a byte where the tiles are not padded, which is twice as fast */
 	uint32_t m, n;       /**< rows and columns of D that a unit computes.  mma.sync: multiples of 16 and of 8, with .scale of
@@ -119,6 +119,12 @@ typedef struct cptx_tiled_mma_opt {
 	                     NONE: by .thread */
 	cptx_val scale_a_ring, scale_b_ring; /**< tcgen05 with .scale and rings: .u32, those of the scale factors, scale_a_bytes
 	                                        and scale_b_bytes from stage to stage */
+	bool sparse; /**< mma.sync (sm_80), wgmma: A has at most two of four neighbours along K that are not 0, and a_tile, which
+	                is in shared memory, these two alone: half of the columns of b_tile, which has a multiple of 64.  Types
+	                of 8 and 16 bits.  cptx_mma_tile_opt.meta tells which two */
+	bool tall; /**< mma.sync of F64: 16 rows and 8 elements along K at once, which sm_90 has; else 8 and 4, of sm_80.  Tiles
+	              of F64 are K-major, with the 64-byte swizzle: eight elements of 8 rows are 512 bytes, of which a lane reads
+	              16 without bank conflicts; accumulators are F64 */
 	char z_;
 } cptx_tiled_mma_opt;
 
@@ -151,6 +157,17 @@ typedef struct cptx_tiled_mma {
 	uint64_t reserved_[8];  /**< for fields of later versions */
 } cptx_tiled_mma;
 
+/**
+ * Registers of metadata that a lane has for a tile of a sparse A; 0: A is dense.  One for 16 (wgmma: 64) rows and 64
+ * elements along K, with the zeros: the rows of the unit, then the next 64.  In the 64 elements of row r the places of the
+ * two of group g, 2 bits each, lie as CPTX_FRAG_MMA_META (CPTX_FRAG_WGMMA_META) of the instruction says; with elements of 16
+ * bits, of which 64 are two instructions, lanes 0 and 1 of each four have the metadata of the first, 2 and 3 of the second.
+ */
+static inline uint32_t cptx_tiled_mma_meta(const cptx_tiled_mma *mma)
+{
+	return mma->opt.sparse ? mma->opt.b_tile.cols / 64 * (mma->opt.m / (mma->opt.by == CPTX_BY_WGMMA ? 64 : 16)) : 0;
+}
+
 CPTX_API void cptx_tiled_mma_new_(cptx_kernel *k, cptx_site at, cptx_tiled_mma *mma, const cptx_tiled_mma_opt *opt);
 /** Checks a product and computes, in front of all loops, what does not depend on a stage: two to six instructions, by
  * mma.sync some twenty. */
@@ -165,7 +182,7 @@ enum { CPTX_ACC_ROWS = 8 /**< most rows of one instruction's D that a thread has
 /** The elements of D that a thread has, or where a CTA has them in tensor memory.  Plain data. */
 typedef struct cptx_acc {
 	cptx_made made;            /**< by which call, in which kernel */
-	enum cptx_type type;       /**< CPTX_F32; of integers CPTX_S32 */
+	enum cptx_type type;       /**< CPTX_F32; of integers CPTX_S32, of F64 that */
 	cptx_val regs;             /**< `count` registers, instruction after instruction, n fastest; NONE: in tensor memory */
 	cptx_val tmem;             /**< .u32, tensor memory address: a column for a column of D, a lane for a row; else NONE */
 	cptx_frag_map map;         /**< of one instruction's D */
@@ -296,6 +313,8 @@ typedef struct cptx_mma_tile_opt {
 	                  are copied to.  Copies stay behind the products that the thread has started before */
 	cptx_val scale_b_from; /**< tcgen05, cptx_mma_stage: .u32, columns from the scale factors of the stage's first block of B
 	                          to those of the tile, r / 32 where it begins at row r of the block; NONE: 0 */
+	cptx_val meta; /**< with sparse: .b32, cptx_tiled_mma_meta(mma) registers, those of all of the tile; by wgmma they must
+	                  not be touched until cptx_mma_wait */
 	char z_;
 } cptx_mma_tile_opt;
 CPTX_API void cptx_mma_tile_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, const cptx_acc *acc, cptx_val a,

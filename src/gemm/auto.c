@@ -129,7 +129,7 @@ void gemm_auto_fit(cptx_gemm_opt *o, const cptx_gemm_problem *p)
 	if (o->grouped)
 		return;
 	o->strided |= far || p->lda || p->ldb || p->stride_a || p->stride_b;
-	o->unaligned |= o->experts ? 0 : tma_gemm_unaligned(&t, p);
+	o->unaligned |= tma_gemm_unaligned(&t, p) & ~(o->gather ? CPTX_GEMM_A : 0u);
 }
 
 /* The options with what the rows of the problem ask for. */
@@ -137,9 +137,9 @@ static cptx_gemm_opt fitted(const gemm_generator *g, const gemm_pick *x, const c
 {
 	cptx_gemm_opt o = *given;
 
-	if (!o.grouped && !o.experts) {
+	if (!o.grouped) {
 		const tma_gemm t = gemm_describe(g, &o);
-		o.unaligned |= tma_gemm_unaligned(&t, x->p);
+		o.unaligned |= tma_gemm_unaligned(&t, x->p) & ~(o.gather ? CPTX_GEMM_A : 0u);
 	}
 	return o;
 }
@@ -239,14 +239,14 @@ static void search(const gemm_generator *g, gemm_pick *x, cptx_gemm_opt o)
 /* The target that is meant: of mma.sync the first that has the kernel, for its chips differ; of others any. */
 static const cptx_target *target_of(const gemm_generator *g, const cptx_gemm_opt *o, const cptx_target *target)
 {
-	return target || g->model->chip_count == 1 ? target : cptx_target_find(o->tma ? "sm_90" : "sm_80");
+	return target || g->model->chips != gemm_sync_chips ? target : cptx_target_find(o->tma ? "sm_90" : "sm_80");
 }
 
 static const gemm_chip *chip_of(const gemm_model *m, const cptx_target *target)
 {
 	uint32_t i = m->chip_count - 1;
 
-	while (i && target && m->chips[i].from > target->number)
+	while (i && (!target || m->chips[i].from > target->number))
 		i--;
 	return &m->chips[i];
 }
@@ -291,6 +291,10 @@ static bool search_all(const gemm_generator *g, gemm_pick *x, cptx_gemm_opt o, c
 {
 	/* what no shape can mend is said of the simplest one */
 	simplify(g->model, &o);
+	if (o.mma == CPTX_GEMM_SYNC && (o.sparse || o.a == CPTX_F64)) /* 128 or 256 bytes, as these want */
+		o.bk = o.sparse ? 128 : 16;
+	if (o.mma == CPTX_GEMM_SYNC && o.experts == CPTX_GEMM_EXPERTS_K) /* which cp.async does not have */
+		o.tma = true;
 	if (o.scale_out != CPTX_TYPE_NONE) /* whole blocks of columns of D, of which each is of one column or of two */
 		o.bn = o.swiglu ? 256 : 128;
 	if (!cptx_gemm_check(&o, x->target, NULL, err)) /* what is described has types that the kernel has */

@@ -14,11 +14,13 @@ typedef struct gemm_chip {
 	uint32_t sms;
 	double ghz, memory_gbs;
 	double products; /* multiply-adds of the usual type of a multiprocessor, a clock; 0: the model has its own */
+	double doubles;  /* those of f64 by mma.sync */
 } gemm_chip;
 
-/* The chips of mma.sync, by their targets' numbers: gemm/sm80/auto.c. */
-enum { GEMM_SYNC_CHIPS = 5 };
-extern const gemm_chip gemm_sync_chips[GEMM_SYNC_CHIPS];
+/* The chips by their targets' numbers: gemm/chips.c. */
+enum { GEMM_SYNC_CHIPS = 10, GEMM_TCGEN05_CHIPS = 3, GEMM_SCALED_CHIPS = 2 };
+extern const gemm_chip gemm_sync_chips[GEMM_SYNC_CHIPS], gemm_tcgen05_chips[GEMM_TCGEN05_CHIPS],
+	gemm_scaled_chips[GEMM_SCALED_CHIPS];
 
 /* ---- the search ---- */
 

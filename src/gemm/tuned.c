@@ -103,7 +103,8 @@ static bool make_workspace(bench *b, uint32_t n, cptx_error *err)
 static bool make_operands(bench *b, const cptx_gemm_opt *o, uint32_t vec, cptx_error *err)
 {
 	cptx_gemm_problem *p = &b->p;
-	const uint64_t n = or_one(p->batch), of_a = p->m * p->k * n, of_b = p->n * p->k * n, of_d = p->m * p->n * n;
+	const uint64_t n = or_one(p->batch), of_a = p->m * (o->sparse ? cptx_gemm_sparse_cols(p->k) : p->k) * n,
+				   of_b = p->n * p->k * n, of_d = p->m * p->n * n;
 	const uint64_t bytes = (of_a * tma_gemm_bits(o->a) + of_b * tma_gemm_bits(o->b)) / 8;
 
 	p->d = operand(b, o->out, of_d, err);

@@ -18,6 +18,11 @@ bool kit_acc_has_registers(cptx_kernel *k, cptx_site at, const cptx_acc *acc)
 	return acc->count != 0;
 }
 
+enum cptx_type kit_acc_type(enum cptx_type a)
+{
+	return a == CPTX_S8 || a == CPTX_U8 ? CPTX_S32 : a == CPTX_F64 ? CPTX_F64 : CPTX_F32;
+}
+
 /* ---- rows ---- */
 
 void kit_acc_find_rows(cptx_acc *acc)
@@ -107,7 +112,7 @@ void cptx_acc_new_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, cptx
 		return;
 	}
 	*acc = (cptx_acc){ .made = kit_made(k, KIT_cptx_acc),
-		               .type = mma->opt.a == CPTX_S8 || mma->opt.a == CPTX_U8 ? CPTX_S32 : CPTX_F32,
+		               .type = kit_acc_type(mma->opt.a),
 		               .tmem = tmem,
 		               .m = mma->opt.m / mma->opt.ctas,
 		               .n = mma->opt.n,
@@ -134,7 +139,7 @@ void cptx_acc_clear_(cptx_kernel *k, cptx_site at, const cptx_acc *acc)
 	if (!kit_acc_has_registers(k, at, acc))
 		return;
 	for (uint32_t i = 0; i < acc->count; i++)
-		CALL(mov, .a = acc->type == CPTX_F32 ? cptx_immf(0) : cptx_imm(0), .into = cptx_elem(acc->regs, i));
+		CALL(mov, .a = acc->type == CPTX_S32 ? cptx_imm(0) : cptx_immf(0), .into = cptx_elem(acc->regs, i));
 }
 
 cptx_val cptx_acc_coordinate_(cptx_kernel *k, cptx_site at, cptx_val first, uint32_t more, cptx_val from)

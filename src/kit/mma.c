@@ -8,8 +8,6 @@
 
 #include <stdio.h>
 
-enum { UNIT_BITS = 4 /* descriptors count 16 bytes */ };
-
 /* ---- operand types ---- */
 
 /* Where a unit begins in a tile: bytes to be added, and to be exclusive-ored; NONE: 0. */
@@ -17,23 +15,20 @@ typedef struct unit_place {
 	cptx_val first, flip;
 } unit_place;
 
-typedef struct operand_type {
-	enum cptx_type type;
-	uint8_t elem;  /* bits of an element in a tile */
-	uint8_t bits;  /* that it takes in tensor cores */
-	uint8_t depth; /* elements along K of an instruction: 32 bytes, of tensor cores */
-	bool integer;
-	int kind; /* enum cptx_tcgen05_kind; -1: none */
-} operand_type;
-
-static const operand_type *type_of(enum cptx_type type)
+const kit_mma_type *kit_mma_type_of(enum cptx_type type)
 {
-	static const operand_type all[] = {
-		{ CPTX_BF16, 16, 16, 16, false, CPTX_TCGEN05_F16 },  { CPTX_F16, 16, 16, 16, false, CPTX_TCGEN05_F16 },
-		{ CPTX_TF32, 32, 32, 8, false, CPTX_TCGEN05_TF32 },  { CPTX_E4M3, 8, 8, 32, false, CPTX_TCGEN05_F8F6F4 },
-		{ CPTX_E5M2, 8, 8, 32, false, CPTX_TCGEN05_F8F6F4 }, { CPTX_E2M3, 6, 8, 32, false, CPTX_TCGEN05_F8F6F4 },
-		{ CPTX_E3M2, 6, 8, 32, false, CPTX_TCGEN05_F8F6F4 }, { CPTX_E2M1, 4, 8, 32, false, CPTX_TCGEN05_F8F6F4 },
-		{ CPTX_S8, 8, 8, 32, true, CPTX_TCGEN05_I8 },        { CPTX_U8, 8, 8, 32, true, CPTX_TCGEN05_I8 },
+	static const kit_mma_type all[] = {
+		{ CPTX_BF16, 16, 16, 16, false, CPTX_TCGEN05_F16 },
+		{ CPTX_F16, 16, 16, 16, false, CPTX_TCGEN05_F16 },
+		{ CPTX_TF32, 32, 32, 8, false, CPTX_TCGEN05_TF32 },
+		{ CPTX_E4M3, 8, 8, 32, false, CPTX_TCGEN05_F8F6F4 },
+		{ CPTX_E5M2, 8, 8, 32, false, CPTX_TCGEN05_F8F6F4 },
+		{ CPTX_E2M3, 6, 8, 32, false, CPTX_TCGEN05_F8F6F4 },
+		{ CPTX_E3M2, 6, 8, 32, false, CPTX_TCGEN05_F8F6F4 },
+		{ CPTX_E2M1, 4, 8, 32, false, CPTX_TCGEN05_F8F6F4 },
+		{ CPTX_S8, 8, 8, 32, true, CPTX_TCGEN05_I8 },
+		{ CPTX_U8, 8, 8, 32, true, CPTX_TCGEN05_I8 },
+		{ CPTX_F64, 64, 64, 8, false, -1 },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(all); i++)
@@ -66,9 +61,9 @@ cptx_val kit_plain(cptx_kernel *k, cptx_site at, cptx_val address)
 
 static bool check_types(cptx_kernel *k, cptx_site at, const cptx_tiled_mma_opt *o)
 {
-	const operand_type *a = type_of(o->a), *b = type_of(o->b);
+	const kit_mma_type *a = kit_mma_type_of(o->a), *b = kit_mma_type_of(o->b);
 
-	RULE(a && b, "of .%s and .%s; .a and .b are CPTX_BF16, F16, TF32, E4M3, E5M2, E2M3, E3M2, E2M1, S8 or U8",
+	RULE(a && b, "of .%s and .%s; .a and .b are CPTX_BF16, F16, TF32, F64, E4M3, E5M2, E2M3, E3M2, E2M1, S8 or U8",
 	     cptx_type_name(o->a), cptx_type_name(o->b));
 	RULE(a->bits == b->bits && a->integer == b->integer && (a->bits == 8 || a->type == b->type),
 	     "of .%s and .%s; A and B have the same type, or two of 8 bits that are both integers or both not",
@@ -81,9 +76,34 @@ static bool check_types(cptx_kernel *k, cptx_site at, const cptx_tiled_mma_opt *
 	     "of .%s by wgmma with n = %u; of integers it is 8, 16, 24, 32 or a multiple of 16", cptx_type_name(o->a), o->n);
 	RULE(o->a_from != CPTX_A_REGS || a->bits == 16 || (o->by == CPTX_BY_WGMMA && a->bits == 8 && !a->integer),
 	     "of .%s with A from registers; that has 16 bits, or by wgmma those of an 8-bit float", cptx_type_name(o->a));
+	RULE(a->bits != 64 || (o->by == CPTX_BY_MMA_SYNC && o->a_from == CPTX_A_SHARED && !o->scale),
+	     "of .f64 %s; it goes by mma.sync, with A in shared memory",
+	     o->by != CPTX_BY_MMA_SYNC ? "by wgmma or tcgen05"
+	     : o->scale                ? "with scale factors"
+	                               : "and A that is elsewhere");
+	RULE(!o->tall || a->bits == 64, "of .%s with .tall; that is for .f64, other instructions have 16 rows anyway",
+	     cptx_type_name(o->a));
 	RULE(o->by == CPTX_BY_TCGEN05 || o->scale || (a->elem >= 8 && b->elem >= 8),
 	     "of .%s and .%s without scale factors; types of less than 8 bits go by CPTX_BY_TCGEN05, or with .scale",
 	     cptx_type_name(o->a), cptx_type_name(o->b));
+	return true;
+}
+
+/* A with two of four neighbours. */
+static bool check_sparse(cptx_kernel *k, cptx_site at, const cptx_tiled_mma_opt *o)
+{
+	const kit_mma_type *a = kit_mma_type_of(o->a);
+
+	if (!o->sparse)
+		return true;
+	RULE(o->by != CPTX_BY_TCGEN05 && o->a_from == CPTX_A_SHARED && !o->scale,
+	     "with a sparse A %s; it goes by mma.sync and wgmma, from shared memory, without scale factors",
+	     o->by == CPTX_BY_TCGEN05 ? "by tcgen05"
+	     : o->scale               ? "with scale factors"
+	                              : "that is not in shared memory");
+	RULE(a->elem == 16 || a->elem == 8, "with a sparse A of .%s; its elements have 8 or 16 bits", cptx_type_name(o->a));
+	RULE(o->b_tile.cols % KIT_META_K == 0, "with a sparse A and a tile of B of %u elements along K; it has a multiple of %d",
+	     o->b_tile.cols, KIT_META_K);
 	return true;
 }
 
@@ -95,7 +115,7 @@ static bool is_packed(const cptx_tiled_mma_opt *o)
 
 static bool check_scale(cptx_kernel *k, cptx_site at, const cptx_tiled_mma_opt *o)
 {
-	const operand_type *a = type_of(o->a);
+	const kit_mma_type *a = kit_mma_type_of(o->a);
 	const bool packed = is_packed(o), sync = o->by == CPTX_BY_MMA_SYNC;
 	const uint32_t each = (o->scale == CPTX_UE4M3 ? 16 : 32) * CPTX_SCALE_FACTORS;
 
@@ -145,7 +165,7 @@ static bool check_shape(cptx_kernel *k, cptx_site at, const cptx_tiled_mma_opt *
 static bool check_tile(cptx_kernel *k, cptx_site at, const char *what, const cptx_tile *t, enum cptx_type type,
                        uint32_t rows, uint32_t depth, bool packed)
 {
-	const uint32_t bits = type_of(type)->elem;
+	const uint32_t bits = kit_mma_type_of(type)->elem;
 	cptx_error err = { .code = CPTX_OK };
 
 	RULE(cptx_tile_check(t, &err), "whose tile of %s is wrong: %s", what, err.text);
@@ -154,6 +174,8 @@ static bool check_tile(cptx_kernel *k, cptx_site at, const char *what, const cpt
 	     t->elem.padded ? "is" : "is not", cptx_type_name(type),
 	     packed ? "is not, as that of B" : "should be: .elem.padded");
 	RULE(t->rows == rows, "whose tile of %s has %u rows; the units of a CTA have %u", what, t->rows, rows);
+	RULE(bits != 64 || (!t->elem.mn_major && t->swizzle == CPTX_SWIZZLE_64B && !t->pitch),
+	     "whose tile of %s of .f64 is not K-major with the 64-byte swizzle", what);
 	RULE(t->cols % depth == 0, "whose tile of %s has %u elements along K; an instruction takes %u", what, t->cols, depth);
 	return true;
 }
@@ -161,16 +183,16 @@ static bool check_tile(cptx_kernel *k, cptx_site at, const char *what, const cpt
 static bool check_tiles(cptx_kernel *k, cptx_site at, const cptx_tiled_mma_opt *o)
 {
 	const bool packed = is_packed(o);
-	const uint32_t depth = type_of(o->a)->depth * (packed ? 2 : 1);
+	const uint32_t depth_of_a = kit_mma_type_of(o->a)->depth * (packed ? 2 : 1), depth = depth_of_a * (o->sparse ? 2 : 1);
 
 	if (!check_tile(k, at, "B", &o->b_tile, o->b, o->n * o->units_n / o->ctas, depth, packed))
 		return false;
 	if (o->a_from == CPTX_A_REGS || (o->a_from == CPTX_A_TMEM && !o->a_tile.rows))
 		return true;
-	if (!check_tile(k, at, "A", &o->a_tile, o->a, o->m * o->units_m / o->ctas, depth, packed))
+	if (!check_tile(k, at, "A", &o->a_tile, o->a, o->m * o->units_m / o->ctas, depth_of_a, packed))
 		return false;
-	RULE(o->a_tile.cols == o->b_tile.cols, "whose tiles have %u and %u elements along K; they have the same", o->a_tile.cols,
-	     o->b_tile.cols);
+	RULE(o->a_tile.cols * (o->sparse ? 2 : 1) == o->b_tile.cols, "whose tiles have %u and %u elements along K; %s",
+	     o->a_tile.cols, o->b_tile.cols, o->sparse ? "a sparse A has half of them" : "they have the same");
 	return true;
 }
 
@@ -179,14 +201,18 @@ static bool check_tiles(cptx_kernel *k, cptx_site at, const cptx_tiled_mma_opt *
 static cptx_frag fragment(const cptx_tiled_mma *mma, enum cptx_frag_kind kind)
 {
 	const cptx_tiled_mma_opt *o = &mma->opt;
-	const bool sync = o->by == CPTX_BY_MMA_SYNC;
+	const bool sync = o->by == CPTX_BY_MMA_SYNC, f64 = kit_is_f64(mma), small = f64 && !o->tall;
+	const bool of_d = kind == CPTX_FRAG_MMA_C || kind == CPTX_FRAG_WGMMA_D;
 
 	return (cptx_frag){ .kind = kind,
-		                .m = sync ? 16 : 64,
+		                .m = !sync   ? 64
+		                     : small ? 8
+		                             : 16,
 		                .n = (uint16_t)mma->atom_n,
-		                .k = (uint16_t)mma->depth,
-		                .bits = kind == CPTX_FRAG_MMA_C || kind == CPTX_FRAG_WGMMA_D ? 32 : type_of(o->a)->bits,
-		                .beside = kind == CPTX_FRAG_MMA_B && o->n % 16 == 0 ? 2 : 0 };
+		                .k = (uint16_t)(small ? 4 : mma->depth),
+		                .bits = of_d && !f64 ? 32 : kit_mma_type_of(o->a)->bits,
+		                .sparse = o->sparse,
+		                .beside = kind == CPTX_FRAG_MMA_B && kit_rows_of_b(mma) == 16 ? 2 : 0 };
 }
 
 static bool resolve(cptx_kernel *k, cptx_site at, cptx_tiled_mma *mma)
@@ -202,7 +228,7 @@ static bool resolve(cptx_kernel *k, cptx_site at, cptx_tiled_mma *mma)
 		return kit_scaled_resolve(k, at, mma);
 	RULE(cptx_frag_resolve(&a, &mma->a_map, &err) && cptx_frag_resolve(&d, &mma->d_map, &err), "has no fragment: %s",
 	     err.text);
-	if (!sync)
+	if (!sync || kit_is_f64(mma))
 		return true;
 	RULE(mma->opt.a_from == CPTX_A_REGS || cptx_tile_lines(&mma->opt.a_tile, &a, 0, 0, &mma->a_lines, &err),
 	     "cannot read its A by ldmatrix: %s", err.text);
@@ -220,7 +246,8 @@ static bool describe(cptx_kernel *k, cptx_site at, cptx_tiled_mma *mma)
 		RULE(kit_insn_desc(mma, 0, &mma->idesc, &err), "has no instruction descriptor: %s", err.text);
 		return true;
 	}
-	snprintf(text, sizeof text, "m%un%uk%u", o->by == CPTX_BY_WGMMA ? 64 : 16, mma->atom_n, mma->depth);
+	snprintf(text, sizeof text, "m%un%uk%u", o->by == CPTX_BY_WGMMA ? 64 : mma->d_map.rows, mma->atom_n,
+	         kit_is_f64(mma) && !o->tall ? 4 : mma->depth);
 	mma->shape = cptx_mod_find(text);
 	return true;
 }
@@ -273,9 +300,12 @@ static bool find_first(cptx_kernel *k, cptx_site at, const char *what, const cpt
 }
 
 /* Computes the addresses of the lane in a tile, those of all instructions, so that a stage needs an add for each. */
-static void find_lines(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, cptx_lane_lines *to, const cptx_lines *lines,
-                       uint32_t rows, uint32_t step, const unit_place *unit)
+static void find_lines(cptx_kernel *k, cptx_site at, cptx_tiled_mma *mma, bool of_b, const unit_place *unit)
 {
+	cptx_lane_lines *to = of_b ? &mma->b_lanes : &mma->a_lanes;
+	const cptx_lines *lines = of_b ? &mma->b_lines : &mma->a_lines;
+	const uint32_t rows = of_b ? mma->opt.n : mma->opt.m, step = of_b ? kit_rows_of_b(mma) : 16;
+	const uint32_t depth = of_b ? mma->depth : kit_depth_of_a(mma);
 	cptx_val first = unit->first;
 
 	if (first.kind != CPTX_VAL_REG)
@@ -287,7 +317,7 @@ static void find_lines(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, 
 	for (uint32_t i = 0; i < lines->count && !mma->opt.few_regs; i++)
 		for (uint32_t r = 0; r < rows; r += step)
 			for (uint32_t s = 0; s < mma->steps; s++)
-				cptx_lane_lines_at_(k, at, to, i, r, s * mma->depth);
+				cptx_lane_lines_at_(k, at, to, i, r, s * depth);
 }
 
 /* Where the unit begins in a tile at .a_base or .b_base, NONE: at 0. */
@@ -333,30 +363,33 @@ static void find_unit(cptx_kernel *k, cptx_site at, cptx_tiled_mma *mma)
 		kit_scaled_begin(k, at, mma, (kit_unit){ um, a.first, a.flip }, (kit_unit){ un, b.first, b.flip });
 		return;
 	}
+	if (kit_is_f64(mma)) {
+		kit_f64_begin(k, at, mma, a.first, b.first);
+		return;
+	}
 	if (o->by == CPTX_BY_WGMMA)
 		mma->a_first = a.first, mma->b_first = b.first;
 	if (o->by == CPTX_BY_MMA_SYNC && o->a_from == CPTX_A_SHARED)
-		find_lines(k, at, mma, &mma->a_lanes, &mma->a_lines, o->m, 16, &a);
+		find_lines(k, at, mma, false, &a);
 	if (o->by == CPTX_BY_MMA_SYNC)
-		find_lines(k, at, mma, &mma->b_lanes, &mma->b_lines, o->n, kit_rows_of_b(mma), &b);
+		find_lines(k, at, mma, true, &b);
 	if (o->by == CPTX_BY_WGMMA && (a.flip.kind || b.flip.kind))
 		cptx_fail_(k, at,
 		           "a tiled mma by wgmma whose units share a swizzle span; a unit has a multiple of 64 rows of A and of B");
 }
 
-/* An address as descriptors count it: above 18 bits one may name a CTA of the cluster. */
-static cptx_val in_units(cptx_kernel *k, cptx_site at, cptx_val address, cptx_val first)
+cptx_val kit_in_units(cptx_kernel *k, cptx_site at, cptx_val address, cptx_val first)
 {
 	if (first.kind == CPTX_VAL_REG)
 		address = CALL(add, .a = first, .b = address);
 	cptx_val low = CALL(and, .a = address, .b = cptx_imm(0x3ffff), .type = CPTX_B32);
-	return CALL(shr, .a = low, .b = cptx_imm(UNIT_BITS), .type = CPTX_U32);
+	return CALL(shr, .a = low, .b = cptx_imm(KIT_DESC_BITS), .type = CPTX_U32);
 }
 
 static bool is_ring(cptx_val v)
 {
 	return v.kind == CPTX_VAL_REG && v.count == 1 && cptx_type_bits((enum cptx_type)v.type) == 32 &&
-	       v.offset % (1 << UNIT_BITS) == 0;
+	       v.offset % (1 << KIT_DESC_BITS) == 0;
 }
 
 static bool find_rings(cptx_kernel *k, cptx_site at, cptx_tiled_mma *mma)
@@ -381,7 +414,7 @@ static bool find_rings(cptx_kernel *k, cptx_site at, cptx_tiled_mma *mma)
 		return true;
 	}
 	a.offset = b.offset = 0;
-	mma->a_start = in_units(k, at, a, mma->a_first), mma->b_start = in_units(k, at, b, mma->b_first);
+	mma->a_start = kit_in_units(k, at, a, mma->a_first), mma->b_start = kit_in_units(k, at, b, mma->b_first);
 	return true;
 }
 
@@ -392,7 +425,7 @@ static void find_scale(cptx_tiled_mma *mma)
 	const uint32_t blocks_b = (o->n * o->units_n + CPTX_SCALE_ROWS - 1) / CPTX_SCALE_ROWS;
 
 	if (!o->scale) {
-		o->kind = o->kind ? o->kind : (enum cptx_tcgen05_kind)type_of(o->a)->kind;
+		o->kind = o->kind ? o->kind : (enum cptx_tcgen05_kind)kit_mma_type_of(o->a)->kind;
 		return;
 	}
 	if (!o->kind)
@@ -416,7 +449,7 @@ void cptx_tiled_mma_new_(cptx_kernel *k, cptx_site at, cptx_tiled_mma *mma, cons
 	opt = &x.opt;
 	x.opt.units_m = MAX(opt->units_m, 1u), x.opt.units_n = MAX(opt->units_n, 1u), x.opt.ctas = MAX(opt->ctas, 1u);
 	if (!check_shape(k, at, &x.opt) || !check_types(k, at, &x.opt) || !check_scale(k, at, &x.opt) ||
-	    !check_tiles(k, at, &x.opt))
+	    !check_sparse(k, at, &x.opt) || !check_tiles(k, at, &x.opt))
 		return;
 	if (x.opt.units_m * x.opt.units_n > 1 && opt->unit.kind != CPTX_VAL_REG) {
 		cptx_fail_(k, at, "a tiled mma with %u x %u units that does not know the thread's: give .unit, a .u32 register",
@@ -427,7 +460,7 @@ void cptx_tiled_mma_new_(cptx_kernel *k, cptx_site at, cptx_tiled_mma *mma, cons
 	    !KIT_OPTION("cptx_tiled_mma_new", opt, thread, KIT_U32 | KIT_NONE) ||
 	    !KIT_OPTION("cptx_tiled_mma_new", opt, warp, KIT_U32 | KIT_NONE))
 		return;
-	x.depth = type_of(opt->a)->depth * (is_packed(opt) ? 2 : 1);
+	x.depth = kit_mma_type_of(opt->a)->depth * (is_packed(opt) || opt->sparse ? 2 : 1);
 	x.steps = opt->b_tile.cols / x.depth;
 	x.atom_n = opt->by == CPTX_BY_MMA_SYNC ? 8 : opt->n;
 	find_scale(&x);
@@ -446,64 +479,6 @@ bool kit_mma_is_made(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma)
 	return KIT_IS_MADE(cptx_tiled_mma, k, at, mma);
 }
 
-/* ---- a tile by matrix descriptors ---- */
-
-/* The descriptor, but for the start address, of the operand from (row, col) of a tile on; more: is added. */
-static cptx_val descriptor(cptx_kernel *k, cptx_site at, const cptx_tile *t, enum cptx_desc_arch arch, uint32_t row,
-                           uint32_t col, int64_t more)
-{
-	cptx_smem_desc d;
-	cptx_error err = { .code = CPTX_OK };
-	uint64_t word = 0;
-
-	if (!cptx_tile_desc(t, arch, 0, row, col, &d, &err) || !cptx_smem_desc_encode(&d, &word, &err))
-		cptx_fail_(k, at, "no matrix descriptor has this tile: %s", err.text);
-	return cptx_imm((int64_t)word + more);
-}
-
-/* The part of a descriptor that is the start address. */
-static cptx_val start_of(cptx_kernel *k, cptx_site at, cptx_val address, cptx_val first)
-{
-	return CALL(cvt, .a = in_units(k, at, address, first), .dtype = CPTX_U64);
-}
-
-/* Where the operands of a wgmma begin: .u64, and what is to be added, in the units of descriptors. */
-typedef struct wgmma_from {
-	cptx_val a, b; /* a: by A_REGS the registers */
-	int64_t a_more, b_more;
-} wgmma_from;
-
-static void multiply_wgmma(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, const cptx_acc *acc,
-                           const wgmma_from *from, uint32_t first, uint32_t end, cptx_val adds)
-{
-	const cptx_tiled_mma_opt *o = &mma->opt;
-	const bool shared = o->a_from == CPTX_A_SHARED, sixteen = type_of(o->a)->bits == 16, eight = type_of(o->a)->bits == 8;
-	const bool integer = type_of(o->a)->integer;
-	const cptx_val sign = integer ? CPTX_NONE_ : cptx_imm(1); /* integers have no negated operands */
-	const uint32_t each = mma->d_map.regs, na = mma->a_map.regs;
-	cptx_val always = cptx_negated(CALL(setp, .a = cptx_imm(0), .b = cptx_imm(1), .cmp = CPTX_EQ, .type = CPTX_U32));
-
-	CALL(wgmma_fence, .z_ = 0);
-	for (uint32_t s = first; s < end; s++) {
-		cptx_val b = descriptor(k, at, &o->b_tile, CPTX_DESC_WGMMA, 0, s * mma->depth, from->b_more);
-		cptx_val db = CALL(add, .a = from->b, .b = b);
-		for (uint32_t i = 0; i < acc->atoms_m; i++) {
-			cptx_val da = from->a;
-			if (shared)
-				da = CALL(add, .a = from->a,
-				          .b = descriptor(k, at, &o->a_tile, CPTX_DESC_WGMMA, i * 64, s * mma->depth, from->a_more));
-			else
-				da = cptx_slice(kit_a_of_step(mma, from->a, s), i * na, na);
-			CALL(wgmma_mma_async, .a = da, .b = db, .scale_d = s == first ? adds : always, .scale_a = sign, .scale_b = sign,
-			     .trans_a = sixteen && shared ? cptx_imm(o->a_tile.elem.mn_major) : CPTX_NONE_,
-			     .trans_b = sixteen ? cptx_imm(o->b_tile.elem.mn_major) : CPTX_NONE_, .shape = (uint16_t)mma->shape,
-			     .dtype = (uint16_t)acc->type, .atype = (uint16_t)o->a, .btype = (uint16_t)(eight ? o->b : 0),
-			     .into = cptx_slice(acc->regs, i * each, each));
-		}
-	}
-	CALL(wgmma_commit_group, .z_ = 0);
-}
-
 /* ---- calls ---- */
 
 /* A predicate that holds where the first instruction adds to what D holds. */
@@ -520,8 +495,7 @@ static bool is_acc_of(const cptx_tiled_mma *mma, const cptx_acc *acc)
 	const bool tmem = mma->opt.by == CPTX_BY_TCGEN05;
 
 	if ((acc->tmem.kind != CPTX_VAL_NONE) != tmem || acc->m != mma->opt.m / mma->opt.ctas || acc->n != mma->opt.n ||
-	    acc->units_m != mma->opt.units_m || acc->units_n != mma->opt.units_n ||
-	    acc->type != (type_of(mma->opt.a)->integer ? CPTX_S32 : CPTX_F32))
+	    acc->units_m != mma->opt.units_m || acc->units_n != mma->opt.units_n || acc->type != kit_acc_type(mma->opt.a))
 		return false;
 	return tmem || (acc->map.lanes == mma->d_map.lanes && acc->map.regs == mma->d_map.regs);
 }
@@ -566,6 +540,17 @@ static bool check_scales(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma
 	return true;
 }
 
+static bool check_meta(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, const cptx_mma_tile_opt *o)
+{
+	const uint32_t n = cptx_tiled_mma_meta(mma);
+
+	RULE(n || o->meta.kind == CPTX_VAL_NONE, "without .sparse takes no .meta: say .sparse where it is made");
+	RULE(!n || (o->meta.kind == CPTX_VAL_REG && o->meta.count == n && cptx_type_bits((enum cptx_type)o->meta.type) == 32),
+	     "with a sparse A and %u registers as .meta; it takes %u of 32 bits",
+	     o->meta.kind == CPTX_VAL_REG ? o->meta.count : 0, n);
+	return true;
+}
+
 static bool can_multiply(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, const cptx_acc *acc, cptx_val a,
                          cptx_val b, const cptx_mma_tile_opt *o)
 {
@@ -593,7 +578,7 @@ static bool can_multiply(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma
 		RULE(a.kind == CPTX_VAL_REG && a.count == n, "whose A is %u registers; it takes %u: those of cptx_acc_as_a",
 		     a.kind == CPTX_VAL_REG ? a.count : 0, n);
 	}
-	return check_fresh(k, at, mma, o) && check_scales(k, at, mma, o);
+	return check_fresh(k, at, mma, o) && check_scales(k, at, mma, o) && check_meta(k, at, mma, o);
 }
 
 void cptx_mma_tile_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, const cptx_acc *acc, cptx_val a, cptx_val b,
@@ -625,21 +610,9 @@ void cptx_mma_tile_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, con
 		kit_multiply_tcgen05(k, at, mma, acc, a, b, opt, end, adds);
 		return;
 	}
-	wgmma_from from = { .b = start_of(k, at, b, mma->b_first) };
-	from.a = mma->opt.a_from == CPTX_A_SHARED ? start_of(k, at, a, mma->a_first) : a;
-	multiply_wgmma(k, at, mma, acc, &from, opt->first, end, adds);
-}
-
-/* Where a stage of a ring begins, and what descriptors have more. */
-static cptx_val start_of_stage(cptx_kernel *k, cptx_site at, cptx_val start, cptx_val ring, cptx_val stage, uint32_t apart,
-                               int64_t *more)
-{
-	*more = ring.offset >> UNIT_BITS;
-	if (stage.kind == CPTX_VAL_INT)
-		*more += stage.i * (apart >> UNIT_BITS);
-	else
-		start = CALL(mad, .a = cptx_as(stage, CPTX_U32), .b = cptx_imm(apart >> UNIT_BITS), .c = start, .mode = CPTX_LO);
-	return CALL(cvt, .a = start, .dtype = CPTX_U64);
+	kit_wgmma_from from = { .b = kit_start_of(k, at, b, mma->b_first) };
+	from.a = mma->opt.a_from == CPTX_A_SHARED ? kit_start_of(k, at, a, mma->a_first) : a;
+	kit_multiply_wgmma(k, at, mma, acc, &from, opt, adds);
 }
 
 void cptx_mma_stage_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, const cptx_acc *acc, cptx_val stage,
@@ -666,11 +639,11 @@ void cptx_mma_stage_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, co
 		kit_multiply_stage_tcgen05(k, at, mma, acc, stage, opt);
 		return;
 	}
-	wgmma_from from = { .a_more = 0 };
+	kit_wgmma_from from = { .a_more = 0 };
 	const cptx_val adds = adds_at_first(k, at, opt);
-	from.b = start_of_stage(k, at, mma->b_start, o->b_ring, stage, o->apart, &from.b_more);
-	from.a = start_of_stage(k, at, mma->a_start, o->a_ring, stage, o->apart, &from.a_more);
-	multiply_wgmma(k, at, mma, acc, &from, opt->first, opt->steps ? opt->first + opt->steps : mma->steps, adds);
+	from.b = kit_start_of_stage(k, at, mma->b_start, o->b_ring, stage, o->apart, &from.b_more);
+	from.a = kit_start_of_stage(k, at, mma->a_start, o->a_ring, stage, o->apart, &from.a_more);
+	kit_multiply_wgmma(k, at, mma, acc, &from, opt, adds);
 }
 
 void cptx_mma_wait_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, uint32_t pending)

@@ -9,6 +9,26 @@
 #include "base/base.h"
 #include "kit/made.h"
 
+enum {
+	KIT_DESC_BITS = 4, /* descriptors count 16 bytes */
+	KIT_META_K =
+		64 /* elements along K, with the zeros, of 16 (wgmma: 64) rows, that a word of metadata in each lane tells of */
+};
+
+/* A type of A and B. */
+typedef struct kit_mma_type {
+	enum cptx_type type;
+	uint8_t elem;  /* bits of an element in a tile */
+	uint8_t bits;  /* that it takes in tensor cores */
+	uint8_t depth; /* elements along K of an instruction with a dense A: 32 bytes, of tensor cores */
+	bool integer;
+	int kind; /* enum cptx_tcgen05_kind; -1: none */
+} kit_mma_type;
+const kit_mma_type *kit_mma_type_of(enum cptx_type type);
+static inline bool kit_is_f64(const cptx_tiled_mma *mma) { return mma->opt.a == CPTX_F64; }
+/* The type of the sums of products of a type. */
+enum cptx_type kit_acc_type(enum cptx_type a);
+
 /* Threads of a unit. */
 uint32_t kit_unit_threads(enum cptx_mma_by by);
 /* False, with an error, for what the calls did not make. */
@@ -26,7 +46,26 @@ void kit_acc_find_rows(cptx_acc *acc);
 uint32_t kit_acc_number(const cptx_acc *acc, uint32_t row, uint32_t col);
 
 /* Rows of B that one ldmatrix brings. */
-static inline uint32_t kit_rows_of_b(const cptx_tiled_mma *mma) { return mma->opt.n % 16 ? 8 : 16; }
+static inline uint32_t kit_rows_of_b(const cptx_tiled_mma *mma)
+{
+	return mma->opt.n % 16 || mma->opt.sparse || kit_is_f64(mma) ? 8 : 16;
+}
+/* Elements of A that an instruction takes along K: of a sparse A those that are stored. */
+static inline uint32_t kit_depth_of_a(const cptx_tiled_mma *mma) { return mma->depth / (mma->opt.sparse ? 2 : 1); }
+
+/* Metadata of an instruction: with elements of 16 bits a word is of two of them. */
+typedef struct kit_meta {
+	cptx_val word;
+	int64_t select;
+} kit_meta;
+/* Of the rows number i of the unit's, and a step. */
+static inline kit_meta kit_meta_of(const cptx_tiled_mma *mma, cptx_val words, uint32_t atoms_m, uint32_t i, uint32_t step)
+{
+	const uint32_t steps = KIT_META_K / mma->depth;
+
+	return (kit_meta){ cptx_elem(words, step / steps * atoms_m + i), step % steps };
+}
+
 /* The instruction whose D is number i along m and j along n of an accumulator. */
 typedef struct kit_atom {
 	uint32_t i, j;
@@ -52,6 +91,36 @@ static inline cptx_val kit_a_of_step(const cptx_tiled_mma *mma, cptx_val regs, u
 /* The steps of a tile from opt->first to end - 1 by mma.sync. */
 void kit_multiply_sync(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, const cptx_acc *acc, cptx_val a, cptx_val b,
                        const cptx_mma_tile_opt *opt, uint32_t end);
+
+/* ---- of f64 by mma.sync: mma_f64.c ---- */
+
+enum { KIT_F64_ROWS = 8, KIT_F64_REGS = 2 /* rows of a load, and elements that a lane gets */ };
+/* Computes where the lane reads in tiles at a_base and b_base: first: of the unit; NONE: 0. */
+void kit_f64_begin(cptx_kernel *k, cptx_site at, cptx_tiled_mma *mma, cptx_val a_first, cptx_val b_first);
+/* Eight elements along K of eight rows of A or B, number i of the unit's, from a tile at `from`, where the lane reads. */
+void kit_f64_load(cptx_kernel *k, cptx_site at, const cptx_tile *tile, cptx_val from, uint32_t i, uint32_t step,
+                  cptx_val to);
+/* D of fragments i of A and j of B, of the registers of a step. */
+void kit_f64_multiply(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, cptx_val a, cptx_val b, uint32_t i,
+                      uint32_t j, cptx_val d);
+
+/* ---- by wgmma: mma_wgmma.c ---- */
+
+/* An address as descriptors count it: above 18 bits one may name a CTA of the cluster. */
+cptx_val kit_in_units(cptx_kernel *k, cptx_site at, cptx_val address, cptx_val first);
+/* The part of a descriptor that is the start address, of a tile and of a stage of a ring; more: what descriptors of that
+ * have more. */
+cptx_val kit_start_of(cptx_kernel *k, cptx_site at, cptx_val address, cptx_val first);
+cptx_val kit_start_of_stage(cptx_kernel *k, cptx_site at, cptx_val start, cptx_val ring, cptx_val stage, uint32_t apart,
+                            int64_t *more);
+/* Where the operands of a wgmma begin: .u64, and what is to be added, in the units of descriptors. */
+typedef struct kit_wgmma_from {
+	cptx_val a, b; /* a: by A_REGS the registers */
+	int64_t a_more, b_more;
+} kit_wgmma_from;
+/* The steps of a tile that opt says. */
+void kit_multiply_wgmma(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, const cptx_acc *acc,
+                        const kit_wgmma_from *from, const cptx_mma_tile_opt *opt, cptx_val adds);
 
 /* ---- by tcgen05: mma_tcgen05.c ---- */
 

@@ -31,7 +31,7 @@ typedef struct data {
 	gemm_trial_args args;
 	uint32_t *from, *to; /* gathered, scattered: the row of A and of D of each row */
 	float *routing;      /* and its weight */
-	uint64_t dev_from, dev_to, dev_routing;
+	uint64_t dev_from, dev_to, dev_routing, dev_meta;
 } data;
 enum { NOBODYS = -1 };
 
@@ -41,23 +41,25 @@ const char *gemm_trial_text(const gemm_trial *t)
 	const cptx_gemm_opt *o = &t->opt;
 	bool scaled = o->scale != CPTX_TYPE_NONE;
 
-	snprintf(text, sizeof text,
-	         "%s %s%s x %s%s%s -> %s%s%s%s%s%s%s%s%s%s%s%s%s, %llux%llux%llu x%u, tile %ux%u%s, %u stages, cluster %ux%u%s, "
-	         "%u CTAs, "
-	         "%u a multiprocessor, "
-	         "group %u, seed %llu",
-	         cptx_gemm_mma_name(o->mma), o->kind ? cptx_tcgen05_kind_name(o->kind) : "", cptx_type_name(o->a),
-	         cptx_type_name(o->b), scaled ? " by " : "", scaled ? cptx_type_name(o->scale) : "", cptx_type_name(o->out),
-	         o->a_m_major ? ", A M-major" : "", o->b_n_major ? ", B N-major" : "", o->alpha ? ", alpha" : "",
-	         o->beta ? ", beta" : "", o->beta && t->in_place ? " in place" : "", o->bias ? ", bias" : "",
-	         o->epilogue   ? ", epilogue"
-	         : o->visitors ? ", visitors"
-	                       : "",
-	         o->experts ? ", experts " : "", o->experts ? cptx_gemm_experts_name(o->experts) : "",
-	         o->gather ? ", gathered" : "", o->scatter ? ", scattered" : "", o->a_tmem ? ", A in tensor memory" : "",
-	         (unsigned long long)t->m, (unsigned long long)t->n, (unsigned long long)t->k, t->batch ? t->batch : 1, o->bm,
-	         o->bn, o->swap ? " swapped" : "", o->stages, o->cluster_m, o->cluster_n, o->stream_k ? ", stream-K" : "",
-	         t->ctas, o->per_sm ? o->per_sm : 1, o->group, (unsigned long long)t->seed);
+	snprintf(
+		text, sizeof text,
+		"%s %s%s%s x %s%s%s -> %s%s%s%s%s%s%s%s%s%s%s%s%s, %llux%llux%llu x%u, tile %ux%u%s, %u stages, cluster %ux%u%s, "
+		"%u CTAs, "
+		"%u a multiprocessor, "
+		"group %u, seed %llu",
+		cptx_gemm_mma_name(o->mma), o->kind ? cptx_tcgen05_kind_name(o->kind) : "", o->sparse ? "sparse " : "",
+		cptx_type_name(o->a), cptx_type_name(o->b), scaled ? " by " : "", scaled ? cptx_type_name(o->scale) : "",
+		cptx_type_name(o->out), o->a_m_major ? ", A M-major" : "", o->b_n_major ? ", B N-major" : "",
+		o->alpha ? ", alpha" : "", o->beta ? ", beta" : "", o->beta && t->in_place ? " in place" : "",
+		o->bias ? ", bias" : "",
+		o->epilogue   ? ", epilogue"
+		: o->visitors ? ", visitors"
+					  : "",
+		o->experts ? ", experts " : "", o->experts ? cptx_gemm_experts_name(o->experts) : "", o->gather ? ", gathered" : "",
+		o->scatter ? ", scattered" : "", o->a_tmem ? ", A in tensor memory" : "", (unsigned long long)t->m,
+		(unsigned long long)t->n, (unsigned long long)t->k, t->batch ? t->batch : 1, o->bm, o->bn, o->swap ? " swapped" : "",
+		o->stages, o->cluster_m, o->cluster_n, o->stream_k ? ", stream-K" : "", t->ctas, o->per_sm ? o->per_sm : 1, o->group,
+		(unsigned long long)t->seed);
 	return text;
 }
 
@@ -189,7 +191,8 @@ static stored stored_of(const data *x, unsigned which)
 {
 	const gemm_trial *t = x->t;
 	const bool across = which == 0 ? x->o->a_m_major : which == 1 && x->o->b_n_major;
-	const uint64_t rows = which == 1 ? t->n : t->m, cols = which < 2 ? t->k : t->n;
+	const uint64_t rows = which == 1 ? t->n : t->m;
+	const uint64_t cols = which == 0 && x->o->sparse ? cptx_gemm_sparse_cols(t->k) : which < 2 ? t->k : t->n;
 
 	return place_of(x, which, across ? cols : rows, across ? rows : cols);
 }
@@ -215,6 +218,47 @@ static uint64_t upload(cptx_device *dev, data *x, const int8_t *v, enum cptx_typ
 			x->bytes[(bit + j) / 8] |= (uint8_t)((word >> j & 1) << (bit + j) % 8);
 	}
 	return to && cptx_mem_write(dev, to, x->bytes, size, err) ? to + s.off * bits / 8 : 0;
+}
+
+/* An A of which at most two of four neighbours along K are not 0; some have two, some fewer. */
+static void prune(data *x, uint64_t *seed)
+{
+	const uint64_t k = x->t->k;
+
+	for (uint64_t i = 0; i < x->na; i += k)
+		for (uint64_t g = 0; g < k; g += 4) {
+			const uint64_t drawn = number_random(seed) >> 33;
+			for (uint64_t j = g, left = 2; j < g + 4 && j < k; j++) {
+				const bool keep = left && (drawn >> 4 * (j - g) & 15) < 10;
+				left -= keep;
+				x->a[i + j] = keep ? x->a[i + j] : 0;
+			}
+		}
+}
+
+/* A compressed: values, whose address it gives, and metadata. */
+static uint64_t upload_sparse(cptx_device *dev, data *x, cptx_error *err)
+{
+	const gemm_trial *t = x->t;
+	const uint32_t bytes = number_packed_bits(x->o->a) / 8;
+	const uint64_t rows = stored_of(x, 0).ld * bytes, words = cptx_gemm_sparse_meta(t->m, t->k), n = x->counts_of[0];
+	uint8_t *dense = malloc(t->m * t->k * bytes), *values = malloc(t->m * rows * n);
+	uint32_t *meta = malloc(words * 4 * n);
+	bool ok = dense && values && meta;
+
+	for (uint32_t z = 0; ok && z < n; z++) {
+		for (uint64_t i = 0; i < t->m * t->k; i++) {
+			const uint64_t word = number_bits(x->o->a, x->a[z * t->m * t->k + i]);
+			for (uint32_t b = 0; b < bytes; b++)
+				dense[i * bytes + b] = (uint8_t)(word >> 8 * b);
+		}
+		ok = cptx_gemm_sparse_pack(values + z * t->m * rows, meta + z * words, dense, x->o->a, t->m, t->k, 0, err);
+	}
+	uint64_t to = ok ? cptx_mem_alloc(dev, t->m * rows * n, err) : 0;
+	ok = to && (x->dev_meta = cptx_mem_alloc(dev, words * 4 * n, err)) &&
+	     cptx_mem_write(dev, to, values, t->m * rows * n, err) && cptx_mem_write(dev, x->dev_meta, meta, words * 4 * n, err);
+	free(dense), free(values), free(meta);
+	return ok ? to : 0;
 }
 
 /* Factors of all matrices, packed for the kernel; as numbers to *v. */
@@ -283,13 +327,17 @@ static bool prepare(cptx_device *dev, data *x, cptx_error *err)
 		most = at.all > most ? at.all : most;
 	}
 	most = t->opt.scatter && t->rows_d * t->n > most ? t->rows_d * t->n : most;
-	x->d_bytes = (t->opt.scatter ? t->rows_d * t->n : stored_of(x, 3).all) * 4 + GUARD;
-	x->bytes = malloc(most * 4 + t->n * 4 * x->batch + GUARD);
+	const uint64_t each = x->o->out == CPTX_F64 ? 8 : 4;
+	x->d_bytes = (t->opt.scatter ? t->rows_d * t->n : stored_of(x, 3).all) * each + GUARD;
+	x->bytes = malloc(most * each + t->n * 4 * x->batch + GUARD);
 	x->a = draw(x->na, x->o->a, &s), x->b = draw(x->nb, x->o->b, &s), x->c = draw(x->nd, x->o->out, &s);
 	x->bias = draw(t->n * x->batch, CPTX_F32, &s);
 	if (!x->bytes || !x->a || !x->b || !x->c || !x->bias || !x->matrix)
 		return false;
-	x->dev_a = upload(dev, x, x->a, x->o->a, x->counts_of[0], rows_a, t->k, x->o->a_m_major, 0, err);
+	if (x->o->sparse)
+		prune(x, &s);
+	x->dev_a = x->o->sparse ? upload_sparse(dev, x, err)
+	                        : upload(dev, x, x->a, x->o->a, x->counts_of[0], rows_a, t->k, x->o->a_m_major, 0, err);
 	x->dev_b = upload(dev, x, x->b, x->o->b, x->counts_of[1], t->n, t->k, x->o->b_n_major, 1, err);
 	x->dev_c = upload(dev, x, x->c, x->o->out, x->counts_of[2], t->m, t->n, false, 2, err);
 	x->dev_bias = upload(dev, x, x->bias, CPTX_F32, x->batch, 1, t->n, false, 4, err);
@@ -300,7 +348,7 @@ static bool prepare(cptx_device *dev, data *x, cptx_error *err)
 		const uint64_t rows = t->opt.experts ? x->rows : t->m;
 		const uint64_t of_a = t->place[0].shared ? 1 : x->rows / rows, of_b = t->place[1].shared ? 1 : x->batch;
 		x->dev_sa = upload_f32_factors(dev, x, rows, of_a, 1, &x->sa, &s, err);
-		x->dev_sb = upload_f32_factors(dev, x, t->n, of_b, 128, &x->sb, &s, err);
+		x->dev_sb = upload_f32_factors(dev, x, t->n, of_b, x->o->scale_rows ? 1 : 128, &x->sb, &s, err);
 	} else if (x->vec) {
 		x->dev_sa = upload_factors(dev, x, t->m, &x->sa, &s, err);
 		x->dev_sb = upload_factors(dev, x, t->n, &x->sb, &s, err);
@@ -384,11 +432,11 @@ static bool compare_scattered(const data *x)
 }
 
 /* Rows that are no expert's stay as they were. */
-static uint32_t bits_expected(const data *x, uint64_t i)
+static uint64_t bits_expected(const data *x, uint64_t i)
 {
 	if (x->matrix[i / x->t->n] != (uint32_t)NOBODYS)
-		return (uint32_t)number_bits(x->o->out, number_saturated(x->o->out, expected(x, i)));
-	return x->t->in_place ? (uint32_t)number_bits(x->o->out, x->c[i]) : UINT32_MAX >> (32 - cptx_type_bits(x->o->out));
+		return number_bits(x->o->out, number_saturated(x->o->out, expected(x, i)));
+	return x->t->in_place ? number_bits(x->o->out, x->c[i]) : UINT64_MAX >> (64 - cptx_type_bits(x->o->out));
 }
 
 static bool compare(const data *x)
@@ -401,14 +449,15 @@ static bool compare(const data *x)
 		return compare_scattered(x);
 	for (uint64_t i = 0; i < x->nd; i++) {
 		const uint64_t at = s.off + i / (t->m * t->n) * s.stride + i / t->n % t->m * s.ld + i % t->n;
-		uint32_t got = 0, want = bits_expected(x, i);
+		uint64_t got = 0, want = bits_expected(x, i);
 		memcpy(&got, x->bytes + at * size, size);
 		memset(x->bytes + at * size, POISON, size);              /* all that is left must be that */
-		if (got == want || (!((got | want) << (33 - 8 * size)))) /* zeros of either sign */
+		if (got == want || (!((got | want) << (65 - 8 * size)))) /* zeros of either sign */
 			continue;
-		snprintf(said, sizeof said, "element (%llu, %llu) of matrix %llu is %g (0x%x), not %g",
+		snprintf(said, sizeof said, "element (%llu, %llu) of matrix %llu is %g (0x%llx), not %g",
 		         (unsigned long long)(i / t->n % t->m), (unsigned long long)(i % t->n),
-		         (unsigned long long)(i / t->n / t->m), number_value(x->o->out, got), got, number_value(x->o->out, want));
+		         (unsigned long long)(i / t->n / t->m), number_value(x->o->out, got), (unsigned long long)got,
+		         number_value(x->o->out, want));
 		return false;
 	}
 	for (uint64_t i = 0; i < x->d_bytes; i++)
@@ -489,6 +538,7 @@ static bool launch(cptx_device *dev, data *x, const cptx_program *program, cptx_
 		                    .gather = x->dev_from,
 		                    .scatter = x->dev_to,
 		                    .weights = x->dev_routing,
+		                    .meta = x->dev_meta,
 		                    .args = x->o->nparams ? &x->args : NULL };
 	set_distances(x, &p);
 	cptx_launch *l = x->o->grouped                    ? prepare_list(dev, x, program, &p, err)
@@ -559,7 +609,8 @@ const char *gemm_trial_run(cptx_device *dev, const gemm_trial *t)
 		                x.args.add,
 		                x.dev_from,
 		                x.dev_to,
-		                x.dev_routing };
+		                x.dev_routing,
+		                x.dev_meta };
 	for (size_t i = 0; i < sizeof held / sizeof *held; i++)
 		cptx_mem_free(dev, held[i]);
 	free(x.a), free(x.b), free(x.c), free(x.bias), free(x.sa), free(x.sb), free(x.bytes), free(x.matrix), free(x.factor),

@@ -14,8 +14,9 @@ static const struct {
 	bool has_tma, large_by_tma;
 } sync[] = {
 	{ "sm_80", "A100", false, false },    { "sm_86", "RTX 3090", false, false }, { "sm_89", "RTX 4090", false, false },
-	{ "sm_90", "H200", true, false },     { "sm_90a", "H200", true, true },      { "sm_100a", "H200", true, true },
-	{ "sm_120", "RTX 5090", true, true },
+	{ "sm_90", "H200", true, false },     { "sm_90a", "H200", true, true },      { "sm_100a", "B200", true, true },
+	{ "sm_120", "RTX 5090", true, true }, { "sm_87", "Orin", false, false },     { "sm_103a", "B300", true, true },
+	{ "sm_121", "GB10", true, true },     { "sm_110a", "Thor", true, true },
 };
 enum { SYNC = sizeof sync / sizeof *sync };
 

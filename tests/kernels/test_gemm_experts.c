@@ -85,6 +85,25 @@ static const gemm_trial trials[] = {
 	  SIZE(90, 36, 144, 2, 50, 30),
 	  .rows_a = 11,
 	  .rows_d = 90 },
+	/* rows and matrices at distances, of whole 16 bytes and of others; one B for all experts */
+	{ .opt = { TILE(64, 64, 3), BF16, .out = CPTX_BF16, .beta = true, .strided = true, .unaligned = 7, CONTIGUOUS },
+	  SIZE(180, 71, 135, 4, 70, 0, 64, 21),
+	  .place = { { 1, 2, 0, false }, { 3, 1, 5, false }, { 0, 3, 0, false }, { 1, 1, 0, false } } },
+	{ .opt = { TILE(64, 64, 3), BF16, .out = CPTX_F32, .bias = true, .strided = true, MASKED },
+	  SIZE(70, 72, 136, 3, 70, 0, 33),
+	  .place = { { 0, 8, 0, false }, { 0, 16, 64, false }, { 0, 0, 0, false }, { 0, 4, 0, false } } },
+	{ .opt = { TILE(64, 40, 3), BF16, .out = CPTX_F16, .swap = true, .strided = true, .unaligned = 7, MASKED },
+	  SIZE(43, 71, 77, 3, 43, 0, 20),
+	  .place = { { 1, 0, 0, false }, { 0, 1, 0, true }, { 0, 0, 0, false }, { 1, 0, 0, false } } },
+	{ .opt = { TILE(64, 64, 3), BF16, .out = CPTX_BF16, .strided = true, .unaligned = 7, .beta = true, ALONG_K },
+	  SIZE(71, 75, 140, 3, 64, 0, 70),
+	  .place = { { 1, 2, 0, false }, { 3, 0, 0, false }, { 0, 1, 3, false }, { 1, 0, 7, false } } },
+	{ .opt = { TILE(128, 64, 3), .a = CPTX_E4M3, .b = CPTX_E4M3, .out = CPTX_BF16, .scale = CPTX_F32, .scale_rows = true,
+	           .strided = true, .unaligned = 7, CONTIGUOUS },
+	  SIZE(140, 71, 259, 3, 65, 0, 66) },
+	{ .opt = { TILE(64, 72, 3), .a = CPTX_E4M3, .b = CPTX_E4M3, .out = CPTX_F32, .scale = CPTX_F32, .scale_rows = true,
+	           MASKED },
+	  SIZE(131, 136, 144, 2, 65, 200) },
 };
 
 /* CPTX_WHOLE: all of them. */
@@ -135,6 +154,14 @@ static const struct {
 	             .out = CPTX_F32, MASKED, .gather = true, .bias = true },
 	    SIZE(70, 72, 80, 3, 70, 500, 3),
 	    .rows_a = 300 } },
+	/* rows of any length */
+	{ { "sm_80", "sm_120" },
+	  { .opt = { SYNC(64, 64, 3), BF16, .out = CPTX_BF16, .beta = true, .strided = true, .unaligned = 7, MASKED },
+	    SIZE(70, 71, 77, 3, 70, 0, 33),
+	    .place = { { 1, 0, 0, false }, { 1, 2, 3, false }, { 0, 1, 0, false }, { 1, 1, 0, false } } } },
+	{ { "sm_100a", "sm_100a" },
+	  { .opt = { TCGEN05(128, 64, 2), BF16, .out = CPTX_BF16, .strided = true, .unaligned = 7, CONTIGUOUS },
+	    SIZE(150, 41, 77, 3, 130, 0, 15) } },
 	/* a warpgroup brings A and B */
 	{ { "sm_90a", "sm_90a" },
 	  { .opt = { NEW, .bm = 256, .bn = 128, .bk = 64, .stages = 2, .warps_m = 4, .warps_n = 2, .tma = true, BF16,
@@ -170,7 +197,8 @@ START_TEST(says_which_rule_is_broken)
 		{ { NEW, .mma = CPTX_GEMM_TCGEN05, .kind = CPTX_TCGEN05_MXF8F6F4, .bm = 128, .bn = 64, .stages = 2, .a = CPTX_E4M3,
 		    .b = CPTX_E4M3, .scale = CPTX_UE8M0, .out = CPTX_F32, MASKED },
 		  "experts with scale factors of .ue8m0" },
-		{ { TILE(64, 64, 3), BF16, .out = CPTX_F32, .strided = true, CONTIGUOUS }, "experts have dense, aligned rows" },
+		{ { TILE(64, 64, 3), BF16, .out = CPTX_F32, .unaligned = CPTX_GEMM_A, CONTIGUOUS, .gather = true },
+		  "rows of A that are gathered and unaligned" },
 		{ { TILE(64, 64, 3), BF16, .out = CPTX_F32, .gather = true }, "rows that are gathered without experts" },
 		{ { TILE(64, 64, 3), BF16, .out = CPTX_F32, ALONG_K, .scatter = true }, "rows that are scattered without experts" },
 		{ { TILE(64, 64, 3), BF16, .out = CPTX_BF16, MASKED, .scatter = true }, "to D of .bf16; they are added" },
@@ -253,9 +281,12 @@ START_TEST(shapes_follow_the_rows_of_an_expert)
 	o.experts = CPTX_GEMM_EXPERTS_MASKED, p.m = 4096, p.batch = 32, p.expected = 20;
 	ck_assert_uint_eq(cptx_gemm_auto(&o, &p, 132, &few, 1, NULL), 1);
 	ck_assert_uint_le(ROWS(few), 64);
-	/* rows that no kernel of experts takes are named, and not an option that nobody set */
+	/* rows of any length are copied first, but for those that are gathered */
 	cptx_error err = { .code = CPTX_OK };
 	p.k = 7169;
+	ck_assert_uint_eq(cptx_gemm_auto(&o, &p, 132, &few, 1, &err), 1);
+	ck_assert_uint_eq(few.opt.unaligned, CPTX_GEMM_A | CPTX_GEMM_B);
+	o.gather = true;
 	ck_assert_uint_eq(cptx_gemm_auto(&o, &p, 132, &few, 1, &err), 0);
 	ck_assert_msg(strstr(err.text, "rows of A have 7169 elements of 2 bytes") && !strstr(err.text, ".unaligned"), "%s",
 	              err.text);

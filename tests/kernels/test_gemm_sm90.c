@@ -133,6 +133,10 @@ START_TEST(ptxas_neither_warns_nor_spills)
 		{ TILE(128, 256, 3), BF16, .out = CPTX_BF16, .experts = CPTX_GEMM_EXPERTS_MASKED, NEW, .bias = true, .name = "z" },
 		{ TILE(256, 128, 3), BF16, .out = CPTX_BF16, .experts = CPTX_GEMM_EXPERTS_CONTIGUOUS, NEW, .name = "A" },
 		{ TILE(128, 256, 3), BF16, .out = CPTX_BF16, .experts = CPTX_GEMM_EXPERTS_MASKED, NEW, .swap = true, .name = "B" },
+		{ TILE(128, 256, 3), BF16, .out = CPTX_BF16, .unaligned = 7, .name = "C" },
+		{ TILE(256, 192, 3), BF16, .out = CPTX_F16, .unaligned = CPTX_GEMM_D, .bias = true, .name = "D" },
+		{ TILE(128, 256, 3), BF16, .out = CPTX_BF16, .sparse = true, .name = "E" },
+		{ TILE(256, 192, 3), TYPES(E4M3, E4M3), .out = CPTX_F32, .sparse = true, .stream_k = true, .name = "F" },
 	};
 	enum { NOPT = sizeof opts / sizeof *opts };
 	static char said[1 << 16];

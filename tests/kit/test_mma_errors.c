@@ -83,9 +83,10 @@ START_TEST(types_and_shapes)
 {
 	FAILS("cptx_tiled_mma_new: the tiled mma is NULL", cptx_tiled_mma_new_(x.k, CPTX_HERE, NULL, &x.o));
 	FAILS("cptx_tiled_mma_new: the description is NULL", cptx_tiled_mma_new_(x.k, CPTX_HERE, &x.mma, NULL));
-	FAILS("of .f32 and .bf16; .a and .b are CPTX_BF16, F16, TF32, E4M3, E5M2, E2M3, E3M2, E2M1, S8 or U8", x.o.a = CPTX_F32;
+	FAILS("of .f32 and .bf16; .a and .b are CPTX_BF16, F16, TF32, F64, E4M3, E5M2, E2M3, E3M2, E2M1, S8 or U8",
+	      x.o.a = CPTX_F32;
 	      NEW);
-	FAILS("of .bf16 and .f64; .a and .b are", x.o.b = CPTX_F64; NEW);
+	FAILS("of .bf16 and .u4; .a and .b are", x.o.b = CPTX_U4; NEW);
 	FAILS("of .bf16 and .f16; A and B have the same type, or two of 8 bits", x.o.b = CPTX_F16; NEW);
 	FAILS("of .e4m3 and .s8; A and B have the same type", x.o.a = CPTX_E4M3, x.o.b = CPTX_S8; NEW);
 	FAILS("of .s8 by wgmma with n = 40; of integers it is 8, 16, 24, 32 or a multiple of 16", x.o.a = CPTX_S8,
@@ -192,6 +193,33 @@ START_TEST(calls)
 }
 END_TEST
 
+/* x.o with a sparse A. */
+static void make_sparse(fixture *x)
+{
+	x->o.sparse = true, x->o.a_tile = tile(64, 32, 16, false), x->o.a_tile.swizzle = CPTX_SWIZZLE_64B;
+}
+
+START_TEST(sparse_and_f64)
+{
+	FAILS("with a sparse A by tcgen05; it goes by mma.sync and wgmma", make_sparse(&x); x.o.by = CPTX_BY_TCGEN05;
+	      x.o.m = 128; x.o.a_tile.rows = 128; NEW);
+	FAILS("with a sparse A that is not in shared memory", make_sparse(&x); x.o.a_from = CPTX_A_REGS; NEW);
+	FAILS("with a sparse A of .tf32; its elements have 8 or 16 bits", make_sparse(&x); x.o.a = x.o.b = CPTX_TF32; NEW);
+	FAILS("whose tiles have 64 and 64 elements along K; a sparse A has half of them", x.o.sparse = true; NEW);
+	FAILS("with a sparse A and a tile of B of 32 elements along K; it has a multiple of 64", make_sparse(&x);
+	      x.o.b_tile = tile(64, 32, 16, false); NEW);
+	FAILS("with a sparse A and 0 registers as .meta; it takes 1 of 32 bits", make_sparse(&x); NEW;
+	      cptx_mma_tile(x.k, &x.mma, &x.of_wgmma, x.u32, x.u32));
+	FAILS("with a sparse A and 2 registers as .meta; it takes 4 of 32 bits", make_sparse(&x); x.o.by = CPTX_BY_MMA_SYNC; NEW;
+	      cptx_mma_tile(x.k, &x.mma, &x.of_sync, x.u32, x.u32, .meta = cptx_regs(x.k, CPTX_B32, 2)));
+	FAILS("of .f64 by wgmma or tcgen05; it goes by mma.sync", x.o.a = x.o.b = CPTX_F64; NEW);
+	FAILS("of .bf16 with .tall; that is for .f64", x.o.by = CPTX_BY_MMA_SYNC; x.o.tall = true; NEW);
+	FAILS("whose tile of B of .f64 is not K-major with the 64-byte swizzle", x.o.by = CPTX_BY_MMA_SYNC;
+	      x.o.a = x.o.b = CPTX_F64; x.o.a_tile = x.o.b_tile = tile(64, 16, 64, false); NEW);
+	FAILS("without .sparse takes no .meta", cptx_mma_tile(x.k, &x.wgmma, &x.of_wgmma, x.u32, x.u32, .meta = x.u32));
+}
+END_TEST
+
 START_TEST(accumulators)
 {
 	FAILS("cptx_acc_new: the accumulator is NULL", cptx_acc_new(x.k, &x.wgmma, NULL));
@@ -279,6 +307,7 @@ int main(void)
 	tcase_add_test(t, types_and_shapes);
 	tcase_add_test(t, tiles_and_units);
 	tcase_add_test(t, calls);
+	tcase_add_test(t, sparse_and_f64);
 	tcase_add_test(t, accumulators);
 	tcase_add_test(t, tensor_memory);
 	tcase_add_test(t, rounding_and_stores);

@@ -10,7 +10,6 @@
 
 /* Tensor cores make 128 rows x 1 column x 128 bytes along K in 2 clocks, whatever the kind: 2.25 PFLOP/s of dense bf16. */
 #define COLUMN_CLOCKS 2.0
-static const gemm_chip b200 = { .name = "B200, by its data sheet", .sms = 148, .ghz = 1.856, .memory_gbs = 8000 };
 
 #define TILE_CLOCKS 400.0 /* the first load of a tile, and the first product's start */
 #define OUT_CLOCKS 4.0    /* of a column of the tile */
@@ -53,8 +52,8 @@ static bool suits(const cptx_gemm_opt *o, const cptx_target *target)
 
 static const uint8_t clusters[][2] = { { 1, 1 }, { 2, 1 }, { 1, 2 }, { 4, 1 }, { 1, 4 } };
 
-const gemm_model gemm_sm100_model = { .chips = &b200,
-	                                  .chip_count = 1,
+const gemm_model gemm_sm100_model = { .chips = gemm_tcgen05_chips,
+	                                  .chip_count = GEMM_TCGEN05_CHIPS,
 	                                  .clusters = clusters,
 	                                  .cluster_count = ARRAY_LEN(clusters),
 	                                  .axes = { GEMM_AXIS(bm, ROWS, ROWS, 2 * ROWS, ROWS), GEMM_AXIS(bn, 128, 256, 16, -16),

@@ -9,9 +9,6 @@
 #include "gemm/sm120/gemm.h"
 
 /* The data sheet: dense 419 TFLOP/s of fp8 with f32 sums, four times as many of fp4. */
-static const gemm_chip rtx5090 = {
-	.name = "GeForce RTX 5090, by its data sheet", .sms = 170, .ghz = 2.407, .memory_gbs = 1792, .products = 512
-};
 
 #define TILE_CLOCKS 800.0 /* the ends of a tile that nothing overlaps */
 #define OUT_BYTES 32.0    /* of D, a clock */
@@ -32,8 +29,8 @@ static void predict(cptx_gemm_choice *c, const gemm_pick *x, const tma_gemm *t)
 	gemm_roofline(c, x, &r, &clocks);
 }
 
-const gemm_model gemm_sm120_model = { .chips = &rtx5090,
-	                                  .chip_count = 1,
+const gemm_model gemm_sm120_model = { .chips = gemm_scaled_chips,
+	                                  .chip_count = GEMM_SCALED_CHIPS,
 	                                  .axes = { GEMM_AXIS(bm, 128, 128, 64, -64), GEMM_AXIS(bn, 128, 128, 64, -64),
 	                                            GEMM_AXIS(warps_m, 4, 1, 4, 0), GEMM_AXIS(warps_n, 2, 1, 4, 0),
 	                                            GEMM_AXIS(per_sm, 1, 1, 2, 1) },

@@ -12,17 +12,6 @@
 
 #include <cptx/inspect.h>
 
-/* Dense bf16 with f32 sums.  Of the H200 the rate and the clock are measured (bench/RESULTS.md), all others are of data
- * sheets: 312, 71, 165 and 210 TFLOP/s.  Nothing is published of mma.sync on sm_100 and sm_103: they count as the H200.
- * From target, GPU, multiprocessors, GHz, GB/s, products. */
-const gemm_chip gemm_sync_chips[GEMM_SYNC_CHIPS] = {
-	{ 80, "A100, by its data sheet", 108, 1.41, 1555, 1024 },
-	{ 86, "GeForce RTX 3090, by its data sheet", 82, 1.695, 936, 256 },
-	{ 89, "GeForce RTX 4090, by its data sheet", 128, 2.52, 1008, 256 },
-	{ 90, "H200, by measured rates", 132, 1.80, 4264, 4096 / 3.0 },
-	{ 120, "GeForce RTX 5090, by its data sheet", 170, 2.407, 1792, 256 },
-};
-
 enum { STAGES = 8 /* most that are tried */ };
 
 /* Fitted to 26 measured times of 10 shapes on an H200 (bench/RESULTS.md), of which they are 2.6 % off in the mean square; of
@@ -66,9 +55,11 @@ static void predict(cptx_gemm_choice *c, const gemm_pick *x, const tma_gemm *t)
 	of.per_sm = o->stream_k || o->timeline ? 1 : resident(o, x->target);
 	const gemm_rounds r = gemm_rounds_of(&of, c, x);
 	const double warps = s.warps * r.together, tile = (double)o->bm * o->bn * r.together, stage = s.stage * r.together;
+	const double along_k = (double)tma_gemm_along_a(o, o->bk); /* of A, which a product takes the time of */
 	const double busy = warps / (divide_up((uint64_t)warps, CPTX_SM_PARTS) * CPTX_SM_PARTS);
-	const double mma = tile * o->bk * s.in_bytes / 2 / x->chip->products / busy; /* of 16 bits */
-	const double shared = gemm_shared_clocks(stage + warps * (s.wm + s.wn) * o->bk * s.in_bytes);
+	const double mma = o->a == CPTX_F64 ? tile * along_k / x->chip->doubles / busy
+	                                    : tile * along_k * s.in_bytes / 2 / x->chip->products / busy; /* of 16 bits */
+	const double shared = gemm_shared_clocks(stage + warps * (s.wm * along_k + (double)s.wn * o->bk) * s.in_bytes);
 	const double copies = o->tma ? 0 : stage / 16 / CPTX_WARP * COPY_CLOCKS;
 	const gemm_clocks clocks = { .mma = gemm_longer(mma, shared, HINDRANCE) + copies + K_TILE_CLOCKS,
 		                         .load = gemm_l2_clocks(o, stage),

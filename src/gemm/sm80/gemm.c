@@ -52,7 +52,8 @@ static void next_offset(const gemm80 *g) { tma_gemm_next_offset(g->k, g->offset,
 static void multiply(const gemm80 *g, uint32_t first, uint32_t steps)
 {
 	if (steps)
-		cptx_mma_tile(g->k, &g->mma, &g->acc, g->offset, g->offset, .first = first, .steps = steps, .frags = &g->frags);
+		cptx_mma_tile(g->k, &g->mma, &g->acc, g->offset, g->offset, .first = first, .steps = steps, .frags = &g->frags,
+		              .meta = g->meta);
 }
 
 /* The last step, which fetches the first fragments of the stage that g->offset is at now, or none. */
@@ -61,7 +62,7 @@ static void multiply_last(const gemm80 *g, bool fetch)
 	const cptx_val next = fetch ? g->offset : (cptx_val){ 0 };
 
 	cptx_mma_tile(g->k, &g->mma, &g->acc, g->offset, g->offset, .first = g->mma.steps - 1, .steps = 1, .frags = &g->frags,
-	              .next_a = next, .next_b = next);
+	              .next_a = next, .next_b = next, .meta = g->meta);
 }
 
 static void fetch_first(const gemm80 *g, const cptx_pipe_at *at)
@@ -72,13 +73,20 @@ static void fetch_first(const gemm80 *g, const cptx_pipe_at *at)
 
 static void stamp(const gemm80 *g, uint32_t phase) { cptx_timeline_stamp_when(g->k, &g->line, phase, g->first_lane); }
 
+static void next_meta(gemm80 *g)
+{
+	if (g->o->sparse)
+		g->meta = tma_gemm_sparse_next(g->k, &g->sparse, 0);
+}
+
 /* Whether the next K tile is there is asked a step before it is needed, so that the answer is not waited for.  another: has
  * the CTA another tile behind this one, whose K tile it is then? */
-static void k_tile_of_tma(const gemm80 *g, cptx_pipe_at *at, bool last, cptx_val another)
+static void k_tile_of_tma(gemm80 *g, cptx_pipe_at *at, bool last, cptx_val another)
 {
 	cptx_kernel *k = g->k;
 	cptx_val there = { 0 };
 
+	next_meta(g);
 	multiply(g, 0, g->mma.steps - 2);
 	cptx_pipe_at ahead = cptx_pipe_ahead(k, &g->pipe, at);
 	if (!last)
@@ -103,6 +111,7 @@ static void k_tile_of_cp_async(gemm80 *g, cptx_pipe_at *at)
 {
 	cptx_kernel *k = g->k;
 
+	next_meta(g);
 	for (uint32_t step = 0; step + 1 < g->mma.steps; step++) {
 		tma_gemm_copy(k, &g->producer, step, g->mma.steps - 1);
 		multiply(g, step, 1);
@@ -129,6 +138,8 @@ static void mainloop(gemm80 *g, cptx_pipe_at *at)
 	cptx_val n = g->o->stream_k ? cptx_sub(k, g->w.k_end, g->w.k_first) : by_k ? g->w.p.K : g->w.k_end;
 
 	cptx_acc_clear(k, &g->acc);
+	if (g->o->sparse)
+		tma_gemm_sparse_begin(k, &g->sparse);
 	if (!g->o->tma) {
 		CPTX_FOR(k, i, n, 1)
 			k_tile_of_cp_async(g, at);
@@ -148,12 +159,15 @@ static void begin_products(gemm80 *g)
 	const cptx_gemm_opt *o = g->o;
 
 	cptx_tiled_mma_new(k, &g->mma, .by = CPTX_BY_MMA_SYNC, .a = o->a, .b = o->b, .m = g->s.wm, .n = g->s.wn,
-	                   .units_m = o->warps_m, .units_n = o->warps_n, .a_tile = g->t.a, .b_tile = g->t.b,
-	                   .unit = g->roles.warp, .thread = g->roles.lane, .a_base = g->ring,
+	                   .sparse = o->sparse, .tall = o->tma && o->a == CPTX_F64, .units_m = o->warps_m, .units_n = o->warps_n,
+	                   .a_tile = g->t.a, .b_tile = g->t.b, .unit = g->roles.warp, .thread = g->roles.lane, .a_base = g->ring,
 	                   .b_base = cptx_offset(g->ring, g->s.a_bytes));
 	cptx_acc_new(k, &g->mma, &g->acc);
 	cptx_mma_frags_new(k, &g->mma, &g->frags, false);
 	g->offset = cptx_var(k, CPTX_U32, 0);
+	g->sparse = (tma_gemm_sparse){ .t = &g->t, .w = &g->w };
+	if (o->sparse)
+		tma_gemm_sparse_new(k, &g->sparse, &g->mma, g->roles.lane, 1);
 }
 
 static void consume(gemm80 *g)

@@ -33,6 +33,8 @@ typedef struct gemm80 {
 	cptx_tiled_mma mma;
 	cptx_acc acc;
 	cptx_mma_frags frags;
+	tma_gemm_sparse sparse; /* metadata of a sparse A; .meta: of the K tile at hand */
+	cptx_val meta;
 	cptx_roles roles;
 	cptx_val ring, slabs; /* .u32 shared addresses: of the stages; of D */
 	cptx_val offset;      /* from stage 0 to the one that is multiplied */

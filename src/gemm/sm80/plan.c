@@ -22,7 +22,10 @@ static uint32_t regs_of(uint32_t warps)
  * and store, places of the copies and predicates of the columns. */
 static uint32_t estimate(const cptx_gemm_opt *o, const gemm80_shape *s)
 {
-	return s->wm * s->wn / CPTX_WARP + (s->wm + s->wn) / 2 + 28 + (o->tma ? 0 : 16 + s->wn / 4);
+	const uint32_t words = s->in_bytes == 8 ? 2 : 1; /* of a sum, and of what is fetched of 16 rows */
+	const uint32_t meta = o->sparse ? 2 * s->wm / SM80_MMA * (o->bk / GEMM_SPARSE_K) + s->wn / 2 : 0;
+
+	return words * (s->wm * s->wn / CPTX_WARP + (s->wm + s->wn) / 2) + 28 + (o->tma ? 0 : 16 + s->wn / 4) + meta;
 }
 
 /* What a warp stores of D at once by TMA: all its rows, and up to 128 bytes of each. */
@@ -34,10 +37,10 @@ gemm80_shape gemm_sm80_shape(const cptx_gemm_opt *o)
 
 	s.wm = o->bm / MAX(o->warps_m, 1u), s.wn = o->bn / MAX(o->warps_n, 1u);
 	s.in_bytes = tma_gemm_bits(o->a) / 8;
-	s.a_bytes = o->bm * o->bk * s.in_bytes, s.stage = s.a_bytes + o->bn * o->bk * s.in_bytes;
+	s.a_bytes = o->bm * (uint32_t)tma_gemm_along_a(o, o->bk) * s.in_bytes, s.stage = s.a_bytes + o->bn * o->bk * s.in_bytes;
 	s.estimate = estimate(o, &s);
 	if (o->tma) {
-		const bool stores = !(o->unaligned & CPTX_GEMM_D);
+		const bool stores = !(o->unaligned & CPTX_GEMM_D) && o->out != CPTX_F64;
 		/* one more warp would leave each of eight that compute two thirds of its registers: then a warpgroup gives them.  Of
 		 * other numbers that are no multiple of four nothing is gained. */
 		s.producers = s.estimate > regs_of(s.warps + 1) && s.warps % 4 == 0 ? 4 : 1;
@@ -65,13 +68,15 @@ static enum cptx_swizzle swizzle_of(uint32_t along, uint32_t unit)
 static cptx_tile operand(const cptx_gemm_opt *o, const gemm80_shape *s, bool of_b)
 {
 	const uint32_t rows = of_b ? o->bn : o->bm, unit = of_b ? s->wn : s->wm, each = s->in_bytes;
+	const uint32_t cols = of_b ? o->bk : (uint32_t)tma_gemm_along_a(o, o->bk);
 	const bool mn_major = of_b ? o->b_n_major : o->a_m_major;
 
 	return (cptx_tile){ .rows = rows,
-		                .cols = o->bk,
+		                .cols = cols,
 		                .elem = { .bits = (uint8_t)(8 * each), .mn_major = mn_major },
-		                .swizzle =
-		                    mn_major ? swizzle_of(rows * each, unit * each) : swizzle_of(o->bk * each, o->bk * each) };
+		                .swizzle = each == 8  ? CPTX_SWIZZLE_64B
+		                           : mn_major ? swizzle_of(rows * each, unit * each)
+		                                      : swizzle_of(cols * each, cols * each) };
 }
 
 static tma_gemm describe(const cptx_gemm_opt *o)
@@ -83,10 +88,10 @@ static tma_gemm describe(const cptx_gemm_opt *o)
 		               .a = operand(o, &s, false),
 		               .b = operand(o, &s, true),
 		               .d = slab(o, &s),
-		               .pointers = !o->tma                      ? AB | MAP(CPTX_GEMM_MAP_D)
-		                           : o->unaligned & CPTX_GEMM_D ? MAP(CPTX_GEMM_MAP_D)
-		                                                        : 0,
-		               .any_row_of_d = !o->scatter && (!o->tma || o->unaligned & CPTX_GEMM_D),
+		               .pointers = !o->tma                                            ? AB | MAP(CPTX_GEMM_MAP_D)
+		                           : o->unaligned & CPTX_GEMM_D || o->out == CPTX_F64 ? MAP(CPTX_GEMM_MAP_D)
+		                                                                              : 0,
+		               .any_row_of_d = !o->scatter && (!o->tma || o->unaligned & CPTX_GEMM_D || o->out == CPTX_F64),
 		               .counts_k_tiles = true,
 		               .bk = o->bk,
 		               .sums = o->stream_k ? s.warps * (s.wm * s.wn * 4 + 4) : 0 };
@@ -154,7 +159,8 @@ static bool check(const cptx_gemm_opt *o, const cptx_target *target, cptx_gemm_p
 		return error_set(err, CPTX_E_TARGET, NOWHERE, "gemm for %s: %s not available on %s; targets from %s on have %s",
 		                 target_of(o), o->tma ? "TMA is" : "cp.async and mma.sync.m16n8k16 are", target->name, target_of(o),
 		                 o->tma ? "it" : "them");
-	if (!check_types(o, target, err) || !check_tile(o, err) || !tma_gemm_check_numbers(target_of(o), o, err))
+	if (!check_types(o, target, err) || !check_tile(o, err) || !tma_gemm_sparse_check(target_of(o), o, o->bk, err) ||
+	    !tma_gemm_check_numbers(target_of(o), o, err))
 		return false;
 	const gemm80_shape s = gemm_sm80_shape(o);
 	const gemm_smem smem = { .of = target ? target->name : "any target",

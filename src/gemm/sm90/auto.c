@@ -56,8 +56,9 @@ static double mma_clocks(const cptx_gemm_opt *o, const gemm_shape *s, const cptx
 	const double us = (double)in->m * (double)in->n * (double)in->k * or_one(in->batch) * s->in_bytes / 750e6;
 	const double narrow = 256.0 / o->bn - 1, loads = (1.0 / o->bm + 1.0 / o->bn) / (1.0 / 128 + 1.0 / 256) - 1;
 	const double hot = HOT * us / (us + HOT_US) * narrow + HOTTER * us / (us + HOTTER_US) * loads;
-	const double blocks = o->bm / (double)BLOCK_M, tensor = blocks * 4 * (o->bn / 2.0) * (1 + hot);
-	const double bytes = SPAN * (blocks * (BLOCK_M + o->bn) + WRITTEN * (o->bm + o->bn));
+	const double blocks = o->bm / (double)BLOCK_M, part = o->sparse ? 0.5 : 1; /* of the products, and of A */
+	const double tensor = part * blocks * 4 * (o->bn / 2.0) * (1 + hot);
+	const double bytes = SPAN * (blocks * (part * BLOCK_M + o->bn) + WRITTEN * (part * o->bm + o->bn));
 
 	if (s->scale_bytes) /* while a warpgroup scales its sums the tensor cores have products of another one, if there is one
 	                     */

@@ -66,12 +66,14 @@ static void load(gemm90 *g)
 
 /* ---- the MMA warpgroups ---- */
 
-static void multiply_stage(gemm90 *g, bool fresh)
+/* turn: of a sparse A, whose metadata stays in its registers while its wgmma are under way. */
+static void multiply_stage(gemm90 *g, bool fresh, uint32_t turn)
 {
 	cptx_kernel *k = g->k;
 
 	tma_gemm_wait_for_stage(k, &g->pipe, &g->at, &g->line, g->stamps);
-	cptx_mma_stage(k, &g->mma, &g->acc, g->at.stage, .fresh = fresh);
+	const cptx_val meta = g->o->sparse ? tma_gemm_sparse_next(k, &g->sparse, turn) : (cptx_val){ 0 };
+	cptx_mma_stage(k, &g->mma, &g->acc, g->at.stage, .fresh = fresh, .meta = meta);
 	if (g->s.deferred)
 		cptx_epilogue_deferred_store(k, &g->before, fresh ? 0 : 1, fresh ? 1 : g->before.parts);
 	if (!fresh) {
@@ -92,9 +94,12 @@ static void multiply_scaled_stage(gemm90 *g, cptx_val k_tile, bool fresh)
 	cptx_mma_stage(k, &g->mma, &g->scaled.part, g->at.stage, .fresh = true);
 	const cptx_val factors = tma_gemm_scaled_factors(k, &g->scaled, g->at.stage, k_tile);
 	cptx_mma_wait(k, &g->mma, 0);
+	if (g->o->scale_rows)
+		tma_gemm_scaled_add(k, &g->scaled, g->at.stage, factors, fresh);
 	cptx_bar_warp_sync(k, 0xffffffffu); /* all lanes have read their factors */
 	cptx_pipe_release(k, &g->pipe, &g->at, g->releases);
-	tma_gemm_scaled_add(k, &g->scaled, factors, fresh);
+	if (!g->o->scale_rows)
+		tma_gemm_scaled_add(k, &g->scaled, g->at.stage, factors, fresh);
 	cptx_pipe_next(k, &g->pipe, &g->at);
 }
 
@@ -105,6 +110,10 @@ static void store(gemm90 *g, bool defer)
 	const cptx_epilogue_dst to = tma_gemm_dst(&g->t, &g->w);
 	cptx_epilogue e = tma_gemm_chain(k, &g->t, &g->w, &g->acc);
 
+	/* a cvt of a sum that ptxas 13.0 moves in front of the wait has it serialize all wgmma (C7514); it moves none across a
+	 * fence */
+	if (g->s.by_threads)
+		cptx_fence(k, .sem = CPTX_ACQ_REL, .scope = CPTX_CTA);
 	if (g->s.by_threads)
 		tma_gemm_store(k, &g->t, &g->w, &e, tma_gemm_matrix(k, &g->t, &g->w, CPTX_GEMM_MAP_D));
 	else if (defer)
@@ -146,18 +155,23 @@ static void multiply_stages(gemm90 *g, cptx_val i)
 	cptx_kernel *k = g->k;
 	const bool scaled = g->s.scale_bytes;
 
+	if (g->o->sparse)
+		tma_gemm_sparse_begin(k, &g->sparse);
 	if (scaled) {
 		tma_gemm_scaled_begin(k, &g->scaled);
 		multiply_scaled_stage(g, g->w.k_first, true);
 	} else {
-		multiply_stage(g, true);
+		multiply_stage(g, true, 0);
 	}
 	cptx_add(k, g->w.k_first, 1, .type = CPTX_U32, .into = i);
-	CPTX_FOR(k, i, g->w.k_end, 1) {
+	CPTX_FOR(k, i, g->w.k_end, g->o->sparse ? 2 : 1) {
 		if (scaled)
 			multiply_scaled_stage(g, i, false);
 		else
-			multiply_stage(g, false);
+			multiply_stage(g, false, 1);
+		if (g->o->sparse)
+			CPTX_IF(k, cptx_setp(k, cptx_add(k, i, 1), g->w.k_end, .cmp = CPTX_LT))
+				multiply_stage(g, false, 0);
 	}
 	if (scaled)
 		return;
@@ -198,14 +212,17 @@ static void multiply(gemm90 *g)
 	if (g->o->timeline)
 		g->stamps = cptx_setp(k, cptx_and(k, g->lane, 31), 0, .cmp = CPTX_EQ);
 	cptx_tiled_mma_new(k, &g->mma, .by = CPTX_BY_WGMMA, .a = g->o->a, .b = g->o->b, .m = g->s.blocks * BLOCK_M,
-	                   .n = g->o->bn, .units_m = g->s.consumers, .a_tile = g->s.a, .b_tile = g->s.b, .unit = g->wg,
-	                   .thread = g->lane, .a_ring = ring->smem, .b_ring = cptx_offset(ring->smem, g->s.a_bytes),
-	                   .apart = ring->apart);
+	                   .n = g->o->bn, .sparse = g->o->sparse, .units_m = g->s.consumers, .a_tile = g->s.a, .b_tile = g->s.b,
+	                   .unit = g->wg, .thread = g->lane, .a_ring = ring->smem,
+	                   .b_ring = cptx_offset(ring->smem, g->s.a_bytes), .apart = ring->apart);
 	cptx_acc_new(k, &g->mma, &g->acc);
 	if (g->s.scale_bytes) {
 		g->scaled = (tma_gemm_scaled){ .t = &g->t, .w = &g->w, .acc = &g->acc, .of_a = &g->producer.scales[0] };
 		tma_gemm_scaled_new(k, &g->scaled, &g->mma);
 	}
+	g->sparse = (tma_gemm_sparse){ .t = &g->t, .w = &g->w };
+	if (g->o->sparse)
+		tma_gemm_sparse_new(k, &g->sparse, &g->mma, g->lane, GEMM_SPARSE_AHEAD);
 	if (!g->s.by_threads)
 		cptx_epilogue_ring_new(k, &g->ring, .type = g->o->out, .tile = g->s.out.tile, .map = g->w.in.map[CPTX_GEMM_MAP_D],
 		                       .stages = g->s.out.buffers, .units = g->s.consumers, .unit = g->wg, .barrier = g->barrier,

@@ -52,6 +52,7 @@ typedef struct gemm90 {
 	cptx_epilogue_ring ring;
 	cptx_epilogue_deferred before; /* with .deferred: the tile before, rounded */
 	tma_gemm_scaled scaled;        /* with scale factors */
+	tma_gemm_sparse sparse;        /* with a sparse A */
 } gemm90;
 
 #endif

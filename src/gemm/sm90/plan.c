@@ -57,12 +57,15 @@ gemm_shape gemm_sm90_shape(const cptx_gemm_opt *opt)
 	s.cluster_m = or_one(o->cluster_m), s.cluster_n = or_one(o->cluster_n);
 	s.cluster = s.cluster_m * s.cluster_n;
 	s.per_sm = or_one(o->per_sm);
-	s.a_bytes = o->bm * SPAN, s.b_bytes = o->bn * SPAN;
+	s.a_bytes = (uint32_t)tma_gemm_along_a(o, o->bm * SPAN), s.b_bytes = o->bn * SPAN;
 	s.a_parts = parts(o->bm, s.cluster_n, o->a_m_major), s.b_parts = parts(o->bn, s.cluster_m, o->b_n_major);
 	s.acc = s.blocks * o->bn / 2;
-	s.scale_bytes = (tma_gemm_scaled_rows(o) * 4 + 127) / 128 * 128;
+	s.scale_bytes = (tma_gemm_scaled_rows(o) * 4 + 127) / 128 * 128 + (o->scale_rows ? (o->bn * 4 + 127) / 128 * 128 : 0);
 	uint8_t in_bits = (uint8_t)(8 * s.in_bytes);
-	s.a = (cptx_tile){ o->bm, s.bk, { in_bits, o->a_m_major, false }, CPTX_SWIZZLE_128B, 0, 0 };
+	s.a =
+		(cptx_tile){ o->bm, (uint32_t)tma_gemm_along_a(o, s.bk), { in_bits, o->a_m_major, false }, CPTX_SWIZZLE_128B, 0, 0 };
+	if (o->sparse)
+		s.a.swizzle = CPTX_SWIZZLE_64B;
 	s.b = (cptx_tile){ o->bn, s.bk, { in_bits, o->b_n_major, false }, CPTX_SWIZZLE_128B, 0, 0 };
 	s.out = subtiles_of(o, &s);
 	s.by_threads = o->scatter || o->unaligned & CPTX_GEMM_D;
@@ -85,9 +88,11 @@ static tma_gemm describe(const cptx_gemm_opt *o)
 		               .d = s.out.tile,
 		               .rest = s.out.rest,
 		               .row_scales = tma_gemm_scaled_rows(o),
+		               .col_scales = o->scale_rows ? o->bn : 0,
 		               .maps = (s.out.rest.cols ? MAP(CPTX_GEMM_MAP_END_D) : 0) |
 		                       (last_rows ? MAP(CPTX_GEMM_MAP_LAST_A) | MAP(CPTX_GEMM_MAP_LAST_B) : 0),
-		               .pointers = (s.by_threads ? MAP(CPTX_GEMM_MAP_D) : 0) | (o->scale ? MAP(CPTX_GEMM_MAP_SCALE_B) : 0) |
+		               .pointers = (s.by_threads ? MAP(CPTX_GEMM_MAP_D) : 0) |
+		                           (o->scale && !o->scale_rows ? MAP(CPTX_GEMM_MAP_SCALE_B) : 0) |
 		                           (o->gather ? MAP(CPTX_GEMM_MAP_A) : 0),
 		               .any_row_of_d = o->unaligned & CPTX_GEMM_D,
 		               .unit_n = tma_gemm_unit_n(o),
@@ -122,7 +127,9 @@ static bool check(const cptx_gemm_opt *o, const cptx_target *target, cptx_gemm_p
 	RULE(!o->scale || (o->bm <= 128 && o->bn <= SCALED_COLUMNS),
 	     "tile %ux%u with scale factors; 64 and 128 rows and up to %d columns have room in registers", o->bm, o->bn,
 	     SCALED_COLUMNS);
-	if (o->scale && !tma_gemm_scaled_check(TARGET, o, err))
+	RULE(!o->scale_rows || o->scale, "factors of B for 1 x 128 elements (.scale_rows) without .scale = CPTX_F32");
+	if ((o->scale && !tma_gemm_scaled_check(TARGET, o, err)) ||
+	    !tma_gemm_sparse_check(TARGET, o, SPAN * 8 / tma_gemm_bits(o->a), err))
 		return false;
 	if (!tma_gemm_check_numbers(TARGET, o, err) ||
 	    !tma_gemm_check_cluster(TARGET, or_one(o->cluster_m), or_one(o->cluster_n), 1, err))

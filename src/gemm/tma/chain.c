@@ -76,7 +76,7 @@ void tma_gemm_chain_new(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *
 	if (o->alpha)
 		cptx_epilogue_add(k, e, CPTX_VISIT_SCALE, .value = p->alpha);
 	if (o->beta) {
-		const bool far = tma_gemm_is_strided(t) && o->batched;
+		const bool far = tma_gemm_is_strided(t) && has_several(o);
 		cptx_epilogue_add(k, e, CPTX_VISIT_MATRIX, .value = p->beta, .address = far ? strided_c(k, o, w) : p->C,
 		                  .type = o->out, .pitch = tma_gemm_ld(k, t, w, GEMM_C), .z = far || cut ? (cptx_val){ 0 } : w->z);
 	}

@@ -57,6 +57,10 @@ static void store_tile(cptx_kernel *k, const tma_gemm_consumer *c, cptx_val lane
 	acc.thread = lane;
 	acc.row = cptx_add(k, cptx_as(cptx_frag_lane_row(k, &acc.map, lane), CPTX_U32), c->mma->row);
 	acc.col = cptx_add(k, cptx_as(cptx_frag_lane_col(k, &acc.map, lane), CPTX_U32), c->mma->col);
+	if (c->t->o->out == CPTX_F64) {
+		tma_gemm_store_f64(k, c, &acc);
+		return;
+	}
 	tma_gemm_chain_new(k, c->t, c->w, &e);
 	if (tma_gemm_is_map(c->t, CPTX_GEMM_MAP_D)) {
 		cptx_epilogue_run(k, &e, &acc, .row = c->w->m0, .col = c->w->n0, .at_store = true);

@@ -98,9 +98,13 @@ static void copy_matrices(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work
 	const tma_gemm_distances *d = &w->p.of[of_b];
 	const cptx_gemm_opt *o = t->o;
 	const bool across = of_b ? o->b_n_major : o->a_m_major;
-	const cptx_val rows = tma_gemm_stored_rows(t, w, of_b), cols = !across ? w->p.K : of_b ? w->p.N : w->p.M;
+	const bool several = tma_gemm_has_matrices(t, of_b ? CPTX_GEMM_MAP_B : CPTX_GEMM_MAP_A);
+	/* of experts that have room for as many rows each, those of all */
+	const bool all = !of_b && o->experts == CPTX_GEMM_EXPERTS_MASKED;
+	const cptx_val rows = all ? cptx_mul(k, w->p.M, w->p.batch, .mode = CPTX_LO) : tma_gemm_stored_rows(t, w, of_b);
+	const cptx_val cols = !across ? w->p.K : of_b ? w->p.N : w->p.M;
 	const cptx_val pitch = tma_gemm_copy_pitch(k, t, w, of_b), z = cptx_var(k, CPTX_U32, 0), unit = cptx_reg(k, CPTX_U32);
-	const cptx_val count = o->batched ? cptx_add(k, d->last, 1) : cptx_imm(1);
+	const cptx_val count = several ? cptx_add(k, d->last, 1) : cptx_imm(1);
 	copied c = { .bytes = cptx_mul(k, cols, tma_gemm_bits(of_b ? o->b : o->a) / 8, .mode = CPTX_LO) };
 	const cptx_val begin = cptx_var(k, CPTX_U64, d->from), to = cptx_var(k, CPTX_U64, d->copy);
 	const cptx_val most =
@@ -120,7 +124,7 @@ static void copy_matrices(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work
 			c.cut = cptx_min(k, cptx_add(k, part, each), c.bytes);
 			copy_chunks(k, &c, cptx_mad(k, lane, CHUNK, part, .mode = CPTX_LO));
 		}
-		if (o->batched)
+		if (several)
 			cptx_add(k, begin, d->step, .into = begin);
 		cptx_mad_wide(k, rows, pitch, to, .into = to);
 	}

@@ -30,7 +30,9 @@ static bool make_map(const tma_gemm *t, const cptx_gemm_problem *p, enum cptx_ge
 	const uint64_t rows = of_b            ? p->n
 	                      : t->o->experts ? tma_gemm_rows(t->o, p)
 	                                      : p->m,
-				   cols = of_d ? tma_gemm_columns(t->o, p->n) : p->k / or_one(t->packed);
+				   cols = of_d                    ? tma_gemm_columns(t->o, p->n)
+	                      : t->o->sparse && !of_b ? s.cols
+	                                              : p->k / or_one(t->packed);
 	cptx_tile tile = !of_d ? tma_gemm_part(t, of_b) : which == CPTX_GEMM_MAP_D ? t->d : t->rest;
 	const bool mn_major = of_d && tile.elem.mn_major; /* its rows are columns of D */
 
@@ -57,18 +59,21 @@ static bool make_map(const tma_gemm *t, const cptx_gemm_problem *p, enum cptx_ge
 	return true;
 }
 
-/* The map of f32 factors of A: a row for 128 along K; experts and one matrix have all rows of A behind one another. */
-static bool make_map_of_row_scales(const tma_gemm *t, const cptx_gemm_problem *p, cptx_tensor_map_opt *map, cptx_error *err)
+/* The map of f32 factors of rows of A, or of columns of B: a row for 128 along K; experts and one matrix have all rows of A
+ * behind one another. */
+static bool make_map_of_row_scales(const tma_gemm *t, const cptx_gemm_problem *p, bool of_b, cptx_tensor_map_opt *map,
+                                   cptx_error *err)
 {
-	const uint64_t rows = t->o->batched ? p->m : tma_gemm_rows(t->o, p), along_k = divide_up(p->k, t->bk);
+	const uint64_t rows = of_b ? p->n : t->o->batched ? p->m : tma_gemm_rows(t->o, p), along_k = divide_up(p->k, t->bk);
+	const bool some = of_b ? tma_gemm_has_matrices(t, CPTX_GEMM_MAP_B) : t->o->batched;
 
 	*map =
 		(cptx_tensor_map_opt){ .type = CPTX_TENSOR_F32,
-		                       .rank = t->o->batched ? 3 : 2,
-		                       .address = p->scale_a,
-		                       .dim = { rows, along_k, tma_gemm_stored(t, p, GEMM_A).count },
+		                       .rank = some ? 3 : 2,
+		                       .address = of_b ? p->scale_b : p->scale_a,
+		                       .dim = { rows, along_k, tma_gemm_stored(t, p, of_b ? GEMM_B : GEMM_A).count },
 		                       .stride = { 0, cptx_gemm_scale_pitch(rows) * 4, cptx_gemm_scale_pitch(rows) * 4 * along_k },
-		                       .box = { t->row_scales, 1, 1 } };
+		                       .box = { of_b ? t->col_scales : t->row_scales, 1, 1 } };
 	return cptx_tensor_map_check(map, err);
 }
 
@@ -95,9 +100,10 @@ bool tma_gemm_maps(const tma_gemm *t, const cptx_gemm_problem *p, cptx_tensor_ma
 		bool of_scales = i == CPTX_GEMM_MAP_SCALE_A || i == CPTX_GEMM_MAP_SCALE_B;
 		if (!(t->maps & MAP(i)))
 			continue;
-		if (tma_gemm_is_map(t, i) && !(of_scales && t->row_scales ? make_map_of_row_scales(t, p, map, err)
-		                               : of_scales ? make_map_of_scales(t, p, i == CPTX_GEMM_MAP_SCALE_B, map, err)
-		                                           : make_map(t, p, (enum cptx_gemm_map)i, map, err)))
+		if (tma_gemm_is_map(t, i) &&
+		    !(of_scales && t->row_scales ? make_map_of_row_scales(t, p, i == CPTX_GEMM_MAP_SCALE_B, map, err)
+		      : of_scales                ? make_map_of_scales(t, p, i == CPTX_GEMM_MAP_SCALE_B, map, err)
+		                                 : make_map(t, p, (enum cptx_gemm_map)i, map, err)))
 			return false;
 		map++;
 	}
@@ -163,7 +169,8 @@ bool tma_gemm_all_there(const tma_gemm *t, const cptx_gemm_problem *p, cptx_erro
 	       check_address(t, "the scale factors of A", t->scales.vec || t->row_scales, p->scale_a, err) &&
 	       check_address(t, "the scale factors of B", t->scales.vec || t->row_scales, p->scale_b, err) &&
 	       check_counts(t, p, err) && check_rows(t, p, err) &&
-	       (!o->scale_out || check_aligned(t, "the scale factors of D", p->scale_d, 4, err));
+	       (!o->scale_out || check_aligned(t, "the scale factors of D", p->scale_d, 4, err)) &&
+	       (!o->sparse || check_aligned(t, "the metadata of A", p->meta, 4, err));
 }
 
 /* ---- parameters ---- */
@@ -174,7 +181,7 @@ typedef struct gemm_args {
 	uint64_t A, B, D, scale_b, groups;
 	uint32_t tiles, M, N, K, batch;
 	float alpha, beta;
-	uint64_t C, bias, timeline, workspace, counts, gather, scatter, routing, scale_d;
+	uint64_t C, bias, timeline, workspace, counts, gather, scatter, routing, scale_d, meta;
 	/* strided; A and B: bytes */
 	uint64_t pitch_a, step_a, from_a, copy_a, pitch_b, step_b, from_b, copy_b, step_c, step_d, barrier, scales, zeros;
 	uint32_t last_a, last_b, ldc, ldd;
@@ -208,7 +215,7 @@ static bool has_map(const tma_gemm *t, enum cptx_gemm_map which)
 static gemm_params list_parameters(const tma_gemm *t, tma_gemm_work *w)
 {
 	const cptx_gemm_opt *o = t->o;
-	const bool one = !o->grouped, strided = tma_gemm_is_strided(t), some = strided && o->batched;
+	const bool one = !o->grouped, strided = tma_gemm_is_strided(t), some = tma_gemm_has_steps(t);
 	const bool copied[] = { tma_gemm_is_copied(t, GEMM_A), tma_gemm_is_copied(t, GEMM_B) };
 	const bool read[] = { strided && (copied[0] || !tma_gemm_is_map(t, CPTX_GEMM_MAP_A)),
 		                  strided && (copied[1] || !tma_gemm_is_map(t, CPTX_GEMM_MAP_B)) };
@@ -253,6 +260,7 @@ static gemm_params list_parameters(const tma_gemm *t, tma_gemm_work *w)
 		{ CPTX_PARAM_ROW(gemm_args, CPTX_PTR, scatter), o->scatter, &v->scatter },
 		{ CPTX_PARAM_ROW(gemm_args, CPTX_PTR, routing), o->scatter, &v->routing },
 		{ CPTX_PARAM_ROW(gemm_args, CPTX_PTR, scale_d), o->scale_out != CPTX_TYPE_NONE, &v->scale_d },
+		{ CPTX_PARAM_ROW(gemm_args, CPTX_PTR, meta), o->sparse, &v->meta },
 		{ CPTX_PARAM_ROW(gemm_args, CPTX_U64, pitch_a), read[0], &v->of[0].pitch },
 		{ CPTX_PARAM_ROW(gemm_args, CPTX_U64, step_a), read[0] && some, &v->of[0].step },
 		{ CPTX_PARAM_ROW(gemm_args, CPTX_U32, last_a), some, &v->of[0].last },
@@ -345,7 +353,8 @@ cptx_launch *tma_gemm_launch(const tma_gemm *t, const cptx_gemm_plan *plan, cons
 		               .gather = p->gather,
 		               .scatter = p->scatter,
 		               .routing = p->weights,
-		               .scale_d = p->scale_d };
+		               .scale_d = p->scale_d,
+		               .meta = p->meta };
 	cptx_tensor_map_opt map[CPTX_GEMM_MAPS];
 	tma_gemm_work unused;
 	const gemm_params list = list_parameters(t, &unused);

@@ -94,8 +94,11 @@ bool tma_gemm_check_numbers(const char *target, const cptx_gemm_opt *o, cptx_err
 	RULE(!o->experts || o->mma == CPTX_GEMM_WGMMA || o->scale == CPTX_TYPE_NONE,
 	     "experts with scale factors of .%s, whose blocks have 128 rows, and their rows begin anywhere", target,
 	     cptx_type_name(o->scale));
-	RULE(!o->experts || (!o->strided && !o->unaligned), "experts have dense, aligned rows, not .%s", target,
-	     o->strided ? "strided" : "unaligned");
+	RULE(!o->gather || !(o->unaligned & CPTX_GEMM_A),
+	     "rows of A that are gathered and unaligned; they are copied in whole 16 bytes from a matrix whose number of rows "
+	     "the "
+	     "kernel does not know: store A with rows that are (.lda)",
+	     target);
 	RULE((!o->gather && !o->scatter) || (o->experts && !along_k),
 	     "rows that are %s without experts; these are rows of contiguous or masked ones", target,
 	     o->gather ? "gathered" : "scattered");
@@ -138,11 +141,12 @@ bool tma_gemm_check_room(const char *target, const cptx_gemm_opt *o, uint32_t bk
 bool tma_gemm_check_in(const char *target, const cptx_gemm_opt *o, cptx_error *err)
 {
 	const enum cptx_type a = o->a, b = o->b;
-	const bool alike = (is_16_bits(a) || a == CPTX_TF32) && a == b;
+	const bool f64 = o->mma == CPTX_GEMM_SYNC; /* which alone has it */
+	const bool alike = (is_16_bits(a) || a == CPTX_TF32 || (f64 && a == CPTX_F64)) && a == b;
 
 	RULE(alike || (is_fp8(a) && is_fp8(b)) || (is_int8(a) && is_int8(b)),
-	     "A is .%s and B .%s; both must be bf16, both f16, both tf32, or each e4m3 or e5m2, or each s8 or u8", target,
-	     cptx_type_name(a), cptx_type_name(b));
+	     "A is .%s and B .%s; both must be bf16, both f16, both tf32%s, or each e4m3 or e5m2, or each s8 or u8", target,
+	     cptx_type_name(a), cptx_type_name(b), f64 ? ", both f64" : "");
 	RULE(is_16_bits(a) || (!o->a_m_major && !o->b_n_major),
 	     "elements of .%s are multiplied along K only: store A as M rows, B as N rows of K", target, cptx_type_name(a));
 	return true;
@@ -153,9 +157,11 @@ bool tma_gemm_check_out(const char *target, const cptx_gemm_opt *o, cptx_error *
 	const bool integers = is_int8(o->a) && is_int8(o->b);
 	const enum cptx_type out = o->out;
 
-	RULE(out == CPTX_F32 || is_16_bits(out) || is_fp8(out) || (out == CPTX_S32 && integers),
+	RULE(out == CPTX_F32 || out == CPTX_F64 || is_16_bits(out) || is_fp8(out) || (out == CPTX_S32 && integers),
 	     "output type .%s; it must be f32, bf16, f16, e4m3 or e5m2%s", target, cptx_type_name(out),
 	     integers ? ", or s32" : "");
+	if (!tma_gemm_f64_check(target, o, err))
+		return false;
 	RULE(out != CPTX_S32 || !tma_gemm_has_chain(o),
 	     "output type .s32 with alpha, beta, bias or an epilogue; these are in f32: take f32", target);
 	RULE(!is_fp8(out) || !o->beta, "output type .%s with beta; C would have that type too: take bf16 or f16", target,

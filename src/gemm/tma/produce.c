@@ -61,9 +61,10 @@ void tma_gemm_producer_operands(cptx_kernel *k, tma_gemm_producer *p)
 		                 .tile = part, .stages = o->stages, .smem = smem, .apart = p->ring[b].apart,
 		                 .batched = by_tma && tma_gemm_has_matrices(p->t, b != o->swap ? CPTX_GEMM_MAP_B : CPTX_GEMM_MAP_A),
 		                 .alone = !p->clusters, .address = by_tma ? (cptx_val){ 0 } : in->map[b],
-		                 .rows = b ? in->N : rows_of_a, .cols = in->K, .pitch = by_tma ? (cptx_val){ 0 } : pitch_of(k, p, b),
-		                 .threads = p->threads, .thread = p->thread, .whole = !by_tma && !tma_gemm_is_strided(p->t),
-		                 .clamp = !by_tma && !part.elem.mn_major, .gather = b ? (cptx_val){ 0 } : in->gather);
+		                 .rows = b ? in->N : rows_of_a, .cols = b ? in->K : tma_gemm_cols_of_a(k, p->t, p->w),
+		                 .pitch = by_tma ? (cptx_val){ 0 } : pitch_of(k, p, b), .threads = p->threads, .thread = p->thread,
+		                 .whole = !by_tma && !tma_gemm_is_strided(p->t), .clamp = !by_tma && !part.elem.mn_major,
+		                 .gather = b ? (cptx_val){ 0 } : in->gather);
 	}
 }
 
@@ -77,6 +78,14 @@ static cptx_val run_of(cptx_kernel *k, cptx_val k0, uint32_t each)
 	while (each >> bits > 1)
 		bits++;
 	return cptx_shr(k, k0, bits);
+}
+
+/* Where an element along K of B is in A or B as it is stored: of a sparse A at half of that. */
+static cptx_val k0_of(cptx_kernel *k, const tma_gemm_producer *p, bool of_b, cptx_val k0)
+{
+	if (of_b || !p->t->o->sparse)
+		return k0;
+	return k0.kind == CPTX_VAL_INT ? cptx_imm(k0.i / 2) : cptx_shr(k, k0, 1);
 }
 
 /* What this CTA loads of A or B of a tile into each stage. */
@@ -157,8 +166,8 @@ static void load_operand(cptx_kernel *k, const tma_gemm_producer *p, const cptx_
 		cptx_val mine = cptx_setp(k, turn, p->w->rank, .cmp = CPTX_EQ);
 		when = when.kind == CPTX_VAL_NONE ? mine : cptx_and(k, when, mine, .type = CPTX_PRED);
 	}
-	cptx_operand_load(k, &p->operand[x->of_b], at->stage, x->row, k0, .barrier = full, .z = x->z, .mask = x->mask,
-	                  .map = x->map, .ctas = p->t->pair ? 2 : 0, .when = when,
+	cptx_operand_load(k, &p->operand[x->of_b], at->stage, x->row, k0_of(k, p, x->of_b, k0), .barrier = full, .z = x->z,
+	                  .mask = x->mask, .map = x->map, .ctas = p->t->pair ? 2 : 0, .when = when,
 	                  .col_end = along_k ? p->w->expert.row_end : (cptx_val){ 0 });
 }
 
@@ -181,6 +190,21 @@ static void load_scales(cptx_kernel *k, const tma_gemm_producer *p, const cptx_p
 			cptx_pack(k, t->o->batched ? 4 : 3, c), full, .dim = t->o->batched ? CPTX_DIM_4D : CPTX_DIM_3D,
 			.dst = p->clusters ? CPTX_SHARED_CLUSTER : CPTX_SHARED_CTA, .cta_group = t->pair ? CPTX_CTA_GROUP_2 : 0);
 	}
+}
+
+/* f32 factors of the columns of B, behind those of A. */
+static void load_col_scales(cptx_kernel *k, const tma_gemm_producer *p, const cptx_pipe_at *at, cptx_val k0, cptx_val full)
+{
+	const tma_gemm *t = p->t;
+	const tma_gemm_work *w = p->w;
+	const tma_gemm_ring *r = &p->scales[0];
+	const bool some = tma_gemm_has_matrices(t, CPTX_GEMM_MAP_B);
+	const cptx_val to = cptx_mad(k, at->stage, r->apart, r->smem, .mode = CPTX_LO);
+	const cptx_val c[3] = { w->n0, run_of(k, k0, t->bk), tma_gemm_z_of(k, t, w, &w->in.of[1]) };
+
+	cptx_cp_async_bulk_tensor_load(k, cptx_offset(to, r->at + tma_gemm_row_scale_bytes(t)), w->in.map[CPTX_GEMM_MAP_SCALE_B],
+	                               cptx_pack(k, some ? 3 : 2, c), full, .dim = some ? CPTX_DIM_3D : CPTX_DIM_2D,
+	                               .dst = p->clusters ? CPTX_SHARED_CLUSTER : CPTX_SHARED_CTA);
 }
 
 /* f32 factors of the rows of A, for 128 along K; from a multiple of 16 bytes on, since a tile of an expert begins anywhere.
@@ -211,12 +235,14 @@ static void load_stage(cptx_kernel *k, const tma_gemm_producer *p, const cptx_pi
 		load_scales(k, p, at, x, k0, full);
 	if (p->t->row_scales)
 		load_row_scales(k, p, at, k0, full);
+	if (p->t->col_scales)
+		load_col_scales(k, p, at, k0, full);
 }
 
 /* Bytes of a stage, of a pair those of both CTAs. */
 static cptx_val stage_bytes(cptx_kernel *k, const tma_gemm *t, const source *x)
 {
-	const uint32_t scales = tma_gemm_all_scale_bytes(&t->scales) + 4 * t->row_scales;
+	const uint32_t scales = tma_gemm_all_scale_bytes(&t->scales) + 4 * (t->row_scales + t->col_scales);
 
 	if (x[0].bytes.kind == CPTX_VAL_INT)
 		return cptx_imm((x[0].bytes.i + x[1].bytes.i + scales) * (t->pair ? 2 : 1));
@@ -278,7 +304,7 @@ cptx_pipe_at tma_gemm_produce(cptx_kernel *k, tma_gemm_producer *p)
 /* A thread's columns of A and of B are the same, and so is the number of bytes to the end of K, which one register holds. */
 static bool ends_together(const tma_gemm_producer *p)
 {
-	return !p->operand[0].opt.tile.elem.mn_major && !p->operand[1].opt.tile.elem.mn_major;
+	return !p->operand[0].opt.tile.elem.mn_major && !p->operand[1].opt.tile.elem.mn_major && !p->t->o->sparse;
 }
 
 /* A or B of the problem, or of the matrix of a batch, that the copies are of. */
@@ -302,7 +328,7 @@ static void seek_tile(cptx_kernel *k, tma_gemm_producer *p)
 		cptx_mov(k, cptx_as(w->expert.row_end, CPTX_U32), .into = p->rows);
 	cptx_val k0 = shared ? cptx_mul(k, w->k_first, p->t->bk, .mode = CPTX_LO) : cptx_imm(0);
 	for (int b = 0; b < 2; b++)
-		cptx_operand_seek(k, &p->operand[b], &p->from[b], b ? w->n0 : w->m0, k0);
+		cptx_operand_seek(k, &p->operand[b], &p->from[b], b ? w->n0 : w->m0, k0_of(k, p, b, k0));
 	cptx_mov(k, shared ? cptx_sub(k, w->k_end, w->k_first) : w->k_end, .into = p->left);
 }
 
@@ -347,7 +373,7 @@ void tma_gemm_copies_advance(cptx_kernel *k, tma_gemm_producer *p)
 		cptx_operand_src from = p->from[b];
 		if (b && ends_together(p))
 			from.bytes = (cptx_val){ 0 };
-		cptx_operand_advance(k, &p->operand[b], &from, 0, p->t->bk);
+		cptx_operand_advance(k, &p->operand[b], &from, 0, b ? p->t->bk : (uint32_t)tma_gemm_along_a(p->t->o, p->t->bk));
 	}
 	cptx_sub(k, p->left, 1, .into = p->left);
 	CPTX_IF(k, cptx_setp(k, p->left, 0, .cmp = CPTX_EQ)) {

@@ -28,7 +28,7 @@ bool tma_gemm_scaled_check(const char *target, const cptx_gemm_opt *o, cptx_erro
 	RULE(is_fp8(o->a), "scale factors of .%s; e4m3 and e5m2 have them", target, cptx_type_name(o->a));
 	RULE(!o->swap, "scale factors with a tile whose sides are swapped; the rows of factors lie along M", target);
 	RULE(
-		tma_gemm_scaled_parts(o->bn) <= GEMM_SCALE_PARTS,
+		o->scale_rows || tma_gemm_scaled_parts(o->bn) <= GEMM_SCALE_PARTS,
 		"tile N = %u with scale factors; 8, 16, 24, 32, 48, 64, 96, 128 and 192 are possible, which blocks of 128 divide in "
 		"few parts",
 		target, o->bn);
@@ -37,8 +37,12 @@ bool tma_gemm_scaled_check(const char *target, const cptx_gemm_opt *o, cptx_erro
 
 void tma_gemm_scaled_new(cptx_kernel *k, tma_gemm_scaled *x, const cptx_tiled_mma *mma)
 {
-	x->parts = tma_gemm_scaled_parts(mma->opt.n), x->width = mma->opt.n / MAX(x->parts, 1u);
+	x->parts = x->t->o->scale_rows ? 1 : tma_gemm_scaled_parts(mma->opt.n), x->width = mma->opt.n / MAX(x->parts, 1u);
 	cptx_acc_new(k, mma, &x->part);
+	if (x->t->o->scale_rows) {
+		const uint32_t more = x->of_a->at + tma_gemm_row_scale_bytes(x->t);
+		x->cols_at = cptx_add(k, cptx_mad(k, x->acc->col, FACTOR, x->of_a->smem, .mode = CPTX_LO), more);
+	}
 	x->of_b = cptx_regs(k, CPTX_F32, x->parts);
 	for (uint32_t i = 0; i < x->parts; i++)
 		x->of_b_at[i] = cptx_reg(k, CPTX_U64);
@@ -55,10 +59,23 @@ static void load_of_b(cptx_kernel *k, tma_gemm_scaled *x, cptx_val when)
 	}
 }
 
+/* Of experts copies begin at a multiple of four rows. */
+static void find_rows(cptx_kernel *k, const tma_gemm_scaled *x)
+{
+	if (!x->t->in.experts)
+		return;
+	const cptx_val more = cptx_and(k, cptx_as(x->w->m0, CPTX_U32), 3), row = cptx_add(k, x->acc->row, more);
+	cptx_mad(k, row, FACTOR, x->of_a->smem, .into = x->of_a_at, .mode = CPTX_LO);
+}
+
 /* Columns behind the last one have the scale factors of the last block: nobody stores them. */
 void tma_gemm_scaled_begin(cptx_kernel *k, tma_gemm_scaled *x)
 {
 	const tma_gemm_work *w = x->w;
+
+	find_rows(k, x);
+	if (x->t->o->scale_rows)
+		return;
 	const cptx_val blocks = cptx_div(k, cptx_add(k, w->in.N, GEMM_SCALE_BLOCK - 1), GEMM_SCALE_BLOCK);
 	const cptx_val last = cptx_sub(k, blocks, 1);
 	const cptx_val z = tma_gemm_z_of(k, x->t, w, &w->in.of[1]); /* a broadcast B has one set of factors */
@@ -73,10 +90,6 @@ void tma_gemm_scaled_begin(cptx_kernel *k, tma_gemm_scaled *x)
 			index = cptx_add(k, index, cptx_cvt(k, w->k_first, .dtype = CPTX_U64));
 		cptx_mad(k, index, FACTOR, w->in.map[CPTX_GEMM_MAP_SCALE_B], .into = x->of_b_at[i], .mode = CPTX_LO);
 	}
-	if (x->t->in.experts) { /* copies begin at a multiple of four rows */
-		const cptx_val more = cptx_and(k, cptx_as(w->m0, CPTX_U32), 3), row = cptx_add(k, x->acc->row, more);
-		cptx_mad(k, row, FACTOR, x->of_a->smem, .into = x->of_a_at, .mode = CPTX_LO);
-	}
 	load_of_b(k, x, (cptx_val){ 0 });
 }
 
@@ -89,22 +102,38 @@ cptx_val tma_gemm_scaled_factors(cptx_kernel *k, tma_gemm_scaled *x, cptx_val st
 	for (uint32_t r = 0; r < rows; r++) {
 		const cptx_val of_a =
 			cptx_ld(k, cptx_offset(at, (int64_t)x->part.atom_row[r] * FACTOR), .space = CPTX_SHARED, .type = CPTX_F32);
-		for (uint32_t i = 0; i < x->parts; i++)
+		if (x->t->o->scale_rows)
+			cptx_mov(k, of_a, .into = cptx_elem(both, r));
+		for (uint32_t i = 0; i < x->parts && !x->t->o->scale_rows; i++)
 			cptx_mul(k, of_a, cptx_elem(x->of_b, i), .into = cptx_elem(both, i * rows + r));
 	}
+	if (x->t->o->scale_rows)
+		return both;
 	load_of_b(k, x, cptx_setp(k, cptx_add(k, k_tile, 1, .type = CPTX_U32), x->w->k_end, .cmp = CPTX_LT));
 	return both;
 }
 
-void tma_gemm_scaled_add(cptx_kernel *k, const tma_gemm_scaled *x, cptx_val factors, bool fresh)
+/* An element times the factor of its column, those of two neighbours read at once. */
+static cptx_val times_column(cptx_kernel *k, const cptx_acc_elem *e, cptx_val at, cptx_val *two)
 {
+	if (e->i % 2 == 0)
+		*two = cptx_ld(k, cptx_offset(at, (int64_t)e->col * FACTOR), .space = CPTX_SHARED, .vec = CPTX_V2, .type = CPTX_F32);
+	return cptx_mul(k, e->value, cptx_elem(*two, e->i % 2));
+}
+
+void tma_gemm_scaled_add(cptx_kernel *k, const tma_gemm_scaled *x, cptx_val stage, cptx_val factors, bool fresh)
+{
+	const bool cols = x->t->o->scale_rows;
+	const cptx_val at = cols ? cptx_mad(k, stage, x->of_a->apart, x->cols_at, .mode = CPTX_LO) : (cptx_val){ 0 };
+	cptx_val two = { 0 };
+
 	CPTX_ACC_EACH(&x->part, e)
 	{
 		const cptx_val factor = cptx_elem(factors, e.col / x->width * x->part.rows + e.at_row);
-		const cptx_val sum = cptx_elem(x->acc->regs, e.i);
+		const cptx_val sum = cptx_elem(x->acc->regs, e.i), value = cols ? times_column(k, &e, at, &two) : e.value;
 		if (fresh)
-			cptx_mul(k, e.value, factor, .into = sum);
+			cptx_mul(k, value, factor, .into = sum);
 		else
-			cptx_fma(k, e.value, factor, sum, .rnd = CPTX_RN, .into = sum);
+			cptx_fma(k, value, factor, sum, .rnd = CPTX_RN, .into = sum);
 	}
 }

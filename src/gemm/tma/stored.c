@@ -23,7 +23,9 @@ gemm_stored tma_gemm_stored(const tma_gemm *t, const cptx_gemm_problem *p, enum 
 	const bool across = which == GEMM_A ? o->a_m_major : which == GEMM_B && o->b_n_major;
 	const uint64_t lds[] = { p->lda, p->ldb, p->ldc, p->ldd };
 	const uint64_t strides[] = { p->stride_a, p->stride_b, p->stride_c, p->stride_d }, ats[] = { p->a, p->b, p->c, p->d };
-	const uint64_t rows = which == GEMM_B ? p->n : p->m, cols = which >= GEMM_C ? tma_gemm_columns(o, p->n) : p->k;
+	const uint64_t rows = which == GEMM_B ? p->n : p->m, cols = which >= GEMM_C                ? tma_gemm_columns(o, p->n)
+	                                                            : which == GEMM_A && o->sparse ? cptx_gemm_sparse_cols(p->k)
+	                                                                                           : p->k;
 	gemm_stored s = { .at = ats[which], .rows = across ? cols : rows, .cols = across ? rows : cols };
 
 	s.bits = tma_gemm_bits(which == GEMM_A ? o->a : which == GEMM_B ? o->b : o->out);
@@ -144,7 +146,7 @@ bool tma_gemm_check_rows(const tma_gemm *t, const cptx_gemm_problem *p, enum gem
 
 	if (t->any_rows && which <= GEMM_B && t->o->unaligned >> which & 1)
 		return true;
-	if (!t->o->experts && !t->o->grouped) /* which have aligned rows always */
+	if (!t->o->grouped && !(t->o->gather && which == GEMM_A)) /* which have aligned rows always */
 		snprintf(instead, sizeof instead, ", or the kernel made with CPTX_GEMM_%c in .unaligned", name == 'C' ? 'D' : name);
 	RULE(off % unit == 0 || !tile->elem.padded,
 	     "rows of %c have %llu elements of %u bits, which tensor maps pad in shared memory: they must be a multiple of %u "

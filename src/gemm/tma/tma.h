@@ -60,7 +60,8 @@ typedef struct tma_gemm {
 	cptx_tile d, rest;       /* of D, what is stored at once; at the end of a tile, no columns: there is none */
 	uint32_t packed;         /* elements along K in one of those that TMA sees; 0: 1 */
 	tma_gemm_scales scales;  /* .vec is 0: none */
-	uint32_t row_scales;     /* f32 factors of rows of A by 1 x 128 that a stage has, multiples of 4; B's are a pointer */
+	uint32_t row_scales;     /* f32 factors of rows of A by 1 x 128 that a stage has, multiples of 4 */
+	uint32_t col_scales;     /* those of columns of B; 0: these are a pointer, of blocks */
 	uint32_t maps;           /* MAP() of those that it has besides A, B, D and scale factors; gemm_describe: of all */
 	uint32_t pointers;       /* MAP() of those that are given by their address, not by a map */
 	bool any_row_of_d;       /* rows of D need not be of whole 16 bytes */
@@ -80,6 +81,9 @@ typedef struct tma_gemm {
 	cptx_gemm_opt in;
 	uint32_t side_m, side_n, cluster, per_sm;
 } tma_gemm;
+
+/* Bytes of the factors of A in a stage, behind which those of the columns of B begin. */
+static inline uint32_t tma_gemm_row_scale_bytes(const tma_gemm *t) { return (4 * t->row_scales + 127) / 128 * 128; }
 
 /* False: it is a pointer. */
 static inline bool tma_gemm_is_map(const tma_gemm *t, uint32_t which) { return !(t->pointers & MAP(which)); }
@@ -158,6 +162,11 @@ static inline bool tma_gemm_is_strided(const tma_gemm *t) { return t->o->strided
 static inline bool tma_gemm_is_copied(const tma_gemm *t, enum gemm_which which)
 {
 	return which <= GEMM_B && !t->any_rows && t->o->unaligned >> which & 1;
+}
+/* Whether the problem says how far several matrices are apart. */
+static inline bool tma_gemm_has_steps(const tma_gemm *t)
+{
+	return tma_gemm_is_strided(t) && (t->o->batched || t->o->experts);
 }
 /* The set of matrices that .unaligned must have in it for a problem.  Addresses that are 0 ask for nothing. */
 uint32_t tma_gemm_unaligned(const tma_gemm *t, const cptx_gemm_problem *p);
@@ -268,7 +277,7 @@ typedef struct tma_gemm_params {
 	cptx_val ldc, ldd, step_c, step_d; /* strided, of C, and of D where it is a pointer: elements, .u32 and .u64 */
 	cptx_val barrier;                  /* of the grid, where A or B is copied */
 	cptx_val weights, zeros;           /* scale factors and zero points of a B of few bits */
-	cptx_val scale_d;                  /* factors of D */
+	cptx_val scale_d, meta;            /* factors of D; metadata of a sparse A */
 	cptx_val gather, scatter, routing; /* of rows of experts: where they are in A and in D, and their weights */
 } tma_gemm_params;
 
@@ -456,7 +465,8 @@ typedef struct tma_gemm_scaled {
 	const tma_gemm_ring *of_a; /* factors of the rows of A, in shared memory */
 	cptx_acc part;             /* sums of one K tile: the accumulator of its products */
 	uint32_t parts, width;     /* of the columns; columns of a part */
-	cptx_val of_b;             /* factors of B, one for each part of the columns, of the K tile that comes next */
+	cptx_val cols_at;          /* with .scale_rows: that of the thread's first column in the factors of B of stage 0 */
+	cptx_val of_b;             /* else factors of B, one for each part of the columns, of the K tile that comes next */
 	cptx_val of_b_at[GEMM_SCALE_PARTS], of_a_at; /* their addresses; that of the thread's first row in stage 0 */
 } tma_gemm_scaled;
 /* Fills in what stands behind of_a, which all tiles share; then readies a tile. */
@@ -465,8 +475,36 @@ void tma_gemm_scaled_begin(cptx_kernel *k, tma_gemm_scaled *x);
 /* Reads the factors of a K tile, which is in that stage: gives the products of both, for each part of the columns and each
  * row of the thread. */
 cptx_val tma_gemm_scaled_factors(cptx_kernel *k, tma_gemm_scaled *x, cptx_val stage, cptx_val k_tile);
-/* The sums of the K tile, complete in .part, times the factors; fresh: they are the first of the tile. */
-void tma_gemm_scaled_add(cptx_kernel *k, const tma_gemm_scaled *x, cptx_val factors, bool fresh);
+/* The sums of the K tile, complete in .part, times the factors; fresh: they are the first of the tile.  With .scale_rows it
+ * reads factors of B of the stage. */
+void tma_gemm_scaled_add(cptx_kernel *k, const tma_gemm_scaled *x, cptx_val stage, cptx_val factors, bool fresh);
+
+/* ---- a sparse A: gemm/tma/sparse.c ---- */
+
+enum { GEMM_SPARSE_K = 64 /* elements along K of a word of metadata */, GEMM_SPARSE_AHEAD = 3, GEMM_SPARSE_BLOCKS = 64 };
+/* bk: elements along K of a stage. */
+bool tma_gemm_sparse_check(const char *target, const cptx_gemm_opt *o, uint32_t bk, cptx_error *err);
+/* Elements of A from k elements of B on. */
+static inline uint64_t tma_gemm_along_a(const cptx_gemm_opt *o, uint64_t k) { return o->sparse ? k / 2 : k; }
+/* Elements in a row of A as it is stored: .u32. */
+cptx_val tma_gemm_cols_of_a(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w);
+/* The metadata of a unit that multiplies. */
+typedef struct tma_gemm_sparse {
+	const tma_gemm *t;
+	const tma_gemm_work *w;
+	uint32_t steps, blocks, apart;         /* of 64 elements in a K tile; of 16 rows, and from one to the next */
+	uint32_t ahead;                        /* K tiles that are loaded before they are needed */
+	cptx_val now[2];                       /* words of the K tiles at hand, in turns */
+	cptx_val words[GEMM_SPARSE_AHEAD + 1]; /* [1] and following: of the next ones */
+	cptx_val lane, first;                  /* .u32: bytes to the lane's word; the first block of the unit in the tile */
+	cptx_val base, pitch, last, from;      /* of step 0, .u64; bytes from step to step; the last step; the next to load */
+	cptx_val there[GEMM_SPARSE_BLOCKS];    /* predicates: the rows of a block are in A */
+} tma_gemm_sparse;
+/* Fills in what stands behind w, for threads of one unit; readies a tile, and loads its first K tiles; then for each of
+ * these in turn the words, which cptx_mma_tile takes as .meta; those of turn 0 and 1 may be other registers. */
+void tma_gemm_sparse_new(cptx_kernel *k, tma_gemm_sparse *x, const cptx_tiled_mma *mma, cptx_val thread, uint32_t ahead);
+void tma_gemm_sparse_begin(cptx_kernel *k, tma_gemm_sparse *x);
+cptx_val tma_gemm_sparse_next(cptx_kernel *k, const tma_gemm_sparse *x, uint32_t turn);
 
 /* What N is a multiple of, with gated columns and factors of D. */
 static inline uint32_t tma_gemm_unit_n(const cptx_gemm_opt *o)
@@ -487,6 +525,9 @@ typedef struct tma_gemm_consumer {
 	cptx_val lane;             /* of the warp; NONE: read anew, as the mainloop leaves no register for it */
 	cptx_val slabs;            /* where TMA stores D: .u32, shared memory, t->d for each warp in units of 1024 bytes */
 } tma_gemm_consumer;
+/* A and B of f64: rules; elements of an accumulator to D. */
+bool tma_gemm_f64_check(const char *target, const cptx_gemm_opt *o, cptx_error *err);
+void tma_gemm_store_f64(cptx_kernel *k, const tma_gemm_consumer *c, const cptx_acc *acc);
 /* From the accumulators to D; with stream_k to D or to the workspace. */
 void tma_gemm_finish(cptx_kernel *k, const tma_gemm_consumer *c);
 

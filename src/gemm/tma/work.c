@@ -192,7 +192,7 @@ static void take(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w)
 
 cptx_val tma_gemm_z_of(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, const tma_gemm_distances *d)
 {
-	return tma_gemm_is_strided(t) && t->o->batched ? cptx_min(k, w->z, cptx_as(d->last, CPTX_S32)) : w->z;
+	return tma_gemm_has_steps(t) ? cptx_min(k, w->z, cptx_as(d->last, CPTX_S32)) : w->z;
 }
 
 cptx_val tma_gemm_ld(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, enum gemm_which which)
@@ -228,13 +228,16 @@ cptx_val tma_gemm_matrix(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work 
 		return w->p.map[which];
 	if (tma_gemm_is_strided(t))
 		return strided_matrix(k, t, w, which);
-	const cptx_val cols = of_d ? tma_gemm_ld(k, t, w, GEMM_D) : w->p.K;
+	const cptx_val cols = of_d                       ? tma_gemm_ld(k, t, w, GEMM_D)
+	                      : which == CPTX_GEMM_MAP_B ? w->p.K
+	                                                 : tma_gemm_cols_of_a(k, t, w);
 	const cptx_val each = cptx_mul_wide(k, rows, cols), z = cptx_cvt(k, cptx_as(w->z, CPTX_U32), .dtype = CPTX_U64);
 	if (of_d) /* in the other order ptxas 13.0 takes 2 to 6 instructions more for each tile, of A and B the reverse */
 		return cptx_mad(k, cptx_mul(k, each, z, .mode = CPTX_LO), cptx_type_bits(t->o->out) / 8, w->p.map[which],
 		                .mode = CPTX_LO);
-	const uint32_t bytes = tma_gemm_bits(which == CPTX_GEMM_MAP_B ? t->o->b : t->o->a) / 8; /* 1, 2 or 4 */
-	return cptx_mad(k, bytes > 1 ? cptx_shl(k, each, bytes / 2) : each, z, w->p.map[which], .mode = CPTX_LO);
+	const uint32_t bytes = tma_gemm_bits(which == CPTX_GEMM_MAP_B ? t->o->b : t->o->a) / 8; /* 1, 2, 4 or 8 */
+	const uint32_t shift = bytes == 8 ? 3 : bytes / 2;
+	return cptx_mad(k, shift ? cptx_shl(k, each, shift) : each, z, w->p.map[which], .mode = CPTX_LO);
 }
 
 static cptx_val along_k(cptx_kernel *k, const tma_gemm *t, cptx_val k_tile)

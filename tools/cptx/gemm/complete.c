@@ -77,6 +77,10 @@ void gemm_text(const cptx_gemm_opt *o, char *text, size_t size)
 	               : ", A in tensor memory",
 	    o->stream_k ? ", stream-K" : "", o->batched ? ", batched" : "", o->grouped ? ", for lists" : "",
 	    o->alpha ? ", alpha" : "", o->beta ? ", beta" : "", o->bias ? ", bias" : "");
+	if (o->scale_rows)
+		add(text, size, ", factors of B by rows");
+	if (o->sparse)
+		add(text, size, ", A sparse");
 	if (o->swiglu || o->scale_out)
 		add(text, size, "%s%s", o->swiglu ? ", gated columns" : "", o->scale_out ? ", D quantized" : "");
 	if (o->experts)

@@ -62,10 +62,10 @@ static void build_reference(cptx_module *m, const gemm_subject *s, uint64_t dept
 			cptx_fma(k, cptx_abs(k, u[i]), cptx_abs(k, v[i]), mag, .rnd = CPTX_RN, .into = mag);
 		}
 	}
-	cptx_val at =
-		cptx_mul(k, cptx_add(k, cptx_mul_wide(k, row, N), cptx_cvt(k, col, .dtype = CPTX_U64)), 4, .mode = CPTX_LO);
-	cptx_st(k, cptx_add(k, ref, at), cptx_cvt(k, sum, .rnd = CPTX_RN, .dtype = CPTX_F32), .space = CPTX_GLOBAL);
-	cptx_st(k, cptx_add(k, bound, at), cptx_cvt(k, mag, .rnd = CPTX_RN, .dtype = CPTX_F32), .space = CPTX_GLOBAL);
+	cptx_val i = cptx_add(k, cptx_mul_wide(k, row, N), cptx_cvt(k, col, .dtype = CPTX_U64));
+	cptx_st(k, cptx_mad(k, i, 8, ref, .mode = CPTX_LO), sum, .space = CPTX_GLOBAL);
+	cptx_st(k, cptx_mad(k, i, 4, bound, .mode = CPTX_LO), cptx_cvt(k, mag, .rnd = CPTX_RN, .dtype = CPTX_F32),
+	        .space = CPTX_GLOBAL);
 }
 
 /* ---- the run ---- */
@@ -77,7 +77,8 @@ typedef struct bench {
 	const gemm_problem *p;
 	gemm_operand a, b, c, bias; /* c, bias: where there are these */
 	unsigned char *d;
-	float *ref, *bound;
+	double *ref;
+	float *bound;
 	uint64_t dev_d, count, d_bytes; /* count: elements of D, of all matrices */
 	uint64_t rows;                  /* of D, of all matrices */
 	uint32_t *matrix;               /* of each row of D: the matrix of B; NOBODYS: it is no expert's */
@@ -197,7 +198,7 @@ static bool prepare(bench *t, cptx_error *err)
 		return false;
 	t->d_bytes = (s->scatter ? other_rows(t) : t->rows) * columns(t) * (cptx_type_bits(s->out) / 8);
 	t->d = gemm_host(t->d_bytes + GUARD, err);
-	t->ref = gemm_host(t->count * 4, err);
+	t->ref = gemm_host(t->count * sizeof *t->ref, err);
 	t->bound = gemm_host(t->count * 4, err);
 	t->dev_d = err->code == CPTX_OK ? cptx_mem_alloc(t->dev, t->d_bytes + GUARD, err) : 0;
 	t->a = (gemm_operand){ .type = s->in,
@@ -211,12 +212,13 @@ static bool prepare(bench *t, cptx_error *err)
 		                   .small = s->small,
 		                   .count = is_along_k(t) ? 1 : (uint32_t)(t->rows / p->m) };
 	t->b = t->a;
+	t->a.sparse = s->sparse;
 	if (s->gather)
 		t->a.rows = other_rows(t), t->a.count = 1;
 	t->b.weights = s->weights, t->b.zeros = s->zeros, t->b.group = s->group;
 	t->b.type = s->in_b ? s->in_b : s->in, t->b.rows = p->n, t->b.across = s->b_across,
 	t->b.count = is_along_k(t) ? 1 : matrices(p);
-	t->b.block = FACTOR_ROWS, t->b.together = false;
+	t->b.block = s->rows_of_b ? 1 : FACTOR_ROWS, t->b.together = false;
 	t->c = (gemm_operand){ .type = s->out, .rows = p->m, .k = p->n, .count = (uint32_t)(t->rows / p->m) };
 	t->bias = (gemm_operand){ .type = CPTX_F32, .rows = 1, .k = p->n, .count = s->experts ? matrices(p) : 1 };
 	return err->code == CPTX_OK && gemm_operand_make(&t->a, t->dev, p->seed * 2 + 1, err) &&
@@ -279,10 +281,10 @@ static bool check_reference(const bench *t, cptx_error *err)
 		if (is_nobodys(t, at))
 			continue;
 		double bound, sum = sum_of(t, at, &bound);
-		if (!(fabs(sum - (double)t->ref[at]) <= 1e-6 * bound)) {
+		if (!(fabs(sum - t->ref[at]) <= 1e-6 * bound)) {
 			err->code = CPTX_E_WRONG;
 			snprintf(err->text, sizeof err->text, "the reference kernel is wrong at element %llu: %g, not %g",
-			         (unsigned long long)at, (double)t->ref[at], sum);
+			         (unsigned long long)at, t->ref[at], sum);
 			return false;
 		}
 	}
@@ -296,7 +298,7 @@ static void reference_on_host(bench *t)
 		if (is_nobodys(t, i))
 			continue;
 		double bound, sum = sum_of(t, i, &bound);
-		t->ref[i] = (float)sum, t->bound[i] = (float)bound;
+		t->ref[i] = sum, t->bound[i] = (float)bound;
 	}
 }
 
@@ -321,7 +323,7 @@ static bool reference_of_rows(bench *t, const cptx_program *program, const uint6
 	return cptx_mem_write(t->dev, at[0], a, rows * k * 4, err) &&
 	       cptx_mem_write(t->dev, at[1], t->b.value + (is_along_k(t) ? k0 * p->n : z * n_b), n_b * 4, err) &&
 	       cptx_launch_once(program, "gemm_reference", &opt, NULL, err) &&
-	       cptx_mem_read(t->dev, t->ref + row * p->n, at[2], n_d * 4, err) &&
+	       cptx_mem_read(t->dev, t->ref + row * p->n, at[2], n_d * sizeof *t->ref, err) &&
 	       cptx_mem_read(t->dev, t->bound + row * p->n, at[3], n_d * 4, err);
 }
 
@@ -330,7 +332,7 @@ static bool reference_on_device(bench *t, cptx_error *err)
 {
 	const gemm_problem *p = t->p;
 	uint64_t n_a = p->m * p->k, n_b = p->n * p->k, n_d = p->m * p->n, at[4] = { 0 };
-	const uint64_t size[4] = { n_a * 4, n_b * 4, n_d * 4, n_d * 4 };
+	const uint64_t size[4] = { n_a * 4, n_b * 4, n_d * 8, n_d * 4 };
 	cptx_module *m = cptx_module_new(NULL);
 
 	build_reference(m, t->s, is_along_k(t) ? 1 : p->k); /* of any number of rows along K */
@@ -366,6 +368,11 @@ static double element(const bench *t, uint64_t i)
 	int32_t n;
 	float f;
 
+	if (t->s->out == CPTX_F64) {
+		double v;
+		memcpy(&v, t->d + i * 8, sizeof v);
+		return v;
+	}
 	if (t->s->out == CPTX_F32) {
 		memcpy(&f, t->d + i * 4, sizeof f);
 		return (double)f;
@@ -442,7 +449,7 @@ static double least_of(enum cptx_type type) { return type == CPTX_E4M3 ? 0x1p-10
 /* How much the sum of that element may be wrong, in f32. */
 static double sum_allowed(const bench *t, uint64_t i)
 {
-	const bool integers = t->s->in == CPTX_S8 || t->s->in == CPTX_U8;
+	const bool integers = t->s->in == CPTX_S8 || t->s->in == CPTX_U8 || t->s->in == CPTX_F64; /* whole numbers */
 	const double grow = integers ? 0 : ldexp(sqrt((double)t->p->k) + 8, -24);
 
 	return (t->s->alpha ? fabs((double)t->p->alpha) : 1) * grow * (double)t->bound[i];
@@ -452,13 +459,13 @@ static double sum_allowed(const bench *t, uint64_t i)
 static double column_of(const bench *t, uint64_t row, uint64_t col, double *allowed)
 {
 	const uint64_t first = row * t->p->n, i = first + (t->s->swiglu ? col / 8 * 16 + col % 8 : col);
-	double terms = 0, v = behind_sum(t, i, (double)t->ref[i], &terms);
+	double terms = 0, v = behind_sum(t, i, t->ref[i], &terms);
 
 	*allowed = sum_allowed(t, i) + ldexp(terms, -22);
 	if (!t->s->swiglu)
 		return v;
 	double more = 0;
-	const double gate = v / (1 + exp(-v)), up = behind_sum(t, i + 8, (double)t->ref[i + 8], &more);
+	const double gate = v / (1 + exp(-v)), up = behind_sum(t, i + 8, t->ref[i + 8], &more);
 	/* the slope of silu is at most 1.1; ex2.approx and rcp.approx have 22 bits */
 	*allowed = 1.1 * *allowed * fabs(up) + (sum_allowed(t, i + 8) + ldexp(more, -22)) * fabs(gate) + 1e-5 * fabs(gate * up);
 	return gate * up;
@@ -557,7 +564,8 @@ static bool compare_scattered(const bench *t, uint32_t which, gemm_report *r, cp
 /*
  * Sums of K products in f32, in whatever order: the error grows with the square root of the additions and the magnitude of
  * what is added; tensor cores truncate, hence the factor.  Half an ulp more where the result is rounded to fewer bits.
- * Sums of integers are exact, and rounded once.  What is behind the sum is a few operations in f32.
+ * Sums of integers are exact, and rounded once; f64 is tried with whole numbers whose sums are, too.  What is behind the sum
+ * is a few operations in f32.
  */
 static void compare_all(const bench *t, uint32_t which, gemm_report *r)
 {
@@ -569,8 +577,9 @@ static void compare_all(const bench *t, uint32_t which, gemm_report *r)
 			check_poison(t, which, i, r);
 			continue;
 		}
-		double terms = 0, v = element(t, i), ref = behind_sum(t, i, (double)t->ref[i], &terms);
-		double allowed = sum_allowed(t, i) + 2 * rounding * fabs(ref) + ldexp(terms, -22) + 1e-7 + least_of(t->s->out);
+		double terms = 0, v = element(t, i), ref = behind_sum(t, i, t->ref[i], &terms);
+		double allowed = sum_allowed(t, i) + 2 * rounding * fabs(ref) + ldexp(terms, t->s->out == CPTX_F64 ? -51 : -22) +
+		                 1e-7 + least_of(t->s->out);
 		ref = number_saturated(t->s->out, ref);
 		const double error = fabs(v - ref);
 		if (isinf(ref) ? v == ref : error <= allowed || overflows(t->s->out, v, ref, allowed)) {
@@ -609,7 +618,7 @@ static bool run(bench *t, cptx_module *module, gemm_report *r, cptx_error *err)
 	for (uint32_t i = 0; i < t->s->list; i++)
 		at[i] = (gemm_matrices){ t[i].a.at,   t[i].b.at,       t[i].dev_d,      t[i].a.scales,   t[i].b.scales,
 			                     t[i].c.at,   t[i].bias.at,    t[i].dev_counts, t[i].b.zeros_at, t[i].dev_from,
-			                     t[i].dev_to, t[i].dev_weight, t[i].dev_scale };
+			                     t[i].dev_to, t[i].dev_weight, t[i].dev_scale,  t[i].a.meta_at };
 	cptx_launch *launch = program ? t->s->launch(t->s, t->dev, program, p, at, r, err) : NULL;
 	bool ok = launch && cptx_launch_run(launch, NULL, err) && cptx_device_synchronize(t->dev, err);
 	for (uint32_t i = 0, which = 0; i < t->s->list && ok; i++, which += matrices(p)) {

@@ -38,7 +38,7 @@ typedef struct gemm_matrices {
 	uint64_t a, b, d;
 	uint64_t scale_a, scale_b, c, bias, counts, zero_b; /* 0: none */
 	uint64_t gather, scatter, weights;                  /* of the rows of experts */
-	uint64_t scale_d;
+	uint64_t scale_d, meta;
 } gemm_matrices;
 
 /* A kernel to be checked: its types, and how it is launched. */
@@ -51,8 +51,10 @@ typedef struct gemm_subject {
 	bool b_across;                  /* B is K x N, row-major; else N x K */
 	bool alpha, beta, bias;         /* D = alpha * A * B + beta * C + bias; C is as D, the bias N f32 */
 	enum cptx_gemm_experts experts; /* of A and D: a row is an expert's, whose matrix is one of B */
+	bool sparse;                    /* A is compressed: gemm_operand */
 	bool gather, scatter;           /* these rows come from rows of A, and are added to rows of D, by an index */
 	bool swiglu;                    /* D has half of the columns: cptx_gemm_opt.swiglu */
+	bool rows_of_b;                 /* f32 factors of B are of 1 x 128, too */
 	bool quantized;                 /* D has f32 factors for 1 x 128 elements */
 	bool weights, zeros;            /* B has few bits, and .scale for .group elements along K: gemm_operand */
 	uint32_t group;

@@ -44,6 +44,7 @@ static cptx_launch *launch_generated(const gemm_subject *s, cptx_device *dev, co
 			                           .scatter = at[i].scatter,
 			                           .weights = at[i].weights,
 			                           .scale_d = at[i].scale_d,
+			                           .meta = at[i].meta,
 			                           .ctas = p[i].ctas,
 			                           .zero_b = at[i].zero_b };
 	if (!cptx_gemm_check(o, NULL, &plan, err) ||
@@ -86,6 +87,8 @@ bool gemm_check(cptx_device *dev, cptx_module *module, const cptx_gemm_opt *o, c
 		.gather = o->gather,
 		.scatter = o->scatter,
 		.swiglu = o->swiglu,
+		.sparse = o->sparse,
+		.rows_of_b = o->scale_rows,
 		.quantized = o->scale_out != CPTX_TYPE_NONE,
 		.list = o->grouped ? GEMM_LIST : 1,
 		.launch = launch_generated,

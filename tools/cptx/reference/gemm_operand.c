@@ -7,11 +7,12 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { DRAWN = 4096 /* different numbers, a power of 2 */ };
 
 typedef struct table {
-	uint32_t bits[DRAWN];
+	uint64_t bits[DRAWN];
 	float value[DRAWN];
 } table;
 
@@ -26,26 +27,28 @@ void *gemm_host(size_t size, cptx_error *err)
 }
 
 /* A normal number to one that the type has; integers get one of their range, factors one that is not negative. */
-static void draw(enum cptx_type type, double normal, uint32_t *bits, float *value)
+static void draw(enum cptx_type type, double normal, uint64_t *bits, float *value)
 {
 	double v = normal;
 
 	if (type == CPTX_U4) {
-		*value = (float)fmin(nearbyint(8 * fabs(v)), 15), *bits = (uint32_t)*value;
+		*value = (float)fmin(nearbyint(8 * fabs(v)), 15), *bits = (uint64_t)*value;
 		return;
 	}
 	if (type == CPTX_S8 || type == CPTX_U8) {
 		v = type == CPTX_S8 ? fmin(fmax(nearbyint(40 * v), -128), 127) : fmin(nearbyint(80 * fabs(v)), 255);
-		*bits = (uint32_t)number_bits(type, v), *value = (float)v;
+		*bits = number_bits(type, v), *value = (float)v;
 		return;
 	}
+	if (type == CPTX_F64) /* whole numbers, whose sums f32 does not hold and f64 does */
+		v = fmin(fmax(nearbyint(500 * v), -2047), 2047);
 	if (type == CPTX_UE8M0)
 		v = ldexp(1, (int)nearbyint(1.5 * v));
 	else if (type == CPTX_UE4M3)
 		v = fabs(v);
-	*bits = (uint32_t)number_bits(type, v);
+	*bits = number_bits(type, v);
 	if (type == CPTX_TF32)
-		*bits &= ~UINT32_C(0x1fff); /* nothing is left to round */
+		*bits &= ~UINT64_C(0x1fff); /* nothing is left to round */
 	*value = (float)number_value(type, *bits);
 }
 
@@ -70,7 +73,14 @@ static void fill(void *to, float *value, uint64_t n, enum cptx_type type, bool s
 	fill_table(&t, type, small, &s);
 	for (uint64_t i = 0; i < n; i++) {
 		uint64_t which = number_random(&s) >> 20 & (DRAWN - 1);
-		held |= (uint64_t)t.bits[which] << have;
+		if (bits == 64) {
+			memcpy(bytes, &t.bits[which], 8);
+			bytes += 8;
+			if (value)
+				value[i] = t.value[which];
+			continue;
+		}
+		held |= t.bits[which] << have;
 		if (value)
 			value[i] = t.value[which];
 		for (have += bits; have >= 8; have -= 8, held >>= 8)
@@ -191,6 +201,46 @@ static bool make_f32_factors(gemm_operand *o, cptx_device *dev, uint64_t seed, c
 	return ok;
 }
 
+/* Makes at least two of four neighbours 0, sometimes more. */
+static void prune(gemm_operand *o, uint8_t *packed, uint64_t seed)
+{
+	const uint64_t bytes = number_packed_bits(o->type) / 8;
+	uint64_t s = seed * 69069u + 5;
+
+	for (uint64_t row = 0; row < o->rows * o->count; row++)
+		for (uint64_t g = 0; g < o->k; g += 4) {
+			const uint64_t drawn = number_random(&s) >> 24;
+			for (uint32_t i = 0, kept = 0; i < 4 && g + i < o->k; i++) {
+				const bool keep = kept < 2 && (drawn >> (4 * i) & 15) < 9;
+				kept += keep;
+				if (keep)
+					continue;
+				o->value[row * o->k + g + i] = 0;
+				memset(packed + (row * o->k + g + i) * bytes, 0, bytes);
+			}
+		}
+}
+
+/* Compresses the elements, which lie in `dense`, and uploads values and metadata. */
+static bool upload_sparse(gemm_operand *o, cptx_device *dev, uint8_t *dense, uint64_t seed, cptx_error *err)
+{
+	const uint64_t bytes = number_packed_bits(o->type) / 8, each = o->rows * cptx_gemm_sparse_cols(o->k) * bytes;
+	const uint64_t words = cptx_gemm_sparse_meta(o->rows, o->k);
+	uint8_t *values = gemm_host(each * o->count, err);
+	uint32_t *meta = gemm_host(words * 4 * o->count, err);
+	bool ok = values && meta;
+
+	if (ok)
+		prune(o, dense, seed);
+	for (uint32_t z = 0; z < o->count && ok; z++)
+		ok = cptx_gemm_sparse_pack(values + z * each, meta + z * words, dense + z * o->rows * o->k * bytes, o->type, o->rows,
+		                           o->k, 0, err);
+	ok =
+		ok && upload(dev, &o->at, values, each * o->count, err) && upload(dev, &o->meta_at, meta, words * 4 * o->count, err);
+	free(values), free(meta);
+	return ok;
+}
+
 bool gemm_operand_make(gemm_operand *o, cptx_device *dev, uint64_t seed, cptx_error *err)
 {
 	if (o->weights)
@@ -202,7 +252,7 @@ bool gemm_operand_make(gemm_operand *o, cptx_device *dev, uint64_t seed, cptx_er
 	bool ok = packed && o->value;
 	if (ok) {
 		fill(packed, o->value, n, o->type, o->small, seed);
-		ok = upload(dev, &o->at, packed, size, err);
+		ok = o->sparse ? upload_sparse(o, dev, packed, seed, err) : upload(dev, &o->at, packed, size, err);
 	}
 	free(packed);
 	return ok && (!o->vec || (o->scale == CPTX_F32 ? make_f32_factors(o, dev, seed + 1000003, err)
@@ -212,6 +262,6 @@ bool gemm_operand_make(gemm_operand *o, cptx_device *dev, uint64_t seed, cptx_er
 void gemm_operand_free(gemm_operand *o, cptx_device *dev)
 {
 	cptx_mem_free(dev, o->at);
-	cptx_mem_free(dev, o->scales), cptx_mem_free(dev, o->zeros_at);
+	cptx_mem_free(dev, o->scales), cptx_mem_free(dev, o->zeros_at), cptx_mem_free(dev, o->meta_at);
 	free(o->value);
 }

@@ -18,6 +18,8 @@ typedef struct gemm_operand {
 	                 .group elements along K (0: all), with .zeros */
 	bool zeros;
 	uint32_t group;
+	bool sparse;         /* two of four neighbours along K are 0, and it is packed by cptx_gemm_sparse_pack */
+	uint64_t meta_at;    /* its metadata, device address */
 	uint64_t zeros_at;   /* device address */
 	uint32_t count;      /* such matrices, behind one another */
 	float *value;        /* element times factor, exact; as the elements lie */
