@@ -52,6 +52,15 @@ if [ -x "$nvcc" ] && "$nvcc" --version | grep -q 'release 13\.'; then
 		complains "hosted.cu:13: error: kernel _Z5countPfi"
 		says "cudaErrorIllegalAddress"
 	done
+	# Objects that call one another, and cooperative groups that wait for the whole grid.
+	for runtime in static shared; do
+		"$nvcc" -lineinfo -rdc=true --cudart $runtime -gencode arch=compute_90,code=compute_90 -o "$dir/objects" "$here/linked.cu" \
+			"$here/linked_other.cu" >"$out" 2>"$err" || bad "nvcc -rdc=true --cudart $runtime"
+		status 3 sanitize -- "$dir/objects"
+		says "linked: 5"
+		says "cudaSuccess, 256 right"
+		complains "0 errors, 0 warnings"
+	done
 	strip "$dir/linked"
 	"$cptx" sanitize -- "$dir/linked" >"$out" 2>"$err"
 	what="a stripped program"

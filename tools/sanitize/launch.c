@@ -51,7 +51,7 @@ static int run(san_kernel *k, const san_shape *shape, const cptx_arg *args)
 	memcpy(opt.block, shape->block, sizeof opt.block);
 	memcpy(opt.cluster, shape->cluster, sizeof opt.cluster);
 	size_t findings = san_findings();
-	cptx_launch *l = cptx_launch_new_(nowhere, k->in->program, k->name, &opt, &err);
+	cptx_launch *l = cptx_launch_new_(nowhere, k->module->program, k->name, &opt, &err);
 	if (!l)
 		return refused(k, shape, &err);
 	bool ok = cptx_launch_run(l, NULL, &err);

@@ -43,6 +43,8 @@ struct emu_program {
 	cptx_ptx *ptx; /* of a built module: where its lines come from */
 	arena a;
 	emu_image **image; /* of each body, by number - 1; NULL: not yet */
+	uint32_t
+		*def; /* of each variable, by id: that which defines it, itself if it is no other text's; IR_NONE: nothing does */
 	uint64_t *sym_at;  /* addresses of global and constant variables, by id */
 	uint64_t **own_at; /* of those declared in bodies, by number of the body and id */
 };
@@ -53,6 +55,10 @@ void emu_machine_free(emu_machine *m);
 emu_program *emu_program_new(emu_machine *m, cptx_module *parsed, cptx_ptx *ptx, cptx_site at, cptx_error *err);
 void emu_program_free(emu_program *p);
 uint64_t emu_program_variable(const emu_program *p, const char *name, uint64_t *size); /* its address, or 0 */
+/* The variable of the module that defines the one of that number, of which a kernel takes the address; *ok false, with an
+ * error: nothing does. */
+uint32_t emu_program_definition(const emu_program *p, uint32_t sym, const char *kernel, cptx_site at, cptx_error *err,
+                                bool *ok);
 /* Decoded; NULL with an error. */
 emu_image *emu_program_image(emu_program *p, const char *kernel, cptx_site at, cptx_error *err);
 
