@@ -618,6 +618,22 @@ bool cptx_emu_get_profile_(const cptx_device *dev, size_t i, cptx_emu_profile *o
 	return there;
 }
 
+bool cptx_emu_orders_(const cptx_device *dev, cptx_emu_order_info *out, size_t size)
+{
+	const emu_machine *m = emulator(dev);
+
+	if (!m || !out)
+		return false;
+	emu_lock((cptx_device *)dev);
+	const emu_explored *x = &m->explored;
+	const cptx_emu_order_info info = { x->kernel, x->orders, x->all, x->left, x->found, x->switches, x->how, x->why };
+	bool there = x->kernel != NULL;
+	if (there)
+		RESULT_FILL(out, size, &info);
+	emu_unlock((cptx_device *)dev);
+	return there;
+}
+
 bool cptx_emu_get_counters_(const cptx_device *dev, cptx_emu_counters *out, size_t size)
 {
 	const emu_machine *m = emulator(dev);

@@ -12,6 +12,15 @@ typedef struct emu_kept {
 	const emu_op *op;                 /* that was executed; NULL: a call of the host program was wrong */
 } emu_kept;
 
+/* What came of the last launch of which all orders were wanted. */
+typedef struct emu_explored {
+	const char *kernel;
+	uint64_t orders, left, found, events;
+	unsigned switches;
+	bool all;
+	const char *why, *how; /* why: its orders were not explored, or not to their end; NULL: they were */
+} emu_explored;
+
 struct emu_machine {
 	const cptx_target *target;
 	uint32_t sms; /* that %nsmid tells */
@@ -30,6 +39,7 @@ struct emu_machine {
 	size_t nfinding, cap_finding, nwarning;
 	arena text; /* of findings */
 	uint64_t launches;
+	emu_explored explored;
 	bool broken; /* a launch faulted: as on a GPU, nothing more can be launched */
 	cptx_emu_counters counters;
 	cptx_emu_profile *profile;
