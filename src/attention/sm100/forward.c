@@ -16,6 +16,7 @@
 
 #include "base/base.h"
 
+#include <cptx/cptx.h>
 #include <cptx/pipeline.h>
 #include <cptx/roles.h>
 #include <cptx/tmem.h>
