@@ -123,13 +123,14 @@ CPTX_API void *cptx_emu_host(cptx_device *dev, uint64_t ptr, size_t size, cptx_e
  * in which an error was found first, made as short as can be; its output and findings are those of that order.
  */
 typedef struct cptx_emu_order_info {
-	const char *kernel; /**< the kernel; lives as long as its program */
+	const char *kernel; /**< the kernel; lives until the device is cleared or closed */
 	uint64_t orders;    /**< orders that were executed */
 	bool all;           /**< there are no others */
 	uint64_t left;      /**< not all: at least so many others are known */
 	uint64_t found;     /**< number of the order with an error, for cptx_emu_opt.order; 0: none has one */
 	uint32_t switches;  /**< how often that order, made shorter, leaves the usual one, */
 	const char *how;    /**< and who goes on there; lives until the device is cleared or closed */
+	const char *text;   /**< all of this as a sentence; lives until the device is cleared or closed */
 	const char *why;    /**< why not all orders were tried, for another reason than `orders`; NULL: there is none */
 } cptx_emu_order_info;
 CPTX_API bool cptx_emu_orders_(const cptx_device *dev, cptx_emu_order_info *out, size_t size);

@@ -21,6 +21,13 @@ complains "0 errors, 0 warnings"
 status 0 sanitize --arch sm_120a -- "$program" graphs
 status 1 sanitize --arch sm_75 -- "$program" work
 complains "the program holds no PTX that an emulated sm_75 runs"
+status 0 sanitize --schedules all -- "$program" work
+complains "kernel add: all 2 orders are right"
+status 0 sanitize --schedules all --order 2 -- "$program" work
+complains "kernel add: order 2 is right"
+status 0 sanitize --schedules all --orders 1 -- "$program" work
+complains "kernel add: 1 order is right, and at least 1 more is known"
+usage "--schedules some: expected all" sanitize --schedules some -- true
 status 0 sanitize -- "$program" memory
 complains "cudaExternalMemoryGetMappedBuffer is not there: it returns cudaErrorNotSupported (801)"
 

@@ -57,6 +57,9 @@ static int run(san_kernel *k, const san_shape *shape, const cptx_arg *args)
 	bool ok = cptx_launch_run(l, NULL, &err);
 	cptx_launch_destroy(l);
 	san_report();
+	cptx_emu_order_info orders;
+	if (cptx_emu_orders(san.dev, &orders))
+		san_say("kernel %s: %s", orders.kernel, orders.text);
 	if (ok || err.code != CPTX_E_FINDING)
 		return ok ? SAN_OK : san_failed(k->name, &err);
 	/* Findings that do not end a launch leave its results: the program goes on as on a GPU. */

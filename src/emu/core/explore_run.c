@@ -522,6 +522,36 @@ static void describe(search *s)
 	buf_free(&b);
 }
 
+static const char *plural(uint64_t n) { return n == 1 ? "" : "s"; }
+
+/* The sentence about what came of it. */
+static void summarize(emu_machine *m)
+{
+	emu_explored *x = &m->explored;
+	const unsigned long long n = x->orders;
+	buf b;
+
+	buf_init(&b, NULL);
+	if (x->found) {
+		buf_printf(&b, "order %llu fails", (unsigned long long)x->found);
+		if (x->switches)
+			buf_printf(&b, "; it leaves the usual order %u time%s: %s", x->switches, plural(x->switches), x->how);
+	} else if (x->why) {
+		buf_printf(&b, "not all orders were tried: %s", x->why);
+	} else if (x->all) {
+		buf_printf(&b, n == 1 ? "its only order is right" : "all %llu orders are right", n);
+	} else if (m->opt.order) {
+		buf_printf(&b, n == m->opt.order ? "order %llu is right" : "there are only %llu orders", n);
+	} else {
+		buf_printf(&b, "%llu order%s %s right, and at least %llu more %s known", n, plural(n), n == 1 ? "is" : "are",
+		           (unsigned long long)x->left, x->left == 1 ? "is" : "are");
+	}
+	buf_put(&b, "", 1);
+	x->text = b.failed ? NULL : arena_strdup(&m->text, b.p);
+	x->text = x->text ? x->text : "";
+	buf_free(&b);
+}
+
 static bool fits(const emu_machine *m, const emu_shape *s, const char **why)
 {
 	uint64_t ctas = (uint64_t)s->grid[0] * s->grid[1] * s->grid[2], bytes = 0;
@@ -556,7 +586,7 @@ static bool try_orders(search *s, outcome *found)
 		more = ok && explorer_next(&s->x);
 	}
 	m->explored.all = ok && !more && !s->x.too_long;
-	m->explored.left = more ? explorer_left(&s->x) : 0;
+	m->explored.left = more && !found->code ? explorer_left(&s->x) + 1 : 0;
 	return ok;
 }
 
@@ -567,9 +597,11 @@ bool emu_explore(emu_once_fn *once, emu_image *image, const emu_shape *shape, co
 	search s = { .once = once, .image = image, .shape = shape, .params = params, .size = size, .at = at, .m = m };
 	outcome found = { 0 };
 
-	m->explored = (emu_explored){ .how = "", .kernel = image->kernel->name };
-	if (!fits(m, shape, &m->explored.why))
+	m->explored = (emu_explored){ .how = "", .kernel = arena_strdup(&m->text, image->kernel->name) };
+	if (!fits(m, shape, &m->explored.why)) {
+		summarize(m);
 		return once(image, shape, params, size, at, NULL, err);
+	}
 	bool ok = keep_memory(m, &s.memory) && try_orders(&s, &found);
 	if (ok && s.x.too_long)
 		m->explored.why = "an order has more than 4096 events";
@@ -581,6 +613,7 @@ bool emu_explore(emu_once_fn *once, emu_image *image, const emu_shape *shape, co
 	bool right = ok && (s.x.too_long ? once(image, shape, params, size, at, NULL, err) : run_path(&s, err));
 	if (ok && found.code)
 		describe(&s);
+	summarize(m);
 	explorer_free(&s.x);
 	forget_memory(&s.memory);
 	free(s.path);

@@ -18,6 +18,7 @@ typedef struct emu_explored {
 	uint64_t orders, left, found, events;
 	unsigned switches;
 	bool all;
+	const char *text;
 	const char *why, *how; /* why: its orders were not explored, or not to their end; NULL: they were */
 } emu_explored;
 
