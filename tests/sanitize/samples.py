@@ -99,7 +99,7 @@ def build(name, folder, cmake, out):
         if source.endswith((".cu", ".cuh", ".h", ".hpp", ".ppm", ".bmp", ".yuv")) and not os.path.exists(os.path.join(out, source)):
             os.symlink(os.path.join(folder, source), os.path.join(out, source))
     include = os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(shutil.which(arguments.nvcc) or ""))), "include")
-    for header in ("cooperative_groups.h", "cooperative_groups"):  # that NVRTC is to find
+    for header in ("cooperative_groups.h", "cooperative_groups", "nv"):  # that NVRTC is to find
         if "cooperative_groups" in cmake and not os.path.lexists(os.path.join(out, header)):
             os.symlink(os.path.join(include, header), os.path.join(out, header))
     if arguments.no_build or (os.path.exists(os.path.join(out, "program")) and not arguments.rebuild):
@@ -131,6 +131,9 @@ def run(out, args):
         code = re.search(r"\): (\w[\w-]*): ", found.group(1))
         return "finding", code.group(1) if code else "refused", seconds
     missing = re.search(r"(\w+) is not there", told)
+    refused = re.search(r"^cptx sanitize: (?!.* is not there|\d+ errors?, )(.*)", told, re.M)
+    if refused and not done.returncode:  # a launch or a call that the program did not ask the result of
+        return "fails", "says: " + refused.group(1)[:60].replace("|", "/"), seconds
     if done.returncode == 2:
         return "waived", missing.group(0) if missing else "the program waives itself", seconds
     if done.returncode or FAILURE.search(said):

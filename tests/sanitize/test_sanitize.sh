@@ -68,6 +68,13 @@ if [ -x "$nvcc" ] && "$nvcc" --version | grep -q 'release 13\.'; then
 		says "cudaSuccess, 256 right"
 		complains "0 errors, 0 warnings"
 	done
+	"$nvcc" -rdc=true -gencode arch=compute_90,code=compute_90 -o "$dir/launches" "$here/launches.cu" >"$out" 2>"$err" ||
+		bad "nvcc of kernels that launch kernels"
+	status 3 sanitize -- "$dir/launches"
+	says "parent 0 1"
+	says "child 5 1.5"
+	says "17 5 16 cudaSuccess" # (0 * 2 + 5) * 2 + 7; two to the fourth
+	complains "0 errors, 0 warnings"
 	strip "$dir/linked"
 	"$cptx" sanitize -- "$dir/linked" >"$out" 2>"$err"
 	what="a stripped program"

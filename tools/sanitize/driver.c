@@ -84,11 +84,11 @@ DRIVER(cuCtxCreate_v2, (void **ctx, unsigned flags, int device),
 DRIVER(cuCtxCreate_v4, (void **ctx, const void *parameters, unsigned flags, int device),
        ((void)parameters, (void)flags, (void)device, *ctx = &context, push(&context)))
 DRIVER(cuCtxDestroy_v2, (void *ctx), (depth && current[depth - 1] == ctx ? pop(NULL) : SAN_OK))
-DRIVER(cuCtxGetCurrent, (void **ctx), (*ctx = depth ? current[depth - 1] : NULL, SAN_OK))
+DRIVER(cuCtxGetCurrent, (void **ctx), (*ctx = depth ? current[depth - 1] : san_used_runtime ? &context : NULL, SAN_OK))
 DRIVER(cuCtxSetCurrent, (void *ctx), replace(ctx))
 DRIVER(cuCtxPushCurrent_v2, (void *ctx), push(ctx))
 DRIVER(cuCtxPopCurrent_v2, (void **ctx), pop(ctx))
-DRIVER(cuCtxGetDevice, (int *device), depth ? (*device = 0, SAN_OK) : SAN_CONTEXT)
+DRIVER(cuCtxGetDevice, (int *device), depth || san_used_runtime ? (*device = 0, SAN_OK) : SAN_CONTEXT)
 DRIVER(cuStreamGetCtx, (san_stream * s, void **ctx), ((void)s, *ctx = &context, SAN_OK))
 DRIVER(cuCtxSynchronize, (void), SAN_OK)
 DRIVER(cuCtxGetApiVersion, (void *ctx, unsigned *version), ((void)ctx, *version = CUDA_VERSION / 10, SAN_OK))

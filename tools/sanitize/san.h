@@ -110,6 +110,7 @@ typedef struct san_shape {
 	bool cooperative, overlap;
 } san_shape;
 
+extern _Thread_local bool san_used_runtime; /* by the thread: the context of the device is current then */
 extern struct san {
 	pthread_mutex_t lock; /* recursive; held by every call */
 	cptx_device *dev;

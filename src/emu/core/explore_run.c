@@ -418,6 +418,7 @@ static bool try_order(search *s, outcome *out)
 	m->nfinding = was.nfinding, m->cap_finding = was.cap_finding, m->nwarning = was.nwarning;
 	m->opt = was.opt;
 	m->broken = false;
+	emu_children_drop(m);
 	return ok && restore_memory(m, &s->memory);
 }
 

@@ -409,9 +409,15 @@ static bool run_once(emu_image *image, const emu_shape *s, const void *params, u
 
 bool emu_run(emu_image *image, const emu_shape *s, const void *params, uint32_t size, cptx_site at, cptx_error *err)
 {
-	const emu_machine *m = image->program->machine;
+	emu_machine *m = image->program->machine;
+	bool explore = m->opt.schedule == CPTX_EMU_ALL && !m->running && !m->broken;
+	bool ok =
+		explore ? emu_explore(run_once, image, s, params, size, at, err) : run_once(image, s, params, size, at, NULL, err);
 
-	if (m->opt.schedule == CPTX_EMU_ALL && !m->running && !m->broken)
-		return emu_explore(run_once, image, s, params, size, at, err);
-	return run_once(image, s, params, size, at, NULL, err);
+	if (!m->child || m->in_children || m->running)
+		return ok;
+	if (!m->broken)
+		return emu_children_run(m, at, ok ? err : NULL) && ok;
+	emu_children_drop(m);
+	return ok;
 }

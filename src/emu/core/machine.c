@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The machine: its memory, findings and counters; programs, whose variables lie in that memory. */
 #include "emu/core/machine.h"
+#include "emu/exec/system.h"
 #include "emu/memory/place.h"
 #include "emu/memory/texture.h"
 
@@ -30,6 +31,7 @@ void emu_machine_free(emu_machine *m)
 {
 	if (!m)
 		return;
+	emu_children_drop(m);
 	emu_memory_free(m);
 	emu_textures_free(m);
 	free(m->finding);

@@ -3,6 +3,7 @@
 #ifndef CPTX_EMU_CORE_MACHINE_H
 #define CPTX_EMU_CORE_MACHINE_H
 
+#include "emu/core/grid.h"
 #include "emu/memory/alloc.h"
 
 /* A finding that the machine keeps. */
@@ -11,6 +12,16 @@ typedef struct emu_kept {
 	const cptx_emu_finding *snapshot; /* as callers last got it */
 	const emu_op *op;                 /* that was executed; NULL: a call of the host program was wrong */
 } emu_kept;
+
+/* A launch by a kernel, from the time on when it has room for its parameters. */
+typedef struct emu_child {
+	struct emu_child *next;
+	const cptx_kernel *kernel;
+	emu_program *program;
+	emu_shape shape;
+	uint64_t buffer;   /* address of the parameters */
+	uint64_t launched; /* counts launches; 0: not yet */
+} emu_child;
 
 /* What came of the last launch of which all orders were wanted. */
 typedef struct emu_explored {
@@ -41,6 +52,9 @@ struct emu_machine {
 	arena text; /* of findings */
 	uint64_t launches;
 	emu_explored explored;
+	emu_child *child, **child_end; /* in the order in which they were made */
+	uint64_t nchild;
+	bool in_children;
 	bool broken; /* a launch faulted: as on a GPU, nothing more can be launched */
 	cptx_emu_counters counters;
 	cptx_emu_profile *profile;
