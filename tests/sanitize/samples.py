@@ -99,9 +99,10 @@ def build(name, folder, cmake, out):
         if source.endswith((".cu", ".cuh", ".h", ".hpp", ".ppm", ".bmp", ".yuv")) and not os.path.exists(os.path.join(out, source)):
             os.symlink(os.path.join(folder, source), os.path.join(out, source))
     include = os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(shutil.which(arguments.nvcc) or ""))), "include")
-    for header in ("cooperative_groups.h", "cooperative_groups", "nv"):  # that NVRTC is to find
-        if "cooperative_groups" in cmake and not os.path.lexists(os.path.join(out, header)):
-            os.symlink(os.path.join(include, header), os.path.join(out, header))
+    for header in ("cooperative_groups.h", "cooperative_groups", "nv", "cuda"):  # that NVRTC is to find
+        places = [p for p in (os.path.join(include, header), os.path.join(include, "cccl", header)) if os.path.exists(p)]
+        if "cooperative_groups" in cmake and places and not os.path.lexists(os.path.join(out, header)):
+            os.symlink(places[0], os.path.join(out, header))
     if arguments.no_build or (os.path.exists(os.path.join(out, "program")) and not arguments.rebuild):
         return None
     for command in commands(arguments.nvcc, arguments.samples, folder, cmake, out, arguments.arch):
