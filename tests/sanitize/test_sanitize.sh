@@ -75,6 +75,14 @@ if [ -x "$nvcc" ] && "$nvcc" --version | grep -q 'release 13\.'; then
 	says "child 5 1.5"
 	says "17 5 16 cudaSuccess" # (0 * 2 + 5) * 2 + 7; two to the fourth
 	complains "0 errors, 0 warnings"
+	if [ "${CPTX_WHOLE:-}" = 1 ]; then # the compiler takes long
+		"$nvcc" -std=c++17 -O2 -w --compress-mode=none -gencode arch=compute_90,code=compute_90 -o "$dir/headers" "$here/headers.cu" \
+			>"$out" 2>"$err" || bad "nvcc of headers.cu"
+		status 0 sanitize -- "$dir/headers"
+		says "8 right, 0 wrong"
+		complains "0 errors, 0 warnings"
+		holds python3 "$here/weaken.py" --cptx "$cptx" --most 4 "$dir/headers:pipelines"
+	fi
 	strip "$dir/linked"
 	"$cptx" sanitize -- "$dir/linked" >"$out" 2>"$err"
 	what="a stripped program"

@@ -10,7 +10,7 @@ PROGRAM was built by nvcc with PTX and --compress-mode=none, so that its PTX sta
 there without another length.  The program as it is must end with 0, and nothing may be found.  Then each place is tried:
 first with a trap there, which tells whether it is executed at all; then without the instruction, or weakened.  A change is
 found if there is a finding, wrong if the program itself notices it, and it survives otherwise: then it is equivalent, or
-missed.  --most takes a sample of the changes, drawn by --seed.  --list writes a line for each.  The exit status is 1 if the
+missed; four seeds are tried before that is said.  --most takes a sample of the changes, drawn by --seed.  --list writes a line for each.  The exit status is 1 if the
 programs as they are have findings, or nothing was tried.
 """
 import argparse, collections, concurrent.futures, os, random, re, subprocess, sys, tempfile, time
@@ -20,6 +20,7 @@ DELETED = re.compile(rb"(?:@!?%p\d+ +)?\b(bar(?:rier)?\.(?:cta\.)?sync|bar\.warp
                      rb"cp\.async\.(?:wait_group|wait_all|bulk\.wait_group[\w.]*)|mbarrier\.arrive[\w.:]*|barrier\.cluster\.\w+[\w.]*|"
                      rb"wgmma\.(?:fence|wait_group)[\w.]*|griddepcontrol\.wait)\b[^;{}]*;")
 # What is weakened: words of the same length.
+SEEDS = 4
 WEAKENED = [(re.compile(rb"\b(?:ld|st|atom|red|mbarrier)\.[\w.:]*?\.(acquire|release|acq_rel)\b"), b"relaxed"),
             (re.compile(rb"\b(?:fence|atom|red|ld|st)\.[\w.:]*?\.(gpu|sys)\b"), b"cta")]
 
@@ -52,9 +53,9 @@ def changes(binary):
                 yield "%s for %s in %s" % (to.decode(), m.group(1).decode(), m.group().decode()), begin + line[0], trap, changed
 
 
-def run(program, words):
+def run(program, words, seed=0):
     """(findings, exit status, what was said); findings None: it was cut"""
-    command = [arguments.cptx, "sanitize", "--error-exitcode", "99", "--step-limit", "30000000", "--", program] + words
+    command = [arguments.cptx, "sanitize", "--error-exitcode", "99", "--step-limit", "30000000", "--seed", str(seed), "--", program] + words
     try:
         done = subprocess.run(command, capture_output=True, timeout=arguments.seconds, stdin=subprocess.DEVNULL)
     except subprocess.TimeoutExpired:
@@ -65,13 +66,17 @@ def run(program, words):
     return codes, done.returncode, refused.group(1) if refused else ""
 
 
-def with_change(binary, place, bytes_, words):
+def with_change(binary, place, bytes_, words, seed=0):
     fd, name = tempfile.mkstemp(prefix="weaken-")
     with os.fdopen(fd, "wb") as f:
         f.write(binary[:place] + bytes_ + binary[place + len(bytes_):])
     os.chmod(name, 0o700)
     try:
-        return run(name, words)
+        while True:  # a process that another thread starts has the file open for a moment
+            result = run(name, words, seed)
+            if "Text file busy" not in result[2]:
+                return result
+            time.sleep(0.05)
     finally:
         os.unlink(name)
 
@@ -81,7 +86,10 @@ def try_change(case):
     codes, _, _ = with_change(binary, place, trap, words)
     if codes is not None and "trap" not in codes:
         return case, "not executed", ""
-    codes, status, refused = with_change(binary, place, changed, words)
+    for seed in range(SEEDS):  # the next one where nothing was found
+        codes, status, refused = with_change(binary, place, changed, words, seed)
+        if codes or codes is None or refused or status:
+            break
     if codes is None:
         return case, "found", "no end within %d s" % arguments.seconds
     if refused:
@@ -123,7 +131,7 @@ def main():
                 tried += outcome in ("found", "wrong", "survived")
                 line = case[2].count(b"\n", max(b for b, _ in texts(case[2]) if b <= case[3][1]), case[3][1]) + 1
                 if outcome != "not executed":
-                    lines.append("%-10s %-24s line %6d  %-60s %s" % (outcome, os.path.basename(case[0]) + " " + " ".join(case[1]), line, case[3][0], how))
+                    lines.append("%-10s %-24s line %6d  %-60s %s" % (outcome, "/".join(case[0].split("/")[-2:]) + " " + " ".join(case[1]), line, case[3][0], how))
     for line in sorted(lines):
         if arguments.list is None or not line.startswith("found"):
             print(line)
