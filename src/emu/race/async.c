@@ -3,6 +3,7 @@
 #include "emu/core/cluster.h"
 #include "emu/core/grid.h"
 #include "emu/race/wide.h"
+#include "emu/core/explore.h"
 
 #include <stdlib.h>
 
@@ -138,6 +139,8 @@ void race_async_waited(emu_warp *w, uint32_t mask, emu_clock *track, uint32_t gr
 {
 	emu_clock now = { 0 };
 
+	emu_touched(w->cluster, w->grid,
+	            (emu_touch){ .object = emu_object(w->cluster, 0, OBJECT_GROUPS, w->agent), .kind = TOUCH_GO });
 	if (!w->cluster->races || !group || !track->agent)
 		return;
 	tell(w->cluster, &now, track->agent, group, mask);
