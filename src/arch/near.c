@@ -196,7 +196,7 @@ static void add_modifiers(const arch_form *f, const arch_request *q, arch_near *
 			continue;
 		n->open |= 1u << i;
 		if (given)
-			add_fault(n, FAULT_VALUE, i, COST_VALUE + g->is_type);
+			add_fault(n, FAULT_VALUE, i, COST_VALUE);
 		else if (q->by_group || !g->is_type || !explained)
 			add_fault(n, FAULT_MISSING, i, COST_MISSING);
 	}

@@ -289,7 +289,7 @@ struct cptx_kernel {
 	cptx_param_info *param; /* the parameters as launches see them */
 	cptx_val *param_val;    /* the values that cptx_param returned */
 	size_t nparam, cap_param, cap_param_val;
-	struct ir_map_param *map_param; /* map_use.h */
+	struct ir_map_param *map_param; /* base/map_use.h */
 	struct ir_map_use *map_use;
 	size_t nmap_param, cap_map_param, nmap_use, cap_map_use;
 	ir_sym **sym; /* the body's own symbols, by id (below MODULE_SYM) */

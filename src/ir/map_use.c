@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "ir/map_use.h"
+#include "base/map_use.h"
 
 #include "ir/ir.h"
 
@@ -15,16 +15,14 @@ void ir_map_param_note(cptx_kernel *k, cptx_site at, cptx_val address)
 
 static bool is_same(const ir_map_use *a, const ir_map_use *b)
 {
-	const cptx_tensor_map_opt *x = &a->map, *y = &b->map;
-
-	return a->param == b->param && a->stores == b->stores && x->mode == y->mode && x->type == y->type &&
-	       x->rank == y->rank && x->swizzle == y->swizzle && x->channels == y->channels && x->pixels == y->pixels &&
-	       !memcmp(x->box, y->box, sizeof x->box);
+	return a->param == b->param && a->stores == b->stores && a->mode == b->mode && a->type == b->type &&
+	       a->rank == b->rank && a->swizzle == b->swizzle && a->channels == b->channels && a->pixels == b->pixels &&
+	       !memcmp(a->box, b->box, sizeof a->box);
 }
 
-void ir_map_use_note(cptx_kernel *k, cptx_site at, cptx_val address, const cptx_tensor_map_opt *map, bool stores)
+void ir_map_use_note(cptx_kernel *k, cptx_site at, cptx_val address, const ir_map_use *needed)
 {
-	ir_map_use use = { .stores = stores, .map = *map };
+	ir_map_use use = *needed;
 	size_t i = 0, j = 0;
 
 	while (i < k->nmap_param && k->map_param[i].reg != address.id)

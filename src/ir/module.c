@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Modules and bodies: making, naming and freezing them. */
 #include "base/atomic.h"
+#include "base/map_use.h"
 #include "base/options.h"
 #include "ir/ir.h"
-#include "ir/map_use.h"
 
 #include <stdio.h>
 

@@ -7,7 +7,7 @@
  */
 #include <cptx/operand.h>
 
-#include "ir/map_use.h"
+#include "base/map_use.h"
 #include "kit/epilogue.h"
 #include "base/options.h"
 
@@ -217,13 +217,15 @@ static cptx_val row_of_warp(const sending *s, cptx_site at)
 static void note_map(const sending *s, cptx_site at, const cptx_tile *t, cptx_val map, uint32_t rank)
 {
 	cptx_tile_boxes boxes;
-	cptx_tensor_map_opt m = { .type = cptx_operand_tensor_type(s->ring->opt.type, t), .rank = rank, .swizzle = t->swizzle };
+	ir_map_use m = {
+		.stores = true, .type = cptx_operand_tensor_type(s->ring->opt.type, t), .rank = rank, .swizzle = t->swizzle
+	};
 
 	if (!cptx_tile_get_boxes(t, &boxes, NULL))
 		return;
 	for (uint32_t i = 0; i < rank; i++)
 		m.box[i] = i < 2 ? boxes.box[i] : 1;
-	ir_map_use_note(s->k, at, map, &m, true);
+	ir_map_use_note(s->k, at, map, &m);
 }
 
 /* Has TMA store a box: at (row, col), and where there are more dimensions at .z and .z2. */

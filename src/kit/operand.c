@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Operands: the ring of stages, and copies by TMA.  Copies by threads are in operand_copy.c. */
 #include "base/options.h"
-#include "ir/map_use.h"
+#include "base/map_use.h"
 #include "kit/operand.h"
 
 #include <cptx/cptx.h>
@@ -506,10 +506,10 @@ static cptx_val coordinates(cptx_kernel *k, cptx_site at, const cptx_operand *op
 static void note_map(cptx_kernel *k, cptx_site at, const cptx_operand *op, cptx_val map, bool cut)
 {
 	const cptx_operand_opt *o = &op->opt;
-	cptx_tensor_map_opt m = { .mode = o->im2col ? CPTX_TENSOR_IM2COL : CPTX_TENSOR_TILED,
-		                      .type = cptx_operand_tensor_type(o->type, &o->tile),
-		                      .rank = o->im2col ? o->im2col : 2u + o->spans + cut + batch_dims(o),
-		                      .swizzle = o->tile.swizzle };
+	ir_map_use m = { .mode = o->im2col ? CPTX_TENSOR_IM2COL : CPTX_TENSOR_TILED,
+		             .type = cptx_operand_tensor_type(o->type, &o->tile),
+		             .rank = o->im2col ? o->im2col : 2u + o->spans + cut + batch_dims(o),
+		             .swizzle = o->tile.swizzle };
 
 	if (o->im2col) {
 		m.channels = op->box.box[0], m.pixels = op->box.box[1];
@@ -517,7 +517,7 @@ static void note_map(cptx_kernel *k, cptx_site at, const cptx_operand *op, cptx_
 		for (uint32_t i = 0; i < m.rank; i++)
 			m.box[i] = i < 2 ? op->box.box[i] : i == 2 && o->spans ? op->box.count[0] : 1;
 	}
-	ir_map_use_note(k, at, map, &m, false);
+	ir_map_use_note(k, at, map, &m);
 }
 
 static void copy_box(cptx_kernel *k, cptx_site at, const cptx_operand *op, cptx_val to, cptx_val coord,

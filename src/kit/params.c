@@ -3,8 +3,8 @@
 #include <cptx/cptx.h>
 #include <cptx/params.h>
 
+#include "base/map_use.h"
 #include "base/options.h"
-#include "ir/map_use.h"
 #include "kit/made.h"
 #include "kit/value.h"
 #include "runtime/runtime.h"
@@ -146,6 +146,20 @@ static uint32_t boxed(const cptx_tensor_map_opt *o, uint32_t i)
 	return (o->box[i] + every - 1) / every;
 }
 
+/* The map that a copy needs. */
+static cptx_tensor_map_opt needed_by(const ir_map_use *use)
+{
+	cptx_tensor_map_opt o = { .mode = (enum cptx_tensor_mode)use->mode,
+		                      .type = (enum cptx_tensor_type)use->type,
+		                      .rank = use->rank,
+		                      .swizzle = (enum cptx_swizzle)use->swizzle,
+		                      .channels = use->channels,
+		                      .pixels = use->pixels };
+
+	memcpy(o.box, use->box, sizeof o.box);
+	return o;
+}
+
 static bool fits(const cptx_tensor_map_opt *needed, const cptx_tensor_map_opt *given)
 {
 	bool same = needed->mode == given->mode && needed->rank == given->rank && needed->swizzle == given->swizzle &&
@@ -182,7 +196,8 @@ static bool check_map(const kernel *k, size_t i, const cptx_param_row *r, const 
 	for (size_t j = 0; j < k->nmap_use; j++) {
 		if (k->map_use[j].param != i)
 			continue;
-		if (fits(&k->map_use[j].map, given))
+		const cptx_tensor_map_opt needed = needed_by(&k->map_use[j]);
+		if (fits(&needed, given))
 			return true;
 		use = use ? use : &k->map_use[j];
 	}
@@ -191,12 +206,13 @@ static bool check_map(const kernel *k, size_t i, const cptx_param_row *r, const 
 	buf_init(&b, NULL);
 	describe(given, &b);
 	buf_printf(&b, "; kernel %s %s boxes of ", k->info.name, use->stores ? "stores" : "loads");
-	describe(&use->map, &b);
+	const cptx_tensor_map_opt needed = needed_by(use);
+	describe(&needed, &b);
 	error_set(
 		err, CPTX_E_ARG, at,
 		"parameter %s of %s: its tensor map has boxes of %.*s: make it of the same tile: %s with .type and .tile of the %s",
 		r->name, or_unknown(r->of), b.failed ? 0 : (int)b.n, b.n ? b.p : "",
-		use->map.mode == CPTX_TENSOR_TILED ? "cptx_operand_tensor_map" : "cptx_operand_image_map",
+		needed.mode == CPTX_TENSOR_TILED ? "cptx_operand_tensor_map" : "cptx_operand_image_map",
 		use->stores ? "ring" : "operand");
 	buf_free(&b);
 	return false;
@@ -206,7 +222,7 @@ static bool check_map(const kernel *k, size_t i, const cptx_param_row *r, const 
 
 /* What a launch collects. */
 typedef struct filling {
-	const kernel *kernel;
+	const kernel *k;
 	cptx_arg arg[CPTX_PARAMS_MOST];
 	cptx_tensor_map map[CPTX_PARAMS_MOST];
 	const cptx_param_row *row[CPTX_PARAMS_MOST];
@@ -217,7 +233,7 @@ typedef struct filling {
  * size alone, which many have in common. */
 static bool is_named(const filling *f, const cptx_param_row *r, cptx_site at, cptx_error *err)
 {
-	const cptx_kernel_info *k = &f->kernel->info;
+	const cptx_kernel_info *k = &f->k->info;
 
 	if (!k->params || f->n >= k->nparams || !strcmp(k->params[f->n].name, r->name))
 		return true;
@@ -242,7 +258,7 @@ static bool fill(filling *f, cptx_device *dev, const cptx_param_row *r, const vo
 		if (!OPTIONS_READ(cptx_tensor_map_opt, &opt, member, NOWHERE, &why) ||
 		    !cptx_tensor_map_make(dev, &opt, &f->map[f->n], &why))
 			return error_set(err, why.code, at, "parameter %s of %s: %s", r->name, or_unknown(r->of), why.text);
-		if (!check_map(f->kernel, f->n, r, &opt, at, err))
+		if (!check_map(f->k, f->n, r, &opt, at, err))
 			return false;
 		*arg = CPTX_ARG_BYTES(&f->map[f->n], sizeof f->map[f->n]);
 	} else if (r->kind == CPTX_PARAM_OBJECT) {
@@ -260,7 +276,7 @@ cptx_launch *cptx_params_launch_(cptx_site at, const cptx_program *program, cptx
                                  const cptx_params_part *parts, size_t nparts, const cptx_launch_opt *opt, cptx_error *err)
 {
 	kernel k;
-	filling f = { .kernel = &k };
+	filling f = { .k = &k };
 
 	if (!IS_GIVEN(program, "program", at, err) || !IS_GIVEN(dev, "device", at, err) ||
 	    !IS_GIVEN(opt, "description of the launch", at, err) || (nparts && !IS_GIVEN(parts, "list of parts", at, err)))

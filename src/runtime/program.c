@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Programs: the kernels that they have, as launches need to know them. */
+#include "base/map_use.h"
 #include "base/options.h"
-#include "ir/map_use.h"
 #include "runtime/runtime.h"
 
 #include "compile/text.h"

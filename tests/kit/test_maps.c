@@ -110,7 +110,8 @@ static bench loads(const cptx_operand_opt *o, bool cut)
 	bench b;
 
 	begin(&b, 1);
-	load_tile(&b, o, cptx_params_get(b.k, &b.p, "a"), cut ? cptx_params_get(b.k, &b.p, "n") : CPTX_NONE_);
+	const cptx_val n = cptx_params_get(b.k, &b.p, "n"), none = CPTX_NONE_;
+	load_tile(&b, o, cptx_params_get(b.k, &b.p, "a"), cut ? n : none);
 	load(&b);
 	b.args.a = map_of(o), b.args.last = b.args.a;
 	if (cut)
