@@ -161,6 +161,15 @@ static void predict_ring(cptx_rows_choice *c, const rows_shape *s, double bandwi
 	c->us = fmax(c->us, c->memory_us * 1.02) * slow_threads(o, s, ctas);
 }
 
+/* What rows in parts take beside the first launch: a second one, and of top-k the list of each part. */
+static double parts_us(const cptx_rows_opt *o, const rows_shape *s, uint32_t rows, uint32_t sms)
+{
+	enum { LARGE_K = 16 };
+	const double list_us = o->kernel == CPTX_ROWS_TOP_K && o->k >= LARGE_K ? 0.1 : 0;
+
+	return s->parts ? second_us + list_us * rows * o->split / sms : 0;
+}
+
 static void predict(cptx_rows_choice *c, const cptx_target *t, uint32_t rows, uint32_t sms)
 {
 	const cptx_rows_opt *o = &c->opt;
@@ -182,7 +191,7 @@ static void predict(cptx_rows_choice *c, const cptx_target *t, uint32_t rows, ui
 	c->memory_us = rows * (double)o->n * (read + write) / bandwidth;
 	if (s.ring) {
 		predict_ring(c, &s, bandwidth, rows, sms);
-		c->us += s.parts ? second_us : 0;
+		c->us += parts_us(o, &s, rows, sms);
 		return;
 	}
 	const double full = floor(c->waves), rest = ceil((c->waves - full) * c->ctas_per_sm);
@@ -190,7 +199,7 @@ static void predict(cptx_rows_choice *c, const cptx_target *t, uint32_t rows, ui
 	c->us = full * round + (rest > 0 ? fmax(rest * bytes / per_sm, own + bytes / per_sm) : 0);
 	if (!s.resident && s.sums) /* sums of columns are read and written in L2 for each row */
 		c->us *= 2.5;
-	c->us = fmax(c->us, c->memory_us * 1.02) + (s.parts ? second_us : 0);
+	c->us = fmax(c->us, c->memory_us * 1.02) + parts_us(o, &s, rows, sms);
 }
 
 /* ---- the search ---- */

@@ -379,6 +379,17 @@ bool cptx_rows_next_(cptx_kernel *k, cptx_site at, cptx_rows_row *r, cptx_rows_a
 	return false;
 }
 
+cptx_val rows_mean_of_vector(const cptx_rows_row *r, enum cptx_rows_operand operand)
+{
+	cptx_kernel *k = r->k;
+	const uint32_t first = r->it.i - r->it.i % r->s.each;
+	cptx_val sum = cptx_elem(r->have[operand].v, first);
+
+	for (uint32_t i = 1; i < r->s.each; i++)
+		sum = cptx_add(k, sum, cptx_elem(r->have[operand].v, first + i));
+	return cptx_mul(k, sum, 1.0f / (float)r->s.each);
+}
+
 cptx_val rows_other_of_pair(const cptx_rows_row *r, enum cptx_rows_operand operand)
 {
 	return cptx_elem(r->have[operand].v, r->it.i ^ 1); /* vectors begin at even columns */

@@ -116,8 +116,8 @@ static void sum_squares(cptx_kernel *k, cptx_rows_row *row, cptx_val mean, cptx_
 }
 
 /*
- * The thread's mean, sum of squares of differences from it, and count, in one pass, by differences from its first element:
- * these are of the size of the elements' own spread, of which the first one is a part.
+ * The thread's mean, sum of squares of differences from it, and count, in one pass, by differences from the mean of its
+ * first vector: that is near, so that little of the squares cancels.
  */
 static void own_moments(cptx_kernel *k, cptx_rows_row *row, cptx_val mean, cptx_val squares, cptx_val count)
 {
@@ -129,7 +129,7 @@ static void own_moments(cptx_kernel *k, cptx_rows_row *row, cptx_val mean, cptx_
 	{
 		cptx_val inside = cptx_rows_inside(k, row, &e);
 		if (!number++)
-			cptx_mov(k, V(X), .into = first);
+			cptx_mov(k, rows_mean_of_vector(row, CPTX_ROWS_X), .into = first);
 		cptx_val d = cptx_sub(k, V(X), first);
 		cptx_add(k, mean, d, .into = mean, .when = inside);
 		cptx_fma(k, d, d, squares, .rnd = CPTX_RN, .into = squares, .when = inside);

@@ -107,6 +107,9 @@ uint32_t rows_top_k_static(const cptx_rows_opt *o, const rows_shape *s);
 /* Sorts the numbers in the registers of v, .u32 or .u64, a power of two of them, over a warp, the largest first: lane 0 has
  * the first ones.  All lanes take part. */
 void rows_sort_warp(cptx_kernel *k, cptx_val v);
+/* The mean of the vector of the element where the pass stands, of an operand that it reads; where the row ends in it, with
+ * zeros. */
+cptx_val rows_mean_of_vector(const cptx_rows_row *r, enum cptx_rows_operand operand);
 /* The other element of the pair, columns 2i and 2i + 1, of an operand that the pass reads. */
 cptx_val rows_other_of_pair(const cptx_rows_row *r, enum cptx_rows_operand operand);
 /* Operands that are sums of columns. */

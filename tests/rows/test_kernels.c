@@ -331,6 +331,44 @@ START_TEST(gelu_slope)
 }
 END_TEST
 
+/* Moments of one pass err little where threads begin with elements far from the mean (by differences from these: 3.5e-6). */
+START_TEST(moments_of_one_pass)
+{
+	enum { ROWS = 8, N = 1024, EACH = 4 };
+	static float x[ROWS][N], y[ROWS][N];
+	uint64_t seed = 88172645463325252u;
+	double worst = 0, most = 0;
+	cptx_error err = { .code = CPTX_OK };
+	cptx_device *dev = cptx_emu_open("sm_90a", NULL, &err);
+	cptx_rows_runner *r = cptx_rows_runner_new(dev, NULL, &err);
+	cptx_rows_opt o = { .kernel = CPTX_ROWS_LAYER_NORM, .in = CPTX_F32, .n = N, .place = CPTX_ROWS_SHARED, .threads = 128 };
+	cptx_rows_problem p = { .rows = ROWS };
+
+	o.per_row = 16, o.split = 1, o.stages = 3, o.rows_each = 1;
+	for (int i = 0; i < ROWS * N; i++)
+		x[i / N][i % N] = (float)(number_random(&seed) >> 40) * 0x1p-24f + (i % EACH || i % N >= 16 * EACH ? 0 : 8);
+	p.at[CPTX_ROWS_X].address = cptx_mem_alloc(dev, sizeof x, &err);
+	p.at[CPTX_ROWS_Y].address = cptx_mem_alloc(dev, sizeof y, &err);
+	cptx_mem_write(dev, p.at[CPTX_ROWS_X].address, x, sizeof x, &err);
+	ck_assert_msg(cptx_rows_run(r, &o, &p, NULL, &err), "%s", err.text);
+	cptx_mem_read(dev, y, p.at[CPTX_ROWS_Y].address, sizeof y, &err);
+	for (int row = 0; row < ROWS; row++) {
+		double mean = 0, squares = 0;
+		for (int c = 0; c < N; c++)
+			mean += (double)x[row][c] / N;
+		for (int c = 0; c < N; c++)
+			squares += ((double)x[row][c] - mean) * ((double)x[row][c] - mean) / N;
+		for (int c = 0; c < N; c++) {
+			const double want = ((double)x[row][c] - mean) / sqrt(squares + (double)1e-5f);
+			worst = fmax(worst, fabs((double)y[row][c] - want)), most = fmax(most, fabs(want));
+		}
+	}
+	SURE(worst / most < 4e-7, "the largest error is %g of the largest element", worst / most);
+	cptx_rows_runner_destroy(r);
+	cptx_device_close(dev);
+}
+END_TEST
+
 /* Two elements in a byte: of blocks, of longer rows, of the numbers that lie between two others. */
 START_TEST(packed)
 {
@@ -592,6 +630,7 @@ int main(void)
 	tcase_add_test(test_case(s, "largest_zeros"), largest_zeros);
 	tcase_add_test(test_case(s, "long_sums"), long_sums);
 	tcase_add_test(test_case(s, "gelu_slope"), gelu_slope);
+	tcase_add_test(test_case(s, "moments"), moments_of_one_pass);
 	tcase_add_test(test_case(s, "packed"), packed);
 	tcase_add_test(test_case(s, "no_scale"), quantizes_what_has_no_scale);
 	tcase_add_test(test_case(s, "special"), special_numbers);

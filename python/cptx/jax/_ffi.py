@@ -17,14 +17,13 @@ import ctypes
 import functools
 import json
 import math
+import operator
 import traceback
 
 import jax
 import numpy as np
 
 from .. import Device, _gemm
-from .._abi import lib
-from .._errors import checked
 
 EMULATOR = "emu:sm_90a"  # of arrays that lie on the CPU
 TARGET = "cptx_call"  # the name that programs call
@@ -104,7 +103,10 @@ class Buffer:
         self.address, self.shape, self.type = address, shape, type
         self.size = math.prod(shape)
         self.bytes = self.size * itemsize
-        self.strides = tuple(math.prod(shape[i + 1:]) for i in range(len(shape)))
+
+    @property
+    def strides(self):
+        return tuple(math.prod(self.shape[i + 1:]) for i in range(len(self.shape)))
 
 
 # device, and what Runners are shared by: key; stream: an address, 0 on the emulator; at: the device's address of a Buffer.
@@ -175,12 +177,17 @@ def _tells_metadata(frame):
     return True
 
 
+_address = operator.attrgetter("address")
+
+
 def _run(frame, key, stream):
     call, operands, results = _described(_attribute(frame.attributes)), _buffers(frame.operands), _buffers(frame.results)
+    if key[0] != "emu":
+        call.run(Place(device(key), key, stream, _address), operands, results)
+        return
     with _gemm.Mapped(device(key), (*operands, *results)) as at:
         call.run(Place(device(key), key, stream, at), operands, results)
-        if key[0] == "emu":
-            device(key).synchronize()  # before the arrays are unmapped
+        device(key).synchronize()  # before the arrays are unmapped
 
 
 def _handle(address, on_gpu):
