@@ -7,8 +7,9 @@
  * SHAPE is RUNG,KEY=VALUE,...: the rung 0 to 3, and what differs from the defaults of the device: m n k (tile), wm wn
  * (warps), s (stages), g (group), r (consumer_regs), q (most_regs), o (1: along_m), f (1: rolling), y (1: stay).  The rung p
  * is the library's GEMM by mma.sync (cptx/gemm.h) with keys m n k wm wn s g, a (0: cp.async, 1: TMA) and x (1: stream-K).
- * Each is first compared with the reference at a size with edges.  Without shapes: p and all rungs with tile K 32 and 64.
- * -p: the CUDA kernels that the ladder follows take part, from what bench/hgemm_twins.sh makes (bf16, sizes that 128
+ * Each arm is timed in every round; behind its figures stand the median and the quartiles of the rounds' ratios to the first
+ * rung. Each is first compared with the reference at a size with edges.  Without shapes: p and all rungs with tile K 32
+ * and 64. -p: the CUDA kernels that the ladder follows take part, from what bench/hgemm_twins.sh makes (bf16, sizes that 128
  * divides).  -c: who compiles these and ours, "ptxas"; else the driver.
  */
 #include "burst.h"
@@ -21,7 +22,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MOST = 96, MOST_ROUNDS = 31, PAUSE = 30000000 /* ns; keeps the board out of its power limit */ };
+enum { MOST = 96, MOST_ROUNDS = 255, PAUSE = 30000000 /* ns; keeps the board out of its power limit */ };
 
 typedef struct arm {
 	char name[100];
@@ -33,6 +34,7 @@ typedef struct arm {
 	cptx_program *program;
 	gemm_report r;
 	double ms[MOST_ROUNDS];
+	double ratio[3]; /* of the first rung's time to its own, round by round: median and quartiles; 0: no rung */
 } arm;
 
 typedef struct bench {
@@ -216,10 +218,28 @@ static void print_twin(bench *b, unsigned i, double flop)
 	printf("twin %-12s %6.1f TFLOP/s; ours on its rung: %.2f times\n", twin_name(i), flop / ms, best);
 }
 
+/* Fills in .ratio of all arms; in front of print's sorting. */
+static void compare(bench *b)
+{
+	double of[MOST_ROUNDS];
+	unsigned rung = 0;
+
+	while (rung < b->arms && b->arm[rung].product)
+		rung++;
+	for (unsigned i = 0; i < b->arms && rung < b->arms; i++) {
+		for (unsigned r = 0; r < b->rounds; r++)
+			of[r] = b->arm[rung].ms[r] / b->arm[i].ms[r];
+		qsort(of, b->rounds, sizeof *of, burst_order);
+		for (unsigned q = 0; q < 3; q++)
+			b->arm[i].ratio[q] = of[b->rounds * (q == 0 ? 2 : q == 1 ? 1 : 3) / 4];
+	}
+}
+
 static void print(bench *b, const double *peer)
 {
 	double flop = 2e-9 * (double)(b->p.m * b->p.n) * (double)b->p.k;
 
+	compare(b);
 	for (unsigned i = 0; i < b->arms; i++) {
 		arm *a = &b->arm[i];
 		const hgemm_opt *o = &a->c.o;
@@ -234,6 +254,8 @@ static void print(bench *b, const double *peer)
 		       a->r.resources.ctas_per_sm);
 		if (b->have_peer)
 			printf(", %.3f of cuBLAS", peer[b->rounds / 2] / a->ms[b->rounds / 2]);
+		if (a->ratio[0] > 0)
+			printf(", %.4f (%.4f to %.4f) of the first rung", a->ratio[0], a->ratio[1], a->ratio[2]);
 		putchar('\n');
 	}
 	for (unsigned i = 0; i < TWINS && b->twins_path; i++)
@@ -248,8 +270,8 @@ static bool measure(bench *b, cptx_error *err)
 	double peer[MOST_ROUNDS] = { 0 };
 
 	for (unsigned r = 0; r < b->rounds && err->code == CPTX_OK; r++) {
-		for (unsigned i = 0; i < b->arms; i++)
-			b->arm[i].ms[r] = burst_time(b->dev, &(burst){ run_arm, &b->arm[i], runs, PAUSE }, err);
+		for (unsigned i = 0, j = r; i < b->arms; i++, j++) /* each round begins with another arm */
+			b->arm[j % b->arms].ms[r] = burst_time(b->dev, &(burst){ run_arm, &b->arm[j % b->arms], runs, PAUSE }, err);
 		for (unsigned i = 0; i < TWINS && b->twins_path; i++)
 			b->twin_ms[i][r] = burst_time(b->dev, &(burst){ run_twin, b->twins.launch[i], runs, PAUSE }, err);
 		if (b->have_peer)

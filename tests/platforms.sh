@@ -3,17 +3,19 @@
 # shellcheck disable=SC2086,SC2317 # words; steps are called by their names
 # tests/platforms.sh [step...]: packages and platforms that no other test builds; without steps all of them:
 #
-#   wheel     pip install . into a clean virtual environment, docs/python.md followed in it, and its programs typed by mypy (takes packages from PyPI)
+#   wheel     pip install . into a clean virtual environment, docs/python.md followed in it, its programs typed by mypy, tests/python with NumPy (takes packages from PyPI)
+#   frameworks  PyTorch and JAX of PyPI (5 GB) on the emulator: examples/hosts/torch_stable.cc, XLA's FFI, torch.compile; if it is named
 #   debian    the Debian source package, and lintian; programs by pkg-config and by CMake against what it installs
 #   conan     the recipe and its test package (where conan is installed)
 #   wrap      an archive of the source that Meson fetches by packaging/wrap, and a program with it
 #   fetch     the same archive by CMake's FetchContent, and a program with it
-#   container packaging/container on a Debian 12 made by debootstrap, by podman (as root), and the command in it
-#   bare      ./bootstrap demo on that Debian 12, where no compiler is
-#   aarch64   cross-built by aarch64-linux-gnu-gcc; the command and the emulator's tests under qemu-aarch64
+#   container packaging/container on a Debian 12 made by debootstrap, by buildah (as root), and the command in it
+#   bare      ./bootstrap demo on that Debian 12, where no compiler is, and two steps of ./bootstrap test
+#   aarch64   cross-built by aarch64-linux-gnu-gcc; under qemu-aarch64 the command, and the tests that are programs and do not take minutes
+#   aarch64_slow  those that do; if it is named
 #   windows   is refused by x86_64-w64-mingw32-gcc, with the reason
 #   m32       is refused with gcc -m32, with the reason
-#   musl      built by musl-gcc; the command
+#   musl      built by musl-gcc; the command, and the tests that are programs and do not take minutes
 #
 # Builds lie in the folder that CPTX_PLATFORMS names, or in build-platforms.  What cannot be tried is skipped and says why.  The
 # last line is "platforms: N passed, N failed, N skipped".
@@ -54,15 +56,6 @@ endian = 'little'
 END
 }
 
-# setup NAME OPTION...: the build, without what needs other libraries, and with -O1, which takes half the time of a release
-setup() {
-	name=$1
-	shift
-	[ -e "$builds/$name/build.ninja" ] || try "$name: meson setup" meson setup "$builds/$name" --buildtype=release -Doptimization=1 -Ddefault_library=shared -Dinspect=disabled -Dtests=disabled "$@" || return 1
-	try "$name: ninja" nice ninja -C "$builds/$name"
-	[ -e "$builds/$name/cptx" ] || [ -e "$builds/$name/cptx.exe" ]
-}
-
 # uses NAME COMMAND...: what the command line does there: it checks a kernel, makes one, and runs both on the emulator
 uses() {
 	name=$1
@@ -92,6 +85,27 @@ wheel() {
 	fi
 	try "wheel: docs/python.md" env CPTX_VENV="$builds/venv" python3 tests/docs/blocks.py "$source" "$source/build" cc docs/python.md
 	tail -n 1 "$dir/log"
+	# with NumPy, and on the library of the wheel
+	module_tests wheel "$builds/venv/bin/python" "$(echo "$builds"/venv/lib/*/site-packages/cptx/libcptx.so)" module build rows attention frameworks
+}
+
+# module_tests STEP PYTHON LIBRARY TEST...: of tests/python; "build" compares with C, by a program of build/.
+module_tests() {
+	step=$1 python=$2 library=$3
+	shift 3
+	for test; do
+		[ $test != build ] || [ -e build/tests/python/python_twins ] || { skip "$step: test_build.py wants build/tests/python/python_twins"; continue; }
+		try "$step: test_$test.py" env CPTX_LIBRARY="$library" CPTX_INCLUDE="$source/include:$source/build/include" \
+			CPTX_BUILD="$source/build" CPTX_TWINS="$source/build/tests/python/python_twins" nice "$python" "tests/python/test_$test.py"
+		tail -n 1 "$dir/log"
+	done
+}
+
+frameworks() {
+	[ -e build/libcptx.so ] || { skip "frameworks: there is no build/libcptx.so"; return; }
+	[ -e "$builds/frameworks/bin/python" ] || try "frameworks: a virtual environment" python3 -m venv "$builds/frameworks" || return
+	"$builds/frameworks/bin/pip" install -q torch jax numpy ml_dtypes >"$dir/log" 2>&1 || { skip "frameworks: PyTorch and JAX cannot be had from PyPI"; return; }
+	module_tests frameworks "$builds/frameworks/bin/python" "$source/build/libcptx.so" frameworks rows attention build
 }
 
 debian() {
@@ -122,9 +136,9 @@ conan() {
 	CONAN_HOME=$builds/conan
 	export CONAN_HOME
 	command conan profile detect --force >"$dir/log" 2>&1
-	try "conan: create" nice conan_create
+	try "conan: create" nice env conan create packaging/conan -s build_type=Debug # env: conan is a function here; Debug: a third of the time
+	tail -n 3 "$dir/log"
 }
-conan_create() { env conan create packaging/conan; }
 
 # An archive of the source, as a release has one: $archive.
 make_archive() {
@@ -174,23 +188,30 @@ bare() {
 	if chroot "$builds/debian12-demo" sh -c 'command -v cc gcc meson ninja python3' >"$dir/log" 2>&1; then bad "bare: it has a compiler or Meson"; else ok; fi
 	mount --bind /proc "$builds/debian12-demo/proc"
 	try "bare: ./bootstrap demo" chroot "$builds/debian12-demo" sh -c 'cd /srv/cptx && PATH=/usr/sbin:/usr/bin:/sbin:/bin ./bootstrap demo'
-	umount "$builds/debian12-demo/proc"
 	tail -n 3 "$dir/log"
+	try "bare: ./bootstrap test house format" chroot "$builds/debian12-demo" sh -c 'cd /srv/cptx && PATH=/usr/sbin:/usr/bin:/sbin:/bin ./bootstrap test house format'
+	tail -n 4 "$dir/log"
+	umount "$builds/debian12-demo/proc"
 }
 
 container() {
-	have podman || { skip "container: podman is not installed"; return; }
+	have buildah || { skip "container: buildah is not installed"; return; }
 	bare_debian container || return
 	copy_source "$builds/container"
 	# the names of the Containerfile mean the Debian made here; nothing is asked of a registry
+	base=$(buildah from scratch)
+	try "container: a base image" buildah add -q "$base" "$builds/debian12" /
 	for tag in debian:12 debian:12-slim; do
-		try "container: podman import" sh -c "tar c -C '$builds/debian12' . | podman import - docker.io/library/$tag"
+		try "container: $tag" buildah commit -q "$base" "docker.io/library/$tag"
 	done
-	try "container: podman build" podman build --network=host --pull=never -f "$builds/container/packaging/container/Containerfile" -t cptx-test "$builds/container" || return
+	# --isolation=chroot: it runs where containers may not set limits and groups, as in another container or a small VM
+	try "container: buildah build" nice buildah build --isolation=chroot --pull=never -f "$builds/container/packaging/container/Containerfile" -t cptx-test "$builds/container" || return
+	in=$(buildah from --pull-never cptx-test)
 	for device in emu:sm_80 emu:sm_90a; do
-		try "container: cptx gemm on $device" podman run --rm --network=none cptx-test cptx gemm --device $device --run 64x64x64
+		try "container: cptx gemm on $device" buildah run --isolation=chroot "$in" cptx gemm --device $device --run 64x64x64
 	done
-	try "container: the Python module" podman run --rm --network=none cptx-test python3 -c 'import cptx; print(cptx.Device("emu:sm_90a"))'
+	try "container: the Python module" buildah run --isolation=chroot "$in" python3 -c 'import cptx; print(cptx.Device("emu:sm_90a"))'
+	buildah rm "$base" "$in" >"$dir/log" 2>&1
 }
 
 # Check for aarch64 as a static library, from Debian's archive: a folder for pkg-config.
@@ -205,13 +226,41 @@ check_for_aarch64() {
 	[ -e "$root/usr/lib/aarch64-linux-gnu/libcheck_pic.a" ]
 }
 
-aarch64() {
-	for tool in aarch64-linux-gnu-gcc qemu-aarch64; do
-		have "$tool" || { skip "aarch64: $tool is not installed (gcc-aarch64-linux-gnu, qemu-user)"; return; }
-	done
+# programs_of BUILD quick|slow: the tests that are programs, by their names; scripts would start what they test without qemu, and so do
+# some of table and to_c, which compile programs and run them.
+programs_of() {
+	meson introspect --tests "$1" | python3 -c 'import collections, json, os, sys
+tests = json.load(sys.stdin)
+starts = collections.defaultdict(set)
+for t in tests:
+    starts[t["name"]].add(t["cmd"][0].startswith(os.path.realpath(sys.argv[1]) + "/"))
+for t in tests:
+    suites = {s.split(":")[-1] for s in t["suite"]}
+    if starts[t["name"]] == {True} and not suites & {"gpu", *sys.argv[3:]} and ("slow" in suites) == (sys.argv[2] == "slow"):
+        print(t["name"])' "$@"
+}
+
+# run_tests NAME quick|slow: its tests that are programs, each with what it counted.
+run_tests() {
+	case $1,$2 in aarch64,slow) names=$(programs_of "$builds/$1" "$2" table to_c) ;; *) names=$(programs_of "$builds/$1" "$2") ;; esac
+	said=$builds/$1/meson-logs/testlog.txt
+	rm -f "$said"
+	nice meson test -C "$builds/$1" --no-rebuild $names >"$dir/log" 2>&1
+	[ -e "$said" ] || { bad "$1: meson test ran nothing"; return; }
+	awk -v listed="$(echo "$names" | wc -w)" -v figures="$dir/sum" -f tests/sum.awk "$said"
+	read -r p f s <"$dir/sum"
+	passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+}
+
+aarch64() { test_aarch64 quick; }
+aarch64_slow() { test_aarch64 slow; }
+test_aarch64() { # quick|slow
+	qemu=$(command -v qemu-aarch64 || command -v qemu-aarch64-static) || { skip "aarch64: there is no qemu-aarch64 (qemu-user)"; return; }
+	have aarch64-linux-gnu-gcc || { skip "aarch64: there is no aarch64-linux-gnu-gcc (gcc-aarch64-linux-gnu)"; return; }
 	cat >"$builds/aarch64.ini" <<-END
 		[binaries]
 		c = [$cached'aarch64-linux-gnu-gcc']
+		exe_wrapper = ['$qemu', '-L', '/usr/aarch64-linux-gnu']
 		[properties]
 		sys_root = '$builds/aarch64-root'
 		pkg_config_libdir = '$builds/aarch64-root/usr/lib/aarch64-linux-gnu/pkgconfig'
@@ -221,14 +270,11 @@ aarch64() {
 	[ -e "$builds/aarch64/build.ninja" ] || meson setup "$builds/aarch64" --buildtype=release -Doptimization=1 -Ddefault_library=shared -Dinspect=disabled -Dtests=$tests \
 		--cross-file packaging/cross/aarch64-linux-gnu.ini --cross-file "$builds/aarch64.ini" >"$dir/log" 2>&1 || { bad "aarch64: meson setup"; return; }
 	try "aarch64: ninja cptx" nice ninja -C "$builds/aarch64" cptx || return
-	uses aarch64 qemu-aarch64 -L /usr/aarch64-linux-gnu -E LD_LIBRARY_PATH="$builds/aarch64" "$builds/aarch64/cptx"
+	uses aarch64 "$qemu" -L /usr/aarch64-linux-gnu -E LD_LIBRARY_PATH="$builds/aarch64" "$builds/aarch64/cptx"
 	[ $tests = enabled ] || return
-	names=$(ninja -C "$builds/aarch64" -t targets all | sed -n 's/^\(tests\/emu\/emu_[a-z_0-9]*\): .*/\1/p' | grep -v vs_gpu)
-	try "aarch64: ninja tests/emu" nice ninja -C "$builds/aarch64" $names
-	for name in $names; do
-		try "aarch64: $name" qemu-aarch64 -L /usr/aarch64-linux-gnu -E LD_LIBRARY_PATH="$builds/aarch64" "$builds/aarch64/$name"
-		tail -n 1 "$dir/log"
-	done
+	try "aarch64: ninja" nice ninja -C "$builds/aarch64" || return
+	export CPTX_TEST_QEMU=1 # whose memory is not that of the program
+	run_tests aarch64 "$1"
 }
 
 # refused NAME REASON: meson does not set it up, and says why
@@ -252,17 +298,36 @@ m32() {
 	refused m32 'cptx needs a host of 64 bits: '
 }
 
+# Check for musl, from Debian's source: a folder for pkg-config.
+check_for_musl() {
+	root=$builds/musl-check from=$builds/musl-check-source
+	[ ! -e "$root/lib/libcheck_pic.a" ] || return 0
+	have cmake || return 1
+	rm -rf "$from" && mkdir -p "$from/lists/partial" "$from/archives/partial" || return 1
+	echo 'deb-src http://deb.debian.org/debian bookworm main' >"$from/sources.list"
+	asked="-o Dir::Etc::SourceList=$from/sources.list -o Dir::Etc::SourceParts=/dev/null -o Dir::State=$from -o Dir::Cache=$from -o Dir::State::status=/var/lib/dpkg/status"
+	(cd "$from" && apt-get $asked update && apt-get $asked source check && CC=musl-gcc cmake -S check-* -B build -DCMAKE_BUILD_TYPE=Release \
+		-DCHECK_ENABLE_TESTS=OFF -DCHECK_ENABLE_SUBUNIT=OFF -DHAVE_SUBUNIT=0 "-DCMAKE_INSTALL_PREFIX=$root" && nice cmake --build build -t check install) \
+		>"$dir/log" 2>&1 || return 1
+	rm -f "$root"/lib/libcheck.so*
+	cp "$root/lib/libcheck.a" "$root/lib/libcheck_pic.a" # what Debian's check.pc names
+}
+
 musl() {
 	have musl-gcc || { skip "musl: musl-gcc is not installed (musl-tools)"; return; }
-	[ -e "$builds/musl/build.ninja" ] || CC="${cached:+ccache }musl-gcc" setup musl -Ddefault_library=static || return
-	setup musl || return
+	tests=enabled
+	check_for_musl || { tests=disabled; skip "musl: the tests, since Check cannot be built by musl-gcc (its source from Debian, CMake)"; }
+	[ -e "$builds/musl/build.ninja" ] || try "musl: meson setup" env CC="${cached:+ccache }musl-gcc" PKG_CONFIG_LIBDIR="$builds/musl-check/lib/pkgconfig" \
+		meson setup "$builds/musl" --buildtype=release -Doptimization=1 -Ddefault_library=static -Dinspect=disabled -Dtests=$tests || return
+	try "musl: ninja" nice ninja -C "$builds/musl" || return
 	uses musl "$builds/musl/cptx"
+	[ $tests = disabled ] || run_tests musl quick
 }
 
 all='wheel debian conan wrap fetch container bare aarch64 windows musl m32'
 [ $# -gt 0 ] || set -- $all
 for step; do
-	case " $all " in
+	case " $all frameworks aarch64_slow " in
 	*" $step "*) $step ;;
 	*) echo "platforms: there is no step '$step'" >&2; exit 2 ;;
 	esac

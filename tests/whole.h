@@ -44,4 +44,7 @@ static inline uint64_t count_my_share(uint64_t first, uint64_t n)
 /* Whether this process tries case i: without CPTX_WHOLE each process tries the whole sample. */
 static inline bool is_my_part(uint64_t i) { return !whole() || is_my_share(i); }
 
+/* Whether case i is tried: one of `sample` cases, and with CPTX_WHOLE all that are this process's. */
+static inline bool is_tried(uint64_t i, unsigned sample) { return whole() ? is_my_share(i) : i % sample == 0; }
+
 #endif

@@ -8,6 +8,7 @@
 #include "trace.h"
 
 #include <cptx/device.h>
+#include <cptx/fast.h>
 
 #include <math.h>
 #include <stdio.h>
@@ -67,6 +68,7 @@ static cptx_val real(cptx_kernel *k, cptx_again *at, trace_op o, cptx_val a, cpt
 	case MUL: return CPTX_AGAIN(cptx_mul, at, k, a, b, .rnd = CPTX_RN);
 	case DIV: return CPTX_AGAIN(cptx_div, at, k, a, b, .rnd = CPTX_RN);
 	case FMA: return CPTX_AGAIN(cptx_fma, at, k, a, b, c, .rnd = CPTX_RN);
+	case RCP: return CPTX_AGAIN(cptx_rcp, at, k, a, .rnd = CPTX_RN);
 	default: return CPTX_AGAIN(cptx_sqrt, at, k, a, .rnd = CPTX_RN); /* SQRT */
 	}
 }
@@ -77,7 +79,46 @@ static cptx_val integer(cptx_kernel *k, cptx_again *at, trace_op o, cptx_val a, 
 	case ADD: return CPTX_AGAIN(cptx_add, at, k, a, b);
 	case SUB: return CPTX_AGAIN(cptx_sub, at, k, a, b);
 	case MUL: return CPTX_AGAIN(cptx_mul, at, k, a, b, .mode = CPTX_LO);
+	case MULHI: return CPTX_AGAIN(cptx_mul, at, k, a, b, .mode = CPTX_HI);
+	case DIV: return CPTX_AGAIN(cptx_div, at, k, a, b);
+	case REM: return CPTX_AGAIN(cptx_rem, at, k, a, b);
 	default: return CPTX_AGAIN(cptx_mad, at, k, a, b, c, .mode = CPTX_LO); /* FMA */
+	}
+}
+
+/* A float without its fraction. */
+static cptx_val rounded(cptx_kernel *k, cptx_again *at, trace_op o, cptx_val a, enum cptx_type type)
+{
+	switch (o) {
+	case FLOOR: return CPTX_AGAIN(cptx_cvt, at, k, a, .dtype = type, .rnd = CPTX_RMI);
+	case CEIL: return CPTX_AGAIN(cptx_cvt, at, k, a, .dtype = type, .rnd = CPTX_RPI);
+	case ROUND: return CPTX_AGAIN(cptx_cvt, at, k, a, .dtype = type, .rnd = CPTX_RNI);
+	default: return CPTX_AGAIN(cptx_cvt, at, k, a, .dtype = type, .rnd = CPTX_RZI); /* TRUNC */
+	}
+}
+
+/* Operations on the bits of integers. */
+static cptx_val bits(cptx_kernel *k, cptx_again *at, trace_op o, cptx_val a)
+{
+	static cptx_again turned;
+
+	switch (o) {
+	case POPC: return CPTX_AGAIN(cptx_popc, at, k, a, .type = CPTX_B32);
+	case CLZ: return CPTX_AGAIN(cptx_clz, at, k, a, .type = CPTX_B32);
+	case CTZ: return CPTX_AGAIN(cptx_clz, at, k, CPTX_AGAIN(cptx_brev, &turned, k, a, .type = CPTX_B32), .type = CPTX_B32);
+	default: return CPTX_AGAIN(cptx_brev, at, k, a, .type = CPTX_B32); /* BREV */
+	}
+}
+
+static cptx_val compared(cptx_kernel *k, cptx_again *at, trace_op o, cptx_val a, cptx_val b, enum cptx_type type)
+{
+	switch (o) {
+	case EQ: return CPTX_AGAIN(cptx_setp, at, k, a, b, .cmp = CPTX_EQ, .type = type);
+	case NE: return CPTX_AGAIN(cptx_setp, at, k, a, b, .cmp = CPTX_NE, .type = type);
+	case LT: return CPTX_AGAIN(cptx_setp, at, k, a, b, .cmp = CPTX_LT, .type = type);
+	case LE: return CPTX_AGAIN(cptx_setp, at, k, a, b, .cmp = CPTX_LE, .type = type);
+	case GT: return CPTX_AGAIN(cptx_setp, at, k, a, b, .cmp = CPTX_GT, .type = type);
+	default: return CPTX_AGAIN(cptx_setp, at, k, a, b, .cmp = CPTX_GE, .type = type); /* GE */
 	}
 }
 
@@ -96,8 +137,11 @@ static cptx_val translate(translator *r, const var *v)
 	case SUB:
 	case MUL:
 	case DIV:
+	case REM:
+	case MULHI:
 	case FMA:
 	case SQRT:
+	case RCP:
 		return of == F32 || of == F64 ? real(k, at, (trace_op)v->op, a, b, c) : integer(k, at, (trace_op)v->op, a, b, c);
 	case MIN: return CPTX_AGAIN(cptx_min, at, k, a, b);
 	case MAX: return CPTX_AGAIN(cptx_max, at, k, a, b);
@@ -105,12 +149,25 @@ static cptx_val translate(translator *r, const var *v)
 	case ABS: return CPTX_AGAIN(cptx_abs, at, k, a);
 	case NOT: return cptx_as(CPTX_AGAIN(cptx_not, at, k, a, .type = bits_of[of]), cptx_of[type]);
 	case AND: return cptx_as(CPTX_AGAIN(cptx_and, at, k, a, b, .type = bits_of[of]), cptx_of[type]);
+	case OR: return cptx_as(CPTX_AGAIN(cptx_or, at, k, a, b, .type = bits_of[of]), cptx_of[type]);
 	case XOR: return cptx_as(CPTX_AGAIN(cptx_xor, at, k, a, b, .type = bits_of[of]), cptx_of[type]);
 	case SHL: return cptx_as(CPTX_AGAIN(cptx_shl, at, k, a, b, .type = CPTX_B32), cptx_of[type]);
 	case SHR: return CPTX_AGAIN(cptx_shr, at, k, a, b, .type = cptx_of[type]);
-	case EQ: return CPTX_AGAIN(cptx_setp, at, k, a, b, .cmp = CPTX_EQ, .type = cptx_of[of]);
-	case LT: return CPTX_AGAIN(cptx_setp, at, k, a, b, .cmp = CPTX_LT, .type = cptx_of[of]);
-	case LE: return CPTX_AGAIN(cptx_setp, at, k, a, b, .cmp = CPTX_LE, .type = cptx_of[of]);
+	case POPC:
+	case CLZ:
+	case CTZ:
+	case BREV: return cptx_as(bits(k, at, (trace_op)v->op, a), cptx_of[type]);
+	case EQ:
+	case NE:
+	case LT:
+	case LE:
+	case GT:
+	case GE: return compared(k, at, (trace_op)v->op, a, b, cptx_of[of]);
+	case FLOOR:
+	case CEIL:
+	case ROUND:
+	case TRUNC: return rounded(k, at, (trace_op)v->op, a, cptx_of[type]);
+	case BITCAST: return cptx_as(a, cptx_of[type]);
 	case SELECT: return CPTX_AGAIN(cptx_selp, &places[SELECT][type], k, b, c, a, .type = cptx_of[type]);
 	case CAST: return cast(k, a, type, of);
 	case GATHER:
@@ -119,6 +176,10 @@ static cptx_val translate(translator *r, const var *v)
 	case SCATTER:
 		CPTX_AGAIN(cptx_st, &places[SCATTER][type], k, address(r, r->out[type], a, type), b, .space = CPTX_GLOBAL,
 		           .type = cptx_of[type]);
+		break;
+	case SCATTER_ADD:
+		CPTX_AGAIN(cptx_red, &places[SCATTER_ADD][type], k, address(r, r->out[type], a, type), b, .op = CPTX_ADD,
+		           .space = CPTX_GLOBAL, .type = cptx_of[type]);
 		break;
 	case OPS: break;
 	}
@@ -257,7 +318,8 @@ static void fill(machine *m, buffers *b)
 		size_t size = b->n * type_size((trace_type)type);
 		if (!(m->in[type] = cptx_mem_alloc(m->dev, size, &m->err)) ||
 		    !(m->out[type] = cptx_mem_alloc(m->dev, size, &m->err)) ||
-		    !cptx_mem_write(m->dev, m->in[type], b->in[type], size, &m->err))
+		    !cptx_mem_write(m->dev, m->in[type], b->in[type], size, &m->err) ||
+		    !cptx_mem_write(m->dev, m->out[type], b->out[type], size, &m->err))
 			die(m);
 	}
 }

@@ -20,26 +20,43 @@ typedef enum trace_op {
 	ADD,
 	SUB,
 	MUL,
-	DIV, /* of floats */
+	DIV,
+	REM,   /* this and the next: of integers */
+	MULHI, /* the upper half of the product */
 	FMA,
 	MIN,
 	MAX,
 	NEG,
 	ABS,
-	SQRT, /* of floats */
-	NOT,  /* this and the next two: of integers and bool */
+	SQRT, /* this and the next five: of floats */
+	RCP,
+	FLOOR,
+	CEIL,
+	ROUND, /* ties to even */
+	TRUNC,
+	NOT, /* this and the next three: of integers and bool */
 	AND,
+	OR,
 	XOR,
 	SHL, /* of integers by u32; more than all bits away are gone */
 	SHR,
-	EQ, /* these give bool, of two others of one type */
+	POPC, /* this and the next two give u32 of an integer: the bits that are set, the zeros above and below them */
+	CLZ,
+	CTZ,
+	BREV, /* of integers: the bits in the other order */
+	EQ,   /* these give bool, of two others of one type */
+	NE,
 	LT,
 	LE,
-	SELECT, /* dep[0], a bool, chooses between dep[1] and dep[2] */
-	CAST,   /* of dep[0] to another number; floats are cut towards 0 and clamped to integers, a NaN is 0 (f32) or 0x80000000
-	           (f64) */
-	GATHER, /* element dep[0] of the buffer of its type that is read */
-	SCATTER /* element dep[0] of the buffer of that type that is written becomes dep[1] */,
+	GT,
+	GE,
+	SELECT,  /* dep[0], a bool, chooses between dep[1] and dep[2] */
+	CAST,    /* of dep[0] to another number; floats are cut towards 0 and clamped to integers, a NaN is 0 (f32) or 0x80000000
+	            (f64) */
+	BITCAST, /* of dep[0]: the same 32 bits as another type */
+	GATHER,  /* element dep[0] of the buffer of its type that is read */
+	SCATTER, /* element dep[0] of the buffer of that type that is written becomes dep[1] */
+	SCATTER_ADD, /* dep[1], an integer, is added to that element, by one thread after another */
 	OPS
 } trace_op;
 

@@ -9,10 +9,29 @@ size_t type_size(trace_type type) { return type == F64 ? 8 : 4; }
 
 unsigned op_deps(trace_op o)
 {
-	return o == LITERAL || o == INDEX                                                  ? 0
-	       : o == FMA || o == SELECT                                                   ? 3
-	       : o == NEG || o == ABS || o == SQRT || o == NOT || o == CAST || o == GATHER ? 1
-	                                                                                   : 2;
+	switch (o) {
+	case LITERAL:
+	case INDEX: return 0;
+	case FMA:
+	case SELECT: return 3;
+	case NEG:
+	case ABS:
+	case SQRT:
+	case RCP:
+	case FLOOR:
+	case CEIL:
+	case ROUND:
+	case TRUNC:
+	case NOT:
+	case POPC:
+	case CLZ:
+	case CTZ:
+	case BREV:
+	case CAST:
+	case BITCAST:
+	case GATHER: return 1;
+	default: return 2;
+	}
 }
 
 uint32_t trace_add(trace *t, trace_op o, trace_type type, uint32_t a, uint32_t b, uint32_t c)
@@ -32,7 +51,7 @@ uint32_t trace_literal(trace *t, trace_type type, uint64_t bits)
 void trace_mark(const trace *t, bool live[MOST_VARS])
 {
 	for (uint32_t i = t->n; i-- > 0;) {
-		live[i] |= t->v[i].op == SCATTER;
+		live[i] |= t->v[i].op == SCATTER || t->v[i].op == SCATTER_ADD;
 		for (unsigned d = 0; live[i] && d < op_deps((trace_op)t->v[i].op); d++)
 			live[t->v[i].dep[d]] = true;
 	}
@@ -65,21 +84,37 @@ static bool has(trace_op o, trace_type type)
 	bool real = type == F32 || type == F64;
 
 	switch (o) {
-	case DIV:
-	case SQRT: return real;
+	case SQRT:
+	case RCP:
+	case FLOOR:
+	case CEIL:
+	case ROUND:
+	case TRUNC: return real;
 	case NEG:
 	case ABS: return real || type == I32;
 	case NOT:
 	case AND:
+	case OR:
 	case XOR: return !real;
+	case REM:
+	case MULHI:
 	case SHL:
-	case SHR: return !real && type != BOOL;
+	case SHR:
+	case BREV: return !real && type != BOOL;
+	case POPC:
+	case CLZ:
+	case CTZ: return type == U32;
 	case EQ:
+	case NE:
 	case LT:
-	case LE: return type == BOOL;
-	case LITERAL: return false;
+	case LE:
+	case GT:
+	case GE: return type == BOOL;
+	case BITCAST: return type == U32 || type == I32 || type == F32;
+	case LITERAL:
 	case INDEX:
-	case SCATTER: return false;
+	case SCATTER:
+	case SCATTER_ADD: return false;
 	default: return type != BOOL;
 	}
 }
@@ -91,13 +126,17 @@ static void add_random(trace *t, uint64_t *dice, uint32_t elements)
 
 	if (!has(o, made))
 		return;
-	if (o == EQ || o == LT || o == LE)
+	if (o >= EQ && o <= GE)
 		of = (trace_type)roll(dice, BOOL);
+	if (o == POPC || o == CLZ || o == CTZ || o == BITCAST) /* bits of floats differ: those of a NaN are the machine's */
+		of = (trace_type)roll(dice, F32);
 	uint32_t a = any(t, dice, of), b = any(t, dice, of), c = any(t, dice, of);
 	if (o == SELECT)
 		a = any(t, dice, BOOL);
 	if (o == SHL || o == SHR)
 		b = trace_literal(t, U32, roll(dice, 40));
+	if (o == REM || (o == DIV && (made == U32 || made == I32)))
+		b = trace_literal(t, made, 1 + roll(dice, 1000));
 	if (o == CAST)
 		a = any(t, dice, (made + 1 + roll(dice, BUFFERS - 1)) % BUFFERS);
 	if (o == GATHER) {
@@ -118,8 +157,12 @@ void trace_random(trace *t, uint64_t seed, uint32_t size, uint32_t elements)
 	trace_add(t, LT, BOOL, trace_literal(t, U32, elements / 2), index, 0);
 	while (t->n < size)
 		add_random(t, &dice, elements);
-	for (unsigned type = U32; type < BUFFERS; type++)
-		trace_add(t, SCATTER, (trace_type)type, index, any(t, &dice, type), 0);
+	uint32_t some = trace_add(t, AND, U32, index, trace_literal(t, U32, 31), 0);
+	bool adds = roll(&dice, 2);
+	for (unsigned type = U32; type < BUFFERS; type++) {
+		bool add = adds && (type == U32 || type == I32);
+		trace_add(t, add ? SCATTER_ADD : SCATTER, (trace_type)type, add ? some : index, any(t, &dice, type), 0);
+	}
 }
 
 /* ---- computing ---- */
@@ -153,14 +196,28 @@ static uint64_t of_f64(double f)
 	return bits;
 }
 
+static uint32_t reversed(uint32_t a)
+{
+	uint32_t r = 0;
+
+	for (int i = 0; i < 32; i++)
+		r |= (a >> i & 1) << (31 - i);
+	return r;
+}
+
 static uint64_t integer(trace_op o, uint32_t a, uint32_t b, uint32_t c, bool sign)
 {
 	bool less = sign ? (int32_t)a < (int32_t)b : a < b;
+
+	uint64_t product = sign ? (uint64_t)((int64_t)(int32_t)a * (int32_t)b) : (uint64_t)a * b;
 
 	switch (o) {
 	case ADD: return (uint32_t)(a + b);
 	case SUB: return (uint32_t)(a - b);
 	case MUL: return (uint32_t)(a * b);
+	case MULHI: return product >> 32 & UINT32_MAX;
+	case DIV: return sign ? (uint32_t)((int32_t)a / (int32_t)b) : a / b;
+	case REM: return sign ? (uint32_t)((int32_t)a % (int32_t)b) : a % b;
 	case FMA: return (uint32_t)(a * b + c);
 	case MIN: return less ? a : b;
 	case MAX: return less ? b : a;
@@ -168,12 +225,20 @@ static uint64_t integer(trace_op o, uint32_t a, uint32_t b, uint32_t c, bool sig
 	case ABS: return (int32_t)a < 0 ? (uint32_t)(0 - a) : a;
 	case NOT: return (uint32_t)~a;
 	case AND: return a & b;
+	case OR: return a | b;
 	case XOR: return a ^ b;
+	case POPC: return (uint32_t)__builtin_popcount(a);
+	case CLZ: return a ? (uint32_t)__builtin_clz(a) : 32;
+	case CTZ: return a ? (uint32_t)__builtin_ctz(a) : 32;
+	case BREV: return reversed(a);
 	case SHL: return b > 31 ? 0 : (uint32_t)(a << b);
 	case SHR: return b > 31 ? (sign && (int32_t)a < 0 ? UINT32_MAX : 0) : sign ? (uint32_t)((int32_t)a >> b) : a >> b;
 	case EQ: return a == b;
+	case NE: return a != b;
 	case LT: return less;
-	default: return less || a == b; /* LE */
+	case LE: return less || a == b;
+	case GT: return !less && a != b;
+	default: return !less; /* GE */
 	}
 }
 
@@ -190,9 +255,17 @@ static uint64_t real(trace_op o, uint64_t x, uint64_t y, uint64_t z, bool single
 	case DIV: return single ? of_f32((float)a / (float)b) : of_f64(a / b);
 	case FMA: return single ? of_f32(fmaf((float)a, (float)b, (float)c)) : of_f64(fma(a, b, c));
 	case SQRT: return single ? of_f32(sqrtf((float)a)) : of_f64(sqrt(a));
+	case RCP: return single ? of_f32(1.0f / (float)a) : of_f64(1.0 / a);
+	case FLOOR: r = floor(a); break;
+	case CEIL: r = ceil(a); break;
+	case ROUND: r = rint(a); break;
+	case TRUNC: r = trunc(a); break;
 	case EQ: return a == b;
+	case NE: return a < b || a > b; /* false of a NaN, like the others */
 	case LT: return a < b;
 	case LE: return a <= b;
+	case GT: return a > b;
+	case GE: return a >= b;
 	case MIN: r = a == b ? (signbit(a) ? a : b) : fmin(a, b); break; /* -0 is below 0 */
 	case MAX: r = a == b ? (signbit(a) ? b : a) : fmax(a, b); break;
 	case NEG: r = -a; break;
@@ -245,6 +318,12 @@ static uint64_t compute(const trace *t, const buffers *b, const var *v, const ui
 	case SCATTER:
 		memcpy((char *)b->out[v->type] + x[0] * type_size((trace_type)v->type), &x[1], type_size((trace_type)v->type));
 		return 0;
+	case SCATTER_ADD: {
+		uint64_t sum = load(b->out[v->type], (trace_type)v->type, x[0]) + x[1];
+		memcpy((char *)b->out[v->type] + x[0] * type_size((trace_type)v->type), &sum, type_size((trace_type)v->type));
+		return 0;
+	}
+	case BITCAST: return x[0];
 	case NOT:
 		if (of == BOOL)
 			return !x[0];

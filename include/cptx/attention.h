@@ -55,7 +55,7 @@
 #ifndef CPTX_ATTENTION_H
 #define CPTX_ATTENTION_H
 
-#include <cptx/cptx.h>
+#include <cptx/module.h>
 #include <cptx/device.h>
 #include <cptx/tune.h>
 
@@ -74,6 +74,9 @@ enum cptx_attention_mma {
 CPTX_API enum cptx_attention_mma cptx_attention_mma_of(const cptx_target *target);
 /** The name of an instruction: "mma.sync", "wgmma", "tcgen05"; out of range: "?". */
 CPTX_API const char *cptx_attention_mma_name(enum cptx_attention_mma mma);
+/** Whether a target computes exponentials of 2 twice as fast as sm_100a, as sm_103a does: for cptx_attention_opt.fast_ex2.
+ */
+CPTX_API bool cptx_attention_has_fast_ex2(const cptx_target *target);
 
 /** Where a score stands. */
 typedef struct cptx_attention_score {
@@ -123,8 +126,10 @@ typedef struct cptx_attention_opt {
 	bool lse;                      /**< writes LSE */
 
 	/* the shape; 0: the usual one for the head size, and cptx_attention_auto picks one for a problem */
-	uint32_t bq; /**< queries of a CTA.  wgmma: 64 for each MMA warpgroup: 64, 128, 192; mma.sync: 16 or 32 for each warp */
-	uint32_t bk; /**< keys of a block: 16 to 256, a multiple of 16; of e4m3 of 32 */
+	/** Queries of a CTA.  wgmma: 64 for each MMA warpgroup: 64, 128, 192; mma.sync: 16 or 32 for each warp; tcgen05: 128, or
+	 * 256: two tiles whose products and softmax run beside one another, where blocks of 64 or 128 keys fit. */
+	uint32_t bq;
+	uint32_t bk;     /**< keys of a block: 16 to 256, a multiple of 16; of e4m3 of 32 */
 	uint32_t stages; /**< of K and of V in shared memory, 2 to 8 */
 
 	const char *name; /**< name of the kernel; NULL: "attention" */
@@ -141,6 +146,10 @@ typedef struct cptx_attention_opt {
 	 * kv_heads.  A tile has bq / pack queries of each, 8 or more and a power of two.  0: one, or in cptx_attention_auto and
 	 * cptx_attention_run as many as pay where there are fewer queries than a tile has; 1: one.  Not with .sinks, .blocks. */
 	uint32_t pack;
+	/** tcgen05: ex2 keeps up with the products, as on sm_103a.  Else with two tiles of queries a fifth of the exponentials
+	 * is computed by a polynomial, which is wrong by up to 2^-13.4 of them, and LSE by as much.  cptx_attention_run sets it
+	 * where the target says so. */
+	bool fast_ex2;
 	char z_;
 } cptx_attention_opt;
 
@@ -187,7 +196,7 @@ typedef struct cptx_attention_plan {
 	uint32_t threads;    /**< threads of a CTA, along x */
 	uint32_t smem;       /**< dynamic shared memory, bytes */
 	uint32_t dim, dim_v; /**< head sizes that are computed: those of the options, rounded up */
-	uint32_t groups;     /**< MMA warpgroups; of mma.sync: warps */
+	uint32_t groups;     /**< MMA warpgroups; of mma.sync: warps; of tcgen05: tiles of 128 queries */
 	uint32_t regs[2];    /**< registers of a producer's thread and of an MMA warpgroup's; of mma.sync: 0, and an estimate */
 	uint64_t tiles;      /**< tiles of queries; only with a problem */
 	uint32_t grid;       /**< CTAs of a launch; only with a problem */

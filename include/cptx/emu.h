@@ -32,7 +32,8 @@ extern "C" {
 enum cptx_emu_schedule {
 	CPTX_EMU_RANDOM, /**< some at once, some late, out of order where the memory model allows it; the seed decides */
 	CPTX_EMU_EAGER,  /**< at once */
-	CPTX_EMU_LATE    /**< only when nothing else can go on */
+	CPTX_EMU_LATE,   /**< only when nothing else can go on */
+	CPTX_EMU_ALL     /**< in every order that can matter, of warps too: see cptx_emu_orders */
 };
 
 /** The kinds of spans in the timeline. */
@@ -83,7 +84,9 @@ typedef struct cptx_emu_opt {
 	void (*trace)(void *user, const cptx_emu_span *span);
 	/** Called now and then, in the thread that launched, with the number of CTAs that have ended. */
 	void (*progress)(void *user, uint64_t ctas, uint64_t of);
-	void *user; /**< first argument of print, trace and progress */
+	void *user;      /**< first argument of print, trace and progress */
+	uint64_t orders; /**< schedule ALL: most orders of a launch that are tried; 0: 10000 */
+	uint64_t order;  /**< schedule ALL: the number of the order that a launch is executed in, from 1; 0: all are tried */
 	char z_;
 } cptx_emu_opt;
 
@@ -109,6 +112,33 @@ CPTX_API uint64_t cptx_emu_unified(cptx_device *dev, size_t size, cptx_error *er
  * emulator, or nothing of that size is allocated there).
  */
 CPTX_API void *cptx_emu_host(cptx_device *dev, uint64_t ptr, size_t size, cptx_error *err);
+
+/**
+ * What came of the last launch with the schedule ALL.  Such a launch is executed again and again from the same memory.  Two
+ * orders are one if they differ only in the order of events that do not depend on one another: events are what mbarriers,
+ * atomic operations, strong and volatile accesses and asynchronous operations do; other accesses are none, because a race is
+ * found in any order.  A wait by mbarrier.try_wait that fails is tried again and is no order of its own.  Lanes of a warp
+ * that have parted go on in one order.  Launches of more than 16 CTAs, of more than 4096 events, or with more than 256 MiB
+ * allocated run once, in random order, or as far as that.  The launch leaves the memory of the first order, or of the order
+ * in which an error was found first, made as short as can be; its output and findings are those of that order.
+ */
+typedef struct cptx_emu_order_info {
+	const char *kernel; /**< the kernel; lives until the device is cleared or closed */
+	uint64_t orders;    /**< orders that were executed */
+	bool all;           /**< there are no others */
+	uint64_t left;      /**< not all: at least so many others are known */
+	uint64_t found;     /**< number of the order with an error, for cptx_emu_opt.order; 0: none has one */
+	uint32_t switches;  /**< how often that order, made shorter, leaves the usual one, */
+	const char *how;    /**< and who goes on there; lives until the device is cleared or closed */
+	const char *text;   /**< all of this as a sentence; lives until the device is cleared or closed */
+	const char *why;    /**< why not all orders were tried, for another reason than `orders`; NULL: there is none */
+} cptx_emu_order_info;
+CPTX_API bool cptx_emu_orders_(const cptx_device *dev, cptx_emu_order_info *out, size_t size);
+/** The orders of the last launch; false for a device that is no emulator, or has launched nothing with that schedule. */
+static inline bool cptx_emu_orders(const cptx_device *dev, cptx_emu_order_info *out)
+{
+	return cptx_emu_orders_(dev, out, sizeof *out);
+}
 
 /* ---- textures and surfaces ---- */
 

@@ -375,10 +375,10 @@ CPTX_API void cptx_mma_copy_scale_(cptx_kernel *k, cptx_site at, const cptx_tile
 CPTX_API void cptx_acc_load_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, uint32_t first, uint32_t n, cptx_acc *part);
 /**
  * From tensor memory: n columns (2, 4, 8 ... 128) from column `first` on as an accumulator in registers, complete behind the
- * call; all threads of the unit's four warps, of which warp w must be number w modulo 4 of the CTA: one tcgen05.ld, a wait
- * and two fences.  A thread has one row.  A load needs n registers beside one another: with 32 columns ptxas has more room
- * than with 64.  Products that fill the columns must have been waited for at the mbarrier of
- * cptx_mma_commit; the next ones may be started by a thread that has waited for an arrival of all of these behind the call.
+ * call; all threads of the unit's four warps, of which warp w must be number w modulo 4 of the CTA: a tcgen05.ld for up to
+ * 32 columns, a wait and two fences.  A thread has one row.  Products that fill the columns must have been waited for at the
+ * mbarrier of cptx_mma_commit; the next ones may be started by a thread that has waited for an arrival of all of these
+ * behind the call.
  */
 #define cptx_acc_load(k, acc, first, n, part) cptx_acc_load_((k), CPTX_HERE, (acc), (first), (n), (part))
 CPTX_API void cptx_acc_save_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, uint32_t first, const cptx_acc *part);

@@ -101,8 +101,12 @@ CPTX_API cptx_launch *cptx_params_launch_(cptx_site at, const cptx_program *prog
 /**
  * Prepares a launch as cptx_launch_new does, which it calls: makes the tensor maps, and takes all arguments now.  The parts
  * stand in the order of cptx_params_declare; where the program tells its parameters' names, they are compared.  opt has
- * no arguments of its own.  cptx_launch_run runs it, cptx_launch_destroy frees it.  NULL on error, which names row and
- * struct; else as of cptx_launch_new and cptx_tensor_map_make.
+ * no arguments of its own.  A tensor map whose box, swizzle or type is not that of the tiles which operands load and
+ * epilogues store by it is refused, in a program that was loaded from its module (of text nobody knows the tiles): a copy
+ * would put elements in other places, or wait for bytes that do not come.  Integers stand for bits of anything as wide, and
+ * .f32 for types that round or flush it; where several tiles are copied by one map, it is that of one of them.
+ * cptx_launch_run runs it, cptx_launch_destroy frees it.  NULL on error, which names row and struct; else as of
+ * cptx_launch_new and cptx_tensor_map_make.
  */
 #define cptx_params_launch(...) cptx_params_launch_(CPTX_HERE, __VA_ARGS__)
 

@@ -36,7 +36,7 @@
 #ifndef CPTX_ROWS_H
 #define CPTX_ROWS_H
 
-#include <cptx/cptx.h>
+#include <cptx/module.h>
 #include <cptx/device.h>
 #include <cptx/reduce.h>
 #include <cptx/tune.h>
@@ -76,13 +76,11 @@ CPTX_API const char *cptx_rows_operand_name(enum cptx_rows_operand operand);
 /** The operand of that name; CPTX_ROWS_OPERANDS: there is none. */
 CPTX_API enum cptx_rows_operand cptx_rows_operand_find(const char *name);
 
-/** Where a row lives. */
+/** Where a row lives; <cptx/rows.def> says what each is. */
 enum cptx_rows_place {
-	CPTX_ROWS_AUTO,      /**< as the model chooses */
-	CPTX_ROWS_REGISTERS, /**< in registers: read once */
-	CPTX_ROWS_MEMORY,    /**< in global memory: each pass reads it again, in part from L2 */
-	CPTX_ROWS_SHARED     /**< in shared memory: bulk copies bring .stages rows ahead, and CTAs take many rows each; sm_90 and
-	                          later, rows that begin at and consist of whole vectors of 16 bytes */
+#define ROWS_PLACE(ID, name, about) CPTX_ROWS_##ID,
+#include <cptx/rows.def>
+	CPTX_ROWS_PLACES /**< number of places */
 };
 
 /** The name of a place, "registers"; out of range: "?". */

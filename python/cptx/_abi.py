@@ -125,10 +125,14 @@ class TensorTypeInfo(Structure):
     _fields_ = [("type", c_int), ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", c_uint16)]
 
 
-# Options that grow: their size tells C how much of them stands here.
+class Options(Structure):
+    """Options that grow: their size tells C how much of them stands here.  Without it C would read all that its own version has."""
+
+    def __init__(self, **fields):
+        super().__init__(size=ctypes.sizeof(self), **fields)
 
 
-class GemmOpt(Structure):
+class GemmOpt(Options):
     of_c, more = "cptx_gemm_opt", True
     _fields_ = [("size", c_uint32), ("mma", c_int), ("a", c_int), ("b", c_int), ("out", c_int), ("scale", c_int),
                 ("scale_k", c_uint32), ("zeros", c_bool), ("kind", c_int),
@@ -141,7 +145,7 @@ class GemmOpt(Structure):
                 ("params", c_void_p), ("nparams", c_uint32)]
 
 
-class GemmProblem(Structure):
+class GemmProblem(Options):
     of_c, more = "cptx_gemm_problem", True
     _fields_ = [("size", c_uint32), ("m", c_uint64), ("n", c_uint64), ("k", c_uint64), ("batch", c_uint32), ("a", c_uint64),
                 ("b", c_uint64), ("d", c_uint64), ("c", c_uint64), ("bias", c_uint64), ("workspace", c_uint64),
@@ -151,7 +155,7 @@ class GemmProblem(Structure):
                 ("zero_b", c_uint64), ("counts", c_uint64), ("expected", c_uint32), ("args", c_void_p)]
 
 
-class TuneUse(Structure):
+class TuneUse(Options):
     of_c, more = "cptx_tune_use", True
     _fields_ = [("size", c_uint32), ("db", c_void_p), ("policy", c_int), ("candidates", c_uint32), ("budget_s", ctypes.c_double),
                 ("workers", c_uint32), ("compiler", c_int), ("cache", c_void_p), ("part", c_uint32), ("parts", c_uint32), ("offset", c_uint64),
@@ -196,7 +200,7 @@ class AttentionStride(Structure):
     _fields_ = [("batch", c_uint64), ("head", c_uint64), ("row", c_uint64)]
 
 
-class AttentionOpt(Structure):
+class AttentionOpt(Options):
     of_c, more = "cptx_attention_opt", True
     _fields_ = [("size", c_uint32), ("mma", c_int), ("in", c_int), ("out", c_int), ("dim", c_uint32), ("dim_v", c_uint32),
                 ("causal", c_bool), ("top_left", c_bool), ("window", c_bool), ("softcap", c_bool), ("score", c_void_p), ("user", c_void_p),
@@ -205,7 +209,7 @@ class AttentionOpt(Structure):
                 ("pack", c_uint32)]
 
 
-class AttentionProblem(Structure):
+class AttentionProblem(Options):
     of_c, more = "cptx_attention_problem", True
     _fields_ = [("size", c_uint32), ("batch", c_uint32), ("heads", c_uint32), ("kv_heads", c_uint32), ("queries", c_uint32),
                 ("keys", c_uint32), ("q", c_uint64), ("k", c_uint64), ("v", c_uint64), ("o", c_uint64), ("lse", c_uint64),
@@ -215,7 +219,7 @@ class AttentionProblem(Structure):
                 ("page_table", c_uint64), ("table_pitch", c_uint32), ("pages", c_uint32), ("v_scale", c_float)]
 
 
-class AttentionBackwardOpt(Structure):
+class AttentionBackwardOpt(Options):
     of_c, more = "cptx_attention_backward_opt", True
     _fields_ = [("size", c_uint32), ("mma", c_int), ("in", c_int), ("dim", c_uint32), ("causal", c_bool), ("top_left", c_bool),
                 ("window", c_bool), ("deterministic", c_bool), ("bq", c_uint32), ("bk", c_uint32), ("stages", c_uint32), ("sm90", c_bool),
@@ -223,7 +227,7 @@ class AttentionBackwardOpt(Structure):
                 ("user", c_void_p), ("mask", c_void_p), ("blocks", c_void_p)]
 
 
-class AttentionBackwardProblem(Structure):
+class AttentionBackwardProblem(Options):
     of_c, more = "cptx_attention_backward_problem", True
     _fields_ = [("size", c_uint32), ("batch", c_uint32), ("heads", c_uint32), ("kv_heads", c_uint32), ("queries", c_uint32),
                 ("keys", c_uint32), ("q", c_uint64), ("k", c_uint64), ("v", c_uint64), ("o", c_uint64), ("d_o", c_uint64), ("lse", c_uint64),
@@ -240,14 +244,14 @@ class AttentionBackwardPlan(Structure):
                 ("flop", ctypes.c_double)]
 
 
-class AttentionDecodeOpt(Structure):
+class AttentionDecodeOpt(Options):
     of_c, more = "cptx_attention_decode_opt", True
     _fields_ = [("size", c_uint32), ("in", c_int), ("out", c_int), ("dim", c_uint32), ("dim_v", c_uint32), ("causal", c_bool),
                 ("window", c_bool), ("softcap", c_bool), ("paged", c_bool), ("lse", c_bool), ("rows", c_uint32), ("bk", c_uint32),
                 ("warps", c_uint32), ("stages", c_uint32), ("overlap", c_bool), ("name", c_char_p), ("mla", c_bool)]
 
 
-class AttentionDecodeProblem(Structure):
+class AttentionDecodeProblem(Options):
     of_c, more = "cptx_attention_decode_problem", True
     _fields_ = [("size", c_uint32), ("batch", c_uint32), ("heads", c_uint32), ("kv_heads", c_uint32), ("queries", c_uint32),
                 ("keys", c_uint32), ("total_keys", c_uint64), ("q", c_uint64), ("k", c_uint64), ("v", c_uint64), ("o", c_uint64),
@@ -315,6 +319,7 @@ FUNCTIONS = {
     "cptx_rows_kernel_find": (c_int, [c_char_p]),
     "cptx_rows_kernel_name": (c_char_p, [c_int]),
     "cptx_rows_operand_name": (c_char_p, [c_int]),
+    "cptx_rows_check": (c_bool, [POINTER(RowsOpt), c_void_p, c_uint32, c_uint32, c_void_p, POINTER(ErrorInfo)]),
     "cptx_rows_runner_new": (c_void_p, [c_void_p, c_void_p, POINTER(ErrorInfo)]),
     "cptx_rows_runner_destroy": (None, [c_void_p]),
     "cptx_rows_run": (c_bool, [c_void_p, POINTER(RowsOpt), POINTER(RowsProblem), c_void_p, POINTER(ErrorInfo)]),

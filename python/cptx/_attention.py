@@ -18,7 +18,7 @@ MANY = 2**32 - 1  # a window that does not end
 
 @functools.lru_cache(None)
 def _options(struct, settings):
-    opt = struct(size=ctypes.sizeof(struct))
+    opt = struct()
     for name, value in settings:
         setattr(opt, name, lib.cptx_type_find(value.encode()) if name in ("in", "out") else value)
     return opt
@@ -30,7 +30,7 @@ def options(struct, **settings):
 
 
 def _problem(struct, operands, sizes):
-    problem = struct(size=ctypes.sizeof(struct), **sizes)
+    problem = struct(**sizes)
     for name, x in operands.items():
         if isinstance(x, tuple):
             setattr(problem, name, x[0])

@@ -29,7 +29,7 @@ class _Runner:
         cache = checked(lib.cptx_cache_open, None)
         self.handle = checked(lib.cptx_gemm_runner_new, device._handle, cache)
         _errors.closing(device, _close, (self.handle, cache))
-        use = _abi.TuneUse(size=ctypes.sizeof(_abi.TuneUse), policy=policy, budget_s=budget, cache=cache)
+        use = _abi.TuneUse(policy=policy, budget_s=budget, cache=cache)
         checked(lib.cptx_gemm_runner_set_tune, self.handle, ctypes.byref(use))
 
     @classmethod
@@ -102,30 +102,39 @@ def gemm(a, b, c=None, *, out=None, alpha=1.0, beta=0.0, bias=None, dtype=None, 
     if not md.size:
         return out
 
-    target = lib.cptx_target_find(device.target.encode())
-    opt = _abi.GemmOpt(mma=lib.cptx_gemm_mma_of(target), a=_type("a", ma), b=_type("b", mb), out=_type("out", md),
-                       a_m_major=_order("a", ma, True, m, k), b_n_major=not _order("b", mb, True, k, n),
-                       batched=bool(batch), alpha=alpha != 1, beta=bool(beta), bias=bias is not None)
-    problem = _abi.GemmProblem(m=m, n=n, k=k, batch=batch[0] if batch else 0, alpha=alpha if alpha != 1 else 0, beta=beta)
     given = {"a": ma, "b": mb, "d": md}
     if beta:
         if c is None:
             raise ValueError("beta is given, but no c")
-        mc = _matrix("c", c, True, handle, device)
-        if (mc.shape, mc.type) != (md.shape, md.type) or _order("c", mc, True, m, n):
-            raise ValueError(f"c is {mc.type}{list(mc.shape)}, but must be {md.type}{list(md.shape)}, by rows, as the result")
-        given["c"] = mc
+        given["c"] = _matrix("c", c, True, handle, device)
     if bias is not None:
-        mv = _arrays.look(bias, handle, device, True)
-        if (mv.shape, mv.type) != ((n,), "f32") or mv.strides[0] not in (1, n):
-            raise ValueError(f"bias is {mv.type}{list(mv.shape)}, but must be f32[{n}]")
-        given["bias"] = mv
-    with _Mapped(device, given.values()) as address:
-        for name, x in given.items():
-            setattr(problem, name, address(x))
-        _run(device, opt, problem, handle, _Runner.get(device, tune, budget))
+        given["bias"] = _arrays.look(bias, handle, device, True)
+    with Mapped(device, given.values()) as address:
+        start(device, given, address, handle, alpha, beta, tune, budget)
     _arrays.written((out,))
     return out
+
+
+def start(device, given, address, stream=0, alpha=1.0, beta=0.0, tune=None, budget=0.0):
+    """Starts a product.  given: what is as a Look, by the names of operands: a, b, d, c where there is a beta, bias; address: a
+    function that says where the device sees it."""
+    ma, mb, md = given["a"], given["b"], given["d"]
+    (m, k), n = ma.shape[-2:], mb.shape[-1]
+    batch = ma.shape[:-2]
+    target = lib.cptx_target_find(device.target.encode())
+    opt = _abi.GemmOpt(size=ctypes.sizeof(_abi.GemmOpt), mma=lib.cptx_gemm_mma_of(target), a=_type("a", ma), b=_type("b", mb),
+                       out=_type("out", md), a_m_major=_order("a", ma, True, m, k), b_n_major=not _order("b", mb, True, k, n),
+                       batched=bool(batch), alpha=alpha != 1, beta=bool(beta), bias="bias" in given)
+    problem = _abi.GemmProblem(size=ctypes.sizeof(_abi.GemmProblem), m=m, n=n, k=k, batch=batch[0] if batch else 0,
+                               alpha=alpha if alpha != 1 else 0, beta=beta)
+    mc, mv = given.get("c"), given.get("bias")
+    if mc and ((mc.shape, mc.type) != (md.shape, md.type) or _order("c", mc, True, m, n)):
+        raise ValueError(f"c is {mc.type}{list(mc.shape)}, but must be {md.type}{list(md.shape)}, by rows, as the result")
+    if mv and ((mv.shape, mv.type) != ((n,), "f32") or mv.strides[0] not in (1, n)):
+        raise ValueError(f"bias is {mv.type}{list(mv.shape)}, but must be f32[{n}]")
+    for name, x in given.items():
+        setattr(problem, name, address(x))
+    _run(device, opt, problem, stream, _Runner.get(device, tune, budget))
 
 
 def _type(name, m):
@@ -135,7 +144,7 @@ def _type(name, m):
     return found
 
 
-class _Mapped:
+class Mapped:
     """Arrays of the host where the emulator sees them; those that overlap become one mapping."""
 
     def __init__(self, device, looks):

@@ -11,6 +11,11 @@ from ._errors import checked
 
 OPERANDS = {lib.cptx_rows_operand_name(i).decode(): i
             for i in itertools.takewhile(lambda i: lib.cptx_rows_operand_name(i) != b"?", itertools.count())}
+MATRICES = {"x", "x2", "cos", "sin", "dy", "y", "y2", "dx", "dx2"}  # with a row, or half of one, for each row
+SUMS = {"dw", "db"}  # over all rows, which are written without rows, too
+# The field of the options that has an operand's type; others are f32.
+TYPED = {**dict.fromkeys(("x", "x2", "y2", "dx", "dx2"), "in"), **dict.fromkeys(("y", "dy"), "out"),
+         **dict.fromkeys(("w", "b", "cos", "sin", "dw", "db"), "weight"), **dict.fromkeys(("target", "at"), "index")}
 WORKSPACES = 4096  # sizes that a runner keeps; numbers of rows can be without end
 
 
@@ -36,6 +41,18 @@ def options(name, n, types, operands, settings=()):
     for field, value in settings:
         setattr(opt, field, value)
     return opt
+
+
+@functools.lru_cache(None)
+def optional(name):
+    """The operands that a kernel may have, beside those that it always has."""
+    opt = _abi.RowsOpt(size=_abi.RowsOpt.z_.offset, kernel=kernel(name), n=8, **{"in": lib.cptx_type_find(b"f32")})
+    found = set()
+    for operand, i in OPERANDS.items():
+        setattr(opt, "with", 1 << i)
+        if lib.cptx_rows_check(ctypes.byref(opt), None, 1, 0, None, ctypes.byref(_abi.ErrorInfo())):
+            found.add(operand)
+    return frozenset(found)
 
 
 class Runner(_runner.Runner):

@@ -57,21 +57,18 @@ def _columns(x):
         raise ValueError(f"x has the shape {tuple(x.shape)}, but its rows must have an element at least")
 
 
-MATRICES = {"x", "x2", "cos", "sin", "dy", "y", "y2", "dx", "dx2"}
-SUMS = {"dw", "db"}
-
-
-def _run(kernel, like, given, types=(), settings=(), optional=()):
-    """Starts a kernel over the rows of `like`; given: tensors by the names of operands; optional: those of .with."""
+def _run(kernel, like, given, types=(), settings=()):
+    """Starts a kernel over the rows of `like`; given: tensors by the names of operands."""
     rows = math.prod(like.shape[:-1])
     kept, operands = [], {}
     for name, x in given.items():
-        x = _matrix(x) if name in MATRICES else x.contiguous()
+        x = _matrix(x) if name in _rows.MATRICES else x.contiguous()
         kept.append(x)
-        operands[name] = (x.data_ptr(), x.stride(0) if name in MATRICES and x.shape[0] > 1 else 0)
-    if like.shape[-1] == 0 or (not rows and not SUMS & set(given)):
+        operands[name] = (x.data_ptr(), x.stride(0) if name in _rows.MATRICES and x.shape[0] > 1 else 0)
+    if like.shape[-1] == 0 or (not rows and not _rows.SUMS & set(given)):
         return
-    opt = _rows.options(kernel, like.shape[-1], (("in", ops.type_name("x", like)), *types), tuple(optional), tuple(settings))
+    optional = tuple(name for name in given if name in _rows.optional(kernel))
+    opt = _rows.options(kernel, like.shape[-1], (("in", ops.type_name("x", like)), *types), optional, tuple(settings))
     runner = _rows.runner(("cuda", like.device.index), lambda: ops.device(like))
     with torch.cuda.device(like.device):
         size = runner.workspace(opt, rows)
@@ -107,8 +104,7 @@ def _like(x, v):
 def _rms_norm_backward(dy, x, w, rstd):
     dx, dw = _out(x), _like(x, w)
     given = {"x": x, "dy": dy, "dx": dx, "rstd": rstd, **({"w": w, "dw": dw} if w is not None else {})}
-    _run("rms-norm-backward", x, given, (("out", ops.type_name("dy", dy)), *_weights(x, w)),
-         optional=("rstd", *(("w", "dw") if w is not None else ())))
+    _run("rms-norm-backward", x, given, (("out", ops.type_name("dy", dy)), *_weights(x, w)))
     return dx, dw
 
 
@@ -127,7 +123,7 @@ def _rms_backward(ctx, dy, _):
             setup=_rms_setup, backward=_rms_backward)
 def _rms_norm(x, w, eps):
     y, rstd = _out(x), _scalars(x)
-    _run("rms-norm", x, {"x": x, "y": y, "rstd": rstd, **_there(w=w)}, _weights(x, w), (("eps", eps),), ("rstd", *_there(w=w)))
+    _run("rms-norm", x, {"x": x, "y": y, "rstd": rstd, **_there(w=w)}, _weights(x, w), (("eps", eps),))
     return y, rstd
 
 
@@ -153,8 +149,7 @@ def _add_backward(ctx, dy, dsum, _):
 def _add_rms_norm(x, x2, w, eps):
     _second(x2, x)
     y, both, rstd = _out(x), _out(x), _scalars(x)
-    _run("add-rms-norm", x, {"x": x, "x2": x2, "y": y, "y2": both, "rstd": rstd, **_there(w=w)}, _weights(x, w), (("eps", eps),),
-         ("rstd", *_there(w=w)))
+    _run("add-rms-norm", x, {"x": x, "x2": x2, "y": y, "y2": both, "rstd": rstd, **_there(w=w)}, _weights(x, w), (("eps", eps),))
     return y, both, rstd
 
 
@@ -169,7 +164,7 @@ def _layer_norm_backward(dy, x, w, b, mean, rstd):
     dx, dw, db = _out(x), _like(x, w), _like(x, b)
     vectors = {**({"w": w, "dw": dw} if w is not None else {}), **({"db": db} if b is not None else {})}
     _run("layer-norm-backward", x, {"x": x, "dy": dy, "dx": dx, "mean": mean, "rstd": rstd, **vectors},
-         (("out", ops.type_name("dy", dy)), *_weights(x, w, b)), optional=tuple(vectors))
+         (("out", ops.type_name("dy", dy)), *_weights(x, w, b)))
     return dx, dw, db
 
 
@@ -188,9 +183,7 @@ def _layer_backward(ctx, dy, *_):
             fake=lambda x, w, b, eps: (_out(x), _scalars(x), _scalars(x)), setup=_layer_setup, backward=_layer_backward)
 def _layer_norm(x, w, b, eps):
     y, mean, rstd = _out(x), _scalars(x), _scalars(x)
-    vectors = _there(w=w, b=b)
-    _run("layer-norm", x, {"x": x, "y": y, "mean": mean, "rstd": rstd, **vectors}, _weights(x, w, b), (("eps", eps),),
-         ("mean", "rstd", *vectors))
+    _run("layer-norm", x, {"x": x, "y": y, "mean": mean, "rstd": rstd, **_there(w=w, b=b)}, _weights(x, w, b), (("eps", eps),))
     return y, mean, rstd
 
 
@@ -242,7 +235,7 @@ def _loss_settings(smoothing, ignored, z_loss):
 def _cross_entropy_backward(dloss, x, target, lse, smoothing, ignored, z_loss):
     dx = _out(x)
     _run("cross-entropy-backward", x, {"x": x, "target": target, "lse": lse, "dloss": dloss, "dx": dx},
-         (("index", ops.type_name("target", target, ("s32", "s64"))),), _loss_settings(smoothing, ignored, z_loss), ("dloss",))
+         (("index", ops.type_name("target", target, ("s32", "s64"))),), _loss_settings(smoothing, ignored, z_loss))
     return dx
 
 
@@ -262,7 +255,7 @@ def _cross_entropy(x, target, smoothing, ignored, z_loss):
     _checked("target", target, x, x.shape[:-1])
     loss, lse = _scalars(x), _scalars(x)
     _run("cross-entropy", x, {"x": x, "target": target, "loss": loss, "lse": lse},
-         (("index", ops.type_name("target", target, ("s32", "s64"))),), _loss_settings(smoothing, ignored, z_loss), ("lse",))
+         (("index", ops.type_name("target", target, ("s32", "s64"))),), _loss_settings(smoothing, ignored, z_loss))
     return loss, lse
 
 

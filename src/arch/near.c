@@ -8,8 +8,8 @@
 
 /* Costs, in eighths: small differences order forms with equally many faults. */
 enum {
-	COST_MISSING = 24,
-	COST_VALUE = 30,
+	COST_MISSING = 23,
+	COST_VALUE = 29,
 	COST_TURNED = 2, /* the second of two types that stand in each other's place: that is one mistake */
 	COST_EXTRA = 32,
 	COST_UNKNOWN = 36, /* an operand that was given by its name: another form was meant, which has it */
@@ -17,7 +17,8 @@ enum {
 	COST_KIND = 32,
 	COST_TYPE = 24,
 	COST_OTHER_TYPE = 4, /* besides another number */
-	COST_RANGE = 16
+	COST_RANGE = 16,
+	COST_EXCHANGED = 34 /* two operands that stand in each other's place */
 };
 
 static const cptx_val *value_of(const arch_request *q, const arch_operand *o)
@@ -143,14 +144,14 @@ static bool has_value(const arch_form *f, unsigned group, unsigned mod)
 	return false;
 }
 
-/* The group of types whose value stands in the place of group i, and the other way round; ARCH_NO: there is none. */
+/* The group whose value stands in the place of group i, and the other way round; ARCH_NO: there is none. */
 static unsigned turned_with(const arch_form *f, const arch_request *q, unsigned i)
 {
 	const arch_group *g = &arch_groups[f->group + i];
 
-	for (unsigned k = 0; g->is_type && k < f->ngroup && !q->by_group; k++) {
+	for (unsigned k = 0; k < f->ngroup && !q->by_group; k++) {
 		const arch_group *h = &arch_groups[f->group + k];
-		if (k == i || !h->is_type || g->kind == GROUP_REPEAT || h->kind == GROUP_REPEAT)
+		if (k == i || g->kind == GROUP_REPEAT || h->kind == GROUP_REPEAT)
 			continue;
 		unsigned mine = q->mods[g->field], other = q->mods[h->field];
 		if (mine && other && mine != other && has_value(f, i, other) && has_value(f, k, mine))
@@ -195,7 +196,7 @@ static void add_modifiers(const arch_form *f, const arch_request *q, arch_near *
 			continue;
 		n->open |= 1u << i;
 		if (given)
-			add_fault(n, FAULT_VALUE, i, COST_VALUE);
+			add_fault(n, FAULT_VALUE, i, COST_VALUE + g->is_type);
 		else if (q->by_group || !g->is_type || !explained)
 			add_fault(n, FAULT_MISSING, i, COST_MISSING);
 	}
@@ -242,8 +243,8 @@ static unsigned inexact(const arch_form *f, const arch_request *q, const arch_ne
 		const arch_operand *o = &arch_operands[f->operand + i];
 		const cptx_val *v = value_of(q, o);
 		unsigned want = o->type ? o->type : o->tgroup != ARCH_NO ? near->m.mod[o->tgroup] : 0;
-		if (o->kind == OPERAND_REG && v->kind == CPTX_VAL_REG && want && !is_wrong(near, i))
-			n += !holds(q, want, v->type);
+		if (o->kind == OPERAND_REG && v->kind == CPTX_VAL_REG && want && !is_wrong(near, i) && !holds(q, want, v->type))
+			n += v->count > 1 ? 2 : 1;
 	}
 	return MIN(n, 4u);
 }
@@ -272,6 +273,12 @@ static unsigned eighths_of_bits(unsigned values)
 unsigned arch_choices(const arch_form *f, unsigned open)
 {
 	unsigned choices = 0;
+
+	for (unsigned i = 0; i < f->noperand; i++) {
+		const arch_operand *o = &arch_operands[f->operand + i];
+		if (o->kind == OPERAND_IMM && o->hi >= o->lo)
+			choices += eighths_of_bits(MIN((unsigned)(o->hi - (int64_t)o->lo), 255u) + 1);
+	}
 
 	for (unsigned i = 0; i < f->ngroup; i++) {
 		const arch_group *g = &arch_groups[f->group + i];
@@ -318,6 +325,26 @@ void arch_near_form(unsigned form, const arch_request *q, arch_near *n)
 		add_fault(n, FAULT_RULE, 0, 0);
 }
 
+/* Two operands in each other's place are one mistake; the faults stay those of what was written. */
+static void allow_exchange(unsigned form, const arch_request *q, arch_near *n)
+{
+	const arch_form *f = &arch_forms[form];
+	cptx_val vals[FIRST_SLOT + 1 + ARCH_SLOTS];
+	arch_request other = *q;
+	arch_near with;
+
+	other.vals = vals;
+	for (unsigned i = 0; i < n->nfault && n->operands >= COST_EXCHANGED; i++)
+		for (unsigned k = 0; k < f->noperand && n->fault[i].kind == FAULT_OPERAND; k++) {
+			const arch_operand *a = &arch_operands[f->operand + n->fault[i].index], *b = &arch_operands[f->operand + k];
+			memcpy(vals, q->vals, sizeof vals);
+			vals[value_of(q, a) - q->vals] = *value_of(q, b), vals[value_of(q, b) - q->vals] = *value_of(q, a);
+			arch_near_form(form, &other, &with);
+			if (arch_distance(with.cost + COST_EXCHANGED, with.doubt) < arch_distance(n->cost, n->doubt))
+				n->cost = (uint16_t)(with.cost + COST_EXCHANGED), n->doubt = with.doubt;
+		}
+}
+
 void *arch_near_insert(void *best, size_t each, unsigned *far, unsigned *n, unsigned distance)
 {
 	unsigned at = *n;
@@ -341,6 +368,7 @@ unsigned arch_nearest(unsigned op, const arch_request *q, arch_near *best)
 
 	for (unsigned i = arch_ops[op].form; i < arch_ops[op].form + arch_ops[op].nform; i++) {
 		arch_near_form(i, q, &n);
+		allow_exchange(i, q, &n);
 		to = (arch_near *)arch_near_insert(best, sizeof *best, far, &nbest, arch_distance(n.cost, n.doubt));
 		if (to)
 			*to = n;

@@ -114,6 +114,8 @@ bool attention_read(cptx_attention_opt *o, const cptx_attention_opt *given, cons
 	if (!cptx_name_check("kernel", o->name, err) || !check_types(o, err) || !check_ranges(o, err) ||
 	    !check_kernels(o, err) || !check_target(g, target, err))
 		return false;
+	if (o->mma == CPTX_ATTENTION_TCGEN05 && cptx_attention_has_fast_ex2(target))
+		o->fast_ex2 = true;
 	g->complete(o);
 	if (!check_page(o, err) || !check_pack(o, err))
 		return false;

@@ -28,12 +28,12 @@ typedef struct attention_operands {
 
 /* One of sm80, sm90, sm100. */
 typedef struct attention_generator {
-	const char *target; /* whose rules it has */
-	const char *where;  /* "sm_90a has" */
-	enum cptx_op op;    /* an instruction that a target must have; 0: all have it */
-	bool by_tma;        /* Q, K and V come by TMA; else with .tma alone */
-	bool stores_by_tma; /* O leaves by TMA */
-	bool one_tile;      /* a CTA for each tile; else CTAs stay and take several */
+	const char *target;                                 /* whose rules it has */
+	const char *where;                                  /* "sm_90a has" */
+	enum cptx_op op;                                    /* an instruction that a target must have; 0: all have it */
+	bool by_tma;                                        /* Q, K and V come by TMA; else with .tma alone */
+	bool (*stores_by_tma)(const cptx_attention_opt *o); /* whether O leaves by TMA, of completed options; NULL: no */
+	bool one_tile;                                      /* a CTA for each tile; else CTAs stay and take several */
 	/* Fills in bq, bk, warps and stages where they are 0. */
 	void (*complete)(cptx_attention_opt *o);
 	/* Rules of completed options; fills in threads, smem, dims, groups and regs of the plan.  target: may be NULL. */
@@ -58,7 +58,9 @@ static inline bool attention_loads_by_tma(const cptx_attention_opt *o)
 static inline bool attention_stores_by_tma(const cptx_attention_opt *o)
 {
 	/* a tile's rows behind a sequence are another's, and packed heads lie apart */
-	return attention_generator_of(o)->stores_by_tma && !o->varlen && o->pack < 2;
+	const attention_generator *g = attention_generator_of(o);
+
+	return g->stores_by_tma && g->stores_by_tma(o) && !o->varlen && o->pack < 2;
 }
 /* Queries of a tile, of each of its heads. */
 static inline uint32_t attention_tile_queries(const cptx_attention_opt *o) { return o->bq / (o->pack ? o->pack : 1); }
@@ -224,7 +226,8 @@ attention_operands attention_operands_of(const cptx_attention_opt *o, const cptx
 /* Sets Q, K and V aside, by operands of the generator. */
 void attention_make_operands(cptx_kernel *k, const attention_in *in, attention_operands *ops, attention_kv *q,
                              attention_kv *key, attention_kv *v);
-void attention_load_q(cptx_kernel *k, const attention_in *in, const attention_tile *t, const attention_kv *q,
+/* stage: where there is one tile 0. */
+void attention_load_q(cptx_kernel *k, const attention_in *in, const attention_tile *t, const attention_kv *q, uint32_t stage,
                       cptx_val barrier);
 /* A block of keys, from `key` on (.s32), to a stage (.u32). */
 void attention_load_kv(cptx_kernel *k, const attention_in *in, const attention_tile *t, const attention_kv *kv,
@@ -251,6 +254,8 @@ typedef struct attention_rows {
 
 /* In front of a tile's blocks. */
 attention_rows attention_rows_of(cptx_kernel *k, const attention_in *in, const attention_tile *t, const cptx_acc *s);
+/* Of a thread that has one row, that of a query (.s32). */
+attention_rows attention_row_of(cptx_kernel *k, const attention_in *in, const attention_tile *t, cptx_val query);
 /*
  * Makes scores of the products Q * K^T of the block from `key` on (.s32), before the softmax: scale and soft cap, the user's
  * function, and with `masked` minus infinity where a score does not count.
@@ -260,6 +265,13 @@ void attention_scores_of(cptx_kernel *k, const attention_in *in, const attention
 enum { ATTENTION_VECTOR = 4 /* most neighbours that are stored at once */ };
 /* Stores n neighbours of a row, 2 or 4, rounded, where the predicate holds. */
 void attention_store(cptx_kernel *k, enum cptx_type type, const cptx_val *v, uint32_t n, cptx_val to, cptx_val when);
+/* The address of the row that an element is in; *there: a predicate that there is one. */
+typedef cptx_val attention_row_fn(cptx_kernel *k, const void *user, const cptx_acc *o, const cptx_acc_elem *e,
+                                  cptx_val *there);
+/* Stores an accumulator of .f32 row by row, wherever these are: a thread has two neighbours of a row at a time.  cols: how
+ * many columns there are; 0: all. */
+void attention_store_pairs(cptx_kernel *k, enum cptx_type type, const cptx_acc *o, uint32_t cols, attention_row_fn *find,
+                           const void *user);
 /* Stores the rows of O that there are, from registers. */
 void attention_store_o(cptx_kernel *k, const attention_in *in, const attention_tile *t, const cptx_acc *o);
 /* Writes LSE, a row vector, of the rows that there are. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Picks a shape: what each takes for the blocks of a problem, by a model of the chip. */
 #include "attention/attention.h"
+#include "base/options.h"
 
 #include <stdlib.h>
 
@@ -141,24 +142,39 @@ static int by_time(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+/* The shapes that the options leave open.  usual: completed options, which tell whether a problem is right: of the usual
+ * shape, or where what is given of it does not fit that, of one of these.  0: none is right, and err says why. */
+static size_t find_shapes(const cptx_attention_opt *opt, cptx_attention_opt *given, cptx_attention_opt shape[MOST_SHAPES],
+                          cptx_attention_opt *usual, cptx_error *err)
+{
+	cptx_error why = { .code = CPTX_OK };
+	cptx_attention_plan plan;
+
+	if (!IS_GIVEN(opt, "options struct", NOWHERE, err) || !OPTIONS_READ(cptx_attention_opt, given, opt, NOWHERE, err))
+		return 0;
+	const bool fits = attention_read(usual, opt, NULL, &plan, &why), known = (unsigned)given->mma < CPTX_ATTENTION_MMAS;
+	const size_t n = known ? attention_generator_of(given)->shapes(given, shape, MOST_SHAPES) : 0;
+	if (fits || (n && attention_read(usual, &shape[0], NULL, &plan, err)))
+		return n;
+	if (err)
+		*err = why;
+	return 0;
+}
+
 size_t cptx_attention_auto(const cptx_attention_opt *opt, const cptx_attention_problem *problem, uint32_t sms,
                            cptx_attention_choice *choices, size_t room, cptx_error *err)
 {
 	cptx_attention_choice all[MOST_SHAPES];
-	cptx_attention_opt shape[MOST_SHAPES], usual;
+	cptx_attention_opt shape[MOST_SHAPES], usual, given;
 	cptx_attention_plan plan;
 	cptx_attention_problem p;
 	size_t n = 0;
 
-	/* the usual shape tells whether the options and the problem are right */
-	if (!attention_read(&usual, opt, NULL, &plan, err) || !attention_read_problem(&p, problem, &usual, err) ||
-	    !IS_GIVEN(choices, "room for choices", NOWHERE, err))
+	const size_t shapes = find_shapes(opt, &given, shape, &usual, err);
+	if (!shapes || !attention_read_problem(&p, problem, &usual, err) || !IS_GIVEN(choices, "room for choices", NOWHERE, err))
 		return 0;
-	cptx_attention_opt given = usual;
-	given.bq = opt->bq, given.bk = opt->bk, given.stages = opt->stages;
-	const size_t shapes = attention_generator_of(&usual)->shapes(&given, shape, MOST_SHAPES);
 	for (size_t i = 0; i < shapes; i++) {
-		shape[i].pack = opt->pack ? opt->pack : attention_pack_for(&shape[i], &p);
+		shape[i].pack = given.pack ? given.pack : attention_pack_for(&shape[i], &p);
 		if (!cptx_attention_check_problem(&shape[i], &p, sms, &plan, NULL))
 			continue;
 		all[n] = (cptx_attention_choice){ .opt = shape[i] };

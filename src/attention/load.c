@@ -2,6 +2,8 @@
 /* Q, K and V by TMA: of batches, of packed sequences, of pages. */
 #include "attention/attention.h"
 
+#include <cptx/cptx.h>
+
 uint32_t attention_part_rows(const cptx_attention_opt *o) { return o->page && o->page < o->bk ? o->page : o->bk; }
 
 /* A span of `rows` of `all` rows: TMA writes it where it lies in the block's tile, whose spans stand behind one another. */
@@ -71,14 +73,14 @@ static cptx_val batch_of(const attention_tile *t, cptx_val first)
 	return first.kind == CPTX_VAL_NONE ? t->batch : cptx_imm(0);
 }
 
-void attention_load_q(cptx_kernel *k, const attention_in *in, const attention_tile *t, const attention_kv *q,
+void attention_load_q(cptx_kernel *k, const attention_in *in, const attention_tile *t, const attention_kv *q, uint32_t stage,
                       cptx_val barrier)
 {
 	const cptx_val row = row_of(k, t->q0, t->row0), batch = batch_of(t, t->q0);
 	const uint32_t pack = in->o->pack, span = q->part.opt.tile.cols;
 
 	if (pack < 2) {
-		cptx_operand_load(k, &q->op, 0, row, 0, .barrier = barrier, .z = t->head, .z2 = batch);
+		cptx_operand_load(k, &q->op, stage, row, 0, .barrier = barrier, .z = t->head, .z2 = batch);
 		return;
 	}
 	const cptx_val i = cptx_var(k, CPTX_U32, 0);

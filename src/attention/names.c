@@ -11,6 +11,8 @@ enum cptx_attention_mma cptx_attention_mma_of(const cptx_target *t)
 	                                                                 : CPTX_ATTENTION_SYNC;
 }
 
+bool cptx_attention_has_fast_ex2(const cptx_target *t) { return t && t->compute_capability == 103; }
+
 cptx_val cptx_attention_grad_one(cptx_kernel *k, void *user, const cptx_attention_score *score)
 {
 	(void)k, (void)user, (void)score;

@@ -3,6 +3,7 @@
  */
 #include "attention/attention.h"
 
+#include <cptx/cptx.h>
 #include <cptx/epilogue.h>
 
 #include <math.h>
@@ -140,37 +141,51 @@ void attention_store(cptx_kernel *k, enum cptx_type type, const cptx_val *v, uin
 		        .vec = many == 4 ? CPTX_V4 : CPTX_V2, .when = when);
 }
 
-/* Row by row, of heads that lie apart: a thread has two neighbours of a row at a time. */
-static void store_packed(cptx_kernel *k, const attention_in *in, const attention_tile *t, const cptx_acc *o)
+void attention_store_pairs(cptx_kernel *k, enum cptx_type type, const cptx_acc *o, uint32_t cols, attention_row_fn *find,
+                           const void *user)
 {
-	const enum cptx_type type = attention_out(in->o);
-	const uint32_t dim_v = attention_dim_v(in->o), bytes = cptx_type_bits(type) / 8;
-	const cptx_val col = cptx_mul_wide(k, o->col, bytes), left = cptx_sub(k, dim_v, cptx_as(o->col, CPTX_S32));
+	const uint32_t bytes = cptx_type_bits(type) / 8;
+	const cptx_val col = cptx_mul_wide(k, o->col, bytes);
+	const cptx_val left = cols ? cptx_sub(k, cols, cptx_as(o->col, CPTX_S32)) : (cptx_val){ 0 };
 
 	for (uint32_t row = 0; row < o->rows; row++) {
-		cptx_val there = { 0 }, to = { 0 };
+		cptx_val there = { 0 }, to = { 0 }, inside = { 0 };
 		for (uint32_t i = 0; i < o->count; i += 2) {
 			const cptx_acc_elem e = cptx_acc_at(o, i);
 			if (e.at_row != row)
 				continue;
-			if (to.kind == CPTX_VAL_NONE) {
-				const cptx_val query = attention_query_of(k, in, t, o, &e);
-				const cptx_val head = attention_rows_at(k, &in->out, t, t->q0, attention_head_of(k, in, t, o, &e));
-				there = cptx_setp(k, query, t->queries, .cmp = CPTX_LT);
-				to = cptx_mad(k, cptx_cvt(k, query, .dtype = CPTX_U64), in->out.row, head, .mode = CPTX_LO);
-				to = cptx_add(k, to, col);
-			}
+			if (to.kind == CPTX_VAL_NONE)
+				to = cptx_add(k, find(k, user, o, &e, &there), col);
 			const cptx_val v[2] = { e.value, cptx_acc_at(o, i + 1).value };
-			const cptx_val inside = e.col + 8 > dim_v ? cptx_setp(k, left, e.col, .cmp = CPTX_GT) : (cptx_val){ 0 };
+			if (cols)
+				inside = e.col + 8 > cols ? cptx_setp(k, left, e.col, .cmp = CPTX_GT) : (cptx_val){ 0 };
 			attention_store(k, type, v, 2, cptx_offset(to, e.col * bytes), both(k, there, inside));
 		}
 	}
 }
 
+/* O's rows of heads that lie apart. */
+typedef struct packed_rows {
+	const attention_in *in;
+	const attention_tile *t;
+} packed_rows;
+
+static cptx_val packed_row(cptx_kernel *k, const void *user, const cptx_acc *o, const cptx_acc_elem *e, cptx_val *there)
+{
+	const packed_rows *x = (const packed_rows *)user;
+	const cptx_val query = attention_query_of(k, x->in, x->t, o, e);
+	const cptx_val head = attention_rows_at(k, &x->in->out, x->t, x->t->q0, attention_head_of(k, x->in, x->t, o, e));
+
+	*there = cptx_setp(k, query, x->t->queries, .cmp = CPTX_LT);
+	return cptx_mad(k, cptx_cvt(k, query, .dtype = CPTX_U64), x->in->out.row, head, .mode = CPTX_LO);
+}
+
 void attention_store_o(cptx_kernel *k, const attention_in *in, const attention_tile *t, const cptx_acc *o)
 {
+	const packed_rows apart = { in, t };
+
 	if (in->o->pack > 1) {
-		store_packed(k, in, t, o);
+		attention_store_pairs(k, attention_out(in->o), o, attention_dim_v(in->o), packed_row, &apart);
 		return;
 	}
 	const uint32_t before = o->unit_col.kind == CPTX_VAL_INT ? (uint32_t)o->unit_col.i : 0, all = before + o->n;

@@ -2,6 +2,8 @@
 /* Which queries a tile has, and which blocks of keys count for them. */
 #include "attention/attention.h"
 
+#include <cptx/cptx.h>
+
 static cptx_val clamp(cptx_kernel *k, cptx_val v, cptx_val most) { return cptx_max(k, cptx_min(k, v, most), 0); }
 
 /* Blocks of keys that v keys fill, or begin (up); v is not negative. */
@@ -216,22 +218,40 @@ cptx_val attention_head_of(cptx_kernel *k, const attention_in *in, const attenti
 	return cptx_add(k, cptx_div(k, row, attention_tile_queries(in->o)), t->head);
 }
 
+static attention_rows new_rows(cptx_kernel *k, const attention_in *in, uint32_t n)
+{
+	const cptx_val none = { 0 };
+
+	return (attention_rows){ .first = in->o->window ? cptx_regs(k, CPTX_S32, n) : none, .end = cptx_regs(k, CPTX_S32, n) };
+}
+
+static void set_row(cptx_kernel *k, const attention_in *in, const attention_tile *t, cptx_val query, uint32_t i,
+                    const attention_rows *rows)
+{
+	cptx_mov(k, end_of(k, in, t, query), .into = cptx_elem(rows->end, i));
+	if (in->o->window)
+		cptx_mov(k, first_of(k, in, t, query), .into = cptx_elem(rows->first, i));
+}
+
+attention_rows attention_row_of(cptx_kernel *k, const attention_in *in, const attention_tile *t, cptx_val query)
+{
+	const attention_rows rows = new_rows(k, in, 1);
+
+	set_row(k, in, t, query, 0, &rows);
+	return rows;
+}
+
 attention_rows attention_rows_of(cptx_kernel *k, const attention_in *in, const attention_tile *t, const cptx_acc *s)
 {
-	attention_rows rows = { .end = cptx_regs(k, CPTX_S32, s->rows) };
+	const attention_rows rows = new_rows(k, in, s->rows);
 	uint32_t next = 0;
 
-	if (in->o->window)
-		rows.first = cptx_regs(k, CPTX_S32, s->rows);
 	CPTX_ACC_EACH(s, e)
 	{
 		if (e.at_row != next)
 			continue;
 		const cptx_val query = cptx_as(attention_query_of(k, in, t, s, &e), CPTX_S32);
-		cptx_mov(k, end_of(k, in, t, query), .into = cptx_elem(rows.end, next));
-		if (in->o->window)
-			cptx_mov(k, first_of(k, in, t, query), .into = cptx_elem(rows.first, next));
-		next++;
+		set_row(k, in, t, query, next++, &rows);
 	}
 	return rows;
 }

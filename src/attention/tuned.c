@@ -42,33 +42,45 @@ static kit_problem problem_of(const cptx_attention_opt *o, const cptx_attention_
 
 typedef struct bench {
 	cptx_device *dev;
+	const cptx_attention_opt *asked;
 	cptx_attention_problem p;
-	cptx_attention_opt *candidates;
 } bench;
 
-static bool build(void *user, uint32_t i, cptx_module *m, cptx_error *err)
+static bool build(void *user, const void *candidate, cptx_module *m, cptx_error *err)
 {
-	return cptx_attention_build(m, &((bench *)user)->candidates[i], err) != NULL;
+	(void)user;
+	return cptx_attention_build(m, (const cptx_attention_opt *)candidate, err) != NULL;
 }
 
-static uint32_t launch(void *user, uint32_t i, const cptx_program *program, cptx_launch **launches, uint32_t room,
+static uint32_t launch(void *user, const void *candidate, const cptx_program *program, cptx_launch **launches, uint32_t room,
                        cptx_error *err)
 {
 	const bench *b = (const bench *)user;
 
 	(void)room;
-	launches[0] = cptx_attention_launch(program, b->dev, &b->candidates[i], &b->p, err);
+	launches[0] = cptx_attention_launch(program, b->dev, (const cptx_attention_opt *)candidate, &b->p, err);
 	return launches[0] != NULL;
 }
 
-static bool make_operands(bench *b, const cptx_attention_opt *o, cptx_error *err)
+static size_t choose(void *user, void *choices, size_t room, cptx_error *err)
 {
+	const bench *b = (const bench *)user;
+
+	return cptx_attention_auto(b->asked, &b->p, cptx_device_get_info(b->dev)->sms, (cptx_attention_choice *)choices, room,
+	                           err);
+}
+
+static bool make_operands(void *user, const void *candidates, uint32_t n, cptx_error *err)
+{
+	bench *b = (bench *)user;
+	const cptx_attention_opt *o = b->asked;
 	cptx_attention_problem *p = &b->p;
 	const uint64_t of_q = (uint64_t)p->batch * p->heads * p->queries;
 	const uint64_t of_k = (uint64_t)p->batch * (p->kv_heads ? p->kv_heads : p->heads) * p->keys;
 	const uint32_t dim_v = attention_dim_v(o);
 	const enum cptx_type out = attention_out(o);
 
+	(void)candidates, (void)n;
 	p->q = kit_tuned_operand(b->dev, o->in, of_q * o->dim * cptx_type_bits(o->in) / 8, err);
 	p->k = kit_tuned_operand(b->dev, o->in, of_k * o->dim * cptx_type_bits(o->in) / 8, err);
 	p->v = kit_tuned_operand(b->dev, o->in, of_k * dim_v * cptx_type_bits(o->in) / 8, err);
@@ -78,25 +90,13 @@ static bool make_operands(bench *b, const cptx_attention_opt *o, cptx_error *err
 	return err->code == CPTX_OK;
 }
 
-static void free_operands(bench *b)
+static void free_operands(void *user)
 {
+	const bench *b = (const bench *)user;
 	const uint64_t all[] = { b->p.q, b->p.k, b->p.v, b->p.o, b->p.lse, b->p.sinks };
 
 	for (size_t i = 0; i < ARRAY_LEN(all); i++)
 		cptx_mem_free(b->dev, all[i]);
-}
-
-static uint32_t candidates_of(bench *b, const cptx_attention_opt *o, uint32_t room, cptx_error *err)
-{
-	cptx_attention_choice *c = NEW_ARRAY(cptx_attention_choice, room);
-	const uint32_t n = c ? (uint32_t)cptx_attention_auto(o, &b->p, cptx_device_get_info(b->dev)->sms, c, room, err) : 0;
-
-	if (!c)
-		error_set(err, CPTX_E_MEMORY, NOWHERE, "out of memory");
-	for (uint32_t i = 0; i < n; i++)
-		b->candidates[i] = c[i].opt;
-	free(c);
-	return n;
 }
 
 bool cptx_attention_measure(cptx_tune *db, cptx_device *dev, const cptx_attention_opt *opt,
@@ -106,7 +106,7 @@ bool cptx_attention_measure(cptx_tune *db, cptx_device *dev, const cptx_attentio
 	cptx_error own = { .code = CPTX_OK };
 	cptx_attention_opt o;
 	cptx_tune_use u;
-	bench b = { .dev = dev };
+	bench b = { .dev = dev, .asked = &o };
 
 	err = err ? err : &own;
 	if (!IS_GIVEN(dev, "device", NOWHERE, err) || !IS_GIVEN(opt, "options struct", NOWHERE, err) ||
@@ -118,22 +118,15 @@ bool cptx_attention_measure(cptx_tune *db, cptx_device *dev, const cptx_attentio
 		                 "attention: packed sequences and pages are not measured, since their lengths are the problem's");
 	const cptx_attention_stride dense = { 0, 0, 0 };
 	b.p.q_stride = b.p.k_stride = b.p.v_stride = b.p.o_stride = dense;
-	b.candidates = NEW_ARRAY(cptx_attention_opt, u.candidates);
-	const kit_bench k = { .problem = problem_of(&o, &b.p),
-		                  .candidates = b.candidates,
-		                  .n = b.candidates ? candidates_of(&b, &o, u.candidates, err) : 0,
-		                  .build = build,
-		                  .launch = launch,
-		                  .user = &b };
-	if (!b.candidates)
-		error_set(err, CPTX_E_MEMORY, NOWHERE, "out of memory");
-	bool ok = k.n != 0;
-	if (ok) {
-		ok = make_operands(&b, &o, err) && kit_tuned_measure(db, dev, &k, &u, done, err);
-		free_operands(&b);
-	}
-	free(b.candidates);
-	return ok;
+	const kit_offer offer = { .problem = problem_of(&o, &b.p),
+		                      .choice = sizeof(cptx_attention_choice),
+		                      .choose = choose,
+		                      .operands = make_operands,
+		                      .release = free_operands,
+		                      .build = build,
+		                      .launch = launch,
+		                      .user = &b };
+	return kit_tuned_measure_offer(db, dev, &offer, &u, done, err);
 }
 
 /* ---- look-ups ---- */

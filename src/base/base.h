@@ -4,7 +4,7 @@
 #ifndef CPTX_BASE_H
 #define CPTX_BASE_H
 
-#include <cptx/cptx.h>
+#include <cptx/module.h>
 
 #include "base/cplusplus.h"
 
@@ -23,6 +23,24 @@ static inline size_t array_size(size_t n, size_t size) { return n <= SIZE_MAX / 
 #define NEW_ARRAY(type, n) ((type *)calloc((n), sizeof(type)))
 #define NEW_UNSET(type, n) ((type *)malloc(array_size((n), sizeof(type))))
 #define GROW_ARRAY(type, p, n) ((type *)realloc((p), array_size((n), sizeof(type))))
+
+/* Makes room for another element in an array of n, of `size` bytes each, by doubling what it has, or with `least` at first.
+ * False when memory is short, and the array is as it was. */
+static inline bool array_room(void *array_ptr, size_t n, size_t *cap, size_t size, size_t least)
+{
+	const size_t more = *cap ? *cap * 2 : least;
+	void *p;
+
+	if (n < *cap)
+		return true;
+	memcpy(&p, array_ptr, sizeof p);
+	p = realloc(p, array_size(more, size));
+	if (!p)
+		return false;
+	memcpy(array_ptr, &p, sizeof p);
+	*cap = more;
+	return true;
+}
 
 /* ---- arena: memory freed all at once; NULL when the allocator fails, and from then on ---- */
 enum { ARENA_SIZES = 40 };

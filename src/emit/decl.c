@@ -227,10 +227,15 @@ void emit_signature(emitter *e, const cptx_kernel *k)
 	e->line += k->narg ? (uint32_t)k->narg + 1 : 0;
 }
 
-static void put_dims(buf *b, const char *name, const uint32_t *d)
+static void put_bound(buf *b, const char *name, const uint32_t *v, unsigned n)
 {
-	if (d[0])
-		buf_printf(b, "\n.%s %u, %u, %u", name, d[0], d[1], d[2]);
+	if (!v[0])
+		return;
+	buf_str(b, name);
+	for (unsigned i = 0; i < n; i++) {
+		buf_str(b, i ? ", " : " ");
+		put_u64(b, v[i]);
+	}
 }
 
 void emit_bounds(emitter *e, const cptx_kernel *k)
@@ -239,15 +244,12 @@ void emit_bounds(emitter *e, const cptx_kernel *k)
 	buf *b = &e->out->text;
 	size_t from = b->n;
 
-	put_dims(b, "reqntid", o->block);
-	put_dims(b, "maxntid", o->max_block);
-	if (o->min_ctas)
-		buf_printf(b, "\n.minnctapersm %u", o->min_ctas);
-	if (o->max_regs)
-		buf_printf(b, "\n.maxnreg %u", o->max_regs);
-	put_dims(b, "reqnctapercluster", o->cluster);
-	if (o->max_cluster_rank)
-		buf_printf(b, "\n.maxclusterrank %u", o->max_cluster_rank);
+	put_bound(b, "\n.reqntid", o->block, 3);
+	put_bound(b, "\n.maxntid", o->max_block, 3);
+	put_bound(b, "\n.minnctapersm", &o->min_ctas, 1);
+	put_bound(b, "\n.maxnreg", &o->max_regs, 1);
+	put_bound(b, "\n.reqnctapercluster", o->cluster, 3);
+	put_bound(b, "\n.maxclusterrank", &o->max_cluster_rank, 1);
 	for (size_t i = 0; i < k->nextra; i++) {
 		buf_str(b, "\n");
 		buf_str(b, k->extra[i]);

@@ -35,35 +35,41 @@ typedef struct spelling {
 } spelling;
 
 /*
- * A line that is copied from finished pieces: an instruction of this form with these modifiers whose operands are registers
- * and small numbers, as most are.  Each operand's text comes from a table, whose entry the operand's word tells.
+ * A line that is copied from finished pieces: an instruction of this form with these modifiers and kinds of operands.  The
+ * text of a register or small number, as most operands are, comes from a table, whose entry the operand's word tells.
  */
 enum {
-	PIECES = 4,
+	PIECES = 4,      /* operands of most lines, which are copied without a loop */
+	MOST_PIECES = 6, /* of a wide line */
 	PIECES_MODS = 12,
 	PIECES_FRONT = 32,
-	PIECE_BEHIND = 8,
-	LINES = 512 /* places for lines; a power of two */
+	PIECE_BEHIND = 16,
+	LINES_LOG = 12,      /* logarithm of the places for lines */
+	LINES_BUILT_LOG = 6, /* of those in modules that were built, most of whose items have a shape */
+	LINES_NEAR = 8       /* places where a line may stand */
 };
 enum plan_ready { PLAN_NONE, PLAN_EARLIER /* made by an earlier print */, PLAN_READY };
 enum line_table { TABLE_EMPTY, TABLE_REGS, TABLE_NUMBERS, LINE_TABLES };
 typedef struct line_piece {
-	char behind[PIECE_BEHIND]; /* what follows the operand: ", ", "], [", ";" ... */
+	char behind[PIECE_BEHIND]; /* what follows the operand: ", ", "], [", ";", ", %tid.x;" ... */
 	uint32_t mask;             /* of its place in bytes of the table */
 	uint8_t table, len;        /* enum line_table; bytes of `behind` */
+	bool brace;                /* the operand stands in braces */
 } line_piece;
-typedef struct line_plan {
-	uint32_t tag;   /* of the items for which it was made (line_tag) */
-	uint32_t shape; /* line_shape of the items */
+typedef struct line_plan { /* what most lines need comes first */
+	uint32_t tag;          /* of the items for which it was made (line_tag) */
+	uint32_t shape;        /* line_shape of the items */
 	uint8_t ready,
 		version; /* of an ir_shape: enum plan_ready; the lowest .version that has it, 0: one that ended it is known */
 	uint8_t nmods, others; /* words of modifiers; a bit for each operand whose text is put together at each use */
-	uint64_t mod[PIECES_MODS / 4], mod_mask[PIECES_MODS / 4];
-	uint64_t kind[PIECES / 2], kind_mask[PIECES / 2]; /* the kinds in the words of the operands, two to each */
-	uint64_t zero[PIECES / 2], beyond[PIECES / 2]; /* likewise: words of the number 0; bits that numbers in the table lack */
-	line_piece piece[PIECES];
-	uint8_t front_len;
-	char front[PIECES_FRONT]; /* the opcode and what stands in front of the first operand */
+	uint8_t npiece, front_len;
+	/* the kinds in the words of the operands, two to each; of a number that has a ready text also that it is small */
+	uint64_t kind[PIECES / 2], kind_mask[PIECES / 2];
+	uint64_t first_mods, first_mask; /* the first four modifiers */
+	char front[PIECES_FRONT];        /* the opcode and what stands in front of the first operand */
+	line_piece piece[MOST_PIECES];
+	uint64_t mod[PIECES_MODS / 4 - 1], mod_mask[PIECES_MODS / 4 - 1]; /* the others */
+	uint64_t wide_kind, wide_mask;                                    /* like `kind`, of operands 4 and 5 */
 } line_plan;
 
 /* A hash that is made of the text instead of the text itself. */
@@ -74,6 +80,14 @@ typedef struct emit_hash_state {
 	uint32_t count[1 << WORD_TYPE];
 	reg_name last[1 << WORD_TYPE];
 } emit_hash_state;
+
+/* Names that are kept from body to body: of the registers 0 to n - 1 of a range with this prefix. */
+enum { RANGES_LOG = 4 };
+typedef struct range_names {
+	char prefix[8];
+	reg_name *name;
+	uint32_t n, cap;
+} range_names;
 
 struct cptx_ptx {
 	cptx_allocator hook;
@@ -89,7 +103,10 @@ struct cptx_ptx {
 	uint32_t nnumbered[CLASS_COUNT];
 	line_plan *plan;
 	unsigned cap_plan;
-	line_plan *shaped; /* plans of the module's shapes, by their numbers */
+	uint16_t *plan_at; /* numbers in `plan`, from 1, by the highest bits of the tag: a hash table */
+	size_t cap_plan_at;
+	range_names range[1 << RANGES_LOG]; /* of the body's ranges, by a hash of the prefix */
+	line_plan *shaped;                  /* plans of the module's shapes, by their numbers */
 	uint32_t cap_shaped, nshaped;
 	const cptx_module *shaped_module; /* whose shapes they are, if its .printer is this text; else a module that is gone */
 	unsigned shaped_target;
@@ -118,12 +135,14 @@ typedef struct emitter {
 	const reg_name *named[1 << WORD_TYPE]; /* the same by type; NULL: none of the type was met yet in the body */
 	bool long_names;                       /* a register has no ready name */
 	bool shapes;                           /* out->shaped has room for the module's shapes */
-	uint16_t plan_at[LINES];               /* numbers in out->plan, from 1, by the lowest bits of the tag */
-	unsigned nplan;
+	unsigned nplan, lines_log;
+	uint64_t seen; /* a set of hashes of items without a plan */
 	size_t longest_name;
-	size_t operand_most, line_most; /* most bytes of an operand of the body, and of a line without vectors and lists */
-	size_t longest_symbol, longest_global; /* longest name of a variable, label or function: of the body, of the module */
-	uint16_t place[SPELLING_PLACES];       /* numbers in out->known, from 1: a hash table with linear probing */
+	/* most bytes of an operand of the body, and of a line without vectors and lists; of an operand that names nothing but
+	 * registers; 0 in line_most: the first two are not known yet */
+	size_t operand_most, line_most, own_most;
+	size_t longest_global;           /* longest name of a variable or function of the module */
+	uint16_t place[SPELLING_PLACES]; /* numbers in out->known, from 1: a hash table with linear probing */
 	unsigned nknown;
 	unsigned end; /* lowest version that removed something that was printed; 0: none */
 	const ir_item *ends;
@@ -148,6 +167,8 @@ const spelling *emit_spelling(emitter *e, const ir_item *it);
 bool emit_check_asking(emitter *e, const ir_item *it);
 /* The lowest .version that has the spelling of an item, which the target has; 0: a later one has it no longer. */
 unsigned emit_lasting_version(emitter *e, const ir_item *it);
+/* Whether the target has a special register, whose .version is taken into account; sets no error. */
+bool emit_has_special(emitter *e, const ir_item *it, uint32_t sreg);
 /* emit_check_asking for the few instructions that need it. */
 static inline bool emit_check_operands(emitter *e, const spelling *s, const ir_item *it)
 {
@@ -167,6 +188,7 @@ bool emit_still_there(emitter *e, unsigned version);
 /* Prepares the names of the body's registers; false when memory is short. */
 bool emit_name_registers(emitter *e);
 void emit_measure_globals(emitter *e); /* finds longest_global, before the first body */
+void emit_measure_names(emitter *e);   /* finds operand_most and line_most */
 
 /* ---- insn.c ---- */
 bool emit_item(emitter *e, const ir_item *it);

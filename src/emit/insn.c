@@ -160,6 +160,8 @@ static char *open_line(emitter *e, size_t elements)
 {
 	buf *b = &e->out->text;
 
+	if (!e->line_most)
+		emit_measure_names(e);
 	return buf_reserve(b, e->line_most + elements * e->operand_most) ? b->p + b->n : NULL;
 }
 
@@ -373,6 +375,8 @@ static void put_label(emitter *e, const cptx_val *v, const char *after)
 {
 	buf *b = &e->out->text;
 
+	if (!e->line_most)
+		emit_measure_names(e);
 	if (buf_reserve(b, e->operand_most))
 		b->n += ir_label_name(e->k, b->p + b->n, v->id);
 	buf_str(b, after);

@@ -25,7 +25,8 @@ static const reg_name numbers[NUMBERS] = { ONE(0),     ONE(1),     ONE(2),     O
 _Static_assert(sizeof(reg_name) == 1 << NAME_SHIFT, "places in tables are computed by shifts");
 static const reg_name empty_name = { "", 0 };
 
-enum { LINE_ROOM = 4 + PIECES_FRONT + sizeof(reg_name) + PIECES * (sizeof(reg_name) + PIECE_BEHIND) };
+/* Bytes that are written for a line, but for the texts of operands that are put together. */
+enum { LINE_ROOM = 4 + PIECES_FRONT + sizeof(reg_name) + MOST_PIECES * (sizeof(reg_name) + PIECE_BEHIND) };
 
 /* Form, kind and lengths of an item in one word, without its flags. */
 static inline uint32_t line_shape(const ir_item *it)
@@ -39,108 +40,152 @@ static inline uint32_t line_shape(const ir_item *it)
 }
 _Static_assert(offsetof(ir_item, owner) == offsetof(ir_item, form) + sizeof(uint32_t), "line_shape reads what is in front");
 
-/* A number that is the same for items of one plan, and mostly another for others. */
-static inline uint32_t line_tag(const ir_item *it)
+/* The bits of the words of operands, two to each, that tell their kinds, and a few more. */
+#define KINDS ((uint64_t)0xff << 32 | 0xff)
+
+/* A number that is the same for items without a shape that have one plan, and mostly another for others. */
+static inline uint32_t line_tag(const ir_item *it, const char *words)
 {
-	uint64_t mods = arch_four_mods(ir_mods(it), MIN(it->nmod, 4u)) + it->form;
-	return (uint32_t)(mods * 0x9e3779b97f4a7c15u >> 32) | 1;
+	static const uint64_t there[PIECES + 1][PIECES / 2] = {
+		{ 0, 0 }, { 0xff, 0 }, { KINDS, 0 }, { KINDS, 0xff }, { KINDS, KINDS }
+	};
+	const uint64_t *mask = there[MIN(it->noperand, (unsigned)PIECES)];
+	uint64_t kind[PIECES / 2], mods = arch_four_mods(ir_mods(it), MIN(it->nmod, 4u));
+
+	memcpy(kind, words, sizeof kind);
+	uint64_t kinds = (kind[0] & mask[0]) | (kind[1] & mask[1]) << 8;
+	uint64_t tag = ((mods ^ (uint64_t)it->form << 48) * 0x9e3779b97f4a7c15u) ^ (kinds * 0xd6e8feb86659fd93u);
+	return (uint32_t)(tag >> 32) | 1;
 }
 
 /* ---- plans ---- */
 
-/* Sets what stands behind an operand, in front of `next` (NULL: at the end). */
-static void plan_behind(line_piece *p, const arch_operand *o, const arch_operand *next)
-{
-	char *to = p->behind;
+/* What stands between the text of an operand and the next text that is not always the same. */
+typedef struct fixed_text {
+	char s[64];
+	size_t n;
+} fixed_text;
 
-	if (o->kind == OPERAND_ADDR)
-		*to++ = ']';
-	if (next)
-		*to++ = ',', *to++ = ' ';
-	else
-		*to++ = ';', *to++ = '\n';
-	if (next && next->kind == OPERAND_ADDR)
-		*to++ = '[';
-	p->len = (uint8_t)(to - p->behind);
+/* Puts text in front of what there is. */
+static void put_in_front(fixed_text *t, const char *s)
+{
+	size_t n = MIN(strlen(s), sizeof t->s - t->n);
+
+	memmove(t->s + n, t->s, t->n);
+	memcpy(t->s, s, n);
+	t->n += n;
 }
 
-/* Whether an operand's text is put together at each use, by emit_operand. */
-static bool is_other(unsigned kind)
-{
-	return kind == CPTX_VAL_REG || kind == CPTX_VAL_INT || kind == CPTX_VAL_FLOAT || kind == CPTX_VAL_SYM ||
-	       kind == CPTX_VAL_LABEL;
-}
+/* Whether operands of a kind can be printed by a plan. */
+static bool is_plannable(unsigned kind) { return kind != CPTX_VAL_NONE && kind != CPTX_VAL_BAD; }
 
 /* Whether an operand that is there is printed in another way than between commas, or in brackets of its own. */
-static bool is_odd_there(const arch_operand *o, bool is_first, const uint16_t *mods)
+static bool is_odd_there(const arch_operand *o, const uint16_t *mods)
 {
-	return o->flags & (OPERAND_INSIDE | OPERAND_MORE) || (o->flags & OPERAND_PIPE && !is_first) || o->brace ||
-	       (o->behind != ARCH_NO && mods[o->behind]);
+	return o->flags & (OPERAND_INSIDE | OPERAND_MORE) || (o->behind != ARCH_NO && mods[o->behind]);
 }
 
-/* Plans operand i as a number that has a ready text. */
-static void plan_number(line_plan *p, unsigned i)
+/* Demands these bits of the word of operand i. */
+static void plan_kind(line_plan *p, unsigned i, uint32_t word, uint32_t bits)
 {
-	p->piece[i] = (line_piece){ .mask = (NUMBERS - 1) << NAME_SHIFT, .table = TABLE_NUMBERS };
-	p->zero[i / 2] |= (uint64_t)(WORD_ZERO << WORD_NUMBER) << i % 2 * 32;
-	p->beyond[i / 2] |= (uint64_t)(UINT32_MAX << (WORD_NUMBER + NUMBERS_LOG)) << i % 2 * 32;
+	uint64_t *kind = i < PIECES ? &p->kind[i / 2] : &p->wide_kind, *mask = i < PIECES ? &p->kind_mask[i / 2] : &p->wide_mask;
+
+	*kind |= (uint64_t)(word & bits) << i % 2 * 32;
+	*mask |= (uint64_t)bits << i % 2 * 32;
+}
+_Static_assert(MOST_PIECES == PIECES + 2, "wide_kind has the operands behind the usual ones");
+
+/* Plans the text of operand i, which the table describes by `o`. */
+static void plan_text(line_plan *p, unsigned i, const arch_operand *o, uint32_t word)
+{
+	int64_t v = ir_word_is(word, CPTX_VAL_INT) ? ir_word_int(word) : -1;
+	line_piece *piece = &p->piece[i];
+
+	piece->brace = o->brace;
+	if (ir_word_is(word, CPTX_VAL_REG) && !o->brace) {
+		piece->table = TABLE_REGS;
+		piece->mask = ~(((uint32_t)1 << NAME_SHIFT) - 1);
+	} else if (v >= 0 && v < NUMBERS && !o->brace) {
+		piece->table = TABLE_NUMBERS;
+		piece->mask = (NUMBERS - 1) << NAME_SHIFT;
+		plan_kind(p, i, word, UINT32_MAX << (WORD_NUMBER + NUMBERS_LOG));
+	} else {
+		p->others |= (uint8_t)(1 << i);
+	}
 }
 
-/* Plans the operands; false where one is of a kind that lines are not planned for. */
-static bool plan_operands(line_plan *p, const ir_item *it)
+/*
+ * Plans the operands, the last one first; `behind` becomes what stands in front of the first.  A special register is part of
+ * the text, for it was checked with the item, but where a shape has any.  False where an operand is printed in a way that
+ * lines are not planned for.
+ */
+static bool plan_operands(line_plan *p, const ir_item *it, fixed_text *behind)
 {
 	const arch_operand *o = &arch_operands[arch_forms[it->form].operand];
-	const arch_operand *next = NULL; /* the operand that is printed behind this one */
 	const uint32_t *words = ir_words(it);
 	unsigned first = 0;
 
 	while (first < it->noperand && !words[first])
 		first++;
-	for (unsigned i = PIECES; i-- > 0;) {
-		bool there = i < it->noperand;
-		bool whole = there && ir_word_is_whole(words[i]);
-		unsigned kind = there ? ir_word_kind(words[i]) : CPTX_VAL_NONE;
-		uint32_t bits = there ? (1u << (whole ? 2 * WORD_KIND : WORD_KIND)) - 1 : 0; /* a whole value's kind is above */
-		p->kind[i / 2] |= (uint64_t)(there ? words[i] & bits : 0) << i % 2 * 32;
-		p->kind_mask[i / 2] |= (uint64_t)bits << i % 2 * 32;
-		p->piece[i] = (line_piece){ .table = TABLE_EMPTY };
-		if (!there || !words[i])
+	put_in_front(behind, ";\n");
+	for (unsigned i = it->noperand; i-- > 0;) {
+		bool whole = ir_word_is_whole(words[i]), address = o[i].kind == OPERAND_ADDR;
+		unsigned kind = ir_word_kind(words[i]);
+		plan_kind(p, i, words[i], (1u << (whole ? 2 * WORD_KIND : WORD_KIND)) - 1); /* a whole value's kind is above */
+		if (!words[i])
 			continue;
-		if (!is_other(kind) || is_odd_there(o + i, i == first, ir_mods(it)))
+		if (!is_plannable(kind) || is_odd_there(o + i, ir_mods(it)))
 			return false;
-		if (whole || kind == CPTX_VAL_LABEL)
-			p->others |= (uint8_t)(1 << i);
-		else if (kind == CPTX_VAL_REG)
-			p->piece[i] = (line_piece){ .mask = ~(((uint32_t)1 << NAME_SHIFT) - 1), .table = TABLE_REGS };
-		else
-			plan_number(p, i);
-		plan_behind(&p->piece[i], o + i, next);
-		next = o + i;
+		if (address)
+			put_in_front(behind, "]");
+		const char *special = kind == CPTX_VAL_SREG && !whole && !it->shaped ? arch_sregs[words[i] >> WORD_NUMBER].text : "";
+		if (*special)
+			plan_kind(p, i, words[i], UINT32_MAX);
+		if (*special && i != first && behind->n + strlen(special) + 2 <= PIECE_BEHIND) {
+			put_in_front(behind, special);
+		} else {
+			plan_text(p, i, o + i, words[i]);
+			p->piece[i].len = (uint8_t)behind->n;
+			if (behind->n > PIECE_BEHIND)
+				return false;
+			memcpy(p->piece[i].behind, behind->s, PIECE_BEHIND);
+			behind->n = 0;
+		}
+		if (address)
+			put_in_front(behind, "[");
+		if (i != first)
+			put_in_front(behind, o[i].flags & OPERAND_PIPE ? "|" : ", ");
 	}
-	p->front_len = (uint8_t)(next && next->kind == OPERAND_ADDR);
-	return next != NULL;
+	return true;
 }
 
 /* Whether items with this spelling can have a plan, if their operands can. */
 static bool may_be_planned(const ir_item *it, const spelling *s)
 {
-	return !s->asks && it->noperand && it->noperand <= PIECES && it->nmod <= PIECES_MODS && s->len < PIECES_FRONT;
+	return !s->asks && it->noperand <= MOST_PIECES && it->nmod <= PIECES_MODS && s->len < PIECES_FRONT;
 }
 
 /* Makes the plan of an item that was just printed with this spelling; false where it has none. */
 static bool make_plan(line_plan *p, const ir_item *it, const char *opcode, const spelling *s)
 {
-	*p = (line_plan){ .tag = line_tag(it), .shape = line_shape(it) };
-	if (!plan_operands(p, it))
+	fixed_text behind = { .n = 0 }; /* the opcode */
+	size_t len = s->len;
+
+	*p = (line_plan){ .shape = line_shape(it), .npiece = (uint8_t)MAX(it->noperand, (unsigned)PIECES) };
+	if (!plan_operands(p, it, &behind))
 		return false;
 	p->nmods = (uint8_t)((it->nmod + 3) / 4);
 	for (unsigned i = 0; i < it->nmod; i += 4) {
-		p->mod[i / 4] = arch_four_mods(ir_mods(it) + i, it->nmod - i);
-		p->mod_mask[i / 4] = it->nmod - i < 4 ? (UINT64_C(1) << 16 * (it->nmod - i)) - 1 : UINT64_MAX;
+		uint64_t *mods = i ? &p->mod[i / 4 - 1] : &p->first_mods, *mask = i ? &p->mod_mask[i / 4 - 1] : &p->first_mask;
+		*mods = arch_four_mods(ir_mods(it) + i, it->nmod - i);
+		*mask = it->nmod - i < 4 ? (UINT64_C(1) << 16 * (it->nmod - i)) - 1 : UINT64_MAX;
 	}
-	memcpy(p->front, opcode, s->len);
-	p->front[s->len] = '['; /* which is printed if front_len counts it */
-	p->front_len += (uint8_t)s->len;
+	len -= behind.n && *behind.s == ';'; /* no blank stands in front of the end */
+	if (len + behind.n > PIECES_FRONT)
+		return false;
+	memcpy(p->front, opcode, len);
+	memcpy(p->front + len, behind.s, behind.n);
+	p->front_len = (uint8_t)(len + behind.n);
 	return true;
 }
 
@@ -169,12 +214,68 @@ void emit_begin_shapes(emitter *e)
 	e->shapes = true;
 }
 
+/* Makes an empty table of plans, in the size that the module needs; false when memory is short. */
+static bool begin_plans(emitter *e)
+{
+	cptx_ptx *out = e->out;
+	unsigned log = e->m->parsed ? LINES_LOG : LINES_BUILT_LOG;
+	size_t size = ((size_t)1 << log) + LINES_NEAR;
+
+	if (out->cap_plan_at < size) {
+		uint16_t *at = HEAP_ARRAY(&out->hook, uint16_t, out->plan_at, size);
+		if (!at)
+			return false;
+		out->plan_at = at;
+		out->cap_plan_at = size;
+	}
+	memset(out->plan_at, 0, size * sizeof *out->plan_at);
+	e->lines_log = log;
+	return true;
+}
+
+/* The place for a plan, which may be that of another one; NULL: there is none.  The plan of that number has memory. */
+static uint16_t *room_for_plan(emitter *e, uint32_t tag)
+{
+	cptx_ptx *out = e->out;
+
+	if (!e->nplan && !begin_plans(e))
+		return NULL;
+	uint16_t *place = &out->plan_at[tag >> (32 - e->lines_log)], *first = place;
+	while (*place && place < first + LINES_NEAR - 1)
+		place++;
+	if (*place)
+		return first;
+	if (e->nplan + 1 >= out->cap_plan) {
+		unsigned cap = out->cap_plan ? 2 * out->cap_plan : e->m->parsed ? 64 : 8;
+		line_plan *plan = HEAP_ARRAY(&out->hook, line_plan, out->plan, cap);
+		if (!plan)
+			return NULL;
+		out->plan = plan;
+		out->cap_plan = cap;
+	}
+	return place;
+}
+
+/* Whether an item with this tag was asked for before, or one like it.  In a module that was built most items without a shape
+ * are the first of their kind, and the others have one. */
+static bool is_seen_again(emitter *e, uint32_t tag)
+{
+	uint64_t bit = UINT64_C(1) << (tag >> 26);
+	bool seen = e->seen & bit;
+
+	e->seen |= bit;
+	return seen || e->m->parsed;
+}
+
 /* Keeps a plan for items like this one, if they can have one. */
 static void note_plan(emitter *e, const ir_item *it, const spelling *s)
 {
 	cptx_ptx *out = e->out;
+	uint32_t tag = it->shaped ? 0 : line_tag(it, (const char *)ir_words(it));
 	line_plan p;
 
+	if (!it->shaped && !is_seen_again(e, tag))
+		return;
 	if (!make_plan(&p, it, out->spelled.p + s->text, s))
 		return;
 	if (it->shaped) {
@@ -184,18 +285,10 @@ static void note_plan(emitter *e, const ir_item *it, const spelling *s)
 			out->shaped[it->shape->number] = p;
 		return;
 	}
-	uint16_t *place = &e->plan_at[p.tag % LINES];
-	if (*place && !e->plan_at[(p.tag ^ 1) % LINES])
-		place = &e->plan_at[(p.tag ^ 1) % LINES];
-	if (!*place && e->nplan + 1 >= out->cap_plan) {
-		unsigned cap = out->cap_plan ? 2 * out->cap_plan : 16;
-		line_plan *plan = HEAP_ARRAY(&out->hook, line_plan, out->plan, cap);
-		if (!plan)
-			return;
-		plan[0] = (line_plan){ .shape = UINT32_MAX }; /* of no item: its place stands for "none" */
-		out->plan = plan;
-		out->cap_plan = cap;
-	}
+	p.tag = tag;
+	uint16_t *place = room_for_plan(e, p.tag);
+	if (!place)
+		return;
 	*place = *place ? *place : (uint16_t)++e->nplan;
 	out->plan[*place] = p;
 }
@@ -212,23 +305,33 @@ typedef struct line_printer {
 	uint32_t run_line, run_file; /* where the last line came from */
 } line_printer;
 
+/* Whether operands are of the kinds that the plan has. */
+static inline bool is_of_kinds(const line_plan *p, const char *words, uint64_t other)
+{
+	uint64_t kind[PIECES / 2], wide;
+
+	memcpy(kind, words, sizeof kind);
+	other |= (kind[0] ^ p->kind[0]) & p->kind_mask[0];
+	other |= (kind[1] ^ p->kind[1]) & p->kind_mask[1];
+	if (other | (p->npiece <= PIECES))
+		return !other;
+	memcpy(&wide, words + sizeof kind, sizeof wide);
+	return !((wide ^ p->wide_kind) & p->wide_mask);
+}
+
 /* Whether the item is one of the plan: has its form, modifiers and kinds of operands. */
 static inline bool is_planned(const line_plan *p, const ir_item *it, const char *words)
 {
-	uint64_t kind[PIECES / 2], mod, other;
 	const char *mods = words + it->noperand * sizeof(uint32_t);
+	uint64_t mod, other;
 
-	memcpy(kind, words, sizeof kind);
 	memcpy(&mod, mods, sizeof mod);
-	other = (kind[0] ^ p->kind[0]) & p->kind_mask[0];
-	other |= (kind[1] ^ p->kind[1]) & p->kind_mask[1];
-	other |= (mod ^ p->mod[0]) & p->mod_mask[0];
-	other |= line_shape(it) ^ p->shape;
-	if (other)
+	other = ((mod ^ p->first_mods) & p->first_mask) | (line_shape(it) ^ p->shape);
+	if (!is_of_kinds(p, words, other))
 		return false;
 	for (unsigned i = 1; i < p->nmods; i++) {
 		memcpy(&mod, mods + i * sizeof mod, sizeof mod);
-		other |= (mod ^ p->mod[i]) & p->mod_mask[i];
+		other |= (mod ^ p->mod[i - 1]) & p->mod_mask[i - 1];
 	}
 	return !other;
 }
@@ -239,24 +342,23 @@ static inline char *put_name(char *p, const char *name)
 	return p + ((const reg_name *)(const void *)name)->len;
 }
 
-static inline char *put_line_guard(char *p, const line_printer *to, const ir_item *it)
+/* put_name for a register, whose name may be a long one. */
+static inline char *put_register(char *p, const emitter *e, const line_printer *to, uint32_t id)
+{
+	const reg_name *name = (const reg_name *)(const void *)to->table[TABLE_REGS] + id;
+
+	return name->len == NAME_LONGER ? ir_reg_name(e->k, p, id) : put_name(p, (const char *)name);
+}
+
+static inline char *put_line_guard(char *p, const emitter *e, const line_printer *to, const ir_item *it)
 {
 	memcpy(p, "@!", 2);
 	p += 1 + (it->flags & ITEM_NEGATED);
-	p = put_name(p, to->table[TABLE_REGS] + ((size_t)(it->guard - 1) << NAME_SHIFT));
+	p = put_register(p, e, to, it->guard - 1);
 	*p++ = ' ';
 	return p;
 }
 _Static_assert(ITEM_NEGATED == 1, "put_line_guard adds it to a place");
-
-/* Whether operands are numbers too large for the table. */
-static inline bool is_beyond(const line_plan *plan, const char *words)
-{
-	uint64_t two[PIECES / 2];
-
-	memcpy(two, words, sizeof two);
-	return (((two[0] ^ plan->zero[0]) & plan->beyond[0]) | ((two[1] ^ plan->zero[1]) & plan->beyond[1])) != 0;
-}
 
 /* Copies operand i and what stands behind it. */
 static inline char *put_piece(char *p, const line_printer *to, const line_piece *piece, uint32_t word)
@@ -267,45 +369,98 @@ static inline char *put_piece(char *p, const line_printer *to, const line_piece 
 }
 _Static_assert((int)WORD_NUMBER >= (int)NAME_SHIFT, "put_piece shifts to the right");
 
-/* put_piece for an operand whose text is put together; NULL where it is one of several registers. */
-static char *put_other(char *p, const emitter *e, const ir_item *it, unsigned i, const line_piece *piece)
+static inline char *put_int(char *p, int64_t v)
 {
-	const uint32_t *words = ir_words(it);
-
-	if (ir_word_is_whole(words[i]) && ir_whole(words, i)->count > 1)
-		return NULL;
-	p = emit_operand(e, p, it, i);
-	memcpy(p, piece->behind, sizeof piece->behind);
-	return p + piece->len;
+	if (v < 0)
+		*p++ = '-';
+	return text_u64(p, v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
 }
 
-/* put_line for the operands of a plan that has such. */
-__attribute__((__noinline__)) static char *put_with_others(char *p, const emitter *e, const line_printer *to,
+/* Bytes that are kept for a line. */
+static inline size_t room_of_line(const emitter *e) { return LINE_ROOM + (MOST_PIECES + 1) * e->own_most; }
+
+/* Whether text of more bytes than are kept for a line may be written at p: all lines to come keep theirs. */
+static inline bool has_room(const emitter *e, const line_printer *to, const char *p, size_t more)
+{
+	const buf *text = &e->out->text;
+
+	return (size_t)(text->p + text->cap - p) >= more + to->left * room_of_line(e);
+}
+
+/* Writes a name and an offset; NULL where there is no room. */
+static char *put_named(char *p, const emitter *e, const line_printer *to, const char *name, int64_t offset)
+{
+	size_t n = strlen(name);
+
+	if (!has_room(e, to, p, n + 2 * e->own_most))
+		return NULL;
+	memcpy(p, name, n);
+	p += n;
+	*p = '+';
+	return offset ? put_int(p + 1, offset) : p;
+}
+
+/* Writes operand i, whose text is put together; NULL where there is no room for all of it. */
+static char *put_other(char *p, emitter *e, const line_printer *to, const ir_item *it, unsigned i, bool brace)
+{
+	const uint32_t *words = ir_words(it);
+	const cptx_val *v = ir_word_is_whole(words[i]) ? ir_whole(words, i) : NULL;
+
+	if (ir_word_is(words[i], CPTX_VAL_INT) && !brace)
+		return put_int(p, ir_word_int(words[i]));
+	if (v && v->kind == CPTX_VAL_REG && v->count == 1 && !v->space && !v->negated && !brace) { /* an address */
+		p = put_register(p, e, to, v->id);
+		*p = '+';
+		return v->offset ? put_int(p + 1, v->offset) : p;
+	}
+	if (v && v->kind == CPTX_VAL_SYM)
+		return put_named(p, e, to, ir_symbol(e->k, v->id)->name, v->offset);
+	if (ir_word_is(words[i], CPTX_VAL_LABEL) && e->k->label[words[i] >> WORD_NUMBER].name)
+		return put_named(p, e, to, e->k->label[words[i] >> WORD_NUMBER].name, 0);
+	if (ir_word_is(words[i], CPTX_VAL_SREG)) /* not all targets have it; what is wrong is said where lines have no plan */
+		return emit_has_special(e, it, words[i] >> WORD_NUMBER) ? emit_operand(e, p, it, i) : NULL;
+	if (!e->line_most)
+		emit_measure_names(e);
+	if (!has_room(e, to, p, ((v ? v->count : 0) + 1u) * e->operand_most + e->own_most))
+		return NULL;
+	return emit_operand(e, p, it, i);
+}
+
+/* put_line for the operands of a plan that has others than registers and small numbers, or more of them. */
+__attribute__((__noinline__)) static char *put_with_others(char *p, emitter *e, const line_printer *to,
                                                            const line_plan *plan, const ir_item *it)
 {
 	const uint32_t *words = ir_words(it);
 
-	for (unsigned i = 0; i < PIECES && p; i++)
-		p = plan->others >> i & 1 ? put_other(p, e, it, i, &plan->piece[i]) : put_piece(p, to, &plan->piece[i], words[i]);
+	for (unsigned i = 0; i < it->noperand; i++) {
+		const line_piece *piece = &plan->piece[i];
+		if (plan->others >> i & 1)
+			p = put_other(p, e, to, it, i, piece->brace);
+		else if (piece->table == TABLE_REGS)
+			p = put_register(p, e, to, ir_word_reg(words[i]));
+		else
+			p = put_name(p, to->table[piece->table] + ((words[i] >> (WORD_NUMBER - NAME_SHIFT)) & piece->mask));
+		if (!p)
+			return NULL;
+		memcpy(p, piece->behind, sizeof piece->behind);
+		p += piece->len;
+	}
 	return p;
 }
 
-/* Copies a line of the plan to to->p; returns its end, or NULL where a number is too large for its table. */
-static inline char *put_line(const emitter *e, const line_printer *to, const line_plan *plan, const ir_item *it,
-                             const char *words)
+/* Copies a line of the plan to to->p; returns its end, or NULL where there is no room for it. */
+static inline char *put_line(emitter *e, const line_printer *to, const line_plan *plan, const ir_item *it, const char *words)
 {
 	uint32_t word[PIECES];
 	char *p = to->p;
 
-	if (is_beyond(plan, words))
-		return NULL;
 	memcpy(word, words, sizeof word);
 	*p++ = '\t';
 	if (it->guard)
-		p = put_line_guard(p, to, it);
+		p = put_line_guard(p, e, to, it);
 	memcpy(p, plan->front, PIECES_FRONT);
 	p += plan->front_len;
-	if (plan->others)
+	if (plan->others | (plan->npiece > PIECES) | e->long_names)
 		return put_with_others(p, e, to, plan, it);
 	p = put_piece(p, to, &plan->piece[0], word[0]);
 	p = put_piece(p, to, &plan->piece[1], word[1]);
@@ -350,13 +505,12 @@ static inline void end_lines(emitter *e, const line_printer *to, bool built)
 /* Makes room for some more lines; false when memory is short. */
 static bool begin_lines(emitter *e, line_printer *to, bool built)
 {
-	enum { AT_ONCE = 32 };
+	enum { AT_ONCE = 16 };
 	buf *text = &e->out->text, *map = &e->out->map;
 
 	if (e->hash)
 		emit_hash_text(e);
-	if (!buf_reserve(text, AT_ONCE * (LINE_ROOM + PIECES * e->operand_most)) ||
-	    (built && !buf_reserve(map, (AT_ONCE + 1) * sizeof(line_entry))))
+	if (!buf_reserve(text, AT_ONCE * room_of_line(e)) || (built && !buf_reserve(map, (AT_ONCE + 1) * sizeof(line_entry))))
 		return false;
 	*to = (line_printer){ .table = { (const char *)&empty_name, (const char *)e->out->names, (const char *)numbers },
 		                  .p = text->p + text->n,
@@ -374,20 +528,27 @@ static inline const line_plan *hashed_plan(const emitter *e, const line_plan *pl
 {
 	if (!e->nplan)
 		return NULL;
-	uint32_t tag = line_tag(it);
-	const line_plan *plan = &plans[e->plan_at[tag % LINES]];
+	const uint16_t *place = &e->out->plan_at[line_tag(it, words) >> (32 - e->lines_log)];
+	for (unsigned i = 0; i < LINES_NEAR && place[i]; i++)
+		if (is_planned(&plans[place[i]], it, words))
+			return &plans[place[i]];
+	return NULL;
+}
 
-	if (is_planned(plan, it, words))
-		return plan;
-	plan = &plans[e->plan_at[(tag ^ 1) % LINES]];
-	return is_planned(plan, it, words) ? plan : NULL;
+/* Asks for the memory of the next item's plan while this one is printed: there are more plans than the nearest cache holds.
+ */
+static inline void fetch_plan(const emitter *e, const ir_item *next)
+{
+	if (!next || next->kind != ITEM_INSN || next->apart || !e->nplan)
+		return;
+	const uint16_t *place = &e->out->plan_at[line_tag(next, (const char *)(next + 1)) >> (32 - e->lines_log)];
+	__builtin_prefetch(&e->out->plan[*place]);
+	__builtin_prefetch(&e->out->plan[*place].piece);
 }
 
 /* The plan of an item that has a shape.  One of an earlier print is taken over. */
 static inline const line_plan *shaped_plan(emitter *e, const ir_item *it, const char *words)
 {
-	uint64_t kind[PIECES / 2];
-
 	if (!e->shapes)
 		return NULL;
 	line_plan *plan = &e->out->shaped[it->shape->number];
@@ -397,16 +558,13 @@ static inline const line_plan *shaped_plan(emitter *e, const ir_item *it, const 
 		plan->ready = PLAN_READY;
 		e->version = MAX(e->version, plan->version);
 	}
-	if (it->shape->fixed)
-		return plan;
-	memcpy(kind, words, sizeof kind);
-	return ((kind[0] ^ plan->kind[0]) & plan->kind_mask[0]) | ((kind[1] ^ plan->kind[1]) & plan->kind_mask[1]) ? NULL : plan;
+	return is_of_kinds(plan, words, 0) ? plan : NULL;
 }
 
 /* Names the registers of a line of the plan as a hash wants it. */
 static inline void name_for_hash(emitter *e, const line_plan *plan, const ir_item *it)
 {
-	if (plan->others) {
+	if (plan->others | (plan->npiece > PIECES)) {
 		emit_hash_item(e, it);
 		return;
 	}
@@ -417,29 +575,78 @@ static inline void name_for_hash(emitter *e, const line_plan *plan, const ir_ite
 			emit_hash_use(e, ir_word_reg(ir_words(it)[i]));
 }
 
-/* Prints items as long as they have a plan; returns the first one that has none.  built: each has the tag of its call;
- * names: their registers are to be named. */
+/* Writes a label or comment at to->p; returns its end, or NULL where it is another item or there is no room. */
+__attribute__((__noinline__)) static char *put_simple(const emitter *e, const line_printer *to, const ir_item *it)
+{
+	const uint32_t *words = ir_words(it);
+	char *p = to->p;
+
+	if (it->kind == ITEM_LABEL && ir_word_is(*words, CPTX_VAL_LABEL)) {
+		uint32_t id = *words >> WORD_NUMBER;
+		const char *name = e->k->label[id].name;
+		if (!e->k->label[id].used && !name)
+			return p;
+		if (name)
+			p = put_named(p, e, to, name, 0);
+		else
+			p += ir_label_name(e->k, p, id);
+		if (!p)
+			return NULL;
+		memcpy(p, ":\n", 2);
+		return p + 2;
+	}
+	if (it->kind != ITEM_COMMENT)
+		return NULL;
+	const char *text = e->k->text[ir_operand(e->k, it, 0).i];
+	size_t n = strlen(text);
+	if (!has_room(e, to, p, n + 8))
+		return NULL;
+	memcpy(p, "\t// ", 4);
+	p += n ? 4 : 3;
+	memcpy(p, text, n);
+	p[n] = '\n';
+	return p + n + 1;
+}
+
+/* Writes the line of an instruction that has a plan; its end, or NULL. */
+CPTX_INLINE_ char *put_planned(emitter *e, const line_printer *to, const ir_item *it, bool built, bool names)
+{
+	const char *words = (const char *)(it->apart ? ir_words(it) : (const uint32_t *)(it + 1));
+	const line_plan *plan = built && it->shaped ? shaped_plan(e, it, words) : hashed_plan(e, e->out->plan, it, words);
+
+	if (!plan)
+		return NULL;
+	if (names)
+		name_for_hash(e, plan, it);
+	return put_line(e, to, plan, it, words);
+}
+
+/* Prints items as long as they have a plan, or are labels and comments; returns the first one that is neither.  built: each
+ * has the tag of its call; names: their registers are to be named. */
 CPTX_INLINE_ const ir_item *put_lines(emitter *e, const ir_item *it, bool built, bool names)
 {
 	line_printer to = { .left = 0 };
-	const line_plan *plans = e->out->plan;
 
 	if (!begin_lines(e, &to, built))
 		return it;
 	for (; it; it = it->next) {
-		const char *words = (const char *)(it->apart ? ir_words(it) : (const uint32_t *)(it + 1));
-		const line_plan *plan = built && it->shaped ? shaped_plan(e, it, words) : hashed_plan(e, plans, it, words);
-		if (!plan)
-			break;
-		if (names)
-			name_for_hash(e, plan, it);
-		char *end = put_line(e, &to, plan, it, words);
+		char *end;
+		if (it->kind == ITEM_INSN) {
+			if (!built)
+				fetch_plan(e, it->next);
+			end = put_planned(e, &to, it, built, names);
+		} else {
+			end = put_simple(e, &to, it);
+			if (end == to.p)
+				continue;
+		}
 		if (!end)
 			break;
 		to.p = end;
 		if (built) {
-			note_origin(&to, it);
-		} else {
+			if (it->kind != ITEM_LABEL) /* which has no origin of its own */
+				note_origin(&to, it);
+		} else if (it->kind != ITEM_LABEL) {
 			e->line = to.line;
 			emit_map_line(e, it);
 		}
@@ -459,7 +666,7 @@ const ir_item *emit_lines(emitter *e, const ir_item *it, bool *failed)
 	bool names = e->hash && e->hash->any_registers;
 
 	while (it && it->kind == ITEM_INSN) {
-		if (!e->locs && !e->long_names && (e->nplan || (it->shaped && e->shapes))) {
+		if (!e->locs && (e->nplan || (it->shaped && e->shapes))) {
 			const ir_item *next = names          ? put_lines(e, it, true, true)
 			                      : e->m->parsed ? put_lines(e, it, false, false)
 			                                     : put_lines(e, it, true, false);
@@ -474,7 +681,7 @@ const ir_item *emit_lines(emitter *e, const ir_item *it, bool *failed)
 		*failed = !s || !emit_spelled(e, it, s);
 		if (*failed)
 			return it;
-		if (!e->locs && !e->long_names && may_be_planned(it, s))
+		if (!e->locs && may_be_planned(it, s))
 			note_plan(e, it, s);
 		it = it->next;
 	}

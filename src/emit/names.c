@@ -4,16 +4,17 @@
 
 static size_t longer(size_t n, const char *name) { return name ? MAX(n, strlen(name)) : n; }
 
-/* Measures the names of the body that operands can have; those of the module were measured before. */
-static void measure_names(emitter *e)
+void emit_measure_names(emitter *e)
 {
 	const cptx_kernel *k = e->k;
+	size_t longest = e->longest_global;
 
-	e->longest_symbol = e->longest_global;
 	for (size_t i = 0; i < k->nsym; i++)
-		e->longest_symbol = longer(e->longest_symbol, k->sym[i]->name);
+		longest = longer(longest, k->sym[i]->name);
 	for (size_t i = 0; i < k->nlabel; i++)
-		e->longest_symbol = longer(e->longest_symbol, k->label[i].name);
+		longest = longer(longest, k->label[i].name);
+	e->operand_most = 64 + e->longest_name + longest;
+	e->line_most = OPCODE_MOST + (ARCH_OPERANDS + 1) * e->operand_most;
 }
 
 void emit_measure_globals(emitter *e)
@@ -45,6 +46,38 @@ static void name_range(reg_name *to, const char *prefix, size_t len, uint32_t nu
 				to[i].text[end - 1] = (char)('0' + last);
 		}
 	}
+}
+
+/* Names n registers of a range, from number 0 on: copies names that are kept from body to body. */
+static bool name_again(emitter *e, reg_name *to, const char *prefix, size_t len, uint32_t n)
+{
+	enum { MOST = 4096 };
+	char key[8] = { 0 };
+
+	if (len >= sizeof key || n > MOST)
+		return false;
+	memcpy(key, prefix, len);
+	uint64_t hash;
+	memcpy(&hash, key, sizeof hash);
+	range_names *r = &e->out->range[hash * 0x9e3779b97f4a7c15u >> (64 - RANGES_LOG)];
+	if (memcmp(r->prefix, key, sizeof key)) {
+		memcpy(r->prefix, key, sizeof key);
+		r->n = 0;
+	}
+	if (n > r->n) {
+		if (n > r->cap) {
+			uint32_t cap = MAX(n, 2 * r->cap);
+			reg_name *names = HEAP_ARRAY(&e->out->hook, reg_name, r->name, cap);
+			if (!names)
+				return false;
+			r->name = names;
+			r->cap = cap;
+		}
+		name_range(r->name + r->n, prefix, len, r->n, n - r->n);
+		r->n = n;
+	}
+	memcpy(to, r->name, n * sizeof *to);
+	return true;
 }
 
 /* Makes the names of the made registers of a class up to `number`, which are kept from body to body. */
@@ -111,29 +144,39 @@ static bool prepare_made(emitter *e)
 	return true;
 }
 
-/* Makes the names of the registers from `id` on that are declared together; returns how many. */
-static inline uint32_t name_declared(emitter *e, uint32_t id)
+/* Makes the names of the registers of a declaration in text. */
+static void name_declared(emitter *e, const ir_decl *d)
 {
 	const cptx_kernel *k = e->k;
-
-	if (k->reg[id].made)
-		return name_made(e, id);
-	const ir_decl *d = &k->decl[k->reg[id].at];
-	uint32_t n = d->count;
+	reg_name *names = e->out->names + d->first;
 	size_t len = strlen(d->name);
 
 	if (d->form == DECL_RANGE) {
-		name_range(&e->out->names[id], d->name, len, ir_number_of(k, id), n);
-		e->long_names |= n && e->out->names[id + n - 1].len == NAME_LONGER;
-		return n;
+		if (!name_again(e, names, d->name, len, d->count))
+			name_range(names, d->name, len, 0, d->count);
+		e->long_names |= d->count && names[d->count - 1].len == NAME_LONGER;
+		return;
 	}
-	for (reg_name *name = &e->out->names[id]; name < &e->out->names[id + n]; name++) {
+	for (reg_name *name = names; name < names + d->count; name++) {
 		bool fits = len + 2 <= NAME_MOST; /* 2: ".x" */
 		name->len =
 			fits ? (uint8_t)(ir_reg_name(k, name->text, (uint32_t)(name - e->out->names)) - name->text) : NAME_LONGER;
 		e->long_names |= !fits;
 	}
-	return n;
+}
+
+/* Makes the names of all registers: of the declarations of text, then of the made ones. */
+static void name_all(emitter *e)
+{
+	const cptx_kernel *k = e->k;
+	uint32_t declared = 0;
+
+	for (size_t i = CLASS_COUNT; i < k->ndecl; i++) {
+		name_declared(e, &k->decl[i]);
+		declared += k->decl[i].count;
+	}
+	for (uint32_t i = 0, n; declared < k->nreg && i < k->nreg; i += n)
+		n = k->reg[i].made ? name_made(e, i) : k->decl[k->reg[i].at].count;
 }
 
 static bool room_for_names(cptx_ptx *out, size_t n)
@@ -154,17 +197,15 @@ bool emit_name_registers(emitter *e)
 
 	if (!room_for_names(e->out, k->nreg) || !prepare_made(e))
 		return error_set(e->err, CPTX_E_MEMORY, NOWHERE, "out of memory while printing");
-	measure_names(e);
+	e->line_most = 0; /* names are measured when needed */
 	e->longest_name = sizeof(reg_name);
-	for (size_t i = 0; i < k->ndecl; i++)
-		e->longest_name = MAX(e->longest_name, strlen(k->decl[i].name) + 12);
 	e->long_names = false;
 	if (e->hash && e->hash->any_registers)
 		emit_hash_registers(e);
 	else
-		for (uint32_t i = 0, n; i < k->nreg; i += n)
-			n = name_declared(e, i);
-	e->operand_most = 64 + e->longest_name + e->longest_symbol;
-	e->line_most = OPCODE_MOST + (ARCH_OPERANDS + 1) * e->operand_most;
+		name_all(e);
+	for (size_t i = 0; e->long_names && i < k->ndecl; i++)
+		e->longest_name = MAX(e->longest_name, strlen(k->decl[i].name) + 12);
+	e->own_most = e->long_names ? 64 + e->longest_name : 48;
 	return true;
 }

@@ -283,14 +283,20 @@ void emit_done(cptx_ptx *out)
 		heap_realloc(&out->hook, out->known, 0);
 	if (out->plan)
 		heap_realloc(&out->hook, out->plan, 0);
+	if (out->plan_at)
+		heap_realloc(&out->hook, out->plan_at, 0);
 	if (out->shaped)
 		heap_realloc(&out->hook, out->shaped, 0);
 	for (unsigned i = 0; i < CLASS_COUNT; i++)
 		if (out->numbered[i])
 			heap_realloc(&out->hook, out->numbered[i], 0);
+	for (unsigned i = 0; i < ARRAY_LEN(out->range); i++)
+		if (out->range[i].name)
+			heap_realloc(&out->hook, out->range[i].name, 0);
+	memset(out->range, 0, sizeof out->range);
 	memset(out->numbered, 0, sizeof out->numbered);
 	memset(out->nnumbered, 0, sizeof out->nnumbered);
-	out->plan = NULL, out->cap_plan = 0;
+	out->plan = NULL, out->plan_at = NULL, out->cap_plan = 0, out->cap_plan_at = 0;
 	out->shaped = NULL, out->cap_shaped = 0, out->shaped_module = NULL;
 	buf_free(&out->spelled);
 	out->names = NULL, out->names_cap = 0;
@@ -331,6 +337,8 @@ static bool check_texmode(emitter *e, const ir_item *it, const arch_operand *o, 
 		e->texmode = (unsigned char)mode;
 	return true;
 }
+
+bool emit_has_special(emitter *e, const ir_item *it, uint32_t sreg) { return need(e, arch_sregs[sreg].avail, it); }
 
 bool emit_check_asking(emitter *e, const ir_item *it)
 {

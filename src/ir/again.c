@@ -43,6 +43,16 @@ typedef struct making {
 	size_t size; /* bytes in use behind the item */
 } making;
 
+/* Whether the instruction may have this operand: of the parameters of a head, loads and stores take not all. */
+static bool may_access(const making *g, const cptx_val *v)
+{
+	unsigned op = arch_forms[g->r->known.form].op;
+
+	if (v->kind != CPTX_VAL_SYM || v->space != CPTX_PARAM || (op != CPTX_OP_LD && op != CPTX_OP_ST))
+		return true;
+	return ir_symbol(g->k, v->id)->is_param != (op == CPTX_OP_ST ? PARAM_IN : PARAM_OUT);
+}
+
 /* Writes the operands that are no plain words. */
 static bool put_others(making *g)
 {
@@ -54,8 +64,8 @@ static bool put_others(making *g)
 			continue;
 		if (p->of[i].is == AGAIN_FLOAT)
 			v.type = p->of[i].type, v.space = 0;
-		else if (!ir_is_ours(g->k, &v) || (v.kind == CPTX_VAL_SYM && v.space == CPTX_PARAM))
-			return false; /* a parameter may be one that is only read, or only written */
+		else if (!ir_is_ours(g->k, &v) || !may_access(g, &v))
+			return false;
 		g->size = ir_put_value(g->words, i, &v, g->k->owner, g->size);
 	}
 	return true;

@@ -94,7 +94,7 @@ cptx_val ir_insn(cptx_kernel *k, cptx_site at, enum cptx_op op, cptx_val into, c
 		size_t n = strcspn(p, " ");
 		uint16_t v = (uint16_t)va_arg(ap, int);
 		for (unsigned i = 0; i < arch_ops[op].nfield; i++)
-			if (strlen(arch_ops[op].field[i]) == n && !memcmp(arch_ops[op].field[i], p, n))
+			if (*arch_ops[op].field[i] == *p && !strncmp(arch_ops[op].field[i], p, n) && !arch_ops[op].field[i][n])
 				mods[i] = v;
 		p += n + (p[n] == ' ');
 	}
@@ -172,7 +172,7 @@ static bool add_param(cptx_kernel *k, cptx_site at, cptx_param_info p, cptx_val 
 		                MOST_PARAM_BYTES);
 	s.dim = bytes ? ARENA_COPY(&m->a, uint32_t, &p.size, 1) : NULL;
 	s.elem = (uint8_t)(p.type == CPTX_PTR ? CPTX_U64 : p.type);
-	s.type = (uint8_t)(k->is_func ? cptx_type_find(ir_classes[ir_class_of(v.type)].type) : type_in_memory(s.elem));
+	s.type = (uint8_t)(k->is_func ? ir_classes[ir_class_of(v.type)].type : type_in_memory(s.elem));
 	if (k->is_func)
 		s.align = (uint32_t)(s.size = arch_types[s.type].bits / 8);
 	s.name = p.name = arena_strdup(&m->a, p.name);

@@ -89,10 +89,11 @@ bool ir_variable_is_there(const cptx_module *m, uint32_t sym, const void *user)
 uint32_t ir_global_named(const cptx_module *m, enum ir_named kind, const char *name, ir_global_fn fits, const void *user)
 {
 	uint32_t hash = hash_of(kind, name);
+	size_t n = kind == NAMED_GLOBAL ? m->nsym : kind == NAMED_BODY ? m->nbody : m->nfile;
 
-	TABLE_EACH(&m->names, hash, id)
+	TABLE_EACH(&m->names, hash, id) /* names of other kinds have the same hash now and then */
 	{
-		if (!strcmp(global_name(m, kind, id), name) && (!fits || fits(m, id, user)))
+		if (id < n && !strcmp(global_name(m, kind, id), name) && (!fits || fits(m, id, user)))
 			return id;
 	}
 	return IR_NONE;
@@ -271,7 +272,8 @@ bool ir_local_begins(const cptx_kernel *k, const char *prefix)
 static bool is_it(const cptx_kernel *k, enum ir_named kind, uint32_t id, const char *name, size_t n, ir_local_fn fits,
                   const void *user)
 {
-	const char *has = local_name(k, kind, id);
+	/* an id that is another kind's has the same hash now and then */
+	const char *has = id < how_many(k, kind) ? local_name(k, kind, id) : NULL;
 
 	return has && !strncmp(has, name, n) && !has[n] && (!fits || fits(k, id, user));
 }

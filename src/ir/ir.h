@@ -37,7 +37,6 @@ typedef struct ir_shape {
 	uint32_t number;       /* in the module, from 1 */
 	uint16_t form;
 	uint8_t nmod, noperand;
-	bool fixed;                  /* the kinds of all words are known: those of one item are those of all */
 	uint8_t kind[ARCH_OPERANDS]; /* of the operands: the kind of the word, and how it is made */
 	uint16_t mod[ARCH_GROUPS + 4];
 } ir_shape;
@@ -124,7 +123,8 @@ static inline void ir_operands(const cptx_kernel *k, const ir_item *it, cptx_val
 /* Register classes that the builder declares: the type of a register decides its class. */
 enum ir_class { CLASS_PRED, CLASS_B8, CLASS_B16, CLASS_B32, CLASS_F32, CLASS_B64, CLASS_F64, CLASS_B128, CLASS_COUNT };
 typedef struct ir_class_info {
-	const char *type, *prefix;
+	uint8_t type;
+	const char *prefix;
 } ir_class_info;
 extern const ir_class_info ir_classes[CLASS_COUNT];
 /* By the logarithm of a type's bits: the class, + 1, of one that is no floating point number; 0: there is none. */
@@ -289,6 +289,9 @@ struct cptx_kernel {
 	cptx_param_info *param; /* the parameters as launches see them */
 	cptx_val *param_val;    /* the values that cptx_param returned */
 	size_t nparam, cap_param, cap_param_val;
+	struct ir_map_param *map_param; /* map_use.h */
+	struct ir_map_use *map_use;
+	size_t nmap_param, cap_map_param, nmap_use, cap_map_use;
 	ir_sym **sym; /* the body's own symbols, by id (below MODULE_SYM) */
 	size_t nsym, cap_sym;
 	const char **text; /* texts of pragmas, comments and directives */

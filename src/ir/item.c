@@ -5,9 +5,9 @@
 /* Registers are declared as plain bits, so that cptx_as needs no instruction: ptxas takes .b32 for every 32-bit operand, but
  * .f32 only for some. */
 const ir_class_info ir_classes[CLASS_COUNT] = {
-	[CLASS_PRED] = { "pred", "%p" }, [CLASS_B8] = { "b8", "%c" },      [CLASS_B16] = { "b16", "%h" },
-	[CLASS_B32] = { "b32", "%r" },   [CLASS_F32] = { "b32", "%f" },    [CLASS_B64] = { "b64", "%rd" },
-	[CLASS_F64] = { "b64", "%fd" },  [CLASS_B128] = { "b128", "%rq" },
+	[CLASS_PRED] = { CPTX_PRED, "%p" }, [CLASS_B8] = { CPTX_B8, "%c" },      [CLASS_B16] = { CPTX_B16, "%h" },
+	[CLASS_B32] = { CPTX_B32, "%r" },   [CLASS_F32] = { CPTX_B32, "%f" },    [CLASS_B64] = { CPTX_B64, "%rd" },
+	[CLASS_F64] = { CPTX_B64, "%fd" },  [CLASS_B128] = { CPTX_B128, "%rq" },
 };
 
 const uint8_t ir_class_of_log[8] = { CLASS_PRED + 1, 0, 0, CLASS_B8 + 1, CLASS_B16 + 1, CLASS_B32 + 1, CLASS_B64 + 1,
@@ -118,7 +118,7 @@ static bool builder_classes(cptx_kernel *k)
 		return false;
 	for (; k->ndecl < CLASS_COUNT; k->ndecl++) {
 		k->decl[k->ndecl] = (ir_decl){ .name = ir_classes[k->ndecl].prefix };
-		k->decl[k->ndecl].type = (uint8_t)cptx_type_find(ir_classes[k->ndecl].type);
+		k->decl[k->ndecl].type = ir_classes[k->ndecl].type & 63;
 	}
 	return true;
 }
@@ -157,7 +157,7 @@ cptx_val ir_regs(cptx_kernel *k, cptx_site at, unsigned type, uint32_t n)
 	}
 	if (n > (uint32_t)IR_MOST_MADE - k->decl[cls].count) {
 		ir_error(k, CPTX_E_LIMIT, at, "more than %d registers of .%s; calls make no more in one body", IR_MOST_MADE,
-		         ir_classes[cls].type);
+		         arch_mods[ir_classes[cls].type].name);
 		return v;
 	}
 	if (!arena_reserve(&k->m->a, &k->reg, k->nreg, &k->cap_reg, sizeof *k->reg, k->nreg + n)) {

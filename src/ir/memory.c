@@ -55,7 +55,7 @@ bool ir_param_symbol(cptx_kernel *k, const char *name, unsigned type, cptx_val *
 {
 	ir_sym s = { .name = arena_strdup(&k->m->a, name), .space = CPTX_PARAM, .elem = (uint8_t)type };
 
-	s.type = (uint8_t)cptx_type_find(ir_classes[ir_class_of(type)].type);
+	s.type = ir_classes[ir_class_of(type)].type;
 	s.size = arch_types[s.type].bits / 8; /* registers of 8 bits are declared with 16, variables are not */
 	s.align = (uint32_t)s.size;
 	uint32_t id = s.name ? ir_add_symbol(k->m, k, &s) : IR_NONE;

@@ -3,6 +3,7 @@
 #include "base/atomic.h"
 #include "base/options.h"
 #include "ir/ir.h"
+#include "ir/map_use.h"
 
 #include <stdio.h>
 
@@ -395,7 +396,8 @@ bool ir_trim(cptx_kernel *k)
 	return TRIM(reg, nreg, cap_reg) && TRIM(decl, ndecl, cap_decl) && TRIM(vec, nvec, cap_vec) &&
 	       TRIM(label, nlabel, cap_label) && TRIM(arg, narg, cap_arg) && TRIM(result, nresult, cap_result) &&
 	       TRIM(param, nparam, cap_param) && TRIM(param_val, nparam, cap_param_val) && TRIM(sym, nsym, cap_sym) &&
-	       TRIM(text, ntext, cap_text) && TRIM(extra, nextra, cap_extra);
+	       TRIM(text, ntext, cap_text) && TRIM(map_param, nmap_param, cap_map_param) &&
+	       TRIM(map_use, nmap_use, cap_map_use) && TRIM(extra, nextra, cap_extra);
 #undef TRIM
 }
 

@@ -12,12 +12,11 @@ typedef struct shape_block {
 static ir_shape describe(const arch_remembered *r)
 {
 	const arch_known *n = &r->known;
-	ir_shape s = { .form = n->form, .nmod = n->ngroup, .noperand = n->noperand, .fixed = true };
+	ir_shape s = { .form = n->form, .nmod = n->ngroup, .noperand = n->noperand };
 
 	for (unsigned i = 0; i < n->noperand; i++) {
 		const arch_operand_plan *o = &r->plan.of[i];
 		s.kind[i] = (uint8_t)((o->front & ((1u << WORD_KIND) - 1)) | (unsigned)o->is << WORD_KIND);
-		s.fixed &= o->is != AGAIN_WHOLE;
 	}
 	memcpy(s.mod, n->mod, n->ngroup * sizeof *s.mod);
 	return s;

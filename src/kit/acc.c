@@ -5,6 +5,8 @@
 #include "kit/store.h"
 #include "kit/value.h"
 
+#include <cptx/cptx.h>
+
 bool kit_acc_is_made(cptx_kernel *k, cptx_site at, const cptx_acc *acc) { return KIT_IS_MADE(cptx_acc, k, at, acc); }
 
 bool kit_acc_has_registers(cptx_kernel *k, cptx_site at, const cptx_acc *acc)
@@ -230,6 +232,8 @@ void cptx_acc_scale_rows_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, cpt
 
 /* ---- tensor memory ---- */
 
+enum { AT_ONCE = 32 /* columns of a load */ };
+
 /* Where the thread's warp finds its 32 lanes: lane in the upper half, column in the lower. */
 static cptx_val lanes_at(cptx_kernel *k, cptx_site at, const cptx_acc *acc, cptx_val address, uint32_t first)
 {
@@ -272,6 +276,22 @@ static bool is_in_tmem(cptx_kernel *k, cptx_site at, const cptx_acc *acc)
 	return !acc->count;
 }
 
+/* A load needs registers beside one another, for which ptxas finds more room than for all at once. */
+static cptx_val load_columns(cptx_kernel *k, cptx_site at, cptx_val from, uint32_t n)
+{
+	static const uint16_t nums[] = { CPTX_X2, CPTX_X4, CPTX_X8, CPTX_X16, CPTX_X32 };
+	const cptx_val regs = cptx_regs_(k, at, CPTX_B32, n);
+	const uint32_t each = MIN(n, AT_ONCE);
+	uint32_t bits = 0;
+
+	while (2u << bits < each)
+		bits++;
+	for (uint32_t i = 0; i < n; i += each)
+		CALL(tcgen05_ld, .a = cptx_offset(from, i), .shape = CPTX_SHAPE_32X32B, .num = nums[bits],
+		     .into = cptx_slice(regs, i, each));
+	return regs;
+}
+
 void cptx_acc_load_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, uint32_t first, uint32_t n, cptx_acc *part)
 {
 	if (!IS_GIVEN_TO(k, at, part, "accumulator"))
@@ -279,7 +299,6 @@ void cptx_acc_load_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, uint32_t 
 	*part = (cptx_acc){ .m = 0 };
 	if (!is_in_tmem(k, at, acc))
 		return;
-	const cptx_tmem_move move = { .shape = CPTX_SHAPE_32X32B, .num = n };
 	const cptx_frag f = { .kind = CPTX_FRAG_TCGEN05, .m = CPTX_WARP, .n = 32, .num = (uint8_t)n };
 	cptx_error err = { .code = CPTX_OK };
 	if (n < 2 || n > 128 || n & (n - 1) || n > acc->n || first > acc->n - n) {
@@ -297,7 +316,7 @@ void cptx_acc_load_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, uint32_t 
 	cptx_val from = lanes_at(k, at, acc, acc->tmem, first);
 	if (!acc->fenced)
 		begin_move(k, at);
-	part->regs = cptx_as(cptx_tmem_load_(k, at, from, &move), CPTX_B32);
+	part->regs = load_columns(k, at, from, n);
 	end_move(k, at, CPTX_WAIT_LD, acc->fenced);
 	part->regs = cptx_as(part->regs, acc->type);
 	kit_acc_find_rows(part);

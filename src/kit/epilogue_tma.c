@@ -5,8 +5,13 @@
  * A unit's results leave in subtiles of one tile each.  Its threads round a subtile and store it where the tensor map
  * expects it, swizzled; then one of them starts the copy.  A ring of tiles lets one be written while TMA reads those before.
  */
+#include <cptx/operand.h>
+
+#include "ir/map_use.h"
 #include "kit/epilogue.h"
 #include "base/options.h"
+
+#include <cptx/cptx.h>
 
 enum { PART = 32 /* columns that are loaded at once */, THREADS = 128 /* of a unit that is no warp */ };
 
@@ -208,6 +213,19 @@ static cptx_val row_of_warp(const sending *s, cptx_site at)
 	return cptx_as(CALL(mad, .a = cptx_as(warp, CPTX_U32), .b = cptx_imm(CPTX_WARP), .c = from, .mode = CPTX_LO), CPTX_S32);
 }
 
+/* Tells the launch which tensor map a store of so many dimensions needs. */
+static void note_map(const sending *s, cptx_site at, const cptx_tile *t, cptx_val map, uint32_t rank)
+{
+	cptx_tile_boxes boxes;
+	cptx_tensor_map_opt m = { .type = cptx_operand_tensor_type(s->ring->opt.type, t), .rank = rank, .swizzle = t->swizzle };
+
+	if (!cptx_tile_get_boxes(t, &boxes, NULL))
+		return;
+	for (uint32_t i = 0; i < rank; i++)
+		m.box[i] = i < 2 ? boxes.box[i] : 1;
+	ir_map_use_note(s->k, at, map, &m, true);
+}
+
 /* Has TMA store a box: at (row, col), and where there are more dimensions at .z and .z2. */
 static void store_box(const sending *s, cptx_site at, const subtile *x, cptx_val row, cptx_val col, cptx_val map,
                       cptx_val from)
@@ -221,6 +239,7 @@ static void store_box(const sending *s, cptx_site at, const subtile *x, cptx_val
 
 	if (cut)
 		kit_cut_box(k, at, rows ? x->tile->cols : x->tile->rows, s->row_end, &c[1], &c[2]);
+	note_map(s, at, x->tile, map, 2 + more);
 	CALL(cp_async_bulk_tensor_store, .map = map, .coord = cptx_pack_(k, at, c, 2 + more), .s = from, .dim = dim[more]);
 }
 

@@ -4,6 +4,8 @@
 #include "kit/mma.h"
 #include "kit/value.h"
 
+#include <cptx/cptx.h>
+
 #include <stdio.h>
 
 /* ---- operand types ---- */

@@ -10,6 +10,8 @@
  */
 #include "kit/mma.h"
 
+#include <cptx/cptx.h>
+
 enum { ROW = 64 /* bytes of a swizzled row */, CHUNK_SHIFT = 4, LANES = 4 /* of a row */ };
 
 /* What the lane reads of the first eight rows of a unit: row lane / 4, chunk lane % 4. */

@@ -2,6 +2,8 @@
 /* Tiles by wgmma, dense and with a sparse A: descriptors of shared memory, and the instructions of a tile. */
 #include "kit/mma.h"
 
+#include <cptx/cptx.h>
+
 /* The descriptor, but for the start address, of the operand from (row, col) of a tile on; more: is added. */
 static cptx_val descriptor(cptx_kernel *k, cptx_site at, const cptx_tile *t, enum cptx_desc_arch arch, uint32_t row,
                            uint32_t col, int64_t more)

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Operands: the ring of stages, and copies by TMA.  Copies by threads are in operand_copy.c. */
 #include "base/options.h"
+#include "ir/map_use.h"
 #include "kit/operand.h"
+
+#include <cptx/cptx.h>
 
 #include <stdio.h>
 
@@ -499,16 +502,35 @@ static cptx_val coordinates(cptx_kernel *k, cptx_site at, const cptx_operand *op
 	return cptx_pack_(k, at, c, n);
 }
 
+/* Tells the launch which tensor map the copy needs. */
+static void note_map(cptx_kernel *k, cptx_site at, const cptx_operand *op, cptx_val map, bool cut)
+{
+	const cptx_operand_opt *o = &op->opt;
+	cptx_tensor_map_opt m = { .mode = o->im2col ? CPTX_TENSOR_IM2COL : CPTX_TENSOR_TILED,
+		                      .type = cptx_operand_tensor_type(o->type, &o->tile),
+		                      .rank = o->im2col ? o->im2col : 2u + o->spans + cut + batch_dims(o),
+		                      .swizzle = o->tile.swizzle };
+
+	if (o->im2col) {
+		m.channels = op->box.box[0], m.pixels = op->box.box[1];
+	} else {
+		for (uint32_t i = 0; i < m.rank; i++)
+			m.box[i] = i < 2 ? op->box.box[i] : i == 2 && o->spans ? op->box.count[0] : 1;
+	}
+	ir_map_use_note(k, at, map, &m, false);
+}
+
 static void copy_box(cptx_kernel *k, cptx_site at, const cptx_operand *op, cptx_val to, cptx_val coord,
                      const cptx_operand_load_opt *o)
 {
 	static const uint16_t dim[] = { CPTX_DIM_1D, CPTX_DIM_1D, CPTX_DIM_2D, CPTX_DIM_3D, CPTX_DIM_4D, CPTX_DIM_5D };
 	const uint32_t dims = op->opt.im2col ? op->opt.im2col : 2u + op->opt.spans + batch_dims(&op->opt) + !is_none(o->col_end);
 	const bool multicast = !is_none(o->mask);
+	const cptx_val map = is_none(o->map) ? op->opt.map : o->map;
 
-	CALL(cp_async_bulk_tensor_load, .s = to, .map = is_none(o->map) ? op->opt.map : o->map, .coord = coord,
-	     .mbar = o->barrier, .mask = o->mask, .policy = o->policy,
-	     .offsets = op->opt.im2col ? offsets(k, at, op, o) : (cptx_val){ 0 }, .dim = dim[dims],
+	note_map(k, at, op, map, !is_none(o->col_end));
+	CALL(cp_async_bulk_tensor_load, .s = to, .map = map, .coord = coord, .mbar = o->barrier, .mask = o->mask,
+	     .policy = o->policy, .offsets = op->opt.im2col ? offsets(k, at, op, o) : (cptx_val){ 0 }, .dim = dim[dims],
 	     .mode = op->opt.im2col ? CPTX_IM2COL : 0, .dst = op->opt.alone ? CPTX_SHARED_CTA : CPTX_SHARED_CLUSTER,
 	     .multicast = multicast ? CPTX_MULTICAST_CLUSTER : 0, .cta_group = o->ctas == 2 ? CPTX_CTA_GROUP_2 : 0,
 	     .l2hint = is_none(o->policy) ? 0 : CPTX_L2_CACHE_HINT, .when = o->when);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Tables of parameters: declared in the kernel, filled at a launch. */
+#include <cptx/cptx.h>
 #include <cptx/params.h>
 
 #include "base/options.h"
+#include "ir/map_use.h"
 #include "kit/made.h"
 #include "kit/value.h"
 #include "runtime/runtime.h"
@@ -69,7 +71,9 @@ static cptx_val declare(cptx_kernel *k, cptx_site at, const cptx_param_row *r)
 	default: break;
 	}
 	cptx_val at_map = cptx_param_bytes_(k, at, CPTX_TENSOR_MAP_BYTES, CPTX_TENSOR_MAP_ALIGN, r->name);
-	return CALL(cvta, .a = CALL(mov, .a = at_map, .type = CPTX_U64), .space = CPTX_PARAM);
+	const cptx_val address = CALL(cvta, .a = CALL(mov, .a = at_map, .type = CPTX_U64), .space = CPTX_PARAM);
+	ir_map_param_note(k, at, address);
+	return address;
 }
 
 void cptx_params_declare_(cptx_kernel *k, cptx_site at, cptx_params *p, const cptx_param_row *rows, size_t n)
@@ -121,15 +125,106 @@ void cptx_params_prefetch_(cptx_kernel *k, cptx_site at, const cptx_params *p, c
 			CALL(prefetch, .a = p->val[i], .tensormap = CPTX_TENSORMAP, .when = when);
 }
 
+/* ---- maps ---- */
+
+/* Types whose elements a copy leaves alike.  Integers stand for bits of anything as wide, and float types with rounding or
+ * flushing for the same numbers; bf16 and f16 are different ones. */
+static bool same_elements(enum cptx_tensor_type a, enum cptx_tensor_type b)
+{
+	const uint32_t bits = cptx_tensor_type_bits(a);
+	const bool floats = a == CPTX_TENSOR_F16 || a == CPTX_TENSOR_BF16;
+	const bool other_floats = b == CPTX_TENSOR_F16 || b == CPTX_TENSOR_BF16;
+
+	return a == b || (bits >= 8 && bits == cptx_tensor_type_bits(b) && !(floats && other_floats));
+}
+
+/* Elements that a box brings along a dimension. */
+static uint32_t boxed(const cptx_tensor_map_opt *o, uint32_t i)
+{
+	const uint32_t every = i && o->element_stride[i] ? o->element_stride[i] : 1;
+
+	return (o->box[i] + every - 1) / every;
+}
+
+static bool fits(const cptx_tensor_map_opt *needed, const cptx_tensor_map_opt *given)
+{
+	bool same = needed->mode == given->mode && needed->rank == given->rank && needed->swizzle == given->swizzle &&
+	            !given->interleave && same_elements(needed->type, given->type);
+
+	if (needed->mode != CPTX_TENSOR_TILED)
+		return same && needed->channels == given->channels && needed->pixels == given->pixels;
+	for (uint32_t i = 0; same && i < needed->rank && i < CPTX_TENSOR_RANK; i++)
+		same = needed->box[i] == boxed(given, i);
+	return same;
+}
+
+/* "64 x 128 of bf16, swizzle 128B" */
+static void describe(const cptx_tensor_map_opt *o, buf *b)
+{
+	const char *swizzle = (unsigned)o->swizzle < CPTX_SWIZZLE_COUNT ? cptx_swizzle_get(o->swizzle)->name : "?";
+
+	if (o->mode != CPTX_TENSOR_TILED)
+		buf_printf(b, "%u channels x %u pixels, of %u dimensions,", o->channels, o->pixels, o->rank);
+	for (uint32_t i = 0; o->mode == CPTX_TENSOR_TILED && i < MIN(o->rank, (uint32_t)CPTX_TENSOR_RANK); i++)
+		buf_printf(b, "%s%u", i ? " x " : "", boxed(o, i));
+	buf_printf(b, " of %s, swizzle %s", cptx_tensor_type_name(o->type), swizzle);
+	if (o->interleave)
+		buf_printf(b, ", interleave %u", o->interleave);
+}
+
+/* Whether the map of parameter i is one that the kernel's copies by it, as far as they are known, can use. */
+static bool check_map(const kernel *k, size_t i, const cptx_param_row *r, const cptx_tensor_map_opt *given, cptx_site at,
+                      cptx_error *err)
+{
+	const ir_map_use *use = NULL;
+	buf b;
+
+	for (size_t j = 0; j < k->nmap_use; j++) {
+		if (k->map_use[j].param != i)
+			continue;
+		if (fits(&k->map_use[j].map, given))
+			return true;
+		use = use ? use : &k->map_use[j];
+	}
+	if (!use)
+		return true;
+	buf_init(&b, NULL);
+	describe(given, &b);
+	buf_printf(&b, "; kernel %s %s boxes of ", k->info.name, use->stores ? "stores" : "loads");
+	describe(&use->map, &b);
+	error_set(
+		err, CPTX_E_ARG, at,
+		"parameter %s of %s: its tensor map has boxes of %.*s: make it of the same tile: %s with .type and .tile of the %s",
+		r->name, or_unknown(r->of), b.failed ? 0 : (int)b.n, b.n ? b.p : "",
+		use->map.mode == CPTX_TENSOR_TILED ? "cptx_operand_tensor_map" : "cptx_operand_image_map",
+		use->stores ? "ring" : "operand");
+	buf_free(&b);
+	return false;
+}
+
 /* ---- launches ---- */
 
 /* What a launch collects. */
 typedef struct filling {
+	const kernel *kernel;
 	cptx_arg arg[CPTX_PARAMS_MOST];
 	cptx_tensor_map map[CPTX_PARAMS_MOST];
 	const cptx_param_row *row[CPTX_PARAMS_MOST];
 	size_t n;
 } filling;
+
+/* Whether the kernel's next parameter has the row's name.  Rows in another order than they were declared would be found by
+ * size alone, which many have in common. */
+static bool is_named(const filling *f, const cptx_param_row *r, cptx_site at, cptx_error *err)
+{
+	const cptx_kernel_info *k = &f->kernel->info;
+
+	if (!k->params || f->n >= k->nparams || !strcmp(k->params[f->n].name, r->name))
+		return true;
+	return error_set(err, CPTX_E_ARG, at,
+	                 "parameter %zu of kernel %s is %s, not %s of %s: give the parts in the order of cptx_params_declare",
+	                 f->n, k->name, k->params[f->n].name, r->name, or_unknown(r->of));
+}
 
 static bool fill(filling *f, cptx_device *dev, const cptx_param_row *r, const void *args, cptx_site at, cptx_error *err)
 {
@@ -140,13 +235,15 @@ static bool fill(filling *f, cptx_device *dev, const cptx_param_row *r, const vo
 	if (f->n == CPTX_PARAMS_MOST)
 		return error_set(err, CPTX_E_ARG, at, "parameter %s is one too many; tables declare at most %d", or_unknown(r->name),
 		                 CPTX_PARAMS_MOST);
-	if (!check(r, at, err))
+	if (!check(r, at, err) || !is_named(f, r, at, err))
 		return false;
 	cptx_arg *arg = &f->arg[f->n];
 	if (r->kind == CPTX_PARAM_TENSOR) {
 		if (!OPTIONS_READ(cptx_tensor_map_opt, &opt, member, NOWHERE, &why) ||
 		    !cptx_tensor_map_make(dev, &opt, &f->map[f->n], &why))
 			return error_set(err, why.code, at, "parameter %s of %s: %s", r->name, or_unknown(r->of), why.text);
+		if (!check_map(f->kernel, f->n, r, &opt, at, err))
+			return false;
 		*arg = CPTX_ARG_BYTES(&f->map[f->n], sizeof f->map[f->n]);
 	} else if (r->kind == CPTX_PARAM_OBJECT) {
 		*arg = CPTX_ARG_BYTES(member, r->size);
@@ -159,28 +256,11 @@ static bool fill(filling *f, cptx_device *dev, const cptx_param_row *r, const vo
 	return true;
 }
 
-/* Rows in another order than they were declared would be found by size alone, which many have in common. */
-static bool same_names(const filling *f, const cptx_program *program, const char *name, cptx_site at, cptx_error *err)
-{
-	kernel k;
-	bool ok = true;
-
-	if (!program_find(program, name, &k, at, err))
-		return false;
-	for (size_t i = 0; ok && k.info.params && i < MIN(f->n, k.info.nparams); i++)
-		if (strcmp(k.info.params[i].name, f->row[i]->name) != 0)
-			ok = error_set(err, CPTX_E_ARG, at,
-			               "parameter %zu of kernel %s is %s, not %s of %s: give the parts in the order of "
-			               "cptx_params_declare",
-			               i, k.info.name, k.info.params[i].name, f->row[i]->name, or_unknown(f->row[i]->of));
-	kernel_release(&k);
-	return ok;
-}
-
 cptx_launch *cptx_params_launch_(cptx_site at, const cptx_program *program, cptx_device *dev, const char *name,
                                  const cptx_params_part *parts, size_t nparts, const cptx_launch_opt *opt, cptx_error *err)
 {
-	filling f = { .n = 0 };
+	kernel k;
+	filling f = { .kernel = &k };
 
 	if (!IS_GIVEN(program, "program", at, err) || !IS_GIVEN(dev, "device", at, err) ||
 	    !IS_GIVEN(opt, "description of the launch", at, err) || (nparts && !IS_GIVEN(parts, "list of parts", at, err)))
@@ -189,6 +269,8 @@ cptx_launch *cptx_params_launch_(cptx_site at, const cptx_program *program, cptx
 		error_set(err, CPTX_E_ARG, at, ".args (%zu) beside the parts, which alone fill the parameters", opt->nargs);
 		return NULL;
 	}
+	if (!program_find(program, name, &k, at, err))
+		return NULL;
 	for (size_t i = 0; i < nparts; i++) {
 		if (parts[i].n && (!IS_GIVEN(parts[i].rows, "list of rows", at, err) || !IS_GIVEN(parts[i].args, "struct", at, err)))
 			return NULL;
@@ -196,8 +278,6 @@ cptx_launch *cptx_params_launch_(cptx_site at, const cptx_program *program, cptx
 			if (!fill(&f, dev, &parts[i].rows[j], parts[i].args, at, err))
 				return NULL;
 	}
-	if (!same_names(&f, program, name, at, err))
-		return NULL;
 	cptx_launch_opt all = *opt;
 	all.nargs = f.n, all.args = f.arg;
 	return cptx_launch_new_(at, program, name, &all, err);

@@ -332,6 +332,56 @@ bool kit_tuned_measure(cptx_tune *db, cptx_device *dev, const kit_bench *given, 
 	return ok;
 }
 
+/* An offer whose model has chosen. */
+typedef struct offered {
+	const kit_offer *o;
+	const char *candidates;
+} offered;
+
+static const void *candidate_of(const offered *x, uint32_t i) { return x->candidates + i * x->o->problem.family->size; }
+
+static bool build_offered(void *user, uint32_t i, cptx_module *m, cptx_error *err)
+{
+	const offered *x = (const offered *)user;
+
+	return x->o->build(x->o->user, candidate_of(x, i), m, err);
+}
+
+static uint32_t launch_offered(void *user, uint32_t i, const cptx_program *program, cptx_launch **launches, uint32_t room,
+                               cptx_error *err)
+{
+	const offered *x = (const offered *)user;
+
+	return x->o->launch(x->o->user, candidate_of(x, i), program, launches, room, err);
+}
+
+bool kit_tuned_measure_offer(cptx_tune *db, cptx_device *dev, const kit_offer *offer, const cptx_tune_use *use,
+                             cptx_tune_done *done, cptx_error *err)
+{
+	const size_t size = offer->problem.family->size;
+	char *choices = NEW_ARRAY(char, use->candidates * offer->choice), *candidates = NEW_ARRAY(char, use->candidates *size);
+	const bool room = choices && candidates;
+	const uint32_t n = room ? (uint32_t)offer->choose(offer->user, choices, use->candidates, err) : 0;
+	offered x = { offer, candidates };
+	const kit_bench b = { .problem = offer->problem,
+		                  .candidates = candidates,
+		                  .n = n,
+		                  .build = build_offered,
+		                  .launch = launch_offered,
+		                  .user = &x };
+
+	if (!room)
+		error_set(err, CPTX_E_MEMORY, NOWHERE, "out of memory");
+	for (uint32_t i = 0; i < n; i++)
+		memcpy(candidates + i * size, choices + i * offer->choice, size);
+	free(choices);
+	const bool ok = n && offer->operands(offer->user, candidates, n, err) && kit_tuned_measure(db, dev, &b, use, done, err);
+	if (n)
+		offer->release(offer->user);
+	free(candidates);
+	return ok;
+}
+
 /* Bits that every number of a type has, and bits that none has: so it is finite, and not far from 1. */
 static void shape_of(enum cptx_type type, uint32_t *set, uint32_t *kept)
 {

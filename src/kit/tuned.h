@@ -76,6 +76,21 @@ typedef struct kit_bench {
 } kit_bench;
 bool kit_tuned_measure(cptx_tune *db, cptx_device *dev, const kit_bench *b, const cptx_tune_use *use, cptx_tune_done *done,
                        cptx_error *err);
+/* What a family's model offers for a problem, to be measured.  Candidates are told by their structs. */
+typedef struct kit_offer {
+	kit_problem problem;
+	size_t choice; /* bytes of a choice of the model, which begins with a candidate */
+	size_t (*choose)(void *user, void *choices, size_t room, cptx_error *err);
+	/* Device memory for all of the candidates; `release` frees it, also where this failed. */
+	bool (*operands)(void *user, const void *candidates, uint32_t n, cptx_error *err);
+	void (*release)(void *user);
+	bool (*build)(void *user, const void *candidate, cptx_module *m, cptx_error *err);
+	uint32_t (*launch)(void *user, const void *candidate, const cptx_program *program, cptx_launch **launches, uint32_t room,
+	                   cptx_error *err);
+	void *user;
+} kit_offer;
+bool kit_tuned_measure_offer(cptx_tune *db, cptx_device *dev, const kit_offer *offer, const cptx_tune_use *use,
+                             cptx_tune_done *done, cptx_error *err);
 /* Options that say how to measure, of any version; and the usual number of candidates. */
 bool kit_tuned_read_use(cptx_tune_use *to, const cptx_tune_use *given, cptx_error *err);
 /* Device memory with random numbers of a type that are finite and not 0; 0 on error. */

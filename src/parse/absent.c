@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Replaces the other files here where the parser is left out of the build (-Dparser=disabled). */
 #include "ir/ir.h"
+#include "parse/parse.h"
 
 cptx_module *cptx_parse(const char *text, size_t size, const cptx_parse_opt *opt)
 {
@@ -11,6 +12,12 @@ cptx_module *cptx_parse(const char *text, size_t size, const cptx_parse_opt *opt
 	if (m && opt && opt->report)
 		opt->report(opt->user, &m->err);
 	return m;
+}
+
+cptx_module *parse_inputs(const parse_input *in, size_t n, const cptx_parse_opt *opt)
+{
+	(void)n;
+	return cptx_parse(in->text, in->size, opt);
 }
 
 cptx_val cptx_asm_(cptx_kernel *k, cptx_site at, const char *text, const cptx_val *holes, size_t n)

@@ -310,9 +310,14 @@ static bool check_variable(parser *p, const ir_sym *s, const char *at)
 	return count_constants(p, s, at);
 }
 
-/* Checks that a second declaration `s` agrees with the first, `before`, except for the length of an array. */
-static bool check_again(parser *p, const ir_sym *before, const ir_sym *s, const char *at)
+/* Checks that a second declaration `s` agrees with the first, `before`, except for the length of an array.  In texts that
+ * are linked, as by linkers, the size counts alone: nvcc writes .u64 x and .u64 x[1] for one variable. */
+static bool check_again(parser *p, const ir_sym *before, const ir_sym *s, const char *at, bool earlier)
 {
+	if (earlier)
+		return !before->size || !s->size || before->size == s->size ||
+		       parse_error(p, at, CPTX_E_COMPILE, "'%s' has %llu bytes here, and %llu in a text that this one is linked to",
+		                   s->name, (unsigned long long)s->size, (unsigned long long)before->size);
 	unsigned from = (s->ndim && !s->dim[0]) || (before->ndim && !before->dim[0]);
 
 	if (before->type != s->type || before->vec != s->vec || before->ndim != s->ndim ||
@@ -389,13 +394,23 @@ static bool read_opaque_initialiser(parser *p, ir_sym *s)
 	return s->attribute != NULL;
 }
 
+/* Whether two texts that are linked may both define the variable. */
+static bool may_repeat(const ir_sym *a, const ir_sym *b)
+{
+	return a->linkage == LINK_WEAK || b->linkage == LINK_WEAK || (a->linkage == LINK_COMMON && b->linkage == LINK_COMMON);
+}
+
 static bool declare_variable(parser *p, const ir_sym *specified, const word *w, const char *at)
 {
 	ir_sym s = *specified;
 
-	const binding *before = p->k ? NULL : names_find(p, w);
-	bool again = before && before->kind == NAME_SYM &&
-	             (p->m->sym[before->id - MODULE_SYM]->linkage == LINK_EXTERN || s.linkage == LINK_EXTERN);
+	const binding *before = p->k ? NULL : names_declared(p, w, s.linkage);
+	const ir_sym *first = before && before->kind == NAME_SYM ? p->m->sym[before->id - MODULE_SYM] : NULL;
+	bool earlier = before && names_is_earlier(p, before);
+	bool again = first && (first->linkage == LINK_EXTERN || s.linkage == LINK_EXTERN || (earlier && may_repeat(first, &s)));
+	if (earlier && !again)
+		return parse_error(p, at, CPTX_E_COMPILE, "'%.*s' is defined by another text too, which this one is linked to",
+		                   (int)MIN(w->len, 64u), w->s);
 	/* The variable exists from here on, even if the rest of its declaration is wrong; it has no name until that is read. */
 	s.name = "";
 	uint32_t id = ir_add_symbol(p->m, p->k, &s);
@@ -405,7 +420,7 @@ static bool declare_variable(parser *p, const ir_sym *specified, const word *w, 
 	if (!b)
 		return false;
 	s.name = names_text(p, b);
-	if (!read_dims(p, &s) || (again && !check_again(p, p->m->sym[before->id - MODULE_SYM], &s, at)))
+	if (!read_dims(p, &s) || (again && !check_again(p, first, &s, at, earlier)))
 		return false;
 	if (parse_take(p, '=') && !(ir_is_opaque(s.space) ? read_opaque_initialiser(p, &s) : parse_initialiser(p, &s)))
 		return false;

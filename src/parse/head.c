@@ -218,7 +218,7 @@ bool parse_signature(parser *p, cptx_kernel *k)
 /* Enters the name into the module; *declared gets the function that the text above declares with it. */
 static bool bind_name(parser *p, cptx_kernel *k, const word *name, cptx_kernel **declared)
 {
-	const binding *b = names_find(p, name);
+	const binding *b = names_declared(p, name, k->linkage);
 
 	if (b && b->kind == NAME_FUNC) {
 		*declared = p->m->body[b->id - 1];
@@ -230,12 +230,31 @@ static bool bind_name(parser *p, cptx_kernel *k, const word *name, cptx_kernel *
 	return b && (ir_index_global(p->m, NAMED_BODY, k->number - 1) || parse_out_of_memory(p));
 }
 
+/* Whether another text declares it, which this one is linked to. */
+static bool is_earlier(const parser *p, const cptx_kernel *k) { return k->number <= p->first_body; }
+
+/* The definition that a declaration stands for; NULL: there is none yet. */
+static const cptx_kernel *definition(const cptx_kernel *declared)
+{
+	return declared && declared->def ? declared->def : declared && declared->has_body ? declared : NULL;
+}
+
+/* Whether a head, which a body follows or not, defines once more what is defined already. */
+static bool is_twice(const parser *p, const cptx_kernel *k, const cptx_kernel *declared)
+{
+	const cptx_kernel *def = definition(declared);
+
+	if (!def || !is_earlier(p, def))
+		return def != NULL;
+	return *p->p == '{' && k->linkage != LINK_WEAK && def->linkage != LINK_WEAK;
+}
+
 static bool same_as_declared(parser *p, const cptx_kernel *k, const word *name, const cptx_kernel *declared)
 {
 	if (!ir_same_signature(declared, k))
 		return parse_error(p, name->s, CPTX_E_PARSE, "'%s' was declared above with other parameters", k->name);
 	unsigned before = declared->linkage;
-	return k->linkage == before || (k->linkage == LINK_NONE && before != LINK_EXTERN) ||
+	return is_earlier(p, declared) || k->linkage == before || (k->linkage == LINK_NONE && before != LINK_EXTERN) ||
 	       parse_error(p, name->s, CPTX_E_PARSE, "'%s' was declared %sabove; write the same here", k->name,
 	                   before ? ir_linkages[before] : "without .visible, .extern or .weak ");
 }
@@ -291,7 +310,7 @@ static bool read_body(parser *p, cptx_kernel *k, cptx_kernel *declared)
 {
 	if (k->linkage == LINK_EXTERN)
 		return parse_error(p, p->start, CPTX_E_PARSE, "'%s' is .extern, so its body is elsewhere", k->name);
-	if (declared)
+	if (declared && (!definition(declared) || k->linkage != LINK_WEAK))
 		declared->def = k;
 	p->stop = p->p; /* comments in front of the brace belong to the head */
 	ir_top *t = parse_top(p, TOP_BODY);
@@ -345,8 +364,12 @@ bool parse_function(parser *p, unsigned linkage)
 	const char *directives = NULL;
 	bool head = read_head(p, k, &name, &declared) && (directives = p->p, read_directives(p, k)) &&
 	            (k->is_func ? publish_function(p, k) : publish_parameters(p, k));
-	if (head && declared && (declared->has_body || declared->def)) {
-		parse_error(p, name.s, CPTX_E_PARSE, "'%s' is defined above already", k->name);
+	if (head && is_twice(p, k, declared)) {
+		bool earlier = is_earlier(p, definition(declared));
+		parse_error(p, name.s, earlier ? CPTX_E_COMPILE : CPTX_E_PARSE,
+		            earlier ? "'%s' is defined by another text too, which this one is linked to"
+		                    : "'%s' is defined above already",
+		            k->name);
 	} else if (head && *p->p == ';' && *directives == '.' && !k->is_func) {
 		parse_error(p, directives, CPTX_E_PARSE, "the directives of a kernel stand where its body is");
 	} else if (head) {

@@ -303,10 +303,10 @@ static void check_predicates(parser *p)
 {
 	const cptx_module *m = p->m;
 
-	for (size_t i = 0; i < m->nbody; i++)
+	for (size_t i = p->first_body; i < m->nbody; i++)
 		if (m->body[i]->nresult > 1)
 			return;
-	for (size_t i = 0; i < m->nbody; i++) {
+	for (size_t i = p->first_body; i < m->nbody; i++) {
 		const cptx_kernel *f = m->body[i];
 		if (f->called && (has_predicate(f, f->arg, f->narg) || has_predicate(f, f->result, f->nresult)))
 			parse_error(p, p->begin + f->src, CPTX_E_PARSE,
@@ -323,7 +323,7 @@ static void check_whole(parser *p)
 	if (strstr(m->target_more, "debug") && !p->has_section)
 		parse_error(p, p->begin + m->target_src.src, CPTX_E_PARSE,
 		            ".target with debug needs debug information: sections such as .section .debug_info { ... }");
-	for (size_t i = 0; i < m->nbody; i++) {
+	for (size_t i = p->first_body; i < m->nbody; i++) {
 		const cptx_kernel *k = m->body[i];
 		word w = parse_word_of(k->name, strlen(k->name));
 		const binding *b = k->is_proto ? NULL : names_find(p, &w);
@@ -350,7 +350,7 @@ static void read_module(parser *p)
 	size_t behind = p->ncomment - ncomment;
 	p->ncomment = ncomment;
 	parse_flush_comments(p);
-	if (head->next && !p->no_memory) {
+	if (head->next && !p->no_memory && !p->first_body) {
 		head->next->prev = NULL;
 		p->m->top_first = head->next;
 		head->prev = p->m->top_last;
@@ -374,62 +374,122 @@ static void read_module(parser *p)
 		check_whole(p);
 }
 
-cptx_module *cptx_parse(const char *text, size_t size, const cptx_parse_opt *opt)
+/* A copy of the text with TEXT_BEHIND NULs behind it; NULL, with an error in the module if there is one to tell. */
+static char *copy_text(cptx_module *m, const parse_input *in)
 {
-	cptx_parse_opt given, *o = &given;
-	cptx_error err = { .code = CPTX_OK };
-	bool read = OPTIONS_READ(cptx_parse_opt, o, opt, NOWHERE, &err);
-	cptx_module *m = cptx_module_new(o->allocator);
+	char *copy = in->size < UINT32_MAX ? HEAP_ARRAY(&m->a.hook, char, NULL, in->size + TEXT_BEHIND) : NULL;
 
-	if (m && !read) {
-		m->err = err;
-		return m;
-	}
-	parser *p = m ? ARENA_NEW(&m->a, parser) : NULL;
-
-	if (!p || (size && !text)) {
-		cptx_module_destroy(m);
+	if (in->size >= UINT32_MAX)
+		error_set(&m->err, CPTX_E_LIMIT, NOWHERE, "the text has %zu bytes; at most 4 GiB can be read", in->size);
+	if (!copy)
 		return NULL;
-	}
-	p->m = m;
-	m->parsed = true;
-	p->file = arena_strdup(&m->a, o->name ? o->name : "ptx");
-	char *copy = size < UINT32_MAX ? HEAP_ARRAY(&m->a.hook, char, NULL, size + TEXT_BEHIND) : NULL;
-	if (!p->file || !copy) {
-		if (copy)
-			heap_realloc(&m->a.hook, copy, 0);
-		if (size < UINT32_MAX) {
-			cptx_module_destroy(m);
-			return NULL;
-		}
-		error_set(&m->err, CPTX_E_LIMIT, NOWHERE, "the text has %zu bytes; at most 4 GiB can be read", size);
-		return m;
-	}
-	if (size)
-		memcpy(copy, text, size);
-	memset(copy + size, 0, TEXT_BEHIND);
+	if (in->size)
+		memcpy(copy, in->text, in->size);
+	memset(copy + in->size, 0, TEXT_BEHIND);
+	return copy;
+}
+
+static void read_copy(parser *p, const char *copy, size_t size)
+{
+	cptx_module *m = p->m;
+
 	p->begin = p->p = p->stop = p->start = p->line_start = copy;
 	p->end = copy + size;
 	p->line = p->start_line = 1;
+	p->first_body = m->nbody;
+	p->has_section = false;
+	p->memory_before = m->a.total - (size_t)(m->a.end - m->a.at);
+	read_module(p);
+}
+
+/* Reads one text of several that are linked.  The module is of the newest target and version that one of them has. */
+static void read_linked(parser *p, const char *copy, size_t size)
+{
+	cptx_module *m = p->m;
+	const cptx_target *target = m->target;
+	uint16_t version = m->version;
+
+	m->target = NULL;
+	read_copy(p, copy, size);
+	if (target && (!m->target || m->target->compute_capability < target->compute_capability))
+		m->target = m->text_target = target;
+	m->version = m->text_version = MAX(m->version, version);
+	names_end_text(p);
+	p->ncomment = 0;
+}
+
+/* Whether the texts can be read, and a parser for them; false without an error: memory is short. */
+static parser *parser_new(cptx_module *m, const parse_input *in, size_t n, const cptx_parse_opt *o)
+{
+	parser *p = ARENA_NEW(&m->a, parser);
+
+	for (size_t i = 0; i < n; i++)
+		if (in[i].size && !in[i].text)
+			return NULL;
+	if (!p)
+		return NULL;
+	p->m = m;
+	m->parsed = true;
 	p->report = o->report;
 	p->user = o->user;
 	p->columns = !o->keep;
-	p->memory_before = m->a.total - (size_t)(m->a.end - m->a.at);
 	p->most_errors = o->most_errors ? o->most_errors : MOST_ERRORS;
-	if (names_init(p))
-		read_module(p);
+	return p;
+}
+
+/* Ends the reading: what the parser has beside the arena is freed. */
+static void finish(parser *p)
+{
+	cptx_module *m = p->m;
+
 	m->misread = p->nerror && !p->no_memory && m->target && m->version >= m->target->ptx;
-	for (const cptx_kernel *k = m->misread && !p->columns ? m->first : NULL; k; k = k->next)
-		parse_keep_columns(p, k);
 	m->a.ahead = m->a.total / 64; /* freezing needs little memory */
 	names_free(p);
 	if (p->comments)
 		heap_realloc(&m->a.hook, p->comments, 0);
-	if (o->keep && m->err.code == CPTX_OK) {
-		m->source = copy; /* lies in the arena, and is freed with the module */
-		m->source_size = size;
-	} else {
-		heap_realloc(&m->a.hook, copy, 0);
+}
+
+cptx_module *parse_inputs(const parse_input *in, size_t n, const cptx_parse_opt *o)
+{
+	cptx_module *m = cptx_module_new(o->allocator);
+	parser *p = m ? parser_new(m, in, n, o) : NULL;
+	bool ok = p != NULL, begun = ok && names_init(p);
+
+	for (size_t i = 0; i < n && begun && ok && m->err.code == CPTX_OK; i++) {
+		char *copy = copy_text(m, &in[i]);
+		p->file = arena_strdup(&m->a, in[i].name ? in[i].name : "ptx");
+		ok = (copy || m->err.code != CPTX_OK) && p->file;
+		if (ok && copy && n == 1)
+			read_copy(p, copy, in[i].size);
+		else if (ok && copy)
+			read_linked(p, copy, in[i].size);
+		for (const cptx_kernel *k = copy && ok && p->nerror && !p->no_memory && !p->columns ? m->first : NULL; k;
+		     k = k->next)
+			parse_keep_columns(p, k);
+		if (copy && ok && o->keep && n == 1 && m->err.code == CPTX_OK) {
+			m->source = copy; /* lies in the arena, and is freed with the module */
+			m->source_size = in[i].size;
+		} else if (copy) {
+			heap_realloc(&m->a.hook, copy, 0);
+		}
 	}
+	if (p)
+		finish(p);
+	if (ok)
+		return m;
+	cptx_module_destroy(m);
+	return NULL;
+}
+
+cptx_module *cptx_parse(const char *text, size_t size, const cptx_parse_opt *opt)
+{
+	cptx_parse_opt o;
+	cptx_error err = { .code = CPTX_OK };
+
+	if (OPTIONS_READ(cptx_parse_opt, &o, opt, NOWHERE, &err))
+		return parse_inputs(CPTX_OPT_(parse_input, .text = text, .size = size, .name = o.name), 1, &o);
+	cptx_module *m = cptx_module_new(o.allocator);
+	if (m)
+		m->err = err;
 	return m;
 }

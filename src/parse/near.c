@@ -5,7 +5,7 @@
  */
 #include "parse/near.h"
 
-enum { COST_NUMBER = 36, COST_BRACES = 40, STRANGER = 24 /* of doubt */ };
+enum { COST_NUMBER = 36, COST_BRACES = 72, STRANGER = 24 /* of doubt */ };
 
 typedef struct question {
 	near_text t;
@@ -70,10 +70,10 @@ static void look_at(const question *q, unsigned form, candidate *c)
 	c->assigned = false;
 	if (!q->o)
 		return;
-	c->assigned = parse_near(form, c->words.mods, q->o, c->vals, &c->near);
-	unsigned have = q->o->n, least, most;
-	if (c->assigned) {
-		c->cost += c->near.operands;
+	unsigned have = q->o->n, least, most, edits, cost;
+	if (parse_near(form, c->words.mods, q->o, c->vals, &c->near, &edits, &cost)) {
+		c->assigned = !edits;
+		c->cost += cost;
 		c->doubt += c->near.doubt;
 		return;
 	}
@@ -328,7 +328,8 @@ bool near_why(const char *text, size_t n, const near_operands *o, buf *why, size
 	if (o && best->words.nfault && !fits(&q, best->words.form, mods)) {
 		c = *best;
 		memcpy(c.words.mods, mods, sizeof mods);
-		c.assigned = parse_near(c.words.form, mods, o, c.vals, &c.near);
+		unsigned edits, cost;
+		c.assigned = parse_near(c.words.form, mods, o, c.vals, &c.near, &edits, &cost) && !edits;
 		if (!c.assigned || c.near.operands) {
 			buf_str(why, "; then ");
 			put_operand_faults(&q, &c, why);

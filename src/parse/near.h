@@ -56,10 +56,12 @@ typedef struct near_operands {
 } near_operands;
 /*
  * Computes how far operands are from those of a form whose groups have the values `mods`, some of which may be missing; vals
- * gets the values as the form takes them.  False if their number or their brackets differ.  (operands.c)
+ * gets the values as the form takes them.  Where their number or their brackets differ, that many of them are left out,
+ * taken as lacking, or taken as they are: *edits.  *cost: of all that is wrong with operands, where two in each other's
+ * place are one mistake.  False if they differ in more.  (operands.c)
  */
 bool parse_near(unsigned form, const uint16_t mods[ARCH_GROUPS], const near_operands *o, cptx_val vals[3 + ARCH_SLOTS],
-                arch_near *n);
+                arch_near *n, unsigned *edits, unsigned *cost);
 /* Computes the least and most operands that a form takes. */
 void parse_operand_numbers(unsigned form, const uint16_t mods[ARCH_GROUPS], unsigned *least, unsigned *most);
 

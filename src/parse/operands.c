@@ -35,7 +35,21 @@ typedef struct trying {
 	bool assigned;   /* in some attempt each operand got its token */
 	arch_near *near; /* the nearest attempt and its values; NULL: not wanted */
 	cptx_val nearest[3 + ARCH_SLOTS];
+	unsigned edits;       /* tokens that may still be too many, lacking, or in other brackets than the operand */
+	unsigned spent, cost; /* what those cost that are; the nearest attempt, with that */
+	unsigned attempts;    /* that are still looked at */
 } trying;
+
+/* Costs in the units of arch/near.c, beside those of the operand as such. */
+enum {
+	COST_TOKEN = 32,
+	COST_LACKING = 2,
+	COST_BRACES = 24,
+	COST_EXCHANGED = 34,
+	MOST_EDITS = 2,
+	MOST_ATTEMPTS = 64,
+	MOST_EXCHANGED = 8
+};
 
 /* Whether an operand is a coordinate of a texture or surface, which needs no braces if it is single. */
 static bool in_texture(const arch_operand *o)
@@ -82,12 +96,51 @@ static void look_how_near(trying *a)
 	const arch_request q = { a->vals, a->vec, a->mods, true, false, a->declared };
 	arch_near n;
 
+	if (!a->attempts)
+		return;
+	a->attempts--;
 	arch_near_form(a->form, &q, &n);
-	if (a->assigned && arch_distance(n.cost, n.doubt) >= arch_distance(a->near->cost, a->near->doubt))
+	if (a->assigned && arch_distance(n.cost + a->spent, n.doubt) >= arch_distance(a->cost, a->near->doubt))
 		return;
 	a->assigned = true;
+	a->cost = n.cost + a->spent;
 	*a->near = n;
 	memcpy(a->nearest, a->vals, sizeof a->vals);
+}
+
+static bool try_operands(trying *a, unsigned i, unsigned t);
+
+/* Goes on with one edit less, which costs so much; false, as all attempts of which the nearest is wanted. */
+static bool edit(trying *a, unsigned i, unsigned t, unsigned cost)
+{
+	if (!a->attempts)
+		return false;
+	a->edits--, a->spent += cost;
+	try_operands(a, i, t);
+	a->edits++, a->spent -= cost;
+	return false;
+}
+
+/* The token is too many, the operand is lacking, or the token's brackets are wrong. */
+static bool try_edits(trying *a, unsigned i, unsigned t, bool optional)
+{
+	const arch_form *f = &arch_forms[a->form];
+	const arch_operand *o = i < f->noperand ? &arch_operands[f->operand + i] : NULL;
+
+	if (!a->edits)
+		return false;
+	if (t < a->ntoken)
+		edit(a, i, t + 1, COST_TOKEN);
+	if (!o || optional)
+		return false;
+	edit(a, i + 1, t, COST_LACKING);
+	if (t < a->ntoken && !stands_for(&a->token[t], f->op, o, a->mods, false)) {
+		cptx_val *v = &a->vals[o->slot ? 2 + o->slot : 0];
+		*v = a->token[t].v;
+		edit(a, i + 1, t + 1, COST_BRACES);
+		*v = (cptx_val){ 0 };
+	}
+	return false;
 }
 
 /* Gives operands from number i on the tokens from number t on.  Tries an optional operand's token before leaving it out. */
@@ -98,7 +151,7 @@ static bool try_operands(trying *a, unsigned i, unsigned t)
 
 	if (i == f->noperand) {
 		if (t != a->ntoken)
-			return false;
+			return try_edits(a, i, t, false);
 		if (a->near)
 			look_how_near(a);
 		return !a->near && arch_match_form(a->form, a->vals, a->mods, a->vec, a->declared, a->m);
@@ -120,7 +173,7 @@ static bool try_operands(trying *a, unsigned i, unsigned t)
 		if (o->behind != ARCH_NO)
 			a->mods[o->behind] = 0;
 	}
-	return optional && try_operands(a, i + 1, t);
+	return (optional && try_operands(a, i + 1, t)) || try_edits(a, i, t, optional);
 }
 
 void parse_operand_numbers(unsigned form, const uint16_t mods[ARCH_GROUPS], unsigned *least, unsigned *most)
@@ -135,8 +188,35 @@ void parse_operand_numbers(unsigned form, const uint16_t mods[ARCH_GROUPS], unsi
 	}
 }
 
+/* Whether two tokens that people exchange may be: none shares brackets or | with a neighbour. */
+static bool is_alone(const near_operands *o, unsigned i)
+{
+	const parse_token *x = &o->token[i];
+
+	return !x->inside && !x->pipe && (i + 1 == o->n || (!x[1].inside && !x[1].pipe));
+}
+
+/* Two operands in each other's place are one mistake.  Keeps the exchange with which the form is nearest. */
+static void try_exchanges(trying *a, const near_operands *o)
+{
+	parse_token token[MOST_EXCHANGED];
+
+	if (o->n > MOST_EXCHANGED)
+		return;
+	a->token = token, a->edits = 0, a->spent = COST_EXCHANGED, a->attempts = MOST_ATTEMPTS;
+	for (unsigned i = 0; i < o->n; i++)
+		for (unsigned j = i + 1; j < o->n && is_alone(o, i); j++) {
+			if (!is_alone(o, j))
+				continue;
+			memcpy(token, o->token, o->n * sizeof *token);
+			token[i] = o->token[j], token[j] = o->token[i];
+			try_operands(a, 0, 0);
+		}
+	a->token = o->token;
+}
+
 bool parse_near(unsigned form, const uint16_t mods[ARCH_GROUPS], const near_operands *o, cptx_val vals[3 + ARCH_SLOTS],
-                arch_near *n)
+                arch_near *n, unsigned *edits, unsigned *cost_of)
 {
 	trying a = { .token = o->token, .ntoken = o->n, .form = form, .vec = o->vec, .declared = o->declared };
 
@@ -144,10 +224,28 @@ bool parse_near(unsigned form, const uint16_t mods[ARCH_GROUPS], const near_oper
 	n->cost = UINT16_MAX;
 	n->doubt = 0;
 	memcpy(a.mods, mods, sizeof a.mods);
-	try_operands(&a, 0, 0);
-	if (a.assigned)
-		memcpy(vals, a.nearest, sizeof a.nearest);
-	return a.assigned;
+	*cost_of = 0;
+	unsigned least, most;
+	parse_operand_numbers(form, mods, &least, &most);
+	if (o->n > most + MOST_EDITS || o->n + MOST_EDITS < least)
+		return false;
+	for (a.edits = 0; a.edits <= MOST_EDITS && !a.assigned; a.edits++) {
+		a.attempts = MOST_ATTEMPTS;
+		try_operands(&a, 0, 0);
+		*edits = a.edits;
+	}
+	if (!a.assigned)
+		return false;
+	memcpy(vals, a.nearest, sizeof a.nearest);
+	const arch_near first = *n;
+	const unsigned cost = a.cost;
+	if (cost + n->operands >= n->cost + (unsigned)COST_EXCHANGED) { /* the message tells what is wrong as it is written */
+		try_exchanges(&a, o);
+		const unsigned doubt = n->doubt;
+		*n = first, n->doubt = (uint16_t)doubt;
+	}
+	*cost_of = a.cost + first.operands - first.cost;
+	return true;
 }
 
 bool parse_match(unsigned form, const uint16_t mods[ARCH_GROUPS], const parse_token *token, unsigned ntoken,

@@ -33,4 +33,17 @@ typedef struct parse_token {
 bool parse_match(unsigned form, const uint16_t mods[ARCH_GROUPS], const parse_token *token, unsigned ntoken,
                  const cptx_val *vec, bool declared, arch_match *m);
 
+/* A text of PTX; the name is that in messages, NULL: "ptx". */
+typedef struct parse_input {
+	const char *text;
+	size_t size;
+	const char *name;
+} parse_input;
+/*
+ * Reads texts into one module, as a linker would join them: what is .extern in one is what another defines, .weak and
+ * .common definitions may be repeated, and what a text keeps to itself is seen by it alone.  The module can be executed;
+ * printed, it could have two things of one name.  NULL: memory is short, or a text is NULL.
+ */
+cptx_module *parse_inputs(const parse_input *in, size_t n, const cptx_parse_opt *opt);
+
 #endif

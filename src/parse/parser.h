@@ -43,6 +43,8 @@ typedef struct name_table {
 	struct name_scope *scope; /* the open scopes */
 	size_t nscope, cap_scope;
 	name_numbers numbers;
+	size_t
+		here; /* the first binding that the text made in the module's scope: those in front are of texts it is linked to */
 	quick_range quick[QUICK_RANGES]; /* the latest ranges, by their key; all are forgotten when a scope that has some ends */
 } name_table;
 typedef struct name_scope {
@@ -119,6 +121,7 @@ typedef struct parser {
 	void *user;
 	size_t nerror, most_errors;
 	uint32_t nregister; /* registers declared in all bodies, which a few bytes of text can make very many */
+	size_t first_body;  /* number of bodies that texts in front of this one have */
 	bool has_section;
 	bool no_memory;
 	bool columns;         /* the text is not kept, only the columns of its statements */
@@ -191,6 +194,10 @@ uint32_t names_register(parser *p, const word *w, const binding **b);
 /* Enters a new name into the innermost scope; NULL, with an error, if it is taken there or is no name. */
 binding *names_bind(parser *p, const word *w, unsigned kind, uint32_t id, uint32_t count);
 const char *names_text(parser *p, const binding *b);
+/* names_find for a declaration of the module: what another text keeps to itself, and what this one will, are apart. */
+binding *names_declared(parser *p, const word *w, unsigned linkage);
+bool names_is_earlier(const parser *p, const binding *b); /* another text made it, which this one is linked to */
+void names_end_text(parser *p);                           /* forgets what the text keeps to itself */
 bool names_enter(parser *p);
 void names_leave(parser *p);
 /* The label with that name, made if no statement has placed it yet; returns its id, or IR_NONE. */

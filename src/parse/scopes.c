@@ -97,6 +97,7 @@ bool names_init(parser *p)
 		if (!s || !push(p, s, NAME_SREG, i, 1))
 			return false;
 	}
+	p->names.here = p->names.nbound;
 	return names_enter(p); /* the special registers have an outer scope, because users may hide them */
 }
 
@@ -116,6 +117,18 @@ binding *names_find(parser *p, const word *w)
 {
 	name_slot *s = slot_of(&p->names, w->s, w->len, w->hash);
 	return s->name && s->binding != IR_NONE ? &p->names.bound[s->binding] : NULL;
+}
+
+bool names_is_earlier(const parser *p, const binding *b)
+{
+	return b->kind != NAME_SREG && (size_t)(b - p->names.bound) < p->names.here;
+}
+
+binding *names_declared(parser *p, const word *w, unsigned linkage)
+{
+	binding *b = names_find(p, w);
+
+	return b && linkage == LINK_NONE && names_is_earlier(p, b) ? NULL : b;
 }
 
 const char *names_text(parser *p, const binding *b) { return p->names.slot[b->slot].name; }
@@ -246,8 +259,8 @@ binding *names_bind(parser *p, const word *w, unsigned kind, uint32_t id, uint32
 			hides = in;
 	}
 	bool module_sreg = hides && hides->kind == NAME_SREG && t->nscope == 2;
-	if (module_sreg || (hides && (size_t)(hides - t->bound) >= t->scope[t->nscope - 1].first) ||
-	    (range && range_taken(p, w, count))) {
+	size_t first = t->nscope == 2 ? MAX(t->here, (size_t)t->scope[1].first) : t->scope[t->nscope - 1].first;
+	if (module_sreg || (hides && (size_t)(hides - t->bound) >= first) || (range && range_taken(p, w, count))) {
 		parse_error(p, w->at, CPTX_E_PARSE, "'%.*s' is declared twice in this scope; give it another name",
 		            (int)MIN(w->len, 64u), w->s);
 		return NULL;
@@ -309,6 +322,30 @@ void names_leave(parser *p)
 		s->binding = (uint32_t)kept++;
 	}
 	t->nbound = kept;
+}
+
+static bool is_kept(const parser *p, const binding *b)
+{
+	return (b->kind == NAME_FUNC && p->m->body[b->id - 1]->linkage != LINK_NONE) ||
+	       (b->kind == NAME_SYM && p->m->sym[b->id - MODULE_SYM]->linkage != LINK_NONE);
+}
+
+void names_end_text(parser *p)
+{
+	name_table *t = &p->names;
+	size_t base = t->scope[1].first, kept = base;
+
+	for (size_t i = t->nbound; i-- > base;)
+		t->slot[t->bound[i].slot].binding = t->bound[i].shadow;
+	for (size_t i = base; i < t->nbound; i++) {
+		binding b = t->bound[i];
+		if (!is_kept(p, &b))
+			continue;
+		b.shadow = t->slot[b.slot].binding;
+		t->bound[kept] = b;
+		t->slot[b.slot].binding = (uint32_t)kept++;
+	}
+	t->nbound = t->here = kept;
 }
 
 uint32_t names_label(parser *p, const word *w)

@@ -3,6 +3,8 @@
  */
 #include "rows/rows.h"
 
+#include <cptx/cptx.h>
+
 #include <math.h>
 
 #define V(operand) e.v[CPTX_ROWS_##operand]
@@ -44,9 +46,9 @@ void rows_swiglu_backward(cptx_kernel *k, cptx_rows_row *row, void *user)
 
 /* ---- GELU ---- */
 
-/* The gate g of x * g and, where it is asked for, its slope times x. */
+/* The gate g of x * g and, where it is asked for, the slope of x * g. */
 typedef struct gelu {
-	cptx_val gate, rest;
+	cptx_val gate, slope;
 } gelu;
 
 /* The coefficients of a polynomial, the highest first. */
@@ -63,7 +65,8 @@ static cptx_val polynomial(cptx_kernel *k, cptx_val x, const float *a, size_t n)
  * g = erfc(-x / sqrt(2)) / 2.  The smaller of g(x) and g(-x) is e^(-x^2 / 2) * t * polynomial(t), t = 1 / (1 + p |x|), so
  * that nothing cancels.  Where results are rounded to 16 bits anyway it is Hastings' approximation 26 (Abramowitz and Stegun
  * 7.1.26, scaled), whose absolute error is 7.5e-8.  For .f32, one of degree 6 for |x| >= 1.5, relative error 1.2e-7; nearer
- * to 0 it is 1/2 + x * polynomial(x^2), relative error 5e-8.  Both interpolate at Chebyshev's points.
+ * to 0 it is 1/2 + x * polynomial(x^2), relative error 5e-8; so is the slope there, whose error is 5e-10 and the rounding's.
+ * All interpolate at Chebyshev's points.
  */
 static gelu gelu_erf(cptx_kernel *k, cptx_val x, bool slope, bool exact)
 {
@@ -72,6 +75,8 @@ static gelu gelu_erf(cptx_kernel *k, cptx_val x, bool slope, bool exact)
 		                         0.109739572f,   0.119510919f,  0.119694218f };
 	static const float near[] = { 4.12977727e-07f, -8.72800865e-06f, 0.000114381291f, -0.001186518f,
 		                          0.00997325685f,  -0.0664903373f,   0.398942292f };
+	static const float near_slope[] = { -3.80777608e-07f, 8.40100604e-06f, -0.000111663753f, 0.00115263192f,
+		                                -0.00949765995f,  0.0598410732f,   -0.265961492f,    0.79788456f };
 	gelu g = { .gate = { 0 } };
 	cptx_val size = cptx_abs(k, x), square = cptx_mul(k, x, x),
 			 bell = cptx_ex2(k, cptx_mul(k, square, -log2e / 2), .ftz = true);
@@ -80,14 +85,23 @@ static gelu gelu_erf(cptx_kernel *k, cptx_val x, bool slope, bool exact)
 	cptx_val sum = exact ? polynomial(k, t, far, 7) : polynomial(k, t, hastings, 5);
 	cptx_val small = cptx_mul(k, cptx_mul(k, sum, t), bell);
 
-	g.gate = cptx_selp(k, cptx_sub(k, 1.0f, small), small, cptx_setp(k, x, 0.0f, .cmp = CPTX_GE), .type = CPTX_F32);
+	cptx_val is_right = cptx_setp(k, x, 0.0f, .cmp = CPTX_GE), is_near = cptx_setp(k, size, 1.5f, .cmp = CPTX_LT);
+
+	g.gate = cptx_selp(k, cptx_sub(k, 1.0f, small), small, is_right, .type = CPTX_F32);
 	if (exact) {
-		cptx_val is_near = cptx_setp(k, size, 1.5f, .cmp = CPTX_LT);
 		cptx_val by_x = cptx_fma(k, x, polynomial(k, square, near, 7), 0.5f, .rnd = CPTX_RN);
 		g.gate = cptx_selp(k, by_x, g.gate, is_near, .type = CPTX_F32);
 	}
-	if (slope) /* x / sqrt(2 pi) * e^(-x^2 / 2) */
-		g.rest = cptx_mul(k, cptx_mul(k, x, 0.39894228f), bell);
+	if (!slope)
+		return g;
+	cptx_val rest = cptx_mul(k, cptx_mul(k, x, 0.39894228f), bell); /* x / sqrt(2 pi) * e^(-x^2 / 2) */
+	if (exact) {                                                    /* 1 is added last, to what is small beside it */
+		cptx_val right = cptx_add(k, cptx_sub(k, rest, small), 1.0f), left = cptx_add(k, small, rest);
+		cptx_val by_x = cptx_fma(k, x, polynomial(k, square, near_slope, 8), 0.5f, .rnd = CPTX_RN);
+		g.slope = cptx_selp(k, by_x, cptx_selp(k, right, left, is_right, .type = CPTX_F32), is_near, .type = CPTX_F32);
+	} else {
+		g.slope = cptx_add(k, g.gate, rest);
+	}
 	return g;
 }
 
@@ -105,7 +119,7 @@ static gelu gelu_tanh(cptx_kernel *k, cptx_val x, bool slope)
 		cptx_val less = cptx_sub(k, 1.0f, g.gate), more = cptx_mul(k, decay, g.gate);
 		cptx_val rest = cptx_selp(k, more, less, cptx_setp(k, u, 0.0f, .cmp = CPTX_GE), .type = CPTX_F32);
 		cptx_val both = cptx_mul(k, g.gate, rest);
-		g.rest = cptx_mul(k, cptx_mul(k, both, x), du);
+		g.slope = cptx_fma(k, cptx_mul(k, both, x), du, g.gate, .rnd = CPTX_RN);
 	}
 	return g;
 }
@@ -145,7 +159,7 @@ void rows_gelu_backward(cptx_kernel *k, cptx_rows_row *row, void *user)
 	CPTX_ROWS_EACH(k, row, &e, .reads = R_X | R_DY, .writes = R_DX)
 	{
 		gelu g = gelu_of(k, row, V(X), true);
-		V(DX) = cptx_mul(k, V(DY), cptx_add(k, g.gate, g.rest));
+		V(DX) = cptx_mul(k, V(DY), g.slope);
 	}
 }
 
@@ -157,9 +171,8 @@ void rows_geglu_backward(cptx_kernel *k, cptx_rows_row *row, void *user)
 	CPTX_ROWS_EACH(k, row, &e, .reads = R_X | R_X2 | R_DY, .writes = R_DX | R_DX2)
 	{
 		gelu g = gelu_of(k, row, V(X), true);
-		cptx_val both = cptx_mul(k, V(DY), V(X2)), slope = cptx_add(k, g.gate, g.rest);
 		V(DX2) = cptx_mul(k, V(DY), cptx_mul(k, V(X), g.gate));
-		V(DX) = cptx_mul(k, both, slope);
+		V(DX) = cptx_mul(k, cptx_mul(k, V(DY), V(X2)), g.slope);
 	}
 }
 

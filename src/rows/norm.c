@@ -2,15 +2,31 @@
 /* Norms of rows and their gradients. */
 #include "rows/rows.h"
 
+#include <cptx/cptx.h>
+
 #define V(operand) e.v[CPTX_ROWS_##operand]
 
 static bool with(const cptx_rows_row *row, uint32_t set) { return cptx_rows_options(row)->with & set; }
 static float mean_of(const cptx_rows_row *row) { return 1.0f / (float)cptx_rows_options(row)->n; }
 
+/*
+ * 1 / sqrt(sum of squares / n + eps).  The error of rsqrt.approx, 1e-7, is the same in all rows with about the same
+ * variance, so that in the weights' gradient, a sum over rows, it would outgrow those of roundings: one step of Newton's
+ * takes it away.
+ */
+static cptx_val root_of(cptx_kernel *k, const cptx_rows_row *row, cptx_val squares)
+{
+	cptx_val mean = cptx_fma(k, squares, mean_of(row), cptx_rows_options(row)->eps, .rnd = CPTX_RN);
+	cptx_val root = cptx_rsqrt(k, mean), part = cptx_neg(k, cptx_mul(k, mean, root));
+	cptx_val off = cptx_fma(k, part, root, 1.0f, .rnd = CPTX_RN), half = cptx_mul(k, root, 0.5f);
+	cptx_val is_number = cptx_setp(k, off, off, .cmp = CPTX_EQ); /* not of an infinity, whose root is 0 */
+
+	return cptx_fma(k, half, off, root, .rnd = CPTX_RN, .into = root, .when = is_number);
+}
+
 static cptx_val rstd_of(cptx_kernel *k, const cptx_rows_row *row, cptx_val squares)
 {
-	cptx_val mean = cptx_fma(k, squares, mean_of(row), cptx_rows_options(row)->eps, .rnd = CPTX_RN),
-			 rstd = cptx_rsqrt(k, mean);
+	cptx_val rstd = root_of(k, row, squares);
 
 	if (with(row, R_RSTD))
 		cptx_rows_put(k, row, CPTX_ROWS_RSTD, rstd);
@@ -198,7 +214,7 @@ void rows_rms_norm_backward(cptx_kernel *k, cptx_rows_row *row, void *user)
 	}
 	cptx_rows_reduce(k, row, with(row, R_RSTD) ? dot : sums, CPTX_REDUCE_SUM);
 	if (!with(row, R_RSTD))
-		rstd = cptx_rsqrt(k, cptx_fma(k, squares, mean_of(row), cptx_rows_options(row)->eps, .rnd = CPTX_RN));
+		rstd = root_of(k, row, squares);
 	cptx_val part = cptx_mul(k, cptx_mul(k, dot, mean_of(row)), cptx_mul(k, rstd, rstd));
 	CPTX_ROWS_EACH(k, row, &e, .reads = R_X | R_DY | w, .writes = R_DX | dw)
 	{

@@ -80,7 +80,7 @@ static bool check_numbers(cptx_rows_opt *o, cptx_error *err)
 	ROWS_RULE(o->k <= MOST_K && o->k <= o->n, "the %u largest of %u elements; .k is 1 to %d, and at most n", o->k, o->n,
 	          MOST_K);
 	ROWS_RULE(o->kernel != CPTX_ROWS_ROTARY_PAIRS || o->n % 2 == 0, "rows of %u elements; pairs need an even number", o->n);
-	ROWS_RULE((unsigned)o->place <= CPTX_ROWS_SHARED, ".place is none of CPTX_ROWS_AUTO, REGISTERS, MEMORY and SHARED");
+	ROWS_RULE((unsigned)o->place < CPTX_ROWS_PLACES, ".place is %u; <cptx/rows.def> lists the places", (unsigned)o->place);
 	if (rows_kernels[o->kernel].takes & O_EPS)
 		o->eps = o->eps > 0 ? o->eps : 1e-5f;
 	o->heads = o->heads ? o->heads : 1;

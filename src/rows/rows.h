@@ -104,6 +104,9 @@ void rows_put_at(cptx_kernel *k, cptx_site at, const cptx_rows_row *r, enum cptx
                  cptx_val v, cptx_val when);
 /* Bytes of static shared memory of a CTA, for top-k's lists; of other kernels 0. */
 uint32_t rows_top_k_static(const cptx_rows_opt *o, const rows_shape *s);
+/* Sorts the numbers in the registers of v, .u32 or .u64, a power of two of them, over a warp, the largest first: lane 0 has
+ * the first ones.  All lanes take part. */
+void rows_sort_warp(cptx_kernel *k, cptx_val v);
 /* The other element of the pair, columns 2i and 2i + 1, of an operand that the pass reads. */
 cptx_val rows_other_of_pair(const cptx_rows_row *r, enum cptx_rows_operand operand);
 /* Operands that are sums of columns. */

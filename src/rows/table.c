@@ -26,7 +26,10 @@ const char *cptx_rows_kernel_about(enum cptx_rows_kernel kernel)
 
 const char *cptx_rows_place_name(enum cptx_rows_place place)
 {
-	static const char *const names[] = { "auto", "registers", "memory", "shared" };
+	static const char *const names[] = {
+#define ROWS_PLACE(ID, name, about) name,
+#include <cptx/rows.def>
+	};
 
 	return (unsigned)place < ARRAY_LEN(names) ? names[place] : "?";
 }

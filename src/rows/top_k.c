@@ -4,13 +4,16 @@
  *
  * A row's threads find a bound that at least .k elements reach: each has the largest of a few sets of its elements, and the
  * bound is the least, over all sets and warps, of the so-manieth of a warp's largest.  Few elements more than .k reach it.
- * Those go to a list in shared memory, in any order; the place of each in the result is the number of those that come in
- * front of it.  Where the list has no room, because many elements equal the bound, one is looked for after another.
+ * Those go to a list in shared memory, in any order.  A warp sorts a short list in its registers; else, and of a small .k,
+ * the place of each in the result is the number of those that come in front of it.  Where the list has no room, because many
+ * elements equal the bound, one is looked for after another.
  *
  * An entry of the list is 64 bits that compare as elements do: the value's bits in an order of whole numbers, and below them
  * the complement of the column, as the first one of equal elements comes first.
  */
 #include "rows/core.h"
+
+#include <cptx/cptx.h>
 
 #include <math.h>
 
@@ -18,6 +21,7 @@
 
 enum {
 	ENTRY = 8,          /* bytes */
+	SORTED_FROM = 16,   /* .k from which on a warp sorts */
 	AT_ONCE = 4,        /* entries that are compared in a turn of the loop; behind the last one lie zeros */
 	MOST_OF_A_WARP = 16 /* rounds in which a warp finds the so-manieth of its lanes' largest */
 };
@@ -44,6 +48,7 @@ typedef struct team {
 	cptx_kernel *k;
 	cptx_rows_row *row;
 	uint32_t threads, room;
+	bool raw;             /* entries are values and columns yet, as they stand in the row */
 	cptx_val list, count; /* .u32 shared addresses: of entry 0, and of the number of entries */
 } team;
 
@@ -148,10 +153,26 @@ static uint32_t sets_of(const team *t, uint32_t *rank)
 	const cptx_rows_row *r = t->row;
 	const uint32_t lanes = MIN(t->threads, (uint32_t)CPTX_WARP), warps = t->threads / lanes;
 	const uint32_t most = lanes == CPTX_WARP ? MOST_OF_A_WARP : MAX(lanes / 2, 1u);
-	const uint32_t asked = (r->o->k + most * warps - 1) / (most * warps), sets = MIN(asked, rows_elements(r->o, &r->s));
+	const uint32_t asked = (r->o->k + most * warps - 1) / (most * warps);
+	const uint32_t sets = MIN(asked == 3 ? 4 : asked, rows_elements(r->o, &r->s));
 
 	*rank = (r->o->k + sets * warps - 1) / (sets * warps);
 	return sets;
+}
+
+/* Of several sets all are sorted: at least .k elements of the row reach the least, over its warps, of the so-manieth. */
+static cptx_val sorted_rank(const team *t, cptx_val largest)
+{
+	cptx_kernel *k = t->k;
+	const uint32_t warps = t->threads / CPTX_WARP, place = (t->row->o->k + warps - 1) / warps - 1;
+	cptx_val keys = cptx_regs(k, CPTX_U32, largest.count);
+
+	for (uint32_t i = 0; i < largest.count; i++)
+		cptx_mov(k, whole_of(k, cptx_elem(largest, i)), .into = cptx_elem(keys, i));
+	rows_sort_warp(k, keys);
+	return cptx_as(
+		cptx_shfl_sync(k, cptx_elem(keys, place % keys.count), place / keys.count, CPTX_WARP - 1, -1, .mode = CPTX_IDX),
+		CPTX_U32);
 }
 
 /* An .f32 that at least .k of the row's elements reach, or -infinity; *own: the thread's largest element. */
@@ -161,9 +182,12 @@ static cptx_val bound_of(const team *t, cptx_val *own)
 	uint32_t rank = 0;
 	const uint32_t sets = sets_of(t, &rank);
 	cptx_val largest = largest_of_sets(k, t->row, sets), least = cptx_reg(k, CPTX_U32);
+	const bool by_sort = t->threads >= CPTX_WARP && (sets == 2 || sets == 4);
 
 	*own = cptx_elem(largest, 0);
-	for (uint32_t i = 0; i < sets; i++) {
+	if (by_sort)
+		cptx_mov(k, sorted_rank(t, largest), .into = least);
+	for (uint32_t i = 0; i < sets && !by_sort; i++) {
 		cptx_val one = ranked(t, cptx_elem(largest, i), rank);
 		if (i)
 			cptx_min(k, least, one, .into = least);
@@ -182,8 +206,18 @@ static cptx_val bound_of(const team *t, cptx_val *own)
 
 /* ---- the list ---- */
 
-/* Adds the thread's elements that reach the bound. */
-static void gather(const team *t, cptx_val bound, cptx_val own)
+/* Whether the element where the pass stands reaches the bound. */
+static cptx_val reaches(const team *t, const cptx_rows_at *at, cptx_val bound)
+{
+	cptx_kernel *k = t->k;
+	const cptx_rows_at e = *at;
+	cptx_val is_one = cptx_setp(k, V(X), bound, .cmp = CPTX_GE), inside = cptx_rows_inside(k, t->row, &e);
+
+	return rows_none(inside) ? is_one : cptx_and(k, is_one, inside);
+}
+
+/* Adds the thread's elements that reach the bound, one by one. */
+static void gather_few(const team *t, cptx_val bound, cptx_val own)
 {
 	cptx_kernel *k = t->k;
 	cptx_rows_at e;
@@ -191,14 +225,52 @@ static void gather(const team *t, cptx_val bound, cptx_val own)
 	CPTX_IF(k, cptx_setp(k, own, bound, .cmp = CPTX_GE)) {
 		CPTX_ROWS_EACH(k, t->row, &e, .reads = R_X, .fill = -INFINITY)
 		{
-			cptx_val reaches = cptx_setp(k, V(X), bound, .cmp = CPTX_GE), inside = cptx_rows_inside(k, t->row, &e);
-			if (!rows_none(inside))
-				reaches = cptx_and(k, reaches, inside);
-			CPTX_IF(k, reaches) {
+			CPTX_IF(k, reaches(t, &e, bound)) {
 				cptx_val whole = whole_of(k, V(X)), column = cptx_as(cptx_rows_column(k, t->row, &e), CPTX_B32);
 				cptx_val below = cptx_as(cptx_not(k, column), CPTX_U32);
 				add(t, whole, below);
 			}
+		}
+	}
+}
+
+/* Where a thread with so many entries puts its first one: its warp takes all places of its lanes at once. */
+static cptx_val place_in_list(const team *t, cptx_val count)
+{
+	cptx_kernel *k = t->k;
+	cptx_val lane = cptx_and(k, cptx_tid_x(k), CPTX_WARP - 1), upto = cptx_var(k, CPTX_U32, count);
+	cptx_val first = cptx_var(k, CPTX_U32, 0), last = cptx_setp(k, lane, CPTX_WARP - 1, .cmp = CPTX_EQ);
+
+	for (uint32_t d = 1; d < CPTX_WARP; d *= 2) {
+		cptx_val below = cptx_as(cptx_shfl_sync(k, upto, d, 0, -1, .mode = CPTX_UP), CPTX_U32);
+		cptx_add(k, upto, below, .into = upto, .when = cptx_setp(k, lane, d, .cmp = CPTX_GE));
+	}
+	cptx_atom(k, t->count, upto, .sem = CPTX_RELAXED, .scope = CPTX_CTA, .space = CPTX_SHARED, .op = CPTX_ADD,
+	          .type = CPTX_U32, .into = first, .when = last);
+	first = cptx_as(cptx_shfl_sync(k, first, CPTX_WARP - 1, CPTX_WARP - 1, -1, .mode = CPTX_IDX), CPTX_U32);
+	return cptx_sub(k, cptx_add(k, first, upto), count);
+}
+
+/* The same where many do: values and columns as they are, without a branch for each. */
+static void gather_many(const team *t, cptx_val bound)
+{
+	cptx_kernel *k = t->k;
+	cptx_val count = cptx_var(k, CPTX_U32, 0);
+	cptx_rows_at e;
+
+	CPTX_ROWS_EACH(k, t->row, &e, .reads = R_X, .fill = -INFINITY)
+	{
+		cptx_add(k, count, 1, .into = count, .when = reaches(t, &e, bound));
+	}
+	cptx_val first = place_in_list(t, count), end = cptx_add(k, first, count);
+	cptx_val to = cptx_mad(k, first, ENTRY, t->list, .mode = CPTX_LO), has = cptx_setp(k, count, 0, .cmp = CPTX_NE);
+	CPTX_IF(k, cptx_and(k, has, cptx_setp(k, end, t->room, .cmp = CPTX_LE))) {
+		CPTX_ROWS_EACH(k, t->row, &e, .reads = R_X, .fill = -INFINITY)
+		{
+			cptx_val is_one = reaches(t, &e, bound), column = cptx_as(cptx_rows_column(k, t->row, &e), CPTX_U32);
+			cptx_st(k, to, column, .space = CPTX_SHARED, .when = is_one);
+			cptx_st(k, cptx_offset(to, 4), V(X), .space = CPTX_SHARED, .when = is_one);
+			cptx_add(k, to, ENTRY, .into = to, .when = is_one);
 		}
 	}
 }
@@ -259,6 +331,126 @@ static void finish(const team *t, cptx_val entries)
 			cptx_mov(k, count_before(t, entries, cptx_as(entry, CPTX_U64)), .into = place);
 		}
 		put(t, place, cptx_elem(two, 1), cptx_elem(two, 0), cptx_setp(k, place, wanted, .cmp = CPTX_LT));
+	}
+}
+
+/* Entries that a warp sorts, and whether it does. */
+static uint32_t sorted_of(const team *t) { return t->row->o->k <= CPTX_WARP ? 2 * CPTX_WARP : 4 * CPTX_WARP; }
+static bool sorts(const team *t) { return t->row->o->k >= SORTED_FROM && t->threads >= CPTX_WARP; }
+
+/* Whether of each 32 elements about one reaches the bound, so that a branch for each would be taken about as often as not.
+ */
+static bool finds_many(const team *t) { return sorts(t) && t->row->s.part <= 100 * t->row->o->k; }
+
+/* Values of the list become whole numbers, and columns their complements. */
+static void make_whole(const team *t, cptx_val entries)
+{
+	cptx_kernel *k = t->k;
+	cptx_val i = cptx_var(k, CPTX_U32, t->row->thread);
+
+	CPTX_FOR(k, i, entries, t->threads) {
+		cptx_val at = cptx_mad(k, i, ENTRY, t->list, .mode = CPTX_LO);
+		cptx_val column = cptx_ld(k, at, .space = CPTX_SHARED, .type = CPTX_B32);
+		cptx_val value = cptx_ld(k, cptx_offset(at, 4), .space = CPTX_SHARED, .type = CPTX_F32);
+		cptx_st(k, at, cptx_not(k, column), .space = CPTX_SHARED);
+		cptx_st(k, cptx_offset(at, 4), whole_of(k, value), .space = CPTX_SHARED);
+	}
+	team_sync(t);
+}
+
+/*
+ * Bits below the values' that a key of 32 bits has for the column: of .bf16 an .f32 has 16 that are 0, of .f16 13.  A key
+ * has 64 bits where the row's columns do not fit there; then 0.
+ */
+static uint32_t column_bits(const team *t)
+{
+	const cptx_rows_opt *o = t->row->o;
+	const uint32_t bits = o->in == CPTX_BF16 ? 16 : o->in == CPTX_F16 ? 13 : 0;
+
+	return o->n <= 1u << bits && bits ? bits : 0;
+}
+
+/* Entry i of the list as a key, 0 where there is none. */
+static void load_key(const team *t, cptx_val i, cptx_val entries, cptx_val key)
+{
+	cptx_kernel *k = t->k;
+	const uint32_t bits = column_bits(t), mask = (1u << bits) - 1;
+	cptx_val two = cptx_regs(k, CPTX_U32, 2), below = cptx_elem(two, 0), whole = cptx_elem(two, 1);
+	cptx_val is_there = cptx_setp(k, i, entries, .cmp = CPTX_LT);
+
+	const bool is_short = t->room < sorted_of(t); /* behind the list lies what is not the kernel's */
+	for (uint32_t part = 0; is_short && part < 2; part++)
+		cptx_mov(k, cptx_imm(0), .into = cptx_elem(two, part));
+	cptx_ld(k, cptx_mad(k, i, ENTRY, t->list, .mode = CPTX_LO), .space = CPTX_SHARED, .vec = CPTX_V2, .type = CPTX_U32,
+	        .into = two, .when = is_short ? is_there : CPTX_NONE_);
+	if (t->raw) {
+		below = cptx_as(cptx_not(k, cptx_as(below, CPTX_B32)), CPTX_U32);
+		whole = whole_of(k, cptx_as(whole, CPTX_F32));
+	}
+	if (bits) {
+		cptx_val value = cptx_and(k, cptx_as(whole, CPTX_B32), ~mask), column = cptx_and(k, cptx_as(below, CPTX_B32), mask);
+		cptx_selp(k, cptx_as(cptx_or(k, value, column), CPTX_U32), 0, is_there, .type = CPTX_U32, .into = key);
+		return;
+	}
+	const cptx_val words[] = { cptx_as(below, CPTX_B32), cptx_as(whole, CPTX_B32) };
+	cptx_val both = cptx_as(cptx_mov(k, cptx_pack(k, 2, words), .type = CPTX_B64), CPTX_U64);
+	cptx_selp(k, both, 0, is_there, .type = CPTX_U64, .into = key);
+}
+
+/* Stores a key at its place; where there are fewer than .k, -infinity at column -1. */
+static void put_key(const team *t, cptx_val place, cptx_val key)
+{
+	cptx_kernel *k = t->k;
+	const uint32_t bits = column_bits(t), mask = (1u << bits) - 1;
+	cptx_val whole, below;
+
+	if (bits) {
+		cptx_val value = cptx_and(k, cptx_as(value_of(k, key), CPTX_B32), ~mask),
+				 column = cptx_or(k, cptx_as(key, CPTX_B32), ~mask);
+		cptx_val none = cptx_setp(k, key, 0, .cmp = CPTX_EQ);
+		whole = whole_of(k, cptx_as(value, CPTX_F32)), below = cptx_as(column, CPTX_U32);
+		cptx_mov(k, cptx_imm(minus_infinity), .into = whole, .when = none);
+		cptx_mov(k, cptx_imm(0), .into = below, .when = none);
+	} else {
+		cptx_val half = cptx_regs(k, CPTX_B32, 2);
+		const cptx_val words[] = { cptx_elem(half, 0), cptx_elem(half, 1) };
+		cptx_mov(k, cptx_as(key, CPTX_B64), .into = cptx_pack(k, 2, words));
+		below = cptx_as(words[0], CPTX_U32), whole = cptx_max(k, cptx_as(words[1], CPTX_U32), cptx_imm(minus_infinity));
+	}
+	put(t, place, whole, below, cptx_setp(k, place, t->row->o->k, .cmp = CPTX_LT));
+}
+
+/* The first warp sorts the list in its registers. */
+static void finish_sorted(const team *t, cptx_val entries)
+{
+	cptx_kernel *k = t->k;
+	const uint32_t per = sorted_of(t) / CPTX_WARP;
+
+	CPTX_IF(k, cptx_setp(k, t->row->thread, CPTX_WARP, .cmp = CPTX_LT)) {
+		cptx_val keys = cptx_regs(k, column_bits(t) ? CPTX_U32 : CPTX_U64, per);
+		for (uint32_t i = 0; i < per; i++)
+			load_key(t, cptx_add(k, t->row->thread, i * CPTX_WARP), entries, cptx_elem(keys, i));
+		rows_sort_warp(k, keys);
+		for (uint32_t i = 0; i < per; i++)
+			put_key(t, cptx_mad(k, t->row->thread, per, i, .mode = CPTX_LO), cptx_elem(keys, i));
+	}
+}
+
+static void conclude(const team *t, cptx_val entries)
+{
+	cptx_kernel *k = t->k;
+
+	if (!sorts(t)) {
+		finish(t, entries);
+		return;
+	}
+	CPTX_IF(k, cptx_setp(k, entries, sorted_of(t), .cmp = CPTX_LE)) {
+		finish_sorted(t, entries);
+	}
+	CPTX_ELSE(k) {
+		if (t->raw)
+			make_whole(t, entries);
+		finish(t, entries);
 	}
 }
 
@@ -325,18 +517,22 @@ static void one_by_one(const team *t)
 
 void rows_top_k(cptx_kernel *k, cptx_rows_row *row, void *user)
 {
-	const team t = team_of(row, row->o->per_row, room_of(row->o));
+	team t = team_of(row, row->o->per_row, room_of(row->o));
 	cptx_val own, bound = bound_of(&t, &own);
 
 	(void)user;
-	gather(&t, bound, own);
+	t.raw = finds_many(&t);
+	if (t.raw)
+		gather_many(&t, bound);
+	else
+		gather_few(&t, bound, own);
 	team_sync(&t);
 	cptx_val entries = cptx_ld(k, t.count, .space = CPTX_SHARED, .type = CPTX_U32);
 	cptx_val fits = cptx_setp(k, entries, t.room, .cmp = CPTX_LE);
 	if (t.threads < CPTX_WARP) /* all rows of a warp go the same way */
 		fits = cptx_vote_sync(k, fits, -1, .mode = CPTX_ALL);
 	CPTX_IF(k, fits) {
-		finish(&t, entries);
+		conclude(&t, entries);
 	}
 	CPTX_ELSE(k) {
 		one_by_one(&t);
@@ -386,5 +582,5 @@ void rows_build_combine_top_k(cptx_rows_row *r)
 		}
 	}
 	team_sync(&t);
-	finish(&t, cptx_ld(k, t.count, .space = CPTX_SHARED, .type = CPTX_U32));
+	conclude(&t, cptx_ld(k, t.count, .space = CPTX_SHARED, .type = CPTX_U32));
 }

@@ -6,7 +6,7 @@
 #include "rows/rows.h"
 
 /* Goes up with a change of the kernels after which a shape may take another time. */
-enum { VERSION = 4 };
+enum { VERSION = 5 };
 
 static const char *kernel_word(unsigned v)
 {
@@ -51,107 +51,89 @@ static kit_problem problem_of(const cptx_rows_opt *o, cptx_rows_opt *base, uint3
 typedef struct bench {
 	cptx_device *dev;
 	const cptx_target *target;
+	const cptx_rows_opt *asked;
 	cptx_rows_problem p;
-	cptx_rows_opt *candidates;
 } bench;
 
-static bool build(void *user, uint32_t i, cptx_module *m, cptx_error *err)
+static bool build(void *user, const void *candidate, cptx_module *m, cptx_error *err)
 {
-	return cptx_rows_build(m, &((bench *)user)->candidates[i], err) != NULL;
+	(void)user;
+	return cptx_rows_build(m, (const cptx_rows_opt *)candidate, err) != NULL;
 }
 
-static uint32_t launch(void *user, uint32_t i, const cptx_program *program, cptx_launch **launches, uint32_t room,
+static uint32_t launch(void *user, const void *candidate, const cptx_program *program, cptx_launch **launches, uint32_t room,
                        cptx_error *err)
 {
 	const bench *b = (const bench *)user;
-	const rows_shape s = rows_shape_of(&b->candidates[i]);
+	const cptx_rows_opt *o = (const cptx_rows_opt *)candidate;
+	const rows_shape s = rows_shape_of(o);
 	const uint32_t n = MIN(room, rows_launches(&s));
 
 	for (uint32_t l = 0; l < n; l++)
-		if (!(launches[l] = cptx_rows_launch(program, b->dev, &b->candidates[i], &b->p, l, err)))
+		if (!(launches[l] = cptx_rows_launch(program, b->dev, o, &b->p, l, err)))
 			return 0;
 	return n;
 }
 
-/* Dense operands of random numbers; labels are 0. */
-static bool make_operands(bench *b, const cptx_rows_opt *o, cptx_error *err)
+static size_t choose(void *user, void *choices, size_t room, cptx_error *err)
 {
-	const rows_shape s = rows_shape_of(o);
+	const bench *b = (const bench *)user;
 
-	for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++) {
-		const enum cptx_type type = rows_type_of(o, (enum cptx_rows_operand)i);
-		const enum rows_kind kind = rows_operands[i].kind;
-		const uint64_t n =
-			(uint64_t)(kind == ROWS_VECTOR ? 1 : b->p.rows) * (kind == ROWS_SCALAR ? rows_scalars(o, i) : o->n);
-		if (!rows_has(s.reads | s.writes, i))
-			continue;
-		b->p.at[i].address = kit_tuned_operand(b->dev, type, n * rows_bytes(type), err);
-		if (rows_operands[i].type == ROWS_INDEX && err->code == CPTX_OK)
-			cptx_mem_fill8(b->dev, b->p.at[i].address, 0, n * rows_bytes(type), err);
-	}
-	return err->code == CPTX_OK;
+	return cptx_rows_auto(b->asked, b->target, b->p.rows, cptx_device_get_info(b->dev)->sms, (cptx_rows_choice *)choices,
+	                      room, err);
 }
 
-static bool make_workspace(bench *b, uint32_t n, cptx_error *err)
+/* The largest workspace of the candidates. */
+static bool make_workspace(bench *b, const cptx_rows_opt *candidates, uint32_t n, cptx_error *err)
 {
 	const uint32_t sms = cptx_device_get_info(b->dev)->sms;
 	uint64_t most = 0;
 	cptx_rows_plan plan;
 
 	for (uint32_t i = 0; i < n; i++)
-		if (cptx_rows_check(&b->candidates[i], b->target, b->p.rows, sms, &plan, NULL))
+		if (cptx_rows_check(&candidates[i], b->target, b->p.rows, sms, &plan, NULL))
 			most = MAX(most, plan.workspace);
 	b->p.workspace = most ? kit_tuned_operand(b->dev, CPTX_F32, most, err) : 0;
 	return err->code == CPTX_OK;
 }
 
-static void free_operands(bench *b)
+/* Dense operands of random numbers; labels are 0. */
+static bool make_operands(void *user, const void *candidates, uint32_t n, cptx_error *err)
 {
+	bench *b = (bench *)user;
+	const cptx_rows_opt *o = b->asked;
+	const rows_shape s = rows_shape_of(o);
+
+	for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++) {
+		const enum cptx_type type = rows_type_of(o, (enum cptx_rows_operand)i);
+		const enum rows_kind kind = rows_operands[i].kind;
+		const uint64_t elements =
+			(uint64_t)(kind == ROWS_VECTOR ? 1 : b->p.rows) * (kind == ROWS_SCALAR ? rows_scalars(o, i) : o->n);
+		if (!rows_has(s.reads | s.writes, i))
+			continue;
+		b->p.at[i].address = kit_tuned_operand(b->dev, type, elements * rows_bytes(type), err);
+		if (rows_operands[i].type == ROWS_INDEX && err->code == CPTX_OK)
+			cptx_mem_fill8(b->dev, b->p.at[i].address, 0, elements * rows_bytes(type), err);
+	}
+	return err->code == CPTX_OK && make_workspace(b, (const cptx_rows_opt *)candidates, n, err);
+}
+
+static void free_operands(void *user)
+{
+	bench *b = (bench *)user;
+
 	for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++)
 		cptx_mem_free(b->dev, b->p.at[i].address);
 	cptx_mem_free(b->dev, b->p.workspace);
-}
-
-static uint32_t candidates_of(bench *b, const cptx_rows_opt *o, uint32_t room, cptx_error *err)
-{
-	cptx_rows_choice *c = NEW_ARRAY(cptx_rows_choice, room);
-	const uint32_t n =
-		c ? (uint32_t)cptx_rows_auto(o, b->target, b->p.rows, cptx_device_get_info(b->dev)->sms, c, room, err) : 0;
-
-	if (!c)
-		error_set(err, CPTX_E_MEMORY, NOWHERE, "out of memory");
-	for (uint32_t i = 0; i < n; i++)
-		b->candidates[i] = c[i].opt;
-	free(c);
-	return n;
-}
-
-static bool measure_all(cptx_tune *db, bench *b, const cptx_rows_opt *o, const cptx_tune_use *use, cptx_tune_done *done,
-                        cptx_error *err)
-{
-	cptx_rows_opt base;
-	const kit_bench k = { .problem = problem_of(o, &base, b->p.rows),
-		                  .candidates = b->candidates,
-		                  .n = candidates_of(b, o, use->candidates, err),
-		                  .build = build,
-		                  .launch = launch,
-		                  .user = b };
-
-	if (!k.n)
-		return false;
-	const bool ok =
-		make_operands(b, o, err) && make_workspace(b, k.n, err) && kit_tuned_measure(db, b->dev, &k, use, done, err);
-	free_operands(b);
-	return ok;
 }
 
 bool cptx_rows_measure(cptx_tune *db, cptx_device *dev, const cptx_rows_opt *opt, uint32_t rows, const cptx_tune_use *use,
                        cptx_tune_done *done, cptx_error *err)
 {
 	cptx_error own = { .code = CPTX_OK };
-	cptx_rows_opt o;
+	cptx_rows_opt o, base;
 	cptx_tune_use u;
-	bench b = { .dev = dev };
+	bench b = { .dev = dev, .asked = &o };
 
 	err = err ? err : &own;
 	if (!IS_GIVEN(dev, "device", NOWHERE, err) || !IS_GIVEN(opt, "options struct", NOWHERE, err) ||
@@ -164,11 +146,15 @@ bool cptx_rows_measure(cptx_tune *db, cptx_device *dev, const cptx_rows_opt *opt
 	if (!rows_complete(&o, b.target, err))
 		return false;
 	o.align = o.align ? o.align : rows_align_of_problem(&o, &b.p);
-	b.candidates = NEW_ARRAY(cptx_rows_opt, u.candidates);
-	const bool ok =
-		b.candidates ? measure_all(db, &b, &o, &u, done, err) : error_set(err, CPTX_E_MEMORY, NOWHERE, "out of memory");
-	free(b.candidates);
-	return ok;
+	const kit_offer offer = { .problem = problem_of(&o, &base, b.p.rows),
+		                      .choice = sizeof(cptx_rows_choice),
+		                      .choose = choose,
+		                      .operands = make_operands,
+		                      .release = free_operands,
+		                      .build = build,
+		                      .launch = launch,
+		                      .user = &b };
+	return kit_tuned_measure_offer(db, dev, &offer, &u, done, err);
 }
 
 /* ---- look-ups ---- */

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The emulator as a device: device_ops on a machine of src/emu.  All work is done when a call returns. */
 #include "base/options.h"
+#include "compile/link.h"
 #include "emu/core/finding.h"
 #include "emu/core/machine.h"
 #include "emu/memory/memory.h"
 #include "emu/memory/texture.h"
+#include "parse/parse.h"
 #include "runtime/runtime.h"
 
 #include <pthread.h>
@@ -262,9 +264,10 @@ static void take_first(void *user, const cptx_error *e)
 }
 
 /* Parses a text.  A text that ptxas refuses for its own .target and .version is refused here too. */
-static cptx_module *read_text(cptx_program *p, const char *text, size_t size, const load_request *q, cptx_error *err)
+static cptx_module *read_texts(cptx_program *p, const parse_input *in, size_t n, const load_request *q, cptx_error *err)
 {
-	cptx_module *m = cptx_parse(text, size, CPTX_OPT(cptx_parse_opt, .name = q->opt.name));
+	const cptx_parse_opt defaults = { .size = sizeof defaults };
+	cptx_module *m = parse_inputs(in, n, &defaults);
 	cptx_site at = q->at;
 	const cptx_target *t;
 
@@ -291,15 +294,41 @@ static cptx_module *read_text(cptx_program *p, const char *text, size_t size, co
 	return m;
 }
 
+static cptx_module *read_text(cptx_program *p, const char *text, size_t size, const load_request *q, cptx_error *err)
+{
+	return read_texts(p, CPTX_OPT_(parse_input, .text = text, .size = size, .name = q->opt.name), 1, q, err);
+}
+
+/* Joins PTX texts and modules, as a linker joins what is compiled of them. */
+static cptx_module *link_texts(cptx_program *p, const load_request *q, cptx_error *err)
+{
+	link_piece *pieces = pieces_make(q->pieces, q->npieces, p->dev->info.target, q->opt.emit, q->at, err);
+	parse_input *in = pieces ? NEW_ARRAY(parse_input, q->npieces) : NULL;
+	bool ok = in != NULL;
+
+	if (pieces && !in)
+		no_memory(err, q->at);
+	for (size_t i = 0; i < q->npieces && ok; i++) {
+		in[i] = (parse_input){ (const char *)pieces[i].data, pieces[i].size, pieces[i].name };
+		if (pieces[i].kind != PIECE_PTX)
+			ok = error_set(err, CPTX_E_ARG, q->at,
+			               "%s is machine code, or in a container; the emulator links PTX text and modules", pieces[i].name);
+	}
+	cptx_module *m = ok ? read_texts(p, in, q->npieces, q, err) : NULL;
+	free(in);
+	pieces_free(pieces, q->npieces);
+	return m;
+}
+
 static bool emu_load(cptx_program *p, const load_request *q, cptx_error *err)
 {
 	const char *target = q->opt.target ? q->opt.target : p->dev->info.target;
 	cptx_ptx *ptx = NULL;
 	cptx_module *m;
 
-	if (q->npieces)
-		return error_set(err, CPTX_E_ARG, q->at, "the emulator does not link; it runs one module or PTX text");
-	if (q->module) {
+	if (q->npieces) {
+		m = link_texts(p, q, err);
+	} else if (q->module) {
 		ptx = cptx_emit(q->module, target, q->opt.emit, err);
 		m = ptx ? read_text(p, cptx_ptx_text(ptx), cptx_ptx_size(ptx), q, err) : NULL;
 	} else if (q->size >= 4 && !memcmp(q->image, "\177ELF", 4)) {
@@ -585,6 +614,24 @@ bool cptx_emu_get_profile_(const cptx_device *dev, size_t i, cptx_emu_profile *o
 	bool there = i < m->nprofile;
 	if (there)
 		RESULT_FILL(out, size, &m->profile[i]);
+	emu_unlock((cptx_device *)dev);
+	return there;
+}
+
+bool cptx_emu_orders_(const cptx_device *dev, cptx_emu_order_info *out, size_t size)
+{
+	const emu_machine *m = emulator(dev);
+
+	if (!m || !out)
+		return false;
+	emu_lock((cptx_device *)dev);
+	const emu_explored *x = &m->explored;
+	const cptx_emu_order_info info = {
+		x->kernel, x->orders, x->all, x->left, x->found, x->switches, x->how, x->text, x->why
+	};
+	bool there = x->kernel != NULL;
+	if (there)
+		RESULT_FILL(out, size, &info);
 	emu_unlock((cptx_device *)dev);
 	return there;
 }

@@ -58,6 +58,12 @@ bool cptx_emu_continue(cptx_device *dev)
 
 void cptx_emu_clear(cptx_device *dev) { (void)dev; }
 
+bool cptx_emu_orders_(const cptx_device *dev, cptx_emu_order_info *out, size_t size)
+{
+	(void)dev, (void)out, (void)size;
+	return false;
+}
+
 bool cptx_emu_get_counters_(const cptx_device *dev, cptx_emu_counters *out, size_t size)
 {
 	(void)dev, (void)out, (void)size;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Programs: the kernels that they have, as launches need to know them. */
 #include "base/options.h"
+#include "ir/map_use.h"
 #include "runtime/runtime.h"
 
 #include "compile/text.h"
@@ -8,6 +9,17 @@
 #include <stdlib.h>
 
 /* ---- kernels ---- */
+
+static bool learn_map_uses(cptx_program *p, kernel *k, const cptx_module *m)
+{
+	const ir_map_use *use = ir_map_uses(m, k->info.name, &k->nmap_use);
+	ir_map_use *copy = k->nmap_use ? ARENA_ARRAY(&p->mem, ir_map_use, k->nmap_use) : NULL;
+
+	if (copy)
+		memcpy(copy, use, k->nmap_use * sizeof *copy);
+	k->map_use = copy;
+	return copy || !k->nmap_use;
+}
 
 static bool learn_params(cptx_program *p, cptx_kernel_info *k)
 {
@@ -25,16 +37,16 @@ static bool learn_params(cptx_program *p, cptx_kernel_info *k)
 
 bool program_add_kernel(cptx_program *p, const char *name, size_t len, const cptx_module *m)
 {
-	cptx_kernel_info k = { 0 };
+	kernel k = { .fn = NULL };
 	char *copy = ARENA_ARRAY(&p->mem, char, len + 1);
 
 	if (!copy || !arena_push(&p->mem, &p->kernels, p->nkernels, &p->kernels_cap, sizeof *p->kernels))
 		return false;
 	memcpy(copy, name, len);
 	copy[len] = 0;
-	if (m && (!cptx_module_kernel(m, copy, &k) || !learn_params(p, &k)))
+	if (m && (!cptx_module_kernel(m, copy, &k.info) || !learn_params(p, &k.info) || !learn_map_uses(p, &k, m)))
 		return false;
-	k.name = copy;
+	k.info.name = copy;
 	p->kernels[p->nkernels++] = k;
 	return table_add(&p->names, &p->mem.hook, table_hash(TABLE_HASH, copy), (uint32_t)p->nkernels - 1);
 }
@@ -63,7 +75,7 @@ static void list_kernels(const cptx_program *p, buf *b)
 		return;
 	buf_str(b, p->nkernels == 1 ? "; it has the kernel " : "; it has the kernels ");
 	for (size_t i = 0; i < p->nkernels && i < MOST; i++)
-		buf_printf(b, "%s\"%s\"", i ? ", " : "", p->kernels[i].name);
+		buf_printf(b, "%s\"%s\"", i ? ", " : "", p->kernels[i].info.name);
 	if (p->nkernels > MOST)
 		buf_printf(b, " and %zu more", p->nkernels - MOST);
 }
@@ -87,14 +99,14 @@ bool program_find(const cptx_program *p, const char *name, kernel *k, cptx_site 
 {
 	*k = (kernel){ .info = { .name = name } };
 	if (!name && p->nkernels == 1) {
-		k->info = p->kernels[0];
+		*k = p->kernels[0];
 		return true;
 	}
 	uint32_t hash = table_hash(TABLE_HASH, name ? name : "");
 	TABLE_EACH(&p->names, hash, i)
 	{
-		if (name && !strcmp(p->kernels[i].name, name)) {
-			k->info = p->kernels[i];
+		if (name && !strcmp(p->kernels[i].info.name, name)) {
+			*k = p->kernels[i];
 			return true;
 		}
 	}
@@ -195,7 +207,7 @@ unsigned cptx_program_version(const cptx_program *p) { return p ? p->version : 0
 
 const char *cptx_program_kernel_at(const cptx_program *p, size_t i)
 {
-	return p && i < p->nkernels ? p->kernels[i].name : NULL;
+	return p && i < p->nkernels ? p->kernels[i].info.name : NULL;
 }
 
 void *cptx_program_handle(const cptx_program *p) { return p ? p->handle : NULL; }

@@ -26,7 +26,9 @@ typedef struct transfer {
 
 /* A kernel as a launch sees it. */
 typedef struct kernel {
-	cptx_kernel_info info; /* params NULL: unknown */
+	cptx_kernel_info info;            /* params NULL: unknown */
+	const struct ir_map_use *map_use; /* copies by tensor maps among the parameters, as far as known */
+	size_t nmap_use;
 	void *fn;
 	bool sized;           /* the parameters are unknown, except for their number and sizes: info.nparams, param_size */
 	uint32_t *param_size; /* info.nparams sizes in bytes, from malloc */
@@ -113,7 +115,7 @@ struct cptx_program {
 	cptx_device *dev;
 	arena mem;
 	void *handle;
-	cptx_kernel_info *kernels; /* the kernels whose names are known */
+	kernel *kernels; /* the kernels whose names are known; only what their module says of them is filled in */
 	size_t nkernels, kernels_cap;
 	hash_table names;  /* index of their names */
 	bool more_kernels; /* the program may have further kernels */

@@ -53,7 +53,19 @@ static const cptx_attention_opt kernels[] = {
 	  .causal = true,
 	  .bk = 32,
 	  .name = "tcgen05" },
+	{ .size = CPTX_OPT_SIZE(cptx_attention_opt),
+	  .mma = CPTX_ATTENTION_TCGEN05,
+	  .in = CPTX_BF16,
+	  .out = CPTX_F32,
+	  .dim = 32,
+	  .dim_v = 64,
+	  .causal = true,
+	  .bq = 256,
+	  .bk = 64,
+	  .name = "pair" },
 };
+
+enum { KERNELS = sizeof kernels / sizeof *kernels, OF_TCGEN05 = 2 /* the last ones */ };
 
 static cptx_module *build(const void *user)
 {
@@ -66,15 +78,19 @@ static cptx_module *build(const void *user)
 static const char *run(const void *user, const mutant *x, unsigned seed)
 {
 	const cptx_attention_opt *o = user;
-	const bool sync = o->mma != CPTX_ATTENTION_WGMMA; /* each tile has a CTA of its own */
+	const bool sync = o->mma != CPTX_ATTENTION_WGMMA, pair = o->bq == 256; /* each tile has a CTA of its own */
 	const attention_trial t = { .p = { .size = CPTX_OPT_SIZE(cptx_attention_problem),
 		                               .batch = 1,
 		                               .heads = 1,
-		                               .queries = sync ? 70 : 260,
-		                               .keys = o->mma == CPTX_ATTENTION_TCGEN05 ? 200
-		                                       : sync                           ? 90
-		                                                                        : 300,
-		                               .ctas = sync ? 0 : 1 },
+		                               .queries = pair   ? 600
+		                                          : sync ? 70
+		                                                 : 260,
+		                               .keys = pair                               ? 300
+		                                       : o->mma == CPTX_ATTENTION_TCGEN05 ? 200
+		                                       : sync                             ? 90
+		                                                                          : 300,
+		                               .ctas = sync ? 0 : 1,
+		                               .scale = pair ? 4 : 0 /* maxima grow, and O is corrected */ },
 		                        .seed = seed };
 	cptx_module *m = build(user);
 	cptx_device *dev = trial_device_of(trial_target(o, 0), seed);
@@ -94,6 +110,9 @@ static const char *run(const void *user, const mutant *x, unsigned seed)
 #define PUT_A "that of P, which the same thread writes behind it, stands in front of the arrival"
 #define READ_O "that of O, which the same thread reads in front of it, stands behind the wait"
 #define LAST_TURN "it takes the last arrival, so that none is left when the kernel ends; nobody comes behind it"
+#define NEXT_CHUNK "that of the next columns, which the same thread writes behind it, stands in front of the arrival"
+#define OWN_ZEROS "zeros of a tile in which nothing counts: the same thread reads them, and nobody else"
+#define EMPTY_RING "no store is on its way from this part of the ring yet"
 static const spared spare[] = {
 	{ "e4m3", INIT_FENCE, 2, "the last pipeline's stands behind these mbarriers too" },
 	{ "e4m3", "mbarrier.try_wait.parity.shared::cta.b64", 3,
@@ -125,6 +144,36 @@ static const spared spare[] = {
 	{ "tcgen05", AFTER, 12, MUTANT_FREED },
 	{ "tcgen05", "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::clust", 5,
 	  "nothing is copied to the stage of the last V" },
+	{ "pair", INIT_FENCE, 0, "the last pipeline's stands behind these mbarriers too" },
+	{ "pair", INIT_FENCE, 1, "the last pipeline's stands behind these mbarriers too" },
+	{ "pair", INIT_FENCE, 2, "the last pipeline's stands behind these mbarriers too" },
+	{ "pair", INIT_FENCE, 3, "the last pipeline's stands behind these mbarriers too" },
+	{ "pair", INIT_FENCE, 4, "the last pipeline's stands behind these mbarriers too" },
+	{ "pair", INIT_FENCE, 5, "the last pipeline's stands behind these mbarriers too" },
+	{ "pair", INIT_FENCE, 6, "the last pipeline's stands behind these mbarriers too" },
+	{ "pair", INIT_FENCE, 7, "threads and commits arrive there, no copies; bar.sync stands between" },
+	{ "pair", "griddepcontrol.wait", 0, "there is one launch, and nothing in front of it" },
+	{ "pair", BEFORE, 4, NEXT_CHUNK },
+	{ "pair", BEFORE, 6, NEXT_CHUNK },
+	{ "pair", BEFORE, 8, OWN_ZEROS },
+	{ "pair", BEFORE, 9, OWN_ZEROS },
+	{ "pair", BEFORE, 11, OWN_ZEROS },
+	{ "pair", BEFORE, 12, OWN_ZEROS },
+	{ "pair", BEFORE, 10, MUTANT_FREED },
+	{ "pair", BEFORE, 13, MUTANT_FREED },
+	{ "pair", BEFORE, 14, MUTANT_FREED },
+	{ "pair", AFTER, 3, READ_O },
+	{ "pair", AFTER, 4, READ_O },
+	{ "pair", AFTER, 6, READ_O },
+	{ "pair", AFTER, 7, READ_O },
+	{ "pair", AFTER, 8, OWN_ZEROS },
+	{ "pair", AFTER, 9, OWN_ZEROS },
+	{ "pair", AFTER, 11, OWN_ZEROS },
+	{ "pair", AFTER, 12, OWN_ZEROS },
+	{ "pair", "bar.warp.sync", 0, EMPTY_RING },
+	{ "pair", "bar.warp.sync", 2, EMPTY_RING },
+	{ "pair", "cp.async.bulk.wait_group.read", 0, EMPTY_RING },
+	{ "pair", "cp.async.bulk.wait_group.read", 1, EMPTY_RING },
 	{ "full causal e4m3", FENCE, 2, BEHIND_S },
 	{ "causal", FENCE, 4, BEHIND_S },
 };
@@ -156,6 +205,7 @@ int main(void)
 	Suite *s = suite_create("attention");
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	tcase_add_loop_test(test_case(s, "mutants"), nothing_may_be_missing, 0, (int)(sizeof kernels / sizeof *kernels));
+	tcase_add_loop_test(test_case(s, "mutants"), nothing_may_be_missing, 0, KERNELS - OF_TCGEN05);
+	tcase_add_loop_test(test_case(s, "tcgen05"), nothing_may_be_missing, KERNELS - OF_TCGEN05, KERNELS);
 	return test_main("attention mutants", s);
 }

@@ -4,6 +4,8 @@
 
 #include "../kit/on_emu.h"
 
+#include <cptx/cptx.h>
+
 #include <math.h>
 
 #define BASE .size = CPTX_OPT_SIZE(cptx_attention_opt), .mma = CPTX_ATTENTION_WGMMA, .in = CPTX_BF16, .dim = 128
@@ -79,6 +81,11 @@ static const rule rules[] = {
 	  { .size = S, .mma = CPTX_ATTENTION_TCGEN05, .in = CPTX_BF16, .dim = 64, .bq = 64 },
 	  { 0 } },
 	{ "sm_100a: bk = 48; a block has", { TCGEN05, .bk = 48 }, { 0 } },
+	{ "sm_100a: bk = 32; with two tiles of queries a block has 64", { TCGEN05, .bq = 256, .bk = 32 }, { 0 } },
+	{ "sm_100a: two tiles with 128 keys and head size 192 of V need 640 columns",
+	  { TCGEN05, .bq = 256, .bk = 128, .dim_v = 192 },
+	  { 0 } },
+	{ ".fast_ex2 is an option of the kernel by tcgen05; wgmma has none", { BASE, .fast_ex2 = true }, { 0 } },
 	{ "sm_100a: 8 stages of 64 keys", { TCGEN05, .stages = 8 }, { 0 } },
 	{ ".tma is an option of the kernel by mma.sync; tcgen05 has none", { TCGEN05, .tma = true }, { 0 } },
 	{ ".in is not given", { .size = S, .mma = CPTX_ATTENTION_WGMMA, .dim = 64 }, { 0 } },
@@ -152,6 +159,8 @@ START_TEST(another_target)
 	ck_assert_msg(strstr(err.text, "sm_90a") && err.code == CPTX_E_TARGET, "%s", err.text);
 	ck_assert_int_eq(cptx_attention_mma_of(cptx_target_find("sm_90a")), CPTX_ATTENTION_WGMMA);
 	ck_assert_int_eq(cptx_attention_mma_of(NULL), CPTX_ATTENTION_SYNC);
+	ck_assert(cptx_attention_has_fast_ex2(cptx_target_find("sm_103a")));
+	ck_assert(!cptx_attention_has_fast_ex2(cptx_target_find("sm_100a")) && !cptx_attention_has_fast_ex2(NULL));
 	ck_assert_str_eq(cptx_attention_mma_name(CPTX_ATTENTION_TCGEN05), "tcgen05");
 	ck_assert_str_eq(cptx_attention_mma_name((enum cptx_attention_mma)7), "?");
 }
@@ -184,6 +193,8 @@ static const cptx_attention_opt shapes[] = {
 	{ .size = S, .mma = CPTX_ATTENTION_SYNC, .in = CPTX_BF16, .dim = 256, .tma = true, .lse = true },
 	{ TCGEN05, .causal = true, .window = true, .softcap = true, .lse = true, .varlen = true, .sinks = true },
 	{ TCGEN05, .dim_v = 256, .page = 16 },
+	{ TCGEN05, .causal = true, .lse = true },
+	{ TCGEN05, .fast_ex2 = true },
 	{ FP8, .bk = 224 },
 	{ .size = S, .mma = CPTX_ATTENTION_WGMMA, .in = CPTX_E4M3, .dim = 64, .window = true, .softcap = true },
 	{ .size = S, .mma = CPTX_ATTENTION_WGMMA, .in = CPTX_E4M3, .dim = 256, .causal = true, .sinks = true },
@@ -282,6 +293,40 @@ START_TEST(choices_fit)
 		ck_assert(c[i].us > 0 && (!i || c[i].us >= c[i - 1].us));
 		ck_assert(c[i].waste >= 0 && c[i].waste < 1 && c[i].tail >= 0 && c[i].tail < 1);
 	}
+}
+END_TEST
+
+/* A part of the shape that is given chooses the rest of it, also where the usual rest does not fit. */
+START_TEST(choices_fit_what_is_given)
+{
+	static const struct {
+		cptx_attention_opt o;
+		bool usual; /* the usual shape fits too */
+	} all[] = {
+		{ { .size = S, .mma = CPTX_ATTENTION_WGMMA, .in = CPTX_BF16, .dim = 64, .bk = 192 }, true },
+		{ { BASE, .stages = 3 }, false },
+		{ { .size = S, .mma = CPTX_ATTENTION_WGMMA, .in = CPTX_BF16, .dim = 128, .bq = 192 }, false },
+		{ { SYNC, .bk = 128 }, false },
+		{ { TCGEN05, .stages = 3 }, true },
+		{ { TCGEN05, .bk = 32 }, true },
+	};
+	const cptx_attention_problem p = { SIZES, .q_stride = { 0 } };
+
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+		const cptx_attention_opt *o = &all[i].o;
+		cptx_attention_choice c;
+		cptx_error err = { 0 };
+		SURE(cptx_attention_auto(o, &p, 132, &c, 1, &err) == 1, "%zu: %s", i, err.text);
+		ck_assert(cptx_attention_check(&c.opt, NULL, NULL, NULL));
+		ck_assert((!o->bq || c.opt.bq == o->bq) && (!o->bk || c.opt.bk == o->bk));
+		ck_assert(!o->stages || c.opt.stages == o->stages);
+		SURE(cptx_attention_check(o, NULL, NULL, NULL) == all[i].usual, "%zu", i);
+	}
+	const cptx_attention_opt none = { BASE, .bq = 192, .bk = 256 };
+	cptx_attention_choice c;
+	cptx_error err = { 0 };
+	ck_assert(!cptx_attention_auto(&none, &p, 132, &c, 1, &err));
+	SURE(strstr(err.text, "registers"), "%s", err.text);
 }
 END_TEST
 
@@ -422,6 +467,7 @@ int main(void)
 	tcase_add_loop_test(t, ptxas_neither_warns_nor_spills, 0, SHAPES);
 	tcase_add_test(t, one_call_does_all);
 	tcase_add_test(t, choices_fit);
+	tcase_add_test(t, choices_fit_what_is_given);
 	tcase_add_test(t, few_queries_share_tiles);
 	tcase_add_test(t, heads_share_open_tiles);
 	tcase_add_test(t, operations_are_counted);

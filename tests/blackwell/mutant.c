@@ -2,6 +2,8 @@
 #include "mutant.h"
 #include "../whole.h"
 
+#include <cptx/cptx.h>
+
 #include <check.h>
 #include <stdio.h>
 #include <string.h>
@@ -157,8 +159,9 @@ unsigned mutants_try(const mutant_subject *s, unsigned of_kind[MUTANT_KINDS])
 		try_one(s, &all[at], &c);
 		return c.lost;
 	}
-	for (unsigned i = 0; i < n; i += whole() ? 1 : ONE_OF)
-		try_one(s, &all[i], &c);
+	for (unsigned i = 0; i < n; i++)
+		if (is_tried(i, ONE_OF))
+			try_one(s, &all[i], &c);
 	printf("%s: %u mutants, %u found by the first seed, %u spared\n", s->name, c.made, c.first, c.spared);
 	try_one(s, &(mutant){ .whole = true }, &c);
 	return c.lost;

@@ -46,7 +46,7 @@ help_names() {
 	while read -r option; do [ "$option" = --help ] || says "$option"; done <"$dir/options"
 }
 help_names gemm arch mma kind tile warps stages cluster stream-k swap per-sm batch grouped layout scale a-tmem in out group output run device lines timeline explain
-help_names run device entry grid block cluster smem arg out seed schedule schedules threads step-limit pedantic compare counters finding-format
+help_names run device entry grid block cluster smem arg out seed schedule schedules order threads step-limit pedantic compare counters finding-format
 help_names insn arch
 help_names arch
 help_names layout tile type major swizzle pitch read at frag shape num trans sparse svg
@@ -467,6 +467,11 @@ out:
 	ret;
 }
 S
+status 0 run "$dir/exit.ptx" -a "buf:u32[8]=iota" --schedules all --no-progress
+complains "its only order is right"
+status 0 run "$dir/exit.ptx" -a "buf:u32[8]=iota" --schedules all --order 1 --no-progress
+complains "order 1 is right"
+usage "--order: the number of one that --schedules all has tried" run "$dir/exit.ptx" -a "buf:u32[8]=iota" --order 1
 status 0 run "$dir/exit.ptx" -a "buf:u32[8]=iota" --schedules 5 -o "0=$dir/exit.bin" --no-progress
 complains "warning: stores-at-exit: the thread ends, but has not waited for its bulk group 2"
 complains "PTX manual, cp.async.bulk.wait_group: "

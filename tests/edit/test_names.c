@@ -130,6 +130,28 @@ START_TEST(messages)
 }
 END_TEST
 
+/* Names of two kinds of things with one hash: of a function and a variable, of a label and a variable of a body. */
+START_TEST(equal_hashes)
+{
+	static const char text[] = ".version 8.0\n.target sm_80\n.address_size 64\n"
+							   ".func f959888()\n{\nf774628:\n\tret;\n}\n";
+	cptx_module *m = cptx_module_new(NULL);
+
+	cptx_ret(cptx_func_begin(m, "f959888", CPTX_TYPE_NONE));
+	cptx_ret(cptx_func_begin(m, "v334080", CPTX_TYPE_NONE));
+	ck_assert_int_eq(cptx_find(m, "v334080").kind, CPTX_VAL_FUNC);
+	ck_assert_ptr_nonnull(cptx_module_body(m, "v334080"));
+	free(print(m));
+	cptx_module_destroy(m);
+	m = cptx_parse(text, strlen(text), NULL);
+	cptx_kernel *k = cptx_module_body(m, "f959888");
+	ck_assert_int_eq(cptx_body_value(k, "f774628").kind, CPTX_VAL_LABEL);
+	ck_assert_int_eq(cptx_body_value(k, "v182830").kind, CPTX_VAL_NONE);
+	ck_assert(!cptx_module_error(m));
+	cptx_module_destroy(m);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("names");
@@ -140,5 +162,6 @@ int main(void)
 	tcase_add_loop_test(c, renamed, 0, n);
 	tcase_add_loop_test(c, hidden, 0, n);
 	tcase_add_loop_test(c, messages, 0, n);
+	tcase_add_test(c, equal_hashes);
 	return test_main("edit_names", s);
 }

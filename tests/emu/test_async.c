@@ -124,6 +124,22 @@ START_TEST(arrivals_of_copies)
 	            "cp.async.mbarrier.arrive.noinc.shared.b64 [%r61];"
 	            "w: mbarrier.test_wait.parity.shared.b64 %p1, [%r60], 0; @!%p1 bra w;" ANSWER("%r2"),
 	     other);
+	/* The second mbarrier tells of both copies, whichever arrival ran first, */
+	fine("sm_80", 64,
+	     PLACES ".shared .align 8 .b64 second; mov.u32 %r61, second; @%p15 mbarrier.init.shared.b64 [%r60], 64; @%p15 "
+	            "mbarrier.init.shared.b64 [%r61], 64; bar.sync 0;"
+	            "cp.async.ca.shared.global [%r1], [%rd1], 4; cp.async.mbarrier.arrive.noinc.shared.b64 [%r60];"
+	            "cp.async.ca.shared.global [%r1+512], [%rd1], 4; cp.async.mbarrier.arrive.noinc.shared.b64 [%r61];"
+	            "w: mbarrier.test_wait.parity.shared.b64 %p1, [%r61], 0; @!%p1 bra w;" ANSWER("%r2"),
+	     other);
+	/* and groups are counted beside them. */
+	fine("sm_80", 64,
+	     PLACES "@%p15 mbarrier.init.shared.b64 [%r60], 64; bar.sync 0;"
+	            "cp.async.ca.shared.global [%r1], [%rd1], 4; cp.async.mbarrier.arrive.noinc.shared.b64 [%r60];"
+	            "cp.async.ca.shared.global [%r1+512], [%rd1], 4; cp.async.commit_group;"
+	            "cp.async.ca.shared.global [%r1+1024], [%rd1], 4; cp.async.commit_group; cp.async.wait_group 1;" ANSWER(
+					"%r1+512") "cp.async.wait_all;",
+	     own);
 	/* With no copy before it, too. */
 	fine("sm_80", 64,
 	     PLACES "@%p15 mbarrier.init.shared.b64 [%r60], 64; ld.global.u32 %r4, [%rd1]; st.shared.u32 [%r1], %r4; bar.sync 0;"
@@ -151,6 +167,20 @@ START_TEST(not_waited_for)
 	      CPTX_FIND_ASYNC_WAIT, "cp.async");
 	/* only by the thread that copies, */
 	found("sm_80", 64, PLACES "cp.async.ca.shared.global [%r1], [%rd1], 4; cp.async.wait_all;" ANSWER("%r2"),
+	      CPTX_FIND_ASYNC_WAIT, "ld.shared.u32");
+	/* by an arrival in front of the copy, of the same group, */
+	found("sm_80", 64,
+	      PLACES
+	      "@%p15 mbarrier.init.shared.b64 [%r60], 64; bar.sync 0;"
+	      "cp.async.ca.shared.global [%r1], [%rd1], 4; cp.async.mbarrier.arrive.noinc.shared.b64 [%r60];"
+	      "cp.async.ca.shared.global [%r1+512], [%rd1], 4;"
+	      "w: mbarrier.test_wait.parity.shared.b64 %p1, [%r60], 0; @!%p1 bra w;" ANSWER("%r2+512") "cp.async.wait_all;",
+	      CPTX_FIND_ASYNC_WAIT, "ld.shared.u32");
+	/* by an arrival of other lanes, */
+	found("sm_80", 64,
+	      PLACES "@%p15 mbarrier.init.shared.b64 [%r60], 62; bar.sync 0; and.b32 %r5, %r0, 31; setp.ne.u32 %p2, %r5, 0;"
+	             "cp.async.ca.shared.global [%r1], [%rd1], 4; @%p2 cp.async.mbarrier.arrive.noinc.shared.b64 [%r60];"
+	             "w: mbarrier.test_wait.parity.shared.b64 %p1, [%r60], 0; @!%p1 bra w;" ANSWER("%r2") "cp.async.wait_all;",
 	      CPTX_FIND_ASYNC_WAIT, "ld.shared.u32");
 	/* and the source written before it has been read. */
 	found("sm_80", 32,

@@ -35,6 +35,10 @@ static bool uses_tma(enum hgemm_rung rung) { return rung == HGEMM_TMA_R || rung 
  * as many as suit. */
 static void run_with(const char *target, const hgemm_case *c, const size *s, const struct schedule *when, uint32_t sms)
 {
+	static unsigned runs;
+
+	if (!is_my_part(runs++))
+		return;
 	cptx_emu_opt how = { .seed = when->seed, .schedule = when->order, .sms = sms, .pedantic = true };
 	gemm_problem p = { .m = s->m, .n = s->n, .k = s->k, .seed = when->seed };
 	cptx_emu_counters count;
@@ -207,7 +211,7 @@ START_TEST(assembled)
 	hgemm_opt o = hgemm_default(l->rung, l->bk, _i % 2 ? CPTX_F16 : CPTX_BF16, cptx_target_find(l->target));
 	char message[4096];
 
-	if (!whole() && _i % 3) /* the others with CPTX_WHOLE */
+	if (!is_tried((uint64_t)_i, 3)) /* the others with CPTX_WHOLE */
 		return;
 	if (!test_ptxas()) {
 		skip("no ptxas");

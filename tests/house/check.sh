@@ -52,7 +52,7 @@ arrows() {
 		n = split("base 0 arch 1 cache 1 ir 2 emit 3 parse 3 layout 3 check 3 compile 3 python 3 devices 4 emu 5 to_c 5 runtime 6 tensor 7 tune 7 inspect 7 kit 8 gemm 9 attention 9 rows 9 bundle 10 tools 11", w, " ")
 		for (i = 1; i < n; i += 2)
 			rank[w[i]] = w[i + 1]
-		n = split("cubin.h inspect cptx.h base cache.h cache compile.h compile isa.h base insn.h base edit.h base again.h base optimize.h ir declare.h base table.h base layout.h layout tensor_map.h layout " \
+		n = split("cubin.h inspect cptx.h base module.h base fast.h base insn_fast.h base cache.h cache compile.h compile isa.h base insn.h base edit.h base again.h base optimize.h ir declare.h base table.h base layout.h layout tensor_map.h layout " \
 			"python.h python dlpack.h tensor tune.h tune retarget.h runtime bundle.h bundle device.h devices emu.h devices findings.def devices gemm.h gemm attention.h attention attention_decode.h attention attention_backward.h attention rows.h rows rows.def rows pipeline.h kit timeline.h kit tmem.h kit epilogue.h kit mma.h kit operand.h kit params.h kit reduce.h kit roles.h kit scheduler.h kit softmax.h kit vector.h kit inspect.h inspect", w, " ")
 		for (i = 1; i < n; i += 2)
 			home["cptx/" w[i]] = w[i + 1]
@@ -154,10 +154,10 @@ library_calls() {
 }
 
 long_files() {
-	for f in $(files '*.c' '*.h' '*.sh' 'meson.build' bootstrap run run-all '*.awk'); do
-		n=$(wc -l <"$f")
-		[ "$n" -le 700 ] || echo "$f:700: $n lines"
-	done
+	files '*.c' '*.h' '*.sh' 'meson.build' bootstrap run run-all '*.awk' | xargs awk '
+	FNR == 1 && name != "" && n > 700 { print name ":700: " n " lines" }
+	{ name = FILENAME; n = FNR }
+	END { if (n > 700) print name ":700: " n " lines" }'
 }
 
 unfinished() { lines '(^|[^A-Za-z0-9_])(TO''DO|FIX''ME|XX''X)([^A-Za-z0-9_]|$)' '*'; }
@@ -169,6 +169,7 @@ untidy() {
 	return_character=$(printf '\r')
 	lines "$blank|$return_character" '*.c' '*.h' '*.def' '*.sh' '*.build' '*.awk' bootstrap run run-all |
 		sed 's/^\([^:]*:[0-9]*\):.*/\1: blank at the end of the line/'
+	files '*.c' '*.h' '*.def' '*.sh' '*.build' '*.md' '*.awk' bootstrap run run-all | xargs tail -qc 1 | tr -d '\n' | grep -q . || return 0
 	for f in $(files '*.c' '*.h' '*.def' '*.sh' '*.build' '*.md' '*.awk' bootstrap run run-all); do
 		[ -z "$(tail -c 1 "$f")" ] || echo "$f:$(wc -l <"$f"): no newline at the end"
 	done
@@ -176,7 +177,7 @@ untidy() {
 
 # One document has them all: what the code reads is described there, and what is described there is read.
 variables() {
-	document=docs/environment.md
+	document=docs/environment.md read_names=$(mktemp)
 	[ -f $document ] || { echo "$document:1: missing"; return; }
 	described=$(sed -n 's/^| `\([A-Z][A-Z_0-9]*\)[`=].*/\1/p' $document)
 	# names that are asked for, and those of ours that are handed on as text, but for what headers define
@@ -186,10 +187,11 @@ variables() {
 		while read -r place name; do
 			printf '%s\n' "$described" | grep -qx "$name" || grep -qsE "define $name\\>" include/cptx/*.h || echo "$place: $name is not described in $document"
 		done
+	files '*.c' '*.h' '*.py' '*.sh' bootstrap run run-all meson.build | xargs grep -ohE '[A-Z][A-Z_0-9]+' | sort -u >"$read_names"
 	for name in $described; do
-		files '*.c' '*.h' '*.py' '*.sh' bootstrap run run-all meson.build | xargs grep -qE "[^A-Z_]$name([^A-Z_0-9]|\$)" ||
-			echo "$document:$(grep -n "^| \`$name" $document | cut -d: -f1): nothing reads $name"
+		grep -qx "$name" "$read_names" || echo "$document:$(grep -n "^| \`$name" $document | cut -d: -f1): nothing reads $name"
 	done
+	rm -f "$read_names"
 }
 
 # Words that were given up for the field's terms, and comments without a subject: retired.txt says which, where, and what to

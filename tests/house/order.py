@@ -155,7 +155,10 @@ class Lint:
         self.files = files
         self.public = {}
         self.macros = {}
+        self.headers_of = {}  # a name -> the headers that declare it
         for f in files:
+            for name in f.declared if f.name.endswith(".h") else []:
+                self.headers_of.setdefault(name, []).append(f)
             for name, macro in f.macros.items():
                 self.macros.setdefault(name, macro)
             for name, params in f.declared.items():
@@ -169,6 +172,8 @@ class Lint:
 
     def spread(self):
         """Functions and macros that call what emits, until there are no more."""
+        candidates = {f.name: {name for name, body in f.functions.items() if name not in self.public and not self.alone(body)}
+                      for f in self.files}
         changed = True
         while changed:
             changed = False
@@ -178,7 +183,7 @@ class Lint:
                     changed = True
             for f in self.files:
                 for name, body in f.functions.items():
-                    if name not in self.emits[f.name] and name not in self.public and not self.alone(body) and self.any_emits(body, f):
+                    if name not in self.emits[f.name] and name in candidates[f.name] and self.any_emits(body, f):
                         self.emits[f.name].add(name)
                         changed = True
                     if name in self.emits[f.name] and name not in self.common and self.declared_elsewhere(name, f):
@@ -190,7 +195,7 @@ class Lint:
         return any(self.alone(x) if isinstance(x, Group) else x[2] in ("cptx_module_new", "cptx_parse") for x in items)
 
     def declared_elsewhere(self, name, f):
-        return any(name in h.declared for h in self.files if h is not f and h.name.endswith(".h")) or f.name.endswith(".h")
+        return f.name.endswith(".h") or any(h is not f for h in self.headers_of.get(name, []))
 
     def is_builder(self, name):
         return name.startswith("cptx_") and name not in self.public and name not in self.macros and not name.endswith("_")

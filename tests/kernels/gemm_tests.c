@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "gemm_tests.h"
+#include "../whole.h"
 
 static cptx_device *gpu;
 
@@ -47,7 +48,7 @@ void gemm_right(const gemm_trial *t, const char *const targets[2], unsigned seed
 {
 	static unsigned calls;
 
-	if (calls++ % ONE_OF_TRIALS && !getenv("CPTX_WHOLE"))
+	if (!is_tried(calls++, ONE_OF_TRIALS))
 		return;
 	const char *second = seed % 2 && cptx_gemm_check(&t->opt, cptx_target_find(targets[1]), NULL, NULL) ? targets[1] : NULL;
 	cptx_emu_opt opt = { .seed = t->seed, .schedule = (enum cptx_emu_schedule)(seed % 3), .threads = 1, .sms = 8 };

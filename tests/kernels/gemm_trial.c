@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "gemm_trial_own.h"
 
+#include <cptx/cptx.h>
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -413,18 +415,11 @@ static bool compare_scattered(const data *x)
 	return ok;
 }
 
-double gemm_trial_saturated(enum cptx_type type, double v)
-{
-	const double most = type == CPTX_E4M3 ? 448 : type == CPTX_E5M2 ? 57344 : INFINITY;
-
-	return fmin(fmax(v, -most), most);
-}
-
 /* Rows that are no expert's stay as they were. */
 static uint64_t bits_expected(const data *x, uint64_t i)
 {
 	if (x->matrix[i / x->t->n] != (uint32_t)NOBODYS)
-		return number_bits(x->o->out, gemm_trial_saturated(x->o->out, gemm_trial_expected(x, i)));
+		return number_bits(x->o->out, number_saturated(x->o->out, gemm_trial_expected(x, i)));
 	return x->t->in_place ? number_bits(x->o->out, x->c[i]) : UINT64_MAX >> (64 - cptx_type_bits(x->o->out));
 }
 

@@ -85,7 +85,7 @@ bool gemm_trial_compare_columns(const trial_data *x)
 		memcpy(&bits, x->bytes + at * size, size);
 		memset(x->bytes + at * size, TRIAL_POISON, size);
 		const double factor = x->o->scale_out ? (double)x->sd[factor_at(x, row, col)] : 1, v = column_of(x, row, col);
-		const double want = x->o->scale_out ? v : gemm_trial_saturated(x->o->out, v),
+		const double want = x->o->scale_out ? v : number_saturated(x->o->out, v),
 					 got = number_value(x->o->out, bits) * factor;
 		if (fabs(got - want) <= rounding(x->o->out, want / factor) * factor * 1.001 + 4e-6 * fabs(want))
 			continue;

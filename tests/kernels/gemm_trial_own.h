@@ -45,8 +45,6 @@ trial_stored gemm_trial_stored(const trial_data *x, unsigned which);
 uint64_t gemm_trial_columns(const trial_data *x);
 /* The element of the product, behind alpha, beta, bias and epilogue. */
 double gemm_trial_expected(const trial_data *x, uint64_t i);
-/* A number that is too large for a float of 8 bits becomes the largest one that the type has. */
-double gemm_trial_saturated(enum cptx_type type, double v);
 
 /* gemm_trial_out.c: room for the factors of D; compares D whose columns are gated or quantized, and its factors; bytes that
  * are right become poison.  False: x->said tells what is wrong. */

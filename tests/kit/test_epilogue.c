@@ -4,6 +4,7 @@
 
 #include "reference/number.h"
 
+#include <cptx/cptx.h>
 #include <cptx/epilogue.h>
 #include <cptx/operand.h>
 #include <cptx/tmem.h>
@@ -92,12 +93,7 @@ static const char *text_of(const trial *t)
 /* ---- numbers ---- */
 
 /* The bits of a number, rounded; of types of 8 bits the largest number is not exceeded, as stores saturate. */
-static uint32_t encode(enum cptx_type type, double v)
-{
-	const double most = type == CPTX_E4M3 ? 448 : type == CPTX_E5M2 ? 57344 : INFINITY;
-
-	return (uint32_t)number_bits(type, fmin(fmax(v, -most), most));
-}
+static uint32_t encode(enum cptx_type type, double v) { return (uint32_t)number_bits(type, number_saturated(type, v)); }
 
 /* What kernels read: the sums, a second one, and behind one another what visitors take. */
 enum {

@@ -3,6 +3,7 @@
 #include "on_emu.h"
 #include "../whole.h"
 
+#include <cptx/cptx.h>
 #include <cptx/reduce.h>
 
 #include <math.h>
@@ -208,9 +209,12 @@ static void try_case(const reduce_case *c, const char *target)
 		for (uint32_t i = 0; i < c->threads * c->ctas * words; i++)
 			in[turn][i] = random_word(c, i % words % cptx_reduce_parts(c->op), i / words, &s);
 	static uint64_t cases;
-	const uint64_t first = whole() ? 0 : cases++ % 3, seeds = whole() ? 3 : 1; /* one case after the other takes the next */
+	const uint64_t at = 3 * cases++, first = whole() ? 0 : at / 3 % 3; /* a case takes one seed, the next case the next */
+	const uint64_t seeds = whole() ? 3 : 1;
 
 	for (uint64_t seed = first; seed < first + seeds; seed++) {
+		if (!is_my_part(at + seed))
+			continue;
 		cptx_module *m = build(c);
 		emu_run r = { .target = target,
 			          .seed = seed,

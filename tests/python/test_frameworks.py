@@ -97,7 +97,7 @@ class PyTorch(unittest.TestCase):
         f = torch.ops.cptx_stable.silu_mul
         with self.assertRaisesRegex(RuntimeError, "takes float32 tensors"):
             f(torch.ones(4).double(), torch.ones(4))
-        with self.assertRaisesRegex(RuntimeError, r"argument \"y\" is f32\[5\]"):
+        with self.assertRaisesRegex(RuntimeError, "takes tensors of one shape"):
             f(torch.ones(4), torch.ones(5))
 
 

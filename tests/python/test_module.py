@@ -56,6 +56,13 @@ class Abi(unittest.TestCase):
             self.assertEqual(said.returncode, 0, said.stderr)
             self.assertEqual(subprocess.run([program]).returncode, 0)
 
+    def test_sizes(self):
+        """What declares the first fields alone says so to C, which would read behind it."""
+        grow = [s for s in vars(_abi).values() if hasattr(s, "more") and hasattr(s, "size")]
+        self.assertGreater(len(grow), 8)
+        for struct in grow:
+            self.assertEqual(struct().size, ctypes.sizeof(struct), struct.of_c)
+
     def test_version(self):
         self.assertRegex(cptx.version(), r"^\d+\.\d+\.\d+$")
 

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* The calls under test, as CUDA declares them. */
 typedef struct stream stream;
@@ -90,6 +91,7 @@ int cuMemUnmap(uint64_t at, size_t size);
 int cuMemGetAccess(unsigned long long *flags, const void *location, uint64_t at);
 int cuMemSetAccess(uint64_t at, size_t size, const void *access, size_t n);
 int cuLinkCreate_v2(unsigned n, int *options, void **values, void **linker);
+int cuLinkAddFile_v2(void *l, int type, const char *path, unsigned n, int *options, void **values);
 int cuLinkAddData_v2(void *linker, int type, const void *data, size_t size, const char *name, unsigned n, int *options,
                      void **values);
 int cuLinkComplete(void *linker, void **image, size_t *size);
@@ -314,6 +316,41 @@ static void arrays(void)
 	EXPECT(cudaFreeArray(cube) == 0 && cudaFreeArray(cube) == 1 && cuMemcpy2D_v2(&d) == 1);
 }
 
+/* Texts that call one another, from memory and from a file; one that is defined twice is told when the image is loaded. */
+static void linked(void)
+{
+	static const char head[] = ".version 7.8\n.target sm_80\n.address_size 64\n";
+	char caller[400], callee[400], name[] = "/tmp/cptx-linked-XXXXXX";
+	void *l = NULL, *built = NULL;
+	module *m = NULL;
+	kernel *k = NULL;
+	unsigned *x = NULL, back = 0;
+	size_t size = 0;
+	int fd = mkstemp(name);
+
+	snprintf(caller, sizeof caller,
+	         "%s.extern .func f(.param .b64 p);\n.visible .entry k(.param .u64 q)\n{\n.reg .b64 %%rd<2>;\n"
+	         "ld.param.u64 %%rd1, [q];\n{ .param .b64 p; st.param.b64 [p], %%rd1; call f, (p); }\nret;\n}\n",
+	         head);
+	snprintf(callee, sizeof callee,
+	         "%s.visible .func f(.param .b64 p)\n{\n.reg .b64 %%rd<2>;\nld.param.u64 %%rd1, [p];\n"
+	         "st.global.u32 [%%rd1], 77;\nret;\n}\n",
+	         head);
+	EXPECT(fd >= 0 && write(fd, callee, strlen(callee)) == (ssize_t)strlen(callee) && !close(fd));
+	EXPECT(cuLinkCreate_v2(0, NULL, NULL, &l) == 0 &&
+	       cuLinkAddData_v2(l, 1, caller, strlen(caller), "a", 0, NULL, NULL) == 0);
+	EXPECT(cuLinkAddFile_v2(l, 1, "/nothing/is/here", 0, NULL, NULL) == 301 &&
+	       cuLinkAddFile_v2(l, 1, name, 0, NULL, NULL) == 0);
+	EXPECT(cuLinkComplete(l, &built, &size) == 0 && size > strlen(caller) + strlen(callee));
+	EXPECT(cuModuleLoadData(&m, built) == 0 && cuModuleGetFunction(&k, m, "k") == 0 && cudaMalloc((void **)&x, 4) == 0);
+	void *args[] = { &x };
+	EXPECT(cuLaunchKernel(k, 1, 1, 1, 1, 1, 1, 0, NULL, args, NULL) == 0);
+	EXPECT(cudaMemcpy(&back, x, 4, RT_DEVICE_TO_HOST) == 0 && back == 77 && cuModuleUnload(m) == 0);
+	EXPECT(cuLinkAddFile_v2(l, 1, name, 0, NULL, NULL) == 0 && cuLinkComplete(l, &built, &size) == 0);
+	EXPECT(cuModuleLoadData(&m, built) != 0 && cuLinkDestroy(l) == 0 && cudaFree(x) == 0);
+	unlink(name);
+}
+
 /* Memory that is reserved, made and mapped apart; the linker; memory of a graph. */
 static void parts(void)
 {
@@ -341,8 +378,9 @@ static void parts(void)
 
 	memcpy(text, ptx, sizeof ptx);
 	EXPECT(cuLinkCreate_v2(0, NULL, NULL, &l) == 0 && cuLinkAddData_v2(l, 1, text, sizeof ptx, "a", 0, NULL, NULL) == 0);
-	EXPECT(cuLinkAddData_v2(l, 1, text, sizeof ptx, "b", 0, NULL, NULL) == 801);
+	EXPECT(cuLinkAddData_v2(l, 0, text, sizeof ptx, "b", 0, NULL, NULL) == 801 && cuLinkComplete(NULL, &built, NULL) == 1);
 	EXPECT(cuLinkComplete(l, &built, NULL) == 0 && cuModuleLoadData(&m, built) == 0 && cuLinkDestroy(l) == 0);
+	linked();
 
 	EXPECT(cudaStreamCreate(&s) == 0 && cudaStreamBeginCapture(s, 0) == 0 && cudaMallocAsync(&p, N * 4, s) == 0);
 	EXPECT(cudaMalloc(&q, N * 4) == 900 && cudaFreeAsync(p, s) == 0 && cudaStreamEndCapture(s, &g) == 0);

@@ -3,14 +3,14 @@
 """
 Builds NVIDIA's cuda-samples with nvcc and PTX, runs each under `cptx sanitize`, and holds the outcomes against samples.txt.
 
-    tests/sanitize/samples.py --samples DIR [--build DIR] [--cptx FILE] [--only NAME,NAME] [--bless] [--no-build]
+    tests/sanitize/samples.py --samples DIR [--build DIR] [--cptx FILE] [--only NAME,NAME] [--bless] [--no-build] [--jobs N]
 
 DIR is a checkout of github.com/NVIDIA/cuda-samples, which is no part of this project.  Its programs are built as they are;
 arguments that make a problem smaller stand in samples.txt.  A run is right if the program ends with 0, says nothing of a
 failure, and nothing is found.  --bless writes the outcomes to samples.txt.  The exit status is 1 if an outcome or the
 code of a finding changed, or a run was cut: give it less to do, or more time.
 """
-import argparse, os, re, shutil, subprocess, sys, time
+import argparse, concurrent.futures, os, re, shutil, subprocess, sys, time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 LIST = os.path.join(HERE, "samples.txt")
@@ -99,9 +99,10 @@ def build(name, folder, cmake, out):
         if source.endswith((".cu", ".cuh", ".h", ".hpp", ".ppm", ".bmp", ".yuv")) and not os.path.exists(os.path.join(out, source)):
             os.symlink(os.path.join(folder, source), os.path.join(out, source))
     include = os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(shutil.which(arguments.nvcc) or ""))), "include")
-    for header in ("cooperative_groups.h", "cooperative_groups"):  # that NVRTC is to find
-        if "cooperative_groups" in cmake and not os.path.lexists(os.path.join(out, header)):
-            os.symlink(os.path.join(include, header), os.path.join(out, header))
+    for header in ("cooperative_groups.h", "cooperative_groups", "nv", "cuda"):  # that NVRTC is to find
+        places = [p for p in (os.path.join(include, header), os.path.join(include, "cccl", header)) if os.path.exists(p)]
+        if "cooperative_groups" in cmake and places and not os.path.lexists(os.path.join(out, header)):
+            os.symlink(places[0], os.path.join(out, header))
     if arguments.no_build or (os.path.exists(os.path.join(out, "program")) and not arguments.rebuild):
         return None
     for command in commands(arguments.nvcc, arguments.samples, folder, cmake, out, arguments.arch):
@@ -131,6 +132,9 @@ def run(out, args):
         code = re.search(r"\): (\w[\w-]*): ", found.group(1))
         return "finding", code.group(1) if code else "refused", seconds
     missing = re.search(r"(\w+) is not there", told)
+    refused = re.search(r"^cptx sanitize: (?!.* is not there|\d+ errors?, )(.*)", told, re.M)
+    if refused and not done.returncode:  # a launch or a call that the program did not ask the result of
+        return "fails", "says: " + refused.group(1)[:60].replace("|", "/"), seconds
     if done.returncode == 2:
         return "waived", missing.group(0) if missing else "the program waives itself", seconds
     if done.returncode or FAILURE.search(said):
@@ -138,30 +142,40 @@ def run(out, args):
     return "right", "", seconds
 
 
+def try_sample(name, folder, cmake, was):
+    """(outcome, remark, seconds); None if it was to be built only, and was"""
+    out = os.path.join(arguments.build, name)
+    wrong = build(name, folder, cmake, out)
+    if wrong:
+        open(os.path.join(out, "log"), "w").write(wrong)
+        return "unbuilt", wrong.splitlines()[0][:80], 0
+    if arguments.build_only or not os.path.exists(os.path.join(out, "program")):
+        return None
+    return run(out, was[1])
+
+
 def main():
     rows, head = read_list()
     changed = 0
-    for name, folder, cmake in samples(arguments.samples):
-        if arguments.only and name not in arguments.only.split(","):
-            continue
-        out = os.path.join(arguments.build, name)
-        was = rows.get(name, ("", "", ""))
-        wrong, seconds = build(name, folder, cmake, out), 0
-        if wrong:
-            open(os.path.join(out, "log"), "w").write(wrong)
-            outcome, remark = "unbuilt", wrong.splitlines()[0][:80]
-        elif arguments.build_only or not os.path.exists(os.path.join(out, "program")):
-            continue
-        else:
-            outcome, remark, seconds = run(out, was[1])
-        # the code of a finding stands in front of a reason that somebody wrote, which stays; a run that was cut says nothing
-        code = was[2].split(",")[0]
-        same = outcome == was[0] and outcome != "cut" and (outcome != "finding" or remark == code)
-        changed += not same
-        print("%-28s %-8s %5.1f s  %s%s" % (name, outcome, seconds, remark, "" if same else "  (was: %s)" % (": ".join(filter(None, (was[0], code))) if was[0] == "finding" else was[0] or "new")), flush=True)
-        if same and was[2]:
-            remark = was[2]
-        rows[name] = (outcome, was[1], remark)
+    todo = [s for s in samples(arguments.samples) if not arguments.only or s[0] in arguments.only.split(",")]
+    if any("cuda_driver" in cmake for _, _, cmake in todo):
+        driver_stub()
+    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+        tried = {pool.submit(try_sample, name, folder, cmake, rows.get(name, ("", "", ""))): name for name, folder, cmake in todo}
+        for done in concurrent.futures.as_completed(tried):
+            name, result = tried[done], done.result()
+            if not result:
+                continue
+            outcome, remark, seconds = result
+            was = rows.get(name, ("", "", ""))
+            # the code of a finding stands in front of a reason that somebody wrote, which stays; a run that was cut says nothing
+            code = was[2].split(",")[0]
+            same = outcome == was[0] and outcome != "cut" and (outcome != "finding" or remark == code)
+            changed += not same
+            print("%-28s %-8s %5.1f s  %s%s" % (name, outcome, seconds, remark, "" if same else "  (was: %s)" % (": ".join(filter(None, (was[0], code))) if was[0] == "finding" else was[0] or "new")), flush=True)
+            if same and was[2]:
+                remark = was[2]
+            rows[name] = (outcome, was[1], remark)
     if arguments.bless:
         write_list(rows, head)
     return 1 if changed and not arguments.bless else 0
@@ -178,6 +192,7 @@ parser.add_argument("--only", help="names, with commas")
 parser.add_argument("--prefix", default="", help="command in front of each nvcc and each run")
 parser.add_argument("--seconds", type=int, default=120, help="limit of a run")
 parser.add_argument("--steps", type=int, default=10**9, help="limit of instructions of warps in a launch")
+parser.add_argument("--jobs", type=int, default=1, help="programs that are built and run beside one another")
 parser.add_argument("--bless", action="store_true")
 parser.add_argument("--no-build", action="store_true")
 parser.add_argument("--build-only", action="store_true")

@@ -21,6 +21,13 @@ complains "0 errors, 0 warnings"
 status 0 sanitize --arch sm_120a -- "$program" graphs
 status 1 sanitize --arch sm_75 -- "$program" work
 complains "the program holds no PTX that an emulated sm_75 runs"
+status 0 sanitize --schedules all -- "$program" work
+complains "kernel add: all 2 orders are right"
+status 0 sanitize --schedules all --order 2 -- "$program" work
+complains "kernel add: order 2 is right"
+status 0 sanitize --schedules all --orders 1 -- "$program" work
+complains "kernel add: 1 order is right, and at least 1 more is known"
+usage "--schedules some: expected all" sanitize --schedules some -- true
 status 0 sanitize -- "$program" memory
 complains "cudaExternalMemoryGetMappedBuffer is not there: it returns cudaErrorNotSupported (801)"
 
@@ -52,6 +59,30 @@ if [ -x "$nvcc" ] && "$nvcc" --version | grep -q 'release 13\.'; then
 		complains "hosted.cu:13: error: kernel _Z5countPfi"
 		says "cudaErrorIllegalAddress"
 	done
+	# Objects that call one another, and cooperative groups that wait for the whole grid.
+	for runtime in static shared; do
+		"$nvcc" -lineinfo -rdc=true --cudart $runtime -gencode arch=compute_90,code=compute_90 -o "$dir/objects" "$here/linked.cu" \
+			"$here/linked_other.cu" >"$out" 2>"$err" || bad "nvcc -rdc=true --cudart $runtime"
+		status 3 sanitize -- "$dir/objects"
+		says "linked: 5"
+		says "cudaSuccess, 256 right"
+		complains "0 errors, 0 warnings"
+	done
+	"$nvcc" -rdc=true -gencode arch=compute_90,code=compute_90 -o "$dir/launches" "$here/launches.cu" >"$out" 2>"$err" ||
+		bad "nvcc of kernels that launch kernels"
+	status 3 sanitize -- "$dir/launches"
+	says "parent 0 1"
+	says "child 5 1.5"
+	says "17 5 16 cudaSuccess" # (0 * 2 + 5) * 2 + 7; two to the fourth
+	complains "0 errors, 0 warnings"
+	if [ "${CPTX_WHOLE:-}" = 1 ]; then # the compiler takes long
+		"$nvcc" -std=c++17 -O2 -w --compress-mode=none -gencode arch=compute_90,code=compute_90 -o "$dir/headers" "$here/headers.cu" \
+			>"$out" 2>"$err" || bad "nvcc of headers.cu"
+		status 0 sanitize -- "$dir/headers"
+		says "8 right, 0 wrong"
+		complains "0 errors, 0 warnings"
+		holds python3 "$here/weaken.py" --cptx "$cptx" --most 4 "$dir/headers:pipelines"
+	fi
 	strip "$dir/linked"
 	"$cptx" sanitize -- "$dir/linked" >"$out" 2>"$err"
 	what="a stripped program"

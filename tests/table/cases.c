@@ -329,7 +329,7 @@ char *pool_kernel_head(unsigned n, unsigned version, const char *line)
 
 	for (unsigned c = 0; c < CLASS_COUNT; c++) /* more than the pool has: for destinations that calls make */
 		if ((c != CLASS_B128 || version >= 83) && stands_in(line, ir_classes[c].prefix, ""))
-			at += snprintf(text + at, sizeof text - (size_t)at, "\t.reg .%s %s<%u>;\n", ir_classes[c].type,
+			at += snprintf(text + at, sizeof text - (size_t)at, "\t.reg .%s %s<%u>;\n", arch_mods[ir_classes[c].type].name,
 			               ir_classes[c].prefix, k->decl[c].count + 300);
 	for (unsigned i = 0; pool_declared(i); i++) {
 		const char *type = arch_mods[pool_declared(i)].name;

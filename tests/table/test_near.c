@@ -166,7 +166,9 @@ static void compare(sample *x)
 }
 
 #define STEP .seeds = 20, .all_seeds = 20, .want = 190, .want_least = 184, .want_offered = 193
-/* Of what people get wrong much can be mended in two ways: add.f32 of f64 registers, or a word that one form has alone. */
+/* Of what people get wrong much can be mended in two ways: add.f32 of f64 registers, rcp without a rounding, mbarrier.arrive
+ * with a scope and no .sem.  Half a million calls drawn so say that whoever knew what was meant most often by each of them
+ * would name 2 of 200 more. */
 #define PEOPLE .seeds = 2, .all_seeds = 20
 START_TEST(people_are_told_what_they_meant)
 {
@@ -177,17 +179,17 @@ START_TEST(people_are_told_what_they_meant)
 		  .from = MISTAKE_STEPS,
 		  .to = MISTAKES,
 		  PEOPLE,
-		  .want = 178,
-		  .want_least = 168,
-		  .want_offered = 180 },
+		  .want = 180,
+		  .want_least = 172,
+		  .want_offered = 183 },
 		{ .what = "text, as people do",
 		  .by_text = true,
 		  .from = MISTAKE_STEPS,
 		  .to = MISTAKES,
 		  PEOPLE,
-		  .want = 168,
-		  .want_least = 158,
-		  .want_offered = 174 },
+		  .want = 181,
+		  .want_least = 168,
+		  .want_offered = 187 },
 	};
 	compare(&samples[_i]);
 }

@@ -1,14 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Four processes divide what `cptx tune` measures on the emulator; three are killed at random, and all are started again, until
-# nothing is left: the records are those of one process.  ranks.sh PATH-OF-CPTX.  CPTX_WHOLE=1: started by mpirun, more sizes.
+# nothing is left: the records are those of one process.  The tasks of a Slurm array divide it, too, each of two processes.
+# ranks.sh PATH-OF-CPTX.  CPTX_WHOLE=1: started by mpirun, more sizes.
 set -u
 cptx=$(realpath "$1")
 passed=0 failed=0 skipped=0
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 export CPTX_CACHE_DIR="$dir/cache" CPTX_TUNE_PATH=/nonexistent CPTX_CUDA_LIBRARY=/nonexistent/libcuda.so.1
-unset CPTX_TUNE CPTX_TUNE_DIR CPTX_SHARE
+unset CPTX_TUNE CPTX_TUNE_DIR CPTX_SHARE PMI_RANK SLURM_PROCID SLURM_ARRAY_TASK_ID OMPI_COMM_WORLD_RANK
 sizes='64x64x64 64x128x64' candidates=6 kills=3
 if [ "${CPTX_WHOLE:-}" ]; then sizes="$sizes 128x128x128 192x128x64 256x64x128 64x256x192 128x192x64" candidates=24; fi
 
@@ -74,6 +75,19 @@ start
 wait
 records "$dir/four" >"$dir/got"
 check "nothing is measured again" cmp "$dir/want" "$dir/got"
+
+# The tasks 5, 7 and 9 of an array, as Slurm says who they are, one of which starts after the others have ended.
+for id in 5 7 9; do
+	for process in 0 1; do
+		(export SLURM_ARRAY_TASK_ID=$id SLURM_ARRAY_TASK_COUNT=3 SLURM_ARRAY_TASK_MIN=5 SLURM_ARRAY_TASK_STEP=2 \
+			SLURM_PROCID=$process SLURM_NTASKS=2 && measure "$dir/array") >"$dir/out.$id.$process" 2>&1 &
+	done
+	[ $id -eq 5 ] || wait
+	records "$dir/array" >"$dir/part.$id"
+done
+check "two of an array's three tasks leave records to the third" [ "$(wc -l <"$dir/part.7")" -lt "$count" ]
+check "the records of a Slurm array are those of one process" cmp "$dir/want" "$dir/part.9"
+
 echo "$count records, $killed processes killed, $(wc -l <"$dir/part") records when the last four were started"
 echo "tune_ranks: $passed passed, $failed failed, $skipped skipped"
 [ $failed -eq 0 ]

@@ -640,41 +640,6 @@ START_TEST(what_cannot_be_read_is_not_lost)
 }
 END_TEST
 
-START_TEST(parts_of_a_common_work)
-{
-	static const struct {
-		const char *set[8];
-		uint32_t part, parts;
-	} good[] = { { { NULL }, 0, 1 },
-		         { { "OMPI_COMM_WORLD_RANK", "3", "OMPI_COMM_WORLD_SIZE", "8" }, 3, 8 },
-		         { { "PMI_RANK", "1", "PMI_SIZE", "2" }, 1, 2 },
-		         { { "SLURM_PROCID", "1", "SLURM_NTASKS", "4" }, 1, 4 },
-		         { { "SLURM_ARRAY_TASK_ID", "7", "SLURM_ARRAY_TASK_COUNT", "10", "SLURM_ARRAY_TASK_MIN", "5" }, 2, 10 },
-		         { { "SLURM_ARRAY_TASK_ID", "1", "SLURM_ARRAY_TASK_COUNT", "2", "SLURM_PROCID", "2", "SLURM_NTASKS", "3" },
-		           5,
-		           6 },
-		         { { "CPTX_SHARE", "5/6", "PMI_RANK", "1", "PMI_SIZE", "2" }, 5, 6 } },
-	  bad[] = { { { "CPTX_SHARE", "6/6" }, 0, 0 },
-		        { { "CPTX_SHARE", "one" }, 0, 0 },
-		        { { "PMI_RANK", "-1", "PMI_SIZE", "2" }, 0, 0 },
-		        { { "PMI_RANK", "2", "PMI_SIZE", "2" }, 0, 0 } };
-	uint32_t part, parts;
-
-	for (size_t i = 0; i < sizeof good / sizeof *good + sizeof bad / sizeof *bad; i++) {
-		const bool is_good = i < sizeof good / sizeof *good;
-		const char *const *set = is_good ? good[i].set : bad[i - sizeof good / sizeof *good].set;
-		for (int j = 0; j < 8 && set[j]; j += 2)
-			setenv(set[j], set[j + 1], 1);
-		cptx_error e = { 0 };
-		ck_assert_msg(cptx_tune_share(&part, &parts, &e) == is_good, "case %zu: %s", i, e.text);
-		if (is_good)
-			ck_assert_msg(part == good[i].part && parts == good[i].parts, "case %zu: %u of %u", i, part, parts);
-		for (int j = 0; j < 8 && set[j]; j += 2)
-			unsetenv(set[j]);
-	}
-}
-END_TEST
-
 int main(void)
 {
 	Suite *s = suite_create("tune_store");
@@ -695,6 +660,5 @@ int main(void)
 	tcase_add_test(c, prune_clears_what_killed_ones_left);
 	tcase_add_test(c, a_retired_segment_is_left_by_its_writer);
 	tcase_add_test(c, what_cannot_be_read_is_not_lost);
-	tcase_add_test(c, parts_of_a_common_work);
 	return test_main("tune_store", s);
 }

@@ -84,11 +84,11 @@ DRIVER(cuCtxCreate_v2, (void **ctx, unsigned flags, int device),
 DRIVER(cuCtxCreate_v4, (void **ctx, const void *parameters, unsigned flags, int device),
        ((void)parameters, (void)flags, (void)device, *ctx = &context, push(&context)))
 DRIVER(cuCtxDestroy_v2, (void *ctx), (depth && current[depth - 1] == ctx ? pop(NULL) : SAN_OK))
-DRIVER(cuCtxGetCurrent, (void **ctx), (*ctx = depth ? current[depth - 1] : NULL, SAN_OK))
+DRIVER(cuCtxGetCurrent, (void **ctx), (*ctx = depth ? current[depth - 1] : san_used_runtime ? &context : NULL, SAN_OK))
 DRIVER(cuCtxSetCurrent, (void *ctx), replace(ctx))
 DRIVER(cuCtxPushCurrent_v2, (void *ctx), push(ctx))
 DRIVER(cuCtxPopCurrent_v2, (void **ctx), pop(ctx))
-DRIVER(cuCtxGetDevice, (int *device), depth ? (*device = 0, SAN_OK) : SAN_CONTEXT)
+DRIVER(cuCtxGetDevice, (int *device), depth || san_used_runtime ? (*device = 0, SAN_OK) : SAN_CONTEXT)
 DRIVER(cuStreamGetCtx, (san_stream * s, void **ctx), ((void)s, *ctx = &context, SAN_OK))
 DRIVER(cuCtxSynchronize, (void), SAN_OK)
 DRIVER(cuCtxGetApiVersion, (void *ctx, unsigned *version), ((void)ctx, *version = CUDA_VERSION / 10, SAN_OK))
@@ -127,25 +127,40 @@ static int load(san_module **out, const void *image, unsigned n, const int *opti
 	return san_module_load(image, out);
 }
 
-static int load_file(san_module **out, const char *path)
+int san_read_file(const char *path, char **out, size_t *size)
 {
-	FILE *f = fopen(path, "rb");
+	enum { BEHIND = 16 }; /* zeros: those who look at the first bytes find some */
+	FILE *f = path ? fopen(path, "rb") : NULL;
 	char *p = NULL;
 	size_t n = 0, cap = 0;
-	int e = f ? SAN_OK : SAN_FILE_;
+	int e = f ? SAN_OK : path ? SAN_FILE_ : SAN_VALUE;
 
 	while (f && !e && !feof(f)) {
-		char *grown = n + 1 < cap ? p : (char *)realloc(p, cap = cap ? cap * 2 : 65536);
+		char *grown = n + BEHIND < cap ? p : (char *)realloc(p, cap = cap ? cap * 2 : 65536);
 		if (grown)
-			p = grown, n += fread(p + n, 1, cap - n - 1, f);
+			p = grown, n += fread(p + n, 1, cap - n - BEHIND, f);
 		e = !grown ? SAN_MEMORY : ferror(f) ? SAN_FILE_ : SAN_OK;
 	}
 	if (f)
 		fclose(f);
-	if (!e) {
-		p[n] = 0;
-		e = san_module_load(p, out);
+	if (e) {
+		free(p);
+		p = NULL;
+	} else {
+		memset(p + n, 0, BEHIND);
 	}
+	*out = p, *size = n;
+	return e;
+}
+
+static int load_file(san_module **out, const char *path)
+{
+	char *p;
+	size_t n;
+	int e = san_read_file(path, &p, &n);
+
+	if (!e)
+		e = san_module_load(p, out);
 	if (e || !san_is_fatbin(p)) /* a fat binary stays in use */
 		free(p);
 	return e;

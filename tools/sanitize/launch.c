@@ -51,12 +51,15 @@ static int run(san_kernel *k, const san_shape *shape, const cptx_arg *args)
 	memcpy(opt.block, shape->block, sizeof opt.block);
 	memcpy(opt.cluster, shape->cluster, sizeof opt.cluster);
 	size_t findings = san_findings();
-	cptx_launch *l = cptx_launch_new_(nowhere, k->in->program, k->name, &opt, &err);
+	cptx_launch *l = cptx_launch_new_(nowhere, k->module->program, k->name, &opt, &err);
 	if (!l)
 		return refused(k, shape, &err);
 	bool ok = cptx_launch_run(l, NULL, &err);
 	cptx_launch_destroy(l);
 	san_report();
+	cptx_emu_order_info orders;
+	if (cptx_emu_orders(san.dev, &orders))
+		san_say("kernel %s: %s", orders.kernel, orders.text);
 	if (ok || err.code != CPTX_E_FINDING)
 		return ok ? SAN_OK : san_failed(k->name, &err);
 	/* Findings that do not end a launch leave its results: the program goes on as on a GPU. */

@@ -20,11 +20,9 @@ static san_module *module_new(const void *image)
 	return m;
 }
 
+/* Reads a text, which then knows the parameters of its kernels. */
 static int read_text(san_module *m)
 {
-	cptx_error err = { .code = CPTX_OK };
-	const cptx_site nowhere = { 0 }; /* no line of this library belongs into a message */
-
 	if (++san.texts == 1)
 		snprintf(m->name, sizeof m->name, "program.ptx");
 	else
@@ -37,11 +35,30 @@ static int read_text(san_module *m)
 		san_say("%s", bad->text);
 		return SAN_PTX;
 	}
-	m->program = cptx_device_load_text_(nowhere, san.dev, m->text, m->size, CPTX_OPT(cptx_load_opt, .name = m->name), &err);
-	if (!m->program)
-		return san_failed("loading a program's PTX", &err);
 	/* what the emulator works out of the parameters is asked of a frozen module */
 	return cptx_module_freeze(m->parsed) ? SAN_OK : SAN_PTX;
+}
+
+/* Puts a text, or those of all parts joined, onto the device. */
+static int load(san_module *m)
+{
+	const cptx_site nowhere = { 0 }; /* no line of this library belongs into a message */
+	cptx_error err = { .code = CPTX_OK };
+	size_t n = 0;
+
+	for (const san_module *part = m->part ? m->part : m; part; part = part->next_part)
+		n++;
+	cptx_link_input *in = (cptx_link_input *)calloc(n, sizeof *in);
+	if (!in)
+		return SAN_MEMORY;
+	for (san_module *part = m->part ? m->part : m; part; part = part->next_part)
+		in[--n] = (cptx_link_input){ .data = part->text, .size = part->size, .name = part->name };
+	for (const san_module *part = m->part ? m->part : m; part; part = part->next_part)
+		n++;
+	m->program =
+		cptx_device_link_(nowhere, san.dev, in, n, CPTX_OPT(cptx_load_opt, .name = *m->name ? m->name : NULL), &err);
+	free(in);
+	return m->program ? SAN_OK : san_failed("loading a program's PTX", &err);
 }
 
 /* The host program reaches a managed variable through a pointer, which gets the address when the image is loaded. */
@@ -55,25 +72,33 @@ static int place_managed(const san_module *m)
 	return e;
 }
 
-/* Makes a module of each object with PTX, of those that nvcc -rdc=true linked. */
+/* Adds a text to those that a module is linked of, and takes it over. */
+static int add_part(san_module *m, char *text, size_t size)
+{
+	san_module *part = text ? module_new(NULL) : NULL;
+
+	if (!part) {
+		free(text);
+		return SAN_MEMORY;
+	}
+	part->text = text, part->size = size;
+	part->next_part = m->part;
+	m->part = part;
+	return read_text(part);
+}
+
+/* Makes a part of each object with PTX, of those that nvcc -rdc=true linked, or of each text of a linker's image. */
 static int split(san_module *m)
 {
+	size_t size, at = 0;
 	int e = SAN_OK;
 
 	for (const void *const *object = m->objects; object && *object && !e; object++) {
-		size_t size;
 		char *text = san_fatbin_ptx(*object, san.info, &size);
-		san_module *part = text ? module_new(*object) : NULL;
-		if (!part) {
-			e = text ? SAN_MEMORY : SAN_OK;
-			free(text);
-			continue;
-		}
-		part->text = text, part->size = size;
-		part->next_part = m->part;
-		m->part = part;
-		e = san_module_ready(part);
+		e = text ? add_part(m, text, size) : SAN_OK;
 	}
+	for (const char *text; !e && m->linked && (text = san_linked_text(m->linked, &at, &size));)
+		e = add_part(m, strndup(text, size), size);
 	return e;
 }
 
@@ -82,7 +107,7 @@ static int find_text(san_module *m)
 	const char *arch = san.info->target + 3;
 	int e = SAN_OK;
 
-	if (!(m->text = san_fatbin_ptx(m->image, san.info, &m->size)))
+	if (m->linked || !(m->text = san_fatbin_ptx(m->image, san.info, &m->size)))
 		e = split(m);
 	if (e || m->text || m->part)
 		return e;
@@ -94,12 +119,14 @@ static int find_text(san_module *m)
 
 int san_module_ready(san_module *m)
 {
-	if (m->program || m->part || m->failed)
+	if (m->program || m->failed)
 		return m->failed;
 	if (!m->text)
 		m->failed = find_text(m);
 	if (!m->failed && m->text)
 		m->failed = read_text(m);
+	if (!m->failed)
+		m->failed = load(m);
 	if (!m->failed)
 		m->failed = place_managed(m);
 	return m->failed;
@@ -115,7 +142,9 @@ int san_module_load(const void *image, san_module **out)
 	*out = NULL;
 	if (!m)
 		return SAN_MEMORY;
-	if (!san_is_fatbin(image)) {
+	if (san_is_linked(image)) {
+		m->linked = image;
+	} else if (!san_is_fatbin(image)) {
 		m->size = memcmp(image, "\177ELF", 4) ? strlen((const char *)image) : 0;
 		if (!m->size) {
 			san_say("machine code cannot be emulated: load PTX, as nvcc -ptx makes it");
@@ -127,6 +156,7 @@ int san_module_load(const void *image, san_module **out)
 		}
 	}
 	e = san_module_ready(m);
+	m->linked = NULL; /* the program's, who may free it now */
 	if (e)
 		san_module_unload(m);
 	else
@@ -262,7 +292,7 @@ int san_resources(san_kernel *k, uint32_t threads, uint32_t smem, cptx_resources
 	cptx_error err = { .code = CPTX_OK };
 	int e = san_kernel_ready(k);
 
-	if (!e && !cptx_program_resources(k->in->program, k->name, threads, smem, out, &err))
+	if (!e && !cptx_program_resources(k->module->program, k->name, threads, smem, out, &err))
 		e = san_failed(k->name, &err);
 	return e;
 }
@@ -283,11 +313,7 @@ int san_global(const san_module *m, const char *name, uint64_t *at, size_t *size
 {
 	cptx_error err = { .code = CPTX_OK };
 
-	*at = 0;
-	for (const san_module *part = m->part ? m->part : m; part && !*at; part = part->next_part) {
-		err.code = CPTX_OK;
-		*at = cptx_program_global(part->program, name, size, &err);
-	}
+	*at = cptx_program_global(m->program, name, size, &err);
 	return *at ? SAN_OK : SAN_NOT_FOUND;
 }
 

@@ -10,9 +10,11 @@
 /* ---- errors ---- */
 
 static _Thread_local int last;
+_Thread_local bool san_used_runtime;
 
 int san_last(int error)
 {
+	san_used_runtime = true;
 	if (error && error != SAN_NOT_READY)
 		last = error;
 	return error;

@@ -39,10 +39,12 @@ typedef struct san_module {
 	struct san_module *next;    /* in san.modules */
 	const void *image;          /* a fat binary, which stays the program's; NULL: text is there */
 	const void *const *objects; /* fat binaries of the objects it was linked from, NULL behind the last; NULL: not linked */
-	struct san_module *part, *next_part; /* a module for each of these that has PTX: its kernels and variables are there */
-	char name[32];                       /* of the text in findings: program.ptx, program.2.ptx ... */
-	char *text;                          /* PTX, NUL-terminated */
-	void *lines;                         /* of the source, once something was found in the text (lines.c) */
+	const void *linked;         /* an image of a linker, while it is loaded */
+	/* A text of each piece that it was linked of: it has the program of all, and they know the kernels. */
+	struct san_module *part, *next_part;
+	char name[32]; /* of the text in findings: program.ptx, program.2.ptx ... */
+	char *text;    /* PTX, NUL-terminated */
+	void *lines;   /* of the source, once something was found in the text (lines.c) */
 	size_t size;
 	cptx_module *parsed; /* knows the parameters of the kernels */
 	cptx_program *program;
@@ -108,6 +110,7 @@ typedef struct san_shape {
 	bool cooperative, overlap;
 } san_shape;
 
+extern _Thread_local bool san_used_runtime; /* by the thread: the context of the device is current then */
 extern struct san {
 	pthread_mutex_t lock; /* recursive; held by every call */
 	cptx_device *dev;
@@ -141,6 +144,12 @@ void san_print(void *user, const char *text); /* the output of printf */
  */
 char *san_fatbin_ptx(const void *image, const cptx_device_info *dev, size_t *size);
 bool san_is_fatbin(const void *image);
+
+/* link.c: a linker's image, as cuLinkComplete gives it out: texts one behind the other */
+enum { SAN_LINKED_HEAD = 16 /* bytes: a mark of 8 bytes, the size of all as 8 bytes */ };
+bool san_is_linked(const void *image);
+/* The text at `at` of such an image, and where the next one is; NULL behind the last. */
+const char *san_linked_text(const void *image, size_t *at, size_t *size);
 
 /* module.c */
 int san_module_load(const void *image, san_module **out); /* text or a fat binary */
@@ -191,7 +200,9 @@ int san_keep_copy(san_stream *s, void *dst, const void *src, size_t size, int ki
 int san_keep_set(san_stream *s, uint64_t dst, unsigned value, unsigned element, size_t count);
 int san_keep_launch(san_stream *s, san_kernel *k, const san_shape *shape, void **args);
 
-/* driver.c: logs of a compiler, which the caller gave room for, are empty: what is wrong is said on standard error */
+/* driver.c: a file with zeros behind it, to be freed; NULL after an error */
+int san_read_file(const char *path, char **out, size_t *size);
+/* logs of a compiler, which the caller gave room for, are empty: what is wrong is said on standard error */
 void san_empty_logs(unsigned n, const int *options, void **values);
 
 /* device.c */

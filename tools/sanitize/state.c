@@ -35,10 +35,13 @@ static void open_device(void)
 		.seed = strtoull(variable("CPTX_SANITIZE_SEED", "0"), NULL, 10),
 		.schedule = !strcmp(order, "late")    ? CPTX_EMU_LATE
 		            : !strcmp(order, "eager") ? CPTX_EMU_EAGER
+		            : !strcmp(order, "all")   ? CPTX_EMU_ALL
 		                                      : CPTX_EMU_RANDOM,
 		.step_limit = strtoull(variable("CPTX_SANITIZE_LIMIT", "0"), NULL, 10),
 		.pedantic = *variable("CPTX_SANITIZE_PEDANTIC", "0") == '1',
 		.print = san_print,
+		.orders = strtoull(variable("CPTX_SANITIZE_ORDERS", "0"), NULL, 10),
+		.order = strtoull(variable("CPTX_SANITIZE_ORDER", "0"), NULL, 10),
 	};
 
 	san.dev = cptx_emu_open(variable("CPTX_SANITIZE_ARCH", "sm_90a"), &opt, &err);

@@ -10,10 +10,11 @@
  */
 #include "attention/decode/decode.h"
 
+#include <cptx/cptx.h>
 #include <cptx/pipeline.h>
 #include <cptx/roles.h>
 
-enum { MEET = 1 /* a numbered barrier, of both warpgroups */, GROUP_THREADS = 128, SPAN = 128 /* bytes */, VECTOR = 2 };
+enum { MEET = 1 /* a numbered barrier, of both warpgroups */, GROUP_THREADS = 128, SPAN = 128 /* bytes */ };
 enum { THREADS = DECODE_MLA_GROUPS * GROUP_THREADS, CHUNKS = SPAN / ATTENTION_CHUNK };
 
 typedef struct mla {
@@ -169,32 +170,24 @@ static void multiply(mla *x, cptx_val key)
 	cptx_pipe_next(k, &x->pipe, &x->at);
 }
 
-/* O of the rows that there are: to where it belongs, or as f32 among the results of chunks. */
-static void store_rows(mla *x, bool alone)
+/* The rows of O where they belong, or of f32 among the results of chunks. */
+static cptx_val own_row(cptx_kernel *k, const void *user, const cptx_acc *o, const cptx_acc_elem *e, cptx_val *there)
 {
-	cptx_kernel *k = x->k;
+	const mla *x = (const mla *)user;
 	const decode_in *in = &x->in;
-	const enum cptx_type type = alone ? decode_out(x->o) : CPTX_F32;
-	const uint32_t bytes = cptx_type_bits(type) / 8;
-	const cptx_val col = cptx_mul_wide(k, x->results.col, bytes);
+	const cptx_val r = cptx_acc_row(k, o, e, x->w.row0);
 
-	for (uint32_t row = 0; row < x->results.rows; row++) {
-		cptx_val there = { 0 }, to = { 0 };
-		for (uint32_t i = 0; i < x->results.count; i += VECTOR) {
-			const cptx_acc_elem e = cptx_acc_at(&x->results, i);
-			if (e.at_row != row)
-				continue;
-			if (to.kind == CPTX_VAL_NONE) {
-				const cptx_val r = cptx_acc_row(k, &x->results, &e, x->w.row0);
-				there = cptx_setp(k, r, in->rows, .cmp = CPTX_LT);
-				to = alone ? decode_row_of(k, in, x->w.batch, x->w.kv_head, r, in->o, in->o_batch, in->o_head, in->o_row)
-				           : decode_part_of(k, in, &x->w, in->o_part, r, x->s->dim_v * bytes);
-				to = cptx_add(k, to, col);
-			}
-			const cptx_val v[VECTOR] = { e.value, cptx_acc_at(&x->results, i + 1).value };
-			attention_store(k, type, v, VECTOR, cptx_offset(to, e.col * bytes), there);
-		}
-	}
+	*there = cptx_setp(k, r, in->rows, .cmp = CPTX_LT);
+	return decode_row_of(k, in, x->w.batch, x->w.kv_head, r, in->o, in->o_batch, in->o_head, in->o_row);
+}
+
+static cptx_val part_row(cptx_kernel *k, const void *user, const cptx_acc *o, const cptx_acc_elem *e, cptx_val *there)
+{
+	const mla *x = (const mla *)user;
+	const cptx_val r = cptx_acc_row(k, o, e, x->w.row0);
+
+	*there = cptx_setp(k, r, x->in.rows, .cmp = CPTX_LT);
+	return decode_part_of(k, &x->in, &x->w, x->in.o_part, r, x->s->dim_v * 4);
 }
 
 static void store_lse(mla *x, cptx_val alone)
@@ -230,9 +223,9 @@ static void work(mla *x)
 		multiply(x, key);
 	cptx_acc_scale_rows(k, &x->results, cptx_softmax_end(k, &x->soft, &x->sums));
 	CPTX_IF(k, alone)
-		store_rows(x, true);
+		attention_store_pairs(k, decode_out(x->o), &x->results, 0, own_row, x);
 	CPTX_ELSE(k)
-		store_rows(x, false);
+		attention_store_pairs(k, CPTX_F32, &x->results, 0, part_row, x);
 	/* one thread of the four that share a row */
 	const cptx_val leads = cptx_setp(k, cptx_or(k, x->sums.col, x->group), 0, .cmp = CPTX_EQ);
 	CPTX_IF(k, leads)

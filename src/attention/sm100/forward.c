@@ -16,31 +16,9 @@
 
 #include "base/base.h"
 
-#include <cptx/pipeline.h>
-#include <cptx/roles.h>
-#include <cptx/tmem.h>
+#include <cptx/cptx.h>
 
 enum { SOFTMAX_WARPS = 4, SOFTMAX_THREADS = 128 };
-
-typedef struct forward100 {
-	cptx_kernel *k;
-	const cptx_attention_opt *o;
-	shape100 s;
-	attention_in in;
-	attention_tile tile;
-	attention_kv q;
-	attention_kv key, v;
-	cptx_pipe q_pipe, k_pipe, v_pipe, s_pipe, p_pipe;
-	cptx_tiled_mma qk, pv;
-	cptx_acc sums, results; /* S, O, in tensor memory */
-	cptx_val p;             /* P, an address of tensor memory */
-
-	/* of a role */
-	cptx_pipe_at q_at, k_at, v_at, s_at, p_at;
-	cptx_val block, key0; /* .s32: the number of the step; the first key of its block */
-	cptx_acc part;        /* what was loaded of S, or of O */
-	cptx_softmax soft;
-} forward100;
 
 static void setup(forward100 *f, const cptx_roles *roles)
 {
@@ -67,8 +45,7 @@ static void setup(forward100 *f, const cptx_roles *roles)
 
 /* ---- blocks ---- */
 
-/* From the last block down, as each role goes: `step` for each; with .blocks those that do not count are left out. */
-static void each_block(forward100 *f, void (*step)(forward100 *f, bool masked), bool mask)
+void attention_sm100_each_block(forward100 *f, void (*step)(forward100 *f, bool masked), bool mask)
 {
 	cptx_kernel *k = f->k;
 	const attention_tile *t = &f->tile;
@@ -113,16 +90,21 @@ static void load_step(forward100 *f, bool masked)
 	load_kv(f, &f->v, &f->v_pipe, &f->v_at);
 }
 
+void attention_sm100_load_blocks(forward100 *f)
+{
+	f->k_at = cptx_pipe_producer(f->k, &f->k_pipe);
+	f->v_at = cptx_pipe_producer(f->k, &f->v_pipe);
+	attention_sm100_each_block(f, load_step, false);
+}
+
 static void produce(forward100 *f)
 {
 	cptx_kernel *k = f->k;
 
 	f->q_at = cptx_pipe_producer(k, &f->q_pipe);
-	f->k_at = cptx_pipe_producer(k, &f->k_pipe);
-	f->v_at = cptx_pipe_producer(k, &f->v_pipe);
 	cptx_pipe_expect(k, &f->q_pipe, &f->q_at, f->q.op.bytes);
-	attention_load_q(k, &f->in, &f->tile, &f->q, cptx_pipe_full(&f->q_at));
-	each_block(f, load_step, false);
+	attention_load_q(k, &f->in, &f->tile, &f->q, 0, cptx_pipe_full(&f->q_at));
+	attention_sm100_load_blocks(f);
 }
 
 /* ---- the thread that starts products ---- */
@@ -175,7 +157,7 @@ static void multiply(forward100 *f)
 	f->s_at = cptx_pipe_producer(k, &f->s_pipe);
 	f->p_at = cptx_pipe_consumer(k, &f->p_pipe);
 	cptx_pipe_wait_full(k, &f->q_pipe, &f->q_at);
-	each_block(f, multiply_step, false);
+	attention_sm100_each_block(f, multiply_step, false);
 	issue_pv(f, cptx_setp(k, f->block, 1, .cmp = CPTX_EQ));
 }
 
@@ -252,7 +234,7 @@ static void soften(forward100 *f)
 	f->p_at = cptx_pipe_producer(k, &f->p_pipe);
 	attention_begin_softmax(k, &f->in, &f->tile, 1, (cptx_val){ 0 }, &f->soft);
 	CPTX_IF(k, cptx_setp(k, f->tile.blocks, 0, .cmp = CPTX_GT))
-		each_block(f, softmax_step, true);
+		attention_sm100_each_block(f, softmax_step, true);
 	store(f);
 }
 
@@ -275,6 +257,7 @@ static void run_roles(forward100 *f, cptx_roles *roles)
 	}
 }
 
+/* The tile of the CTA. */
 static void run_tile(forward100 *f, cptx_roles *roles)
 {
 	cptx_kernel *k = f->k;
@@ -295,20 +278,21 @@ cptx_kernel *attention_sm100_build(cptx_module *m, const cptx_attention_opt *o)
 {
 	forward100 f = { .o = o, .s = attention_sm100_shape(o) };
 	cptx_kernel *k = f.k = cptx_kernel_begin(m, o->name, .block = { f.s.threads }, .min_ctas = f.s.ctas);
+	void (*run)(forward100 *, cptx_roles *) = f.s.tiles > 1 ? attention_sm100_run_pair : run_tile;
 	cptx_roles roles;
 
 	attention_declare(k, &f.in, o);
-	cptx_roles_begin(k, &roles, .threads = f.s.threads, .keep_regs = true);
+	cptx_roles_begin(k, &roles, .threads = f.s.threads, .keep_regs = f.s.tiles == 1);
 	/* what stands in front of this may overlap with the launch before, cptx_launch_opt.overlap */
 	cptx_griddepcontrol(k, .op = CPTX_WAIT);
 	cptx_griddepcontrol(k, .op = CPTX_LAUNCH_DEPENDENTS);
 	CPTX_IF(k, cptx_setp(k, cptx_ctaid_x(k), f.in.slots, .cmp = CPTX_LT)) { /* a launch has a CTA at least */
 		attention_locate(k, &f.in, cptx_ctaid_x(k), &f.tile);
 		if (f.tile.there.kind == CPTX_VAL_NONE) {
-			run_tile(&f, &roles);
+			run(&f, &roles);
 		} else {
 			CPTX_IF(k, f.tile.there)
-				run_tile(&f, &roles);
+				run(&f, &roles);
 		}
 	}
 	return k;

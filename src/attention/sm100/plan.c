@@ -9,8 +9,10 @@
 
 enum {
 	THREADS = 192,
-	STATIC_SMEM = 1024, /* for mbarriers and alignment */
-	TMEM_COLUMNS = 512, /* of a multiprocessor */
+	PAIR_THREADS = 512,
+	STATIC_SMEM = 1024,      /* for mbarriers and alignment */
+	PAIR_STATIC_SMEM = 2560, /* and for what the softmax tells the warps that correct */
+	TMEM_COLUMNS = 512,      /* of a multiprocessor */
 	MMA_PER_CYCLE = 4096,
 	EX2_PER_CYCLE = 16,
 	F32_PER_CYCLE = 128 /* of one, multiply-adds and operations */
@@ -37,19 +39,50 @@ static uint32_t power_of_two(uint32_t n)
 	return p;
 }
 
+static uint32_t static_smem(const shape100 *s) { return s->tiles > 1 ? PAIR_STATIC_SMEM : STATIC_SMEM; }
+
+/* Two tiles: S of both, P over its second half, O of both. */
+static void place_pair(const cptx_attention_opt *o, shape100 *s)
+{
+	const uint32_t bytes = cptx_type_bits(attention_out(o)) / 8, cols = s->dim_v * bytes % 128 ? 64 / bytes : 128 / bytes;
+
+	s->threads = PAIR_THREADS, s->ctas = 1;
+	/* of a row of 128 scores, and of 64; in all 512, of a thread of each warpgroup */
+	s->softmax_regs = o->bk > 64 ? 192 : 152, s->correct_regs = o->bk > 64 ? 80 : 112, s->rest_regs = o->bk > 64 ? 48 : 96;
+	s->s_apart = o->bk, s->o_apart = s->dim_v;
+	s->p = s->s + o->bk / 2, s->o = s->s + s->tiles * o->bk;
+	s->columns = power_of_two(s->o + s->tiles * s->dim_v);
+	s->out = (cptx_tile){
+		CPTX_WARP, cols, { (uint8_t)(8 * bytes), false, false }, cols * bytes == 128 ? CPTX_SWIZZLE_128B : CPTX_SWIZZLE_64B,
+		0,         0
+	};
+	if (!o->varlen)
+		s->smem += CPTX_TMEM_LANES / CPTX_WARP * RING_STAGES * cptx_epilogue_ring_bytes(&s->out);
+}
+
+static void place_one(const cptx_attention_opt *o, shape100 *s)
+{
+	const cptx_target *t = target_of();
+
+	s->p = s->s + o->bk, s->o = s->p + o->bk / 2;
+	s->columns = power_of_two(s->o + s->dim_v);
+	const uint32_t each = s->smem + STATIC_SMEM + t->smem_reserved;
+	s->ctas = 2 * s->columns <= TMEM_COLUMNS && 2 * each <= t->smem_per_sm && o->bk <= 64 ? 2 : 1;
+}
+
 shape100 attention_sm100_shape(const cptx_attention_opt *o)
 {
 	shape100 s = { .dim = round_dim(o->dim), .dim_v = round_dim(attention_dim_v(o)), .threads = THREADS };
-	const cptx_target *t = target_of();
 
-	s.q = tile(o->bq, s.dim, s.dim, false);
+	s.tiles = o->bq / TILE_ROWS;
+	s.q = tile(TILE_ROWS, s.dim, s.dim, false);
 	s.k = tile(o->bk, s.dim, s.dim, false);
 	s.v = tile(s.dim_v, o->bk, s.dim_v, true);
-	s.smem = cptx_tile_bytes(&s.q) + o->stages * (cptx_tile_bytes(&s.k) + cptx_tile_bytes(&s.v));
-	s.p = s.s + o->bk, s.o = s.p + o->bk / 2;
-	s.columns = power_of_two(s.o + s.dim_v);
-	const uint32_t each = s.smem + STATIC_SMEM + t->smem_reserved;
-	s.ctas = 2 * s.columns <= TMEM_COLUMNS && 2 * each <= t->smem_per_sm && o->bk <= 64 ? 2 : 1;
+	s.smem = s.tiles * cptx_tile_bytes(&s.q) + o->stages * (cptx_tile_bytes(&s.k) + cptx_tile_bytes(&s.v));
+	if (s.tiles > 1)
+		place_pair(o, &s);
+	else
+		place_one(o, &s);
 	return s;
 }
 
@@ -58,34 +91,49 @@ static void complete(cptx_attention_opt *o)
 	const uint32_t dim = (uint32_t)attention_max(round_dim(o->dim), round_dim(attention_dim_v(o)));
 
 	if (!o->bq)
-		o->bq = TILE_ROWS;
+		o->bq = dim <= 128 && o->bk != 32 && (!o->stages || o->stages == 2) ? 2 * TILE_ROWS : TILE_ROWS;
 	if (!o->stages)
 		o->stages = 2;
+	/* a row of 128 scores leaves few registers, for two bounds of a row one too few */
+	const bool many = !o->window && !o->score && !o->mask && (!o->page || o->page >= 128);
 	if (!o->bk)
-		o->bk = dim <= 128 ? 64 : 32;
+		o->bk = o->bq > TILE_ROWS ? (many ? 128 : 64) : dim <= 128 ? 64 : 32;
 }
 
 static bool check(const cptx_attention_opt *o, const cptx_target *target, cptx_attention_plan *plan, cptx_error *err)
 {
-	const uint32_t most = target_of()->smem_per_cta - STATIC_SMEM;
-
 	(void)target;
-	RULE(o->bq == TILE_ROWS, "bq = %u; a CTA has %d queries", o->bq, TILE_ROWS);
+	RULE(o->bq == TILE_ROWS || o->bq == 2 * TILE_ROWS, "bq = %u; a CTA has %d queries, or two tiles of these", o->bq,
+	     TILE_ROWS);
 	RULE(o->bk == 32 || o->bk == 64 || o->bk == 128, "bk = %u; a block has 32, 64 or 128 keys", o->bk);
+	RULE(o->bq == TILE_ROWS || o->bk > 32, "bk = %u; with two tiles of queries a block has 64 or 128 keys", o->bk);
 	const shape100 s = attention_sm100_shape(o);
+	const uint32_t most = target_of()->smem_per_cta - static_smem(&s);
+	RULE(s.tiles * (o->bk + s.dim_v) <= TMEM_COLUMNS || s.tiles == 1,
+	     "two tiles with %u keys and head size %u of V need %u columns of tensor memory; there are %d", o->bk, s.dim_v,
+	     s.tiles * (o->bk + s.dim_v), TMEM_COLUMNS);
 	RULE(s.smem <= most, "%u stages of %u keys of head size %u need %u bytes of shared memory; a CTA has at most %u",
 	     o->stages, o->bk, o->dim, s.smem, most);
-	*plan = (cptx_attention_plan){
-		.threads = s.threads, .smem = s.smem, .dim = s.dim, .dim_v = s.dim_v, .groups = 1, .regs = { 0, 0 }
-	};
+	*plan = (cptx_attention_plan){ .threads = s.threads,
+		                           .smem = s.smem,
+		                           .dim = s.dim,
+		                           .dim_v = s.dim_v,
+		                           .groups = s.tiles,
+		                           .regs = { s.rest_regs, s.softmax_regs } };
 	return true;
 }
+
+static bool stores_by_tma(const cptx_attention_opt *o) { return o->bq > TILE_ROWS; }
 
 static attention_operands operands(const cptx_attention_opt *o)
 {
 	const shape100 s = attention_sm100_shape(o);
 
-	return attention_operands_of(o, &s.q, &s.k, &s.v);
+	attention_operands ops = attention_operands_of(o, &s.q, &s.k, &s.v);
+
+	ops.q.stages = ops.q_part.stages = s.tiles;
+	ops.o = s.out;
+	return ops;
 }
 
 /* ---- shapes to choose from ---- */
@@ -94,14 +142,15 @@ static size_t shapes(const cptx_attention_opt *o, cptx_attention_opt *to, size_t
 {
 	size_t n = 0;
 
-	for (uint32_t bk = 32; bk <= 128; bk *= 2)
-		for (uint32_t stages = 2; stages <= 3; stages++) {
-			cptx_attention_opt x = *o;
-			x.bq = o->bq ? o->bq : TILE_ROWS, x.bk = o->bk ? o->bk : bk, x.stages = o->stages ? o->stages : stages;
-			const bool again = (o->bk && bk > 32) || (o->stages && stages > 2);
-			if (n < room && !again && cptx_attention_check(&x, NULL, NULL, NULL))
-				to[n++] = x;
-		}
+	for (uint32_t bq = TILE_ROWS; bq <= 2 * TILE_ROWS; bq *= 2)
+		for (uint32_t bk = 32; bk <= 128; bk *= 2)
+			for (uint32_t stages = 2; stages <= 3; stages++) {
+				cptx_attention_opt x = *o;
+				x.bq = o->bq ? o->bq : bq, x.bk = o->bk ? o->bk : bk, x.stages = o->stages ? o->stages : stages;
+				const bool again = (o->bq && bq > TILE_ROWS) || (o->bk && bk > 32) || (o->stages && stages > 2);
+				if (n < room && !again && cptx_attention_check(&x, NULL, NULL, NULL))
+					to[n++] = x;
+			}
 	return n;
 }
 
@@ -119,6 +168,7 @@ const attention_generator attention_sm100 = { .target = TARGET,
 	                                          .where = "sm_100a has",
 	                                          .op = CPTX_OP_TCGEN05_MMA,
 	                                          .by_tma = true,
+	                                          .stores_by_tma = stores_by_tma,
 	                                          .one_tile = true,
 	                                          .complete = complete,
 	                                          .check = check,

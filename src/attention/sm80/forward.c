@@ -12,6 +12,7 @@
 
 #include "base/base.h"
 
+#include <cptx/cptx.h>
 #include <cptx/pipeline.h>
 #include <cptx/roles.h>
 
@@ -193,7 +194,7 @@ static void load_q(forward80 *f)
 	const cptx_pipe_at at = cptx_pipe_producer(k, &f->q_pipe);
 	CPTX_IF(k, f->first) {
 		cptx_pipe_expect(k, &f->q_pipe, &at, f->q.op.bytes);
-		attention_load_q(k, &f->in, &f->tile, &f->q, cptx_pipe_full(&at));
+		attention_load_q(k, &f->in, &f->tile, &f->q, 0, cptx_pipe_full(&at));
 	}
 }
 

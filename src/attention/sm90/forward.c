@@ -14,6 +14,7 @@
  */
 #include "attention/sm90/forward.h"
 
+#include <cptx/cptx.h>
 #include <cptx/epilogue.h>
 #include <cptx/pipeline.h>
 #include <cptx/roles.h>
@@ -131,7 +132,7 @@ static void load_tile(forward90 *f)
 
 	cptx_pipe_wait_empty(k, &f->q_pipe, &f->q_at);
 	cptx_pipe_expect(k, &f->q_pipe, &f->q_at, f->q.op.bytes);
-	attention_load_q(k, &f->in, &f->tile, &f->q, cptx_pipe_full(&f->q_at));
+	attention_load_q(k, &f->in, &f->tile, &f->q, 0, cptx_pipe_full(&f->q_at));
 	cptx_pipe_next(k, &f->q_pipe, &f->q_at);
 	load_k(f, key);
 	if (f->o->blocks)

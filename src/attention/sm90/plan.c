@@ -87,12 +87,28 @@ static bool too_many_parts(const cptx_attention_opt *o)
 	return o->page && attention_max(ops.k_part.stages, ops.v_part.stages) > ATTENTION_MOST_PARTS;
 }
 
+static uint32_t registers(const cptx_attention_opt *o, const shape90 *s)
+{
+	return o->bk / 2 + o->bk / 4 * bits_of(o) / 16 + s->dim_v / 2;
+}
+
+static uint32_t most_registers(const shape90 *s) { return s->groups > 2 ? MOST_REGS - 80 : MOST_REGS; }
+
+/* Whether registers and shared memory suffice for a whole shape. */
+static bool fits(const cptx_attention_opt *o)
+{
+	const shape90 s = attention_sm90_shape(o);
+
+	return registers(o, &s) <= most_registers(&s) && s.smem <= most_smem();
+}
+
 /* Keys of a block by the head size, where nothing else is known. */
 static void complete(cptx_attention_opt *o)
 {
 	const uint32_t dim = (uint32_t)attention_max(round_dim(o, o->dim), round_dim(o, attention_dim_v(o)));
+	const bool any_bq = !o->bq;
 
-	if (!o->bq) /* 192 rows have no power of two of them for each head of a tile */
+	if (any_bq) /* 192 rows have no power of two of them for each head of a tile */
 		o->bq = dim <= 64 && o->pack < 2 ? 192 : 128;
 	if (!o->stages)
 		o->stages = 2;
@@ -105,11 +121,8 @@ static void complete(cptx_attention_opt *o)
 		o->bk = dim <= 192 ? 128 : 64;
 	while (open && o->bk > 16 && too_many_parts(o))
 		o->bk /= 2;
-}
-
-static uint32_t registers(const cptx_attention_opt *o, const shape90 *s)
-{
-	return o->bk / 2 + o->bk / 4 * bits_of(o) / 16 + s->dim_v / 2;
+	if (any_bq && o->bq > 128 && !fits(o)) /* what is given of the shape may fit fewer rows alone */
+		o->bq = 128;
 }
 
 static bool check(const cptx_attention_opt *o, const cptx_target *target, cptx_attention_plan *plan, cptx_error *err)
@@ -120,7 +133,7 @@ static bool check(const cptx_attention_opt *o, const cptx_target *target, cptx_a
 	RULE(!attention_is_fp8(o) || o->bk % 32 == 0, "blocks of %u keys; of e4m3 a multiple of 32, which an instruction takes",
 	     o->bk);
 	const shape90 s = attention_sm90_shape(o);
-	const uint32_t regs = registers(o, &s), most = s.groups > 2 ? MOST_REGS - 80 : MOST_REGS;
+	const uint32_t regs = registers(o, &s), most = most_registers(&s);
 
 	RULE(regs <= most, "blocks of %u keys and head size %u need %u registers for S, P and O; %u warpgroups have %u", o->bk,
 	     attention_dim_v(o), regs, s.groups, most);
@@ -145,11 +158,17 @@ static attention_operands operands(const cptx_attention_opt *o)
 	return ops;
 }
 
+static bool stores_by_tma(const cptx_attention_opt *o)
+{
+	(void)o;
+	return true;
+}
+
 const attention_generator attention_sm90 = { .target = TARGET,
 	                                         .where = "sm_90a has",
 	                                         .op = CPTX_OP_WGMMA_MMA_ASYNC,
 	                                         .by_tma = true,
-	                                         .stores_by_tma = true,
+	                                         .stores_by_tma = stores_by_tma,
 	                                         .complete = complete,
 	                                         .check = check,
 	                                         .build = attention_sm90_build,

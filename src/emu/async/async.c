@@ -40,7 +40,7 @@ async_member *async_add(emu_warp *w, async_groups *g, uint32_t mask)
 		return NULL;
 	}
 	m->number = ++g->last;
-	m->busy = m->kept = mask;
+	m->busy = mask;
 	EACH_LANE(l, mask) {
 		m->group[l] = g->closed[l] + 1;
 		g->oldest[l] = g->oldest[l] ? g->oldest[l] : m->number;
@@ -50,40 +50,41 @@ async_member *async_add(emu_warp *w, async_groups *g, uint32_t mask)
 	return m;
 }
 
+/*
+ * What copies are known by (race.h): those of a lane are numbered by their group, and within it by how many times the lane
+ * has arrived at mbarriers behind it was opened.  Who knows of a number knows of all lower ones.  Numbers stop at their
+ * highest, as if later copies were known with those before.
+ */
+static uint32_t known_as(uint32_t group, uint32_t part)
+{
+	enum { PART_BITS = 12, MOST_PARTS = (1 << PART_BITS) - 1, MOST_GROUPS = (1 << (32 - PART_BITS)) - 1 };
+
+	return MIN(group, (uint32_t)MOST_GROUPS) << PART_BITS | MIN(part, (uint32_t)MOST_PARTS);
+}
+
 void async_note(emu_warp *w, const emu_op *op, async_groups *g, async_member *m, unsigned lane, const emu_place *p,
                 uint32_t size, unsigned access)
 {
 	if (!m->late[lane]) {
 		m->late[lane] = race_async_begin(w, op, lane);
-		race_async_grouped(w->cluster, m->late[lane], &g->track, m->group[lane]);
+		race_async_grouped(w->cluster, m->late[lane], &g->track, known_as(m->group[lane], g->part[lane]));
 	}
 	race_async_touch(w, m->late[lane], p, size, access);
 }
 
-/* Frees the member at *p if nothing needs it; where the next one stands. */
-static async_member **sweep_one(async_groups *g, async_member **p)
-{
-	async_member *m = *p;
-
-	if (m->busy || m->kept)
-		return &m->next;
-	*p = m->next;
-	if (!*p)
-		g->end = p;
-	free(m);
-	return p;
-}
-
+/* Frees the oldest members whose work is over. */
 static void sweep(async_groups *g)
 {
-	for (async_member **p = &g->first; *p;)
-		p = sweep_one(g, p);
+	for (async_member *m; (m = g->first) && !m->busy;) {
+		g->first = m->next;
+		free(m);
+	}
 }
 
 void async_close(async_groups *g, uint32_t mask)
 {
 	EACH_LANE(l, mask)
-		g->closed[l]++;
+		g->closed[l]++, g->part[l] = 0;
 }
 
 /* The last group that the lane waits for, if `most` may be under way; 0: none. */
@@ -106,7 +107,8 @@ static void tell_races(emu_warp *w, async_groups *g, uint32_t mask, uint32_t mos
 	EACH_LANE(l, mask) {
 		uint32_t group = last_group(g, l, most);
 		if (group)
-			race_async_waited(w, UINT32_C(1) << l, &g->track, group); /* a lane waits for its own copies */
+			race_async_waited(w, UINT32_C(1) << l, &g->track,
+			                  known_as(group, UINT32_MAX)); /* a lane waits for its own copies */
 	}
 }
 
@@ -117,11 +119,6 @@ enum emu_step async_wait(emu_warp *w, const emu_op *op, async_groups *g, uint32_
 		return emu_group_block(w, op, what, 0, 0);
 	}
 	tell_races(w, g, mask, most);
-	for (async_member *m = g->first; m; m = m->next)
-		EACH_LANE(l, m->kept & mask)
-			if (m->group[l] <= last_group(g, l, most))
-				m->kept &= ~(UINT32_C(1) << l);
-	sweep(g);
 	return STEP_NEXT;
 }
 
@@ -134,69 +131,32 @@ typedef struct async_arrival {
 	emu_cta *cta;
 	uint32_t offset;
 	uint32_t mask;
-	uint64_t number; /* of the newest copy */
+	uint64_t number;      /* of the newest copy */
+	uint32_t known[WARP]; /* the number by which older copies are known */
 } async_arrival;
 
 typedef struct arriving {
 	emu_async a;
-	struct arriving *next, *previous; /* of the warp's that have started, in the order of their numbers */
 	emu_cta *cta;
 	uint32_t offset, mask;
-	uint64_t number;
+	uint32_t known[WARP];
 } arriving;
 
-static void raise_to(uint64_t newest[WARP], uint32_t mask, uint64_t number, uint64_t most)
-{
-	EACH_LANE(l, number <= most ? mask : 0)
-		newest[l] = MAX(newest[l], number);
-}
-
-/*
- * Arrivals run in any order.  The arrivals of the lanes of x that are not newer, and have not run, hand copies on too: of
- * each lane the number of the newest copy that is left to them; 0: none is.  Those that have not started are newer.
- */
-static void left_to_others(const struct emu_async_state *s, const arriving *x, uint64_t newest[WARP])
-{
-	memset(newest, 0, WARP * sizeof *newest);
-	for (const arriving *o = s->started; o && o->number <= x->number; o = o->next)
-		raise_to(newest, o->mask & x->mask, o->number, x->number);
-}
-
-static void note_arrival(struct emu_async_state *s, arriving *x)
-{
-	x->previous = s->newest;
-	while (x->previous && x->previous->number > x->number)
-		x->previous = x->previous->previous;
-	x->next = x->previous ? x->previous->next : s->started;
-	*(x->previous ? &x->previous->next : &s->started) = x;
-	*(x->next ? &x->next->previous : &s->newest) = x;
-}
-
-static void forget_arrival(struct emu_async_state *s, arriving *x)
-{
-	*(x->previous ? &x->previous->next : &s->started) = x->next;
-	*(x->next ? &x->next->previous : &s->newest) = x->previous;
-}
-
+/* Arrivals run in any order, and each hands on all copies that are older than it. */
 static bool run_arrival(emu_cluster *c, emu_async *a)
 {
 	arriving *x = (arriving *)a;
-	async_groups *g = &a->w->async->copies;
 	mbarrier_by by = mbarrier_by_async(a, 0);
 	emu_mbarrier *b = mbarrier_of(x->cta, x->offset, by);
-	uint64_t newest[WARP];
 
-	forget_arrival(a->w->async, x);
 	if (!b)
 		return true;
-	left_to_others(a->w->async, x, newest);
-	for (async_member **p = &g->first; *p && (*p)->number <= x->number; p = sweep_one(g, p)) {
-		async_member *m = *p;
-		EACH_LANE(l, m->kept & x->mask) {
-			race_async_done(c, m->late[l], &b->clock);
-			if (newest[l] < m->number)
-				m->kept &= ~(UINT32_C(1) << l);
-		}
+	for (uint32_t left = x->mask, same; left; left &= ~same) {
+		const uint32_t known = x->known[__builtin_ctz(left)];
+		same = 0;
+		EACH_LANE(l, left)
+			same |= (uint32_t)(x->known[l] == known) << l;
+		race_async_told(c, &b->clock, &a->w->async->copies.track, known, same);
 	}
 	mbarrier_arrive(x->cta, x->offset, (uint32_t)__builtin_popcount(x->mask), by);
 	return true;
@@ -210,8 +170,8 @@ static bool start_arrival(emu_warp *w, const async_arrival *r, uint32_t mask)
 		no_memory(w, r->op);
 		return false;
 	}
-	*x = (arriving){ .cta = r->cta, .offset = r->offset, .mask = mask, .number = r->number };
-	note_arrival(w->async, x);
+	*x = (arriving){ .cta = r->cta, .offset = r->offset, .mask = mask };
+	memcpy(x->known, r->known, sizeof x->known);
 	x->a = (emu_async){ .run = run_arrival, .w = w, .lane = (unsigned)__builtin_ctz(mask), .op = r->op };
 	return emu_async_start(w->cluster, &x->a);
 }
@@ -271,6 +231,7 @@ void async_over(emu_warp *w, async_groups *g, async_member *m, uint32_t mask)
 		g->blocked = false;
 		emu_wake(w->cluster);
 	}
+	sweep(g);
 	w->cluster->progress++;
 	if (w->async->arrivals)
 		start_arrivals(w, &w->async->arrivals, below);
@@ -286,6 +247,8 @@ static bool arrive_later(emu_warp *w, const emu_op *op, emu_cta *cta, uint32_t o
 		return false;
 	}
 	*r = (async_arrival){ .op = op, .cta = cta, .offset = offset, .mask = mask, .number = s->copies.last };
+	EACH_LANE(l, mask)
+		r->known[l] = known_as(s->copies.closed[l] + 1, s->copies.part[l]++);
 	*(s->arrivals ? s->end : &s->arrivals) = r;
 	s->end = &r->next;
 	return true;

@@ -6,12 +6,11 @@
 #include "emu/core/code.h"
 #include "emu/race/race.h"
 
-/* An instruction of some lanes that has started something, until it is over and nobody can ask for it any more. */
+/* An instruction of some lanes that has started something, until it and all older ones are over. */
 typedef struct async_member {
 	struct async_member *next;
 	uint64_t number; /* counts them in each warp */
 	uint32_t busy;   /* lanes whose work is under way */
-	uint32_t kept;   /* lanes whose number in race.h may be asked for */
 	uint32_t group[WARP];
 	uint32_t late[WARP]; /* numbers in race.h */
 } async_member;
@@ -22,15 +21,15 @@ typedef struct async_groups {
 	uint64_t last;         /* number */
 	uint64_t oldest[WARP]; /* of each lane the number of the oldest that is busy; 0: none is */
 	uint32_t closed[WARP];
+	uint32_t part[WARP]; /* how many times the lane has arrived at mbarriers since its group was opened */
 	emu_clock track;
 	bool blocked; /* lanes wait */
 } async_groups;
 
 struct emu_async_state {
 	async_groups copies;
-	struct async_arrival *arrivals;    /* of cp.async.mbarrier.arrive, that wait for copies; the oldest */
-	struct async_arrival **end;        /* where the next one goes, unless there is none */
-	struct arriving *started, *newest; /* whose copies are over, and which have not arrived yet: the first, the last */
+	struct async_arrival *arrivals; /* of cp.async.mbarrier.arrive, that wait for copies; the oldest */
+	struct async_arrival **end;     /* where the next one goes, unless there is none */
 };
 
 /* The state of a warp, made when first asked for; NULL and a finding when memory is short. */

@@ -55,14 +55,8 @@ static bool is_outside(const bulk_copy *b, const bulk_span *s) { return s->alloc
 
 bool bulk_add(bulk_copy *b, const emu_place *outside, uint32_t n)
 {
-	if (b->nspan == b->cap_span) {
-		uint32_t cap = b->cap_span ? b->cap_span * 2 : 64;
-		bulk_span *p = GROW_ARRAY(bulk_span, b->span, cap);
-		if (!p)
-			return no_room(&b->a);
-		b->span = p;
-		b->cap_span = cap;
-	}
+	if (!array_room(&b->span, b->nspan, &b->cap_span, sizeof *b->span, 64))
+		return no_room(&b->a);
 	bulk_span *s = &b->span[b->nspan++];
 	*s = (bulk_span){ .s = b->bytes, .n = n, .fill = !outside };
 	if (outside) {

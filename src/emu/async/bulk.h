@@ -50,7 +50,8 @@ typedef struct bulk_copy {
 	emu_place from;         /* shared memory that is copied */
 	emu_place map;          /* the tensor map in global memory; p NULL: none */
 	bulk_span *span;
-	uint32_t nspan, cap_span;
+	uint32_t nspan;
+	size_t cap_span;
 	uint32_t bytes;  /* of shared memory from the start on, what is not copied too */
 	uint32_t moved;  /* bytes that are copied or filled: what mbarriers count */
 	bulk_dest *dest; /* copies to shared memory */

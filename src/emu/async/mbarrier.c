@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* mbarriers: their state, and what changes it. */
 #include "emu/async/mbarrier.h"
+#include "emu/core/explore.h"
 #include "emu/core/finding.h"
 #include "emu/memory/memory.h"
 
@@ -181,6 +182,18 @@ void mbarrier_fence_init(emu_warp *w, uint32_t mask)
 
 /* ---- init, inval ---- */
 
+/* For the orders that are explored. */
+static void touch(const emu_cta *cta, uint32_t offset, enum emu_touch_kind kind, uint64_t phase, bool completes)
+{
+	emu_cluster *c = cta->cluster;
+
+	emu_touched(c, c->grid,
+	            (emu_touch){ .object = emu_object(c, cta->rank, OBJECT_MBARRIER, offset),
+	                         .kind = (uint8_t)kind,
+	                         .phase = phase,
+	                         .completes = completes });
+}
+
 static emu_mbarrier *make(emu_cta *cta, uint32_t offset)
 {
 	emu_mbarrier *b = find(cta, offset);
@@ -229,6 +242,7 @@ bool mbarrier_init(const emu_place *p, uint32_t count, bool v1, mbarrier_by by)
 	b->expected = b->pending = count;
 	b->fenced = false;
 	b->begun = race_stamp(by.w, by.lane);
+	touch(p->cta, offset, TOUCH_WRITE, 0, false);
 	show(p->cta, b);
 	return true;
 }
@@ -236,6 +250,7 @@ bool mbarrier_init(const emu_place *p, uint32_t count, bool v1, mbarrier_by by)
 void mbarrier_inval(emu_cta *cta, emu_mbarrier *b)
 {
 	b->live = false;
+	touch(cta, b->offset, TOUCH_WRITE, 0, false);
 	show(cta, b);
 }
 
@@ -264,6 +279,7 @@ static void note(emu_mbarrier *b, mbarrier_by by, enum mbarrier_brought what, ui
 
 static void settle(emu_cta *cta, emu_mbarrier *b)
 {
+	touch(cta, b->offset, TOUCH_ARRIVE, b->phase, !b->pending && !b->tx);
 	if (!b->pending && !b->tx) {
 		b->phase++;
 		b->pending = b->expected;
@@ -356,6 +372,7 @@ bool mbarrier_add_pending(emu_cta *cta, emu_mbarrier *b, uint32_t count, mbarrie
 	if (b->pending + (uint64_t)count > MBARRIER_MOST)
 		return wrong(by, CPTX_FIND_MBARRIER, cta, b->offset, "it cannot wait for more than %d arrivals", MBARRIER_MOST);
 	b->pending += count;
+	touch(cta, b->offset, TOUCH_ARRIVE, b->phase, false);
 	show(cta, b);
 	return true;
 }

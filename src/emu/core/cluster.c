@@ -4,6 +4,7 @@
 #include "emu/async/async.h"
 #include "emu/async/tma.h"
 #include "emu/core/counters.h"
+#include "emu/core/explore.h"
 #include "emu/core/finding.h"
 #include "emu/core/machine.h"
 #include "emu/core/trace.h"
@@ -19,6 +20,8 @@ enum { LONG = 1000000 };
 
 uint32_t emu_random(emu_cluster *c, uint32_t below)
 {
+	if (c->grid->explorer)
+		return 0;
 	c->random = c->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
 	return (uint32_t)((c->random >> 32) * below >> 32);
 }
@@ -158,6 +161,8 @@ void emu_cluster_free(emu_cluster *c)
 
 static uint64_t due(emu_cluster *c)
 {
+	if (c->grid->explorer)
+		return UINT64_MAX;
 	switch (c->grid->machine->opt.schedule) {
 	case CPTX_EMU_EAGER: return 0;
 	case CPTX_EMU_LATE: return UINT64_MAX;
@@ -188,6 +193,8 @@ static bool run_async(emu_cluster *c, emu_async *a)
 bool emu_async_start(emu_cluster *c, emu_async *a)
 {
 	a->due = due(c);
+	if (c->grid->explorer)
+		emu_explore_started(c, a);
 	if (!emu_queue_add(&c->queue, a, c->step)) {
 		c->no_memory = c->failed = true;
 		return false;
@@ -251,6 +258,7 @@ static enum emu_stop run_one(emu_cluster *c, emu_warp *w, uint32_t n)
 	if (!w->ngroup) {
 		c->live--;
 		emu_barrier_exit(w);
+		emu_touched(c, c->grid, (emu_touch){ .object = emu_object(c, w->cta->rank, OBJECT_LIFE, 0), .kind = TOUCH_ADD });
 	}
 	return s;
 }
@@ -295,6 +303,10 @@ enum emu_stop emu_cluster_run(emu_cluster *c, uint32_t n)
 		return STOP_FAULT;
 	return c->live ? STOP_QUANTUM : end(c);
 }
+
+void emu_cluster_step(emu_cluster *c, emu_warp *w) { run_one(c, w, 1); }
+
+void emu_cluster_async(emu_cluster *c, emu_async *a) { run_async(c, a); }
 
 void emu_cluster_turn(emu_cluster *c)
 {

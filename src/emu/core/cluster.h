@@ -48,6 +48,7 @@ struct emu_async {
 	emu_warp *w;                /* who started it */
 	unsigned lane;
 	const emu_op *op;
+	uint32_t starter;             /* explore.h's */
 	uint64_t begun, bytes, flops; /* trace.c's */
 };
 
@@ -92,6 +93,9 @@ void emu_cluster_free(emu_cluster *c);
 enum emu_stop emu_cluster_run(emu_cluster *c, uint32_t n);
 void emu_block_id(const emu_grid *g, uint64_t cluster, uint32_t rank, uint32_t id[3]);
 void emu_cluster_turn(emu_cluster *c); /* what it stopped for with STOP_TURN */
+/* One instruction of a warp, one part of an operation: for the explorer, under which a cluster always has its turn. */
+void emu_cluster_step(emu_cluster *c, emu_warp *w);
+void emu_cluster_async(emu_cluster *c, emu_async *a);
 uint32_t emu_random(emu_cluster *c, uint32_t below);
 /* Puts an async operation into the queue; it was malloced, and is freed when done.  False: the run ends. */
 bool emu_async_start(emu_cluster *c, emu_async *a);

@@ -168,6 +168,9 @@ static bool has_room(emu_decoder *d, const ir_sym *s)
 /* The value that names a variable in its space; *kind says what is added when a frame is made. */
 static uint64_t symbol_address(emu_decoder *d, uint32_t id, unsigned *kind, unsigned *space)
 {
+	if (id >= MODULE_SYM)
+		id = MODULE_SYM +
+		     emu_program_definition(d->image->program, id - MODULE_SYM, d->k->name, d->at, d->ok ? d->err : NULL, &d->ok);
 	const ir_sym *s = ir_symbol(d->k, id);
 	uint32_t at;
 
@@ -409,17 +412,6 @@ static void note_operand(emu_decoder *d, const emu_arg *a)
 			note(d, a->slots[i], a->bits);
 	else if (a->kind == ARG_REG || (a->kind == ARG_ADDR && a->base))
 		note(d, a->slot, a->bits);
-}
-
-const emu_arg *emu_named(const emu_op *op, const char *slot)
-{
-	static const emu_arg none = { 0 };
-	const arch_op *o = &arch_ops[op->opcode];
-
-	for (unsigned i = 0; i < o->nslot && i + 1u < op->narg; i++)
-		if (!strcmp(o->slot[i], slot))
-			return &op->arg[i + 1];
-	return &none;
 }
 
 /* ---- instructions ---- */

@@ -183,18 +183,7 @@ static emu_kept *known(emu_machine *m, const emu_found *x, cptx_site at, const c
 	return NULL;
 }
 
-static bool room(emu_machine *m)
-{
-	if (m->nfinding < m->cap_finding)
-		return true;
-	size_t cap = m->cap_finding ? m->cap_finding * 2 : 16;
-	emu_kept *p = GROW_ARRAY(emu_kept, m->finding, cap);
-	if (!p)
-		return false;
-	m->finding = p;
-	m->cap_finding = cap;
-	return true;
-}
+static bool room(emu_machine *m) { return array_room(&m->finding, m->nfinding, &m->cap_finding, sizeof *m->finding, 16); }
 
 /* Behind room(). */
 static bool put(emu_machine *m, const cptx_emu_finding *f, const emu_op *op)

@@ -7,6 +7,7 @@
 #include "emu/core/grid.h"
 #include "emu/async/tma.h"
 #include "emu/core/counters.h"
+#include "emu/core/explore.h"
 #include "emu/core/finding.h"
 #include "emu/core/machine.h"
 #include "emu/core/stall.h"
@@ -302,6 +303,12 @@ static bool run_grid(emu_grid *g)
 
 	if (!race_grid_init(g))
 		return false;
+	if (g->explorer) {
+		bool all = emu_explore_grid(g);
+		race_grid_free(g);
+		emu_tensormaps_free(g->maps);
+		return all;
+	}
 	pthread_mutex_init(&r.lock, NULL);
 	pthread_cond_init(&r.start, NULL);
 	pthread_cond_init(&r.done, NULL);
@@ -348,7 +355,8 @@ static bool run_cooperative(emu_grid *g)
 	return ok;
 }
 
-bool emu_run(emu_image *image, const emu_shape *s, const void *params, uint32_t size, cptx_site at, cptx_error *err)
+static bool run_once(emu_image *image, const emu_shape *s, const void *params, uint32_t size, cptx_site at,
+                     emu_explorer *explorer, cptx_error *err)
 {
 	emu_machine *m = image->program->machine;
 	emu_grid g = { .machine = m,
@@ -356,6 +364,7 @@ bool emu_run(emu_image *image, const emu_shape *s, const void *params, uint32_t 
 		           .params = (const unsigned char *)params,
 		           .param_bytes = size,
 		           .limit = m->opt.step_limit,
+		           .explorer = explorer,
 		           .err = err };
 
 	memcpy(g.grid, s->grid, sizeof g.grid);
@@ -396,4 +405,19 @@ bool emu_run(emu_image *image, const emu_shape *s, const void *params, uint32_t 
 		return true;
 	const cptx_emu_finding *f = g.wrong && g.wrong <= m->nfinding ? &m->finding[g.wrong - 1].f : NULL;
 	return error_set(err, CPTX_E_FINDING, f ? f->at : at, "%s", f ? f->text : "the launch was ended");
+}
+
+bool emu_run(emu_image *image, const emu_shape *s, const void *params, uint32_t size, cptx_site at, cptx_error *err)
+{
+	emu_machine *m = image->program->machine;
+	bool explore = m->opt.schedule == CPTX_EMU_ALL && !m->running && !m->broken;
+	bool ok =
+		explore ? emu_explore(run_once, image, s, params, size, at, err) : run_once(image, s, params, size, at, NULL, err);
+
+	if (!m->child || m->in_children || m->running)
+		return ok;
+	if (!m->broken)
+		return emu_children_run(m, at, ok ? err : NULL) && ok;
+	emu_children_drop(m);
+	return ok;
 }

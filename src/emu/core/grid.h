@@ -20,11 +20,12 @@ struct emu_grid {
 	uint64_t steps, limit;
 	uint64_t *hits;
 	struct emu_traffic *traffic;
-	struct emu_tensormaps *maps; /* those that threads of all clusters have changed */
-	struct emu_wide *wide;       /* what clusters know of one another's accesses */
-	uint64_t printed;            /* bytes that the user has got of vprintf */
-	bool print_lost;             /* there were more */
-	bool failed;                 /* ends as soon as possible */
+	struct emu_tensormaps *maps;   /* those that threads of all clusters have changed */
+	struct emu_wide *wide;         /* what clusters know of one another's accesses */
+	uint64_t printed;              /* bytes that the user has got of vprintf */
+	bool print_lost;               /* there were more */
+	bool failed;                   /* ends as soon as possible */
+	struct emu_explorer *explorer; /* chooses the order of all that happens; NULL: the seed does */
 	size_t wrong; /* the first error: number of the machine's finding + 1, SIZE_MAX if it was not kept; 0: none */
 	cptx_error *err;
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The machine: its memory, findings and counters; programs, whose variables lie in that memory. */
 #include "emu/core/machine.h"
+#include "emu/exec/system.h"
 #include "emu/memory/place.h"
 #include "emu/memory/texture.h"
 
@@ -30,6 +31,7 @@ void emu_machine_free(emu_machine *m)
 {
 	if (!m)
 		return;
+	emu_children_drop(m);
 	emu_memory_free(m);
 	emu_textures_free(m);
 	free(m->finding);
@@ -83,6 +85,51 @@ static bool place(emu_program *p, const ir_sym *s, uint64_t *where, cptx_site at
 	                           (unsigned long long)s->size, s->name);
 }
 
+static bool defines(const cptx_module *m, uint32_t sym, const void *strong)
+{
+	const ir_sym *s = m->sym[sym];
+
+	return !s->removed && s->linkage != LINK_EXTERN && s->linkage != LINK_NONE &&
+	       (!*(const bool *)strong || s->linkage == LINK_VISIBLE);
+}
+
+/* The variable that defines the one of that number.  Arrays of dynamic shared memory are defined nowhere. */
+static uint32_t definition(const cptx_module *m, uint32_t sym)
+{
+	const ir_sym *s = m->sym[sym];
+	bool strong = true;
+
+	if (s->linkage == LINK_NONE || s->linkage == LINK_VISIBLE || s->removed || (s->space == CPTX_SHARED && !s->size))
+		return sym;
+	uint32_t def = ir_global_named(m, NAMED_GLOBAL, s->name, defines, &strong);
+	strong = false;
+	return def == IR_NONE ? ir_global_named(m, NAMED_GLOBAL, s->name, defines, &strong) : def;
+}
+
+uint32_t emu_program_definition(const emu_program *p, uint32_t sym, const char *kernel, cptx_site at, cptx_error *err,
+                                bool *ok)
+{
+	char shown[2][NAME_SHOWN + 1];
+
+	if (p->def[sym] != IR_NONE)
+		return p->def[sym];
+	*ok = error_set(err, CPTX_E_COMPILE, at, "kernel %s: variable '%s' is .extern, and nothing that was loaded defines it",
+	                name_shown(kernel, shown[0]), name_shown(p->module->sym[sym]->name, shown[1]));
+	return sym;
+}
+
+static bool find_definitions(emu_program *p, cptx_site site, cptx_error *err)
+{
+	const cptx_module *m = p->module;
+
+	p->def = ARENA_ARRAY(&p->a, uint32_t, m->nsym + 1);
+	if (!p->def)
+		return error_set(err, CPTX_E_MEMORY, site, "out of memory");
+	for (uint32_t i = 0; i < m->nsym; i++)
+		p->def[i] = definition(m, i);
+	return true;
+}
+
 /* Addresses first: initialisers name variables behind them. */
 static bool place_variables(emu_program *p, cptx_site site, cptx_error *err)
 {
@@ -93,8 +140,11 @@ static bool place_variables(emu_program *p, cptx_site site, cptx_error *err)
 	if (!p->sym_at || !p->own_at)
 		return error_set(err, CPTX_E_MEMORY, site, "out of memory");
 	for (size_t i = 0; i < m->nsym; i++)
-		if (!place(p, m->sym[i], &p->sym_at[i], site, err))
+		if (p->def[i] == i && !place(p, m->sym[i], &p->sym_at[i], site, err))
 			return false;
+	for (size_t i = 0; i < m->nsym; i++)
+		if (p->def[i] != i && p->def[i] != IR_NONE)
+			p->sym_at[i] = p->sym_at[p->def[i]];
 	for (const cptx_kernel *k = m->first; k; k = k->next) {
 		uint64_t *at = p->own_at[k->number - 1] = ARENA_ZEROED(&p->a, uint64_t, k->nsym + 1);
 		if (!at)
@@ -111,7 +161,7 @@ static void initialise_variables(const emu_program *p)
 	const cptx_module *m = p->module;
 
 	for (size_t i = 0; i < m->nsym; i++)
-		if (p->sym_at[i])
+		if (p->sym_at[i] && p->def[i] == i)
 			initialise(p, m->sym[i], p->sym_at[i]);
 	for (const cptx_kernel *k = m->first; k; k = k->next)
 		for (size_t i = 0; i < k->nsym; i++)
@@ -131,7 +181,7 @@ emu_program *emu_program_new(emu_machine *m, cptx_module *parsed, cptx_ptx *ptx,
 	}
 	*p = (emu_program){ .machine = m, .module = parsed, .ptx = ptx };
 	arena_init(&p->a, NULL);
-	if (place_variables(p, at, err)) {
+	if (find_definitions(p, at, err) && place_variables(p, at, err)) {
 		initialise_variables(p);
 		return p;
 	}
@@ -148,7 +198,7 @@ void emu_program_free(emu_program *p)
 			if (p->own_at[b][i])
 				emu_alloc_free(p->machine, p->own_at[b][i]);
 	for (size_t i = 0; p->sym_at && i < p->module->nsym; i++)
-		if (p->sym_at[i])
+		if (p->sym_at[i] && p->def[i] == i)
 			emu_alloc_free(p->machine, p->sym_at[i]);
 	cptx_module_destroy(p->module);
 	cptx_ptx_destroy(p->ptx);

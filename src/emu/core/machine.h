@@ -3,6 +3,7 @@
 #ifndef CPTX_EMU_CORE_MACHINE_H
 #define CPTX_EMU_CORE_MACHINE_H
 
+#include "emu/core/grid.h"
 #include "emu/memory/alloc.h"
 
 /* A finding that the machine keeps. */
@@ -11,6 +12,26 @@ typedef struct emu_kept {
 	const cptx_emu_finding *snapshot; /* as callers last got it */
 	const emu_op *op;                 /* that was executed; NULL: a call of the host program was wrong */
 } emu_kept;
+
+/* A launch by a kernel, from the time on when it has room for its parameters. */
+typedef struct emu_child {
+	struct emu_child *next;
+	const cptx_kernel *kernel;
+	emu_program *program;
+	emu_shape shape;
+	uint64_t buffer;   /* address of the parameters */
+	uint64_t launched; /* counts launches; 0: not yet */
+} emu_child;
+
+/* What came of the last launch of which all orders were wanted. */
+typedef struct emu_explored {
+	const char *kernel;
+	uint64_t orders, left, found, events;
+	unsigned switches;
+	bool all;
+	const char *text;
+	const char *why, *how; /* why: its orders were not explored, or not to their end; NULL: they were */
+} emu_explored;
 
 struct emu_machine {
 	const cptx_target *target;
@@ -30,6 +51,10 @@ struct emu_machine {
 	size_t nfinding, cap_finding, nwarning;
 	arena text; /* of findings */
 	uint64_t launches;
+	emu_explored explored;
+	emu_child *child, **child_end; /* in the order in which they were made */
+	uint64_t nchild;
+	bool in_children;
 	bool broken; /* a launch faulted: as on a GPU, nothing more can be launched */
 	cptx_emu_counters counters;
 	cptx_emu_profile *profile;
@@ -43,6 +68,8 @@ struct emu_program {
 	cptx_ptx *ptx; /* of a built module: where its lines come from */
 	arena a;
 	emu_image **image; /* of each body, by number - 1; NULL: not yet */
+	uint32_t
+		*def; /* of each variable, by id: that which defines it, itself if it is no other text's; IR_NONE: nothing does */
 	uint64_t *sym_at;  /* addresses of global and constant variables, by id */
 	uint64_t **own_at; /* of those declared in bodies, by number of the body and id */
 };
@@ -53,6 +80,10 @@ void emu_machine_free(emu_machine *m);
 emu_program *emu_program_new(emu_machine *m, cptx_module *parsed, cptx_ptx *ptx, cptx_site at, cptx_error *err);
 void emu_program_free(emu_program *p);
 uint64_t emu_program_variable(const emu_program *p, const char *name, uint64_t *size); /* its address, or 0 */
+/* The variable of the module that defines the one of that number, of which a kernel takes the address; *ok false, with an
+ * error: nothing does. */
+uint32_t emu_program_definition(const emu_program *p, uint32_t sym, const char *kernel, cptx_site at, cptx_error *err,
+                                bool *ok);
 /* Decoded; NULL with an error. */
 emu_image *emu_program_image(emu_program *p, const char *kernel, cptx_site at, cptx_error *err);
 

@@ -115,3 +115,14 @@ const char *emu_unread(const ir_item *it)
 	}
 	return NULL;
 }
+
+const emu_arg *emu_named(const emu_op *op, const char *slot)
+{
+	static const emu_arg none = { 0 };
+	const arch_op *o = &arch_ops[op->opcode];
+
+	for (unsigned i = 0; i < o->nslot && i + 1u < op->narg; i++)
+		if (!strcmp(o->slot[i], slot))
+			return &op->arg[i + 1];
+	return &none;
+}

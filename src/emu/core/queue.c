@@ -79,14 +79,8 @@ static emu_pipe *make_pipe(emu_queue *q, uint32_t id)
 {
 	emu_pipe *p = pipe_of(q, id);
 
-	if (!p && q->npipe == q->cap_pipe) {
-		uint32_t cap = q->cap_pipe ? q->cap_pipe * 2 : 8;
-		emu_pipe *grown = GROW_ARRAY(emu_pipe, q->pipe, cap);
-		if (!grown)
-			return NULL;
-		q->pipe = grown;
-		q->cap_pipe = cap;
-	}
+	if (!p && !array_room(&q->pipe, q->npipe, &q->cap_pipe, sizeof *q->pipe, 8))
+		return NULL;
 	if (!p)
 		*(p = &q->pipe[q->npipe++]) = (emu_pipe){ .id = id };
 	return p;

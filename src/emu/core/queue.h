@@ -30,7 +30,8 @@ typedef struct emu_queue {
 	emu_heap due, later; /* those at the front of their pipes, oldest first */
 	emu_heap time;       /* those of `later` whose step will come */
 	emu_pipe *pipe;
-	uint32_t npipe, cap_pipe;
+	uint32_t npipe;
+	size_t cap_pipe;
 } emu_queue;
 
 /* Puts an operation behind the others; false: memory is short, and it is never done. */

@@ -57,15 +57,9 @@ static void put(emu_cluster *c, span s)
 {
 	struct emu_trace *t = c->trace;
 
-	if (t->n == t->cap) {
-		size_t cap = t->cap ? t->cap * 2 : 64;
-		span *p = GROW_ARRAY(span, t->span, cap);
-		if (!p) {
-			t->no_memory = true;
-			return;
-		}
-		t->span = p;
-		t->cap = cap;
+	if (!array_room(&t->span, t->n, &t->cap, sizeof *t->span, 64)) {
+		t->no_memory = true;
+		return;
 	}
 	t->span[t->n++] = s;
 }

@@ -23,14 +23,8 @@ static emu_hole *hole_of(const uint32_t *r, uint32_t slot)
 
 static emu_hole *new_hole(emu_frame *f, uint32_t slot)
 {
-	if (f->nhole == f->cap_hole) {
-		uint32_t cap = f->cap_hole ? f->cap_hole * 2 : 4;
-		emu_hole **p = GROW_ARRAY(emu_hole *, f->hole, cap);
-		if (!p)
-			return NULL;
-		f->hole = p;
-		f->cap_hole = cap;
-	}
+	if (!array_room(&f->hole, f->nhole, &f->cap_hole, sizeof *f->hole, 4))
+		return NULL;
 	emu_hole *h = NEW(emu_hole);
 	if (!h)
 		return NULL;

@@ -459,6 +459,25 @@ enum emu_stop emu_warp_run(emu_warp *w, uint32_t n)
 	return STOP_QUANTUM;
 }
 
+const emu_op *emu_warp_next(emu_warp *w)
+{
+	if (w->ngroup > 1)
+		merge_groups(w);
+	const emu_group *g = w->ngroup ? choose_group(w) : NULL;
+	return g ? &g->frame->f->code[g->pc] : NULL;
+}
+
+void emu_warp_poll(emu_warp *w)
+{
+	emu_group *g = choose_group(w);
+
+	if (!g)
+		return;
+	g->polled = 1;
+	g->progress = w->cluster->progress;
+	g->order = ++w->order;
+}
+
 void emu_warp_start(emu_warp *w)
 {
 	w->ngroup = 1;

@@ -29,7 +29,8 @@ struct emu_frame {
 	unsigned char *param; /* 32 * f->param_bytes */
 	uint8_t *param_defined;
 	emu_hole **hole; /* of registers that are undefined in part: undefined.h */
-	uint32_t nhole, cap_hole;
+	uint32_t nhole;
+	size_t cap_hole;
 	uint32_t local[WARP]; /* where its locals begin in each lane's local memory */
 	uint32_t gaps;        /* bytes between variables, which the limit does not count: its own and its callers' */
 };
@@ -113,6 +114,10 @@ void emu_warp_start(emu_warp *w);
 /* Runs up to `n` instructions. */
 enum emu_stop emu_warp_run(emu_warp *w, uint32_t n);
 bool emu_warp_can_run(const emu_warp *w);
+/* The instruction that emu_warp_run would execute next; NULL: none. */
+const emu_op *emu_warp_next(emu_warp *w);
+/* The group that ran last polls in a loop: it goes on when something has happened. */
+void emu_warp_poll(emu_warp *w);
 emu_group *emu_group_split(emu_warp *w,
                            uint32_t mask); /* a new group of these lanes of the running one, at the same place */
 /* The running group executes the instruction again once these lanes have joined it, or exited. */

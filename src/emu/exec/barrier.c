@@ -2,6 +2,7 @@
 /* Barriers of a CTA (bar, barrier) and of the cluster. */
 #include "emu/exec/barrier.h"
 #include "emu/async/mbarrier.h"
+#include "emu/core/explore.h"
 #include "emu/core/finding.h"
 #include "emu/core/registers.h"
 #include "emu/exec/exec.h"
@@ -46,6 +47,19 @@ static bool whole(const emu_barrier *b, const emu_cta *cta)
 	return b->arrived && b->arrived >= (b->expected ? b->expected : threads_left(cta));
 }
 
+/* For the orders that are explored: who has come stands before who goes on. */
+static void touch(emu_warp *w, const emu_barrier *b, enum emu_touch_kind kind, uint32_t generation)
+{
+	bool of_cluster = b == &w->cluster->barrier;
+
+	emu_touched(w->cluster, w->grid,
+	            (emu_touch){ .object = emu_object(w->cluster, of_cluster ? 0 : w->cta->rank,
+	                                              of_cluster ? OBJECT_CLUSTER : OBJECT_BARRIER,
+	                                              of_cluster ? 0 : (uint64_t)(b - w->cta->barrier)),
+	                         .kind = (uint8_t)kind,
+	                         .phase = generation });
+}
+
 static enum emu_step arrive(emu_warp *w, const emu_op *op, emu_barrier *b, uint32_t expected, uint32_t mask)
 {
 	uint32_t n = (uint32_t)__builtin_popcount(mask), live = emu_live(w);
@@ -58,6 +72,7 @@ static enum emu_step arrive(emu_warp *w, const emu_op *op, emu_barrier *b, uint3
 		return emu_find(w, op, EMU_ALL, CPTX_FIND_BARRIER,
 		                "it names %u threads, but those who came to barrier %u before named %u", expected,
 		                (unsigned)(b - w->cta->barrier), b->expected);
+	touch(w, b, TOUCH_COME, b->generation);
 	b->expected = expected;
 	b->arrived += n;
 	if (expected && b->arrived > expected)
@@ -77,6 +92,7 @@ static void pass(emu_warp *w, const emu_op *op, emu_barrier *b, uint32_t mask)
 {
 	const emu_arg *d = &op->arg[0];
 
+	touch(w, b, TOUCH_GO, w->g->generation);
 	clock_acquire_by(w, mask, &b->passed);
 	if (op->imm[0] & POPC)
 		LANES(l, mask, emu_put(w, d->slot, 32, l, b->popc));
@@ -164,6 +180,7 @@ static enum emu_step cluster_arrive(emu_warp *w, const emu_op *op, uint32_t mask
 	if (w->at_cluster & mask)
 		return emu_find(w, op, __builtin_ctz(w->at_cluster & mask), CPTX_FIND_BARRIER,
 		                "the thread has arrived already; barrier.cluster.wait must come between two arrivals");
+	touch(w, b, TOUCH_COME, b->generation);
 	w->at_cluster |= mask;
 	EACH_LANE(l, mask)
 		w->cluster_generation[l] = b->generation;
@@ -189,6 +206,7 @@ static enum emu_step cluster_wait(emu_warp *w, const emu_op *op, uint32_t mask)
 	EACH_LANE(l, mask)
 		if (w->cluster_generation[l] == b->generation)
 			return emu_group_block(w, op, "cluster barrier", 0, b->generation);
+	touch(w, b, TOUCH_GO, w->cluster_generation[__builtin_ctz(mask)]);
 	w->at_cluster &= ~mask;
 	clock_acquire_by(w, mask, &b->passed);
 	clock_over(w, &b->all_over);
@@ -217,6 +235,9 @@ bool decode_cluster_wait(emu_decoder *d, emu_op *op)
 
 void emu_barrier_exit(emu_warp *w)
 {
+	for (size_t i = 0; i < ARRAY_LEN(w->cta->barrier); i++)
+		touch(w, &w->cta->barrier[i], TOUCH_COME, w->cta->barrier[i].generation);
+	touch(w, &w->cluster->barrier, TOUCH_COME, w->cluster->barrier.generation);
 	for (size_t i = 0; i < ARRAY_LEN(w->cta->barrier); i++)
 		if (!w->cta->barrier[i].expected && whole(&w->cta->barrier[i], w->cta))
 			complete(w->cluster, &w->cta->barrier[i]);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Instructions of mbarriers. */
 #include "emu/async/mbarrier.h"
+#include "emu/core/explore.h"
 #include "emu/core/finding.h"
 #include "emu/exec/exec.h"
 #include "emu/memory/memory.h"
@@ -244,6 +245,20 @@ static void put_report(emu_warp *w, const emu_op *op, uint32_t mask)
 	}
 }
 
+/* For the orders that are explored: a wait that fails is in none, unless the thread need not try again. */
+static void note_waits(emu_warp *w, const emu_op *op, uint32_t mask, uint32_t passed, emu_cta *const cta[WARP],
+                       emu_mbarrier *const b[WARP])
+{
+	bool once = op->opcode == CPTX_OP_MBARRIER_TEST_WAIT || op->opcode == CPTX_OP_MBARRIER_TEST_WAIT_PARITY;
+
+	EACH_LANE(l, w->grid->explorer ? mask : 0)
+		emu_touched(w->cluster, w->grid,
+		            (emu_touch){ .object = emu_object(w->cluster, cta[l]->rank, OBJECT_MBARRIER, b[l]->offset),
+		                         .kind = passed >> l & 1 ? TOUCH_PASS : TOUCH_FAIL,
+		                         .phase = b[l]->phase,
+		                         .once = once });
+}
+
 /* No lane learns anything before all have been looked at: what one acquires does not order the wait of another. */
 static enum emu_step wait(emu_warp *w, const emu_op *op, uint32_t mask)
 {
@@ -262,6 +277,7 @@ static enum emu_step wait(emu_warp *w, const emu_op *op, uint32_t mask)
 			return STEP_FAULT;
 		passed |= (uint32_t)done << l;
 	}
+	note_waits(w, op, mask, passed, cta, b);
 	for (left = passed; left;) {
 		unsigned l = (unsigned)__builtin_ctz(left);
 		uint32_t same = same_address(w, op, l, left);

@@ -37,7 +37,7 @@ static bool in_a_row(const emu_warp *w, const emu_arg *a, uint32_t each, uint32_
 static bool simple_place(emu_warp *w, unsigned space, uint64_t at, uint32_t size, emu_place *p)
 {
 	if (!emu_locate(w->cluster, w->cta, space, at, size, p) || p->space > SPACE_CLUSTER ||
-	    (p->cta && p->cta != w->cta && emu_has_ended(p->cta)))
+	    (p->cta && p->cta != w->cta && (w->grid->explorer || emu_has_ended(p->cta))))
 		return false;
 	return p->space != SPACE_GLOBAL || w->grid->nclusters == 1 || emu_page_left(p, size) == size;
 }

@@ -11,7 +11,7 @@
 
 /* ---- what is passed ---- */
 
-static uint64_t argument(const emu_warp *w, const emu_op *op, unsigned i, unsigned lane)
+uint64_t emu_builtin_argument(const emu_warp *w, const emu_op *op, unsigned i, unsigned lane)
 {
 	const emu_arg *list = emu_named(op, "a");
 	const emu_frame *f = w->g->frame;
@@ -26,7 +26,7 @@ static uint64_t argument(const emu_warp *w, const emu_op *op, unsigned i, unsign
 	return v;
 }
 
-static void give_back(const emu_warp *w, const emu_op *op, unsigned lane, uint64_t v)
+void emu_builtin_result(const emu_warp *w, const emu_op *op, unsigned lane, uint64_t v)
 {
 	const emu_arg *list = emu_named(op, "r");
 	const emu_frame *f = w->g->frame;
@@ -237,12 +237,12 @@ static enum emu_step vprintf_lanes(emu_warp *w, const emu_op *op, uint32_t mask)
 	emu_cluster *c = w->cluster;
 
 	EACH_LANE(l, mask) {
-		arguments a = { .w = w, .op = op, .lane = l, .at = argument(w, op, 1, l), .ok = true };
+		arguments a = { .w = w, .op = op, .lane = l, .at = emu_builtin_argument(w, op, 1, l), .ok = true };
 		buf format;
 		buf_init(&a.out, NULL);
 		buf_init(&format, NULL);
 		a.full = c->print_lost || c->grid->print_lost;
-		a.ok = read_text(w, op, l, argument(w, op, 0, l), &format);
+		a.ok = read_text(w, op, l, emu_builtin_argument(w, op, 0, l), &format);
 		buf_put(&format, "", 1);
 		if (a.ok && !format.failed)
 			print(&a, format.p);
@@ -255,7 +255,7 @@ static enum emu_step vprintf_lanes(emu_warp *w, const emu_op *op, uint32_t mask)
 		buf_free(&format);
 		if (!a.ok)
 			return STEP_FAULT;
-		give_back(w, op, l, a.taken);
+		emu_builtin_result(w, op, l, a.taken);
 	}
 	return STEP_NEXT;
 }
@@ -302,11 +302,11 @@ static enum emu_step assert_fails(emu_warp *w, const emu_op *op, uint32_t mask)
 	buf b;
 
 	buf_init(&b, NULL);
-	bool ok = read_text(w, op, lane, argument(w, op, 1, lane), &b);
-	buf_printf(&b, ":%u: ", (unsigned)argument(w, op, 2, lane));
-	ok = ok && read_text(w, op, lane, argument(w, op, 3, lane), &b);
+	bool ok = read_text(w, op, lane, emu_builtin_argument(w, op, 1, lane), &b);
+	buf_printf(&b, ":%u: ", (unsigned)emu_builtin_argument(w, op, 2, lane));
+	ok = ok && read_text(w, op, lane, emu_builtin_argument(w, op, 3, lane), &b);
 	buf_str(&b, ": assertion failed: ");
-	ok = ok && read_text(w, op, lane, argument(w, op, 0, lane), &b);
+	ok = ok && read_text(w, op, lane, emu_builtin_argument(w, op, 0, lane), &b);
 	buf_put(&b, "", 1);
 	for (char *p = b.failed ? NULL : b.p;
 	     p && (p = strchr(p, '\n'));) /* a line of its own would look like another finding */
@@ -321,33 +321,34 @@ static enum emu_step assert_fails(emu_warp *w, const emu_op *op, uint32_t mask)
 
 enum { HEAP = 8 << 20 /* bytes, CUDA's default */, HEAP_ALIGN = 16 };
 
+uint64_t emu_heap_new(emu_machine *m, uint64_t size)
+{
+	uint64_t at = size && size <= HEAP - m->heap ? emu_alloc_new(m, size, HEAP_ALIGN, NULL, false) : 0;
+
+	if (at) {
+		m->heap += size;
+		emu_alloc_find(m, at)->is_heap = true;
+	}
+	return at;
+}
+
 static enum emu_step malloc_lanes(emu_warp *w, const emu_op *op, uint32_t mask)
 {
-	emu_machine *m = w->grid->machine;
-
 	if (emu_wants_turn(w))
 		return STEP_TURN;
-	EACH_LANE(l, mask) {
-		uint64_t size = argument(w, op, 0, l), at = 0;
-		if (size && size <= HEAP - m->heap)
-			at = emu_alloc_new(m, size, HEAP_ALIGN, NULL, false);
-		if (at) {
-			m->heap += size;
-			emu_alloc_find(m, at)->is_heap = true;
-		}
-		give_back(w, op, l, at);
-	}
+	EACH_LANE(l, mask)
+		emu_builtin_result(w, op, l, emu_heap_new(w->grid->machine, emu_builtin_argument(w, op, 0, l)));
 	return STEP_NEXT;
 }
 
-static enum emu_step free_lanes(emu_warp *w, const emu_op *op, uint32_t mask)
+enum emu_step emu_free_heap(emu_warp *w, const emu_op *op, uint32_t mask)
 {
 	emu_machine *m = w->grid->machine;
 
 	if (emu_wants_turn(w))
 		return STEP_TURN;
 	EACH_LANE(l, mask) {
-		uint64_t at = argument(w, op, 0, l);
+		uint64_t at = emu_builtin_argument(w, op, 0, l);
 		char why[EMU_WHY];
 		enum cptx_finding_code wrong = at ? emu_free_wrong(m, at, true, why) : CPTX_FIND_NONE;
 		if (wrong)
@@ -355,6 +356,8 @@ static enum emu_step free_lanes(emu_warp *w, const emu_op *op, uint32_t mask)
 		if (at)
 			emu_alloc_close(m, emu_alloc_find(m, at));
 	}
+	EACH_LANE(l, mask)
+		emu_builtin_result(w, op, l, 0); /* cudaFree has one, free has not */
 	return STEP_NEXT;
 }
 
@@ -364,11 +367,11 @@ emu_fn emu_builtin(const char *name)
 		const char *name;
 		emu_fn fn;
 	} all[] = {
-		{ "vprintf", vprintf_lanes }, { "__assertfail", assert_fails }, { "malloc", malloc_lanes }, { "free", free_lanes }
+		{ "vprintf", vprintf_lanes }, { "__assertfail", assert_fails }, { "malloc", malloc_lanes }, { "free", emu_free_heap }
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(all); i++)
 		if (!strcmp(name, all[i].name))
 			return all[i].fn;
-	return NULL;
+	return emu_device_runtime(name);
 }

@@ -198,14 +198,8 @@ static bool insert(emu_machine *m, emu_alloc *a, uint64_t align, uint64_t shift)
 {
 	size_t number;
 
-	if (m->nalloc == m->cap_alloc) {
-		size_t cap = m->cap_alloc ? m->cap_alloc * 2 : 16;
-		emu_alloc **p = GROW_ARRAY(emu_alloc *, m->alloc, cap);
-		if (!p)
-			return false;
-		m->alloc = p;
-		m->cap_alloc = cap;
-	}
+	if (!array_room(&m->alloc, m->nalloc, &m->cap_alloc, sizeof *m->alloc, 16))
+		return false;
 	bool found = find_room(m, a, align, shift, &number);
 	if (!found && !m->running && m->nclosed) { /* what is closed may stand in the way */
 		emu_alloc_sweep(m);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The memories: what an address leads to, and the bytes there. */
+#include "emu/core/explore.h"
 #include "emu/memory/memory.h"
 #include "emu/core/finding.h"
 #include "emu/core/machine.h"
@@ -264,6 +265,9 @@ bool emu_resolve(emu_warp *w, const emu_op *op, unsigned lane, unsigned space, u
 {
 	if (!emu_resolve_any(w, op, lane, space, addr, size, align, p))
 		return false;
+	if (p->cta && p->cta != w->cta)
+		emu_touched(w->cluster, w->grid,
+		            (emu_touch){ .object = emu_object(w->cluster, p->cta->rank, OBJECT_LIFE, 0), .kind = TOUCH_READ });
 	if (!p->cta || p->cta == w->cta || !emu_has_ended(p->cta))
 		return true;
 	emu_find(

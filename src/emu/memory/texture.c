@@ -95,14 +95,8 @@ static uint64_t bytes_of(const emu_texture *t)
 /* A place in the table; false: memory is short. */
 static bool keep(emu_machine *m, emu_texture *t)
 {
-	if (m->ntexture == m->cap_texture) {
-		size_t cap = m->cap_texture ? m->cap_texture * 2 : 16;
-		emu_texture **p = GROW_ARRAY(emu_texture *, m->texture, cap);
-		if (!p)
-			return false;
-		m->texture = p;
-		m->cap_texture = cap;
-	}
+	if (!array_room(&m->texture, m->ntexture, &m->cap_texture, sizeof *m->texture, 16))
+		return false;
 	m->texture[m->ntexture++] = t;
 	return true;
 }

@@ -3,6 +3,7 @@
 #include "emu/core/cluster.h"
 #include "emu/core/grid.h"
 #include "emu/race/wide.h"
+#include "emu/core/explore.h"
 
 #include <stdlib.h>
 
@@ -128,10 +129,18 @@ void race_async_grouped(emu_cluster *c, uint32_t id, emu_clock *track, uint32_t 
 	x->grouped = 1;
 }
 
+void race_async_told(emu_cluster *c, emu_clock *to, const emu_clock *track, uint32_t group, uint32_t lanes)
+{
+	if (c->races && track->agent)
+		tell(c, to, track->agent, group, lanes);
+}
+
 void race_async_waited(emu_warp *w, uint32_t mask, emu_clock *track, uint32_t group)
 {
 	emu_clock now = { 0 };
 
+	emu_touched(w->cluster, w->grid,
+	            (emu_touch){ .object = emu_object(w->cluster, 0, OBJECT_GROUPS, w->agent), .kind = TOUCH_GO });
 	if (!w->cluster->races || !group || !track->agent)
 		return;
 	tell(w->cluster, &now, track->agent, group, mask);

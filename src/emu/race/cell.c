@@ -5,6 +5,7 @@
 #include "emu/core/finding.h"
 #include "emu/core/grid.h"
 #include "emu/race/wide.h"
+#include "emu/core/explore.h"
 
 #include <stdlib.h>
 
@@ -489,6 +490,8 @@ void race_access(emu_warp *w, const emu_op *op, unsigned lane, const emu_place *
 {
 	touch t = { .w = w, .op = op, .lane = lane, .access = access, .place = p, .size = size };
 
+	if (w->grid->explorer)
+		emu_touch_memory(w, op, p, access);
 	if (!w->cluster->races)
 		return;
 	if (access & (ACCESS_STRONG | ACCESS_ATOMIC)) {

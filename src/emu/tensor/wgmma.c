@@ -133,14 +133,8 @@ static void release(struct emu_wgmma *s, uint64_t upto)
 
 static bool hold(struct emu_wgmma *s, const emu_op *op)
 {
-	if (s->nheld == s->cap) {
-		size_t cap = s->cap ? s->cap * 2 : 16;
-		held *p = GROW_ARRAY(held, s->held, cap);
-		if (!p)
-			return false;
-		s->held = p;
-		s->cap = cap;
-	}
+	if (!array_room(&s->held, s->nheld, &s->cap, sizeof *s->held, 16))
+		return false;
 	s->held[s->nheld++] = (held){ s->started, op };
 	mark(s, op);
 	return true;

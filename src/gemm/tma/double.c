@@ -2,6 +2,8 @@
 /* D of f64, by mma.sync: alpha * sums + beta * C, in f64, stored by the threads that have the sums. */
 #include "gemm/tma/tma.h"
 
+#include <cptx/cptx.h>
+
 enum { BYTES = 8 };
 
 #define RULE(ok, ...) TMA_RULE(ok, "%s: " __VA_ARGS__)

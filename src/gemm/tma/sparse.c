@@ -8,6 +8,8 @@
  */
 #include "gemm/tma/tma.h"
 
+#include <cptx/cptx.h>
+
 enum { ROWS = 16 /* of a word */, BLOCK = CPTX_WARP * 4 /* bytes of the words of a warp */, SPAN = 128 };
 
 #define RULE(ok, ...) TMA_RULE(ok, "%s: " __VA_ARGS__)

@@ -108,6 +108,8 @@ static int generate(attention_request *q, cptx_device *dev)
 		return EXIT_USAGE;
 	if (!asked(q, OPTION_MMA))
 		q->o.mma = cptx_attention_mma_of(target);
+	if (q->o.mma == CPTX_ATTENTION_TCGEN05 && cptx_attention_has_fast_ex2(target))
+		q->o.fast_ex2 = true;
 	if (!cptx_attention_check(&q->o, target, NULL, &err))
 		return cli_refused(q->cmd, &err);
 	attention_trial_complete(&q->trial, &q->o);

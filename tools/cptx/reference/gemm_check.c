@@ -3,6 +3,7 @@
 #include "reference/measure.h"
 #include "reference/number.h"
 
+#include <cptx/cptx.h>
 #include <cptx/emu.h>
 
 #include <math.h>
@@ -442,11 +443,6 @@ static double rounding_of(const gemm_subject *s)
 	}
 }
 
-static double largest_of(enum cptx_type type) { return type == CPTX_E4M3 ? 448 : type == CPTX_E5M2 ? 57344 : INFINITY; }
-
-/* Of a type of 8 bits the largest number for what is too large. */
-static double saturated(enum cptx_type type, double v) { return fmin(fmax(v, -largest_of(type)), largest_of(type)); }
-
 /* Of a type of 8 bits half of the least number above 0: so much is lost of what is nearer to 0 than normal numbers. */
 static double least_of(enum cptx_type type) { return type == CPTX_E4M3 ? 0x1p-10 : type == CPTX_E5M2 ? 0x1p-17 : 0; }
 
@@ -479,7 +475,7 @@ static double column_of(const bench *t, uint64_t row, uint64_t col, double *allo
 static void compare_factors(const bench *t, uint32_t which, gemm_report *r)
 {
 	const uint64_t n = columns(t), all = (t->scale_bytes + GUARD) / sizeof *t->scale;
-	const double most = largest_of(t->s->out);
+	const double most = number_most(t->s->out);
 	uint64_t written = 0, poison = 0;
 
 	for (uint64_t row = 0; row < t->rows; row++)
@@ -522,7 +518,7 @@ static void compare_columns(const bench *t, uint32_t which, gemm_report *r)
 		if (t->s->quantized)
 			factor = (double)t->scale[scale_at(t, row, col)], v *= factor;
 		allowed += rounding * fabs(ref) + least_of(t->s->out) * factor + 1e-7;
-		const double error = fabs(v - (t->s->quantized ? ref : saturated(t->s->out, ref)));
+		const double error = fabs(v - (t->s->quantized ? ref : number_saturated(t->s->out, ref)));
 		if (error <= allowed || overflows(t->s->out, v, ref, allowed))
 			r->worst = isfinite(error) ? fmax(r->worst, error / allowed) : r->worst;
 		else
@@ -584,7 +580,7 @@ static void compare_all(const bench *t, uint32_t which, gemm_report *r)
 		double terms = 0, v = element(t, i), ref = behind_sum(t, i, t->ref[i], &terms);
 		double allowed = sum_allowed(t, i) + 2 * rounding * fabs(ref) + ldexp(terms, t->s->out == CPTX_F64 ? -51 : -22) +
 		                 1e-7 + least_of(t->s->out);
-		ref = saturated(t->s->out, ref);
+		ref = number_saturated(t->s->out, ref);
 		const double error = fabs(v - ref);
 		if (isinf(ref) ? v == ref : error <= allowed || overflows(t->s->out, v, ref, allowed)) {
 			if (isfinite(error) && error / allowed > r->worst)

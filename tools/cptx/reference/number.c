@@ -71,6 +71,10 @@ uint64_t number_bits(enum cptx_type t, double v)
 	}
 }
 
+double number_most(enum cptx_type type) { return type == CPTX_E4M3 ? 448 : type == CPTX_E5M2 ? 57344 : INFINITY; }
+
+double number_saturated(enum cptx_type type, double v) { return fmin(fmax(v, -number_most(type)), number_most(type)); }
+
 uint32_t number_packed_bits(enum cptx_type t)
 {
 	return t == CPTX_E2M1 ? 4 : t == CPTX_E2M3 || t == CPTX_E3M2 ? 6 : t == CPTX_TF32 ? 32 : cptx_type_bits(t);

@@ -3,13 +3,17 @@
 #ifndef CPTX_TOOL_REFERENCE_NUMBER_H
 #define CPTX_TOOL_REFERENCE_NUMBER_H
 
-#include <cptx/cptx.h>
+#include <cptx/module.h>
 
 /* The bits of a number in a type (a float of 4 to 64 bits, a scale factor, or an integer of 8 to 64 bits), rounded to
  * nearest even; .tf32 as .f32. */
 uint64_t number_bits(enum cptx_type type, double v);
 /* The number that bits of a float mean (of 4 to 8 bits: finite ones); those of an integer too, if they are below 2^53. */
 double number_value(enum cptx_type type, uint64_t bits);
+/* The largest number of a float of 8 bits, at which stores and conversions saturate; of another type infinity. */
+double number_most(enum cptx_type type);
+/* The number, or the largest one of its sign for what is beyond that. */
+double number_saturated(enum cptx_type type, double v);
 /* Bits of an element in packed matrices, where 4 and 6 bits lie behind one another. */
 uint32_t number_packed_bits(enum cptx_type type);
 bool number_is_float(enum cptx_type type);

@@ -11,31 +11,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Names of places, with a space in front of each. */
+static const char places[] = ""
+#define ROWS_PLACE(ID, name, about) " " name
+#include <cptx/rows.def>
+	;
+
 enum {
 	OPTION_RUN,
 	OPTION_FOR,
 	OPTION_BACKWARD,
 	OPTION_EXPLAIN,
-	OPTION_IN,
-	OPTION_OUT,
-	OPTION_WEIGHT,
-	OPTION_INDEX,
-	OPTION_WITH,
-	OPTION_EPS,
-	OPTION_SMOOTHING,
-	OPTION_Z_LOSS,
-	OPTION_IGNORE,
-	OPTION_TANH,
-	OPTION_HEADS,
-	OPTION_K,
-	OPTION_ALIGN,
-	OPTION_PLACE,
-	OPTION_THREADS,
-	OPTION_PER_ROW,
-	OPTION_SPLIT,
-	OPTION_STAGES,
-	OPTION_CHUNKS,
-	OPTION_ROWS_EACH,
+#define ROWS_ARGUMENT(ID, name, letter, argument, help, choices) OPTION_##ID,
+#include "rows/options.def"
 	OPTION_BANDWIDTH,
 	OPTION_PAD,
 	OPTION_IN_PLACE,
@@ -51,29 +39,9 @@ static const cli_option options[OPTIONS] = {
 	[OPTION_FOR] = { "for", 'f', "ROWSxCOLS", "make the kernel for such a matrix without a run", "4096x8192" },
 	[OPTION_BACKWARD] = { "backward", 'b', NULL, "the kernel's gradients", NULL },
 	[OPTION_EXPLAIN] = { "explain", 'e', NULL, "the best shapes by a model of bytes, CTAs and waves", NULL },
-	[OPTION_IN] = { "in", 'i', "TYPE", "of the inputs: f32, f16 or bf16 (the default)", "f32 f16 bf16" },
-	[OPTION_OUT] = { "out", 'u', "TYPE", "of the results; default: as --in, of quantize e4m3", "f32 f16 bf16 e4m3 e2m1" },
-	[OPTION_WEIGHT] = { "weight", 'w', "TYPE", "of the weights; default: as --in", "f32 f16 bf16" },
-	[OPTION_INDEX] = { "index", 'I', "TYPE", "of labels and columns: s32 or s64 (the default)", "s32 s64" },
-	[OPTION_WITH] = { "with", 'W', "NAME,...", "operands that the kernel may have; default: all vectors; none: none", NULL },
-	[OPTION_EPS] = { "eps", 'E', "NUMBER", "of norms; default 1e-5", NULL },
-	[OPTION_SMOOTHING] = { "smoothing", 0, "NUMBER", "of labels, 0 to 1", NULL },
-	[OPTION_Z_LOSS] = { "z-loss", 0, "NUMBER", "factor of lse^2 in the loss", NULL },
-	[OPTION_IGNORE] = { "ignore", 0, "LABEL", "rows with it do not count", NULL },
-	[OPTION_TANH] = { "tanh", 0, NULL, "GELU by tanh", NULL },
-	[OPTION_HEADS] = { "heads", 0, "N", "rows that share a row of cos and sin", NULL },
-	[OPTION_K] = { "k", 'k', "N", "how many of the largest elements, 1 to 64", "1 8 64" },
-	[OPTION_ALIGN] = { "align", 0, "N", "rows begin at multiples of so many elements", NULL },
-	[OPTION_PLACE] = { "place", 'p', "NAME", "where rows live: registers, memory or shared; default: chosen",
-	                   "registers memory shared" },
-	[OPTION_THREADS] = { "threads", 't', "N", "of a CTA; default: chosen", "128 256 512 1024" },
-	[OPTION_PER_ROW] = { "per-row", 0, "N", "threads that hold a row; default: chosen", "1 2 4 8 16 32" },
-	[OPTION_SPLIT] = { "split", 's', "N", "CTAs that share a row; default: chosen", "1 2 4 8 16" },
-	[OPTION_STAGES] = { "stages", 0, "N", "rows in shared memory; default: chosen", "1 2 3 4" },
-	[OPTION_CHUNKS] = { "chunks", 0, "N", "chunks of rows in shared memory in place of whole rows; default: chosen",
-	                    "2 8 13" },
-	[OPTION_ROWS_EACH] = { "rows-each", 0, "N", "with shared: rows that a CTA takes one after another; default: chosen",
-	                       "1 8 64" },
+#define ROWS_PLACES &places[1]
+#define ROWS_ARGUMENT(ID, name, letter, argument, help, choices) [OPTION_##ID] = { name, letter, argument, help, choices },
+#include "rows/options.def"
 	[OPTION_BANDWIDTH] = { "bandwidth", 0, "N",
 	                       "of the memory, GB/s, for the choice; default: the device's, or its largest GPU's", NULL },
 	[OPTION_PAD] = { "pad", 0, "N", "of a run: elements between rows", NULL },
@@ -349,6 +317,9 @@ const cli_command cmd_rows = {
 	.about = "Generates a kernel over the rows of a matrix, as PTX; --run checks and times it.",
 	.details = "kernels:\n"
 #define ROWS_KERNEL(ID, name, body, local, reads, writes, may_read, may_write, takes, about) "  " name ": " about "\n"
+#include <cptx/rows.def>
+			   "\nplaces:\n"
+#define ROWS_PLACE(ID, name, about) "  " name ": " about "\n"
 #include <cptx/rows.def>
 			   "\nRows have 1 to 262,144 elements. <cptx/rows.h> says more of operands and options.\n"
 			   "--run draws all inputs and compares every element with f64.\n\n"

@@ -29,6 +29,7 @@ enum {
 	RUN_SEED,
 	RUN_SCHEDULE,
 	RUN_SCHEDULES,
+	RUN_ORDER,
 	RUN_THREADS,
 	RUN_LIMIT,
 	RUN_PEDANTIC,
@@ -59,7 +60,9 @@ static const cli_option options[] = {
 	[RUN_SEED] = { "seed", 's', "N", "of the emulator's schedule (default 0)", NULL },
 	[RUN_SCHEDULE] = { "schedule", 0, "HOW", "when asynchronous work is done: random, eager or late (default random)",
 	                   "random eager late" },
-	[RUN_SCHEDULES] = { "schedules", 'n', "N", "run N seeds, and stop at the first that fails", NULL },
+	[RUN_SCHEDULES] = { "schedules", 'n', "N",
+	                    "run N seeds, and stop at the first that fails; all: every order that can matter", "all" },
+	[RUN_ORDER] = { "order", 0, "N", "with --schedules all: run order N alone", NULL },
 	[RUN_THREADS] = { "threads", 'j', "N", "of the host, for the emulator (default: all processors)", NULL },
 	[RUN_LIMIT] = { "step-limit", 0, "N", "most instructions of warps (default 10^11)", NULL },
 	[RUN_PEDANTIC] = { "pedantic", 0, NULL, "what is a warning, as GPUs take it, is an error", NULL },
@@ -201,13 +204,18 @@ static int read_option(run_request *q, int option, const char *value)
 		q->emu.schedule = *value == 'e' ? CPTX_EMU_EAGER : *value == 'l' ? CPTX_EMU_LATE : CPTX_EMU_RANDOM;
 		ok = !strcmp(value, "random") || !strcmp(value, "eager") || !strcmp(value, "late");
 		return ok ? EXIT_OK : bad(q, option, value, "expected random, eager or late");
+	case RUN_SCHEDULES:
+		if (strcmp(value, "all"))
+			break;
+		q->emu.schedule = CPTX_EMU_ALL;
+		return EXIT_OK;
 	case RUN_COMPILER: return compiling_named(q->cmd, value, &q->compiler);
 	case RUN_FORMAT:
 		q->json = !strcmp(value, "json");
 		return q->json || !strcmp(value, "text") ? EXIT_OK : bad(q, option, value, "expected text or json");
 	default: break;
 	}
-	if (!read_number(value, option == RUN_SEED || option == RUN_LIMIT ? UINT64_MAX : UINT32_MAX, &n))
+	if (!read_number(value, option == RUN_SEED || option == RUN_LIMIT || option == RUN_ORDER ? UINT64_MAX : UINT32_MAX, &n))
 		return bad(q, option, value, "expected a number");
 	if (!n && option != RUN_SMEM && option != RUN_SEED)
 		return bad(q, option, value, "expected a number from 1 on");
@@ -215,6 +223,7 @@ static int read_option(run_request *q, int option, const char *value)
 	case RUN_SMEM: q->shape.dyn_smem = (uint32_t)n; break;
 	case RUN_SEED: q->emu.seed = n; break;
 	case RUN_SCHEDULES: q->schedules = n; break;
+	case RUN_ORDER: q->emu.order = n; break;
 	case RUN_THREADS: q->emu.threads = (uint32_t)n; break;
 	default: q->emu.step_limit = n; break;
 	}
@@ -467,11 +476,14 @@ static int run_seeds(run_request *q)
 	for (uint64_t i = 0; i < n && !status; i++) {
 		cptx_error err = { 0 };
 		cptx_device *dev = open_device(q, q->device, first + i, &err);
+		cptx_emu_order_info orders;
 		free_results(result);
 		if (!dev || !run_once(q, dev, result, &err))
 			status = fail(q, dev, first + i, result, &err);
 		else
 			report(q, dev, first + i);
+		if (dev && !q->json && cptx_emu_orders(dev, &orders))
+			fprintf(stderr, "cptx run: kernel %s: %s\n", orders.kernel, orders.text);
 		if (!status && q->counters && i + 1 == n)
 			print_counters(dev);
 		cptx_device_close(dev);
@@ -578,6 +590,8 @@ static int run_request_read(run_request *q, int argc, char **argv)
 		return EXIT_FAILED;
 	if (q->trace_path && (q->compare || q->schedules > 1 || (q->device && !is_emulator(q->device))))
 		return cli_usage(q->cmd, "--trace: of one run on the emulator, so without --compare, --schedules and a GPU");
+	if (q->emu.order && q->emu.schedule != CPTX_EMU_ALL)
+		return cli_usage(q->cmd, "--order: the number of one that --schedules all has tried, beside that");
 	if (q->compare && q->schedules > 1)
 		return cli_usage(q->cmd, "--compare: of one run on each device, so without --schedules");
 	if (!q->shape.grid[0])

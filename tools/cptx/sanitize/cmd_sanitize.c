@@ -23,6 +23,9 @@ enum {
 	SANITIZE_ARCH,
 	SANITIZE_SEED,
 	SANITIZE_SCHEDULE,
+	SANITIZE_SCHEDULES,
+	SANITIZE_ORDERS,
+	SANITIZE_ORDER,
 	SANITIZE_LIMIT,
 	SANITIZE_PEDANTIC,
 	SANITIZE_JSON,
@@ -34,6 +37,10 @@ static const cli_option options[] = {
 	[SANITIZE_SEED] = { "seed", 's', "N", "of the schedule (default 0)", NULL },
 	[SANITIZE_SCHEDULE] = { "schedule", 0, "HOW", "when asynchronous work is done: random, eager or late (default random)",
 	                        "random eager late" },
+	[SANITIZE_SCHEDULES] = { "schedules", 0, "all", "try every order that can matter, of each launch that is small enough",
+	                         "all" },
+	[SANITIZE_ORDERS] = { "orders", 0, "N", "with --schedules all: most orders of a launch (default 10000)", NULL },
+	[SANITIZE_ORDER] = { "order", 0, "N", "with --schedules all: run order N of each launch alone", NULL },
 	[SANITIZE_LIMIT] = { "step-limit", 0, "N", "most instructions of warps in a launch (default 10^11)", NULL },
 	[SANITIZE_PEDANTIC] = { "pedantic", 0, NULL, "what is a warning, as GPUs take it, is an error", NULL },
 	[SANITIZE_JSON] = { "json", 0, "FILE", "write the findings, one a line", "@file" },
@@ -43,7 +50,7 @@ static const cli_option options[] = {
 
 typedef struct sanitize_request {
 	const cli_command *cmd;
-	const char *arch, *seed, *schedule, *limit, *json, *sarif;
+	const char *arch, *seed, *schedule, *orders, *order, *limit, *json, *sarif;
 	bool pedantic;
 	int status; /* if an error was found */
 	char **program;
@@ -66,6 +73,9 @@ static int read_option(sanitize_request *q, int option, const char *value)
 		if (strcmp(value, "random") && strcmp(value, "eager") && strcmp(value, "late"))
 			return cli_bad_value(q->cmd, SANITIZE_SCHEDULE, value, "expected random, eager or late");
 		return EXIT_OK;
+	case SANITIZE_SCHEDULES:
+		q->schedule = value;
+		return strcmp(value, "all") ? cli_bad_value(q->cmd, SANITIZE_SCHEDULES, value, "expected all") : EXIT_OK;
 	case SANITIZE_PEDANTIC: q->pedantic = true; return EXIT_OK;
 	case SANITIZE_JSON: q->json = value; return EXIT_OK;
 	case SANITIZE_SARIF: q->sarif = value; return EXIT_OK;
@@ -77,6 +87,10 @@ static int read_option(sanitize_request *q, int option, const char *value)
 		q->seed = value;
 	else if (option == SANITIZE_LIMIT)
 		q->limit = value;
+	else if (option == SANITIZE_ORDERS)
+		q->orders = value;
+	else if (option == SANITIZE_ORDER)
+		q->order = value;
 	else if (strtoul(value, NULL, 10) > 255)
 		return cli_bad_value(q->cmd, (size_t)option, value, "an exit status is 0 to 255");
 	else
@@ -164,6 +178,7 @@ static void become_program(const sanitize_request *q, int fd)
 	snprintf(number, sizeof number, "%d", fd);
 	if (put("CPTX_SANITIZE_ARCH", q->arch) && put("CPTX_SANITIZE_SEED", q->seed) &&
 	    put("CPTX_SANITIZE_SCHEDULE", q->schedule) && put("CPTX_SANITIZE_LIMIT", q->limit) &&
+	    put("CPTX_SANITIZE_ORDERS", q->orders) && put("CPTX_SANITIZE_ORDER", q->order) &&
 	    put("CPTX_SANITIZE_PEDANTIC", q->pedantic ? "1" : NULL) && put("CPTX_SANITIZE_FD", number) &&
 	    put_first("LD_PRELOAD", q->library) && put_first("LD_LIBRARY_PATH", q->folder))
 		execvp(q->program[0], q->program);
