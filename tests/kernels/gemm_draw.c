@@ -141,11 +141,91 @@ static gemm_trial draw_sync(uint64_t seed, bool tma)
 	return t;
 }
 
-gemm_trial gemm_draw_sm80(uint64_t seed) { return draw_sync(seed, false); }
+/* ---- what is drawn behind all else, by numbers of its own ---- */
 
-gemm_trial gemm_draw_sync_tma(uint64_t seed) { return draw_sync(seed, true); }
+/* A with two of four neighbours; of mma.sync 128 bytes along K. */
+static void draw_sparse(gemm_trial *t, uint64_t *s)
+{
+	cptx_gemm_opt *o = &t->opt;
 
-gemm_trial gemm_draw_sm90(uint64_t seed)
+	if (below(s, 6) || o->scale || o->experts)
+		return;
+	o->size = CPTX_OPT_SIZE(cptx_gemm_opt), o->sparse = true;
+	o->a_m_major = below(s, 30) == 0, o->swap = o->mma == CPTX_GEMM_WGMMA && below(s, 30) == 0,
+	o->grouped = o->grouped && below(s, 8) == 0;
+	t->batch = o->grouped || o->batched ? t->batch : 1;
+	if (o->mma == CPTX_GEMM_SYNC && below(s, 8))
+		o->bk = 1024 / number_packed_bits(o->a);
+}
+
+/* Matrices whose rows are anywhere, and others whose rows begin at multiples of 32 elements; of a matrix that is not sparse.
+ */
+static void draw_places(gemm_trial *t, uint64_t *s)
+{
+	cptx_gemm_opt *o = &t->opt;
+	const bool across[] = { o->a_m_major, o->b_n_major, true, true };
+
+	if (below(s, 5) || o->grouped || o->scale == CPTX_UE8M0 || o->scale == CPTX_UE4M3)
+		return;
+	o->size = CPTX_OPT_SIZE(cptx_gemm_opt), o->strided = true, o->unaligned = below(s, 3) ? below(s, 8) : 0;
+	if (o->sparse || o->gather)
+		o->unaligned &= ~(unsigned)CPTX_GEMM_A;
+	t->m += o->unaligned == 7 && !o->sparse ? below(s, 3) : 0, t->k += o->unaligned == 7 && !o->sparse ? below(s, 3) : 0;
+	for (unsigned i = 0; i < 4; i++) {
+		const uint64_t row = i == 0 ? (across[0] ? t->m : t->k) : i == 1 ? (across[1] ? t->n : t->k) : t->n;
+		const bool any = o->unaligned >> (i < 2 ? i : 2) & 1, dense = (i == 0 && (o->sparse || o->gather));
+		if (dense)
+			continue;
+		t->place[i] = any ? (gemm_trial_place){ below(s, 4), below(s, 4), 0, false }
+		                  : (gemm_trial_place){ 0, (uint32_t)(up(row, 32) - row), 0, false };
+	}
+	t->in_place = false; /* which is copied as dense */
+	if (o->unaligned & 3)
+		o->cluster_m = o->cluster_m > 2 ? 2 : o->cluster_m, o->cluster_n = o->cluster_n > 2 ? 2 : o->cluster_n;
+}
+
+/* Columns that are gated, results with factors, and factors of B by rows: of wgmma. */
+static void draw_results(gemm_trial *t, uint64_t *s)
+{
+	cptx_gemm_opt *o = &t->opt;
+
+	if (o->scale == CPTX_F32)
+		o->size = CPTX_OPT_SIZE(cptx_gemm_opt), o->scale_rows = below(s, 2);
+	if (below(s, 4) || o->scatter)
+		return;
+	o->size = CPTX_OPT_SIZE(cptx_gemm_opt), o->swiglu = below(s, 2), o->scale_out = below(s, 2) ? CPTX_F32 : CPTX_TYPE_NONE;
+	o->swap = below(s, 20) == 0, o->beta = below(s, 20) == 0, t->in_place = false;
+	o->out = o->scale_out ? (enum cptx_type)ONE_OF(s, CPTX_E4M3, CPTX_E5M2) : o->out == CPTX_S32 ? CPTX_F32 : o->out;
+	const uint32_t unit = (is_byte(o->out) ? 16 : 8) * (o->swiglu ? 2 : 1);
+	o->bn = o->scale_out ? (o->swiglu ? 256 : ONE_OF(s, 128, 256, 96)) : (uint32_t)up(o->bn, o->b_n_major ? 64 : unit);
+	t->n = up(t->n, o->scale_out ? 128 * (o->swiglu ? 2 : 1) : unit);
+	o->visitors = NULL, o->params = NULL, o->nparams = 0;
+}
+
+static gemm_trial with_more(gemm_trial t, uint64_t seed)
+{
+	uint64_t s = gemm_trial_random(seed + 2000000);
+
+	if (t.opt.mma == CPTX_GEMM_WGMMA)
+		draw_results(&t, &s);
+	if (t.opt.mma != CPTX_GEMM_TCGEN05)
+		draw_sparse(&t, &s);
+	if (t.opt.mma == CPTX_GEMM_SYNC && below(&s, 10) == 0) { /* f64, small enough for its registers */
+		cptx_gemm_opt *o = &t.opt;
+		o->a = o->b = o->out = CPTX_F64, o->bk = ONE_OF(&s, 16, 32, 16, 8), o->sparse = false, o->epilogue = NULL;
+		o->a_m_major = o->b_n_major = o->bias = below(&s, 20) == 0, o->stream_k = below(&s, 20) == 0, o->grouped = false,
+		t.batch = o->batched ? t.batch : 1;
+	}
+	if (!t.opt.swiglu && !t.opt.scale_out)
+		draw_places(&t, &s);
+	return t;
+}
+
+gemm_trial gemm_draw_sm80(uint64_t seed) { return with_more(draw_sync(seed, false), seed); }
+
+gemm_trial gemm_draw_sync_tma(uint64_t seed) { return with_more(draw_sync(seed, true), seed); }
+
+static gemm_trial draw_wgmma(uint64_t seed)
 {
 	uint64_t s = gemm_trial_random(seed);
 	gemm_trial t = { .opt.mma = CPTX_GEMM_WGMMA, .seed = seed };
@@ -184,10 +264,12 @@ gemm_trial gemm_draw_sm90(uint64_t seed)
 	return t;
 }
 
+gemm_trial gemm_draw_sm90(uint64_t seed) { return with_more(draw_wgmma(seed), seed); }
+
 gemm_trial gemm_draw_experts(uint64_t seed)
 {
 	uint64_t s = gemm_trial_random(seed + 1000000);
-	gemm_trial t = gemm_draw_sm90(seed);
+	gemm_trial t = draw_wgmma(seed);
 	cptx_gemm_opt *o = &t.opt;
 
 	o->size = CPTX_OPT_SIZE(cptx_gemm_opt);
@@ -210,7 +292,7 @@ gemm_trial gemm_draw_experts(uint64_t seed)
 		t.m = 1 + t.m / t.batch;
 	for (uint32_t z = 0; z < t.batch; z++)
 		t.counts[z] = below(&s, 4) ? below(&s, 3 * (uint32_t)(along_k ? t.k : t.m) / (below(&s, 2) ? t.batch : 2) + 2) : 0;
-	return t;
+	return with_more(t, seed);
 }
 
 gemm_trial gemm_draw_sm100(uint64_t seed)

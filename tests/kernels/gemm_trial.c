@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "gemm_trial.h"
-#include "reference/number.h"
+#include "gemm_trial_own.h"
 
 #include <cptx/cptx.h>
 
@@ -9,31 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GUARD = 1024, POISON = 0xff };
+enum { GUARD = 1024, POISON = TRIAL_POISON, NOBODYS = TRIAL_NOBODYS };
 
-static char said[CPTX_ERROR_TEXT + 200];
+static char said[TRIAL_SAID];
 
-typedef struct data {
-	const gemm_trial *t;
-	const cptx_gemm_opt *o;
-	uint32_t batch, vec;
-	uint64_t rows;         /* of D, of all matrices */
-	uint32_t *matrix;      /* of each of these: which of B; NOBODYS: it is no expert's */
-	uint32_t counts_of[3]; /* matrices A, B, and C or D */
-	uint64_t k_first[GEMM_TRIAL_EXPERTS], k_end[GEMM_TRIAL_EXPERTS]; /* of an expert whose rows lie along K; else all of K */
-	int8_t *a, *b, *c;                                               /* a: M x K, b: N x K, c: M x N, each `batch` times */
-	int8_t *bias;
-	double *sa, *sb;              /* factors: M x K / vec, N x K / vec */
-	uint64_t na, nb, nd, d_bytes; /* elements; bytes of D with all that lies between and behind its rows */
-	uint8_t *bytes;               /* to and from the device */
-	uint64_t dev_a, dev_b, dev_c, dev_d, dev_bias, dev_sa, dev_sb, workspace, table, counts;
-	int8_t *factor, *add; /* of the visitors: M of each matrix, and N numbers */
-	gemm_trial_args args;
-	uint32_t *from, *to; /* gathered, scattered: the row of A and of D of each row */
-	float *routing;      /* and its weight */
-	uint64_t dev_from, dev_to, dev_routing, dev_meta;
-} data;
-enum { NOBODYS = -1 };
+typedef trial_data data;
+typedef trial_stored stored;
 
 const char *gemm_trial_text(const gemm_trial *t)
 {
@@ -41,25 +21,27 @@ const char *gemm_trial_text(const gemm_trial *t)
 	const cptx_gemm_opt *o = &t->opt;
 	bool scaled = o->scale != CPTX_TYPE_NONE;
 
-	snprintf(
-		text, sizeof text,
-		"%s %s%s%s x %s%s%s -> %s%s%s%s%s%s%s%s%s%s%s%s%s, %llux%llux%llu x%u, tile %ux%u%s, %u stages, cluster %ux%u%s, "
-		"%u CTAs, "
-		"%u a multiprocessor, "
-		"group %u, seed %llu",
-		cptx_gemm_mma_name(o->mma), o->kind ? cptx_tcgen05_kind_name(o->kind) : "", o->sparse ? "sparse " : "",
-		cptx_type_name(o->a), cptx_type_name(o->b), scaled ? " by " : "", scaled ? cptx_type_name(o->scale) : "",
-		cptx_type_name(o->out), o->a_m_major ? ", A M-major" : "", o->b_n_major ? ", B N-major" : "",
-		o->alpha ? ", alpha" : "", o->beta ? ", beta" : "", o->beta && t->in_place ? " in place" : "",
-		o->bias ? ", bias" : "",
-		o->epilogue   ? ", epilogue"
-		: o->visitors ? ", visitors"
-					  : "",
-		o->experts ? ", experts " : "", o->experts ? cptx_gemm_experts_name(o->experts) : "", o->gather ? ", gathered" : "",
-		o->scatter ? ", scattered" : "", o->a_tmem ? ", A in tensor memory" : "", (unsigned long long)t->m,
-		(unsigned long long)t->n, (unsigned long long)t->k, t->batch ? t->batch : 1, o->bm, o->bn, o->swap ? " swapped" : "",
-		o->stages, o->cluster_m, o->cluster_n, o->stream_k ? ", stream-K" : "", t->ctas, o->per_sm ? o->per_sm : 1, o->group,
-		(unsigned long long)t->seed);
+	snprintf(text, sizeof text,
+	         "%s %s%s%s x %s%s%s -> %s%s%s%s%s%s%s%s%s%s%s%s%s%s%s%s%s, %llux%llux%llu x%u, tile %ux%u%s, %u stages, "
+	         "cluster %ux%u%s, "
+	         "%u CTAs, "
+	         "%u a multiprocessor, "
+	         "group %u, seed %llu",
+	         cptx_gemm_mma_name(o->mma), o->kind ? cptx_tcgen05_kind_name(o->kind) : "", o->sparse ? "sparse " : "",
+	         cptx_type_name(o->a), cptx_type_name(o->b), scaled ? " by " : "", scaled ? cptx_type_name(o->scale) : "",
+	         cptx_type_name(o->out), o->a_m_major ? ", A M-major" : "", o->b_n_major ? ", B N-major" : "",
+	         o->alpha ? ", alpha" : "", o->beta ? ", beta" : "", o->beta && t->in_place ? " in place" : "",
+	         o->bias ? ", bias" : "",
+	         o->epilogue   ? ", epilogue"
+	         : o->visitors ? ", visitors"
+	                       : "",
+	         o->experts ? ", experts " : "", o->experts ? cptx_gemm_experts_name(o->experts) : "",
+	         o->gather ? ", gathered" : "", o->scatter ? ", scattered" : "", o->swiglu ? ", gated" : "",
+	         o->scale_out ? ", quantized" : "", o->scale_rows ? ", factors of B by rows" : "", o->strided ? ", strided" : "",
+	         o->a_tmem ? ", A in tensor memory" : "", (unsigned long long)t->m, (unsigned long long)t->n,
+	         (unsigned long long)t->k, t->batch ? t->batch : 1, o->bm, o->bn, o->swap ? " swapped" : "", o->stages,
+	         o->cluster_m, o->cluster_n, o->stream_k ? ", stream-K" : "", t->ctas, o->per_sm ? o->per_sm : 1, o->group,
+	         (unsigned long long)t->seed);
 	return text;
 }
 
@@ -168,11 +150,6 @@ static int8_t *draw(uint64_t n, enum cptx_type type, uint64_t *seed)
 	return v;
 }
 
-/* A matrix as it is stored: elements from row to row, from matrix to matrix, and in all. */
-typedef struct stored {
-	uint64_t off, ld, stride, all;
-} stored;
-
 static stored place_of(const data *x, unsigned which, uint64_t rows, uint64_t cols)
 {
 	static const gemm_trial_place dense = { .off = 0 };
@@ -187,12 +164,17 @@ static stored place_of(const data *x, unsigned which, uint64_t rows, uint64_t co
 	return s;
 }
 
-static stored stored_of(const data *x, unsigned which)
+uint64_t gemm_trial_columns(const data *x) { return x->o->swiglu ? x->t->n / 2 : x->t->n; }
+
+stored gemm_trial_stored(const data *x, unsigned which)
 {
 	const gemm_trial *t = x->t;
 	const bool across = which == 0 ? x->o->a_m_major : which == 1 && x->o->b_n_major;
 	const uint64_t rows = which == 1 ? t->n : t->m;
-	const uint64_t cols = which == 0 && x->o->sparse ? cptx_gemm_sparse_cols(t->k) : which < 2 ? t->k : t->n;
+	const uint64_t cols = which == 0 && x->o->sparse ? cptx_gemm_sparse_cols(t->k)
+	                      : which < 2                ? t->k
+	                      : which == 3               ? gemm_trial_columns(x)
+	                                                 : t->n;
 
 	return place_of(x, which, across ? cols : rows, across ? rows : cols);
 }
@@ -241,7 +223,7 @@ static uint64_t upload_sparse(cptx_device *dev, data *x, cptx_error *err)
 {
 	const gemm_trial *t = x->t;
 	const uint32_t bytes = number_packed_bits(x->o->a) / 8;
-	const uint64_t rows = stored_of(x, 0).ld * bytes, words = cptx_gemm_sparse_meta(t->m, t->k), n = x->counts_of[0];
+	const uint64_t rows = gemm_trial_stored(x, 0).ld * bytes, words = cptx_gemm_sparse_meta(t->m, t->k), n = x->counts_of[0];
 	uint8_t *dense = malloc(t->m * t->k * bytes), *values = malloc(t->m * rows * n);
 	uint32_t *meta = malloc(words * 4 * n);
 	bool ok = dense && values && meta;
@@ -323,12 +305,12 @@ static bool prepare(cptx_device *dev, data *x, cptx_error *err)
 	x->na = x->counts_of[0] * rows_a * t->k, x->nb = t->n * t->k * x->counts_of[1], x->nd = x->rows * t->n;
 	most = x->nd > x->na ? x->nd : x->na;
 	for (unsigned i = 0; i < 4; i++) {
-		const stored at = stored_of(x, i);
+		const stored at = gemm_trial_stored(x, i);
 		most = at.all > most ? at.all : most;
 	}
 	most = t->opt.scatter && t->rows_d * t->n > most ? t->rows_d * t->n : most;
 	const uint64_t each = x->o->out == CPTX_F64 ? 8 : 4;
-	x->d_bytes = (t->opt.scatter ? t->rows_d * t->n : stored_of(x, 3).all) * each + GUARD;
+	x->d_bytes = (t->opt.scatter ? t->rows_d * t->n : gemm_trial_stored(x, 3).all) * each + GUARD;
 	x->bytes = malloc(most * each + t->n * 4 * x->batch + GUARD);
 	x->a = draw(x->na, x->o->a, &s), x->b = draw(x->nb, x->o->b, &s), x->c = draw(x->nd, x->o->out, &s);
 	x->bias = draw(t->n * x->batch, CPTX_F32, &s);
@@ -362,13 +344,15 @@ static bool prepare(cptx_device *dev, data *x, cptx_error *err)
 		x->args.by = 2;
 	}
 	x->dev_d = cptx_mem_alloc(dev, x->d_bytes, err);
+	if (!gemm_trial_make_factors(dev, x, err))
+		return false;
 	return err->code == CPTX_OK && cptx_mem_fill8(dev, x->dev_d, POISON, x->d_bytes, err);
 }
 
 /* ---- results ---- */
 
 /* alpha 0.5 and beta 2 keep all exact. */
-static double expected(const data *x, uint64_t i)
+double gemm_trial_expected(const data *x, uint64_t i)
 {
 	const gemm_trial *t = x->t;
 	const bool along_k = t->opt.experts == CPTX_GEMM_EXPERTS_K;
@@ -413,7 +397,7 @@ static bool compare_scattered(const data *x)
 
 	for (uint64_t i = 0; ok && i < x->nd; i++)
 		if (x->matrix[i / t->n] != (uint32_t)NOBODYS)
-			want[x->to[i / t->n] * t->n + i % t->n] += (double)x->routing[i / t->n] * expected(x, i);
+			want[x->to[i / t->n] * t->n + i % t->n] += (double)x->routing[i / t->n] * gemm_trial_expected(x, i);
 	for (uint64_t i = 0; ok && i < n; i++) {
 		float got;
 		memcpy(&got, x->bytes + 4 * i, sizeof got);
@@ -435,7 +419,7 @@ static bool compare_scattered(const data *x)
 static uint64_t bits_expected(const data *x, uint64_t i)
 {
 	if (x->matrix[i / x->t->n] != (uint32_t)NOBODYS)
-		return number_bits(x->o->out, number_saturated(x->o->out, expected(x, i)));
+		return number_bits(x->o->out, number_saturated(x->o->out, gemm_trial_expected(x, i)));
 	return x->t->in_place ? number_bits(x->o->out, x->c[i]) : UINT64_MAX >> (64 - cptx_type_bits(x->o->out));
 }
 
@@ -443,11 +427,14 @@ static bool compare(const data *x)
 {
 	const gemm_trial *t = x->t;
 	uint32_t size = cptx_type_bits(x->o->out) / 8;
-	const stored s = stored_of(x, 3);
+	const stored s = gemm_trial_stored(x, 3);
 
 	if (t->opt.scatter)
 		return compare_scattered(x);
-	for (uint64_t i = 0; i < x->nd; i++) {
+	const bool made = x->o->swiglu || x->o->scale_out;
+	if (made && !gemm_trial_compare_columns(x))
+		return false;
+	for (uint64_t i = 0; i < x->nd && !made; i++) {
 		const uint64_t at = s.off + i / (t->m * t->n) * s.stride + i / t->n % t->m * s.ld + i % t->n;
 		uint64_t got = 0, want = bits_expected(x, i);
 		memcpy(&got, x->bytes + at * size, size);
@@ -510,7 +497,7 @@ static void set_distances(const data *x, cptx_gemm_problem *p)
 	uint64_t *const stride[] = { &p->stride_a, &p->stride_b, &p->stride_c, &p->stride_d };
 
 	for (unsigned i = 0; i < 4 && x->o->strided; i++) {
-		const stored s = stored_of(x, i);
+		const stored s = gemm_trial_stored(x, i);
 		*ld[i] = s.ld ? s.ld : CPTX_GEMM_BROADCAST, *stride[i] = x->batch > 1 && !s.stride ? CPTX_GEMM_BROADCAST : s.stride;
 	}
 }
@@ -539,6 +526,7 @@ static bool launch(cptx_device *dev, data *x, const cptx_program *program, cptx_
 		                    .scatter = x->dev_to,
 		                    .weights = x->dev_routing,
 		                    .meta = x->dev_meta,
+		                    .scale_d = x->dev_sd,
 		                    .args = x->o->nparams ? &x->args : NULL };
 	set_distances(x, &p);
 	cptx_launch *l = x->o->grouped                    ? prepare_list(dev, x, program, &p, err)
@@ -552,7 +540,7 @@ static bool launch(cptx_device *dev, data *x, const cptx_program *program, cptx_
 		     (!t->opt.scatter || cptx_mem_fill8(dev, x->dev_d, 0, x->d_bytes - GUARD, err)) &&
 		     (!t->in_place || cptx_mem_copy(dev, x->dev_d, x->dev_c, x->nd * out, err)) && cptx_launch_run(l, NULL, err) &&
 		     cptx_device_synchronize(dev, err) && cptx_mem_read(dev, x->bytes, x->dev_d, x->d_bytes, err) &&
-		     (compare(x) || *said);
+		     (!x->sd || cptx_mem_read(dev, x->sd, x->dev_sd, x->sd_bytes, err)) && (compare(x) || *said);
 	cptx_launch_destroy(l);
 	return ok;
 }
@@ -579,7 +567,7 @@ static uint64_t base(uint64_t at, const gemm_trial *t, unsigned which, uint32_t 
 
 const char *gemm_trial_run(cptx_device *dev, const gemm_trial *t)
 {
-	data x = { .t = t, .o = &t->opt };
+	data x = { .t = t, .o = &t->opt, .said = said };
 	cptx_gemm_plan plan;
 	cptx_error err = { 0 };
 	cptx_module *m = cptx_module_new(NULL);
@@ -610,10 +598,11 @@ const char *gemm_trial_run(cptx_device *dev, const gemm_trial *t)
 		                x.dev_from,
 		                x.dev_to,
 		                x.dev_routing,
-		                x.dev_meta };
+		                x.dev_meta,
+		                x.dev_sd };
 	for (size_t i = 0; i < sizeof held / sizeof *held; i++)
 		cptx_mem_free(dev, held[i]);
 	free(x.a), free(x.b), free(x.c), free(x.bias), free(x.sa), free(x.sb), free(x.bytes), free(x.matrix), free(x.factor),
-		free(x.add), free(x.from), free(x.to), free(x.routing);
+		free(x.add), free(x.from), free(x.to), free(x.routing), free(x.sd);
 	return said;
 }

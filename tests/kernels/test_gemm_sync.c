@@ -24,6 +24,8 @@ static const struct shape {
 	{ 65, 160, 136, 2, { TILE(64, 128, 32, 2, 2, 3), .out = CPTX_BF16, .b_n_major = true, .bias = true } },
 	{ 144, 48, 77, 0, { TILE(48, 32, 64, 1, 2, 3), .out = CPTX_F32, .a_m_major = true, .b_n_major = true } },
 	{ 256, 272, 1, 1, { TILE(64, 128, 128, 2, 4, 2), .a_m_major = true, .b_n_major = true, .batched = true } },
+	/* threads that have other columns of A than of B */
+	{ 64, 40, 72, 0, { TILE(128, 16, 128, 8, 1, 2), .out = CPTX_F32 } },
 	/* fewer tiles than CTAs, which share each; one to two for each; whole ones first */
 	{ 60, 64, 416, 3, { TILE(64, 64, 32, 2, 2, 2), .stream_k = true, .beta = true } },
 	{ 130, 128, 288, 4, { TILE(64, 128, 64, 2, 2, 2), .stream_k = true, .alpha = true, .batched = true } },

@@ -234,6 +234,8 @@ static bool sum_panel(const struct dot_rule *r, const terms *t, const float *b, 
 static void sum_row(const struct dot_rule *r, const dot_shape *s, const terms *t, dot_operand b, int sa, const int16_t *sb,
                     float *d)
 {
+	if (!t->n) /* a half of a sparse A that stores none of its elements */
+		return;
 	for (unsigned n = 0; n < s->n; n += DOT_PANEL) {
 		const float *v = b.v + n * s->k;
 		const int16_t *e = b.e + n * s->k;

@@ -159,9 +159,10 @@ static void begin_products(gemm80 *g)
 	const cptx_gemm_opt *o = g->o;
 
 	cptx_tiled_mma_new(k, &g->mma, .by = CPTX_BY_MMA_SYNC, .a = o->a, .b = o->b, .m = g->s.wm, .n = g->s.wn,
-	                   .sparse = o->sparse, .tall = o->tma && o->a == CPTX_F64, .units_m = o->warps_m, .units_n = o->warps_n,
-	                   .a_tile = g->t.a, .b_tile = g->t.b, .unit = g->roles.warp, .thread = g->roles.lane, .a_base = g->ring,
-	                   .b_base = cptx_offset(g->ring, g->s.a_bytes));
+	                   .units_m = o->warps_m, .units_n = o->warps_n, .a_tile = g->t.a, .b_tile = g->t.b,
+	                   .unit = g->roles.warp, .thread = g->roles.lane, .a_base = g->ring,
+	                   .b_base = cptx_offset(g->ring, g->s.a_bytes), .sparse = o->sparse,
+	                   .tall = o->tma && o->a == CPTX_F64);
 	cptx_acc_new(k, &g->mma, &g->acc);
 	cptx_mma_frags_new(k, &g->mma, &g->frags, false);
 	g->offset = cptx_var(k, CPTX_U32, 0);

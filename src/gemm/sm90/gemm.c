@@ -212,9 +212,9 @@ static void multiply(gemm90 *g)
 	if (g->o->timeline)
 		g->stamps = cptx_setp(k, cptx_and(k, g->lane, 31), 0, .cmp = CPTX_EQ);
 	cptx_tiled_mma_new(k, &g->mma, .by = CPTX_BY_WGMMA, .a = g->o->a, .b = g->o->b, .m = g->s.blocks * BLOCK_M,
-	                   .n = g->o->bn, .sparse = g->o->sparse, .units_m = g->s.consumers, .a_tile = g->s.a, .b_tile = g->s.b,
-	                   .unit = g->wg, .thread = g->lane, .a_ring = ring->smem,
-	                   .b_ring = cptx_offset(ring->smem, g->s.a_bytes), .apart = ring->apart);
+	                   .n = g->o->bn, .units_m = g->s.consumers, .a_tile = g->s.a, .b_tile = g->s.b, .unit = g->wg,
+	                   .thread = g->lane, .a_ring = ring->smem, .b_ring = cptx_offset(ring->smem, g->s.a_bytes),
+	                   .apart = ring->apart, .sparse = g->o->sparse);
 	cptx_acc_new(k, &g->mma, &g->acc);
 	if (g->s.scale_bytes) {
 		g->scaled = (tma_gemm_scaled){ .t = &g->t, .w = &g->w, .acc = &g->acc, .of_a = &g->producer.scales[0] };

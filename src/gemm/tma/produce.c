@@ -301,10 +301,12 @@ cptx_pipe_at tma_gemm_produce(cptx_kernel *k, tma_gemm_producer *p)
 
 /* ---- by cp.async ---- */
 
-/* A thread's columns of A and of B are the same, and so is the number of bytes to the end of K, which one register holds. */
+/* A thread's columns of A and of B are the same, where its rows are of one span in both, and so is the number of bytes to
+ * the end of K, which one register holds. */
 static bool ends_together(const tma_gemm_producer *p)
 {
-	return !p->operand[0].opt.tile.elem.mn_major && !p->operand[1].opt.tile.elem.mn_major && !p->t->o->sparse;
+	return !p->operand[0].opt.tile.elem.mn_major && !p->operand[1].opt.tile.elem.mn_major &&
+	       p->operand[0].span_step == p->operand[1].span_step && !p->t->o->sparse;
 }
 
 /* A or B of the problem, or of the matrix of a batch, that the copies are of. */

@@ -110,3 +110,16 @@ bool gemm_check(cptx_device *dev, cptx_module *module, const cptx_gemm_opt *o, c
 	cptx_mem_free(dev, g.table);
 	return ok;
 }
+
+bool gemm_read_timeline(cptx_device *dev, const cptx_timeline_layout *l, uint64_t from, char **json, cptx_error *err)
+{
+	uint64_t size = cptx_timeline_bytes(l);
+	void *data = gemm_host(size, err);
+	size_t n = data && cptx_mem_read(dev, data, from, size, err) ? cptx_timeline_json(l, data, NULL, 0) + 1 : 0;
+
+	*json = n ? gemm_host(n, err) : NULL;
+	if (*json)
+		cptx_timeline_json(l, data, *json, n);
+	free(data);
+	return *json != NULL;
+}
