@@ -136,7 +136,8 @@ conan() {
 	CONAN_HOME=$builds/conan
 	export CONAN_HOME
 	command conan profile detect --force >"$dir/log" 2>&1
-	try "conan: create" nice env conan create packaging/conan -s build_type=Debug # env: conan is a function here; Debug: a third of the time
+	copy_source "$builds/conan-source" # conan builds the test package in its folder
+	try "conan: create" nice env conan create "$builds/conan-source/packaging/conan" -s build_type=Debug # env: conan is a function here; Debug: a third of the time
 	tail -n 3 "$dir/log"
 }
 
