@@ -36,8 +36,8 @@ enum emu_object {
 
 typedef struct emu_touch {
 	uint64_t object;
-	uint64_t phase; /* of an mbarrier, in front of the event; generation of a barrier */
 	uint8_t kind;
+	uint64_t phase; /* of an mbarrier, in front of the event; generation of a barrier */
 	bool completes; /* TOUCH_ARRIVE: the phase */
 	bool once;      /* TOUCH_PASS, TOUCH_FAIL: test_wait, which need not be tried again */
 } emu_touch;

@@ -409,7 +409,7 @@ static bool try_order(search *s, outcome *out)
 	m->opt.print = NULL;
 	m->opt.trace = NULL;
 	bool ok = s->once(s->image, s->shape, s->params, s->size, s->at, &s->x, &err) || err.code == CPTX_E_FINDING;
-	*out = (outcome){ 0 };
+	*out = (outcome){ .code = CPTX_FIND_NONE };
 	for (size_t i = 0; i < m->nfinding && !out->code; i++)
 		if (m->finding[i].f.rank == CPTX_FIND_ERROR)
 			*out = (outcome){ m->finding[i].f.code, m->finding[i].op };
@@ -596,9 +596,9 @@ bool emu_explore(emu_once_fn *once, emu_image *image, const emu_shape *shape, co
 {
 	emu_machine *m = image->program->machine;
 	search s = { .once = once, .image = image, .shape = shape, .params = params, .size = size, .at = at, .m = m };
-	outcome found = { 0 };
+	outcome found = { .code = CPTX_FIND_NONE };
 
-	m->explored = (emu_explored){ .how = "", .kernel = arena_strdup(&m->text, image->kernel->name) };
+	m->explored = (emu_explored){ .kernel = arena_strdup(&m->text, image->kernel->name), .how = "" };
 	if (!fits(m, shape, &m->explored.why)) {
 		summarize(m);
 		return once(image, shape, params, size, at, NULL, err);
