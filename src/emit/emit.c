@@ -206,18 +206,18 @@ bool emit_top(emitter *e, const ir_top *t)
  */
 static void fetch_ahead(const ir_top *t)
 {
-	enum { LINE = 64, HEAD = 10 * LINE };
+	enum { LINE = 64, DECLS = 4 * LINE };
 	const ir_top *next = t->next, *behind = next ? next->next : NULL;
 
 	if (behind)
 		__builtin_prefetch(behind->next);
-	for (size_t i = 0; behind && behind->k && i < HEAD; i += LINE)
+	for (size_t i = 0; behind && behind->k && i < sizeof *behind->k; i += LINE)
 		__builtin_prefetch((const char *)behind->k + i);
 	if (!next || !next->k)
 		return;
 	const cptx_kernel *k = next->k;
-	for (size_t i = 0; i < 4; i++)
-		__builtin_prefetch((const char *)k->decl + i * LINE);
+	for (size_t i = 0; i < MIN(k->ndecl * sizeof *k->decl, (size_t)DECLS); i += LINE)
+		__builtin_prefetch((const char *)k->decl + i);
 	__builtin_prefetch(k->name);
 	__builtin_prefetch(k->arg);
 	__builtin_prefetch(k->sym);
