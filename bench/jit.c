@@ -7,6 +7,7 @@
 #include "jit_llvm.h"
 
 #include <cptx/cptx.h>
+#include <cptx/fast.h>
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,6 +6,7 @@
  */
 #include "clock.h"
 
+#include <cptx/cptx.h>
 #include <cptx/optimize.h>
 
 #include <stdio.h>

@@ -4,6 +4,7 @@
  * the context).  Each round is a process of its own; the kernels come out of a cache that the round before the first has
  * filled: cptx's, or the driver's own, for what only the driver's compiler may make and does not hand out.
  */
+#include <cptx/cptx.h>
 #include <cptx/device.h>
 #include <cptx/gemm.h>
 

@@ -5,6 +5,8 @@
  */
 #include "ladder.h"
 
+#include <cptx/cptx.h>
+
 enum { ACCS = 2 /* accumulators of persistent rungs */, CHUNK = 32 /* columns of an accumulator that are read at once */ };
 
 /* ---- what host and kernel agree on ---- */

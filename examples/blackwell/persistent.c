@@ -5,6 +5,8 @@
  */
 #include "ladder.h"
 
+#include <cptx/cptx.h>
+
 static void produce(gemm *g)
 {
 	cptx_kernel *k = g->k;

@@ -6,6 +6,8 @@
  */
 #include "ladder.h"
 
+#include <cptx/cptx.h>
+
 /* Starts the copies to the next stage, if there is anything left along K. */
 static void fill(const gemm *g, const gemm_at *at, cptx_val at_k, cptx_pipe_at *to)
 {

@@ -10,6 +10,8 @@
  */
 #include "ladder.h"
 
+#include <cptx/cptx.h>
+
 static void mainloop(gemm *g, const gemm_at *at)
 {
 	cptx_kernel *k = g->k;

@@ -3,6 +3,7 @@
  * A program outside cptx: generates a kernel and launches it on the device that CPTX_DEVICE names, else
  * on the first GPU.  meson/ and cmake/ beside it build it with cptx as a subproject and with an installed cptx.
  */
+#include <cptx/cptx.h>
 #include <cptx/device.h>
 #include <stdio.h>
 #include <stdlib.h>

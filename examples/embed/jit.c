@@ -7,6 +7,7 @@
 #include "array.h"
 
 #include <cptx/device.h>
+#include <cptx/fast.h>
 
 #include <math.h>
 #include <stdio.h>

@@ -8,6 +8,7 @@
 #include "trace.h"
 
 #include <cptx/device.h>
+#include <cptx/fast.h>
 
 #include <math.h>
 #include <stdio.h>

@@ -2,6 +2,7 @@
 #include "attention_run.h"
 #include "reference/number.h"
 
+#include <cptx/cptx.h>
 #include <cptx/softmax.h>
 #include <math.h>
 #include <stdio.h>

@@ -12,6 +12,7 @@
  */
 #include "attention_run.h"
 
+#include <cptx/cptx.h>
 #include <cptx/roles.h>
 #include <cptx/softmax.h>
 #include <cptx/tmem.h>

@@ -8,6 +8,7 @@
  */
 #include "attention_run.h"
 
+#include <cptx/cptx.h>
 #include <cptx/softmax.h>
 
 enum { D = ATTENTION_D, QUERIES = 64, KEYS = 64, WARPS = 4, THREADS = 32 * WARPS, STAGES = 2 };

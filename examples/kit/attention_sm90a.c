@@ -8,6 +8,7 @@
  */
 #include "attention_run.h"
 
+#include <cptx/cptx.h>
 #include <cptx/roles.h>
 #include <cptx/softmax.h>
 

@@ -5,6 +5,7 @@
 
 #include "reference/number.h"
 
+#include <cptx/cptx.h>
 #include <cptx/operand.h>
 #include <cptx/params.h>
 #include <math.h>

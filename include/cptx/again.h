@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cptx: for compilers that run for long: calls that are made again and again, and modules and texts that keep their memory.
- * <cptx/cptx.h> includes this header.
+ * cptx: for compilers that run for long: what a call that is made again and again remembers (<cptx/fast.h> has such calls),
+ * and modules and texts that keep their memory.  <cptx/module.h> includes this header.
  */
-#ifndef CPTX_H
-#include <cptx/cptx.h> /* which includes this header where <cptx/insn.h> needs it, in front of that */
-#endif
 #ifndef CPTX_AGAIN_H
 #define CPTX_AGAIN_H
+
+#include <cptx/module.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -58,37 +57,6 @@ CPTX_INLINE_ bool cptx_is_again_(const cptx_again *again, cptx_site at)
 #else
 #define CPTX_INLINE_ static inline
 #endif
-/**
- * A builder call that goes by a cptx_again of yours: CPTX_AGAIN(cptx_fma, &fma[type], k, a, b, c, .rnd = CPTX_RN).  It does
- * what cptx_fma(k, a, b, c, .rnd = CPTX_RN) does, with the same errors, and faster where modifiers and kinds of operands are
- * those that `again` holds: back ends that make calls of many types at one place have one for each.
- */
-#define CPTX_AGAIN(name, again, ...) name##_a_((again), __VA_ARGS__, .z_ = 0)
-/**
- * A builder call with a cptx_again of its own: CPTX_FAST(cptx_fma, k, a, b, c, .rnd = CPTX_RN).  Best where a line of the
- * program always makes the same instruction, on other registers.  Other compilers than gcc and clang make an ordinary call
- * of it in C.
- */
-#define CPTX_FAST(name, ...) CPTX_FAST2_(CPTX_NAME_(cptx_again_, CPTX_COUNTER_), name, __VA_ARGS__)
-#define CPTX_FAST2_(again, name, ...) CPTX_FAST_(again, name, __VA_ARGS__)
-#ifdef __GNUC__
-#define CPTX_COUNTER_ __COUNTER__ /* tells macros of one line apart */
-#else
-#define CPTX_COUNTER_ __LINE__
-#endif
-#ifndef __cplusplus /* cplusplus.h has the C++ versions of these macros */
-#define CPTX_AGAIN_(name, again, kernel, ...) name##_again_((kernel), CPTX_HERE, &(struct name##_){ __VA_ARGS__ }, (again))
-#ifdef __GNUC__
-#define CPTX_FAST_(again, name, ...)                                                                                        \
-	__extension__({                                                                                                         \
-		static cptx_again again;                                                                                            \
-		name##_a_(&again, __VA_ARGS__, .z_ = 0);                                                                            \
-	})
-#else
-#define CPTX_FAST_(again, name, ...) name(__VA_ARGS__)
-#endif
-#endif
-
 /* ---- Modules and texts that keep their memory ---- */
 
 /**

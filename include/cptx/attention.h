@@ -55,7 +55,7 @@
 #ifndef CPTX_ATTENTION_H
 #define CPTX_ATTENTION_H
 
-#include <cptx/cptx.h>
+#include <cptx/module.h>
 #include <cptx/device.h>
 #include <cptx/tune.h>
 

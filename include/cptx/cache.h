@@ -28,7 +28,7 @@
 #ifndef CPTX_CACHE_H
 #define CPTX_CACHE_H
 
-#include <cptx/cptx.h>
+#include <cptx/module.h>
 
 #ifdef __cplusplus
 extern "C" {

@@ -13,7 +13,7 @@
 
 #pragma GCC system_header /* without this g++ warns (-Wextra) of each field that options leave out */
 
-#include <cptx/cptx.h>
+#include <cptx/module.h>
 
 #include <initializer_list>
 

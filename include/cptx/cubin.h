@@ -8,7 +8,7 @@
 #ifndef CPTX_CUBIN_H
 #define CPTX_CUBIN_H
 
-#include <cptx/cptx.h>
+#include <cptx/module.h>
 
 #ifdef __cplusplus
 extern "C" {

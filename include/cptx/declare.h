@@ -9,7 +9,7 @@
 #ifndef CPTX_DECLARE_H
 #define CPTX_DECLARE_H
 
-#include <cptx/cptx.h>
+#include <cptx/module.h>
 
 #ifdef __cplusplus
 extern "C" {

@@ -10,7 +10,7 @@
 #ifndef CPTX_EDIT_H
 #define CPTX_EDIT_H
 
-#include <cptx/cptx.h>
+#include <cptx/module.h>
 
 #ifdef __cplusplus
 extern "C" {

@@ -44,7 +44,7 @@
 #ifndef CPTX_GEMM_H
 #define CPTX_GEMM_H
 
-#include <cptx/cptx.h>
+#include <cptx/module.h>
 #include <cptx/device.h>
 #include <cptx/epilogue.h>
 #include <cptx/layout.h>

@@ -7,7 +7,7 @@
 #ifndef CPTX_INSPECT_H
 #define CPTX_INSPECT_H
 
-#include <cptx/cptx.h>
+#include <cptx/module.h>
 
 #ifdef __cplusplus
 extern "C" {

@@ -13,7 +13,7 @@
 #ifndef CPTX_LAYOUT_H
 #define CPTX_LAYOUT_H
 
-#include <cptx/cptx.h>
+#include <cptx/module.h>
 
 #ifdef __cplusplus
 extern "C" {

@@ -22,7 +22,7 @@
 #ifndef CPTX_OPTIMIZE_H
 #define CPTX_OPTIMIZE_H
 
-#include <cptx/cptx.h>
+#include <cptx/module.h>
 
 #ifdef __cplusplus
 extern "C" {

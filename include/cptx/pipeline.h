@@ -76,7 +76,7 @@
 #ifndef CPTX_PIPELINE_H
 #define CPTX_PIPELINE_H
 
-#include <cptx/cptx.h>
+#include <cptx/module.h>
 
 #ifdef __cplusplus
 extern "C" {

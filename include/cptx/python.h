@@ -12,7 +12,7 @@
 #ifndef CPTX_PYTHON_H
 #define CPTX_PYTHON_H
 
-#include <cptx/cptx.h>
+#include <cptx/module.h>
 
 #ifdef __cplusplus
 extern "C" {

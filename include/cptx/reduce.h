@@ -26,7 +26,7 @@
 #ifndef CPTX_REDUCE_H
 #define CPTX_REDUCE_H
 
-#include <cptx/cptx.h>
+#include <cptx/module.h>
 
 #ifdef __cplusplus
 extern "C" {

@@ -11,7 +11,7 @@
 #ifndef CPTX_RETARGET_H
 #define CPTX_RETARGET_H
 
-#include <cptx/cptx.h>
+#include <cptx/module.h>
 
 #ifdef __cplusplus
 extern "C" {

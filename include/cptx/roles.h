@@ -30,7 +30,7 @@
 #ifndef CPTX_ROLES_H
 #define CPTX_ROLES_H
 
-#include <cptx/cptx.h>
+#include <cptx/module.h>
 
 #ifdef __cplusplus
 extern "C" {

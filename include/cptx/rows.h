@@ -36,7 +36,7 @@
 #ifndef CPTX_ROWS_H
 #define CPTX_ROWS_H
 
-#include <cptx/cptx.h>
+#include <cptx/module.h>
 #include <cptx/device.h>
 #include <cptx/reduce.h>
 #include <cptx/tune.h>

@@ -31,7 +31,7 @@
 #ifndef CPTX_SCHEDULER_H
 #define CPTX_SCHEDULER_H
 
-#include <cptx/cptx.h>
+#include <cptx/module.h>
 #include <cptx/pipeline.h>
 
 #ifdef __cplusplus

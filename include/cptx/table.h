@@ -6,7 +6,7 @@
 #ifndef CPTX_TABLE_H
 #define CPTX_TABLE_H
 
-#include <cptx/cptx.h>
+#include <cptx/module.h>
 
 #ifdef __cplusplus
 extern "C" {

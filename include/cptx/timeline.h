@@ -21,7 +21,7 @@
 #ifndef CPTX_TIMELINE_H
 #define CPTX_TIMELINE_H
 
-#include <cptx/cptx.h>
+#include <cptx/module.h>
 
 #ifdef __cplusplus
 extern "C" {

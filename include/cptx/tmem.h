@@ -18,7 +18,7 @@
 #ifndef CPTX_TMEM_H
 #define CPTX_TMEM_H
 
-#include <cptx/cptx.h>
+#include <cptx/module.h>
 
 #ifdef __cplusplus
 extern "C" {

@@ -24,7 +24,7 @@
 #ifndef CPTX_VECTOR_H
 #define CPTX_VECTOR_H
 
-#include <cptx/cptx.h>
+#include <cptx/module.h>
 
 #ifdef __cplusplus
 extern "C" {

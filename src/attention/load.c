@@ -2,6 +2,8 @@
 /* Q, K and V by TMA: of batches, of packed sequences, of pages. */
 #include "attention/attention.h"
 
+#include <cptx/cptx.h>
+
 uint32_t attention_part_rows(const cptx_attention_opt *o) { return o->page && o->page < o->bk ? o->page : o->bk; }
 
 /* A span of `rows` of `all` rows: TMA writes it where it lies in the block's tile, whose spans stand behind one another. */

@@ -3,6 +3,7 @@
  */
 #include "attention/attention.h"
 
+#include <cptx/cptx.h>
 #include <cptx/epilogue.h>
 
 #include <math.h>

@@ -2,6 +2,8 @@
 /* Which queries a tile has, and which blocks of keys count for them. */
 #include "attention/attention.h"
 
+#include <cptx/cptx.h>
+
 static cptx_val clamp(cptx_kernel *k, cptx_val v, cptx_val most) { return cptx_max(k, cptx_min(k, v, most), 0); }
 
 /* Blocks of keys that v keys fill, or begin (up); v is not negative. */

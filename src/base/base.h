@@ -4,7 +4,7 @@
 #ifndef CPTX_BASE_H
 #define CPTX_BASE_H
 
-#include <cptx/cptx.h>
+#include <cptx/module.h>
 
 #include "base/cplusplus.h"
 

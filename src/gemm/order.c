@@ -11,6 +11,8 @@
  */
 #include "gemm/tma/tma.h"
 
+#include <cptx/cptx.h>
+
 #include <math.h>
 
 #define MULTICAST 0.4f /* weight of rows that the CTAs of a cluster ask for each other */

@@ -8,6 +8,7 @@
 #include "base/options.h"
 #include "gemm/tma/tma.h"
 
+#include <cptx/cptx.h>
 #include <cptx/params.h>
 #include <cptx/reduce.h>
 

@@ -5,6 +5,8 @@
 #include "kit/store.h"
 #include "kit/value.h"
 
+#include <cptx/cptx.h>
+
 bool kit_acc_is_made(cptx_kernel *k, cptx_site at, const cptx_acc *acc) { return KIT_IS_MADE(cptx_acc, k, at, acc); }
 
 bool kit_acc_has_registers(cptx_kernel *k, cptx_site at, const cptx_acc *acc)

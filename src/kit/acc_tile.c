@@ -4,6 +4,8 @@
 #include "kit/store.h"
 #include "kit/value.h"
 
+#include <cptx/cptx.h>
+
 enum { PERIOD = 1024 /* bytes after which every swizzle repeats */, LANE_BITS = 7 /* of a warpgroup */ };
 
 static bool check_tile(cptx_kernel *k, cptx_site at, const cptx_acc *acc, enum cptx_type type, const cptx_tile *t)

@@ -3,6 +3,8 @@
 #include "kit/epilogue.h"
 #include "base/options.h"
 
+#include <cptx/cptx.h>
+
 /* ---- places ---- */
 
 bool epi_is_acc(cptx_kernel *k, cptx_site at, const cptx_acc *acc)

@@ -3,6 +3,8 @@
 #include "kit/epilogue.h"
 #include "base/options.h"
 
+#include <cptx/cptx.h>
+
 #include <stdio.h>
 
 /* ---- tiles ---- */

@@ -3,6 +3,8 @@
 #include "kit/epilogue.h"
 #include "base/options.h"
 
+#include <cptx/cptx.h>
+
 enum {
 	CHUNK = 16 /* bytes of a lane */,
 	LINE = 128 /* bytes of a row that 8 lanes have */,

@@ -3,6 +3,8 @@
 #include "kit/epilogue.h"
 #include "base/options.h"
 
+#include <cptx/cptx.h>
+
 /* ---- rounding ---- */
 
 bool epi_is_storable(enum cptx_type t)

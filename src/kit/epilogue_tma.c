@@ -8,6 +8,8 @@
 #include "kit/epilogue.h"
 #include "base/options.h"
 
+#include <cptx/cptx.h>
+
 enum { PART = 32 /* columns that are loaded at once */, THREADS = 128 /* of a unit that is no warp */ };
 
 /* ---- subtiles ---- */

@@ -2,6 +2,8 @@
 /* Visitors of an epilogue: what each loads, and what it does with an element. */
 #include "kit/epilogue.h"
 
+#include <cptx/cptx.h>
+
 /* ---- loads ---- */
 
 /* Converts the two 16-bit floats of a word. */

@@ -4,6 +4,8 @@
 #include "kit/mma.h"
 #include "kit/value.h"
 
+#include <cptx/cptx.h>
+
 #include <stdio.h>
 
 enum { UNIT_BITS = 4 /* descriptors count 16 bytes */ };

@@ -11,6 +11,8 @@
  */
 #include "kit/mma.h"
 
+#include <cptx/cptx.h>
+
 enum { STEP = 32 /* bytes along K of an mma.sync */ };
 
 /* A or B of a product, and what is read of it. */

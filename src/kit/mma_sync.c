@@ -4,6 +4,8 @@
  */
 #include "kit/mma.h"
 
+#include <cptx/cptx.h>
+
 typedef struct sync_tile {
 	const cptx_tiled_mma *mma;
 	const cptx_acc *acc;

@@ -7,6 +7,8 @@
  */
 #include "kit/mma.h"
 
+#include <cptx/cptx.h>
+
 enum { STEP_COLUMNS = 8 /* of tensor memory, that A of a step takes: 32 bytes of each row */ };
 
 static uint16_t group_of(const cptx_tiled_mma *mma) { return mma->opt.ctas > 1 ? CPTX_CTA_GROUP_2 : CPTX_CTA_GROUP_1; }

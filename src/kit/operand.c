@@ -3,6 +3,8 @@
 #include "base/options.h"
 #include "kit/operand.h"
 
+#include <cptx/cptx.h>
+
 #include <stdio.h>
 
 enum {

@@ -12,6 +12,8 @@
  */
 #include "kit/operand.h"
 
+#include <cptx/cptx.h>
+
 enum { CHUNK = 16, MOST_GROUP = 8 };
 
 /* A tile as its rows and groups. */

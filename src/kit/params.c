@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Tables of parameters: declared in the kernel, filled at a launch. */
+#include <cptx/cptx.h>
 #include <cptx/params.h>
 
 #include "base/options.h"

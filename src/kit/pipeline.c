@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Rings of stages over mbarriers, or over groups of cp.async. */
 #include "base/options.h"
+#include <cptx/cptx.h>
 #include <cptx/pipeline.h>
 
 #include "kit/made.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Reductions and scans: operations, then who takes part. */
+#include <cptx/cptx.h>
 #include <cptx/reduce.h>
 
 #include "base/options.h"

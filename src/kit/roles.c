@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Warp roles. */
+#include <cptx/cptx.h>
 #include <cptx/roles.h>
 
 #include "base/options.h"

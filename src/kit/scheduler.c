@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Tile schedulers: the loop, the order of tiles, and the division of K. */
 #include "base/options.h"
+#include <cptx/cptx.h>
 #include <cptx/scheduler.h>
 
 #include "kit/made.h"

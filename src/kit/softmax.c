@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Online softmax over the rows of accumulators. */
 #include "base/options.h"
+#include <cptx/cptx.h>
 #include <cptx/softmax.h>
 
 #include "kit/mma.h"

@@ -2,6 +2,8 @@
 /* Elements of .f32, rounded, and stored beside one another. */
 #include "kit/store.h"
 
+#include <cptx/cptx.h>
+
 cptx_val kit_round_pair(cptx_kernel *k, cptx_site at, enum cptx_type type, cptx_val low, cptx_val high, cptx_val into)
 {
 	const bool half = cptx_type_bits(type) == 16;

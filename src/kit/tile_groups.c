@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Groups of rows whose numbers only the device knows: how many tiles they have, and which rows a tile is of. */
 #include "base/options.h"
+#include <cptx/cptx.h>
 #include <cptx/reduce.h>
 #include <cptx/scheduler.h>
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Stamps of %globaltimer, and their picture. */
 #include "base/options.h"
+#include <cptx/cptx.h>
 #include <cptx/timeline.h>
 
 #include "kit/made.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Tensor memory: allocation as a block, loads and stores of any width. */
 #include "base/options.h"
+#include <cptx/cptx.h>
 #include <cptx/tmem.h>
 
 #include "kit/made.h"

@@ -2,6 +2,8 @@
 /* What options and arguments of the kit take. */
 #include "kit/value.h"
 
+#include <cptx/cptx.h>
+
 #include <stdio.h>
 
 /* The bit of a register's type; 0: none takes it. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Rows of global memory: which vectors a thread has, accesses whole and in part, and conversions. */
+#include <cptx/cptx.h>
 #include <cptx/vector.h>
 
 #include "base/options.h"

@@ -6,6 +6,8 @@
  */
 #include "layout/layout.h"
 
+#include <cptx/cptx.h>
+
 enum { MOST_BITS = 10 /* a CTA has up to 1024 threads */ };
 
 typedef struct group {

@@ -10,6 +10,8 @@
 #include "base/options.h"
 #include "rows/core.h"
 
+#include <cptx/cptx.h>
+
 const cptx_rows_opt *cptx_rows_options(const cptx_rows_row *r) { return r ? r->o : NULL; }
 bool cptx_rows_keeps(const cptx_rows_row *r) { return r && r->s.keeps; }
 

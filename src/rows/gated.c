@@ -3,6 +3,8 @@
  */
 #include "rows/rows.h"
 
+#include <cptx/cptx.h>
+
 #include <math.h>
 
 #define V(operand) e.v[CPTX_ROWS_##operand]

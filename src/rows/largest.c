@@ -2,6 +2,8 @@
 /* The largest element of rows. */
 #include "rows/rows.h"
 
+#include <cptx/cptx.h>
+
 #include <math.h>
 
 #define V(operand) e.v[CPTX_ROWS_##operand]

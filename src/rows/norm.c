@@ -2,6 +2,8 @@
 /* Norms of rows and their gradients. */
 #include "rows/rows.h"
 
+#include <cptx/cptx.h>
+
 #define V(operand) e.v[CPTX_ROWS_##operand]
 
 static bool with(const cptx_rows_row *row, uint32_t set) { return cptx_rows_options(row)->with & set; }

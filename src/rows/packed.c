@@ -5,6 +5,8 @@
  */
 #include "rows/core.h"
 
+#include <cptx/cptx.h>
+
 /* The four bits, rounded to nearest even: 0, .5, 1, 1.5, 2, 3, 4, 6 and the sign.  The numbers lie .5, 1 or 2 apart below 2,
  * 4 and from there on, and each of these parts begins at code 0, 4 or 6, as its first number over the distance less 0, 2
  * or 4. */

@@ -7,6 +7,8 @@
  */
 #include "rows/core.h"
 
+#include <cptx/cptx.h>
+
 enum { SLOT = 16 /* bytes of a value */ };
 
 /* Of top-k a part has .k elements with their columns. */

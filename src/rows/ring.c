@@ -13,6 +13,8 @@
  */
 #include "rows/core.h"
 
+#include <cptx/cptx.h>
+
 static uint32_t part_bytes(const cptx_rows_row *r, unsigned operand)
 {
 	return r->s.part * rows_bytes(rows_type_of(r->o, (enum cptx_rows_operand)operand));

@@ -2,6 +2,8 @@
 /* Scalars of rows, and single elements. */
 #include "rows/core.h"
 
+#include <cptx/cptx.h>
+
 static bool is_scalar(cptx_kernel *k, cptx_site at, const cptx_rows_row *r, uint32_t set, unsigned operand, const char *does)
 {
 	if (!IS_GIVEN_TO(k, at, r, "row"))

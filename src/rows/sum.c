@@ -3,6 +3,8 @@
  * roundings lose. */
 #include "rows/rows.h"
 
+#include <cptx/cptx.h>
+
 /* Rounds one .f32 and stores it. */
 static void store(cptx_kernel *k, enum cptx_type type, cptx_val to, cptx_val v, cptx_val when)
 {

@@ -12,6 +12,8 @@
  */
 #include "rows/core.h"
 
+#include <cptx/cptx.h>
+
 #include <math.h>
 
 #define V(operand) e.v[CPTX_ROWS_##operand]

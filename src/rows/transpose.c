@@ -5,6 +5,8 @@
  */
 #include "rows/core.h"
 
+#include <cptx/cptx.h>
+
 enum { LANES = 32, WARPS = ROWS_TILE_THREADS / LANES, SIDE = ROWS_TILE };
 
 typedef struct tile {

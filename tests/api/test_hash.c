@@ -7,6 +7,7 @@
 #include "../meter.h"
 #include "../test.h"
 #include <cptx/cptx.h>
+#include <cptx/fast.h>
 
 typedef struct both {
 	cptx_hash exact, any; /* any: whatever the registers are */

@@ -3,6 +3,7 @@
 #include "../meter.h"
 #include "../test.h"
 #include <cptx/cptx.h>
+#include <cptx/fast.h>
 
 #include <pthread.h>
 

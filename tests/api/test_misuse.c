@@ -19,6 +19,7 @@
 #include <cptx/attention_backward.h>
 #include <cptx/attention_decode.h>
 #include <cptx/bundle.h>
+#include <cptx/cptx.h>
 #include <cptx/gemm.h>
 #include <cptx/rows.h>
 #include <cptx/tune.h>

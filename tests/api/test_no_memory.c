@@ -8,6 +8,7 @@
 #include "../test.h"
 
 #include <cptx/cache.h>
+#include <cptx/cptx.h>
 #include <cptx/device.h>
 #include <cptx/dlpack.h>
 #include <cptx/emu.h>

@@ -5,6 +5,8 @@
 
 #include "reference/attention_check.h"
 
+#include <cptx/cptx.h>
+
 #include <math.h>
 
 /* ALiBi, and a mask of every third key. */

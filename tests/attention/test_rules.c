@@ -4,6 +4,8 @@
 
 #include "../kit/on_emu.h"
 
+#include <cptx/cptx.h>
+
 #include <math.h>
 
 #define BASE .size = CPTX_OPT_SIZE(cptx_attention_opt), .mma = CPTX_ATTENTION_WGMMA, .in = CPTX_BF16, .dim = 128

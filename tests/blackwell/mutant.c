@@ -2,6 +2,8 @@
 #include "mutant.h"
 #include "../whole.h"
 
+#include <cptx/cptx.h>
+
 #include <check.h>
 #include <stdio.h>
 #include <string.h>

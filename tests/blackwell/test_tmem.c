@@ -4,6 +4,8 @@
 #include "../test.h"
 #include "rungs.h"
 
+#include <cptx/cptx.h>
+
 static cptx_module *m;
 static cptx_kernel *k;
 static cptx_val first_warp;

@@ -5,6 +5,7 @@
 #include "leaks.h"
 
 #include <cptx/compile.h>
+#include <cptx/cptx.h>
 
 #include <fcntl.h>
 #include <signal.h>

@@ -5,6 +5,7 @@
  */
 #include "../runtime/harness.h"
 
+#include <cptx/cptx.h>
 #include <cptx/emu.h>
 #include <cptx/inspect.h>
 #include <cptx/layout.h>

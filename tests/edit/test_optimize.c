@@ -2,6 +2,7 @@
 /* The optimizing pass: what it does to small bodies, and that random kernels compute the same behind it, built and read from
  * text, on the emulator. */
 #include "../emu/trial.h"
+#include <cptx/cptx.h>
 #include <cptx/optimize.h>
 
 #include <stdint.h>

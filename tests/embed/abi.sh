@@ -21,12 +21,12 @@ awk '
 [ "$(wc -l <"$dir/calls.txt")" -gt 200 ] || bad "fewer than 200 builder calls are found in insn.h"
 
 # ---- the rest: a library of empty functions, made of the declarations, and one for each enum, as some are kept in bytes ----
-stub() { # without insn.h, whose structs are above
+stub() { # without insn.h and insn_fast.h, whose structs are above
 	for header in "$source"/include/cptx/*.h; do
 		case $header in */cplusplus.h) ;; *) echo "#include <cptx/${header##*/}>" ;; esac
 	done >"$dir/all.c"
 	# shellcheck disable=SC2086 # words
-	$cc -std=c11 -DCPTX_INSN_H -I"$source/include" -I"$build/include" -I"$source/third_party" -E -P "$dir/all.c" | tr '\n' ' ' |
+	$cc -std=c11 -DCPTX_INSN_H -DCPTX_INSN_FAST_H -I"$source/include" -I"$build/include" -I"$source/third_party" -E -P "$dir/all.c" | tr '\n' ' ' |
 		sed 's/ char z_;//g; s/__builtin_offsetof *([a-z0-9_]*, *z_)/0/g; s/__attribute__((visibility("default")))/\n@/g' |
 		sed 's/__attribute__((format([^)]*))) *;/;/; s/^@\([^;]*\);/__attribute__((visibility("default"))) \1 { __builtin_trap(); }\n/' >"$dir/abi.c"
 	# shellcheck disable=SC2094 # read to its end by sort before anything is written

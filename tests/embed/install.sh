@@ -168,7 +168,7 @@ fi
 
 # ---- what is installed beside ----
 if grep -q 'MIT License' "$root$prefix/share/doc/cptx/LICENSE"; then ok; else bad "the licence is not installed"; fi
-for file in include/cptx/insn.h include/cptx/findings.def include/cptx/cplusplus.h; do
+for file in include/cptx/insn.h include/cptx/insn_fast.h include/cptx/findings.def include/cptx/cplusplus.h; do
 	if [ -s "$root$prefix/$file" ]; then ok; else bad "$file is not installed"; fi
 done
 finish

@@ -4,6 +4,7 @@
  * options and of results have a field more, .later (MORE), or lack their last one (LESS).  What lies behind a struct is
  * 0xff: nobody may read or write it.
  */
+#include <cptx/cptx.h>
 #include <cptx/cubin.h>
 #include <cptx/device.h>
 #include <cptx/dlpack.h>

@@ -3,6 +3,7 @@
  * What calls of a part say where it is left out: test_absent LACKING, the option of meson ("nothing", "all").  left_out.sh
  * beside links this program with a library without each part.
  */
+#include <cptx/cptx.h>
 #include <cptx/device.h>
 #include <cptx/emu.h>
 #include <cptx/gemm.h>

@@ -2,6 +2,7 @@
 /* The public headers in C++17: the same kernel built by both languages, and a launch from C++ on the emulator. */
 #include "../test.h"
 
+#include <cptx/cptx.h>
 #include <cptx/device.h>
 #include <cptx/operand.h>
 #include <cptx/params.h>

@@ -6,6 +6,7 @@
  */
 #include "../runtime/harness.h"
 
+#include <cptx/cptx.h>
 #include <cptx/device.h>
 
 #include <stdlib.h>

@@ -2,6 +2,7 @@
 /* The runtime on a GPU.  Without one every test is skipped, and says so. */
 #include "../runtime/harness.h"
 
+#include <cptx/cptx.h>
 #include <cptx/device.h>
 
 #include <stdlib.h>

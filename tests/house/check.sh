@@ -52,7 +52,7 @@ arrows() {
 		n = split("base 0 arch 1 cache 1 ir 2 emit 3 parse 3 layout 3 check 3 compile 3 python 3 devices 4 emu 5 to_c 5 runtime 6 tensor 7 tune 7 inspect 7 kit 8 gemm 9 attention 9 rows 9 bundle 10 tools 11", w, " ")
 		for (i = 1; i < n; i += 2)
 			rank[w[i]] = w[i + 1]
-		n = split("cubin.h inspect cptx.h base cache.h cache compile.h compile isa.h base insn.h base edit.h base again.h base optimize.h ir declare.h base table.h base layout.h layout tensor_map.h layout " \
+		n = split("cubin.h inspect cptx.h base module.h base fast.h base insn_fast.h base cache.h cache compile.h compile isa.h base insn.h base edit.h base again.h base optimize.h ir declare.h base table.h base layout.h layout tensor_map.h layout " \
 			"python.h python dlpack.h tensor tune.h tune retarget.h runtime bundle.h bundle device.h devices emu.h devices findings.def devices gemm.h gemm attention.h attention attention_decode.h attention attention_backward.h attention rows.h rows rows.def rows pipeline.h kit timeline.h kit tmem.h kit epilogue.h kit mma.h kit operand.h kit params.h kit reduce.h kit roles.h kit scheduler.h kit softmax.h kit vector.h kit inspect.h inspect", w, " ")
 		for (i = 1; i < n; i += 2)
 			home["cptx/" w[i]] = w[i + 1]

@@ -3,6 +3,7 @@
  */
 #include "../test.h"
 
+#include <cptx/cptx.h>
 #include <cptx/inspect.h>
 
 #include <dlfcn.h>

@@ -4,6 +4,7 @@
 #include "../test.h"
 
 #include <cptx/compile.h>
+#include <cptx/cptx.h>
 #include <cptx/inspect.h>
 
 static const char log_text[] = "ptxas info    : (C7508) Potential Performance Loss: 'setmaxnreg' ignored; unable to "

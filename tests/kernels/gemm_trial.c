@@ -2,6 +2,8 @@
 #include "gemm_trial.h"
 #include "reference/number.h"
 
+#include <cptx/cptx.h>
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

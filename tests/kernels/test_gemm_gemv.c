@@ -3,6 +3,8 @@
 #include "gemm_draw.h"
 #include "gemm_tests.h"
 
+#include <cptx/cptx.h>
+
 #include <stdlib.h>
 
 static const char *const targets[2] = { "sm_80", "sm_90a" };

@@ -4,6 +4,7 @@
 
 #include "../../src/gemm/tma/tma.h"
 
+#include <cptx/cptx.h>
 #include <cptx/device.h>
 
 enum { THREADS = 128 };

@@ -2,6 +2,7 @@
 /* cptx/timeline.h: what is off costs nothing, what is full stops, what comes out is the picture. */
 #include "../test.h"
 
+#include <cptx/cptx.h>
 #include <cptx/device.h>
 #include <cptx/gemm.h>
 #include <cptx/timeline.h>

@@ -5,6 +5,7 @@
  */
 #include "tiles.h"
 
+#include <cptx/cptx.h>
 #include <cptx/epilogue.h>
 
 enum { UNITS_M = 2, UNITS_N = 2, THREADS = 32 * UNITS_M * UNITS_N, DEPTH = 64, PITCH = 280, POISON = 0x7b7b, ROWS = 260 };

@@ -5,6 +5,7 @@
 
 #include "reference/number.h"
 
+#include <cptx/cptx.h>
 #include <cptx/epilogue.h>
 #include <cptx/operand.h>
 

@@ -2,6 +2,7 @@
 /* cptx/epilogue.h: results that come from tensor memory, 32 columns at once, and are stored by a ring of each warp. */
 #include "on_emu.h"
 
+#include <cptx/cptx.h>
 #include <cptx/epilogue.h>
 #include <cptx/operand.h>
 #include <cptx/tmem.h>

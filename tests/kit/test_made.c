@@ -5,6 +5,7 @@
  */
 #include "on_emu.h"
 
+#include <cptx/cptx.h>
 #include <cptx/epilogue.h>
 #include <cptx/operand.h>
 #include <cptx/params.h>

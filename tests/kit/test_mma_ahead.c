@@ -2,6 +2,7 @@
 /* cptx/mma.h: products by mma.sync whose fragments come a step ahead, those of the next stage too. */
 #include "tiles.h"
 
+#include <cptx/cptx.h>
 #include <cptx/softmax.h>
 
 /* A product of a CTA: D of m x n for each unit, of `depth` elements along K. */

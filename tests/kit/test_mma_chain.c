@@ -6,6 +6,7 @@
 #include "../whole.h"
 #include "tiles.h"
 
+#include <cptx/cptx.h>
 #include <cptx/tmem.h>
 
 #include <math.h>

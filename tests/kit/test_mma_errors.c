@@ -2,6 +2,7 @@
 /* cptx/mma.h: what is refused, with the line of the call. */
 #include "on_emu.h"
 
+#include <cptx/cptx.h>
 #include <cptx/mma.h>
 
 /* A kernel with products of each kind and an accumulator of each. */

@@ -3,6 +3,7 @@
 #include "../whole.h"
 #include "tiles.h"
 
+#include <cptx/cptx.h>
 #include <cptx/gemm.h>
 #include <cptx/tmem.h>
 

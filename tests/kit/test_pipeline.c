@@ -4,6 +4,7 @@
 #include "../verify/assemble.h"
 #include "cli/ptxas.h"
 
+#include <cptx/cptx.h>
 #include <cptx/device.h>
 #include <cptx/emu.h>
 #include <cptx/pipeline.h>

@@ -3,6 +3,7 @@
 #include "on_emu.h"
 #include "../whole.h"
 
+#include <cptx/cptx.h>
 #include <cptx/reduce.h>
 
 #include <math.h>

@@ -2,6 +2,7 @@
 /* cptx/scheduler.h: every tile once (with stream-K every K tile), in the order that the header says, by each schedule. */
 #include "on_emu.h"
 
+#include <cptx/cptx.h>
 #include <cptx/scheduler.h>
 
 enum { MOST_TILES = 256, MOST_K = 16, ROLES = 3 };

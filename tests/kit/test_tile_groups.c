@@ -3,6 +3,7 @@
  * rows. */
 #include "on_emu.h"
 
+#include <cptx/cptx.h>
 #include <cptx/operand.h>
 #include <cptx/scheduler.h>
 

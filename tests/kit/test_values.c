@@ -2,6 +2,7 @@
 /* What options and arguments of the kit refuse, whatever the noun: numbers that are no values, wrong types and constants. */
 #include "on_emu.h"
 
+#include <cptx/cptx.h>
 #include <cptx/epilogue.h>
 #include <cptx/operand.h>
 #include <cptx/params.h>

@@ -4,6 +4,7 @@
 #include "on_emu.h"
 #include "reference/number.h"
 
+#include <cptx/cptx.h>
 #include <cptx/vector.h>
 
 #include <math.h>

@@ -6,6 +6,7 @@
 #include "on_emu.h"
 #include "reference/number.h"
 
+#include <cptx/cptx.h>
 #include <cptx/mma.h>
 
 enum { MOST = 256 * 256 };

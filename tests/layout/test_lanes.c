@@ -2,6 +2,7 @@
 /* Code for addresses of lanes: what it computes, for every lane, and how many instructions that takes. */
 #include "../test.h"
 
+#include <cptx/cptx.h>
 #include <cptx/layout.h>
 
 static cptx_module *m;

@@ -4,6 +4,7 @@
 #include "../test.h"
 #include "reference/number.h"
 
+#include <cptx/cptx.h>
 #include <cptx/device.h>
 #include <cptx/layout.h>
 #include <cptx/pipeline.h>

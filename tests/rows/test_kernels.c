@@ -7,6 +7,7 @@
 #include "reference/number.h"
 #include "reference/rows_check.h"
 
+#include <cptx/cptx.h>
 #include <cptx/emu.h>
 
 #include <math.h>

@@ -3,6 +3,7 @@
 #include "fake_cuda.h"
 #include "harness.h"
 
+#include <cptx/cptx.h>
 #include <cptx/device.h>
 
 #include <dlfcn.h>

@@ -3,6 +3,7 @@
 #include "store.h"
 
 #include <cptx/attention.h>
+#include <cptx/cptx.h>
 #include <cptx/emu.h>
 #include <cptx/gemm.h>
 #include <cptx/rows.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "shapes.h"
 
+#include <cptx/cptx.h>
+
 static cptx_val scale(cptx_module *m)
 {
 	cptx_kernel *f = cptx_func_begin(m, "scale", CPTX_F32);

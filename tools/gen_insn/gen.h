@@ -127,6 +127,7 @@ int has_group(const struct form *f, const char *label);
 /* ---- write.c ---- */
 void write_isa(FILE *out);
 void write_insn(FILE *out);
+void write_insn_fast(FILE *out);
 void write_table(FILE *out);
 int mod_count(const char *s); /* the number inside a modifier's name */
 

@@ -2,9 +2,10 @@
 /*
  * Host program of the build: reads the tables of src/arch (by including them) and writes what is generated from them.
  *
- *   gen_insn isa|insn|table|docs|pages|examples|stubs OUTPUT
+ *   gen_insn isa|insn|insn_fast|table|docs|pages|examples|stubs OUTPUT
  *
- * isa: enums of the public API; insn: one builder call per instruction; table: the compiled rows; docs: the reference;
+ * isa: enums of the public API; insn: one builder call per instruction; insn_fast: one
+ * by a cptx_again; table: the compiled rows; docs: the reference;
  * pages: the pages of `cptx insn`; examples: their examples, for the tests;
  * stubs: what Python's type checkers know of the calls.
  * A bad row stops the build with file:line:column.
@@ -18,9 +19,9 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		void (*write)(FILE *);
-	} outputs[] = { { "isa", write_isa },    { "insn", write_insn },   { "table", write_table },
-		            { "docs", write_docs },  { "pages", write_pages }, { "examples", write_examples },
-		            { "stubs", write_stubs } };
+	} outputs[] = { { "isa", write_isa },           { "insn", write_insn },  { "insn_fast", write_insn_fast },
+		            { "table", write_table },       { "docs", write_docs },  { "pages", write_pages },
+		            { "examples", write_examples }, { "stubs", write_stubs } };
 
 	read_tables();
 	check_chapters();
@@ -39,6 +40,6 @@ int main(int argc, char **argv)
 		}
 		return 0;
 	}
-	fputs("usage: gen_insn isa|insn|table|docs|pages|examples|stubs OUTPUT\n", stderr);
+	fputs("usage: gen_insn isa|insn|insn_fast|table|docs|pages|examples|stubs OUTPUT\n", stderr);
 	return 2;
 }

@@ -2,6 +2,8 @@
 /* What the kernels of attention backward share: parameters, heads, blocks that are copied, masks. */
 #include "attention/backward/backward.h"
 
+#include <cptx/cptx.h>
+
 #include <math.h>
 
 const cptx_param_row backward_params[] = {

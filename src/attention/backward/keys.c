@@ -7,6 +7,8 @@
  */
 #include "attention/backward/backward.h"
 
+#include <cptx/cptx.h>
+
 typedef struct keys {
 	cptx_kernel *k;
 	const cptx_attention_backward_opt *o;

@@ -11,6 +11,7 @@
  */
 #include "attention/backward/backward.h"
 
+#include <cptx/cptx.h>
 #include <cptx/roles.h>
 
 /* Numbered barriers; 0 is the CTA's.  Each has one for each warpgroup. */

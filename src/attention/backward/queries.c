@@ -6,6 +6,8 @@
  */
 #include "attention/backward/backward.h"
 
+#include <cptx/cptx.h>
+
 enum { WARPS = BACKWARD_DQ_ROWS / 16, THREADS = WARPS * CPTX_WARP };
 
 typedef struct queries {

@@ -2,6 +2,7 @@
 /* The kernels that go over rows of queries, a warp for each: LSE and delta in front, and the sums of dQ rounded behind. */
 #include "attention/backward/backward.h"
 
+#include <cptx/cptx.h>
 #include <cptx/reduce.h>
 #include <cptx/vector.h>
 

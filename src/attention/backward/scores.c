@@ -2,6 +2,8 @@
 /* Scores of attention backward: from products to probabilities, and from their gradients to those of the products. */
 #include "attention/backward/backward.h"
 
+#include <cptx/cptx.h>
+
 #include <math.h>
 
 bool backward_keeps_scores(const cptx_attention_backward_opt *o)

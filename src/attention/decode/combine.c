@@ -2,6 +2,8 @@
 /* The second kernel: each warp adds up the results of the chunks for columns of one row, in their order. */
 #include "attention/decode/decode.h"
 
+#include <cptx/cptx.h>
+
 #include <math.h>
 
 enum { AT_ONCE = 4 /* chunks whose results are loaded together, for each load takes about as long as all */ };

@@ -2,6 +2,8 @@
 /* What the kernels of decoding share: parameters, the keys of a sequence, where rows are. */
 #include "attention/decode/decode.h"
 
+#include <cptx/cptx.h>
+
 const cptx_param_row decode_params[] = {
 #define DECODE_PARAM(type, name) CPTX_PARAM_ROW(decode_args, type, name),
 #include "attention/decode/params.def"

@@ -7,6 +7,7 @@
  */
 #include "attention/decode/decode.h"
 
+#include <cptx/cptx.h>
 #include <cptx/pipeline.h>
 #include <cptx/softmax.h>
 

@@ -10,6 +10,7 @@
  */
 #include "attention/decode/decode.h"
 
+#include <cptx/cptx.h>
 #include <cptx/pipeline.h>
 #include <cptx/roles.h>
 

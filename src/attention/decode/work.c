@@ -2,6 +2,8 @@
 /* What the kernels that read the cache share: the work of a CTA, which keys count, where results of chunks go. */
 #include "attention/decode/decode.h"
 
+#include <cptx/cptx.h>
+
 decode_work decode_locate(cptx_kernel *k, const decode_in *in)
 {
 	cptx_val id = cptx_ctaid_x(k), rest;

@@ -16,6 +16,8 @@
 
 #include "base/base.h"
 
+#include <cptx/cptx.h>
+
 enum { SOFTMAX_WARPS = 4, SOFTMAX_THREADS = 128 };
 
 static void setup(forward100 *f, const cptx_roles *roles)

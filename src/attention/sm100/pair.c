@@ -17,6 +17,8 @@
 
 #include "base/base.h"
 
+#include <cptx/cptx.h>
+
 enum { TILES = 2, WARPS = 4, GROUP = 128 /* threads of four warps */, QUARTERS = 4 };
 
 typedef struct pair100 {

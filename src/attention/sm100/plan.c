@@ -15,6 +15,7 @@ enum {
 	TMEM_COLUMNS = 512,      /* of a multiprocessor */
 	MMA_PER_CYCLE = 4096,
 	EX2_PER_CYCLE = 16,
+	PER_BLOCK = 64,     /* waits and arrivals, a guess that prefers large blocks */
 	F32_PER_CYCLE = 128 /* of one, multiply-adds and operations */
 };
 /* Operations on a score beside the exponential: maximum, fma, sum, half a conversion. */
@@ -168,7 +169,7 @@ static void cycles(const cptx_attention_opt *o, double *mma, double *softmax)
 	if (s.tiles > 1) {
 		const double ex2 = scores * (o->fast_ex2 ? 0.5 : EX2_SHARE) / EX2_PER_CYCLE;
 		const double starts = scores * PAIR_PER_SCORE / F32_PER_CYCLE;
-		*softmax = ex2 > starts ? ex2 : starts;
+		*softmax = (ex2 > starts ? ex2 : starts) + PER_BLOCK, *mma += PER_BLOCK;
 		return;
 	}
 	*softmax = (scores / EX2_PER_CYCLE + scores * PER_SCORE / F32_PER_CYCLE) * (s.ctas > 1 ? 1 : 2);

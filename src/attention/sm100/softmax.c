@@ -7,6 +7,8 @@
  */
 #include "attention/sm100/forward.h"
 
+#include <cptx/cptx.h>
+
 #include <float.h>
 
 enum {

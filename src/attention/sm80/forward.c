@@ -12,6 +12,7 @@
 
 #include "base/base.h"
 
+#include <cptx/cptx.h>
 #include <cptx/pipeline.h>
 #include <cptx/roles.h>
 

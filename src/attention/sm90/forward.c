@@ -14,6 +14,7 @@
  */
 #include "attention/sm90/forward.h"
 
+#include <cptx/cptx.h>
 #include <cptx/epilogue.h>
 #include <cptx/pipeline.h>
 #include <cptx/roles.h>

@@ -9,6 +9,8 @@
  */
 #include "attention/sm90/forward.h"
 
+#include <cptx/cptx.h>
+
 enum { KEYS = 32, COLUMNS = 16, CHUNK = 16, EVEN_BYTES = 0x6420, ODD_BYTES = 0x7531, BATCH = 2 /* loads on their way */ };
 
 static uint32_t span_of(const cptx_tile *tile) { return cptx_swizzle_get(tile->swizzle)->span; }

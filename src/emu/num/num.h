@@ -14,7 +14,7 @@
 #ifndef CPTX_EMU_NUM_NUM_H
 #define CPTX_EMU_NUM_NUM_H
 
-#include <cptx/cptx.h>
+#include <cptx/module.h>
 
 #include <math.h>
 #include <stdbool.h>

@@ -15,7 +15,7 @@
 #ifndef CPTX_EMU_TENSOR_DOT_H
 #define CPTX_EMU_TENSOR_DOT_H
 
-#include <cptx/cptx.h>
+#include <cptx/module.h>
 
 #include <stdbool.h>
 #include <stdint.h>

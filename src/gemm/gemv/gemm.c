@@ -17,6 +17,8 @@
  */
 #include "gemm/gemv/gemm.h"
 
+#include <cptx/cptx.h>
+
 typedef struct gemv {
 	cptx_kernel *k;
 	const cptx_gemm_opt *o;

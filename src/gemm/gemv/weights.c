@@ -15,6 +15,8 @@
  */
 #include "gemm/gemv/gemm.h"
 
+#include <cptx/cptx.h>
+
 /* The exponent's bias of f16 less that of a type, and that of bf16. */
 static uint32_t bias_of(enum cptx_type t) { return t == CPTX_E2M1 ? 1 : t == CPTX_E4M3 ? 7 : 15; }
 static uint32_t mantissa_of(enum cptx_type t) { return t == CPTX_E4M3 ? 3 : t == CPTX_E5M2 ? 2 : 1; }

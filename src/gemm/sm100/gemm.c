@@ -17,6 +17,8 @@
  */
 #include "gemm/sm100/gemm.h"
 
+#include <cptx/cptx.h>
+
 static cptx_val is(const gemm100 *g, cptx_val value, uint32_t n) { return cptx_setp(g->k, value, n, .cmp = CPTX_EQ); }
 
 /* first + i * each */

@@ -7,6 +7,8 @@
  */
 #include "gemm/sm120/gemm.h"
 
+#include <cptx/cptx.h>
+
 static cptx_val times(cptx_kernel *k, cptx_val a, uint32_t b) { return cptx_mul(k, a, b, .mode = CPTX_LO); }
 
 /* ---- set-up ---- */

@@ -10,6 +10,8 @@
  */
 #include "gemm/sm80/gemm.h"
 
+#include <cptx/cptx.h>
+
 /* ---- set-up ---- */
 
 static void setup(gemm80 *g)

@@ -19,6 +19,8 @@
  */
 #include "gemm/sm90/gemm.h"
 
+#include <cptx/cptx.h>
+
 /* Registers of a thread, by the number of MMA warpgroups; 0: as they come.  [1]: where the producer gathers rows of A, for
  * one or two of them, its threads have more. */
 static const uint8_t regs_mma[][4] = { { 0, 0, 240, 160 }, { 0, 0, 224 } }, regs_producer[] = { 24, 56 };

@@ -2,6 +2,8 @@
 /* From the sums of a tile to elements of D, by <cptx/epilogue.h>. */
 #include "gemm/tma/tma.h"
 
+#include <cptx/cptx.h>
+
 enum { GATED_COLUMNS = 8 /* of SwiGLU, that lie beside one another */ };
 
 /* A visitor that calls the epilogue of the options. */

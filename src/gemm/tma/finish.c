@@ -2,6 +2,8 @@
 /* D of the GEMMs by mma.sync: from the accumulators of each warp, by the chain and the stores of <cptx/epilogue.h>. */
 #include "gemm/tma/tma.h"
 
+#include <cptx/cptx.h>
+
 /* By TMA a warp rounds a slab of its part into shared memory of its own: no barrier of the CTA, no masks at the edges, and
  * the stores of one tile run beside the mma.sync of the next. */
 static void store_by_tma(cptx_kernel *k, const tma_gemm_consumer *c, cptx_epilogue *e)

@@ -10,6 +10,8 @@
  */
 #include "gemm/tma/tma.h"
 
+#include <cptx/cptx.h>
+
 /* A producer's threads, and what they have begun. */
 typedef struct gatherer {
 	tma_gemm_producer *p;

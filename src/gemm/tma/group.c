@@ -8,6 +8,8 @@
  */
 #include "gemm/tma/tma.h"
 
+#include <cptx/cptx.h>
+
 #include <stdlib.h>
 
 /* A record, as the kernel reads it: maps, in the place of D's its address where it has none; M, N, K and the end, u32; C;

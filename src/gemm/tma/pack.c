@@ -10,6 +10,8 @@
  */
 #include "gemm/tma/tma.h"
 
+#include <cptx/cptx.h>
+
 enum { CHUNK = 16, WORDS = 4, TURNS = 8 /* chunks of a thread that are under way at once */ };
 
 /* A row of which a part is copied. */

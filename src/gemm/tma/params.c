@@ -2,6 +2,7 @@
 /* The parameters of the GEMMs that are fed by TMA: tensor maps and numbers, in the kernel and at a launch. */
 #include "gemm/tma/tma.h"
 
+#include <cptx/cptx.h>
 #include <cptx/operand.h>
 #include <cptx/params.h>
 

@@ -2,6 +2,8 @@
 /* The producers of the GEMMs: one thread by TMA, or all threads by cp.async. */
 #include "gemm/tma/tma.h"
 
+#include <cptx/cptx.h>
+
 void tma_gemm_next_offset(cptx_kernel *k, cptx_val offset, uint32_t apart, uint32_t stages)
 {
 	const cptx_val next = cptx_add(k, offset, apart), at_end = cptx_setp(k, next, apart * stages, .cmp = CPTX_EQ);

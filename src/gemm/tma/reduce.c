@@ -8,6 +8,8 @@
  */
 #include "gemm/tma/tma.h"
 
+#include <cptx/cptx.h>
+
 enum { FOUR = 16 /* bytes */, FLAG = 4 };
 
 tma_gemm_sums tma_gemm_sums_of(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, uint32_t units, uint32_t threads,

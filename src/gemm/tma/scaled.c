@@ -10,6 +10,8 @@
  */
 #include "gemm/tma/tma.h"
 
+#include <cptx/cptx.h>
+
 enum { FACTOR = 4 /* bytes */, COPY_ROWS = 4 /* that a copy of factors begins at */ };
 
 #define RULE(ok, ...) TMA_RULE(ok, "%s: " __VA_ARGS__)

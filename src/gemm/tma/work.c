@@ -2,6 +2,8 @@
 /* Which tiles a CTA computes, and where its part of one is: by <cptx/scheduler.h>. */
 #include "gemm/tma/tma.h"
 
+#include <cptx/cptx.h>
+
 static cptx_val ceil_div(cptx_kernel *k, cptx_val a, uint32_t b) { return cptx_div(k, cptx_add(k, a, b - 1), b); }
 
 cptx_val tma_gemm_share_end(cptx_kernel *k, const tma_gemm_work *w) { return cptx_tiles_share_end(k, &w->sched, &w->here); }

@@ -6,7 +6,7 @@
 #ifndef CPTX_TOOL_CLI_CLI_H
 #define CPTX_TOOL_CLI_CLI_H
 
-#include <cptx/cptx.h>
+#include <cptx/module.h>
 
 #include <stdio.h>
 

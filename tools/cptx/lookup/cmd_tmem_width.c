@@ -6,6 +6,7 @@
 #include "cli/ptxas.h"
 
 #include <cptx/compile.h>
+#include <cptx/cptx.h>
 #include <cptx/emu.h>
 #include <cptx/inspect.h>
 #include <cptx/tmem.h>

@@ -3,6 +3,7 @@
 #include "reference/measure.h"
 #include "reference/number.h"
 
+#include <cptx/cptx.h>
 #include <cptx/emu.h>
 
 #include <math.h>

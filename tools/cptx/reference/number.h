@@ -3,7 +3,7 @@
 #ifndef CPTX_TOOL_REFERENCE_NUMBER_H
 #define CPTX_TOOL_REFERENCE_NUMBER_H
 
-#include <cptx/cptx.h>
+#include <cptx/module.h>
 
 /* The bits of a number in a type (a float of 4 to 64 bits, a scale factor, or an integer of 8 to 64 bits), rounded to
  * nearest even; .tf32 as .f32. */
