@@ -21,9 +21,9 @@ enum {
 
 static cptx_val pair_of(cptx_kernel *k, cptx_val a, cptx_val b)
 {
-	const cptx_val v = cptx_vec(k, cptx_as(a, CPTX_B32), cptx_as(b, CPTX_B32));
+	const cptx_val both[] = { cptx_as(a, CPTX_B32), cptx_as(b, CPTX_B32) };
 
-	return cptx_as(cptx_mov(k, v, .type = CPTX_B64), CPTX_F32X2);
+	return cptx_as(cptx_mov(k, cptx_pack(k, 2, both), .type = CPTX_B64), CPTX_F32X2);
 }
 
 static cptx_val twice(cptx_kernel *k, double value)
@@ -35,9 +35,9 @@ static cptx_val twice(cptx_kernel *k, double value)
 
 static void split(cptx_kernel *k, cptx_val pair, cptx_val a, cptx_val b)
 {
-	const cptx_val to = cptx_vec(k, cptx_as(a, CPTX_B32), cptx_as(b, CPTX_B32));
+	const cptx_val to[] = { cptx_as(a, CPTX_B32), cptx_as(b, CPTX_B32) };
 
-	cptx_mov(k, cptx_as(pair, CPTX_B64), .type = CPTX_B64, .into = to);
+	cptx_mov(k, cptx_as(pair, CPTX_B64), .type = CPTX_B64, .into = cptx_pack(k, 2, to));
 }
 
 void attention_sm100_softmax_begin(cptx_kernel *k, softmax100 *x, const attention_in *in)
