@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 // The softmax loop of attention by FlashAttention 4's algorithm, in plain CUDA C: what the threads of a tile's softmax warps do for
 // each block of 128 keys.  -DFAST_EX2: as for sm_103a, without the polynomial.
 #include "tcgen05.cuh"

@@ -15,10 +15,15 @@ enum {
 	TMEM_COLUMNS = 512,      /* of a multiprocessor */
 	MMA_PER_CYCLE = 4096,
 	EX2_PER_CYCLE = 16,
+	PER_BLOCK = 64,     /* waits and arrivals, a guess that prefers large blocks */
 	F32_PER_CYCLE = 128 /* of one, multiply-adds and operations */
 };
 /* Operations on a score beside the exponential: maximum, fma, sum, half a conversion. */
 #define PER_SCORE 3.5
+/* With two tiles: instructions for a score, of which a multiprocessor starts F32_PER_CYCLE, and the share of the
+ * exponentials that ex2 is left with; it is twice as fast on sm_103a. */
+#define PAIR_PER_SCORE 4.06
+#define EX2_SHARE (13 / 16.0)
 
 static const cptx_target *target_of(void) { return cptx_target_find(TARGET); }
 
@@ -154,13 +159,19 @@ static size_t shapes(const cptx_attention_opt *o, cptx_attention_opt *to, size_t
 	return n;
 }
 
-/* One CTA alone makes the softmax and the products of a block one after the other. */
+/* One CTA alone makes the softmax and the products of a block one after the other, but with two tiles. */
 static void cycles(const cptx_attention_opt *o, double *mma, double *softmax)
 {
 	const shape100 s = attention_sm100_shape(o);
 	const double scores = (double)o->bq * o->bk;
 
 	*mma = scores * (s.dim + s.dim_v) / MMA_PER_CYCLE;
+	if (s.tiles > 1) {
+		const double ex2 = scores * (o->fast_ex2 ? 0.5 : EX2_SHARE) / EX2_PER_CYCLE;
+		const double starts = scores * PAIR_PER_SCORE / F32_PER_CYCLE;
+		*softmax = (ex2 > starts ? ex2 : starts) + PER_BLOCK, *mma += PER_BLOCK;
+		return;
+	}
 	*softmax = (scores / EX2_PER_CYCLE + scores * PER_SCORE / F32_PER_CYCLE) * (s.ctas > 1 ? 1 : 2);
 }
 

@@ -17,6 +17,7 @@ typedef struct shape90 {
 	uint32_t turners;         /* warps beside the one that copies that turn V of 8 bits around; else 0 */
 	uint32_t o_stages;        /* subtiles of O of a warpgroup in shared memory */
 	uint32_t smem;
+	bool corrects_few; /* O is multiplied for new maxima only where any of the warp's has grown */
 	bool ping_pong; /* warpgroups issue products by turns, so that the softmax of one runs under the products of another */
 } shape90;
 
