@@ -208,9 +208,9 @@ CPTX_API cptx_program *cptx_device_link_(cptx_site at, cptx_device *dev, const c
 /**
  * Links modules, PTX text, cubins, fat binaries, and objects and libraries of nvcc -rdc=true to one program:
  * cptx_device_link(dev, inputs, n, opt, err).  The driver links; nvJitLink does, and its result goes into the cache, if
- * .compiler names it, or if .compiler is AUTO and the driver is too old.  An emulator links PTX text and modules; findings name
- * the text and its line.  Errors are those of cptx_device_load; COMPILE also for a name that no input, or several inputs,
- * define (an emulator tells the former when a kernel that needs it is launched).
+ * .compiler names it, or if .compiler is AUTO and the driver is too old.  An emulator links PTX text and modules; findings
+ * name the text and its line.  Errors are those of cptx_device_load; COMPILE also for a name that no input, or several
+ * inputs, define (an emulator tells the former when a kernel that needs it is launched).
  */
 #define cptx_device_link(...) cptx_device_link_(CPTX_HERE, __VA_ARGS__)
 /** Unloads a program.  NULL is allowed. */
