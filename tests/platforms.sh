@@ -95,9 +95,18 @@ module_tests() {
 	shift 3
 	for test; do
 		[ $test != build ] || [ -e build/tests/python/python_twins ] || { skip "$step: test_build.py wants build/tests/python/python_twins"; continue; }
-		try "$step: test_$test.py" env CPTX_LIBRARY="$library" CPTX_INCLUDE="$source/include:$source/build/include" \
-			CPTX_BUILD="$source/build" CPTX_TWINS="$source/build/tests/python/python_twins" nice "$python" "tests/python/test_$test.py"
+		env CPTX_LIBRARY="$library" CPTX_INCLUDE="$source/include:$source/build/include" CPTX_BUILD="$source/build" \
+			CPTX_TWINS="$source/build/tests/python/python_twins" nice "$python" "tests/python/test_$test.py" >"$dir/log" 2>&1
+		figures=$(sed -n 's/^.*: \([0-9]*\) passed, \([0-9]*\) failed, \([0-9]*\) skipped$/\1 \2 \3/p' "$dir/log" | tail -n 1)
+		if [ -z "$figures" ]; then
+			bad "$step: test_$test.py did not come to its end"
+			continue
+		fi
 		tail -n 1 "$dir/log"
+		read -r p f s <<END
+$figures
+END
+		passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
 	done
 }
 
@@ -129,6 +138,7 @@ debian() {
 	try "debian: a program by CMake" cmake -S examples/embed/cmake -B "$builds/debian/cmake" -DCMAKE_PREFIX_PATH="$root/usr"
 	try "debian: cmake --build" cmake --build "$builds/debian/cmake"
 	run "$builds/debian/cmake/embed"
+	unset PKG_CONFIG_PATH PKG_CONFIG_SYSROOT_DIR
 }
 
 conan() {
@@ -246,10 +256,13 @@ run_tests() {
 	case $1,$2 in aarch64,slow) names=$(programs_of "$builds/$1" "$2" table to_c) ;; *) names=$(programs_of "$builds/$1" "$2") ;; esac
 	said=$builds/$1/meson-logs/testlog.txt
 	rm -f "$said"
-	nice meson test -C "$builds/$1" --no-rebuild $names >"$dir/log" 2>&1
+	[ -n "$names" ] || { bad "$1: no program of the tests is known"; return; }
+	case $1 in aarch64) emulated=CPTX_TEST_QEMU=1 ;; *) emulated= ;; esac # whose memory is not that of the program
+	env $emulated nice meson test -C "$builds/$1" --no-rebuild $names >"$dir/log" 2>&1
 	[ -e "$said" ] || { bad "$1: meson test ran nothing"; return; }
 	awk -v listed="$(echo "$names" | wc -w)" -v figures="$dir/sum" -f tests/sum.awk "$said"
 	read -r p f s <"$dir/sum"
+	rm "$dir/sum"
 	passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
 }
 
@@ -274,7 +287,6 @@ test_aarch64() { # quick|slow
 	uses aarch64 "$qemu" -L /usr/aarch64-linux-gnu -E LD_LIBRARY_PATH="$builds/aarch64" "$builds/aarch64/cptx"
 	[ $tests = enabled ] || return
 	try "aarch64: ninja" nice ninja -C "$builds/aarch64" || return
-	export CPTX_TEST_QEMU=1 # whose memory is not that of the program
 	run_tests aarch64 "$1"
 }
 

@@ -17,7 +17,12 @@ have() { command -v "$1" >/dev/null 2>&1; }
 try() {
 	what=$1
 	shift
-	if "$@" >"$dir/log" 2>&1; then ok; else bad "$what: $*"; fi
+	if "$@" >"$dir/log" 2>&1; then
+		ok
+	else
+		bad "$what: $*"
+		return 1
+	fi
 }
 # run PROGRAM: examples/embed, on the emulator
 run() { try "$1 on the emulator" env CPTX_DEVICE=emu:sm_90a "$1" && if grep -q ': 0 of 1000 squares are wrong' "$dir/log"; then ok; else bad "$1 printed something else"; fi; }
