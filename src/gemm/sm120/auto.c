@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The sm_120a GEMM's candidates, and what they cost by public figures of the GeForce RTX 5090; none has been measured.
+ * The sm_120a GEMM's candidates, and what they cost by public figures (gemm/chips.c); none has been measured.
  *
  * The products of a K tile take as long as the tensor cores need, or as each warp needs to read its operands from shared
  * memory.
  */
 #include "gemm/auto.h"
 #include "gemm/sm120/gemm.h"
-
-/* The data sheet: dense 419 TFLOP/s of fp8 with f32 sums, four times as many of fp4. */
 
 #define TILE_CLOCKS 800.0 /* the ends of a tile that nothing overlaps */
 #define OUT_BYTES 32.0    /* of D, a clock */
