@@ -34,6 +34,15 @@ bool tma_gemm_sparse_check(const char *target, const cptx_gemm_opt *o, uint32_t 
 	return true;
 }
 
+bool tma_gemm_sparse_check_rows(const tma_gemm *t, const cptx_gemm_problem *p, cptx_error *err)
+{
+	RULE(!t->o->sparse || divide_up(p->m, ROWS) * BLOCK <= UINT32_MAX,
+	     "M = %llu with a sparse A; it has less than 2^29 - 15 rows, since the metadata of 64 elements along K of all rows "
+	     "have less than 4 GiB",
+	     t->target, (unsigned long long)p->m);
+	return true;
+}
+
 cptx_val tma_gemm_cols_of_a(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w)
 {
 	if (!t->o->sparse)

@@ -12,6 +12,7 @@
 
 enum { CHUNK = 16 /* bytes that kernels read and write at once */, APART = 128 };
 #define MOST_LD (UINT64_C(1) << 31)
+#define MOST_COPIED (UINT64_C(1) << 31) /* bytes of a row, of which places behind the end are counted in 32 bits too */
 
 #define RULE(ok, ...) TMA_RULE(ok, "%s: " __VA_ARGS__)
 
@@ -113,6 +114,9 @@ static bool check_distances(const tma_gemm *t, const cptx_gemm_problem *p, enum 
 	const bool broadcast = ld == CPTX_GEMM_BROADCAST;
 	const uint64_t one = (t->o->experts == CPTX_GEMM_EXPERTS_MASKED ? p->m : s.rows) * s.ld; /* an expert's room for rows */
 
+	RULE(!tma_gemm_is_copied(t, which) || gemm_stored_bytes(&s, s.cols) <= MOST_COPIED,
+	     "rows of %c have %llu bytes, which the kernel copies (.unaligned); these are up to 2^31", t->target,
+	     name - 'a' + 'A', (unsigned long long)gemm_stored_bytes(&s, s.cols));
 	RULE((!ld && !stride) || tma_gemm_is_strided(t),
 	     "the problem has ld%c or stride_%c, and the kernel dense matrices: say .strided in its options", t->target, name,
 	     name);

@@ -484,6 +484,8 @@ void tma_gemm_scaled_add(cptx_kernel *k, const tma_gemm_scaled *x, cptx_val stag
 enum { GEMM_SPARSE_K = 64 /* elements along K of a word of metadata */, GEMM_SPARSE_AHEAD = 3, GEMM_SPARSE_BLOCKS = 64 };
 /* bk: elements along K of a stage. */
 bool tma_gemm_sparse_check(const char *target, const cptx_gemm_opt *o, uint32_t bk, cptx_error *err);
+/* The kernel counts the bytes of metadata beside one another in 32 bits. */
+bool tma_gemm_sparse_check_rows(const tma_gemm *t, const cptx_gemm_problem *p, cptx_error *err);
 /* Elements of A from k elements of B on. */
 static inline uint64_t tma_gemm_along_a(const cptx_gemm_opt *o, uint64_t k) { return o->sparse ? k / 2 : k; }
 /* Elements in a row of A as it is stored: .u32. */
