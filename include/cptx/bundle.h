@@ -89,7 +89,7 @@ typedef struct cptx_bundle_gemm {
 	const char *name;            /**< of the entry */
 	const char *target;          /**< "sm_90a" */
 	const cptx_gemm_opt *opt;    /**< options.  .bm of 0: the shape is the best in the database, else the first of the model;
-	                                without stream_k.  Not .grouped, .timeline */
+	                                without stream_k.  Not .grouped, .timeline, .experts */
 	uint64_t m, n, k;            /**< sizes */
 	uint32_t batch;              /**< number of matrices; 0: 1 */
 	cptx_tune *db;               /**< tuning database to look into, with .device; NULL: the model chooses */
@@ -101,7 +101,7 @@ typedef struct cptx_bundle_gemm {
 	char z_;
 } cptx_bundle_gemm;
 /** Adds a variant of a GEMM.  Its arguments: a, b, d, and as the options say c, bias, scale_a, scale_b, alpha, beta,
- * workspace.  Errors: those of cptx_gemm_auto_for, cptx_gemm_check_problem and cptx_bundle_add. */
+ * workspace, scale_d, meta.  Errors: those of cptx_gemm_auto_for, cptx_gemm_check_problem and cptx_bundle_add. */
 CPTX_API bool cptx_bundle_add_gemm(cptx_bundle *bundle, const cptx_bundle_gemm *gemm, cptx_error *err);
 
 /** The bundle as bytes, aligned to 8, to be written to a file or linked in; they live until the next call on the bundle. */

@@ -239,13 +239,13 @@ CPTX_API cptx_val cptx_acc_row_vector_(cptx_kernel *k, cptx_site at, const cptx_
 /** A row vector with that value in all rows: acc.rows mov. */
 #define cptx_acc_row_vector(k, acc, init) cptx_acc_row_vector_((k), CPTX_HERE, (acc), CPTX_V(init))
 CPTX_API void cptx_acc_row_reduce_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, enum cptx_reduce_op op, cptx_val rows);
-/** Combines the thread's own elements of each row into `rows`: acc.count instructions, no shuffle. */
+/** Combines the thread's own elements of each row into `rows`: acc.count instructions, no shuffle.  Not of F64. */
 #define cptx_acc_row_reduce(k, acc, op, rows) cptx_acc_row_reduce_((k), CPTX_HERE, (acc), (op), (rows))
 CPTX_API void cptx_acc_row_combine_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, enum cptx_reduce_op op,
                                     cptx_val rows);
 /**
  * Combines `rows` over the lanes that hold the rest of each row: by mma.sync and wgmma two shuffles for each row, by
- * tcgen05 nothing, for a thread has whole rows.  Where units lie beside one another (units_n) their parts stay apart.
+ * tcgen05 nothing, for a thread has whole rows; not of F64.  Where units lie beside one another (units_n) their parts stay apart.
  */
 #define cptx_acc_row_combine(k, acc, op, rows) cptx_acc_row_combine_((k), CPTX_HERE, (acc), (op), (rows))
 CPTX_API void cptx_acc_scale_rows_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, cptx_val rows);
@@ -427,14 +427,14 @@ CPTX_API void cptx_acc_put_tile_matrix_(cptx_kernel *k, cptx_site at, const cptx
 typedef struct cptx_acc_matrix {
 	uint32_t size;       /**< CPTX_OPT fills it in */
 	cptx_val address;    /**< .u64, global, of the element where the CTA's tile begins; aligned to two elements */
-	enum cptx_type type; /**< CPTX_F32, BF16, F16, S32 */
+	enum cptx_type type; /**< CPTX_F32, BF16, F16, S32, of F64 that */
 	cptx_val pitch;      /**< elements from row to row, .u32 or a constant, an even number */
 	cptx_val rows, cols; /**< .u32: rows and columns from there on that are in the matrix (an even number of columns); NONE:
 	                        as many as the tile has */
 	char z_;
 } cptx_acc_matrix;
 CPTX_API void cptx_acc_store_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, const cptx_acc_matrix *to);
-/** Stores the elements that are inside, rounded, two at a time: acc.count / 2 stores of 4 or 8 bytes, and for each a
+/** Stores the elements that are inside, rounded, two at a time: acc.count / 2 stores of 4, 8 or 16 bytes, and for each a
  * comparison where rows or cols are given.  For a tile on its way by stmatrix and TMA: <cptx/epilogue.h>. */
 #define cptx_acc_store(k, acc, ...) cptx_acc_store_((k), CPTX_HERE, (acc), (__VA_ARGS__))
 

@@ -8,8 +8,8 @@
 
 #include <stdio.h>
 
-enum { A, B, D, C, BIAS, SCALE_A, SCALE_B, ALPHA, BETA, WORKSPACE, NAMES };
-enum { MOST_PARAMS = CPTX_GEMM_MAPS + 10, SMS_UNKNOWN = 128 };
+enum { A, B, D, C, BIAS, SCALE_A, SCALE_B, ALPHA, BETA, WORKSPACE, SCALE_D, META, NAMES };
+enum { MOST_PARAMS = CPTX_GEMM_MAPS + 12, SMS_UNKNOWN = 128 };
 
 typedef struct making {
 	cptx_bundle_gemm g;
@@ -165,9 +165,8 @@ static bool choose(making *m, cptx_error *err)
 
 static void add_arg(making *m, unsigned which, bool there)
 {
-	static const char *const names[NAMES] = {
-		"a", "b", "d", "c", "bias", "scale_a", "scale_b", "alpha", "beta", "workspace"
-	};
+	static const char *const names[NAMES] = { "a",       "b",     "d",    "c",         "bias",    "scale_a",
+		                                      "scale_b", "alpha", "beta", "workspace", "scale_d", "meta" };
 
 	if (!there)
 		return;
@@ -180,8 +179,18 @@ static void add_args(making *m)
 {
 	const cptx_gemm_opt *o = &m->opt;
 	const bool there[NAMES] = {
-		true,     true,    true,       o->beta, o->bias, o->scale != CPTX_TYPE_NONE, o->scale != CPTX_TYPE_NONE,
-		o->alpha, o->beta, o->stream_k
+		[A] = true,
+		[B] = true,
+		[D] = true,
+		[C] = o->beta,
+		[BIAS] = o->bias,
+		[SCALE_A] = o->scale != CPTX_TYPE_NONE,
+		[SCALE_B] = o->scale != CPTX_TYPE_NONE,
+		[ALPHA] = o->alpha,
+		[BETA] = o->beta,
+		[WORKSPACE] = o->stream_k,
+		[SCALE_D] = o->scale_out != CPTX_TYPE_NONE,
+		[META] = o->sparse,
 	};
 
 	for (unsigned i = 0; i < NAMES; i++)
@@ -228,6 +237,7 @@ static bool add_params(making *m, const cptx_gemm_plan *plan, const cptx_kernel_
 		add_value(m, m->p.batch ? m->p.batch : 1);
 	add_argument(m, ALPHA, o->alpha), add_argument(m, BETA, o->beta), add_argument(m, C, o->beta);
 	add_argument(m, BIAS, o->bias), add_argument(m, WORKSPACE, o->stream_k);
+	add_argument(m, SCALE_D, o->scale_out != CPTX_TYPE_NONE), add_argument(m, META, o->sparse);
 	RULE(m->nparams == info->nparams, "%s: the kernel has %zu parameters, and %u are known", m->g.name, info->nparams,
 	     m->nparams);
 	return true;
@@ -275,7 +285,7 @@ static bool add_kernel(cptx_bundle *b, making *m, cptx_module *module, cptx_erro
 /* Operands of which only the alignment counts here. */
 static void stand_in(cptx_gemm_problem *p)
 {
-	p->a = p->b = p->c = p->d = p->bias = p->scale_a = p->scale_b = p->workspace = 1 << 20;
+	p->a = p->b = p->c = p->d = p->bias = p->scale_a = p->scale_b = p->workspace = p->scale_d = p->meta = 1 << 20;
 }
 
 static bool read_gemm(making *m, const cptx_bundle_gemm *gemm, cptx_error *err)
@@ -287,6 +297,7 @@ static bool read_gemm(making *m, const cptx_bundle_gemm *gemm, cptx_error *err)
 	m->target = m->g.target ? cptx_target_find(m->g.target) : NULL;
 	RULE(m->target, "%s: there is no target \"%s\"", m->g.name, m->g.target ? m->g.target : "NULL");
 	RULE(!m->opt.grouped && !m->opt.timeline, "%s: neither lists of problems nor timelines can be bundled", m->g.name);
+	RULE(!m->opt.experts, "%s: a kernel for experts, whose counts the device has, cannot be bundled as a GEMM", m->g.name);
 	RULE(!m->opt.nparams,
 	     "%s: a kernel with .params of its visitors cannot be bundled as a GEMM; cptx_bundle_add takes any kernel",
 	     m->g.name);

@@ -43,7 +43,7 @@ static double copies_us(const gemm_pick *x, const tma_gemm *t)
 		const gemm_stored s = tma_gemm_stored(t, x->p, w);
 		bytes += tma_gemm_is_copied(t, w) ? (double)s.rows * (double)s.cols * s.count * s.bits / 8 : 0;
 	}
-	return bytes > 0 ? READ_AND_WRITTEN * bytes / (1e3 * x->chip->memory_gbs) + BARRIER_US : 0;
+	return bytes > 0 ? READ_AND_WRITTEN * bytes / (1e3 * x->chip.memory_gbs) + BARRIER_US : 0;
 }
 
 /* Keeps a choice, if the problem can be done so. */
@@ -239,16 +239,20 @@ static void search(const gemm_generator *g, gemm_pick *x, cptx_gemm_opt o)
 /* The target that is meant: of mma.sync the first that has the kernel, for its chips differ; of others any. */
 static const cptx_target *target_of(const gemm_generator *g, const cptx_gemm_opt *o, const cptx_target *target)
 {
-	return target || g->model->chips != gemm_sync_chips ? target : cptx_target_find(o->tma ? "sm_90" : "sm_80");
+	return target || g->model->by != GEMM_BY_SYNC ? target : cptx_target_find(o->tma ? "sm_90" : "sm_80");
 }
 
-static const gemm_chip *chip_of(const gemm_model *m, const cptx_target *target)
+/* The last chip of the model up to the target, or its first. */
+static gemm_chip chip_of(const gemm_model *m, const cptx_target *target)
 {
-	uint32_t i = m->chip_count - 1;
+	const gemm_chip *found = NULL;
 
-	while (i && (!target || m->chips[i].from > target->number))
-		i--;
-	return &m->chips[i];
+	for (uint32_t i = 0; i < GEMM_CHIPS; i++)
+		if (gemm_chips[i].products[m->by] > 0 && (!found || (target && gemm_chips[i].from <= target->number)))
+			found = &gemm_chips[i];
+	gemm_chip c = found ? *found : gemm_chips[0];
+	c.ghz = m->ghz > 0 ? m->ghz : c.ghz, c.memory_gbs = m->memory_gbs > 0 ? m->memory_gbs : c.memory_gbs;
+	return c;
 }
 
 static bool read_options(cptx_gemm_opt *o, const cptx_gemm_opt *given, cptx_error *err)
@@ -264,10 +268,10 @@ const char *cptx_gemm_model(const cptx_gemm_opt *opt, const cptx_target *target,
 
 	if (!g)
 		return NULL;
-	const gemm_chip *chip = chip_of(g->model, target_of(g, &o, target));
+	const gemm_chip chip = chip_of(g->model, target_of(g, &o, target));
 	if (sms)
-		*sms = chip->sms;
-	return chip->name;
+		*sms = chip.sms;
+	return chip.name;
 }
 
 static bool can_pick(const cptx_gemm_opt *o, const gemm_pick *x, cptx_error *err)
@@ -325,6 +329,7 @@ size_t gemm_auto_fill(gemm_pick *x, const cptx_gemm_opt *opt, const cptx_gemm_pr
 	const gemm_generator *g = gemm_generator_of(&o);
 	x->opt_size = (uint32_t)MIN(opt->size, x->size - offsetof(cptx_gemm_choice, opt));
 	x->p = &problem, x->target = target_of(g, &o, x->target), x->chip = chip_of(g->model, x->target);
+	x->products = g->model->by <= GEMM_BY_SCALED ? x->chip.products[g->model->by] : 0;
 	x->sms = or_one(x->sms);
 	if (o.experts)
 		batch_of_experts(&o, &problem);

@@ -7,20 +7,22 @@
 
 /* ---- the chip of a model ---- */
 
-/* A GPU, and what a model takes of it. */
+/* What multiplies: columns of the table of chips. */
+enum gemm_by { GEMM_BY_SYNC, GEMM_BY_SCALED, GEMM_BY_WGMMA, GEMM_BY_TCGEN05, GEMM_BYS };
+
+/* A GPU, and what models take of it. */
 typedef struct gemm_chip {
-	uint16_t from;    /* targets from this number on are like it, up to the next of the list */
+	uint16_t from;    /* targets from this number on are like it, up to the next that has the model's column */
 	const char *name; /* which GPU, and where its figures come from */
 	uint32_t sms;
 	double ghz, memory_gbs;
-	double products; /* multiply-adds of the usual type of a multiprocessor, a clock; 0: the model has its own */
-	double doubles;  /* those of f64 by mma.sync */
+	double doubles;            /* multiply-adds of f64 by mma.sync of a multiprocessor, a clock */
+	double products[GEMM_BYS]; /* those of the usual type; 0: the chip has none */
 } gemm_chip;
 
-/* The chips by their targets' numbers: gemm/chips.c. */
-enum { GEMM_SYNC_CHIPS = 10, GEMM_TCGEN05_CHIPS = 3, GEMM_SCALED_CHIPS = 2 };
-extern const gemm_chip gemm_sync_chips[GEMM_SYNC_CHIPS], gemm_tcgen05_chips[GEMM_TCGEN05_CHIPS],
-	gemm_scaled_chips[GEMM_SCALED_CHIPS];
+/* By their targets' numbers: gemm/chips.c. */
+enum { GEMM_CHIPS = 10 };
+extern const gemm_chip gemm_chips[GEMM_CHIPS];
 
 /* ---- the search ---- */
 
@@ -49,7 +51,8 @@ typedef struct gemm_pick {
 	uint32_t opt_size; /* .size of the options in a choice: that of the options that were given */
 	const cptx_gemm_problem *p;
 	const cptx_target *target; /* NULL: any */
-	const gemm_chip *chip;
+	gemm_chip chip;            /* with the clock and the memory of the model */
+	double products;           /* of chip, what its model counts with; 0: the model has its own */
 	uint32_t sms;
 	bool whole_tiles; /* none with stream_k */
 	bool any_mma;     /* of few rows also the kernel for these */
@@ -68,8 +71,8 @@ size_t gemm_auto_whole(const cptx_gemm_opt *o, const cptx_target *target, uint32
 /* What a generator supplies.  Of candidates that cost the same the first one is kept, so the order of the axes (the first is
  * the outermost) and of their values counts. */
 typedef struct gemm_model {
-	const gemm_chip *chips; /* by their targets' numbers */
-	uint32_t chip_count;
+	enum gemm_by by;
+	double ghz, memory_gbs;       /* that come out of a fit; 0: those of the chip */
 	const uint8_t (*clusters)[2]; /* outside of all axes; NULL: there are none */
 	uint32_t cluster_count;
 	gemm_axis axes[GEMM_AXES];

@@ -80,7 +80,7 @@ static double bytes_beside(const cptx_gemm_opt *o, const cptx_gemm_problem *p)
 
 void gemm_roofline(cptx_gemm_choice *c, const gemm_pick *x, const gemm_rounds *r, const gemm_clocks *w)
 {
-	const double clock = 1e-3 / x->chip->ghz;
+	const double clock = 1e-3 / x->chip.ghz;
 	/* accumulators of a shared tile are left, and then those of others fetched, one after the other */
 	const double shared = c->opt.stream_k ? 2 * LATENCY + gemm_sharers(r) * w->sums / L2_BYTES : 0;
 	const double ends = r->rounds * w->tile / r->together + w->out + shared;
@@ -88,6 +88,6 @@ void gemm_roofline(cptx_gemm_choice *c, const gemm_pick *x, const gemm_rounds *r
 	c->tail = r->idle;
 	c->mma_us = r->steps * w->mma * clock;
 	c->load_us = r->steps * MAX(w->load, LATENCY / c->opt.stages) * clock;
-	c->memory_us = (gemm_memory_bytes(&c->opt, x->p, 1, 1) + bytes_beside(&c->opt, x->p)) / (1e3 * x->chip->memory_gbs);
+	c->memory_us = (gemm_memory_bytes(&c->opt, x->p, 1, 1) + bytes_beside(&c->opt, x->p)) / (1e3 * x->chip.memory_gbs);
 	c->us = LAUNCH_US + gemm_longer(MAX(c->mma_us, c->load_us) + ends * clock, c->memory_us, HINDRANCE);
 }

@@ -121,6 +121,11 @@ static bool make_operands(bench *b, const cptx_gemm_opt *o, uint32_t vec, cptx_e
 	if (o->scale_out != CPTX_TYPE_NONE)
 		p->scale_d =
 			operand(b, CPTX_F32, cptx_gemm_scale_pitch(p->m) * (tma_gemm_columns(o, p->n) / GEMM_SCALE_BLOCK) * n, err);
+	if (o->sparse) {
+		const uint64_t bytes_of_meta = cptx_gemm_sparse_meta(p->m, p->k) * 4 * n;
+		p->meta = cptx_mem_alloc(b->dev, bytes_of_meta, err);
+		cptx_mem_fill8(b->dev, p->meta, 0x44, bytes_of_meta, err); /* elements 0 and 1 of each four */
+	}
 	do {
 		b->a[b->sets] = operand(b, o->a, of_a, err), b->b[b->sets] = operand(b, o->b, of_b, err);
 		b->sets++;
@@ -130,9 +135,8 @@ static bool make_operands(bench *b, const cptx_gemm_opt *o, uint32_t vec, cptx_e
 
 static void free_operands(bench *b)
 {
-	const uint64_t all[] = {
-		b->p.d, b->p.c, b->p.bias, b->p.scale_a, b->p.scale_b, b->p.scale_d, b->p.zero_b, b->p.workspace
-	};
+	const uint64_t all[] = { b->p.d,       b->p.c,      b->p.bias, b->p.scale_a,  b->p.scale_b,
+		                     b->p.scale_d, b->p.zero_b, b->p.meta, b->p.workspace };
 
 	for (size_t i = 0; i < ARRAY_LEN(all); i++)
 		cptx_mem_free(b->dev, all[i]);

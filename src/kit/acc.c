@@ -162,7 +162,7 @@ static bool is_row_vector(cptx_kernel *k, cptx_site at, const cptx_acc *acc, cpt
 	if (rows.kind != CPTX_VAL_REG || rows.count != acc->rows)
 		cptx_fail_(k, at, "a row vector of %u registers; one of this accumulator has %u: cptx_acc_row_vector",
 		           rows.kind == CPTX_VAL_REG ? rows.count : 0, acc->rows);
-	else if ((rows.type == CPTX_F32) != (acc->type == CPTX_F32))
+	else if (rows.type != acc->type && (acc->type != CPTX_S32 || (rows.type != CPTX_U32 && rows.type != CPTX_B32)))
 		cptx_fail_(k, at, "a row vector of .%s; one of this accumulator is of .%s: cptx_acc_row_vector",
 		           cptx_type_name((enum cptx_type)rows.type), cptx_type_name(acc->type));
 	else
@@ -172,8 +172,10 @@ static bool is_row_vector(cptx_kernel *k, cptx_site at, const cptx_acc *acc, cpt
 
 cptx_val cptx_acc_row_vector_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, cptx_val init)
 {
-	if (!kit_acc_has_registers(k, at, acc) ||
-	    !kit_value(k, at, "cptx_acc_row_vector", "the value", init, (acc->type == CPTX_F32 ? KIT_F32 : KIT_U32) | KIT_REAL))
+	if (!kit_acc_has_registers(k, at, acc))
+		return CPTX_NONE_;
+	const uint32_t takes = acc->type == CPTX_F32 ? KIT_F32 : acc->type == CPTX_F64 ? KIT_F64 : KIT_U32;
+	if (!kit_value(k, at, "cptx_acc_row_vector", "the value", init, takes | KIT_REAL))
 		return CPTX_NONE_;
 	cptx_val rows = cptx_regs_(k, at, acc->type, acc->rows);
 	for (uint32_t i = 0; i < acc->rows; i++)
@@ -181,17 +183,20 @@ cptx_val cptx_acc_row_vector_(cptx_kernel *k, cptx_site at, const cptx_acc *acc,
 	return rows;
 }
 
-static bool has_one_part(cptx_kernel *k, cptx_site at, enum cptx_reduce_op op)
+static bool can_reduce(cptx_kernel *k, cptx_site at, const cptx_acc *acc, enum cptx_reduce_op op)
 {
-	if (cptx_reduce_parts(op) == 1)
+	if (cptx_reduce_parts(op) != 1)
+		cptx_fail_(k, at, "rows of an accumulator reduced by operation %d; it is CPTX_REDUCE_SUM, MAX or MIN", (int)op);
+	else if (acc->type == CPTX_F64)
+		cptx_fail_(k, at, "rows of an accumulator of .f64; those of .f32 and .s32 are reduced: cptx_acc_at gives elements");
+	else
 		return true;
-	cptx_fail_(k, at, "rows of an accumulator reduced by operation %d; it is CPTX_REDUCE_SUM, MAX or MIN", (int)op);
 	return false;
 }
 
 void cptx_acc_row_reduce_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, enum cptx_reduce_op op, cptx_val rows)
 {
-	if (!is_row_vector(k, at, acc, rows) || !has_one_part(k, at, op))
+	if (!is_row_vector(k, at, acc, rows) || !can_reduce(k, at, acc, op))
 		return;
 	CPTX_ACC_EACH(acc, e)
 	cptx_reduce_with_(k, at, cptx_elem(rows, e.at_row), e.value, op);
@@ -210,7 +215,7 @@ static uint32_t lanes_of_a_row(const cptx_frag_map *map)
 
 void cptx_acc_row_combine_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, enum cptx_reduce_op op, cptx_val rows)
 {
-	if (!is_row_vector(k, at, acc, rows) || !has_one_part(k, at, op))
+	if (!is_row_vector(k, at, acc, rows) || !can_reduce(k, at, acc, op))
 		return;
 	const uint32_t bits = lanes_of_a_row(&acc->map);
 	for (uint32_t b = 1; b < CPTX_WARP; b *= 2)

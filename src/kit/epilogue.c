@@ -18,12 +18,14 @@ bool epi_is_acc(cptx_kernel *k, cptx_site at, const cptx_acc *acc)
 
 	if (!acc->count)
 		cptx_fail_(k, at, "an accumulator in tensor memory; cptx_acc_load brings a part of it to registers");
+	else if (acc->type == CPTX_F64)
+		cptx_fail_(k, at, "an accumulator of .f64; epilogues compute in .f32: cptx_acc_store stores it as it is");
 	else if (!fits)
 		cptx_fail_(k, at, "an accumulator of %u elements in %u rows of %u columns; an epilogue takes up to %d in %d of %d",
 		           acc->count, acc->rows, acc->n, EPI_ELEMS, EPI_ROWS, EPI_COLS);
 	else if (!sound)
 		cptx_fail_(k, at, "an accumulator that neither cptx_acc_new nor cptx_acc_load made");
-	return acc->count && fits && sound;
+	return acc->count && acc->type != CPTX_F64 && fits && sound;
 }
 
 uint32_t epi_row_of(const cptx_acc *acc, uint32_t r)

@@ -70,7 +70,11 @@ static void store_words(cptx_kernel *k, cptx_site at, cptx_val to, cptx_val word
 void kit_store(cptx_kernel *k, cptx_site at, enum cptx_type type, const cptx_val *v, uint32_t n, cptx_val to, uint16_t space,
                cptx_val when)
 {
+	if (type == CPTX_F64) {
+		CALL(st, .a = to, .b = n > 1 ? cptx_pack_(k, at, v, n) : v[0], .space = space, .vec = n > 1 ? CPTX_V2 : 0,
+		     .type = CPTX_F64, .when = when);
+		return;
+	}
 	const cptx_val words = rounded(k, at, type, v, n);
-
 	store_words(k, at, to, words, n * cptx_type_bits(type) / 8, space, when);
 }

@@ -13,8 +13,8 @@ cptx_val kit_round_pair(cptx_kernel *k, cptx_site at, enum cptx_type type, cptx_
 /* The elements of a type of 8, 16 or 32 bits that fill 32 bits, the first lowest. */
 cptx_val kit_round_word(cptx_kernel *k, cptx_site at, enum cptx_type type, const cptx_val *v);
 /*
- * Stores n neighbours, of 1, 2, 4, 8 or 16 bytes together, by one instruction: as they are where the type has 32 bits, else
- * rounded from .f32.
+ * Stores n neighbours, of 1, 2, 4, 8 or 16 bytes together, by one instruction: as they are where the type has 32 or 64
+ * bits, else rounded from .f32.
  */
 void kit_store(cptx_kernel *k, cptx_site at, enum cptx_type type, const cptx_val *v, uint32_t n, cptx_val to, uint16_t space,
                cptx_val when);

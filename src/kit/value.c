@@ -12,6 +12,7 @@ static uint32_t class_of(uint8_t type)
 	switch ((enum cptx_type)type) {
 	case CPTX_PRED: return KIT_PRED;
 	case CPTX_F32: return KIT_F32;
+	case CPTX_F64: return KIT_F64;
 	case CPTX_U16:
 	case CPTX_S16:
 	case CPTX_B16: return KIT_U16;
@@ -39,6 +40,7 @@ static const char *taken(uint32_t takes, char *to, size_t size)
 		{ KIT_U32, ".s32" },
 		{ KIT_U64, ".u64" },
 		{ KIT_F32, ".f32" },
+		{ KIT_F64, ".f64" },
 		{ KIT_COUNT, "a constant from 1 on" },
 		{ KIT_WHOLE, "a constant from 0 on" },
 		{ KIT_SIGNED, "a constant" },

@@ -19,7 +19,8 @@ enum {
 	KIT_SIGNED = 128,   /* any integer constant */
 	KIT_REAL = 256,     /* any constant */
 	KIT_VARIABLE = 512, /* the address of a variable */
-	KIT_NONE = 1024     /* NONE: it may be left out */
+	KIT_NONE = 1024,    /* NONE: it may be left out */
+	KIT_F64 = 2048      /* .f64 */
 };
 
 /*

@@ -97,6 +97,50 @@ START_TEST(the_latest_of_each_and_the_fastest)
 }
 END_TEST
 
+/* The arguments of a bundle of one GEMM, or the error. */
+static void arguments_of(const cptx_gemm_opt *o, char *to, size_t room)
+{
+	cptx_bundle *b = cptx_bundle_new(NULL, &err);
+	char said[CPTX_LOAD_ERROR];
+	const char *name;
+	size_t size;
+
+	to[0] = '\0';
+	if (!cptx_bundle_add_gemm(
+			b, CPTX_OPT(cptx_bundle_gemm, .name = "g", .target = "sm_90a", .opt = o, .m = 128, .n = 128, .k = 128), &err)) {
+		snprintf(to, room, "%.500s", err.text);
+		cptx_bundle_destroy(b);
+		return;
+	}
+	const void *data = cptx_bundle_finish(b, &size, &err);
+	OK(err);
+	cptx_load *l = cptx_load_memory(data, size, said);
+	ck_assert_msg(l != NULL, "%s", said);
+	for (uint32_t i = 0; (name = cptx_load_argument(l, 0, i, NULL)); i++)
+		snprintf(to + strlen(to), room - strlen(to), " %s", name);
+	cptx_load_close(l);
+	cptx_bundle_destroy(b);
+}
+
+START_TEST(arguments_follow_the_options)
+{
+	cptx_gemm_opt o = opt;
+	char all[600];
+
+	arguments_of(&o, all, sizeof all);
+	ck_assert_str_eq(all, " a b d");
+	o.sparse = o.bias = true;
+	arguments_of(&o, all, sizeof all);
+	ck_assert_str_eq(all, " a b d bias meta");
+	o.sparse = o.bias = false, o.out = CPTX_E4M3, o.scale_out = CPTX_F32;
+	arguments_of(&o, all, sizeof all);
+	ck_assert_str_eq(all, " a b d scale_d");
+	o = opt, o.experts = CPTX_GEMM_EXPERTS_MASKED;
+	arguments_of(&o, all, sizeof all);
+	ck_assert_msg(strstr(all, "g: a kernel for experts, whose counts the device has, cannot be bundled"), "%s", all);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("bundle_tuned");
@@ -104,5 +148,6 @@ int main(void)
 
 	tcase_add_checked_fixture(c, before, folder_remove);
 	tcase_add_test(c, the_latest_of_each_and_the_fastest);
+	tcase_add_test(c, arguments_follow_the_options);
 	return test_main("bundle_tuned", s);
 }

@@ -244,6 +244,12 @@ START_TEST(distances_have_rules)
 	REFUSED("unaligned = 8; it is a set of", .batch = 1);
 	o.unaligned = A, o.batched = false, o.grouped = true;
 	REFUSED("a list of problems has dense, aligned rows", .batch = 1);
+	const cptx_gemm_problem wide = { .m = 64, .n = 64, .k = 1 << 30 };
+	o = kernel_of(BY_WGMMA), o.a = o.b = CPTX_TF32, o.unaligned = A;
+	ck_assert(!cptx_gemm_check_problem(&o, &wide, 8, NULL, FRESH(&err)));
+	ck_assert_msg(strstr(err.text, "rows of A have 4294967296 bytes, which the kernel copies (.unaligned)"), "%s", err.text);
+	o.a = o.b = CPTX_BF16;
+	ck_assert_msg(cptx_gemm_check_problem(&o, &wide, 8, NULL, FRESH(&err)), "%s", err.text);
 	o = kernel_of(BY_SCALED);
 	ck_assert(!cptx_gemm_check_problem(&o, &odd, 8, NULL, FRESH(&err)));
 	ck_assert_msg(strstr(err.text, "rows of D have 71 elements of 4 bytes") != NULL, "%s", err.text);

@@ -238,6 +238,42 @@ START_TEST(says_which_rule_is_broken)
 }
 END_TEST
 
+/* Rows of all experts lie in one matrix: a distance of matrices there would be ignored. */
+START_TEST(strides_are_of_what_each_expert_has)
+{
+	enum { FAR = 4 * 64 * 72 };
+	static const struct {
+		enum cptx_gemm_experts experts;
+		cptx_gemm_problem p;
+		const char *said; /* NULL: it is taken */
+	} all[] = {
+		{ CPTX_GEMM_EXPERTS_CONTIGUOUS, { .stride_a = FAR }, "stride_a = 18432 with experts (contiguous)" },
+		{ CPTX_GEMM_EXPERTS_MASKED, { .stride_a = FAR }, "stride_a = 18432 with experts (masked), whose rows lie behind" },
+		{ CPTX_GEMM_EXPERTS_MASKED, { .stride_c = FAR }, "it is 0 or 4096" },
+		{ CPTX_GEMM_EXPERTS_MASKED, { .stride_c = CPTX_GEMM_BROADCAST }, "stride_c = 18446744073709551615 with experts" },
+		{ CPTX_GEMM_EXPERTS_MASKED, { .stride_d = FAR }, "stride_d = 18432 with experts" },
+		{ CPTX_GEMM_EXPERTS_K, { .stride_a = FAR }, "stride_a = 18432 with experts (along-k)" },
+		{ CPTX_GEMM_EXPERTS_K, { .stride_b = FAR }, "stride_b = 18432 with experts (along-k)" },
+		{ CPTX_GEMM_EXPERTS_K, { .stride_c = FAR, .stride_d = FAR }, NULL },
+		{ CPTX_GEMM_EXPERTS_MASKED, { .lda = 72, .stride_a = 64 * 72, .stride_b = FAR, .stride_d = 64 * 64 }, NULL },
+		{ CPTX_GEMM_EXPERTS_CONTIGUOUS, { .stride_b = CPTX_GEMM_BROADCAST }, NULL },
+	};
+	cptx_error err = { .code = CPTX_OK };
+
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+		const bool along_k = all[i].experts == CPTX_GEMM_EXPERTS_K;
+		const cptx_gemm_opt o = { TILE(64, 64, 3),      BF16,
+			                      .out = CPTX_BF16,     .beta = true,
+			                      .strided = true,      .a_m_major = along_k,
+			                      .b_n_major = along_k, .experts = all[i].experts };
+		cptx_gemm_problem p = all[i].p;
+		p.m = p.n = p.k = 64, p.batch = 3;
+		const bool taken = cptx_gemm_check_problem(&o, &p, 132, NULL, FRESH(&err));
+		ck_assert_msg(all[i].said ? !taken && strstr(err.text, all[i].said) : taken, "%zu: %s", i, err.text);
+	}
+}
+END_TEST
+
 /* Addresses of counts that no kernel could read; what has no counts. */
 START_TEST(launches_that_do_not_fit)
 {
@@ -306,6 +342,7 @@ int main(void)
 	tcase_add_loop_test(c, gives_the_exact_sums, 0, sizeof trials / sizeof *trials);
 	tcase_add_loop_test(c, by_other_instructions, 0, sizeof others / sizeof *others);
 	tcase_add_test(c, says_which_rule_is_broken);
+	tcase_add_test(c, strides_are_of_what_each_expert_has);
 	tcase_add_test(c, launches_that_do_not_fit);
 	tcase_add_test(c, shapes_follow_the_rows_of_an_expert);
 	tcase_set_timeout(c, 0);

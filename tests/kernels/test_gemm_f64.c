@@ -110,6 +110,16 @@ START_TEST(what_it_cannot_be_is_named)
 		    .warps_n = 2,
 		    .stages = 2 },
 		  "output type .f64 of A of .bf16" },
+		{ { .a = CPTX_F64,
+		    .b = CPTX_F64,
+		    .out = CPTX_S32,
+		    .bm = 64,
+		    .bn = 64,
+		    .bk = 16,
+		    .warps_m = 2,
+		    .warps_n = 2,
+		    .stages = 2 },
+		  "output type .s32 of A and B of .f64; it is f64" },
 		{ { .mma = CPTX_GEMM_WGMMA, .a = CPTX_F64, .b = CPTX_F64, .out = CPTX_F64, .bm = 64, .bn = 64, .stages = 2 },
 		  "A is .f64 and B .f64; both must be bf16, both f16, both tf32, or" },
 	};
@@ -126,7 +136,7 @@ int main(void)
 	TCase *c = tcase_create("f64");
 
 	tcase_set_timeout(c, 120);
-	tcase_add_loop_test(c, what_it_cannot_be_is_named, 0, 8);
+	tcase_add_loop_test(c, what_it_cannot_be_is_named, 0, 9);
 	tcase_add_test(c, sums_have_the_bits_of_f64);
 	tcase_add_loop_test(c, gives_the_exact_result, 0, (int)(sizeof trials / sizeof *trials));
 	suite_add_tcase(s, c);

@@ -141,6 +141,20 @@ START_TEST(what_it_cannot_be_is_named)
 }
 END_TEST
 
+/* Rows whose metadata of a step have 4 GiB. */
+START_TEST(rows_are_counted_in_32_bits)
+{
+	const cptx_gemm_opt o = { WGMMA(64, 64), BF16 };
+	cptx_gemm_problem p = { .m = (1 << 29) - 16, .n = 64, .k = 64 };
+	cptx_error err = { 0 };
+
+	ck_assert_msg(cptx_gemm_check_problem(&o, &p, 132, NULL, &err), "%s", err.text);
+	p.m++;
+	ck_assert(!cptx_gemm_check_problem(&o, &p, 132, NULL, &err));
+	ck_assert_msg(strstr(err.text, "M = 536870897 with a sparse A; it has less than 2^29 - 15 rows"), "%s", err.text);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("gemm_sparse");
@@ -149,6 +163,7 @@ int main(void)
 	tcase_add_test(c, three_of_four_are_refused);
 	tcase_add_test(c, all_places_of_two_come_back);
 	tcase_add_loop_test(c, what_it_cannot_be_is_named, 0, 9);
+	tcase_add_test(c, rows_are_counted_in_32_bits);
 	suite_add_tcase(s, c);
 	c = tcase_create("results");
 	tcase_set_timeout(c, 120);

@@ -358,6 +358,48 @@ START_TEST(stores_stay_inside)
 }
 END_TEST
 
+/* An accumulator of f64, without .thread: each element's number times three, where the matrix has its row and column. */
+START_TEST(doubles_are_scaled_and_stored)
+{
+	enum { SIDE = 32, ROWS = 27, COLS = 26 };
+	static double out[SIDE][SIDE];
+
+	for (int tall = 0; tall < 2; tall++) {
+		const cptx_tile tile = { SIDE, 16, .elem = { 64 }, .swizzle = CPTX_SWIZZLE_64B };
+		emu_run r = { .target = "sm_90", .grid = 1, .pedantic = true, .buffer = { { out, sizeof out, 0 } } };
+		cptx_module *m = cptx_module_new(NULL);
+		cptx_kernel *k = cptx_kernel_begin(m, "doubles", .block = { 64 });
+		const cptx_val to = cptx_param(k, CPTX_PTR, "d");
+		cptx_tiled_mma mma;
+		cptx_acc acc;
+
+		cptx_param(k, CPTX_PTR, "b"), cptx_param(k, CPTX_PTR, "c"), cptx_param(k, CPTX_PTR, "more");
+		cptx_param(k, CPTX_U32, "n");
+		cptx_tiled_mma_new(k, &mma, .by = CPTX_BY_MMA_SYNC, .a = CPTX_F64, .b = CPTX_F64, .m = SIDE, .n = SIDE / 2,
+		                   .units_n = 2, .unit = cptx_shr(k, cptx_tid_x(k), 5), .a_tile = tile, .b_tile = tile,
+		                   .tall = tall);
+		cptx_acc_new(k, &mma, &acc);
+		cptx_acc_clear(k, &acc);
+		CPTX_ACC_EACH(&acc, e)
+		{
+			const cptx_val row = cptx_acc_row(k, &acc, &e, CPTX_NONE_), col = cptx_acc_col(k, &acc, &e, CPTX_NONE_);
+			cptx_cvt(k, cptx_mad(k, row, SIDE, col, .mode = CPTX_LO), .dtype = CPTX_F64, .rnd = CPTX_RN, .into = e.value);
+		}
+		cptx_acc_scale_rows(k, &acc, cptx_acc_row_vector(k, &acc, 3.0));
+		cptx_acc_store(
+			k, &acc,
+			&(cptx_acc_matrix){
+				.address = to, .type = CPTX_F64, .pitch = cptx_imm(SIDE), .rows = cptx_imm(ROWS), .cols = cptx_imm(COLS) });
+		SURE(!cptx_module_error(m), "%s", cptx_module_error(m)->text);
+		memset(out, 0, sizeof out);
+		emu_launch(m, &r, 0);
+		for (int i = 0; i < SIDE * SIDE; i++)
+			ck_assert_double_eq(out[i / SIDE][i % SIDE], i / SIDE < ROWS && i % SIDE < COLS ? 3.0 * i : 0);
+		cptx_module_destroy(m);
+	}
+}
+END_TEST
+
 START_TEST(ptxas_takes_them)
 {
 	if (!test_ptxas()) {
@@ -388,6 +430,7 @@ int main(void)
 	tcase_add_test(t, stages_are_found);
 	tcase_add_test(t, elements_are_where_they_say);
 	tcase_add_test(t, stores_stay_inside);
+	tcase_add_test(t, doubles_are_scaled_and_stored);
 	tcase_add_test(t, ptxas_takes_them);
 	return test_main("kit mma", s);
 }

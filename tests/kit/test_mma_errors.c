@@ -3,6 +3,7 @@
 #include "on_emu.h"
 
 #include <cptx/cptx.h>
+#include <cptx/epilogue.h>
 #include <cptx/mma.h>
 
 /* A kernel with products of each kind and an accumulator of each. */
@@ -12,7 +13,7 @@ typedef struct fixture {
 	cptx_val u32, u64, pred, none;
 	cptx_tiled_mma_opt o; /* by wgmma, all right: a test spoils a field */
 	cptx_tiled_mma mma, sync, wgmma, from_regs, tcgen05, ints;
-	cptx_acc acc, of_sync, of_wgmma, of_tcgen05, of_ints, part;
+	cptx_acc acc, of_sync, of_wgmma, of_tcgen05, of_ints, of_doubles, part;
 	cptx_acc_matrix to;
 } fixture;
 
@@ -47,6 +48,11 @@ static fixture begin(void)
 	o.a = o.b = CPTX_S8, o.a_tile = o.b_tile = tile(64, 64, 8, false);
 	o.a_tile.swizzle = o.b_tile.swizzle = CPTX_SWIZZLE_64B;
 	cptx_tiled_mma_new_(x.k, CPTX_HERE, &x.ints, &o);
+	cptx_tiled_mma doubles;
+	o = x.o, o.by = CPTX_BY_MMA_SYNC, o.a = o.b = CPTX_F64, o.a_tile = o.b_tile = tile(64, 16, 64, false);
+	o.a_tile.swizzle = o.b_tile.swizzle = CPTX_SWIZZLE_64B;
+	cptx_tiled_mma_new_(x.k, CPTX_HERE, &doubles, &o);
+	cptx_acc_new(x.k, &doubles, &x.of_doubles);
 	o = x.o, o.by = CPTX_BY_TCGEN05, o.m = 128, o.a_tile = tile(128, 64, 16, false);
 	cptx_tiled_mma_new_(x.k, CPTX_HERE, &x.tcgen05, &o);
 	cptx_acc_new(x.k, &x.sync, &x.of_sync);
@@ -235,6 +241,12 @@ START_TEST(accumulators)
 	      cptx_acc_row_reduce(x.k, &x.of_wgmma, CPTX_REDUCE_MAX, x.u32));
 	FAILS("a row vector of 0 registers; one of this accumulator has 2",
 	      cptx_acc_row_combine(x.k, &x.of_wgmma, CPTX_REDUCE_MAX, x.none));
+	FAILS("a row vector of .s32; one of this accumulator is of .f64: cptx_acc_row_vector",
+	      cptx_acc_scale_rows(x.k, &x.of_doubles, cptx_regs(x.k, CPTX_S32, x.of_doubles.rows)));
+	FAILS("cptx_acc_row_vector: the value is .u32; it is .f64 or a constant",
+	      cptx_acc_row_vector(x.k, &x.of_doubles, x.u32));
+	FAILS("rows of an accumulator of .f64; those of .f32 and .s32 are reduced",
+	      cptx_acc_row_combine(x.k, &x.of_doubles, CPTX_REDUCE_SUM, cptx_acc_row_vector(x.k, &x.of_doubles, 0.0)));
 	FAILS("rows of an accumulator reduced by operation 9; it is CPTX_REDUCE_SUM, MAX or MIN",
 	      cptx_acc_row_reduce(x.k, &x.of_wgmma, (enum cptx_reduce_op)9, cptx_acc_row_vector(x.k, &x.of_wgmma, 0.0f)));
 	FAILS("rows of an accumulator reduced by operation 9",
@@ -286,6 +298,9 @@ START_TEST(rounding_and_stores)
 	      x.to.type = CPTX_S32;
 	      cptx_acc_store(x.k, &x.of_wgmma, &x.to));
 	FAILS("an accumulator of .s32 stored as .bf16", x.to.type = CPTX_BF16; cptx_acc_store(x.k, &x.of_ints, &x.to));
+	FAILS("an accumulator of .f64 stored as .f32", cptx_acc_store(x.k, &x.of_doubles, &x.to));
+	FAILS("an accumulator of .f64; epilogues compute in .f32: cptx_acc_store stores it as it is", cptx_epilogue e;
+	      cptx_epilogue_new(x.k, &e, .rows = x.u32); cptx_epilogue_run(x.k, &e, &x.of_doubles, .row = x.u32));
 	FAILS("a matrix without an address: say .address, a .u64 register", x.to.address = x.none;
 	      cptx_acc_store(x.k, &x.of_wgmma, &x.to));
 	FAILS("a matrix with rows 63 elements apart: say .pitch, an even number of them", x.to.pitch = cptx_imm(63);

@@ -235,6 +235,18 @@ START_TEST(weights_of_few_bits_are_measured)
 }
 END_TEST
 
+/* Metadata are made, too, of each matrix of a batch. */
+START_TEST(a_sparse_gemm_is_measured)
+{
+	cptx_gemm_opt o = { .mma = CPTX_GEMM_WGMMA, .a = CPTX_BF16, .b = CPTX_BF16, .out = CPTX_F32, .sparse = true };
+	cptx_gemm_problem p = { .m = M, .n = N, .k = K };
+
+	ck_assert_msg(cptx_gemm_measure(db, dev, &o, &p, &once, NULL, FRESH(&err)), "%s", err.text);
+	o.mma = CPTX_GEMM_SYNC, o.batched = true, p.batch = 2;
+	ck_assert_msg(cptx_gemm_measure(db, dev, &o, &p, &once, NULL, FRESH(&err)), "%s", err.text);
+}
+END_TEST
+
 /* ---- attention and rows ---- */
 
 START_TEST(attention_takes_what_was_measured)
@@ -431,6 +443,7 @@ int main(void)
 	tcase_add_test(c, the_environment_says_when);
 	tcase_add_test(c, a_function_is_known_by_its_name);
 	tcase_add_test(c, weights_of_few_bits_are_measured);
+	tcase_add_test(c, a_sparse_gemm_is_measured);
 	tcase_add_test(c, attention_takes_what_was_measured);
 	tcase_add_test(c, rows_take_what_was_measured);
 	tcase_add_test(c, options_are_text);

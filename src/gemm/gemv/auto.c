@@ -38,22 +38,21 @@ static void predict(cptx_gemm_choice *c, const gemm_pick *x, const tma_gemm *t)
 	const cptx_gemm_opt *o = &c->opt;
 	const gemv_shape s = gemv_shape_of(o);
 	const double m = (double)x->p->m, n = (double)x->p->n, k = (double)x->p->k, batch = or_one(x->p->batch), sms = x->sms;
-	const double tiles = (double)(tma_gemm_tiles(t, x->p) * or_one(x->p->batch)), rate = 1e3 * x->chip->memory_gbs;
+	const double tiles = (double)(tma_gemm_tiles(t, x->p) * or_one(x->p->batch)), rate = 1e3 * x->chip.memory_gbs;
 	const double of_sm = MIN(gemv_resident(&s), ceil(tiles / sms)), busy = MIN(tiles, sms) / sms;
 	const double chunk = s.vec ? s.each * 4.0 * s.vec : s.steps * 2.0 * s.atoms_n * GEMV_CHUNK;
 	const double under_way = of_sm * s.warps * CPTX_WARP * chunk / (LATENCY_US * rate / sms);
-	const double products = x->chip->products > 0 ? x->chip->products : PRODUCTS;
+	const double products = x->products > 0 ? x->products : PRODUCTS;
 	const double b_bytes = n * k * s.bits / 8 * (double)divide_up(x->p->m, o->bm);
 
 	c->memory_us = batch * (b_bytes + m * k * 2 + m * n * cptx_type_bits(o->out) / 8) / rate;
 	c->load_us = c->memory_us / MIN(1.0, busy * MIN(SM_TIMES, under_way));
-	c->mma_us = batch * (double)divide_up(x->p->m, o->bm) * o->bm * n * k / (products * sms * x->chip->ghz * 1e3);
+	c->mma_us = batch * (double)divide_up(x->p->m, o->bm) * o->bm * n * k / (products * sms * x->chip.ghz * 1e3);
 	c->tail = 1 - busy;
 	c->us = LAUNCH_US + MAX(c->load_us, c->mma_us) * (1 + UNLIKE * unlike(o, &s));
 }
 
-const gemm_model gemm_gemv_model = { .chips = gemm_sync_chips,
-	                                 .chip_count = GEMM_SYNC_CHIPS,
+const gemm_model gemm_gemv_model = { .by = GEMM_BY_SYNC,
 	                                 .axes = { GEMM_AXIS(bm, 8, 8, 64, 0), GEMM_AXIS(warps_n, 1, 1, 1, 0),
 	                                           GEMM_AXIS(bn, 64, 16, 128, 0), GEMM_AXIS(warps_m, 8, 1, 16, 0),
 	                                           GEMM_AXIS(bk, 128, 32, 1024, 0) },

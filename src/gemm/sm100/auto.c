@@ -52,8 +52,7 @@ static bool suits(const cptx_gemm_opt *o, const cptx_target *target)
 
 static const uint8_t clusters[][2] = { { 1, 1 }, { 2, 1 }, { 1, 2 }, { 4, 1 }, { 1, 4 } };
 
-const gemm_model gemm_sm100_model = { .chips = gemm_tcgen05_chips,
-	                                  .chip_count = GEMM_TCGEN05_CHIPS,
+const gemm_model gemm_sm100_model = { .by = GEMM_BY_TCGEN05,
 	                                  .clusters = clusters,
 	                                  .cluster_count = ARRAY_LEN(clusters),
 	                                  .axes = { GEMM_AXIS(bm, ROWS, ROWS, 2 * ROWS, ROWS), GEMM_AXIS(bn, 128, 256, 16, -16),

@@ -57,8 +57,8 @@ static void predict(cptx_gemm_choice *c, const gemm_pick *x, const tma_gemm *t)
 	const double warps = s.warps * r.together, tile = (double)o->bm * o->bn * r.together, stage = s.stage * r.together;
 	const double along_k = (double)tma_gemm_along_a(o, o->bk); /* of A, which a product takes the time of */
 	const double busy = warps / (divide_up((uint64_t)warps, CPTX_SM_PARTS) * CPTX_SM_PARTS);
-	const double mma = o->a == CPTX_F64 ? tile * along_k / x->chip->doubles / busy
-	                                    : tile * along_k * s.in_bytes / 2 / x->chip->products / busy; /* of 16 bits */
+	const double mma = o->a == CPTX_F64 ? tile * along_k / x->chip.doubles / busy
+	                                    : tile * along_k * s.in_bytes / 2 / x->products / busy; /* of 16 bits */
 	const double shared = gemm_shared_clocks(stage + warps * (s.wm * along_k + (double)s.wn * o->bk) * s.in_bytes);
 	const double copies = o->tma ? 0 : stage / 16 / CPTX_WARP * COPY_CLOCKS;
 	const gemm_clocks clocks = { .mma = gemm_longer(mma, shared, HINDRANCE) + copies + K_TILE_CLOCKS,
@@ -69,8 +69,7 @@ static void predict(cptx_gemm_choice *c, const gemm_pick *x, const tma_gemm *t)
 	gemm_roofline(c, x, &r, &clocks);
 }
 
-const gemm_model gemm_sm80_model = { .chips = gemm_sync_chips,
-	                                 .chip_count = GEMM_SYNC_CHIPS,
+const gemm_model gemm_sm80_model = { .by = GEMM_BY_SYNC,
 	                                 .axes = { GEMM_AXIS(tma, GEMM_AS_GIVEN, true, false, -1), GEMM_AXIS(bm, 64, 16, 256, 0),
 	                                           GEMM_AXIS(bn, 64, 32, 256, 0), GEMM_AXIS(bk, 64, 16, 128, 0),
 	                                           GEMM_AXIS(warps_m, 2, 1, 4, 0), GEMM_AXIS(warps_n, 2, 1, 4, 0),

@@ -73,12 +73,6 @@ static void fetch_first(const gemm80 *g, const cptx_pipe_at *at)
 
 static void stamp(const gemm80 *g, uint32_t phase) { cptx_timeline_stamp_when(g->k, &g->line, phase, g->first_lane); }
 
-static void next_meta(gemm80 *g)
-{
-	if (g->o->sparse)
-		g->meta = tma_gemm_sparse_next(g->k, &g->sparse, 0);
-}
-
 /* Whether the next K tile is there is asked a step before it is needed, so that the answer is not waited for.  another: has
  * the CTA another tile behind this one, whose K tile it is then? */
 static void k_tile_of_tma(gemm80 *g, cptx_pipe_at *at, bool last, cptx_val another)
@@ -86,7 +80,7 @@ static void k_tile_of_tma(gemm80 *g, cptx_pipe_at *at, bool last, cptx_val anoth
 	cptx_kernel *k = g->k;
 	cptx_val there = { 0 };
 
-	next_meta(g);
+	g->meta = tma_gemm_sparse_next(k, &g->sparse, 0);
 	multiply(g, 0, g->mma.steps - 2);
 	cptx_pipe_at ahead = cptx_pipe_ahead(k, &g->pipe, at);
 	if (!last)
@@ -111,7 +105,7 @@ static void k_tile_of_cp_async(gemm80 *g, cptx_pipe_at *at)
 {
 	cptx_kernel *k = g->k;
 
-	next_meta(g);
+	g->meta = tma_gemm_sparse_next(k, &g->sparse, 0);
 	for (uint32_t step = 0; step + 1 < g->mma.steps; step++) {
 		tma_gemm_copy(k, &g->producer, step, g->mma.steps - 1);
 		multiply(g, step, 1);
@@ -138,8 +132,7 @@ static void mainloop(gemm80 *g, cptx_pipe_at *at)
 	cptx_val n = g->o->stream_k ? cptx_sub(k, g->w.k_end, g->w.k_first) : by_k ? g->w.p.K : g->w.k_end;
 
 	cptx_acc_clear(k, &g->acc);
-	if (g->o->sparse)
-		tma_gemm_sparse_begin(k, &g->sparse);
+	tma_gemm_sparse_begin(k, &g->sparse);
 	if (!g->o->tma) {
 		CPTX_FOR(k, i, n, 1)
 			k_tile_of_cp_async(g, at);
@@ -167,8 +160,7 @@ static void begin_products(gemm80 *g)
 	cptx_mma_frags_new(k, &g->mma, &g->frags, false);
 	g->offset = cptx_var(k, CPTX_U32, 0);
 	g->sparse = (tma_gemm_sparse){ .t = &g->t, .w = &g->w };
-	if (o->sparse)
-		tma_gemm_sparse_new(k, &g->sparse, &g->mma, g->roles.lane, 1);
+	tma_gemm_sparse_new(k, &g->sparse, &g->mma, g->roles.lane, 1);
 }
 
 static void consume(gemm80 *g)

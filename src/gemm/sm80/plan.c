@@ -56,37 +56,14 @@ gemm80_shape gemm_sm80_shape(const cptx_gemm_opt *o)
 	return s;
 }
 
-/* The widest swizzle that divides the contiguous rows, and whose spans the units divide or are made of; bytes. */
-static enum cptx_swizzle swizzle_of(uint32_t along, uint32_t unit)
-{
-	for (uint32_t span = 128; span > 32; span /= 2)
-		if (along % span == 0 && (unit % span == 0 || span % unit == 0))
-			return span == 128 ? CPTX_SWIZZLE_128B : CPTX_SWIZZLE_64B;
-	return CPTX_SWIZZLE_32B;
-}
-
-static cptx_tile operand(const cptx_gemm_opt *o, const gemm80_shape *s, bool of_b)
-{
-	const uint32_t rows = of_b ? o->bn : o->bm, unit = of_b ? s->wn : s->wm, each = s->in_bytes;
-	const uint32_t cols = of_b ? o->bk : (uint32_t)tma_gemm_along_a(o, o->bk);
-	const bool mn_major = of_b ? o->b_n_major : o->a_m_major;
-
-	return (cptx_tile){ .rows = rows,
-		                .cols = cols,
-		                .elem = { .bits = (uint8_t)(8 * each), .mn_major = mn_major },
-		                .swizzle = each == 8  ? CPTX_SWIZZLE_64B
-		                           : mn_major ? swizzle_of(rows * each, unit * each)
-		                                      : swizzle_of(cols * each, cols * each) };
-}
-
 static tma_gemm describe(const cptx_gemm_opt *o)
 {
 	enum { AB = MAP(CPTX_GEMM_MAP_A) | MAP(CPTX_GEMM_MAP_B) };
 	const gemm80_shape s = gemm_sm80_shape(o);
 
 	return (tma_gemm){ .target = target_of(o),
-		               .a = operand(o, &s, false),
-		               .b = operand(o, &s, true),
+		               .a = tma_gemm_tile(o, false, o->bk, s.wm),
+		               .b = tma_gemm_tile(o, true, o->bk, s.wn),
 		               .d = slab(o, &s),
 		               .pointers = !o->tma                                            ? AB | MAP(CPTX_GEMM_MAP_D)
 		                           : o->unaligned & CPTX_GEMM_D || o->out == CPTX_F64 ? MAP(CPTX_GEMM_MAP_D)

@@ -14,9 +14,8 @@
 
 #include <math.h>
 
-/* The clock is the one that an H200 holds under load. */
-static const gemm_chip h200 = { .name = "H200, fitted to measured times", .sms = 132, .ghz = 1.676, .memory_gbs = 4369 };
-
+#define GHZ 1.676              /* that an H200 holds under load */
+#define MEMORY_GBS 4369.0      /* of its memory */
 #define LAUNCH_US 2.14         /* until the first load is there, and the end of the grid */
 #define LAUNCH_BESIDE_US 0.198 /* the same where it has room beside the launch before */
 #define PER_SM_US 2.86         /* more with two CTAs on a multiprocessor */
@@ -99,7 +98,7 @@ static void predict(cptx_gemm_choice *c, const gemm_pick *x, const tma_gemm *t)
 	const cptx_gemm_problem in = tma_gemm_inner_problem(o, x->p);
 	const gemm_shape s = gemm_sm90_shape(o);
 	const gemm_rounds r = gemm_rounds_of(t, c, x);
-	const double clock = 1e-3 / x->chip->ghz, k_tiles = (double)divide_up(x->p->k, s.bk);
+	const double clock = 1e-3 / x->chip.ghz, k_tiles = (double)divide_up(x->p->k, s.bk);
 	double busy = r.tiles * (o->stream_k ? k_tiles : 1) * s.cluster / (r.rounds * x->sms); /* on average */
 	double latency = (LATENCY_US + LATENCY_CLUSTER_US * log2(s.cluster)) / o->stages, bytes = memory_bytes(o, &s, &in);
 
@@ -113,7 +112,7 @@ static void predict(cptx_gemm_choice *c, const gemm_pick *x, const tma_gemm *t)
 		bytes = bytes > L2_KEEPS && r.tiles > r.at_once ? MAX(bytes, all) : bytes;
 		c->load_us *= APART;
 	}
-	c->memory_us = bytes / (1e3 * x->chip->memory_gbs * (1 - IDLE * (1 - busy)));
+	c->memory_us = bytes / (1e3 * x->chip.memory_gbs * (1 - IDLE * (1 - busy)));
 	double end = TILE_CLOCKS + COLUMN_CLOCKS * s.blocks * o->bn * r.together;
 	double ends = (end + (r.rounds - 1) * (s.deferred ? DEFERRED_CLOCKS : end)) * clock;
 	c->us = fixed_us(&s, r.run, x->sms) + ends + longer(longer(c->mma_us, c->load_us), c->memory_us);
@@ -136,8 +135,9 @@ static bool suits(const cptx_gemm_opt *o, const cptx_target *target)
 
 static const uint8_t clusters[][2] = { { 1, 1 }, { 2, 1 }, { 1, 2 }, { 1, 4 }, { 4, 1 }, { 8, 1 }, { 1, 8 } };
 
-const gemm_model gemm_sm90_model = { .chips = &h200,
-	                                 .chip_count = 1,
+const gemm_model gemm_sm90_model = { .by = GEMM_BY_WGMMA,
+	                                 .ghz = GHZ,
+	                                 .memory_gbs = MEMORY_GBS,
 	                                 .clusters = clusters,
 	                                 .cluster_count = ARRAY_LEN(clusters),
 	                                 .axes = { GEMM_AXIS(bm, 64, 64, 256, 64), GEMM_AXIS(bn, 64, 8, 256, 8),

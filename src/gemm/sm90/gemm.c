@@ -55,34 +55,12 @@ static void setup(gemm90 *g)
 
 static void load(gemm90 *g)
 {
-	if (g->o->gather) {
-		tma_gemm_gather(g->k, &g->producer);
-		return;
-	}
 	cptx_pipe_at at = tma_gemm_produce(g->k, &g->producer);
 	if (g->t.cluster > 1)
 		cptx_pipe_drain(g->k, &g->pipe, &at);
 }
 
 /* ---- the MMA warpgroups ---- */
-
-/* turn: of a sparse A, whose metadata stays in its registers while its wgmma are under way. */
-static void multiply_stage(gemm90 *g, bool fresh, uint32_t turn)
-{
-	cptx_kernel *k = g->k;
-
-	tma_gemm_wait_for_stage(k, &g->pipe, &g->at, &g->line, g->stamps);
-	const cptx_val meta = g->o->sparse ? tma_gemm_sparse_next(k, &g->sparse, turn) : (cptx_val){ 0 };
-	cptx_mma_stage(k, &g->mma, &g->acc, g->at.stage, .fresh = fresh, .meta = meta);
-	if (g->s.deferred)
-		cptx_epilogue_deferred_store(k, &g->before, fresh ? 0 : 1, fresh ? 1 : g->before.parts);
-	if (!fresh) {
-		cptx_mma_wait(k, &g->mma, 1);
-		cptx_pipe_release(k, &g->pipe, &g->old, g->releases);
-	}
-	cptx_mov(k, g->at.barrier, .into = g->old.barrier);
-	cptx_pipe_next(k, &g->pipe, &g->at);
-}
 
 /* A warpgroup waits for its wgmma before it scales their sums; with two of them the tensor cores have the products of the
  * other one meanwhile. */
@@ -100,6 +78,28 @@ static void multiply_scaled_stage(gemm90 *g, cptx_val k_tile, bool fresh)
 	cptx_pipe_release(k, &g->pipe, &g->at, g->releases);
 	if (!g->o->scale_rows)
 		tma_gemm_scaled_add(k, &g->scaled, g->at.stage, factors, fresh);
+	cptx_pipe_next(k, &g->pipe, &g->at);
+}
+
+/* turn: of a sparse A, whose metadata stays in its registers while its wgmma are under way. */
+static void multiply_stage(gemm90 *g, cptx_val k_tile, bool fresh, uint32_t turn)
+{
+	cptx_kernel *k = g->k;
+
+	if (g->s.scale_bytes) {
+		multiply_scaled_stage(g, k_tile, fresh);
+		return;
+	}
+	tma_gemm_wait_for_stage(k, &g->pipe, &g->at, &g->line, g->stamps);
+	const cptx_val meta = tma_gemm_sparse_next(k, &g->sparse, turn);
+	cptx_mma_stage(k, &g->mma, &g->acc, g->at.stage, .fresh = fresh, .meta = meta);
+	if (g->s.deferred)
+		cptx_epilogue_deferred_store(k, &g->before, fresh ? 0 : 1, fresh ? 1 : g->before.parts);
+	if (!fresh) {
+		cptx_mma_wait(k, &g->mma, 1);
+		cptx_pipe_release(k, &g->pipe, &g->old, g->releases);
+	}
+	cptx_mov(k, g->at.barrier, .into = g->old.barrier);
 	cptx_pipe_next(k, &g->pipe, &g->at);
 }
 
@@ -153,27 +153,18 @@ static void finish_tile(gemm90 *g)
 static void multiply_stages(gemm90 *g, cptx_val i)
 {
 	cptx_kernel *k = g->k;
-	const bool scaled = g->s.scale_bytes;
 
-	if (g->o->sparse)
-		tma_gemm_sparse_begin(k, &g->sparse);
-	if (scaled) {
-		tma_gemm_scaled_begin(k, &g->scaled);
-		multiply_scaled_stage(g, g->w.k_first, true);
-	} else {
-		multiply_stage(g, true, 0);
-	}
+	tma_gemm_sparse_begin(k, &g->sparse);
+	tma_gemm_scaled_begin(k, &g->scaled);
+	multiply_stage(g, g->w.k_first, true, 0);
 	cptx_add(k, g->w.k_first, 1, .type = CPTX_U32, .into = i);
 	CPTX_FOR(k, i, g->w.k_end, g->o->sparse ? 2 : 1) {
-		if (scaled)
-			multiply_scaled_stage(g, i, false);
-		else
-			multiply_stage(g, false, 1);
+		multiply_stage(g, i, false, 1);
 		if (g->o->sparse)
 			CPTX_IF(k, cptx_setp(k, cptx_add(k, i, 1), g->w.k_end, .cmp = CPTX_LT))
-				multiply_stage(g, false, 0);
+				multiply_stage(g, i, false, 0);
 	}
-	if (scaled)
+	if (g->s.scale_bytes)
 		return;
 	cptx_mma_wait(k, &g->mma, 0);
 	cptx_pipe_release(k, &g->pipe, &g->old, g->releases);
@@ -216,13 +207,10 @@ static void multiply(gemm90 *g)
 	                   .thread = g->lane, .a_ring = ring->smem, .b_ring = cptx_offset(ring->smem, g->s.a_bytes),
 	                   .apart = ring->apart, .sparse = g->o->sparse);
 	cptx_acc_new(k, &g->mma, &g->acc);
-	if (g->s.scale_bytes) {
-		g->scaled = (tma_gemm_scaled){ .t = &g->t, .w = &g->w, .acc = &g->acc, .of_a = &g->producer.scales[0] };
-		tma_gemm_scaled_new(k, &g->scaled, &g->mma);
-	}
+	g->scaled = (tma_gemm_scaled){ .t = &g->t, .w = &g->w, .acc = &g->acc, .of_a = &g->producer.scales[0] };
+	tma_gemm_scaled_new(k, &g->scaled, &g->mma);
 	g->sparse = (tma_gemm_sparse){ .t = &g->t, .w = &g->w };
-	if (g->o->sparse)
-		tma_gemm_sparse_new(k, &g->sparse, &g->mma, g->lane, GEMM_SPARSE_AHEAD);
+	tma_gemm_sparse_new(k, &g->sparse, &g->mma, g->lane, GEMM_SPARSE_AHEAD);
 	if (!g->s.by_threads)
 		cptx_epilogue_ring_new(k, &g->ring, .type = g->o->out, .tile = g->s.out.tile, .map = g->w.in.map[CPTX_GEMM_MAP_D],
 		                       .stages = g->s.out.buffers, .units = g->s.consumers, .unit = g->wg, .barrier = g->barrier,

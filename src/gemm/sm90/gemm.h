@@ -8,11 +8,7 @@
 #include <cptx/operand.h>
 #include <cptx/roles.h>
 
-enum {
-	WARPGROUP = 128,
-	BLOCK_M = 64,
-	SPAN = 128 /* bytes along K of a stage */
-};
+enum { WARPGROUP = 128, BLOCK_M = 64, SPAN = 128 /* bytes along K of a stage */ };
 
 /* Numbers that follow from the options. */
 typedef struct gemm_shape {

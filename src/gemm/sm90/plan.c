@@ -3,7 +3,7 @@
 #include "gemm/sm90/gemm.h"
 
 #define TARGET "sm_90a"
-enum { USUAL_SMS = 132 /* of an H100 and an H200 */, SCALED_COLUMNS = 192, SCALED_PER_SM = 4096 };
+enum { USUAL_SMS = 132 /* of an H100 and an H200 */, SCALED_PER_SM = 4096 };
 /*
  * Registers of a computing thread: 240 with two warpgroups, 160 with three, 255 with one (gemm/sm90/gemm.c).  What does not
  * fit beside its accumulators spills, or costs a wait for all wgmma.  These bounds are where ptxas 13.0 does not spill,
@@ -61,12 +61,7 @@ gemm_shape gemm_sm90_shape(const cptx_gemm_opt *opt)
 	s.a_parts = parts(o->bm, s.cluster_n, o->a_m_major), s.b_parts = parts(o->bn, s.cluster_m, o->b_n_major);
 	s.acc = s.blocks * o->bn / 2;
 	s.scale_bytes = (tma_gemm_scaled_rows(o) * 4 + 127) / 128 * 128 + (o->scale_rows ? (o->bn * 4 + 127) / 128 * 128 : 0);
-	uint8_t in_bits = (uint8_t)(8 * s.in_bytes);
-	s.a =
-		(cptx_tile){ o->bm, (uint32_t)tma_gemm_along_a(o, s.bk), { in_bits, o->a_m_major, false }, CPTX_SWIZZLE_128B, 0, 0 };
-	if (o->sparse)
-		s.a.swizzle = CPTX_SWIZZLE_64B;
-	s.b = (cptx_tile){ o->bn, s.bk, { in_bits, o->b_n_major, false }, CPTX_SWIZZLE_128B, 0, 0 };
+	s.a = tma_gemm_tile(o, false, s.bk, o->bm), s.b = tma_gemm_tile(o, true, s.bk, o->bn);
 	s.out = subtiles_of(o, &s);
 	s.by_threads = o->scatter || o->unaligned & CPTX_GEMM_D;
 	if (s.by_threads)
@@ -123,13 +118,7 @@ static bool check(const cptx_gemm_opt *o, const cptx_target *target, cptx_gemm_p
 	RULE(!tma_gemm_inner(o).b_n_major || o->bn % 64 == 0,
 	     "tile %c = %u; of %s stored as rows of %c it must be a multiple of 64", o->swap ? 'M' : 'N', o->bn,
 	     o->swap ? "an A" : "a B", o->swap ? 'M' : 'N');
-	/* beside the sums of a tile those of a K tile need registers */
-	RULE(!o->scale || (o->bm <= 128 && o->bn <= SCALED_COLUMNS),
-	     "tile %ux%u with scale factors; 64 and 128 rows and up to %d columns have room in registers", o->bm, o->bn,
-	     SCALED_COLUMNS);
-	RULE(!o->scale_rows || o->scale, "factors of B for 1 x 128 elements (.scale_rows) without .scale = CPTX_F32");
-	if ((o->scale && !tma_gemm_scaled_check(TARGET, o, err)) ||
-	    !tma_gemm_sparse_check(TARGET, o, SPAN * 8 / tma_gemm_bits(o->a), err))
+	if (!tma_gemm_scaled_check(TARGET, o, err) || !tma_gemm_sparse_check(TARGET, o, SPAN * 8 / tma_gemm_bits(o->a), err))
 		return false;
 	if (!tma_gemm_check_numbers(TARGET, o, err) ||
 	    !tma_gemm_check_cluster(TARGET, or_one(o->cluster_m), or_one(o->cluster_n), 1, err))

@@ -68,7 +68,7 @@ static void gather_tile(cptx_kernel *k, gatherer *g, cptx_val k0)
 	}
 }
 
-void tma_gemm_gather(cptx_kernel *k, tma_gemm_producer *p)
+cptx_pipe_at tma_gemm_gather(cptx_kernel *k, tma_gemm_producer *p)
 {
 	gatherer g = { .p = p, .at = cptx_pipe_producer(k, p->pipe), .full = cptx_pipe_producer(k, p->pipe) };
 	const cptx_val k0 = cptx_reg(k, CPTX_S32);
@@ -84,4 +84,5 @@ void tma_gemm_gather(cptx_kernel *k, tma_gemm_producer *p)
 	CPTX_WHILE(k, cptx_setp(k, g.begun, 0, .cmp = CPTX_GT))
 		arrive(k, &g);
 	cptx_timeline_stamp_when(k, p->line, CPTX_TIMELINE_END, g.lane0);
+	return g.at;
 }

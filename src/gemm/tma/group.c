@@ -12,8 +12,8 @@
 
 #include <stdlib.h>
 
-/* A record, as the kernel reads it: maps, in the place of D's its address where it has none; M, N, K and the end, u32; C;
- * bias. */
+/* A record, as the kernel reads it: maps, in the place of one of D or of B's factors the address where the kernel takes a
+ * pointer; M, N, K and the end, u32; C; bias. */
 typedef struct record {
 	uint32_t map[CPTX_GEMM_MAP_KINDS], sizes, c, bias; /* where they begin */
 	uint32_t bytes;

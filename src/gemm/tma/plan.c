@@ -96,8 +96,7 @@ bool tma_gemm_check_numbers(const char *target, const cptx_gemm_opt *o, cptx_err
 	     cptx_type_name(o->scale));
 	RULE(!o->gather || !(o->unaligned & CPTX_GEMM_A),
 	     "rows of A that are gathered and unaligned; they are copied in whole 16 bytes from a matrix whose number of rows "
-	     "the "
-	     "kernel does not know: store A with rows that are (.lda)",
+	     "the kernel does not know: store A with rows that are (.lda)",
 	     target);
 	RULE((!o->gather && !o->scatter) || (o->experts && !along_k),
 	     "rows that are %s without experts; these are rows of contiguous or masked ones", target,
@@ -157,11 +156,11 @@ bool tma_gemm_check_out(const char *target, const cptx_gemm_opt *o, cptx_error *
 	const bool integers = is_int8(o->a) && is_int8(o->b);
 	const enum cptx_type out = o->out;
 
+	if (!tma_gemm_f64_check(target, o, err))
+		return false;
 	RULE(out == CPTX_F32 || out == CPTX_F64 || is_16_bits(out) || is_fp8(out) || (out == CPTX_S32 && integers),
 	     "output type .%s; it must be f32, bf16, f16, e4m3 or e5m2%s", target, cptx_type_name(out),
 	     integers ? ", or s32" : "");
-	if (!tma_gemm_f64_check(target, o, err))
-		return false;
 	RULE(out != CPTX_S32 || !tma_gemm_has_chain(o),
 	     "output type .s32 with alpha, beta, bias or an epilogue; these are in f32: take f32", target);
 	RULE(!is_fp8(out) || !o->beta, "output type .%s with beta; C would have that type too: take bf16 or f16", target,
@@ -189,8 +188,7 @@ bool tma_gemm_check_results(const char *target, const cptx_gemm_opt *o, cptx_err
 	     target);
 	RULE(!o->scale_out || !o->swiglu || !o->scale,
 	     "scale factors of A and B (.scale) with gated columns (.swiglu) and factors of D (.scale_out); these two need a "
-	     "tile "
-	     "of 256 columns, and with .scale 192 have room in registers: leave one of the three away",
+	     "tile of 256 columns, and with .scale 192 have room in registers: leave one of the three away",
 	     target);
 	RULE(!o->gather || (!o->swap && o->bm <= 128 && or_one(o->cluster_m) * or_one(o->cluster_n) == 1 && !o->scale),
 	     "rows that are gathered, of a tile of %u rows%s, a cluster of %ux%u%s; 64 and 128 rows are gathered, without swap, "
@@ -317,6 +315,8 @@ bool tma_gemm_check_problem(const tma_gemm *t, const cptx_gemm_problem *p, uint3
 	     (unsigned long long)rows, or_one(p->batch), cptx_gemm_experts_name(t->o->experts));
 	RULE(or_one(p->batch) == 1 || t->o->batched || t->o->experts, "%u matrices; the kernel is made for one (.batched)",
 	     t->target, p->batch);
+	if (!tma_gemm_sparse_check_rows(t, p, err))
+		return false;
 	RULE(p->k % or_one(t->unit_k) == 0, "K = %llu; with B of .%s it is a multiple of %u", t->target,
 	     (unsigned long long)p->k, cptx_type_name(t->o->b), or_one(t->unit_k));
 	RULE(p->n % or_one(t->unit_n) == 0 || (!t->o->swiglu && !t->o->scale_out),

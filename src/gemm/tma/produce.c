@@ -288,6 +288,8 @@ cptx_pipe_at tma_gemm_produce(cptx_kernel *k, tma_gemm_producer *p)
 {
 	tma_gemm_work *w = p->w;
 
+	if (p->t->o->gather)
+		return tma_gemm_gather(k, p);
 	if (!p->operand[0].bytes)
 		tma_gemm_producer_operands(k, p);
 	cptx_pipe_at at = p->t->pair ? cptx_pipe_producer_of(k, p->pipe, w->leader) : cptx_pipe_producer(k, p->pipe);

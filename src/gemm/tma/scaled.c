@@ -12,7 +12,7 @@
 
 #include <cptx/cptx.h>
 
-enum { FACTOR = 4 /* bytes */, COPY_ROWS = 4 /* that a copy of factors begins at */ };
+enum { FACTOR = 4 /* bytes */, COPY_ROWS = 4 /* that a copy of factors begins at */, COLUMNS = 192 /* most of a tile */ };
 
 #define RULE(ok, ...) TMA_RULE(ok, "%s: " __VA_ARGS__)
 
@@ -24,6 +24,13 @@ uint32_t tma_gemm_scaled_rows(const cptx_gemm_opt *o) { return o->scale ? o->bm 
 
 bool tma_gemm_scaled_check(const char *target, const cptx_gemm_opt *o, cptx_error *err)
 {
+	RULE(!o->scale_rows || o->scale, "factors of B for 1 x 128 elements (.scale_rows) without .scale = CPTX_F32", target);
+	if (!o->scale)
+		return true;
+	/* beside the sums of a tile those of a K tile need registers */
+	RULE(o->bm <= 128 && o->bn <= COLUMNS,
+	     "tile %ux%u with scale factors; 64 and 128 rows and up to %d columns have room in registers", target, o->bm, o->bn,
+	     COLUMNS);
 	RULE(o->scale == CPTX_F32, "scale factors of type .%s; here they are f32", target, cptx_type_name(o->scale));
 	RULE(is_fp8(o->a), "scale factors of .%s; e4m3 and e5m2 have them", target, cptx_type_name(o->a));
 	RULE(!o->swap, "scale factors with a tile whose sides are swapped; the rows of factors lie along M", target);
@@ -37,6 +44,8 @@ bool tma_gemm_scaled_check(const char *target, const cptx_gemm_opt *o, cptx_erro
 
 void tma_gemm_scaled_new(cptx_kernel *k, tma_gemm_scaled *x, const cptx_tiled_mma *mma)
 {
+	if (!x->t->row_scales)
+		return;
 	x->parts = x->t->o->scale_rows ? 1 : tma_gemm_scaled_parts(mma->opt.n), x->width = mma->opt.n / MAX(x->parts, 1u);
 	cptx_acc_new(k, mma, &x->part);
 	if (x->t->o->scale_rows) {
@@ -73,6 +82,8 @@ void tma_gemm_scaled_begin(cptx_kernel *k, tma_gemm_scaled *x)
 {
 	const tma_gemm_work *w = x->w;
 
+	if (!x->t->row_scales)
+		return;
 	find_rows(k, x);
 	if (x->t->o->scale_rows)
 		return;

@@ -34,6 +34,15 @@ bool tma_gemm_sparse_check(const char *target, const cptx_gemm_opt *o, uint32_t 
 	return true;
 }
 
+bool tma_gemm_sparse_check_rows(const tma_gemm *t, const cptx_gemm_problem *p, cptx_error *err)
+{
+	RULE(!t->o->sparse || divide_up(p->m, ROWS) * BLOCK <= UINT32_MAX,
+	     "M = %llu with a sparse A; it has less than 2^29 - 15 rows, since the metadata of 64 elements along K of all rows "
+	     "have less than 4 GiB",
+	     t->target, (unsigned long long)p->m);
+	return true;
+}
+
 cptx_val tma_gemm_cols_of_a(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w)
 {
 	if (!t->o->sparse)
@@ -45,9 +54,11 @@ cptx_val tma_gemm_cols_of_a(cptx_kernel *k, const tma_gemm *t, const tma_gemm_wo
 
 void tma_gemm_sparse_new(cptx_kernel *k, tma_gemm_sparse *x, const cptx_tiled_mma *mma, cptx_val thread, uint32_t ahead)
 {
-	const uint32_t words = cptx_tiled_mma_meta(mma);
+	const uint32_t words = cptx_tiled_mma_meta(mma); /* 0: A is dense */
 	const bool wgmma = mma->opt.by == CPTX_BY_WGMMA;
 
+	if (!words)
+		return;
 	x->steps = or_one(x->t->bk / GEMM_SPARSE_K), x->blocks = words / x->steps, x->apart = wgmma ? 4 : 1;
 	x->ahead = MIN(ahead, (uint32_t)GEMM_SPARSE_AHEAD);
 	for (uint32_t i = 0; i < 2; i++)
@@ -81,6 +92,9 @@ static void load(cptx_kernel *k, const tma_gemm_sparse *x, cptx_val to)
 void tma_gemm_sparse_begin(cptx_kernel *k, tma_gemm_sparse *x)
 {
 	const tma_gemm_work *w = x->w;
+
+	if (!x->t->o->sparse)
+		return;
 	const cptx_val rows = cptx_shr(k, cptx_add(k, w->in.M, ROWS - 1), 4);
 	const cptx_val steps = cptx_shr(k, cptx_add(k, w->in.K, GEMM_SPARSE_K - 1), 6);
 	const cptx_val first = cptx_add(k, cptx_shr(k, cptx_as(w->m0, CPTX_U32), 4), x->first);
@@ -106,6 +120,8 @@ cptx_val tma_gemm_sparse_next(cptx_kernel *k, const tma_gemm_sparse *x, uint32_t
 {
 	const cptx_val now = x->now[turn % 2];
 
+	if (!x->t->o->sparse)
+		return (cptx_val){ 0 };
 	for (uint32_t i = 0; i < x->ahead; i++)
 		for (uint32_t j = 0; j < now.count; j++)
 			cptx_mov(k, cptx_elem(x->words[i + 1], j), .into = cptx_elem(i ? x->words[i] : now, j));

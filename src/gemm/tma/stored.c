@@ -12,10 +12,17 @@
 
 enum { CHUNK = 16 /* bytes that kernels read and write at once */, APART = 128 };
 #define MOST_LD (UINT64_C(1) << 31)
+#define MOST_COPIED (UINT64_C(1) << 31) /* bytes of a row, of which places behind the end are counted in 32 bits too */
 
 #define RULE(ok, ...) TMA_RULE(ok, "%s: " __VA_ARGS__)
 
 static const char names[] = "abcd";
+
+/* Whether the rows of all experts lie behind one another in a matrix: A, C and D, or of experts along K A and B. */
+static bool is_of_all(const cptx_gemm_opt *o, enum gemm_which which)
+{
+	return o->experts == CPTX_GEMM_EXPERTS_K ? which <= GEMM_B : o->experts && which != GEMM_B;
+}
 
 gemm_stored tma_gemm_stored(const tma_gemm *t, const cptx_gemm_problem *p, enum gemm_which which)
 {
@@ -29,9 +36,8 @@ gemm_stored tma_gemm_stored(const tma_gemm *t, const cptx_gemm_problem *p, enum 
 	gemm_stored s = { .at = ats[which], .rows = across ? cols : rows, .cols = across ? rows : cols };
 
 	s.bits = tma_gemm_bits(which == GEMM_A ? o->a : which == GEMM_B ? o->b : o->out);
-	const bool along_k = o->experts == CPTX_GEMM_EXPERTS_K,
-			   of_all = along_k ? which <= GEMM_B : o->experts && which != GEMM_B;
-	if (of_all && !along_k) /* rows of all experts behind one another */
+	const bool of_all = is_of_all(o, which);
+	if (of_all && o->experts != CPTX_GEMM_EXPERTS_K)
 		s.rows = tma_gemm_rows(o, p);
 	s.ld = lds[which] == CPTX_GEMM_BROADCAST ? 0 : lds[which] ? lds[which] : s.cols;
 	s.count = strides[which] == CPTX_GEMM_BROADCAST || of_all ? 1 : or_one(p->batch);
@@ -106,7 +112,11 @@ static bool check_distances(const tma_gemm *t, const cptx_gemm_problem *p, enum 
 	const gemm_stored s = tma_gemm_stored(t, p, which);
 	const char name = names[which];
 	const bool broadcast = ld == CPTX_GEMM_BROADCAST;
+	const uint64_t one = (t->o->experts == CPTX_GEMM_EXPERTS_MASKED ? p->m : s.rows) * s.ld; /* an expert's room for rows */
 
+	RULE(!tma_gemm_is_copied(t, which) || gemm_stored_bytes(&s, s.cols) <= MOST_COPIED,
+	     "rows of %c have %llu bytes, which the kernel copies (.unaligned); these are up to 2^31", t->target,
+	     name - 'a' + 'A', (unsigned long long)gemm_stored_bytes(&s, s.cols));
 	RULE((!ld && !stride) || tma_gemm_is_strided(t),
 	     "the problem has ld%c or stride_%c, and the kernel dense matrices: say .strided in its options", t->target, name,
 	     name);
@@ -117,6 +127,9 @@ static bool check_distances(const tma_gemm *t, const cptx_gemm_problem *p, enum 
 	RULE(s.ld * s.bits % 8 == 0 && s.stride * s.bits % 8 == 0,
 	     "ld%c = %llu, stride_%c = %llu elements of %u bits; rows and matrices begin at whole bytes", t->target, name,
 	     (unsigned long long)s.ld, name, (unsigned long long)s.stride, s.bits);
+	RULE(!stride || stride == one || !is_of_all(t->o, which),
+	     "stride_%c = %llu with experts (%s), whose rows lie behind one another in one matrix: it is 0 or %llu", t->target,
+	     name, (unsigned long long)stride, cptx_gemm_experts_name(t->o->experts), (unsigned long long)one);
 	RULE(which != GEMM_D || stride != CPTX_GEMM_BROADCAST, "stride_d is CPTX_GEMM_BROADCAST; each matrix has a D of its own",
 	     t->target);
 	RULE(which != GEMM_D || s.count == 1 || s.stride >= (s.rows - 1) * s.ld + s.cols ||

@@ -100,6 +100,8 @@ static inline bool tma_gemm_is_cut(const tma_gemm *t, uint32_t which)
 	return t->o->experts && MAPS_OF_D & MAP(which) ? t->o->experts != CPTX_GEMM_EXPERTS_K
 	                                               : t->o->experts == CPTX_GEMM_EXPERTS_K;
 }
+/* A or B of a stage with so many elements of B along K, of 8 bits or more, swizzled for units of `unit` rows. */
+cptx_tile tma_gemm_tile(const cptx_gemm_opt *o, bool of_b, uint32_t bk, uint32_t unit);
 /* What TMA loads at once of A or B of the options. */
 cptx_tile tma_gemm_part(const tma_gemm *t, bool of_b);
 
@@ -429,7 +431,7 @@ tma_gemm_producer tma_gemm_producer_of(const tma_gemm *t, tma_gemm_work *w, cons
                                        tma_gemm_ring stages, uint32_t a_bytes);
 /* Behind tma_gemm_work_begin, in the threads that copy. */
 void tma_gemm_producer_operands(cptx_kernel *k, tma_gemm_producer *p);
-/* By TMA: all K tiles of all tiles, of operands that it makes if nobody has.  Gives where it stands then. */
+/* By TMA, or gathered: all K tiles of all tiles, of operands that it makes if nobody has.  Gives where it stands then. */
 cptx_pipe_at tma_gemm_produce(cptx_kernel *k, tma_gemm_producer *p);
 /* Those who multiply wait until a stage is full; stamps by the threads where a predicate holds, NONE: by this one. */
 void tma_gemm_wait_for_stage(cptx_kernel *k, const cptx_pipe *pipe, const cptx_pipe_at *at, const cptx_timeline *line,
@@ -437,7 +439,7 @@ void tma_gemm_wait_for_stage(cptx_kernel *k, const cptx_pipe *pipe, const cptx_p
 /* A producer of whole warps, which gather rows of A by cp.async while one thread has TMA load B (gemm/tma/gather.c).  Its
  * stages have an arrival of that thread and one of each warp. */
 static inline uint32_t tma_gemm_gather_arrivals(const tma_gemm_producer *p) { return 1 + p->threads / CPTX_WARP; }
-void tma_gemm_gather(cptx_kernel *k, tma_gemm_producer *p);
+cptx_pipe_at tma_gemm_gather(cptx_kernel *k, tma_gemm_producer *p);
 /* By cp.async: readies p->w and the operands, and begins the copies of all stages but one; makes part number `part` of
  * `parts` of the copies of the next K tile; ends these, behind the last part; goes on to the K tile behind it. */
 void tma_gemm_copies_begin(cptx_kernel *k, tma_gemm_producer *p);
@@ -455,6 +457,7 @@ enum { GEMM_SCALE_BLOCK = 128 /* rows of B, and elements along K, that share a f
 uint32_t tma_gemm_scaled_parts(uint32_t columns);
 /* Factors of A in a stage: those of a tile of experts begin anywhere in the first four. */
 uint32_t tma_gemm_scaled_rows(const cptx_gemm_opt *o);
+/* Rules of these, where the options have them. */
 bool tma_gemm_scaled_check(const char *target, const cptx_gemm_opt *o, cptx_error *err);
 
 /* Sums of a tile whose K tiles are multiplied by f32 factors of blocks. */
@@ -469,7 +472,7 @@ typedef struct tma_gemm_scaled {
 	cptx_val of_b;             /* else factors of B, one for each part of the columns, of the K tile that comes next */
 	cptx_val of_b_at[GEMM_SCALE_PARTS], of_a_at; /* their addresses; that of the thread's first row in stage 0 */
 } tma_gemm_scaled;
-/* Fills in what stands behind of_a, which all tiles share; then readies a tile. */
+/* Fills in what stands behind of_a, which all tiles share; then readies a tile.  Without scale factors they do nothing. */
 void tma_gemm_scaled_new(cptx_kernel *k, tma_gemm_scaled *x, const cptx_tiled_mma *mma);
 void tma_gemm_scaled_begin(cptx_kernel *k, tma_gemm_scaled *x);
 /* Reads the factors of a K tile, which is in that stage: gives the products of both, for each part of the columns and each
@@ -484,6 +487,8 @@ void tma_gemm_scaled_add(cptx_kernel *k, const tma_gemm_scaled *x, cptx_val stag
 enum { GEMM_SPARSE_K = 64 /* elements along K of a word of metadata */, GEMM_SPARSE_AHEAD = 3, GEMM_SPARSE_BLOCKS = 64 };
 /* bk: elements along K of a stage. */
 bool tma_gemm_sparse_check(const char *target, const cptx_gemm_opt *o, uint32_t bk, cptx_error *err);
+/* The kernel counts the bytes of metadata beside one another in 32 bits. */
+bool tma_gemm_sparse_check_rows(const tma_gemm *t, const cptx_gemm_problem *p, cptx_error *err);
 /* Elements of A from k elements of B on. */
 static inline uint64_t tma_gemm_along_a(const cptx_gemm_opt *o, uint64_t k) { return o->sparse ? k / 2 : k; }
 /* Elements in a row of A as it is stored: .u32. */
@@ -501,7 +506,8 @@ typedef struct tma_gemm_sparse {
 	cptx_val there[GEMM_SPARSE_BLOCKS];    /* predicates: the rows of a block are in A */
 } tma_gemm_sparse;
 /* Fills in what stands behind w, for threads of one unit; readies a tile, and loads its first K tiles; then for each of
- * these in turn the words, which cptx_mma_tile takes as .meta; those of turn 0 and 1 may be other registers. */
+ * these in turn the words, which cptx_mma_tile takes as .meta; those of turn 0 and 1 may be other registers.  Where A is
+ * dense they do nothing, and .meta is NONE. */
 void tma_gemm_sparse_new(cptx_kernel *k, tma_gemm_sparse *x, const cptx_tiled_mma *mma, cptx_val thread, uint32_t ahead);
 void tma_gemm_sparse_begin(cptx_kernel *k, tma_gemm_sparse *x);
 cptx_val tma_gemm_sparse_next(cptx_kernel *k, const tma_gemm_sparse *x, uint32_t turn);

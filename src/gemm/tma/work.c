@@ -23,6 +23,29 @@ tma_gemm gemm_describe(const gemm_generator *g, const cptx_gemm_opt *o)
 	return t;
 }
 
+/* The widest swizzle that divides the contiguous rows, and whose spans the units divide or are made of; bytes. */
+static enum cptx_swizzle swizzle_of(uint32_t along, uint32_t unit)
+{
+	for (uint32_t span = 128; span > 32; span /= 2)
+		if (along % span == 0 && (unit % span == 0 || span % unit == 0))
+			return span == 128 ? CPTX_SWIZZLE_128B : CPTX_SWIZZLE_64B;
+	return CPTX_SWIZZLE_32B;
+}
+
+cptx_tile tma_gemm_tile(const cptx_gemm_opt *o, bool of_b, uint32_t bk, uint32_t unit)
+{
+	const uint32_t each = tma_gemm_bits(of_b ? o->b : o->a) / 8, rows = of_b ? o->bn : o->bm;
+	const uint32_t cols = of_b ? bk : (uint32_t)tma_gemm_along_a(o, bk);
+	const bool mn_major = of_b ? o->b_n_major : o->a_m_major;
+
+	return (cptx_tile){ .rows = rows,
+		                .cols = cols,
+		                .elem = { .bits = (uint8_t)(8 * each), .mn_major = mn_major },
+		                .swizzle = each == 8  ? CPTX_SWIZZLE_64B
+		                           : mn_major ? swizzle_of(rows * each, unit * each)
+		                                      : swizzle_of(cols * each, cols * each) };
+}
+
 cptx_tile tma_gemm_part(const tma_gemm *t, bool of_b)
 {
 	const bool b = of_b != t->o->swap;
