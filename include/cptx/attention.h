@@ -204,28 +204,43 @@ typedef struct cptx_attention_plan {
 	                  long as the longest; only with a problem */
 } cptx_attention_plan;
 
+CPTX_API bool cptx_attention_check_(const cptx_attention_opt *opt, const cptx_target *target, cptx_attention_plan *plan,
+                                    size_t size, cptx_error *err);
 /** Checks options; false: err names the rule that is broken and what would be right.  target, plan: may be NULL. */
-CPTX_API bool cptx_attention_check(const cptx_attention_opt *opt, const cptx_target *target, cptx_attention_plan *plan,
-                                   cptx_error *err);
+static inline bool cptx_attention_check(const cptx_attention_opt *opt, const cptx_target *target, cptx_attention_plan *plan,
+                                        cptx_error *err)
+{
+	return cptx_attention_check_(opt, target, plan, sizeof *plan, err);
+}
+CPTX_API bool cptx_attention_check_problem_(const cptx_attention_opt *opt, const cptx_attention_problem *problem,
+                                            uint32_t sms, cptx_attention_plan *plan, size_t size, cptx_error *err);
 /** Checks options and a problem.  sms: multiprocessors of the device, for the grid.  Addresses are not checked. */
-CPTX_API bool cptx_attention_check_problem(const cptx_attention_opt *opt, const cptx_attention_problem *problem,
-                                           uint32_t sms, cptx_attention_plan *plan, cptx_error *err);
+static inline bool cptx_attention_check_problem(const cptx_attention_opt *opt, const cptx_attention_problem *problem,
+                                                uint32_t sms, cptx_attention_plan *plan, cptx_error *err)
+{
+	return cptx_attention_check_problem_(opt, problem, sms, plan, sizeof *plan, err);
+}
 
 /** A shape and why it was chosen. */
 typedef struct cptx_attention_choice {
-	cptx_attention_opt opt;    /**< all options, with the shape filled in */
 	double us;                 /**< time that a model of the H200 predicts */
 	double mma_us, softmax_us; /**< of the tensor cores, and of the exponentials and the rest of the softmax */
 	double waste;              /**< share of the scores in computed blocks that do not count */
 	double tail;               /**< share of the multiprocessors' time that is idle at the end */
+	cptx_attention_opt opt;    /**< all options, with the shape filled in; last, since options grow */
 } cptx_attention_choice;
+CPTX_API size_t cptx_attention_auto_(const cptx_attention_opt *opt, const cptx_attention_problem *problem, uint32_t sms,
+                                     cptx_attention_choice *choices, size_t size, size_t room, cptx_error *err);
 /**
  * Picks bq, bk, stages, (mma.sync) warps and (wgmma) pack where they are 0 for a problem; all else is taken from opt.
  * Writes the best `room` choices, best first, and returns their number; 0: no kernel can do the problem, and err says why.
  * A choice with a .pack of 0 has one head in a tile.
  */
-CPTX_API size_t cptx_attention_auto(const cptx_attention_opt *opt, const cptx_attention_problem *problem, uint32_t sms,
-                                    cptx_attention_choice *choices, size_t room, cptx_error *err);
+static inline size_t cptx_attention_auto(const cptx_attention_opt *opt, const cptx_attention_problem *problem, uint32_t sms,
+                                         cptx_attention_choice *choices, size_t room, cptx_error *err)
+{
+	return cptx_attention_auto_(opt, problem, sms, choices, sizeof *choices, room, err);
+}
 
 /**
  * Adds the kernel to a module.  A shape of 0: the usual ones for the head size.  NULL on error: err says why (and

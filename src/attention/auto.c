@@ -161,8 +161,8 @@ static size_t find_shapes(const cptx_attention_opt *opt, cptx_attention_opt *giv
 	return 0;
 }
 
-size_t cptx_attention_auto(const cptx_attention_opt *opt, const cptx_attention_problem *problem, uint32_t sms,
-                           cptx_attention_choice *choices, size_t room, cptx_error *err)
+size_t cptx_attention_auto_(const cptx_attention_opt *opt, const cptx_attention_problem *problem, uint32_t sms,
+                            cptx_attention_choice *choices, size_t size, size_t room, cptx_error *err)
 {
 	cptx_attention_choice all[MOST_SHAPES];
 	cptx_attention_opt shape[MOST_SHAPES], usual, given;
@@ -171,7 +171,8 @@ size_t cptx_attention_auto(const cptx_attention_opt *opt, const cptx_attention_p
 	size_t n = 0;
 
 	const size_t shapes = find_shapes(opt, &given, shape, &usual, err);
-	if (!shapes || !attention_read_problem(&p, problem, &usual, err) || !IS_GIVEN(choices, "room for choices", NOWHERE, err))
+	if (!shapes || !attention_read_problem(&p, problem, &usual, err) ||
+	    !CHOICES_FIT(cptx_attention_choice, choices, size, room, err))
 		return 0;
 	for (size_t i = 0; i < shapes; i++) {
 		shape[i].pack = given.pack ? given.pack : attention_pack_for(&shape[i], &p);
@@ -182,6 +183,6 @@ size_t cptx_attention_auto(const cptx_attention_opt *opt, const cptx_attention_p
 	}
 	qsort(all, n, sizeof *all, by_time);
 	for (size_t i = 0; i < n && i < room; i++)
-		choices[i] = all[i];
+		CHOICE_WRITE(cptx_attention_choice, cptx_attention_opt, choices, i, size, opt->size, &all[i]);
 	return n < room ? n : room;
 }
