@@ -330,6 +330,40 @@ START_TEST(choices_fit_what_is_given)
 }
 END_TEST
 
+/* Where the model has no shape of its own the usual one is offered, and where nothing fits, an error says why. */
+START_TEST(what_fits_has_a_choice)
+{
+	static const uint32_t dims[] = { 32, 64, 80, 96, 128, 192, 256 }, given[] = { 0, 16, 32, 48, 64, 80, 128, 192, 256 };
+	enum { GIVEN = sizeof given / sizeof *given };
+	cptx_attention_problem p = { SIZES, .pages = 64, .table_pitch = 64 };
+
+	for (unsigned i = 0; i < sizeof dims / sizeof *dims * GIVEN * GIVEN * 8; i++) {
+		cptx_attention_opt o = { .size = S,
+			                     .mma = (enum cptx_attention_mma)(i % 2 ? CPTX_ATTENTION_WGMMA : CPTX_ATTENTION_SYNC),
+			                     .in = CPTX_BF16,
+			                     .dim = dims[i / 8 / GIVEN / GIVEN],
+			                     .bq = given[i / 8 % GIVEN],
+			                     .bk = given[i / 8 / GIVEN % GIVEN],
+			                     .page = i / 2 % 4 ? 8u << i / 2 % 4 : 0 };
+		cptx_attention_choice c;
+		cptx_error err = { 0 };
+
+		p.pages = p.table_pitch = o.page ? 64 : 0;
+		const bool usual = cptx_attention_check(&o, NULL, NULL, NULL);
+		const size_t n = cptx_attention_auto(&o, &p, 132, &c, 1, &err);
+		SURE(n == 1 || (!usual && err.code && *err.text), "%u: mma %d, dim %u, %ux%u, page %u: %s", i, (int)o.mma, o.dim,
+		     o.bq, o.bk, o.page, err.text);
+		ck_assert(!n || (!err.code && cptx_attention_check_problem(&c.opt, &p, 132, NULL, NULL)));
+		ck_assert(!n || ((!o.bq || c.opt.bq == o.bq) && (!o.bk || c.opt.bk == o.bk) && c.us > 0));
+	}
+	const cptx_attention_opt o = { BASE };
+	cptx_attention_choice c;
+	cptx_error err = { 0 };
+	p.pages = p.table_pitch = 0;
+	ck_assert(!cptx_attention_auto(&o, &p, 132, &c, 0, &err) && strstr(err.text, "room for choices"));
+}
+END_TEST
+
 /* Heads share tiles where there are fewer queries than a tile has, and only then. */
 START_TEST(few_queries_share_tiles)
 {
@@ -468,6 +502,7 @@ int main(void)
 	tcase_add_test(t, one_call_does_all);
 	tcase_add_test(t, choices_fit);
 	tcase_add_test(t, choices_fit_what_is_given);
+	tcase_add_test(t, what_fits_has_a_choice);
 	tcase_add_test(t, few_queries_share_tiles);
 	tcase_add_test(t, heads_share_open_tiles);
 	tcase_add_test(t, operations_are_counted);
