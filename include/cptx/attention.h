@@ -253,8 +253,9 @@ CPTX_API cptx_launch *cptx_attention_launch(const cptx_program *program, cptx_de
                                             const cptx_attention_problem *problem, cptx_error *err);
 
 /**
- * Runs attention in one call each: it chooses a shape where none is given, builds, compiles (or finds in the cache), loads
- * and launches, and keeps the programs for later calls.
+ * Runs attention in one call each: it chooses a shape where none is given, or the rest of one with what is given where the
+ * usual rest does not fit, builds, compiles (or finds in the cache), loads and launches, and keeps the programs for later
+ * calls.
  *
  *   cptx_attention_runner *r = cptx_attention_runner_new(dev, NULL, &err);
  *   cptx_attention_opt opt = { .mma = CPTX_ATTENTION_WGMMA, .in = CPTX_BF16, .dim = 128, .causal = true };

@@ -330,6 +330,36 @@ START_TEST(choices_fit_what_is_given)
 }
 END_TEST
 
+/* The first check of a run takes what cptx_attention_auto has choices for: both compute the same. */
+START_TEST(one_call_completes_a_shape)
+{
+	enum { N = 64 * 64 };
+	static uint16_t in[N], out[2][N];
+	cptx_device *dev = trial_device(1);
+	cptx_error err = { 0 };
+	cptx_attention_runner *r = cptx_attention_runner_new(dev, NULL, FRESH(&err));
+	cptx_attention_opt o = { .mma = CPTX_ATTENTION_SYNC, .in = CPTX_BF16, .dim = 64 };
+	cptx_attention_problem p = { .batch = 1, .heads = 1, .queries = 64, .keys = 64 };
+
+	for (int i = 0; i < N; i++)
+		in[i] = (uint16_t)(0x3f00 + i * 7 % 256);
+	p.q = p.k = p.v = cptx_mem_alloc(dev, sizeof in, &err), p.o = cptx_mem_alloc(dev, sizeof in, &err);
+	SURE(cptx_mem_write(dev, p.q, in, sizeof in, &err), "%s", err.text);
+	for (int i = 0; i < 2; i++) {
+		o.bk = i ? 128 : 0;
+		SURE(cptx_attention_check(&o, NULL, NULL, NULL) == !i, "%d", i);
+		SURE(cptx_attention_run(r, &o, &p, NULL, FRESH(&err)), "%s", err.text);
+		SURE(cptx_mem_read(dev, out[i], p.o, sizeof in, &err), "%s", err.text);
+	}
+	for (int i = 0; i < N; i++)
+		SURE(out[0][i] && abs(out[0][i] - out[1][i]) <= 1, "%d: %x and %x", i, out[0][i], out[1][i]); /* an ulp */
+	o.bq = 192, o.bk = 256;
+	ck_assert(!cptx_attention_run(r, &o, &p, NULL, FRESH(&err)) && strstr(err.text, "registers"));
+	cptx_attention_runner_destroy(r);
+	cptx_device_close(dev);
+}
+END_TEST
+
 /* Where the model has no shape of its own the usual one is offered, and where nothing fits, an error says why. */
 START_TEST(what_fits_has_a_choice)
 {
@@ -502,6 +532,7 @@ int main(void)
 	tcase_add_test(t, one_call_does_all);
 	tcase_add_test(t, choices_fit);
 	tcase_add_test(t, choices_fit_what_is_given);
+	tcase_add_test(t, one_call_completes_a_shape);
 	tcase_add_test(t, what_fits_has_a_choice);
 	tcase_add_test(t, few_queries_share_tiles);
 	tcase_add_test(t, heads_share_open_tiles);
