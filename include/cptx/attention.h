@@ -147,8 +147,8 @@ typedef struct cptx_attention_opt {
 	 * cptx_attention_run as many as pay where there are fewer queries than a tile has; 1: one.  Not with .sinks, .blocks. */
 	uint32_t pack;
 	/** tcgen05: ex2 keeps up with the products, as on sm_103a.  Else with two tiles of queries a fifth of the exponentials
-	 * is computed by a polynomial, which is wrong by up to 2^-13.4 of them, and LSE by as much.  cptx_attention_run sets it
-	 * where the target says so. */
+	 * is computed by a polynomial, which is wrong by up to plan.ex2_error of them, and LSE by as much.
+	 * cptx_attention_run sets it where the target says so. */
 	bool fast_ex2;
 	char z_;
 } cptx_attention_opt;
@@ -200,8 +200,10 @@ typedef struct cptx_attention_plan {
 	uint32_t regs[2];    /**< registers of a producer's thread and of an MMA warpgroup's; of mma.sync: 0, and an estimate */
 	uint64_t tiles;      /**< tiles of queries; only with a problem */
 	uint32_t grid;       /**< CTAs of a launch; only with a problem */
-	double flop; /**< 2 * (dim + dim_v) for each score that counts, whatever masks say and as if all sequences were as
-	                  long as the longest; only with a problem */
+	double flop;      /**< 2 * (dim + dim_v) for each score that counts, whatever masks say and as if all sequences were as
+	                       long as the longest; only with a problem */
+	double ex2_error; /**< what an exponential may be wrong by as a part of it, beside what ex2.approx is: 0 but for tcgen05,
+	                       where .fast_ex2 says when */
 } cptx_attention_plan;
 
 CPTX_API bool cptx_attention_check_(const cptx_attention_opt *opt, const cptx_target *target, cptx_attention_plan *plan,

@@ -442,6 +442,31 @@ START_TEST(heads_share_open_tiles)
 }
 END_TEST
 
+/* Only two tiles of tcgen05 have exponentials by a polynomial, and none where ex2 is fast. */
+START_TEST(plans_tell_of_the_polynomial)
+{
+	static const struct {
+		cptx_attention_opt o;
+		const char *target;
+		bool polynomial;
+	} all[] = {
+		{ { TCGEN05, .bq = 256 }, "sm_100a", true },
+		{ { TCGEN05, .bq = 128 }, "sm_100a", false },
+		{ { TCGEN05, .bq = 256, .fast_ex2 = true }, "sm_100a", false },
+		{ { TCGEN05, .bq = 256 }, "sm_103a", false },
+		{ { BASE }, "sm_90a", false },
+		{ { SYNC }, "sm_90a", false },
+	};
+
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+		cptx_attention_plan plan;
+		cptx_error err = { 0 };
+		SURE(cptx_attention_check(&all[i].o, cptx_target_find(all[i].target), &plan, &err), "%s", err.text);
+		SURE(all[i].polynomial ? plan.ex2_error > 8.763e-5 && plan.ex2_error < 9e-5 : !(plan.ex2_error > 0), "%zu", i);
+	}
+}
+END_TEST
+
 /* Scores that count, by a loop over all. */
 static unsigned long count_scores(const cptx_attention_opt *o, const cptx_attention_problem *p)
 {
@@ -534,6 +559,7 @@ int main(void)
 	tcase_add_test(t, choices_fit_what_is_given);
 	tcase_add_test(t, one_call_completes_a_shape);
 	tcase_add_test(t, what_fits_has_a_choice);
+	tcase_add_test(t, plans_tell_of_the_polynomial);
 	tcase_add_test(t, few_queries_share_tiles);
 	tcase_add_test(t, heads_share_open_tiles);
 	tcase_add_test(t, operations_are_counted);
