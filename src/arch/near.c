@@ -8,7 +8,7 @@
 
 /* Costs, in eighths: small differences order forms with equally many faults. */
 enum {
-	COST_MISSING = 23,
+	COST_MISSING = 24,
 	COST_VALUE = 29,
 	COST_TURNED = 2, /* the second of two types that stand in each other's place: that is one mistake */
 	COST_EXTRA = 32,

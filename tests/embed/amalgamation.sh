@@ -7,7 +7,7 @@ set -u
 source=$1 folder=$2 cc=$3 cxx=${4:-}
 suite=amalgamation
 . "$source/tests/embed/common.sh"
-sed 's|#include <cptx/device.h>|#include "cptx.h"|' "$source/examples/embed/embed.c" >"$dir/embed.c"
+sed '/^#include <cptx\/device/d; s|#include <cptx/cptx.h>|#include "cptx.h"|' "$source/examples/embed/embed.c" >"$dir/embed.c"
 sed '/^#include <cptx/d; 1i #include "cptx.h"' "$source/tests/embed/builder.cc" | sed "s|builder.inc|$source/tests/embed/builder.inc|" >"$dir/builder.cc"
 cat >>"$dir/builder.cc" <<'END'
 #include <cstdio>

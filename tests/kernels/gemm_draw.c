@@ -173,7 +173,8 @@ static void draw_places(gemm_trial *t, uint64_t *s)
 	t->m += o->unaligned == 7 && !o->sparse ? below(s, 3) : 0, t->k += o->unaligned == 7 && !o->sparse ? below(s, 3) : 0;
 	for (unsigned i = 0; i < 4; i++) {
 		const uint64_t row = i == 0 ? (across[0] ? t->m : t->k) : i == 1 ? (across[1] ? t->n : t->k) : t->n;
-		const bool any = o->unaligned >> (i < 2 ? i : 2) & 1, dense = (i == 0 && (o->sparse || o->gather));
+		const bool any = o->unaligned >> (i < 2 ? i : 2) & 1,
+				   dense = (i == 0 && (o->sparse || o->gather)) || (i >= 2 && o->scatter);
 		if (dense)
 			continue;
 		t->place[i] = any ? (gemm_trial_place){ below(s, 4), below(s, 4), 0, false }

@@ -167,8 +167,8 @@ static void compare(sample *x)
 
 #define STEP .seeds = 20, .all_seeds = 20, .want = 190, .want_least = 184, .want_offered = 193
 /* Of what people get wrong much can be mended in two ways: add.f32 of f64 registers, rcp without a rounding, mbarrier.arrive
- * with a scope and no .sem.  Half a million calls drawn so say that whoever knew what was meant most often by each of them
- * would name 2 of 200 more. */
+ * with a scope and no .sem.  Of half a million calls drawn so, those that are drawn 8 times or more would be named 2 of 200
+ * more often by who knew what each of them was meant as most often. */
 #define PEOPLE .seeds = 2, .all_seeds = 20
 START_TEST(people_are_told_what_they_meant)
 {
