@@ -147,8 +147,8 @@ typedef struct cptx_attention_opt {
 	 * cptx_attention_run as many as pay where there are fewer queries than a tile has; 1: one.  Not with .sinks, .blocks. */
 	uint32_t pack;
 	/** tcgen05: ex2 keeps up with the products, as on sm_103a.  Else with two tiles of queries a fifth of the exponentials
-	 * is computed by a polynomial, which is wrong by up to 2^-13.4 of them, and LSE by as much.  cptx_attention_run sets it
-	 * where the target says so. */
+	 * is computed by a polynomial, which is wrong by up to plan.ex2_error of them, and LSE by as much.
+	 * cptx_attention_run sets it where the target says so. */
 	bool fast_ex2;
 	char z_;
 } cptx_attention_opt;
@@ -200,32 +200,49 @@ typedef struct cptx_attention_plan {
 	uint32_t regs[2];    /**< registers of a producer's thread and of an MMA warpgroup's; of mma.sync: 0, and an estimate */
 	uint64_t tiles;      /**< tiles of queries; only with a problem */
 	uint32_t grid;       /**< CTAs of a launch; only with a problem */
-	double flop; /**< 2 * (dim + dim_v) for each score that counts, whatever masks say and as if all sequences were as
-	                  long as the longest; only with a problem */
+	double flop;      /**< 2 * (dim + dim_v) for each score that counts, whatever masks say and as if all sequences were as
+	                       long as the longest; only with a problem */
+	double ex2_error; /**< what an exponential may be wrong by as a part of it, beside what ex2.approx is: 0 but for tcgen05,
+	                       where .fast_ex2 says when */
 } cptx_attention_plan;
 
+CPTX_API bool cptx_attention_check_(const cptx_attention_opt *opt, const cptx_target *target, cptx_attention_plan *plan,
+                                    size_t size, cptx_error *err);
 /** Checks options; false: err names the rule that is broken and what would be right.  target, plan: may be NULL. */
-CPTX_API bool cptx_attention_check(const cptx_attention_opt *opt, const cptx_target *target, cptx_attention_plan *plan,
-                                   cptx_error *err);
+static inline bool cptx_attention_check(const cptx_attention_opt *opt, const cptx_target *target, cptx_attention_plan *plan,
+                                        cptx_error *err)
+{
+	return cptx_attention_check_(opt, target, plan, sizeof *plan, err);
+}
+CPTX_API bool cptx_attention_check_problem_(const cptx_attention_opt *opt, const cptx_attention_problem *problem,
+                                            uint32_t sms, cptx_attention_plan *plan, size_t size, cptx_error *err);
 /** Checks options and a problem.  sms: multiprocessors of the device, for the grid.  Addresses are not checked. */
-CPTX_API bool cptx_attention_check_problem(const cptx_attention_opt *opt, const cptx_attention_problem *problem,
-                                           uint32_t sms, cptx_attention_plan *plan, cptx_error *err);
+static inline bool cptx_attention_check_problem(const cptx_attention_opt *opt, const cptx_attention_problem *problem,
+                                                uint32_t sms, cptx_attention_plan *plan, cptx_error *err)
+{
+	return cptx_attention_check_problem_(opt, problem, sms, plan, sizeof *plan, err);
+}
 
 /** A shape and why it was chosen. */
 typedef struct cptx_attention_choice {
-	cptx_attention_opt opt;    /**< all options, with the shape filled in */
 	double us;                 /**< time that a model of the H200 predicts */
 	double mma_us, softmax_us; /**< of the tensor cores, and of the exponentials and the rest of the softmax */
 	double waste;              /**< share of the scores in computed blocks that do not count */
 	double tail;               /**< share of the multiprocessors' time that is idle at the end */
+	cptx_attention_opt opt;    /**< all options, with the shape filled in; last, since options grow */
 } cptx_attention_choice;
+CPTX_API size_t cptx_attention_auto_(const cptx_attention_opt *opt, const cptx_attention_problem *problem, uint32_t sms,
+                                     cptx_attention_choice *choices, size_t size, size_t room, cptx_error *err);
 /**
  * Picks bq, bk, stages, (mma.sync) warps and (wgmma) pack where they are 0 for a problem; all else is taken from opt.
  * Writes the best `room` choices, best first, and returns their number; 0: no kernel can do the problem, and err says why.
  * A choice with a .pack of 0 has one head in a tile.
  */
-CPTX_API size_t cptx_attention_auto(const cptx_attention_opt *opt, const cptx_attention_problem *problem, uint32_t sms,
-                                    cptx_attention_choice *choices, size_t room, cptx_error *err);
+static inline size_t cptx_attention_auto(const cptx_attention_opt *opt, const cptx_attention_problem *problem, uint32_t sms,
+                                         cptx_attention_choice *choices, size_t room, cptx_error *err)
+{
+	return cptx_attention_auto_(opt, problem, sms, choices, sizeof *choices, room, err);
+}
 
 /**
  * Adds the kernel to a module.  A shape of 0: the usual ones for the head size.  NULL on error: err says why (and
@@ -238,8 +255,9 @@ CPTX_API cptx_launch *cptx_attention_launch(const cptx_program *program, cptx_de
                                             const cptx_attention_problem *problem, cptx_error *err);
 
 /**
- * Runs attention in one call each: it chooses a shape where none is given, builds, compiles (or finds in the cache), loads
- * and launches, and keeps the programs for later calls.
+ * Runs attention in one call each: it chooses a shape where none is given, or the rest of one with what is given where the
+ * usual rest does not fit, builds, compiles (or finds in the cache), loads and launches, and keeps the programs for later
+ * calls.
  *
  *   cptx_attention_runner *r = cptx_attention_runner_new(dev, NULL, &err);
  *   cptx_attention_opt opt = { .mma = CPTX_ATTENTION_WGMMA, .in = CPTX_BF16, .dim = 128, .causal = true };

@@ -114,14 +114,25 @@ typedef struct cptx_attention_backward_plan {
 	double flop;        /**< 10 * dim for each score that counts */
 } cptx_attention_backward_plan;
 
+CPTX_API bool cptx_attention_backward_check_(const cptx_attention_backward_opt *opt, const cptx_target *target,
+                                             cptx_attention_backward_plan *plan, size_t size, cptx_error *err);
 /** Checks options; false: err names the rule that is broken and what would be right.  target (NULL: any), plan: may be
  * NULL. */
-CPTX_API bool cptx_attention_backward_check(const cptx_attention_backward_opt *opt, const cptx_target *target,
-                                            cptx_attention_backward_plan *plan, cptx_error *err);
+static inline bool cptx_attention_backward_check(const cptx_attention_backward_opt *opt, const cptx_target *target,
+                                                 cptx_attention_backward_plan *plan, cptx_error *err)
+{
+	return cptx_attention_backward_check_(opt, target, plan, sizeof *plan, err);
+}
+CPTX_API bool cptx_attention_backward_check_problem_(const cptx_attention_backward_opt *opt,
+                                                     const cptx_attention_backward_problem *problem,
+                                                     cptx_attention_backward_plan *plan, size_t size, cptx_error *err);
 /** Checks options and a problem.  Addresses are not checked. */
-CPTX_API bool cptx_attention_backward_check_problem(const cptx_attention_backward_opt *opt,
-                                                    const cptx_attention_backward_problem *problem,
-                                                    cptx_attention_backward_plan *plan, cptx_error *err);
+static inline bool cptx_attention_backward_check_problem(const cptx_attention_backward_opt *opt,
+                                                         const cptx_attention_backward_problem *problem,
+                                                         cptx_attention_backward_plan *plan, cptx_error *err)
+{
+	return cptx_attention_backward_check_problem_(opt, problem, plan, sizeof *plan, err);
+}
 /** Adds the three kernels to a module.  Gives the second; NULL on error: err says why (and the module holds it if building
  * failed). */
 CPTX_API cptx_kernel *cptx_attention_backward_build(cptx_module *m, const cptx_attention_backward_opt *opt, cptx_error *err);

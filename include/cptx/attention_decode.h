@@ -106,19 +106,31 @@ typedef struct cptx_attention_decode_plan {
 	uint64_t bytes;      /**< of K and V that are read at least, each once; with .mla of K */
 } cptx_attention_decode_plan;
 
+CPTX_API bool cptx_attention_decode_check_(const cptx_attention_decode_opt *opt, const cptx_target *target,
+                                           cptx_attention_decode_plan *plan, size_t size, cptx_error *err);
 /** Checks options; false: err names the rule that is broken and what would be right.  target (NULL: sm_90a), plan: may be
  * NULL. */
-CPTX_API bool cptx_attention_decode_check(const cptx_attention_decode_opt *opt, const cptx_target *target,
-                                          cptx_attention_decode_plan *plan, cptx_error *err);
+static inline bool cptx_attention_decode_check(const cptx_attention_decode_opt *opt, const cptx_target *target,
+                                               cptx_attention_decode_plan *plan, cptx_error *err)
+{
+	return cptx_attention_decode_check_(opt, target, plan, sizeof *plan, err);
+}
+CPTX_API bool cptx_attention_decode_check_problem_(const cptx_attention_decode_opt *opt,
+                                                   const cptx_attention_decode_problem *problem, const cptx_target *target,
+                                                   uint32_t sms, cptx_attention_decode_plan *plan, size_t size,
+                                                   cptx_error *err);
 /** Checks options and a problem for a device with `sms` multiprocessors of a target (NULL: sm_90a).  Addresses are not
  * checked. */
-CPTX_API bool cptx_attention_decode_check_problem(const cptx_attention_decode_opt *opt,
-                                                  const cptx_attention_decode_problem *problem, const cptx_target *target,
-                                                  uint32_t sms, cptx_attention_decode_plan *plan, cptx_error *err);
+static inline bool cptx_attention_decode_check_problem(const cptx_attention_decode_opt *opt,
+                                                       const cptx_attention_decode_problem *problem,
+                                                       const cptx_target *target, uint32_t sms,
+                                                       cptx_attention_decode_plan *plan, cptx_error *err)
+{
+	return cptx_attention_decode_check_problem_(opt, problem, target, sms, plan, sizeof *plan, err);
+}
 
 /** A shape with a number of splits, and why it was chosen. */
 typedef struct cptx_attention_decode_choice {
-	cptx_attention_decode_opt opt; /**< all options, with the shape filled in */
 	uint32_t splits, chunk;        /**< chunks of the longest sequence, and keys of each */
 	uint32_t grid;                 /**< CTAs */
 	uint32_t ctas_per_sm;          /**< CTAs that a multiprocessor holds */
@@ -126,15 +138,23 @@ typedef struct cptx_attention_decode_choice {
 	double combine_us;             /**< of it for the second launch */
 	double waves;                  /**< CTAs over those that the device holds at once */
 	double in_flight;              /**< bytes that a multiprocessor's CTAs ask for at once */
+	cptx_attention_decode_opt opt; /**< all options, with the shape filled in; last, since options grow */
 } cptx_attention_decode_choice;
+CPTX_API size_t cptx_attention_decode_auto_(const cptx_attention_decode_opt *opt,
+                                            const cptx_attention_decode_problem *problem, const cptx_target *target,
+                                            uint32_t sms, cptx_attention_decode_choice *choices, size_t size, size_t room,
+                                            cptx_error *err);
 /**
  * Picks rows, bk, warps, stages and splits where they are 0.  Writes the best `room` choices, best first, and returns their
  * number; 0: no kernel can do the problem, and err says why.
  */
-CPTX_API size_t cptx_attention_decode_auto(const cptx_attention_decode_opt *opt,
-                                           const cptx_attention_decode_problem *problem, const cptx_target *target,
-                                           uint32_t sms, cptx_attention_decode_choice *choices, size_t room,
-                                           cptx_error *err);
+static inline size_t cptx_attention_decode_auto(const cptx_attention_decode_opt *opt,
+                                                const cptx_attention_decode_problem *problem, const cptx_target *target,
+                                                uint32_t sms, cptx_attention_decode_choice *choices, size_t room,
+                                                cptx_error *err)
+{
+	return cptx_attention_decode_auto_(opt, problem, target, sms, choices, sizeof *choices, room, err);
+}
 
 /**
  * Adds the kernel and the one that combines to a module.  A shape of 0: the usual one for the head size.  Gives the first;

@@ -179,26 +179,36 @@ typedef struct cptx_rows_plan {
 	uint32_t chunks;            /**< chunks of rows that shared memory holds; 0: it holds .stages whole rows */
 } cptx_rows_plan;
 
+CPTX_API bool cptx_rows_check_(const cptx_rows_opt *opt, const cptx_target *target, uint32_t rows, uint32_t sms,
+                               cptx_rows_plan *plan, size_t size, cptx_error *err);
 /** Checks options and chooses what is 0 in their shape, for `rows` rows (0: many) on a target (NULL: sm_90a) with `sms`
  * multiprocessors (0: those of its largest GPU).  False: err names the rule that is broken.  plan: may be NULL. */
-CPTX_API bool cptx_rows_check(const cptx_rows_opt *opt, const cptx_target *target, uint32_t rows, uint32_t sms,
-                              cptx_rows_plan *plan, cptx_error *err);
+static inline bool cptx_rows_check(const cptx_rows_opt *opt, const cptx_target *target, uint32_t rows, uint32_t sms,
+                                   cptx_rows_plan *plan, cptx_error *err)
+{
+	return cptx_rows_check_(opt, target, rows, sms, plan, sizeof *plan, err);
+}
 /** What a copy reaches of the bandwidth of a device's memory, for .bandwidth: GB/s; 0: not known, as on the emulator. */
 CPTX_API uint32_t cptx_rows_bandwidth(const cptx_device_info *info);
 /** A shape and what the model says of it. */
 typedef struct cptx_rows_choice {
-	cptx_rows_opt opt;    /**< all options, with the shape filled in */
 	double us;            /**< predicted time, in microseconds */
 	double memory_us;     /**< bytes over the bandwidth of the memory */
 	double waves;         /**< CTAs over those that the device holds at once */
 	double in_flight;     /**< bytes that a multiprocessor's CTAs ask for at once */
 	uint32_t ctas_per_sm; /**< CTAs that a multiprocessor holds */
 	uint32_t regs;        /**< estimate of registers per thread */
+	cptx_rows_opt opt;    /**< all options, with the shape filled in; last, since options grow */
 } cptx_rows_choice;
+CPTX_API size_t cptx_rows_auto_(const cptx_rows_opt *opt, const cptx_target *target, uint32_t rows, uint32_t sms,
+                                cptx_rows_choice *choices, size_t size, size_t room, cptx_error *err);
 /** Writes the best `room` shapes for so many rows, best first, and returns their number; 0: err says why.  What is not 0 in
  * the shape of opt stays.  target and sms as for cptx_rows_check. */
-CPTX_API size_t cptx_rows_auto(const cptx_rows_opt *opt, const cptx_target *target, uint32_t rows, uint32_t sms,
-                               cptx_rows_choice *choices, size_t room, cptx_error *err);
+static inline size_t cptx_rows_auto(const cptx_rows_opt *opt, const cptx_target *target, uint32_t rows, uint32_t sms,
+                                    cptx_rows_choice *choices, size_t room, cptx_error *err)
+{
+	return cptx_rows_auto_(opt, target, rows, sms, choices, sizeof *choices, room, err);
+}
 
 /**
  * Adds the kernel to a module, and with dw, db or rows in parts a second one, "NAME_sum".  NULL on error: err says why.  The

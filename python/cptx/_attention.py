@@ -74,8 +74,8 @@ class Backward(_Runner):
     def workspace(self, sizes, settings):
         """Bytes that a run needs."""
         plan = _abi.AttentionBackwardPlan()
-        checked(lib.cptx_attention_backward_check_problem, ctypes.byref(self._options(settings)),
-                ctypes.byref(_problem(_abi.AttentionBackwardProblem, {}, sizes)), ctypes.byref(plan))
+        checked(lib.cptx_attention_backward_check_problem_, ctypes.byref(self._options(settings)),
+                ctypes.byref(_problem(_abi.AttentionBackwardProblem, {}, sizes)), ctypes.byref(plan), ctypes.sizeof(plan))
         return plan.workspace
 
     def run(self, operands, sizes, settings, stream=0):

@@ -50,7 +50,7 @@ def optional(name):
     found = set()
     for operand, i in OPERANDS.items():
         setattr(opt, "with", 1 << i)
-        if lib.cptx_rows_check(ctypes.byref(opt), None, 1, 0, None, ctypes.byref(_abi.ErrorInfo())):
+        if lib.cptx_rows_check_(ctypes.byref(opt), None, 1, 0, None, 0, ctypes.byref(_abi.ErrorInfo())):
             found.add(operand)
     return frozenset(found)
 

@@ -7,23 +7,24 @@
 
 static bool absent(cptx_error *err) { return error_absent(err, NOWHERE, "ready kernels", "kernels"); }
 
-bool cptx_attention_check(const cptx_attention_opt *o, const cptx_target *target, cptx_attention_plan *plan, cptx_error *err)
+bool cptx_attention_check_(const cptx_attention_opt *o, const cptx_target *target, cptx_attention_plan *plan, size_t size,
+                           cptx_error *err)
 {
-	(void)o, (void)target, (void)plan;
+	(void)o, (void)target, (void)plan, (void)size;
 	return absent(err);
 }
 
-bool cptx_attention_check_problem(const cptx_attention_opt *o, const cptx_attention_problem *p, uint32_t sms,
-                                  cptx_attention_plan *plan, cptx_error *err)
+bool cptx_attention_check_problem_(const cptx_attention_opt *o, const cptx_attention_problem *p, uint32_t sms,
+                                   cptx_attention_plan *plan, size_t size, cptx_error *err)
 {
-	(void)o, (void)p, (void)sms, (void)plan;
+	(void)o, (void)p, (void)sms, (void)plan, (void)size;
 	return absent(err);
 }
 
-size_t cptx_attention_auto(const cptx_attention_opt *o, const cptx_attention_problem *p, uint32_t sms,
-                           cptx_attention_choice *choices, size_t room, cptx_error *err)
+size_t cptx_attention_auto_(const cptx_attention_opt *o, const cptx_attention_problem *p, uint32_t sms,
+                            cptx_attention_choice *choices, size_t size, size_t room, cptx_error *err)
 {
-	(void)o, (void)p, (void)sms, (void)choices, (void)room;
+	(void)o, (void)p, (void)sms, (void)choices, (void)size, (void)room;
 	return absent(err);
 }
 
@@ -79,26 +80,26 @@ bool cptx_attention_options_read(const char *text, cptx_attention_opt *o, cptx_e
 
 /* ---- decoding ---- */
 
-bool cptx_attention_decode_check(const cptx_attention_decode_opt *o, const cptx_target *target,
-                                 cptx_attention_decode_plan *plan, cptx_error *err)
+bool cptx_attention_decode_check_(const cptx_attention_decode_opt *o, const cptx_target *target,
+                                  cptx_attention_decode_plan *plan, size_t size, cptx_error *err)
 {
-	(void)o, (void)target, (void)plan;
+	(void)o, (void)target, (void)plan, (void)size;
 	return absent(err);
 }
 
-bool cptx_attention_decode_check_problem(const cptx_attention_decode_opt *o, const cptx_attention_decode_problem *p,
-                                         const cptx_target *target, uint32_t sms, cptx_attention_decode_plan *plan,
-                                         cptx_error *err)
+bool cptx_attention_decode_check_problem_(const cptx_attention_decode_opt *o, const cptx_attention_decode_problem *p,
+                                          const cptx_target *target, uint32_t sms, cptx_attention_decode_plan *plan,
+                                          size_t size, cptx_error *err)
 {
-	(void)o, (void)p, (void)target, (void)sms, (void)plan;
+	(void)o, (void)p, (void)target, (void)sms, (void)plan, (void)size;
 	return absent(err);
 }
 
-size_t cptx_attention_decode_auto(const cptx_attention_decode_opt *o, const cptx_attention_decode_problem *p,
-                                  const cptx_target *target, uint32_t sms, cptx_attention_decode_choice *choices,
-                                  size_t room, cptx_error *err)
+size_t cptx_attention_decode_auto_(const cptx_attention_decode_opt *o, const cptx_attention_decode_problem *p,
+                                   const cptx_target *target, uint32_t sms, cptx_attention_decode_choice *choices,
+                                   size_t size, size_t room, cptx_error *err)
 {
-	(void)o, (void)p, (void)target, (void)sms, (void)choices, (void)room;
+	(void)o, (void)p, (void)target, (void)sms, (void)choices, (void)size, (void)room;
 	return absent(err);
 }
 
@@ -142,17 +143,17 @@ uint64_t cptx_attention_decode_workspace(cptx_attention_decode_runner *r, const 
 
 /* ---- backward ---- */
 
-bool cptx_attention_backward_check(const cptx_attention_backward_opt *o, const cptx_target *target,
-                                   cptx_attention_backward_plan *plan, cptx_error *err)
+bool cptx_attention_backward_check_(const cptx_attention_backward_opt *o, const cptx_target *target,
+                                    cptx_attention_backward_plan *plan, size_t size, cptx_error *err)
 {
-	(void)o, (void)target, (void)plan;
+	(void)o, (void)target, (void)plan, (void)size;
 	return absent(err);
 }
 
-bool cptx_attention_backward_check_problem(const cptx_attention_backward_opt *o, const cptx_attention_backward_problem *p,
-                                           cptx_attention_backward_plan *plan, cptx_error *err)
+bool cptx_attention_backward_check_problem_(const cptx_attention_backward_opt *o, const cptx_attention_backward_problem *p,
+                                            cptx_attention_backward_plan *plan, size_t size, cptx_error *err)
 {
-	(void)o, (void)p, (void)plan;
+	(void)o, (void)p, (void)plan, (void)size;
 	return absent(err);
 }
 

@@ -123,13 +123,17 @@ bool attention_read(cptx_attention_opt *o, const cptx_attention_opt *given, cons
 	return g->check(o, target, plan, err);
 }
 
-bool cptx_attention_check(const cptx_attention_opt *opt, const cptx_target *target, cptx_attention_plan *plan,
-                          cptx_error *err)
+bool cptx_attention_check_(const cptx_attention_opt *opt, const cptx_target *target, cptx_attention_plan *plan, size_t size,
+                           cptx_error *err)
 {
 	cptx_attention_opt o;
 	cptx_attention_plan here;
 
-	return attention_read(&o, opt, target, plan ? plan : &here, err);
+	if (!attention_read(&o, opt, target, &here, err))
+		return false;
+	if (plan)
+		RESULT_FILL(plan, size, &here);
+	return true;
 }
 
 bool attention_check_ranges(const char *what, const attention_range *all, size_t n, cptx_error *err)
@@ -318,8 +322,8 @@ bool attention_plan_problem(const cptx_attention_opt *o, const cptx_attention_pr
 	return true;
 }
 
-bool cptx_attention_check_problem(const cptx_attention_opt *opt, const cptx_attention_problem *problem, uint32_t sms,
-                                  cptx_attention_plan *plan, cptx_error *err)
+bool cptx_attention_check_problem_(const cptx_attention_opt *opt, const cptx_attention_problem *problem, uint32_t sms,
+                                   cptx_attention_plan *plan, size_t size, cptx_error *err)
 {
 	cptx_attention_opt o;
 	cptx_attention_problem p;
@@ -329,7 +333,7 @@ bool cptx_attention_check_problem(const cptx_attention_opt *opt, const cptx_atte
 	    !attention_plan_problem(&o, &p, sms, &here, err))
 		return false;
 	if (plan)
-		*plan = here;
+		RESULT_FILL(plan, size, &here);
 	return true;
 }
 

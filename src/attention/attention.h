@@ -125,6 +125,12 @@ typedef struct attention_extent {
 } attention_extent;
 attention_extent attention_extent_of_q(const cptx_attention_opt *o, const cptx_attention_problem *p);
 attention_extent attention_extent_of_k(const cptx_attention_opt *o, const cptx_attention_problem *p);
+/* Strides in bytes: rows behind one another where nothing else is said; of what there is one of, any stride will do. */
+cptx_attention_stride attention_stride_bytes(const cptx_attention_stride *s, enum cptx_type type, uint32_t dim,
+                                             attention_extent of, uint32_t heads);
+/* A tensor as the matrices that tensor maps are made of. */
+cptx_operand_matrix attention_matrix_of(const cptx_operand_opt *op, uint64_t at, const cptx_attention_stride *s,
+                                        uint32_t dim, attention_extent of, uint32_t heads);
 /* Blocks that the rows of tiles of one head compute: in all, and of the longest (at most one more than it has). */
 typedef struct attention_work {
 	double blocks, longest;

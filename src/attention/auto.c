@@ -142,46 +142,57 @@ static int by_time(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The shapes that the options leave open.  usual: completed options, which tell whether a problem is right: of the usual
- * shape, or where what is given of it does not fit that, of one of these.  0: none is right, and err says why. */
-static size_t find_shapes(const cptx_attention_opt *opt, cptx_attention_opt *given, cptx_attention_opt shape[MOST_SHAPES],
-                          cptx_attention_opt *usual, cptx_error *err)
+/* The model's shapes that the options leave open.  usual: completed options, which tell whether a problem is right: of the
+ * usual shape, or where what is given of it does not fit that, of one of these.  False: none is right, and err says why. */
+static bool find_shapes(const cptx_attention_opt *opt, cptx_attention_opt *given, cptx_attention_opt shape[MOST_SHAPES],
+                        size_t *n, cptx_attention_opt *usual, cptx_error *err)
 {
 	cptx_error why = { .code = CPTX_OK };
 	cptx_attention_plan plan;
 
 	if (!IS_GIVEN(opt, "options struct", NOWHERE, err) || !OPTIONS_READ(cptx_attention_opt, given, opt, NOWHERE, err))
-		return 0;
+		return false;
 	const bool fits = attention_read(usual, opt, NULL, &plan, &why), known = (unsigned)given->mma < CPTX_ATTENTION_MMAS;
-	const size_t n = known ? attention_generator_of(given)->shapes(given, shape, MOST_SHAPES) : 0;
-	if (fits || (n && attention_read(usual, &shape[0], NULL, &plan, err)))
-		return n;
+	*n = known ? attention_generator_of(given)->shapes(given, shape, MOST_SHAPES) : 0;
+	if (fits || (*n && attention_read(usual, &shape[0], NULL, &plan, err)))
+		return true;
 	if (err)
 		*err = why;
-	return 0;
+	return false;
 }
 
-size_t cptx_attention_auto(const cptx_attention_opt *opt, const cptx_attention_problem *problem, uint32_t sms,
-                           cptx_attention_choice *choices, size_t room, cptx_error *err)
+/* Adds a shape to the n choices where it can do the problem; else err says why it cannot. */
+static size_t offer(const cptx_attention_opt *o, uint32_t pack, const cptx_attention_problem *p, uint32_t sms,
+                    cptx_attention_choice *choices, size_t n, cptx_error *err)
+{
+	cptx_attention_choice *c = &choices[n];
+
+	*c = (cptx_attention_choice){ .opt = *o };
+	c->opt.pack = pack ? pack : attention_pack_for(o, p);
+	if (!cptx_attention_check_problem(&c->opt, p, sms, NULL, err))
+		return n;
+	predict(c, p, sms ? sms : 1);
+	return n + 1;
+}
+
+size_t cptx_attention_auto_(const cptx_attention_opt *opt, const cptx_attention_problem *problem, uint32_t sms,
+                            cptx_attention_choice *choices, size_t size, size_t room, cptx_error *err)
 {
 	cptx_attention_choice all[MOST_SHAPES];
 	cptx_attention_opt shape[MOST_SHAPES], usual, given;
-	cptx_attention_plan plan;
 	cptx_attention_problem p;
-	size_t n = 0;
+	size_t shapes, n = 0;
 
-	const size_t shapes = find_shapes(opt, &given, shape, &usual, err);
-	if (!shapes || !attention_read_problem(&p, problem, &usual, err) || !IS_GIVEN(choices, "room for choices", NOWHERE, err))
+	if (!find_shapes(opt, &given, shape, &shapes, &usual, err) || !attention_read_problem(&p, problem, &usual, err) ||
+	    !CHOICES_FIT(cptx_attention_choice, choices, size, room, err))
 		return 0;
-	for (size_t i = 0; i < shapes; i++) {
-		shape[i].pack = given.pack ? given.pack : attention_pack_for(&shape[i], &p);
-		if (!cptx_attention_check_problem(&shape[i], &p, sms, &plan, NULL))
-			continue;
-		all[n] = (cptx_attention_choice){ .opt = shape[i] };
-		predict(&all[n++], &p, sms ? sms : 1);
-	}
+	for (size_t i = 0; i < shapes; i++)
+		n = offer(&shape[i], given.pack, &p, sms, all, n, NULL);
+	usual.name = given.name;
+	if (!n) /* the model has none for these options, and the usual shape may fit */
+		n = offer(&usual, given.pack, &p, sms, all, n, err);
 	qsort(all, n, sizeof *all, by_time);
 	for (size_t i = 0; i < n && i < room; i++)
-		choices[i] = all[i];
+		CHOICE_WRITE(cptx_attention_choice, cptx_attention_opt, choices, i, size, opt->size, &all[i]);
 	return n < room ? n : room;
 }

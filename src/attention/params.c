@@ -111,23 +111,22 @@ void attention_declare(cptx_kernel *k, attention_in *in, const cptx_attention_op
 
 /* ---- launches ---- */
 
-/* Rows behind one another where nothing else is said; of what there is one of, any stride will do.  In bytes. */
-static cptx_attention_stride bytes_of(const cptx_attention_stride *s, enum cptx_type type, uint32_t dim, attention_extent of,
-                                      uint32_t heads)
+cptx_attention_stride attention_stride_bytes(const cptx_attention_stride *s, enum cptx_type type, uint32_t dim,
+                                             attention_extent of, uint32_t heads)
 {
 	const uint64_t bytes = cptx_type_bits(type) / 8, some = of.rows ? of.rows : 1;
 	const bool dense = !s->batch && !s->head && !s->row;
-	const uint64_t row = dense || some == 1 ? dim : s->row, head = dense || heads == 1 ? some * row : s->head;
+	const uint64_t row = dense || some < 2 ? dim : s->row, head = dense || heads < 2 ? some * row : s->head;
 
-	return (cptx_attention_stride){ .batch = (dense || of.batch == 1 ? heads * head : s->batch) * bytes,
+	return (cptx_attention_stride){ .batch = (dense || of.batch < 2 ? heads * head : s->batch) * bytes,
 		                            .head = head * bytes,
 		                            .row = row * bytes };
 }
 
-static cptx_operand_matrix matrix_of(const cptx_operand_opt *op, uint64_t at, const cptx_attention_stride *s, uint32_t dim,
-                                     attention_extent of, uint32_t heads)
+cptx_operand_matrix attention_matrix_of(const cptx_operand_opt *op, uint64_t at, const cptx_attention_stride *s,
+                                        uint32_t dim, attention_extent of, uint32_t heads)
 {
-	const cptx_attention_stride bytes = bytes_of(s, op->type, dim, of, heads);
+	const cptx_attention_stride bytes = attention_stride_bytes(s, op->type, dim, of, heads);
 	const bool along_k = op->tile.elem.mn_major;
 	const uint64_t some = of.rows ? of.rows : 1;
 
@@ -152,10 +151,10 @@ static bool make_maps(const attention_operands *ops, const cptx_attention_opt *o
 	/* where there are no keys nothing is read, and a map needs some address */
 	const uint64_t k_at = p->keys ? p->k : p->q, v_at = p->keys ? p->v : p->q;
 	const attention_extent of_q = attention_extent_of_q(o, p), of_k = attention_extent_of_k(o, p);
-	const cptx_operand_matrix q = matrix_of(&ops->q, p->q, &p->q_stride, o->dim, of_q, p->heads);
-	const cptx_operand_matrix k = matrix_of(&ops->k, k_at, &p->k_stride, o->dim, of_k, p->kv_heads);
-	const cptx_operand_matrix v = matrix_of(&ops->v, v_at, &p->v_stride, dim_v, of_k, p->kv_heads);
-	const cptx_operand_matrix d = matrix_of(&out, p->o, &p->o_stride, dim_v, of_q, p->heads);
+	const cptx_operand_matrix q = attention_matrix_of(&ops->q, p->q, &p->q_stride, o->dim, of_q, p->heads);
+	const cptx_operand_matrix k = attention_matrix_of(&ops->k, k_at, &p->k_stride, o->dim, of_k, p->kv_heads);
+	const cptx_operand_matrix v = attention_matrix_of(&ops->v, v_at, &p->v_stride, dim_v, of_k, p->kv_heads);
+	const cptx_operand_matrix d = attention_matrix_of(&out, p->o, &p->o_stride, dim_v, of_q, p->heads);
 
 	return cptx_operand_tensor_map(&ops->q_part, &q, &args->q, err) &&
 	       cptx_operand_tensor_map(&ops->k_part, &k, &args->k, err) &&
@@ -167,10 +166,10 @@ static void set_places(const cptx_attention_opt *o, const cptx_attention_problem
 {
 	const uint32_t dim_v = attention_dim_v(o);
 	const attention_extent of_q = attention_extent_of_q(o, p), of_k = attention_extent_of_k(o, p);
-	const cptx_attention_stride q = bytes_of(&p->q_stride, o->in, o->dim, of_q, p->heads),
-								k = bytes_of(&p->k_stride, o->in, o->dim, of_k, p->kv_heads),
-								v = bytes_of(&p->v_stride, o->in, dim_v, of_k, p->kv_heads),
-								d = bytes_of(&p->o_stride, attention_out(o), dim_v, of_q, p->heads);
+	const cptx_attention_stride q = attention_stride_bytes(&p->q_stride, o->in, o->dim, of_q, p->heads),
+								k = attention_stride_bytes(&p->k_stride, o->in, o->dim, of_k, p->kv_heads),
+								v = attention_stride_bytes(&p->v_stride, o->in, dim_v, of_k, p->kv_heads),
+								d = attention_stride_bytes(&p->o_stride, attention_out(o), dim_v, of_q, p->heads);
 
 	args->q_at = p->q, args->q_batch = q.batch, args->q_head = q.head, args->q_row = q.row;
 	args->k_at = p->k, args->k_batch = k.batch, args->k_head = k.head, args->k_row = k.row;

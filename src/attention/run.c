@@ -51,6 +51,32 @@ static bool build(cptx_module *m, kit_kept *kernel, const void *options, cptx_er
 
 static const kit_keeper keeper = { sizeof(loaded), same, build };
 
+static bool fits(const cptx_attention_runner *r, const cptx_attention_opt *o, const cptx_attention_problem *p,
+                 cptx_error *err)
+{
+	return cptx_attention_check_problem(o, p, cptx_device_get_info(r->base.dev)->sms, NULL, err) &&
+	       cptx_attention_check(o, r->base.target, NULL, err);
+}
+
+/* Where what is given of the shape leaves the usual rest of it no room, the rest that the model likes best. */
+static bool complete(const cptx_attention_runner *r, cptx_attention_opt *o, const cptx_attention_problem *p, cptx_error *err)
+{
+	enum { CHOICES = 64 };
+	cptx_error why = { .code = CPTX_OK };
+	cptx_attention_choice c[CHOICES];
+
+	if (fits(r, o, p, &why))
+		return true;
+	const size_t n = cptx_attention_auto(o, p, cptx_device_get_info(r->base.dev)->sms, c, CHOICES, NULL);
+	for (size_t i = 0; i < n; i++)
+		if (fits(r, &c[i].opt, p, NULL)) {
+			*o = c[i].opt;
+			return true;
+		}
+	*err = why;
+	return false;
+}
+
 /* The options with a measured shape, where the caller leaves it open and one is known. */
 static bool choose(cptx_attention_runner *r, cptx_attention_opt *o, const cptx_attention_opt *opt,
                    const cptx_attention_problem *problem, cptx_error *err)
@@ -59,8 +85,7 @@ static bool choose(cptx_attention_runner *r, cptx_attention_opt *o, const cptx_a
 
 	if (!IS_GIVEN(opt, "options struct", NOWHERE, err) || !IS_GIVEN(problem, "problem", NOWHERE, err) ||
 	    !OPTIONS_READ(cptx_attention_opt, o, opt, NOWHERE, err) ||
-	    !OPTIONS_READ(cptx_attention_problem, &p, problem, NOWHERE, err) ||
-	    !cptx_attention_check_problem(o, &p, cptx_device_get_info(r->base.dev)->sms, NULL, err))
+	    !OPTIONS_READ(cptx_attention_problem, &p, problem, NOWHERE, err) || !complete(r, o, &p, err))
 		return false;
 	const char *name = o->name; /* the one of a choice goes with it */
 	pthread_mutex_lock(&r->base.lock);

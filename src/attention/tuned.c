@@ -120,6 +120,7 @@ bool cptx_attention_measure(cptx_tune *db, cptx_device *dev, const cptx_attentio
 	b.p.q_stride = b.p.k_stride = b.p.v_stride = b.p.o_stride = dense;
 	const kit_offer offer = { .problem = problem_of(&o, &b.p),
 		                      .choice = sizeof(cptx_attention_choice),
+		                      .at = offsetof(cptx_attention_choice, opt),
 		                      .choose = choose,
 		                      .operands = make_operands,
 		                      .release = free_operands,

@@ -39,6 +39,17 @@ void options_write(void *to, const void *from, size_t known, size_t first)
 	memcpy(to, &given, sizeof given);
 }
 
+void choice_write(void *to, size_t size, const void *from, size_t at, uint32_t given, size_t known, size_t first)
+{
+	const uint32_t room = (uint32_t)MIN(given, size - at);
+	char *opt = (char *)to + at;
+
+	memset(to, 0, size);
+	memcpy(to, from, at);
+	memcpy(opt, &room, sizeof room);
+	options_write(opt, (const char *)from + at, known, first);
+}
+
 bool options_read_in(void *to, const void *from, size_t room, size_t known, size_t first, const char *type, cptx_site at,
                      cptx_kernel *k)
 {

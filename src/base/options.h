@@ -34,6 +34,20 @@ static inline void result_fill(void *to, size_t size, const void *from, size_t k
 	if (size > known && size <= OPTIONS_MOST_BYTES)
 		memset((char *)to + known, 0, size - known);
 }
+/*
+ * Choices of a model, of which the caller's header has elements of `bytes` bytes: options stand last in them (.opt), since
+ * these grow.  CHOICES_FIT says whether there is room for one.  CHOICE_WRITE writes number i, whose .opt.size becomes
+ * `given`, that of the options that were asked about.
+ */
+#define CHOICES_FIT(type, choices, bytes, room, err)                                                                        \
+	(IS_GIVEN((choices), "list of choices", NOWHERE, err) &&                                                                \
+	 ((room) && (bytes) > offsetof(type, opt)                                                                               \
+	      ? true                                                                                                            \
+	      : error_set((err), CPTX_E_ARG, NOWHERE, "there is no room for choices; give it for one or more")))
+#define CHOICE_WRITE(type, opt_type, to, i, bytes, given, from)                                                             \
+	choice_write((char *)(to) + (i) * (bytes), (bytes), (from), offsetof(type, opt), (given), offsetof(opt_type, z_),       \
+	             FIRST_##opt_type)
+void choice_write(void *to, size_t size, const void *from, size_t at, uint32_t given, size_t known, size_t first);
 /* Bytes from one element to the next in a caller's array of options. */
 #define OPTIONS_STRIDE(type, o)                                                                                             \
 	((((o)->size ? (o)->size : (uint32_t)FIRST_##type) + sizeof(uint64_t)) & ~(sizeof(uint64_t) - 1))

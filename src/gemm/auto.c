@@ -25,11 +25,7 @@ static void keep(gemm_pick *x, const cptx_gemm_choice *choice)
 			memcpy(kept(x, i), kept(x, i - 1), x->size);
 	if (i == x->room)
 		return;
-	cptx_gemm_choice *to = kept(x, i);
-	memset(to, 0, x->size);
-	memcpy(to, choice, offsetof(cptx_gemm_choice, opt));
-	to->opt.size = x->opt_size;
-	OPTIONS_WRITE(cptx_gemm_opt, &to->opt, &choice->opt);
+	CHOICE_WRITE(cptx_gemm_choice, cptx_gemm_opt, x->choices, i, x->size, x->opt_size, choice);
 }
 
 /* The time of the copies of A and B whose rows are unaligned: they are read and written once, and read once more; then all
@@ -276,7 +272,8 @@ const char *cptx_gemm_model(const cptx_gemm_opt *opt, const cptx_target *target,
 
 static bool can_pick(const cptx_gemm_opt *o, const gemm_pick *x, cptx_error *err)
 {
-	RULE(x->choices && x->room && x->size > offsetof(cptx_gemm_choice, opt), "there is no room for choices");
+	if (!CHOICES_FIT(cptx_gemm_choice, x->choices, x->size, x->room, err))
+		return false;
 	RULE(gemm_generator_of(o), ".mma = %u; there are mma.sync, wgmma, tcgen05 and gemv", (unsigned)o->mma);
 	return true;
 }
@@ -327,7 +324,7 @@ size_t gemm_auto_fill(gemm_pick *x, const cptx_gemm_opt *opt, const cptx_gemm_pr
 	if (!read_options(&o, opt, err) || !OPTIONS_READ(cptx_gemm_problem, &problem, p, NOWHERE, err) || !can_pick(&o, x, err))
 		return 0;
 	const gemm_generator *g = gemm_generator_of(&o);
-	x->opt_size = (uint32_t)MIN(opt->size, x->size - offsetof(cptx_gemm_choice, opt));
+	x->opt_size = opt->size;
 	x->p = &problem, x->target = target_of(g, &o, x->target), x->chip = chip_of(g->model, x->target);
 	x->products = g->model->by <= GEMM_BY_SCALED ? x->chip.products[g->model->by] : 0;
 	x->sms = or_one(x->sms);

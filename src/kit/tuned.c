@@ -373,7 +373,7 @@ bool kit_tuned_measure_offer(cptx_tune *db, cptx_device *dev, const kit_offer *o
 	if (!room)
 		error_set(err, CPTX_E_MEMORY, NOWHERE, "out of memory");
 	for (uint32_t i = 0; i < n; i++)
-		memcpy(candidates + i * size, choices + i * offer->choice, size);
+		memcpy(candidates + i * size, choices + i * offer->choice + offer->at, size);
 	free(choices);
 	const bool ok = n && offer->operands(offer->user, candidates, n, err) && kit_tuned_measure(db, dev, &b, use, done, err);
 	if (n)

@@ -79,7 +79,7 @@ bool kit_tuned_measure(cptx_tune *db, cptx_device *dev, const kit_bench *b, cons
 /* What a family's model offers for a problem, to be measured.  Candidates are told by their structs. */
 typedef struct kit_offer {
 	kit_problem problem;
-	size_t choice; /* bytes of a choice of the model, which begins with a candidate */
+	size_t choice, at; /* bytes of a choice of the model, and where in it the candidate stands */
 	size_t (*choose)(void *user, void *choices, size_t room, cptx_error *err);
 	/* Device memory for all of the candidates; `release` frees it, also where this failed. */
 	bool (*operands)(void *user, const void *candidates, uint32_t n, cptx_error *err);

@@ -9,17 +9,17 @@ static void absent_in(cptx_kernel *k) { cptx_fail(k, "row kernels were left out 
 	void body(cptx_kernel *k, cptx_rows_row *row, void *user) { (void)row, (void)user, absent_in(k); }
 #include <cptx/rows.def>
 
-bool cptx_rows_check(const cptx_rows_opt *o, const cptx_target *target, uint32_t rows, uint32_t sms, cptx_rows_plan *plan,
-                     cptx_error *err)
+bool cptx_rows_check_(const cptx_rows_opt *o, const cptx_target *target, uint32_t rows, uint32_t sms, cptx_rows_plan *plan,
+                      size_t size, cptx_error *err)
 {
-	(void)o, (void)target, (void)rows, (void)sms, (void)plan;
+	(void)o, (void)target, (void)rows, (void)sms, (void)plan, (void)size;
 	return absent(err);
 }
 
-size_t cptx_rows_auto(const cptx_rows_opt *o, const cptx_target *target, uint32_t rows, uint32_t sms,
-                      cptx_rows_choice *choices, size_t room, cptx_error *err)
+size_t cptx_rows_auto_(const cptx_rows_opt *o, const cptx_target *target, uint32_t rows, uint32_t sms,
+                       cptx_rows_choice *choices, size_t size, size_t room, cptx_error *err)
 {
-	(void)o, (void)target, (void)rows, (void)sms, (void)choices, (void)room;
+	(void)o, (void)target, (void)rows, (void)sms, (void)choices, (void)size, (void)room;
 	return absent(err);
 }
 

@@ -359,14 +359,13 @@ static void consider_all(search *x)
 	}
 }
 
-size_t cptx_rows_auto(const cptx_rows_opt *opt, const cptx_target *target, uint32_t rows, uint32_t sms,
-                      cptx_rows_choice *choices, size_t room, cptx_error *err)
+size_t rows_auto(const cptx_rows_opt *opt, const cptx_target *target, uint32_t rows, uint32_t sms, cptx_rows_choice *choices,
+                 size_t room, cptx_error *err)
 {
 	cptx_rows_opt o;
 	search x = { .o = &o, .target = target, .best = choices, .room = room };
 
-	if (!IS_GIVEN(opt, "options struct", NOWHERE, err) || !IS_GIVEN(choices, "list of choices", NOWHERE, err) ||
-	    !OPTIONS_READ(cptx_rows_opt, &o, opt, NOWHERE, err))
+	if (!IS_GIVEN(opt, "options struct", NOWHERE, err) || !OPTIONS_READ(cptx_rows_opt, &o, opt, NOWHERE, err))
 		return 0;
 	if (!rows_complete(&o, target, err))
 		return 0;
@@ -374,9 +373,9 @@ size_t cptx_rows_auto(const cptx_rows_opt *opt, const cptx_target *target, uint3
 	x.rows = rows ? rows : 1u << 20;
 	const bool given =
 		o.place && o.threads && o.per_row && o.split && (o.place != CPTX_ROWS_SHARED || (o.stages && o.rows_each));
-	if (room && given) /* as launches do: what is left to say is what the model says of it */
+	if (given) /* as launches do: what is left to say is what the model says of it */
 		consider(&x, o.place, o.threads, o.per_row, o.split, o.stages, o.rows_each, false);
-	else if (room)
+	else
 		consider_all(&x);
 	if (!x.n && x.why.code)
 		error_set(err, x.why.code, NOWHERE, "%s", x.why.text);
@@ -386,4 +385,23 @@ size_t cptx_rows_auto(const cptx_rows_opt *opt, const cptx_target *target, uint3
 		          "of %u elements",
 		          o.threads, o.per_row, o.split, o.n);
 	return x.n;
+}
+
+size_t cptx_rows_auto_(const cptx_rows_opt *opt, const cptx_target *target, uint32_t rows, uint32_t sms,
+                       cptx_rows_choice *choices, size_t size, size_t room, cptx_error *err)
+{
+	enum { MOST_SHAPES = 2048 /* more than consider_all tries */ };
+
+	if (!CHOICES_FIT(cptx_rows_choice, choices, size, room, err))
+		return 0;
+	room = MIN(room, (size_t)MOST_SHAPES);
+	cptx_rows_choice *all = NEW_ARRAY(cptx_rows_choice, room);
+	const size_t n = all ? rows_auto(opt, target, rows, sms, all, room, err) : 0;
+
+	if (!all)
+		error_set(err, CPTX_E_MEMORY, NOWHERE, "out of memory");
+	for (size_t i = 0; i < n; i++)
+		CHOICE_WRITE(cptx_rows_choice, cptx_rows_opt, choices, i, size, opt->size, &all[i]);
+	free(all);
+	return n;
 }

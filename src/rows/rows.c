@@ -418,15 +418,16 @@ static cptx_rows_plan plan_of(const cptx_rows_choice *c, uint32_t rows, uint32_t
 	return p;
 }
 
-bool cptx_rows_check(const cptx_rows_opt *opt, const cptx_target *target, uint32_t rows, uint32_t sms, cptx_rows_plan *plan,
-                     cptx_error *err)
+bool cptx_rows_check_(const cptx_rows_opt *opt, const cptx_target *target, uint32_t rows, uint32_t sms, cptx_rows_plan *plan,
+                      size_t size, cptx_error *err)
 {
 	cptx_rows_choice c;
 
-	if (!cptx_rows_auto(opt, target, rows, sms, &c, 1, err))
+	if (!rows_auto(opt, target, rows, sms, &c, 1, err))
 		return false;
+	const cptx_rows_plan here = plan_of(&c, rows, sms ? sms : 132);
 	if (plan)
-		*plan = plan_of(&c, rows, sms ? sms : 132);
+		RESULT_FILL(plan, size, &here);
 	return true;
 }
 
@@ -573,7 +574,7 @@ cptx_launch *cptx_rows_launch(const cptx_program *program, cptx_device *dev, con
 	    !IS_GIVEN(problem, "problem", NOWHERE, err) || !OPTIONS_READ(cptx_rows_problem, &p, problem, NOWHERE, err))
 		return NULL;
 	const cptx_device_info *info = cptx_device_get_info(dev);
-	if (!cptx_rows_auto(opt, cptx_target_find(info->target ? info->target : ""), p.rows, info->sms, &c, 1, err))
+	if (!rows_auto(opt, cptx_target_find(info->target ? info->target : ""), p.rows, info->sms, &c, 1, err))
 		return NULL;
 	const rows_shape s = rows_shape_of(&c.opt);
 	const cptx_rows_plan plan = plan_of(&c, p.rows, info->sms);

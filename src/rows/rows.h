@@ -141,6 +141,9 @@ uint32_t rows_part_bytes(const cptx_rows_opt *o);
 /* Launches of a kernel: a second one puts together what CTAs found. */
 static inline uint32_t rows_launches(const rows_shape *s) { return s->sums || s->parts ? 2 : 1; }
 
+/* As cptx_rows_auto, of choices of this library; room is 1 or more. */
+size_t rows_auto(const cptx_rows_opt *opt, const cptx_target *target, uint32_t rows, uint32_t sms, cptx_rows_choice *choices,
+                 size_t room, cptx_error *err);
 /* Checks and completes the options; the shape stays 0 where it is to be chosen. */
 bool rows_complete(cptx_rows_opt *o, const cptx_target *target, cptx_error *err);
 /* Checks the shape of complete options, which must be chosen. */

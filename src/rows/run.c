@@ -52,7 +52,7 @@ static const loaded *load(cptx_rows_runner *r, const cptx_rows_opt *asked, uint3
 	l->asked = *asked, l->asked.name = l->kept.name, l->rows = rows;
 	cptx_module *m = cptx_module_new(NULL);
 	c.opt = l->asked;
-	bool ok = rows_tuned_choose(&r->base, &c.opt, rows) || cptx_rows_auto(&l->asked, r->base.target, rows, sms, &c, 1, err);
+	bool ok = rows_tuned_choose(&r->base, &c.opt, rows) || rows_auto(&l->asked, r->base.target, rows, sms, &c, 1, err);
 	if (ok) {
 		l->opt = c.opt;
 		ok = cptx_rows_build(m, &l->opt, err) && kit_runner_load(&r->base, &l->kept, m, err);
@@ -132,7 +132,7 @@ static bool workspace_at(const cptx_rows_runner *r, cptx_rows_opt o, uint32_t al
 	cptx_rows_plan plan = { .workspace = 0 };
 
 	o.align = align;
-	if (!cptx_rows_auto(&o, r->base.target, rows_about(MAX(rows, 1u)), sms, &c, 1, err) ||
+	if (!rows_auto(&o, r->base.target, rows_about(MAX(rows, 1u)), sms, &c, 1, err) ||
 	    !cptx_rows_check(&c.opt, r->base.target, rows, sms, &plan, err))
 		return false;
 	*most = MAX(*most, plan.workspace);

@@ -79,8 +79,8 @@ static size_t choose(void *user, void *choices, size_t room, cptx_error *err)
 {
 	const bench *b = (const bench *)user;
 
-	return cptx_rows_auto(b->asked, b->target, b->p.rows, cptx_device_get_info(b->dev)->sms, (cptx_rows_choice *)choices,
-	                      room, err);
+	return rows_auto(b->asked, b->target, b->p.rows, cptx_device_get_info(b->dev)->sms, (cptx_rows_choice *)choices, room,
+	                 err);
 }
 
 /* The largest workspace of the candidates. */
@@ -148,6 +148,7 @@ bool cptx_rows_measure(cptx_tune *db, cptx_device *dev, const cptx_rows_opt *opt
 	o.align = o.align ? o.align : rows_align_of_problem(&o, &b.p);
 	const kit_offer offer = { .problem = problem_of(&o, &base, b.p.rows),
 		                      .choice = sizeof(cptx_rows_choice),
+		                      .at = offsetof(cptx_rows_choice, opt),
 		                      .choose = choose,
 		                      .operands = make_operands,
 		                      .release = free_operands,
@@ -184,7 +185,7 @@ static bool has_room(const search *s, const cptx_rows_opt *o)
 
 	if (rows_launches(&shape) == 1)
 		return true;
-	if (!cptx_rows_auto(s->asked, s->r->target, s->rows, cptx_device_get_info(s->r->dev)->sms, &c, 1, NULL))
+	if (!rows_auto(s->asked, s->r->target, s->rows, cptx_device_get_info(s->r->dev)->sms, &c, 1, NULL))
 		return false;
 	const uint32_t rows = shape.parts ? s->rows : 2 * s->rows - 1; /* parts need as much for each row */
 	return workspace_of(s, o, rows) <= workspace_of(s, &c.opt, s->rows);

@@ -330,6 +330,70 @@ START_TEST(choices_fit_what_is_given)
 }
 END_TEST
 
+/* The first check of a run takes what cptx_attention_auto has choices for: both compute the same. */
+START_TEST(one_call_completes_a_shape)
+{
+	enum { N = 64 * 64 };
+	static uint16_t in[N], out[2][N];
+	cptx_device *dev = trial_device(1);
+	cptx_error err = { 0 };
+	cptx_attention_runner *r = cptx_attention_runner_new(dev, NULL, FRESH(&err));
+	cptx_attention_opt o = { .mma = CPTX_ATTENTION_SYNC, .in = CPTX_BF16, .dim = 64 };
+	cptx_attention_problem p = { .batch = 1, .heads = 1, .queries = 64, .keys = 64 };
+
+	for (int i = 0; i < N; i++)
+		in[i] = (uint16_t)(0x3f00 + i * 7 % 256);
+	p.q = p.k = p.v = cptx_mem_alloc(dev, sizeof in, &err), p.o = cptx_mem_alloc(dev, sizeof in, &err);
+	SURE(cptx_mem_write(dev, p.q, in, sizeof in, &err), "%s", err.text);
+	for (int i = 0; i < 2; i++) {
+		o.bk = i ? 128 : 0;
+		SURE(cptx_attention_check(&o, NULL, NULL, NULL) == !i, "%d", i);
+		SURE(cptx_attention_run(r, &o, &p, NULL, FRESH(&err)), "%s", err.text);
+		SURE(cptx_mem_read(dev, out[i], p.o, sizeof in, &err), "%s", err.text);
+	}
+	for (int i = 0; i < N; i++)
+		SURE(out[0][i] && abs(out[0][i] - out[1][i]) <= 1, "%d: %x and %x", i, out[0][i], out[1][i]); /* an ulp */
+	o.bq = 192, o.bk = 256;
+	ck_assert(!cptx_attention_run(r, &o, &p, NULL, FRESH(&err)) && strstr(err.text, "registers"));
+	cptx_attention_runner_destroy(r);
+	cptx_device_close(dev);
+}
+END_TEST
+
+/* Where the model has no shape of its own the usual one is offered, and where nothing fits, an error says why. */
+START_TEST(what_fits_has_a_choice)
+{
+	static const uint32_t dims[] = { 32, 64, 80, 96, 128, 192, 256 }, given[] = { 0, 16, 32, 48, 64, 80, 128, 192, 256 };
+	enum { GIVEN = sizeof given / sizeof *given };
+	cptx_attention_problem p = { SIZES, .pages = 64, .table_pitch = 64 };
+
+	for (unsigned i = 0; i < sizeof dims / sizeof *dims * GIVEN * GIVEN * 8; i++) {
+		cptx_attention_opt o = { .size = S,
+			                     .mma = (enum cptx_attention_mma)(i % 2 ? CPTX_ATTENTION_WGMMA : CPTX_ATTENTION_SYNC),
+			                     .in = CPTX_BF16,
+			                     .dim = dims[i / 8 / GIVEN / GIVEN],
+			                     .bq = given[i / 8 % GIVEN],
+			                     .bk = given[i / 8 / GIVEN % GIVEN],
+			                     .page = i / 2 % 4 ? 8u << i / 2 % 4 : 0 };
+		cptx_attention_choice c;
+		cptx_error err = { 0 };
+
+		p.pages = p.table_pitch = o.page ? 64 : 0;
+		const bool usual = cptx_attention_check(&o, NULL, NULL, NULL);
+		const size_t n = cptx_attention_auto(&o, &p, 132, &c, 1, &err);
+		SURE(n == 1 || (!usual && err.code && *err.text), "%u: mma %d, dim %u, %ux%u, page %u: %s", i, (int)o.mma, o.dim,
+		     o.bq, o.bk, o.page, err.text);
+		ck_assert(!n || (!err.code && cptx_attention_check_problem(&c.opt, &p, 132, NULL, NULL)));
+		ck_assert(!n || ((!o.bq || c.opt.bq == o.bq) && (!o.bk || c.opt.bk == o.bk) && c.us > 0));
+	}
+	const cptx_attention_opt o = { BASE };
+	cptx_attention_choice c;
+	cptx_error err = { 0 };
+	p.pages = p.table_pitch = 0;
+	ck_assert(!cptx_attention_auto(&o, &p, 132, &c, 0, &err) && strstr(err.text, "room for choices"));
+}
+END_TEST
+
 /* Heads share tiles where there are fewer queries than a tile has, and only then. */
 START_TEST(few_queries_share_tiles)
 {
@@ -375,6 +439,31 @@ START_TEST(heads_share_open_tiles)
 			SURE(cptx_attention_auto(&o, &p, 132, &c, 1, FRESH(&err)) == 1, "%u, %u: %s", dim, pack, err.text);
 			ck_assert(c.opt.pack == pack && c.opt.bq / pack >= 8);
 		}
+}
+END_TEST
+
+/* Only two tiles of tcgen05 have exponentials by a polynomial, and none where ex2 is fast. */
+START_TEST(plans_tell_of_the_polynomial)
+{
+	static const struct {
+		cptx_attention_opt o;
+		const char *target;
+		bool polynomial;
+	} all[] = {
+		{ { TCGEN05, .bq = 256 }, "sm_100a", true },
+		{ { TCGEN05, .bq = 128 }, "sm_100a", false },
+		{ { TCGEN05, .bq = 256, .fast_ex2 = true }, "sm_100a", false },
+		{ { TCGEN05, .bq = 256 }, "sm_103a", false },
+		{ { BASE }, "sm_90a", false },
+		{ { SYNC }, "sm_90a", false },
+	};
+
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+		cptx_attention_plan plan;
+		cptx_error err = { 0 };
+		SURE(cptx_attention_check(&all[i].o, cptx_target_find(all[i].target), &plan, &err), "%s", err.text);
+		SURE(all[i].polynomial ? plan.ex2_error > 8.763e-5 && plan.ex2_error < 9e-5 : !(plan.ex2_error > 0), "%zu", i);
+	}
 }
 END_TEST
 
@@ -468,6 +557,9 @@ int main(void)
 	tcase_add_test(t, one_call_does_all);
 	tcase_add_test(t, choices_fit);
 	tcase_add_test(t, choices_fit_what_is_given);
+	tcase_add_test(t, one_call_completes_a_shape);
+	tcase_add_test(t, what_fits_has_a_choice);
+	tcase_add_test(t, plans_tell_of_the_polynomial);
 	tcase_add_test(t, few_queries_share_tiles);
 	tcase_add_test(t, heads_share_open_tiles);
 	tcase_add_test(t, operations_are_counted);

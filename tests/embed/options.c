@@ -4,6 +4,8 @@
  * options and of results have a field more, .later (MORE), or lack their last one (LESS).  What lies behind a struct is
  * 0xff: nobody may read or write it.
  */
+#include <cptx/attention_backward.h>
+#include <cptx/attention_decode.h>
 #include <cptx/cptx.h>
 #include <cptx/cubin.h>
 #include <cptx/device.h>
@@ -16,6 +18,7 @@
 #include <cptx/pipeline.h>
 #include <cptx/reduce.h>
 #include <cptx/roles.h>
+#include <cptx/rows.h>
 #include <cptx/scheduler.h>
 #include <cptx/vector.h>
 
@@ -205,6 +208,65 @@ static void look_at_shapes(cptx_device *dev, cptx_gemm_runner *runner, const cpt
 	      "cptx_gemm_tune", &err);
 }
 
+/* A list of choices in which each one's options stand where the caller's header has them. */
+#define CHOICES(type, call)                                                                                                 \
+	do {                                                                                                                    \
+		type c[2];                                                                                                          \
+		memset(c, 0xff, sizeof c);                                                                                          \
+		check((call) == 2 && c[0].us > 0 && c[0].us <= c[1].us && c[1].opt.size == CPTX_OPT_SIZE_OF(c[1].opt), #type,       \
+		      &err);                                                                                                        \
+		KNOWN(#type, &c[0]);                                                                                                \
+		KNOWN(#type, &c[1]);                                                                                                \
+		KNOWN("the options of " #type, &c[1].opt);                                                                          \
+	} while (0)
+#define CPTX_OPT_SIZE_OF(opt) (uint32_t)((const char *)&(opt).z_ - (const char *)&(opt))
+
+static void look_at_attention(void)
+{
+	const cptx_attention_opt o = {
+		.size = CPTX_OPT_SIZE(cptx_attention_opt), .mma = CPTX_ATTENTION_WGMMA, .in = CPTX_BF16, .dim = 128
+	};
+	const cptx_attention_problem p = {
+		.size = CPTX_OPT_SIZE(cptx_attention_problem), .batch = 1, .heads = 2, .kv_heads = 2, .queries = 512, .keys = 512
+	};
+	const cptx_attention_decode_opt d = { .size = CPTX_OPT_SIZE(cptx_attention_decode_opt), .in = CPTX_BF16, .dim = 128 };
+	const cptx_attention_decode_problem q = { .size = CPTX_OPT_SIZE(cptx_attention_decode_problem),
+		                                      .batch = 1,
+		                                      .heads = 2,
+		                                      .kv_heads = 2,
+		                                      .queries = 1,
+		                                      .keys = 4096,
+		                                      .total_keys = 4096 };
+	const cptx_attention_backward_opt b = {
+		.size = CPTX_OPT_SIZE(cptx_attention_backward_opt), .mma = CPTX_ATTENTION_SYNC, .in = CPTX_BF16, .dim = 64
+	};
+	const cptx_attention_backward_problem g = {
+		.size = CPTX_OPT_SIZE(cptx_attention_backward_problem), .batch = 1, .heads = 2, .queries = 64, .keys = 64
+	};
+	cptx_error err = { .code = CPTX_OK };
+
+	RESULT(cptx_attention_plan, cptx_attention_check(&o, NULL, r, &err) && r->threads);
+	RESULT(cptx_attention_plan, cptx_attention_check_problem(&o, &p, 4, r, &err) && r->flop > 0);
+	RESULT(cptx_attention_choice, cptx_attention_auto(&o, &p, 4, r, 1, &err) == 1 && r->us > 0 && r->opt.bq);
+	CHOICES(cptx_attention_choice, cptx_attention_auto(&o, &p, 4, c, 2, &err));
+	RESULT(cptx_attention_decode_plan, cptx_attention_decode_check(&d, NULL, r, &err) && r->threads);
+	RESULT(cptx_attention_decode_plan, cptx_attention_decode_check_problem(&d, &q, NULL, 4, r, &err) && r->bytes);
+	RESULT(cptx_attention_decode_choice, cptx_attention_decode_auto(&d, &q, NULL, 4, r, 1, &err) == 1 && r->opt.rows);
+	CHOICES(cptx_attention_decode_choice, cptx_attention_decode_auto(&d, &q, NULL, 4, c, 2, &err));
+	RESULT(cptx_attention_backward_plan, cptx_attention_backward_check(&b, NULL, r, &err) && r->threads);
+	RESULT(cptx_attention_backward_plan, cptx_attention_backward_check_problem(&b, &g, r, &err) && r->flop > 0);
+}
+
+static void look_at_rows(void)
+{
+	const cptx_rows_opt o = { .size = CPTX_OPT_SIZE(cptx_rows_opt), .kernel = CPTX_ROWS_SOFTMAX, .n = 4096, .in = CPTX_F32 };
+	cptx_error err = { .code = CPTX_OK };
+
+	RESULT(cptx_rows_plan, cptx_rows_check(&o, NULL, 64, 4, r, &err) && r->threads && r->bytes);
+	RESULT(cptx_rows_choice, cptx_rows_auto(&o, NULL, 64, 4, r, 1, &err) == 1 && r->us > 0 && r->opt.threads);
+	CHOICES(cptx_rows_choice, cptx_rows_auto(&o, NULL, 64, 4, c, 2, &err));
+}
+
 /* One problem, and a list, whose next one stands where the caller's struct ends. */
 static void run_gemm(cptx_device *dev)
 {
@@ -271,6 +333,8 @@ int main(void)
 	run_kernel(dev);
 	run_kit(dev);
 	run_gemm(dev);
+	look_at_attention();
+	look_at_rows();
 	cptx_device_close(dev);
 	return failed != 0;
 }

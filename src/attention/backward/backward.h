@@ -172,6 +172,23 @@ void backward_differentiate(cptx_kernel *k, const backward_in *in, const backwar
 /* Predicate: the user's function says that some score of the block counts; only with .blocks. */
 cptx_val backward_counts(cptx_kernel *k, const backward_in *in, const backward_scores *b, uint32_t queries, uint32_t keys);
 
+/* A place among the blocks that a CTA goes over: of queries of all heads of Q that share one of K and V (.block.by_keys), or
+ * of keys of one head. */
+typedef struct backward_cursor {
+	backward_scores block;  /* where it is; .head and .query, or .key, are registers that advance */
+	uint32_t queries, keys; /* of a block */
+	cptx_val head0;         /* .u32, the first head */
+	cptx_val first, end;    /* .u32: a head's first block begins at the one, and its last one ends in front of the other */
+} backward_cursor;
+backward_cursor backward_cursor_queries(cptx_kernel *k, const backward_in *in, const backward_tile *t, const cptx_acc *s);
+/* Predicate: it is not behind the last block. */
+cptx_val backward_cursor_is_there(cptx_kernel *k, const backward_in *in, const backward_cursor *c);
+/* Predicate: some score of its block counts; only with .blocks. */
+cptx_val backward_cursor_counts(cptx_kernel *k, const backward_in *in, const backward_cursor *c);
+void backward_cursor_advance(cptx_kernel *k, const backward_cursor *c);
+/* With .blocks: to the next block that counts, from this one on, or behind the last. */
+void backward_cursor_skip(cptx_kernel *k, const backward_in *in, const backward_cursor *c);
+
 cptx_kernel *backward_build_keys(cptx_module *m, const cptx_attention_backward_opt *o);
 cptx_kernel *backward_build_keys90(cptx_module *m, const cptx_attention_backward_opt *o);
 void backward_build_prepare(cptx_module *m, const cptx_attention_backward_opt *o, const char *name);

@@ -21,8 +21,8 @@ typedef struct keys {
 	cptx_operand key, v;
 	cptx_pipe pipe;
 	cptx_pipe_at to, at;
-	cptx_val stats, ds;       /* .u32, shared memory */
-	cptx_val next_head, next; /* .u32, of the block to copy next: head, first query */
+	cptx_val stats, ds;   /* .u32, shared memory */
+	backward_cursor next; /* of the block to copy next */
 
 	cptx_tiled_mma kq, grad, dq; /* S^T and dP^T; dV and dK; dQ */
 	cptx_acc scores, probs, dp, sum_dv, sum_dk, part;
@@ -34,29 +34,13 @@ typedef struct keys {
 static void copy_stats(keys *x)
 {
 	cptx_kernel *k = x->k;
-	const cptx_val plane = backward_plane(k, &x->in, x->t.batch, x->next_head);
-	const cptx_val at = backward_stats(k, &x->in, plane, x->next);
+	const cptx_val plane = backward_plane(k, &x->in, x->t.batch, x->next.block.head);
+	const cptx_val at = backward_stats(k, &x->in, plane, x->next.block.query);
 	const cptx_val from = cptx_add(k, at, cptx_mul_wide(k, x->tid, ATTENTION_CHUNK));
 	const cptx_val stage = cptx_mad(k, x->to.stage, x->s->stats_bytes, x->stats, .mode = CPTX_LO);
 
 	cptx_cp_async(k, cptx_mad(k, x->tid, ATTENTION_CHUNK, stage, .mode = CPTX_LO), from, ATTENTION_CHUNK, .cop = CPTX_CG,
 	              .when = cptx_setp(k, x->tid, x->s->stats_bytes / ATTENTION_CHUNK, .cmp = CPTX_LT));
-}
-
-static cptx_val next_is_there(keys *x)
-{
-	return cptx_setp(x->k, x->next_head, cptx_add(x->k, x->t.head0, x->in.group), .cmp = CPTX_LT);
-}
-
-static void advance(keys *x)
-{
-	cptx_kernel *k = x->k;
-
-	cptx_add(k, x->next, x->o->bq, .into = x->next);
-	CPTX_IF(k, cptx_setp(k, x->next, x->t.end, .cmp = CPTX_GE)) {
-		cptx_mov(k, x->t.first, .into = x->next);
-		cptx_add(k, x->next_head, 1, .into = x->next_head);
-	}
 }
 
 static backward_scores scores_of(keys *x, cptx_val head, cptx_val query)
@@ -66,43 +50,20 @@ static backward_scores scores_of(keys *x, cptx_val head, cptx_val query)
 	};
 }
 
-static cptx_val counts(keys *x, cptx_val head, cptx_val query)
-{
-	const backward_scores b = scores_of(x, head, query);
-
-	return backward_counts(x->k, &x->in, &b, x->o->bq, x->o->bk);
-}
-
-/* With .blocks: to the next block that counts, from `next` on. */
-static void skip(keys *x)
-{
-	cptx_kernel *k = x->k;
-
-	if (!x->o->blocks)
-		return;
-	CPTX_DO(k)
-	{
-		cptx_break_when(k, cptx_not(k, next_is_there(x), .type = CPTX_PRED));
-		cptx_break_when(k, counts(x, x->next_head, x->next));
-		advance(x);
-		cptx_continue(k);
-	}
-}
-
 /* Starts the copies of the next block, where there is one. */
 static void load(keys *x)
 {
 	cptx_kernel *k = x->k;
 	const backward_in *in = &x->in;
 
-	CPTX_IF(k, next_is_there(x)) {
-		const cptx_val q = backward_head(k, in->q, x->t.batch, in->q_batch, x->next_head, in->q_head);
-		const cptx_val d_o = backward_head(k, in->d_o, x->t.batch, in->do_batch, x->next_head, in->do_head);
-		backward_copy(k, &x->q, x->to.stage, q, x->next, in->queries);
-		backward_copy(k, &x->d_o, x->to.stage, d_o, x->next, in->queries);
+	CPTX_IF(k, backward_cursor_is_there(k, in, &x->next)) {
+		const cptx_val q = backward_head(k, in->q, x->t.batch, in->q_batch, x->next.block.head, in->q_head);
+		const cptx_val d_o = backward_head(k, in->d_o, x->t.batch, in->do_batch, x->next.block.head, in->do_head);
+		backward_copy(k, &x->q, x->to.stage, q, x->next.block.query, in->queries);
+		backward_copy(k, &x->d_o, x->to.stage, d_o, x->next.block.query, in->queries);
 		copy_stats(x);
-		advance(x);
-		skip(x);
+		backward_cursor_advance(k, &x->next);
+		backward_cursor_skip(k, in, &x->next);
 	}
 	cptx_pipe_filled(k, &x->pipe, &x->to);
 	cptx_pipe_next(k, &x->pipe, &x->to);
@@ -123,7 +84,7 @@ static void begin_copies(keys *x)
 	const backward_in *in = &x->in;
 	const uint32_t stages = x->o->stages;
 
-	x->next = cptx_var(k, CPTX_U32, x->t.first), x->next_head = cptx_var(k, CPTX_U32, x->t.head0);
+	x->next = backward_cursor_queries(k, in, &x->t, &x->scores);
 	x->key = load_keys(x, backward_head(k, in->k, x->t.batch, in->k_batch, x->t.kv_head, in->k_head), in->k_row, "keys");
 	x->v = load_keys(x, backward_head(k, in->v, x->t.batch, in->v_batch, x->t.kv_head, in->v_head), in->v_row, "values");
 	x->q = backward_source_new(k, in, &x->s->q, stages, in->q, in->q_row, x->s->threads, "queries_ring");
@@ -134,9 +95,9 @@ static void begin_copies(keys *x)
 	cptx_pipe_new(k, &x->pipe, .stages = stages, .by = CPTX_PIPE_CP_ASYNC_GROUPS);
 	x->to = cptx_pipe_producer(k, &x->pipe), x->at = cptx_pipe_consumer(k, &x->pipe);
 	/* where there are no queries nothing is loaded */
-	cptx_mov(k, cptx_add(k, x->t.head0, in->group), .into = x->next_head,
+	cptx_mov(k, cptx_add(k, x->t.head0, in->group), .into = x->next.block.head,
 	         .when = cptx_setp(k, x->t.first, x->t.end, .cmp = CPTX_GE));
-	skip(x);
+	backward_cursor_skip(k, in, &x->next);
 	for (uint32_t i = 0; i + 1 < stages; i++)
 		load(x);
 }
@@ -233,8 +194,9 @@ cptx_kernel *backward_build_keys(cptx_module *m, const cptx_attention_backward_o
 		const cptx_val of_q = cptx_add(k, head, x.t.head0), plane = backward_plane(k, &x.in, x.t.batch, of_q);
 		cptx_mov(k, x.t.first, .into = query);
 		CPTX_FOR(k, query, x.t.end, o->bq) {
+			const backward_scores b = scores_of(&x, of_q, query);
 			if (o->blocks)
-				cptx_continue_when(k, cptx_not(k, counts(&x, of_q, query), .type = CPTX_PRED));
+				cptx_continue_when(k, cptx_not(k, backward_counts(k, &x.in, &b, o->bq, o->bk), .type = CPTX_PRED));
 			multiply(&x, of_q, plane, query);
 		}
 	}

@@ -30,7 +30,7 @@ typedef struct keys90 {
 	cptx_pipe_at ds_to, ds_at;       /* of an MMA warpgroup: dS^T that it writes, and that it reads */
 	cptx_val stats, ds, parts;       /* .u32, shared memory */
 	cptx_val blocks;                 /* .u32, of queries, of all heads that share that of K and V */
-	cptx_val head, query;            /* .u32, of the role's block; heads from head0 on */
+	backward_cursor at;              /* the role's block */
 
 	/* of an MMA warpgroup */
 	cptx_val group, thread, releases;
@@ -56,45 +56,6 @@ static cptx_val smem(keys90 *x, uint32_t bytes, uint32_t align, const char *name
 
 /* ---- blocks of queries ---- */
 
-static backward_scores scores_of(keys90 *x)
-{
-	return (backward_scores){
-		.s = &x->scores, .by_keys = true, .batch = x->t.batch, .head = x->head, .query = x->query, .key = x->t.key0
-	};
-}
-
-static cptx_val counts(keys90 *x)
-{
-	const backward_scores b = scores_of(x);
-
-	return backward_counts(x->k, &x->in, &b, x->o->bq, x->o->bk);
-}
-
-static void advance(keys90 *x)
-{
-	cptx_kernel *k = x->k;
-
-	cptx_add(k, x->query, x->o->bq, .into = x->query);
-	const cptx_val last = cptx_setp(k, x->query, x->t.end, .cmp = CPTX_GE);
-	cptx_mov(k, x->t.first, .type = CPTX_U32, .into = x->query, .when = last);
-	cptx_add(k, x->head, 1, .into = x->head, .when = last);
-}
-
-/* To the next block that counts, from this one on, or behind the last. */
-static void skip(keys90 *x)
-{
-	cptx_kernel *k = x->k;
-	const cptx_val end = cptx_add(k, x->t.head0, x->in.group);
-
-	CPTX_DO(k)
-	{
-		cptx_break_when(k, cptx_setp(k, x->head, end, .cmp = CPTX_GE));
-		cptx_break_when(k, counts(x));
-		advance(x);
-		cptx_continue(k);
-	}
-}
-
 /* Of the blocks those that count: the roles must know how many there are. */
 static void count_blocks(keys90 *x)
 {
@@ -102,10 +63,10 @@ static void count_blocks(keys90 *x)
 	const cptx_val all = x->blocks, i = cptx_var(k, CPTX_U32, 0);
 
 	x->blocks = cptx_var(k, CPTX_U32, 0);
-	x->head = cptx_var(k, CPTX_U32, x->t.head0), x->query = cptx_var(k, CPTX_U32, x->t.first);
+	x->at = backward_cursor_queries(k, &x->in, &x->t, &x->scores);
 	CPTX_FOR(k, i, all, 1) {
-		cptx_add(k, x->blocks, 1, .into = x->blocks, .when = counts(x));
-		advance(x);
+		cptx_add(k, x->blocks, 1, .into = x->blocks, .when = backward_cursor_counts(k, &x->in, &x->at));
+		backward_cursor_advance(k, &x->at);
 	}
 }
 
@@ -145,19 +106,17 @@ static void setup(keys90 *x)
 
 static void begin_blocks(keys90 *x)
 {
-	x->head = cptx_var(x->k, CPTX_U32, x->t.head0), x->query = cptx_var(x->k, CPTX_U32, x->t.first);
-	if (x->o->blocks)
-		skip(x);
+	x->at = backward_cursor_queries(x->k, &x->in, &x->t, &x->scores);
+	backward_cursor_skip(x->k, &x->in, &x->at);
 }
 
 static void next_block(keys90 *x)
 {
-	advance(x);
-	if (x->o->blocks)
-		skip(x);
+	backward_cursor_advance(x->k, &x->at);
+	backward_cursor_skip(x->k, &x->in, &x->at);
 }
 
-static cptx_val plane_of(keys90 *x) { return backward_plane(x->k, &x->in, x->t.batch, x->head); }
+static cptx_val plane_of(keys90 *x) { return backward_plane(x->k, &x->in, x->t.batch, x->at.block.head); }
 
 /* A row or key of the sequence as a coordinate of TMA, and its batch. */
 static cptx_val row_of(keys90 *x, cptx_val row, cptx_val before)
@@ -172,19 +131,20 @@ static void load_block(keys90 *x)
 {
 	cptx_kernel *k = x->k;
 	const backward_shape *s = x->s;
-	const cptx_val row = row_of(x, x->query, x->in.q0), batch = batch_of(x);
+	const cptx_val row = row_of(x, x->at.block.query, x->in.q0), batch = batch_of(x);
 
 	cptx_pipe_wait_empty(k, &x->q_pipe, &x->q_at);
 	cptx_pipe_expect(k, &x->q_pipe, &x->q_at, x->q.bytes + s->stats_bytes);
 	const cptx_val full = cptx_pipe_full(&x->q_at);
-	cptx_operand_load(k, &x->q, x->q_at.stage, row, 0, .barrier = full, .z = x->head, .z2 = batch);
+	cptx_operand_load(k, &x->q, x->q_at.stage, row, 0, .barrier = full, .z = x->at.block.head, .z2 = batch);
 	cptx_cp_async_bulk_load(k, cptx_mad(k, x->q_at.stage, s->stats_bytes, x->stats, .mode = CPTX_LO),
-	                        backward_stats(k, &x->in, plane_of(x), x->query), s->stats_bytes, full,
+	                        backward_stats(k, &x->in, plane_of(x), x->at.block.query), s->stats_bytes, full,
 	                        .dst = CPTX_SHARED_CLUSTER);
 	cptx_pipe_next(k, &x->q_pipe, &x->q_at);
 	cptx_pipe_wait_empty(k, &x->do_pipe, &x->do_at);
 	cptx_pipe_expect(k, &x->do_pipe, &x->do_at, x->d_o.bytes);
-	cptx_operand_load(k, &x->d_o, x->do_at.stage, row, 0, .barrier = cptx_pipe_full(&x->do_at), .z = x->head, .z2 = batch);
+	cptx_operand_load(k, &x->d_o, x->do_at.stage, row, 0, .barrier = cptx_pipe_full(&x->do_at), .z = x->at.block.head,
+	                  .z2 = batch);
 	cptx_pipe_next(k, &x->do_pipe, &x->do_at);
 }
 
@@ -281,7 +241,7 @@ static void add_part(keys90 *x, cptx_val to)
 static cptx_val sums_of(keys90 *x)
 {
 	cptx_kernel *k = x->k;
-	const cptx_val row = backward_work_row(k, &x->in, plane_of(x), x->query);
+	const cptx_val row = backward_work_row(k, &x->in, plane_of(x), x->at.block.query);
 	const cptx_val block = cptx_mad(k, row, x->s->dim * 4, x->in.sums, .mode = CPTX_LO);
 
 	return cptx_mad_wide(k, x->group, x->s->part_bytes, block);
@@ -331,7 +291,7 @@ static void multiply(keys90 *x, bool first, bool last)
 {
 	cptx_kernel *k = x->k;
 	const bool sums = !x->o->deterministic, dq = sums && !first;
-	const backward_scores b = scores_of(x);
+	const backward_scores b = x->at.block;
 	const cptx_val stage = cptx_mad(k, x->q_at.stage, x->s->stats_bytes, x->stats, .mode = CPTX_LO);
 	const cptx_val mine = cptx_mad(k, x->scores.col, 8, stage, .mode = CPTX_LO);
 

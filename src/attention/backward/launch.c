@@ -47,20 +47,11 @@ cptx_kernel *cptx_attention_backward_build(cptx_module *m, const cptx_attention_
 
 /* ---- launches ---- */
 
-typedef struct stride {
-	uint64_t batch, head;
-	uint32_t row; /* bytes, all */
-} stride;
-
-/* Densely packed where nothing is said. */
-static stride stride_of(const cptx_attention_backward_opt *o, const cptx_attention_backward_problem *p,
-                        const cptx_attention_stride *s, bool of_keys)
+/* Strides in bytes. */
+static cptx_attention_stride stride_of(const cptx_attention_backward_opt *o, const cptx_attention_backward_problem *p,
+                                       const cptx_attention_stride *s, bool of_keys)
 {
-	const uint64_t row = o->dim * 2, rows = backward_extent_of(o, p, of_keys).rows, heads = of_keys ? p->kv_heads : p->heads;
-
-	if (!s->batch && !s->head && !s->row)
-		return (stride){ heads * rows * row, rows * row, (uint32_t)row };
-	return (stride){ s->batch * 2, s->head * 2, (uint32_t)s->row * 2 };
+	return attention_stride_bytes(s, o->in, o->dim, backward_extent_of(o, p, of_keys), of_keys ? p->kv_heads : p->heads);
 }
 
 static int32_t bounded(uint32_t reach) { return (int32_t)attention_min(reach, ATTENTION_MOST_ROWS); }
@@ -78,10 +69,10 @@ static uint32_t section_of(const cptx_attention_backward_opt *o, const cptx_atte
 
 static backward_args args_of(const cptx_attention_backward_opt *o, const cptx_attention_backward_problem *p, uint32_t sms)
 {
-	const stride q = stride_of(o, p, &p->q_stride, false), d = stride_of(o, p, &p->o_stride, false);
-	const stride k = stride_of(o, p, &p->k_stride, true), v = stride_of(o, p, &p->v_stride, true);
-	const stride d_o = stride_of(o, p, &p->do_stride, false), dq = stride_of(o, p, &p->dq_stride, false);
-	const stride dk = stride_of(o, p, &p->dk_stride, true), dv = stride_of(o, p, &p->dv_stride, true);
+	const cptx_attention_stride q = stride_of(o, p, &p->q_stride, false), d = stride_of(o, p, &p->o_stride, false);
+	const cptx_attention_stride k = stride_of(o, p, &p->k_stride, true), v = stride_of(o, p, &p->v_stride, true);
+	const cptx_attention_stride d_o = stride_of(o, p, &p->do_stride, false), dq = stride_of(o, p, &p->dq_stride, false);
+	const cptx_attention_stride dk = stride_of(o, p, &p->dk_stride, true), dv = stride_of(o, p, &p->dv_stride, true);
 	const uint32_t pad = backward_pad(p->queries), planes = p->batch * p->heads;
 	const float product = o->softcap ? p->softcap : p->scale; /* scores, of what the kernel has in their place */
 
@@ -112,14 +103,14 @@ static backward_args args_of(const cptx_attention_backward_opt *o, const cptx_at
 		                    .dk_head = dk.head,
 		                    .dv_batch = dv.batch,
 		                    .dv_head = dv.head,
-		                    .q_row = q.row,
-		                    .k_row = k.row,
-		                    .v_row = v.row,
-		                    .o_row = d.row,
-		                    .do_row = d_o.row,
-		                    .dq_row = dq.row,
-		                    .dk_row = dk.row,
-		                    .dv_row = dv.row,
+		                    .q_row = (uint32_t)q.row,
+		                    .k_row = (uint32_t)k.row,
+		                    .v_row = (uint32_t)v.row,
+		                    .o_row = (uint32_t)d.row,
+		                    .do_row = (uint32_t)d_o.row,
+		                    .dq_row = (uint32_t)dq.row,
+		                    .dk_row = (uint32_t)dk.row,
+		                    .dv_row = (uint32_t)dv.row,
 		                    .queries = p->queries,
 		                    .keys = p->keys,
 		                    .heads = p->heads,
@@ -146,23 +137,14 @@ static backward_args args_of(const cptx_attention_backward_opt *o, const cptx_at
 /* The tensor map of blocks of a tensor with that stride; where there are no rows nothing is read, and it needs some address.
  */
 static bool make_map(const cptx_attention_backward_opt *o, const cptx_tile *tile, const cptx_attention_backward_problem *p,
-                     uint64_t at, const stride *s, bool of_keys, cptx_tensor_map_opt *map, cptx_error *err)
+                     uint64_t at, const cptx_attention_stride *s, bool of_keys, cptx_tensor_map_opt *map, cptx_error *err)
 {
 	const cptx_operand_opt op = {
 		.size = CPTX_OPT_SIZE(cptx_operand_opt), .type = o->in, .tile = *tile, .batched = true, .batch_dims = 2
 	};
-	const attention_extent e = backward_extent_of(o, p, of_keys);
-	const uint32_t rows = e.rows, heads = of_keys ? p->kv_heads : p->heads;
-	const uint64_t row = rows > 1 ? s->row : o->dim * 2, head = heads > 1 ? s->head : rows * row;
-	const cptx_operand_matrix matrix = { .size = CPTX_OPT_SIZE(cptx_operand_matrix),
-		                                 .address = rows ? at : p->k,
-		                                 .rows = rows ? rows : 1,
-		                                 .cols = o->dim,
-		                                 .pitch = row,
-		                                 .batch = heads,
-		                                 .apart = rows ? head : row,
-		                                 .batch2 = e.batch,
-		                                 .apart2 = e.batch > 1 && rows ? s->batch : heads * (rows ? head : row) };
+	const attention_extent of = backward_extent_of(o, p, of_keys);
+	const cptx_operand_matrix matrix =
+		attention_matrix_of(&op, of.rows ? at : p->k, s, o->dim, of, of_keys ? p->kv_heads : p->heads);
 
 	return cptx_operand_tensor_map(&op, &matrix, map, err);
 }
@@ -171,13 +153,11 @@ static bool make_maps(const cptx_attention_backward_opt *o, const cptx_attention
                       cptx_error *err)
 {
 	const backward_shape s = backward_shape_of(o);
-	const stride q = stride_of(o, p, &p->q_stride, false), d_o = stride_of(o, p, &p->do_stride, false);
-	const stride k = stride_of(o, p, &p->k_stride, true), v = stride_of(o, p, &p->v_stride, true);
 
-	return make_map(o, &s.q, p, p->q, &q, false, &maps->q_map, err) &&
-	       make_map(o, &s.k, p, p->k, &k, true, &maps->k_map, err) &&
-	       make_map(o, &s.k, p, p->v, &v, true, &maps->v_map, err) &&
-	       make_map(o, &s.q, p, p->d_o, &d_o, false, &maps->do_map, err);
+	return make_map(o, &s.q, p, p->q, &p->q_stride, false, &maps->q_map, err) &&
+	       make_map(o, &s.k, p, p->k, &p->k_stride, true, &maps->k_map, err) &&
+	       make_map(o, &s.k, p, p->v, &p->v_stride, true, &maps->v_map, err) &&
+	       make_map(o, &s.q, p, p->d_o, &p->do_stride, false, &maps->do_map, err);
 }
 
 static bool check_addresses(const cptx_attention_backward_opt *o, const cptx_attention_backward_problem *p,

@@ -153,13 +153,17 @@ bool backward_read(cptx_attention_backward_opt *o, const cptx_attention_backward
 	return check_shape(o, &s, err) && (!target || check_target(o, target, err));
 }
 
-bool cptx_attention_backward_check(const cptx_attention_backward_opt *opt, const cptx_target *target,
-                                   cptx_attention_backward_plan *plan, cptx_error *err)
+bool cptx_attention_backward_check_(const cptx_attention_backward_opt *opt, const cptx_target *target,
+                                    cptx_attention_backward_plan *plan, size_t size, cptx_error *err)
 {
 	cptx_attention_backward_opt o;
 	cptx_attention_backward_plan here;
 
-	return backward_read(&o, opt, target, plan ? plan : &here, err);
+	if (!backward_read(&o, opt, target, &here, err))
+		return false;
+	if (plan)
+		RESULT_FILL(plan, size, &here);
+	return true;
 }
 
 /* ---- problems ---- */
@@ -256,9 +260,9 @@ bool backward_read_problem(cptx_attention_backward_problem *p, const cptx_attent
 	return true;
 }
 
-bool cptx_attention_backward_check_problem(const cptx_attention_backward_opt *opt,
-                                           const cptx_attention_backward_problem *problem,
-                                           cptx_attention_backward_plan *plan, cptx_error *err)
+bool cptx_attention_backward_check_problem_(const cptx_attention_backward_opt *opt,
+                                            const cptx_attention_backward_problem *problem,
+                                            cptx_attention_backward_plan *plan, size_t size, cptx_error *err)
 {
 	cptx_attention_backward_opt o;
 	cptx_attention_backward_problem p;
@@ -267,6 +271,6 @@ bool cptx_attention_backward_check_problem(const cptx_attention_backward_opt *op
 	if (!backward_read(&o, opt, NULL, &here, err) || !backward_read_problem(&p, problem, &o, &here, err))
 		return false;
 	if (plan)
-		*plan = here;
+		RESULT_FILL(plan, size, &here);
 	return true;
 }

@@ -20,7 +20,8 @@ typedef struct queries {
 	cptx_val first, end;                   /* .u32: keys of blocks, from one on to behind the last */
 	cptx_operand q, d_o;
 	backward_source key, v;
-	cptx_val k_head, v_head, next; /* .u64; .u32, first key of the block to copy next */
+	cptx_val k_head, v_head; /* .u64 */
+	backward_cursor next;    /* of the block to copy next */
 	cptx_pipe pipe;
 	cptx_pipe_at to, at;
 	cptx_tiled_mma qk, dq;
@@ -73,38 +74,15 @@ static backward_scores scores_of(queries *x, cptx_val key)
 	return (backward_scores){ .s = &x->scores, .batch = x->batch, .head = x->head, .query = x->query0, .key = key };
 }
 
-static cptx_val counts(queries *x, cptx_val key)
-{
-	const backward_scores b = scores_of(x, key);
-
-	return backward_counts(x->k, &x->in, &b, BACKWARD_DQ_ROWS, BACKWARD_DQ_KEYS);
-}
-
-/* With .blocks: to the next block that counts, from `next` on. */
-static void skip(queries *x)
-{
-	cptx_kernel *k = x->k;
-
-	if (!x->o->blocks)
-		return;
-	CPTX_DO(k)
-	{
-		cptx_break_when(k, cptx_setp(k, x->next, x->end, .cmp = CPTX_GE));
-		cptx_break_when(k, counts(x, x->next));
-		cptx_add(k, x->next, BACKWARD_DQ_KEYS, .into = x->next);
-		cptx_continue(k);
-	}
-}
-
 static void load(queries *x)
 {
 	cptx_kernel *k = x->k;
 
-	CPTX_IF(k, cptx_setp(k, x->next, x->end, .cmp = CPTX_LT)) {
-		backward_copy(k, &x->key, x->to.stage, x->k_head, x->next, x->in.keys);
-		backward_copy(k, &x->v, x->to.stage, x->v_head, x->next, x->in.keys);
-		cptx_add(k, x->next, BACKWARD_DQ_KEYS, .into = x->next);
-		skip(x);
+	CPTX_IF(k, backward_cursor_is_there(k, &x->in, &x->next)) {
+		backward_copy(k, &x->key, x->to.stage, x->k_head, x->next.block.key, x->in.keys);
+		backward_copy(k, &x->v, x->to.stage, x->v_head, x->next.block.key, x->in.keys);
+		backward_cursor_advance(k, &x->next);
+		backward_cursor_skip(k, &x->in, &x->next);
 	}
 	cptx_pipe_filled(k, &x->pipe, &x->to);
 	cptx_pipe_next(k, &x->pipe, &x->to);
@@ -124,7 +102,10 @@ static void begin_copies(queries *x)
 	cptx_kernel *k = x->k;
 	const backward_in *in = &x->in;
 
-	x->next = cptx_var(k, CPTX_U32, x->first);
+	x->next = (backward_cursor){ .block = scores_of(x, cptx_var(k, CPTX_U32, x->first)),
+		                         .queries = BACKWARD_DQ_ROWS,
+		                         .keys = BACKWARD_DQ_KEYS,
+		                         .end = x->end };
 	x->k_head = backward_head(k, in->k, x->batch, in->k_batch, x->kv_head, in->k_head);
 	x->v_head = backward_head(k, in->v, x->batch, in->v_batch, x->kv_head, in->v_head);
 	x->q = load_queries(x, backward_head(k, in->q, x->batch, in->q_batch, x->head, in->q_head), in->q_row, "queries_tile");
@@ -133,7 +114,7 @@ static void begin_copies(queries *x)
 	x->v = backward_source_new(k, in, &x->tile, BACKWARD_DQ_STAGES, x->v_head, in->v_row, THREADS, "values_ring");
 	cptx_pipe_new(k, &x->pipe, .stages = BACKWARD_DQ_STAGES, .by = CPTX_PIPE_CP_ASYNC_GROUPS);
 	x->to = cptx_pipe_producer(k, &x->pipe), x->at = cptx_pipe_consumer(k, &x->pipe);
-	skip(x);
+	backward_cursor_skip(k, in, &x->next);
 	for (uint32_t i = 0; i + 1 < BACKWARD_DQ_STAGES; i++)
 		load(x);
 }
@@ -236,8 +217,10 @@ void backward_build_queries(cptx_module *m, const cptx_attention_backward_opt *o
 	begin_products(&x);
 	const cptx_val key = cptx_var(k, CPTX_U32, x.first);
 	CPTX_FOR(k, key, x.end, BACKWARD_DQ_KEYS) {
+		const backward_scores b = scores_of(&x, key);
 		if (o->blocks)
-			cptx_continue_when(k, cptx_not(k, counts(&x, key), .type = CPTX_PRED));
+			cptx_continue_when(
+				k, cptx_not(k, backward_counts(k, &x.in, &b, BACKWARD_DQ_ROWS, BACKWARD_DQ_KEYS), .type = CPTX_PRED));
 		multiply(&x, key);
 	}
 	store(&x);

@@ -52,6 +52,61 @@ cptx_val backward_counts(cptx_kernel *k, const backward_in *in, const backward_s
 	return in->opt->blocks(k, in->opt->user, &block);
 }
 
+/* ---- cursors ---- */
+
+backward_cursor backward_cursor_queries(cptx_kernel *k, const backward_in *in, const backward_tile *t, const cptx_acc *s)
+{
+	const cptx_val head = cptx_var(k, CPTX_U32, t->head0), query = cptx_var(k, CPTX_U32, t->first);
+
+	return (backward_cursor){
+		.block = { .s = s, .by_keys = true, .batch = t->batch, .head = head, .query = query, .key = t->key0 },
+		.queries = in->opt->bq,
+		.keys = in->opt->bk,
+		.head0 = t->head0,
+		.first = t->first,
+		.end = t->end
+	};
+}
+
+cptx_val backward_cursor_is_there(cptx_kernel *k, const backward_in *in, const backward_cursor *c)
+{
+	if (!c->block.by_keys)
+		return cptx_setp(k, c->block.key, c->end, .cmp = CPTX_LT);
+	return cptx_setp(k, c->block.head, cptx_add(k, c->head0, in->group), .cmp = CPTX_LT);
+}
+
+cptx_val backward_cursor_counts(cptx_kernel *k, const backward_in *in, const backward_cursor *c)
+{
+	return backward_counts(k, in, &c->block, c->queries, c->keys);
+}
+
+void backward_cursor_advance(cptx_kernel *k, const backward_cursor *c)
+{
+	const backward_scores *b = &c->block;
+
+	if (!b->by_keys) {
+		cptx_add(k, b->key, c->keys, .into = b->key);
+		return;
+	}
+	cptx_add(k, b->query, c->queries, .into = b->query);
+	const cptx_val last = cptx_setp(k, b->query, c->end, .cmp = CPTX_GE);
+	cptx_mov(k, c->first, .type = CPTX_U32, .into = b->query, .when = last);
+	cptx_add(k, b->head, 1, .into = b->head, .when = last);
+}
+
+void backward_cursor_skip(cptx_kernel *k, const backward_in *in, const backward_cursor *c)
+{
+	if (!in->opt->blocks)
+		return;
+	CPTX_DO(k)
+	{
+		cptx_break_when(k, cptx_not(k, backward_cursor_is_there(k, in, c), .type = CPTX_PRED));
+		cptx_break_when(k, backward_cursor_counts(k, in, c));
+		backward_cursor_advance(k, c);
+		cptx_continue(k);
+	}
+}
+
 /* ---- elements ---- */
 
 void backward_begin_scores(cptx_kernel *k, const backward_in *in, const backward_scores *b)

@@ -4,6 +4,7 @@
  * once (a multiprocessor that asks for few waits for each), and in how many rounds CTAs run.
  */
 #include "attention/decode/decode.h"
+#include "base/options.h"
 
 #include <stdlib.h>
 
@@ -62,7 +63,7 @@ static cptx_attention_decode_choice predict(const cptx_attention_decode_opt *o, 
 	const double ctas = l->planes * l->tiles * chunks, slots = (double)l->sms * l->per_sm;
 	const double bytes = (double)MIN(chunk, MAX(l->keys, 1)) * l->key_bytes, whole = (double)(uint64_t)(ctas / slots);
 	const double held = ctas < slots ? (ctas + l->sms - 1) / l->sms : l->per_sm;
-	cptx_attention_decode_choice c = { .opt = *o, .splits = most, .chunk = chunk, .ctas_per_sm = l->per_sm };
+	cptx_attention_decode_choice c = { .splits = most, .chunk = chunk, .ctas_per_sm = l->per_sm, .opt = *o };
 
 	c.grid = (uint32_t)(l->planes * l->tiles * most);
 	c.waves = ctas / slots;
@@ -134,9 +135,9 @@ static int by_time(const void *a, const void *b)
 	return (int)x->opt.stages - (int)y->opt.stages;
 }
 
-size_t cptx_attention_decode_auto(const cptx_attention_decode_opt *opt, const cptx_attention_decode_problem *problem,
-                                  const cptx_target *target, uint32_t sms, cptx_attention_decode_choice *choices,
-                                  size_t room, cptx_error *err)
+size_t cptx_attention_decode_auto_(const cptx_attention_decode_opt *opt, const cptx_attention_decode_problem *problem,
+                                   const cptx_target *target, uint32_t sms, cptx_attention_decode_choice *choices,
+                                   size_t size, size_t room, cptx_error *err)
 {
 	cptx_attention_decode_opt usual, given, shape[MOST_SHAPES + 1];
 	cptx_attention_decode_choice all[MOST_SHAPES + 1];
@@ -145,7 +146,8 @@ size_t cptx_attention_decode_auto(const cptx_attention_decode_opt *opt, const cp
 
 	/* the usual shape tells whether the options and the problem are right */
 	if (!decode_read(&usual, opt, target, &plan, err) || !decode_read_problem(&p, problem, &usual, err) ||
-	    !decode_plan_problem(&usual, &p, target, sms, &plan, err) || !IS_GIVEN(choices, "room for choices", NOWHERE, err))
+	    !decode_plan_problem(&usual, &p, target, sms, &plan, err) ||
+	    !CHOICES_FIT(cptx_attention_decode_choice, choices, size, room, err))
 		return 0;
 	given = usual;
 	given.rows = opt->rows, given.bk = opt->bk, given.warps = opt->warps, given.stages = opt->stages;
@@ -160,6 +162,6 @@ size_t cptx_attention_decode_auto(const cptx_attention_decode_opt *opt, const cp
 	}
 	qsort(all, m, sizeof *all, by_time);
 	for (size_t i = 0; i < m && i < room; i++)
-		choices[i] = all[i];
+		CHOICE_WRITE(cptx_attention_decode_choice, cptx_attention_decode_opt, choices, i, size, opt->size, &all[i]);
 	return m < room ? m : room;
 }

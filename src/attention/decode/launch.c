@@ -38,29 +38,22 @@ cptx_kernel *cptx_attention_decode_build(cptx_module *m, const cptx_attention_de
 
 /* ---- launches ---- */
 
-/* Bytes from one to the next, of densely packed rows where nothing is said. */
-typedef struct stride {
-	uint64_t batch, head, row;
-} stride;
-
-static stride stride_of(const cptx_attention_stride *s, enum cptx_type type, uint32_t dim, uint64_t rows, uint64_t heads)
+/* Of K and V: pages, or the sequences. */
+static attention_extent extent_of_k(const cptx_attention_decode_opt *o, const cptx_attention_decode_problem *p)
 {
-	const uint64_t bytes = cptx_type_bits(type) / 8;
-
-	if (!s->batch && !s->head && !s->row)
-		return (stride){ heads * rows * dim * bytes, rows * dim * bytes, dim * bytes };
-	return (stride){ s->batch * bytes, s->head * bytes, s->row * bytes };
+	return o->paged ? (attention_extent){ p->page, MOST_PAGES } : (attention_extent){ p->keys, p->batch };
 }
 
 static decode_args args_of(const cptx_attention_decode_opt *o, const cptx_attention_decode_problem *p,
                            const cptx_attention_decode_plan *plan)
 {
-	const uint32_t dim_v = decode_dim_v(o), rows = o->paged ? p->page : p->keys, group = p->heads / p->kv_heads;
+	const attention_extent of_q = { p->queries, p->batch }, of_k = extent_of_k(o, p);
+	const uint32_t dim_v = decode_dim_v(o), group = p->heads / p->kv_heads;
 	const uint64_t parts = (uint64_t)p->batch * p->heads * p->queries * plan->splits * dim_v * sizeof(float);
-	const stride q = stride_of(&p->q_stride, o->in, o->dim, p->queries, p->heads);
-	const stride k = stride_of(&p->k_stride, o->in, o->dim, rows, p->kv_heads);
-	const stride v = stride_of(&p->v_stride, o->in, dim_v, rows, p->kv_heads);
-	const stride d = stride_of(&p->o_stride, decode_out(o), dim_v, p->queries, p->heads);
+	const cptx_attention_stride q = attention_stride_bytes(&p->q_stride, o->in, o->dim, of_q, p->heads);
+	const cptx_attention_stride k = attention_stride_bytes(&p->k_stride, o->in, o->dim, of_k, p->kv_heads);
+	const cptx_attention_stride v = attention_stride_bytes(&p->v_stride, o->in, dim_v, of_k, p->kv_heads);
+	const cptx_attention_stride d = attention_stride_bytes(&p->o_stride, decode_out(o), dim_v, of_q, p->heads);
 
 	return (decode_args){ .q = p->q,
 		                  .k = p->k,
@@ -104,21 +97,12 @@ static bool make_map(const cptx_attention_decode_opt *o, const cptx_attention_de
                      cptx_error *err)
 {
 	const decode_shape s = decode_shape_of(o, NULL);
-	const uint32_t all = o->paged ? p->page : p->keys, rows = MAX(all, 1);
-	const stride k = stride_of(&p->k_stride, o->in, o->dim, rows, p->kv_heads);
+	const attention_extent of = extent_of_k(o, p);
 	const cptx_operand_opt op = {
 		.size = CPTX_OPT_SIZE(cptx_operand_opt), .type = o->in, .tile = s.k, .batched = true, .batch_dims = 2
 	};
-	const uint64_t row = rows > 1 ? k.row : o->dim * 2, head = p->kv_heads > 1 ? k.head : rows * row;
-	const cptx_operand_matrix matrix = { .size = CPTX_OPT_SIZE(cptx_operand_matrix),
-		                                 .address = all ? p->k : p->q,
-		                                 .rows = rows,
-		                                 .cols = o->dim,
-		                                 .pitch = row,
-		                                 .batch = p->kv_heads,
-		                                 .apart = head,
-		                                 .batch2 = o->paged ? MOST_PAGES : p->batch,
-		                                 .apart2 = o->paged || p->batch > 1 ? k.batch : p->kv_heads * head };
+	const cptx_operand_matrix matrix =
+		attention_matrix_of(&op, of.rows ? p->k : p->q, &p->k_stride, o->dim, of, p->kv_heads);
 
 	return cptx_operand_tensor_map(&op, &matrix, &maps->k_map, err);
 }

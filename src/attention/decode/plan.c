@@ -165,13 +165,17 @@ bool decode_read(cptx_attention_decode_opt *o, const cptx_attention_decode_opt *
 	return check_shape(o, &s, t, err);
 }
 
-bool cptx_attention_decode_check(const cptx_attention_decode_opt *opt, const cptx_target *target,
-                                 cptx_attention_decode_plan *plan, cptx_error *err)
+bool cptx_attention_decode_check_(const cptx_attention_decode_opt *opt, const cptx_target *target,
+                                  cptx_attention_decode_plan *plan, size_t size, cptx_error *err)
 {
 	cptx_attention_decode_opt o;
 	cptx_attention_decode_plan here;
 
-	return decode_read(&o, opt, target, plan ? plan : &here, err);
+	if (!decode_read(&o, opt, target, &here, err))
+		return false;
+	if (plan)
+		RESULT_FILL(plan, size, &here);
+	return true;
 }
 
 /* ---- problems ---- */
@@ -283,9 +287,9 @@ bool decode_plan_problem(const cptx_attention_decode_opt *o, const cptx_attentio
 	return true;
 }
 
-bool cptx_attention_decode_check_problem(const cptx_attention_decode_opt *opt, const cptx_attention_decode_problem *problem,
-                                         const cptx_target *target, uint32_t sms, cptx_attention_decode_plan *plan,
-                                         cptx_error *err)
+bool cptx_attention_decode_check_problem_(const cptx_attention_decode_opt *opt, const cptx_attention_decode_problem *problem,
+                                          const cptx_target *target, uint32_t sms, cptx_attention_decode_plan *plan,
+                                          size_t size, cptx_error *err)
 {
 	cptx_attention_decode_opt o;
 	cptx_attention_decode_problem p;
@@ -295,6 +299,6 @@ bool cptx_attention_decode_check_problem(const cptx_attention_decode_opt *opt, c
 	    !decode_plan_problem(&o, &p, target, sms, &here, err))
 		return false;
 	if (plan)
-		*plan = here;
+		RESULT_FILL(plan, size, &here);
 	return true;
 }

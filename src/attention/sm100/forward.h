@@ -73,6 +73,10 @@ typedef struct softmax100 {
 
 enum { SOFTMAX_SLACK = 8 /* powers of 2 that a maximum may grow by before it counts */ };
 
+/* Whether a share of the exponentials is computed by a polynomial: of options with a shape. */
+bool attention_sm100_by_polynomial(const cptx_attention_opt *o);
+/* What an exponential may be wrong by then, as a part of it; else 0. */
+double attention_sm100_ex2_error(const cptx_attention_opt *o);
 /* In front of the blocks; what .soft begins with is set. */
 void attention_sm100_softmax_begin(cptx_kernel *k, softmax100 *x, const attention_in *in);
 /* The maximum of the row with these scores.  Gives the factor, .f32, of all that was summed with the old one: 1 as long as

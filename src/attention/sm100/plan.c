@@ -124,7 +124,8 @@ static bool check(const cptx_attention_opt *o, const cptx_target *target, cptx_a
 		                           .dim = s.dim,
 		                           .dim_v = s.dim_v,
 		                           .groups = s.tiles,
-		                           .regs = { s.rest_regs, s.softmax_regs } };
+		                           .regs = { s.rest_regs, s.softmax_regs },
+		                           .ex2_error = attention_sm100_ex2_error(o) };
 	return true;
 }
 
@@ -167,7 +168,7 @@ static void cycles(const cptx_attention_opt *o, double *mma, double *softmax)
 
 	*mma = scores * (s.dim + s.dim_v) / MMA_PER_CYCLE;
 	if (s.tiles > 1) {
-		const double ex2 = scores * (o->fast_ex2 ? 0.5 : EX2_SHARE) / EX2_PER_CYCLE;
+		const double ex2 = scores * (attention_sm100_by_polynomial(o) ? EX2_SHARE : 0.5) / EX2_PER_CYCLE;
 		const double starts = scores * PAIR_PER_SCORE / F32_PER_CYCLE;
 		*softmax = (ex2 > starts ? ex2 : starts) + PER_BLOCK, *mma += PER_BLOCK;
 		return;

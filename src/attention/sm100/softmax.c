@@ -3,7 +3,7 @@
  * The online softmax of a row that one thread has whole.  Per score: half a max of three, half an fma and half an add of
  * .f32x2, half a conversion and an exponential.  ex2 is what a multiprocessor of sm_100a is short of (16 in a cycle, and the
  * products of a block take as long), so a share of the exponentials is computed by fma: with x = n + f, n whole, 2^f is a
- * polynomial of degree 3 in f, wrong by less than 1e-4 of it, and n is added to its exponent.
+ * polynomial of degree 3 in f, wrong by EX2_ERROR of it at most, and n is added to its exponent.
  */
 #include "attention/sm100/forward.h"
 
@@ -15,6 +15,9 @@ enum {
 	PERIOD = 16,
 	KEPT = 12 /* of so many scores behind one another so many are left to ex2 */
 };
+static const double coefficients[] = { 1, 0.695146143436431884765625, 0.227564394474029541015625,
+	                                   0.077119089663028717041015625 };
+#define EX2_ERROR 8.77e-5        /* of a polynomial with these, near 0.1, and of its roundings */
 #define LEAST (-127.0)           /* below it the exponent would wrap around */
 #define ROUNDS (0x1p23 + 0x1p22) /* added with .rm, it leaves whole numbers in the low bits, rounded down */
 
@@ -39,21 +42,26 @@ static void split(cptx_kernel *k, cptx_val pair, cptx_val a, cptx_val b)
 	cptx_mov(k, cptx_as(pair, CPTX_B64), .type = CPTX_B64, .into = to);
 }
 
+bool attention_sm100_by_polynomial(const cptx_attention_opt *o)
+{
+	return attention_sm100_shape(o).tiles > 1 && !o->fast_ex2;
+}
+
+double attention_sm100_ex2_error(const cptx_attention_opt *o) { return attention_sm100_by_polynomial(o) ? EX2_ERROR : 0; }
+
 void attention_sm100_softmax_begin(cptx_kernel *k, softmax100 *x, const attention_in *in)
 {
-	static const double by[] = { 1, 0.695146143436431884765625, 0.227564394474029541015625, 0.077119089663028717041015625 };
-
 	/* minus infinity would give NaN, times scale or less itself: the least number takes its place */
 	const cptx_val least = cptx_mul(k, cptx_min(k, cptx_rcp(k, in->scale, .rnd = CPTX_RN), 1.0f), -FLT_MAX);
 
 	cptx_max(k, x->soft.max, least, .into = x->soft.max);
-	x->in = in->o->in, x->polynomial = !in->o->fast_ex2;
+	x->in = in->o->in, x->polynomial = attention_sm100_by_polynomial(in->o);
 	x->scale = pair_of(k, in->scale, in->scale);
 	if (!x->polynomial)
 		return;
 	x->up = twice(k, ROUNDS);
-	for (size_t i = 0; i < ARRAY_LEN(by); i++)
-		x->by[i] = twice(k, by[i]);
+	for (size_t i = 0; i < ARRAY_LEN(coefficients); i++)
+		x->by[i] = twice(k, coefficients[i]);
 }
 
 /* ---- the maximum ---- */

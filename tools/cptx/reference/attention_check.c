@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define EX2_POLYNOMIAL 8.77e-5
 enum { DRAWS = 4096, HALVES = 65536, SPARE_PAGES = 3, MOST_DIM = 256 };
 
 typedef struct bench {
@@ -24,7 +23,7 @@ typedef struct bench {
 	uint32_t *table;       /* pages of each batch */
 	float *number;         /* of all patterns of Q, K and V */
 	bool bytes;            /* these have 8 bits, else 16 */
-	double ex2;            /* what an exponential may be wrong by, as a part of it, where a polynomial computes some */
+	double ex2;            /* ex2_error of the plan */
 	double *score;         /* of a row */
 } bench;
 
@@ -431,7 +430,7 @@ static double fp8_cut(double n) { return 0x1p-13 * (n / 32 + 1); }
 /*
  * P and O are rounded once each, so the error is half an ulp of what is added and of the result, and a bit more by sums in
  * f32, ex2.approx and, with a soft cap, tanh.approx (2^-11 of its result), which change a score a little.  A polynomial in
- * place of ex2.approx is wrong by up to 2^-13.47, in O above and below the line.
+ * place of ex2.approx is wrong by what the plan says, in O above and below the line.
  */
 static void compare_row(const bench *b, const row *r, attention_report *rep, bool once)
 {
@@ -519,7 +518,7 @@ bool attention_trial_run(cptx_device *dev, cptx_module *module, const cptx_atten
 	if (!cptx_attention_check_problem(o, &b.p, cptx_device_get_info(dev)->sms, &r->plan, err))
 		return false;
 	b.p.kv_heads = b.p.kv_heads ? b.p.kv_heads : b.p.heads;
-	b.ex2 = o->mma == CPTX_ATTENTION_TCGEN05 && r->plan.groups > 1 && !o->fast_ex2 ? EX2_POLYNOMIAL : 0;
+	b.ex2 = r->plan.ex2_error;
 	cptx_program *program = cptx_device_load(dev, module, &t->load, err);
 	bool ok = program && prepare(&b, err);
 	cptx_launch *l = ok ? cptx_attention_launch(program, dev, o, &b.p, err) : NULL;
