@@ -114,7 +114,7 @@ frameworks() {
 	[ -e build/libcptx.so ] || { skip "frameworks: there is no build/libcptx.so"; return; }
 	[ -e "$builds/frameworks/bin/python" ] || try "frameworks: a virtual environment" python3 -m venv "$builds/frameworks" || return
 	"$builds/frameworks/bin/pip" install -q torch jax numpy ml_dtypes >"$dir/log" 2>&1 || { skip "frameworks: PyTorch and JAX cannot be had from PyPI"; return; }
-	module_tests frameworks "$builds/frameworks/bin/python" "$source/build/libcptx.so" frameworks rows attention build
+	module_tests frameworks "$builds/frameworks/bin/python" "$source/build/libcptx.so" frameworks rows attention jax build
 }
 
 debian() {

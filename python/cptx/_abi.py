@@ -129,7 +129,7 @@ class Options(Structure):
     """Options that grow: their size tells C how much of them stands here.  Without it C would read all that its own version has."""
 
     def __init__(self, **fields):
-        super().__init__(size=ctypes.sizeof(self), **fields)
+        super().__init__(**{"size": ctypes.sizeof(self), **fields})
 
 
 class GemmOpt(Options):

@@ -122,11 +122,10 @@ def start(device, given, address, stream=0, alpha=1.0, beta=0.0, tune=None, budg
     (m, k), n = ma.shape[-2:], mb.shape[-1]
     batch = ma.shape[:-2]
     target = lib.cptx_target_find(device.target.encode())
-    opt = _abi.GemmOpt(size=ctypes.sizeof(_abi.GemmOpt), mma=lib.cptx_gemm_mma_of(target), a=_type("a", ma), b=_type("b", mb),
-                       out=_type("out", md), a_m_major=_order("a", ma, True, m, k), b_n_major=not _order("b", mb, True, k, n),
+    opt = _abi.GemmOpt(mma=lib.cptx_gemm_mma_of(target), a=_type("a", ma), b=_type("b", mb), out=_type("out", md),
+                       a_m_major=_order("a", ma, True, m, k), b_n_major=not _order("b", mb, True, k, n),
                        batched=bool(batch), alpha=alpha != 1, beta=bool(beta), bias="bias" in given)
-    problem = _abi.GemmProblem(size=ctypes.sizeof(_abi.GemmProblem), m=m, n=n, k=k, batch=batch[0] if batch else 0,
-                               alpha=alpha if alpha != 1 else 0, beta=beta)
+    problem = _abi.GemmProblem(m=m, n=n, k=k, batch=batch[0] if batch else 0, alpha=alpha if alpha != 1 else 0, beta=beta)
     mc, mv = given.get("c"), given.get("bias")
     if mc and ((mc.shape, mc.type) != (md.shape, md.type) or _order("c", mc, True, m, n)):
         raise ValueError(f"c is {mc.type}{list(mc.shape)}, but must be {md.type}{list(md.shape)}, by rows, as the result")

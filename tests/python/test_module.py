@@ -11,6 +11,7 @@ import threading
 import types
 import unittest
 import unittest.mock
+from struct import calcsize, pack, unpack_from
 
 import runner
 
@@ -62,6 +63,7 @@ class Abi(unittest.TestCase):
         self.assertGreater(len(grow), 8)
         for struct in grow:
             self.assertEqual(struct().size, ctypes.sizeof(struct), struct.of_c)
+            self.assertEqual(struct(size=8).size, 8)
 
     def test_version(self):
         self.assertRegex(cptx.version(), r"^\d+\.\d+\.\d+$")
@@ -74,6 +76,19 @@ class Floats:
         self.values = (ctypes.c_float * len(values))(*values)
         self.__array_interface__ = {"version": 3, "typestr": typestr, "shape": (len(values),), "strides": None,
                                     "data": (ctypes.addressof(self.values), read_only)}
+
+
+class Matrix:
+    """A matrix with nothing but an array interface, by rows; element: a letter of struct, "e" or "f"."""
+
+    def __init__(self, rows, element):
+        flat = [v for row in rows for v in row]
+        self.code, self.bytes = f"{len(flat)}{element}", ctypes.create_string_buffer(pack(f"{len(flat)}{element}", *flat))
+        self.__array_interface__ = {"version": 3, "typestr": f"<f{calcsize(element)}", "shape": (len(rows), len(rows[0])), "strides": None,
+                                    "data": (ctypes.addressof(self.bytes), False)}
+
+    def values(self):
+        return list(unpack_from(self.code, self.bytes))
 
 
 class Framework:
@@ -347,6 +362,13 @@ class Emulator(unittest.TestCase):
         for t in threads:
             t.join()
         self.assertEqual(wrong, [])
+
+    def test_gemm(self):
+        """Also where no framework is installed: all of it beside new arrays."""
+        a, b = [[(i + j) % 5 - 2 for j in range(16)] for i in range(16)], [[(i * j) % 7 - 3 for j in range(8)] for i in range(16)]
+        out, bias = Matrix([[0] * 8] * 16, "f"), Floats(range(8))
+        cptx.gemm(Matrix(a, "e"), Matrix(b, "e"), out=out, alpha=2, bias=bias, device=cptx.Device("emu:sm_80"))
+        self.assertEqual(out.values(), [2 * sum(x * b[k][j] for k, x in enumerate(row)) + j for row in a for j in range(8)])
 
     def test_exchange_api(self):
         self.assertEqual(_arrays.exchange_api(int), 0)
