@@ -333,13 +333,15 @@ static void allow_exchange(unsigned form, const arch_request *q, arch_near *n)
 	arch_request other = *q;
 	arch_near with;
 
+	memcpy(vals, q->vals, (FIRST_SLOT + 1u + arch_ops[f->op].nslot) * sizeof *vals);
 	other.vals = vals;
 	for (unsigned i = 0; i < n->nfault && n->operands >= COST_EXCHANGED; i++)
 		for (unsigned k = 0; k < f->noperand && n->fault[i].kind == FAULT_OPERAND; k++) {
 			const arch_operand *a = &arch_operands[f->operand + n->fault[i].index], *b = &arch_operands[f->operand + k];
-			memcpy(vals, q->vals, sizeof vals);
-			vals[value_of(q, a) - q->vals] = *value_of(q, b), vals[value_of(q, b) - q->vals] = *value_of(q, a);
+			cptx_val *at = &vals[value_of(q, a) - q->vals], *to = &vals[value_of(q, b) - q->vals];
+			*at = *value_of(q, b), *to = *value_of(q, a);
 			arch_near_form(form, &other, &with);
+			*at = *value_of(q, a), *to = *value_of(q, b);
 			if (arch_distance(with.cost + COST_EXCHANGED, with.doubt) < arch_distance(n->cost, n->doubt))
 				n->cost = (uint16_t)(with.cost + COST_EXCHANGED), n->doubt = with.doubt;
 		}

@@ -76,7 +76,8 @@ static bool name_again(emitter *e, reg_name *to, const char *prefix, size_t len,
 		name_range(r->name + r->n, prefix, len, r->n, n - r->n);
 		r->n = n;
 	}
-	memcpy(to, r->name, n * sizeof *to);
+	if (n)
+		memcpy(to, r->name, n * sizeof *to);
 	return true;
 }
 
