@@ -20,9 +20,9 @@ for value in 0 a 3x3 1025 -3 ""; do
 	usage "--group $value: expected a number of rows of tiles, 1 to 1024" gemm --group "$value"
 done
 for value in float "e4m3," ",e4m3" "e4m3,e2m1,e2m1" "" bf16x2bf16x2bf16x2bf16x2; do
-	usage "--in $value: expected one of bf16 f16 tf32 e4m3 e5m2 e2m3 e3m2 e2m1 s8 u8 u4, or two of them" gemm --in "$value"
+	usage "--in $value: expected one of bf16 f16 tf32 f64 e4m3 e5m2 e2m3 e3m2 e2m1 s8 u8 u4, or two of them" gemm --in "$value"
 done
-usage "--out float: expected f32, bf16, f16, e4m3, e5m2 or s32" gemm --out float
+usage "--out float: expected f32, bf16, f16, e4m3, e5m2, s32 or f64" gemm --out float
 usage "--run 4096" gemm --run 4096
 usage "--run 0x1x8" gemm --run 0x1x8
 usage "there is no target 'sm_90b'" gemm --arch sm_90b
@@ -31,7 +31,7 @@ usage "what is 'left'?" gemm left over
 
 # ---- gemm: shapes ----
 usage "A is .f32 and B .f32; both must be bf16, both f16, both tf32" gemm --mma sync --in f32
-usage "A is .f32 and B .f32; both must be bf16, both f16, both tf32, or each e4m3 or e5m2, or each s8 or u8" gemm --in f32
+usage "A is .f32 and B .f32; both must be bf16, both f16, both tf32, both f64, or each e4m3 or e5m2, or each s8 or u8" gemm --in f32
 usage "output type .s8; it must be f32, bf16, f16, e4m3 or e5m2" gemm --out s8
 usage "tile K = 48; the swizzle is made for 32, 64 and 128" gemm -M sync --tile 128x128x48
 usage "bytes of shared memory; a CTA of sm_86 has at most 101376" gemm --arch sm_86 --tile 128x256x64 --stages 4
@@ -217,7 +217,7 @@ for of in "f16 f16" "tf32 tf32" "f8f6f4 e4m3,e2m1" "f8f6f4 e3m2,e5m2" "i8 u8,s8"
 done
 usage "kind mxf8f6f4 of mma.sync does not take .e2m1 and .e2m1 by .ue8m0; these are kind mxf4" gemm -a sm_120a -k mxf8f6f4 -i e2m1
 usage "tile K = 128; with kind mxf4 it is 256" gemm --arch sm_121a --kind mxf4 --tile 128x128x128
-usage "A is .bf16 and B .f16; both must be bf16, both f16, both tf32, or each e4m3 or e5m2, or each s8 or u8" gemm --arch sm_80 --in bf16,f16
+usage "A is .bf16 and B .f16; both must be bf16, both f16, both tf32, both f64, or each e4m3 or e5m2, or each s8 or u8" gemm --arch sm_80 --in bf16,f16
 
 # ---- gemm --run: layouts, batches, lists ----
 for layout in nn nt tn tt; do
