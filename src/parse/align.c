@@ -11,11 +11,11 @@ enum { FAR = UINT16_MAX / 2 };
 enum {
 	COST_MISSPELT = 6,
 	COST_NEARLY = 25, /* the word looks like the value, and is a value elsewhere */
-	COST_TYPE = 29,
+	COST_TYPE = 26,
 	COST_BELONGS = 28,
 	COST_OTHER = 30,
 	COST_TURNED = 27, /* two types that stand in each other's place: one mistake */
-	COST_STRANGE = 31,
+	COST_STRANGE = 36,
 	COST_OTHER_NAME = 48,
 	COST_LACKING = 24,
 	COST_LACKING_FIXED = 13,

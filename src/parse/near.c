@@ -5,7 +5,7 @@
  */
 #include "parse/near.h"
 
-enum { COST_NUMBER = 36, COST_BRACES = 72, STRANGER = 24 /* of doubt */ };
+enum { COST_NUMBER = 36, COST_BRACES = 40, STRANGER = 24 /* of doubt */ };
 
 typedef struct question {
 	near_text t;
