@@ -169,6 +169,13 @@ def check_gemm(test, m, n, k):
             compare(test, ours.gemm, matmul, [a, b], dtype, bound)
             got = jax.jit(lambda *x: ours.gemm(x[0], x[1], x[3], alpha=0.5, beta=2.0, bias=x[2]))(a, b, bias, c)
             test.assertLess(apart(got, 0.5 * matmul(a, b) + 2 * c + bias), bound)
+    a, b, c = drawn((m, k), jnp.bfloat16, 1), drawn((k, n), jnp.bfloat16, 2), drawn((m, n), seed=4)
+    f32 = jnp.float32
+    y, pull = jax.vjp(lambda *x: ours.gemm(*x, beta=0.5, dtype=f32), a, b, c)
+    want, pull_theirs = jax.vjp(lambda a, b, c: matmul(a.astype(f32), b.astype(f32)) + 0.5 * c, a, b, c)
+    for got, theirs in zip((y, *pull(c)), (want, *pull_theirs(c))):  # a result of another type than its operands
+        test.assertEqual(got.dtype, theirs.dtype)
+        test.assertLess(apart(got, theirs), 0.01)
     a, b = drawn((3, m, k), jnp.bfloat16, 1), drawn((3, k, n), jnp.bfloat16, 2)
     compare(test, ours.gemm, matmul, [a, b], jnp.bfloat16, 0.01)
     test.assertTrue(bool((ours.gemm(jnp.zeros((2, 0), jnp.bfloat16), jnp.zeros((0, 3), jnp.bfloat16), bias=jnp.ones(3)) == 1).all()))
