@@ -4,6 +4,8 @@
 import ctypes
 import math
 import sys
+import threading
+import time
 import types
 import unittest
 from unittest import mock
@@ -11,7 +13,7 @@ from unittest import mock
 import runner
 
 import cptx
-from cptx import _abi, _rows
+from cptx import _abi, _rows, _runner
 from cptx._abi import lib
 
 
@@ -83,6 +85,23 @@ class Rows(unittest.TestCase):
 torch = runner.optional("torch")
 
 
+class Shared(unittest.TestCase):
+    def test_once(self):
+        """Threads that want the same at the same time get the same, and what is made may want another."""
+        made, got = [], []
+
+        def make():
+            made.append(_runner.once(Shared, "inner", lambda: time.sleep(0.05) or 1))
+            return len(made)
+        with mock.patch.object(_runner, "_made", {}):
+            threads = [threading.Thread(target=lambda: got.append(_runner.once(Shared, "outer", make))) for _ in range(4)]
+            for t in threads:
+                t.start()
+            for t in threads:
+                t.join(10)
+        self.assertEqual((made, got), ([1], [1] * 4))
+
+
 @unittest.skipUnless(torch, "PyTorch is not installed")
 class Shapes(unittest.TestCase):
     """What the operators say of shapes and types without a GPU."""
@@ -131,4 +150,4 @@ class Shapes(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    sys.exit(runner.main("rows", (Rows, Shapes)))
+    sys.exit(runner.main("rows", (Rows, Shared, Shapes)))

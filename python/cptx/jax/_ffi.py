@@ -23,7 +23,7 @@ import traceback
 import jax
 import numpy as np
 
-from .. import Device, _gemm
+from .. import Device, _gemm, _runner
 
 EMULATOR = "emu:sm_90a"  # of arrays that lie on the CPU
 TARGET = "cptx_call"  # the name that programs call
@@ -121,10 +121,9 @@ def _buffers(these):
     return found
 
 
-@functools.lru_cache(None)
 def device(key):
     """The Device that a key of runners names: ("cuda", 0), as all of the module have it, or ("emu", "emu:sm_90a")."""
-    return Device(key[1] if key[0] == "emu" else f"cuda:{key[1]}")
+    return _runner.once(Device, key, lambda: Device(key[1] if key[0] == "emu" else f"cuda:{key[1]}"))
 
 
 def default_key():
