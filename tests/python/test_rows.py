@@ -77,6 +77,9 @@ class Rows(unittest.TestCase):
     def test_refusals(self):
         with self.assertRaisesRegex(ValueError, "there is no row kernel \"softmin\""):
             _rows.options("softmin", 4, (), ())
+        self.assertEqual(_rows.optional("layer-norm", ("x", "w", "y", "rstd")), ("w", "rstd"))
+        with self.assertRaisesRegex(ValueError, "softmax has no operand w: it has x, y and may have lse"):
+            _rows.optional("softmax", ("x", "w", "y"))
         opt = _rows.options("softmax", 8, (("in", "f32"),), ())
         with self.assertRaisesRegex(cptx.ArgumentError, "the problem has no address of y"):
             self.runner.run(opt, 1, {"x": (16, 0)})

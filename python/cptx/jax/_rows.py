@@ -76,7 +76,7 @@ def _run(kernel, x, inputs, outputs, n=None, firsts=(), **settings):
             raise TypeError(f"{', '.join(name for name in (*inputs, *made) if _rows.TYPED.get(name) == field)} are of {', '.join(sorted(kinds))}, "
                             "but must be of one type")
     about = {"kernel": kernel, "n": n, "rows": x.size // width if width else 0, "types": sorted((f, k) for f, (k,) in types.items()),
-             "optional": [name for name in (*inputs, *made) if name in _rows.optional(kernel)], "settings": sorted(settings.items()),
+             "optional": _rows.optional(kernel, (*inputs, *made)), "settings": sorted(settings.items()),
              "inputs": [placed(name, next(i for i, a in enumerate(arrays) if a is v), v) for name, v in inputs.items()],
              "outputs": [placed(name, i, of) for i, (name, of) in enumerate(made.items())]}
     about["outputs"], results = _merged(about["outputs"], results, firsts)
