@@ -31,6 +31,8 @@ class AttentionCall:
             given[name] = place.at(x) if len(x.shape) < 3 or name == "lse" else _place(place.at(x), x.shape)
         runner = _attention.runner(KINDS[about["kind"]], place.key, lambda: place.device)
         runner.run(given, about["sizes"], about["settings"], place.stream)
+        if "workspace" in about["outputs"]:
+            _ffi.check_workspace(place, runner.workspace(about["sizes"], about["settings"]), results[-1])
 
 
 def _checked(q, k, v, packed, types):
