@@ -410,6 +410,7 @@ def quantize(x, block=None, fp4=False):
     op, each = (torch.ops.cptx.quantize_fp4, 2) if fp4 else (torch.ops.cptx.quantize, 1)
     if block is None:
         return op(x)
+    _rows.check_block(block, x.shape[-1])
     y, scale = op(x.reshape(*x.shape[:-1], -1, block))
     return y.reshape(*x.shape[:-1], x.shape[-1] // each), scale
 

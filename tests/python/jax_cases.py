@@ -198,7 +198,8 @@ def check_transformations(test, n):
 
 
 def check_refusals(test):
-    x, q = jnp.zeros((2, 8)), jnp.zeros((1, 9, 4, 64), jnp.bfloat16)
+    x, q, at = jnp.zeros((2, 8)), jnp.zeros((1, 9, 4, 64), jnp.bfloat16), jnp.zeros(1, jnp.int32)
+    ends = jnp.asarray((0, 9), jnp.int32)
     for kind, words, call in (
             (ValueError, r"x2 is bfloat16\[2, 8\], but must be as x is: float32", lambda: ours.swiglu(x, x.astype(jnp.bfloat16))),
             (ValueError, r"w has the shape \(2,\), but must have \(8,\)", lambda: ours.rms_norm(x, x[:, 0])),
@@ -208,6 +209,12 @@ def check_refusals(test):
             (ValueError, "4 heads of Q, and 3 of K and V", lambda: ours.attention(q, q[:, :, :3], q[:, :, :3])),
             (ValueError, "scale is 0, but must be above 0", lambda: ours.attention(q, q, q, scale=0)),
             (ValueError, "k is of float16, but q is of bfloat16", lambda: ours.attention(q, q.astype(jnp.float16), q)),
+            (ValueError, "softcap is -1, but must be above 0", lambda: ours.attention(q, q, q, softcap=-1)),
+            (ValueError, "v_scale is -1, but must be above 0", lambda: ours.attention(q, q, q, v_scale=-1)),
+            (ValueError, r"window is \(-2, None\), but must be \(left, right\), each from 0 on", lambda: ours.attention(q, q, q, window=(-2, None))),
+            (ValueError, r"cu_queries is int32\[1\], but must be", lambda: ours.attention_varlen(q[0], q[0], q[0], at, at, 9, 9)),
+            (ValueError, "max_keys is -1, but must be", lambda: ours.attention_varlen(q[0], q[0], q[0], ends, ends, 9, -1)),
+            (ValueError, "block is 3, but must divide the 8 columns", lambda: ours.quantize(x, block=3)),
             (TypeError, "a is of float32, but must be of float16, bfloat16", lambda: ours.gemm(x, x)),
             (ValueError, r"a has the shape \(2, 8\), and b \(2, 8\)", lambda: ours.gemm(x.astype(jnp.float16), x.astype(jnp.float16))),
             (ValueError, "beta is given, but no c", lambda: ours.gemm(q[0, 0], q[0, 0].T, beta=1))):

@@ -85,9 +85,6 @@ class Rows(unittest.TestCase):
             self.runner.run(opt, 1, {"x": (16, 0)})
 
 
-torch = runner.optional("torch")
-
-
 class Shared(unittest.TestCase):
     def test_once(self):
         """Threads that want the same at the same time get the same, and what is made may want another."""
@@ -103,6 +100,9 @@ class Shared(unittest.TestCase):
             for t in threads:
                 t.join(10)
         self.assertEqual((made, got), ([1], [1] * 4))
+
+
+torch = runner.optional("torch")
 
 
 @unittest.skipUnless(torch, "PyTorch is not installed")
@@ -137,7 +137,8 @@ class Shapes(unittest.TestCase):
                 (ValueError, r"x has the shape \(2, 0\)", lambda: rows.argmax(none)),
                 (ValueError, r"x has the shape \(2, 0\)", lambda: rows.cross_entropy(none, torch.zeros(2, dtype=torch.int64))),
                 (ValueError, r"x has the shape \(2, 0\)", lambda: rows.quantize(none)),
-                (ValueError, r"x has the shape \(2, 0\)", lambda: rows.quantize(none, fp4=True))):
+                (ValueError, r"x has the shape \(2, 0\)", lambda: rows.quantize(none, fp4=True)),
+                (ValueError, "block is 3, but must divide the 8 columns", lambda: rows.quantize(x, block=3))):
             with self.subTest(words=words), self.assertRaisesRegex(kind, words):
                 call()
 

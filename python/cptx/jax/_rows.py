@@ -328,6 +328,7 @@ def quantize(x, block=None):
     """Rows in float8_e4m3fn and what they are to be multiplied by, f32: max(|x|) / 448.  block: elements of a row that share a scale;
     the scales have a dimension more then."""
     _columns(x)
+    _rows.check_block(block, x.shape[-1])
     blocks = x if block is None else x.reshape(*x.shape[:-1], -1, block)
     y, scale = _run("quantize", blocks, {"x": blocks}, {"y": _ffi.array(blocks.shape, jnp.float8_e4m3fn), "scale": SCALAR})
     return y.reshape(x.shape), scale
