@@ -193,6 +193,7 @@ def check_transformations(test, n):
         return jax.lax.scan(step, x, None, length=3)[0].sum()
     got, want = (jax.jit(jax.grad(functools.partial(through, norm)))(w) for norm in (ours.rms_norm, rms))
     test.assertLess(apart(got, want), 1e-5)
+    test.assertTrue(bool((ours.rms_norm(x, w, eps=np.float32(0.5)) == ours.rms_norm(x, w, eps=0.5)).all()))  # what JSON does not know
     y = jax.jit(lambda x: ours.gelu(ours.swiglu(ours.softmax(x), x) + ours.layer_norm(x)))(x)
     test.assertLess(apart(y, jax.nn.gelu(jax.nn.silu(jax.nn.softmax(x, -1)) * x + layer(x), approximate=False)), 1e-5)
 
@@ -208,13 +209,13 @@ def check_refusals(test):
             (ValueError, "k is 9, but must be 1 to 64, and no more than the 8", lambda: ours.top_k(x, 9)),
             (ValueError, "4 heads of Q, and 3 of K and V", lambda: ours.attention(q, q[:, :, :3], q[:, :, :3])),
             (ValueError, "scale is 0, but must be above 0", lambda: ours.attention(q, q, q, scale=0)),
-            (ValueError, "k is of float16, but q is of bfloat16", lambda: ours.attention(q, q.astype(jnp.float16), q)),
             (ValueError, "softcap is -1, but must be above 0", lambda: ours.attention(q, q, q, softcap=-1)),
             (ValueError, "v_scale is -1, but must be above 0", lambda: ours.attention(q, q, q, v_scale=-1)),
             (ValueError, r"window is \(-2, None\), but must be \(left, right\), each from 0 on", lambda: ours.attention(q, q, q, window=(-2, None))),
             (ValueError, r"cu_queries is int32\[1\], but must be", lambda: ours.attention_varlen(q[0], q[0], q[0], at, at, 9, 9)),
             (ValueError, "max_keys is -1, but must be", lambda: ours.attention_varlen(q[0], q[0], q[0], ends, ends, 9, -1)),
             (ValueError, "block is 3, but must divide the 8 columns", lambda: ours.quantize(x, block=3)),
+            (ValueError, "k is of float16, but q is of bfloat16", lambda: ours.attention(q, q.astype(jnp.float16), q)),
             (TypeError, "a is of float32, but must be of float16, bfloat16", lambda: ours.gemm(x, x)),
             (ValueError, r"a has the shape \(2, 8\), and b \(2, 8\)", lambda: ours.gemm(x.astype(jnp.float16), x.astype(jnp.float16))),
             (ValueError, "beta is given, but no c", lambda: ours.gemm(q[0, 0], q[0, 0].T, beta=1))):

@@ -135,7 +135,7 @@ _rms_norm.defvjp(_rms_forward, _rms_backward)
 def rms_norm(x, w=None, eps=1e-5):
     """x / sqrt(mean(x^2) + eps) * w."""
     _weights(x, w=w)
-    return _rms_norm(x, w, eps)
+    return _rms_norm(x, w, float(eps))
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(3,))
@@ -161,7 +161,7 @@ def add_rms_norm(x, residual, w=None, eps=1e-5):
     """The rms_norm of x + residual, and that sum."""
     _weights(x, w=w)
     _second(x, residual)
-    return _add_rms_norm(x, residual, w, eps)
+    return _add_rms_norm(x, residual, w, float(eps))
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(3,))
@@ -185,7 +185,7 @@ _layer_norm.defvjp(_layer_forward, _layer_backward)
 def layer_norm(x, w=None, b=None, eps=1e-5):
     """(x - mean(x)) / sqrt(variance(x) + eps) * w + b."""
     _weights(x, w=w, b=b)
-    return _layer_norm(x, w, b, eps)
+    return _layer_norm(x, w, b, float(eps))
 
 
 # ---- softmax ----
@@ -252,7 +252,7 @@ def cross_entropy(x, target, smoothing=0.0, ignore_index=-100, z_loss=0.0, reduc
     _columns(x)
     if target.shape != x.shape[:-1]:
         raise ValueError(f"target has the shape {target.shape}, but must have {x.shape[:-1]}")
-    loss = _cross_entropy(x, target, smoothing, ignore_index, z_loss)
+    loss = _cross_entropy(x, target, float(smoothing), int(ignore_index), float(z_loss))
     if reduction == "none":
         return loss
     return loss.sum() if reduction == "sum" else loss.sum() / (target != ignore_index).sum()
@@ -286,12 +286,12 @@ def swiglu(x, x2):
 def geglu(x, x2, tanh=False):
     """gelu(x) * x2."""
     _second(x, x2)
-    return _geglu((("tanh", tanh),), x, x2)
+    return _geglu((("tanh", bool(tanh)),), x, x2)
 
 
 def gelu(x, tanh=False):
     """x * (1 + erf(x / sqrt(2))) / 2, or its approximation by tanh."""
-    return _gelu((("tanh", tanh),), x)
+    return _gelu((("tanh", bool(tanh)),), x)
 
 
 # ---- rotary embedding, quantizing, and what has no gradient ----
@@ -375,7 +375,7 @@ def top_k(x, k):
     """The k largest elements of each row, the largest first, and their columns, int32; k is at most 64.  NaN is passed over."""
     if not 1 <= k <= min(64, x.shape[-1]):
         raise ValueError(f"k is {k}, but must be 1 to 64, and no more than the {x.shape[-1]} elements of a row")
-    return _top_k(x, k)
+    return _top_k(x, int(k))
 
 
 @jax.custom_vjp
