@@ -44,15 +44,32 @@ def options(name, n, types, operands, settings=()):
 
 
 @functools.lru_cache(None)
-def optional(name):
-    """The operands that a kernel may have, beside those that it always has."""
+def _operands(name):
+    """The operands that a kernel always has, and those that it may have beside them."""
     opt = _abi.RowsOpt(size=_abi.RowsOpt.z_.offset, kernel=kernel(name), n=8, **{"in": lib.cptx_type_find(b"f32")})
-    found = set()
+    plan, found = _abi.RowsPlan(), set()
+    checked(lib.cptx_rows_check, ctypes.byref(opt), None, 1, 0, ctypes.byref(plan))
     for operand, i in OPERANDS.items():
         setattr(opt, "with", 1 << i)
         if lib.cptx_rows_check_(ctypes.byref(opt), None, 1, 0, None, 0, ctypes.byref(_abi.ErrorInfo())):
             found.add(operand)
-    return frozenset(found)
+    return frozenset(operand for operand, i in OPERANDS.items() if (plan.reads | plan.writes) >> i & 1), frozenset(found)
+
+
+def optional(name, given):
+    """Those of the given operands that a kernel may have, beside those that it always has."""
+    always, may = _operands(name)
+    for operand in given:
+        if operand not in always | may:
+            raise ValueError(f"{name} has no operand {operand}: it has {', '.join(sorted(always))}"
+                             f"{' and may have ' if may else ''}{', '.join(sorted(may))}")
+    return tuple(operand for operand in given if operand in may)
+
+
+def check_block(block, columns):
+    """Refuses elements that share a scale, None: all of a row, of which rows do not consist."""
+    if block is not None and (block < 1 or columns % block):
+        raise ValueError(f"block is {block}, but must divide the {columns} columns of x")
 
 
 class Runner(_runner.Runner):

@@ -24,12 +24,18 @@ class Runner:
         return self._streams[handle]
 
 
-_runners, _making = {}, threading.Lock()
+_made, _making = {}, threading.RLock()  # again by the same thread: a runner opens its device
+
+
+def once(kind, key, make):
+    """What all of a process share by a class and the number of a device; make makes it the first time."""
+    if (kind, key) not in _made:
+        with _making:
+            if (kind, key) not in _made:
+                _made[kind, key] = make()
+    return _made[kind, key]
 
 
 def shared(kind, key, open_device):
     """The runner of a class that all of a process share, by the number of a device; open_device opens it the first time."""
-    with _making:
-        if (kind, key) not in _runners:
-            _runners[kind, key] = kind(open_device())
-        return _runners[kind, key]
+    return once(kind, key, lambda: kind(open_device()))

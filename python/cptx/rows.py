@@ -67,8 +67,7 @@ def _run(kernel, like, given, types=(), settings=()):
         operands[name] = (x.data_ptr(), x.stride(0) if name in _rows.MATRICES and x.shape[0] > 1 else 0)
     if like.shape[-1] == 0 or (not rows and not _rows.SUMS & set(given)):
         return
-    optional = tuple(name for name in given if name in _rows.optional(kernel))
-    opt = _rows.options(kernel, like.shape[-1], (("in", ops.type_name("x", like)), *types), optional, tuple(settings))
+    opt = _rows.options(kernel, like.shape[-1], (("in", ops.type_name("x", like)), *types), _rows.optional(kernel, given), tuple(settings))
     runner = _rows.runner(("cuda", like.device.index), lambda: ops.device(like))
     with torch.cuda.device(like.device):
         size = runner.workspace(opt, rows)
@@ -411,6 +410,7 @@ def quantize(x, block=None, fp4=False):
     op, each = (torch.ops.cptx.quantize_fp4, 2) if fp4 else (torch.ops.cptx.quantize, 1)
     if block is None:
         return op(x)
+    _rows.check_block(block, x.shape[-1])
     y, scale = op(x.reshape(*x.shape[:-1], -1, block))
     return y.reshape(*x.shape[:-1], x.shape[-1] // each), scale
 

@@ -156,15 +156,15 @@ static void combine_welford(cptx_kernel *k, cptx_site at, cptx_val v, cptx_val b
 	cptx_val mean = cptx_elem(v, 0), m2 = cptx_elem(v, 1), count = cptx_elem(v, 2);
 	cptx_val all = CALL(add, .a = count, .b = b_count), some = CALL(max, .a = all, .b = cptx_immf(1));
 	cptx_val part = CALL(rcp, .a = some, .rnd = CPTX_RN), apart = CALL(sub, .a = b_mean, .b = mean);
-	cptx_val a_sum = CALL(mul, .a = mean, .b = count, .rnd = CPTX_RN);
-	cptx_val b_sum = CALL(mul, .a = b_mean, .b = b_count, .rnd = CPTX_RN),
-			 sum = CALL(add, .a = a_sum, .b = b_sum, .rnd = CPTX_RN);
+	/* parts of the mean, not sums: those of large elements would be infinite */
+	cptx_val a_part = CALL(mul, .a = mean, .b = CALL(mul, .a = count, .b = part), .rnd = CPTX_RN);
+	cptx_val b_part = CALL(mul, .a = b_mean, .b = CALL(mul, .a = b_count, .b = part), .rnd = CPTX_RN);
 	cptx_val weight = CALL(mul, .a = CALL(mul, .a = count, .b = b_count), .b = part);
 	cptx_val between = CALL(mul, .a = CALL(mul, .a = apart, .b = apart), .b = weight, .rnd = CPTX_RN);
 	cptx_val within = CALL(add, .a = m2, .b = b_m2, .rnd = CPTX_RN);
 
 	CALL(add, .a = within, .b = between, .rnd = CPTX_RN, .into = m2);
-	CALL(mul, .a = sum, .b = part, .into = mean);
+	CALL(add, .a = a_part, .b = b_part, .rnd = CPTX_RN, .into = mean);
 	CALL(mov, .a = all, .into = count);
 }
 

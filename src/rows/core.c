@@ -379,15 +379,20 @@ bool cptx_rows_next_(cptx_kernel *k, cptx_site at, cptx_rows_row *r, cptx_rows_a
 	return false;
 }
 
+/* The sum of n registers, a power of two, each times `part`: by halves, so that the mean of equal elements is one of them.
+ */
+static cptx_val sum_of_parts(cptx_kernel *k, cptx_val v, uint32_t first, uint32_t n, float part)
+{
+	if (n > 2)
+		return cptx_add(k, sum_of_parts(k, v, first, n / 2, part), sum_of_parts(k, v, first + n / 2, n / 2, part));
+	cptx_val one = cptx_mul(k, cptx_elem(v, first), part);
+	return n == 1 ? one : cptx_fma(k, cptx_elem(v, first + 1), part, one, .rnd = CPTX_RN);
+}
+
 cptx_val rows_mean_of_vector(const cptx_rows_row *r, enum cptx_rows_operand operand)
 {
-	cptx_kernel *k = r->k;
-	const uint32_t first = r->it.i - r->it.i % r->s.each;
-	cptx_val sum = cptx_elem(r->have[operand].v, first);
-
-	for (uint32_t i = 1; i < r->s.each; i++)
-		sum = cptx_add(k, sum, cptx_elem(r->have[operand].v, first + i));
-	return cptx_mul(k, sum, 1.0f / (float)r->s.each);
+	/* times 1 / each before they are added: the sum of large elements has no end */
+	return sum_of_parts(r->k, r->have[operand].v, r->it.i - r->it.i % r->s.each, r->s.each, 1.0f / (float)r->s.each);
 }
 
 cptx_val rows_other_of_pair(const cptx_rows_row *r, enum cptx_rows_operand operand)

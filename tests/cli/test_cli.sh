@@ -469,7 +469,7 @@ out:
 S
 status 0 run "$dir/exit.ptx" -a "buf:u32[8]=iota" --schedules all --no-progress
 complains "its only order is right"
-usage "--order: the number of one that --schedules all has tried" run "$dir/exit.ptx" -a "buf:u32[8]=iota" --order 1
+usage "--order: of the orders that --schedules all tries, beside that" run "$dir/exit.ptx" -a "buf:u32[8]=iota" --order 1
 status 0 run "$dir/exit.ptx" -a "buf:u32[8]=iota" --schedules 5 -o "0=$dir/exit.bin" --no-progress
 complains "warning: stores-at-exit: the thread ends, but has not waited for its bulk group 2"
 complains "PTX manual, cp.async.bulk.wait_group: "

@@ -169,6 +169,13 @@ def check_gemm(test, m, n, k):
             compare(test, ours.gemm, matmul, [a, b], dtype, bound)
             got = jax.jit(lambda *x: ours.gemm(x[0], x[1], x[3], alpha=0.5, beta=2.0, bias=x[2]))(a, b, bias, c)
             test.assertLess(apart(got, 0.5 * matmul(a, b) + 2 * c + bias), bound)
+    a, b, c = drawn((m, k), jnp.bfloat16, 1), drawn((k, n), jnp.bfloat16, 2), drawn((m, n), seed=4)
+    f32 = jnp.float32
+    y, pull = jax.vjp(lambda *x: ours.gemm(*x, beta=0.5, dtype=f32), a, b, c)
+    want, pull_theirs = jax.vjp(lambda a, b, c: matmul(a.astype(f32), b.astype(f32)) + 0.5 * c, a, b, c)
+    for got, theirs in zip((y, *pull(c)), (want, *pull_theirs(c))):  # a result of another type than its operands
+        test.assertEqual(got.dtype, theirs.dtype)
+        test.assertLess(apart(got, theirs), 0.01)
     a, b = drawn((3, m, k), jnp.bfloat16, 1), drawn((3, k, n), jnp.bfloat16, 2)
     compare(test, ours.gemm, matmul, [a, b], jnp.bfloat16, 0.01)
     test.assertTrue(bool((ours.gemm(jnp.zeros((2, 0), jnp.bfloat16), jnp.zeros((0, 3), jnp.bfloat16), bias=jnp.ones(3)) == 1).all()))
@@ -186,12 +193,14 @@ def check_transformations(test, n):
         return jax.lax.scan(step, x, None, length=3)[0].sum()
     got, want = (jax.jit(jax.grad(functools.partial(through, norm)))(w) for norm in (ours.rms_norm, rms))
     test.assertLess(apart(got, want), 1e-5)
+    test.assertTrue(bool((ours.rms_norm(x, w, eps=np.float32(0.5)) == ours.rms_norm(x, w, eps=0.5)).all()))  # what JSON does not know
     y = jax.jit(lambda x: ours.gelu(ours.swiglu(ours.softmax(x), x) + ours.layer_norm(x)))(x)
     test.assertLess(apart(y, jax.nn.gelu(jax.nn.silu(jax.nn.softmax(x, -1)) * x + layer(x), approximate=False)), 1e-5)
 
 
 def check_refusals(test):
-    x, q = jnp.zeros((2, 8)), jnp.zeros((1, 9, 4, 64), jnp.bfloat16)
+    x, q, at = jnp.zeros((2, 8)), jnp.zeros((1, 9, 4, 64), jnp.bfloat16), jnp.zeros(1, jnp.int32)
+    ends = jnp.asarray((0, 9), jnp.int32)
     for kind, words, call in (
             (ValueError, r"x2 is bfloat16\[2, 8\], but must be as x is: float32", lambda: ours.swiglu(x, x.astype(jnp.bfloat16))),
             (ValueError, r"w has the shape \(2,\), but must have \(8,\)", lambda: ours.rms_norm(x, x[:, 0])),
@@ -200,6 +209,12 @@ def check_refusals(test):
             (ValueError, "k is 9, but must be 1 to 64, and no more than the 8", lambda: ours.top_k(x, 9)),
             (ValueError, "4 heads of Q, and 3 of K and V", lambda: ours.attention(q, q[:, :, :3], q[:, :, :3])),
             (ValueError, "scale is 0, but must be above 0", lambda: ours.attention(q, q, q, scale=0)),
+            (ValueError, "softcap is -1, but must be above 0", lambda: ours.attention(q, q, q, softcap=-1)),
+            (ValueError, "v_scale is -1, but must be above 0", lambda: ours.attention(q, q, q, v_scale=-1)),
+            (ValueError, r"window is \(-2, None\), but must be \(left, right\), each from 0 on", lambda: ours.attention(q, q, q, window=(-2, None))),
+            (ValueError, r"cu_queries is int32\[1\], but must be", lambda: ours.attention_varlen(q[0], q[0], q[0], at, at, 9, 9)),
+            (ValueError, "max_keys is -1, but must be", lambda: ours.attention_varlen(q[0], q[0], q[0], ends, ends, 9, -1)),
+            (ValueError, "block is 3, but must divide the 8 columns", lambda: ours.quantize(x, block=3)),
             (ValueError, "k is of float16, but q is of bfloat16", lambda: ours.attention(q, q.astype(jnp.float16), q)),
             (TypeError, "a is of float32, but must be of float16, bfloat16", lambda: ours.gemm(x, x)),
             (ValueError, r"a has the shape \(2, 8\), and b \(2, 8\)", lambda: ours.gemm(x.astype(jnp.float16), x.astype(jnp.float16))),

@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: MIT
 """cptx.jax on arrays of the CPU, which the emulator computes: results and gradients beside those of JAX; on a GPU: gpu_jax.py."""
 
+import ctypes
 import sys
 import unittest
+from unittest import mock
 
 import runner
 
 jax = runner.optional("jax")
 if jax:
     import jax_cases
+    import cptx
+    from cptx.jax import _attention, _ffi, _rows
 
 
 @unittest.skipUnless(jax, "JAX is not installed")
@@ -42,6 +46,25 @@ class Jax(unittest.TestCase):
 
     def test_refusals(self):
         jax_cases.check_refusals(self)
+
+    def test_devices(self):
+        """What does not fit to where a program runs: a workspace for another device, an FFI of an older XLA."""
+        class Other:
+            def workspace(self, *about):
+                return 100
+        place = _ffi.Place(cptx.Device(_ffi.EMULATOR), ("emu", _ffi.EMULATOR), 0, lambda x: x.address)
+        few = [_ffi.Buffer(16, (n,), "u8", 1) for n in (1, 1, 1, 64)]
+        backward = {"kind": "backward", "inputs": [], "outputs": ["dq", "dk", "dv", "workspace"], "sizes": {}, "settings": {}}
+        rows = {"kernel": "column-sum", "n": 8, "rows": 1, "types": [("in", "f32")], "optional": [], "settings": [], "inputs": [],
+                "outputs": [("dw", 0, 0, 0)]}
+        with mock.patch.object(_attention._attention, "runner", lambda *about: Other()), mock.patch.object(_rows, "_runner", lambda *about: Other()):
+            for call, there, results in ((_attention.AttentionCall(backward), 64, few), (_rows.RowsCall(rows), 64, few[2:]),
+                                         (_rows.RowsCall(rows), 0, [_ffi.Buffer(16, (128,), "f32", 4)])):
+                with self.assertRaisesRegex(ValueError, f"needs 100 bytes of workspace and has {there}"):
+                    call.run(place, [], results)
+        api = _ffi._Api(size=_ffi._Api.functions.offset + 8 * _ffi.DEVICE_ORDINAL_GET)
+        with self.assertRaisesRegex(RuntimeError, "has no function 17: a newer jaxlib is needed"):
+            _ffi._ask(_ffi._Frame(api=ctypes.addressof(api)), _ffi.DEVICE_ORDINAL_GET, ctypes.c_int32)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,8 @@
 import ctypes
 import math
 import sys
+import threading
+import time
 import types
 import unittest
 from unittest import mock
@@ -11,7 +13,7 @@ from unittest import mock
 import runner
 
 import cptx
-from cptx import _abi, _rows
+from cptx import _abi, _rows, _runner
 from cptx._abi import lib
 
 
@@ -75,9 +77,29 @@ class Rows(unittest.TestCase):
     def test_refusals(self):
         with self.assertRaisesRegex(ValueError, "there is no row kernel \"softmin\""):
             _rows.options("softmin", 4, (), ())
+        self.assertEqual(_rows.optional("layer-norm", ("x", "w", "y", "rstd")), ("w", "rstd"))
+        with self.assertRaisesRegex(ValueError, "softmax has no operand w: it has x, y and may have lse"):
+            _rows.optional("softmax", ("x", "w", "y"))
         opt = _rows.options("softmax", 8, (("in", "f32"),), ())
         with self.assertRaisesRegex(cptx.ArgumentError, "the problem has no address of y"):
             self.runner.run(opt, 1, {"x": (16, 0)})
+
+
+class Shared(unittest.TestCase):
+    def test_once(self):
+        """Threads that want the same at the same time get the same, and what is made may want another."""
+        made, got = [], []
+
+        def make():
+            made.append(_runner.once(Shared, "inner", lambda: time.sleep(0.05) or 1))
+            return len(made)
+        with mock.patch.object(_runner, "_made", {}):
+            threads = [threading.Thread(target=lambda: got.append(_runner.once(Shared, "outer", make))) for _ in range(4)]
+            for t in threads:
+                t.start()
+            for t in threads:
+                t.join(10)
+        self.assertEqual((made, got), ([1], [1] * 4))
 
 
 torch = runner.optional("torch")
@@ -115,7 +137,8 @@ class Shapes(unittest.TestCase):
                 (ValueError, r"x has the shape \(2, 0\)", lambda: rows.argmax(none)),
                 (ValueError, r"x has the shape \(2, 0\)", lambda: rows.cross_entropy(none, torch.zeros(2, dtype=torch.int64))),
                 (ValueError, r"x has the shape \(2, 0\)", lambda: rows.quantize(none)),
-                (ValueError, r"x has the shape \(2, 0\)", lambda: rows.quantize(none, fp4=True))):
+                (ValueError, r"x has the shape \(2, 0\)", lambda: rows.quantize(none, fp4=True)),
+                (ValueError, "block is 3, but must divide the 8 columns", lambda: rows.quantize(x, block=3))):
             with self.subTest(words=words), self.assertRaisesRegex(kind, words):
                 call()
 
@@ -131,4 +154,4 @@ class Shapes(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    sys.exit(runner.main("rows", (Rows, Shapes)))
+    sys.exit(runner.main("rows", (Rows, Shared, Shapes)))

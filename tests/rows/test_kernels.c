@@ -369,6 +369,41 @@ START_TEST(moments_of_one_pass)
 }
 END_TEST
 
+/* A row of equal elements is zeros, also where the sum of a vector's elements would be infinite. */
+START_TEST(moments_of_large_elements)
+{
+	enum { N = 1024 };
+	static const uint32_t sizes[] = { 4, 2 };
+	static uint8_t x[N * 4], y[N * 4];
+	const float large = 3e38f;
+	cptx_error err = { .code = CPTX_OK };
+	cptx_device *dev = cptx_emu_open("sm_90a", NULL, &err);
+	cptx_rows_runner *r = cptx_rows_runner_new(dev, NULL, &err);
+	cptx_rows_problem p = { .rows = 1 };
+
+	p.at[CPTX_ROWS_X].address = cptx_mem_alloc(dev, sizeof x, &err);
+	p.at[CPTX_ROWS_Y].address = cptx_mem_alloc(dev, sizeof y, &err);
+	for (int i = 0; i < 2; i++) {
+		const uint32_t size = sizes[i], behind = sizeof large - size; /* a bf16 is the upper half of an f32 */
+		cptx_rows_opt o = {
+			.kernel = CPTX_ROWS_LAYER_NORM, .in = i ? CPTX_BF16 : CPTX_F32, .n = N, .place = CPTX_ROWS_SHARED
+		};
+		o.threads = 128, o.per_row = 16, o.split = 1, o.stages = 3, o.rows_each = 1;
+		for (uint32_t c = 0; c < N; c++)
+			memcpy(x + c * size, (const uint8_t *)&large + behind, size);
+		memset(y, 0xff, sizeof y); /* NaN */
+		cptx_mem_write(dev, p.at[CPTX_ROWS_X].address, x, sizeof x, &err);
+		cptx_mem_write(dev, p.at[CPTX_ROWS_Y].address, y, sizeof y, &err);
+		ck_assert_msg(cptx_rows_run(r, &o, &p, NULL, &err), "%s", err.text);
+		cptx_mem_read(dev, y, p.at[CPTX_ROWS_Y].address, sizeof y, &err);
+		for (uint32_t at = 0; at < N * size; at++)
+			SURE(!y[at], "byte %u of elements of %u bytes is %u", at, size, y[at]);
+	}
+	cptx_rows_runner_destroy(r);
+	cptx_device_close(dev);
+}
+END_TEST
+
 /* Two elements in a byte: of blocks, of longer rows, of the numbers that lie between two others. */
 START_TEST(packed)
 {
@@ -631,6 +666,7 @@ int main(void)
 	tcase_add_test(test_case(s, "long_sums"), long_sums);
 	tcase_add_test(test_case(s, "gelu_slope"), gelu_slope);
 	tcase_add_test(test_case(s, "moments"), moments_of_one_pass);
+	tcase_add_test(test_case(s, "moments_of_large_elements"), moments_of_large_elements);
 	tcase_add_test(test_case(s, "packed"), packed);
 	tcase_add_test(test_case(s, "no_scale"), quantizes_what_has_no_scale);
 	tcase_add_test(test_case(s, "special"), special_numbers);

@@ -28,6 +28,13 @@ complains "kernel add: order 2 is right"
 status 0 sanitize --schedules all --orders 1 -- "$program" work
 complains "kernel add: 1 order is right, and at least 1 more is known"
 usage "--schedules some: expected all" sanitize --schedules some -- true
+for of in order orders; do
+	usage "--$of: of the orders that --schedules all tries, beside that" sanitize --$of 1 -- true
+done
+usage "--schedule late: --schedules all tries every order; give one of the two" sanitize --schedule late --schedules all -- true
+for as in sanitize run; do
+	usage "--schedule late: --schedules all" $as --schedules all --schedule late -- true
+done
 status 0 sanitize -- "$program" memory
 complains "cudaExternalMemoryGetMappedBuffer is not there: it returns cudaErrorNotSupported (801)"
 

@@ -2,6 +2,7 @@
 """cptx.attention for JAX, with gradients."""
 
 import functools
+import operator
 
 import jax
 import jax.numpy as jnp
@@ -30,6 +31,8 @@ class AttentionCall:
         for name, x in (*zip(about["inputs"], operands), *zip(about["outputs"], results)):
             given[name] = place.at(x) if len(x.shape) < 3 or name == "lse" else _place(place.at(x), x.shape)
         runner = _attention.runner(KINDS[about["kind"]], place.key, lambda: place.device)
+        if "workspace" in about["outputs"]:
+            _ffi.check_workspace(place, runner.workspace(about["sizes"], about["settings"]), results[-1])
         runner.run(given, about["sizes"], about["settings"], place.stream)
 
 
@@ -135,9 +138,17 @@ _attend.defvjp(_forward, _backward)
 def _call(q, k, v, sinks, cu, longest, causal, top_left, window, scale, softcap, lse, deterministic, v_scale):
     if scale is not None and not scale > 0:
         raise ValueError(f"scale is {scale}, but must be above 0")
+    if softcap is not None and not softcap >= 0:
+        raise ValueError(f"softcap is {softcap}, but must be above 0, or 0 or None: without one")
+    if v_scale is not None and not v_scale > 0:
+        raise ValueError(f"v_scale is {v_scale}, but must be above 0")
+    if window is not None:
+        window = tuple(None if n is None else operator.index(n) for n in window)
+        if len(window) != 2 or any(n is not None and n < 0 for n in window):
+            raise ValueError(f"window is {window}, but must be (left, right), each from 0 on, or None: it does not end there")
     if sinks is not None and (sinks.shape, sinks.dtype) != (q.shape[-2:-1], jnp.float32):
         raise ValueError(f"sinks are {sinks.dtype}{list(sinks.shape)}, but must be float32{list(q.shape[-2:-1])}")
-    static = (longest, causal, top_left, None if window is None else tuple(window), float(scale or 0), float(softcap or 0), float(v_scale or 0),
+    static = (longest, bool(causal), bool(top_left), window, float(scale or 0), float(softcap or 0), float(v_scale or 0),
               bool(deterministic))
     o, statistics = _attend(q, k, v, sinks, *cu, static)
     return (o, jax.lax.stop_gradient(statistics)) if lse else o
@@ -164,7 +175,11 @@ def attention_varlen(q, k, v, cu_queries, cu_keys, max_queries, max_keys, *, cau
     lse: [heads, rows].  Rows that belong to no sequence have zeros in the result and in gradients, and lse -infinity.
     """
     for name, x in (("cu_queries", cu_queries), ("cu_keys", cu_keys)):
-        if x.dtype != jnp.int32 or x.shape != cu_queries.shape or x.ndim != 1:
-            raise ValueError(f"{name} is {x.dtype}{list(x.shape)}, but must be int32, one dimension, as long as the other")
+        if x.dtype != jnp.int32 or x.shape != cu_queries.shape or x.ndim != 1 or x.shape[0] < 2:
+            raise ValueError(f"{name} is {x.dtype}{list(x.shape)}, but must be int32, one dimension, as long as the other, with where a sequence "
+                             "begins and where the last ends")
+    for name, n in (("max_queries", max_queries), ("max_keys", max_keys)):
+        if n < 0:
+            raise ValueError(f"{name} is {n}, but must be the rows of the longest sequence")
     return _call(q, k, v, sinks, (cu_queries, cu_keys), (int(max_queries), int(max_keys)), causal, top_left, window, scale, softcap, lse,
                  deterministic, v_scale)

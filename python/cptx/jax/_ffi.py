@@ -23,7 +23,7 @@ import traceback
 import jax
 import numpy as np
 
-from .. import Device, _gemm
+from .. import Device, _gemm, _runner
 
 EMULATOR = "emu:sm_90a"  # of arrays that lie on the CPU
 TARGET = "cptx_call"  # the name that programs call
@@ -121,10 +121,9 @@ def _buffers(these):
     return found
 
 
-@functools.lru_cache(None)
 def device(key):
     """The Device that a key of runners names: ("cuda", 0), as all of the module have it, or ("emu", "emu:sm_90a")."""
-    return Device(key[1] if key[0] == "emu" else f"cuda:{key[1]}")
+    return _runner.once(Device, key, lambda: Device(key[1] if key[0] == "emu" else f"cuda:{key[1]}"))
 
 
 def default_key():
@@ -160,8 +159,10 @@ def _attribute(attributes):
 
 def _ask(frame, function, kind):
     """An answer of the context; its error, of XLA, else None."""
-    question = _Question(ctypes.sizeof(_Question), None, frame.context, None)
-    error = _Function(_Api.from_address(frame.api).functions[function])(ctypes.addressof(question))
+    api, question = _Api.from_address(frame.api), _Question(ctypes.sizeof(_Question), None, frame.context, None)
+    if api.size < _Api.functions.offset + (function + 1) * ctypes.sizeof(ctypes.c_void_p):
+        raise RuntimeError(f"XLA's FFI of JAX {jax.__version__} has no function {function}: a newer jaxlib is needed")
+    error = _Function(api.functions[function])(ctypes.addressof(question))
     return kind.from_buffer(question, _Question.answer.offset).value, error
 
 
@@ -226,6 +227,14 @@ def call(cls, operands, results, **about):
     """The results of a call, a list, inside of a traced function or out of it; about: what can be JSON."""
     f = jax.ffi.ffi_call(TARGET, list(results), vmap_method="sequential")
     return f(*operands, about=json.dumps((cls.__name__, about), sort_keys=True))
+
+
+def check_workspace(place, size, workspace):
+    """Refuses the workspace of a program, None: it has none, that was made for a device which needs less."""
+    there = workspace.bytes if workspace else 0
+    if size > there:
+        raise ValueError(f"the program was traced for another device than {place.device.name}, which needs {size} bytes of workspace "
+                         f"and has {there}: trace it under jax.default_device")
 
 
 def type_name(name, x, allowed=("f32", "f16", "bf16")):

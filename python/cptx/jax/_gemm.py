@@ -49,8 +49,8 @@ def _gemm_of(a, b, c, bias, dtype, alpha, beta):
 
 def _backward(dtype, alpha, beta, kept, dd):
     a, b, c, bias = kept
-    da = _product({"a": dd, "b": b}, a.dtype, ("b",), alpha)
-    db = _product({"a": a, "b": dd}, b.dtype, ("a",), alpha)
+    da = _product({"a": dd.astype(b.dtype), "b": b}, a.dtype, ("b",), alpha)  # operands of a product are of one type
+    db = _product({"a": a, "b": dd.astype(a.dtype)}, b.dtype, ("a",), alpha)
     dc = None if c is None else (beta * dd).astype(c.dtype)
     return da, db, dc, None if bias is None else dd.astype(jnp.float32).sum(tuple(range(dd.ndim - 1)))
 

@@ -32,10 +32,8 @@ class RowsCall:
                 given[name] = place.at(x) + (first * x.bytes // x.size if first else 0), stride
         size, workspace = runner.workspace(self.opt, rows), None
         if size:
-            workspace = results[-1]
-            if size > workspace.bytes:
-                raise ValueError(f"the program was traced for another device than {place.device.name}, which needs {size} bytes of workspace "
-                                 f"and has {workspace.bytes}: trace it under jax.default_device")
+            workspace = results[-1] if len(results) > 1 + max(number for *_, number in self.about["outputs"]) else None
+            _ffi.check_workspace(place, size, workspace)
         runner.run(self.opt, rows, given, place.at(workspace) if size else 0, place.stream)
 
 
@@ -76,7 +74,7 @@ def _run(kernel, x, inputs, outputs, n=None, firsts=(), **settings):
             raise TypeError(f"{', '.join(name for name in (*inputs, *made) if _rows.TYPED.get(name) == field)} are of {', '.join(sorted(kinds))}, "
                             "but must be of one type")
     about = {"kernel": kernel, "n": n, "rows": x.size // width if width else 0, "types": sorted((f, k) for f, (k,) in types.items()),
-             "optional": [name for name in (*inputs, *made) if name in _rows.optional(kernel)], "settings": sorted(settings.items()),
+             "optional": _rows.optional(kernel, (*inputs, *made)), "settings": sorted(settings.items()),
              "inputs": [placed(name, next(i for i, a in enumerate(arrays) if a is v), v) for name, v in inputs.items()],
              "outputs": [placed(name, i, of) for i, (name, of) in enumerate(made.items())]}
     about["outputs"], results = _merged(about["outputs"], results, firsts)
@@ -137,7 +135,7 @@ _rms_norm.defvjp(_rms_forward, _rms_backward)
 def rms_norm(x, w=None, eps=1e-5):
     """x / sqrt(mean(x^2) + eps) * w."""
     _weights(x, w=w)
-    return _rms_norm(x, w, eps)
+    return _rms_norm(x, w, float(eps))
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(3,))
@@ -163,7 +161,7 @@ def add_rms_norm(x, residual, w=None, eps=1e-5):
     """The rms_norm of x + residual, and that sum."""
     _weights(x, w=w)
     _second(x, residual)
-    return _add_rms_norm(x, residual, w, eps)
+    return _add_rms_norm(x, residual, w, float(eps))
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(3,))
@@ -187,7 +185,7 @@ _layer_norm.defvjp(_layer_forward, _layer_backward)
 def layer_norm(x, w=None, b=None, eps=1e-5):
     """(x - mean(x)) / sqrt(variance(x) + eps) * w + b."""
     _weights(x, w=w, b=b)
-    return _layer_norm(x, w, b, eps)
+    return _layer_norm(x, w, b, float(eps))
 
 
 # ---- softmax ----
@@ -254,7 +252,7 @@ def cross_entropy(x, target, smoothing=0.0, ignore_index=-100, z_loss=0.0, reduc
     _columns(x)
     if target.shape != x.shape[:-1]:
         raise ValueError(f"target has the shape {target.shape}, but must have {x.shape[:-1]}")
-    loss = _cross_entropy(x, target, smoothing, ignore_index, z_loss)
+    loss = _cross_entropy(x, target, float(smoothing), int(ignore_index), float(z_loss))
     if reduction == "none":
         return loss
     return loss.sum() if reduction == "sum" else loss.sum() / (target != ignore_index).sum()
@@ -288,12 +286,12 @@ def swiglu(x, x2):
 def geglu(x, x2, tanh=False):
     """gelu(x) * x2."""
     _second(x, x2)
-    return _geglu((("tanh", tanh),), x, x2)
+    return _geglu((("tanh", bool(tanh)),), x, x2)
 
 
 def gelu(x, tanh=False):
     """x * (1 + erf(x / sqrt(2))) / 2, or its approximation by tanh."""
-    return _gelu((("tanh", tanh),), x)
+    return _gelu((("tanh", bool(tanh)),), x)
 
 
 # ---- rotary embedding, quantizing, and what has no gradient ----
@@ -330,6 +328,7 @@ def quantize(x, block=None):
     """Rows in float8_e4m3fn and what they are to be multiplied by, f32: max(|x|) / 448.  block: elements of a row that share a scale;
     the scales have a dimension more then."""
     _columns(x)
+    _rows.check_block(block, x.shape[-1])
     blocks = x if block is None else x.reshape(*x.shape[:-1], -1, block)
     y, scale = _run("quantize", blocks, {"x": blocks}, {"y": _ffi.array(blocks.shape, jnp.float8_e4m3fn), "scale": SCALAR})
     return y.reshape(x.shape), scale
@@ -376,7 +375,7 @@ def top_k(x, k):
     """The k largest elements of each row, the largest first, and their columns, int32; k is at most 64.  NaN is passed over."""
     if not 1 <= k <= min(64, x.shape[-1]):
         raise ValueError(f"k is {k}, but must be 1 to 64, and no more than the {x.shape[-1]} elements of a row")
-    return _top_k(x, k)
+    return _top_k(x, int(k))
 
 
 @jax.custom_vjp

@@ -193,6 +193,15 @@ int cli_usage(const cli_command *cmd, const char *format, ...)
 	return status;
 }
 
+int cli_orders(const cli_command *cmd, bool all, const char *schedule, const char *beside)
+{
+	if (beside && !all)
+		return cli_usage(cmd, "--%s: of the orders that --schedules all tries, beside that", beside);
+	if (schedule && all)
+		return cli_usage(cmd, "--schedule %s: --schedules all tries every order; give one of the two", schedule);
+	return EXIT_OK;
+}
+
 int cli_failed(const cli_command *cmd, const char *format, ...)
 {
 	va_list ap;

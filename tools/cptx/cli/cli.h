@@ -47,6 +47,9 @@ void cli_help(const cli_command *cmd, FILE *out);
 void cli_man(const cli_command *cmd, FILE *out);
 /* "cptx gemm: text" on stderr; returns EXIT_USAGE or EXIT_FAILED as named. */
 int cli_usage(const cli_command *cmd, const char *format, ...) CPTX_PRINTF_(2, 3);
+/* Refuses what does not go together: --schedule, its value or NULL, beside --schedules all; without that an option for its
+ * orders, by name, or NULL.  EXIT_OK or EXIT_USAGE. */
+int cli_orders(const cli_command *cmd, bool all, const char *schedule, const char *beside);
 /* The library refuses what the options ask for: EXIT_USAGE, where no other machine or moment would change that. */
 int cli_refused(const cli_command *cmd, const cptx_error *err);
 /* Text of others: what would drive a terminal is shown as \x1b. */

@@ -92,7 +92,9 @@ typedef struct run_request {
 	run_print print[MOST_ARGS];
 	size_t nprint;
 	cptx_emu_opt emu;
+	const char *schedule; /* --schedule */
 	uint64_t schedules;
+	bool all;        /* --schedules all */
 	struct warning { /* printed already */
 		enum cptx_finding_code code;
 		unsigned line;
@@ -201,13 +203,14 @@ static int read_option(run_request *q, int option, const char *value)
 		ok = read_shape(value, option == RUN_GRID ? q->shape.grid : option == RUN_BLOCK ? q->shape.block : q->shape.cluster);
 		return ok ? EXIT_OK : bad(q, option, value, "expected one to three numbers from 1 on, as in 4,2,1");
 	case RUN_SCHEDULE:
+		q->schedule = value;
 		q->emu.schedule = *value == 'e' ? CPTX_EMU_EAGER : *value == 'l' ? CPTX_EMU_LATE : CPTX_EMU_RANDOM;
 		ok = !strcmp(value, "random") || !strcmp(value, "eager") || !strcmp(value, "late");
 		return ok ? EXIT_OK : bad(q, option, value, "expected random, eager or late");
 	case RUN_SCHEDULES:
 		if (strcmp(value, "all"))
 			break;
-		q->emu.schedule = CPTX_EMU_ALL;
+		q->all = true, q->schedules = 0;
 		return EXIT_OK;
 	case RUN_COMPILER: return compiling_named(q->cmd, value, &q->compiler);
 	case RUN_FORMAT:
@@ -222,7 +225,7 @@ static int read_option(run_request *q, int option, const char *value)
 	switch (option) {
 	case RUN_SMEM: q->shape.dyn_smem = (uint32_t)n; break;
 	case RUN_SEED: q->emu.seed = n; break;
-	case RUN_SCHEDULES: q->schedules = n; break;
+	case RUN_SCHEDULES: q->schedules = n, q->all = false; break;
 	case RUN_ORDER: q->emu.order = n; break;
 	case RUN_THREADS: q->emu.threads = (uint32_t)n; break;
 	default: q->emu.step_limit = n; break;
@@ -590,8 +593,10 @@ static int run_request_read(run_request *q, int argc, char **argv)
 		return EXIT_FAILED;
 	if (q->trace_path && (q->compare || q->schedules > 1 || (q->device && !is_emulator(q->device))))
 		return cli_usage(q->cmd, "--trace: of one run on the emulator, so without --compare, --schedules and a GPU");
-	if (q->emu.order && q->emu.schedule != CPTX_EMU_ALL)
-		return cli_usage(q->cmd, "--order: the number of one that --schedules all has tried, beside that");
+	if (cli_orders(q->cmd, q->all, q->schedule, q->emu.order ? "order" : NULL))
+		return EXIT_USAGE;
+	if (q->all)
+		q->emu.schedule = CPTX_EMU_ALL;
 	if (q->compare && q->schedules > 1)
 		return cli_usage(q->cmd, "--compare: of one run on each device, so without --schedules");
 	if (!q->shape.grid[0])

@@ -51,8 +51,8 @@ static const cli_option options[] = {
 typedef struct sanitize_request {
 	const cli_command *cmd;
 	const char *arch, *seed, *schedule, *orders, *order, *limit, *json, *sarif;
-	bool pedantic;
-	int status; /* if an error was found */
+	bool pedantic, all; /* --schedules all */
+	int status;         /* if an error was found */
 	char **program;
 	char library[PATH_MAX];
 	char folder[64]; /* where links to the library have the names of CUDA's libraries */
@@ -74,7 +74,7 @@ static int read_option(sanitize_request *q, int option, const char *value)
 			return cli_bad_value(q->cmd, SANITIZE_SCHEDULE, value, "expected random, eager or late");
 		return EXIT_OK;
 	case SANITIZE_SCHEDULES:
-		q->schedule = value;
+		q->all = true;
 		return strcmp(value, "all") ? cli_bad_value(q->cmd, SANITIZE_SCHEDULES, value, "expected all") : EXIT_OK;
 	case SANITIZE_PEDANTIC: q->pedantic = true; return EXIT_OK;
 	case SANITIZE_JSON: q->json = value; return EXIT_OK;
@@ -177,7 +177,7 @@ static void become_program(const sanitize_request *q, int fd)
 
 	snprintf(number, sizeof number, "%d", fd);
 	if (put("CPTX_SANITIZE_ARCH", q->arch) && put("CPTX_SANITIZE_SEED", q->seed) &&
-	    put("CPTX_SANITIZE_SCHEDULE", q->schedule) && put("CPTX_SANITIZE_LIMIT", q->limit) &&
+	    put("CPTX_SANITIZE_SCHEDULE", q->all ? "all" : q->schedule) && put("CPTX_SANITIZE_LIMIT", q->limit) &&
 	    put("CPTX_SANITIZE_ORDERS", q->orders) && put("CPTX_SANITIZE_ORDER", q->order) &&
 	    put("CPTX_SANITIZE_PEDANTIC", q->pedantic ? "1" : NULL) && put("CPTX_SANITIZE_FD", number) &&
 	    put_first("LD_PRELOAD", q->library) && put_first("LD_LIBRARY_PATH", q->folder))
@@ -276,6 +276,8 @@ static int run(const cli_command *cmd, int argc, char **argv)
 		return status;
 	if (optind == argc)
 		return cli_usage(cmd, "give the program to run, and its arguments");
+	if (cli_orders(cmd, q.all, q.schedule, q.orders ? "orders" : q.order ? "order" : NULL))
+		return EXIT_USAGE;
 	q.program = argv + optind;
 	return sanitize(&q);
 }
