@@ -284,7 +284,7 @@ typedef struct cptx_gemm_problem {
 	/** with strided: elements from row to row, of A and B as they are stored (.a_m_major: rows of M); 0: dense.  Of C also
 	 * CPTX_GEMM_BROADCAST: all rows are the first one */
 	uint64_t lda, ldb, ldc, ldd;
-	/** with strided: elements from matrix to matrix of a batch, or, of what each expert has one of, of experts; 0: dense.  Of
+	/** with strided: elements from matrix to matrix of a batch, or, of what each expert has one of, of experts; 0: dense. Of
 	 * A, B and C also CPTX_GEMM_BROADCAST: one matrix for all, and of A and B one set of scale factors.  Rows of all experts
 	 * lie behind one another in one A, C and D (along K in one A and B): of these the stride is 0, or rows (m; along K k) *
 	 * ld */

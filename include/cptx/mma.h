@@ -245,7 +245,8 @@ CPTX_API void cptx_acc_row_combine_(cptx_kernel *k, cptx_site at, const cptx_acc
                                     cptx_val rows);
 /**
  * Combines `rows` over the lanes that hold the rest of each row: by mma.sync and wgmma two shuffles for each row, by
- * tcgen05 nothing, for a thread has whole rows; not of F64.  Where units lie beside one another (units_n) their parts stay apart.
+ * tcgen05 nothing, for a thread has whole rows; not of F64.  Where units lie beside one another (units_n) their parts stay
+ * apart.
  */
 #define cptx_acc_row_combine(k, acc, op, rows) cptx_acc_row_combine_((k), CPTX_HERE, (acc), (op), (rows))
 CPTX_API void cptx_acc_scale_rows_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, cptx_val rows);
