@@ -393,6 +393,13 @@ START_TEST(not_all)
 					"call.uni (r), __cudaCDP2LaunchDeviceV2, (a, b); ld.param.b32 %r7, [r]; }\nD:\n",
 			.threads = 32 },
 		"launches kernels");
+	stops(&(kernel){ .decls = ".shared .align 16 .b8 buf[16];",
+	                 .body = "setp.ne.u32 %p1, %r0, 0; @%p1 bra D; mov.u32 %r11, buf; mov.u64 %rd4, 0;\n"
+	                         "st.shared.v2.b64 [%r11], {%rd4, %rd4}; fence.proxy.async.shared::cta;\n"
+	                         "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%rd0], [%r11], 16;\n"
+	                         "cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; D:\n",
+	                 .threads = 32 },
+	      "what bulk copies combine");
 	if (whole())
 		stops(&(kernel){ .body = FIRST_LANES
 		                 "mov.u32 %r5, 0; L: atom.relaxed.gpu.global.exch.b32 %r6, [%rd0], %r1; add.u32 %r5, %r5, 1;\n"

@@ -61,8 +61,6 @@ void emu_touch_note(emu_cluster *c, emu_touch t)
 /* Reductions of one kind on one word leave the same in any order, if nothing is rounded and nothing wraps at a bound. */
 static bool commutes(const emu_op *op)
 {
-	bool reduces = op->opcode == CPTX_OP_RED || op->opcode == CPTX_OP_MULTIMEM_RED || op->opcode == CPTX_OP_RED_ASYNC;
-
 	switch (op->m.type) {
 	case CPTX_U32:
 	case CPTX_S32:
@@ -78,9 +76,15 @@ static bool commutes(const emu_op *op)
 	case CPTX_OR:
 	case CPTX_XOR:
 	case CPTX_MIN:
-	case CPTX_MAX: return reduces;
+	case CPTX_MAX: return op->arg[0].kind == ARG_NONE; /* nothing is given back */
 	default: return false;
 	}
+}
+
+void emu_touch_reduction(emu_cluster *c, const emu_op *op)
+{
+	if (c->grid->explorer)
+		c->grid->explorer->reduces |= !commutes(op);
 }
 
 void emu_touch_memory(emu_warp *w, const emu_op *op, const emu_place *p, uint32_t size, unsigned access)

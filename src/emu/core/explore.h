@@ -3,7 +3,7 @@
  * All orders of a launch that can matter (schedule CPTX_EMU_ALL).
  *
  * A launch is executed again and again from the same memory, one event at a time: a warp goes on up to the next instruction
- * that others may notice (emu_is_event), or an asynchronous operation does its next part.  What an event touches that orders
+ * that others may notice (OP_EVENT), or an asynchronous operation does its next part.  What an event touches that orders
  * threads (mbarriers, atomic and strong accesses, barriers) is noted, and from that follows which events could have come in
  * the other order: only there another order is tried (dynamic partial-order reduction with sleep sets).  Weak accesses are
  * no events, because races are found by who has seen what, in every order.
@@ -61,6 +61,8 @@ static inline void emu_touched(emu_cluster *c, const emu_grid *g, emu_touch t)
 }
 /* The same, for an access of memory. */
 void emu_touch_memory(emu_warp *w, const emu_op *op, const emu_place *p, uint32_t size, unsigned access);
+/* An asynchronous operation has combined what it copies with what was there: no event of its own. */
+void emu_touch_reduction(emu_cluster *c, const emu_op *op);
 /* An operation was started by the event that is executed now. */
 void emu_explore_started(emu_cluster *c, emu_async *a);
 

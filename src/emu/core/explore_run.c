@@ -616,6 +616,8 @@ static const char *why_not(const search *s, bool more)
 		return "an order has more than 4096 events";
 	if (s->launches)
 		return "it launches kernels, which run behind it here";
+	if (s->x.reduces)
+		return "what bulk copies combine with memory is combined in one order";
 	if (s->x.missed)
 		return "an instruction that others may notice is none of those that are put in other orders";
 	return more && s->x.work >= most_work ? "it would take too long" : NULL;

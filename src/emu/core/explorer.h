@@ -49,10 +49,11 @@ struct emu_explorer {
 	uint32_t nreplay;
 	uint64_t work; /* of all executions, in comparisons of events */
 	bool no_memory, too_long;
-	bool trial;  /* the execution is forgotten */
-	bool inside; /* of an event: its first instruction is over */
-	bool missed; /* an instruction that others may notice was not the first of its event */
-	bool pruned; /* the execution was ended: what would come of it is known */
+	bool trial;   /* the execution is forgotten */
+	bool inside;  /* of an event: its first instruction is over */
+	bool reduces; /* asynchronously, in a way that depends on the order */
+	bool missed;  /* an instruction that others may notice was not the first of its event */
+	bool pruned;  /* the execution was ended: what would come of it is known */
 };
 
 /* Who goes on, of those who can; EXPLORED_NOBODY: the execution need not go on. */
