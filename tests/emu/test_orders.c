@@ -383,7 +383,7 @@ START_TEST(not_all)
 	stops(
 		&(kernel){
 			.decls = runtime,
-			.body = "mov.u64 %rd1, child; mov.u32 %r5, 1; mov.u32 %r6, 0; mov.u64 %rd4, 0; setp.ne.u32 %p1, %r0, 0; @%p1 "
+			.body = "mov.u64 %rd1, child; mov.u32 %r5, 1; mov.u32 %r6, 0; mov.u64 %rd4, 0; setp.gt.u32 %p1, %r0, 1; @%p1 "
 					"bra D;\n"
 					"{ .param .b64 a; .param .align 4 .b8 b[12]; .param .align 4 .b8 c[12]; .param .b32 d; .param .b64 r;\n"
 					"st.param.b64 [a], %rd1; st.param.b32 [b], %r5; st.param.b32 [b+4], %r5; st.param.b32 [b+8], %r5;\n"

@@ -432,6 +432,7 @@ static bool try_order(search *s, outcome *out)
 	m->nfinding = m->cap_finding = m->nwarning = 0;
 	m->opt.print = NULL;
 	m->opt.trace = NULL;
+	m->child = NULL, m->child_end = NULL, m->nchild = 0; /* those that wait are not its own */
 	arena_init(&m->text, NULL);
 	s->x.trial = true;
 	bool ok = s->once(s->image, s->shape, s->params, s->size, s->at, &s->x, &err) || err.code == CPTX_E_FINDING;
@@ -450,6 +451,7 @@ static bool try_order(search *s, outcome *out)
 	m->opt = was.opt;
 	m->broken = false;
 	emu_children_drop(m);
+	m->child = was.child, m->child_end = was.child_end, m->nchild = was.nchild;
 	return ok && restore_memory(m, &s->memory);
 }
 
