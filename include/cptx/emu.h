@@ -116,11 +116,22 @@ CPTX_API void *cptx_emu_host(cptx_device *dev, uint64_t ptr, size_t size, cptx_e
 /**
  * What came of the last launch with the schedule ALL.  Such a launch is executed again and again from the same memory.  Two
  * orders are one if they differ only in the order of events that do not depend on one another: events are what mbarriers,
- * atomic operations, strong and volatile accesses and asynchronous operations do; other accesses are none, because a race is
- * found in any order.  A wait by mbarrier.try_wait that fails is tried again and is no order of its own.  Lanes of a warp
- * that have parted go on in one order.  Launches of more than 16 CTAs, of more than 4096 events, or with more than 256 MiB
- * allocated run once, in random order, or as far as that.  The launch leaves the memory of the first order, or of the order
- * in which an error was found first, made as short as can be; its output and findings are those of that order.
+ * barriers that name a number of threads, atomic operations, strong and volatile accesses and asynchronous operations do;
+ * other accesses are none, because a race is found in any order.  Reductions (red) of integers commute if operation and type
+ * are the same, but for inc and dec; sums of floating point do not.  A loop of one warp that reads and comes back to the
+ * same registers goes on when somebody has written; one that counts how often it looks is tried as often as it looks.
+ *
+ * Not varied is: a wait by mbarrier.try_wait that fails, which is taken to be tried again until it succeeds, however often
+ * the kernel would do so; the order of the lanes of a warp, parted or not; the order in which setmaxnreg gives registers;
+ * clocks, %smid, and addresses that malloc gives; memory that is seen in another order than it was written.  Not all orders
+ * are tried, and `why` says so, where the launch has more than 16 CTAs or more than 256 MiB are allocated, where the kernel
+ * cancels clusters or asks for mbarrier.pending_count (it is executed once then, in random order); where one order has more
+ * than 4096 events, or all of them together take too long (some seconds); where it launches kernels, or bulk copies combine
+ * what they bring with memory in a way that depends on the order.
+ *
+ * The launch leaves the memory of the first order, or of the order in which an error was found first, made as short as can
+ * be; its output and findings are those of that order.  Of kernels that a kernel launches only an order with an error is
+ * told.
  */
 typedef struct cptx_emu_order_info {
 	const char *kernel; /**< the kernel; lives until the device is cleared or closed */

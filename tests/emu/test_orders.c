@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The schedule ALL: how many orders small kernels have, counted by hand; faults that only one order shows; replaying it. */
+#include "../whole.h"
 #include "trial.h"
 
 typedef struct kernel {
@@ -21,10 +22,10 @@ static cptx_emu_order_info explored(const kernel *k, uint32_t out[4], trial *t)
 
 	snprintf(
 		text, sizeof text,
-		".version 8.7\n.target sm_90\n.address_size 64\n%s\n.visible .entry k(.param .u64 p)\n{\n"
+		".version 8.8\n.target %s\n.address_size 64\n%s\n.visible .entry k(.param .u64 p)\n{\n"
 		".reg .b32 %%r<32>; .reg .b64 %%rd<16>; .reg .pred %%p<16>;\n"
 		"ld.param.u64 %%rd0, [p]; mov.u32 %%r0, %%tid.x; shr.u32 %%r1, %%r0, 5; mov.u32 %%r2, %%ctaid.x;\n%s\nret;\n}\n",
-		k->decls ? k->decls : "", k->body);
+		k->target ? k->target : "sm_90", k->decls ? k->decls : "", k->body);
 	ck_assert_msg(cptx_mem_write(dev, at, x, sizeof x, &err), "%s", err.text);
 	cptx_program *p = cptx_device_load_text(dev, text, strlen(text), &(cptx_load_opt){ .name = "k.ptx" }, &err);
 	ck_assert_msg(p != NULL, "%s", err.text);
@@ -38,6 +39,7 @@ static cptx_emu_order_info explored(const kernel *k, uint32_t out[4], trial *t)
 	ck_assert_msg(cptx_mem_read(dev, x, at, sizeof x, &err), "%s", err.text);
 	memcpy(out, x, 4 * sizeof *x);
 	ck_assert(cptx_emu_orders(dev, &info));
+	ck_assert_str_eq(info.kernel, "k");
 	snprintf(t->message, sizeof t->message, "%s", info.how);
 	info.how = t->message;
 	info.kernel = NULL;
@@ -212,4 +214,200 @@ START_TEST(as_one_launch)
 }
 END_TEST
 
-TRIAL_MAIN("emu_orders", counted, phases, aliased_phase, found_and_replayed, waiting_for_words, asynchronous, as_one_launch)
+/* In some orders, but not in all, this is found. */
+static void fails(const kernel *k, enum cptx_finding_code code)
+{
+	uint32_t x[4];
+	trial t;
+	cptx_emu_order_info i = explored(k, x, &t);
+
+	ck_assert_msg(!t.ok && i.found > 1 && t.found[0] == code && !i.all, "%s, order %llu of %llu: %s", t.err.text,
+	              (unsigned long long)i.found, (unsigned long long)i.orders, k->body);
+}
+
+/* Nothing is found, but not everything was tried. */
+static void stops(const kernel *k, const char *why)
+{
+	uint32_t x[4];
+	trial t;
+	cptx_emu_order_info i = explored(k, x, &t);
+
+	ck_assert_msg(t.ok && !i.all && i.why && strstr(i.why, why), "%s, all %d, why %s: %s", t.err.text, i.all,
+	              i.why ? i.why : "nothing", k->body);
+}
+
+#define TWO "setp.eq.u32 %p1, %r0, 0; setp.eq.u32 %p2, %r0, 32;\n"
+#define FIRST_LANES "and.b32 %r4, %r0, 31; setp.ne.u32 %p3, %r4, 0; @%p3 bra D;\n"
+
+/* Reductions commute with those of the same kind alone, if they are exact.  (5 + 0) & 4 is not (0 & 4) + 5. */
+START_TEST(reductions)
+{
+	fails(&(kernel){ .body = TWO "@%p1 red.relaxed.gpu.global.add.u32 [%rd0], 5;\n"
+	                             "@%p2 red.relaxed.gpu.global.and.b32 [%rd0], 4;\n"
+	                             "bar.sync 0; ld.relaxed.gpu.global.u32 %r5, [%rd0]; @!%p1 bra D;\n"
+	                             "setp.ne.u32 %p4, %r5, 4; @%p4 trap; D:\n",
+	                 .threads = 64 },
+	      CPTX_FIND_TRAP);
+	has_orders(&(kernel){ .body = "red.relaxed.gpu.global.add.noftz.f16x2 [%rd0], %r1;", .threads = 64 }, 2);
+	has_orders(&(kernel){ .body = "red.relaxed.gpu.global.inc.u32 [%rd0], %r1;", .threads = 64 }, 2);
+	has_orders(&(kernel){ .body = "red.relaxed.gpu.global.max.s32 [%rd0], %r1;", .threads = 64 }, 1);
+	has_orders(&(kernel){ .body = TWO "@%p1 red.relaxed.gpu.global.max.s32 [%rd0], %r1;\n"
+	                                  "@%p2 red.relaxed.gpu.global.max.u32 [%rd0], %r1;",
+	                      .threads = 64 },
+	           2);
+}
+END_TEST
+
+/* A barrier that names a number: any two of four warps make up its phase; where all four do, nothing differs. */
+START_TEST(counted_barriers)
+{
+	fails(&(kernel){ .body = TWO "@%p1 st.global.u32 [%rd0], 5; bar.sync 1, 64;\n"
+	                             "@%p2 ld.global.u32 %r5, [%rd0]; @%p2 st.global.u32 [%rd0+4], %r5;",
+	                 .threads = 128 },
+	      CPTX_FIND_RACE);
+	has_orders(&(kernel){ .body = "bar.sync 1, 128; bar.sync 1, 128; bar.sync 1, 128;", .threads = 128 }, 1);
+	/* what a warp did before it came as the last one is in no order to what others did before they came */
+	fails(&(kernel){ .body =
+	                     TWO "@%p1 st.relaxed.gpu.global.u32 [%rd0], 5; @!%p1 ld.relaxed.gpu.global.u32 %r6, [%rd0+64];\n"
+	                         "@%p2 st.relaxed.gpu.global.u32 [%rd0], 6; bar.sync 0; @!%p1 bra D;\n"
+	                         "ld.relaxed.gpu.global.u32 %r5, [%rd0]; setp.ne.u32 %p4, %r5, 6; @%p4 trap; D:\n",
+	                 .threads = 64 },
+	      CPTX_FIND_TRAP);
+}
+END_TEST
+
+/* The phase may be over before another thread says that it must wait for bytes, or for copies. */
+START_TEST(waits_for_more)
+{
+	static const char decls[] = ".shared .align 8 .b64 bar; .shared .align 16 .b8 buf[64];";
+#define WITH_BAR                                                                                                            \
+	TWO "@%p1 mbarrier.init.shared::cta.b64 [bar], 1; @%p1 fence.mbarrier_init.release.cluster; bar.sync 0;\n"              \
+		"mov.u32 %r10, bar; mov.u32 %r11, buf;\n"
+#define READ                                                                                                                \
+	"@%p1 mbarrier.arrive.shared::cta.b64 %rd3, [%r10];\n" WAIT("A", "0") "@!%p1 bra D; ld.shared.u32 %r5, [buf+4]; D:\n"
+
+	fails(&(kernel){ .decls = decls,
+	                 .body =
+	                     WITH_BAR "@%p2 mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%r10], 64;\n"
+	                              "@%p2 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r11], [%rd0], "
+	                              "64, [%r10];\n" READ,
+	                 .threads = 64 },
+	      CPTX_FIND_ASYNC_WAIT);
+	fails(&(kernel){ .decls = decls,
+	                 .body = WITH_BAR "@%p2 cp.async.ca.shared.global [%r11+4], [%rd0], 4;\n"
+	                                  "@%p2 cp.async.mbarrier.arrive.shared::cta.b64 [%r10];\n" READ,
+	                 .threads = 64 },
+	      CPTX_FIND_ASYNC_WAIT);
+	stops(&(kernel){ .decls = decls,
+	                 .body = BARRIER("64") ARRIVE "mbarrier.pending_count.b64 %r5, %rd3;\n" WAIT("A", "0"),
+	                 .threads = 64 },
+	      "how many arrivals were pending");
+}
+END_TEST
+
+/* Loops that read: other words each time, twice and then no more, and until somebody writes. */
+START_TEST(loops)
+{
+	static const char others[] = FIRST_LANES
+		"mov.u32 %r5, 0; mov.u32 %r6, 0; setp.ne.u32 %p4, %r1, 0; @%p4 bra W;\n"
+		"L: ld.relaxed.gpu.global.u32 %r7, [%rd0]; add.u32 %r6, %r6, %r7; add.u64 %rd0, %rd0, 16; add.u32 %r5, %r5, 1;\n"
+		"setp.lt.u32 %p5, %r5, 3; @%p5 bra L; setp.eq.u32 %p6, %r6, 1; @%p6 trap; bra D;\n"
+		"W: st.relaxed.gpu.global.u32 [%rd0+16], 1; st.relaxed.gpu.global.u32 [%rd0+32], 1; D:\n";
+	static const char twice[] =
+		FIRST_LANES "mov.u32 %r5, 0; setp.ne.u32 %p4, %r1, 1; @%p4 bra W;\n"
+					"L: ld.relaxed.gpu.global.u32 %r7, [%rd0]; setp.ne.u32 %p5, %r7, 0; @%p5 bra D; add.u32 %r5, %r5, 1;\n"
+					"setp.lt.u32 %p5, %r5, 2; @%p5 bra L; trap;\nW: st.relaxed.gpu.global.u32 [%rd0], 1; D:\n";
+	static const char seen[] = FIRST_LANES /* 1, and only then 2, in two words; between the two it may look */
+		"setp.ne.u32 %p4, %r1, 1; @%p4 bra W; ld.relaxed.gpu.global.u32 %r8, [%rd0];\n"
+		"L: ld.relaxed.gpu.global.u32 %r7, [%rd0]; setp.eq.u32 %p5, %r7, 0; @%p5 bra L;\n"
+		"ld.relaxed.gpu.global.u32 %r6, [%rd0+32]; or.b32 %r6, %r6, %r8; setp.eq.u32 %p5, %r6, 0; @%p5 trap; bra D;\n"
+		"W: st.relaxed.gpu.global.u32 [%rd0], 1; st.relaxed.gpu.global.u32 [%rd0+32], 2; D:\n";
+	static const char locked[] =
+		FIRST_LANES "L: atom.acquire.gpu.global.cas.b32 %r5, [%rd0], 0, 1; setp.ne.u32 %p5, %r5, 0; @%p5 bra L;\n"
+					"ld.global.u32 %r6, [%rd0+32]; add.u32 %r6, %r6, 1; st.global.u32 [%rd0+32], %r6;\n"
+					"atom.release.gpu.global.exch.b32 %r7, [%rd0], 0; D:\n";
+	static const char late[] = FIRST_LANES
+		"setp.ne.u32 %p4, %r1, 0; @%p4 bra W; ld.relaxed.gpu.global.u32 %r7, [%rd0]; setp.ne.u32 %p5, %r7, 0; @%p5 trap;\n"
+		"bra D;\nW: nanosleep.u32 100; st.relaxed.gpu.global.u32 [%rd0], 1; D:\n";
+	uint32_t x[4];
+	trial t;
+
+	fails(&(kernel){ .body = others, .threads = 64 }, CPTX_FIND_TRAP);
+	fails(&(kernel){ .body = twice, .threads = 64 }, CPTX_FIND_TRAP);
+	fails(&(kernel){ .body = seen, .threads = 64 }, CPTX_FIND_TRAP);
+	fails(&(kernel){ .body = late, .threads = 64 }, CPTX_FIND_TRAP);
+	cptx_emu_order_info i = explored(&(kernel){ .body = locked, .threads = 64 }, x, &t);
+	ck_assert_msg(t.ok && i.all && i.orders > 1, "%s, %llu: %s", t.err.text, (unsigned long long)i.orders, i.why);
+}
+END_TEST
+
+/* Events are told by what is accessed, not by names, and in all its bytes. */
+START_TEST(accesses)
+{
+	fails(&(kernel){ .body = FIRST_LANES
+	                 "setp.eq.u32 %p4, %r1, 0; @%p4 bra R;\n"
+	                 "multimem.st.relaxed.gpu.global.u32 [%rd0], 1;\n"
+	                 "multimem.st.relaxed.gpu.global.u32 [%rd0+64], 1; bra D;\n"
+	                 "R: ld.relaxed.gpu.global.u32 %r5, [%rd0]; ld.relaxed.gpu.global.u32 %r6, [%rd0+64];\n"
+	                 "setp.eq.u32 %p5, %r5, %r6; @%p5 bra D; setp.eq.u32 %p5, %r5, 0; @%p5 bra D; trap; D:\n",
+	                 .threads = 64 },
+	      CPTX_FIND_TRAP);
+	fails(&(kernel){ .body = "setp.eq.u32 %p1, %r0, 32; setp.ne.u32 %p2, %r1, 0; @%p2 bra W;\n"
+	                         "ld.relaxed.gpu.global.v4.b64 {%rd4, %rd5, %rd6, %rd7}, [%rd0]; setp.ne.u64 %p3, %rd7, 0;\n"
+	                         "@%p3 trap; bra D;\nW: @%p1 st.relaxed.gpu.global.u32 [%rd0+24], 1; D:\n",
+	                 .target = "sm_100",
+	                 .threads = 64 },
+	      CPTX_FIND_TRAP);
+}
+END_TEST
+
+/* Kernels whose orders cannot all be tried, and one that has too many of too many events. */
+START_TEST(not_all)
+{
+	static const char runtime[] =
+		".extern .func (.param .b64 r) __cudaCDP2GetParameterBufferV2 (.param .b64 a, .param .align 4 .b8 b[12], "
+		".param .align 4 .b8 c[12], .param .b32 d);\n"
+		".extern .func (.param .b32 r) __cudaCDP2LaunchDeviceV2 (.param .b64 a, .param .b64 b);\n"
+		".visible .entry child() { ret; }";
+
+	stops(&(kernel){ .decls = ".shared .align 8 .b64 bar; .shared .align 16 .b8 ans[16];",
+	                 .body =
+	                     BARRIER("1") "mov.u32 %r11, ans; @!%p1 bra D; fence.mbarrier_init.release.cluster;\n"
+	                                  "mbarrier.arrive.expect_tx.shared::cta.b64 %rd3, [%r10], 16;\n"
+	                                  "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 "
+	                                  "[%r11], [%r10];\n" WAIT("A", "0") "D:\n",
+	                 .target = "sm_100",
+	                 .threads = 32,
+	                 .ctas = 2 },
+	      "cancels clusters");
+	stops(
+		&(kernel){
+			.decls = runtime,
+			.body = "mov.u64 %rd1, child; mov.u32 %r5, 1; mov.u32 %r6, 0; mov.u64 %rd4, 0; setp.gt.u32 %p1, %r0, 1; @%p1 "
+					"bra D;\n"
+					"{ .param .b64 a; .param .align 4 .b8 b[12]; .param .align 4 .b8 c[12]; .param .b32 d; .param .b64 r;\n"
+					"st.param.b64 [a], %rd1; st.param.b32 [b], %r5; st.param.b32 [b+4], %r5; st.param.b32 [b+8], %r5;\n"
+					"st.param.b32 [c], %r5; st.param.b32 [c+4], %r5; st.param.b32 [c+8], %r5; st.param.b32 [d], %r6;\n"
+					"call.uni (r), __cudaCDP2GetParameterBufferV2, (a, b, c, d); ld.param.b64 %rd2, [r]; }\n"
+					"{ .param .b64 a; .param .b64 b; .param .b32 r; st.param.b64 [a], %rd2; st.param.b64 [b], %rd4;\n"
+					"call.uni (r), __cudaCDP2LaunchDeviceV2, (a, b); ld.param.b32 %r7, [r]; }\nD:\n",
+			.threads = 32 },
+		"launches kernels");
+	stops(&(kernel){ .decls = ".shared .align 16 .b8 buf[16];",
+	                 .body = "setp.ne.u32 %p1, %r0, 0; @%p1 bra D; mov.u32 %r11, buf; mov.u64 %rd4, 0;\n"
+	                         "st.shared.v2.b64 [%r11], {%rd4, %rd4}; fence.proxy.async.shared::cta;\n"
+	                         "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%rd0], [%r11], 16;\n"
+	                         "cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; D:\n",
+	                 .threads = 32 },
+	      "what bulk copies combine");
+	if (whole())
+		stops(&(kernel){ .body = FIRST_LANES
+		                 "mov.u32 %r5, 0; L: atom.relaxed.gpu.global.exch.b32 %r6, [%rd0], %r1; add.u32 %r5, %r5, 1;\n"
+		                 "setp.lt.u32 %p5, %r5, 450; @%p5 bra L; D:\n",
+		                 .threads = 96 },
+		      "too long");
+}
+END_TEST
+
+TRIAL_MAIN("emu_orders", reductions, counted_barriers, waits_for_more, loops, accesses, not_all, counted, phases,
+           aliased_phase, found_and_replayed, waiting_for_words, asynchronous, as_one_launch)

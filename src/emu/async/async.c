@@ -287,6 +287,7 @@ bool decode_cp_async_arrive(emu_decoder *d, emu_op *op)
 {
 	(void)d;
 	op->imm[0] = emu_modifier(op, "noinc") != 0;
+	op->flags = OP_EVENT;
 	op->fn = copies_arrive;
 	return true;
 }

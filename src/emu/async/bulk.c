@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Bulk copies as asynchronous work: parts of them, groups of threads. */
 #include "emu/async/bulk.h"
+#include "emu/core/explore.h"
 #include "emu/core/finding.h"
 #include "emu/core/machine.h"
 #include "emu/exec/atomic.h"
@@ -168,6 +169,7 @@ static void combine(const bulk_copy *b, const emu_place *to, const unsigned char
 {
 	uint32_t each = arch_types[b->type].bits / 8;
 
+	emu_touch_reduction(b->a.w->cluster, b->a.op);
 	for (uint32_t i = 0; i + each <= n; i += each) {
 		uint64_t old = emu_bytes(to->p + i, each), v = emu_bytes(from + i, each), d;
 		if (b->type == CPTX_F64 && (is_nan64(old) || is_nan64(v))) /* it stays a signaling one (measured on an H200) */

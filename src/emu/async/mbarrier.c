@@ -183,15 +183,12 @@ void mbarrier_fence_init(emu_warp *w, uint32_t mask)
 /* ---- init, inval ---- */
 
 /* For the orders that are explored. */
-static void touch(const emu_cta *cta, uint32_t offset, enum emu_touch_kind kind, uint64_t phase, bool completes)
+static void touch(const emu_cta *cta, uint32_t offset, emu_touch t)
 {
 	emu_cluster *c = cta->cluster;
 
-	emu_touched(c, c->grid,
-	            (emu_touch){ .object = emu_object(c, cta->rank, OBJECT_MBARRIER, offset),
-	                         .kind = (uint8_t)kind,
-	                         .phase = phase,
-	                         .completes = completes });
+	t.object = emu_object(c, cta->rank, OBJECT_MBARRIER, offset);
+	emu_touched(c, c->grid, t);
 }
 
 static emu_mbarrier *make(emu_cta *cta, uint32_t offset)
@@ -242,7 +239,7 @@ bool mbarrier_init(const emu_place *p, uint32_t count, bool v1, mbarrier_by by)
 	b->expected = b->pending = count;
 	b->fenced = false;
 	b->begun = race_stamp(by.w, by.lane);
-	touch(p->cta, offset, TOUCH_WRITE, 0, false);
+	touch(p->cta, offset, (emu_touch){ .kind = TOUCH_WRITE });
 	show(p->cta, b);
 	return true;
 }
@@ -250,7 +247,7 @@ bool mbarrier_init(const emu_place *p, uint32_t count, bool v1, mbarrier_by by)
 void mbarrier_inval(emu_cta *cta, emu_mbarrier *b)
 {
 	b->live = false;
-	touch(cta, b->offset, TOUCH_WRITE, 0, false);
+	touch(cta, b->offset, (emu_touch){ .kind = TOUCH_WRITE });
 	show(cta, b);
 }
 
@@ -277,9 +274,14 @@ static void note(emu_mbarrier *b, mbarrier_by by, enum mbarrier_brought what, ui
 	};
 }
 
-static void settle(emu_cta *cta, emu_mbarrier *b)
+static void settle(emu_cta *cta, emu_mbarrier *b, unsigned more)
 {
-	touch(cta, b->offset, TOUCH_ARRIVE, b->phase, !b->pending && !b->tx);
+	touch(cta, b->offset,
+	      (emu_touch){ .kind = TOUCH_ARRIVE,
+	                   .phase = b->phase,
+	                   .completes = !b->pending && !b->tx,
+	                   .last = !b->pending,
+	                   .more = (uint8_t)more });
 	if (!b->pending && !b->tx) {
 		b->phase++;
 		b->pending = b->expected;
@@ -307,7 +309,8 @@ bool mbarrier_expect_tx(emu_cta *cta, emu_mbarrier *b, uint32_t bytes, mbarrier_
 	b->tx += (int32_t)bytes;
 	b->asked += bytes;
 	note(b, by, MBARRIER_ASKED, bytes);
-	settle(cta, b);
+	/* In front of an arrival of the same thread it needs no order of its own: the phase waits for that. */
+	settle(cta, b, by.op->opcode == CPTX_OP_MBARRIER_EXPECT_TX ? MORE_BYTES : 0);
 	return true;
 }
 
@@ -326,7 +329,7 @@ bool mbarrier_complete_tx(emu_cta *cta, uint32_t offset, uint32_t bytes, mbarrie
 	b->last_warp = by.w;
 	note(b, by, MBARRIER_BYTES, bytes);
 	race_async_done(cta->cluster, by.late, &b->clock);
-	settle(cta, b);
+	settle(cta, b, 0);
 	return true;
 }
 
@@ -363,7 +366,7 @@ bool mbarrier_arrive(emu_cta *cta, uint32_t offset, uint32_t count, mbarrier_by 
 	b->pending -= count;
 	note(b, by, MBARRIER_ARRIVALS, count);
 	race_async_done(cta->cluster, by.late, &b->clock);
-	settle(cta, b);
+	settle(cta, b, 0);
 	return true;
 }
 
@@ -372,7 +375,7 @@ bool mbarrier_add_pending(emu_cta *cta, emu_mbarrier *b, uint32_t count, mbarrie
 	if (b->pending + (uint64_t)count > MBARRIER_MOST)
 		return wrong(by, CPTX_FIND_MBARRIER, cta, b->offset, "it cannot wait for more than %d arrivals", MBARRIER_MOST);
 	b->pending += count;
-	touch(cta, b->offset, TOUCH_ARRIVE, b->phase, false);
+	touch(cta, b->offset, (emu_touch){ .kind = TOUCH_ARRIVE, .phase = b->phase, .more = MORE_ARRIVALS });
 	show(cta, b);
 	return true;
 }

@@ -91,7 +91,8 @@ enum emu_op_flags {
 	OP_SPLITS =
 		2,        /* may block, or looks at the whole group: the lanes whose guard does not hold part from the group first */
 	OP_QUIET = 8, /* changes registers only; of atomic operations what changes memory is noted where it does */
-	OP_ENDS = 4   /* leaves the place: a branch, call, exit */
+	OP_ENDS = 4,  /* leaves the place: a branch, call, exit */
+	OP_EVENT = 16 /* others may notice when it is executed: an event where orders are explored */
 };
 
 typedef struct emu_fill { /* a register filled when a frame is made */

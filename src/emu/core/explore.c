@@ -22,6 +22,14 @@ uint64_t emu_object(const emu_cluster *c, uint32_t rank, enum emu_object kind, u
 	return (uint64_t)kind << 60 | (c->number & 0xfffff) << 40 | (uint64_t)(rank & 0xff) << 32 | (place & 0xffffffff);
 }
 
+/* What comes behind the first instruction of an event is not tried in front of what others do: it must not matter. */
+static bool may_not_be_inside(const emu_cluster *c, const emu_touch *t)
+{
+	if (t->kind == TOUCH_COME)
+		return t->count && t->count != TOUCH_EXITS;
+	return t->kind != TOUCH_GO && (t->object >> 60 != OBJECT_LIFE || c->ncta > 1);
+}
+
 void emu_touch_note(emu_cluster *c, emu_touch t)
 {
 	emu_explorer *x = c->grid->explorer;
@@ -29,9 +37,13 @@ void emu_touch_note(emu_cluster *c, emu_touch t)
 
 	if (!e)
 		return;
+	x->missed |= x->inside && may_not_be_inside(c, &t);
 	for (uint32_t i = 0; i < e->ntouch; i++) /* lanes touch the same, often */
-		if (e->touch[i].object == t.object && e->touch[i].kind == t.kind && e->touch[i].phase == t.phase) {
+		if (e->touch[i].object == t.object && e->touch[i].kind == t.kind && e->touch[i].phase == t.phase &&
+		    e->touch[i].more == t.more && e->touch[i].count == t.count) {
 			e->touch[i].completes |= t.completes;
+			e->touch[i].last |= t.last;
+			e->touch[i].seen = MAX(e->touch[i].seen, t.seen);
 			return;
 		}
 	if (e->ntouch == e->cap) {
@@ -46,24 +58,52 @@ void emu_touch_note(emu_cluster *c, emu_touch t)
 	e->touch[e->ntouch++] = t;
 }
 
+/* Reductions of one kind on one word leave the same in any order, if nothing is rounded and nothing wraps at a bound. */
 static bool commutes(const emu_op *op)
 {
-	return op->opcode == CPTX_OP_RED && op->m.op != CPTX_EXCH && op->m.type != CPTX_F32 && op->m.type != CPTX_F64;
+	switch (op->m.type) {
+	case CPTX_U32:
+	case CPTX_S32:
+	case CPTX_B32:
+	case CPTX_U64:
+	case CPTX_S64:
+	case CPTX_B64: break;
+	default: return false;
+	}
+	switch (op->m.op) {
+	case CPTX_ADD:
+	case CPTX_AND:
+	case CPTX_OR:
+	case CPTX_XOR:
+	case CPTX_MIN:
+	case CPTX_MAX: return op->arg[0].kind == ARG_NONE; /* nothing is given back */
+	default: return false;
+	}
 }
 
-void emu_touch_memory(emu_warp *w, const emu_op *op, const emu_place *p, unsigned access)
+void emu_touch_reduction(emu_cluster *c, const emu_op *op)
 {
-	enum { GRAIN = 16 /* bytes: the most that one access may have */ };
+	if (c->grid->explorer)
+		c->grid->explorer->reduces |= !commutes(op);
+}
+
+void emu_touch_memory(emu_warp *w, const emu_op *op, const emu_place *p, uint32_t size, unsigned access)
+{
+	enum { GRAIN = 16 /* bytes: what is closer together counts as the same */ };
 	const emu_cta *cta = p->cta;
 	emu_touch t = { .kind = access & ACCESS_WRITE ? TOUCH_WRITE : TOUCH_READ };
 
 	if (!(access & (ACCESS_ATOMIC | ACCESS_STRONG)) || access & ACCESS_ASYNC || !(p->alloc || cta))
 		return;
-	if (access & ACCESS_ATOMIC && commutes(op))
+	if (access & ACCESS_ATOMIC && commutes(op)) {
 		t.kind = TOUCH_ADD;
-	t.object = cta ? emu_object(cta->cluster, cta->rank, OBJECT_SHARED, p->offset / GRAIN)
-	               : emu_object(w->cluster, 0, OBJECT_GLOBAL, (p->alloc->at + p->offset) / GRAIN);
-	emu_touch_note(w->cluster, t);
+		t.phase = (uint64_t)op->m.op << 16 | op->m.type;
+	}
+	uint64_t at = cta ? p->offset : p->alloc->at + p->offset;
+	for (uint64_t i = at / GRAIN; i <= (at + size - 1) / GRAIN; i++) {
+		t.object = cta ? emu_object(cta->cluster, cta->rank, OBJECT_SHARED, i) : emu_object(w->cluster, 0, OBJECT_GLOBAL, i);
+		emu_touch_note(w->cluster, t);
+	}
 }
 
 /* ---- how two touches of one object are related ---- */
@@ -88,28 +128,62 @@ static enum relation wait_in_front(const emu_touch *wait, const emu_touch *arriv
 	return arrival->completes && (wait->kind == TOUCH_PASS || wait->once) ? RACING : APART;
 }
 
+/* Of two arrivals at an mbarrier: one may end the phase before the other says what more it must wait for. */
+static enum relation both_arrive(const emu_touch *a, const emu_touch *b)
+{
+	if (a->phase != b->phase || (a->more == MORE_ARRIVALS) != (b->more == MORE_ARRIVALS))
+		return RACING;
+	return (a->more == MORE_BYTES && b->last) || (b->more == MORE_BYTES && a->last) ? RACING : APART;
+}
+
+/* At barriers of a CTA or cluster.  Who makes up a phase can differ only where a number of threads is named. */
+static enum relation at_barrier(const emu_touch *a, const emu_touch *b)
+{
+	if (a->kind == TOUCH_COME && b->kind == TOUCH_GO)
+		return a->phase == b->phase ? ORDERED : a->phase > b->phase && a->phase <= b->seen ? RACING : APART;
+	if (a->kind == TOUCH_GO || b->kind == TOUCH_GO || a->count == TOUCH_EXITS || b->count == TOUCH_EXITS)
+		return APART;
+	return (a->count || b->count) && (a->phase != b->phase || a->count != b->count) ? RACING : APART;
+}
+
 static enum relation relation_of(const emu_touch *a, const emu_touch *b)
 {
 	if (a->object != b->object)
 		return APART;
 	if (a->kind == TOUCH_COME || a->kind == TOUCH_GO)
-		return a->kind == TOUCH_COME && b->kind == TOUCH_GO && a->phase == b->phase ? ORDERED : APART;
+		return at_barrier(a, b);
 	if (on_mbarrier(a) && on_mbarrier(b)) {
 		bool arrives = a->kind == TOUCH_ARRIVE, arrives_too = b->kind == TOUCH_ARRIVE;
 		if (arrives && arrives_too)
-			return a->phase == b->phase ? APART : RACING;
+			return both_arrive(a, b);
 		return arrives ? wait_behind(a, b) : arrives_too ? wait_in_front(a, b) : APART;
 	}
-	if ((a->kind == TOUCH_READ && b->kind == TOUCH_READ) || (a->kind == TOUCH_ADD && b->kind == TOUCH_ADD))
+	if ((a->kind == TOUCH_READ && b->kind == TOUCH_READ) ||
+	    (a->kind == TOUCH_ADD && b->kind == TOUCH_ADD && a->phase == b->phase))
 		return APART;
 	return RACING;
 }
 
-static bool depend(const emu_touch *a, uint32_t na, const emu_touch *b, uint32_t nb)
+/*
+ * Whether what is known of a touch that was put off, as it was in that place, may no longer hold behind another: that ends
+ * the phase that it would have come in, or makes the phase wait for more.
+ */
+static bool outdates(const emu_touch *done, const emu_touch *off)
 {
-	for (uint32_t i = 0; i < na; i++)
-		for (uint32_t j = 0; j < nb; j++)
-			if (relation_of(&a[i], &b[j]) != APART || relation_of(&b[j], &a[i]) != APART)
+	if (done->object != off->object)
+		return false;
+	if (done->kind == TOUCH_ARRIVE && off->kind == TOUCH_ARRIVE)
+		return done->completes || done->more;
+	return done->kind == TOUCH_COME && done->completes && (off->kind == TOUCH_COME || off->kind == TOUCH_GO);
+}
+
+/* Whether who was put off must be looked at again behind what was done. */
+static bool wakes(const emu_touch *done, uint32_t ndone, const emu_touch *off, uint32_t noff)
+{
+	for (uint32_t i = 0; i < ndone; i++)
+		for (uint32_t j = 0; j < noff; j++)
+			if (relation_of(&done[i], &off[j]) != APART || relation_of(&off[j], &done[i]) != APART ||
+			    outdates(&done[i], &off[j]))
 				return true;
 	return false;
 }
@@ -212,7 +286,7 @@ static bool new_node(emu_explorer *x, const uint64_t *can, uint32_t n)
 	const explored_event *e = &x->event[x->depth - 1];
 	for (uint32_t i = 0; i < up->nsleep; i++) {
 		const explored_sleep *s = &up->sleep[i];
-		if (s->who != e->who && !depend(s->touch, s->ntouch, e->touch, e->ntouch) &&
+		if (s->who != e->who && !wakes(e->touch, e->ntouch, s->touch, s->ntouch) &&
 		    !add_sleep(node, s->who, s->touch, s->ntouch))
 			return false;
 	}
@@ -223,6 +297,9 @@ uint64_t explorer_choose(emu_explorer *x, const uint64_t *can, uint32_t n)
 {
 	if (x->replay) { /* a path that is known, with some of its choices left out */
 		uint64_t who = x->depth < x->nreplay ? x->replay[x->depth] : EXPLORED_NOBODY;
+		x->too_long |= x->depth >= EXPLORED_EVENTS;
+		if (x->too_long)
+			return EXPLORED_NOBODY;
 		return who != EXPLORED_NOBODY && is_in(can, n, who) ? who : explorer_default(x, can, n, NULL);
 	}
 	if (x->depth < x->nnode)
@@ -317,6 +394,7 @@ bool explorer_look(emu_explorer *x)
 
 	for (uint32_t j = 0; j < x->depth && ok; j++)
 		ok = look_at(x, j);
+	x->work += (uint64_t)x->depth * x->depth / 2;
 	return ok;
 }
 

@@ -3,7 +3,7 @@
  * All orders of a launch that can matter (schedule CPTX_EMU_ALL).
  *
  * A launch is executed again and again from the same memory, one event at a time: a warp goes on up to the next instruction
- * that others may notice (emu_is_event), or an asynchronous operation does its next part.  What an event touches that orders
+ * that others may notice (OP_EVENT), or an asynchronous operation does its next part.  What an event touches that orders
  * threads (mbarriers, atomic and strong accesses, barriers) is noted, and from that follows which events could have come in
  * the other order: only there another order is tried (dynamic partial-order reduction with sleep sets).  Weak accesses are
  * no events, because races are found by who has seen what, in every order.
@@ -17,7 +17,7 @@
 enum emu_touch_kind {
 	TOUCH_READ,   /* memory */
 	TOUCH_WRITE,  /* memory, or the beginning and the end of an mbarrier */
-	TOUCH_ADD,    /* memory: a sum, which commutes with others and gives nothing back */
+	TOUCH_ADD,    /* memory: a reduction of integers, which commutes with those of its kind and gives nothing back */
 	TOUCH_COME,   /* to a barrier, or the end of what is waited for in groups */
 	TOUCH_GO,     /* on behind a barrier or the wait for groups: all who came in that phase come first */
 	TOUCH_ARRIVE, /* an mbarrier: an arrival, or bytes */
@@ -37,10 +37,16 @@ enum emu_object {
 typedef struct emu_touch {
 	uint64_t object;
 	uint8_t kind;
-	uint64_t phase; /* of an mbarrier, in front of the event; generation of a barrier */
-	bool completes; /* TOUCH_ARRIVE: the phase */
+	uint64_t phase; /* of an mbarrier, in front of the event; generation of a barrier; TOUCH_ADD: operation and type */
+	bool completes; /* TOUCH_ARRIVE, TOUCH_COME: the phase */
 	bool once;      /* TOUCH_PASS, TOUCH_FAIL: test_wait, which need not be tried again */
+	bool last;      /* TOUCH_ARRIVE: behind it no arrivals are pending */
+	uint8_t more;   /* TOUCH_ARRIVE, enum emu_more: what the phase waits for in addition from now on */
+	uint32_t count; /* TOUCH_COME: threads that the instruction names, 0 if all are meant; or TOUCH_EXITS */
+	uint64_t seen;  /* TOUCH_GO: the last generation that was over by then */
 } emu_touch;
+enum emu_more { MORE_BYTES = 1, MORE_ARRIVALS };
+#define TOUCH_EXITS UINT32_MAX /* a warp that has ended: it comes to all barriers that name no number */
 
 typedef struct emu_explorer emu_explorer;
 
@@ -54,7 +60,9 @@ static inline void emu_touched(emu_cluster *c, const emu_grid *g, emu_touch t)
 		emu_touch_note(c, t);
 }
 /* The same, for an access of memory. */
-void emu_touch_memory(emu_warp *w, const emu_op *op, const emu_place *p, unsigned access);
+void emu_touch_memory(emu_warp *w, const emu_op *op, const emu_place *p, uint32_t size, unsigned access);
+/* An asynchronous operation has combined what it copies with what was there: no event of its own. */
+void emu_touch_reduction(emu_cluster *c, const emu_op *op);
 /* An operation was started by the event that is executed now. */
 void emu_explore_started(emu_cluster *c, emu_async *a);
 

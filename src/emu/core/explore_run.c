@@ -14,6 +14,8 @@
 enum { MOST_CTAS = 16, MOST_TRIALS = 200 /* executions to make an order shorter */ };
 enum { IDLE_ROUNDS = 1 << 20 };
 static const uint64_t most_memory = (uint64_t)256 << 20, most_orders = 10000;
+/* Of a launch, in comparisons of two events: some seconds.  An event costs as much as many of them. */
+static const uint64_t most_work = (uint64_t)1 << 28, event_work = 256;
 
 /* ---- one event ---- */
 
@@ -26,21 +28,13 @@ static bool leaves_cta(const emu_op *op)
 	return false;
 }
 
-/* Instructions that other warps may notice, beside barriers, which only let others go on.  In clusters the end of a CTA is
- * one: its shared memory goes with it. */
+/* Instructions that other warps may notice, beside barriers of all threads, which only let others go on.  In clusters the
+ * end of a CTA is one: its shared memory goes with it. */
 static bool is_event(const emu_op *op, bool clusters)
 {
-	const char *name = arch_ops[op->opcode].name;
-
-	switch (op->opcode) {
-	case CPTX_OP_LD:
-	case CPTX_OP_ST: return (op->m.sem && op->m.sem != CPTX_WEAK) || (clusters && leaves_cta(op));
-	case CPTX_OP_RET:
-	case CPTX_OP_EXIT: return clusters;
-	default: break;
-	}
-	return (clusters && leaves_cta(op)) || !strncmp(name, "mbarrier", 8) || !strncmp(name, "cp.async.mbarrier", 17) ||
-	       !strncmp(name, "atom", 4) || !strncmp(name, "red", 3) || !strncmp(name, "clusterlaunch", 13);
+	if (op->flags & OP_EVENT)
+		return true;
+	return clusters && (leaves_cta(op) || op->opcode == CPTX_OP_RET || op->opcode == CPTX_OP_EXIT);
 }
 
 static emu_warp *warp_of(const emu_cluster *c, uint32_t number)
@@ -76,27 +70,54 @@ void emu_explore_started(emu_cluster *c, emu_async *a)
 	a->starter = x->now ? x->depth + 1 : 0;
 }
 
+/* Something was written that others may poll. */
+static bool wrote(const explored_event *e)
+{
+	for (uint32_t i = 0; i < e->ntouch; i++)
+		if (e->touch[i].kind == TOUCH_WRITE || e->touch[i].kind == TOUCH_ADD)
+			return true;
+	return false;
+}
+
+/*
+ * The warp, with nobody else in between, has come back to a state that it was in, and has changed nothing: it goes round as
+ * long as nobody else does anything, and what it did since is as if it had not been.
+ */
+static bool went_round(emu_explorer *x, uint64_t state)
+{
+	uint32_t from = x->depth;
+
+	while (x->event[from].quiet && x->event[from].state != state && from && x->event[from - 1].who == x->now->who)
+		from--;
+	if (!x->event[from].quiet || x->event[from].state != state)
+		return false;
+	for (uint32_t i = from; i <= x->depth; i++)
+		x->event[i].ntouch = 0;
+	return true;
+}
+
+/* It has come to a barrier as the last one: who goes on there is behind all others, but what it did before is not. */
+static bool goes_on(const emu_op *op, const emu_op *was) { return op == was && op->flags & OP_SPLITS; }
+
 /* A warp goes on to the next instruction that others may notice. */
 static void run_warp(emu_explorer *x, emu_cluster *c, emu_warp *w)
 {
-	const emu_op *op = emu_warp_next(w);
-	bool same_again = false;
-	uint64_t steps = c->step + c->work;
+	const emu_op *op = emu_warp_next(w), *was = NULL;
+	uint64_t steps = c->step + c->work, changes = c->changes;
 
 	x->now->op = op;
 	x->now->warp = w->number, x->now->rank = w->cta->rank;
-	for (bool first = true;
-	     op && (first || !is_event(op, c->ncta > 1)) && !c->failed && !c->fold && c->step + c->work - steps < c->grid->limit;
-	     first = false) {
+	x->now->state = emu_warp_state(w);
+	for (x->inside = false; op && (!x->inside || !(is_event(op, c->ncta > 1) || goes_on(op, was))) && !c->failed &&
+	                        !c->fold && c->step + c->work - steps < c->grid->limit;
+	     x->inside = true) {
 		emu_cluster_step(c, w);
+		was = op;
 		op = emu_warp_can_run(w) ? emu_warp_next(w) : NULL;
-		same_again = op && op == x->now->op;
 	}
-	/* A loop that reads until somebody writes: it goes on when somebody has. */
-	bool reads = x->now->ntouch != 0;
-	for (uint32_t i = 0; i < x->now->ntouch; i++)
-		reads &= x->now->touch[i].kind == TOUCH_READ;
-	if (same_again && reads)
+	x->inside = false;
+	x->now->quiet = c->changes == changes;
+	if (op && x->now->quiet && went_round(x, emu_warp_state(w)))
 		emu_warp_poll(w);
 }
 
@@ -113,7 +134,7 @@ static void run_operation(emu_explorer *x, emu_cluster *c, emu_async *a)
 		emu_touch_note(c, (emu_touch){ .object = emu_object(c, 0, OBJECT_GROUPS, warp), .kind = TOUCH_COME });
 }
 
-static void run_event(emu_explorer *x, emu_cluster **c, uint64_t who)
+static void run_event(emu_explorer *x, emu_cluster **c, size_t n, uint64_t who)
 {
 	emu_cluster *in = c[(who & ~EXPLORED_ASYNC) >> EXPLORED_CLUSTER];
 	uint32_t number = (uint32_t)who;
@@ -126,6 +147,8 @@ static void run_event(emu_explorer *x, emu_cluster **c, uint64_t who)
 				run_operation(x, in, a);
 				break;
 			}
+	for (size_t i = 0; i < n && wrote(x->now); i++)
+		c[i]->progress++;
 	x->last = who;
 	x->depth++;
 	x->now = NULL;
@@ -257,7 +280,7 @@ static bool all_events(emu_grid *g, clusters *r)
 		r->idle = 0;
 		ok = begin_event(x, who);
 		if (ok)
-			run_event(x, r->c, who);
+			run_event(x, r->c, r->n, who);
 		ok = ok && settle(g, r) && !x->no_memory;
 	}
 	return ok;
@@ -390,6 +413,7 @@ typedef struct search {
 	emu_explorer x;
 	uint64_t *path; /* that is replayed */
 	uint32_t npath;
+	bool launches; /* kernels */
 } search;
 
 typedef struct outcome { /* what an execution found first; op NULL and no code: nothing */
@@ -408,17 +432,26 @@ static bool try_order(search *s, outcome *out)
 	m->nfinding = m->cap_finding = m->nwarning = 0;
 	m->opt.print = NULL;
 	m->opt.trace = NULL;
+	m->child = NULL, m->child_end = NULL, m->nchild = 0; /* those that wait are not its own */
+	arena_init(&m->text, NULL);
+	s->x.trial = true;
 	bool ok = s->once(s->image, s->shape, s->params, s->size, s->at, &s->x, &err) || err.code == CPTX_E_FINDING;
 	*out = (outcome){ .code = CPTX_FIND_NONE };
 	for (size_t i = 0; i < m->nfinding && !out->code; i++)
 		if (m->finding[i].f.rank == CPTX_FIND_ERROR)
 			*out = (outcome){ m->finding[i].f.code, m->finding[i].op };
+	s->x.trial = false;
+	s->x.work += s->x.depth * event_work;
+	s->launches |= m->child != NULL;
+	arena_free(&m->text);
+	m->text = was.text;
 	free(m->finding);
 	m->finding = was.finding;
 	m->nfinding = was.nfinding, m->cap_finding = was.cap_finding, m->nwarning = was.nwarning;
 	m->opt = was.opt;
 	m->broken = false;
 	emu_children_drop(m);
+	m->child = was.child, m->child_end = was.child_end, m->nchild = was.nchild;
 	return ok && restore_memory(m, &s->memory);
 }
 
@@ -442,8 +475,8 @@ static bool shorten(search *s, outcome want)
 	outcome got;
 
 	s->x.replay = s->path;
-	for (uint32_t size = s->npath; size && trials < MOST_TRIALS; size /= 2)
-		for (uint32_t from = 0; from < s->npath && trials < MOST_TRIALS; from += size) {
+	for (uint32_t size = s->npath; size && trials < MOST_TRIALS && s->x.work < 2 * most_work; size /= 2)
+		for (uint32_t from = 0; from < s->npath && trials < MOST_TRIALS && s->x.work < 2 * most_work; from += size) {
 			uint32_t n = MIN(size, s->npath - from);
 			uint64_t *was = NEW_ARRAY(uint64_t, n + 1u);
 			if (!was)
@@ -454,6 +487,7 @@ static bool shorten(search *s, outcome want)
 			s->x.nreplay = s->npath;
 			trials++;
 			bool ok = try_order(s, &got);
+			s->x.too_long = false; /* this one only */
 			if (ok && (got.code != want.code || got.op != want.op))
 				memcpy(s->path + from, was, n * sizeof *was);
 			free(was);
@@ -539,6 +573,9 @@ static void summarize(emu_machine *m)
 			buf_printf(&b, "; it leaves the usual order %u time%s: %s", x->switches, plural(x->switches), x->how);
 	} else if (x->why) {
 		buf_printf(&b, "not all orders were tried: %s", x->why);
+		if (n)
+			buf_printf(&b, "; %llu of up to %llu events %s tried and %s right", n, (unsigned long long)x->events,
+			           n == 1 ? "was" : "were", n == 1 ? "is" : "are");
 	} else if (x->all) {
 		buf_printf(&b, n == 1 ? "its only order is right" : "all %llu orders are right", n);
 	} else if (m->opt.order) {
@@ -553,16 +590,39 @@ static void summarize(emu_machine *m)
 	buf_free(&b);
 }
 
-static bool fits(const emu_machine *m, const emu_shape *s, const char **why)
+static bool has(const emu_image *image, unsigned opcode)
+{
+	for (uint32_t i = 0; i < image->nop; i++)
+		if (image->ops[i]->opcode == opcode)
+			return true;
+	return false;
+}
+
+static bool fits(const emu_machine *m, const emu_image *image, const emu_shape *s, const char **why)
 {
 	uint64_t ctas = (uint64_t)s->grid[0] * s->grid[1] * s->grid[2], bytes = 0;
 
 	for (size_t i = 0; i < m->nalloc; i++)
 		bytes += m->alloc[i]->p ? m->alloc[i]->size : 0;
-	*why = ctas > MOST_CTAS      ? "it has more than 16 CTAs"
-	       : bytes > most_memory ? "more than 256 MiB of memory are allocated"
-	                             : NULL;
+	*why = ctas > MOST_CTAS                                      ? "it has more than 16 CTAs"
+	       : bytes > most_memory                                 ? "more than 256 MiB of memory are allocated"
+	       : has(image, CPTX_OP_CLUSTERLAUNCHCONTROL_TRY_CANCEL) ? "it cancels clusters, and all of them begin at once here"
+	       : has(image, CPTX_OP_MBARRIER_PENDING_COUNT)          ? "it asks how many arrivals were pending when it arrived"
+	                                                             : NULL;
 	return !*why;
+}
+
+static const char *why_not(const search *s, bool more)
+{
+	if (s->x.too_long)
+		return "an order has more than 4096 events";
+	if (s->launches)
+		return "it launches kernels, which run behind it here";
+	if (s->x.reduces)
+		return "what bulk copies combine with memory is combined in one order";
+	if (s->x.missed)
+		return "an instruction that others may notice is none of those that are put in other orders";
+	return more && s->x.work >= most_work ? "it would take too long" : NULL;
 }
 
 /* Tries orders until one has an error, none is left, or as many were tried as are wanted. */
@@ -572,7 +632,7 @@ static bool try_orders(search *s, outcome *found)
 	uint64_t most = m->opt.orders ? m->opt.orders : most_orders;
 	bool ok = true, more = true;
 
-	while (ok && more && !found->code && m->explored.orders < most && !s->x.too_long) {
+	while (ok && more && !found->code && m->explored.orders < most && !s->x.too_long && s->x.work < most_work) {
 		ok = try_order(s, found);
 		if (!ok || s->x.too_long)
 			break;
@@ -586,7 +646,8 @@ static bool try_orders(search *s, outcome *found)
 		ok = ok && explorer_look(&s->x);
 		more = ok && explorer_next(&s->x);
 	}
-	m->explored.all = ok && !more && !s->x.too_long;
+	m->explored.why = why_not(s, more);
+	m->explored.all = ok && !more && !m->explored.why;
 	m->explored.left = more && !found->code ? explorer_left(&s->x) + 1 : 0;
 	return ok;
 }
@@ -599,19 +660,18 @@ bool emu_explore(emu_once_fn *once, emu_image *image, const emu_shape *shape, co
 	outcome found = { .code = CPTX_FIND_NONE };
 
 	m->explored = (emu_explored){ .kernel = arena_strdup(&m->text, image->kernel->name), .how = "" };
-	if (!fits(m, shape, &m->explored.why)) {
+	if (!fits(m, image, shape, &m->explored.why)) {
 		summarize(m);
 		return once(image, shape, params, size, at, NULL, err);
 	}
 	bool ok = keep_memory(m, &s.memory) && try_orders(&s, &found);
-	if (ok && s.x.too_long)
-		m->explored.why = "an order has more than 4096 events";
+	bool too_long = s.x.too_long;
 	if (ok && found.code) {
 		m->explored.found = m->explored.orders;
 		ok = shorten(&s, found);
 	}
 	ok = ok && restore_memory(m, &s.memory);
-	bool right = ok && (s.x.too_long ? once(image, shape, params, size, at, NULL, err) : run_path(&s, err));
+	bool right = ok && (too_long ? once(image, shape, params, size, at, NULL, err) : run_path(&s, err));
 	if (ok && found.code)
 		describe(&s);
 	summarize(m);

@@ -18,6 +18,8 @@ typedef struct explored_event {
 	emu_touch *touch;
 	uint32_t ntouch, cap;
 	uint32_t starter; /* of an operation: number of the event that started it + 1 */
+	uint64_t state;   /* of the warp in front of it: emu_warp_state */
+	bool quiet;       /* of a warp: it has changed nothing but its registers */
 	uint64_t *after;  /* a bit for each event in front that must stay there */
 	const emu_op *op; /* its first instruction */
 	uint32_t warp, rank;
@@ -45,8 +47,13 @@ struct emu_explorer {
 	uint64_t last;          /* who went on last */
 	const uint64_t *replay; /* who goes on, event by event; EXPLORED_NOBODY: as usual.  NULL: the nodes tell */
 	uint32_t nreplay;
+	uint64_t work; /* of all executions, in comparisons of events */
 	bool no_memory, too_long;
-	bool pruned; /* the execution was ended: what would come of it is known */
+	bool trial;   /* the execution is forgotten */
+	bool inside;  /* of an event: its first instruction is over */
+	bool reduces; /* asynchronously, in a way that depends on the order */
+	bool missed;  /* an instruction that others may notice was not the first of its event */
+	bool pruned;  /* the execution was ended: what would come of it is known */
 };
 
 /* Who goes on, of those who can; EXPLORED_NOBODY: the execution need not go on. */

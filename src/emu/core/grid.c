@@ -411,9 +411,15 @@ bool emu_run(emu_image *image, const emu_shape *s, const void *params, uint32_t 
 {
 	emu_machine *m = image->program->machine;
 	bool explore = m->opt.schedule == CPTX_EMU_ALL && !m->running && !m->broken;
+	const emu_explored parent = m->in_children ? m->explored : (emu_explored){ 0 };
+
+	if (!m->running)
+		m->explored = (emu_explored){ 0 };
 	bool ok =
 		explore ? emu_explore(run_once, image, s, params, size, at, err) : run_once(image, s, params, size, at, NULL, err);
 
+	if (parent.kernel && !m->explored.found) /* of what a kernel launches only faults are told */
+		m->explored = parent;
 	if (!m->child || m->in_children || m->running)
 		return ok;
 	if (!m->broken)

@@ -20,7 +20,7 @@ static uint64_t mix(uint64_t h, uint64_t v)
 	return h ^ h >> 29;
 }
 
-static uint64_t state_of(const emu_warp *w)
+uint64_t emu_warp_state(const emu_warp *w)
 {
 	uint64_t h = w->ngroup;
 
@@ -51,7 +51,7 @@ static bool goes_round(emu_warp *w)
 		return false;
 	if (s->loops)
 		return true;
-	uint64_t state = state_of(w);
+	uint64_t state = emu_warp_state(w);
 	for (unsigned i = 0; i < ARRAY_LEN(s->state); i++)
 		again |= s->state[i] == state && s->at[i] >= s->since && s->at[i] < w->chosen;
 	s->state[s->next] = state;

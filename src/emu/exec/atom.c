@@ -143,7 +143,7 @@ bool decode_atom(emu_decoder *d, emu_op *op)
 	if (!op->m.sem)
 		op->m.sem = CPTX_RELAXED;
 	op->imm[2] = emu_order_of(op);
-	op->flags = OP_QUIET;
+	op->flags = OP_QUIET | OP_EVENT;
 	op->fn = atom;
 	return true;
 }

@@ -48,16 +48,13 @@ static bool whole(const emu_barrier *b, const emu_cta *cta)
 }
 
 /* For the orders that are explored: who has come stands before who goes on. */
-static void touch(emu_warp *w, const emu_barrier *b, enum emu_touch_kind kind, uint32_t generation)
+static void touch(emu_warp *w, const emu_barrier *b, emu_touch t)
 {
 	bool of_cluster = b == &w->cluster->barrier;
 
-	emu_touched(w->cluster, w->grid,
-	            (emu_touch){ .object = emu_object(w->cluster, of_cluster ? 0 : w->cta->rank,
-	                                              of_cluster ? OBJECT_CLUSTER : OBJECT_BARRIER,
-	                                              of_cluster ? 0 : (uint64_t)(b - w->cta->barrier)),
-	                         .kind = (uint8_t)kind,
-	                         .phase = generation });
+	t.object = emu_object(w->cluster, of_cluster ? 0 : w->cta->rank, of_cluster ? OBJECT_CLUSTER : OBJECT_BARRIER,
+	                      of_cluster ? 0 : (uint64_t)(b - w->cta->barrier));
+	emu_touched(w->cluster, w->grid, t);
 }
 
 static enum emu_step arrive(emu_warp *w, const emu_op *op, emu_barrier *b, uint32_t expected, uint32_t mask)
@@ -72,9 +69,13 @@ static enum emu_step arrive(emu_warp *w, const emu_op *op, emu_barrier *b, uint3
 		return emu_find(w, op, EMU_ALL, CPTX_FIND_BARRIER,
 		                "it names %u threads, but those who came to barrier %u before named %u", expected,
 		                (unsigned)(b - w->cta->barrier), b->expected);
-	touch(w, b, TOUCH_COME, b->generation);
 	b->expected = expected;
 	b->arrived += n;
+	touch(w, b,
+	      (emu_touch){ .kind = TOUCH_COME,
+	                   .phase = b->generation,
+	                   .completes = expected && b->arrived == expected,
+	                   .count = expected });
 	if (expected && b->arrived > expected)
 		return emu_find(w, op, EMU_ALL, CPTX_FIND_BARRIER, "%u threads have come to barrier %u, which waits for %u",
 		                b->arrived, (unsigned)(b - w->cta->barrier), expected);
@@ -92,7 +93,7 @@ static void pass(emu_warp *w, const emu_op *op, emu_barrier *b, uint32_t mask)
 {
 	const emu_arg *d = &op->arg[0];
 
-	touch(w, b, TOUCH_GO, w->g->generation);
+	touch(w, b, (emu_touch){ .kind = TOUCH_GO, .phase = w->g->generation, .seen = b->generation - UINT32_C(1) });
 	clock_acquire_by(w, mask, &b->passed);
 	if (op->imm[0] & POPC)
 		LANES(l, mask, emu_put(w, d->slot, 32, l, b->popc));
@@ -129,12 +130,19 @@ static enum emu_step bar(emu_warp *w, const emu_op *op, uint32_t mask)
 		uint32_t generation = b->generation;
 		if (arrive(w, op, b, expected, mask) != STEP_NEXT)
 			return STEP_FAULT;
-		if (whole(b, w->cta))
+		bool last = whole(b, w->cta), waits = op->imm[0] & WAITING;
+		if (waits) {
+			w->g->arrived = 1;
+			w->g->generation = generation;
+		}
+		if (waits && last && w->grid->explorer) /* to come and to go on are events of their own */
+			emu_group_block(w, op, "barrier", n, generation);
+		if (last)
 			complete(w->cluster, b);
-		if (!(op->imm[0] & WAITING))
+		if (!waits)
 			return STEP_NEXT;
-		w->g->arrived = 1;
-		w->g->generation = generation;
+		if (last && w->grid->explorer)
+			return STEP_WAIT;
 	}
 	if (b->generation == w->g->generation)
 		return emu_group_block(w, op, "barrier", n, w->g->generation);
@@ -155,7 +163,7 @@ bool decode_bar(emu_decoder *d, emu_op *op)
 	if (op->opcode == CPTX_OP_BAR_RED || op->opcode == CPTX_OP_BARRIER_RED)
 		op->imm[0] |= op->m.op == CPTX_AND ? AND : OR;
 	op->converge = old || op->m.aligned;
-	op->flags = OP_SPLITS;
+	op->flags = OP_SPLITS | (emu_named(op, "b")->kind == ARG_REG ? OP_EVENT : 0);
 	op->fn = bar;
 	return true;
 }
@@ -180,7 +188,7 @@ static enum emu_step cluster_arrive(emu_warp *w, const emu_op *op, uint32_t mask
 	if (w->at_cluster & mask)
 		return emu_find(w, op, __builtin_ctz(w->at_cluster & mask), CPTX_FIND_BARRIER,
 		                "the thread has arrived already; barrier.cluster.wait must come between two arrivals");
-	touch(w, b, TOUCH_COME, b->generation);
+	touch(w, b, (emu_touch){ .kind = TOUCH_COME, .phase = b->generation });
 	w->at_cluster |= mask;
 	EACH_LANE(l, mask)
 		w->cluster_generation[l] = b->generation;
@@ -206,7 +214,7 @@ static enum emu_step cluster_wait(emu_warp *w, const emu_op *op, uint32_t mask)
 	EACH_LANE(l, mask)
 		if (w->cluster_generation[l] == b->generation)
 			return emu_group_block(w, op, "cluster barrier", 0, b->generation);
-	touch(w, b, TOUCH_GO, w->cluster_generation[__builtin_ctz(mask)]);
+	touch(w, b, (emu_touch){ .kind = TOUCH_GO, .phase = w->cluster_generation[__builtin_ctz(mask)] });
 	w->at_cluster &= ~mask;
 	clock_acquire_by(w, mask, &b->passed);
 	clock_over(w, &b->all_over);
@@ -226,7 +234,7 @@ bool decode_cluster_wait(emu_decoder *d, emu_op *op)
 {
 	(void)d;
 	op->converge = op->m.aligned != 0;
-	op->flags = OP_SPLITS;
+	op->flags = OP_SPLITS | OP_EVENT;
 	op->fn = cluster_wait;
 	return true;
 }
@@ -236,8 +244,10 @@ bool decode_cluster_wait(emu_decoder *d, emu_op *op)
 void emu_barrier_exit(emu_warp *w)
 {
 	for (size_t i = 0; i < ARRAY_LEN(w->cta->barrier); i++)
-		touch(w, &w->cta->barrier[i], TOUCH_COME, w->cta->barrier[i].generation);
-	touch(w, &w->cluster->barrier, TOUCH_COME, w->cluster->barrier.generation);
+		touch(w, &w->cta->barrier[i],
+		      (emu_touch){ .kind = TOUCH_COME, .phase = w->cta->barrier[i].generation, .count = TOUCH_EXITS });
+	touch(w, &w->cluster->barrier,
+	      (emu_touch){ .kind = TOUCH_COME, .phase = w->cluster->barrier.generation, .count = TOUCH_EXITS });
 	for (size_t i = 0; i < ARRAY_LEN(w->cta->barrier); i++)
 		if (!w->cta->barrier[i].expected && whole(&w->cta->barrier[i], w->cta))
 			complete(w->cluster, &w->cta->barrier[i]);

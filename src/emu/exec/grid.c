@@ -109,6 +109,7 @@ static enum emu_step try_cancel(emu_warp *w, const emu_op *op, uint32_t mask)
 bool decode_try_cancel(emu_decoder *d, emu_op *op)
 {
 	(void)d;
+	op->flags = OP_EVENT;
 	op->fn = try_cancel;
 	return true;
 }

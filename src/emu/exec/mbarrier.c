@@ -60,6 +60,7 @@ bool decode_mbarrier_init(emu_decoder *d, emu_op *op)
 {
 	(void)d;
 	op->imm[0] = emu_modifier(op, "layout") == CPTX_LAYOUT_V1;
+	op->flags = OP_EVENT;
 	op->fn = init;
 	return true;
 }
@@ -83,6 +84,7 @@ static enum emu_step inval(emu_warp *w, const emu_op *op, uint32_t mask)
 bool decode_mbarrier_inval(emu_decoder *d, emu_op *op)
 {
 	(void)d;
+	op->flags = OP_EVENT;
 	op->fn = inval;
 	return true;
 }
@@ -161,6 +163,7 @@ bool decode_mbarrier_arrive(emu_decoder *d, emu_op *op)
 	case CPTX_OP_MBARRIER_ARRIVE_DROP_EXPECT_TX: op->imm[0] = DROP | EXPECT; break;
 	default: break;
 	}
+	op->flags = OP_EVENT;
 	op->fn = arrive;
 	return true;
 }
@@ -187,6 +190,7 @@ static enum emu_step change_tx(emu_warp *w, const emu_op *op, uint32_t mask)
 bool decode_mbarrier_tx(emu_decoder *d, emu_op *op)
 {
 	(void)d;
+	op->flags = OP_EVENT;
 	op->fn = change_tx;
 	return true;
 }
@@ -245,18 +249,21 @@ static void put_report(emu_warp *w, const emu_op *op, uint32_t mask)
 	}
 }
 
+static bool is_once(const emu_op *op)
+{
+	return op->opcode == CPTX_OP_MBARRIER_TEST_WAIT || op->opcode == CPTX_OP_MBARRIER_TEST_WAIT_PARITY;
+}
+
 /* For the orders that are explored: a wait that fails is in none, unless the thread need not try again. */
 static void note_waits(emu_warp *w, const emu_op *op, uint32_t mask, uint32_t passed, emu_cta *const cta[WARP],
                        emu_mbarrier *const b[WARP])
 {
-	bool once = op->opcode == CPTX_OP_MBARRIER_TEST_WAIT || op->opcode == CPTX_OP_MBARRIER_TEST_WAIT_PARITY;
-
 	EACH_LANE(l, w->grid->explorer ? mask : 0)
 		emu_touched(w->cluster, w->grid,
 		            (emu_touch){ .object = emu_object(w->cluster, cta[l]->rank, OBJECT_MBARRIER, b[l]->offset),
 		                         .kind = passed >> l & 1 ? TOUCH_PASS : TOUCH_FAIL,
 		                         .phase = b[l]->phase,
-		                         .once = once });
+		                         .once = is_once(op) });
 }
 
 /* No lane learns anything before all have been looked at: what one acquires does not order the wait of another. */
@@ -292,7 +299,8 @@ static enum emu_step wait(emu_warp *w, const emu_op *op, uint32_t mask)
 	put_report(w, op, mask);
 	if (passed == mask)
 		w->g->waiting = (emu_waiting){ 0 };
-	return passed ? STEP_NEXT : STEP_YIELD;
+	/* Where orders are explored, who need not try again goes on at any time. */
+	return passed || (w->grid->explorer && is_once(op)) ? STEP_NEXT : STEP_YIELD;
 }
 
 static int64_t number_of(const emu_op *op, const char *slot)
@@ -310,7 +318,7 @@ bool decode_mbarrier_wait(emu_decoder *d, emu_op *op)
 	op->imm[0] = parity ? PARITY : 0;
 	op->imm[1] = number_of(op, "q");
 	op->imm[2] = number_of(op, "d");
-	op->flags = OP_QUIET;
+	op->flags = OP_QUIET | OP_EVENT;
 	op->fn = wait;
 	return true;
 }
@@ -355,6 +363,7 @@ bool decode_mbarrier_check_layout(emu_decoder *d, emu_op *op)
 {
 	(void)d;
 	op->imm[0] = emu_modifier(op, "layout") == CPTX_LAYOUT_V1;
+	op->flags = OP_EVENT;
 	op->fn = check_layout;
 	return true;
 }

@@ -81,8 +81,8 @@ bool decode_alloca(emu_decoder *d, emu_op *op)
 
 static enum emu_step nanosleep_thread(emu_warp *w, const emu_op *op, uint32_t mask)
 {
-	(void)w, (void)op, (void)mask;
-	return STEP_YIELD;
+	(void)op, (void)mask;
+	return w->grid->explorer ? STEP_NEXT : STEP_YIELD;
 }
 
 bool decode_nanosleep(emu_decoder *d, emu_op *op)

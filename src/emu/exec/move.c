@@ -431,7 +431,7 @@ bool decode_ld(emu_decoder *d, emu_op *op)
 {
 	(void)d;
 	decode_access(op);
-	op->flags = OP_QUIET;
+	op->flags = OP_QUIET | (op->imm[2] & ACCESS_STRONG ? OP_EVENT : 0);
 	op->fn = op->arg[0].kind == ARG_REG && op->imm[0] <= 8 ? load_one : load;
 	return true;
 }
@@ -440,6 +440,7 @@ bool decode_st(emu_decoder *d, emu_op *op)
 {
 	(void)d;
 	decode_access(op);
+	op->flags = op->imm[2] & ACCESS_STRONG ? OP_EVENT : 0;
 	op->fn = store;
 	return true;
 }

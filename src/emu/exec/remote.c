@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Stores and reductions of threads that are done later: st.async, red.async; st.bulk. */
 #include "emu/async/mbarrier.h"
+#include "emu/core/explore.h"
 #include "emu/core/finding.h"
 #include "emu/exec/atomic.h"
 #include "emu/exec/exec.h"
@@ -57,6 +58,8 @@ static bool run_store(emu_cluster *c, emu_async *a)
 	emu_cta *cta = x->lane[lane].cta;
 	emu_place p = { .p = cta->shared + x->lane[lane].at, .space = SPACE_CLUSTER, .cta = cta, .offset = x->lane[lane].at };
 	do_lane(a->op, x->lane[lane].value, p);
+	if (c->grid->explorer && a->op->opcode == CPTX_OP_RED_ASYNC)
+		emu_touch_memory(a->w, a->op, &p, size, ACCESS_READ | ACCESS_WRITE | ACCESS_ATOMIC);
 	mbarrier_by by = mbarrier_by_async(a, x->lane[lane].late);
 	by.lane = lane;
 	x->mask &= ~(UINT32_C(1) << lane);

@@ -491,7 +491,7 @@ void race_access(emu_warp *w, const emu_op *op, unsigned lane, const emu_place *
 	touch t = { .w = w, .op = op, .lane = lane, .access = access, .place = p, .size = size };
 
 	if (w->grid->explorer)
-		emu_touch_memory(w, op, p, access);
+		emu_touch_memory(w, op, p, size, access);
 	if (!w->cluster->races)
 		return;
 	if (access & (ACCESS_STRONG | ACCESS_ATOMIC)) {
