@@ -202,4 +202,26 @@ START_TEST(defined_nowhere)
 }
 END_TEST
 
-TRIAL_MAIN("emu_link", texts_share_what_they_export, declared_then_defined, findings_name_the_text, refused, defined_nowhere)
+/* An initialiser gives an address to memory as soon as the program is there. */
+START_TEST(initialised_by_nobody)
+{
+	static const char *const texts[] = { HEAD("7.0",
+		                                      "sm_80") ".extern .global .b32 v;\n.visible .global .u64 table[2] = {0, v};\n"
+		                                               ".visible .entry k(.param .u64 p) { ret; }\n",
+		                                 HEAD("7.0", "sm_80") ".visible .global .b32 v = 3;\n" };
+	cptx_device *dev = open_it();
+	cptx_error err;
+
+	ck_assert_ptr_null(joined(dev, texts, 1, &err));
+	ck_assert_msg(strstr(err.text, "variable table: variable 'v' is .extern, and nothing that was loaded defines it") !=
+	                  NULL,
+	              "%s", err.text);
+	cptx_program *p = joined(dev, texts, 2, &err);
+	ck_assert_msg(p != NULL, "%s", err.text);
+	cptx_program_destroy(p);
+	cptx_device_close(dev);
+}
+END_TEST
+
+TRIAL_MAIN("emu_link", initialised_by_nobody, texts_share_what_they_export, declared_then_defined,
+           findings_name_the_text, refused, defined_nowhere)
