@@ -381,7 +381,7 @@ static bool restore_memory(emu_machine *m, const kept_memory *k)
 typedef struct search {
 	emu_once_fn *once;
 	emu_image *image;
-	const emu_shape *shape;
+	const launch_shape *shape;
 	const void *params;
 	uint32_t size;
 	cptx_site at;
@@ -408,6 +408,8 @@ static bool try_order(search *s, outcome *out)
 	m->nfinding = m->cap_finding = m->nwarning = 0;
 	m->opt.print = NULL;
 	m->opt.trace = NULL;
+	emu_children kept = m->children; /* what an earlier grid has launched */
+	m->children = (emu_children){ .made = kept.made };
 	bool ok = s->once(s->image, s->shape, s->params, s->size, s->at, &s->x, &err) || err.code == CPTX_E_FINDING;
 	*out = (outcome){ .code = CPTX_FIND_NONE };
 	for (size_t i = 0; i < m->nfinding && !out->code; i++)
@@ -419,6 +421,7 @@ static bool try_order(search *s, outcome *out)
 	m->opt = was.opt;
 	m->broken = false;
 	emu_children_drop(m);
+	m->children = kept;
 	return ok && restore_memory(m, &s->memory);
 }
 
@@ -553,7 +556,7 @@ static void summarize(emu_machine *m)
 	buf_free(&b);
 }
 
-static bool fits(const emu_machine *m, const emu_shape *s, const char **why)
+static bool fits(const emu_machine *m, const launch_shape *s, const char **why)
 {
 	uint64_t ctas = (uint64_t)s->grid[0] * s->grid[1] * s->grid[2], bytes = 0;
 
@@ -591,7 +594,7 @@ static bool try_orders(search *s, outcome *found)
 	return ok;
 }
 
-bool emu_explore(emu_once_fn *once, emu_image *image, const emu_shape *shape, const void *params, uint32_t size,
+bool emu_explore(emu_once_fn *once, emu_image *image, const launch_shape *shape, const void *params, uint32_t size,
                  cptx_site at, cptx_error *err)
 {
 	emu_machine *m = image->program->machine;

@@ -230,3 +230,42 @@ uint64_t emu_program_variable(const emu_program *p, const char *name, uint64_t *
 	*size = p->module->sym[i]->size;
 	return p->sym_at[i];
 }
+
+typedef struct named {
+	unsigned n, exported;
+	uint32_t last, last_exported;
+} named;
+
+static bool count_kernel(const cptx_module *m, uint32_t body, const void *user)
+{
+	named *c = *(named *const *)user;
+	const cptx_kernel *k = m->body[body];
+
+	if (k->is_func || !k->has_body || k->removed)
+		return false;
+	c->n++;
+	c->last = body;
+	if (k->linkage != LINK_NONE) {
+		c->exported++;
+		c->last_exported = body;
+	}
+	return false;
+}
+
+const cptx_kernel *emu_program_kernel(const emu_program *p, const char *name, cptx_site at, cptx_error *err)
+{
+	char shown[NAME_SHOWN + 1];
+	named c = { .n = 0 }, *to = &c;
+
+	ir_global_named(p->module, NAMED_BODY, name, count_kernel, &to);
+	if (c.exported)
+		return p->module->body[c.last_exported];
+	if (c.n == 1)
+		return p->module->body[c.last];
+	if (c.n)
+		error_set(err, CPTX_E_ARG, at, "%u texts have a kernel \"%s\" of their own; make the one to launch .visible", c.n,
+		          name_shown(name, shown));
+	else
+		error_set(err, CPTX_E_ARG, at, "the program has no kernel \"%s\"", name_shown(name, shown));
+	return NULL;
+}
