@@ -274,7 +274,7 @@ START_TEST(linked_by_the_driver)
 	ck_assert_ptr_null(cptx_device_link(dev, in, 2, NULL, &err));
 	FAILS(err, CPTX_E_ARG, "k.ptx has neither");
 	cptx_device *emu = cptx_device_open("emu:sm_90", &err);
-	ck_assert_ptr_null(cptx_device_link(emu, in, 1, NULL, &err));
+	ck_assert_ptr_null(cptx_device_link(emu, &in[2], 1, NULL, &err));
 	FAILS(err, CPTX_E_ARG, "the emulator links PTX text and modules");
 	cptx_device_close(emu);
 	cptx_module_destroy(m);
