@@ -21,7 +21,7 @@ typedef struct ir_map_use {
 void ir_map_param_note(cptx_kernel *k, cptx_site at, cptx_val address);
 /* Notes a copy by the map at `address`; nothing where that is no parameter's. */
 void ir_map_use_note(cptx_kernel *k, cptx_site at, cptx_val address, const ir_map_use *needed);
-/* The copies of a kernel of the module, which has them as long as it lives. */
-const ir_map_use *ir_map_uses(const cptx_module *m, const char *name, size_t *n);
+/* The copies of a kernel, which has them as long as its module lives. */
+const ir_map_use *ir_map_uses(const cptx_kernel *k, size_t *n);
 
 #endif

@@ -641,7 +641,8 @@ bool ir_trim(cptx_kernel *k);
 /* Merges labels at one place into the first of them, so that the ends of blocks need one label. */
 void ir_merge_labels(cptx_kernel *k);
 bool ir_check_bounds(cptx_kernel *k, cptx_site at); /* checks and completes k->opt */
-bool ir_grid_of_clusters(const cptx_kernel *k);     /* .blocksareclusters: the grid of a launch counts clusters */
+cptx_kernel_info ir_kernel_info(const cptx_kernel *k);
+bool ir_grid_of_clusters(const cptx_kernel *k); /* .blocksareclusters: the grid of a launch counts clusters */
 void ir_unlink_top(cptx_module *m, ir_top *t);
 
 /* ---- edit.c, rename.c ---- */

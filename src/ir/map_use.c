@@ -40,10 +40,8 @@ void ir_map_use_note(cptx_kernel *k, cptx_site at, cptx_val address, const ir_ma
 		ir_no_memory(k->m, at);
 }
 
-const ir_map_use *ir_map_uses(const cptx_module *m, const char *name, size_t *n)
+const ir_map_use *ir_map_uses(const cptx_kernel *k, size_t *n)
 {
-	const cptx_kernel *k = cptx_module_body(m, name);
-
-	*n = k ? k->nmap_use : 0;
-	return k ? k->map_use : NULL;
+	*n = k->nmap_use;
+	return k->map_use;
 }

@@ -514,6 +514,17 @@ size_t cptx_module_size(const cptx_module *m)
 	return n;
 }
 
+cptx_kernel_info ir_kernel_info(const cptx_kernel *k)
+{
+	return (cptx_kernel_info){ .name = k->name,
+		                       .nparams = k->nparam,
+		                       .params = k->param,
+		                       .dyn_smem = k->dyn_smem,
+		                       .static_smem = k->reached_smem,
+		                       .grid_of_clusters = ir_grid_of_clusters(k),
+		                       .bounds = k->opt };
+}
+
 bool cptx_module_kernel_(const cptx_module *m, const char *name, cptx_kernel_info *info, size_t size)
 {
 	if (!m || m->err.code != CPTX_OK || !info)
@@ -521,13 +532,7 @@ bool cptx_module_kernel_(const cptx_module *m, const char *name, cptx_kernel_inf
 	const cptx_kernel *found = cptx_module_body(m, name);
 	if (!found || found->is_func)
 		return false;
-	const cptx_kernel_info x = { .name = found->name,
-		                         .nparams = found->nparam,
-		                         .params = found->param,
-		                         .dyn_smem = found->dyn_smem,
-		                         .static_smem = found->reached_smem,
-		                         .grid_of_clusters = ir_grid_of_clusters(found),
-		                         .bounds = found->opt };
+	const cptx_kernel_info x = ir_kernel_info(found);
 	RESULT_FILL(info, size, &x);
 	return true;
 }

@@ -94,7 +94,7 @@ static bool allow_smem(const cuda *c, const kernel *k, uint32_t dyn_smem, cptx_s
 
 static bool prepare_extended(const cuda *c, cptx_launch *l, cptx_site at, cptx_error *err)
 {
-	const uint32_t *size = l->cluster;
+	const uint32_t *size = l->shape.cluster;
 	extended_launch *x = NEW(extended_launch);
 
 	l->extra = x;
@@ -114,12 +114,12 @@ static bool prepare_extended(const cuda *c, cptx_launch *l, cptx_site at, cptx_e
 		next->id = CU_LAUNCH_OVERLAP;
 		next++->value.overlap = 1;
 	}
-	if (l->cooperative) {
+	if (l->shape.cooperative) {
 		next->id = CU_LAUNCH_COOPERATIVE;
 		next++->value.cooperative = 1;
 	}
-	memcpy(x->config.block, l->block, sizeof l->block);
-	x->config.smem = l->dyn_smem;
+	memcpy(x->config.block, l->shape.block, sizeof l->shape.block);
+	x->config.smem = l->shape.dyn_smem;
 	x->config.attrs = x->attr;
 	x->config.nattrs = (unsigned)(next - x->attr);
 	return size[0] * size[1] * size[2] <= PORTABLE_CLUSTER ||
@@ -133,8 +133,8 @@ bool cuda_launch_prepare(cptx_launch *l, cptx_site at, cptx_error *err)
 
 	if (!cuda_enter(c, &scope, err))
 		return false;
-	bool ok = allow_smem(c, &l->k, l->dyn_smem, at, err) &&
-	          ((!l->cluster[0] && !l->overlap && !l->cooperative) || prepare_extended(c, l, at, err));
+	bool ok = allow_smem(c, &l->k, l->shape.dyn_smem, at, err) &&
+	          ((!l->shape.cluster[0] && !l->overlap && !l->shape.cooperative) || prepare_extended(c, l, at, err));
 	cuda_leave(&scope);
 	return ok;
 }
@@ -143,24 +143,24 @@ bool cuda_launch_prepare(cptx_launch *l, cptx_site at, cptx_error *err)
 
 static cu_result launch(const cuda *c, cptx_launch *l, cu_stream s)
 {
-	const uint32_t *g = l->grid, *b = l->block;
+	const uint32_t *g = l->shape.grid, *b = l->shape.block;
 	extended_launch *x = (extended_launch *)l->extra;
 
 	if (!x)
-		return c->drv.cuLaunchKernel((cu_function)l->k.fn, g[0], g[1], g[2], b[0], b[1], b[2], l->dyn_smem, s, l->params,
-		                             NULL);
-	memcpy(x->config.grid, g, sizeof l->grid);
+		return c->drv.cuLaunchKernel((cu_function)l->k.fn, g[0], g[1], g[2], b[0], b[1], b[2], l->shape.dyn_smem, s,
+		                             l->params, NULL);
+	memcpy(x->config.grid, g, sizeof l->shape.grid);
 	x->config.stream = s;
 	return c->drv.cuLaunchKernelEx(&x->config, (cu_function)l->k.fn, l->params, NULL);
 }
 
 static bool launch_failed(const cuda *c, const cptx_launch *l, cu_result r, cptx_error *err)
 {
-	const uint32_t *g = l->grid, *b = l->block;
+	const uint32_t *g = l->shape.grid, *b = l->shape.block;
 	return driver_fail(&c->drv, r, err, l->at,
 	                   "launching kernel %s, grid %u x %u x %u, block %u x %u x %u, %u bytes of dynamic "
 	                   "shared memory",
-	                   l->k.info.name, g[0], g[1], g[2], b[0], b[1], b[2], l->dyn_smem);
+	                   l->k.info.name, g[0], g[1], g[2], b[0], b[1], b[2], l->shape.dyn_smem);
 }
 
 bool cuda_launch_run(cptx_launch *l, void *stream, cptx_error *err)

@@ -349,9 +349,13 @@ static bool emu_load(cptx_program *p, const load_request *q, cptx_error *err)
 	if (!e)
 		return false;
 	p->handle = e;
-	for (const cptx_kernel *k = m->first; k; k = k->next)
-		if (!k->is_func && !program_add_kernel(p, k->name, strlen(k->name), q->module ? q->module : m))
+	for (const cptx_kernel *k = m->first; k; k = k->next) {
+		const cptx_kernel *seen = k->is_func ? NULL : emu_program_kernel(e, k->name, q->at, NULL);
+		if (k->is_func || (seen && seen != k)) /* another text exports that name */
+			continue;
+		if (!program_add_kernel(p, q->module ? cptx_module_body(q->module, k->name) : k))
 			return no_memory(err, q->at);
+	}
 	return true;
 }
 
@@ -377,7 +381,9 @@ static uint64_t emu_global(const cptx_program *p, const char *name, size_t *size
 static bool emu_kernel(const cptx_program *p, kernel *k, cptx_site at, cptx_error *err)
 {
 	emu_lock(p->dev);
-	emu_image *im = emu_program_image((emu_program *)p->handle, k->info.name, at, err);
+	emu_program *e = (emu_program *)p->handle;
+	const cptx_kernel *found = emu_program_kernel(e, k->info.name, at, err);
+	emu_image *im = found ? emu_program_image(e, found, at, err) : NULL;
 	emu_unlock(p->dev);
 	if (!im)
 		return false;
@@ -416,18 +422,14 @@ static bool emu_launch(cptx_launch *l, void *stream, cptx_error *err)
 	emu_image *im = (emu_image *)l->k.fn;
 	const emu_function *f = im->function[im->kernel->number - 1];
 	unsigned char *params = NEW_ARRAY(unsigned char, f->formals + 16u);
-	emu_shape s = { .dyn_smem = l->dyn_smem, .cooperative = l->cooperative };
 
 	(void)stream;
 	if (!params)
 		return no_memory(err, l->at);
 	for (size_t i = 0; i < l->nargs && i < f->narg; i++)
 		memcpy(params + f->arg[i].offset, l->params[i], MIN(l->sizes[i], f->arg[i].size));
-	memcpy(s.grid, l->grid, sizeof s.grid);
-	memcpy(s.block, l->block, sizeof s.block);
-	memcpy(s.cluster, l->cluster, sizeof s.cluster);
 	emu_lock(l->program->dev);
-	bool ok = emu_run(im, &s, params, f->formals, l->at, err);
+	bool ok = emu_run(im, &l->shape, params, f->formals, l->at, err);
 	emu_unlock(l->program->dev);
 	free(params);
 	return ok;

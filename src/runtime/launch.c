@@ -6,23 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MAX_CTA_THREADS = 1024, MAX_CTA_Z = 64, MAX_GRID_YZ = 65535, MAX_GRID_X = 0x7fffffff, MAX_CLUSTER = 16 };
 enum { VALUE_ALIGN = 16 };
-
-/* Sets an error about a kernel; returns false. */
-static bool reject(const kernel *k, enum cptx_code code, cptx_site at, cptx_error *err, const char *format, ...)
-	CPTX_PRINTF_(5, 6);
-static bool reject(const kernel *k, enum cptx_code code, cptx_site at, cptx_error *err, const char *format, ...)
-{
-	char text[1024], shown[NAME_SHOWN + 1];
-	va_list ap;
-
-	va_start(ap, format);
-	text_message(text, sizeof text, format, ap);
-	va_end(ap);
-	error_set(err, code, at, "kernel %s: %s", name_shown(k->info.name, shown), text);
-	return false;
-}
 
 /* ---- arguments ---- */
 
@@ -95,17 +79,18 @@ static bool arg_fits(const kernel *k, size_t i, const cptx_arg *a, cptx_site at,
 
 	describe_arg(a, got, sizeof got);
 	if (a->kind == CPTX_ARG_OBJECT && !a->u.object)
-		return reject(k, CPTX_E_ARG, at, err, "argument %zu is an object at address NULL", i);
+		return launch_reject(k->info.name, CPTX_E_ARG, at, err, "argument %zu is an object at address NULL", i);
 	if (p) {
 		if (a->size == p->size && kind_fits(class_of(p), a))
 			return true;
 		describe_param(p, want, sizeof want);
-		return reject(k, CPTX_E_ARG, at, err, "argument %zu is %s, but parameter %s", i, got, want);
+		return launch_reject(k->info.name, CPTX_E_ARG, at, err, "argument %zu is %s, but parameter %s", i, got, want);
 	}
 	if (k->sized && a->size != k->param_size[i])
-		return reject(k, CPTX_E_ARG, at, err, "argument %zu is %s, but the parameter has %u bytes", i, got,
-		              (unsigned)k->param_size[i]);
-	return (a->kind != CPTX_ARG_NONE && a->size) || reject(k, CPTX_E_ARG, at, err, "argument %zu is %s", i, got);
+		return launch_reject(k->info.name, CPTX_E_ARG, at, err, "argument %zu is %s, but the parameter has %u bytes", i, got,
+		                     (unsigned)k->param_size[i]);
+	return (a->kind != CPTX_ARG_NONE && a->size) ||
+	       launch_reject(k->info.name, CPTX_E_ARG, at, err, "argument %zu is %s", i, got);
 }
 
 static bool count_fits(const kernel *k, size_t n, cptx_site at, cptx_error *err)
@@ -121,8 +106,8 @@ static bool count_fits(const kernel *k, size_t n, cptx_site at, cptx_error *err)
 		           k->info.params[i].name);
 	if (b.n)
 		buf_str(&b, ")");
-	reject(k, CPTX_E_ARG, at, err, "it takes %zu argument%s%.*s, but %zu %s given", k->info.nparams,
-	       k->info.nparams == 1 ? "" : "s", b.failed ? 0 : (int)b.n, b.n ? b.p : "", n, n == 1 ? "was" : "were");
+	launch_reject(k->info.name, CPTX_E_ARG, at, err, "it takes %zu argument%s%.*s, but %zu %s given", k->info.nparams,
+	              k->info.nparams == 1 ? "" : "s", b.failed ? 0 : (int)b.n, b.n ? b.p : "", n, n == 1 ? "was" : "were");
 	buf_free(&b);
 	return false;
 }
@@ -132,150 +117,35 @@ static void store(cptx_launch *l, size_t i, const cptx_arg *a)
 	memcpy(l->params[i], a->kind == CPTX_ARG_OBJECT ? a->u.object : (const void *)&a->u, a->size);
 }
 
-/* ---- shapes ---- */
-
-static uint64_t volume(const uint32_t d[3]) { return (uint64_t)d[0] * d[1] * d[2]; }
-
-static bool dims(uint32_t out[3], const uint32_t in[3], const char *what, const kernel *k, cptx_site at, cptx_error *err)
-{
-	if (!in[0] || (!in[1] && in[2])) {
-		reject(k, CPTX_E_ARG, at, err, "the %s is %u x %u x %u; x must not be 0, nor y before z", what, (unsigned)in[0],
-		       (unsigned)in[1], (unsigned)in[2]);
-		return false;
-	}
-	out[0] = in[0];
-	out[1] = MAX(in[1], 1u);
-	out[2] = MAX(in[2], 1u);
-	return true;
-}
-
-static bool set_grid(cptx_launch *l, const uint32_t grid[3], cptx_site at, cptx_error *err)
-{
-	const cptx_kernel_info *k = &l->k.info;
-	const uint32_t *c = l->cluster;
-	uint32_t g[3];
-
-	if (!dims(g, grid, "grid", &l->k, at, err))
-		return false;
-	for (int i = 0; c[0] && k->grid_of_clusters && i < 3; i++)
-		if ((uint64_t)g[i] * c[i] > (i ? MAX_GRID_YZ : MAX_GRID_X))
-			return reject(&l->k, CPTX_E_LIMIT, at, err,
-			              "the grid is %u x %u x %u clusters of %u x %u x %u; the limit is %d x %d x %d CTAs", g[0], g[1],
-			              g[2], c[0], c[1], c[2], MAX_GRID_X, MAX_GRID_YZ, MAX_GRID_YZ);
-	if (g[0] > MAX_GRID_X || g[1] > MAX_GRID_YZ || g[2] > MAX_GRID_YZ)
-		return reject(&l->k, CPTX_E_LIMIT, at, err, "the grid is %u x %u x %u; the limit is %d x %d x %d", g[0], g[1], g[2],
-		              MAX_GRID_X, MAX_GRID_YZ, MAX_GRID_YZ);
-	if (c[0] && !l->k.info.grid_of_clusters && (g[0] % c[0] || g[1] % c[1] || g[2] % c[2]))
-		return reject(&l->k, CPTX_E_ARG, at, err, "the grid is %u x %u x %u, no multiple of the cluster, %u x %u x %u", g[0],
-		              g[1], g[2], c[0], c[1], c[2]);
-	memcpy(l->grid, g, sizeof g);
-	return true;
-}
-
-static bool set_block(cptx_launch *l, const uint32_t block[3], cptx_site at, cptx_error *err)
-{
-	const kernel *k = &l->k;
-	const uint32_t *want = k->info.bounds.block, *most = k->info.bounds.max_block;
-	uint32_t b[3], exact[3];
-
-	if (!block[0] && !block[1] && !block[2]) {
-		if (!want[0])
-			return reject(k, CPTX_E_ARG, at, err, "no block is given, and the kernel has no .reqntid to take it from");
-		block = want;
-	}
-	if (!dims(b, block, "block", k, at, err))
-		return false;
-	memcpy(l->block, b, sizeof b);
-	if (want[0] && dims(exact, want, ".reqntid", k, at, err) && memcmp(exact, b, sizeof b))
-		return reject(k, CPTX_E_ARG, at, err, "the block is %u x %u x %u, but its .reqntid is %u x %u x %u", b[0], b[1],
-		              b[2], exact[0], exact[1], exact[2]);
-	if (volume(b) > MAX_CTA_THREADS || b[2] > MAX_CTA_Z)
-		return reject(k, CPTX_E_LIMIT, at, err, "a block of %u x %u x %u; the limit is %d threads, %d of them in z", b[0],
-		              b[1], b[2], MAX_CTA_THREADS, MAX_CTA_Z);
-	if (most[0] && dims(exact, most, ".maxntid", k, at, err) && volume(b) > volume(exact))
-		return reject(k, CPTX_E_LIMIT, at, err, "a block of %llu threads, but its .maxntid allows %llu",
-		              (unsigned long long)volume(b), (unsigned long long)volume(exact));
-	if (k->max_threads && volume(b) > k->max_threads)
-		return reject(k, CPTX_E_LIMIT, at, err, "a block of %llu threads, but its %u registers per thread allow %u",
-		              (unsigned long long)volume(b), k->regs, k->max_threads);
-	return true;
-}
-
-static bool set_cluster(cptx_launch *l, const uint32_t cluster[3], cptx_site at, cptx_error *err)
-{
-	const kernel *k = &l->k;
-	const uint32_t *want = k->info.bounds.cluster;
-	const cptx_device_info *dev = &l->program->dev->info;
-	uint32_t c[3], exact[3], rank = k->info.bounds.max_cluster_rank;
-
-	if (!cluster[0] && !cluster[1] && !cluster[2])
-		cluster = want;
-	if (!cluster[0] && !cluster[1] && !cluster[2])
-		return true;
-	if (!dims(c, cluster, "cluster", k, at, err))
-		return false;
-	if (want[0] && dims(exact, want, ".reqnctapercluster", k, at, err) && memcmp(exact, c, sizeof c))
-		return reject(k, CPTX_E_ARG, at, err, "the cluster is %u x %u x %u, but its .reqnctapercluster is %u x %u x %u",
-		              c[0], c[1], c[2], exact[0], exact[1], exact[2]);
-	if (!dev->clusters)
-		return reject(k, CPTX_E_TARGET, at, err,
-		              "%s and its driver have no clusters; they need compute capability 9.0 and "
-		              "a driver of CUDA 11.8",
-		              dev->name);
-	if (volume(c) > (rank ? MIN(rank, (uint32_t)MAX_CLUSTER) : MAX_CLUSTER))
-		return reject(k, CPTX_E_LIMIT, at, err, "a cluster of %llu CTAs; the limit is %u%s", (unsigned long long)volume(c),
-		              rank ? MIN(rank, (uint32_t)MAX_CLUSTER) : MAX_CLUSTER,
-		              rank && rank <= MAX_CLUSTER ? ", its .maxclusterrank" : "");
-	memcpy(l->cluster, c, sizeof c);
-	return true;
-}
-
 static bool set_overlap(const cptx_launch *l, cptx_site at, cptx_error *err)
 {
 	const cptx_device_info *dev = &l->program->dev->info;
 
 	/* overlap needs cuLaunchKernelEx and compute capability 9.0, and so do clusters */
 	return !l->overlap || dev->clusters ||
-	       reject(&l->k, CPTX_E_TARGET, at, err,
-	              "%s and its driver have no programmatic dependent launch; leave .overlap away", dev->name);
+	       launch_reject(l->k.info.name, CPTX_E_TARGET, at, err,
+	                     "%s and its driver have no programmatic dependent launch; leave .overlap away", dev->name);
 }
 
 /* Whether a cooperative launch can run: all its CTAs must be resident at once. */
 static bool cooperates(const cptx_launch *l, cptx_site at, cptx_error *err)
 {
 	const cptx_device *dev = l->program->dev;
-	const uint32_t *c = l->cluster;
+	const uint32_t *c = l->shape.cluster;
 	cptx_resources r;
 
-	if (!l->cooperative)
+	if (!l->shape.cooperative)
 		return true;
-	if (!dev->ops->resources(l->program, &l->k, (uint32_t)volume(l->block), l->dyn_smem, &r, err))
+	if (!dev->ops->resources(l->program, &l->k, (uint32_t)launch_volume(l->shape.block), l->shape.dyn_smem, &r, err))
 		return false;
-	uint64_t most = (uint64_t)r.ctas_per_sm * dev->info.sms, ctas = volume(l->grid);
+	uint64_t most = (uint64_t)r.ctas_per_sm * dev->info.sms, ctas = launch_volume(l->shape.grid);
 	if (c[0] && l->k.info.grid_of_clusters)
-		ctas *= volume(c);
+		ctas *= launch_volume(c);
 	return ctas <= most ||
-	       reject(&l->k, CPTX_E_LIMIT, at, err,
-	              "a cooperative launch of %llu CTAs; %s holds %llu of them at once (%u multiprocessors, %u "
-	              "CTAs each): make the grid smaller, and loop in the kernel",
-	              (unsigned long long)ctas, dev->info.name, (unsigned long long)most, dev->info.sms, r.ctas_per_sm);
-}
-
-static bool set_smem(cptx_launch *l, uint32_t bytes, cptx_site at, cptx_error *err)
-{
-	const kernel *k = &l->k;
-	const cptx_device_info *dev = &l->program->dev->info;
-
-	if (bytes && bytes < k->info.dyn_smem)
-		return reject(k, CPTX_E_ARG, at, err, "%u bytes of dynamic shared memory, but it laid out %u", bytes,
-		              k->info.dyn_smem);
-	l->dyn_smem = bytes ? bytes : k->info.dyn_smem;
-	if (l->dyn_smem <= dev->smem_per_cta && k->static_smem <= dev->smem_per_cta - l->dyn_smem)
-		return true;
-	return reject(k, CPTX_E_LIMIT, at, err,
-	              "%u bytes of dynamic and %u of static shared memory, but a CTA of %s can have "
-	              "%u in all",
-	              l->dyn_smem, k->static_smem, dev->name, dev->smem_per_cta);
+	       launch_reject(l->k.info.name, CPTX_E_LIMIT, at, err,
+	                     "a cooperative launch of %llu CTAs; %s holds %llu of them at once (%u multiprocessors, %u "
+	                     "CTAs each): make the grid smaller, and loop in the kernel",
+	                     (unsigned long long)ctas, dev->info.name, (unsigned long long)most, dev->info.sms, r.ctas_per_sm);
 }
 
 /* ---- the calls ---- */
@@ -310,13 +180,31 @@ static cptx_launch *launch_alloc(const cptx_program *p, const kernel *k, const c
 static bool args_fit(const kernel *k, const cptx_launch_opt *opt, cptx_site at, cptx_error *err)
 {
 	if (opt->nargs && !opt->args)
-		return reject(k, CPTX_E_ARG, at, err, ".nargs is %zu, but .args is NULL", opt->nargs);
+		return launch_reject(k->info.name, CPTX_E_ARG, at, err, ".nargs is %zu, but .args is NULL", opt->nargs);
 	if (!count_fits(k, opt->nargs, at, err))
 		return false;
 	for (size_t i = 0; i < opt->nargs; i++)
 		if (!arg_fits(k, i, &opt->args[i], at, err))
 			return false;
 	return true;
+}
+
+static bool set_shape(cptx_launch *l, const cptx_launch_opt *opt, cptx_site at, cptx_error *err)
+{
+	const cptx_device_info *dev = &l->program->dev->info;
+	const launch_limits limits = { .kernel = &l->k.info,
+		                           .device = dev->name,
+		                           .clusters = dev->clusters,
+		                           .smem_per_cta = dev->smem_per_cta,
+		                           .static_smem = l->k.static_smem,
+		                           .max_threads = l->k.max_threads,
+		                           .regs = l->k.regs };
+	launch_shape want = { .dyn_smem = opt->dyn_smem, .cooperative = opt->cooperative };
+
+	memcpy(want.grid, opt->grid, sizeof want.grid);
+	memcpy(want.block, opt->block, sizeof want.block);
+	memcpy(want.cluster, opt->cluster, sizeof want.cluster);
+	return launch_set_shape(&l->shape, &want, &limits, at, err);
 }
 
 cptx_launch *cptx_launch_new_(cptx_site at, const cptx_program *p, const char *name, const cptx_launch_opt *opt,
@@ -346,10 +234,8 @@ cptx_launch *cptx_launch_new_(cptx_site at, const cptx_program *p, const char *n
 	atomic_fetch_add(&((cptx_program *)p)->refs, 1u);
 	l->at = at;
 	l->overlap = opt->overlap;
-	l->cooperative = opt->cooperative;
-	if (set_overlap(l, at, err) && set_cluster(l, opt->cluster, at, err) && set_grid(l, opt->grid, at, err) &&
-	    set_block(l, opt->block, at, err) && set_smem(l, opt->dyn_smem, at, err) &&
-	    p->dev->ops->launch_prepare(l, at, err) && cooperates(l, at, err))
+	if (set_overlap(l, at, err) && set_shape(l, opt, at, err) && p->dev->ops->launch_prepare(l, at, err) &&
+	    cooperates(l, at, err))
 		return l;
 	cptx_launch_destroy(l);
 	return NULL;
@@ -377,12 +263,13 @@ bool cptx_launch_set_(cptx_site at, cptx_launch *l, size_t i, cptx_arg arg, cptx
 	if (!given(__func__, l, at, err))
 		return false;
 	if (i >= l->nargs)
-		return reject(&l->k, CPTX_E_ARG, at, err, "there is no argument %zu; it has %zu, counted from 0", i, l->nargs);
+		return launch_reject(l->k.info.name, CPTX_E_ARG, at, err, "there is no argument %zu; it has %zu, counted from 0", i,
+		                     l->nargs);
 	if (!arg_fits(&l->k, i, &arg, at, err))
 		return false;
 	if (arg.size != l->sizes[i])
-		return reject(&l->k, CPTX_E_ARG, at, err, "argument %zu had %u bytes and cannot have %u now", i,
-		              (unsigned)l->sizes[i], (unsigned)arg.size);
+		return launch_reject(l->k.info.name, CPTX_E_ARG, at, err, "argument %zu had %u bytes and cannot have %u now", i,
+		                     (unsigned)l->sizes[i], (unsigned)arg.size);
 	store(l, i, &arg);
 	return true;
 }
@@ -394,10 +281,10 @@ bool cptx_launch_grid_(cptx_site at, cptx_launch *l, uint32_t x, uint32_t y, uin
 
 	if (!given(__func__, l, at, err))
 		return false;
-	memcpy(before, l->grid, sizeof before);
-	if (set_grid(l, grid, at, err) && cooperates(l, at, err))
+	memcpy(before, l->shape.grid, sizeof before);
+	if (launch_set_grid(&l->shape, grid, &l->k.info, at, err) && cooperates(l, at, err))
 		return true;
-	memcpy(l->grid, before, sizeof before);
+	memcpy(l->shape.grid, before, sizeof before);
 	return false;
 }
 
@@ -406,7 +293,8 @@ bool cptx_launch_run(cptx_launch *l, cptx_stream *s, cptx_error *err)
 	if (!given(__func__, l, NOWHERE, err))
 		return false;
 	if (s && s->dev != l->program->dev)
-		return reject(&l->k, CPTX_E_ARG, l->at, err, "the stream belongs to another device than the program");
+		return launch_reject(l->k.info.name, CPTX_E_ARG, l->at, err,
+		                     "the stream belongs to another device than the program");
 	return l->run(l, s ? s->handle : NULL, err);
 }
 
@@ -448,7 +336,7 @@ bool cptx_launch_resources_(const cptx_launch *l, cptx_resources *out, size_t si
 	if (!IS_GIVEN(out, "result", l->at, err))
 		return false;
 	const cptx_program *p = l->program;
-	if (!p->dev->ops->resources(p, &l->k, (uint32_t)volume(l->block), l->dyn_smem, &x, err))
+	if (!p->dev->ops->resources(p, &l->k, (uint32_t)launch_volume(l->shape.block), l->shape.dyn_smem, &x, err))
 		return false;
 	RESULT_FILL(out, size, &x);
 	return true;

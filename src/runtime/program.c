@@ -2,6 +2,7 @@
 /* Programs: the kernels that they have, as launches need to know them. */
 #include "base/map_use.h"
 #include "base/options.h"
+#include "ir/ir.h"
 #include "runtime/runtime.h"
 
 #include "compile/text.h"
@@ -10,9 +11,9 @@
 
 /* ---- kernels ---- */
 
-static bool learn_map_uses(cptx_program *p, kernel *k, const cptx_module *m)
+static bool learn_map_uses(cptx_program *p, kernel *k, const cptx_kernel *from)
 {
-	const ir_map_use *use = ir_map_uses(m, k->info.name, &k->nmap_use);
+	const ir_map_use *use = ir_map_uses(from, &k->nmap_use);
 	ir_map_use *copy = k->nmap_use ? ARENA_ARRAY(&p->mem, ir_map_use, k->nmap_use) : NULL;
 
 	if (copy)
@@ -35,20 +36,26 @@ static bool learn_params(cptx_program *p, cptx_kernel_info *k)
 	return !p->mem.failed;
 }
 
-bool program_add_kernel(cptx_program *p, const char *name, size_t len, const cptx_module *m)
+/* The name lives as long as the program. */
+static bool add_kernel(cptx_program *p, const char *name, const cptx_kernel *from)
 {
 	kernel k = { .fn = NULL };
-	char *copy = ARENA_ARRAY(&p->mem, char, len + 1);
 
-	if (!copy || !arena_push(&p->mem, &p->kernels, p->nkernels, &p->kernels_cap, sizeof *p->kernels))
+	if (!name || !arena_push(&p->mem, &p->kernels, p->nkernels, &p->kernels_cap, sizeof *p->kernels))
 		return false;
-	memcpy(copy, name, len);
-	copy[len] = 0;
-	if (m && (!cptx_module_kernel(m, copy, &k.info) || !learn_params(p, &k.info) || !learn_map_uses(p, &k, m)))
-		return false;
-	k.info.name = copy;
+	if (from) {
+		k.info = ir_kernel_info(from);
+		if (!learn_params(p, &k.info) || !learn_map_uses(p, &k, from))
+			return false;
+	}
+	k.info.name = name;
 	p->kernels[p->nkernels++] = k;
-	return table_add(&p->names, &p->mem.hook, table_hash(TABLE_HASH, copy), (uint32_t)p->nkernels - 1);
+	return table_add(&p->names, &p->mem.hook, table_hash(TABLE_HASH, name), (uint32_t)p->nkernels - 1);
+}
+
+bool program_add_kernel(cptx_program *p, const cptx_kernel *k)
+{
+	return k && add_kernel(p, arena_strdup(&p->mem, k->name), k);
 }
 
 bool program_learn(cptx_program *p, const char *text, const cptx_module *m)
@@ -61,7 +68,13 @@ bool program_learn(cptx_program *p, const char *text, const cptx_module *m)
 			continue;
 		const char *name = text_skip_blank(end);
 		end = text_skip_token(name);
-		if (!program_add_kernel(p, name, (size_t)(end - name), m))
+		char *copy = ARENA_ARRAY(&p->mem, char, (size_t)(end - name) + 1);
+		if (!copy)
+			return false;
+		memcpy(copy, name, (size_t)(end - name));
+		copy[end - name] = 0;
+		const cptx_kernel *k = m ? cptx_module_body(m, copy) : NULL;
+		if ((m && !k) || !add_kernel(p, copy, k))
 			return false;
 	}
 	return true;

@@ -9,6 +9,7 @@
 #include "base/atomic.h"
 #include "base/base.h"
 #include "base/table.h"
+#include "ir/launch.h"
 #include <cptx/device.h>
 
 typedef enum transfer_kind { TRANSFER_WRITE, TRANSFER_READ, TRANSFER_COPY, TRANSFER_FILL8, TRANSFER_FILL32 } transfer_kind;
@@ -128,9 +129,8 @@ struct cptx_launch {
 	bool (*run)(cptx_launch *l, void *stream, cptx_error *err);
 	const cptx_program *program;
 	kernel k;
-	uint32_t grid[3], block[3], cluster[3]; /* cluster[0] 0: no cluster */
-	uint32_t dyn_smem;
-	bool overlap, cooperative;
+	launch_shape shape;
+	bool overlap;
 	size_t nargs;
 	void **params; /* nargs pointers to the values; NULL if there are none */
 	uint32_t *sizes;
@@ -143,8 +143,8 @@ bool no_memory(cptx_error *err, cptx_site at);
 /* program.c */
 /* Keeps the names of the .entry functions of PTX text; with a module, all that a launch needs to know about them. */
 bool program_learn(cptx_program *p, const char *text, const cptx_module *m);
-/* Keeps one kernel of a program; m NULL: its name only. */
-bool program_add_kernel(cptx_program *p, const char *name, size_t len, const cptx_module *m);
+/* Keeps one kernel of a program. */
+bool program_add_kernel(cptx_program *p, const cptx_kernel *k);
 /* Fills in what the program knows about a kernel; name NULL: the only kernel. */
 bool program_find(const cptx_program *p, const char *name, kernel *k, cptx_site at, cptx_error *err);
 void kernel_release(kernel *k);

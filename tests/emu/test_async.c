@@ -189,6 +189,20 @@ START_TEST(not_waited_for)
 }
 END_TEST
 
+/* However often the lane has arrived before: 4201 times. */
+START_TEST(not_waited_for_late)
+{
+	found("sm_80", 64,
+	      PLACES "@%p15 mbarrier.init.shared.b64 [%r60], 268864; bar.sync 0; mov.u32 %r4, 0;"
+	             "n: cp.async.mbarrier.arrive.noinc.shared.b64 [%r60]; add.u32 %r4, %r4, 1;"
+	             "setp.lt.u32 %p2, %r4, 4200; @%p2 bra n;"
+	             "cp.async.ca.shared.global [%r1], [%rd1], 4; cp.async.mbarrier.arrive.noinc.shared.b64 [%r60];"
+	             "w: mbarrier.test_wait.parity.shared.b64 %p1, [%r60], 0; @!%p1 bra w;"
+	             "cp.async.ca.shared.global [%r1+512], [%rd1], 4; bar.sync 0;" ANSWER("%r2+512") "cp.async.wait_all;",
+	      CPTX_FIND_ASYNC_WAIT, "ld.shared.u32");
+}
+END_TEST
+
 START_TEST(wrong_places)
 {
 	found("sm_80", 1, PLACES "cp.async.cg.shared.global [%r1+4], [%rd1], 16;", CPTX_FIND_MISALIGNED,
@@ -320,5 +334,5 @@ START_TEST(wrong_stores)
 }
 END_TEST
 
-TRIAL_MAIN("emu_async", own_words, wide_copies, zeros, arrivals_of_copies, not_waited_for, wrong_places, stores_to_another,
-           bulk_zeros, released_to_all, wrong_stores)
+TRIAL_MAIN("emu_async", own_words, wide_copies, zeros, arrivals_of_copies, not_waited_for, not_waited_for_late, wrong_places,
+           stores_to_another, bulk_zeros, released_to_all, wrong_stores)

@@ -202,4 +202,57 @@ START_TEST(defined_nowhere)
 }
 END_TEST
 
-TRIAL_MAIN("emu_link", texts_share_what_they_export, declared_then_defined, findings_name_the_text, refused, defined_nowhere)
+/* An initialiser gives an address to memory as soon as the program is there. */
+START_TEST(initialised_by_nobody)
+{
+	static const char *const texts[] = { HEAD("7.0",
+		                                      "sm_80") ".extern .global .b32 v;\n.visible .global .u64 table[2] = {0, v};\n"
+		                                               ".visible .entry k(.param .u64 p) { ret; }\n",
+		                                 HEAD("7.0", "sm_80") ".visible .global .b32 v = 3;\n" };
+	cptx_device *dev = open_it();
+	cptx_error err;
+
+	ck_assert_ptr_null(joined(dev, texts, 1, &err));
+	ck_assert_msg(strstr(err.text, "variable table: variable 'v' is .extern, and nothing that was loaded defines it") !=
+	                  NULL,
+	              "%s", err.text);
+	cptx_program *p = joined(dev, texts, 2, &err);
+	ck_assert_msg(p != NULL, "%s", err.text);
+	cptx_program_destroy(p);
+	cptx_device_close(dev);
+}
+END_TEST
+
+#define ENTRY(linkage, params, value)                                                                                       \
+	HEAD("7.0", "sm_80")                                                                                                    \
+	linkage ".entry k(" params ".param .u64 p)\n{\n.reg .b64 %rd<2>;\nld.param.u64 %rd1, [p]; st.global.u32 [%rd1], " value \
+			"; ret;\n}\n"
+
+/* Kernels of one name that texts keep to themselves: the one that is exported is the one to launch. */
+START_TEST(kernels_of_one_name)
+{
+	static const char *const own[] = { ENTRY("", "", "1"), ENTRY("", "", "2") };
+	static const char *const one[][2] = { { ENTRY("", ".param .u64 other, ", "1"), ENTRY(".visible ", "", "2") },
+		                                  { ENTRY(".visible ", "", "2"), ENTRY("", ".param .u64 other, ", "1") } };
+	cptx_device *dev = open_it();
+	cptx_error err;
+	cptx_program *p = joined(dev, own, 2, &err);
+
+	ck_assert_msg(p != NULL, "%s", err.text);
+	ck_assert(
+		!cptx_launch_once(p, "k", &(cptx_launch_opt){ .grid = { 1 }, .block = { 1 }, CPTX_ARGS((uint64_t)0) }, NULL, &err));
+	ck_assert_msg(strstr(err.text, "2 texts have a kernel \"k\" of their own") != NULL, "%s", err.text);
+	cptx_program_destroy(p);
+	for (size_t i = 0; i < 2; i++) {
+		p = joined(dev, one[i], 2, &err);
+		ck_assert_msg(p != NULL, "%s", err.text);
+		ck_assert_uint_eq(result_of(dev, p), 2);
+		ck_assert_ptr_null(cptx_program_kernel_at(p, 1));
+		cptx_program_destroy(p);
+	}
+	cptx_device_close(dev);
+}
+END_TEST
+
+TRIAL_MAIN("emu_link", initialised_by_nobody, kernels_of_one_name, texts_share_what_they_export, declared_then_defined,
+           findings_name_the_text, refused, defined_nowhere)

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 /* The calls under test, as CUDA declares them. */
@@ -351,6 +352,23 @@ static void linked(void)
 	unlink(name);
 }
 
+/* Short texts at the end of what can be read are no images, and nothing behind them is looked at. */
+static void short_images(void)
+{
+	static const char *const all[] = { "", "bad", "cptxlin", "\177EL" };
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	char *p = (char *)mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	module *m = NULL;
+
+	EXPECT(p != MAP_FAILED && !munmap(p + page, page));
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+		const size_t n = strlen(all[i]) + 1;
+		memcpy(p + page - n, all[i], n);
+		EXPECT(cuModuleLoadData(&m, p + page - n) != 0 && !m);
+	}
+	EXPECT(!munmap(p, page));
+}
+
 /* Memory that is reserved, made and mapped apart; the linker; memory of a graph. */
 static void parts(void)
 {
@@ -381,6 +399,7 @@ static void parts(void)
 	EXPECT(cuLinkAddData_v2(l, 0, text, sizeof ptx, "b", 0, NULL, NULL) == 801 && cuLinkComplete(NULL, &built, NULL) == 1);
 	EXPECT(cuLinkComplete(l, &built, NULL) == 0 && cuModuleLoadData(&m, built) == 0 && cuLinkDestroy(l) == 0);
 	linked();
+	short_images();
 
 	EXPECT(cudaStreamCreate(&s) == 0 && cudaStreamBeginCapture(s, 0) == 0 && cudaMallocAsync(&p, N * 4, s) == 0);
 	EXPECT(cudaMalloc(&q, N * 4) == 900 && cudaFreeAsync(p, s) == 0 && cudaStreamEndCapture(s, &g) == 0);

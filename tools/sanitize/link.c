@@ -13,7 +13,8 @@ typedef struct linker {
 
 static const char mark[8] = "cptxlink"; /* no NUL: this is no PTX text, fat binary or ELF file */
 
-bool san_is_linked(const void *image) { return !memcmp(image, mark, sizeof mark); }
+/* Of a text, nothing behind its NUL is read. */
+bool san_is_linked(const void *image) { return !strncmp((const char *)image, mark, sizeof mark); }
 
 const char *san_linked_text(const void *image, size_t *at, size_t *size)
 {

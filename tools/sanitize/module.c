@@ -145,7 +145,7 @@ int san_module_load(const void *image, san_module **out)
 	if (san_is_linked(image)) {
 		m->linked = image;
 	} else if (!san_is_fatbin(image)) {
-		m->size = memcmp(image, "\177ELF", 4) ? strlen((const char *)image) : 0;
+		m->size = strncmp((const char *)image, "\177ELF", 4) ? strlen((const char *)image) : 0;
 		if (!m->size) {
 			san_say("machine code cannot be emulated: load PTX, as nvcc -ptx makes it");
 			m->failed = SAN_NO_IMAGE;

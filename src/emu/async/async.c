@@ -29,6 +29,7 @@ static void free_groups(async_groups *g)
 		free(m);
 	}
 	clock_free(&g->track);
+	clock_free(&g->arrivals);
 }
 
 async_member *async_add(emu_warp *w, async_groups *g, uint32_t mask)
@@ -51,23 +52,17 @@ async_member *async_add(emu_warp *w, async_groups *g, uint32_t mask)
 }
 
 /*
- * What copies are known by (race.h): those of a lane are numbered by their group, and within it by how many times the lane
- * has arrived at mbarriers behind it was opened.  Who knows of a number knows of all lower ones.  Numbers stop at their
- * highest, as if later copies were known with those before.
+ * Copies are known (race.h) by two numbers: of their group, to a lane that waits for it; and how many times the lane has
+ * arrived at mbarriers before them, plus 1, to who waits there.  Who knows of a number knows of all lower ones.
  */
-static uint32_t known_as(uint32_t group, uint32_t part)
-{
-	enum { PART_BITS = 12, MOST_PARTS = (1 << PART_BITS) - 1, MOST_GROUPS = (1 << (32 - PART_BITS)) - 1 };
-
-	return MIN(group, (uint32_t)MOST_GROUPS) << PART_BITS | MIN(part, (uint32_t)MOST_PARTS);
-}
-
 void async_note(emu_warp *w, const emu_op *op, async_groups *g, async_member *m, unsigned lane, const emu_place *p,
                 uint32_t size, unsigned access)
 {
 	if (!m->late[lane]) {
 		m->late[lane] = race_async_begin(w, op, lane);
-		race_async_grouped(w->cluster, m->late[lane], &g->track, known_as(m->group[lane], g->part[lane]));
+		race_async_grouped(w->cluster, m->late[lane], &g->track, m->group[lane]);
+		if (w->grid->image->copies_arrive)
+			race_async_arriving(w->cluster, m->late[lane], &g->arrivals, g->arrived[lane] + 1);
 	}
 	race_async_touch(w, m->late[lane], p, size, access);
 }
@@ -84,7 +79,7 @@ static void sweep(async_groups *g)
 void async_close(async_groups *g, uint32_t mask)
 {
 	EACH_LANE(l, mask)
-		g->closed[l]++, g->part[l] = 0;
+		g->closed[l]++;
 }
 
 /* The last group that the lane waits for, if `most` may be under way; 0: none. */
@@ -107,8 +102,7 @@ static void tell_races(emu_warp *w, async_groups *g, uint32_t mask, uint32_t mos
 	EACH_LANE(l, mask) {
 		uint32_t group = last_group(g, l, most);
 		if (group)
-			race_async_waited(w, UINT32_C(1) << l, &g->track,
-			                  known_as(group, UINT32_MAX)); /* a lane waits for its own copies */
+			race_async_waited(w, UINT32_C(1) << l, &g->track, group); /* a lane waits for its own copies */
 	}
 }
 
@@ -156,7 +150,7 @@ static bool run_arrival(emu_cluster *c, emu_async *a)
 		same = 0;
 		EACH_LANE(l, left)
 			same |= (uint32_t)(x->known[l] == known) << l;
-		race_async_told(c, &b->clock, &a->w->async->copies.track, known, same);
+		race_async_told(c, &b->clock, &a->w->async->copies.arrivals, known, same);
 	}
 	mbarrier_arrive(x->cta, x->offset, (uint32_t)__builtin_popcount(x->mask), by);
 	return true;
@@ -248,7 +242,7 @@ static bool arrive_later(emu_warp *w, const emu_op *op, emu_cta *cta, uint32_t o
 	}
 	*r = (async_arrival){ .op = op, .cta = cta, .offset = offset, .mask = mask, .number = s->copies.last };
 	EACH_LANE(l, mask)
-		r->known[l] = known_as(s->copies.closed[l] + 1, s->copies.part[l]++);
+		r->known[l] = ++s->copies.arrived[l];
 	*(s->arrivals ? s->end : &s->arrivals) = r;
 	s->end = &r->next;
 	return true;
@@ -286,6 +280,7 @@ static enum emu_step copies_arrive(emu_warp *w, const emu_op *op, uint32_t mask)
 bool decode_cp_async_arrive(emu_decoder *d, emu_op *op)
 {
 	(void)d;
+	op->f->image->copies_arrive = true;
 	op->imm[0] = emu_modifier(op, "noinc") != 0;
 	op->flags = OP_EVENT;
 	op->fn = copies_arrive;

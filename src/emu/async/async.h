@@ -21,8 +21,8 @@ typedef struct async_groups {
 	uint64_t last;         /* number */
 	uint64_t oldest[WARP]; /* of each lane the number of the oldest that is busy; 0: none is */
 	uint32_t closed[WARP];
-	uint32_t part[WARP]; /* how many times the lane has arrived at mbarriers since its group was opened */
-	emu_clock track;
+	uint32_t arrived[WARP]; /* how many times the lane has arrived at mbarriers by them */
+	emu_clock track, arrivals;
 	bool blocked; /* lanes wait */
 } async_groups;
 

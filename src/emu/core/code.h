@@ -140,6 +140,7 @@ struct emu_image {
 	const emu_op **ops;  /* by index: nop of them */
 	uint32_t *shared_at; /* offsets of module variables in .shared, by id; IR_NONE: not placed */
 	uint8_t watchers;    /* enum emu_watcher: of all its instructions */
+	bool copies_arrive;  /* cp.async.mbarrier.arrive is among them */
 	size_t profile;      /* first entry of the machine's, */
 	uint64_t profiled;   /* if made since the last clearing */
 };

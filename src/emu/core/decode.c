@@ -662,15 +662,8 @@ static bool build(emu_image *im, cptx_site at, cptx_error *err)
 	       error_set(err, CPTX_E_MEMORY, at, "out of memory");
 }
 
-emu_image *emu_program_image(emu_program *p, const char *name, cptx_site at, cptx_error *err)
+emu_image *emu_program_image(emu_program *p, const cptx_kernel *k, cptx_site at, cptx_error *err)
 {
-	const cptx_kernel *k = cptx_module_body(p->module, name);
-
-	if (!k || k->is_func) {
-		char shown[NAME_SHOWN + 1];
-		error_set(err, CPTX_E_ARG, at, "the program has no kernel \"%s\"", name_shown(name, shown));
-		return NULL;
-	}
 	if (!p->image)
 		p->image = ARENA_ZEROED(&p->a, emu_image *, p->module->nbody);
 	if (p->image && p->image[k->number - 1])

@@ -68,10 +68,10 @@ void emu_explore_started(emu_cluster *c, emu_async *a);
 
 /* Runs the clusters of the grid in the order that the explorer wants; false: memory is short. */
 bool emu_explore_grid(emu_grid *g);
-typedef bool emu_once_fn(emu_image *image, const emu_shape *s, const void *params, uint32_t size, cptx_site at,
+typedef bool emu_once_fn(emu_image *image, const launch_shape *s, const void *params, uint32_t size, cptx_site at,
                          emu_explorer *x, cptx_error *err);
 /* Runs a launch in all orders, by `once`, and leaves what the first one left, or the first in which something is wrong. */
-bool emu_explore(emu_once_fn *once, emu_image *image, const emu_shape *s, const void *params, uint32_t size, cptx_site at,
+bool emu_explore(emu_once_fn *once, emu_image *image, const launch_shape *s, const void *params, uint32_t size, cptx_site at,
                  cptx_error *err);
 
 #endif

@@ -404,7 +404,7 @@ static bool restore_memory(emu_machine *m, const kept_memory *k)
 typedef struct search {
 	emu_once_fn *once;
 	emu_image *image;
-	const emu_shape *shape;
+	const launch_shape *shape;
 	const void *params;
 	uint32_t size;
 	cptx_site at;
@@ -432,9 +432,10 @@ static bool try_order(search *s, outcome *out)
 	m->nfinding = m->cap_finding = m->nwarning = 0;
 	m->opt.print = NULL;
 	m->opt.trace = NULL;
-	m->child = NULL, m->child_end = NULL, m->nchild = 0; /* those that wait are not its own */
 	arena_init(&m->text, NULL);
 	s->x.trial = true;
+	emu_children kept = m->children; /* what an earlier grid has launched: those that wait are not its own */
+	m->children = (emu_children){ .made = kept.made };
 	bool ok = s->once(s->image, s->shape, s->params, s->size, s->at, &s->x, &err) || err.code == CPTX_E_FINDING;
 	*out = (outcome){ .code = CPTX_FIND_NONE };
 	for (size_t i = 0; i < m->nfinding && !out->code; i++)
@@ -451,7 +452,7 @@ static bool try_order(search *s, outcome *out)
 	m->opt = was.opt;
 	m->broken = false;
 	emu_children_drop(m);
-	m->child = was.child, m->child_end = was.child_end, m->nchild = was.nchild;
+	m->children = kept;
 	return ok && restore_memory(m, &s->memory);
 }
 
@@ -598,7 +599,7 @@ static bool has(const emu_image *image, unsigned opcode)
 	return false;
 }
 
-static bool fits(const emu_machine *m, const emu_image *image, const emu_shape *s, const char **why)
+static bool fits(const emu_machine *m, const emu_image *image, const launch_shape *s, const char **why)
 {
 	uint64_t ctas = (uint64_t)s->grid[0] * s->grid[1] * s->grid[2], bytes = 0;
 
@@ -652,7 +653,7 @@ static bool try_orders(search *s, outcome *found)
 	return ok;
 }
 
-bool emu_explore(emu_once_fn *once, emu_image *image, const emu_shape *shape, const void *params, uint32_t size,
+bool emu_explore(emu_once_fn *once, emu_image *image, const launch_shape *shape, const void *params, uint32_t size,
                  cptx_site at, cptx_error *err)
 {
 	emu_machine *m = image->program->machine;

@@ -355,7 +355,7 @@ static bool run_cooperative(emu_grid *g)
 	return ok;
 }
 
-static bool run_once(emu_image *image, const emu_shape *s, const void *params, uint32_t size, cptx_site at,
+static bool run_once(emu_image *image, const launch_shape *s, const void *params, uint32_t size, cptx_site at,
                      emu_explorer *explorer, cptx_error *err)
 {
 	emu_machine *m = image->program->machine;
@@ -407,7 +407,7 @@ static bool run_once(emu_image *image, const emu_shape *s, const void *params, u
 	return error_set(err, CPTX_E_FINDING, f ? f->at : at, "%s", f ? f->text : "the launch was ended");
 }
 
-bool emu_run(emu_image *image, const emu_shape *s, const void *params, uint32_t size, cptx_site at, cptx_error *err)
+bool emu_run(emu_image *image, const launch_shape *s, const void *params, uint32_t size, cptx_site at, cptx_error *err)
 {
 	emu_machine *m = image->program->machine;
 	bool explore = m->opt.schedule == CPTX_EMU_ALL && !m->running && !m->broken;
@@ -420,7 +420,7 @@ bool emu_run(emu_image *image, const emu_shape *s, const void *params, uint32_t 
 
 	if (parent.kernel && !m->explored.found) /* of what a kernel launches only faults are told */
 		m->explored = parent;
-	if (!m->child || m->in_children || m->running)
+	if ((!m->children.first && !m->children.asked) || m->in_children || m->running)
 		return ok;
 	if (!m->broken)
 		return emu_children_run(m, at, ok ? err : NULL) && ok;

@@ -4,6 +4,7 @@
 #define CPTX_EMU_CORE_GRID_H
 
 #include "emu/core/types.h"
+#include "ir/launch.h"
 
 struct emu_grid {
 	emu_machine *machine;
@@ -30,10 +31,6 @@ struct emu_grid {
 	cptx_error *err;
 };
 
-typedef struct emu_shape {
-	uint32_t grid[3], block[3], cluster[3], dyn_smem;
-	bool cooperative; /* all CTAs are there at once, and may wait for one another */
-} emu_shape;
-bool emu_run(emu_image *image, const emu_shape *shape, const void *params, uint32_t size, cptx_site at, cptx_error *err);
+bool emu_run(emu_image *image, const launch_shape *shape, const void *params, uint32_t size, cptx_site at, cptx_error *err);
 
 #endif

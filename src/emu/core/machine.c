@@ -54,7 +54,16 @@ static uint64_t masked(uint64_t address, uint64_t mask)
 	return mask ? (address & mask) >> __builtin_ctzll(mask) : address;
 }
 
-static void initialise(const emu_program *p, const ir_sym *s, uint64_t at)
+static bool defined_nowhere(const emu_program *p, uint32_t sym, const char *what, const char *user, cptx_site at,
+                            cptx_error *err)
+{
+	char shown[2][NAME_SHOWN + 1];
+
+	return error_set(err, CPTX_E_COMPILE, at, "%s %s: variable '%s' is .extern, and nothing that was loaded defines it",
+	                 what, name_shown(user, shown[0]), name_shown(p->module->sym[sym]->name, shown[1]));
+}
+
+static bool initialise(const emu_program *p, const ir_sym *s, uint64_t at, cptx_site site, cptx_error *err)
 {
 	emu_alloc *a = emu_alloc_find(p->machine, at);
 	size_t each = arch_types[s->elem].bits / 8;
@@ -62,11 +71,15 @@ static void initialise(const emu_program *p, const ir_sym *s, uint64_t at)
 	if (s->init)
 		memcpy(a->p, s->init, MIN((size_t)s->ninit * each, (size_t)s->size));
 	for (uint32_t i = 0; i < s->nreloc; i++) {
-		uint64_t v = masked(address_of(p, &s->reloc[i].to), s->reloc[i].mask);
+		const cptx_val *to = &s->reloc[i].to;
+		if (to->kind != CPTX_VAL_FUNC && to->id >= MODULE_SYM && p->def[to->id - MODULE_SYM] == IR_NONE)
+			return defined_nowhere(p, to->id - MODULE_SYM, "variable", s->name, site, err);
+		uint64_t v = masked(address_of(p, to), s->reloc[i].mask);
 		if ((s->reloc[i].index + 1) * each <= s->size)
 			memcpy(a->p + s->reloc[i].index * each, &v, each);
 	}
 	a->is_const = s->space == CPTX_CONST;
+	return true;
 }
 
 static bool in_memory(const ir_sym *s)
@@ -109,12 +122,9 @@ static uint32_t definition(const cptx_module *m, uint32_t sym)
 uint32_t emu_program_definition(const emu_program *p, uint32_t sym, const char *kernel, cptx_site at, cptx_error *err,
                                 bool *ok)
 {
-	char shown[2][NAME_SHOWN + 1];
-
 	if (p->def[sym] != IR_NONE)
 		return p->def[sym];
-	*ok = error_set(err, CPTX_E_COMPILE, at, "kernel %s: variable '%s' is .extern, and nothing that was loaded defines it",
-	                name_shown(kernel, shown[0]), name_shown(p->module->sym[sym]->name, shown[1]));
+	*ok = defined_nowhere(p, sym, "kernel", kernel, at, err);
 	return sym;
 }
 
@@ -156,17 +166,18 @@ static bool place_variables(emu_program *p, cptx_site site, cptx_error *err)
 	return true;
 }
 
-static void initialise_variables(const emu_program *p)
+static bool initialise_variables(const emu_program *p, cptx_site site, cptx_error *err)
 {
 	const cptx_module *m = p->module;
 
 	for (size_t i = 0; i < m->nsym; i++)
-		if (p->sym_at[i] && p->def[i] == i)
-			initialise(p, m->sym[i], p->sym_at[i]);
+		if (p->sym_at[i] && p->def[i] == i && !initialise(p, m->sym[i], p->sym_at[i], site, err))
+			return false;
 	for (const cptx_kernel *k = m->first; k; k = k->next)
 		for (size_t i = 0; i < k->nsym; i++)
-			if (p->own_at[k->number - 1][i])
-				initialise(p, k->sym[i], p->own_at[k->number - 1][i]);
+			if (p->own_at[k->number - 1][i] && !initialise(p, k->sym[i], p->own_at[k->number - 1][i], site, err))
+				return false;
+	return true;
 }
 
 emu_program *emu_program_new(emu_machine *m, cptx_module *parsed, cptx_ptx *ptx, cptx_site at, cptx_error *err)
@@ -181,10 +192,8 @@ emu_program *emu_program_new(emu_machine *m, cptx_module *parsed, cptx_ptx *ptx,
 	}
 	*p = (emu_program){ .machine = m, .module = parsed, .ptx = ptx };
 	arena_init(&p->a, NULL);
-	if (find_definitions(p, at, err) && place_variables(p, at, err)) {
-		initialise_variables(p);
+	if (find_definitions(p, at, err) && place_variables(p, at, err) && initialise_variables(p, at, err))
 		return p;
-	}
 	emu_program_free(p);
 	return NULL;
 }
@@ -220,4 +229,43 @@ uint64_t emu_program_variable(const emu_program *p, const char *name, uint64_t *
 		return 0;
 	*size = p->module->sym[i]->size;
 	return p->sym_at[i];
+}
+
+typedef struct named {
+	unsigned n, exported;
+	uint32_t last, last_exported;
+} named;
+
+static bool count_kernel(const cptx_module *m, uint32_t body, const void *user)
+{
+	named *c = *(named *const *)user;
+	const cptx_kernel *k = m->body[body];
+
+	if (k->is_func || !k->has_body || k->removed)
+		return false;
+	c->n++;
+	c->last = body;
+	if (k->linkage != LINK_NONE) {
+		c->exported++;
+		c->last_exported = body;
+	}
+	return false;
+}
+
+const cptx_kernel *emu_program_kernel(const emu_program *p, const char *name, cptx_site at, cptx_error *err)
+{
+	char shown[NAME_SHOWN + 1];
+	named c = { .n = 0 }, *to = &c;
+
+	ir_global_named(p->module, NAMED_BODY, name, count_kernel, &to);
+	if (c.exported)
+		return p->module->body[c.last_exported];
+	if (c.n == 1)
+		return p->module->body[c.last];
+	if (c.n)
+		error_set(err, CPTX_E_ARG, at, "%u texts have a kernel \"%s\" of their own; make the one to launch .visible", c.n,
+		          name_shown(name, shown));
+	else
+		error_set(err, CPTX_E_ARG, at, "the program has no kernel \"%s\"", name_shown(name, shown));
+	return NULL;
 }

@@ -15,13 +15,18 @@ typedef struct emu_kept {
 
 /* A launch by a kernel, from the time on when it has room for its parameters. */
 typedef struct emu_child {
-	struct emu_child *next;
+	struct emu_child *next, *prev;
 	const cptx_kernel *kernel;
 	emu_program *program;
-	emu_shape shape;
-	uint64_t buffer;   /* address of the parameters */
-	uint64_t launched; /* counts launches; 0: not yet */
+	launch_shape shape;
+	uint64_t buffer; /* address of the parameters */
 } emu_child;
+
+typedef struct emu_children {
+	emu_child *asked;        /* those that have room for parameters and were not launched, in any order */
+	emu_child *first, *last; /* those that were, in their order */
+	uint32_t made;           /* since the host program's launch */
+} emu_children;
 
 /* What came of the last launch of which all orders were wanted. */
 typedef struct emu_explored {
@@ -52,8 +57,7 @@ struct emu_machine {
 	arena text; /* of findings */
 	uint64_t launches;
 	emu_explored explored;
-	emu_child *child, **child_end; /* in the order in which they were made */
-	uint64_t nchild;
+	emu_children children;
 	bool in_children;
 	bool broken; /* a launch faulted: as on a GPU, nothing more can be launched */
 	cptx_emu_counters counters;
@@ -85,6 +89,8 @@ uint64_t emu_program_variable(const emu_program *p, const char *name, uint64_t *
 uint32_t emu_program_definition(const emu_program *p, uint32_t sym, const char *kernel, cptx_site at, cptx_error *err,
                                 bool *ok);
 /* Decoded; NULL with an error. */
-emu_image *emu_program_image(emu_program *p, const char *kernel, cptx_site at, cptx_error *err);
+emu_image *emu_program_image(emu_program *p, const cptx_kernel *k, cptx_site at, cptx_error *err);
+/* The kernel of that name as the host program knows it: of several texts' own ones none.  NULL with an error. */
+const cptx_kernel *emu_program_kernel(const emu_program *p, const char *name, cptx_site at, cptx_error *err);
 
 #endif

@@ -13,7 +13,7 @@
 
 #include <stdlib.h>
 
-enum { BUFFER = 4096 /* bytes: the most that parameters take, as CUDA's */, MOST_CHILDREN = 65536 };
+enum { BUFFER = 4096 /* bytes: the most that a kernel can pass to one that it launches */, MOST_CHILDREN = 65536 };
 enum { STREAM = 1 /* of which there is one */ };
 
 /* A dim3 that is passed by value. */
@@ -30,17 +30,74 @@ static const cptx_kernel *kernel_at(const emu_warp *w, uint64_t at)
 	const cptx_module *m = w->grid->image->program->module;
 	uint64_t n = (at - FUNC_FIRST) / 16;
 
-	return at > FUNC_FIRST && at % 16 == 0 && n <= m->nbody && !m->body[n - 1]->is_func ? m->body[n - 1] : NULL;
+	const cptx_kernel *k = at > FUNC_FIRST && at % 16 == 0 && n <= m->nbody ? m->body[n - 1] : NULL;
+	if (k && k->def)
+		k = k->def;
+	return k && !k->is_func && k->has_body ? k : NULL;
 }
+
+/* ---- their lists ---- */
+
+static void link_child(emu_machine *m, emu_child *c)
+{
+	c->prev = NULL;
+	c->next = m->children.asked;
+	if (c->next)
+		c->next->prev = c;
+	m->children.asked = c;
+}
+
+static void unlink_child(emu_machine *m, emu_child *c)
+{
+	*(c->prev ? &c->prev->next : &m->children.asked) = c->next;
+	if (c->next)
+		c->next->prev = c->prev;
+	c->next = c->prev = NULL;
+}
+
+static void free_child(emu_machine *m, emu_child *c)
+{
+	emu_alloc_free(m, c->buffer);
+	free(c);
+}
+
+static emu_child *take_first(emu_machine *m)
+{
+	emu_child *c = m->children.first;
+
+	if (c)
+		m->children.first = c->next;
+	return c;
+}
+
+void emu_children_drop(emu_machine *m)
+{
+	for (emu_child *c; (c = m->children.asked);) {
+		unlink_child(m, c);
+		free_child(m, c);
+	}
+	for (emu_child *c; (c = take_first(m));)
+		free_child(m, c);
+	m->children.made = 0;
+}
+
+/* ---- the calls ---- */
 
 static emu_child *new_child(emu_warp *w, const emu_op *op, unsigned lane)
 {
 	emu_machine *m = w->grid->machine;
 	const cptx_kernel *k = kernel_at(w, emu_builtin_argument(w, op, 0, lane));
-	emu_child *c = k ? NEW(emu_child) : NULL;
+	emu_child *c = k && m->children.made < MOST_CHILDREN ? NEW(emu_child) : NULL;
 
 	if (!k) {
-		emu_find(w, op, (int)lane, CPTX_FIND_CALL, "it launches what is no kernel");
+		emu_find(w, op, (int)lane, CPTX_FIND_CALL, "it launches what is no kernel, or one that is only declared");
+		return NULL;
+	}
+	if (m->children.made == MOST_CHILDREN) {
+		emu_find(
+			w, op, (int)lane, CPTX_FIND_CALL,
+			"kernels have asked for the parameters of %d launches, the most that one launch of the host program may lead to",
+			MOST_CHILDREN);
 		return NULL;
 	}
 	if (c)
@@ -55,8 +112,9 @@ static emu_child *new_child(emu_warp *w, const emu_op *op, unsigned lane)
 	take_dim3(w, op, 1, lane, c->shape.grid);
 	take_dim3(w, op, 2, lane, c->shape.block);
 	c->shape.dyn_smem = (uint32_t)emu_builtin_argument(w, op, 3, lane);
-	*(m->child_end ? m->child_end : &m->child) = c;
-	m->child_end = &c->next;
+	emu_alloc_find(m, c->buffer)->child = c;
+	link_child(m, c);
+	m->children.made++;
 	return c;
 }
 
@@ -81,13 +139,15 @@ static enum emu_step launch(emu_warp *w, const emu_op *op, uint32_t mask)
 		return STEP_TURN;
 	EACH_LANE(l, mask) {
 		uint64_t buffer = emu_builtin_argument(w, op, 0, l);
-		emu_child *c = m->child;
-		while (c && (c->buffer != buffer || c->launched))
-			c = c->next;
+		emu_alloc *a = emu_alloc_find(m, buffer);
+		emu_child *c = a && a->at == buffer ? a->child : NULL;
 		if (!c)
 			return emu_find(w, op, (int)l, CPTX_FIND_CALL, "0x%llx is no parameter buffer, or one that was launched already",
 			                (unsigned long long)buffer);
-		c->launched = ++m->nchild;
+		a->child = NULL;
+		unlink_child(m, c);
+		*(m->children.first ? &m->children.last->next : &m->children.first) = c;
+		m->children.last = c;
 		emu_builtin_result(w, op, l, 0);
 	}
 	return STEP_NEXT;
@@ -159,78 +219,51 @@ emu_fn emu_device_runtime(const char *name)
 
 /* ---- behind the grid ---- */
 
-static void free_child(emu_machine *m, emu_child *c)
+/* What a launch by the host program may leave to the kernel, a kernel has to say. */
+static bool shape_is_said(const emu_child *c, cptx_site at, cptx_error *err)
 {
-	emu_alloc_free(m, c->buffer);
-	free(c);
-}
+	const uint32_t *g = c->shape.grid, *b = c->shape.block;
 
-void emu_children_drop(emu_machine *m)
-{
-	while (m->child) {
-		emu_child *next = m->child->next;
-		free_child(m, m->child);
-		m->child = next;
-	}
-	m->child_end = NULL;
-	m->nchild = 0;
-}
-
-/* Takes the one that was launched first. */
-static emu_child *take_first(emu_machine *m)
-{
-	emu_child **first = NULL, *c;
-
-	for (emu_child **p = &m->child; *p; p = &(*p)->next)
-		if ((*p)->launched && (!first || (*p)->launched < (*first)->launched))
-			first = p;
-	if (!first)
-		return NULL;
-	c = *first;
-	*first = c->next;
-	m->child_end = NULL;
-	for (emu_child **p = &m->child; *p; p = &(*p)->next)
-		m->child_end = &(*p)->next;
-	return c;
-}
-
-static bool is_shape(const emu_shape *s)
-{
-	uint64_t threads = (uint64_t)s->block[0] * s->block[1] * s->block[2];
-
-	return threads && threads <= 1024 && (uint64_t)s->grid[0] * s->grid[1] * s->grid[2] != 0;
+	return (g[0] && g[1] && g[2] && b[0] && b[1] && b[2]) ||
+	       launch_reject(c->kernel->name, CPTX_E_ARG, at, err,
+	                     "a kernel launches it as a grid of %u x %u x %u and blocks of %u x %u x %u; none of them may be 0",
+	                     g[0], g[1], g[2], b[0], b[1], b[2]);
 }
 
 static bool run_child(emu_machine *m, const emu_child *c, cptx_site at, cptx_error *err)
 {
-	emu_image *im = emu_program_image(c->program, c->kernel->name, at, err);
+	emu_image *im = emu_program_image(c->program, c->kernel, at, err);
+	const cptx_kernel_info info = ir_kernel_info(c->kernel);
+	launch_limits limits = { .kernel = &info,
+		                     .device = m->target->name,
+		                     .clusters = m->target->cluster != 0,
+		                     .smem_per_cta = m->target->smem_per_cta };
 	unsigned char params[BUFFER] = { 0 };
+	launch_shape shape;
 
 	if (!im)
 		return false;
 	const emu_function *f = im->function[im->kernel->number - 1];
+	limits.static_smem = im->shared.bytes;
+	if (!shape_is_said(c, at, err) || !launch_set_shape(&shape, &c->shape, &limits, at, err))
+		return false;
+	if (f->formals > BUFFER)
+		return launch_reject(info.name, CPTX_E_LIMIT, at, err,
+		                     "its parameters take %u bytes; a kernel that launches it can pass %d", f->formals, BUFFER);
 	const emu_alloc *from = emu_alloc_find(m, c->buffer);
 	if (from)
-		memcpy(params, from->p, MIN(f->formals, (uint32_t)BUFFER));
-	if (!is_shape(&c->shape))
-		return error_set(err, CPTX_E_LIMIT, at,
-		                 "kernel %s, launched by a kernel: a grid of %u x %u x %u and blocks of %u x %u x %u",
-		                 c->kernel->name, c->shape.grid[0], c->shape.grid[1], c->shape.grid[2], c->shape.block[0],
-		                 c->shape.block[1], c->shape.block[2]);
-	return emu_run(im, &c->shape, params, f->formals, at, err);
+		memcpy(params, from->p, f->formals);
+	return emu_run(im, &shape, params, f->formals, at, err);
 }
 
 bool emu_children_run(emu_machine *m, cptx_site at, cptx_error *err)
 {
 	bool ok = true, go_on = true;
-	unsigned n = 0;
 
 	m->in_children = true;
-	for (emu_child *c; go_on && (c = take_first(m)); n++) {
+	for (emu_child *c; go_on && (c = take_first(m));) {
 		cptx_error own = { .code = CPTX_OK };
-		if (n < MOST_CHILDREN
-		        ? !run_child(m, c, at, &own)
-		        : !error_set(&own, CPTX_E_LIMIT, at, "kernels have launched more than %d kernels", MOST_CHILDREN)) {
+		if (!run_child(m, c, at, &own)) {
 			go_on = own.code == CPTX_E_FINDING && !m->broken; /* a race lets the others run */
 			if (ok && err)
 				*err = own;

@@ -9,8 +9,9 @@
 typedef struct emu_alloc {
 	uint64_t at, size;
 	unsigned char *p;
-	uint8_t *defined; /* a bit per byte; NULL: all */
-	char *name;       /* of a variable; NULL: an allocation */
+	uint8_t *defined;        /* a bit per byte; NULL: all */
+	char *name;              /* of a variable; NULL: an allocation */
+	struct emu_child *child; /* the launch whose parameters it is to hold; NULL: none, or it was launched */
 	bool is_const;
 	bool is_heap;    /* of malloc in a kernel */
 	bool is_host;    /* memory of the host program, not freed here */

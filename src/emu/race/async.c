@@ -129,6 +129,16 @@ void race_async_grouped(emu_cluster *c, uint32_t id, emu_clock *track, uint32_t 
 	x->grouped = 1;
 }
 
+void race_async_arriving(emu_cluster *c, uint32_t id, emu_clock *track, uint32_t number)
+{
+	late_op *x = still_there(c, id);
+
+	if (!x)
+		return;
+	x->arrival = race_agent(c, track);
+	x->arrived = number;
+}
+
 void race_async_told(emu_cluster *c, emu_clock *to, const emu_clock *track, uint32_t group, uint32_t lanes)
 {
 	if (c->races && track->agent)
@@ -152,5 +162,6 @@ bool race_late_known(const emu_warp *w, unsigned lane, bool fenced, uint32_t id)
 {
 	const late_op *x = race_late(w->cluster, id);
 
-	return !x || (x->agent && race_knows(w, lane, fenced, x->agent, x->epoch, x->grouped ? x->lane : WARP));
+	return !x || (x->agent && race_knows(w, lane, fenced, x->agent, x->epoch, x->grouped ? x->lane : WARP)) ||
+	       (x->arrival && race_knows(w, lane, fenced, x->arrival, x->arrived, x->lane));
 }

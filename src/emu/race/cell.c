@@ -241,7 +241,7 @@ static bool superseded(const emu_cluster *c, const reader *old, const reader *no
 		return false;
 	const late_op *a = race_late(c, old->epoch), *b = race_late(c, now->epoch);
 	return a && b && a->agent && a->agent == b->agent && a->grouped && b->grouped && a->lane == b->lane &&
-	       a->epoch <= b->epoch;
+	       a->epoch <= b->epoch && a->arrival == b->arrival && a->arrived <= b->arrived;
 }
 
 /* Whether the reader `now` is of the same warp as `old` and has read all of its bytes again. */

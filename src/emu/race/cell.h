@@ -44,7 +44,8 @@ typedef struct word_node {
 /* An asynchronous operation.  agent 0: nobody can have seen it. */
 typedef struct late_op {
 	uint32_t id, op;
-	uint32_t agent, epoch; /* by which its end will be known */
+	uint32_t agent, epoch;     /* by which its end will be known */
+	uint32_t arrival, arrived; /* or by these, an agent and its epoch; arrival 0: by none */
 	uint16_t warp;
 	uint8_t lane, grouped; /* known to those lanes that wait for the group */
 	uint32_t same;         /* race_async_same: the other's id; 0: none */

@@ -321,7 +321,8 @@ bool race_late_over(const emu_warp *w, uint32_t id)
 {
 	const late_op *x = race_late(w->cluster, id);
 
-	return x && x->agent && race_is_over(w, x->agent, x->epoch, x->grouped ? x->lane : WARP);
+	return x && ((x->agent && race_is_over(w, x->agent, x->epoch, x->grouped ? x->lane : WARP)) ||
+	             (x->arrival && race_is_over(w, x->arrival, x->arrived, x->lane)));
 }
 
 /* ---- stamps ---- */

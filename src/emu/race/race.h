@@ -105,7 +105,8 @@ void race_fence_bytes(emu_warp *w, unsigned lane, const emu_place *place, uint32
  * (ACCESS_ASYNC: by the async proxy; cp.async does without).  Until somebody waits for it, all others that touch these bytes
  * race with it. done: whoever acquires `to` from now on has seen it; may be said of several clocks.  grouped: it is of the
  * group that the lane will have waited for when it says race_async_waited(track, group): one track for a warp and kind of
- * groups, groups from 1 on.  told: whoever acquires `to` from now on has seen those lanes' operations up to that group.
+ * groups, groups from 1 on.  arriving: it is known by that number of another track, too.  told: whoever acquires `to` from
+ * now on has seen those lanes' operations of the track up to that number.
  */
 uint32_t race_async_begin(emu_warp *w, const emu_op *op, unsigned lane); /* a number; 0: nothing is noted */
 void race_async_touch(emu_warp *w, uint32_t id, const emu_place *place, uint32_t size, unsigned access);
@@ -115,6 +116,7 @@ void race_async_wrote(emu_warp *w, uint32_t id, const emu_place *place, uint32_t
 void race_async_same(emu_cluster *c, uint32_t id, uint32_t other);
 void race_async_done(emu_cluster *c, uint32_t id, emu_clock *to);
 void race_async_grouped(emu_cluster *c, uint32_t id, emu_clock *track, uint32_t group);
+void race_async_arriving(emu_cluster *c, uint32_t id, emu_clock *track, uint32_t number);
 void race_async_waited(emu_warp *w, uint32_t mask, emu_clock *track, uint32_t group);
 void race_async_told(emu_cluster *c, emu_clock *to, const emu_clock *track, uint32_t group, uint32_t lanes);
 
