@@ -443,7 +443,7 @@ static bool try_order(search *s, outcome *out)
 			*out = (outcome){ m->finding[i].f.code, m->finding[i].op };
 	s->x.trial = false;
 	s->x.work += s->x.depth * event_work;
-	s->launches |= m->child != NULL;
+	s->launches |= m->children.first != NULL || m->children.asked != NULL;
 	arena_free(&m->text);
 	m->text = was.text;
 	free(m->finding);
