@@ -48,7 +48,7 @@ def _operands(name):
     """The operands that a kernel always has, and those that it may have beside them."""
     opt = _abi.RowsOpt(size=_abi.RowsOpt.z_.offset, kernel=kernel(name), n=8, **{"in": lib.cptx_type_find(b"f32")})
     plan, found = _abi.RowsPlan(), set()
-    checked(lib.cptx_rows_check, ctypes.byref(opt), None, 1, 0, ctypes.byref(plan))
+    checked(lib.cptx_rows_check_, ctypes.byref(opt), None, 1, 0, ctypes.byref(plan), ctypes.sizeof(plan))
     for operand, i in OPERANDS.items():
         setattr(opt, "with", 1 << i)
         if lib.cptx_rows_check_(ctypes.byref(opt), None, 1, 0, None, 0, ctypes.byref(_abi.ErrorInfo())):

@@ -31,7 +31,7 @@ usage "what is 'left'?" gemm left over
 
 # ---- gemm: shapes ----
 usage "A is .f32 and B .f32; both must be bf16, both f16, both tf32" gemm --mma sync --in f32
-usage "A is .f32 and B .f32; both must be bf16, both f16, both tf32, both f64, or each e4m3 or e5m2, or each s8 or u8" gemm --in f32
+usage "A is .f32 and B .f32; both must be bf16, both f16, both tf32, or each e4m3 or e5m2, or each s8 or u8" gemm --in f32
 usage "output type .s8; it must be f32, bf16, f16, e4m3 or e5m2" gemm --out s8
 usage "tile K = 48; the swizzle is made for 32, 64 and 128" gemm -M sync --tile 128x128x48
 usage "bytes of shared memory; a CTA of sm_86 has at most 101376" gemm --arch sm_86 --tile 128x256x64 --stages 4

@@ -142,25 +142,24 @@ START_TEST(ptxas_neither_warns_nor_spills)
 	static char said[1 << 16];
 	char path[4096];
 	cptx_error err = { .code = CPTX_OK };
-	cptx_module *m = cptx_module_new(NULL);
 
 	if (!ptxas_find(path, sizeof path)) {
 		skip("ptxas, to judge the kernels");
-		cptx_module_destroy(m);
 		return;
 	}
-	for (size_t i = 0; i < NOPT; i++)
+	for (size_t i = 0; i < NOPT; i++) { /* one by one: ptxas 13.0 frees memory twice over all of them in one module */
+		cptx_module *m = cptx_module_new(NULL);
 		ck_assert_msg(cptx_gemm_build(m, &opts[i], &err) != NULL, "%s: %s", opts[i].name, err.text);
-	cptx_ptx *ptx = cptx_emit(m, "sm_90a", NULL, &err);
-	ck_assert_msg(ptx != NULL, "%s", err.text);
-	ck_assert_int_eq(ptxas_run(path, "sm_90a", cptx_ptx_text(ptx), cptx_ptx_size(ptx), said, sizeof said), 0);
-	unsigned kernels = 0;
-	for (const char *p = said; (p = strstr(p, " bytes spill stores")); p++, kernels++)
-		ck_assert_msg(p[-1] == '0' && p[-2] == ' ', "%s", said);
-	ck_assert_uint_eq(kernels, NOPT);
-	ck_assert_msg(!strstr(said, "(C7"), "%s", said);
-	cptx_ptx_destroy(ptx);
-	cptx_module_destroy(m);
+		cptx_ptx *ptx = cptx_emit(m, "sm_90a", NULL, &err);
+		ck_assert_msg(ptx != NULL, "%s", err.text);
+		int status = ptxas_run(path, "sm_90a", cptx_ptx_text(ptx), cptx_ptx_size(ptx), said, sizeof said);
+		ck_assert_msg(status == 0, "%s: ptxas ends with %d: %s", opts[i].name, status, said);
+		const char *spilled = strstr(said, " bytes spill stores");
+		ck_assert_msg(spilled && spilled[-1] == '0' && spilled[-2] == ' ', "%s: %s", opts[i].name, said);
+		ck_assert_msg(!strstr(said, "(C7"), "%s: %s", opts[i].name, said);
+		cptx_ptx_destroy(ptx);
+		cptx_module_destroy(m);
+	}
 }
 END_TEST
 

@@ -16,11 +16,10 @@ static const gemm_trial trials[] = {
 	{ { SYNC(64, 64, 128, 2, 2), E4M3, .alpha = true, .bias = true }, 65, 48, 336, .seed = 3 },
 	{ { SYNC(64, 32, 128, 4, 1), S8 }, 47, 40, 144, .seed = 4 },
 	/* rows that have elements in the first two places of each four alone; of sm_90, which the even ones run on */
-	{ { SYNC(64, 64, 128, 2, 2), .a = CPTX_E4M3, .b = CPTX_E4M3, .out = CPTX_F32, .tma = true }, 1247, 16, 16, .seed = 15 },
+	{ { SYNC(64, 64, 128, 2, 2), .a = CPTX_E4M3, .b = CPTX_E4M3, .out = CPTX_F32 }, 1247, 16, 16, .seed = 15 },
 	{ { SYNC(64, 64, 64, 2, 2), BF16, .stream_k = true }, 100, 72, 1000, .ctas = 7, .seed = 5 },
 	{ { SYNC(64, 64, 64, 2, 2), BF16, .strided = true, .unaligned = CPTX_GEMM_B | CPTX_GEMM_D }, 50, 67, 135, .seed = 6 },
-	{ { SYNC(64, 64, 64, 2, 2), BF16, .tma = true }, 100, 72, 136, .seed = 7 },
-	{ { SYNC(32, 64, 128, 2, 1), S8, .tma = true, .batched = true }, 47, 40, 272, .batch = 2, .seed = 8 },
+	{ { SYNC(32, 64, 128, 2, 1), S8, .batched = true }, 47, 40, 272, .batch = 2, .seed = 8 },
 	{ { WGMMA(128, 64), BF16 }, 200, 72, 328, .seed = 9 },
 	{ { WGMMA(64, 128), E4M3, .batched = true, .beta = true }, 70, 136, 400, .batch = 2, .seed = 10 },
 	{ { WGMMA(128, 32), BF16, .cluster_m = 2, .b_n_major = false }, 300, 40, 200, .seed = 11 },
