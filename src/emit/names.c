@@ -149,13 +149,16 @@ static bool prepare_made(emitter *e)
 static void name_declared(emitter *e, const ir_decl *d)
 {
 	const cptx_kernel *k = e->k;
+
+	if (d->form == DECL_RANGE && !d->count) /* without a name there may be no array of them */
+		return;
 	reg_name *names = e->out->names + d->first;
 	size_t len = strlen(d->name);
 
 	if (d->form == DECL_RANGE) {
 		if (!name_again(e, names, d->name, len, d->count))
 			name_range(names, d->name, len, 0, d->count);
-		e->long_names |= d->count && names[d->count - 1].len == NAME_LONGER;
+		e->long_names |= names[d->count - 1].len == NAME_LONGER;
 		return;
 	}
 	for (reg_name *name = names; name < names + d->count; name++) {

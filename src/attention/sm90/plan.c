@@ -59,8 +59,8 @@ shape90 attention_sm90_shape(const cptx_attention_opt *o)
 
 	s.threads = (s.groups + 1) * GROUP_THREADS;
 	s.turners = attention_is_fp8(o) ? 3 : 0;
-	s.regs[0] = (s.turners ? turner_regs : producer_regs)[s.groups],
-	s.regs[1] = (s.turners ? regs_beside : mma_regs)[s.groups];
+	const uint32_t groups = MIN(s.groups, (uint32_t)MOST_GROUPS); /* more of them break a rule, later */
+	s.regs[0] = (s.turners ? turner_regs : producer_regs)[groups], s.regs[1] = (s.turners ? regs_beside : mma_regs)[groups];
 	s.q = tile(o, o->bq, s.dim, s.dim, false);
 	s.k = tile(o, o->bk, s.dim, s.dim, false);
 	s.v = tile(o, s.dim_v, o->bk, s.dim_v, true);
