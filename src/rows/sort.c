@@ -63,7 +63,7 @@ static void step_of_lanes(const sorter *s, uint32_t apart, cptx_val rises)
 	}
 }
 
-/* The same among the lane's own; rising: by their places. */
+/* Compares numbers that the lane itself has, `apart` from one another: runs within the lane rise or fall by their places. */
 static void step_of_own(const sorter *s, uint32_t apart, uint32_t size, cptx_val rises)
 {
 	cptx_kernel *k = s->k;

@@ -251,7 +251,7 @@ static cptx_val place_in_list(const team *t, cptx_val count)
 	return cptx_sub(k, cptx_add(k, first, upto), count);
 }
 
-/* The same where many do: values and columns as they are, without a branch for each. */
+/* Gathers all that reach the bound where many do: values and columns as they are, without a branch for each. */
 static void gather_many(const team *t, cptx_val bound)
 {
 	cptx_kernel *k = t->k;

@@ -139,7 +139,7 @@ START_TEST(findings_name_the_text)
 }
 END_TEST
 
-/* What is refused, with the words that say why. */
+/* Texts that do not fit together are refused, and the error says why. */
 START_TEST(refused)
 {
 	static const struct {

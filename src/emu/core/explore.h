@@ -59,7 +59,7 @@ static inline void emu_touched(emu_cluster *c, const emu_grid *g, emu_touch t)
 	if (g->explorer)
 		emu_touch_note(c, t);
 }
-/* The same, for an access of memory. */
+/* Notes each grain of memory that an access of `size` bytes touches; does nothing where orders are not explored. */
 void emu_touch_memory(emu_warp *w, const emu_op *op, const emu_place *p, uint32_t size, unsigned access);
 /* An asynchronous operation has combined what it copies with what was there: no event of its own. */
 void emu_touch_reduction(emu_cluster *c, const emu_op *op);
