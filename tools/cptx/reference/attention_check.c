@@ -41,17 +41,20 @@ bool attention_tensor_make(cptx_device *dev, attention_tensor *x, enum cptx_type
 {
 	const uint64_t bytes = cptx_type_bits(type) / 8;
 	uint64_t last = dim;
+	double about = dim; /* the same, but it does not wrap around */
 
 	*x = (attention_tensor){ .type = type, .batch = batch, .heads = heads, .rows = rows, .dim = dim, .s = *given };
 	if (!x->s.batch && !x->s.head && !x->s.row)
 		x->s = (cptx_attention_stride){ (uint64_t)heads * rows * dim, (uint64_t)rows * dim, dim };
-	if (rows && heads && batch)
+	if (rows && heads && batch) {
 		last += (rows - 1) * x->s.row + (heads - 1) * x->s.head + (batch - 1ull) * x->s.batch;
-	x->bytes = last * bytes + ATTENTION_GUARD;
-	x->host = malloc(x->bytes);
+		about += (rows - 1.0) * x->s.row + (heads - 1.0) * x->s.head + (batch - 1.0) * x->s.batch;
+	}
+	x->bytes = last * bytes + ATTENTION_GUARD, about = about * bytes + ATTENTION_GUARD;
+	x->host = about < 0x1p62 ? malloc(x->bytes) : NULL;
 	if (!x->host) {
 		*err = (cptx_error){ .code = CPTX_E_MEMORY };
-		snprintf(err->text, sizeof err->text, "no memory for %llu bytes", (unsigned long long)x->bytes);
+		snprintf(err->text, sizeof err->text, "no memory for %.4g bytes", about);
 		return false;
 	}
 	memset(x->host, ATTENTION_POISON, x->bytes);
@@ -105,6 +108,12 @@ uint32_t attention_length(uint64_t seed, uint32_t most, uint32_t batch, bool of_
 	return batch ? (uint32_t)(number_random(&s) % (most + 1ull)) : most;
 }
 
+bool attention_add_rows(uint32_t *sum, uint32_t more)
+{
+	*sum = more > UINT32_MAX - *sum ? UINT32_MAX : *sum + more;
+	return *sum < UINT32_C(1) << 29;
+}
+
 uint32_t attention_rows_beside(uint64_t seed, bool behind, bool of_q)
 {
 	enum { MOST = 20 };
@@ -133,14 +142,12 @@ void attention_trial_complete(attention_trial *t, const cptx_attention_opt *o)
 	}
 	if (o->page)
 		p->total_keys = 0, p->pages = SPARE_PAGES, p->table_pitch = pages_of(o, p->keys);
-	for (uint32_t i = 0; i < p->batch; i++) {
+	for (uint32_t i = 0; (o->varlen || o->page) && i < p->batch; i++) {
 		const uint32_t keys = length_of(t, o, i, false);
-		if (o->varlen)
-			p->total_queries += length_of(t, o, i, true);
-		if (o->varlen && !o->page)
-			p->total_keys += keys;
-		if (o->page)
-			p->pages += pages_of(o, keys);
+		if (!attention_add_rows(&p->total_queries, o->varlen ? length_of(t, o, i, true) : 0) ||
+		    !attention_add_rows(&p->total_keys, o->varlen && !o->page ? keys : 0) ||
+		    (o->page && !attention_add_rows(&p->pages, pages_of(o, keys))))
+			return;
 	}
 }
 
@@ -222,15 +229,16 @@ static bool prepare(bench *b, cptx_error *err)
 	                         : o->varlen ? 1
 	                                     : p->batch;
 
-	if (!prepare_lists(b, err) ||
-	    !attention_tensor_make(b->dev, &b->q, o->in, &p->q_stride, q_batch, p->heads, q_rows, o->dim, err) ||
+	/* the lists come last: where the tensors have no room, not even the lists may have */
+	if (!attention_tensor_make(b->dev, &b->q, o->in, &p->q_stride, q_batch, p->heads, q_rows, o->dim, err) ||
 	    !attention_tensor_make(b->dev, &b->k, o->in, &p->k_stride, k_batch, p->kv_heads, k_rows, o->dim, err) ||
 	    !attention_tensor_make(b->dev, &b->v, o->in, &p->v_stride, k_batch, p->kv_heads, k_rows, dim_v, err) ||
 	    !attention_tensor_make(b->dev, &b->d,
 	                           o->out               ? o->out
 	                           : o->in == CPTX_E4M3 ? CPTX_BF16
 	                                                : o->in,
-	                           &p->o_stride, q_batch, p->heads, q_rows, dim_v, err))
+	                           &p->o_stride, q_batch, p->heads, q_rows, dim_v, err) ||
+	    !prepare_lists(b, err))
 		return false;
 	attention_tensor_fill(&b->q, 3 * b->t->seed + 1);
 	attention_tensor_fill(&b->k, 3 * b->t->seed + 2);
