@@ -499,6 +499,31 @@ static void ends(void)
 	EXPECT(cuGetErrorName(700, &name) == 0 && name);
 }
 
+/* Warnings of one line of the source, which is unrolled: all lanes start the same copies. */
+static void warns(void)
+{
+	static const char text[] = ".version 8.0\n.target sm_90\n.address_size 64\n"
+							   ".visible .entry k(.param .u64 p) {\n"
+							   ".reg .b64 %p<2>; .reg .b32 %r<4>; .shared .align 16 .b32 s[32];\n"
+							   "ld.param.u64 %p1, [p]; mov.u32 %r1, %tid.x; mov.u32 %r2, s; mad.lo.u32 %r3, %r1, 4, %r2;\n"
+							   "st.shared.u32 [%r3], %r1; fence.proxy.async; bar.sync 0;\n"
+							   ".loc 1 7 1\n"
+							   "cp.async.bulk.global.shared::cta.bulk_group [%p1], [%r2], 32;\n"
+							   "cp.async.bulk.global.shared::cta.bulk_group [%p1+32], [%r2+32], 32;\n"
+							   "cp.async.bulk.global.shared::cta.bulk_group [%p1+64], [%r2+64], 32;\n"
+							   ".loc 1 8 1\n"
+							   "cp.async.bulk.global.shared::cta.bulk_group [%p1+96], [%r2+96], 32;\n"
+							   "cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; ret; }\n"
+							   ".file 1 \"unrolled.cu\"\n";
+	module *m = NULL;
+	kernel *k = NULL;
+	void *p = NULL, *args[] = { &p };
+
+	EXPECT(cudaMalloc(&p, 128) == 0 && cuModuleLoadData(&m, text) == 0 && cuModuleGetFunction(&k, m, "k") == 0);
+	EXPECT(cuLaunchKernel(k, 1, 1, 1, 32, 1, 1, 0, NULL, args, NULL) == 0 && cudaDeviceSynchronize() == 0);
+	EXPECT(cuModuleUnload(m) == 0 && cudaFree(p) == 0);
+}
+
 static void frees(void)
 {
 	void *p = NULL;
@@ -511,8 +536,9 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		void (*run)(void);
-	} all[] = { { "work", work },   { "memory", memory },   { "graphs", graphs }, { "shapes", shapes }, { "arrays", arrays },
-		        { "parts", parts }, { "handles", handles }, { "races", races },   { "ends", ends },     { "frees", frees } };
+	} all[] = { { "work", work },     { "memory", memory }, { "graphs", graphs },   { "shapes", shapes },
+		        { "arrays", arrays }, { "parts", parts },   { "handles", handles }, { "races", races },
+		        { "ends", ends },     { "frees", frees },   { "warns", warns } };
 
 	begin();
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)

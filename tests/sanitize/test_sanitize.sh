@@ -47,6 +47,13 @@ status 1 sanitize -- "$program" ends
 complains "out-of-bounds: 4 bytes at address"
 status 1 sanitize -- "$program" frees
 complains "was freed already"
+status 0 sanitize --json "$dir/found.json" -- "$program" warns # three of line 7: one is told, one is named, all are there
+complains "unrolled.cu:7: warning: kernel k, cp.async.bulk.global.shared::cta.bulk_group"
+complains "unrolled.cu:7: warning: repeated-store, once more ("
+complains "unrolled.cu:8: warning: kernel k"
+complains "0 errors, 4 warnings"
+holds [ "$(grep -c 'unrolled.cu:7: warning' "$err")" = 2 ]
+holds [ "$(grep -c '"rank":"warning".*"line":7' "$dir/found.json")" = 3 ]
 holds [ -z "$(ls "$TMPDIR")" ] # no folder is left
 
 # Programs of nvcc, with the runtime linked in and shared.
