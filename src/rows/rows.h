@@ -133,6 +133,7 @@ size_t rows_sum_table(const rows_shape *s, cptx_param_row table[ROWS_PARAMS]);
 enum { ROWS_SUM_COLUMNS = 32, ROWS_SUM_PARTS = 32 /* threads of the second launch, x and y */ };
 enum {
 	ROWS_MOST_PARTS = 32,      /* of a row: lanes of a warp put them together */
+	ROWS_MOST_SPLIT = 1024,    /* CTAs of a row whose elements do not depend on one another */
 	ROWS_PART_VALUES = 2,      /* reductions of a body whose rows are in parts, at most */
 	ROWS_COMBINE_THREADS = 128 /* of the second launch */
 };
