@@ -248,6 +248,9 @@ static const struct {
 	{ "the problem has pages", { O }, { P, .page = 16 } },
 	{ ".page = 24; pages have a multiple of 16 keys", { O, .paged = true }, { P, .page = 24 } },
 	{ ".page_pitch = 3; 500 keys have 32 pages of 16", { O, .paged = true }, { P, .page = 16, .page_pitch = 3 } },
+	{ "2147483648 sequences of 2147483648 heads; there are less than 2^27 in all",
+	  { O },
+	  { SIZES, .batch = 1u << 31, .heads = 1u << 31, .queries = 1, .keys = 5 } },
 	{ ".k_stride.row = 100", { O }, { P, .k_stride = { 8192, 8192, 100 } } },
 };
 enum { RULES = sizeof rules / sizeof *rules };

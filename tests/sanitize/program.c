@@ -435,6 +435,7 @@ static void handles(void)
 	char text[sizeof ptx];
 	kernel *k = NULL;
 	module *m = NULL;
+	graph *exec = NULL;
 	const char *name = NULL;
 	void *p = NULL;
 
@@ -446,6 +447,9 @@ static void handles(void)
 	EXPECT(cuLaunchKernel(k, 1, 1, 1, 32, 1, 1, 0, NULL, &p, NULL) == 400);
 	EXPECT(cuLaunchKernel(NULL, 1, 1, 1, 32, 1, 1, 0, NULL, &p, NULL) == 400);
 	EXPECT(cuGetErrorName(700, &name) == 0 && !strcmp(name, "CUDA_ERROR_ILLEGAL_ADDRESS"));
+	EXPECT(cuModuleLoadData(&m, NULL) == 1 && cuModuleLoadData(NULL, text) == 1);
+	EXPECT(cudaGraphInstantiate(&exec, NULL, 0) == 1 && cudaGraphLaunch(NULL, NULL) == 1);
+	EXPECT(cudaGraphDestroy(NULL) == 1 && cudaGraphExecDestroy(NULL) == 1);
 }
 
 static void graphs(void)
@@ -474,6 +478,7 @@ static void graphs(void)
 		EXPECT(cudaMemcpy(back, p, sizeof back, RT_DEVICE_TO_HOST) == 0 && back[2] == 111 && back[3] == 114);
 	}
 	EXPECT(cudaGraphExecDestroy(exec) == 0 && cudaEventDestroy(e) == 0);
+	EXPECT(cudaGraphExecDestroy(exec) == 1 && cudaGraphLaunch(exec, s) == 1 && cudaGraphDestroy(g) == 1);
 	EXPECT(cudaStreamDestroy(s) == 0 && cudaStreamDestroy(other) == 0 && cudaStreamDestroy(other) == 400);
 	EXPECT(cudaFree(p) == 0);
 }

@@ -134,6 +134,8 @@ int san_module_ready(san_module *m)
 
 int san_module_load(const void *image, san_module **out)
 {
+	if (!image || !out)
+		return SAN_VALUE;
 	if (san_forbidden())
 		return SAN_CAPTURE;
 	san_module *m = module_new(image);
