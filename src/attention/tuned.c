@@ -118,7 +118,15 @@ bool cptx_attention_measure(cptx_tune *db, cptx_device *dev, const cptx_attentio
 		                 "attention: packed sequences and pages are not measured, since their lengths are the problem's");
 	const cptx_attention_stride dense = { 0, 0, 0 };
 	b.p.q_stride = b.p.k_stride = b.p.v_stride = b.p.o_stride = dense;
-	const kit_offer offer = KIT_OFFER(cptx_attention_choice, problem_of(&o, &b.p), &b);
+	const kit_offer offer = { .problem = problem_of(&o, &b.p),
+		                      .choice = sizeof(cptx_attention_choice),
+		                      .at = offsetof(cptx_attention_choice, opt),
+		                      .choose = choose,
+		                      .operands = make_operands,
+		                      .release = free_operands,
+		                      .build = build,
+		                      .launch = launch,
+		                      .user = &b };
 	return kit_tuned_measure_offer(db, dev, &offer, &u, done, err);
 }
 

@@ -89,12 +89,6 @@ typedef struct kit_offer {
 	                   cptx_error *err);
 	void *user;
 } kit_offer;
-/* The offer of a file that has `choose`, `make_operands`, `free_operands`, `build` and `launch`; choice_type: the model's,
- * with the candidate as its `opt`. */
-#define KIT_OFFER(choice_type, of, with)                                                                                    \
-	{                                                                                                                       \
-		of, sizeof(choice_type), offsetof(choice_type, opt), choose, make_operands, free_operands, build, launch, with      \
-	}
 bool kit_tuned_measure_offer(cptx_tune *db, cptx_device *dev, const kit_offer *offer, const cptx_tune_use *use,
                              cptx_tune_done *done, cptx_error *err);
 /* Options that say how to measure, of any version; and the usual number of candidates. */

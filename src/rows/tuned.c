@@ -146,7 +146,15 @@ bool cptx_rows_measure(cptx_tune *db, cptx_device *dev, const cptx_rows_opt *opt
 	if (!rows_complete(&o, b.target, err))
 		return false;
 	o.align = o.align ? o.align : rows_align_of_problem(&o, &b.p);
-	const kit_offer offer = KIT_OFFER(cptx_rows_choice, problem_of(&o, &base, b.p.rows), &b);
+	const kit_offer offer = { .problem = problem_of(&o, &base, b.p.rows),
+		                      .choice = sizeof(cptx_rows_choice),
+		                      .at = offsetof(cptx_rows_choice, opt),
+		                      .choose = choose,
+		                      .operands = make_operands,
+		                      .release = free_operands,
+		                      .build = build,
+		                      .launch = launch,
+		                      .user = &b };
 	return kit_tuned_measure_offer(db, dev, &offer, &u, done, err);
 }
 
