@@ -613,7 +613,7 @@ void cptx_mma_tile_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, con
 		kit_multiply_tcgen05(k, at, mma, acc, a, b, opt, end, adds);
 		return;
 	}
-	kit_wgmma_from from = { .b = kit_desc_of(k, at, b, mma->b_first), .a = { .at = a } };
+	kit_wgmma_from from = { .a = { .at = a }, .b = kit_desc_of(k, at, b, mma->b_first) };
 	if (mma->opt.a_from == CPTX_A_SHARED)
 		from.a = kit_desc_of(k, at, a, mma->a_first);
 	kit_multiply_wgmma(k, at, mma, acc, &from, opt, adds);
