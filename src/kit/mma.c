@@ -92,7 +92,7 @@ static bool check_types(cptx_kernel *k, cptx_site at, const cptx_tiled_mma_opt *
 	return true;
 }
 
-/* A with two of four neighbours. */
+/* Rules of a sparse A, of which two of four neighbours along K are stored. */
 static bool check_sparse(cptx_kernel *k, cptx_site at, const cptx_tiled_mma_opt *o)
 {
 	const kit_mma_type *a = kit_mma_type_of(o->a);
