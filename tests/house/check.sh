@@ -93,7 +93,7 @@ public_only() {
 		name=${text#*\"} name=${name%%\"*}
 		case $file:$name in
 		*:*..*) ;;
-		src/rows/*:rows/*.h | src/gemm/*:gemm/*.h | src/gemm/*:gemm/*.def | src/attention/*:attention/*.h | src/attention/*:attention/*.def | src/kit/*:kit/*.h | src/kit/made.*:kit/nouns.def | src/kit/params.c:runtime/runtime.h | src/*/run.c:kit/runner.h | src/*/tuned.[ch]:kit/runner.h | src/*/tuned.c:kit/tuned.h | src/rows/*:rows/*.def | src/*:base/*.h) continue ;;
+		src/rows/*:rows/*.h | src/gemm/*:gemm/*.h | src/gemm/*:gemm/*.def | src/attention/*:attention/*.h | src/attention/*:attention/*.def | src/kit/*:kit/*.h | src/kit/made.*:kit/nouns.def | src/kit/params.c:runtime/runtime.h | src/*/run.c:kit/runner.h | src/*/tuned.[ch]:kit/runner.h | src/*/tuned.c:kit/tuned.h | src/*/params.c:kit/params.h | src/rows/*:rows/*.def | src/*:base/*.h) continue ;;
 		src/*) ;;
 		*:reference/*.h) [ ! -e "tools/cptx/$name" ] || continue ;;
 		*:*/* | tools/*) ;;
