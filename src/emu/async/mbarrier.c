@@ -244,8 +244,48 @@ bool mbarrier_init(const emu_place *p, uint32_t count, bool v1, mbarrier_by by)
 	return true;
 }
 
-void mbarrier_inval(emu_cta *cta, emu_mbarrier *b)
+static mbarrier_user *user_of(emu_cta *cta, emu_mbarrier *b, const emu_warp *w, unsigned lane)
 {
+	if (w->cta != cta)
+		return NULL;
+	if (!b->user)
+		b->user = NEW_ARRAY(mbarrier_user, (size_t)cta->nwarp * WARP);
+	return b->user ? &b->user[w->number * WARP + lane] : NULL; /* without, a check is left out */
+}
+
+void mbarrier_used(emu_cta *cta, emu_mbarrier *b, const emu_warp *w, unsigned lane)
+{
+	mbarrier_user *u = user_of(cta, b, w, lane);
+
+	if (u)
+		u->epoch = race_stamp(w, lane).epoch + 1;
+}
+
+/* A thread of another warp that has used it unknown to this one, as its number in the CTA; -1: none.  What lanes of one warp
+ * do to an mbarrier is taken to be in the order of the code. */
+static int64_t unordered_user(const emu_cta *cta, const emu_mbarrier *b, mbarrier_by by)
+{
+	for (uint32_t i = 0; b->user && i < cta->nwarp * WARP; i++) {
+		const emu_warp *w = &cta->warp[i / WARP];
+		if (b->user[i].epoch && w != by.w &&
+		    !race_saw(by.w, by.lane, (emu_stamp){ w->agent, b->user[i].epoch - 1, i % WARP }))
+			return i;
+	}
+	return -1;
+}
+
+void mbarrier_inval(emu_cta *cta, emu_mbarrier *b, mbarrier_by by)
+{
+	int64_t other = unordered_user(cta, b, by);
+
+	if (other >= 0)
+		wrong(by, CPTX_FIND_RACE, cta, b->offset,
+		      "thread %lld of the CTA has used it, and nothing orders that in front of mbarrier.inval: a barrier, or a "
+		      "release "
+		      "and an acquire, must stand between",
+		      (long long)other);
+	for (uint32_t i = 0; b->user && i < cta->nwarp * WARP; i++)
+		b->user[i].epoch = 0;
 	b->live = false;
 	touch(cta, b->offset, (emu_touch){ .kind = TOUCH_WRITE });
 	show(cta, b);
@@ -290,15 +330,6 @@ static void settle(emu_cta *cta, emu_mbarrier *b, unsigned more)
 		emu_wake(cta->cluster);
 	}
 	show(cta, b);
-}
-
-static mbarrier_user *user_of(emu_cta *cta, emu_mbarrier *b, const emu_warp *w, unsigned lane)
-{
-	if (w->cta != cta)
-		return NULL;
-	if (!b->user)
-		b->user = NEW_ARRAY(mbarrier_user, (size_t)cta->nwarp * WARP);
-	return b->user ? &b->user[w->number * WARP + lane] : NULL; /* without, a check is left out */
 }
 
 bool mbarrier_expect_tx(emu_cta *cta, emu_mbarrier *b, uint32_t bytes, mbarrier_by by)
