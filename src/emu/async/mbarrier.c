@@ -261,16 +261,22 @@ void mbarrier_used(emu_cta *cta, emu_mbarrier *b, const emu_warp *w, unsigned la
 		u->epoch = race_stamp(w, lane).epoch + 1;
 }
 
-/* A thread of another warp that has used it unknown to this one, as its number in the CTA; -1: none.  What lanes of one warp
- * do to an mbarrier is taken to be in the order of the code. */
+/* That warp has told of that moment, by any of its lanes: one lane may speak for those that it has voted with. */
+static bool has_told(const mbarrier_by *by, const emu_warp *w, uint32_t epoch)
+{
+	bool told = w == by->w;
+
+	for (unsigned l = 0; l < WARP && !told; l++)
+		told = race_saw(by->w, by->lane, (emu_stamp){ w->agent, epoch, l });
+	return told;
+}
+
+/* A thread that has used it, which is not ordered in front of this one, as its number in the CTA; -1: none. */
 static int64_t unordered_user(const emu_cta *cta, const emu_mbarrier *b, mbarrier_by by)
 {
-	for (uint32_t i = 0; b->user && i < cta->nwarp * WARP; i++) {
-		const emu_warp *w = &cta->warp[i / WARP];
-		if (b->user[i].epoch && w != by.w &&
-		    !race_saw(by.w, by.lane, (emu_stamp){ w->agent, b->user[i].epoch - 1, i % WARP }))
+	for (uint32_t i = 0; b->user && i < cta->nwarp * WARP; i++)
+		if (b->user[i].epoch && !has_told(&by, &cta->warp[i / WARP], b->user[i].epoch - 1))
 			return i;
-	}
 	return -1;
 }
 
