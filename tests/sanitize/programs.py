@@ -14,7 +14,7 @@ import argparse, concurrent.futures, os, re, subprocess, time
 FAILURE = re.compile(r"\bFAIL(ED|URE)?\b|\b[Ff]ailed\b|[Ii]ncorrect|\b[Mm]ismatch|\bInvalid result", re.M)
 # Lines that differ from one run on a GPU to the next: times and what follows from them, names and sizes of devices, process ids.
 VARIES = re.compile(r"tim(e|ing)|second|msec|[0-9.]+ *(ms|us|s|sec|[GMk]B|[GTM]i?B?/s)\b|bandwidth|throughput|flop|performance|speedup|device|"
-                    r"\bSM\b|multiproc|occupancy|hopper|emulat|clock|CTAs|0x[0-9a-f]+|\bPID\b|iteration|[0-9]/s\b|GPU", re.I)
+                    r"\bSM\b|multiproc|occupancy|hopper|emulat|clock|CTAs|0x[0-9a-f]+|\bPID\b|iteration|NVIDIA|M(pixels|texlookups)|global memory|[0-9]/s\b|GPU", re.I)
 NOISE = re.compile(r"/\S+/|\s+")
 
 
@@ -132,7 +132,7 @@ class Trial:
             code = re.search(r"\): (\w[\w-]*): ", found.group(1))
             return "finding", code.group(1) if code else "refused"
         missing = re.search(r"(\w+) is not there", told)
-        refused = re.search(r"^cptx sanitize: (?!.* is not there|\d+ errors?, )(.*)", told, re.M)
+        refused = re.search(r"^cptx sanitize: (?!.* is not there|\d+ errors?, |.*: warning: kernel)(.*)", told, re.M)
         if refused and not status:  # a launch or a call that the program did not ask the result of
             return "fails", "says: " + refused.group(1)[:60].replace("|", "/")
         if status == 2:
