@@ -383,5 +383,5 @@ START_TEST(overtaken)
 END_TEST
 
 TRIAL_MAIN("emu_mbarrier", phases_by_state, phases_by_parity, many_at_once, threads_that_leave, bytes, memory_used_again,
-           layouts, remote_arrivals, remote_nowhere, remote_wait, init_unknown_elsewhere, not_there, overwritten, init_in_use,
-           too_many_arrivals, wrong_bytes, wrong_parity, states_out_of_date, overtaken)
+           layouts, remote_arrivals, remote_nowhere, remote_wait, init_unknown_elsewhere, not_there, overwritten,
+           init_in_use, too_many_arrivals, wrong_bytes, wrong_parity, states_out_of_date, overtaken)

@@ -516,7 +516,8 @@ bool decode_isspacep(emu_decoder *d, emu_op *op)
 static enum emu_step mapa(emu_warp *w, const emu_op *op, uint32_t mask)
 {
 	EACH_LANE(l, mask) {
-		/* of a CTA that is not there the address is none, which whoever uses it hears: programs map ahead, and use by a predicate */
+		/* of a CTA that is not there the address is none, which whoever uses it hears: programs map ahead, and use by a
+		 * predicate */
 		uint64_t a = emu_get(w, &op->arg[1], l), rank = MIN(emu_get(w, &op->arg[2], l), 0xffu);
 		a = (a & ~(UINT64_C(0xff) << SHARED_RANK)) | rank << SHARED_RANK;
 		emu_put(w, op->arg[0].slot, op->arg[0].bits, l, a);
