@@ -270,6 +270,9 @@ DRIVER(cuFuncGetParamInfo, (san_kernel * k, size_t index, size_t *offset, size_t
 DRIVER(cuFuncGetName, (const char **name, san_kernel *k), san_kernel_lives(k) ? (*name = k->name, SAN_OK) : SAN_HANDLE)
 DRIVER(cuOccupancyMaxActiveBlocksPerMultiprocessor, (int *blocks, san_kernel *k, int threads, size_t smem),
        occupancy(blocks, k, threads, smem))
+DRIVER(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags,
+       (int *blocks, san_kernel *k, int threads, size_t smem, unsigned flags),
+       ((void)flags, occupancy(blocks, k, threads, smem)))
 
 /* ---- launches ---- */
 
@@ -311,7 +314,7 @@ typedef struct config {
 	unsigned nattrs;
 } config;
 
-static int launch_ex(const config *c, san_kernel *k, void **args, void **extra)
+static san_shape shape_of(const config *c)
 {
 	san_shape shape = { .smem = c->smem };
 
@@ -319,7 +322,21 @@ static int launch_ex(const config *c, san_kernel *k, void **args, void **extra)
 	memcpy(shape.block, c->block, sizeof shape.block);
 	for (unsigned i = 0; i < c->nattrs; i++)
 		san_shape_attribute(&shape, &c->attrs[i]);
+	return shape;
+}
+
+static int launch_ex(const config *c, san_kernel *k, void **args, void **extra)
+{
+	san_shape shape = shape_of(c);
+
 	return launch(k, &shape, c->stream, args, extra);
+}
+
+static int active_clusters(int *clusters, san_kernel *k, const config *c)
+{
+	san_shape shape = shape_of(c);
+
+	return san_kernel_lives(k) ? san_active_clusters(clusters, k, &shape) : SAN_HANDLE;
 }
 
 #define DIMENSIONS unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz
@@ -327,6 +344,7 @@ DRIVER(cuLaunchKernel, (san_kernel * k, DIMENSIONS, unsigned smem, san_stream *s
        launch_plain(k, (const unsigned[]){ gx, gy, gz, bx, by, bz }, smem, s, args, extra, false))
 DRIVER(cuLaunchCooperativeKernel, (san_kernel * k, DIMENSIONS, unsigned smem, san_stream *s, void **args),
        launch_plain(k, (const unsigned[]){ gx, gy, gz, bx, by, bz }, smem, s, args, NULL, true))
+DRIVER(cuOccupancyMaxActiveClusters, (int *clusters, san_kernel *k, const config *c), active_clusters(clusters, k, c))
 DRIVER(cuLaunchKernelEx, (const config *c, san_kernel *k, void **args, void **extra), launch_ex(c, k, args, extra))
 
 /* ---- memory: what the runtime has under other names ---- */

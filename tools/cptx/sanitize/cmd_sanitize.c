@@ -26,6 +26,7 @@ enum {
 	SANITIZE_SCHEDULES,
 	SANITIZE_ORDERS,
 	SANITIZE_ORDER,
+	SANITIZE_SMS,
 	SANITIZE_LIMIT,
 	SANITIZE_PEDANTIC,
 	SANITIZE_JSON,
@@ -41,6 +42,7 @@ static const cli_option options[] = {
 	                         "all" },
 	[SANITIZE_ORDERS] = { "orders", 0, "N", "with --schedules all: most orders of a launch (default 10000)", NULL },
 	[SANITIZE_ORDER] = { "order", 0, "N", "with --schedules all: run order N of each launch alone", NULL },
+	[SANITIZE_SMS] = { "sms", 0, "N", "multiprocessors of the emulated device, by which programs size grids", NULL },
 	[SANITIZE_LIMIT] = { "step-limit", 0, "N", "most instructions of warps in a launch (default 10^11)", NULL },
 	[SANITIZE_PEDANTIC] = { "pedantic", 0, NULL, "what is a warning, as GPUs take it, is an error", NULL },
 	[SANITIZE_JSON] = { "json", 0, "FILE", "write the findings, one a line", "@file" },
@@ -50,7 +52,7 @@ static const cli_option options[] = {
 
 typedef struct sanitize_request {
 	const cli_command *cmd;
-	const char *arch, *seed, *schedule, *orders, *order, *limit, *json, *sarif;
+	const char *arch, *seed, *schedule, *orders, *order, *sms, *limit, *json, *sarif;
 	bool pedantic, all; /* --schedules all */
 	int status;         /* if an error was found */
 	char **program;
@@ -91,7 +93,11 @@ static int read_option(sanitize_request *q, int option, const char *value)
 		q->orders = value;
 	else if (option == SANITIZE_ORDER)
 		q->order = value;
-	else if (strtoul(value, NULL, 10) > 255)
+	else if (option == SANITIZE_SMS) {
+		if (!strtoul(value, NULL, 10) || strtoul(value, NULL, 10) > 1024)
+			return cli_bad_value(q->cmd, SANITIZE_SMS, value, "a device has 1 to 1024 multiprocessors");
+		q->sms = value;
+	} else if (strtoul(value, NULL, 10) > 255)
 		return cli_bad_value(q->cmd, (size_t)option, value, "an exit status is 0 to 255");
 	else
 		q->status = (int)strtoul(value, NULL, 10);
@@ -178,7 +184,7 @@ static void become_program(const sanitize_request *q, int fd)
 	snprintf(number, sizeof number, "%d", fd);
 	if (put("CPTX_SANITIZE_ARCH", q->arch) && put("CPTX_SANITIZE_SEED", q->seed) &&
 	    put("CPTX_SANITIZE_SCHEDULE", q->all ? "all" : q->schedule) && put("CPTX_SANITIZE_LIMIT", q->limit) &&
-	    put("CPTX_SANITIZE_ORDERS", q->orders) && put("CPTX_SANITIZE_ORDER", q->order) &&
+	    put("CPTX_SANITIZE_ORDERS", q->orders) && put("CPTX_SANITIZE_ORDER", q->order) && put("CPTX_SANITIZE_SMS", q->sms) &&
 	    put("CPTX_SANITIZE_PEDANTIC", q->pedantic ? "1" : NULL) && put("CPTX_SANITIZE_FD", number) &&
 	    put_first("LD_PRELOAD", q->library) && put_first("LD_LIBRARY_PATH", q->folder))
 		execvp(q->program[0], q->program);
