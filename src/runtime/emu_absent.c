@@ -32,6 +32,31 @@ bool cptx_emu_texture_free(cptx_device *dev, uint64_t handle)
 	return false;
 }
 
+bool cptx_emu_alloc_at(cptx_device *dev, uint64_t at, size_t size, bool written, cptx_error *err)
+{
+	(void)dev, (void)at, (void)size, (void)written;
+	return emulator_there(err);
+}
+
+bool cptx_emu_place(cptx_device *dev, const char *variable, uint64_t at, cptx_error *err)
+{
+	(void)dev, (void)variable, (void)at;
+	return emulator_there(err);
+}
+
+bool cptx_emu_written(const cptx_device *dev, uint64_t at, size_t size, size_t *run)
+{
+	(void)dev, (void)at, (void)size;
+	*run = 0;
+	return false;
+}
+
+bool cptx_emu_variable_(const cptx_program *program, size_t i, cptx_emu_variable_info *out, size_t size)
+{
+	(void)program, (void)i, (void)out, (void)size;
+	return false;
+}
+
 const char *cptx_finding_name(enum cptx_finding_code code)
 {
 	static const char *const names[CPTX_FIND_COUNT] = {

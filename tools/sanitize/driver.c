@@ -273,24 +273,38 @@ DRIVER(cuOccupancyMaxActiveBlocksPerMultiprocessor, (int *blocks, san_kernel *k,
 
 /* ---- launches ---- */
 
-/* Arguments by their addresses, or packed in one buffer, which `extra` names. */
-static int launch(san_kernel *k, const san_shape *shape, san_stream *s, void **args, void **extra)
+/* Arguments by their addresses, or packed in one buffer, which `extra` names: their addresses, to be freed. */
+int san_unpack(san_kernel *k, void **args, void **extra, void ***out)
 {
 	enum { POINTER = 1, SIZE = 2 };
 	char *buffer = NULL;
+	const size_t n = k->info.nparams;
+	int e = SAN_OK;
+
+	*out = NULL;
+	for (size_t i = 0; !args && extra && extra[i]; i += 2)
+		if ((uintptr_t)extra[i] == POINTER)
+			buffer = (char *)extra[i + 1];
+	if (n && !args && !buffer)
+		return SAN_VALUE;
+	void **values = (void **)calloc(n + 1, sizeof *values);
+	for (size_t i = 0, offset; values && i < n && !e; i++)
+		if (args)
+			values[i] = args[i];
+		else if (!(e = parameter(k, i, &offset, NULL)))
+			values[i] = buffer + offset;
+	*out = values;
+	return values ? e : SAN_MEMORY;
+}
+
+static int launch(san_kernel *k, const san_shape *shape, san_stream *s, void **args, void **extra)
+{
+	void **values = NULL;
 	int e = san_kernel_lives(k) ? san_kernel_ready(k) : SAN_HANDLE;
 
 	if (e || !extra || args)
 		return e ? e : san_launch(k, shape, args, san_stream_of(s));
-	for (size_t i = 0; extra[i]; i += 2)
-		if ((uintptr_t)extra[i] == POINTER)
-			buffer = (char *)extra[i + 1];
-	void **values = buffer ? (void **)calloc(k->info.nparams + 1, sizeof *values) : NULL;
-	if (!values)
-		return buffer ? SAN_MEMORY : SAN_VALUE;
-	for (size_t i = 0, offset; i < k->info.nparams && !e; i++)
-		if (!(e = parameter(k, i, &offset, NULL)))
-			values[i] = buffer + offset;
+	e = san_unpack(k, args, extra, &values);
 	e = e ? e : san_launch(k, shape, values, san_stream_of(s));
 	free(values);
 	return e;
@@ -303,15 +317,7 @@ static int launch_plain(san_kernel *k, const unsigned *d, unsigned smem, san_str
 	return launch(k, &shape, s, args, extra);
 }
 
-/* CUlaunchConfig, whose attributes are those of the runtime. */
-typedef struct config {
-	unsigned grid[3], block[3], smem;
-	san_stream *stream;
-	const rt_launch_attr *attrs;
-	unsigned nattrs;
-} config;
-
-static int launch_ex(const config *c, san_kernel *k, void **args, void **extra)
+san_shape san_shape_of(const dr_launch_config *c)
 {
 	san_shape shape = { .smem = c->smem };
 
@@ -319,6 +325,13 @@ static int launch_ex(const config *c, san_kernel *k, void **args, void **extra)
 	memcpy(shape.block, c->block, sizeof shape.block);
 	for (unsigned i = 0; i < c->nattrs; i++)
 		san_shape_attribute(&shape, &c->attrs[i]);
+	return shape;
+}
+
+static int launch_ex(const dr_launch_config *c, san_kernel *k, void **args, void **extra)
+{
+	san_shape shape = san_shape_of(c);
+
 	return launch(k, &shape, c->stream, args, extra);
 }
 
@@ -327,7 +340,7 @@ DRIVER(cuLaunchKernel, (san_kernel * k, DIMENSIONS, unsigned smem, san_stream *s
        launch_plain(k, (const unsigned[]){ gx, gy, gz, bx, by, bz }, smem, s, args, extra, false))
 DRIVER(cuLaunchCooperativeKernel, (san_kernel * k, DIMENSIONS, unsigned smem, san_stream *s, void **args),
        launch_plain(k, (const unsigned[]){ gx, gy, gz, bx, by, bz }, smem, s, args, NULL, true))
-DRIVER(cuLaunchKernelEx, (const config *c, san_kernel *k, void **args, void **extra), launch_ex(c, k, args, extra))
+DRIVER(cuLaunchKernelEx, (const dr_launch_config *c, san_kernel *k, void **args, void **extra), launch_ex(c, k, args, extra))
 
 /* ---- memory: what the runtime has under other names ---- */
 
@@ -369,16 +382,19 @@ DRIVER(cuMemsetD32Async, (uint64_t dst, unsigned v, size_t n, san_stream *s), sa
 
 /* ---- entry points by name ---- */
 
-/* The function of the newest version that is here, under its plain name or with _v2 and so on; 0 found, 1 not found. */
+/* The function of the newest version that is here, under its plain name or with _v2 and so on; one that only says that it is
+ * not there where no other is.  0 found, 1 not found. */
 static int entry(const char *name, void **out, int *status)
 {
 	static const char *const versions[] = { "_v4", "_v3", "_v2", "" };
+	const size_t n = sizeof versions / sizeof *versions;
 	char full[160];
 
 	*out = NULL;
-	for (size_t i = 0; i < sizeof versions / sizeof *versions && !*out; i++) {
-		snprintf(full, sizeof full, "%s%s", name, versions[i]);
-		*out = san_symbol(full);
+	for (size_t i = 0; i < 2 * n && !*out; i++) {
+		snprintf(full, sizeof full, "%s%s", name, versions[i % n]);
+		if (san_is_missing(full) == (i >= n))
+			*out = san_symbol(full);
 	}
 	if (status)
 		*status = *out ? 0 : 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Launches: CUDA hands over addresses of the arguments; what each is, the kernel's parameters say. */
-#include "san.h"
+#include "record.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -85,7 +85,10 @@ int san_launch(san_kernel *k, const san_shape *shape, void **values, san_stream 
 		return SAN_MEMORY;
 	for (size_t i = 0; i < k->info.nparams; i++)
 		args[i] = argument(&k->info.params[i], values[i]);
+	const bool recorded = san_record_before(k, shape, values);
 	e = run(k, shape, args);
+	if (recorded)
+		san_record_after(e ? e : san.failed);
 	free(args);
 	fflush(stdout);
 	return e;

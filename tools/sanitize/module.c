@@ -23,7 +23,9 @@ static san_module *module_new(const void *image)
 /* Reads a text, which then knows the parameters of its kernels. */
 static int read_text(san_module *m)
 {
-	if (++san.texts == 1)
+	if (*m->name) /* as it was recorded */
+		san.texts++;
+	else if (++san.texts == 1)
 		snprintf(m->name, sizeof m->name, "program.ptx");
 	else
 		snprintf(m->name, sizeof m->name, "program.%u.ptx", san.texts);
@@ -72,8 +74,8 @@ static int place_managed(const san_module *m)
 	return e;
 }
 
-/* Adds a text to those that a module is linked of, and takes it over. */
-static int add_part(san_module *m, char *text, size_t size)
+/* Adds a text to those that a module is linked of, and takes it over.  Name NULL: the next one that is free. */
+static int add_part(san_module *m, const char *name, char *text, size_t size)
 {
 	san_module *part = text ? module_new(NULL) : NULL;
 
@@ -82,6 +84,7 @@ static int add_part(san_module *m, char *text, size_t size)
 		return SAN_MEMORY;
 	}
 	part->text = text, part->size = size;
+	snprintf(part->name, sizeof part->name, "%s", name ? name : "");
 	part->next_part = m->part;
 	m->part = part;
 	return read_text(part);
@@ -95,11 +98,22 @@ static int split(san_module *m)
 
 	for (const void *const *object = m->objects; object && *object && !e; object++) {
 		char *text = san_fatbin_ptx(*object, san.info, &size);
-		e = text ? add_part(m, text, size) : SAN_OK;
+		e = text ? add_part(m, NULL, text, size) : SAN_OK;
 	}
 	for (const char *text; !e && m->linked && (text = san_linked_text(m->linked, &at, &size));)
-		e = add_part(m, strndup(text, size), size);
+		e = add_part(m, NULL, strndup(text, size), size);
 	return e;
+}
+
+int san_module_add(san_module *m, const char *name, const char *text, size_t size, bool joined)
+{
+	char *copy = strndup(text, size);
+
+	if (!copy || joined)
+		return add_part(m, name, copy, size);
+	snprintf(m->name, sizeof m->name, "%s", name);
+	m->text = copy, m->size = size;
+	return SAN_OK;
 }
 
 static int find_text(san_module *m)
@@ -121,7 +135,7 @@ int san_module_ready(san_module *m)
 {
 	if (m->program || m->failed)
 		return m->failed;
-	if (!m->text)
+	if (!m->text && !m->part)
 		m->failed = find_text(m);
 	if (!m->failed && m->text)
 		m->failed = read_text(m);

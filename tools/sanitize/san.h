@@ -49,6 +49,7 @@ typedef struct san_module {
 	cptx_module *parsed; /* knows the parameters of the kernels */
 	cptx_program *program;
 	int failed; /* why it could not be loaded, which is said once */
+	unsigned recorded; /* its number in the recording; 0: it is not there */
 } san_module;
 
 /* A kernel: a CUfunction, a cudaFunction_t and a cudaKernel_t. */
@@ -124,6 +125,7 @@ extern struct san {
 	san_stream *streams;
 	unsigned long long nstreams; /* that were made */
 	unsigned texts;              /* of modules that have a name */
+	const char *command;         /* that messages begin with; NULL: cptx sanitize */
 } san;
 
 /* state.c */
@@ -155,6 +157,8 @@ const char *san_linked_text(const void *image, size_t *at, size_t *size);
 int san_module_load(const void *image, san_module **out); /* text or a fat binary */
 void san_module_unload(san_module *m);
 int san_module_ready(san_module *m); /* parsed and on the device */
+/* Puts a text to those of a module that is not loaded yet: its only one, or one of several that are joined. */
+int san_module_add(san_module *m, const char *name, const char *text, size_t size, bool joined);
 san_module *san_register(const void *image, const void *const *parts);
 bool san_register_kernel(san_module *m, const void *host, const char *name);
 bool san_register_var(san_module *m, const void *host, const char *name, size_t size, void **managed);
@@ -182,6 +186,8 @@ int san_map(void *host, size_t size);
 int san_unmap(void *host);
 san_block *san_block_at(uint64_t at); /* of a device or host address */
 bool san_on_device(const void *p);
+int san_block_add(uint64_t at, void *host, size_t size, int type); /* bookkeeping alone */
+void san_block_drop(uint64_t at);
 int san_copy(void *dst, const void *src, size_t size, int kind, san_stream *s);
 int san_copy_rows(void *dst, size_t dst_pitch, const void *src, size_t src_pitch, size_t width, size_t height, int kind,
                   san_stream *s);
@@ -200,10 +206,15 @@ int san_keep_copy(san_stream *s, void *dst, const void *src, size_t size, int ki
 int san_keep_set(san_stream *s, uint64_t dst, unsigned value, unsigned element, size_t count);
 int san_keep_launch(san_stream *s, san_kernel *k, const san_shape *shape, void **args);
 
-/* driver.c: a file with zeros behind it, to be freed; NULL after an error */
+/* driver.c: addresses of the arguments, to be freed */
+int san_unpack(san_kernel *k, void **args, void **extra, void ***out);
+san_shape san_shape_of(const dr_launch_config *c);
+/* a file with zeros behind it, to be freed; NULL after an error */
 int san_read_file(const char *path, char **out, size_t *size);
 /* logs of a compiler, which the caller gave room for, are empty: what is wrong is said on standard error */
 void san_empty_logs(unsigned n, const int *options, void **values);
+
+bool san_is_missing(const char *name); /* missing.c: a call that only says that it is not there */
 
 /* device.c */
 int san_attribute(int attribute, int *value);

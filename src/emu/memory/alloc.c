@@ -194,6 +194,13 @@ bool emu_alloc_fits(const emu_machine *m, uint64_t size)
 	return find_room(&copy, &a, ALLOC_ALIGN, 0, &number);
 }
 
+static void put(emu_machine *m, emu_alloc *a, size_t number)
+{
+	memmove(&m->alloc[number + 1], &m->alloc[number], (m->nalloc - number) * sizeof *m->alloc);
+	m->alloc[number] = a;
+	m->nalloc++;
+}
+
 static bool insert(emu_machine *m, emu_alloc *a, uint64_t align, uint64_t shift)
 {
 	size_t number;
@@ -207,32 +214,79 @@ static bool insert(emu_machine *m, emu_alloc *a, uint64_t align, uint64_t shift)
 	}
 	if (!found)
 		return false;
-	memmove(&m->alloc[number + 1], &m->alloc[number], (m->nalloc - number) * sizeof *m->alloc);
-	m->alloc[number] = a;
-	m->nalloc++;
+	put(m, a, number);
 	if (m->again)
 		forget(m, a);
 	return true;
 }
 
-uint64_t emu_alloc_new(emu_machine *m, uint64_t size, uint64_t align, const char *name, bool defined)
+/* Memory without an address; NULL: memory is short. */
+static emu_alloc *bytes_new(uint64_t size, const char *name, bool defined)
 {
 	emu_alloc *a = size <= GLOBAL_END - GLOBAL_FIRST ? NEW(emu_alloc) : NULL;
 
 	if (!a)
-		return 0;
+		return NULL;
 	a->size = size;
 	a->p = (unsigned char *)zeros_new(bytes_of(a));
 	if (!defined)
 		a->defined = (uint8_t *)zeros_new(bits_of(a));
 	a->name = name ? strdup(name) : NULL;
-	if (!a->p || (!defined && !a->defined) || (name && !a->name) || !insert(m, a, MAX(align, (uint64_t)ALLOC_ALIGN), 0)) {
+	if (a->p && (defined || a->defined) && (!name || a->name))
+		return a;
+	free_one(a);
+	return NULL;
+}
+
+uint64_t emu_alloc_new(emu_machine *m, uint64_t size, uint64_t align, const char *name, bool defined)
+{
+	emu_alloc *a = bytes_new(size, name, defined);
+
+	if (!a)
+		return 0;
+	if (!insert(m, a, MAX(align, (uint64_t)ALLOC_ALIGN), 0)) {
 		free_one(a);
 		return 0;
 	}
 	m->bytes += size;
 	return a->at;
 }
+
+/* ---- an address that is chosen ---- */
+
+const char *emu_alloc_bars(const emu_machine *m, uint64_t at, uint64_t size)
+{
+	size_t i = behind(m, at);
+
+	if (!at || !size || size > GLOBAL_END - GLOBAL_FIRST || at > INT64_MAX - size)
+		return "it is no address of so many bytes";
+	if (at < FUNC_END && WINDOW_SHARED < at + size)
+		return "the emulator has shared memory, local memory and functions there";
+	if ((i && m->alloc[i - 1]->at + m->alloc[i - 1]->size > at) || (i < m->nalloc && m->alloc[i]->at < at + size))
+		return "something is allocated there";
+	return NULL;
+}
+
+uint64_t emu_alloc_at(emu_machine *m, uint64_t at, uint64_t size, const char *name, bool defined)
+{
+	if (!m->running)
+		emu_alloc_sweep(m);
+	emu_alloc *a = emu_alloc_bars(m, at, size) ? NULL : bytes_new(size, name, defined);
+
+	if (!a)
+		return 0;
+	a->at = at;
+	if (!array_room(&m->alloc, m->nalloc, &m->cap_alloc, sizeof *m->alloc, 16)) {
+		free_one(a);
+		return 0;
+	}
+	put(m, a, behind(m, at));
+	forget(m, a);
+	m->bytes += size;
+	return at;
+}
+
+/* ---- memory of the host ---- */
 
 uint64_t emu_alloc_map(emu_machine *m, void *host, uint64_t size)
 {

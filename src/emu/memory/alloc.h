@@ -28,6 +28,10 @@ bool emu_memory_init(emu_machine *m);
 void emu_memory_free(emu_machine *m);
 /* 0: memory is short, or emu_alloc_fits says that the address space has no such gap. */
 uint64_t emu_alloc_new(emu_machine *m, uint64_t size, uint64_t align, const char *name, bool defined);
+/* Memory at an address that the caller chooses; 0: memory is short, or emu_alloc_bars says what is there. */
+uint64_t emu_alloc_at(emu_machine *m, uint64_t at, uint64_t size, const char *name, bool defined);
+/* Why nothing can be allocated at the address; NULL: it can. */
+const char *emu_alloc_bars(const emu_machine *m, uint64_t at, uint64_t size);
 /* Memory of the host as global memory, until emu_alloc_free. */
 uint64_t emu_alloc_map(emu_machine *m, void *host, uint64_t size);
 /* New memory, zero, at one address for kernels and the host program.  0: memory is short, or the host has that address in

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/* Memory of the emulator at addresses that the caller chooses, and what lies where: for those who keep a launch and run it
+ * again. */
+#include "base/options.h"
+#include "emu/memory/memory.h"
+#include "runtime/emu.h"
+
+#include <cptx/emu.h>
+
+static emu_machine *asked(const char *function, const cptx_device *dev, cptx_error *err)
+{
+	emu_machine *m = dev ? emulator_of(dev) : NULL;
+
+	if (!dev)
+		error_set(err, CPTX_E_ARG, NOWHERE, "%s: the device is NULL", function);
+	else if (!m)
+		error_set(err, CPTX_E_ARG, NOWHERE, "%s: %s is no emulator, which alone lets the caller choose addresses", function,
+		          dev->info.name);
+	return m;
+}
+
+bool cptx_emu_alloc_at(cptx_device *dev, uint64_t at, size_t size, bool written, cptx_error *err)
+{
+	emu_machine *m = asked(__func__, dev, err);
+
+	if (!m)
+		return false;
+	emulator_lock(dev);
+	const char *bar = emu_alloc_bars(m, at, size);
+	bool ok = !bar && emu_alloc_at(m, at, size, NULL, written);
+	emulator_unlock(dev);
+	if (bar)
+		return error_set(err, CPTX_E_ARG, NOWHERE, "%zu bytes cannot be allocated at 0x%llx: %s", size,
+		                 (unsigned long long)at, bar);
+	return ok || error_set(err, CPTX_E_MEMORY, NOWHERE, "no %zu bytes of memory for the emulator: the host has not got them",
+	                       size);
+}
+
+bool cptx_emu_place(cptx_device *dev, const char *variable, uint64_t at, cptx_error *err)
+{
+	emu_machine *m = asked(__func__, dev, err);
+
+	if (!m)
+		return false;
+	if (!variable || !*variable || !at)
+		return error_set(err, CPTX_E_ARG, NOWHERE, "cptx_emu_place wants the name of a variable, and an address");
+	emulator_lock(dev);
+	bool ok = emu_wish_add(m, variable, at);
+	emulator_unlock(dev);
+	return ok || no_memory(err, NOWHERE);
+}
+
+bool cptx_emu_written(const cptx_device *dev, uint64_t at, size_t size, size_t *run)
+{
+	const emu_machine *m = dev ? emulator_of(dev) : NULL;
+	bool written = false;
+
+	*run = 0;
+	if (!m)
+		return false;
+	emulator_lock(dev);
+	const emu_alloc *a = emu_alloc_find(m, at);
+	if (a) {
+		const uint64_t first = at - a->at, end = MIN(a->size - first, (uint64_t)size) + first;
+		uint64_t i = first;
+		written = !a->defined || a->defined[i / 8] >> i % 8 & 1;
+		const uint8_t whole = written ? 0xff : 0;
+		while (i < end && a->defined && (a->defined[i / 8] >> i % 8 & 1) == written)
+			i += i % 8 == 0 && end - i >= 8 && a->defined[i / 8] == whole ? 8 : 1;
+		*run = (size_t)((a->defined ? i : end) - first);
+	}
+	emulator_unlock(dev);
+	return written;
+}
+
+bool cptx_emu_variable_(const cptx_program *program, size_t i, cptx_emu_variable_info *out, size_t size)
+{
+	cptx_emu_variable_info found = { .name = NULL };
+
+	if (!program || !out || !emulator_of(program->dev))
+		return false;
+	emulator_lock(program->dev);
+	found.at = emu_program_variable_at((const emu_program *)program->handle, i, &found.name, &found.bytes);
+	emulator_unlock(program->dev);
+	if (found.at)
+		RESULT_FILL(out, size, &found);
+	return found.at != 0;
+}
