@@ -83,6 +83,14 @@ static void become_program(session *q)
 	_exit(errno == ENOMEM ? EXIT_FAILED : 127);
 }
 
+/* The program's process makes the file, which must not be there before; that it can is seen now. */
+static bool can_write(const char *path)
+{
+	FILE *f = fopen(path, "wb");
+
+	return f && !fclose(f) && !unlink(path);
+}
+
 static int sanitize(session *q)
 {
 	request *r = q->user;
@@ -90,7 +98,7 @@ static int sanitize(session *q)
 
 	if (!session_library(q, LIBRARY, q->library))
 		return EXIT_FAILED;
-	if (r->record && unlink(r->record) && errno != ENOENT)
+	if (r->record && !can_write(r->record))
 		return cli_failed(q->cmd, "'%s' cannot be written: %s", r->record, strerror(errno));
 	if (r->record && !r->emulator && !find_driver(r, &err) && r->gpu)
 		return cli_failed(q->cmd, "there is no GPU: %s", err.text);
@@ -102,7 +110,12 @@ static int sanitize(session *q)
 	if (!linked)
 		return cli_failed(q->cmd, "no folder for links to libraries: %s", strerror(errno));
 	q->become = become_program;
-	return session_run(q, "the program");
+	int status = session_run(q, "the program");
+	if (r->record && access(r->record, F_OK)) {
+		fprintf(stderr, "cptx sanitize: nothing was recorded: the program launched no kernel\n");
+		status = status ? status : EXIT_FAILED;
+	}
+	return status;
 }
 
 static int run(const cli_command *cmd, int argc, char **argv)
