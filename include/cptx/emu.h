@@ -144,6 +144,31 @@ static inline bool cptx_emu_variable(const cptx_program *program, size_t i, cptx
 	return cptx_emu_variable_(program, i, out, sizeof *out);
 }
 
+/* ---- several devices in one address space ---- */
+
+enum { CPTX_EMU_DEVICES = 64 /**< one emulator can stand for so many devices */ };
+/**
+ * From now on the emulator is device `number`, from 0 on: what is allocated and loaded is that device's, and the kernels that
+ * are launched reach it, memory shared with the host, and what cptx_emu_reach gives them; to use other memory is a finding.
+ * Launches of all devices run one after another.  Errors: ARG.
+ */
+CPTX_API bool cptx_emu_act_as(cptx_device *dev, unsigned number, cptx_error *err);
+/** The allocation that holds the address is reached by the devices whose bits are set (bit 0: device 0), and no others.
+ * Errors: ARG. */
+CPTX_API bool cptx_emu_reach(cptx_device *dev, uint64_t at, uint64_t devices, cptx_error *err);
+/**
+ * `size` bytes at the address `of` are at the address `at`, too, until cptx_mem_free of that; `of` cannot be freed before.
+ * Races are found between accesses by one of the two addresses.  Errors: ARG (no emulator; `at` as for cptx_emu_alloc_at;
+ * `of` is no multiple of 64 bytes behind the start of an allocation with so many bytes), MEMORY.
+ */
+CPTX_API bool cptx_emu_alias(cptx_device *dev, uint64_t at, uint64_t of, size_t size, cptx_error *err);
+/**
+ * Makes the allocation at `at` a multicast object: a multimem instruction at an address in it does its work at as far an
+ * address in each of the members, which have at least its size and must live as long; other instructions may not use it.
+ * Errors: ARG, MEMORY.
+ */
+CPTX_API bool cptx_emu_multicast(cptx_device *dev, uint64_t at, const uint64_t *members, size_t n, cptx_error *err);
+
 /**
  * What came of the last launch with the schedule ALL.  Such a launch is executed again and again from the same memory.  Two
  * orders are one if they differ only in the order of events that do not depend on one another: events are what mbarriers,

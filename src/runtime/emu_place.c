@@ -86,3 +86,83 @@ bool cptx_emu_variable_(const cptx_program *program, size_t i, cptx_emu_variable
 		RESULT_FILL(out, size, &found);
 	return found.at != 0;
 }
+
+/* ---- several devices in one address space ---- */
+
+bool cptx_emu_act_as(cptx_device *dev, unsigned number, cptx_error *err)
+{
+	emu_machine *m = asked(__func__, dev, err);
+
+	if (!m)
+		return false;
+	if (number >= CPTX_EMU_DEVICES)
+		return error_set(err, CPTX_E_ARG, NOWHERE, "device %u: there are numbers 0 to %d", number, CPTX_EMU_DEVICES - 1);
+	emulator_lock(dev);
+	m->number = number;
+	m->reach = UINT64_C(1) << number;
+	emulator_unlock(dev);
+	return true;
+}
+
+bool cptx_emu_reach(cptx_device *dev, uint64_t at, uint64_t devices, cptx_error *err)
+{
+	emu_machine *m = asked(__func__, dev, err);
+
+	if (!m)
+		return false;
+	emulator_lock(dev);
+	emu_alloc *a = emu_alloc_find(m, at);
+	if (a)
+		a->reach = devices;
+	emulator_unlock(dev);
+	return a || error_set(err, CPTX_E_ARG, NOWHERE, "nothing is allocated at 0x%llx", (unsigned long long)at);
+}
+
+bool cptx_emu_alias(cptx_device *dev, uint64_t at, uint64_t of, size_t size, cptx_error *err)
+{
+	enum { UNIT = 64 /* bytes: a view of memory settles so many at once */ };
+	emu_machine *m = asked(__func__, dev, err);
+
+	if (!m)
+		return false;
+	emulator_lock(dev);
+	emu_alloc *a = emu_alloc_find(m, of);
+	const char *bar = emu_alloc_bars(m, at, size);
+	const bool fits = a && !a->name && !a->of && !a->is_heap && (of - a->at) % UNIT == 0 && size <= a->size - (of - a->at);
+	const bool ok = !bar && fits && emu_alloc_alias(m, at, a, of - a->at, size);
+	emulator_unlock(dev);
+	if (bar)
+		return error_set(err, CPTX_E_ARG, NOWHERE, "%zu bytes cannot be at 0x%llx: %s", size, (unsigned long long)at, bar);
+	if (!fits)
+		return error_set(err, CPTX_E_ARG, NOWHERE, "%zu bytes at 0x%llx are not in one allocation, %d bytes aligned in it", size,
+		                 (unsigned long long)of, UNIT);
+	return ok || no_memory(err, NOWHERE);
+}
+
+bool cptx_emu_multicast(cptx_device *dev, uint64_t at, const uint64_t *members, size_t n, cptx_error *err)
+{
+	emu_machine *m = asked(__func__, dev, err);
+
+	if (!m)
+		return false;
+	if (!members || !n || n > CPTX_EMU_DEVICES)
+		return error_set(err, CPTX_E_ARG, NOWHERE, "a multicast object has 1 to %d members", CPTX_EMU_DEVICES);
+	emulator_lock(dev);
+	emu_alloc *a = emu_alloc_find(m, at);
+	bool fits = a && a->at == at && !a->name;
+	for (size_t i = 0; fits && i < n; i++) {
+		const emu_alloc *x = emu_alloc_find(m, members[i]);
+		fits = x && !x->nmember && x != a && a->size <= x->size - (members[i] - x->at);
+	}
+	uint64_t *copy = fits ? NEW_ARRAY(uint64_t, n) : NULL;
+	if (copy) {
+		memcpy(copy, members, n * sizeof *copy);
+		free(a->member);
+		a->member = copy, a->nmember = (uint32_t)n;
+	}
+	emulator_unlock(dev);
+	if (!fits)
+		return error_set(err, CPTX_E_ARG, NOWHERE, "0x%llx is no allocation, or a member has not as many bytes",
+		                 (unsigned long long)at);
+	return copy || no_memory(err, NOWHERE);
+}

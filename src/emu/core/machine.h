@@ -55,6 +55,8 @@ struct emu_machine {
 	uint64_t nfreed;              /* ever */
 	size_t nclosed;               /* of alloc: freed, but still there */
 	bool again;                   /* addresses that were freed are given again */
+	unsigned number;              /* of the device that launches and allocates, of several */
+	uint64_t reach;               /* of new allocations; 0: all devices */
 	bool running;                 /* a launch is under way, in the thread that holds the device's lock */
 	emu_wish *wish;
 	size_t nwish, cap_wish;

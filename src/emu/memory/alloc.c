@@ -49,6 +49,12 @@ static size_t pages_of(uint64_t size) { return (size_t)(size + PAGE - 1) / PAGE 
 
 static void free_bytes(emu_alloc *a)
 {
+	if (a->of) {
+		a->of->aliases--;
+		a->of = NULL;
+		a->p = NULL, a->defined = NULL;
+		return;
+	}
 	if (a->is_unified && a->p)
 		munmap(a->p, pages_of(a->size));
 	else if (!a->is_host)
@@ -61,12 +67,16 @@ static void free_bytes(emu_alloc *a)
 static void free_one(emu_alloc *a)
 {
 	free_bytes(a);
+	free(a->member);
 	free(a->name);
 	free(a);
 }
 
 void emu_memory_free(emu_machine *m)
 {
+	for (size_t i = 0; i < m->nalloc; i++) /* first those that have bytes of others */
+		if (m->alloc[i]->of)
+			free_bytes(m->alloc[i]);
 	for (size_t i = 0; i < m->nalloc; i++)
 		free_one(m->alloc[i]);
 	free(m->alloc);
@@ -197,6 +207,7 @@ bool emu_alloc_fits(const emu_machine *m, uint64_t size)
 static void put(emu_machine *m, emu_alloc *a, size_t number)
 {
 	memmove(&m->alloc[number + 1], &m->alloc[number], (m->nalloc - number) * sizeof *m->alloc);
+	a->reach = !m->reach || a->is_host || a->is_unified ? UINT64_MAX : m->reach;
 	m->alloc[number] = a;
 	m->nalloc++;
 }
@@ -267,23 +278,44 @@ const char *emu_alloc_bars(const emu_machine *m, uint64_t at, uint64_t size)
 	return NULL;
 }
 
+/* Takes the allocation over, also where it fails; it may be NULL. */
+static bool put_at(emu_machine *m, emu_alloc *a, uint64_t at)
+{
+	if (!a)
+		return false;
+	a->at = at;
+	if (!array_room(&m->alloc, m->nalloc, &m->cap_alloc, sizeof *m->alloc, 16)) {
+		free_one(a);
+		return false;
+	}
+	put(m, a, behind(m, at));
+	forget(m, a);
+	return true;
+}
+
 uint64_t emu_alloc_at(emu_machine *m, uint64_t at, uint64_t size, const char *name, bool defined)
 {
 	if (!m->running)
 		emu_alloc_sweep(m);
 	emu_alloc *a = emu_alloc_bars(m, at, size) ? NULL : bytes_new(size, name, defined);
 
-	if (!a)
+	if (!put_at(m, a, at))
 		return 0;
-	a->at = at;
-	if (!array_room(&m->alloc, m->nalloc, &m->cap_alloc, sizeof *m->alloc, 16)) {
-		free_one(a);
-		return 0;
-	}
-	put(m, a, behind(m, at));
-	forget(m, a);
 	m->bytes += size;
 	return at;
+}
+
+uint64_t emu_alloc_alias(emu_machine *m, uint64_t at, emu_alloc *of, uint64_t offset, uint64_t size)
+{
+	if (!m->running)
+		emu_alloc_sweep(m);
+	emu_alloc *a = emu_alloc_bars(m, at, size) ? NULL : NEW(emu_alloc);
+
+	if (!a)
+		return 0;
+	*a = (emu_alloc){ .size = size, .p = of->p + offset, .defined = of->defined ? of->defined + offset / 8 : NULL, .of = of };
+	of->aliases++;
+	return put_at(m, a, at) ? at : 0;
 }
 
 /* ---- memory of the host ---- */
@@ -358,7 +390,7 @@ bool emu_alloc_free(emu_machine *m, uint64_t at)
 void emu_alloc_close(emu_machine *m, emu_alloc *a)
 {
 	remember(m, a);
-	m->bytes -= a->is_host ? 0 : a->size;
+	m->bytes -= a->is_host || a->of ? 0 : a->size;
 	m->heap -= a->is_heap ? a->size : 0;
 	free_bytes(a);
 	a->size = 0;
@@ -386,10 +418,12 @@ enum cptx_finding_code emu_free_wrong(const emu_machine *m, uint64_t at, bool he
 	const emu_freed *f = a ? NULL : emu_freed_at(m, at);
 	unsigned long long addr = at;
 
-	if (a && a->at == at && !a->name && a->is_heap == heap)
+	if (a && a->at == at && !a->name && a->is_heap == heap && !a->aliases)
 		return CPTX_FIND_NONE;
 	if (a && a->name)
 		snprintf(why, EMU_WHY, "0x%llx is in variable %.64s, which is freed with its program", addr, a->name);
+	else if (a && a->aliases)
+		snprintf(why, EMU_WHY, "0x%llx has its bytes at another address, too, which must be freed first", addr);
 	else if (a && a->at != at)
 		snprintf(why, EMU_WHY, "0x%llx is %llu bytes behind the start of an allocation; its start must be given", addr,
 		         (unsigned long long)(at - a->at));
