@@ -63,6 +63,8 @@ int cudaGraphLaunch(graph *exec, stream *s);
 int cudaGraphDestroy(graph *g);
 int cudaGraphExecDestroy(graph *g);
 int cudaPointerGetAttributes(rt_pointer_attributes *a, const void *p);
+int cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *f, int threads, size_t smem);
+int cudaOccupancyMaxActiveClusters(int *clusters, const void *f, const rt_launch_config *c);
 int cudaFuncGetAttributes(rt_func_attributes *a, const void *f);
 int cudaGetDeviceProperties(rt_device_prop *p, int device);
 int cudaMallocArray(void **array, const rt_format *format, size_t width, size_t height, unsigned flags);
@@ -427,6 +429,17 @@ static void shapes(void)
 	EXPECT(__cudaPopCallConfiguration(&grid, &block, &smem, &s) == 0 && grid.x == 2 && smem == 2);
 	EXPECT(__cudaPopCallConfiguration(&grid, &block, &smem, &s) == 0 && grid.x == 1 && smem == 1);
 	EXPECT(__cudaPopCallConfiguration(&grid, &block, &smem, &s) == 9);
+
+	/* Clusters of 4 on a device whose multiprocessors, of which the command line names 8, hold so many blocks each. */
+	rt_launch_attr of_4 = { .id = RT_ATTR_CLUSTER };
+	of_4.value.cluster = (rt_dim3){ 2, 2, 1 };
+	const rt_launch_config c = { .grid = { 8, 2, 1 }, .block = { 64, 1, 1 }, .attrs = &of_4, .nattrs = 1 };
+	rt_device_prop p;
+	int blocks = 0, clusters = 0;
+	EXPECT(cudaGetDeviceProperties(&p, 0) == 0 && (p.sms == 8 || p.sms == 132));
+	EXPECT(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, &add, 64, 0) == 0 && blocks > 0);
+	EXPECT(cudaOccupancyMaxActiveClusters(&clusters, &add, &c) == 0 && clusters == blocks * p.sms / 4);
+	printf("%d multiprocessors\n", p.sms);
 }
 
 /* Handles that are none any more, and arguments that are not given. */

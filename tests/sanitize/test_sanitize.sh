@@ -21,6 +21,13 @@ complains "0 errors, 0 warnings"
 status 0 sanitize --arch sm_120a -- "$program" graphs
 status 1 sanitize --arch sm_75 -- "$program" work
 complains "the program holds no PTX that an emulated sm_75 runs"
+status 0 sanitize --sms 8 -- "$program" shapes
+says "8 multiprocessors"
+status 0 sanitize -- "$program" shapes
+says "132 multiprocessors"
+for sms in 0 1025; do
+	usage "--sms $sms: a device has 1 to 1024 multiprocessors" sanitize --sms $sms -- true
+done
 status 0 sanitize --schedules all -- "$program" work
 complains "kernel add: all 2 orders are right"
 status 0 sanitize --schedules all --order 2 -- "$program" work

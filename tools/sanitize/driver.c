@@ -270,6 +270,9 @@ DRIVER(cuFuncGetParamInfo, (san_kernel * k, size_t index, size_t *offset, size_t
 DRIVER(cuFuncGetName, (const char **name, san_kernel *k), san_kernel_lives(k) ? (*name = k->name, SAN_OK) : SAN_HANDLE)
 DRIVER(cuOccupancyMaxActiveBlocksPerMultiprocessor, (int *blocks, san_kernel *k, int threads, size_t smem),
        occupancy(blocks, k, threads, smem))
+DRIVER(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags,
+       (int *blocks, san_kernel *k, int threads, size_t smem, unsigned flags),
+       ((void)flags, occupancy(blocks, k, threads, smem)))
 
 /* ---- launches ---- */
 
@@ -335,11 +338,19 @@ static int launch_ex(const dr_launch_config *c, san_kernel *k, void **args, void
 	return launch(k, &shape, c->stream, args, extra);
 }
 
+static int active_clusters(int *clusters, san_kernel *k, const dr_launch_config *c)
+{
+	san_shape shape = san_shape_of(c);
+
+	return san_kernel_lives(k) ? san_active_clusters(clusters, k, &shape) : SAN_HANDLE;
+}
+
 #define DIMENSIONS unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz
 DRIVER(cuLaunchKernel, (san_kernel * k, DIMENSIONS, unsigned smem, san_stream *s, void **args, void **extra),
        launch_plain(k, (const unsigned[]){ gx, gy, gz, bx, by, bz }, smem, s, args, extra, false))
 DRIVER(cuLaunchCooperativeKernel, (san_kernel * k, DIMENSIONS, unsigned smem, san_stream *s, void **args),
        launch_plain(k, (const unsigned[]){ gx, gy, gz, bx, by, bz }, smem, s, args, NULL, true))
+DRIVER(cuOccupancyMaxActiveClusters, (int *clusters, san_kernel *k, const dr_launch_config *c), active_clusters(clusters, k, c))
 DRIVER(cuLaunchKernelEx, (const dr_launch_config *c, san_kernel *k, void **args, void **extra), launch_ex(c, k, args, extra))
 
 /* ---- memory: what the runtime has under other names ---- */

@@ -141,12 +141,19 @@ static int launch_plain(const void *function, rt_dim3 grid, rt_dim3 block, void 
 	return launch(function, &shape, args, s);
 }
 
-static int launch_ex(const rt_launch_config *c, const void *function, void **args)
+static san_shape shape_of_config(const rt_launch_config *c)
 {
 	san_shape shape = shape_of(c->grid, c->block, c->smem);
 
 	for (unsigned i = 0; i < c->nattrs; i++)
 		san_shape_attribute(&shape, &c->attrs[i]);
+	return shape;
+}
+
+static int launch_ex(const rt_launch_config *c, const void *function, void **args)
+{
+	san_shape shape = shape_of_config(c);
+
 	return launch(function, &shape, args, c->stream);
 }
 
@@ -228,6 +235,17 @@ CALL(cudaOccupancyMaxActiveBlocksPerMultiprocessor, (int *blocks, const void *f,
 CALL(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags,
      (int *blocks, const void *f, int threads, size_t smem, unsigned flags),
      ((void)flags, occupancy(blocks, f, threads, smem)))
+
+static int active_clusters(int *clusters, const void *function, const rt_launch_config *c)
+{
+	san_shape shape = shape_of_config(c);
+	san_kernel *k;
+	int e = kernel_of(function, &k);
+
+	return e ? e : san_active_clusters(clusters, k, &shape);
+}
+CALL(cudaOccupancyMaxActiveClusters, (int *clusters, const void *f, const rt_launch_config *c),
+     active_clusters(clusters, f, c))
 
 /* ---- graphs ---- */
 

@@ -3,6 +3,7 @@
 #include "san.h"
 
 #include <stdio.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -318,6 +319,20 @@ int san_occupancy(int *blocks, san_kernel *k, int threads, size_t smem)
 
 	if (!e)
 		*blocks = (int)r.ctas_per_sm;
+	return e;
+}
+
+/* Groups of multiprocessors, whose borders clusters do not cross on a GPU, are not modelled. */
+int san_active_clusters(int *clusters, san_kernel *k, const san_shape *shape)
+{
+	uint64_t threads = 1, ctas = 1;
+	int blocks = 0;
+
+	for (unsigned i = 0; i < 3; i++)
+		threads *= shape->block[i], ctas *= shape->cluster[i] ? shape->cluster[i] : 1;
+	int e = threads > INT_MAX || !san.info->clusters ? SAN_VALUE : san_occupancy(&blocks, k, (int)threads, shape->smem);
+	if (!e)
+		*clusters = (int)((uint64_t)blocks * san.info->sms / ctas);
 	return e;
 }
 

@@ -172,6 +172,7 @@ int san_global(const san_module *m, const char *name, uint64_t *at, size_t *size
 int san_var_at(const void *symbol, san_var **out);
 int san_resources(san_kernel *k, uint32_t threads, uint32_t smem, cptx_resources *out);
 int san_occupancy(int *blocks, san_kernel *k, int threads, size_t smem); /* blocks on a multiprocessor at once */
+int san_active_clusters(int *clusters, san_kernel *k, const san_shape *shape);
 
 /* lines.c: the line of the source that a line of PTX, "program.ptx" and a number, was made of; false: unknown */
 bool san_source(const char *ptx, size_t ptx_size, unsigned line, const char **file, unsigned *its_line);

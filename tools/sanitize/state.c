@@ -38,6 +38,7 @@ static void open_device(void)
 		            : !strcmp(order, "all")   ? CPTX_EMU_ALL
 		                                      : CPTX_EMU_RANDOM,
 		.step_limit = strtoull(variable("CPTX_SANITIZE_LIMIT", "0"), NULL, 10),
+		.sms = (uint32_t)strtoul(variable("CPTX_SANITIZE_SMS", "0"), NULL, 10),
 		.pedantic = *variable("CPTX_SANITIZE_PEDANTIC", "0") == '1',
 		.print = san_print,
 		.orders = strtoull(variable("CPTX_SANITIZE_ORDERS", "0"), NULL, 10),

@@ -14,6 +14,7 @@ enum {
 	SESSION_SCHEDULES,
 	SESSION_ORDERS,
 	SESSION_ORDER,
+	SESSION_SMS,
 	SESSION_LIMIT,
 	SESSION_PEDANTIC,
 	SESSION_JSON,
@@ -33,6 +34,7 @@ enum {
 	                        "try every order that can matter, of each launch that is small enough", "all" },                \
 	[SESSION_ORDERS] = { "orders", 0, "N", "with --schedules all: most orders of a launch (default 10000)", NULL },         \
 	[SESSION_ORDER] = { "order", 0, "N", "with --schedules all: run order N of each launch alone", NULL },                  \
+	[SESSION_SMS] = { "sms", 0, "N", "multiprocessors of the emulated device, by which programs size grids", NULL },        \
 	[SESSION_LIMIT] = { "step-limit", 0, "N", "most instructions of warps in a launch (default 10^11)", NULL },             \
 	[SESSION_PEDANTIC] = { "pedantic", 0, NULL, "what is a warning, as GPUs take it, is an error", NULL },                  \
 	[SESSION_JSON] = { "json", 0, "FILE", "write the findings, one a line", "@file" },                                      \
@@ -43,7 +45,7 @@ enum {
 
 typedef struct session {
 	const cli_command *cmd;
-	const char *arch, *seed, *schedule, *orders, *order, *limit, *json, *sarif, *kernel, *launches;
+	const char *arch, *seed, *schedule, *orders, *order, *sms, *limit, *json, *sarif, *kernel, *launches;
 	bool pedantic, all; /* --schedules all */
 	int status;         /* if an error was found */
 	char library[PATH_MAX];
