@@ -277,6 +277,21 @@ static const char *driver_name(void *f)
 	return name;
 }
 
+/* A module that the runtime had the driver load by another way than the calls seen here: its variables are asked of it. */
+static void learn_module(void *f, san_module *m)
+{
+	int (*function)(void **, void *), (*module)(void **, void *);
+	void *p[] = { symbol("cuKernelGetFunction"), symbol("cuFuncGetModule") }, *of = NULL, *real = NULL;
+
+	for (size_t i = 0; i < nhandle; i++)
+		if (handles[i].module == m && !handles[i].name)
+			return;
+	memcpy(&function, &p[0], sizeof function);
+	memcpy(&module, &p[1], sizeof module);
+	if (module && (!module(&of, f) || (function && !function(&real, f) && !module(&of, real))))
+		add(of, m, NULL);
+}
+
 /* ---- tensor maps ---- */
 
 static void keep_map(const void *real, const unsigned char *made)
@@ -343,7 +358,7 @@ static bool launches(void *f, const san_shape *shape, void **args, void **extra)
 	else if (synchronize())
 		helper->left(name, "work in front of it failed");
 	else
-		recorded = helper->before(k, shape, args, extra, change);
+		learn_module(f, k->module), recorded = helper->before(k, shape, args, extra, change);
 	inside--;
 	if (!recorded)
 		helper->leave();

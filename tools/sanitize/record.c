@@ -238,7 +238,7 @@ static void leave_out(const san_kernel *k, const char *why)
 static void put_module(san_module *m)
 {
 	san_module *part[1024];
-	size_t n = 0, nvar = 0;
+	size_t n = 0, nvar = 0, unknown = 0;
 	cptx_emu_variable_info v;
 
 	for (san_module *p = m->part ? m->part : m; p && n < sizeof part / sizeof *part; p = p->next_part)
@@ -254,10 +254,16 @@ static void put_module(san_module *m)
 		put_text(part[n]->text, part[n]->size);
 	}
 	for (size_t i = 0; i < nvar && cptx_emu_variable(m->program, i, &v); i++) {
+		const uint64_t at = rec.source->variable(m, &v);
 		put_text(v.name, strlen(v.name));
-		put64(rec.source->variable(m, &v));
+		put64(at);
 		put64(v.bytes);
+		unknown += !at;
 	}
+	if (unknown)
+		san_say("the driver does not tell where %zu of the %zu variables of module %u are: they begin in a replay as the PTX "
+		        "says",
+		        unknown, nvar, m->recorded);
 	emit(REC_MODULE);
 }
 
