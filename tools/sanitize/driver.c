@@ -1,100 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The CUDA Driver API, as far as programs use it that load PTX themselves. */
 #include "api.h"
-#include "device.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { CUDA_VERSION = 13000 };
-
-/* ---- the device and its one context ---- */
-
-static char context; /* its address is the CUcontext */
-static _Thread_local void *current[16];
-static _Thread_local unsigned depth;
-
-static int push(void *ctx)
-{
-	if (depth == sizeof current / sizeof *current)
-		return SAN_MEMORY;
-	current[depth++] = ctx;
-	return SAN_OK;
-}
-
-static int pop(void **out)
-{
-	if (!depth)
-		return SAN_CONTEXT;
-	depth--;
-	if (out)
-		*out = current[depth];
-	return SAN_OK;
-}
-
-static int replace(void *ctx)
-{
-	if (depth)
-		depth--;
-	return ctx ? push(ctx) : SAN_OK;
-}
-
-static int text(char *to, int size, const char *from)
-{
-	if (size < 1)
-		return SAN_VALUE;
-	strncpy(to, from, (size_t)size - 1);
-	to[size - 1] = 0;
-	return SAN_OK;
-}
-
-static int uuid(char *to)
-{
-	rt_device_prop p;
-
-	san_properties(&p);
-	memcpy(to, p.uuid, sizeof p.uuid);
-	return SAN_OK;
-}
-
-DRIVER(cuInit, (unsigned flags), ((void)flags, SAN_OK))
-DRIVER(cuDriverGetVersion, (int *version), (*version = CUDA_VERSION, SAN_OK))
-DRIVER(cuDeviceGetCount, (int *n), (*n = 1, SAN_OK))
-DRIVER(cuDeviceGet, (int *device, int number), number ? SAN_DEVICE : (*device = 0, SAN_OK))
-DRIVER(cuDeviceGetName, (char *name, int size, int device), ((void)device, text(name, size, san.info->name)))
-DRIVER(cuDeviceGetUuid_v2, (char *to, int device), ((void)device, uuid(to)))
-DRIVER(cuDeviceGetAttribute, (int *v, int attribute, int device), ((void)device, san_attribute(attribute, v)))
-DRIVER(cuDeviceTotalMem_v2, (size_t * bytes, int device), ((void)device, *bytes = (size_t)san.info->global_memory, SAN_OK))
-DRIVER(cuDeviceComputeCapability, (int *major, int *minor, int device),
-       ((void)device, *major = san.info->compute_capability / 10, *minor = san.info->compute_capability % 10, SAN_OK))
-DRIVER(cuDeviceCanAccessPeer, (int *can, int device, int peer), ((void)device, (void)peer, *can = 0, SAN_OK))
-DRIVER(cuDeviceGetP2PAttribute, (int *v, int which, int device, int peer),
-       ((void)v, (void)which, (void)device, (void)peer, SAN_DEVICE))
-DRIVER(cuCtxEnablePeerAccess, (void *ctx, unsigned flags), ((void)ctx, (void)flags, SAN_DEVICE))
-DRIVER(cuCtxDisablePeerAccess, (void *ctx), ((void)ctx, SAN_DEVICE))
-DRIVER(cuDevicePrimaryCtxRetain, (void **ctx, int device), ((void)device, *ctx = &context, SAN_OK))
-DRIVER(cuDevicePrimaryCtxRelease_v2, (int device), ((void)device, SAN_OK))
-DRIVER(cuDevicePrimaryCtxReset_v2, (int device), ((void)device, SAN_OK))
-DRIVER(cuDevicePrimaryCtxSetFlags_v2, (int device, unsigned flags), ((void)device, (void)flags, SAN_OK))
-DRIVER(cuDevicePrimaryCtxGetState, (int device, unsigned *flags, int *active),
-       ((void)device, *flags = 0, *active = 1, SAN_OK))
-DRIVER(cuCtxCreate_v2, (void **ctx, unsigned flags, int device),
-       ((void)flags, (void)device, *ctx = &context, push(&context)))
-DRIVER(cuCtxCreate_v4, (void **ctx, const void *parameters, unsigned flags, int device),
-       ((void)parameters, (void)flags, (void)device, *ctx = &context, push(&context)))
-DRIVER(cuCtxDestroy_v2, (void *ctx), (depth && current[depth - 1] == ctx ? pop(NULL) : SAN_OK))
-DRIVER(cuCtxGetCurrent, (void **ctx), (*ctx = depth ? current[depth - 1] : san_used_runtime ? &context : NULL, SAN_OK))
-DRIVER(cuCtxSetCurrent, (void *ctx), replace(ctx))
-DRIVER(cuCtxPushCurrent_v2, (void *ctx), push(ctx))
-DRIVER(cuCtxPopCurrent_v2, (void **ctx), pop(ctx))
-DRIVER(cuCtxGetDevice, (int *device), depth || san_used_runtime ? (*device = 0, SAN_OK) : SAN_CONTEXT)
-DRIVER(cuStreamGetCtx, (san_stream * s, void **ctx), ((void)s, *ctx = &context, SAN_OK))
-DRIVER(cuCtxSynchronize, (void), SAN_OK)
-DRIVER(cuCtxGetApiVersion, (void *ctx, unsigned *version), ((void)ctx, *version = CUDA_VERSION / 10, SAN_OK))
-DRIVER(cuCtxSetCacheConfig, (int config), ((void)config, SAN_OK))
-DRIVER(cuCtxSetLimit, (int limit, size_t value), ((void)limit, (void)value, SAN_OK))
-DRIVER(cuCtxGetLimit, (size_t * value, int limit), ((void)limit, *value = 1024, SAN_OK))
+/* ---- errors ---- */
 
 static int named(int error, const char *name, const char **out)
 {

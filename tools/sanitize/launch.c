@@ -51,7 +51,7 @@ static int run(san_kernel *k, const san_shape *shape, const cptx_arg *args)
 	memcpy(opt.block, shape->block, sizeof opt.block);
 	memcpy(opt.cluster, shape->cluster, sizeof opt.cluster);
 	size_t findings = san_findings();
-	cptx_launch *l = cptx_launch_new_(nowhere, k->module->program, k->name, &opt, &err);
+	cptx_launch *l = cptx_launch_new_(nowhere, k->module->program[san.device], k->name, &opt, &err);
 	if (!l)
 		return refused(k, shape, &err);
 	bool ok = cptx_launch_run(l, NULL, &err);
@@ -74,6 +74,10 @@ int san_launch(san_kernel *k, const san_shape *shape, void **values, san_stream 
 
 	if (e)
 		return e;
+	if (s && s->device != san.device) {
+		san_say("kernel %s: the stream is one of device %d, and device %d is current", k->name, s->device, san.device);
+		return SAN_HANDLE;
+	}
 	if (k->info.nparams && !values) {
 		san_say("kernel %s has %zu parameters, and no arguments are given", k->name, k->info.nparams);
 		return SAN_VALUE;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Memory of the device and the host, and copies between them. */
-#include "san.h"
+#include "context.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -33,8 +33,10 @@ int san_block_add(uint64_t at, void *host, size_t size, int type)
 
 	if (!b)
 		return SAN_MEMORY;
-	*b = (san_block){ .next = san.blocks, .at = at, .host = host, .size = size, .type = type };
+	*b = (san_block){ .next = san.blocks, .at = at, .host = host, .size = size, .type = type, .device = san.device };
 	san.blocks = b;
+	if (san.ndevice > 1 && type == RT_DEVICE)
+		cptx_emu_reach(san.dev, at, san_reached_by(san.device), NULL);
 	return SAN_OK;
 }
 

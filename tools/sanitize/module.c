@@ -58,10 +58,10 @@ static int load(san_module *m)
 		in[--n] = (cptx_link_input){ .data = part->text, .size = part->size, .name = part->name };
 	for (const san_module *part = m->part ? m->part : m; part; part = part->next_part)
 		n++;
-	m->program =
+	m->program[san.device] =
 		cptx_device_link_(nowhere, san.dev, in, n, CPTX_OPT(cptx_load_opt, .name = *m->name ? m->name : NULL), &err);
 	free(in);
-	return m->program ? SAN_OK : san_failed("loading a program's PTX", &err);
+	return m->program[san.device] ? SAN_OK : san_failed("loading a program's PTX", &err);
 }
 
 /* The host program reaches a managed variable through a pointer, which gets the address when the image is loaded. */
@@ -70,8 +70,8 @@ static int place_managed(const san_module *m)
 	int e = SAN_OK;
 
 	for (san_var *v = san.vars; v && !e; v = v->next)
-		if (v->module == m && v->managed && !(e = san_global(m, v->name, &v->at, NULL)))
-			memcpy((void *)v->managed, &v->at, sizeof v->at);
+		if (v->module == m && v->managed && !(e = san_global(m, v->name, &v->at[san.device], NULL)))
+			memcpy((void *)v->managed, &v->at[san.device], sizeof v->at[san.device]);
 	return e;
 }
 
@@ -132,14 +132,26 @@ static int find_text(san_module *m)
 	return SAN_NO_IMAGE;
 }
 
+/* A managed variable is one and the same for all devices. */
+static void place_again(const san_module *m)
+{
+	for (const san_var *v = san.vars; v; v = v->next)
+		for (int d = 0; v->module == m && v->managed && d < san.ndevice; d++)
+			if (v->at[d]) {
+				cptx_emu_place(san.dev, v->name, v->at[d], NULL);
+				break;
+			}
+}
+
 int san_module_ready(san_module *m)
 {
-	if (m->program || m->failed)
+	if (m->program[san.device] || m->failed)
 		return m->failed;
 	if (!m->text && !m->part)
 		m->failed = find_text(m);
-	if (!m->failed && m->text)
+	if (!m->failed && m->text && !m->parsed)
 		m->failed = read_text(m);
+	place_again(m);
 	if (!m->failed)
 		m->failed = load(m);
 	if (!m->failed)
@@ -208,7 +220,8 @@ void san_module_unload(san_module *m)
 	}
 	DROP(san_kernel, san.kernels, m)
 	DROP(san_var, san.vars, m)
-	cptx_program_destroy(m->program);
+	for (int d = 0; d < SAN_DEVICES; d++)
+		cptx_program_destroy(m->program[d]);
 	cptx_module_destroy(m->parsed);
 	san_lines_free(m);
 	free(m->text);
@@ -307,7 +320,7 @@ int san_resources(san_kernel *k, uint32_t threads, uint32_t smem, cptx_resources
 	cptx_error err = { .code = CPTX_OK };
 	int e = san_kernel_ready(k);
 
-	if (!e && !cptx_program_resources(k->module->program, k->name, threads, smem, out, &err))
+	if (!e && !cptx_program_resources(k->module->program[san.device], k->name, threads, smem, out, &err))
 		e = san_failed(k->name, &err);
 	return e;
 }
@@ -342,7 +355,7 @@ int san_global(const san_module *m, const char *name, uint64_t *at, size_t *size
 {
 	cptx_error err = { .code = CPTX_OK };
 
-	*at = cptx_program_global(m->program, name, size, &err);
+	*at = cptx_program_global(m->program[san.device], name, size, &err);
 	return *at ? SAN_OK : SAN_NOT_FOUND;
 }
 
@@ -359,5 +372,6 @@ int san_var_at(const void *symbol, san_var **out)
 	*out = v;
 	if ((e = san_module_ready(v->module)))
 		return e;
-	return v->at || !san_global(v->module, v->name, &v->at, &size) ? SAN_OK : SAN_SYMBOL;
+	uint64_t *at = &v->at[san.device];
+	return *at || !san_global(v->module, v->name, at, &size) ? SAN_OK : SAN_SYMBOL;
 }

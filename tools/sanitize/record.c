@@ -237,23 +237,24 @@ static void leave_out(const san_kernel *k, const char *why)
 
 static void put_module(san_module *m)
 {
+	const cptx_program *program = m->program[san.device];
 	san_module *part[1024];
 	size_t n = 0, nvar = 0, unknown = 0;
 	cptx_emu_variable_info v;
 
 	for (san_module *p = m->part ? m->part : m; p && n < sizeof part / sizeof *part; p = p->next_part)
 		part[n++] = p;
-	while (cptx_emu_variable(m->program, nvar, &v))
+	while (cptx_emu_variable(program, nvar, &v))
 		nvar++;
-	m->recorded = ++rec.modules;
-	put32(m->recorded);
+	m->recorded[san.device] = ++rec.modules;
+	put32(rec.modules);
 	put32(n);
 	put32(nvar);
 	while (n--) {
 		put_text(part[n]->name, strlen(part[n]->name));
 		put_text(part[n]->text, part[n]->size);
 	}
-	for (size_t i = 0; i < nvar && cptx_emu_variable(m->program, i, &v); i++) {
+	for (size_t i = 0; i < nvar && cptx_emu_variable(program, i, &v); i++) {
 		const uint64_t at = rec.source->variable(m, &v);
 		put_text(v.name, strlen(v.name));
 		put64(at);
@@ -263,7 +264,7 @@ static void put_module(san_module *m)
 	if (unknown)
 		san_say("the driver does not tell where %zu of the %zu variables of module %u are: they begin in a replay as the PTX "
 		        "says",
-		        unknown, nvar, m->recorded);
+		        unknown, nvar, rec.modules);
 	emit(REC_MODULE);
 }
 
@@ -302,11 +303,12 @@ static known *memory_now(size_t *n)
 		if (!b->freed)
 			ok = add(&all, n, &cap, (known){ .at = b->at, .size = b->size, .type = (uint32_t)b->type });
 	for (const san_module *m = san.modules; m && ok; m = m->next)
-		for (size_t i = 0; ok && m->recorded && cptx_emu_variable(m->program, i, &v); i++) {
-			uint64_t at = rec.source->variable(m, &v);
-			if (at)
-				ok = add(&all, n, &cap, (known){ .at = at, .size = v.bytes, .type = BLOCK_VARIABLE });
-		}
+		for (int d = 0; d < SAN_DEVICES && ok; d++)
+			for (size_t i = 0; ok && m->recorded[d] && cptx_emu_variable(m->program[d], i, &v); i++) {
+				uint64_t at = rec.source->variable(m, &v);
+				if (at)
+					ok = add(&all, n, &cap, (known){ .at = at, .size = v.bytes, .type = BLOCK_VARIABLE });
+			}
 	if (ok && *n)
 		qsort(all, *n, sizeof *all, by_address);
 	else if (ok)
@@ -496,7 +498,7 @@ static bool reads_textures(const san_kernel *k)
 static void put_launch(const san_kernel *k, const san_shape *s, void **values)
 {
 	put64(rec.launches);
-	put32(k->module->recorded);
+	put32(k->module->recorded[san.device]);
 	put32(k->info.nparams);
 	for (int i = 0; i < 3; i++)
 		put32(s->grid[i]);
@@ -530,7 +532,9 @@ bool san_record_before(san_kernel *k, const san_shape *shape, void **values)
 		return false;
 	if (reads_textures(k))
 		return leave_out(k, "it reads textures or surfaces, which are not recorded"), false;
-	if (!k->module->recorded)
+	if (san.several)
+		return leave_out(k, "memory is mapped at several addresses"), false;
+	if (!k->module->recorded[san.device])
 		put_module(k->module);
 	bool ok = update_blocks() && store_all(true);
 	if (ok)

@@ -22,6 +22,8 @@
 #define SAN_API
 #endif
 
+enum { SAN_DEVICES = 16 /* most of --devices */ };
+
 enum san_error {
 #define ERROR(name, number, runtime, driver, text) SAN_##name = number,
 #include "error.def"
@@ -47,9 +49,9 @@ typedef struct san_module {
 	void *lines;   /* of the source, once something was found in the text (lines.c) */
 	size_t size;
 	cptx_module *parsed; /* knows the parameters of the kernels */
-	cptx_program *program;
+	cptx_program *program[SAN_DEVICES]; /* on each device that needed it */
 	int failed; /* why it could not be loaded, which is said once */
-	unsigned recorded; /* its number in the recording; 0: it is not there */
+	unsigned recorded[SAN_DEVICES]; /* its number in the recording, of each device's program; 0: it is not there */
 } san_module;
 
 /* A kernel: a CUfunction, a cudaFunction_t and a cudaKernel_t. */
@@ -70,7 +72,7 @@ typedef struct san_var {
 	char *name;
 	size_t size;
 	void **managed; /* the host's pointer to it, if it is a managed one */
-	uint64_t at;    /* on the device; 0: not looked up yet */
+	uint64_t at[SAN_DEVICES]; /* on each device; 0: not looked up yet */
 } san_var;
 
 /* Memory that the program allocated or registered. */
@@ -83,6 +85,8 @@ typedef struct san_block {
 	unsigned graphs; /* that allocate it, and keep it */
 	bool of_graph;   /* was allocated by a graph: it may be freed, and allocated again by a launch, while there is one */
 	bool freed;      /* of_graph, and not allocated now */
+	int device;      /* whose it is */
+	bool mapped;     /* it is memory of cuMemMap, whose reach cuMemSetAccess says */
 } san_block;
 
 typedef struct san_graph san_graph;
@@ -90,6 +94,7 @@ typedef struct san_graph san_graph;
 /* A stream and an event.  Handles 0, 1 and 2 are the default streams. */
 typedef struct san_stream {
 	struct san_stream *next; /* in san.streams */
+	int device;
 	unsigned flags;
 	int priority;
 	unsigned long long id;
@@ -116,6 +121,7 @@ extern struct san {
 	pthread_mutex_t lock; /* recursive; held by every call */
 	cptx_device *dev;
 	const cptx_device_info *info;
+	int ndevice, device; /* devices; the one that the call is for */
 	int failed; /* the device could not be opened, or a finding ended a launch: all later calls return that */
 	san_module *modules;
 	san_kernel *kernels;
@@ -123,6 +129,7 @@ extern struct san {
 	san_block *blocks;
 	struct san_array *arrays;
 	san_stream *streams;
+	bool several;                /* some memory is mapped at several addresses (virtual.c) */
 	unsigned long long nstreams; /* that were made */
 	unsigned texts;              /* of modules that have a name */
 	const char *command;         /* that messages begin with; NULL: cptx sanitize */

@@ -86,6 +86,8 @@ static bool initialise(const emu_program *p, const ir_sym *s, uint64_t at, cptx_
 	emu_alloc *a = emu_alloc_find(p->machine, at);
 	size_t each = arch_types[s->elem].bits / 8;
 
+	if (a->shared) /* the host may have written it meanwhile */
+		return true;
 	if (s->init)
 		memcpy(a->p, s->init, MIN((size_t)s->ninit * each, (size_t)s->size));
 	for (uint32_t i = 0; i < s->nreloc; i++) {
@@ -122,6 +124,12 @@ static bool place(emu_program *p, const ir_sym *s, uint64_t *where, cptx_site at
 	if (!in_memory(s))
 		return true;
 	const uint64_t wish = wished(p->machine, s->name), size = MAX(s->size, 1u);
+	emu_alloc *there = wish ? emu_alloc_find(p->machine, wish) : NULL;
+	if (there && there->at == wish && there->is_unified && there->name && !strcmp(there->name, s->name) && there->size == size) {
+		there->shared = true; /* of another program with the same managed variable */
+		*where = wish;
+		return true;
+	}
 	const char *bar = wish ? emu_alloc_bars(p->machine, wish, size) : NULL;
 	if (bar)
 		return error_set(err, CPTX_E_ARG, at, "variable %s cannot lie at 0x%llx: %s", s->name, (unsigned long long)wish, bar);

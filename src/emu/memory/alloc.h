@@ -16,6 +16,7 @@ typedef struct emu_alloc {
 	bool is_heap;    /* of malloc in a kernel */
 	bool is_host;    /* memory of the host program, not freed here */
 	bool is_unified; /* pages of the host at the device's address */
+	bool shared;     /* of several programs: a managed variable */
 	uint64_t reach;  /* a bit for each device that may use it */
 	/* Addresses that this one stands for, of a multicast object; 0: it is none.  Only multimem may use it then. */
 	uint64_t *member;
