@@ -127,6 +127,11 @@ CPTX_API bool cptx_emu_alloc_at(cptx_device *dev, uint64_t at, size_t size, bool
  * 0), MEMORY.
  */
 CPTX_API bool cptx_emu_place(cptx_device *dev, const char *variable, uint64_t at, cptx_error *err);
+/**
+ * Gives an allocation of cptx_mem_alloc memory of the host program for its bytes, which are copied there and count as
+ * written; it must have as many and live until cptx_mem_free.  So processes can share it.  Errors: ARG.
+ */
+CPTX_API bool cptx_emu_back(cptx_device *dev, uint64_t at, void *host, cptx_error *err);
 /** Whether the byte at `at` was written; *run: how many of `size` bytes from there on are alike, 0 where nothing is
  * allocated. */
 CPTX_API bool cptx_emu_written(const cptx_device *dev, uint64_t at, size_t size, size_t *run);

@@ -44,6 +44,12 @@ bool cptx_emu_place(cptx_device *dev, const char *variable, uint64_t at, cptx_er
 	return emulator_there(err);
 }
 
+bool cptx_emu_back(cptx_device *dev, uint64_t at, void *host, cptx_error *err)
+{
+	(void)dev, (void)at, (void)host;
+	return emulator_there(err);
+}
+
 bool cptx_emu_written(const cptx_device *dev, uint64_t at, size_t size, size_t *run)
 {
 	(void)dev, (void)at, (void)size;

@@ -36,6 +36,23 @@ bool cptx_emu_alloc_at(cptx_device *dev, uint64_t at, size_t size, bool written,
 	                       size);
 }
 
+bool cptx_emu_back(cptx_device *dev, uint64_t at, void *host, cptx_error *err)
+{
+	emu_machine *m = asked(__func__, dev, err);
+
+	if (!m)
+		return false;
+	emulator_lock(dev);
+	emu_alloc *a = emu_alloc_find(m, at);
+	const bool fits = a && host && a->at == at && !a->name && !a->of && !a->aliases && !a->nmember && !a->is_host &&
+	                  !a->is_unified && !a->is_heap && !m->running;
+	if (fits)
+		emu_alloc_back(m, a, (unsigned char *)host);
+	emulator_unlock(dev);
+	return fits || error_set(err, CPTX_E_ARG, NOWHERE, "0x%llx is no allocation whose bytes can be replaced",
+	                         (unsigned long long)at);
+}
+
 bool cptx_emu_place(cptx_device *dev, const char *variable, uint64_t at, cptx_error *err)
 {
 	emu_machine *m = asked(__func__, dev, err);

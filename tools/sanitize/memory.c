@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Memory of the device and the host, and copies between them. */
 #include "context.h"
+#include "shared.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -78,6 +79,7 @@ int san_alloc(enum san_memory kind, size_t size, uint64_t *at)
 static void end(san_block **p)
 {
 	cptx_mem_free(san.dev, (*p)->at);
+	san_shared_free((*p)->shared);
 	free(take(p));
 }
 

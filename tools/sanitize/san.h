@@ -86,6 +86,8 @@ typedef struct san_block {
 	bool of_graph;   /* was allocated by a graph: it may be freed, and allocated again by a launch, while there is one */
 	bool freed;      /* of_graph, and not allocated now */
 	int device;      /* whose it is */
+	bool opened;     /* it is memory of another process */
+	struct san_shared *shared; /* with other processes; NULL: it is not */
 	bool mapped;     /* it is memory of cuMemMap, whose reach cuMemSetAccess says */
 } san_block;
 

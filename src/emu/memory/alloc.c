@@ -320,6 +320,15 @@ uint64_t emu_alloc_alias(emu_machine *m, uint64_t at, emu_alloc *of, uint64_t of
 
 /* ---- memory of the host ---- */
 
+void emu_alloc_back(emu_machine *m, emu_alloc *a, unsigned char *host)
+{
+	memcpy(host, a->p, (size_t)a->size);
+	free_bytes(a);
+	a->p = host;
+	a->is_host = true;
+	m->bytes -= a->size;
+}
+
 uint64_t emu_alloc_map(emu_machine *m, void *host, uint64_t size)
 {
 	uint64_t shift = (uintptr_t)host % ALLOC_ALIGN; /* as well aligned as it is on the host, and no better */

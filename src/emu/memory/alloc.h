@@ -41,6 +41,8 @@ uint64_t emu_alloc_at(emu_machine *m, uint64_t at, uint64_t size, const char *na
 const char *emu_alloc_bars(const emu_machine *m, uint64_t at, uint64_t size);
 /* Bytes of another allocation at an address that the caller chooses; 0 as emu_alloc_at. */
 uint64_t emu_alloc_alias(emu_machine *m, uint64_t at, emu_alloc *of, uint64_t offset, uint64_t size);
+/* Makes memory of the host the bytes of an allocation, which copies them there; all count as written. */
+void emu_alloc_back(emu_machine *m, emu_alloc *a, unsigned char *host);
 /* Memory of the host as global memory, until emu_alloc_free. */
 uint64_t emu_alloc_map(emu_machine *m, void *host, uint64_t size);
 /* New memory, zero, at one address for kernels and the host program.  0: memory is short, or the host has that address in
