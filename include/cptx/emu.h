@@ -153,9 +153,9 @@ static inline bool cptx_emu_variable(const cptx_program *program, size_t i, cptx
 
 enum { CPTX_EMU_DEVICES = 64 /**< one emulator can stand for so many devices */ };
 /**
- * From now on the emulator is device `number`, from 0 on: what is allocated and loaded is that device's, and the kernels that
- * are launched reach it, memory shared with the host, and what cptx_emu_reach gives them; to use other memory is a finding.
- * Launches of all devices run one after another.  Errors: ARG.
+ * From now on the emulator is device `number`, from 0 on: what is allocated and loaded is that device's, and the kernels
+ * that are launched reach it, memory shared with the host, and what cptx_emu_reach gives them; to use other memory is a
+ * finding. Launches of all devices run one after another.  Errors: ARG.
  */
 CPTX_API bool cptx_emu_act_as(cptx_device *dev, unsigned number, cptx_error *err);
 /** The allocation that holds the address is reached by the devices whose bits are set (bit 0: device 0), and no others.

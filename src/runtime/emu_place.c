@@ -151,8 +151,8 @@ bool cptx_emu_alias(cptx_device *dev, uint64_t at, uint64_t of, size_t size, cpt
 	if (bar)
 		return error_set(err, CPTX_E_ARG, NOWHERE, "%zu bytes cannot be at 0x%llx: %s", size, (unsigned long long)at, bar);
 	if (!fits)
-		return error_set(err, CPTX_E_ARG, NOWHERE, "%zu bytes at 0x%llx are not in one allocation, %d bytes aligned in it", size,
-		                 (unsigned long long)of, UNIT);
+		return error_set(err, CPTX_E_ARG, NOWHERE, "%zu bytes at 0x%llx are not in one allocation, %d bytes aligned in it",
+		                 size, (unsigned long long)of, UNIT);
 	return ok || no_memory(err, NOWHERE);
 }
 

@@ -111,7 +111,8 @@ START_TEST(bytes_of_the_host)
 	OK(cptx_emu_back(dev, a, mine, &err));
 	cptx_program *p = load(next);
 	OK(launch(p, a, a + 4) && mine[0] == 3 && mine[1] == 4);
-	REFUSED("no allocation whose bytes can be replaced", cptx_emu_back(dev, a, mine, &err)); /* they are the host's already */
+	REFUSED("no allocation whose bytes can be replaced",
+	        cptx_emu_back(dev, a, mine, &err)); /* they are the host's already */
 	REFUSED("no allocation whose bytes can be replaced", cptx_emu_back(dev, a + 4, mine, &err));
 	cptx_mem_free(dev, a);
 	cptx_program_destroy(p);
@@ -165,19 +166,19 @@ END_TEST
 /* Sums over three members, of all kinds of numbers. */
 START_TEST(multimem)
 {
-	static const char text[] =
-		HEAD ".entry k(.param .u64 a, .param .u64 b)\n{\n.reg .b64 %p<4>; .reg .b32 %r<9>; .reg .b16 %h<9>; .reg .f64 %d<2>;\n"
-			 "ld.param.u64 %p1, [a]; ld.param.u64 %p2, [b];\n"
-			 "multimem.ld_reduce.relaxed.gpu.global.xor.b32 %r1, [%p1]; st.global.u32 [%p2], %r1;\n"
-			 "multimem.ld_reduce.weak.global.min.s64 %p3, [%p1+8]; st.global.u64 [%p2+8], %p3;\n"
-			 "multimem.ld_reduce.weak.global.add.f64 %d1, [%p1+16]; st.global.f64 [%p2+16], %d1;\n"
-			 /* 2048, 1, 1: halves lose the ones, a sum of f32 does not */
-			 "multimem.ld_reduce.weak.global.add.v2.f16 {%h1, %h2}, [%p1+24];\n"
-			 "multimem.ld_reduce.weak.global.add.acc::f32.v2.f16 {%h3, %h4}, [%p1+24];\n"
-			 "st.global.v4.b16 [%p2+24], {%h1, %h2, %h3, %h4};\n"
-			 "multimem.ld_reduce.weak.global.max.v2.bf16x2 {%r3, %r4}, [%p1+32]; st.global.v2.b32 [%p2+32], {%r3, %r4};\n"
-			 "multimem.ld_reduce.weak.global.add.e4m3x4 %r5, [%p1+40]; st.global.u32 [%p2+40], %r5;\n"
-			 "multimem.red.relaxed.gpu.global.add.u32 [%p1+48], 5; multimem.st.weak.global.b32 [%p1+52], %r1; ret;\n}\n";
+	static const char text[] = HEAD
+		".entry k(.param .u64 a, .param .u64 b)\n{\n.reg .b64 %p<4>; .reg .b32 %r<9>; .reg .b16 %h<9>; .reg .f64 %d<2>;\n"
+		"ld.param.u64 %p1, [a]; ld.param.u64 %p2, [b];\n"
+		"multimem.ld_reduce.relaxed.gpu.global.xor.b32 %r1, [%p1]; st.global.u32 [%p2], %r1;\n"
+		"multimem.ld_reduce.weak.global.min.s64 %p3, [%p1+8]; st.global.u64 [%p2+8], %p3;\n"
+		"multimem.ld_reduce.weak.global.add.f64 %d1, [%p1+16]; st.global.f64 [%p2+16], %d1;\n"
+		/* 2048, 1, 1: halves lose the ones, a sum of f32 does not */
+		"multimem.ld_reduce.weak.global.add.v2.f16 {%h1, %h2}, [%p1+24];\n"
+		"multimem.ld_reduce.weak.global.add.acc::f32.v2.f16 {%h3, %h4}, [%p1+24];\n"
+		"st.global.v4.b16 [%p2+24], {%h1, %h2, %h3, %h4};\n"
+		"multimem.ld_reduce.weak.global.max.v2.bf16x2 {%r3, %r4}, [%p1+32]; st.global.v2.b32 [%p2+32], {%r3, %r4};\n"
+		"multimem.ld_reduce.weak.global.add.e4m3x4 %r5, [%p1+40]; st.global.u32 [%p2+40], %r5;\n"
+		"multimem.red.relaxed.gpu.global.add.u32 [%p1+48], 5; multimem.st.weak.global.b32 [%p1+52], %r1; ret;\n}\n";
 	typedef struct numbers {
 		uint32_t x, gap;
 		int64_t least;
@@ -190,9 +191,9 @@ START_TEST(multimem)
 
 	for (unsigned i = 0; i < 3; i++) {
 		n = (numbers){ .x = 1u << i, .least = i == 1 ? -5 : 4, .sum = 0.25 * (i + 1), .count = i };
-		n.half[0] = i ? 0x3c00 : 0x6800, n.half[1] = 0x4000;       /* 2048 or 1; 2 */
-		n.most[0] = i == 2 ? 0x40004000 : 0x3f80bf80;              /* 2 2, or 1 and -1 */
-		n.small = i ? 0x38383838 : 0x40404040;                     /* e4m3: 1, or 2 */
+		n.half[0] = i ? 0x3c00 : 0x6800, n.half[1] = 0x4000; /* 2048 or 1; 2 */
+		n.most[0] = i == 2 ? 0x40004000 : 0x3f80bf80;        /* 2 2, or 1 and -1 */
+		n.small = i ? 0x38383838 : 0x40404040;               /* e4m3: 1, or 2 */
 		OK(cptx_emu_act_as(dev, i, &err) && (member[i] = cptx_mem_alloc(dev, 4096, &err)));
 		OK(cptx_mem_write(dev, member[i], &n, sizeof n, &err));
 	}

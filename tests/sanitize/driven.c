@@ -10,8 +10,7 @@
 #include <string.h>
 
 static unsigned passed, failed;
-#define EXPECT(x)                                                                                                           \
-	((x) ? (void)passed++ : (void)(failed++, fprintf(stderr, "%s:%d: %s is not so\n", __FILE__, __LINE__, #x)))
+#define EXPECT(x) ((x) ? (void)passed++ : (void)(failed++, fprintf(stderr, "%s:%d: %s is not so\n", __FILE__, __LINE__, #x)))
 
 /* FROM(name, its version in the library, parameters): the calls. */
 #define CALLS                                                                                                               \
@@ -19,15 +18,15 @@ static unsigned passed, failed;
 	FROM(cuDeviceGet, "", (int *device, int number))                                                                        \
 	FROM(cuDevicePrimaryCtxRetain, "", (void **ctx, int device))                                                            \
 	FROM(cuCtxSetCurrent, "", (void *ctx))                                                                                  \
-	FROM(cuMemAlloc, "_v2", (uint64_t *at, size_t size))                                                                    \
+	FROM(cuMemAlloc, "_v2", (uint64_t * at, size_t size))                                                                   \
 	FROM(cuMemFree, "_v2", (uint64_t at))                                                                                   \
 	FROM(cuMemAllocHost, "_v2", (void **p, size_t size))                                                                    \
-	FROM(cuMemAllocManaged, "", (uint64_t *at, size_t size, unsigned flags))                                                \
+	FROM(cuMemAllocManaged, "", (uint64_t * at, size_t size, unsigned flags))                                               \
 	FROM(cuMemcpyHtoD, "_v2", (uint64_t at, const void *from, size_t size))                                                 \
 	FROM(cuMemcpyDtoH, "_v2", (void *to, uint64_t at, size_t size))                                                         \
 	FROM(cuModuleLoadData, "", (void **m, const void *image))                                                               \
 	FROM(cuModuleGetFunction, "", (void **f, void *m, const char *name))                                                    \
-	FROM(cuModuleGetGlobal, "_v2", (uint64_t *at, size_t *size, void *m, const char *name))                                 \
+	FROM(cuModuleGetGlobal, "_v2", (uint64_t * at, size_t * size, void *m, const char *name))                               \
 	FROM(cuModuleUnload, "", (void *m))                                                                                     \
 	FROM(cuCtxSynchronize, "", (void))                                                                                      \
 	FROM(cuTensorMapEncodeTiled, "",                                                                                        \

@@ -71,8 +71,18 @@ static void set(unsigned char *p, size_t n, size_t at, uint64_t v, unsigned byte
 /* Bytes of the file after its changes. */
 static size_t change(unsigned char *p, size_t n)
 {
-	static const uint64_t odd[] = { 0, 1, 7, 8, 4096, 0x7fffffff, 0xffffffff, UINT64_C(1) << 36, UINT64_MAX, UINT64_MAX - 7,
-		                            UINT64_C(0x7e0000001000), UINT64_C(0x7f0000000000) };
+	static const uint64_t odd[] = { 0,
+		                            1,
+		                            7,
+		                            8,
+		                            4096,
+		                            0x7fffffff,
+		                            0xffffffff,
+		                            UINT64_C(1) << 36,
+		                            UINT64_MAX,
+		                            UINT64_MAX - 7,
+		                            UINT64_C(0x7e0000001000),
+		                            UINT64_C(0x7f0000000000) };
 
 	for (uint64_t times = 1 + draw(3); times; times--) {
 		/* most of the file is text and memory: where numbers are is tried more often */
@@ -105,9 +115,8 @@ static int replay(const char *path)
 
 	if (!pid) {
 		int null = open("/dev/null", O_WRONLY);
-		if (!getenv("CPTX_SHOW"))
-			dup2(null, 2);
 		dup2(null, 1);
+		dup2(null, 2);
 		alarm(SECONDS);
 		_exit(san_replay(path));
 	}

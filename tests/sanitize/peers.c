@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Several devices, by the driver API: what each reaches, copies between them, memory that several map, multicast objects, and
- * memory of another process.  The first argument chooses what is tried; the last line says how it went.
+ * Several devices, by the driver API: what each reaches, copies between them, memory that several map, multicast objects,
+ * and memory of another process.  The first argument chooses what is tried; the last line says how it went.
  */
 #include "abi.h"
 
@@ -89,8 +89,7 @@ int cuEventQuery(void *event);
 int cuEventDestroy_v2(void *event);
 
 static unsigned passed, failed;
-#define EXPECT(x)                                                                                                           \
-	((x) ? (void)passed++ : (void)(failed++, fprintf(stderr, "%s:%d: %s is not so\n", __FILE__, __LINE__, #x)))
+#define EXPECT(x) ((x) ? (void)passed++ : (void)(failed++, fprintf(stderr, "%s:%d: %s is not so\n", __FILE__, __LINE__, #x)))
 
 static const char ptx[] =
 	".version 8.2\n.target sm_90\n.address_size 64\n"
@@ -267,7 +266,8 @@ static void multicasts(void)
 		EXPECT(!cuMemcpyDtoH_v2(both, at[d] + 8, sizeof both) && both[0] == 41 && both[1] == 0);
 	/* its addresses are for multimem alone */
 	where = group;
-	EXPECT(!cuMulticastUnbind(m, 1, 0, PART) && cuMulticastUnbind(m, 1, 0, PART) == 1 && launch(add[0], where, 1, NULL) == 700);
+	EXPECT(!cuMulticastUnbind(m, 1, 0, PART) && cuMulticastUnbind(m, 1, 0, PART) == 1 &&
+	       launch(add[0], where, 1, NULL) == 700);
 }
 
 /* ---- processes ---- */
@@ -355,7 +355,8 @@ static void processes(void)
 	EXPECT(waitpid(pid, &status, 0) == pid && status == 0);
 	EXPECT(!cuMemcpyDtoH_v2(host, a, sizeof host) && host[0] == 21 && host[31] == 21);
 	EXPECT(!cuMemcpyDtoH_v2(host, b, sizeof host) && host[0] == 32 && !launch(add[1], a, 1, NULL));
-	EXPECT(!cuMemFree_v2(a) && !cuMemUnmap(b, PART) && !cuMemRelease(of) && cuMemExportToShareableHandle(&fd, of, 1, 0) == 1);
+	EXPECT(!cuMemFree_v2(a) && !cuMemUnmap(b, PART) && !cuMemRelease(of) &&
+	       cuMemExportToShareableHandle(&fd, of, 1, 0) == 1);
 }
 
 int main(int argc, char **argv)

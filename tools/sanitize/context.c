@@ -23,7 +23,8 @@ static context primary[SAN_DEVICES];
 static context *created;
 static _Thread_local context *current[16];
 static _Thread_local unsigned depth;
-static _Thread_local int chosen; /* by cudaSetDevice; where there is no context, its primary one is made current by the runtime */
+static _Thread_local int
+	chosen; /* by cudaSetDevice; where there is no context, its primary one is made current by the runtime */
 
 /* Whether the handle is a context that exists. */
 static bool lives(const context *c)

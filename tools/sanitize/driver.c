@@ -262,7 +262,8 @@ DRIVER(cuLaunchKernel, (san_kernel * k, DIMENSIONS, unsigned smem, san_stream *s
        launch_plain(k, (const unsigned[]){ gx, gy, gz, bx, by, bz }, smem, s, args, extra, false))
 DRIVER(cuLaunchCooperativeKernel, (san_kernel * k, DIMENSIONS, unsigned smem, san_stream *s, void **args),
        launch_plain(k, (const unsigned[]){ gx, gy, gz, bx, by, bz }, smem, s, args, NULL, true))
-DRIVER(cuOccupancyMaxActiveClusters, (int *clusters, san_kernel *k, const dr_launch_config *c), active_clusters(clusters, k, c))
+DRIVER(cuOccupancyMaxActiveClusters, (int *clusters, san_kernel *k, const dr_launch_config *c),
+       active_clusters(clusters, k, c))
 DRIVER(cuLaunchKernelEx, (const dr_launch_config *c, san_kernel *k, void **args, void **extra), launch_ex(c, k, args, extra))
 
 /* ---- memory: what the runtime has under other names ---- */

@@ -163,10 +163,7 @@ static bool before(san_kernel *k, const san_shape *shape, void **args, void **ex
 	return recorded;
 }
 
-static void config(san_shape *shape, const dr_launch_config *c)
-{
-	*shape = san_shape_of(c);
-}
+static void config(san_shape *shape, const dr_launch_config *c) { *shape = san_shape_of(c); }
 
 const san_helper *san_recorder(void)
 {

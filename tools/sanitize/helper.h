@@ -18,7 +18,7 @@ typedef struct san_helper {
 	/* A kernel of the module; NULL: it has none of that name whose PTX is there.  Module NULL: of any. */
 	san_kernel *(*kernel)(san_module *m, const char *name);
 	void (*gained)(uint64_t at, void *host, size_t size, int type); /* memory that the program has now */
-	void (*lost)(uint64_t at);                                     /* or the host's address of it */
+	void (*lost)(uint64_t at);                                      /* or the host's address of it */
 	bool (*knows)(uint64_t at);
 	bool (*before)(san_kernel *k, const san_shape *shape, void **args, void **extra, void (*change)(void *bytes, size_t n));
 	void (*after)(int error);

@@ -20,9 +20,9 @@
 #define AFTER(name, parameters, arguments, then)                                                                            \
 	SAN_API int name parameters;                                                                                            \
 	static int(*real_##name) parameters;
-#define AROUND(name, parameters, error)                         AFTER(name, parameters, , )
+#define AROUND(name, parameters, error) AFTER(name, parameters, , )
 #define LAUNCH(name, parameters, arguments, shape, args, extra) AFTER(name, parameters, , )
-#define TENSOR(name, parameters, arguments)             AFTER(name, parameters, , )
+#define TENSOR(name, parameters, arguments) AFTER(name, parameters, , )
 #include "hooks.def"
 #undef AFTER
 #undef AROUND
@@ -34,10 +34,10 @@ static const struct hook {
 	void *real; /* address of a pointer to the driver's function */
 	void *mine;
 } hooks[] = {
-#define AFTER(name, parameters, arguments, then)                { #name, (void *)&real_##name, (void *)(uintptr_t)&name },
-#define AROUND(name, parameters, error)                         AFTER(name, , , )
+#define AFTER(name, parameters, arguments, then) { #name, (void *)&real_##name, (void *)(uintptr_t)&name },
+#define AROUND(name, parameters, error) AFTER(name, , , )
 #define LAUNCH(name, parameters, arguments, shape, args, extra) AFTER(name, , , )
-#define TENSOR(name, parameters, arguments)             AFTER(name, , , )
+#define TENSOR(name, parameters, arguments) AFTER(name, , , )
 #include "hooks.def"
 #undef AFTER
 #undef AROUND
@@ -431,7 +431,7 @@ static san_shape shape_of(const dr_launch_config *c)
 }
 
 #define COOPERATIVE(...) cooperative((san_shape)__VA_ARGS__)
-#define CONFIG(c)        shape_of(c)
+#define CONFIG(c) shape_of(c)
 
 #define AFTER(name, parameters, arguments, then)                                                                            \
 	int name parameters                                                                                                     \
@@ -461,7 +461,7 @@ static san_shape shape_of(const dr_launch_config *c)
 		const bool recorded = launches(f, &its, args, extra);                                                               \
 		return launched(recorded, real_##name arguments);                                                                   \
 	}
-#define TENSOR(name, parameters, arguments)                                                                         \
+#define TENSOR(name, parameters, arguments)                                                                                 \
 	static void emulate_##name parameters                                                                                   \
 	{                                                                                                                       \
 		unsigned char made[CPTX_TENSOR_MAP_BYTES];                                                                          \

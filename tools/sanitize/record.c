@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MOST_SAID = 16 /* launches that are left out are told */ };
+enum { MOST_MESSAGES = 16 /* launches that are left out are told */ };
 enum { PIECE = 1 << 20 /* bytes that are read at once; a multiple of REC_PAGE */ };
 #define DEFAULT_LIMIT (UINT64_C(256) << 20)
 
@@ -33,7 +33,7 @@ static struct {
 	san_choice choice;
 	uint64_t limit, size, good; /* bytes in the file; up to the last launch that is whole */
 	uint64_t launches, kept;
-	unsigned modules, said;
+	unsigned modules, messages;
 	known *block;
 	size_t nblock;
 	unsigned char *buf; /* of the record that is being made */
@@ -139,7 +139,8 @@ static void put_command(void)
 	put_text(text, n);
 }
 
-/* The file of the first process that launches something has the name that was asked for; those of others their number, too. */
+/* The file of the first process that launches something has the name that was asked for; those of others their number, too.
+ */
 static FILE *create(const char *path)
 {
 	snprintf(rec.path, sizeof rec.path, "%s", path);
@@ -202,8 +203,8 @@ static void end(enum rec_end why)
 	if (rec.broken)
 		san_say("'%s' could not be written: memory or the disk is short", rec.path);
 	else
-		san_say("%llu of %llu launches are in %s, %llu bytes", (unsigned long long)rec.kept, (unsigned long long)rec.launches,
-		        rec.path, (unsigned long long)rec.size);
+		san_say("%llu of %llu launches are in %s, %llu bytes", (unsigned long long)rec.kept,
+		        (unsigned long long)rec.launches, rec.path, (unsigned long long)rec.size);
 }
 
 __attribute__((destructor)) static void finish(void)
@@ -224,7 +225,7 @@ static void reach_limit(const char *kernel)
 
 static void leave_out(const san_kernel *k, const char *why)
 {
-	if (rec.said++ < MOST_SAID)
+	if (rec.messages++ < MOST_MESSAGES)
 		san_say("launch %llu (%s) is not recorded: %s", (unsigned long long)rec.launches, k->name, why);
 	put64(rec.launches);
 	put_text(k->name, strlen(k->name));
@@ -262,9 +263,10 @@ static void put_module(san_module *m)
 		unknown += !at;
 	}
 	if (unknown)
-		san_say("the driver does not tell where %zu of the %zu variables of module %u are: they begin in a replay as the PTX "
-		        "says",
-		        unknown, nvar, rec.modules);
+		san_say(
+			"the driver does not tell where %zu of the %zu variables of module %u are: they begin in a replay as the PTX "
+			"says",
+			unknown, nvar, rec.modules);
 	emit(REC_MODULE);
 }
 
@@ -485,8 +487,8 @@ static bool reads_textures(const san_kernel *k)
 	cptx_kernel *b;
 
 	for (size_t i = 0; (b = cptx_module_body_at(m, i)); i++)
-		for (const cptx_item *it = cptx_body_is_func(b) || !strcmp(cptx_body_name(b), k->name) ? cptx_item_first(b) : NULL; it;
-		     it = cptx_item_next(it)) {
+		for (const cptx_item *it = cptx_body_is_func(b) || !strcmp(cptx_body_name(b), k->name) ? cptx_item_first(b) : NULL;
+		     it; it = cptx_item_next(it)) {
 			cptx_item_spelling(it, spelling, sizeof spelling);
 			for (size_t n = 0; n < sizeof names / sizeof *names; n++)
 				if (!strncmp(spelling, names[n], strlen(names[n])))

@@ -15,8 +15,8 @@
  * BYTES    address (8), bytes: what the memory has from now on
  * FILL     address, bytes, 8 bytes of pattern: the same, again and again
  * WRITTEN  addresses and bytes (8 each), any number: these bytes count as written from now on
- * LAUNCH   number, from 1 on (8), module (4), parameters (4), grid, block, cluster (4 each, thrice), dynamic shared memory (4),
- *          1 cooperative + 2 overlapping (4), kernel (text); of each parameter its bytes as a text.  The BYTES and FILL behind
+ * LAUNCH   number, from 1 on (8), module (4), parameters (4), grid, block, cluster (4 each, thrice), dynamic shared memory
+ * (4), 1 cooperative + 2 overlapping (4), kernel (text); of each parameter its bytes as a text.  The BYTES and FILL behind
  *          it are what the launch left
  * DONE     the launch's error (4)
  * LEFT     a launch that could not be recorded: its number (8), kernel and why (texts)

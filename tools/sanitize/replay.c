@@ -17,8 +17,8 @@
 
 enum { CHUNK = 65536 /* bytes of memory that are kept together */, MOST_TEXTS = 1024, MOST_BLOCKS = 1 << 20 };
 enum { AS_RECORDED, DIFFERS, UNREADABLE }; /* exit status */
-#define MOST_LIVE    (UINT64_C(64) << 30) /* bytes of all blocks */
-#define MOST_TOUCHED (UINT64_C(8) << 30)  /* bytes of them that are not zero */
+#define MOST_LIVE (UINT64_C(64) << 30)     /* bytes of all blocks */
+#define MOST_TOUCHED (UINT64_C(8) << 30)   /* bytes of them that are not zero */
 
 /* A block, and what its memory is to be. */
 typedef struct block {
@@ -254,8 +254,7 @@ static bool deliver(player *p, block *b, uint64_t offset, uint64_t size, bool wr
 		const unsigned char *c = b->chunk[offset / CHUNK];
 		if (!run)
 			return bad(p, "0x%llx is not in memory", (unsigned long long)(b->at + offset));
-		if (is == written &&
-		    !cptx_mem_write(san.dev, b->at + offset, c ? c + offset % CHUNK : zeros, run, &err))
+		if (is == written && !cptx_mem_write(san.dev, b->at + offset, c ? c + offset % CHUNK : zeros, run, &err))
 			return bad(p, "%s", err.text);
 		offset += run, size -= run;
 	}
@@ -275,8 +274,7 @@ static bool read_block(player *p)
 	if (!b.size || b.size > MOST_LIVE - p->live || p->nblock == MOST_BLOCKS)
 		return bad(p, "a block of %llu bytes is more than is replayed: %llu GiB in all, in %d blocks",
 		           (unsigned long long)b.size, (unsigned long long)(MOST_LIVE >> 30), MOST_BLOCKS);
-	if ((i && p->block[i - 1].at + p->block[i - 1].size > b.at) ||
-	    (i < p->nblock && p->block[i].at - b.at < b.size))
+	if ((i && p->block[i - 1].at + p->block[i - 1].size > b.at) || (i < p->nblock && p->block[i].at - b.at < b.size))
 		return bad(p, "its block lies in another one");
 	if (b.type == BLOCK_VARIABLE) {
 		cptx_emu_written(san.dev, b.at, (size_t)b.size, &have);
@@ -678,8 +676,9 @@ int san_replay(const char *path)
 	free(p.buf);
 	free(p.piece);
 	if (ok)
-		san_say("%zu launches are as recorded, %zu differ, %zu did not come to their end, %zu were passed over, %zu were not "
-		        "recorded",
-		        p.right, p.wrong, p.failed, p.passed_over, p.missing);
+		san_say(
+			"%zu launches are as recorded, %zu differ, %zu did not come to their end, %zu were passed over, %zu were not "
+			"recorded",
+			p.right, p.wrong, p.failed, p.passed_over, p.missing);
 	return !ok ? UNREADABLE : p.wrong || p.failed ? DIFFERS : AS_RECORDED;
 }

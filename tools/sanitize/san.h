@@ -48,10 +48,10 @@ typedef struct san_module {
 	char *text;    /* PTX, NUL-terminated */
 	void *lines;   /* of the source, once something was found in the text (lines.c) */
 	size_t size;
-	cptx_module *parsed; /* knows the parameters of the kernels */
+	cptx_module *parsed;                /* knows the parameters of the kernels */
 	cptx_program *program[SAN_DEVICES]; /* on each device that needed it */
-	int failed; /* why it could not be loaded, which is said once */
-	unsigned recorded[SAN_DEVICES]; /* its number in the recording, of each device's program; 0: it is not there */
+	int failed;                         /* why it could not be loaded, which is said once */
+	unsigned recorded[SAN_DEVICES];     /* its number in the recording, of each device's program; 0: it is not there */
 } san_module;
 
 /* A kernel: a CUfunction, a cudaFunction_t and a cudaKernel_t. */
@@ -71,7 +71,7 @@ typedef struct san_var {
 	const void *host;
 	char *name;
 	size_t size;
-	void **managed; /* the host's pointer to it, if it is a managed one */
+	void **managed;           /* the host's pointer to it, if it is a managed one */
 	uint64_t at[SAN_DEVICES]; /* on each device; 0: not looked up yet */
 } san_var;
 
@@ -88,7 +88,7 @@ typedef struct san_block {
 	int device;      /* whose it is */
 	bool opened;     /* it is memory of another process */
 	struct san_shared *shared; /* with other processes; NULL: it is not */
-	bool mapped;     /* it is memory of cuMemMap, whose reach cuMemSetAccess says */
+	bool mapped;               /* it is memory of cuMemMap, whose reach cuMemSetAccess says */
 } san_block;
 
 typedef struct san_graph san_graph;
@@ -124,7 +124,7 @@ extern struct san {
 	cptx_device *dev;
 	const cptx_device_info *info;
 	int ndevice, device; /* devices; the one that the call is for */
-	int failed; /* the device could not be opened, or a finding ended a launch: all later calls return that */
+	int failed;          /* the device could not be opened, or a finding ended a launch: all later calls return that */
 	san_module *modules;
 	san_kernel *kernels;
 	san_var *vars;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory that processes share: a file without a name, which others open by a descriptor that they are given, or by the number
- * of the process and of its descriptor. */
+/* Memory that processes share: a file without a name, which others open by a descriptor that they are given, or by the
+ * number of the process and of its descriptor. */
 #ifndef CPTX_SANITIZE_SHARED_H
 #define CPTX_SANITIZE_SHARED_H
 

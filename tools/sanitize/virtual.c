@@ -14,7 +14,7 @@
 
 enum { GRANULARITY = 2 << 20 /* bytes, as on GPUs */ };
 #define FIRST_ADDRESS (UINT64_C(0x6000) << 32)
-#define LAST_ADDRESS  (UINT64_C(0x7000) << 32)
+#define LAST_ADDRESS (UINT64_C(0x7000) << 32)
 
 /* CUmemAllocationProp and CUmemAccessDesc. */
 typedef struct properties {
@@ -40,15 +40,15 @@ typedef struct multicast_properties {
 typedef struct physical {
 	struct physical *next;
 	size_t size;
-	unsigned uses;       /* the handle, and where it is mapped or bound */
-	unsigned maps;       /* where it is mapped */
-	bool released;       /* the handle is none any more */
-	uint64_t at;         /* its memory */
-	int device;          /* whose it is */
-	san_shared *shared;  /* with other processes; NULL: it is not */
-	unsigned devices;    /* of a multicast object; 0: it is memory */
-	uint64_t added;      /* devices that were added: a bit for each */
-	uint64_t member[SAN_DEVICES]; /* addresses of what is bound; 0: nothing */
+	unsigned uses;                       /* the handle, and where it is mapped or bound */
+	unsigned maps;                       /* where it is mapped */
+	bool released;                       /* the handle is none any more */
+	uint64_t at;                         /* its memory */
+	int device;                          /* whose it is */
+	san_shared *shared;                  /* with other processes; NULL: it is not */
+	unsigned devices;                    /* of a multicast object; 0: it is memory */
+	uint64_t added;                      /* devices that were added: a bit for each */
+	uint64_t member[SAN_DEVICES];        /* addresses of what is bound; 0: nothing */
 	struct physical *bound[SAN_DEVICES]; /* by cuMulticastBindMem */
 } physical;
 
@@ -262,7 +262,8 @@ static int map(uint64_t at, size_t size, size_t offset, physical *of)
 	*m = (mapping){ .at = at, .size = size, .of = of };
 	bool ok = of->devices ? cptx_emu_alloc_at(san.dev, at, size, true, &err) && tell_members(m)
 	                      : cptx_emu_alias(san.dev, at, of->at, size, &err);
-	int e = ok ? cptx_emu_reach(san.dev, at, 0, &err), san_block_add(at, NULL, size, RT_DEVICE) : san_failed("cuMemMap", &err);
+	int e = ok                                   ? cptx_emu_reach(san.dev, at, 0, &err),
+		san_block_add(at, NULL, size, RT_DEVICE) : san_failed("cuMemMap", &err);
 	if (e) {
 		cptx_mem_free(san.dev, at);
 		free(m);
@@ -342,7 +343,9 @@ static unsigned long long access_of(uint64_t at, const rt_location *where)
 {
 	for (const mapping *m = mappings; m; m = m->next)
 		if (at - m->at < m->size)
-			return m->reach >> (where && where->type == ON_DEVICE && san_is_device(where->id) ? where->id : san.device) & 1 ? 3 : 0;
+			return m->reach >> (where && where->type == ON_DEVICE && san_is_device(where->id) ? where->id : san.device) & 1
+			           ? 3
+			           : 0;
 	return 0;
 }
 
@@ -443,8 +446,7 @@ DRIVER(cuMemExportToShareableHandle, (int *fd, physical *p, int type, unsigned l
 DRIVER(cuMemImportFromShareableHandle, (physical * *out, void *handle, int type), import_fd(out, handle, type))
 DRIVER(cuMulticastCreate, (physical * *out, const multicast_properties *p), multicast_new(out, p))
 DRIVER(cuMulticastAddDevice, (physical * m, int device), multicast_add(m, device))
-DRIVER(cuMulticastBindMem,
-       (physical * m, size_t offset, physical *of, size_t from, size_t size, unsigned long long flags),
+DRIVER(cuMulticastBindMem, (physical * m, size_t offset, physical *of, size_t from, size_t size, unsigned long long flags),
        ((void)flags, bind_memory(m, offset, of, from, size)))
 DRIVER(cuMulticastBindAddr, (physical * m, size_t offset, uint64_t at, size_t size, unsigned long long flags),
        ((void)flags, bind_address(m, offset, at, size)))

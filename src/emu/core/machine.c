@@ -125,14 +125,16 @@ static bool place(emu_program *p, const ir_sym *s, uint64_t *where, cptx_site at
 		return true;
 	const uint64_t wish = wished(p->machine, s->name), size = MAX(s->size, 1u);
 	emu_alloc *there = wish ? emu_alloc_find(p->machine, wish) : NULL;
-	if (there && there->at == wish && there->is_unified && there->name && !strcmp(there->name, s->name) && there->size == size) {
+	if (there && there->at == wish && there->is_unified && there->name && !strcmp(there->name, s->name) &&
+	    there->size == size) {
 		there->shared = true; /* of another program with the same managed variable */
 		*where = wish;
 		return true;
 	}
 	const char *bar = wish ? emu_alloc_bars(p->machine, wish, size) : NULL;
 	if (bar)
-		return error_set(err, CPTX_E_ARG, at, "variable %s cannot lie at 0x%llx: %s", s->name, (unsigned long long)wish, bar);
+		return error_set(err, CPTX_E_ARG, at, "variable %s cannot lie at 0x%llx: %s", s->name, (unsigned long long)wish,
+		                 bar);
 	if (wish) {
 		*where = emu_alloc_at(p->machine, wish, size, s->name, true);
 		return *where || error_set(err, CPTX_E_MEMORY, at, "no %llu bytes of memory for variable %s",

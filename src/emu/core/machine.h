@@ -51,13 +51,13 @@ struct emu_machine {
 	emu_alloc **alloc; /* by address */
 	size_t nalloc, cap_alloc;
 	uint64_t next_at, bytes, heap /* bytes that malloc in kernels has given */;
-	emu_freed *freed;             /* the latest, in a ring */
-	uint64_t nfreed;              /* ever */
-	size_t nclosed;               /* of alloc: freed, but still there */
-	bool again;                   /* addresses that were freed are given again */
-	unsigned number;              /* of the device that launches and allocates, of several */
-	uint64_t reach;               /* of new allocations; 0: all devices */
-	bool running;                 /* a launch is under way, in the thread that holds the device's lock */
+	emu_freed *freed; /* the latest, in a ring */
+	uint64_t nfreed;  /* ever */
+	size_t nclosed;   /* of alloc: freed, but still there */
+	bool again;       /* addresses that were freed are given again */
+	unsigned number;  /* of the device that launches and allocates, of several */
+	uint64_t reach;   /* of new allocations; 0: all devices */
+	bool running;     /* a launch is under way, in the thread that holds the device's lock */
 	emu_wish *wish;
 	size_t nwish, cap_wish;
 	struct emu_texture **texture; /* by number; NULL: its handle was freed */

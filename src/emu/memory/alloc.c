@@ -313,7 +313,8 @@ uint64_t emu_alloc_alias(emu_machine *m, uint64_t at, emu_alloc *of, uint64_t of
 
 	if (!a)
 		return 0;
-	*a = (emu_alloc){ .size = size, .p = of->p + offset, .defined = of->defined ? of->defined + offset / 8 : NULL, .of = of };
+	*a =
+		(emu_alloc){ .size = size, .p = of->p + offset, .defined = of->defined ? of->defined + offset / 8 : NULL, .of = of };
 	of->aliases++;
 	return put_at(m, a, at) ? at : 0;
 }

@@ -224,9 +224,10 @@ static void out_of_bounds(emu_warp *w, const emu_op *op, unsigned lane, const em
 		         (unsigned long long)addr);
 	else if (within && !reaches(m, within))
 		emu_find(w, op, (int)lane, CPTX_FIND_BOUNDS,
-		         within->nmember ? "%u bytes at address 0x%llx, in a multicast object, which only multimem instructions may use"
-		                         : "%u bytes at address 0x%llx, in memory of another device, which device %u has no access to: "
-		                           "cuCtxEnablePeerAccess or cuMemSetAccess gives it",
+		         within->nmember
+		             ? "%u bytes at address 0x%llx, in a multicast object, which only multimem instructions may use"
+		             : "%u bytes at address 0x%llx, in memory of another device, which device %u has no access to: "
+		               "cuCtxEnablePeerAccess or cuMemSetAccess gives it",
 		         size, (unsigned long long)addr, m->number);
 	else if (freed)
 		emu_find(w, op, (int)lane, CPTX_FIND_USE_AFTER_FREE,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cptx sanitize: runs a program on the emulator, through CUDA's own libraries' names; or on a GPU, and keeps what it does. */
+/* cptx sanitize: runs a program on the emulator, through CUDA's own libraries' names; or on a GPU, and keeps what it does.
+ */
 #define _GNU_SOURCE /* dlinfo */
 #include "sanitize/session.h"
 
@@ -13,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LIBRARY  "libcptx_sanitize.so"
+#define LIBRARY "libcptx_sanitize.so"
 #define RECORDER "libcptx_record.so"
 
 enum { SANITIZE_RECORD = SESSION_OPTIONS, SANITIZE_ON, SANITIZE_RECORD_LIMIT };
@@ -104,9 +105,9 @@ static int sanitize(session *q)
 		return cli_failed(q->cmd, "there is no GPU: %s", err.text);
 	if (*r->driver && !session_library(q, RECORDER, r->recorder))
 		return EXIT_FAILED;
-	const bool linked = *r->driver ? session_link(q, r->driver, "libcptx_real_cuda.so")
-	                               : session_link(q, q->library, "libcuda.so.1") &&
-	                                     session_link(q, q->library, "libcudart.so.13");
+	const bool linked = *r->driver
+	                        ? session_link(q, r->driver, "libcptx_real_cuda.so")
+	                        : session_link(q, q->library, "libcuda.so.1") && session_link(q, q->library, "libcudart.so.13");
 	if (!linked)
 		return cli_failed(q->cmd, "no folder for links to libraries: %s", strerror(errno));
 	q->become = become_program;
@@ -151,7 +152,8 @@ const cli_command cmd_sanitize = {
 		"Work\n"
 		"is done when a call returns. A call that is not there returns cudaErrorNotSupported, and is named once.\n"
 		"\n"
-		"With --record the launches, their modules and all memory before and after each are kept in a file for cptx replay: of the\n"
+		"With --record the launches, their modules and all memory before and after each are kept in a file for cptx replay: "
+	    "of the\n"
 		"machine's GPU if there is one, which then runs the program, and else of the emulator.\n"
 		"\n"
 		"Findings go to standard error as they are made. Exit status: that of --error-exitcode if there was an error, else\n"

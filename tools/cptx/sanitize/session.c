@@ -32,12 +32,12 @@ static bool is_range(const char *s)
 
 static int read_number(session *q, int option, const char *value)
 {
-	const char **to = option == SESSION_SEED     ? &q->seed
-	                  : option == SESSION_LIMIT  ? &q->limit
-	                  : option == SESSION_SMS    ? &q->sms
+	const char **to = option == SESSION_SEED      ? &q->seed
+	                  : option == SESSION_LIMIT   ? &q->limit
+	                  : option == SESSION_SMS     ? &q->sms
 	                  : option == SESSION_DEVICES ? &q->devices
-	                  : option == SESSION_ORDERS ? &q->orders
-	                                             : &q->order;
+	                  : option == SESSION_ORDERS  ? &q->orders
+	                                              : &q->order;
 
 	if (!is_number(value))
 		return cli_bad_value(q->cmd, (size_t)option, value, "expected a number");
@@ -72,8 +72,9 @@ int session_option(session *q, int option, const char *value)
 	case SESSION_KERNEL: q->kernel = value; return EXIT_OK;
 	case SESSION_LAUNCHES:
 		q->launches = value;
-		return is_range(value) ? EXIT_OK
-		                       : cli_bad_value(q->cmd, SESSION_LAUNCHES, value, "expected numbers from 1 on: A, A.. or A..B");
+		return is_range(value)
+		           ? EXIT_OK
+		           : cli_bad_value(q->cmd, SESSION_LAUNCHES, value, "expected numbers from 1 on: A, A.. or A..B");
 	default: return read_number(q, option, value);
 	}
 }
@@ -163,9 +164,10 @@ static void become(session *q, int fd)
 
 	snprintf(number, sizeof number, "%d", fd);
 	if (session_put("CPTX_SANITIZE_ARCH", q->arch) && session_put("CPTX_SANITIZE_SEED", q->seed) &&
-	    session_put("CPTX_SANITIZE_SCHEDULE", q->all ? "all" : q->schedule) && session_put("CPTX_SANITIZE_LIMIT", q->limit) &&
-	    session_put("CPTX_SANITIZE_ORDERS", q->orders) && session_put("CPTX_SANITIZE_ORDER", q->order) &&
-	    session_put("CPTX_SANITIZE_SMS", q->sms) && session_put("CPTX_SANITIZE_DEVICES", q->devices) &&
+	    session_put("CPTX_SANITIZE_SCHEDULE", q->all ? "all" : q->schedule) &&
+	    session_put("CPTX_SANITIZE_LIMIT", q->limit) && session_put("CPTX_SANITIZE_ORDERS", q->orders) &&
+	    session_put("CPTX_SANITIZE_ORDER", q->order) && session_put("CPTX_SANITIZE_SMS", q->sms) &&
+	    session_put("CPTX_SANITIZE_DEVICES", q->devices) &&
 	    session_put("CPTX_SANITIZE_PEDANTIC", q->pedantic ? "1" : NULL) && session_put("CPTX_SANITIZE_FD", number) &&
 	    session_put("CPTX_RECORD_KERNEL", q->kernel) && session_put("CPTX_RECORD_LAUNCHES", q->launches))
 		q->become(q);

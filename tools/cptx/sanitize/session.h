@@ -30,13 +30,13 @@ enum {
 	[SESSION_ARCH] = { "arch", 'a', "NAME", "the emulated target (default " default_arch ")", "@arch" },                    \
 	[SESSION_SEED] = { "seed", 's', "N", "of the schedule (default 0)", NULL },                                             \
 	[SESSION_SCHEDULE] = { "schedule", 0, "HOW", "when asynchronous work is done: random, eager or late (default random)",  \
-	                       "random eager late" },                                                                           \
-	[SESSION_SCHEDULES] = { "schedules", 0, "all",                                                                          \
-	                        "try every order that can matter, of each launch that is small enough", "all" },                \
+		                   "random eager late" },                                                                           \
+	[SESSION_SCHEDULES] = { "schedules", 0, "all", "try every order that can matter, of each launch that is small enough",  \
+		                    "all" },                                                                                        \
 	[SESSION_ORDERS] = { "orders", 0, "N", "with --schedules all: most orders of a launch (default 10000)", NULL },         \
 	[SESSION_ORDER] = { "order", 0, "N", "with --schedules all: run order N of each launch alone", NULL },                  \
 	[SESSION_SMS] = { "sms", 0, "N", "multiprocessors of the emulated device, by which programs size grids", NULL },        \
-	[SESSION_DEVICES] = { "devices", 0, "N", "emulated devices, peers of one another (default 1)", NULL },                   \
+	[SESSION_DEVICES] = { "devices", 0, "N", "emulated devices, peers of one another (default 1)", NULL },                  \
 	[SESSION_LIMIT] = { "step-limit", 0, "N", "most instructions of warps in a launch (default 10^11)", NULL },             \
 	[SESSION_PEDANTIC] = { "pedantic", 0, NULL, "what is a warning, as GPUs take it, is an error", NULL },                  \
 	[SESSION_JSON] = { "json", 0, "FILE", "write the findings, one a line", "@file" },                                      \
