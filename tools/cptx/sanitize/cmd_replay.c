@@ -86,9 +86,9 @@ const cli_command cmd_replay = {
 	.about = "Runs the launches of a recording on the emulator, tells what is wrong with them, and compares their memory.",
 	.details =
 		"FILE is one that cptx sanitize --record wrote, on a GPU or on the emulator. Modules and memory get the addresses "
-	    "that\n"
+		"that\n"
 		"they had. What a launch leaves in memory is compared with what was recorded, and the next one begins with what "
-	    "was\n"
+		"was\n"
 		"recorded. All memory of a GPU's recording counts as written: values that nobody wrote are not found in it.\n"
 		"\n"
 		"Findings go to standard error as they are made. Exit status: that of --error-exitcode if there was an error, 1 if\n"

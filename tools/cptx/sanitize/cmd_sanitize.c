@@ -153,7 +153,7 @@ const cli_command cmd_sanitize = {
 		"is done when a call returns. A call that is not there returns cudaErrorNotSupported, and is named once.\n"
 		"\n"
 		"With --record the launches, their modules and all memory before and after each are kept in a file for cptx replay: "
-	    "of the\n"
+		"of the\n"
 		"machine's GPU if there is one, which then runs the program, and else of the emulator.\n"
 		"\n"
 		"Findings go to standard error as they are made. Exit status: that of --error-exitcode if there was an error, else\n"
