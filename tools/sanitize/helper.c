@@ -176,6 +176,7 @@ const san_helper *san_recorder(void)
 		                               .gained = gained,
 		                               .lost = san_block_drop,
 		                               .knows = knows,
+		                               .next = san_record_next,
 		                               .before = before,
 		                               .after = san_record_after,
 		                               .left = san_record_left,

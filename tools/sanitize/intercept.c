@@ -318,7 +318,12 @@ static int synchronize(void)
 	return wait ? wait() : NO_SUCH_CALL;
 }
 
-static void graph_left(void) { NOTE(helper->left("(a graph)", "what a graph launches is not seen")); }
+static void graph_left(void)
+{
+	static const char name[] = "(a graph)";
+
+	NOTE(helper->next(name) ? helper->left(name, "what a graph launches is not seen") : (void)0);
+}
 
 /* Memory that the program has by another way than the calls seen here: an argument may be its address. */
 static void look_for_memory(void *bytes, size_t n)
@@ -347,10 +352,15 @@ static bool launches(void *f, const san_shape *shape, void **args, void **extra)
 {
 	if (captures || !enter())
 		return false;
+	inside++;
 	const handle *h = handle_of(f);
 	const char *name = h && h->name ? h->name : driver_name(f);
+	if (!helper->next(name ? name : "(unknown)")) {
+		inside--;
+		helper->leave();
+		return false;
+	}
 	san_kernel *k = name ? helper->kernel(h ? h->module : NULL, name) : NULL;
-	inside++;
 	bool recorded = false;
 	if (!k)
 		helper->left(name ? name : "(unknown)", name ? "its PTX is not in the program, or is none that can be emulated"

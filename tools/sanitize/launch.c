@@ -89,7 +89,7 @@ int san_launch(san_kernel *k, const san_shape *shape, void **values, san_stream 
 		return SAN_MEMORY;
 	for (size_t i = 0; i < k->info.nparams; i++)
 		args[i] = argument(&k->info.params[i], values[i]);
-	const bool recorded = san_record_before(k, shape, values);
+	const bool recorded = san_record_next(k->name) && san_record_before(k, shape, values);
 	e = run(k, shape, args);
 	if (recorded)
 		san_record_after(e ? e : san.failed);

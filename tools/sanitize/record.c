@@ -525,13 +525,16 @@ bool san_records(void)
 	return rec.out != NULL;
 }
 
-bool san_record_before(san_kernel *k, const san_shape *shape, void **values)
+bool san_record_next(const char *kernel)
 {
 	if (!san_records())
 		return false;
 	rec.launches++;
-	if (!san_chosen(&rec.choice, rec.launches, k->name))
-		return false;
+	return san_chosen(&rec.choice, rec.launches, kernel);
+}
+
+bool san_record_before(san_kernel *k, const san_shape *shape, void **values)
+{
 	if (reads_textures(k))
 		return leave_out(k, "it reads textures or surfaces, which are not recorded"), false;
 	if (san.several)
@@ -571,9 +574,5 @@ void san_record_left(const char *kernel, const char *why)
 {
 	san_kernel k = { .name = (char *)(uintptr_t)kernel };
 
-	if (!san_records())
-		return;
-	rec.launches++;
-	if (san_chosen(&rec.choice, rec.launches, kernel))
-		leave_out(&k, why);
+	leave_out(&k, why);
 }

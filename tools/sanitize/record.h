@@ -16,9 +16,10 @@ typedef struct san_memory_source {
 
 void san_record_from(const san_memory_source *source); /* in place of the emulator; it stays the caller's */
 bool san_records(void);                                /* something is recorded in this process */
+bool san_record_next(const char *kernel);              /* counts a launch; whether it is to be recorded, by one of these: */
 /* In front of a launch and behind it.  False: it is not recorded, and san_record_after must not be called. */
 bool san_record_before(san_kernel *k, const san_shape *shape, void **values);
 void san_record_after(int error);
-void san_record_left(const char *kernel, const char *why); /* a launch that cannot be recorded */
+void san_record_left(const char *kernel, const char *why); /* it cannot be recorded */
 
 #endif
