@@ -73,6 +73,11 @@ int cuMemSetAccess(uint64_t at, size_t size, const whose_access *list, size_t n)
 int cuMemGetAccess(unsigned long long *flags, const rt_location *where, uint64_t at);
 int cuMemExportToShareableHandle(int *fd, void *of, int type, unsigned long long flags);
 int cuMemImportFromShareableHandle(void **out, void *handle, int type);
+int cuDeviceGetDefaultMemPool(void **pool, int device);
+int cuMemAllocFromPoolAsync(uint64_t *at, size_t size, void *pool, void *s);
+int cuMemFreeAsync(uint64_t at, void *s);
+int cuMemPoolSetAccess(void *pool, const whose_access *list, size_t n);
+int cuMemPoolGetAccess(int *flags, void *pool, const rt_location *where);
 int cuMulticastCreate(void **out, const multicast *p);
 int cuMulticastAddDevice(void *m, int device);
 int cuMulticastBindMem(void *m, size_t offset, void *of, size_t from, size_t size, unsigned long long flags);
@@ -217,6 +222,25 @@ static void maps(void)
 	EXPECT(!cuMemUnmap(b, PART) && !cuMemRelease(of) && !cuMemcpyDtoH_v2(host, a, sizeof host) && host[0] == 111);
 	EXPECT(cuMemcpyDtoH_v2(host, b, sizeof host) != 0 && !cuMemSetAccess(a, PART, &none, 1));
 	EXPECT(!cuMemUnmap(a, PART) && !cuMemAddressFree(a, PART) && !cuMemAddressFree(b, PART));
+}
+
+/* What comes of a pool is reached by whom the pool says, and not by peers. */
+static void pools(void)
+{
+	const whose_access a = { { ON_DEVICE, 0 }, 3 };
+	void *pool = NULL;
+	uint64_t at = 0;
+	int flags = 9;
+
+	begin();
+	EXPECT(!cuDeviceGetDefaultMemPool(&pool, 1) && cuDeviceGetDefaultMemPool(&pool, 2) == 101);
+	EXPECT(!cuDeviceGetDefaultMemPool(&pool, 1) && !cuCtxSetCurrent(ctx[0]) && !cuCtxEnablePeerAccess(ctx[1], 0));
+	EXPECT(!cuMemAllocFromPoolAsync(&at, N * 4, pool, NULL) && !cuMemsetD32_v2(at, 0, N));
+	EXPECT(!cuMemPoolGetAccess(&flags, pool, &a.where) && flags == 0);
+	EXPECT(!cuMemPoolSetAccess(pool, &a, 1) && !launch(add[0], at, 1, NULL) && !cuMemFreeAsync(at, NULL));
+	EXPECT(!cuMemPoolSetAccess(pool, &(whose_access){ { ON_DEVICE, 0 }, 0 }, 1));
+	EXPECT(!cuMemAllocFromPoolAsync(&at, N * 4, pool, NULL) && !cuMemsetD32_v2(at, 0, N));
+	EXPECT(cuMemPoolSetAccess(&at, &a, 1) == 1 && launch(add[0], at, 1, NULL) == 700);
 }
 
 static void unmapped(void)
@@ -364,7 +388,7 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		void (*run)(void);
-	} tests[] = { { "peers", peers },       { "strangers", strangers },   { "maps", maps },
+	} tests[] = { { "peers", peers },       { "strangers", strangers },   { "maps", maps },          { "pools", pools },
 		          { "unmapped", unmapped }, { "multicasts", multicasts }, { "processes", processes } };
 
 	setenv("CPTX_SANITIZE_DEVICES", "2", 0);

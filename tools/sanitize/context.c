@@ -154,7 +154,7 @@ static void reach_again(int device)
 	cptx_emu_variable_info v;
 
 	for (const san_block *b = san.blocks; b; b = b->next)
-		if (b->device == device && b->type == RT_DEVICE && !b->mapped)
+		if (b->device == device && b->type == RT_DEVICE && !b->mapped && !b->pooled)
 			cptx_emu_reach(san.dev, b->at, by, &err);
 	for (const san_module *m = san.modules; m; m = m->next)
 		for (size_t i = 0; m->program[device] && cptx_emu_variable(m->program[device], i, &v); i++)

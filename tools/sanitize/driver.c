@@ -276,7 +276,6 @@ static int alloc(uint64_t *at, size_t size, enum san_memory kind)
 static void *host(uint64_t at) { return (void *)(uintptr_t)at; }
 
 DRIVER(cuMemAlloc_v2, (uint64_t * at, size_t size), alloc(at, size, SAN_DEVICE_MEMORY))
-DRIVER(cuMemAllocAsync, (uint64_t * at, size_t size, san_stream *s), ((void)s, alloc(at, size, SAN_DEVICE_MEMORY)))
 DRIVER(cuMemAllocManaged, (uint64_t * at, size_t size, unsigned flags), ((void)flags, alloc(at, size, SAN_MANAGED_MEMORY)))
 DRIVER(cuMemAllocHost_v2, (uint64_t * at, size_t size), alloc(at, size, SAN_HOST_MEMORY))
 DRIVER(cuMemHostAlloc, (uint64_t * at, size_t size, unsigned flags), ((void)flags, alloc(at, size, SAN_HOST_MEMORY)))

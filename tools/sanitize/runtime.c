@@ -39,8 +39,6 @@ PLAIN(const char *, cudaGetErrorString, (int e), return san_error_of(e)->text;)
 
 enum { CUDA_VERSION = 13000 };
 
-static int device(int number) { return san_is_device(number) ? SAN_OK : SAN_DEVICE; }
-
 CALL(cudaSetDeviceFlags, (unsigned flags), ((void)flags, SAN_OK))
 CALL(cudaGetDeviceFlags, (unsigned *flags), (*flags = 0, SAN_OK))
 CALL(cudaDeviceSynchronize, (void), SAN_OK)
@@ -67,14 +65,6 @@ static int alloc(void **p, size_t size, enum san_memory kind)
 	if (p)
 		*p = (void *)(uintptr_t)at;
 	return e;
-}
-
-/* In a stream that is captured: of the graph. */
-static int alloc_in(void **p, size_t size, san_stream *s)
-{
-	san_node *n;
-
-	return p && san_captures(s) ? san_graph_alloc(s->capture, p, size, &n) : alloc(p, size, SAN_DEVICE_MEMORY);
 }
 
 static int free_in(void *p, san_stream *s)
@@ -108,9 +98,6 @@ static int alloc3d(rt_pitched *p, rt_extent x)
 }
 
 CALL(cudaMalloc, (void **p, size_t size), alloc(p, size, SAN_DEVICE_MEMORY))
-CALL(cudaMallocAsync, (void **p, size_t size, san_stream *s), alloc_in(p, size, san_stream_of(s)))
-CALL(cudaMallocFromPoolAsync, (void **p, size_t size, void *pool, san_stream *s),
-     ((void)pool, alloc_in(p, size, san_stream_of(s))))
 CALL(cudaMallocManaged, (void **p, size_t size, unsigned flags), ((void)flags, alloc(p, size, SAN_MANAGED_MEMORY)))
 CALL(cudaMallocHost, (void **p, size_t size), alloc(p, size, SAN_HOST_MEMORY))
 CALL(cudaHostAlloc, (void **p, size_t size, unsigned flags), ((void)flags, alloc(p, size, SAN_HOST_MEMORY)))
@@ -167,21 +154,6 @@ CALL(cudaMemPrefetchAsync, (const void *p, size_t size, rt_location where, unsig
      ((void)p, (void)size, (void)where, (void)flags, (void)s, SAN_OK))
 CALL(cudaMemAdvise, (const void *p, size_t size, int advice, rt_location where),
      ((void)p, (void)size, (void)advice, (void)where, SAN_OK))
-
-/* A pool is one and the same handle: memory comes from the device itself. */
-static char pool;
-static int pool_of(void **out, int number) { return *out = &pool, device(number); }
-CALL(cudaDeviceGetDefaultMemPool, (void **out, int number), pool_of(out, number))
-CALL(cudaDeviceGetMemPool, (void **out, int number), pool_of(out, number))
-CALL(cudaDeviceSetMemPool, (int number, void *p), ((void)p, device(number)))
-CALL(cudaMemPoolCreate, (void **out, const void *properties), ((void)properties, pool_of(out, san.device)))
-CALL(cudaMemPoolDestroy, (void *p), ((void)p, SAN_OK))
-CALL(cudaMemPoolSetAttribute, (void *p, int attribute, void *value), ((void)p, (void)attribute, (void)value, SAN_OK))
-CALL(cudaMemPoolGetAttribute, (void *p, int attribute, void *value),
-     ((void)p, (void)attribute, *(uint64_t *)value = 0, SAN_OK))
-CALL(cudaMemPoolSetAccess, (void *p, const void *access, size_t n), ((void)p, (void)access, (void)n, SAN_OK))
-CALL(cudaMemPoolGetAccess, (int *flags, void *p, const void *location), ((void)p, (void)location, *flags = 3, SAN_OK))
-CALL(cudaMemPoolTrimTo, (void *p, size_t keep), ((void)p, (void)keep, SAN_OK))
 
 /* ---- copies ---- */
 

@@ -88,6 +88,7 @@ typedef struct san_block {
 	int device;      /* whose it is */
 	bool opened;     /* it is memory of another process */
 	struct san_shared *shared; /* with other processes; NULL: it is not */
+	bool pooled;               /* it came of a pool, whose reach cudaMemPoolSetAccess says */
 	bool mapped;               /* it is memory of cuMemMap, whose reach cuMemSetAccess says */
 } san_block;
 
