@@ -74,6 +74,7 @@ typedef struct cptx_emu_opt {
 	                 read 132 or 148 */
 	bool no_races, no_undefined; /**< turn off the checks for races, for undefined values */
 	bool pedantic;               /**< warnings are errors */
+	bool no_traffic;             /**< do not count bytes, sectors and turns of banks: those counters stay 0 */
 	/** Most bytes that a launch may print by printf, like the buffer of a GPU; later output is lost, and the last line says
 	 * so. 0: 1 MiB, CUDA's default.  A call prints 65536 at most. */
 	uint64_t print_limit;

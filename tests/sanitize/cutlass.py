@@ -33,7 +33,7 @@ def command(arch, source, out):
     target = "compute_" + arch[3:]
     return [arguments.nvcc, "-w", "-std=c++17", "-O1", "-lineinfo", "--expt-relaxed-constexpr", *("-I" + d for d in include),
             "-gencode", "arch=%s,code=%s" % (target, target), "-o", os.path.join(out, "program"), source, "-lcuda",
-            "-L", os.path.join(arguments.build, "stub")] + arguments.flags.split()
+            "-L", os.path.join(arguments.build, "stub"), "-Xcompiler", "-static-libstdc++"] + arguments.flags.split()
 
 
 def try_example(example, row):

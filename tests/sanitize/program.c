@@ -63,6 +63,9 @@ int cudaGraphLaunch(graph *exec, stream *s);
 int cudaGraphDestroy(graph *g);
 int cudaGraphExecDestroy(graph *g);
 int cudaPointerGetAttributes(rt_pointer_attributes *a, const void *p);
+int cuTensorMapEncodeTiled(void *map, unsigned type, unsigned rank, void *address, const uint64_t *dim,
+                           const uint64_t *stride, const uint32_t *box, const uint32_t *step, unsigned interleave,
+                           unsigned swizzle, unsigned l2, unsigned fill);
 int cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *f, int threads, size_t smem);
 int cudaOccupancyMaxActiveClusters(int *clusters, const void *f, const rt_launch_config *c);
 int cudaFuncGetAttributes(rt_func_attributes *a, const void *f);
@@ -442,6 +445,21 @@ static void shapes(void)
 	printf("%d multiprocessors\n", p.sms);
 }
 
+/* A stride of 0 is what it says, and not that of packed rows: it can be where the dimension has one element. */
+static void maps(void)
+{
+	const uint32_t box[] = { 64, 1 }, step[] = { 1, 1 };
+	const uint64_t one[] = { 3, 1 }, two[] = { 3, 2 }, none = 0, some = 32;
+	_Alignas(64) uint8_t map[128];
+	void *p = NULL;
+
+	EXPECT(cudaMalloc(&p, 4096) == 0);
+	EXPECT(cuTensorMapEncodeTiled(map, 0, 2, p, one, &none, box, step, 0, 0, 0, 0) == 0);
+	EXPECT(cuTensorMapEncodeTiled(map, 0, 2, p, two, &some, box, step, 0, 0, 0, 0) == 0);
+	EXPECT(cuTensorMapEncodeTiled(map, 0, 2, p, two, &none, box, step, 0, 0, 0, 0) == 1);
+	EXPECT(cudaFree(p) == 0);
+}
+
 /* Handles that are none any more, and arguments that are not given. */
 static void handles(void)
 {
@@ -524,8 +542,9 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		void (*run)(void);
-	} all[] = { { "work", work },   { "memory", memory },   { "graphs", graphs }, { "shapes", shapes }, { "arrays", arrays },
-		        { "parts", parts }, { "handles", handles }, { "races", races },   { "ends", ends },     { "frees", frees } };
+	} all[] = { { "work", work },   { "memory", memory }, { "graphs", graphs }, { "shapes", shapes },
+		        { "maps", maps },   { "arrays", arrays }, { "parts", parts },   { "handles", handles },
+		        { "races", races }, { "ends", ends },     { "frees", frees } };
 
 	begin();
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)

@@ -9,6 +9,18 @@
 #define CHANGES const uint32_t *step, unsigned interleave, unsigned swizzle, unsigned l2, unsigned fill
 #define GIVEN type, rank, address, dim, stride, step, interleave, swizzle, l2, fill
 
+/* The driver takes 0 for a stride; here 0 stands for what is packed, so any other is put where it makes no difference. */
+static bool put_stride(cptx_tensor_map_opt *o, unsigned i, uint64_t stride)
+{
+	enum { ANY = 32 }; /* it is aligned for all types */
+
+	if (!stride && o->dim[i] > 1)
+		san_say("a tensor map with the stride 0 along dimension %u of %llu elements; the emulator has none", i,
+		        (unsigned long long)o->dim[i]);
+	o->stride[i] = stride ? stride : ANY;
+	return stride || o->dim[i] <= 1;
+}
+
 static bool describe(cptx_tensor_map_opt *o, TENSOR, CHANGES)
 {
 	memset(o, 0, sizeof *o);
@@ -18,8 +30,9 @@ static bool describe(cptx_tensor_map_opt *o, TENSOR, CHANGES)
 	o->type = (enum cptx_tensor_type)type, o->rank = rank, o->address = (uintptr_t)address;
 	for (unsigned i = 0; i < rank; i++) {
 		o->dim[i] = dim[i];
-		o->stride[i] = i ? stride[i - 1] : 0;
 		o->element_stride[i] = step[i];
+		if (i && !put_stride(o, i, stride[i - 1]))
+			return false;
 	}
 	o->interleave = interleave * 16, o->swizzle = (enum cptx_swizzle)swizzle, o->nan_fill = fill != 0;
 	o->l2 = l2 ? 32u << l2 : 0; /* 64, 128, 256 bytes */

@@ -50,7 +50,7 @@ typedef struct emu_arg {
 	uint8_t base;    /* ARG_ADDR: `slot` is added */
 	uint16_t count;  /* of slots; targets */
 	uint32_t slot;  /* of the register, or the first of a vector; a branch target's place in the code; a function's number */
-	int64_t offset; /* ARG_ADDR: added; with no base, the address */
+	int64_t offset; /* ARG_ADDR: added; with no base, the address; a constant's value; the digits of `select` */
 	const uint32_t *slots; /* ARG_VEC, ARG_LIST: `count` of them, NO_SLOT for the sink; ARG_TARGETS: places in the code */
 	const struct emu_passed *passed; /* ARG_LIST: `count` of them */
 } emu_arg;

@@ -517,10 +517,9 @@ bool decode_isspacep(emu_decoder *d, emu_op *op)
 static enum emu_step mapa(emu_warp *w, const emu_op *op, uint32_t mask)
 {
 	EACH_LANE(l, mask) {
-		uint64_t a = emu_get(w, &op->arg[1], l), rank = emu_get(w, &op->arg[2], l);
-		if (rank >= w->cluster->ncta)
-			return emu_find(w, op, (int)l, CPTX_FIND_OPERAND, "CTA %llu of a cluster of %u", (unsigned long long)rank,
-			                w->cluster->ncta);
+		/* of a CTA that is not there the address is none, which whoever uses it hears: programs map ahead, and use by a
+		 * predicate */
+		uint64_t a = emu_get(w, &op->arg[1], l), rank = MIN(emu_get(w, &op->arg[2], l), 0xffu);
 		a = (a & ~(UINT64_C(0xff) << SHARED_RANK)) | rank << SHARED_RANK;
 		emu_put(w, op->arg[0].slot, op->arg[0].bits, l, a);
 	}

@@ -18,7 +18,7 @@ static void forget_page(emu_cluster *c, emu_word *x)
 	memset(x, 0, PAGE_WORDS * sizeof *x);
 }
 
-static unsigned slot_of(uint64_t page) { return (unsigned)((page ^ page >> 7 ^ page >> 14) % SLOTS); }
+static unsigned slot_of(uint64_t page) { return (unsigned)(page * UINT64_C(0x9e3779b97f4a7c15) >> 32) % SLOTS; }
 
 const emu_word *race_page_there(const emu_cluster *c, uint64_t page)
 {

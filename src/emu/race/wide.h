@@ -49,7 +49,7 @@ typedef struct notes {
 } notes;
 
 /* Of a cluster. */
-enum { SLOTS = 128, RECENT = 256 };
+enum { SLOTS = 512, RECENT = 4096 };
 typedef struct global_pages {
 	emu_word *page[SLOTS];   /* words of the pages that were used last */
 	uint64_t key[SLOTS];     /* page + 1; 0: none */
