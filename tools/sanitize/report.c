@@ -37,7 +37,7 @@ void san_say(const char *format, ...)
 	va_start(ap, format);
 	vsnprintf(text, sizeof text, format, ap);
 	va_end(ap);
-	fprintf(stderr, "cptx sanitize: %s\n", text);
+	fprintf(stderr, "%s: %s\n", san.command ? san.command : "cptx sanitize", text);
 }
 
 void san_print(void *user, const char *text)

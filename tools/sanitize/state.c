@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The emulated device of the process, and its lock. */
-#include "san.h"
+#include "context.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -46,6 +46,8 @@ static void open_device(void)
 		.order = strtoull(variable("CPTX_SANITIZE_ORDER", "0"), NULL, 10),
 	};
 
+	const unsigned long n = strtoul(variable("CPTX_SANITIZE_DEVICES", "1"), NULL, 10);
+	san.ndevice = n >= 1 && n <= SAN_DEVICES ? (int)n : 1;
 	san.dev = cptx_emu_open(variable("CPTX_SANITIZE_ARCH", "sm_90a"), &opt, &err);
 	if (san.dev)
 		san.info = cptx_device_get_info(san.dev);
@@ -59,6 +61,9 @@ int san_enter(void)
 	pthread_mutex_lock(&san.lock);
 	if (!san.dev && !san.failed)
 		open_device();
+	san.device = san_current_device();
+	if (san.dev && san.ndevice > 1)
+		cptx_emu_act_as(san.dev, (unsigned)san.device, NULL);
 	return san.failed;
 }
 

@@ -20,7 +20,7 @@ typedef enum emu_step (*emu_fn)(emu_warp *w, const emu_op *op, uint32_t mask);
 #define EMU_MODS(X) \
 	X(type) X(dtype) X(atype) X(btype) X(ctype) X(stype) X(rnd) X(ftz) X(sat) X(satfinite) X(relu) X(NaN) X(xorsign) X(abs) \
 	X(oob) X(cmp) X(boolop) X(mode) X(space) X(sem) X(scope) X(vec) X(op) X(dir) X(to) X(shape) X(num) X(trans) X(shiftamt) \
-	X(cc) X(aligned) X(scaled) X(level) X(proxy) X(dim) X(uni)
+	X(cc) X(aligned) X(scaled) X(level) X(proxy) X(dim) X(uni) X(acc)
 /* clang-format on */
 typedef struct emu_mods {
 #define X(name) uint16_t name;

@@ -4,6 +4,7 @@
 #include "emu/core/finding.h"
 #include "emu/core/stall.h"
 #include "emu/core/undefined.h"
+#include "emu/exec/multimem.h"
 #include "emu/exec/row.h"
 #include "emu/memory/memory.h"
 
@@ -251,7 +252,7 @@ static emu_missing loaded(const emu_op *op, const emu_arg *d, const emu_place *p
 	return m;
 }
 
-static bool load_lane(emu_warp *w, const emu_op *op, unsigned lane, uint64_t addr)
+bool emu_load_lane(emu_warp *w, const emu_op *op, unsigned lane, uint64_t addr)
 {
 	const emu_arg *d = &op->arg[0], *a = &op->arg[1];
 	unsigned each = (unsigned)op->imm[0], n = d->kind == ARG_VEC ? d->count : 1;
@@ -291,7 +292,7 @@ static enum emu_step load(emu_warp *w, const emu_op *op, uint32_t mask)
 		uint64_t addr = emu_address(w, a, l);
 		if (needs_turn(w, op, a, addr))
 			return STEP_TURN;
-		if (!load_lane(w, op, l, addr))
+		if (!emu_load_lane(w, op, l, addr))
 			return STEP_FAULT;
 	}
 	emu_traffic_count(w, op, mask, lane_bytes(op, &op->arg[0]), ACCESS_READ);
@@ -342,7 +343,7 @@ static bool miss_stored(emu_warp *w, const emu_op *op, unsigned lane, uint64_t a
 	return true;
 }
 
-static bool store_lane(emu_warp *w, const emu_op *op, unsigned lane, uint64_t addr)
+bool emu_store_lane(emu_warp *w, const emu_op *op, unsigned lane, uint64_t addr)
 {
 	const emu_arg *a = &op->arg[1], *b = &op->arg[2];
 	unsigned each = (unsigned)op->imm[0], n = b->kind == ARG_VEC ? b->count : 1;
@@ -398,7 +399,7 @@ static enum emu_step store(emu_warp *w, const emu_op *op, uint32_t mask)
 		uint64_t addr = emu_address(w, a, l);
 		if (needs_turn(w, op, a, addr))
 			return STEP_TURN;
-		if (!store_lane(w, op, l, addr))
+		if (!emu_store_lane(w, op, l, addr))
 			return STEP_FAULT;
 	}
 	emu_traffic_count(w, op, mask, lane_bytes(op, &op->arg[2]), ACCESS_WRITE);
