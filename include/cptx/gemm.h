@@ -196,7 +196,8 @@ typedef struct cptx_gemm_opt {
 	bool strided;
 	/** CPTX_GEMM_A | CPTX_GEMM_B | CPTX_GEMM_D: which have addresses, rows or matrices at other distances than multiples of
 	 * 16 bytes.  A and B are copied to the workspace first, in the same launch, with rows that are (the launch is
-	 * cooperative, and clusters have at most 2 CTAs); D is stored and C loaded element by element.  gemv reads all rows as
+	 * cooperative, and clusters have at most 2 CTAs); C is loaded, and D stored, element by element, by wgmma without
+	 * .swap and .scatter D row by row through shared memory.  gemv reads all rows as
 	 * they are.  .strided too, and also where the sizes ask for none of it.  Of types from 8 bits on; not with grouped */
 	uint32_t unaligned;
 	bool alpha;                     /**< multiply by alpha, f32 */
