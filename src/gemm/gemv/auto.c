@@ -39,7 +39,7 @@ static void predict(cptx_gemm_choice *c, const gemm_pick *x, const tma_gemm *t)
 	const gemv_shape s = gemv_shape_of(o);
 	const double m = (double)x->p->m, n = (double)x->p->n, k = (double)x->p->k, batch = or_one(x->p->batch), sms = x->sms;
 	const double tiles = (double)(tma_gemm_tiles(t, x->p) * or_one(x->p->batch)), rate = 1e3 * x->chip.memory_gbs;
-	const double of_sm = MIN(gemv_resident(o, &s), ceil(tiles / sms)), busy = MIN(tiles, sms) / sms;
+	const double of_sm = MIN(gemv_resident(&s), ceil(tiles / sms)), busy = MIN(tiles, sms) / sms;
 	const double chunk = s.vec ? s.each * 4.0 * s.vec : s.steps * 2.0 * s.atoms_n * GEMV_CHUNK;
 	const double under_way = of_sm * s.warps * CPTX_WARP * chunk / (LATENCY_US * rate / sms);
 	const double products = x->products > 0 ? x->products : PRODUCTS;
@@ -54,7 +54,7 @@ static void predict(cptx_gemm_choice *c, const gemm_pick *x, const tma_gemm *t)
 
 const gemm_model gemm_gemv_model = { .by = GEMM_BY_SYNC,
 	                                 .axes = { GEMM_AXIS(bm, 8, 8, 64, 0), GEMM_AXIS(warps_n, 1, 1, 1, 0),
-	                                           GEMM_AXIS(bn, 64, 16, 128, 0), GEMM_AXIS(warps_m, 2, 1, 16, 0),
+	                                           GEMM_AXIS(bn, 64, 16, 128, 0), GEMM_AXIS(warps_m, 8, 1, 16, 0),
 	                                           GEMM_AXIS(bk, 128, 32, 1024, 0) },
 	                                 .no_ring = true,
 	                                 .predict = predict };

@@ -9,7 +9,7 @@
  * small, and stays in L1.
  *
  * The warps of a CTA share its rows of B along K, turn by turn; a turn's loads are all under way at once, of weights of few
- * bits those of several turns (few.c).  The sums of the warps meet in shared memory.  A
+ * bits, which take long to unpack, beside the products of the turn before.  The sums of the warps meet in shared memory.  A
  * turn that sticks out of K loads under predicates, and of a chunk that the end cuts each element.
  *
  * B whose rows are no multiples of 16 bytes: every eighth row begins equally far behind one, so those are the rows of a CTA.
@@ -18,6 +18,33 @@
 #include "gemm/gemv/gemm.h"
 
 #include <cptx/cptx.h>
+
+typedef struct gemv {
+	cptx_kernel *k;
+	const cptx_gemm_opt *o;
+	const tma_gemm *t;
+	gemv_shape s;
+	tma_gemm_work w;
+	cptx_val tid, warp, lane, row, quad; /* row, quad: of the lane in fragments, lane / 4 and lane % 4 */
+	cptx_val m0, n0;                     /* where the CTA's part of D begins */
+	cptx_val b[16], a[8],
+		scale[16];       /* .u64: the lane's rows of B (n_major: its chunk of two rows), of A; columns of factors */
+	cptx_val first, end; /* .u32: where K begins and ends as the loop counts it; first NONE: at 0 */
+	cptx_val k0;         /* where the warp's turn begins */
+	cptx_val k_load;     /* of few bits: where the turn begins whose loads are next */
+	cptx_val acc, part;  /* sums; of a group of elements that share a factor, NONE: acc */
+	cptx_val none;       /* four zeros, which the sums of a group begin with */
+	cptx_val of_a, ones; /* of biased weights: the sums of A of a group, and the first operand that makes them */
+	cptx_val all_rows;   /* predicate: all rows of the CTA's part of B are there */
+} gemv;
+
+/* The registers of a turn. */
+typedef struct turn {
+	cptx_val b[16][16][4]; /* by step, row, word; n_major: by row along K, half, word */
+	/* of few bits: 16 bytes, by step and row; factors and zero points of groups and rows as they were loaded, .b16 */
+	cptx_val words[16][16], raw_scale[16][16], raw_zero[16][16];
+	cptx_val scale[16][16], zero[16][16]; /* as they are used */
+} turn;
 
 static cptx_val wide(cptx_kernel *k, cptx_val v) { return cptx_cvt(k, v, .dtype = CPTX_U64); }
 static bool a_by_elements(const gemv *g) { return g->o->unaligned & CPTX_GEMM_A || g->s.apart > 1; }
@@ -184,16 +211,18 @@ static void load_elements(const gemv *g, cptx_val from, cptx_val at, cptx_val *w
 	}
 }
 
-cptx_val gemv_place_in(const gemv *g, cptx_val k0, uint32_t step)
+/* The first element of the lane's chunk of a step of the turn that begins at k0, as the loop counts. */
+static cptx_val place_in(const gemv *g, cptx_val k0, uint32_t step)
 {
 	const cptx_val lane = cptx_mul(g->k, g->quad, g->s.each, .mode = CPTX_LO);
 
 	return cptx_add(g->k, cptx_add(g->k, k0, lane), step * g->s.depth);
 }
 
-static cptx_val place_of(const gemv *g, uint32_t step) { return gemv_place_in(g, g->k0, step); }
+static cptx_val place_of(const gemv *g, uint32_t step) { return place_in(g, g->k0, step); }
 
-cptx_val gemv_is_whole(const gemv *g, cptx_val at, uint32_t n)
+/* Chunks of `n` elements from `at` on: whether all are inside; whether some are. */
+static cptx_val is_whole(const gemv *g, cptx_val at, uint32_t n)
 {
 	cptx_kernel *k = g->k;
 	const cptx_val ok = cptx_setp(k, cptx_add(k, at, n), g->end, .cmp = CPTX_LE);
@@ -202,7 +231,6 @@ cptx_val gemv_is_whole(const gemv *g, cptx_val at, uint32_t n)
 	                                      : cptx_and(k, ok, cptx_setp(k, at, g->first, .cmp = CPTX_GE), .type = CPTX_PRED);
 }
 
-/* Whether some elements of a chunk from `at` on are inside, and others not. */
 static cptx_val is_cut(const gemv *g, cptx_val at, cptx_val whole)
 {
 	cptx_kernel *k = g->k;
@@ -212,12 +240,12 @@ static cptx_val is_cut(const gemv *g, cptx_val at, cptx_val whole)
 }
 
 /* Loads the rows of B of all steps, of 16 bits.  Of a chunk that the end cuts, each element. */
-static void load_rows(const gemv *g, gemv_turn *x, bool inside)
+static void load_rows(const gemv *g, turn *x, bool inside)
 {
 	cptx_kernel *k = g->k;
 
 	for (uint32_t s = 0; s < g->s.steps; s++) {
-		const cptx_val at = inside ? (cptx_val){ 0 } : place_of(g, s), whole = inside ? at : gemv_is_whole(g, at, g->s.each);
+		const cptx_val at = inside ? (cptx_val){ 0 } : place_of(g, s), whole = inside ? at : is_whole(g, at, g->s.each);
 		for (uint32_t i = 0; i < 2 * g->s.atoms_n; i++)
 			load_words(k, cptx_offset(g->b[i], s * GEMV_LANES * GEMV_CHUNK), 4, false, whole, x->b[s][i]);
 		if (inside)
@@ -229,7 +257,7 @@ static void load_rows(const gemv *g, gemv_turn *x, bool inside)
 }
 
 /* Loads eight rows along K of one step. */
-static void load_columns(const gemv *g, gemv_turn *x, uint32_t step, bool inside)
+static void load_columns(const gemv *g, turn *x, uint32_t step, bool inside)
 {
 	cptx_kernel *k = g->k;
 	const cptx_val pitch = g->w.p.of[1].pitch;
@@ -247,6 +275,49 @@ static void load_columns(const gemv *g, gemv_turn *x, uint32_t step, bool inside
 	}
 }
 
+/* Numbers of the turn's groups, and of the last one; without groups there is one of all of K. */
+static cptx_val group_of(const gemv *g, uint32_t n)
+{
+	cptx_kernel *k = g->k;
+
+	if (!g->s.group)
+		return cptx_imm(0);
+	const cptx_val last = cptx_div(k, cptx_sub(k, g->w.p.K, 1), g->s.group);
+	return cptx_min(k, cptx_add(k, cptx_div(k, g->k_load, g->s.group), n), last);
+}
+
+/* together: all rows of the CTA are there, so those of the lane are eight apart, and so are their factors. */
+static void load_scales_of(const gemv *g, turn *x, bool together)
+{
+	cptx_kernel *k = g->k;
+	const tma_gemm_params *p = &g->w.p;
+	const cptx_val in[] = { p->weights, p->zeros };
+
+	for (uint32_t n = 0; n < g->s.groups; n++) {
+		const cptx_val group = group_of(g, n), each = cptx_shl(k, p->N, 1);
+		for (int zero = !g->s.group; zero < (g->o->zeros ? 2 : 1); zero++) {
+			cptx_val at = { 0 };
+			for (uint32_t i = 0; i < 2 * g->s.atoms_n; i++) {
+				if (!together || !i)
+					at = cptx_add(k, in[zero], g->s.group ? cptx_mad_wide(k, group, each, g->scale[i]) : g->scale[i]);
+				cptx_ld(k, together ? cptx_offset(at, 16 * (int64_t)i) : at, .space = CPTX_GLOBAL, .nc = CPTX_NC,
+				        .type = CPTX_B16, .into = zero ? x->raw_zero[n][i] : x->raw_scale[n][i]);
+			}
+		}
+	}
+}
+
+/* The factors and zero points of the turn's groups, if there are any: one for each row of B. */
+static void load_scales(const gemv *g, turn *x)
+{
+	if (!g->s.group && !g->o->zeros)
+		return;
+	CPTX_IF(g->k, g->all_rows)
+		load_scales_of(g, x, true);
+	CPTX_ELSE(g->k)
+		load_scales_of(g, x, false);
+}
+
 /* Eight elements of a row of A: number `eight` of the lane's chunk of a step. */
 static void load_a(const gemv *g, uint32_t atom, uint32_t step, uint32_t eight, bool inside, cptx_val word[4])
 {
@@ -261,7 +332,7 @@ static void load_a(const gemv *g, uint32_t atom, uint32_t step, uint32_t eight, 
 		return;
 	}
 	if (!inside)
-		at = cptx_add(k, place_of(g, step), eight * 8), whole = gemv_is_whole(g, at, 8);
+		at = cptx_add(k, place_of(g, step), eight * 8), whole = is_whole(g, at, 8);
 	load_words(k, from, 4, true, whole, word);
 	if (!inside)
 		CPTX_IF(k, is_cut(g, at, whole))
@@ -289,7 +360,7 @@ static void multiply(const gemv *g, cptx_val d, const cptx_val low[4], const cpt
 }
 
 /* Adds the sums of a group, times the factor of each row of B, to those of all. */
-static void fold(const gemv *g, const gemv_turn *x, uint32_t group)
+static void fold(const gemv *g, const turn *x, uint32_t group)
 {
 	cptx_kernel *k = g->k;
 
@@ -304,7 +375,7 @@ static void fold(const gemv *g, const gemv_turn *x, uint32_t group)
 		}
 }
 
-void gemv_multiply_rows(const gemv *g, const gemv_turn *x, uint32_t step, bool inside)
+static void multiply_rows(const gemv *g, const turn *x, uint32_t step, bool inside)
 {
 	cptx_kernel *k = g->k;
 	const uint32_t group = g->s.group && g->o->bk > g->s.group ? step * g->s.depth / g->s.group : 0;
@@ -332,7 +403,7 @@ void gemv_multiply_rows(const gemv *g, const gemv_turn *x, uint32_t step, bool i
 }
 
 /* Pairs along K of two rows each: element i of the lane's chunks. */
-static void multiply_columns(const gemv *g, const gemv_turn *x, uint32_t step, bool inside)
+static void multiply_columns(const gemv *g, const turn *x, uint32_t step, bool inside)
 {
 	cptx_kernel *k = g->k;
 	cptx_val a[8][4];
@@ -352,7 +423,7 @@ static void multiply_columns(const gemv *g, const gemv_turn *x, uint32_t step, b
 
 static void take_turn(const gemv *g, bool inside)
 {
-	gemv_turn x = { .b = { { { { 0 } } } } };
+	turn x = { .b = { { { { 0 } } } } };
 
 	if (g->s.vec) {
 		for (uint32_t s = 0; s < g->s.steps; s++) {
@@ -363,23 +434,115 @@ static void take_turn(const gemv *g, bool inside)
 	}
 	load_rows(g, &x, inside);
 	for (uint32_t s = 0; s < g->s.steps; s++)
-		gemv_multiply_rows(g, &x, s, inside);
+		multiply_rows(g, &x, s, inside);
+}
+
+/* ---- weights of few bits: the loads of a turn stand in front of the products of the one before ---- */
+
+/* Loads the turn at g->k_load, zeros behind the end of K, and goes on to the one behind it. */
+static void load_ahead(const gemv *g, turn *x)
+{
+	cptx_kernel *k = g->k;
+	const uint32_t by = g->o->bk * g->s.along_k;
+
+	for (uint32_t s = 0; s < g->s.steps; s++) {
+		const cptx_val whole = is_whole(g, place_in(g, g->k_load, s), g->s.each);
+		for (uint32_t i = 0; i < 2 * g->s.atoms_n; i++)
+			load_into(k, cptx_offset(g->b[i], s * GEMV_LANES * GEMV_CHUNK), false, whole, x->words[s][i]);
+	}
+	load_scales(g, x);
+	for (uint32_t i = 0; i < 2 * g->s.atoms_n; i++)
+		cptx_add(k, g->b[i], by / 8 * g->s.bits, .into = g->b[i]);
+	cptx_add(k, g->k_load, by, .into = g->k_load);
+}
+
+/* The registers of a turn: two take turns, so that none is moved. */
+static turn new_turn(const gemv *g)
+{
+	turn x = { .words = { { { 0 } } } };
+
+	for (uint32_t i = 0; i < 2 * g->s.atoms_n; i++) {
+		for (uint32_t s = 0; s < g->s.steps; s++)
+			x.words[s][i] = cptx_regs(g->k, CPTX_B32, 4);
+		for (uint32_t n = 0; n < g->s.groups; n++)
+			x.raw_scale[n][i] = cptx_reg(g->k, CPTX_B16), x.raw_zero[n][i] = cptx_reg(g->k, CPTX_B16);
+	}
+	return x;
+}
+
+/* The .f32 that takes the bias of a weight away, to be added to it: of a zero point of 8 where there is none. */
+static cptx_val minus_bias(const gemv *g, cptx_val zero)
+{
+	cptx_kernel *k = g->k;
+
+	if (!g->o->zeros)
+		return cptx_mov(k, -8.0f - GEMV_BIAS, .type = CPTX_F32);
+	return cptx_sub(k, -1.0f * GEMV_BIAS, cptx_cvt(k, cptx_as(zero, CPTX_BF16), .dtype = CPTX_F32));
+}
+
+/* Factors and zero points as products take them. */
+static void ready_scales(const gemv *g, turn *x)
+{
+	cptx_kernel *k = g->k;
+	const bool centred = g->o->b == CPTX_U4 && !g->o->zeros;
+	const cptx_val none = centred ? gemv_zero(k, g->o, (cptx_val){ 0 }) : (cptx_val){ 0 };
+
+	for (uint32_t n = 0; n < g->s.groups; n++)
+		for (uint32_t i = 0; i < 2 * g->s.atoms_n; i++) {
+			if (g->s.group)
+				x->scale[n][i] = cptx_cvt(k, cptx_as(x->raw_scale[n][i], g->o->a), .dtype = CPTX_F32);
+			x->zero[n][i] = gemv_is_biased(g->o) ? minus_bias(g, x->raw_zero[n][i])
+			                : g->o->zeros        ? gemv_zero(k, g->o, x->raw_zero[n][i])
+			                                     : none;
+		}
+}
+
+static void multiply_turn(const gemv *g, const turn *x, bool inside)
+{
+	turn here = *x;
+
+	for (uint32_t i = 0; i < 2 * g->s.atoms_n; i++)
+		for (uint32_t s = 0; s < g->s.steps; s++)
+			for (uint32_t w = 0; w < 4; w++)
+				here.b[s][i][w] = cptx_elem(x->words[s][i], w);
+	ready_scales(g, &here);
+	for (uint32_t s = 0; s < g->s.steps; s++)
+		multiply_rows(g, &here, s, inside);
+}
+
+static void take_turns_ahead(const gemv *g)
+{
+	cptx_kernel *k = g->k;
+	const uint32_t by = g->o->bk * g->s.along_k;
+	turn x[2];
+
+	for (int i = 0; i < 2; i++)
+		x[i] = new_turn(g);
+	load_ahead(g, &x[0]);
+	CPTX_FOR(k, g->k0, g->end, by) { /* and by in the middle of a turn */
+		for (int i = 0; i < 2; i++) {
+			load_ahead(g, &x[!i]);
+			CPTX_IF(k, is_whole(g, g->k0, g->o->bk))
+				multiply_turn(g, &x[i], true);
+			CPTX_ELSE(k)
+				multiply_turn(g, &x[i], false);
+			for (uint32_t m = 0; m < g->s.atoms_m; m++)
+				cptx_add(k, g->a[m], 2 * by, .into = g->a[m]);
+			if (!i)
+				cptx_add(k, g->k0, by, .into = g->k0);
+		}
+	}
 }
 
 /* ---- the loop ---- */
-
-void gemv_advance_a(const gemv *g)
-{
-	for (uint32_t i = 0; i < g->s.atoms_m; i++)
-		cptx_add(g->k, g->a[i], 2 * g->o->bk * g->s.along_k, .into = g->a[i]);
-}
 
 static void advance(const gemv *g)
 {
 	cptx_kernel *k = g->k;
 	const uint32_t by = g->o->bk * g->s.along_k;
 
-	gemv_advance_a(g);
+	for (uint32_t i = 0; i < g->s.atoms_m; i++)
+		cptx_add(k, g->a[i], 2 * by, .into = g->a[i]);
 	for (uint32_t i = 0; i < (g->s.vec ? 2 : 2 * g->s.atoms_n); i++)
 		if (g->s.vec)
 			cptx_mad(k, g->w.p.of[1].pitch, by, g->b[i], .mode = CPTX_LO, .into = g->b[i]);
@@ -396,7 +559,7 @@ static cptx_val zeros(cptx_kernel *k, uint32_t n)
 	return v;
 }
 
-static void mainloop(gemv *g, cptx_val ring)
+static void mainloop(gemv *g)
 {
 	cptx_kernel *k = g->k;
 	const uint32_t sums = g->s.atoms_n * g->s.atoms_m * 4;
@@ -407,11 +570,12 @@ static void mainloop(gemv *g, cptx_val ring)
 	if (gemv_is_biased(g->o))
 		g->of_a = cptx_regs(k, CPTX_F32, 4 * g->s.atoms_m), g->ones = cptx_mov(k, 0x3f803f80, .type = CPTX_B32);
 	if (gemv_is_quantized(g->o)) {
-		gemv_take_few(g, ring);
+		g->k_load = cptx_var(k, CPTX_U32, g->k0);
+		take_turns_ahead(g);
 		return;
 	}
 	CPTX_FOR(k, g->k0, g->end, g->o->bk * g->s.along_k) {
-		CPTX_IF(k, gemv_is_whole(g, g->k0, g->o->bk))
+		CPTX_IF(k, is_whole(g, g->k0, g->o->bk))
 			take_turn(g, true);
 		CPTX_ELSE(k)
 			take_turn(g, false);
@@ -512,10 +676,7 @@ void gemv_build(cptx_kernel *k, const tma_gemm *t)
 	gemv g = { .k = k, .o = t->o, .t = t, .s = gemv_shape_of(t->o) };
 
 	tma_gemm_declare(k, t, &g.w);
-	const cptx_val smem = cptx_mov(k, cptx_shared_dyn(k, gemv_sum_bytes(g.o, &g.s), 16, "sums"), .type = CPTX_U32);
-	cptx_val ring = { 0 };
-	if (g.s.stages)
-		ring = cptx_mov(k, cptx_shared_dyn(k, g.s.stages * g.s.turn_bytes, 16, "ring"), .type = CPTX_U32);
+	const cptx_val smem = cptx_mov(k, cptx_shared_dyn(k, g.s.along_k * g.o->bm * g.o->bn * 4, 16, "sums"), .type = CPTX_U32);
 	g.tid = cptx_tid_x(k);
 	g.warp = cptx_shr(k, g.tid, 5), g.lane = cptx_and(k, g.tid, CPTX_WARP - 1);
 	g.row = cptx_shr(k, g.lane, 2), g.quad = cptx_and(k, g.lane, GEMV_LANES - 1);
@@ -523,7 +684,7 @@ void gemv_build(cptx_kernel *k, const tma_gemm *t)
 	if (g.o->scale != CPTX_TYPE_NONE)
 		g.all_rows = cptx_setp(k, cptx_add(k, g.n0, g.o->bn), g.w.p.N, .cmp = CPTX_LE);
 	find_operands(&g);
-	mainloop(&g, ring);
+	mainloop(&g);
 	put_sums(&g, smem);
 	cptx_bar_sync(k, 0);
 	store(&g, smem);

@@ -6,16 +6,7 @@
 #define TARGET "sm_80"
 #define RULE(ok, ...) TMA_RULE(ok, TARGET " by gemv: " __VA_ARGS__)
 
-enum {
-	WARPS_MOST = 16,
-	REGS = 200 /* for accumulators and loads of a thread */,
-	SMEM = 48 * 1024 /* of sums; of the ring */
-};
-enum {
-	RING_MOST = 64 * 1024,
-	STAGES = 4 /* most of the ring */,
-	SMEM_OF_SM = 160 * 1024 /* that any of the targets has but sm_8x and sm_12x */
-};
+enum { WARPS_MOST = 16, REGS = 200 /* for accumulators and loads of a thread */, SMEM = 48 * 1024 };
 
 gemv_shape gemv_shape_of(const cptx_gemm_opt *o)
 {
@@ -30,27 +21,21 @@ gemv_shape gemv_shape_of(const cptx_gemm_opt *o)
 	s.steps = o->bk / s.depth;
 	s.group = o->scale_k;
 	s.groups = s.group && o->bk > s.group ? o->bk / s.group : 1;
-	if (gemv_is_quantized(o)) { /* two, where check() says that they have no room */
-		s.turn_bytes = s.warps * CPTX_WARP * s.steps * 2 * s.atoms_n * GEMV_CHUNK;
-		s.stages = MAX(MIN(SMEM / or_one(s.turn_bytes), (uint32_t)STAGES), 2u);
-	}
 	/* rows that begin equally far behind a multiple of 16 bytes: of 16 bits each eighth one */
 	if (o->unaligned & CPTX_GEMM_B && !o->b_n_major)
 		s.apart = GEMV_CHUNK * 8 / 16;
 	return s;
 }
 
-uint32_t gemv_resident(const cptx_gemm_opt *o, const gemv_shape *s)
+uint32_t gemv_resident(const gemv_shape *s)
 {
-	const bool few = s->bits < 16; /* registers of what unpacks them */
+	const bool few = s->bits < 16; /* loads of two turns, and what unpacks them */
 	const uint32_t sums = s->atoms_n * s->atoms_m * (s->group ? 8 : 4);
-	const uint32_t loads = s->vec ? 8 * s->vec : 8 * s->atoms_n * s->steps;
+	const uint32_t loads = s->vec ? 8 * s->vec : 8 * s->atoms_n * s->steps * (few ? 2 : 1);
 	const uint32_t regs = MIN((few ? 62 : 40) + sums + loads, (uint32_t)CPTX_REGS_PER_THREAD);
 	const uint32_t threads = s->warps * CPTX_WARP;
 
-	const uint32_t by_smem = SMEM_OF_SM / (gemv_smem(o, s) + 1024);
-
-	return MAX(MIN(MIN(CPTX_REGS_PER_SM / (regs * threads), 2048 / threads), by_smem), 1u);
+	return MAX(MIN(CPTX_REGS_PER_SM / (regs * threads), 2048 / threads), 1u);
 }
 
 static tma_gemm describe(const cptx_gemm_opt *o)
@@ -68,7 +53,7 @@ static tma_gemm describe(const cptx_gemm_opt *o)
 		               .unit_n = s.vec ? s.vec : 1,
 		               .bk = o->bk,
 		               /* else ptxas 13.0 fetches so much of A early that half of the warps have registers */
-		               .per_sm = gemv_is_quantized(o) ? gemv_resident(o, &s) : 0 };
+		               .per_sm = gemv_is_quantized(o) ? gemv_resident(&s) : 0 };
 }
 
 /* ---- rules ---- */
@@ -99,12 +84,11 @@ static bool check_types(const cptx_gemm_opt *o, cptx_error *err)
 	return true;
 }
 
-static bool check_shape(const cptx_gemm_opt *o, const gemv_shape *s, const cptx_target *target, cptx_error *err)
+static bool check_shape(const cptx_gemm_opt *o, const gemv_shape *s, cptx_error *err)
 {
 	const uint32_t most = MIN(16 * s->depth, (uint32_t)GEMM_MOST_bk), warps_n = or_one(o->warps_n),
-				   loads = s->steps * (s->vec ? s->each * s->vec : 8 * s->atoms_n);
-
-	const uint32_t room = target ? target->smem_per_cta : (uint32_t)RING_MOST + SMEM;
+				   at_once = s->steps * (s->vec ? s->each * s->vec : 8 * s->atoms_n),
+				   loads = at_once * (gemv_is_quantized(o) ? 2 : 1);
 
 	RULE(o->bm == 8 || o->bm == 16 || o->bm == 32 || o->bm == 64, "tile M = %u; 8, 16, 32 and 64 are possible", o->bm);
 	RULE(s->warps <= WARPS_MOST, "%ux%u warps; a CTA has 1 to %d", s->along_k, warps_n, WARPS_MOST);
@@ -122,12 +106,6 @@ static bool check_shape(const cptx_gemm_opt *o, const gemv_shape *s, const cptx_
 	RULE(s->along_k * o->bm * o->bn * 4 <= SMEM,
 	     "tile %ux%u of %u warps along K needs %u bytes of shared memory; there are %d", o->bm, o->bn, s->along_k,
 	     s->along_k * o->bm * o->bn * 4, SMEM);
-	RULE(s->stages * s->turn_bytes <= RING_MOST && gemv_smem(o, s) <= room,
-	     "tile %ux%ux%u of %u warps needs %u bytes of shared memory for %u turns of %u bytes of B, which have at most %d, "
-	     "and "
-	     "%u with its sums; there are %u",
-	     o->bm, o->bn, o->bk, s->warps, s->stages * s->turn_bytes, s->stages, s->turn_bytes, RING_MOST, gemv_smem(o, s),
-	     room);
 	RULE(s->apart == 1 || warps_n == 1, "B is unaligned, and %u warps along N; then all are along K", warps_n);
 	return true;
 }
@@ -140,10 +118,10 @@ static bool check(const cptx_gemm_opt *o, const cptx_target *target, cptx_gemm_p
 		return error_set(err, CPTX_E_TARGET, NOWHERE,
 		                 "gemm for " TARGET " by gemv: mma.sync.m16n8k16 is not available on %s", target->name);
 	RULE(o->unaligned <= 7, "unaligned = %u; it is a set of CPTX_GEMM_A, CPTX_GEMM_B and CPTX_GEMM_D", o->unaligned);
-	if (!check_types(o, err) || !check_shape(o, &s, target, err))
+	if (!check_types(o, err) || !check_shape(o, &s, err))
 		return false;
 	*plan = (cptx_gemm_plan){ .threads = s.warps * CPTX_WARP,
-		                      .smem = gemv_smem(o, &s),
+		                      .smem = s.along_k * o->bm * o->bn * 4,
 		                      .bk = o->bk,
 		                      .vec = o->scale == CPTX_TYPE_NONE ? 0 : s.group };
 	return true;
