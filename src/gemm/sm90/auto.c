@@ -71,8 +71,11 @@ static double load_clocks(const cptx_gemm_opt *o, const gemm_shape *s, const cpt
 {
 	const double of_a = (double)MIN(o->bm, in->m) / s->cluster_n;
 	const double of_b = (double)MIN(o->bn, in->n) / s->cluster_m;
+	const bool off = in->k * s->in_bytes % SPAN, copied_a = o->unaligned & (o->swap ? CPTX_GEMM_B : CPTX_GEMM_A);
+	const bool copied_b = o->unaligned & (o->swap ? CPTX_GEMM_A : CPTX_GEMM_B); /* to whole lines */
+	const double lines = of_a * (off && !copied_a ? CROSSED : 1) + of_b * (off && !copied_b ? CROSSED : 1);
 
-	return ctas * (of_a + of_b) * SPAN * (in->k * s->in_bytes % SPAN ? CROSSED : 1) / L2_BYTES;
+	return ctas * lines * SPAN / L2_BYTES;
 }
 
 /* Bytes of global memory that a problem reads and writes; more of an operand that goes to both halves of L2. */
