@@ -22,6 +22,7 @@
 #define CLUSTER_US 0.683       /* more with clusters */
 #define TILE_CLOCKS 570.0      /* the first load of a tile, wgmma's start and end */
 #define COLUMN_CLOCKS 8.79     /* of each column of 64 rows that is rounded and stored */
+#define ELEMENT_CLOCKS 86.0    /* more where threads store elements: 4097 cubed took 55 us longer so, in 256x192 tiles */
 #define DEFERRED_CLOCKS 2040.0 /* instead of both, where a tile is stored while the next one is multiplied */
 #define SHARED_BYTES 151.8     /* of shared memory in a clock */
 #define WRITTEN 0.157          /* of each byte that TMA writes there, the time of one that wgmma reads */
@@ -116,7 +117,8 @@ static void predict(cptx_gemm_choice *c, const gemm_pick *x, const tma_gemm *t)
 		c->load_us *= APART;
 	}
 	c->memory_us = bytes / (1e3 * x->chip.memory_gbs * (1 - IDLE * (1 - busy)));
-	double end = TILE_CLOCKS + COLUMN_CLOCKS * s.blocks * o->bn * r.together;
+	const double column = COLUMN_CLOCKS + (s.by_threads && !o->scatter ? ELEMENT_CLOCKS : 0);
+	double end = TILE_CLOCKS + column * s.blocks * o->bn * r.together;
 	double ends = (end + (r.rounds - 1) * (s.deferred ? DEFERRED_CLOCKS : end)) * clock;
 	c->us = fixed_us(&s, r.run, x->sms) + ends + longer(longer(c->mma_us, c->load_us), c->memory_us);
 	if (o->stream_k)
