@@ -231,7 +231,7 @@ typedef struct cptx_gemm_opt {
 	enum cptx_type scale_out;
 	/** [sync, wgmma] A is sparse, at most two of four neighbours along K are not 0, and compressed by cptx_gemm_sparse_pack:
 	 * problem.a has its values, problem.meta their places.  Types of 8 and 16 bits; bk, of A with its zeros, has 128 or
-	 * 256 bytes.  No experts, list, swap, scale factors and A stored as K rows of M, and by mma.sync no .tma */
+	 * 256 bytes.  No experts, list, swap, scale factors and A stored as K rows of M.  Twice the products in the same time */
 	bool sparse;
 	/** [wgmma] with .scale = CPTX_F32: B, too, has a factor for 1 x 128 elements, and problem.scale_b lies as scale_a:
 	 * ceil(k / 128) rows of cptx_gemm_scale_pitch(n), of each matrix */
