@@ -3,15 +3,16 @@
  * The sm_90a GEMM beside cuBLAS (cublasGemmEx, its default algorithm; of e4m3 cublasLtMatmul), in alternated bursts of the
  * same process.
  *
- *   bench_gemm_sm90 [--f16 | --e4m3] [--sustained SECONDS] [--sweep] [--load] [--table FILE] [--more] [MxNxK]...
+ *   bench_gemm_sm90 [--f16 | --e4m3] [--sustained SECONDS] [--sweep] [--load] [--table FILE] [--more] [--choices N]
+ *                    [MxNxK]...
  *
  * Without sizes: those of gemm_sizes.h, with --more the others there; with --e4m3 (D is bf16) 4096 and 8192 cubed.
  * --load only compiles the kernels, and needs no time of the GPU: the driver keeps them, so that several such
- * runs at once, each with some of the sizes, can go in front.  --sustained runs each arm for so long
- * without a pause, and times the last third.  --table writes M, N, K and TFLOP/s of both for bench/gemm_sm90.gp.
- * Every element of D is compared with cuBLAS's.  Operands are drawn from a normal distribution; sets of them are rotated so
- * that they do not stay in L2.  Two kernels of ours are measured: the fastest of
- * the 32 best choices of cptx_gemm_auto (cptx_gemm_tune), and the first of these; with --sweep all of them.
+ * runs at once, each with some of the sizes, can go in front.  --choices: so many are compiled and timed for each size (32).
+ * --sustained runs each arm for so long without a pause, and times the last third.  --table writes M, N, K and TFLOP/s of
+ * both for bench/gemm_sm90.gp. Every element of D is compared with cuBLAS's.  Operands are drawn from a normal distribution;
+ * sets of them are rotated so that they do not stay in L2.  Two kernels of ours are measured: the fastest of the best
+ * choices of cptx_gemm_auto (cptx_gemm_tune), and the first of these; with --sweep all of them.
  */
 #include "burst.h"
 #include "cublas.h"
@@ -32,6 +33,7 @@ enum { SETS = 8, ROUNDS = 5, TUNED = 32, MOST_ARMS = TUNED + 4 };
 typedef struct options {
 	enum cptx_type in, out;
 	bool sweep, load, more;
+	size_t choices;
 	double sustained;
 	FILE *table;
 } options;
@@ -187,7 +189,7 @@ static void load_choices(cptx_device *dev, const options *o, cptx_gemm_problem p
 {
 	cptx_gemm_choice choice[TUNED];
 	cptx_gemm_opt opt = { .mma = CPTX_GEMM_WGMMA, .a = o->in, .b = o->in, .out = o->out };
-	size_t n = cptx_gemm_auto(&opt, &p, cptx_device_get_info(dev)->sms, choice, TUNED, err);
+	size_t n = cptx_gemm_auto(&opt, &p, cptx_device_get_info(dev)->sms, choice, o->choices, err);
 
 	for (size_t i = 0; i < n && err->code == CPTX_OK; i++) {
 		cptx_module *m = cptx_module_new(NULL);
@@ -203,7 +205,7 @@ static void add_choices(bench *t, cptx_error *err)
 	cptx_gemm_choice choice[TUNED];
 	cptx_gemm_problem p = { .m = t->m, .n = t->n, .k = t->k, .a = t->a[0], .b = t->b[0], .d = t->d };
 	cptx_gemm_opt o = { .mma = CPTX_GEMM_WGMMA, .a = t->o->in, .b = t->o->in, .out = t->o->out };
-	size_t n = cptx_gemm_auto(&o, &p, cptx_device_get_info(t->dev)->sms, choice, TUNED, err);
+	size_t n = cptx_gemm_auto(&o, &p, cptx_device_get_info(t->dev)->sms, choice, t->o->choices, err);
 	cptx_gemm_choice first = choice[0];
 
 	if (!n || (!t->o->sweep && !cptx_gemm_tune(t->dev, &p, choice, n, err)))
@@ -357,6 +359,8 @@ static bool read_options(options *o, int argc, char **argv, int *first)
 			o->load = true;
 		else if (!strcmp(argv[i], "--more"))
 			o->more = true;
+		else if (!strcmp(argv[i], "--choices") && i + 1 < argc)
+			o->choices = (size_t)strtoul(argv[++i], NULL, 10);
 		else if (!strcmp(argv[i], "--sustained") && i + 1 < argc)
 			o->sustained = strtod(argv[++i], NULL);
 		else if (!strcmp(argv[i], "--table") && i + 1 < argc && (o->table = fopen(argv[i + 1], "w")))
@@ -364,13 +368,15 @@ static bool read_options(options *o, int argc, char **argv, int *first)
 		else
 			return fprintf(stderr, "%s: no such option, or its file cannot be written\n", argv[i]), false;
 	}
+	if (!o->choices || o->choices > TUNED)
+		return fprintf(stderr, "--choices: 1 to %d\n", TUNED), false;
 	*first = i;
 	return true;
 }
 
 int main(int argc, char **argv)
 {
-	options o = { .in = CPTX_BF16, .out = CPTX_BF16 };
+	options o = { .in = CPTX_BF16, .out = CPTX_BF16, .choices = TUNED };
 	cptx_error err = { 0 };
 	cublas peer = { 0 };
 	int first;

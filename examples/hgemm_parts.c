@@ -254,6 +254,8 @@ static void k_tile(const hgemm *h, cptx_pipe_at *at, bool last, cptx_val another
 	if (!last)
 		there = cptx_pipe_is_full(k, &ahead);
 	hgemm_steps(h, steps - 2, steps - 1);
+	CPTX_IF(k, cptx_mma_fetch_mark(k, &h->mma, &h->frags, steps - 1)) /* mbarrier.arrive does not wait for ldmatrix */
+		cptx_pipe_wait_full(k, &h->pipe, at);
 	cptx_bar_warp_sync(k, -1);
 	cptx_pipe_release(k, &h->pipe, at, h->lane_0);
 	cptx_pipe_go(k, at, &ahead);

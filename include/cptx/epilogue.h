@@ -268,6 +268,11 @@ typedef struct cptx_epilogue_ring_opt {
 	                        NULL: all by each store.  It must stay.  One in tensor memory (its address is not read), for
 	                        tiles of 32 rows: stores are of such accumulators, which come to registers 32 columns at once;
 	                        units are warps then, and .unit modulo 4 is the quarter of the rows that the thread's has */
+	cptx_val address;    /**< .u64, in place of .map: D, whose rows begin at any element.  The unit's 128 threads store it
+	                        row by row from the tiles, up to .rows and .cols of cptx_epilogue_opt; some 40 instructions of a
+	                        warp for each row of a subtile.  Not of units that are warps, of mn_major tiles, of results that are
+	                        .transposed, with .z or .row_end, nor deferred.  NONE: by TMA */
+	cptx_val pitch;      /**< with .address: elements from row to row, .u32 or constant */
 	char z_;
 } cptx_epilogue_ring_opt;
 

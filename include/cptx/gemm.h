@@ -196,7 +196,8 @@ typedef struct cptx_gemm_opt {
 	bool strided;
 	/** CPTX_GEMM_A | CPTX_GEMM_B | CPTX_GEMM_D: which have addresses, rows or matrices at other distances than multiples of
 	 * 16 bytes.  A and B are copied to the workspace first, in the same launch, with rows that are (the launch is
-	 * cooperative, and clusters have at most 2 CTAs); D is stored and C loaded element by element.  gemv reads all rows as
+	 * cooperative, and clusters have at most 2 CTAs); C is loaded, and D stored, element by element, by wgmma without
+	 * .swap and .scatter D row by row through shared memory.  gemv reads all rows as
 	 * they are.  .strided too, and also where the sizes ask for none of it.  Of types from 8 bits on; not with grouped */
 	uint32_t unaligned;
 	bool alpha;                     /**< multiply by alpha, f32 */
@@ -230,7 +231,7 @@ typedef struct cptx_gemm_opt {
 	enum cptx_type scale_out;
 	/** [sync, wgmma] A is sparse, at most two of four neighbours along K are not 0, and compressed by cptx_gemm_sparse_pack:
 	 * problem.a has its values, problem.meta their places.  Types of 8 and 16 bits; bk, of A with its zeros, has 128 or
-	 * 256 bytes.  No experts, list, swap, scale factors and A stored as K rows of M, and by mma.sync no .tma */
+	 * 256 bytes.  No experts, list, swap, scale factors and A stored as K rows of M.  Twice the products in the same time */
 	bool sparse;
 	/** [wgmma] with .scale = CPTX_F32: B, too, has a factor for 1 x 128 elements, and problem.scale_b lies as scale_a:
 	 * ceil(k / 128) rows of cptx_gemm_scale_pitch(n), of each matrix */

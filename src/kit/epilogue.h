@@ -119,6 +119,18 @@ cptx_val epi_leader(cptx_kernel *k, cptx_site at, const cptx_acc *acc, const cpt
 cptx_epilogue_writer epi_writer_of(cptx_kernel *k, cptx_site at, const cptx_epilogue_ring *ring, const cptx_acc *acc,
                                    bool last);
 
+/* A tile in shared memory, and the matrix whose rows it is stored to: these begin at any element. */
+typedef struct epi_anywhere {
+	const cptx_tile *tile; /* of 8, 16 or 32 bits, rows contiguous and of up to 128 bytes, a multiple of eight of them */
+	cptx_val smem;         /* .u32, where it begins, a multiple of 1024 */
+	cptx_val thread;       /* .u32, of 128 */
+	cptx_val address;      /* .u64: of the matrix */
+	cptx_val pitch;        /* elements from row to row of it, .u32 or a constant */
+	cptx_val row, col;     /* .s32: where the tile begins in it */
+	cptx_val rows, cols;   /* where it ends; NONE: nowhere */
+} epi_anywhere;
+void epi_store_anywhere(cptx_kernel *k, cptx_site at, const epi_anywhere *o);
+
 /* ---- visitors ---- */
 
 enum epi_need {

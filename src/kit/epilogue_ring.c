@@ -31,7 +31,8 @@ static bool check_ring_values(cptx_kernel *k, cptx_site at, const cptx_epilogue_
 
 	return KIT_OPTION(where, o, map, KIT_U64 | KIT_NONE) && KIT_OPTION(where, o, last_map, KIT_U64 | KIT_NONE) &&
 	       KIT_OPTION(where, o, unit, KIT_U32 | KIT_NONE) && KIT_OPTION(where, o, barrier, number) &&
-	       KIT_OPTION(where, o, smem, number | KIT_VARIABLE);
+	       KIT_OPTION(where, o, smem, number | KIT_VARIABLE) && KIT_OPTION(where, o, address, KIT_U64 | KIT_NONE) &&
+	       KIT_OPTION(where, o, pitch, KIT_U32 | KIT_COUNT | KIT_NONE);
 }
 
 /* Whether a tensor map writes such a tile of the type. */
@@ -65,6 +66,8 @@ static bool check_ring(cptx_kernel *k, cptx_site at, const cptx_epilogue_ring_op
 		           CPTX_WARP);
 	else if (o->units > 1 && o->unit.kind != CPTX_VAL_REG)
 		cptx_fail_(k, at, "epilogue: %u units and no .unit, the number of the thread's", o->units);
+	else if (!is_none(o->address) && is_none(o->pitch))
+		cptx_fail_(k, at, "epilogue: .address of the ring without .pitch, the elements from row to row of D");
 	else
 		return check_ring_values(k, at, o);
 	return false;

@@ -73,6 +73,9 @@ static subtile part_of(const sending *s, uint32_t col, uint32_t n)
 		              .tile = &ring->opt.tile };
 }
 
+/* Whether the unit's threads store rows of D, in place of TMA. */
+static bool by_rows(const cptx_epilogue_ring *ring) { return ring->opt.address.kind != CPTX_VAL_NONE; }
+
 static void synchronize(const sending *s, cptx_site at)
 {
 	cptx_kernel *k = s->k;
@@ -285,13 +288,36 @@ static void acquire(const sending *s, cptx_site at, const subtile *x)
 	synchronize(s, at);
 }
 
-/* Has TMA copy a subtile that all threads have written. */
+/* Stores a subtile's rows by all threads. */
+static void store_rows(const sending *s, cptx_site at, const subtile *x)
+{
+	cptx_kernel *k = s->k;
+	const cptx_val from = CALL(add, .a = epi_first_tile(k, at, s->ring), .b = cptx_imm((int64_t)x->stage * s->ring->bytes));
+
+	epi_store_anywhere(k, at,
+	                   &(epi_anywhere){ .tile = x->tile,
+	                                    .smem = from,
+	                                    .thread = s->acc->thread,
+	                                    .address = s->ring->opt.address,
+	                                    .pitch = s->ring->opt.pitch,
+	                                    .row = coordinate(k, at, s->acc->unit_row, x->row, s->m0),
+	                                    .col = coordinate(k, at, s->acc->unit_col, x->col, s->n0),
+	                                    .rows = s->chain->rows,
+	                                    .cols = s->chain->cols });
+}
+
+/* Has TMA copy a subtile that all threads have written, or has them store it. */
 static void send(const sending *s, cptx_site at, const subtile *x)
 {
 	cptx_kernel *k = s->k;
 
-	CALL(fence_proxy, .proxy = CPTX_ASYNC, .space = CPTX_SHARED_CTA);
+	if (!by_rows(s->ring))
+		CALL(fence_proxy, .proxy = CPTX_ASYNC, .space = CPTX_SHARED_CTA);
 	synchronize(s, at);
+	if (by_rows(s->ring)) {
+		store_rows(s, at, x);
+		return;
+	}
 	cptx_if_begin_(k, at, s->leads);
 	if (epi_has_parts(s->ring))
 		copy_parts(s, at, x);
@@ -354,6 +380,27 @@ static void take_writers(cptx_site at, sending *s)
 		s->writer[i] = is_made(&ring->writer[i]) ? ring->writer[i] : epi_writer_of(s->k, at, ring, s->acc, i == 1);
 }
 
+/* Whether threads can store rows of D from the ring's tiles. */
+static bool check_rows(cptx_kernel *k, cptx_site at, const cptx_epilogue_ring *ring, const cptx_acc *acc,
+                       const cptx_epilogue_dst *to)
+{
+	const cptx_tile *t = &ring->opt.tile;
+	const bool one_unit = !epi_by_warps(acc, t) && !epi_has_parts(ring);
+
+	if (to->z.kind != CPTX_VAL_NONE || to->row_end.kind != CPTX_VAL_NONE)
+		cptx_fail_(k, at,
+		           "epilogue: .address with .z or .row_end, which are for tensor maps; give that of the matrix, and "
+		           ".rows of cptx_epilogue_opt");
+	else if (!one_unit || t->elem.mn_major || t->rows % 8)
+		cptx_fail_(k, at,
+		           "epilogue: .address with a ring of %s; rows of D are stored by units of 128 threads, from tiles "
+		           "whose rows are contiguous: cptx_epilogue_store stores others",
+		           one_unit ? "mn_major tiles" : "warps");
+	else
+		return true;
+	return false;
+}
+
 /* What a store sends, and its maps: its own or the ring's. */
 static bool begin_sending(cptx_kernel *k, cptx_site at, cptx_epilogue_ring *ring, const cptx_acc *acc,
                           const cptx_epilogue_dst *opt, sending *s)
@@ -376,6 +423,10 @@ static bool begin_sending(cptx_kernel *k, cptx_site at, cptx_epilogue_ring *ring
 		return false;
 	}
 	*s = (sending){ .k = k, .ring = ring, .acc = acc, .z = to->z, .z2 = to->z2, .row_end = to->row_end };
+	if (by_rows(ring)) {
+		take_writers(at, s);
+		return check_rows(k, at, ring, acc, to);
+	}
 	s->map[0] = to->map.kind == CPTX_VAL_NONE ? ring->opt.map : to->map;
 	s->map[1] = to->last_map.kind == CPTX_VAL_NONE ? ring->opt.last_map : to->last_map;
 	if (s->map[0].kind == CPTX_VAL_NONE || (ring->opt.last.cols && s->map[1].kind == CPTX_VAL_NONE)) {
@@ -432,6 +483,10 @@ void cptx_epilogue_store_tma_(cptx_kernel *k, cptx_site at, cptx_epilogue *e, cp
 	if (!KIT_IS_MADE(cptx_epilogue_ring, k, at, ring) || !epi_has_run(k, at, e, ring->opt.type) ||
 	    !begin_sending(k, at, ring, &e->acc, to, &s))
 		return;
+	if (e->opt.transposed && by_rows(ring)) {
+		cptx_fail_(k, at, "epilogue: .address with .transposed; cptx_epilogue_store stores results of D^T");
+		return;
+	}
 	epi chain = epi_begin(k, at, e, e->next, e->count, 0);
 	s.chain = &chain, s.m0 = chain.m0, s.n0 = chain.n0;
 	if (epi_has_parts(ring))
@@ -514,6 +569,10 @@ void cptx_epilogue_defer_(cptx_kernel *k, cptx_site at, cptx_epilogue *e, cptx_e
 	if (!is_deferred(k, at, d) || !epi_has_run(k, at, e, d->opt.ring->opt.type) ||
 	    !begin_sending(k, at, d->opt.ring, &e->acc, to, &s))
 		return;
+	if (by_rows(d->opt.ring)) {
+		cptx_fail_(k, at, "a deferred store with .address, whose rows threads store: cptx_epilogue_store_tma");
+		return;
+	}
 	if (s.z2.kind != CPTX_VAL_NONE) {
 		cptx_fail_(k, at, "a deferred store with .z2; it has three dimensions at most: cptx_epilogue_store_tma");
 		return;

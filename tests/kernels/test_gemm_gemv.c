@@ -175,18 +175,22 @@ static void run_weights(weights *w, unsigned seed)
 	gemm_device_done(dev, "weights");
 }
 
-/* Each type, for bf16 and f16; without factors, one for a row, one for a group of a turn or of several; zero points. */
+/* Each type, for bf16 and f16; without factors, one for a row, one for a group of a turn or of several; zero points.  Then
+ * warps beside one another along N, which share rows of A. */
 START_TEST(weights_of_few_bits)
 {
 	static const enum cptx_type types[] = { CPTX_U4, CPTX_E2M1, CPTX_E4M3, CPTX_E5M2 };
 	static weights w;
-	const unsigned type = (unsigned)_i / 4, how = (unsigned)_i % 4;
+	const bool beside = _i >= 16;
+	const unsigned type = beside ? 0 : (unsigned)_i / 4, how = beside ? 2 : (unsigned)_i % 4;
 
 	w.o = kernel();
 	w.o.a = _i % 2 ? CPTX_F16 : CPTX_BF16, w.o.b = types[type], w.o.bk = 256, w.o.bn = type % 2 ? 32 : 16;
 	w.o.scale = how ? w.o.a : CPTX_TYPE_NONE;
 	w.o.scale_k = how == 2 ? 128 : how == 3 ? 512 : 0;
 	w.o.zeros = w.o.b == CPTX_U4 && how > 0;
+	if (beside)
+		w.o.bm = _i == 16 ? 16 : 64, w.o.bn = _i == 16 ? 64 : 256, w.o.warps_m = 1, w.o.warps_n = _i == 16 ? 4 : 8;
 	run_weights(&w, (unsigned)_i);
 }
 END_TEST
@@ -281,7 +285,7 @@ int main(void)
 
 	tcase_add_loop_test(test_case(s, "sums"), gives_the_exact_sums, 0, 14);
 	tcase_add_test(test_case(s, "tiny"), tiny_matrices);
-	tcase_add_loop_test(test_case(s, "weights"), weights_of_few_bits, 0, 16);
+	tcase_add_loop_test(test_case(s, "weights"), weights_of_few_bits, 0, 18);
 	tcase_add_test(test_case(s, "rules"), says_which_rule_is_broken);
 	tcase_add_test(test_case(s, "runner"), the_runner_takes_it_for_few_rows);
 	return gemm_tests_main("gemm_gemv", s);

@@ -270,6 +270,44 @@ START_TEST(says_which_rule_is_broken)
 }
 END_TEST
 
+/* mbarrier.arrive does not wait for ldmatrix: between the last one of a stage and its release there is a branch, which what
+ * was read decides, or a fence of the proxies.  No emulator tells. */
+START_TEST(stages_are_released_behind_their_fragments)
+{
+	const cptx_gemm_opt all[] = {
+		{ TILE(128, 128, 64, 2, 4, 4), .a = CPTX_BF16, .b = CPTX_BF16, .out = CPTX_BF16, .tma = true },
+		{ TILE(64, 64, 32, 2, 2, 3), .a = CPTX_BF16, .b = CPTX_BF16, .out = CPTX_F32, .tma = true },
+		{ TILE(128, 128, 64, 2, 4, 8), .a = CPTX_BF16, .b = CPTX_BF16, .out = CPTX_BF16, .tma = true, .sparse = true },
+		{ TILE(64, 64, 128, 2, 2, 3), .a = CPTX_S8, .b = CPTX_S8, .out = CPTX_S32, .tma = true, .b_n_major = false },
+	};
+	cptx_module *m = cptx_module_new(NULL);
+	cptx_error err = { 0 };
+	unsigned releases = 0;
+	bool waited = true;
+
+	cptx_gemm_build(m, &all[_i], &err);
+	cptx_ptx *ptx = cptx_emit(m, "sm_90", NULL, &err);
+	ck_assert_msg(ptx != NULL, "%s", err.text);
+	for (const char *line = cptx_ptx_text(ptx); *line;) {
+		const char *end = strchr(line, '\n');
+		char text[300];
+		snprintf(text, sizeof text, "%.*s", (int)(end ? end - line : (long)strlen(line)), line);
+		if (strstr(text, "ldmatrix"))
+			waited = false;
+		else if (strstr(text, " bra ") || strstr(text, "fence.proxy.async"))
+			waited = true;
+		else if (strstr(text, "mbarrier.arrive.shared")) {
+			ck_assert_msg(waited, "kernel %d: %s", _i, text);
+			releases++;
+		}
+		line = end ? end + 1 : "";
+	}
+	ck_assert_uint_ge(releases, 2);
+	cptx_ptx_destroy(ptx);
+	cptx_module_destroy(m);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("gemm_sync");
@@ -280,6 +318,7 @@ int main(void)
 	tcase_add_loop_test(c, warps_get_registers, 0, 3);
 	tcase_add_loop_test(c, ptxas_does_not_spill, 0, JUDGED);
 	tcase_add_test(c, says_which_rule_is_broken);
+	tcase_add_loop_test(c, stages_are_released_behind_their_fragments, 0, 4);
 	c = test_case(s, "random");
 	tcase_add_test(c, options_at_random_by_cp_async);
 	tcase_add_test(c, options_at_random_by_tma);

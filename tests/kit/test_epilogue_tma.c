@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* cptx/epilogue.h in persistent kernels of wgmma: accumulators of D and of D^T, chains that run where results are stored,
- * rings with a narrower last tile, maps of each store, matrices of a batch, and stores that are deferred. */
+ * rings with a narrower last tile, maps of each store, matrices of a batch, stores that are deferred, and rows of D that
+ * begin anywhere. */
 #include "on_emu.h"
 
 #include "reference/number.h"
@@ -17,6 +18,7 @@ typedef struct trial {
 	uint32_t batch;        /* matrices; 0: one, without a third dimension */
 	bool transposed, mn_major;
 	bool at_store, hoisted, deferred, maps; /* hoisted: .acc of the ring; maps: of each store */
+	bool anywhere;                          /* rows of D begin anywhere: threads store them */
 } trial;
 
 static const trial trials[] = {
@@ -36,6 +38,10 @@ static const trial trials[] = {
 	{ 64, 40, 1, CPTX_BF16, 64, 2, 130, 88, 2, .hoisted = true, .deferred = true, .at_store = true },
 	{ 128, 80, 1, CPTX_BF16, 32, 1, 264, 170, 2, .transposed = true, .mn_major = true, .hoisted = true, .deferred = true,
 	  .at_store = true, .maps = true },
+	{ 64, 64, 1, CPTX_BF16, 64, 2, 135, 131, .at_store = true, .anywhere = true },
+	{ 128, 72, 2, CPTX_F16, 32, 1, 259, 151, 2, .at_store = true, .hoisted = true, .anywhere = true },
+	{ 64, 40, 2, CPTX_F32, 32, 2, 130, 43, 3, .hoisted = true, .anywhere = true },
+	{ 64, 24, 1, CPTX_BF16, 16, 3, 65, 25, .anywhere = true },
 };
 enum { TRIALS = sizeof trials / sizeof *trials, MOST = 3 * 600 * 200, THREADS = 128, BUFFERS = 5 };
 
@@ -73,6 +79,7 @@ typedef struct built {
 	cptx_kernel *k;
 	const trial *t;
 	cptx_val x, c, bias_col, bias_row, out, steps, map, last_map;
+	cptx_val d;                 /* the matrix of the tile, whose rows begin anywhere */
 	cptx_val unit, row, col, z; /* of the tile, in the accumulator's rows and columns */
 	cptx_tiled_mma mma;
 	cptx_acc acc;
@@ -117,7 +124,8 @@ static cptx_epilogue chain(built *b)
 	const trial *t = b->t;
 	cptx_epilogue e;
 
-	cptx_epilogue_new(k, &e, .rows = cptx_imm(d_rows(t)), .cols = cptx_imm(d_cols(t)), .transposed = t->transposed);
+	cptx_epilogue_new(k, &e, .rows = cptx_imm(d_rows(t)), .cols = cptx_imm(d_cols(t)), .vec = t->anywhere ? 1 : 0,
+	                  .transposed = t->transposed);
 	cptx_epilogue_add(k, &e, CPTX_VISIT_SCALE, .value = cptx_immf(0.5));
 	cptx_epilogue_add(k, &e, CPTX_VISIT_MATRIX, .value = cptx_immf(2), .address = b->c, .type = CPTX_BF16,
 	                  .pitch = cptx_imm(d_cols(t)), .z = b->z);
@@ -134,11 +142,13 @@ static void store(built *b, bool defer)
 	cptx_kernel *k = b->k;
 	const trial *t = b->t;
 	const cptx_val none = CPTX_NONE_;
-	const cptx_epilogue_dst to = { .z = t->batch ? cptx_as(b->z, CPTX_S32) : none,
+	const cptx_epilogue_dst to = { .z = t->batch && !t->anywhere ? cptx_as(b->z, CPTX_S32) : none,
 		                           .map = t->maps ? b->map : none,
 		                           .last_map = t->maps ? b->last_map : none };
 	cptx_epilogue e = chain(b);
 
+	if (t->anywhere)
+		cptx_mad_wide(k, b->z, t->rows * t->across * cptx_type_bits(t->out) / 8, b->out, .into = b->d);
 	if (defer)
 		cptx_epilogue_defer_(k, CPTX_HERE, &e, &b->deferred, &to);
 	else
@@ -191,10 +201,13 @@ static void make_ring(built *b)
 	const trial *t = b->t;
 	const cptx_val none = CPTX_NONE_;
 
+	if (t->anywhere)
+		b->d = cptx_reg(b->k, CPTX_U64);
 	cptx_epilogue_ring_new(b->k, &b->ring, .type = t->out, .tile = tile_of(t, cols_of(t)),
-	                       .last = tile_of(t, t->n % cols_of(t)), .map = t->maps ? none : b->map,
-	                       .last_map = t->maps ? none : b->last_map, .stages = t->stages, .units = t->units, .unit = b->unit,
-	                       .barrier = cptx_add(b->k, b->unit, 1), .acc = t->hoisted ? &b->acc : NULL);
+	                       .last = tile_of(t, t->n % cols_of(t)), .map = t->maps || t->anywhere ? none : b->map,
+	                       .last_map = t->maps || t->anywhere ? none : b->last_map, .address = b->d,
+	                       .pitch = t->anywhere ? cptx_imm(t->across) : none, .stages = t->stages, .units = t->units,
+	                       .unit = b->unit, .barrier = cptx_add(b->k, b->unit, 1), .acc = t->hoisted ? &b->acc : NULL);
 	if (t->deferred)
 		cptx_epilogue_deferred_new(b->k, &b->deferred, .ring = &b->ring, .batched = t->batch != 0, .maps = t->maps);
 }
@@ -304,8 +317,9 @@ static void run(const trial *t, cptx_module *m, uint64_t seed)
 		at[i] = cptx_mem_alloc(dev, buffer[i].bytes, &err);
 		cptx_mem_write(dev, at[i], buffer[i].host, buffer[i].bytes, &err);
 	}
-	make_map(dev, t, cols_of(t), at[4], &map[0]);
-	if (t->n % cols_of(t))
+	if (!t->anywhere)
+		make_map(dev, t, cols_of(t), at[4], &map[0]);
+	if (t->n % cols_of(t) && !t->anywhere)
 		make_map(dev, t, t->n % cols_of(t), at[4], &map[1]);
 	cptx_launch_once(
 		p, NULL,
@@ -373,6 +387,7 @@ static void refused(cptx_module *m, int line, const char *what)
 START_TEST(misuse_is_refused)
 {
 	static const trial plain = { 64, 40, 1, CPTX_BF16, 32, 2, 64, 40, .hoisted = true };
+	static const trial anywhere = { 64, 40, 1, CPTX_BF16, 32, 2, 64, 40, .hoisted = true, .anywhere = true };
 	static const trial wide = { 64, 40, 1, CPTX_F32, 32, 2, 64, 40, .hoisted = true };
 	cptx_module *m = cptx_module_new(NULL);
 	cptx_epilogue e;
@@ -401,6 +416,28 @@ START_TEST(misuse_is_refused)
 	cptx_epilogue_run(b.k, &e, &b.acc), line = __LINE__ + 1;
 	cptx_epilogue_store_tma(b.k, &e, &b.ring);
 	refused(m, line, "epilogue: no tensor map for the results: say .map");
+	begin(&b, m = cptx_module_new(NULL), &plain), line = __LINE__ + 1;
+	cptx_epilogue_ring_new(b.k, &b.ring, .type = CPTX_BF16, .tile = tile_of(&plain, 32), .address = b.out);
+	refused(m, line, "epilogue: .address of the ring without .pitch");
+	begin(&b, m = cptx_module_new(NULL), &anywhere);
+	make_ring(&b);
+	cptx_epilogue_new(b.k, &e, .transposed = true);
+	cptx_epilogue_run(b.k, &e, &b.acc), line = __LINE__ + 1;
+	cptx_epilogue_store_tma(b.k, &e, &b.ring);
+	refused(m, line, "epilogue: .address with .transposed");
+	begin(&b, m = cptx_module_new(NULL), &anywhere);
+	make_ring(&b);
+	cptx_epilogue_new(b.k, &e);
+	cptx_epilogue_run(b.k, &e, &b.acc), line = __LINE__ + 1;
+	cptx_epilogue_store_tma(b.k, &e, &b.ring, .z = cptx_imm(1));
+	refused(m, line, "epilogue: .address with .z or .row_end");
+	begin(&b, m = cptx_module_new(NULL), &anywhere);
+	make_ring(&b);
+	cptx_epilogue_deferred_new(b.k, &b.deferred, .ring = &b.ring);
+	cptx_epilogue_new(b.k, &e);
+	cptx_epilogue_run(b.k, &e, &b.acc), line = __LINE__ + 1;
+	cptx_epilogue_defer(b.k, &e, &b.deferred);
+	refused(m, line, "a deferred store with .address");
 	begin(&b, m = cptx_module_new(NULL), &wide);
 	make_ring(&b), line = __LINE__ + 1;
 	cptx_epilogue_deferred_new(b.k, &b.deferred, .ring = &b.ring);

@@ -106,6 +106,7 @@ struct emu_warp {
 	emu_bulk bulk;
 	struct emu_wgmma *wgmma;
 	struct emu_tcgen05 *tcgen05;
+	struct emu_fetches *fetches;   /* of race/fetched.c */
 	struct emu_async_state *async; /* open groups of cp.async, bulk copies, wgmma ... */
 	uint32_t nreg;                 /* that setmaxnreg has left a thread; 0: those of the launch */
 };

@@ -124,6 +124,7 @@ static bool arrive_lane(emu_warp *w, const emu_op *op, unsigned lane, uint32_t l
 		mbarrier_used(cta, b, w, lane);
 	if (!(*released >> lane & 1)) {
 		uint32_t same = same_address(w, op, lane, left);
+		race_give_back(w);
 		if (op->m.sem != CPTX_RELAXED)
 			clock_release_by(w, same, &b->clock);
 		else

@@ -102,11 +102,14 @@ static bool after_read(const touch *t, const reader *r, unsigned bytes, uint32_t
 
 	if (!(r->bits & bytes) || both_strong(t->access, r->bits))
 		return true;
-	bool seen = reader_known(t, r, &lane);
-	if (seen && reader_fenced(t, r, &lane))
+	bool seen = reader_known(t, r, &lane), early = seen && !race_is_fetched(t, r, &lane);
+	if (seen && !early && reader_fenced(t, r, &lane))
 		return true;
 	cell x = { .epoch = r->epoch, .op = r->op, .agent = r->agent, .lane = (uint8_t)lane, .bits = r->bits };
-	race_found(t, &x, false, byte, seen);
+	if (early)
+		race_found_early(t, &x, byte);
+	else
+		race_found(t, &x, false, byte, seen);
 	return false;
 }
 

@@ -68,6 +68,7 @@ struct emu_races {
 	uint32_t nloc, cap_loc;
 	emu_clock other_locs; /* of all that found no place in it */
 	struct global_pages *pages;
+	struct emu_early *early; /* fetched.c's; NULL: nothing was given back early */
 };
 
 /* Something that cannot be noted for lack of memory ends the launch. */
@@ -88,6 +89,8 @@ typedef struct touch {
 	uint32_t size;
 } touch;
 void race_touch(const touch *t);
+/* Whether an asynchronous write comes behind the end of what a reader has fetched (fetched.c). */
+bool race_is_fetched(const touch *t, const reader *x, unsigned *lane);
 /* n bytes, which begin at `at` in the array; `done` have been dealt with before. */
 void race_touch_words(const touch *t, emu_word *word, uint64_t at, uint32_t done, uint32_t n);
 void race_drop_nodes(emu_cluster *c, emu_word *x);
@@ -107,6 +110,7 @@ bool race_each_writer(const emu_cluster *c, const emu_word *x, unsigned bytes, b
                       const void *of);
 void race_put_place(buf *b, const emu_grid *g, const emu_place *p, uint64_t offset);
 void race_found(const touch *t, const cell *other, bool other_writes, uint32_t byte /* of the access */, bool unfenced);
+void race_found_early(const touch *t, const cell *other, uint32_t byte); /* ldmatrix, whose stage was given back too early */
 
 static inline bool race_entry_saw(const emu_seen *e, uint32_t epoch, unsigned lane)
 {

@@ -67,6 +67,27 @@ static void put_other(buf *b, const touch *t, const cell *x, bool writes)
 	put_thread(b, c, late ? late->warp : x->agent, late ? late->lane : x->lane);
 }
 
+void race_found_early(const touch *t, const cell *x, uint32_t byte)
+{
+	buf b;
+
+	if (emu_found_before(t->w, t->op, CPTX_FIND_PROXY))
+		return;
+	buf_init(&b, NULL);
+	buf_printf(&b, "it %s %u bytes of ", verb(t->access), t->size);
+	race_put_place(&b, t->w->grid, t->place, t->place->offset);
+	if (byte)
+		buf_printf(&b, ", byte %u of them", byte);
+	put_other(&b, t, x, false);
+	buf_str(
+		&b,
+		"; mbarrier.arrive, which gave that back, does not wait for the registers of ldmatrix: an instruction that takes "
+		"one of them, or fence.proxy.async, must stand in front of it");
+	buf_put(&b, "", 1);
+	emu_find(t->w, t->op, (int)t->lane, CPTX_FIND_PROXY, "%s", b.failed ? "a race" : b.p);
+	buf_free(&b);
+}
+
 void race_found(const touch *t, const cell *x, bool writes, uint32_t byte, bool unfenced)
 {
 	enum cptx_finding_code code = code_of(t, x, unfenced);

@@ -262,6 +262,7 @@ void clock_fence_proxy_by(emu_warp *w, uint32_t mask)
 
 	if (!w->cluster->races)
 		return;
+	race_fetched(w);
 	if (whole(w, mask)) {
 		fence_clock(&k->clock, &k->clock);
 		join_entry(&k->clock.fenced[w->agent], &mine);
@@ -458,6 +459,7 @@ void race_cluster_free(emu_cluster *c)
 	free(r->epoch);
 	free(r->node);
 	free(r->late);
+	free(r->early);
 	race_pages_free(c);
 	free(r);
 	c->races = NULL;
@@ -478,6 +480,8 @@ void race_warp_free(emu_warp *w)
 	clock_free(&w->know.at_fence);
 	clock_free(&w->know.pending);
 	clock_free(&w->know.over);
+	free(w->fetches);
+	w->fetches = NULL;
 }
 
 void race_cta_free(emu_cta *cta)

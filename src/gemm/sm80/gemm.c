@@ -86,6 +86,8 @@ static void k_tile_of_tma(gemm80 *g, cptx_pipe_at *at, bool last, cptx_val anoth
 	if (!last)
 		there = cptx_pipe_is_full(k, &ahead);
 	multiply(g, g->mma.steps - 2, 1);
+	CPTX_IF(k, cptx_mma_fetch_mark(k, &g->mma, &g->frags, g->mma.steps - 1)) /* it may be filled anew behind these */
+		cptx_pipe_wait_full(k, &g->pipe, at);
 	cptx_bar_warp_sync(k, -1);
 	cptx_pipe_release(k, &g->pipe, at, g->first_lane);
 	cptx_pipe_go(k, at, &ahead);

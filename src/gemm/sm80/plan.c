@@ -136,11 +136,6 @@ static bool check(const cptx_gemm_opt *o, const cptx_target *target, cptx_gemm_p
 		return error_set(err, CPTX_E_TARGET, NOWHERE, "gemm for %s: %s not available on %s; targets from %s on have %s",
 		                 target_of(o), o->tma ? "TMA is" : "cp.async and mma.sync.m16n8k16 are", target->name, target_of(o),
 		                 o->tma ? "it" : "them");
-	RULE(!o->sparse || !o->tma,
-	     "a sparse A that TMA copies (.tma): on an H200 such products were wrong now and then, and the cause is not known "
-	     "yet; "
-	     "leave .tma out",
-	     target_of(o));
 	if (!check_types(o, target, err) || !check_tile(o, err) || !tma_gemm_sparse_check(target_of(o), o, o->bk, err) ||
 	    !tma_gemm_check_numbers(target_of(o), o, err))
 		return false;

@@ -112,6 +112,8 @@ static void store(gemm90 *g, bool defer)
 
 	/* a cvt of a sum that ptxas 13.0 moves in front of the wait has it serialize all wgmma (C7514); it moves none across a
 	 * fence */
+	if (g->s.by_rows)
+		cptx_mov(k, tma_gemm_matrix(k, &g->t, &g->w, CPTX_GEMM_MAP_D), .into = g->d);
 	if (g->s.by_threads)
 		cptx_fence(k, .sem = CPTX_ACQ_REL, .scope = CPTX_CTA);
 	if (g->s.by_threads)
@@ -211,8 +213,12 @@ static void multiply(gemm90 *g)
 	tma_gemm_scaled_new(k, &g->scaled, &g->mma);
 	g->sparse = (tma_gemm_sparse){ .t = &g->t, .w = &g->w };
 	tma_gemm_sparse_new(k, &g->sparse, &g->mma, g->lane, GEMM_SPARSE_AHEAD);
+	if (g->s.by_rows)
+		g->d = cptx_reg(k, CPTX_U64);
 	if (!g->s.by_threads)
-		cptx_epilogue_ring_new(k, &g->ring, .type = g->o->out, .tile = g->s.out.tile, .map = g->w.in.map[CPTX_GEMM_MAP_D],
+		cptx_epilogue_ring_new(k, &g->ring, .type = g->o->out, .tile = g->s.out.tile,
+		                       .map = g->s.by_rows ? (cptx_val){ 0 } : g->w.in.map[CPTX_GEMM_MAP_D], .address = g->d,
+		                       .pitch = g->s.by_rows ? tma_gemm_ld(k, &g->t, &g->w, GEMM_D) : (cptx_val){ 0 },
 		                       .stages = g->s.out.buffers, .units = g->s.consumers, .unit = g->wg, .barrier = g->barrier,
 		                       .last = g->s.out.rest, .last_map = g->w.in.map[CPTX_GEMM_MAP_END_D],
 		                       .acc = g->o->swiglu ? NULL : &g->acc);

@@ -19,7 +19,8 @@ typedef struct gemm_shape {
 	uint32_t a_bytes, b_bytes; /* of a stage */
 	uint32_t acc;              /* accumulators of a thread */
 	uint32_t a_parts, b_parts; /* that the CTAs of a cluster load; 1: if they share it, whole tiles by turns */
-	bool by_threads;           /* they store D element by element; else TMA */
+	bool by_threads;           /* they store D element by element */
+	bool by_rows;              /* they store rows of D, which begin anywhere, from shared memory; else TMA stores it */
 	bool deferred;             /* a tile is rounded, and stored while the next one is multiplied */
 	cptx_tile a, b;            /* of a stage */
 	tma_gemm_subtiles out;     /* how a warpgroup stores D */
@@ -46,6 +47,7 @@ typedef struct gemm90 {
 	cptx_val releases, stamps;  /* predicates: this thread releases stages, writes stamps (NONE: none does) */
 	cptx_val wg, lane, barrier; /* wg: 0 to consumers - 1; lane: in the warpgroup; barrier: its own, a named one */
 	cptx_epilogue_ring ring;
+	cptx_val d;                    /* with .by_rows: .u64, the matrix of the tile at hand */
 	cptx_epilogue_deferred before; /* with .deferred: the tile before, rounded */
 	tma_gemm_scaled scaled;        /* with scale factors */
 	tma_gemm_sparse sparse;        /* with a sparse A */

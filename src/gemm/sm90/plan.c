@@ -63,11 +63,13 @@ gemm_shape gemm_sm90_shape(const cptx_gemm_opt *opt)
 	s.scale_bytes = (tma_gemm_scaled_rows(o) * 4 + 127) / 128 * 128 + (o->scale_rows ? (o->bn * 4 + 127) / 128 * 128 : 0);
 	s.a = tma_gemm_tile(o, false, s.bk, o->bm), s.b = tma_gemm_tile(o, true, s.bk, o->bn);
 	s.out = subtiles_of(o, &s);
-	s.by_threads = o->scatter || o->unaligned & CPTX_GEMM_D;
+	s.by_rows = o->unaligned & CPTX_GEMM_D && !o->scatter && !o->swap;
+	s.by_threads = (o->scatter || o->unaligned & CPTX_GEMM_D) && !s.by_rows;
 	if (s.by_threads)
 		s.out.buffers = 0, s.out.rest.cols = 0;
-	s.deferred = !s.by_threads && !o->stream_k && !o->scale && !o->swiglu && s.per_sm == 1 && s.out_bytes == 2 &&
-	             s.consumers <= 2 && s.acc <= (tma_gemm_has_chain(o) ? ACC_DEFERRED_VALUES : ACC_DEFERRED);
+	s.deferred = !s.by_threads && !s.by_rows && !o->stream_k && !o->scale && !o->swiglu && s.per_sm == 1 &&
+	             s.out_bytes == 2 && s.consumers <= 2 &&
+	             s.acc <= (tma_gemm_has_chain(o) ? ACC_DEFERRED_VALUES : ACC_DEFERRED);
 	return s;
 }
 
@@ -84,9 +86,9 @@ static tma_gemm describe(const cptx_gemm_opt *o)
 		               .rest = s.out.rest,
 		               .row_scales = tma_gemm_scaled_rows(o),
 		               .col_scales = o->scale_rows ? o->bn : 0,
-		               .maps = (s.out.rest.cols ? MAP(CPTX_GEMM_MAP_END_D) : 0) |
+		               .maps = (s.out.rest.cols && !s.by_rows ? MAP(CPTX_GEMM_MAP_END_D) : 0) |
 		                       (last_rows ? MAP(CPTX_GEMM_MAP_LAST_A) | MAP(CPTX_GEMM_MAP_LAST_B) : 0),
-		               .pointers = (s.by_threads ? MAP(CPTX_GEMM_MAP_D) : 0) |
+		               .pointers = (s.by_threads || s.by_rows ? MAP(CPTX_GEMM_MAP_D) : 0) |
 		                           (o->scale && !o->scale_rows ? MAP(CPTX_GEMM_MAP_SCALE_B) : 0) |
 		                           (o->gather ? MAP(CPTX_GEMM_MAP_A) : 0),
 		               .any_row_of_d = o->unaligned & CPTX_GEMM_D,

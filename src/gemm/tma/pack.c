@@ -3,10 +3,10 @@
  * A and B whose rows are no multiples of 16 bytes (cptx_gemm_opt.unaligned): all CTAs copy them to the workspace, with rows
  * that are, and wait for one another; then the kernel goes on as always.
  *
- * A warp copies a part of a row at a time, as long as what is under way at once, each thread 16 bytes: five words that are
- * aligned, and of two neighbours each time the four bytes that are meant (prmt).  So it reads up to three bytes beside a
- * row, never beside the matrix: where these words would, the 16 bytes are copied one by one.  What lies behind the end of a
- * row in the copy is never read.
+ * A warp copies a part of a row at a time, as long as what is under way at once, each thread 16 bytes, out of the
+ * two aligned chunks of 16 that they lie in.  So it reads up to 31 bytes beside a row, never beside the matrix: where these
+ * chunks would, the 16 bytes are copied one by one.  Rows of the copy begin at lines of 128 bytes, as TMA took up to twice
+ * as long for those that do not; what lies behind the end of one is never read.
  */
 #include "gemm/tma/tma.h"
 
@@ -39,38 +39,66 @@ static void copy_bytes(cptx_kernel *k, const copied *row, cptx_val at)
 	}
 }
 
+/* A chunk under way: two aligned ones of the matrix, in which it lies. */
+typedef struct chunk {
+	cptx_val word[2 * WORDS];
+	cptx_val place, shift; /* .u32: bytes behind the begin of the row; bytes behind that of the first aligned chunk */
+	cptx_val there, odd;   /* predicates: it is copied so; one by one */
+} chunk;
+
+static chunk load_chunk(cptx_kernel *k, const copied *row, cptx_val place)
+{
+	chunk c = { .place = place };
+	const cptx_val from = cptx_add(k, row->from, wide(k, place)), all = cptx_regs(k, CPTX_B32, 2 * WORDS);
+	const cptx_val first = cptx_as(cptx_and(k, from, ~UINT64_C(15), .type = CPTX_B64), CPTX_U64);
+	const cptx_val inside = cptx_setp(k, place, row->cut, .cmp = CPTX_LT);
+	const cptx_val begins = cptx_setp(k, first, row->begin, .cmp = CPTX_GE);
+	const cptx_val ends = cptx_setp(k, cptx_add(k, first, 2 * CHUNK), row->end, .cmp = CPTX_LE);
+	const cptx_val fits = cptx_and(k, begins, ends, .type = CPTX_PRED);
+
+	c.there = cptx_and(k, inside, fits, .type = CPTX_PRED);
+	c.odd = cptx_and(k, inside, cptx_not(k, fits, .type = CPTX_PRED), .type = CPTX_PRED);
+	c.shift = cptx_and(k, cptx_cvt(k, from, .dtype = CPTX_U32), CHUNK - 1);
+	for (uint32_t i = 0; i < 2; i++)
+		cptx_ld(k, cptx_offset(first, CHUNK * i), .space = CPTX_GLOBAL, .type = CPTX_B32, .vec = CPTX_V4,
+		        .into = cptx_slice(all, WORDS * i, WORDS), .when = c.there);
+	for (uint32_t i = 0; i < 2 * WORDS; i++)
+		c.word[i] = cptx_elem(all, i);
+	return c;
+}
+
+/* The words are moved down by two, by one, as the shift says, then by the bytes that are left. */
+static void store_chunk(cptx_kernel *k, const copied *row, const chunk *c)
+{
+	cptx_val v[2 * WORDS], out[WORDS];
+	uint32_t n = 2 * WORDS;
+
+	memcpy(v, c->word, sizeof v);
+	for (uint32_t by = 2; by; by--) {
+		const cptx_val moved = cptx_setp(k, cptx_and(k, c->shift, by * WORDS), 0, .cmp = CPTX_NE);
+		n -= by;
+		for (uint32_t i = 0; i < n; i++)
+			v[i] = cptx_selp(k, v[i + by], v[i], moved, .type = CPTX_B32);
+	}
+	const cptx_val select = cptx_mad(k, cptx_and(k, c->shift, WORDS - 1), 0x1111, 0x3210, .mode = CPTX_LO);
+	for (uint32_t i = 0; i < WORDS; i++)
+		out[i] = cptx_prmt(k, v[i], v[i + 1], cptx_as(select, CPTX_B32));
+	cptx_st(k, cptx_add(k, row->to, wide(k, c->place)), cptx_pack(k, WORDS, out), .space = CPTX_GLOBAL, .type = CPTX_B32,
+	        .vec = CPTX_V4, .when = c->there);
+	CPTX_IF(k, c->odd)
+		copy_bytes(k, row, c->place);
+}
+
 /* TURNS chunks, of which this thread's first is `at` bytes behind the begin of the row: the loads of all, then the stores.
  */
 static void copy_chunks(cptx_kernel *k, const copied *row, cptx_val at)
 {
-	cptx_val word[TURNS][WORDS + 1], there[TURNS], odd[TURNS], place[TURNS], select[TURNS];
+	chunk c[TURNS];
 
-	for (uint32_t i = 0; i < TURNS; i++) {
-		place[i] = i ? cptx_add(k, at, i * CHUNK * CPTX_WARP) : at;
-		const cptx_val from = cptx_add(k, row->from, wide(k, place[i])),
-					   first = cptx_as(cptx_and(k, from, ~UINT64_C(3), .type = CPTX_B64), CPTX_U64);
-		const cptx_val end = cptx_add(k, first, CHUNK + 4), inside = cptx_setp(k, place[i], row->cut, .cmp = CPTX_LT);
-		const cptx_val begins = cptx_setp(k, first, row->begin, .cmp = CPTX_GE);
-		const cptx_val fits = cptx_and(k, begins, cptx_setp(k, end, row->end, .cmp = CPTX_LE), .type = CPTX_PRED);
-		there[i] = cptx_and(k, inside, fits, .type = CPTX_PRED);
-		odd[i] = cptx_and(k, inside, cptx_not(k, fits, .type = CPTX_PRED), .type = CPTX_PRED);
-		const cptx_val shift = cptx_and(k, cptx_cvt(k, from, .dtype = CPTX_U32), 3);
-		select[i] = cptx_mad(k, shift, 0x1111, 0x3210, .mode = CPTX_LO);
-		for (uint32_t w = 0; w <= WORDS; w++) {
-			word[i][w] = cptx_reg(k, CPTX_B32);
-			cptx_ld(k, cptx_offset(first, 4 * w), .space = CPTX_GLOBAL, .type = CPTX_B32, .into = word[i][w],
-			        .when = there[i]);
-		}
-	}
-	for (uint32_t i = 0; i < TURNS; i++) {
-		cptx_val v[WORDS];
-		for (uint32_t w = 0; w < WORDS; w++)
-			v[w] = cptx_prmt(k, word[i][w], word[i][w + 1], cptx_as(select[i], CPTX_B32));
-		cptx_st(k, cptx_add(k, row->to, wide(k, place[i])), cptx_pack(k, WORDS, v), .space = CPTX_GLOBAL, .type = CPTX_B32,
-		        .vec = CPTX_V4, .when = there[i]);
-		CPTX_IF(k, odd[i])
-			copy_bytes(k, row, place[i]);
-	}
+	for (uint32_t i = 0; i < TURNS; i++)
+		c[i] = load_chunk(k, row, i ? cptx_add(k, at, i * CHUNK * CPTX_WARP) : at);
+	for (uint32_t i = 0; i < TURNS; i++)
+		store_chunk(k, row, &c[i]);
 }
 
 cptx_val tma_gemm_copy_pitch(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, bool of_b)
@@ -79,9 +107,9 @@ cptx_val tma_gemm_copy_pitch(cptx_kernel *k, const tma_gemm *t, const tma_gemm_w
 	const bool across = of_b ? o->b_n_major : o->a_m_major;
 	const cptx_val cols = !across ? w->p.K : of_b ? w->p.N : w->p.M;
 	const uint32_t bytes = tma_gemm_bits(of_b ? o->b : o->a) / 8;
-	const cptx_val end = cptx_mad(k, cols, bytes, CHUNK - 1, .mode = CPTX_LO);
+	const cptx_val end = cptx_mad(k, cols, bytes, GEMM_COPY_LINE - 1, .mode = CPTX_LO);
 
-	return cptx_and(k, end, ~(uint32_t)(CHUNK - 1));
+	return cptx_and(k, end, ~(uint32_t)(GEMM_COPY_LINE - 1));
 }
 
 cptx_val tma_gemm_stored_rows(const tma_gemm *t, const tma_gemm_work *w, bool of_b)

@@ -52,7 +52,10 @@ uint64_t gemm_stored_bytes(const gemm_stored *s, uint64_t elements)
 
 /* ---- the workspace ---- */
 
-static uint64_t padded_row(const gemm_stored *s) { return divide_up(gemm_stored_bytes(s, s->cols), CHUNK) * CHUNK; }
+static uint64_t padded_row(const gemm_stored *s)
+{
+	return divide_up(gemm_stored_bytes(s, s->cols), GEMM_COPY_LINE) * GEMM_COPY_LINE;
+}
 
 static uint64_t copy_bytes(const tma_gemm *t, const cptx_gemm_problem *p, enum gemm_which which)
 {

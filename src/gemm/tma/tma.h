@@ -319,6 +319,7 @@ cptx_val tma_gemm_ld(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, 
 /* Copies A and B to the workspace, where their rows are unaligned, and waits for all CTAs: gemm/tma/pack.c.  All threads, of
  * which this one has number tid. */
 void tma_gemm_copy_unaligned(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, cptx_val tid);
+enum { GEMM_COPY_LINE = 128 /* bytes of which rows of such a copy have a multiple */ };
 /* Bytes from row to row of such a copy, .u32; rows of A or B as they are stored. */
 cptx_val tma_gemm_copy_pitch(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, bool of_b);
 cptx_val tma_gemm_stored_rows(const tma_gemm *t, const tma_gemm_work *w, bool of_b);

@@ -217,7 +217,7 @@ const cli_command cmd_gemm = {
 		"shape\n"
 		"is the best for the problem of --run or --explain by a model, else "
 		"for\n"
-		"4096 cubed. Where rows are no multiples of 16 bytes A and B are copied first, and D is stored by elements.\n"
+		"4096 cubed. Where rows are no multiples of 16 bytes A and B are copied first, and threads store D.\n"
 		"--run draws operands in their types and layouts, packed and with scale factors where the kind has them, and\n"
 		"compares every element with sums in f64; on the emulator (--device emu:sm_100a), or where there is no GPU, a "
 		"small\n"

@@ -70,7 +70,11 @@ void gemm_text(const cptx_gemm_opt *o, char *text, size_t size)
 		    !(o->unaligned & CPTX_GEMM_B) ? ""
 		    : o->unaligned & CPTX_GEMM_A  ? " and B"
 		                                  : "B");
-	add(text, size, "%s%s%s%s%s%s%s%s%s", by != BY_GEMV && o->unaligned & CPTX_GEMM_D ? ", D by elements" : "",
+	const bool rows = o->mma == CPTX_GEMM_WGMMA && !o->swap && !o->scatter;
+	add(text, size, "%s%s%s%s%s%s%s%s%s",
+	    by == BY_GEMV || !(o->unaligned & CPTX_GEMM_D) ? ""
+	    : rows                                         ? ", D row by row"
+	                                                   : ", D by elements",
 	    o->per_sm > 1 ? ", 2 a multiprocessor" : "",
 	    !o->a_tmem ? ""
 	    : o->swap  ? ", B in tensor memory"
