@@ -4,7 +4,6 @@
  * tile, and options and sizes at random.  CPTX_ATTENTION_TRIALS and CPTX_SEEDS: more of both.  Every sample runs by wgmma
  * and with CPTX_WHOLE by mma.sync with cp.async, with TMA, and by tcgen05; without it some do.
  */
-#include "../whole.h"
 #include "functions.h"
 #include "reference/number.h"
 #include "trial.h"
@@ -42,14 +41,7 @@ static bool run_one(cptx_device *dev, cptx_module *m, const void *o, const void 
 	return ok;
 }
 
-/* In some orders, the first of which the trial's seed says. */
-static void is_right(const cptx_attention_opt *o, const attention_trial *t, unsigned orders, const char *what)
-{
-	static const trial_kind kind = { build_one, run_one };
-
-	for (unsigned order = (unsigned)t->seed; order < t->seed + orders; order++)
-		trial_is_right(&kind, o, t, trial_target(o, order), order, what);
-}
+static const trial_kind kind = { .build = build_one, .run = run_one, .target = trial_target };
 
 typedef struct sample {
 	const char *what;
@@ -284,7 +276,7 @@ START_TEST(options_are_right)
 	const sample *s = &samples[_i];
 	const attention_trial t = { .p = s->p, .seed = (uint64_t)_i + 1, .score = s->score, .mask = s->mask };
 
-	is_right(&s->o, &t, trial_count("CPTX_SEEDS", trial_whole(8, 1)), s->what);
+	trial_in_orders(&kind, &s->o, &t, NULL, t.seed, trial_count("CPTX_SEEDS", trial_whole(8, 1)), s->what);
 }
 END_TEST
 
@@ -300,7 +292,7 @@ START_TEST(options_are_right_by_mma_sync)
 		return;
 	if (!is_tried((uint64_t)_i, 9))
 		return;
-	is_right(&o, &t, trial_count("CPTX_SEEDS", trial_whole(5, 1)), s->what);
+	trial_in_orders(&kind, &o, &t, NULL, t.seed, trial_count("CPTX_SEEDS", trial_whole(5, 1)), s->what);
 }
 END_TEST
 
@@ -320,7 +312,7 @@ START_TEST(options_are_right_by_tcgen05)
 	o.bk = tiles > 1 && o.page && o.page < 128 ? 64 : o.bk;
 	if (!is_tried((uint64_t)_i, 7))
 		return;
-	is_right(&o, &t, trial_count("CPTX_SEEDS", trial_whole(8, 1)), s->what);
+	trial_in_orders(&kind, &o, &t, NULL, t.seed, trial_count("CPTX_SEEDS", trial_whole(8, 1)), s->what);
 }
 END_TEST
 
@@ -330,7 +322,7 @@ static uint64_t state;
 static uint32_t any(uint32_t n) { return (uint32_t)(number_random(&state) % n); }
 
 /* mma: CPTX_ATTENTION_MMAS: any. */
-static void draw(cptx_attention_opt *o, attention_trial *t, enum cptx_attention_mma mma)
+static void draw_for(cptx_attention_opt *o, attention_trial *t, enum cptx_attention_mma mma)
 {
 	static const uint32_t kv[] = { 1, 2, 3 }, groups[] = { 1, 2, 4 }, pages[] = { 16, 32, 64, 128 };
 	cptx_attention_problem *p = &t->p;
@@ -371,40 +363,40 @@ static void draw(cptx_attention_opt *o, attention_trial *t, enum cptx_attention_
 	}
 }
 
-static void random_ones(enum cptx_attention_mma mma, unsigned trials, unsigned orders)
+static void draw(unsigned i, void *o, attention_trial *t, enum cptx_attention_mma mma)
 {
-	unsigned built = 0;
+	*t = (attention_trial){ .seed = i };
+	draw_for(o, t, mma);
+	attention_trial_complete(t, o);
+}
+static void draw_any(unsigned i, void *o, void *t) { draw(i, o, t, CPTX_ATTENTION_MMAS); }
+static void draw_tcgen05(unsigned i, void *o, void *t) { draw(i, o, t, CPTX_ATTENTION_TCGEN05); }
+
+static bool check_one(const void *opt, const void *t, const char *target, cptx_error *err)
+{
+	const cptx_attention_opt *o = (const cptx_attention_opt *)opt;
+
+	return cptx_attention_check(o, cptx_target_find(target), NULL, err) &&
+	       cptx_attention_check_problem(o, &((const attention_trial *)t)->p, 1, NULL, err);
+}
+
+static void random_ones(void (*how)(unsigned i, void *o, void *t), unsigned trials, unsigned orders)
+{
+	const trial_kind random = {
+		.build = build_one, .run = run_one, .target = trial_target, .draw = how, .check = check_one, .rules = "attention: "
+	};
+	cptx_attention_opt o;
+	attention_trial t;
 
 	state = 0x9e3779b97f4a7c15u;
-	for (unsigned i = 0; i < trials; i++) {
-		cptx_attention_opt o;
-		attention_trial t = { .seed = i };
-		cptx_error err = { 0 };
-		char what[20];
-		draw(&o, &t, mma);
-		snprintf(what, sizeof what, "random %u", i);
-		attention_trial_complete(&t, &o);
-		if (!cptx_attention_check_problem(&o, &t.p, 1, NULL, FRESH(&err))) { /* it says which rule is broken */
-			SURE(!strncmp(err.text, "attention: sm_", 14) || strstr(err.text, "pages of "), "%s: %s", what, err.text);
-			continue;
-		}
-		is_right(&o, &t, trial_count("CPTX_SEEDS", orders), what);
-		built++;
-	}
-	ck_assert_uint_gt(built, trials / 2);
+	trial_random(&random, &o, &t, trials, orders);
 }
 
-START_TEST(random_ones_are_right)
-{
-	random_ones(CPTX_ATTENTION_MMAS, trial_count("CPTX_ATTENTION_TRIALS", trial_whole(600, 3)), trial_whole(2, 1));
-}
+START_TEST(random_ones_are_right) { random_ones(draw_any, trial_whole(1200, 3), trial_whole(2, 1)); }
 END_TEST
 
 /* There is no machine of ours that has it, so it is tried in many orders. */
-START_TEST(random_ones_are_right_by_tcgen05)
-{
-	random_ones(CPTX_ATTENTION_TCGEN05, trial_count("CPTX_ATTENTION_TRIALS", trial_whole(400, 2)), trial_whole(20, 2));
-}
+START_TEST(random_ones_are_right_by_tcgen05) { random_ones(draw_tcgen05, trial_whole(300, 2), trial_whole(20, 2)); }
 END_TEST
 
 int main(void)

@@ -2,8 +2,6 @@
 /* Rules of options and problems, each with its words; what ptxas says of kernels; one call that does all. */
 #include "trial.h"
 
-#include "../kit/on_emu.h"
-
 #include <cptx/cptx.h>
 
 #include <math.h>

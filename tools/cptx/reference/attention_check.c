@@ -353,11 +353,18 @@ static double score_of(const bench *b, row *r, const float *q, int64_t key)
 	return b->t->score ? b->t->score(b->t->user, s, r->batch, r->head, r->query, (uint32_t)key) : s;
 }
 
+/* Half an ulp of a number as a part of it. */
+static double half_ulp(enum cptx_type type)
+{
+	return type == CPTX_E4M3 ? 0x1p-4 : type == CPTX_BF16 ? 0x1p-8 : type == CPTX_F16 ? 0x1p-11 : 0x1p-24;
+}
+
 static void compute(const bench *b, row *r)
 {
 	float q[MOST_DIM], v[MOST_DIM];
 	const double v_scale = b->p.v_scale != 0 ? (double)b->p.v_scale : 1;
-	const double least = b->o->in == CPTX_E4M3 ? 0x1p-14 : 0; /* below that probabilities lose bits */
+	/* probabilities below that lose bits, and those below half an ulp of it are 0; a sink may make all of a row so small */
+	const double least = b->o->in == CPTX_BF16 ? 0 : 0x1p-14, half = half_ulp(b->o->in);
 
 	read_row(b, query_at(b, &b->q, r), b->o->dim, q);
 	find_keys(b, r);
@@ -371,7 +378,7 @@ static void compute(const bench *b, row *r)
 	if (b->o->sinks && r->max > -INFINITY)
 		r->sum = exp((double)b->sinks[r->head] - r->max);
 	for (int64_t j = r->first; j < r->end && r->max > -INFINITY; j++) {
-		const double e = exp(b->score[j] - r->max), size = fmax(e, least);
+		const double e = exp(b->score[j] - r->max), size = fmax(e, fmin(least, e / half));
 		r->sum += e;
 		if (!(e > 0))
 			continue;
@@ -415,12 +422,6 @@ void attention_judge(attention_report *rep, uint32_t batch, uint32_t head, uint3
 		rep->batch = batch, rep->head = head, rep->row = query, rep->col = col;
 		rep->value = value, rep->reference = reference;
 	}
-}
-
-/* Half an ulp of a number as a part of it. */
-static double half_ulp(enum cptx_type type)
-{
-	return type == CPTX_E4M3 ? 0x1p-4 : type == CPTX_BF16 ? 0x1p-8 : type == CPTX_F16 ? 0x1p-11 : 0x1p-24;
 }
 
 /* What the tensor cores of sm_90 cut off the sum of n products of 8 bits, as a part of it: 32 of them are added at once, and
