@@ -26,7 +26,8 @@
  * batch or heads of 0: nothing is written.
  *
  * Scores: s = scale * (q . k), in f32; with .softcap s = softcap * tanh(s / softcap), by tanh.approx.f32; with .score what
- * your function builds.  Probabilities are rounded to the type of V before the second product, sums are f32.
+ * your function builds.  Probabilities, as parts of the row's largest or of its sink, are rounded to the type of V before
+ * the second product (f16 keeps fewer bits of those below 2^-14); sums are f32.
  *
  * e4m3: O is bf16, f16 or f32.  Q, K and V are as they were quantized, with one scale each: .scale of the problem takes in
  * those of Q and K, .v_scale is that of V.  Probabilities are rounded to e4m3, 2^8 times as large so that those down to
@@ -144,7 +145,8 @@ typedef struct cptx_attention_opt {
 	                    divisor of it; 0: they do not */
 	/** wgmma: heads of Q that share a tile, and with it what is read of K and V: a power of two that divides heads /
 	 * kv_heads.  A tile has bq / pack queries of each, 8 or more and a power of two.  0: one, or in cptx_attention_auto and
-	 * cptx_attention_run as many as pay where there are fewer queries than a tile has; 1: one.  Not with .sinks, .blocks. */
+	 * cptx_attention_run as many as pay where there are fewer queries than a tile has; 1: one.  A block is skipped where
+	 * .blocks is false for all of them. */
 	uint32_t pack;
 	/** tcgen05: ex2 keeps up with the products, as on sm_103a.  Else with two tiles of queries a fifth of the exponentials
 	 * is computed by a polynomial, which is wrong by up to plan.ex2_error of them, and LSE by as much.

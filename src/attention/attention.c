@@ -78,8 +78,6 @@ static bool check_target(const attention_generator *g, const cptx_target *t, cpt
 static bool check_pack(const cptx_attention_opt *o, cptx_error *err)
 {
 	RULE(!(o->pack & (o->pack - 1)), ".pack = %u; it is a power of two, from 1 to %d", o->pack, ATTENTION_MOST_PACK);
-	RULE(o->pack < 2 || !o->sinks, ".pack = %u with .sinks; each head of a tile would have a sink of its own", o->pack);
-	RULE(o->pack < 2 || !o->blocks, ".pack = %u with .blocks, which tell of one head", o->pack);
 	RULE(o->pack < 2 || attention_can_pack(o, o->pack),
 	     "tiles of %u rows for %u heads; each has a power of two of them, 8 or more", o->bq, o->pack);
 	return true;

@@ -241,8 +241,8 @@ void attention_load_kv(cptx_kernel *k, const attention_in *in, const attention_t
 
 /* ---- scores ---- */
 
-/* In front of a tile's blocks: nothing counts yet but the sink. */
-void attention_begin_softmax(cptx_kernel *k, const attention_in *in, const attention_tile *t, uint32_t rows, cptx_val leads,
+/* In front of a tile's blocks: nothing counts yet but the sink.  s NULL: a thread has one row, and all of it. */
+void attention_begin_softmax(cptx_kernel *k, const attention_in *in, const attention_tile *t, const cptx_acc *s,
                              cptx_softmax *soft);
 /* Predicate: the thread has the first column of a row of S, of the lanes that share it; NONE: no lanes do. */
 cptx_val attention_leads(cptx_kernel *k, const cptx_acc *s);

@@ -241,6 +241,17 @@ static const sample samples[] = {
 	    .q_stride = { .row = 8 * 72, .head = 72 }, .o_stride = { .row = 8 * 80, .head = 80 } },
 	  NULL,
 	  NULL },
+	{ "heads packed, each with a sink",
+	  { BASE, .in = CPTX_BF16, .dim = 64, .lse = true, .pack = 8, .bq = 64, .sinks = true },
+	  { SIZES, .batch = 2, .heads = 16, .kv_heads = 2, .queries = 11, .keys = 90 },
+	  NULL,
+	  NULL },
+	{ "heads packed, each with blocks of its own",
+	  { BASE, .in = CPTX_BF16, .dim = 64, .pack = 2, .bq = 128, .bk = 32, .mask = build_head_mask,
+	    .blocks = build_head_blocks },
+	  { SIZES, .batch = 1, .heads = 4, .kv_heads = 1, .queries = 90, .keys = 400 },
+	  NULL,
+	  head_mask_of },
 	{ "e4m3, heads packed",
 	  { BASE, .in = CPTX_E4M3, .dim = 64, .pack = 2, .bq = 64, .lse = true },
 	  { SIZES, .batch = 1, .heads = 4, .kv_heads = 2, .queries = 40, .keys = 100 },
@@ -349,7 +360,7 @@ static void draw_for(cptx_attention_opt *o, attention_trial *t, enum cptx_attent
 		o->in = CPTX_E4M3, o->dim = (o->dim + 15) / 16 * 16, o->dim_v = (o->dim_v + 15) / 16 * 16;
 		o->bk = (o->bk + 31) / 32 * 32;
 	}
-	if (o->mma == CPTX_ATTENTION_WGMMA && !o->sinks && !o->blocks && !any(3))
+	if (o->mma == CPTX_ATTENTION_WGMMA && !any(3))
 		o->pack = 2 << any(2);
 	*p = (cptx_attention_problem){ SIZES, .batch = 1 + any(2), .queries = 1 + any(any(3) ? 300 : 20), .keys = any(400) };
 	p->kv_heads = kv[any(3)], p->heads = p->kv_heads * groups[any(3)];

@@ -18,12 +18,6 @@ static cptx_val some_blocks(cptx_kernel *k, void *user, const cptx_attention_blo
 	return cptx_setp(k, b->key, 0, .cmp = CPTX_GT);
 }
 
-static cptx_val some_scores(cptx_kernel *k, void *user, const cptx_attention_score *s)
-{
-	(void)user;
-	return cptx_setp(k, s->key, 0, .cmp = CPTX_GT);
-}
-
 typedef struct rule {
 	const char *says;
 	cptx_attention_opt o;
@@ -49,8 +43,6 @@ static const rule rules[] = {
 	{ ".tma is an option of the kernel by mma.sync", { BASE, .tma = true }, { 0 } },
 	{ ".pack is an option of the kernel by wgmma", { SYNC, .pack = 2 }, { 0 } },
 	{ ".pack = 3; it is a power of two", { BASE, .pack = 3 }, { 0 } },
-	{ ".pack = 2 with .sinks", { BASE, .pack = 2, .sinks = true }, { 0 } },
-	{ ".pack = 2 with .blocks", { BASE, .pack = 2, .mask = some_scores, .blocks = some_blocks }, { 0 } },
 	{ "tiles of 64 rows for 16 heads; each has", { BASE, .pack = 16, .bq = 64 }, { 0 } },
 	{ ".pack = 4; it divides the heads of Q for one of K and V", { BASE, .pack = 4 }, { SIZES, .kv_heads = 2 } },
 	{ ".blocks without .mask", { BASE, .blocks = some_blocks }, { 0 } },

@@ -232,7 +232,7 @@ static void soften(forward100 *f)
 
 	f->s_at = cptx_pipe_consumer(k, &f->s_pipe);
 	f->p_at = cptx_pipe_producer(k, &f->p_pipe);
-	attention_begin_softmax(k, &f->in, &f->tile, 1, (cptx_val){ 0 }, &f->soft);
+	attention_begin_softmax(k, &f->in, &f->tile, NULL, &f->soft);
 	CPTX_IF(k, cptx_setp(k, f->tile.blocks, 0, .cmp = CPTX_GT))
 		attention_sm100_each_block(f, softmax_step, true);
 	store(f);

@@ -298,7 +298,7 @@ static void soften(pair100 *x, cptx_val some)
 	const cptx_val in_tile = cptx_as(cptx_and(k, row, TILE_ROWS - 1), CPTX_S32);
 	x->rows = attention_row_of(k, &f->in, &x->half, cptx_add(k, x->half.row0, in_tile));
 	move_bounds(x, cptx_neg(k, f->tile.last_key));
-	attention_begin_softmax(k, &f->in, &x->half, 1, (cptx_val){ 0 }, &x->soft.soft);
+	attention_begin_softmax(k, &f->in, &x->half, NULL, &x->soft.soft);
 	attention_sm100_softmax_begin(k, &x->soft, &f->in);
 	CPTX_IF(k, some)
 		attention_sm100_each_block(f, softmax_step, true);

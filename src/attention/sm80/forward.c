@@ -316,7 +316,7 @@ static void attend(forward80 *f, const cptx_roles *roles)
 	cptx_kernel *k = f->k;
 
 	begin_products(f, roles);
-	attention_begin_softmax(k, &f->in, &f->tile, f->sums.rows, attention_leads(k, &f->sums), &f->soft);
+	attention_begin_softmax(k, &f->in, &f->tile, &f->sums, &f->soft);
 	CPTX_IF(k, cptx_setp(k, f->tile.blocks, 0, .cmp = CPTX_GT))
 		multiply_blocks(f, roles);
 	cptx_acc_scale_rows(k, &f->results, cptx_softmax_end(k, &f->soft, &f->sums));
