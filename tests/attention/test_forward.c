@@ -317,9 +317,10 @@ START_TEST(options_are_right_by_tcgen05)
 
 	o.mma = CPTX_ATTENTION_TCGEN05, o.bq = 128 * tiles, o.stages = 0, t.p.ctas = 0;
 	o.fast_ex2 = _i % 6 == 5;
-	if (o.in == CPTX_E4M3 || o.pack || (tiles > 1 && o.dim > 128))
+	if (o.pack || (tiles > 1 && o.dim > 128))
 		return;
 	o.bk = o.bk && o.bk < least ? least : o.bk;
+	o.bk = o.bk == 96 ? 64 : o.bk;
 	o.bk = tiles > 1 && o.page && o.page < 128 ? 64 : o.bk;
 	if (!is_tried((uint64_t)_i, 7))
 		return;
@@ -356,7 +357,7 @@ static void draw_for(cptx_attention_opt *o, attention_trial *t, enum cptx_attent
 	}
 	if (!any(6))
 		o->score = build_score, t->score = score_of;
-	if (o->mma == CPTX_ATTENTION_WGMMA && !any(3)) {
+	if (o->mma != CPTX_ATTENTION_SYNC && !any(3)) {
 		o->in = CPTX_E4M3, o->dim = (o->dim + 15) / 16 * 16, o->dim_v = (o->dim_v + 15) / 16 * 16;
 		o->bk = (o->bk + 31) / 32 * 32;
 	}

@@ -206,6 +206,8 @@ static void store(forward100 *f)
 	const cptx_val factor = cptx_softmax_end(k, &f->soft, &f->part);
 	cptx_acc part;
 
+	if (attention_is_fp8(f->o))
+		cptx_mul(k, cptx_elem(factor, 0), f->in.v_scale, .into = cptx_elem(factor, 0));
 	if (f->o->lse)
 		attention_store_lse(k, &f->in, &f->tile, &f->part, cptx_softmax_lse(k, &f->soft, &f->part));
 	CPTX_IF(k, cptx_setp(k, f->tile.blocks, 0, .cmp = CPTX_GT)) {

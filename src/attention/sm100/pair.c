@@ -216,7 +216,7 @@ static void store_p(pair100 *x, uint32_t first, uint32_t n, bool last)
 	cptx_kernel *k = f->k;
 	const cptx_val words = attention_sm100_softmax_exp(k, &x->soft, &f->part, first, n, last);
 
-	cptx_tmem_store(k, cptx_offset(f->p, first / 2), words, .num = n / 2);
+	cptx_tmem_store(k, cptx_offset(f->p, first * words.count / n), words, .num = words.count);
 }
 
 /* Behind what was stored of P. */
@@ -271,6 +271,8 @@ static void end_softmax(pair100 *x, cptx_val some)
 
 	CPTX_IF(k, some) {
 		const cptx_pipe_at at = place_of(k, &x->o_pipe, true, x->tile);
+		if (attention_is_fp8(f->o))
+			cptx_mul(k, last, f->in.v_scale, .into = last);
 		cptx_st(k, last_at(x, 0), last, .space = CPTX_SHARED);
 		cptx_pipe_filled(k, &x->o_pipe, &at);
 	}

@@ -436,7 +436,7 @@ static double fp8_cut(double n) { return 0x1p-13 * (n / 32 + 1); }
 static void compare_row(const bench *b, const row *r, attention_report *rep, bool once)
 {
 	const cptx_attention_problem *p = &b->p;
-	const bool fp8 = b->o->in == CPTX_E4M3;
+	const bool fp8 = b->o->in == CPTX_E4M3 && b->o->mma == CPTX_ATTENTION_WGMMA;
 	const double half = half_ulp(b->o->in), out = half_ulp(b->d.type);
 	const double score = (b->o->softcap ? 0x1p-10 : 0x1p-20) * (r->largest + 1) + (fp8 ? fp8_cut(b->o->dim) * r->off : 0);
 	const uint32_t bytes = cptx_type_bits(b->d.type) / 8;
