@@ -103,7 +103,6 @@ static const spared spare[] = {
 	{ "wgmma", "bar.sync", 5, TURN_MEETS },
 	{ "wgmma", "bar.sync", 9, TURN_MEETS },
 	{ "wgmma", "bar.sync", 6, SPEED },
-	{ "wgmma", "bar.sync", 10, SPEED },
 	{ "wgmma", "bar.sync", 13, "it takes the last arrival, so that none is left when the kernel ends" },
 	{ "wgmma", "bar.warp.sync", 0, LANES },
 	{ "wgmma", "bar.warp.sync", 1, LANES },

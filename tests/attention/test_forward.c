@@ -365,6 +365,8 @@ static void draw_for(cptx_attention_opt *o, attention_trial *t, enum cptx_attent
 		o->pack = 2 << any(2);
 	*p = (cptx_attention_problem){ SIZES, .batch = 1 + any(2), .queries = 1 + any(any(3) ? 300 : 20), .keys = any(400) };
 	p->kv_heads = kv[any(3)], p->heads = p->kv_heads * groups[any(3)];
+	if (o->mma == CPTX_ATTENTION_TCGEN05) /* in many orders: fewer heads, which all do the same */
+		p->kv_heads = 1 + any(2), p->heads = p->kv_heads * (1 + any(2));
 	p->scale = any(3) ? 0 : 1 + (float)any(3); /* maxima that grow by more than 2^8 */
 	p->softcap = o->softcap ? 1 + (float)any(4) : 0;
 	p->window_left = o->window ? any(200) : 0, p->window_right = o->window && !o->causal ? any(100) : 0;

@@ -345,7 +345,7 @@ static double score_of(const bench *b, row *r, const float *q, int64_t key)
 		return -INFINITY;
 	read_row(b, key_at(b, &b->k, r, key), b->o->dim, k);
 	double s = dot(q, k, b->o->dim) * (double)p->scale, magnitude = 0;
-	for (uint32_t i = 0; i < b->o->dim && b->bytes; i++)
+	for (uint32_t i = 0; i < b->o->dim; i++)
 		magnitude += fabs((double)q[i] * (double)k[i]) * (double)p->scale;
 	r->off = magnitude > r->off ? magnitude : r->off;
 	if (b->o->softcap)
@@ -430,15 +430,17 @@ static double fp8_cut(double n) { return 0x1p-13 * (n / 32 + 1); }
 
 /*
  * P and O are rounded once each, so the error is half an ulp of what is added and of the result, and a bit more by sums in
- * f32, ex2.approx and, with a soft cap, tanh.approx (2^-11 of its result), which change a score a little.  A polynomial in
- * place of ex2.approx is wrong by what the plan says, in O above and below the line.
+ * f32 (of a score an ulp of the sum of the magnitudes, for its products may cancel), ex2.approx and, with a soft cap,
+ * tanh.approx (2^-11 of its result), which change a score a little.  A polynomial in place of ex2.approx is wrong by what
+ * the plan says, in O above and below the line.
  */
 static void compare_row(const bench *b, const row *r, attention_report *rep, bool once)
 {
 	const cptx_attention_problem *p = &b->p;
 	const bool fp8 = b->o->in == CPTX_E4M3 && b->o->mma == CPTX_ATTENTION_WGMMA;
 	const double half = half_ulp(b->o->in), out = half_ulp(b->d.type);
-	const double score = (b->o->softcap ? 0x1p-10 : 0x1p-20) * (r->largest + 1) + (fp8 ? fp8_cut(b->o->dim) * r->off : 0);
+	const double score =
+		(b->o->softcap ? 0x1p-10 : 0x1p-20) * (r->largest + 1) + (fp8 ? fp8_cut(b->o->dim) : 0x1p-24) * r->off;
 	const uint32_t bytes = cptx_type_bits(b->d.type) / 8;
 	unsigned char *o = query_at(b, &b->d, r);
 
