@@ -31,8 +31,8 @@
  *
  * e4m3: O is bf16, f16 or f32.  Q, K and V are as they were quantized, with one scale each: .scale of the problem takes in
  * those of Q and K, .v_scale is that of V.  Probabilities are rounded to e4m3, 2^8 times as large so that those down to
- * 2^-14 keep three bits; sums are those of the hardware, which by wgmma keeps 13 bits behind the point whenever it adds 32 products.
- * Where wgmma wants V's keys side by side, warps of the CTA turn V around in shared memory.
+ * 2^-14 keep three bits; sums are those of the hardware, which by wgmma keeps 13 bits behind the point whenever it adds 32
+ * products. Where wgmma wants V's keys side by side, warps of the CTA turn V around in shared memory.
  *
  * A sink (.sinks) is a logit of a head that joins the sum of each of its rows: exp(sink) is added to the sum of exp(score),
  * and nothing to O; it counts in LSE, too.
@@ -49,9 +49,9 @@
  * Masks (.mask, .blocks): functions of yours build which scores count, and in which blocks any do; other blocks are neither
  * copied nor computed.
  *
- * Infinities and NaN: a NaN score makes the row's O and LSE NaN, as does plus infinity.  A V that is infinite or NaN makes
- * its column of O NaN in all rows whose key blocks include it, also where its probability is 0 (0 * infinity); but for
- * packed sequences and pages keys from `keys` on are never read.
+ * Infinities and NaN: a NaN score makes the row's O and LSE NaN, as does plus infinity; of minus infinity the probability is
+ * 0.  A V that is infinite or NaN makes its column of O that, or NaN, in all rows whose key blocks include it, also where
+ * its probability is 0 (0 * infinity); but for packed sequences and pages keys from `keys` on are never read.
  */
 #ifndef CPTX_ATTENTION_H
 #define CPTX_ATTENTION_H

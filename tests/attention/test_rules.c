@@ -541,6 +541,97 @@ START_TEST(operations_are_counted)
 }
 END_TEST
 
+/* ---- infinities and NaN ---- */
+
+enum { ODD_ROWS = 140, ODD_DIM = 64, ODD_N = ODD_ROWS * ODD_DIM };
+
+typedef struct odd_run {
+	const char *target;
+	cptx_attention_opt o;
+} odd_run;
+
+/* bf16 of both signs, from a half to 2. */
+static uint16_t plain_number(int operand, uint32_t i)
+{
+	return (uint16_t)((i * 37 + (uint32_t)operand * 11) % 256 + 0x3f00 + (i * i / 7 % 2 ? 0x8000 : 0));
+}
+
+/* O and LSE of one head, one operand (-1: none) of which has another number in one place. */
+static void run_odd(const odd_run *r, int operand, uint32_t at, uint16_t number, uint16_t *out, float *lse)
+{
+	static uint16_t in[ODD_N];
+	cptx_device *dev = trial_device_of(r->target, 1);
+	cptx_error err = { 0 };
+	cptx_attention_runner *runner = cptx_attention_runner_new(dev, NULL, &err);
+	cptx_attention_problem p = { SIZES };
+	uint64_t *const to[] = { &p.q, &p.k, &p.v, &p.o };
+
+	p.heads = 1, p.queries = p.keys = ODD_ROWS;
+	for (int i = 0; i < 4; i++) {
+		*to[i] = cptx_mem_alloc(dev, sizeof in, &err);
+		for (uint32_t j = 0; j < ODD_N; j++)
+			in[j] = plain_number(i, j);
+		if (i == operand)
+			in[at] = number;
+		SURE(cptx_mem_write(dev, *to[i], in, sizeof in, &err), "%s", err.text);
+	}
+	p.lse = cptx_mem_alloc(dev, ODD_ROWS * sizeof *lse, &err);
+	SURE(cptx_attention_run(runner, &r->o, &p, NULL, FRESH(&err)), "%s", err.text);
+	SURE(cptx_mem_read(dev, out, p.o, sizeof in, &err) && cptx_mem_read(dev, lse, p.lse, ODD_ROWS * sizeof *lse, &err), "%s",
+	     err.text);
+	cptx_attention_runner_destroy(runner);
+	cptx_device_close(dev);
+}
+
+enum { ODD_Q, ODD_K, ODD_V, ODD_ROW = 50, ODD_COL = 9, INFINITE = 0x7f80, NO_NUMBER = 0x7fc0 };
+
+/* What an element of O is where an operand has such a number in ODD_ROW and ODD_COL, with causal from the top left: -1: what
+ * it is without it; 0: anything; else infinite or NaN, or with a score of plus infinity or NaN NaN. */
+static int odd_kind(int operand, uint16_t number, uint32_t row, uint32_t col)
+{
+	if (operand == ODD_Q)
+		return row == ODD_ROW ? NO_NUMBER : -1;
+	if (operand == ODD_V && col == ODD_COL) /* of rows in front the blocks may have the key */
+		return row >= ODD_ROW ? INFINITE : 0;
+	if (operand == ODD_V || row < ODD_ROW)
+		return -1;
+	/* a score of minus infinity does not count, and changes the row only so */
+	return number == INFINITE && plain_number(ODD_Q, row * ODD_DIM + ODD_COL) & 0x8000 ? 0 : NO_NUMBER;
+}
+
+START_TEST(odd_numbers_stay_where_they_belong)
+{
+#define ODD .size = CPTX_OPT_SIZE(cptx_attention_opt), .in = CPTX_BF16, .dim = ODD_DIM, .causal = true, .lse = true
+	static const odd_run runs[] = { { "sm_90a", { ODD, .mma = CPTX_ATTENTION_WGMMA } },
+		                            { "sm_80", { ODD, .mma = CPTX_ATTENTION_SYNC } },
+		                            { "sm_100a", { ODD, .mma = CPTX_ATTENTION_TCGEN05, .bq = 128 } },
+		                            { "sm_100a", { ODD, .mma = CPTX_ATTENTION_TCGEN05, .bq = 256 } } };
+	static uint16_t plain[ODD_N], got[ODD_N];
+	static float plain_lse[ODD_ROWS], lse[ODD_ROWS];
+	const odd_run *r = &runs[_i];
+
+	run_odd(r, -1, 0, 0, plain, plain_lse);
+	for (int n = 0; n < 6; n++) {
+		const uint16_t number = n % 2 ? INFINITE : NO_NUMBER;
+		const int operand = n / 2;
+		run_odd(r, operand, ODD_ROW * ODD_DIM + ODD_COL, number, got, lse);
+		for (uint32_t i = 0; i < ODD_N; i++) {
+			const uint32_t row = i / ODD_DIM, col = i % ODD_DIM;
+			const int kind = odd_kind(operand, number, row, col);
+			const bool ok = kind < 0 ? got[i] == plain[i] && (plain[i] & 0x7fff) < INFINITE
+			                         : !kind || (got[i] & 0x7fff) >= (kind == INFINITE ? INFINITE : INFINITE + 1);
+			SURE(ok, "%s, %x in operand %d: row %u, column %u of O is %x, and without it %x", r->target, number, operand,
+			     row, col, got[i], plain[i]);
+			if (operand == ODD_V || kind < 0)
+				SURE(!memcmp(&lse[row], &plain_lse[row], sizeof *lse), "%s: LSE of row %u", r->target, row);
+			else if (kind)
+				SURE(isnan(lse[row]), "%s, %x in operand %d: LSE of row %u is %g", r->target, number, operand, row,
+				     (double)lse[row]);
+		}
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("attention");
@@ -559,5 +650,6 @@ int main(void)
 	tcase_add_test(t, heads_share_open_tiles);
 	tcase_add_test(t, operations_are_counted);
 	tcase_add_test(t, blocks_are_counted);
+	tcase_add_loop_test(t, odd_numbers_stay_where_they_belong, 0, 4);
 	return test_main("attention rules", s);
 }
