@@ -52,7 +52,10 @@ static void complete(cptx_attention_backward_opt *o)
 {
 	const uint32_t dim = round_dim(o);
 
-	o->bq = o->bq ? o->bq : 64;
+	/* by mma.sync wide heads leave no registers for scores that are kept beside their probabilities */
+	const bool crowded = !by_wgmma(o) && dim > 96 && backward_keeps_scores(o);
+
+	o->bq = o->bq ? o->bq : crowded ? 32 : 64;
 	o->bk = o->bk ? o->bk : dim == 96 ? 64 : 128;
 	o->stages = o->stages ? o->stages : 2;
 }
