@@ -8,7 +8,7 @@
  * Heads h / (heads / kv_heads) of K and V serve head h of Q (GQA; kv_heads = 1 is MQA).
  *
  *   mma                        targets      how                                                     Q, K, V
- *   CPTX_ATTENTION_SYNC        sm_80 on     cp.async or TMA (sm_90 on), mma.sync, P in registers    bf16 f16
+ *   CPTX_ATTENTION_SYNC        sm_80 on     cp.async or TMA (sm_90 on), mma.sync, P in registers    bf16 f16 e4m3
  *   CPTX_ATTENTION_WGMMA       sm_90a       TMA, wgmma, warp-specialized, P in registers            bf16 f16 e4m3
  *   CPTX_ATTENTION_TCGEN05     sm_100a      TMA, tcgen05, warp-specialized, P in tensor memory      bf16 f16 e4m3
  *
@@ -32,7 +32,8 @@
  * e4m3: O is bf16, f16 or f32.  Q, K and V are as they were quantized, with one scale each: .scale of the problem takes in
  * those of Q and K, .v_scale is that of V.  Probabilities are rounded to e4m3, 2^8 times as large so that those down to
  * 2^-14 keep three bits; sums are those of the hardware, which by wgmma keeps 13 bits behind the point whenever it adds 32
- * products. Where wgmma wants V's keys side by side, warps of the CTA turn V around in shared memory.
+ * products. Where wgmma wants V's keys side by side, warps of the CTA turn V around in shared memory.  By mma.sync V becomes
+ * f16 on its way to the second product, and probabilities are f16.
  *
  * A sink (.sinks) is a logit of a head that joins the sum of each of its rows: exp(sink) is added to the sum of exp(score),
  * and nothing to O; it counts in LSE, too.
@@ -110,7 +111,7 @@ typedef cptx_val (*cptx_attention_block_fn)(cptx_kernel *k, void *user, const cp
 typedef struct cptx_attention_opt {
 	uint32_t size;               /**< CPTX_OPT fills it in */
 	enum cptx_attention_mma mma; /**< instruction that multiplies */
-	enum cptx_type in;           /**< of Q, K and V: CPTX_BF16, CPTX_F16, or by wgmma and tcgen05 CPTX_E4M3 */
+	enum cptx_type in;           /**< of Q, K and V: CPTX_BF16, CPTX_F16, or from sm_89 on CPTX_E4M3 */
 	enum cptx_type out;          /**< of O: as in, or CPTX_F32; 0: as in.  Of e4m3 CPTX_BF16, which 0 is, F16 or F32 */
 	/** Head size of Q and K: 8 to 256, a multiple of 8.  It costs as the next multiple of 32, of e4m3 of 64, and dense rows
 	 * of e4m3 have multiples of 16. */

@@ -54,8 +54,6 @@ static bool check_types(const cptx_attention_opt *o, cptx_error *err)
 	RULE(o->in == CPTX_BF16 || o->in == CPTX_F16 || o->in == CPTX_E4M3,
 	     ".in is %s; Q, K and V are CPTX_BF16, CPTX_F16 or CPTX_E4M3",
 	     o->in == CPTX_TYPE_NONE ? "not given" : cptx_type_name(o->in));
-	RULE(o->in != CPTX_E4M3 || o->mma != CPTX_ATTENTION_SYNC,
-	     ".in is e4m3; wgmma and tcgen05 have kernels of it, mma.sync has none");
 	RULE(o->in != CPTX_E4M3 || !o->out || o->out == CPTX_BF16 || o->out == CPTX_F16 || o->out == CPTX_F32,
 	     ".out is %s; of e4m3 O is CPTX_BF16, CPTX_F16 or CPTX_F32", cptx_type_name(o->out));
 	RULE(o->in == CPTX_E4M3 || o->out == CPTX_TYPE_NONE || o->out == o->in || o->out == CPTX_F32,

@@ -35,7 +35,7 @@ static cptx_val sink_of(cptx_kernel *k, const attention_in *in, cptx_val head, c
 	const cptx_val max = cptx_mul(k, cptx_ld(k, at, .space = CPTX_GLOBAL, .type = CPTX_F32), in->sink_scale);
 	const cptx_val some = both(k, cptx_setp(k, max, -INFINITY, .cmp = CPTX_GT), leads);
 
-	*sum = cptx_selp(k, exp2(attention_is_fp8(in->o) ? ATTENTION_RAISE : 0), 0.0f, some, .type = CPTX_F32);
+	*sum = cptx_selp(k, exp2(attention_raise(in->o)), 0.0f, some, .type = CPTX_F32);
 	return max;
 }
 
@@ -46,7 +46,7 @@ void attention_begin_softmax(cptx_kernel *k, const attention_in *in, const atten
 	cptx_val max, sum;
 
 	cptx_softmax_new(k, soft, rows, in->scale);
-	soft->raise = attention_is_fp8(in->o) ? ATTENTION_RAISE : 0;
+	soft->raise = attention_raise(in->o);
 	if (!in->o->sinks)
 		return;
 	const cptx_val leads = s ? attention_leads(k, s) : (cptx_val){ 0 };

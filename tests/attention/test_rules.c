@@ -10,6 +10,7 @@
 #define SYNC .size = CPTX_OPT_SIZE(cptx_attention_opt), .mma = CPTX_ATTENTION_SYNC, .in = CPTX_BF16, .dim = 128
 #define TCGEN05 .size = CPTX_OPT_SIZE(cptx_attention_opt), .mma = CPTX_ATTENTION_TCGEN05, .in = CPTX_BF16, .dim = 128
 #define FP8 .size = CPTX_OPT_SIZE(cptx_attention_opt), .mma = CPTX_ATTENTION_WGMMA, .in = CPTX_E4M3, .dim = 128
+#define SYNC_FP8 .size = CPTX_OPT_SIZE(cptx_attention_opt), .mma = CPTX_ATTENTION_SYNC, .in = CPTX_E4M3, .dim = 128
 #define TCGEN05_FP8 .size = CPTX_OPT_SIZE(cptx_attention_opt), .mma = CPTX_ATTENTION_TCGEN05, .in = CPTX_E4M3, .dim = 128
 #define SIZES .size = CPTX_OPT_SIZE(cptx_attention_problem), .batch = 1, .heads = 4, .queries = 64, .keys = 64
 
@@ -81,9 +82,6 @@ static const rule rules[] = {
 	{ ".tma is an option of the kernel by mma.sync; tcgen05 has none", { TCGEN05, .tma = true }, { 0 } },
 	{ ".in is not given", { .size = S, .mma = CPTX_ATTENTION_WGMMA, .dim = 64 }, { 0 } },
 	{ ".in is e5m2; Q, K and V are", { .size = S, .mma = CPTX_ATTENTION_WGMMA, .in = CPTX_E5M2, .dim = 64 }, { 0 } },
-	{ ".in is e4m3; wgmma and tcgen05 have kernels of it, mma.sync has none",
-	  { .size = S, .in = CPTX_E4M3, .dim = 64 },
-	  { 0 } },
 	{ ".out is e4m3; of e4m3 O is", { FP8, .out = CPTX_E4M3 }, { 0 } },
 	{ "sm_90a: blocks of 112 keys; of e4m3 a multiple of 32", { FP8, .bk = 112 }, { 0 } },
 	{ "the problem has v_scale = 2, which is of e4m3", { BASE }, { SIZES, .v_scale = 2 } },
@@ -143,6 +141,10 @@ START_TEST(another_target)
 
 	const cptx_attention_opt by_tma = { SYNC, .tma = true }, large = { SYNC, .stages = 5 };
 
+	const cptx_attention_opt bytes = { SYNC_FP8 };
+
+	ck_assert(!cptx_attention_check(&bytes, cptx_target_find("sm_86"), NULL, FRESH(&err)) && err.code == CPTX_E_TARGET);
+	ck_assert_msg(strstr(err.text, "sm_86 has no .e4m3; targets from sm_89 on have it"), "%s", err.text);
 	ck_assert(!cptx_attention_check(&by_tma, cptx_target_find("sm_80"), NULL, FRESH(&err)));
 	ck_assert_msg(strstr(err.text, ".tma for sm_80; TMA is there from sm_90 on"), "%s", err.text);
 	ck_assert(!cptx_attention_check(&by_tma, cptx_target_find("sm_75"), NULL, FRESH(&err)) && err.code == CPTX_E_TARGET);
@@ -188,6 +190,8 @@ static const cptx_attention_opt shapes[] = {
 	{ TCGEN05, .dim_v = 256, .page = 16 },
 	{ TCGEN05, .causal = true, .lse = true },
 	{ TCGEN05, .fast_ex2 = true },
+	{ SYNC_FP8, .causal = true, .lse = true },
+	{ SYNC_FP8, .tma = true },
 	{ TCGEN05_FP8, .causal = true, .lse = true },
 	{ TCGEN05_FP8, .bq = 128, .dim_v = 256, .fast_ex2 = true },
 	{ FP8, .bk = 224 },
