@@ -416,8 +416,9 @@ CPTX_API cptx_val cptx_acc_as_a_(cptx_kernel *k, cptx_site at, const cptx_acc *a
 CPTX_API void cptx_acc_put_a_(cptx_kernel *k, cptx_site at, const cptx_acc *part, enum cptx_type type, cptx_val address,
                               uint32_t first);
 /** The elements of a part that cptx_acc_load gave as the A of the next product, by A_TMEM: rounded to CPTX_BF16 or CPTX_F16,
- * to tensor memory at that address (.u32), from element `first` of a row on (an even number), two elements in a column;
- * complete behind the call.  The product is started by a thread that has waited for an arrival of all of these behind it. */
+ * two in a column, or to CPTX_E4M3 or E5M2, four in a column, to tensor memory at that address (.u32), from element `first`
+ * of a row on (a multiple of two or four); complete behind the call.  The product is started by a thread that has waited for
+ * an arrival of all of these behind it. */
 #define cptx_acc_put_a(k, part, type, address, first) cptx_acc_put_a_((k), CPTX_HERE, (part), (type), (address), (first))
 
 CPTX_API void cptx_acc_put_tile_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, enum cptx_type type,

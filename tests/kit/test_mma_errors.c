@@ -275,11 +275,14 @@ START_TEST(tensor_memory)
 	FAILS("from a part that cptx_acc_load should have made", cptx_acc_save(x.k, &x.of_tcgen05, 0, &x.of_wgmma));
 	FAILS("an accumulator in registers", cptx_acc_save(x.k, &x.of_wgmma, 0, &x.part));
 	FAILS("an accumulator in tensor memory", cptx_acc_save(x.k, &x.of_tcgen05, 0, &x.of_tcgen05));
-	FAILS("a part that cptx_acc_load should have made, put from element 3 on; that is an even number",
+	FAILS("a part that cptx_acc_load should have made, put from element 3 on; that, and the number of elements, are "
+	      "multiples of 2",
 	      cptx_acc_put_a(x.k, &x.part, CPTX_BF16, x.u32, 3));
 	FAILS("a part that cptx_acc_load should have made", cptx_acc_put_a(x.k, &x.of_wgmma, CPTX_BF16, x.u32, 0));
-	FAILS("an accumulator as .e4m3; it can be rounded to CPTX_BF16 or CPTX_F16",
-	      cptx_acc_put_a(x.k, &x.part, CPTX_E4M3, x.u32, 0));
+	FAILS("put from element 6 on; that, and the number of elements, are multiples of 4",
+	      cptx_acc_put_a(x.k, &x.part, CPTX_E4M3, x.u32, 6));
+	FAILS("an accumulator as .e2m3; it can be rounded to CPTX_BF16 or CPTX_F16",
+	      cptx_acc_put_a(x.k, &x.part, CPTX_E2M3, x.u32, 0));
 	FAILS("an accumulator in tensor memory", cptx_acc_put_a(x.k, &x.of_tcgen05, CPTX_BF16, x.u32, 0));
 }
 END_TEST

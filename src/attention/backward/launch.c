@@ -194,7 +194,7 @@ static cptx_launch_opt launch_of(const cptx_attention_backward_opt *o, const cpt
 		l.grid[0] = attention_up(p->queries, BACKWARD_DQ_ROWS) * planes, l.block[0] = BACKWARD_DQ_ROWS / 16 * CPTX_WARP,
 		l.dyn_smem = backward_shape_of(o).dq_smem;
 	else if (number == DQ && o->mma == CPTX_ATTENTION_WGMMA)
-		l.grid[0] = rows / o->bq, l.block[0] = BACKWARD_GROUPS * BACKWARD_GROUP_THREADS;
+		l.grid[0] = rows / o->bq, l.block[0] = backward_shape_of(o).dq_groups * BACKWARD_GROUP_THREADS;
 	else
 		l.grid[0] = attention_up(rows, BACKWARD_ROW_WARPS), l.block[0] = BACKWARD_ROW_WARPS * CPTX_WARP;
 	return l;
