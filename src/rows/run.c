@@ -113,7 +113,7 @@ bool cptx_rows_run(cptx_rows_runner *r, const cptx_rows_opt *opt, const cptx_row
 		return true;
 	const loaded *l = find(r, &o, rows_about(MAX(p.rows, 1u)), err);
 	const rows_shape shape = rows_shape_of(l ? &l->opt : &o);
-	for (uint32_t i = p.rows ? 0 : 1; l && i < rows_launches(&shape); i++) {
+	for (uint32_t i = p.rows ? 0 : rows_launches(&shape) - 1; l && i < rows_launches(&shape); i++) {
 		cptx_launch *launch = cptx_rows_launch(l->kept.program, r->base.dev, &l->opt, &p, i, err);
 		const bool ok = launch && cptx_launch_run(launch, stream, err);
 		cptx_launch_destroy(launch);
@@ -147,7 +147,7 @@ uint64_t cptx_rows_workspace(cptx_rows_runner *r, const cptx_rows_opt *opt, uint
 	if (!read_options(r, opt, &o, err))
 		return 0;
 	const rows_shape s = rows_shape_of(&o);
-	if (!s.sums && !s.partible)
+	if (!s.sums && s.local)
 		return 0;
 	/* a run finds the alignment, with which the shape changes, and not each shape that is given serves each alignment */
 	const uint32_t first = o.align, last = MAX(o.align, 1u); /* 0, whole vectors, and 1, elements */
