@@ -65,7 +65,8 @@ static void place(cptx_rows_row *r)
 		r->thread = cptx_and(k, tid, o->per_row - 1);
 	}
 	if (o->split > 1) {
-		r->part = cptx_and(k, cta, o->split - 1);
+		r->part = o->split & (o->split - 1) ? cptx_sub(k, cta, cptx_mul(k, r->unit, o->split, .mode = CPTX_LO))
+		                                    : cptx_and(k, cta, o->split - 1);
 		r->first = cptx_mul(k, r->part, r->s.part, .mode = CPTX_LO);
 		if (!r->s.even)
 			r->count = cptx_min(k, cptx_sub(k, o->n, r->first), r->s.part);
@@ -610,6 +611,8 @@ static void many_rows(cptx_rows_row *r, cptx_val of_warp, cptx_val in_warp)
 	}
 	if (r->s.ring)
 		rows_ring_begin(r, first);
+	if (r->s.team) /* the launch in front clears where it meets */
+		cptx_griddepcontrol(k, .op = CPTX_WAIT);
 	if (r->s.claims) {
 		CPTX_WHILE(k, cptx_setp(k, next, r->rows, .cmp = CPTX_LT)) {
 			row(r);

@@ -178,6 +178,8 @@ static void fill_claimed(cptx_rows_row *r, bool is_own, bool is_last_own)
 			copy_row(r, g->next, CPTX_NONE_);
 		}
 		cptx_pipe_next(k, &g->pipe, &g->to);
+		if (is_last_own) /* the launch in front clears the counters */
+			cptx_griddepcontrol(k, .op = CPTX_WAIT);
 		if (is_own && !is_last_own)
 			cptx_add(k, g->next, r->units, .into = g->next);
 		else

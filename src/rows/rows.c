@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 /* ---- complete options ---- */
 
@@ -286,8 +287,8 @@ bool rows_check_shape(const cptx_rows_opt *o, const cptx_target *target, cptx_er
 	          "rows of %u threads in CTAs of %u; .per_row is 1, 2, 4, 8, 16 or 32, or all threads", o->per_row, o->threads);
 	const rows_shape s = rows_shape_of(o);
 	const int most = s.local ? MOST_SPLIT : s.parts || s.team ? ROWS_MOST_PARTS : MOST_CLUSTER;
-	ROWS_RULE(is_power(o->split) && o->split <= (uint32_t)most, "rows of %u CTAs; .split is a power of two up to %d",
-	          o->split, most);
+	ROWS_RULE((is_power(o->split) || (s.team && o->split)) && o->split <= (uint32_t)most, "rows of %u CTAs; .split is %s up to %d",
+	          o->split, s.team ? "a number" : "a power of two", most);
 	ROWS_RULE(s.rows == 1 || o->split == 1,
 	          "rows of %u threads and of %u CTAs; only all threads of a CTA share a row with others", o->per_row, o->split);
 	ROWS_RULE(s.rows == 1 || s.resident, "rows of %u of %u threads stay in registers; those in memory have the whole CTA",
@@ -631,7 +632,7 @@ cptx_launch *cptx_rows_launch(const cptx_program *program, cptx_device *dev, con
 		                            .args = &args };
 	if (!clears && !ends)
 		return cptx_params_launch(program, dev, c.opt.name, &part, 1,
-		                          CPTX_LAUNCH(.grid = { plan.grid }, .cooperative = s.team), err);
+		                          CPTX_LAUNCH(.grid = { plan.grid }, .cooperative = s.team, .overlap = s.team && !getenv("NO_OVERLAP")), err);
 	char *name = clears ? rows_clear_name(&c.opt) : rows_sum_name(&c.opt);
 	const uint32_t x = clears   ? (args.words + ROWS_CLEAR_THREADS - 1) / ROWS_CLEAR_THREADS
 	                   : s.sums ? (c.opt.n + ROWS_SUM_COLUMNS - 1) / ROWS_SUM_COLUMNS

@@ -77,6 +77,34 @@ static void take(cptx_kernel *k, cptx_site at, cptx_val from, cptx_val v, uint32
 	cptx_wait_end_(k, at, CPTX_WAIT_LOOP, is_there);
 }
 
+static uint32_t power_of_two(uint32_t n)
+{
+	uint32_t p = 1;
+
+	while (p < n)
+		p *= 2;
+	return p;
+}
+
+/* v of each lane becomes that of a part; of lanes behind the last part, what changes nothing. */
+static void take_all(cptx_kernel *k, cptx_site at, const cptx_rows_row *r, cptx_val v, enum cptx_reduce_op op, cptx_val slots)
+{
+	const uint32_t parts = r->o->split, lanes = power_of_two(parts);
+	cptx_val lane = CALL(and, .a = r->thread, .b = cptx_imm(lanes - 1));
+	cptx_val from = CALL(add, .a = slots, .b = CALL(mul_wide, .a = lane, .b = cptx_imm(ROWS_SLOT)));
+
+	if (lanes != parts) {
+		cptx_reduce_clear_(k, at, v, op);
+		for (uint32_t i = 0; op == CPTX_REDUCE_SOFTMAX && i < v.count; i += 2) /* no maximum of others is lower */
+			CALL(mov, .a = cptx_f32_bits(0xff7fffffu), .into = cptx_elem(v, i));
+		cptx_if_begin_(k, at, CALL(setp, .a = lane, .b = cptx_imm(parts), .cmp = CPTX_LT));
+	}
+	for (uint32_t i = 0; i < v.count; i += 2)
+		take(k, at, from, v, i);
+	if (lanes != parts)
+		cptx_block_end_(k, at);
+}
+
 /* What was read of others' parts is read in front of what is stored behind the reduction, perhaps in its place. */
 static void fence(cptx_kernel *k, cptx_site at) { CALL(fence, .sem = CPTX_ACQ_REL, .scope = CPTX_GPU); }
 
@@ -98,13 +126,10 @@ void rows_team_reduce(cptx_kernel *k, cptx_site at, cptx_rows_row *r, cptx_val v
 		fence(k, at);
 	for (uint32_t i = 0; i < v.count; i += 2)
 		leave(k, at, mine, v, i, first);
-	cptx_val other = CALL(and, .a = r->thread, .b = cptx_imm(r->o->split - 1));
-	cptx_val its = CALL(add, .a = slots, .b = CALL(mul_wide, .a = other, .b = cptx_imm(ROWS_SLOT)));
-	for (uint32_t i = 0; i < v.count; i += 2)
-		take(k, at, its, v, i);
+	take_all(k, at, r, v, op, slots);
 	if (orders)
 		fence(k, at);
-	cptx_reduce_lanes_(k, at, v, op, r->o->split);
+	cptx_reduce_lanes_(k, at, v, op, power_of_two(r->o->split));
 	for (uint32_t i = 0; i < v.count; i++)
 		CALL(st, .a = cptx_offset(r->result, i * 4), .b = cptx_elem(v, i), .space = CPTX_SHARED, .when = first);
 	cptx_block_end_(k, at);
@@ -126,6 +151,7 @@ void rows_build_clear(cptx_module *m, const char *name)
 	if (!k)
 		return;
 	cptx_params_declare(k, &params, table, n);
+	cptx_griddepcontrol(k, .op = CPTX_LAUNCH_DEPENDENTS);
 	cptx_val at = cptx_params_get(k, &params, "meeting"), words = cptx_params_get(k, &params, "words");
 	cptx_val i = cptx_mad(k, cptx_ctaid_x(k), ROWS_CLEAR_THREADS, cptx_tid_x(k), .mode = CPTX_LO);
 	const cptx_val none[] = { cptx_imm(0), cptx_imm(0) };
