@@ -114,6 +114,19 @@ void rows_sort_warp(cptx_kernel *k, cptx_val v);
 cptx_val rows_mean_of_vector(const cptx_rows_row *r, enum cptx_rows_operand operand);
 /* The other element of the pair, columns 2i and 2i + 1, of an operand that the pass reads. */
 cptx_val rows_other_of_pair(const cptx_rows_row *r, enum cptx_rows_operand operand);
+/* Whether errors of an .f32 are to be seen in what the kernel reads or writes. */
+bool rows_exact(const cptx_rows_opt *o);
+/* e^x of x up to 88; exact: without the error of the exponent's rounding. */
+cptx_val rows_exp(cptx_kernel *k, cptx_val x, bool exact);
+/* e^-x of any x, of which exact ones end at e^88; the sigmoid of x, 1 / (1 + decay). */
+cptx_val rows_decay(cptx_kernel *k, cptx_val x, bool exact);
+cptx_val rows_sigmoid_of(cptx_kernel *k, cptx_val decay, bool exact);
+/* factor / sum (factor NONE: 1), by which elements are multiplied; exact: as two numbers. */
+typedef struct rows_factor {
+	cptx_val much, rest;
+} rows_factor;
+rows_factor rows_factor_of(cptx_kernel *k, cptx_val factor, cptx_val sum, bool exact);
+cptx_val rows_times(cptx_kernel *k, cptx_val v, const rows_factor *f);
 /* Operands that are sums of columns. */
 static inline uint32_t rows_sum_operands(const rows_shape *s)
 {

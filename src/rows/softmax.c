@@ -14,17 +14,12 @@
 
 #define V(operand) e.v[CPTX_ROWS_##operand]
 
-static const float log2e = 1.44269504f, log2e_rest = 1.92596303e-8f, ln2 = 0.69314718f;
+static const float ln2 = 0.69314718f;
 
-/* e^(x - top).  .ftz: powers below 2^-126 are 0, for which each takes three instructions less.  Of .f32 the exponent has the
- * rest of log2(e), too: without it all powers err in the same direction, and a long row's sum with them. */
+/* e^(x - top) */
 static cptx_val power(cptx_kernel *k, const cptx_rows_row *row, cptx_val x, cptx_val top)
 {
-	cptx_val less = cptx_sub(k, x, top), exponent = cptx_mul(k, less, log2e);
-
-	if (cptx_rows_options(row)->in == CPTX_F32)
-		exponent = cptx_fma(k, less, log2e_rest, exponent, .rnd = CPTX_RN);
-	return cptx_ex2(k, exponent, .ftz = true);
+	return rows_exp(k, cptx_sub(k, x, top), rows_exact(cptx_rows_options(row)));
 }
 
 /* Of a row: its maximum, the sum of e^(x - top), and from which of its elements' maximum the thread has subtracted. */
@@ -150,13 +145,13 @@ void rows_softmax(cptx_kernel *k, cptx_rows_row *row, void *user)
 	(void)user;
 	if (cptx_rows_options(row)->with & R_LSE)
 		lse_of(k, row, &s);
-	cptx_val scale = cptx_rcp(k, s.sum, .rnd = CPTX_RN);
-	if (keeps && s.own.kind != CPTX_VAL_NONE)
-		scale = cptx_mul(k, scale, power(k, row, s.own, s.top));
+	const bool scales = keeps && s.own.kind != CPTX_VAL_NONE;
+	const rows_factor by = rows_factor_of(k, scales ? power(k, row, s.own, s.top) : CPTX_NONE_, s.sum,
+	                                      rows_exact(cptx_rows_options(row)));
 	CPTX_ROWS_EACH(k, row, &e, .reads = R_X, .writes = R_Y)
 	{
 		cptx_val p = keeps ? V(X) : power(k, row, V(X), s.top);
-		V(Y) = cptx_mul(k, p, scale);
+		V(Y) = rows_times(k, p, &by);
 	}
 }
 
@@ -193,7 +188,7 @@ void rows_log_softmax_backward(cptx_kernel *k, cptx_rows_row *row, void *user)
 	cptx_rows_reduce(k, row, sum, CPTX_REDUCE_SUM);
 	CPTX_ROWS_EACH(k, row, &e, .reads = R_Y | R_DY, .writes = R_DX)
 	{
-		cptx_val p = cptx_ex2(k, cptx_mul(k, V(Y), log2e), .ftz = true);
+		cptx_val p = rows_exp(k, V(Y), rows_exact(cptx_rows_options(row)));
 		V(DX) = cptx_sub(k, V(DY), cptx_mul(k, p, sum));
 	}
 }
