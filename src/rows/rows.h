@@ -106,8 +106,8 @@ void rows_put_at(cptx_kernel *k, cptx_site at, const cptx_rows_row *r, enum cptx
                  cptx_val v, cptx_val when);
 /* Bytes of static shared memory of a CTA, for top-k's lists; of other kernels 0. */
 uint32_t rows_top_k_static(const cptx_rows_opt *o, const rows_shape *s);
-/* Sorts the numbers in the registers of v, .u32 or .u64, a power of two of them, over a warp, the largest first: lane 0 has
- * the first ones.  All lanes take part. */
+/* Of the numbers in the registers of v, .u32 or .u64, over a warp, the larger half goes to the first half of the registers,
+ * sorted: lane 0 has the largest ones.  2, 4, 8 or 16 registers; all lanes take part. */
 void rows_sort_warp(cptx_kernel *k, cptx_val v);
 /* The mean of the vector of the element where the pass stands, of an operand that it reads; where the row ends in it, with
  * zeros. */
