@@ -138,10 +138,10 @@ typedef struct cptx_rows_opt {
 	                       .stages whole rows, which is 1 then: those of the next row come as soon as the pass that writes
 	                       the row has read the ones before.  2 to 16; where a CTA's part of a row has up to 4 more,
 	                       registers keep these (not of CPTX_ROWS_OWN); 0: whole rows, or chosen with .stages */
-	bool cooperative;   /**< SHARED, whole rows (.stages): the .split CTAs of a row, up to 32, are no cluster, and need not lie near one
-	                         another: they meet in global memory, so that no multiprocessor is left out.  All CTAs of the
-	                         launch are there at once (cptx_launch_opt.cooperative).  Needs a workspace, and one more launch in
-	                         front, which clears it; not of CPTX_ROWS_OWN */
+	bool cooperative; /**< SHARED, whole rows (.stages): the .split CTAs of a row, up to 32, are no cluster, and need not lie
+	                     near one another: they meet in global memory, so that no multiprocessor is left out.  All CTAs of
+	                     the launch are there at once (cptx_launch_opt.cooperative).  Needs a workspace, and one more launch
+	                     in front, which clears it; not of CPTX_ROWS_OWN */
 	char z_;
 } cptx_rows_opt;
 

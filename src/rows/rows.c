@@ -239,8 +239,10 @@ static bool check_chunks(const cptx_rows_opt *o, const rows_shape *s, cptx_error
 /* Of shapes whose CTAs meet in global memory. */
 static bool check_team(const cptx_rows_opt *o, const rows_shape *s, cptx_error *err)
 {
-	ROWS_RULE(s->team, "%u CTAs for a row, .cooperative; that is of 2 CTAs and more of kernels that reduce and write rows", o->split);
-	ROWS_RULE(s->ring && !o->chunks, "CTAs of rows in %s%s, .cooperative; that is of whole rows in shared memory: .stages, .chunks = 0",
+	ROWS_RULE(s->team, "%u CTAs for a row, .cooperative; that is of 2 CTAs and more of kernels that reduce and write rows",
+	          o->split);
+	ROWS_RULE(s->ring && !o->chunks,
+	          "CTAs of rows in %s%s, .cooperative; that is of whole rows in shared memory: .stages, .chunks = 0",
 	          cptx_rows_place_name(o->place), o->chunks ? ", in chunks" : "");
 	ROWS_RULE(o->kernel != CPTX_ROWS_OWN, "a body of one's own, .cooperative; how many reductions it has is not known");
 	return true;
@@ -287,8 +289,8 @@ bool rows_check_shape(const cptx_rows_opt *o, const cptx_target *target, cptx_er
 	          "rows of %u threads in CTAs of %u; .per_row is 1, 2, 4, 8, 16 or 32, or all threads", o->per_row, o->threads);
 	const rows_shape s = rows_shape_of(o);
 	const int most = s.local ? MOST_SPLIT : s.parts || s.team ? ROWS_MOST_PARTS : MOST_CLUSTER;
-	ROWS_RULE((is_power(o->split) || (s.team && o->split)) && o->split <= (uint32_t)most, "rows of %u CTAs; .split is %s up to %d",
-	          o->split, s.team ? "a number" : "a power of two", most);
+	ROWS_RULE((is_power(o->split) || (s.team && o->split)) && o->split <= (uint32_t)most,
+	          "rows of %u CTAs; .split is %s up to %d", o->split, s.team ? "a number" : "a power of two", most);
 	ROWS_RULE(s.rows == 1 || o->split == 1,
 	          "rows of %u threads and of %u CTAs; only all threads of a CTA share a row with others", o->per_row, o->split);
 	ROWS_RULE(s.rows == 1 || s.resident, "rows of %u of %u threads stay in registers; those in memory have the whole CTA",
@@ -592,7 +594,8 @@ static bool fill_args(const cptx_rows_opt *o, const rows_shape *s, const cptx_ro
 	ROWS_RULE(!plan->workspace || p->workspace, "the problem has no workspace; %s need %llu bytes",
 	          s->sums   ? "sums of columns"
 	          : s->team ? "CTAs that meet there"
-	                    : "parts of rows", (unsigned long long)plan->workspace);
+	                    : "parts of rows",
+	          (unsigned long long)plan->workspace);
 	ROWS_RULE(p->workspace % 16 == 0, "the workspace at 0x%llx is no multiple of 16 bytes",
 	          (unsigned long long)p->workspace);
 	return check_in_place(o, s, p, err);
@@ -631,8 +634,9 @@ cptx_launch *cptx_rows_launch(const cptx_program *program, cptx_device *dev, con
 		                                                  : rows_table(&s, table),
 		                            .args = &args };
 	if (!clears && !ends)
-		return cptx_params_launch(program, dev, c.opt.name, &part, 1,
-		                          CPTX_LAUNCH(.grid = { plan.grid }, .cooperative = s.team, .overlap = s.team && !getenv("NO_OVERLAP")), err);
+		return cptx_params_launch(
+			program, dev, c.opt.name, &part, 1,
+			CPTX_LAUNCH(.grid = { plan.grid }, .cooperative = s.team, .overlap = s.team && !getenv("NO_OVERLAP")), err);
 	char *name = clears ? rows_clear_name(&c.opt) : rows_sum_name(&c.opt);
 	const uint32_t x = clears   ? (args.words + ROWS_CLEAR_THREADS - 1) / ROWS_CLEAR_THREADS
 	                   : s.sums ? (c.opt.n + ROWS_SUM_COLUMNS - 1) / ROWS_SUM_COLUMNS

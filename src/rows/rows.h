@@ -164,8 +164,8 @@ uint32_t rows_part_bytes(const cptx_rows_opt *o);
 /* Launches of a kernel: one in front clears where a team meets, and a last one puts together what CTAs found. */
 static inline uint32_t rows_launches(const rows_shape *s) { return 1u + s->team + (s->sums || s->parts); }
 /*
- * Where teams meet, in the workspace: a counter of rows for each part of the columns, each in a line of its own, and slots by
- * row, reduction and part.
+ * Where teams meet, in the workspace: a counter of rows for each part of the columns, each in a line of its own, and slots
+ * by row, reduction and part.
  */
 enum {
 	ROWS_COUNTER = 128,  /* bytes */

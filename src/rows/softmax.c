@@ -146,8 +146,8 @@ void rows_softmax(cptx_kernel *k, cptx_rows_row *row, void *user)
 	if (cptx_rows_options(row)->with & R_LSE)
 		lse_of(k, row, &s);
 	const bool scales = keeps && s.own.kind != CPTX_VAL_NONE;
-	const rows_factor by = rows_factor_of(k, scales ? power(k, row, s.own, s.top) : CPTX_NONE_, s.sum,
-	                                      rows_exact(cptx_rows_options(row)));
+	const rows_factor by =
+		rows_factor_of(k, scales ? power(k, row, s.own, s.top) : CPTX_NONE_, s.sum, rows_exact(cptx_rows_options(row)));
 	CPTX_ROWS_EACH(k, row, &e, .reads = R_X, .writes = R_Y)
 	{
 		cptx_val p = keeps ? V(X) : power(k, row, V(X), s.top);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sorts whole numbers in the registers of a warp, by a bitonic network whose runs all fall: with `per` registers each, number
- * e of a list is register e % per of lane e / per.  Two runs of `size` / 2 numbers become one by comparing each number with
- * the one that is as far from the other end, and then those of each half with one another.
+ * Sorts whole numbers in the registers of a warp, by a bitonic network whose runs all fall: with `per` registers each,
+ * number e of a list is register e % per of lane e / per.  Two runs of `size` / 2 numbers become one by comparing each
+ * number with the one that is as far from the other end, and then those of each half with one another.
  */
 #include "rows/rows.h"
 

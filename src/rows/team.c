@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Teams: CTAs that share a row and are no cluster, so that they may lie on any multiprocessors.  All of a launch are there at
- * once, and meet in global memory.
+ * Teams: CTAs that share a row and are no cluster, so that they may lie on any multiprocessors.  All of a launch are there
+ * at once, and meet in global memory.
  *
  * Each CTA has one part of the columns.  A reduction leaves what it found of its part in a slot, of this row and reduction
  * alone, and reads those of the others as soon as they are there: each register stands beside a word that is not 0, in one
@@ -55,7 +55,8 @@ static void leave(cptx_kernel *k, cptx_site at, cptx_val to, cptx_val v, uint32_
 		both[j] = CALL(mov, .a = cptx_pack(k, 2, words), .type = CPTX_B64);
 	}
 	CALL(st, .a = cptx_offset(to, (int64_t)i * 8), .b = n == 2 ? cptx_pack(k, 2, both) : both[0], .sem = CPTX_RELAXED,
-	     .scope = CPTX_GPU, .space = CPTX_GLOBAL, .type = CPTX_B64, .vec = n == 2 ? CPTX_V2 : (enum cptx_mod)0, .when = when);
+	     .scope = CPTX_GPU, .space = CPTX_GLOBAL, .type = CPTX_B64, .vec = n == 2 ? CPTX_V2 : (enum cptx_mod)0,
+	     .when = when);
 }
 
 /* Waits for these, and puts them into v. */
@@ -65,8 +66,8 @@ static void take(cptx_kernel *k, cptx_site at, cptx_val from, cptx_val v, uint32
 	cptx_val both = cptx_regs_(k, at, CPTX_B64, n), is_there = { 0 };
 
 	cptx_wait_begin_(k, at);
-	CALL(ld, .a = cptx_offset(from, (int64_t)i * 8), .sem = CPTX_RELAXED, .scope = CPTX_GPU, .space = CPTX_GLOBAL, .type = CPTX_B64,
-	     .vec = n == 2 ? CPTX_V2 : (enum cptx_mod)0, .into = both);
+	CALL(ld, .a = cptx_offset(from, (int64_t)i * 8), .sem = CPTX_RELAXED, .scope = CPTX_GPU, .space = CPTX_GLOBAL,
+	     .type = CPTX_B64, .vec = n == 2 ? CPTX_V2 : (enum cptx_mod)0, .into = both);
 	for (uint32_t j = 0; j < n; j++) {
 		cptx_val word = cptx_regs_(k, at, CPTX_B32, 1);
 		const cptx_val words[] = { cptx_as(cptx_elem(v, i + j), CPTX_B32), word };
@@ -87,7 +88,8 @@ static uint32_t power_of_two(uint32_t n)
 }
 
 /* v of each lane becomes that of a part; of lanes behind the last part, what changes nothing. */
-static void take_all(cptx_kernel *k, cptx_site at, const cptx_rows_row *r, cptx_val v, enum cptx_reduce_op op, cptx_val slots)
+static void take_all(cptx_kernel *k, cptx_site at, const cptx_rows_row *r, cptx_val v, enum cptx_reduce_op op,
+                     cptx_val slots)
 {
 	const uint32_t parts = r->o->split, lanes = power_of_two(parts);
 	cptx_val lane = CALL(and, .a = r->thread, .b = cptx_imm(lanes - 1));
@@ -114,8 +116,8 @@ void rows_team_reduce(cptx_kernel *k, cptx_site at, cptx_rows_row *r, cptx_val v
 	const bool orders = r->read_alone;
 
 	if (r->reductions >= rows_meetings(r->o) || v.count > ROWS_SLOT_VALUES) {
-		cptx_fail_(k, at, "reduction %u, of %u registers; CTAs that are no cluster meet %u times, with %d registers", r->reductions,
-		           v.count, rows_meetings(r->o), ROWS_SLOT_VALUES);
+		cptx_fail_(k, at, "reduction %u, of %u registers; CTAs that are no cluster meet %u times, with %d registers",
+		           r->reductions, v.count, rows_meetings(r->o), ROWS_SLOT_VALUES);
 		return;
 	}
 	cptx_reduce_cta_(k, at, &r->all, v, op);

@@ -4,9 +4,9 @@
  *
  * A row's threads find a bound that at least .k elements reach: each has the largest of a few sets of its elements, and the
  * bound is the least, over all sets and warps, of the so-manieth of a warp's largest.  Few elements more than .k reach it.
- * Those go to a list in shared memory, in any order.  A warp sorts a short list in its registers, as far as it is asked for; else, and of a small .k,
- * the place of each in the result is the number of those that come in front of it.  Where the list has no room, because many
- * elements equal the bound, one is looked for after another.
+ * Those go to a list in shared memory, in any order.  A warp sorts a short list in its registers, as far as it is asked for;
+ * else, and of a small .k, the place of each in the result is the number of those that come in front of it.  Where the list
+ * has no room, because many elements equal the bound, one is looked for after another.
  *
  * An entry of the list is 64 bits that compare as elements do: the value's bits in an order of whole numbers, and below them
  * the complement of the column, as the first one of equal elements comes first.
@@ -161,8 +161,8 @@ static uint32_t sets_of(const team *t, uint32_t *rank)
 }
 
 /*
- * A number that at least `rank` of the sets' largest of a warp reach, and few more: between the least and the largest of them
- * that part is halved, turn by turn, in which it lies.
+ * A number that at least `rank` of the sets' largest of a warp reach, and few more: between the least and the largest of
+ * them that part is halved, turn by turn, in which it lies.
  */
 static cptx_val halved(const team *t, cptx_val largest, uint32_t rank)
 {
@@ -177,7 +177,8 @@ static cptx_val halved(const team *t, cptx_val largest, uint32_t rank)
 	}
 	cptx_reduce_warp(k, least, CPTX_REDUCE_MIN);
 	cptx_reduce_warp(k, most, CPTX_REDUCE_MAX);
-	CPTX_DO(k) { /* at least `rank` reach `least` */
+	CPTX_DO(k)
+	{ /* at least `rank` reach `least` */
 		cptx_shr(k, cptx_sub(k, most, least), 1, .into = half);
 		cptx_break_when(k, cptx_setp(k, half, 0, .cmp = CPTX_EQ));
 		cptx_add(k, half, least, .into = half);
