@@ -4,6 +4,7 @@
 #include <cptx/reduce.h>
 
 #include "base/options.h"
+#include "kit/exp.h"
 #include "kit/made.h"
 #include "kit/value.h"
 
@@ -19,8 +20,6 @@ enum {
 /* Bits of f32 numbers.  The lowest maximum is -1e38: times log2(e) it is finite, where -FLT_MAX would become NaN. */
 static const uint32_t bits_lowest = 0xfe967699, bits_minus_inf = 0xff800000, bits_inf = 0x7f800000,
 					  bits_minus_most = 0xff7fffff;
-
-static const double log2e = 1.4426950408889634, ln2 = 0.6931471805599453;
 
 static uint32_t power_of_two(uint32_t n)
 {
@@ -135,13 +134,7 @@ static cptx_val power_above(cptx_kernel *k, cptx_site at, enum cptx_reduce_op op
 {
 	cptx_val d = CALL(sub, .a = v, .b = from);
 
-	if (op == CPTX_REDUCE_SOFTMAX2)
-		return CALL(ex2, .a = d);
-	/* the rounding of the exponent leaves a rest, by which the power is a little larger or smaller; not of -infinity */
-	d = CALL(max, .a = d, .b = cptx_immf(-150));
-	cptx_val exponent = CALL(mul, .a = d, .b = cptx_immf(log2e)), power = CALL(ex2, .a = exponent);
-	cptx_val rest = CALL(fma, .a = exponent, .b = cptx_immf(-ln2), .c = d, .rnd = CPTX_RN);
-	return CALL(fma, .a = power, .b = rest, .c = power, .rnd = CPTX_RN);
+	return op == CPTX_REDUCE_SOFTMAX2 ? CALL(ex2, .a = d) : kit_exp(k, at, d);
 }
 
 static void combine_softmax(cptx_kernel *k, cptx_site at, enum cptx_reduce_op op, cptx_val v, cptx_val other)

@@ -1,28 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* Powers and quotients whose error is that of their last rounding. */
+#include "kit/exp.h"
 #include "rows/rows.h"
 
 #include <cptx/cptx.h>
 
-static const float log2e = 1.44269504f, ln2 = 0.69314718f /* 1.9e-9 less than it is */;
+static const float log2e = 1.44269504f;
 
 bool rows_exact(const cptx_rows_opt *o) { return o->in == CPTX_F32 || o->out == CPTX_F32; }
 
-/*
- * .ftz: powers below 2^-126 are 0, for which each takes three instructions less.  The product with log2(e) is rounded, by up
- * to half an ulp of an exponent that may be 100: where it is to be exact, what the rounding left out, a small number, is
- * multiplied by the power and added.
- */
+/* .ftz: powers below 2^-126 are 0, for which each takes three instructions less. */
 cptx_val rows_exp(cptx_kernel *k, cptx_val x, bool exact)
 {
-	const float lowest = -150; /* of which the power is 0: of -infinity the rest would be a NaN */
-
-	if (!exact)
-		return cptx_ex2(k, cptx_mul(k, x, log2e), .ftz = true);
-	cptx_val above = cptx_max(k, x, lowest, .NaN = true), exponent = cptx_mul(k, above, log2e);
-	cptx_val rest = cptx_fma(k, exponent, -ln2, above, .rnd = CPTX_RN), power = cptx_ex2(k, exponent, .ftz = true);
-
-	return cptx_fma(k, power, rest, power, .rnd = CPTX_RN);
+	return exact ? kit_exp(k, CPTX_HERE, x) : cptx_ex2(k, cptx_mul(k, x, log2e), .ftz = true);
 }
 
 cptx_val rows_decay(cptx_kernel *k, cptx_val x, bool exact)
