@@ -58,3 +58,16 @@ cptx_val rows_times(cptx_kernel *k, cptx_val v, const rows_factor *f)
 		return cptx_mul(k, v, f->much);
 	return cptx_fma(k, v, f->much, cptx_mul(k, v, f->rest), .rnd = CPTX_RN);
 }
+
+rows_log rows_log_of(cptx_kernel *k, cptx_val x, bool exact)
+{
+	cptx_val much = cptx_mul(k, cptx_lg2(k, x), 0.69314718f);
+	rows_log l = { .much = much, .rest = cptx_var(k, CPTX_F32, 0.0f) };
+
+	if (!exact)
+		return l;
+	/* one step of Newton's: e^-much is about 1 / x.  Of 0 and infinities it is no number */
+	cptx_val off = cptx_fma(k, x, rows_exp(k, cptx_neg(k, much), true), -1.0f, .rnd = CPTX_RN);
+	cptx_mov(k, off, .into = l.rest, .when = cptx_setp(k, off, off, .cmp = CPTX_EQ));
+	return l;
+}

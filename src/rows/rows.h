@@ -127,6 +127,11 @@ typedef struct rows_factor {
 } rows_factor;
 rows_factor rows_factor_of(cptx_kernel *k, cptx_val factor, cptx_val sum, bool exact);
 cptx_val rows_times(cptx_kernel *k, cptx_val v, const rows_factor *f);
+/* ln(x), as the sum of two numbers of which the second is small; not exact: 0. */
+typedef struct rows_log {
+	cptx_val much, rest;
+} rows_log;
+rows_log rows_log_of(cptx_kernel *k, cptx_val x, bool exact);
 /* Operands that are sums of columns. */
 static inline uint32_t rows_sum_operands(const rows_shape *s)
 {

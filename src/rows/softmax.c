@@ -14,8 +14,6 @@
 
 #define V(operand) e.v[CPTX_ROWS_##operand]
 
-static const float ln2 = 0.69314718f;
-
 /* e^(x - top) */
 static cptx_val power(cptx_kernel *k, const cptx_rows_row *row, cptx_val x, cptx_val top)
 {
@@ -126,10 +124,21 @@ static stats stats_of(cptx_kernel *k, cptx_rows_row *row, cptx_val all, bool bec
 	return s;
 }
 
-/* top + ln(sum) */
-static cptx_val lse_of(cptx_kernel *k, const cptx_rows_row *row, const stats *s)
+static rows_log log_of(cptx_kernel *k, const cptx_rows_row *row, const stats *s)
 {
-	cptx_val lse = cptx_fma(k, cptx_lg2(k, s->sum), ln2, s->top, .rnd = CPTX_RN);
+	return rows_log_of(k, s->sum, rows_exact(cptx_rows_options(row)));
+}
+
+/* v + ln(sum), rounded last where v is small. */
+static cptx_val above(cptx_kernel *k, cptx_val v, const rows_log *log)
+{
+	return cptx_add(k, cptx_add(k, v, log->rest), log->much);
+}
+
+/* top + ln(sum) */
+static cptx_val lse_of(cptx_kernel *k, const cptx_rows_row *row, const stats *s, const rows_log *log)
+{
+	cptx_val lse = above(k, s->top, log);
 
 	if (cptx_rows_options(row)->with & R_LSE)
 		cptx_rows_put(k, row, CPTX_ROWS_LSE, lse);
@@ -143,8 +152,10 @@ void rows_softmax(cptx_kernel *k, cptx_rows_row *row, void *user)
 	cptx_rows_at e;
 
 	(void)user;
-	if (cptx_rows_options(row)->with & R_LSE)
-		lse_of(k, row, &s);
+	if (cptx_rows_options(row)->with & R_LSE) {
+		const rows_log log = log_of(k, row, &s);
+		lse_of(k, row, &s, &log);
+	}
 	const bool scales = keeps && s.own.kind != CPTX_VAL_NONE;
 	const rows_factor by =
 		rows_factor_of(k, scales ? power(k, row, s.own, s.top) : CPTX_NONE_, s.sum, rows_exact(cptx_rows_options(row)));
@@ -158,12 +169,13 @@ void rows_softmax(cptx_kernel *k, cptx_rows_row *row, void *user)
 void rows_log_softmax(cptx_kernel *k, cptx_rows_row *row, void *user)
 {
 	const stats s = stats_of(k, row, CPTX_NONE_, false);
-	cptx_val log_sum = cptx_mul(k, cptx_lg2(k, s.sum), ln2);
+	const rows_log log = log_of(k, row, &s);
+	cptx_val log_sum = cptx_add(k, log.much, log.rest);
 	cptx_rows_at e;
 
 	(void)user;
 	if (cptx_rows_options(row)->with & R_LSE)
-		lse_of(k, row, &s);
+		lse_of(k, row, &s, &log);
 	CPTX_ROWS_EACH(k, row, &e, .reads = R_X, .writes = R_Y) { V(Y) = cptx_sub(k, cptx_sub(k, V(X), s.top), log_sum); }
 }
 
@@ -252,8 +264,9 @@ void rows_cross_entropy(cptx_kernel *k, cptx_rows_row *row, void *user)
 	if (o->smoothing != 0)
 		all = cptx_var(k, CPTX_F32, 0.0f);
 	const stats s = stats_of(k, row, all, false);
-	cptx_val lse = lse_of(k, row, &s);
-	cptx_val loss = cptx_mul(k, cptx_sub(k, lse, x), 1 - o->smoothing);
+	const rows_log log = log_of(k, row, &s);
+	cptx_val lse = lse_of(k, row, &s, &log);
+	cptx_val loss = cptx_mul(k, above(k, cptx_sub(k, s.top, x), &log), 1 - o->smoothing);
 	if (o->smoothing != 0) {
 		cptx_rows_reduce(k, row, all, CPTX_REDUCE_SUM);
 		cptx_val mean_loss = cptx_sub(k, lse, cptx_mul(k, all, 1.0f / (float)o->n));
