@@ -255,7 +255,8 @@ CPTX_API bool cptx_rows_runner_set_tune(cptx_rows_runner *runner, const cptx_tun
  * cptx_tune_measure.  Operands are made here, dense.  done: may be NULL. */
 CPTX_API bool cptx_rows_measure(cptx_tune *db, cptx_device *dev, const cptx_rows_opt *opt, uint32_t rows,
                                 const cptx_tune_use *use, cptx_tune_done *done, cptx_error *err);
-/** Bytes of the workspace that a run needs; 0: none, or an error. */
+/** Bytes of the workspace that a run needs; 0: none, or an error.  Long rows that a team would share can do without: a run
+ * without a workspace chooses among other shapes. */
 CPTX_API uint64_t cptx_rows_workspace(cptx_rows_runner *runner, const cptx_rows_opt *opt, uint32_t rows, cptx_error *err);
 
 /* ---- A row kernel of one's own ------------------------------------------------------------------------------------ */

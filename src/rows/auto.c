@@ -214,6 +214,7 @@ typedef struct search {
 	const cptx_rows_opt *o;
 	const cptx_target *target;
 	uint32_t rows, sms;
+	bool alone;
 	cptx_rows_choice *best;
 	size_t n, room;
 	cptx_error why;
@@ -393,7 +394,7 @@ static void consider_all(search *x)
 	}
 	consider_place(x, CPTX_ROWS_REGISTERS, 0, 0);
 	consider_place(x, CPTX_ROWS_MEMORY, 0, 0);
-	if (!x->target || x->target->number >= 90)
+	if ((!x->target || x->target->number >= 90) && !x->alone)
 		consider_teams(x);
 	/* a body of one's own may read a row behind the pass that writes it */
 	if (!rows_shape_of(x->o).local &&
@@ -407,11 +408,11 @@ static void consider_all(search *x)
 	}
 }
 
-size_t rows_auto(const cptx_rows_opt *opt, const cptx_target *target, uint32_t rows, uint32_t sms, cptx_rows_choice *choices,
-                 size_t room, cptx_error *err)
+size_t rows_auto(const cptx_rows_opt *opt, const cptx_target *target, uint32_t rows, uint32_t sms, bool alone,
+                 cptx_rows_choice *choices, size_t room, cptx_error *err)
 {
 	cptx_rows_opt o;
-	search x = { .o = &o, .target = target, .best = choices, .room = room };
+	search x = { .o = &o, .target = target, .alone = alone, .best = choices, .room = room };
 
 	if (!IS_GIVEN(opt, "options struct", NOWHERE, err) || !OPTIONS_READ(cptx_rows_opt, &o, opt, NOWHERE, err))
 		return 0;
@@ -444,7 +445,7 @@ size_t cptx_rows_auto_(const cptx_rows_opt *opt, const cptx_target *target, uint
 		return 0;
 	room = MIN(room, (size_t)MOST_SHAPES);
 	cptx_rows_choice *all = NEW_ARRAY(cptx_rows_choice, room);
-	const size_t n = all ? rows_auto(opt, target, rows, sms, all, room, err) : 0;
+	const size_t n = all ? rows_auto(opt, target, rows, sms, false, all, room, err) : 0;
 
 	if (!all)
 		error_set(err, CPTX_E_MEMORY, NOWHERE, "out of memory");

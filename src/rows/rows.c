@@ -451,7 +451,7 @@ bool cptx_rows_check_(const cptx_rows_opt *opt, const cptx_target *target, uint3
 {
 	cptx_rows_choice c;
 
-	if (!rows_auto(opt, target, rows, sms, &c, 1, err))
+	if (!rows_auto(opt, target, rows, sms, false, &c, 1, err))
 		return false;
 	const cptx_rows_plan here = plan_of(&c, rows, sms ? sms : 132);
 	if (plan)
@@ -613,7 +613,7 @@ cptx_launch *cptx_rows_launch(const cptx_program *program, cptx_device *dev, con
 	    !IS_GIVEN(problem, "problem", NOWHERE, err) || !OPTIONS_READ(cptx_rows_problem, &p, problem, NOWHERE, err))
 		return NULL;
 	const cptx_device_info *info = cptx_device_get_info(dev);
-	if (!rows_auto(opt, cptx_target_find(info->target ? info->target : ""), p.rows, info->sms, &c, 1, err))
+	if (!rows_auto(opt, cptx_target_find(info->target ? info->target : ""), p.rows, info->sms, false, &c, 1, err))
 		return NULL;
 	const rows_shape s = rows_shape_of(&c.opt);
 	const cptx_rows_plan plan = plan_of(&c, p.rows, info->sms);

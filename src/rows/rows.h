@@ -182,9 +182,9 @@ uint32_t rows_meetings(const cptx_rows_opt *o);
 /* Bytes in the workspace for so many rows. */
 uint64_t rows_meeting_bytes(const cptx_rows_opt *o, uint32_t rows);
 
-/* As cptx_rows_auto, of choices of this library; room is 1 or more. */
-size_t rows_auto(const cptx_rows_opt *opt, const cptx_target *target, uint32_t rows, uint32_t sms, cptx_rows_choice *choices,
-                 size_t room, cptx_error *err);
+/* As cptx_rows_auto, of choices of this library; room is 1 or more.  alone: there is no workspace where teams could meet. */
+size_t rows_auto(const cptx_rows_opt *opt, const cptx_target *target, uint32_t rows, uint32_t sms, bool alone,
+                 cptx_rows_choice *choices, size_t room, cptx_error *err);
 /* Checks and completes the options; the shape stays 0 where it is to be chosen. */
 bool rows_complete(cptx_rows_opt *o, const cptx_target *target, cptx_error *err);
 /* Checks the shape of complete options, which must be chosen. */

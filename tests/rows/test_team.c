@@ -111,6 +111,11 @@ START_TEST(by_the_runner)
 			SURE(fabs(sum - 1) < 1e-6, "row %d has the sum %g", row, sum);
 		}
 	}
+	cptx_rows_opt open = {
+		.kernel = CPTX_ROWS_SOFTMAX, .in = CPTX_F32, .n = N, .place = CPTX_ROWS_SHARED
+	}; /* a team or not */
+	p.workspace = 0;
+	ck_assert_msg(cptx_rows_run(r, &open, &p, NULL, &err), "%s", err.text);
 	cptx_rows_opt back = team_of(CPTX_ROWS_RMS_NORM_BACKWARD, CPTX_F32, N, 32, 3, 2);
 	cptx_rows_problem none = { .rows = 0 };
 	back.with = CPTX_ROWS_BIT(CPTX_ROWS_DW);
