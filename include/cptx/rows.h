@@ -185,6 +185,7 @@ typedef struct cptx_rows_plan {
 	uint32_t rows_each;         /**< rows that a CTA takes one after another; 0: as many as there are for it */
 	uint32_t smem;              /**< dynamic shared memory of a CTA, bytes */
 	uint32_t chunks;            /**< chunks of rows that shared memory holds; 0: it holds .stages whole rows */
+	bool cooperative;           /**< the CTAs that share a row are a team */
 } cptx_rows_plan;
 
 CPTX_API bool cptx_rows_check_(const cptx_rows_opt *opt, const cptx_target *target, uint32_t rows, uint32_t sms,

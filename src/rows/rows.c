@@ -421,7 +421,8 @@ static cptx_rows_plan plan_of(const cptx_rows_choice *c, uint32_t rows, uint32_t
 		                 .stages = s.ring ? o->stages : 0,
 		                 .rows_each = s.ring && !s.sums && !s.claims ? o->rows_each : 0,
 		                 .smem = (uint32_t)rows_smem(o, &s),
-		                 .chunks = s.flows ? o->chunks : 0 };
+		                 .chunks = s.flows ? o->chunks : 0,
+		                 .cooperative = s.team };
 	uint32_t units = (rows + s.rows - 1) / s.rows;
 
 	if (s.claims) {

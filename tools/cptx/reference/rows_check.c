@@ -439,7 +439,7 @@ static bool run(check *t, cptx_error *err)
 		for (uint32_t i = t->c->rows ? 0 : t->plan.launches - 1; ok && i < t->plan.launches; i++)
 			ok = (all.l[s][i] = cptx_rows_launch(p, t->dev, &t->o, &problem, i, err)) != NULL;
 	}
-	cptx_launch *first = all.l[0][t->o.cooperative]; /* behind the one that clears */
+	cptx_launch *first = all.l[0][t->plan.cooperative]; /* behind the one that clears */
 	ok = ok && (!first || cptx_launch_resources(first, &t->r->resources, err));
 	ok = ok && run_once(t, &all, 0, NULL, err) && compare_all(t, err);
 	if (ok && t->c->bursts && !t->r->wrong)
