@@ -4,7 +4,6 @@
 #include <cptx/reduce.h>
 
 #include "base/options.h"
-#include "kit/exp.h"
 #include "kit/made.h"
 #include "kit/value.h"
 
@@ -134,7 +133,7 @@ static cptx_val power_above(cptx_kernel *k, cptx_site at, enum cptx_reduce_op op
 {
 	cptx_val d = CALL(sub, .a = v, .b = from);
 
-	return op == CPTX_REDUCE_SOFTMAX2 ? CALL(ex2, .a = d) : kit_exp(k, at, d);
+	return op == CPTX_REDUCE_SOFTMAX2 ? CALL(ex2, .a = d) : cptx_exp_(k, at, d);
 }
 
 static void combine_softmax(cptx_kernel *k, cptx_site at, enum cptx_reduce_op op, cptx_val v, cptx_val other)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Powers and quotients whose error is that of their last rounding. */
-#include "kit/exp.h"
 #include "rows/rows.h"
 
 #include <cptx/cptx.h>
+#include <cptx/reduce.h>
 
 static const float log2e = 1.44269504f;
 
@@ -12,7 +12,7 @@ bool rows_exact(const cptx_rows_opt *o) { return o->in == CPTX_F32 || o->out == 
 /* .ftz: powers below 2^-126 are 0, for which each takes three instructions less. */
 cptx_val rows_exp(cptx_kernel *k, cptx_val x, bool exact)
 {
-	return exact ? kit_exp(k, CPTX_HERE, x) : cptx_ex2(k, cptx_mul(k, x, log2e), .ftz = true);
+	return exact ? cptx_exp(k, x) : cptx_ex2(k, cptx_mul(k, x, log2e), .ftz = true);
 }
 
 cptx_val rows_decay(cptx_kernel *k, cptx_val x, bool exact)

@@ -5,7 +5,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 /* ---- complete options ---- */
 
@@ -635,9 +634,8 @@ cptx_launch *cptx_rows_launch(const cptx_program *program, cptx_device *dev, con
 		                                                  : rows_table(&s, table),
 		                            .args = &args };
 	if (!clears && !ends)
-		return cptx_params_launch(
-			program, dev, c.opt.name, &part, 1,
-			CPTX_LAUNCH(.grid = { plan.grid }, .cooperative = s.team, .overlap = s.team && !getenv("NO_OVERLAP")), err);
+		return cptx_params_launch(program, dev, c.opt.name, &part, 1,
+		                          CPTX_LAUNCH(.grid = { plan.grid }, .cooperative = s.team, .overlap = s.team), err);
 	char *name = clears ? rows_clear_name(&c.opt) : rows_sum_name(&c.opt);
 	const uint32_t x = clears   ? (args.words + ROWS_CLEAR_THREADS - 1) / ROWS_CLEAR_THREADS
 	                   : s.sums ? (c.opt.n + ROWS_SUM_COLUMNS - 1) / ROWS_SUM_COLUMNS
