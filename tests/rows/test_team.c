@@ -101,7 +101,10 @@ START_TEST(by_the_runner)
 	const uint64_t bytes = cptx_rows_workspace(r, &o, ROWS, &err);
 	ck_assert_msg(bytes > 0, "%s", err.text);
 	p.workspace = cptx_mem_alloc(dev, bytes, &err);
-	for (int again = 0; again < 2; again++) { /* the second time the workspace has what the first one left */
+	for (int again = 0; again < 2; again++) { /* the second time the workspace has what the first one left, of other rows */
+		for (int i = 0; i < ROWS * N; i++)
+			x[i / N][i % N] = (float)(i % 7) * (again ? -1 : 1);
+		cptx_mem_write(dev, p.at[CPTX_ROWS_X].address, x, sizeof x, &err);
 		ck_assert_msg(cptx_rows_run(r, &o, &p, NULL, &err), "%s", err.text);
 		cptx_mem_read(dev, y, p.at[CPTX_ROWS_Y].address, sizeof y, &err);
 		for (int row = 0; row < ROWS; row++) {
@@ -155,6 +158,25 @@ START_TEST(rules)
 	refuses(o, "CTAs of rows in registers, .cooperative");
 	o.place = CPTX_ROWS_SHARED, o.split = 3, o.cooperative = false;
 	refuses(o, "rows of 3 CTAs; .split is a power of two up to 16");
+}
+END_TEST
+
+/* The kernel may begin before the launch in front of it ends, and waits for that before it counts, or meets. */
+START_TEST(waits_for_the_clearing)
+{
+	cptx_error err = { .code = CPTX_OK };
+	cptx_rows_opt o = team_of(CPTX_ROWS_SOFTMAX, CPTX_BF16, 4096, 64, 3, 2);
+	cptx_module *m = cptx_module_new(NULL);
+
+	ck_assert_msg(cptx_rows_build(m, &o, &err) != NULL, "%s", err.text);
+	cptx_ptx *ptx = cptx_emit(m, "sm_90a", NULL, &err);
+	ck_assert_msg(ptx != NULL, "%s", err.text);
+	const char *text = cptx_ptx_text(ptx), *counts = strstr(text, "atom."), *meets = strstr(text, "st.relaxed.gpu.global");
+	const char *by_one = strstr(text, "griddepcontrol.wait"),
+			   *by_all = by_one ? strstr(by_one + 1, "griddepcontrol.wait") : NULL;
+	ck_assert(counts && meets && by_one && by_all && by_one < counts && by_all < meets);
+	cptx_ptx_destroy(ptx);
+	cptx_module_destroy(m);
 }
 END_TEST
 
@@ -229,6 +251,7 @@ int main(void)
 	tcase_add_test(test_case(s, "teams"), teams);
 	tcase_add_test(test_case(s, "runner"), by_the_runner);
 	tcase_add_test(test_case(s, "rules"), rules);
+	tcase_add_test(test_case(s, "waits"), waits_for_the_clearing);
 	tcase_add_test(test_case(s, "means"), means_of_large_elements);
 	tcase_add_test(test_case(s, "powers"), powers_of_f32);
 	return test_main("rows_team", s);
