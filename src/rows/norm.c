@@ -217,11 +217,11 @@ void rows_rms_norm_backward(cptx_kernel *k, cptx_rows_row *row, void *user)
 	cptx_rows_reduce(k, row, with(row, R_RSTD) ? dot : sums, CPTX_REDUCE_SUM);
 	if (!with(row, R_RSTD))
 		rstd = root_of(k, row, squares);
-	cptx_val part = cptx_mul(k, cptx_mul(k, dot, mean_of(row)), cptx_mul(k, rstd, rstd));
+	cptx_val part = cptx_mul(k, cptx_mul(k, dot, -mean_of(row)), cptx_mul(k, rstd, rstd));
 	CPTX_ROWS_EACH(k, row, &e, .reads = R_X | R_DY | w, .writes = R_DX | dw)
 	{
-		cptx_val g = w ? cptx_mul(k, V(DY), V(W)) : V(DY), less = cptx_mul(k, V(X), part);
-		V(DX) = cptx_mul(k, cptx_sub(k, g, less), rstd);
+		cptx_val g = w ? cptx_mul(k, V(DY), V(W)) : V(DY);
+		V(DX) = cptx_mul(k, cptx_fma(k, V(X), part, g, .rnd = CPTX_RN), rstd);
 		if (dw)
 			cptx_fma(k, V(DY), cptx_mul(k, V(X), rstd), V(DW), .rnd = CPTX_RN, .into = V(DW));
 	}
