@@ -113,7 +113,7 @@ static cptx_val finite_max(cptx_kernel *k, cptx_site at, cptx_val max)
 	return CALL(selp, .a = cptx_immf(0), .b = max, .c = none, .type = CPTX_F32);
 }
 
-/* What is added to a row's scores times scale: minus its maximum times scale, plus .raise. */
+/* The term that a row's scores times scale are raised by: minus its maximum times scale, plus .raise. */
 static void find_less(cptx_kernel *k, cptx_site at, const cptx_softmax *soft, cptx_val max, cptx_val into)
 {
 	CALL(mul, .a = finite_max(k, at, max), .b = soft->scale, .into = into);
