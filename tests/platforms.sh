@@ -321,12 +321,10 @@ check_from_source() {
 	cp "$root/lib/libcheck.a" "$root/lib/libcheck_pic.a" # what Debian's check.pc names
 }
 
-# Of the tests those whose program is one file and libcptx, and which start no processes.
+# Of the tests those whose program is one file, libcptx and the parts that are compiled below, and which start no processes.
 windows_tests='emu/async emu/atom emu/core emu/launches emu/link emu/mbarrier emu/orders emu/scalar emu/sync emu/stall emu/system emu/texture emu/race
 	emu/undefined emu/matrix emu/mma emu/wgmma kit/epilogue_rows kit/made kit/maps kit/mma_errors kit/operand_errors kit/values layout/desc layout/frag
-	layout/lanes layout/run layout/tensor_map layout/tile parse/messages edit/edit edit/names edit/optimize edit/random edit/refuse edit/scale
-	kernels/gemm_auto kernels/gemm_out kernels/gemm_group tensor/launch tensor/signature verify/builder verify/control verify/lines verify/matrix verify/memory verify/operands verify/scalar verify/text
-	verify/threads'
+	layout/lanes layout/run layout/tensor_map layout/tile kernels/gemm_auto kernels/gemm_out kernels/gemm_group'
 windows() {
 	have x86_64-w64-mingw32-gcc-posix || { skip "windows: there is no x86_64-w64-mingw32-gcc-posix (gcc-mingw-w64-x86-64-posix)"; return; }
 	win=$builds/windows

@@ -191,7 +191,11 @@ void *cptx_python_calls(void *builder, cptx_module *module, cptx_kernel *kernel,
 	return cptx_python_value_class(err);
 }
 
-const char *cptx_python_call_at(size_t i) { return (void)i, NULL; }
+const char *cptx_python_call_at(size_t i)
+{
+	(void)i;
+	return NULL;
+}
 
 cptx_site cptx_python_line(void *builder, unsigned up)
 {
