@@ -132,6 +132,9 @@ static void work(void)
 	void *again[] = { &two, &out };
 	dr_launch_config config = { .grid = { 1, 1, 1 }, .block = { N, 1, 1 } };
 	EXPECT(!cuLaunchKernelEx(&config, follow, again, NULL) && !cuCtxSynchronize() && *(unsigned *)pinned == 9);
+	/* a variable whose address is an argument */
+	void *onto[] = { &count, &n };
+	EXPECT(!cuLaunchKernel(add, 1, 1, 1, 1, 1, 1, 0, NULL, onto, NULL) && !cuMemcpyDtoH(host, count, 4) && host[0] == 15);
 	/* a tensor map among the parameters */
 	const uint64_t dim[] = { 8, 8 }, stride[] = { 32 };
 	const uint32_t box[] = { 8, 8 }, step[] = { 1, 1 };

@@ -22,6 +22,7 @@ int cuMemcpyHtoD_v2(uint64_t at, const void *from, size_t size);
 int cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned smem,
                    void *s, void **args, void **extra);
 
+enum { ENDED = 10 /* is added to the exit status of a replay: a sanitizer ends a process with 1 */ };
 enum { SECONDS = 60 /* that one file may take */, STEPS = 20000 };
 
 static const char ptx[] = ".version 8.0\n.target sm_90\n.address_size 64\n"
@@ -107,7 +108,7 @@ static size_t change(unsigned char *p, size_t n)
 
 /* ---- replays ---- */
 
-/* The exit status of a replay in a process of its own; -1: a signal ended it. */
+/* The exit status of a replay in a process of its own; -1: it did not come to its end. */
 static int replay(const char *path)
 {
 	int status = 0;
@@ -118,11 +119,11 @@ static int replay(const char *path)
 		dup2(null, 1);
 		dup2(null, 2);
 		alarm(SECONDS);
-		_exit(san_replay(path));
+		_exit(ENDED + san_replay(path));
 	}
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
-	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+	return WIFEXITED(status) && WEXITSTATUS(status) >= ENDED ? WEXITSTATUS(status) - ENDED : -1;
 }
 
 static bool write_file(const char *path, const unsigned char *p, size_t n)

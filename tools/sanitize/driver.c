@@ -283,6 +283,25 @@ DRIVER(cuMemFree_v2, (uint64_t at), san_free(at, false))
 DRIVER(cuMemFreeAsync, (uint64_t at, san_stream *s), ((void)s, san_free(at, false)))
 DRIVER(cuMemFreeHost, (void *p), san_free((uintptr_t)p, true))
 DRIVER(cuMemGetInfo_v2, (size_t * unused, size_t *total), (*unused = *total = (size_t)san.info->global_memory, SAN_OK))
+/* The allocation or variable that holds the address. */
+static int range(uint64_t *first, size_t *size, uint64_t at)
+{
+	const san_block *b = san_block_at(at);
+	cptx_emu_variable_info v;
+	bool found = b && at - b->at < b->size;
+
+	if (found)
+		v.at = b->at, v.bytes = b->size;
+	for (const san_module *m = san.modules; m && !found; m = m->next)
+		for (size_t i = 0; !found && m->program[san.device] && cptx_emu_variable(m->program[san.device], i, &v); i++)
+			found = at - v.at < v.bytes;
+	if (found && first)
+		*first = v.at;
+	if (found && size)
+		*size = (size_t)v.bytes;
+	return found ? SAN_OK : SAN_NOT_FOUND;
+}
+DRIVER(cuMemGetAddressRange_v2, (uint64_t * first, size_t *size, uint64_t at), range(first, size, at))
 DRIVER(cuMemcpyHtoD_v2, (uint64_t dst, const void *src, size_t size),
        san_copy(host(dst), src, size, RT_HOST_TO_DEVICE, NULL))
 DRIVER(cuMemcpyDtoH_v2, (void *dst, uint64_t src, size_t size), san_copy(dst, host(src), size, RT_DEVICE_TO_HOST, NULL))

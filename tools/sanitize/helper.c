@@ -6,8 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool enter(unsigned compute_capability, const san_memory_source *source)
+static const san_memory_source *source;
+
+static bool enter(unsigned compute_capability, const san_memory_source *from)
 {
+	source = from;
 	if (!san.dev) {
 		const cptx_target *t = cptx_target_for_device(compute_capability);
 		if (t)
@@ -128,7 +131,19 @@ static san_kernel *kernel_of(san_module *of, const char *name)
 
 /* ---- memory ---- */
 
-static bool knows(uint64_t at) { return san_block_at(at) != NULL; }
+/* Of a block, or of a variable of a module that was used. */
+static bool knows(uint64_t at)
+{
+	cptx_emu_variable_info v;
+
+	for (const san_module *m = san.modules; m; m = m->next)
+		for (size_t i = 0; m->program[san.device] && cptx_emu_variable(m->program[san.device], i, &v); i++) {
+			uint64_t first = source->variable(m, &v);
+			if (first && at - first < v.bytes)
+				return true;
+		}
+	return san_block_at(at) != NULL;
+}
 
 static void gained(uint64_t at, void *host, size_t size, int type)
 {

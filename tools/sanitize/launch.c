@@ -40,7 +40,7 @@ static int run(san_kernel *k, const san_shape *shape, const cptx_arg *args)
 {
 	cptx_error err = { .code = CPTX_OK };
 	const cptx_site nowhere = { 0 }; /* no line of this library belongs into a message */
-	cptx_launch_opt opt = { .size = sizeof opt,
+	cptx_launch_opt opt = { .size = CPTX_OPT_SIZE(cptx_launch_opt),
 		                    .dyn_smem = shape->smem,
 		                    .overlap = shape->overlap && san.info->clusters,
 		                    .cooperative = shape->cooperative,

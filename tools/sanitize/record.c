@@ -236,6 +236,26 @@ static void leave_out(const san_kernel *k, const char *why)
 
 /* ---- modules ---- */
 
+static void forget(known *k)
+{
+	put64(k->at);
+	emit(REC_FREED);
+	free(k->page);
+}
+
+/* A block that was found by its address is part of what the variable now is. */
+static void make_way(uint64_t at, uint64_t size)
+{
+	for (size_t i = 0; i < rec.nblock; i++)
+		if (rec.block[i].type != BLOCK_VARIABLE && rec.block[i].at < at + size && at < rec.block[i].at + rec.block[i].size) {
+			forget(&rec.block[i]);
+			memmove(&rec.block[i], &rec.block[i + 1], (--rec.nblock - i) * sizeof *rec.block);
+			i--;
+		}
+	for (san_block *b; (b = san_block_at(at)) != NULL;)
+		san_block_drop(b->at);
+}
+
 static void put_module(san_module *m)
 {
 	const cptx_program *program = m->program[san.device];
@@ -245,8 +265,9 @@ static void put_module(san_module *m)
 
 	for (san_module *p = m->part ? m->part : m; p && n < sizeof part / sizeof *part; p = p->next_part)
 		part[n++] = p;
-	while (cptx_emu_variable(program, nvar, &v))
-		nvar++;
+	for (uint64_t at; cptx_emu_variable(program, nvar, &v); nvar++)
+		if (rec.source->device && (at = rec.source->variable(m, &v)))
+			make_way(at, v.bytes);
 	m->recorded[san.device] = ++rec.modules;
 	put32(rec.modules);
 	put32(n);
@@ -319,13 +340,6 @@ static known *memory_now(size_t *n)
 		return all;
 	free(all);
 	return NULL;
-}
-
-static void forget(known *k)
-{
-	put64(k->at);
-	emit(REC_FREED);
-	free(k->page);
 }
 
 static bool meet(known *k)

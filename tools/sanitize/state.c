@@ -31,7 +31,7 @@ static void open_device(void)
 	const char *order = variable("CPTX_SANITIZE_SCHEDULE", "random");
 	cptx_error err = { .code = CPTX_OK };
 	const cptx_emu_opt opt = {
-		.size = sizeof opt,
+		.size = CPTX_OPT_SIZE(cptx_emu_opt),
 		.seed = strtoull(variable("CPTX_SANITIZE_SEED", "0"), NULL, 10),
 		.schedule = !strcmp(order, "late")    ? CPTX_EMU_LATE
 		            : !strcmp(order, "eager") ? CPTX_EMU_EAGER
