@@ -98,29 +98,6 @@ END_TEST
 /* The values are worked out by the manual's formulas. */
 START_TEST(video)
 {
-	TRY("vadd.s32.s32.u32 %r9, %r2.b1, %r3.h1;", D32, { 0x0000ff00, 0x00050000, 0, 4 });
-	TRY("vadd.u32.u32.u32.sat %r9, %r2, %r3;", D32, { 0xffffffff, 2, 0, 0xffffffff }, { 3, 4, 0, 7 });
-	TRY("vadd.u32.u32.u32.sat %r9.b2, %r2, %r3, %r4;", D32, { 200, 100, 0x11223344, 0x11ff3344 });
-	TRY("vadd.u32.u32.u32 %r9.h0, %r2, %r3, %r4;", D32, { 0x1fffe, 3, 0x11223344, 0x11220001 });
-	TRY("vsub.s32.u32.u32.sat %r9, %r2, %r3;", D32, { 0, 0xffffffff, 0, 0x80000000 }, { 5, 7, 0, 0xfffffffe });
-	TRY("vsub.s32.u32.u32.add %r9, %r2.b0, %r3.b3, %r4;", D32, { 1, 0xff000000, 1000, 1000 - 254 });
-	TRY("vabsdiff.u32.s32.s32 %r9, %r2.b0, %r3.b0;", D32, { 0x80, 0x7f, 0, 255 });
-	TRY("vabsdiff.u32.u32.u32.max %r9, %r2, %r3, %r4;", D32, { 3, 10, 5, 7 }, { 3, 10, 0x80000000, 0x80000000 });
-	TRY("vmin.s32.s32.u32 %r9, %r2, %r3;", D32, { 0xffffffff, 0xffffffff, 0, 0xffffffff });
-	TRY("vmax.u32.s32.u32.min %r9, %r2, %r3, %r4;", D32, { 0xffffffff, 6, 9, 6 }, { 12, 6, 9, 9 });
-	TRY("vshl.u32.u32.u32.clamp %r9, %r2, %r3;", D32, { 1, 40, 0, 0 }, { 3, 31, 0, 0x80000000 });
-	TRY("vshl.u32.u32.u32.sat.wrap %r9, %r2, %r3;", D32, { 1, 33, 0, 2 }, { 3, 31, 0, 0xffffffff });
-	TRY("vshr.s32.s32.u32.clamp %r9, %r2.h1, %r3;", D32, { 0x80000000, 4, 0, 0xfffff800 },
-	    { 0x80000000, 99, 0, 0xffffffff });
-	TRY("vshr.u32.u32.u32.wrap.add %r9, %r2, %r3.b1, %r4;", D32, { 0x100, 0x2400, 7, 0x17 });
-	TRY("vset.s32.u32.lt %r9, %r2, %r3;", D32, { 0xffffffff, 0, 0, 1 }, { 1, 1, 0, 0 });
-	TRY("vset.u32.u32.ge.add %r9, %r2.b0, %r3.b1, %r4;", D32, { 0x15, 0x1500, 41, 42 });
-	TRY("vset.u32.u32.ne %r9.b3, %r2, %r3, %r4;", D32, { 1, 2, 0xaabbccdd, 0x01bbccdd });
-	TRY("vmad.s32.s32.u32 %r9, %r2.b0, %r3, %r4;", D32, { 0xff, 5, 7, 2 });
-	TRY("vmad.s32.s32.s32 %r9, -%r2, %r3, %r4;", D32, { 3, 5, 7, 0xfffffff8 });
-	TRY("vmad.s32.s32.s32 %r9, %r2, %r3, -%r4;", D32, { 3, 5, 7, 8 });
-	TRY("vmad.u32.u32.u32.po.shr7 %r9, %r2, %r3, %r4;", D32, { 0x80, 3, 0x7f, 4 }, { 0xffffffff, 0x80, 0, 0xffffffff });
-	TRY("vmad.u32.u32.u32.sat.shr15 %r9, %r2, %r3, %r4;", D32, { 0xffffffff, 0xffffffff, 0, 0xffffffff });
 	TRY("vadd2.s32.s32.s32 %r9, %r2, %r3, %r4;", D32, { 0x0001ffff, 0x00020001, 0, 0x00030000 });
 	TRY("vadd2.u32.u32.u32.sat %r9.h1, %r2.h01, %r3.h32, %r4;", D32, { 0x0001ffff, 0x00020001, 0x1234, 0xffff1234 });
 	TRY("vsub2.s32.s32.s32.sat %r9, %r2, %r3, %r4;", D32, { 0x80000005, 0x00010007, 0, 0x8000fffe });

@@ -9,16 +9,16 @@
 #define CHANGES const uint32_t *step, unsigned interleave, unsigned swizzle, unsigned l2, unsigned fill
 #define GIVEN type, rank, address, dim, stride, step, interleave, swizzle, l2, fill
 
-/* The driver takes 0 for a stride; here 0 stands for what is packed, so any other is put where it makes no difference. */
-static bool put_stride(cptx_tensor_map_opt *o, unsigned i, uint64_t stride)
+/*
+ * The driver takes 0 for a stride, which here stands for what is packed: grouped GEMMs make such maps, whose strides
+ * tensormap.replace sets before they are used.  It becomes the largest one, so that the first element is where it was, and
+ * others are out of bounds.
+ */
+static uint64_t stride_of(uint64_t given)
 {
-	enum { ANY = 32 }; /* it is aligned for all types */
+	const uint64_t largest = (UINT64_C(1) << 40) - 32;
 
-	if (!stride && o->dim[i] > 1)
-		san_say("a tensor map with the stride 0 along dimension %u of %llu elements; the emulator has none", i,
-		        (unsigned long long)o->dim[i]);
-	o->stride[i] = stride ? stride : ANY;
-	return stride || o->dim[i] <= 1;
+	return given ? given : largest;
 }
 
 static bool describe(cptx_tensor_map_opt *o, TENSOR, CHANGES)
@@ -31,8 +31,7 @@ static bool describe(cptx_tensor_map_opt *o, TENSOR, CHANGES)
 	for (unsigned i = 0; i < rank; i++) {
 		o->dim[i] = dim[i];
 		o->element_stride[i] = step[i];
-		if (i && !put_stride(o, i, stride[i - 1]))
-			return false;
+		o->stride[i] = i ? stride_of(stride[i - 1]) : 0;
 	}
 	o->interleave = interleave * 16, o->swizzle = (enum cptx_swizzle)swizzle, o->nan_fill = fill != 0;
 	o->l2 = l2 ? 32u << l2 : 0; /* 64, 128, 256 bytes */

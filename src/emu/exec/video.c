@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Video: arithmetic of bytes and halves of 32-bit registers. */
+/* Video: arithmetic of the bytes and halves of 32-bit registers, all at once. */
 #include "emu/exec/scalar.h"
-
-__extension__ typedef __int128 num_s128; /* products of 33 bits each */
 
 static bool is_signed(unsigned type) { return type == CPTX_S32; }
 
@@ -24,15 +22,9 @@ static int64_t element(uint64_t row, unsigned type, unsigned bits, unsigned inde
 
 /* ---- selectors ---- */
 
-static unsigned part_bits(const emu_arg *a) { return !(a->select & SELECTED) ? 32 : a->select & SELECTED_H ? 16 : 8; }
 static unsigned digits(const emu_arg *a) { return a->select & SELECTED_DIGITS; }
 /* Digit i of a selector, the first one written being 0. */
 static unsigned digit(const emu_arg *a, unsigned i) { return (unsigned)((uint64_t)a->offset >> 3 * i & 7); }
-
-static int64_t part(const emu_arg *a, unsigned type, uint64_t v)
-{
-	return element(v, type, part_bits(a), digits(a) ? digit(a, 0) : 0);
-}
 
 /* Element i of the n that an operand selects out of those of a, and of b above them; without a selector its own. */
 static int64_t chosen(const emu_arg *a, unsigned type, const uint64_t *v, unsigned n, unsigned i, unsigned own)
@@ -63,94 +55,24 @@ static bool holds(unsigned cmp, int64_t a, int64_t b)
 	}
 }
 
-/* a << n; what does not fit into 64 bits becomes the largest number of its sign. */
-static int64_t shifted(int64_t a, unsigned n)
-{
-	int64_t most = INT64_MAX >> n;
-
-	return a > most ? INT64_MAX : a < -most ? INT64_MIN : (int64_t)((uint64_t)a << n);
-}
-
-static unsigned shift_of(unsigned mode, int64_t b) { return (unsigned)(mode == CPTX_WRAP ? b & 31 : MIN(b, 32)); }
-
 /* Of a, b with their signs, before saturation. */
 static int64_t of_two(const emu_op *op, int64_t a, int64_t b)
 {
 	switch (op->opcode) {
-	case CPTX_OP_VADD:
 	case CPTX_OP_VADD2:
 	case CPTX_OP_VADD4: return a + b;
-	case CPTX_OP_VSUB:
 	case CPTX_OP_VSUB2:
 	case CPTX_OP_VSUB4: return a - b;
-	case CPTX_OP_VABSDIFF:
 	case CPTX_OP_VABSDIFF2:
 	case CPTX_OP_VABSDIFF4: return a > b ? a - b : b - a;
-	case CPTX_OP_VMIN:
 	case CPTX_OP_VMIN2:
 	case CPTX_OP_VMIN4: return MIN(a, b);
-	case CPTX_OP_VMAX:
 	case CPTX_OP_VMAX2:
 	case CPTX_OP_VMAX4: return MAX(a, b);
 	case CPTX_OP_VAVRG2:
 	case CPTX_OP_VAVRG4: return (a + b + (a + b >= 0)) >> 1;
-	case CPTX_OP_VSHL:
-		return op->m.sat ? shifted(a, shift_of(op->m.mode, b)) : (int64_t)((uint64_t)a << shift_of(op->m.mode, b));
-	case CPTX_OP_VSHR: return a >> shift_of(op->m.mode, b);
-	default: return holds(op->m.cmp, a, b); /* vset */
+	default: return holds(op->m.cmp, a, b); /* vset2, vset4 */
 	}
-}
-
-/* ---- parts of registers ---- */
-
-static uint64_t scalar_video(const emu_op *op, const struct num_mode *m, const uint64_t *v)
-{
-	const emu_arg *d = &op->arg[0];
-	unsigned dtype = op->m.dtype ? op->m.dtype : CPTX_U32, bits = part_bits(d);
-	int64_t x = of_two(op, part(&op->arg[1], op->m.atype, v[0]), part(&op->arg[2], op->m.btype, v[1]));
-
-	if (m->sat)
-		x = clamp(x, is_signed(dtype), bits);
-	if (bits < 32) { /* the rest is that of c */
-		unsigned at = bits * digit(d, 0);
-		uint32_t mask = ((UINT32_C(1) << bits) - 1) << at;
-		return ((uint32_t)v[2] & ~mask) | ((uint32_t)x << at & mask);
-	}
-	int64_t r = element((uint64_t)x, dtype, 32, 0), c = op->m.op ? element(v[2], dtype, 32, 0) : 0;
-	switch (op->m.op) {
-	case CPTX_ADD: return (uint32_t)(r + c);
-	case CPTX_MIN: return (uint32_t)MIN(r, c);
-	case CPTX_MAX: return (uint32_t)MAX(r, c);
-	default: return (uint32_t)r;
-	}
-}
-
-/* op->imm: the shift, and what .po adds. */
-static uint64_t mad_video(const emu_op *op, const struct num_mode *m, const uint64_t *v)
-{
-	const emu_arg *a = &op->arg[1], *b = &op->arg[2], *c = &op->arg[3];
-	bool minus = a->negated != b->negated;
-	bool with_sign = is_signed(op->m.atype) || is_signed(op->m.btype) || minus || c->negated;
-	num_s128 x = (num_s128)part(a, op->m.atype, v[0]) * part(b, op->m.btype, v[1]);
-	int64_t added = element(v[2], with_sign ? CPTX_S32 : CPTX_U32, 32, 0);
-
-	x = (minus ? -x : x) + (c->negated ? -added : added) + op->imm[1];
-	x >>= op->imm[0];
-	if (!m->sat)
-		return (uint32_t)x;
-	int64_t near = x > INT64_MAX ? INT64_MAX : x < INT64_MIN ? INT64_MIN : (int64_t)x;
-	return (uint32_t)clamp(near, with_sign, 32);
-}
-
-bool decode_video(emu_decoder *d, emu_op *op) { return scalar_decode(d, op, scalar_video); }
-
-bool decode_vmad(emu_decoder *d, emu_op *op)
-{
-	unsigned scale = emu_modifier(op, "scale");
-
-	op->imm[0] = scale == CPTX_SHR7 ? 7 : scale == CPTX_SHR15 ? 15 : 0;
-	op->imm[1] = emu_modifier(op, "po") != 0;
-	return scalar_decode(d, op, mad_video);
 }
 
 /* ---- 2 halves or 4 bytes at once ---- */
