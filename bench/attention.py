@@ -8,11 +8,11 @@
 Needs PyTorch on a GPU, and CPTX_BENCH, the shared object of attention.c (meson compile -C build bench_attention).  bf16.  Each
 arm runs in bursts of about 10 ms with a pause in front; figures are medians of rounds, in TFLOP/s of 4 * DIM for each score
 (causal: half of all).  O is compared with that of PyTorch; "error" is the root mean square beside f64, as a multiple of that
-of cuDNN (or FlashAttention).  --math: PyTorch's math backend, with f32 between its products and with the operands' type, is an arm, too.  Without --case: D128, 64 heads, 8 of K and V, 2k to 16k.  A shape is of wgmma, or, with "sync:",
-of mma.sync with cp.async, with "tma:" of mma.sync with TMA; 0x0 is the usual one.  With "fp8:" it is of wgmma, and Q, K and V
-are the same numbers rounded to e4m3 (PyTorch's kernels take none, so beside theirs of bf16, and cuDNN's of
-e4m3 where its frontend is installed); O is bf16.  With "pack4:" four heads
-share a tile, as few queries of groups of heads want it.
+of cuDNN (or FlashAttention).  --math: PyTorch's math backend, with f32 between its products and with the operands' type, is an
+arm, too.  Without --case: D128, 64 heads, 8 of K and V, 2k to 16k.  A shape is of wgmma, or, with "sync:", of mma.sync with
+cp.async, with "tma:" of mma.sync with TMA; 0x0 is the usual one.  With "fp8:" (by mma.sync "fp8sync:" and "fp8tma:") Q, K and
+V are the same numbers rounded to e4m3, beside PyTorch's kernels of bf16, and cuDNN's of e4m3 where its frontend is installed;
+O is bf16.  With "pack4:" four heads share a tile, as few queries of groups of heads want it.
 """
 
 import argparse
@@ -152,7 +152,7 @@ def measure(case, shapes, rounds, math):
     arms = {}
     for name in shapes or [""]:
         try:
-            arms[("cptx " + name).strip()] = Ours(case, q, k, v, shape_of(name), 2 if name.startswith("fp8:") else 0)
+            arms[("cptx " + name).strip()] = Ours(case, q, k, v, shape_of(name), 2 if name.startswith("fp8") else 0)
         except RuntimeError as why:
             print(f"  {name}: {why}")
     for name, backend in BACKENDS.items():
@@ -162,7 +162,7 @@ def measure(case, shapes, rounds, math):
             print(f"  {name}: {str(why).splitlines()[0]}")
     if math:
         arms |= {"math": Math(case, q, k, v, False), "math, 16 bits": Math(case, q, k, v, True)}
-    if any(name.startswith("fp8:") for name in shapes):
+    if any(name.startswith("fp8") for name in shapes):
         try:
             arms["cudnn fp8"] = PeerFp8(case, q, k, v)
         except Exception as why:  # the frontend has errors of its own
@@ -191,7 +191,7 @@ def shape_of(name):
     """bq, bk, warps, by mma.sync, by TMA, heads in a tile; 0: the usual ones."""
     kind, _, sizes = name.rpartition(":")
     n = [int(s) for s in sizes.split("x")] if sizes else []
-    return (*n, *[0] * (3 - len(n)), kind in ("sync", "tma"), kind == "tma", int(kind[4:]) if kind.startswith("pack") else 0)
+    return (*n, *[0] * (3 - len(n)), kind.endswith(("sync", "tma")), kind.endswith("tma"), int(kind[4:]) if kind.startswith("pack") else 0)
 
 
 def parse(text):
