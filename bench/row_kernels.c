@@ -64,8 +64,7 @@ static int bench(cptx_device *dev, const cptx_rows_opt *shape, enum cptx_rows_ke
 	const uint32_t rows = (uint32_t)(bytes / n / (cptx_type_bits(type) / 8));
 	cptx_rows_opt o = { .kernel = kernel, .in = type, .n = n, .with = vectors_of(kernel) };
 	o.place = shape->place, o.threads = shape->threads, o.per_row = shape->per_row, o.split = shape->split,
-	o.stages = shape->stages, o.rows_each = shape->rows_each, o.min_ctas = shape->min_ctas, o.chunks = shape->chunks,
-	o.cooperative = shape->cooperative;
+	o.stages = shape->stages, o.rows_each = shape->rows_each, o.min_ctas = shape->min_ctas, o.chunks = shape->chunks;
 	if (kernel == CPTX_ROWS_TOP_K)
 		o.k = getenv("CPTX_K") ? (uint32_t)strtoul(getenv("CPTX_K"), NULL, 10) : 8;
 	rows_case c = { .rows = rows, .seed = n, .bursts = BURSTS, .drawn = (1u << 19) / n < 8 ? 8 : (1u << 19) / n };

@@ -12,9 +12,9 @@
  * row has 1 to 262,144 elements, at any stride.  A kernel is made for a row's length; it serves any number of rows.
  *
  * Where a row lives: in registers or in shared memory, so that memory is read once, of one CTA or, with .split, of the CTAs
- * of a cluster, or of a team (.cooperative), whose CTAs meet in global memory; else it stays in memory (CPTX_ROWS_MEMORY),
- * and each pass of the kernel reads it again.  Short rows share a CTA, and a warp: .per_row threads hold one.  What is 0 in
- * the options is chosen by a model of bytes, CTAs and waves (cptx_rows_auto).
+ * of a cluster; else it stays in memory (CPTX_ROWS_MEMORY), and each pass of the kernel reads it again.  Short rows share a
+ * CTA, and a warp: .per_row threads hold one.  What is 0 in the options is chosen by a model of bytes, CTAs and waves
+ * (cptx_rows_auto).
  *
  * NaN, infinities: a row with a NaN is NaN in norms, softmax and loss.  A softmax over infinities, or over -infinity alone,
  * is NaN, as PyTorch's, and the lse of the latter -infinity.  argmax passes over NaN; of a row of NaN it is column 0.  top-k
@@ -28,9 +28,6 @@
  *
  * Rows in parts: kernels that write scalars alone (argmax, cross entropy without dx, top-k) give a long row to CTAs that
  * know nothing of one another, and a second launch puts together what they found.
- *
- * Teams: long rows (about 128 KB and more) are shared by CTAs on any multiprocessors, as many as serve the device best.  A
- * launch in front clears the workspace where they meet.
  *
  * Weights' gradients: each CTA adds up its rows in f32, in their order (.weight = CPTX_F32, rows in registers or shared
  * memory: in blocks of 64), and a second launch adds the CTAs' sums in theirs: the same bits in each run on the same kind of
@@ -121,8 +118,7 @@ typedef struct cptx_rows_opt {
 	uint32_t threads;           /**< of a CTA: 32 to 1024, a multiple of 32 */
 	uint32_t per_row;           /**< threads that hold a row: 1, 2, 4, 8, 16 or 32, or all of the CTA */
 	uint32_t split;    /**< CTAs that share a row, a power of two: a cluster of at most 16 (sm_90 and later) where the kernel
-	                        reduces; at most 32 for rows in parts, 1024 where elements do not depend on one another; a team of
-	                        any number up to 32 */
+	                        reduces; at most 32 for rows in parts, 1024 where elements do not depend on one another */
 	bool prefetch;     /**< CTAs that take many rows have L2 ask for the next one early; sm_90 and later */
 	uint32_t min_ctas; /**< CTAs that a multiprocessor's registers shall hold */
 	/* CPTX_ROWS_OWN */
@@ -142,10 +138,6 @@ typedef struct cptx_rows_opt {
 	                       .stages whole rows, which is 1 then: those of the next row come as soon as the pass that writes
 	                       the row has read the ones before.  2 to 16; where a CTA's part of a row has up to 4 more,
 	                       registers keep these (not of CPTX_ROWS_OWN); 0: whole rows, or chosen with .stages */
-	bool cooperative; /**< SHARED, whole rows (.stages): the .split CTAs of a row, up to 32, are no cluster, and need not lie
-	                     near one another: they meet in global memory, so that no multiprocessor is left out.  All CTAs of
-	                     the launch are there at once (cptx_launch_opt.cooperative).  Needs a workspace, and one more launch
-	                     in front, which clears it; not of CPTX_ROWS_OWN */
 	char z_;
 } cptx_rows_opt;
 
@@ -164,7 +156,7 @@ typedef struct cptx_rows_problem {
 	uint32_t size;                       /**< CPTX_OPT fills it in */
 	uint32_t rows;                       /**< number of rows; 0: a run does nothing, but sets sums of weights to 0 */
 	cptx_rows_matrix at[CPTX_ROWS_ROOM]; /**< by CPTX_ROWS_X and so on; those of the kernel */
-	uint64_t workspace; /**< plan.workspace bytes, aligned to 16: of sums of columns, rows in parts, and teams */
+	uint64_t workspace;                  /**< plan.workspace bytes, aligned to 16: of sums of columns, and rows in parts */
 	char z_;
 } cptx_rows_problem;
 
@@ -177,15 +169,14 @@ typedef struct cptx_rows_plan {
 	uint32_t min_ctas;          /**< CTAs that a multiprocessor's registers shall hold; 0: not said to ptxas */
 	uint32_t elements;          /**< of a row in each thread (of a turn, where rows live in memory) */
 	uint32_t reads, writes;     /**< sets of operands */
-	uint32_t launches;          /**< 1; sums of columns and rows in parts have one more behind it, teams one in front */
-	uint32_t grid;              /**< CTAs of the launch that reads the rows; only with a problem */
+	uint32_t launches;          /**< 2 for sums of columns and for rows in parts, else 1 */
+	uint32_t grid;              /**< CTAs of the first launch; only with a problem */
 	uint64_t workspace;         /**< bytes; only with a problem */
 	uint64_t bytes;             /**< of memory that are read and written at least; only with a problem */
 	uint32_t stages;            /**< rows that shared memory holds */
 	uint32_t rows_each;         /**< rows that a CTA takes one after another; 0: as many as there are for it */
 	uint32_t smem;              /**< dynamic shared memory of a CTA, bytes */
 	uint32_t chunks;            /**< chunks of rows that shared memory holds; 0: it holds .stages whole rows */
-	bool cooperative;           /**< the CTAs that share a row are a team */
 } cptx_rows_plan;
 
 CPTX_API bool cptx_rows_check_(const cptx_rows_opt *opt, const cptx_target *target, uint32_t rows, uint32_t sms,
@@ -220,17 +211,14 @@ static inline size_t cptx_rows_auto(const cptx_rows_opt *opt, const cptx_target 
 }
 
 /**
- * Adds the kernel to a module, with dw, db or rows in parts a second one, "NAME_sum", and with .cooperative "NAME_clear".
- * NULL on error: err says why.  The
+ * Adds the kernel to a module, and with dw, db or rows in parts a second one, "NAME_sum".  NULL on error: err says why.  The
  * shape must be chosen: opt as cptx_rows_auto gave it, or with .place, .threads, .per_row and .split.
  *
  * Parameters, in order: the operands that it has in the order of <cptx/rows.def> (pointers), the strides of its matrices in
- * bytes (u32, "x_stride"), row_count (u32), with dw, db or rows in parts the workspace (pointer), and with .cooperative the
- * place in the workspace where teams meet (pointer).
+ * bytes (u32, "x_stride"), row_count (u32), and with dw, db or rows in parts the workspace (pointer).
  */
 CPTX_API cptx_kernel *cptx_rows_build(cptx_module *m, const cptx_rows_opt *opt, cptx_error *err);
-/** Prepares launch `number`, from 0 on to plan.launches - 1, which follow one another in a stream, of the kernel in
- * `program` for a problem with rows.  opt: as it was built. */
+/** Prepares launch `number` (0, or 1 of two) of the kernel in `program` for a problem with rows.  opt: as it was built. */
 CPTX_API cptx_launch *cptx_rows_launch(const cptx_program *program, cptx_device *dev, const cptx_rows_opt *opt,
                                        const cptx_rows_problem *problem, uint32_t number, cptx_error *err);
 
@@ -256,8 +244,7 @@ CPTX_API bool cptx_rows_runner_set_tune(cptx_rows_runner *runner, const cptx_tun
  * cptx_tune_measure.  Operands are made here, dense.  done: may be NULL. */
 CPTX_API bool cptx_rows_measure(cptx_tune *db, cptx_device *dev, const cptx_rows_opt *opt, uint32_t rows,
                                 const cptx_tune_use *use, cptx_tune_done *done, cptx_error *err);
-/** Bytes of the workspace that a run needs; 0: none, or an error.  Long rows that a team would share can do without: a run
- * without a workspace chooses among other shapes. */
+/** Bytes of the workspace that a run needs; 0: none, or an error. */
 CPTX_API uint64_t cptx_rows_workspace(cptx_rows_runner *runner, const cptx_rows_opt *opt, uint32_t rows, cptx_error *err);
 
 /* ---- A row kernel of one's own ------------------------------------------------------------------------------------ */

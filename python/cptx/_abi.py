@@ -178,8 +178,7 @@ class RowsOpt(Structure):
                 ("ignored_label", c_int64), ("ignore", c_bool), ("tanh", c_bool), ("heads", c_uint32), ("place", c_int),
                 ("threads", c_uint32), ("per_row", c_uint32), ("split", c_uint32), ("prefetch", c_bool), ("min_ctas", c_uint32),
                 ("reads", c_uint32), ("writes", c_uint32), ("local", c_bool), ("body", c_void_p), ("user", c_void_p), ("name", c_char_p),
-                ("stages", c_uint32), ("rows_each", c_uint32), ("bandwidth", c_uint32), ("k", c_uint32), ("chunks", c_uint32),
-                ("cooperative", c_bool), ("z_", c_char)]
+                ("stages", c_uint32), ("rows_each", c_uint32), ("bandwidth", c_uint32), ("k", c_uint32), ("chunks", c_uint32), ("z_", c_char)]
 
 
 class RowsMatrix(Structure):
@@ -196,8 +195,7 @@ class RowsPlan(Structure):
     of_c = "cptx_rows_plan"
     _fields_ = [("place", c_int), ("threads", c_uint32), ("per_row", c_uint32), ("split", c_uint32), ("min_ctas", c_uint32), ("elements", c_uint32),
                 ("reads", c_uint32), ("writes", c_uint32), ("launches", c_uint32), ("grid", c_uint32), ("workspace", c_uint64),
-                ("bytes", c_uint64), ("stages", c_uint32), ("rows_each", c_uint32), ("smem", c_uint32), ("chunks", c_uint32),
-                ("cooperative", c_bool)]
+                ("bytes", c_uint64), ("stages", c_uint32), ("rows_each", c_uint32), ("smem", c_uint32), ("chunks", c_uint32)]
 
 
 # enum cptx_attention_mma

@@ -43,8 +43,6 @@ static const double start_us = 1.8, second_us = 2.5 /* a second launch */, lanes
  * Seen on an H100 and an H200. */
 static const double ring_us = 0.55, ring_alone_us = 0.8, cluster_us = 1.3, element_us = 1.2e-5, power_us = 2.7e-5,
 					welford_us = 3.8e-5, seen = 0.35, seen_l2 = 0.4, ring_stands_us = 0.15, enough_in_flight = 40e3;
-/* Of a team: the start of two launches, and the end, when some CTAs have no row any more.  Seen on an H100. */
-static const double team_us = 5;
 enum {
 	L2_FASTER = 4, /* than memory */
 	AT_ONCE = UINT16_MAX /* rows of a CTA: as many as there are where all CTAs are there at once */,
@@ -140,9 +138,7 @@ static void predict_ring(cptx_rows_choice *c, const rows_shape *s, double bandwi
 	const double n = (double)s->rows * s->part, most = rows_units_at_once(o, s, sms, c->ctas_per_sm);
 	const double per_sm = bandwidth / fmin(most * o->split / c->ctas_per_sm, sms), ctas = c->ctas_per_sm;
 	const double read = n * element_bytes(o, s->reads), write = n * element_bytes(o, s->writes);
-	const double each = s->local                ? 0
-	                    : s->cluster || s->team ? cluster_us
-	                                            : reductions_of(o) * (s->rows > 1 ? lanes_us : cta_us);
+	const double each = s->local ? 0 : s->cluster ? cluster_us : reductions_of(o) * (s->rows > 1 ? lanes_us : cta_us);
 	/* the first pass over chunks works on those that are there while others come */
 	const double compute = n * element_time(o) * ctas * (s->flows ? 0.5 : 1);
 	const double late = s->keeps || s->flows ? 0 : ctas > 1 || s->sums ? ring_us : ring_alone_us;
@@ -156,10 +152,8 @@ static void predict_ring(cptx_rows_choice *c, const rows_shape *s, double bandwi
 	const double again = n / s->rows * vector_bytes(o, s->reads & ~s->shared_vectors) / (L2_FASTER * per_sm);
 	const double moves = ctas * (bytes + again) + ring_stands_us + waits / ctas + (s->sums ? 0 : seen * compute);
 	const double round = fmax(moves, own + waits + again + write / per_sm);
-	const double taken = s->sums || s->team ? ceil(c->waves) : o->rows_each, waves = ceil(units / taken) / most;
-	if (s->claims) /* who is done takes the next row; the last ones end about when the others do */
-		c->us = team_us + read / per_sm + fmax(c->waves, 1) * round;
-	else if (!s->sums && !s->cluster && o->rows_each == 1)
+	const double taken = s->sums ? ceil(c->waves) : o->rows_each, waves = ceil(units / taken) / most;
+	if (!s->sums && !s->cluster && o->rows_each == 1)
 		c->us = start_us + c->waves * fmax(ctas * (1.01 * (read + write) / per_sm + seen_l2 * again),
 		                                   start_us + own + (read + write) / per_sm / 2);
 	else
@@ -214,7 +208,6 @@ typedef struct search {
 	const cptx_rows_opt *o;
 	const cptx_target *target;
 	uint32_t rows, sms;
-	bool alone;
 	cptx_rows_choice *best;
 	size_t n, room;
 	cptx_error why;
@@ -284,16 +277,9 @@ static uint32_t chunks_for(const search *x, const cptx_rows_opt *opt)
 	return s.turns * o.threads < FEWEST || !bytes ? 0 : MIN(MIN(s.turns, room / bytes), MOST);
 }
 
-/* A shape.  chunks: of rows, in place of stages; team: CTAs of a multiprocessor, of a team. */
-typedef struct tried {
-	enum cptx_rows_place place;
-	uint32_t threads, per_row, split, stages, rows_each;
-	bool chunks;
-	uint32_t team;
-} tried;
-
-/* What the options give stays. */
-static void consider(search *x, const tried *t)
+/* One shape; what the options give stays.  chunks: of rows, in place of stages. */
+static void consider(search *x, enum cptx_rows_place place, uint32_t threads, uint32_t per_row, uint32_t split,
+                     uint32_t stages, uint32_t rows_each, bool chunks)
 {
 	enum { MOST_REGS = 200, MOST_ELEMENTS = 64, MOST_OF_CHUNKS = 256, CLUSTER_THREADS = 128 };
 	cptx_rows_choice c = { .opt = *x->o };
@@ -301,69 +287,36 @@ static void consider(search *x, const tried *t)
 	const bool given =
 		o->place && o->threads && o->per_row && o->split && (o->place != CPTX_ROWS_SHARED || (o->stages && o->rows_each));
 
-	const bool is_shared = t->place == CPTX_ROWS_SHARED;
-
-	if ((o->place && o->place != t->place) || (o->chunks && !is_shared && !o->place) ||
-	    (o->threads && o->threads != t->threads) || (o->per_row && o->per_row != t->per_row) ||
-	    (o->split && o->split != t->split) || (o->stages && is_shared && o->stages != t->stages) ||
-	    (o->rows_each && is_shared && t->rows_each != AT_ONCE && !t->team && o->rows_each != t->rows_each) ||
-	    (o->cooperative && !t->team && !given) || (t->team && o->min_ctas && o->min_ctas != t->team))
+	if ((o->place && o->place != place) || (o->chunks && place != CPTX_ROWS_SHARED && !o->place) ||
+	    (o->threads && o->threads != threads) || (o->per_row && o->per_row != per_row) || (o->split && o->split != split) ||
+	    (o->stages && place == CPTX_ROWS_SHARED && o->stages != stages) ||
+	    (o->rows_each && place == CPTX_ROWS_SHARED && rows_each != AT_ONCE && o->rows_each != rows_each))
 		return;
 	o->prefetch = o->prefetch || !x->target || x->target->number >= 90;
-	o->place = t->place, o->threads = t->threads, o->per_row = t->per_row, o->split = t->split, o->stages = t->stages,
-	o->rows_each = t->rows_each;
-	if (t->team)
-		o->cooperative = true, o->min_ctas = t->team;
-	if (t->chunks && !o->chunks)
+	o->place = place, o->threads = threads, o->per_row = per_row, o->split = split, o->stages = stages,
+	o->rows_each = rows_each;
+	if (chunks && !o->chunks)
 		o->chunks = chunks_for(x, o);
-	if (t->chunks && !o->chunks)
+	if (chunks && !o->chunks)
 		return;
 	if (!rows_check_shape(o, x->target, x->why.code ? NULL : &x->why)) /* the first one refused says why */
 		return;
 	const rows_shape s = rows_shape_of(o);
-	if (t->rows_each == AT_ONCE)
+	if (rows_each == AT_ONCE)
 		o->rows_each = at_once(x, &c, &s);
 	predict(&c, x->target, x->rows, x->sms);
 	const uint32_t unrolled = rows_elements(o, &s) * s.turns;
-	if (!given && s.ring && s.cluster && t->threads < CLUSTER_THREADS)
+	if (!given && s.ring && s.cluster && threads < CLUSTER_THREADS)
 		return;
 	/* ptxas makes do with less where registers keep a row that a ring brings */
 	const uint32_t regs = s.ring && s.keeps ? c.regs * 2 / 3 : c.regs;
-	if (!given && (unrolled > (s.flows ? MOST_OF_CHUNKS : MOST_ELEMENTS) || c.regs > MOST_REGS ||
-	               regs * t->threads * MAX(t->team, 1u) > CPTX_REGS_PER_SM))
+	if (!given &&
+	    (unrolled > (s.flows ? MOST_OF_CHUNKS : MOST_ELEMENTS) || c.regs > MOST_REGS || regs * threads > CPTX_REGS_PER_SM))
 		return;
 	/* ptxas may take so many registers, and no more; beside two vectors it takes too few by itself */
-	if (is_shared || (!s.sums && rows_count(s.reads, ROWS_VECTOR) > 1))
+	if (place == CPTX_ROWS_SHARED || (!s.sums && rows_count(s.reads, ROWS_VECTOR) > 1))
 		o->min_ctas = c.ctas_per_sm;
 	insert(x, &c);
-}
-
-/*
- * Teams of CTAs that fill all multiprocessors, each of which has one CTA or two.  Shared memory holds as many rows as it has
- * room for, and two at least, so that the next one comes while CTAs wait for one another.
- */
-static void consider_teams(search *x)
-{
-	enum { LONG = 128 * 1024 /* bytes of a row: shorter ones need no team */, MOST_STAGES = 6, THREADS = 512 };
-	const rows_shape all = rows_shape_of(x->o);
-	const uint32_t stages = x->o->stages, per_sm = x->target ? x->target->smem_per_sm : 228 * 1024;
-
-	if (all.local || all.partible || x->o->kernel == CPTX_ROWS_OWN ||
-	    (!x->o->cooperative && x->o->n * (uint64_t)element_bytes(x->o, all.reads) < LONG))
-		return;
-	for (uint32_t i = 0; i < 2 * (ROWS_MOST_PARTS - 1); i++) {
-		cptx_rows_opt o = *x->o;
-		tried t = { .place = CPTX_ROWS_SHARED, .split = 2 + i / 2, .rows_each = 1, .team = 1 + i % 2 };
-		t.threads = t.per_row = o.threads ? o.threads : THREADS;
-		o.place = t.place, o.threads = o.per_row = t.threads, o.split = t.split, o.stages = 1, o.rows_each = 2,
-		o.cooperative = true;
-		const rows_shape s = rows_shape_of(&o);
-		const uint64_t stage = MAX(rows_stage_bytes(&o, &s), 1u), vectors = rows_smem(&o, &s) - stage;
-		const uint64_t room = per_sm / t.team - ROWS_STATIC;
-		t.stages = stages ? stages : vectors < room ? (uint32_t)MIN((room - vectors) / stage, MOST_STAGES) : 0;
-		if (t.stages > 1 || stages)
-			consider(x, &t);
-	}
 }
 
 static void consider_place(search *x, enum cptx_rows_place place, uint32_t stages, uint32_t rows_each)
@@ -373,11 +326,11 @@ static void consider_place(search *x, enum cptx_rows_place place, uint32_t stage
 
 	for (uint32_t threads = o->threads ? o->threads : 64; threads <= most; threads *= 2) {
 		for (uint32_t lanes = 1; lanes <= 32 && lanes < threads && threads <= 256; lanes *= 2)
-			consider(x, &(tried){ place, threads, lanes, 1, stages, rows_each, false, 0 });
+			consider(x, place, threads, lanes, 1, stages, rows_each, false);
 		for (uint32_t split = 1; split <= ROWS_MOST_SPLIT; split *= 2)
-			consider(x, &(tried){ place, threads, threads, split, stages, rows_each, false, 0 });
+			consider(x, place, threads, threads, split, stages, rows_each, false);
 		if (o->per_row && o->per_row < threads && threads > 256)
-			consider(x, &(tried){ place, threads, o->per_row, 1, stages, rows_each, false, 0 });
+			consider(x, place, threads, o->per_row, 1, stages, rows_each, false);
 	}
 }
 
@@ -388,18 +341,16 @@ static void consider_all(search *x)
 	const uint32_t stages = x->o->stages, each = x->o->rows_each;
 
 	if (x->o->kernel == CPTX_ROWS_TRANSPOSE) {
-		consider(x, &(tried){ CPTX_ROWS_MEMORY, ROWS_TILE_THREADS, ROWS_TILE_THREADS, 1, 0, 0, false, 0 });
+		consider(x, CPTX_ROWS_MEMORY, ROWS_TILE_THREADS, ROWS_TILE_THREADS, 1, 0, 0, false);
 		return;
 	}
 	consider_place(x, CPTX_ROWS_REGISTERS, 0, 0);
 	consider_place(x, CPTX_ROWS_MEMORY, 0, 0);
-	if ((!x->target || x->target->number >= 90) && !x->alone)
-		consider_teams(x);
 	/* a body of one's own may read a row behind the pass that writes it */
 	if (!rows_shape_of(x->o).local &&
 	    x->o->kernel != CPTX_ROWS_OWN) /* one long row in a CTA: the hardware hands them out, and no cluster is needed */
 		for (uint32_t threads = 256; threads <= 512; threads *= 2)
-			consider(x, &(tried){ CPTX_ROWS_SHARED, threads, threads, 1, 1, 1, true, 0 });
+			consider(x, CPTX_ROWS_SHARED, threads, threads, 1, 1, 1, true);
 	for (uint32_t i = stages ? stages : 1; i <= (stages ? stages : MOST_STAGES); i++) {
 		const uint32_t rows[] = { 1, FEW, SOME, AT_ONCE };
 		for (size_t j = each || i > 1 ? 1 : 0; j < (each ? 2 : ARRAY_LEN(rows)); j++)
@@ -407,11 +358,11 @@ static void consider_all(search *x)
 	}
 }
 
-size_t rows_auto(const cptx_rows_opt *opt, const cptx_target *target, uint32_t rows, uint32_t sms, bool alone,
-                 cptx_rows_choice *choices, size_t room, cptx_error *err)
+size_t rows_auto(const cptx_rows_opt *opt, const cptx_target *target, uint32_t rows, uint32_t sms, cptx_rows_choice *choices,
+                 size_t room, cptx_error *err)
 {
 	cptx_rows_opt o;
-	search x = { .o = &o, .target = target, .alone = alone, .best = choices, .room = room };
+	search x = { .o = &o, .target = target, .best = choices, .room = room };
 
 	if (!IS_GIVEN(opt, "options struct", NOWHERE, err) || !OPTIONS_READ(cptx_rows_opt, &o, opt, NOWHERE, err))
 		return 0;
@@ -422,7 +373,7 @@ size_t rows_auto(const cptx_rows_opt *opt, const cptx_target *target, uint32_t r
 	const bool given =
 		o.place && o.threads && o.per_row && o.split && (o.place != CPTX_ROWS_SHARED || (o.stages && o.rows_each));
 	if (given) /* as launches do: what is left to say is what the model says of it */
-		consider(&x, &(tried){ o.place, o.threads, o.per_row, o.split, o.stages, o.rows_each, false, 0 });
+		consider(&x, o.place, o.threads, o.per_row, o.split, o.stages, o.rows_each, false);
 	else
 		consider_all(&x);
 	if (!x.n && x.why.code)
@@ -444,7 +395,7 @@ size_t cptx_rows_auto_(const cptx_rows_opt *opt, const cptx_target *target, uint
 		return 0;
 	room = MIN(room, (size_t)MOST_SHAPES);
 	cptx_rows_choice *all = NEW_ARRAY(cptx_rows_choice, room);
-	const size_t n = all ? rows_auto(opt, target, rows, sms, false, all, room, err) : 0;
+	const size_t n = all ? rows_auto(opt, target, rows, sms, all, room, err) : 0;
 
 	if (!all)
 		error_set(err, CPTX_E_MEMORY, NOWHERE, "out of memory");

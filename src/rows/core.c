@@ -47,8 +47,6 @@ void rows_declare(cptx_rows_row *r)
 	r->rows = cptx_params_get(k, &r->params, "row_count");
 	if (r->s.parts)
 		r->workspace = cptx_params_get(k, &r->params, "workspace");
-	if (r->s.team)
-		r->meeting = cptx_params_get(k, &r->params, "meeting");
 }
 
 /* Which rows and columns are this thread's. */
@@ -65,8 +63,7 @@ static void place(cptx_rows_row *r)
 		r->thread = cptx_and(k, tid, o->per_row - 1);
 	}
 	if (o->split > 1) {
-		r->part = o->split & (o->split - 1) ? cptx_sub(k, cta, cptx_mul(k, r->unit, o->split, .mode = CPTX_LO))
-		                                    : cptx_and(k, cta, o->split - 1);
+		r->part = cptx_and(k, cta, o->split - 1);
 		r->first = cptx_mul(k, r->part, r->s.part, .mode = CPTX_LO);
 		if (!r->s.even)
 			r->count = cptx_min(k, cptx_sub(k, o->n, r->first), r->s.part);
@@ -443,8 +440,6 @@ cptx_val cptx_rows_inside_(cptx_kernel *k, cptx_site at, const cptx_rows_row *r,
  * their place: a CTA's barriers order that, but neither shuffles nor st.async do. */
 static void order(cptx_kernel *k, cptx_site at, cptx_rows_row *r)
 {
-	if (r->s.team) /* which orders it itself */
-		return;
 	r->read_alone = false;
 	if (r->s.rows > 1)
 		CALL(bar_warp_sync, .mask = cptx_imm(0xffffffffu));
@@ -466,8 +461,6 @@ void cptx_rows_reduce_(cptx_kernel *k, cptx_site at, cptx_rows_row *r, cptx_val 
 		order(k, at, r);
 	if (r->s.parts)
 		rows_part_reduce(k, at, r, v, op);
-	else if (r->s.team)
-		rows_team_reduce(k, at, r, v, op);
 	else if (r->s.rows > 1)
 		cptx_reduce_lanes_(k, at, v, op, r->o->per_row);
 	else if (r->s.cluster)
@@ -603,7 +596,7 @@ static void many_rows(cptx_rows_row *r, cptx_val of_warp, cptx_val in_warp)
 	r->step = cptx_mul(k, r->units, r->s.rows, .mode = CPTX_LO);
 	if (rows_none(in_warp))
 		r->row = next;
-	const bool ahead = rows_count(r->s.reads, ROWS_SCALAR) && !(r->o->rows_each == 1 && r->s.ring) && !r->s.claims;
+	const bool ahead = rows_count(r->s.reads, ROWS_SCALAR) && !(r->o->rows_each == 1 && r->s.ring);
 	cptx_val mine = rows_none(in_warp) ? first : cptx_add(k, first, in_warp);
 	CPTX_IF(k, cptx_setp(k, first, r->rows, .cmp = CPTX_LT)) {
 		if (ahead)
@@ -611,15 +604,6 @@ static void many_rows(cptx_rows_row *r, cptx_val of_warp, cptx_val in_warp)
 	}
 	if (r->s.ring)
 		rows_ring_begin(r, first);
-	if (r->s.team) /* the launch in front clears where it meets */
-		cptx_griddepcontrol(k, .op = CPTX_WAIT);
-	if (r->s.claims) {
-		CPTX_WHILE(k, cptx_setp(k, next, r->rows, .cmp = CPTX_LT)) {
-			row(r);
-			rows_ring_claimed(r, next);
-		}
-		return;
-	}
 	cptx_val added = adds_in_blocks(r) ? cptx_var(k, CPTX_U32, 0) : CPTX_NONE_;
 	CPTX_FOR(k, next, r->rows, r->step) {
 		settle(r, next, in_warp);
@@ -681,8 +665,6 @@ cptx_kernel *rows_build(cptx_module *m, const cptx_rows_opt *o)
 	               rows_align_of(o) == r.s.each && !(r.s.reads & (R_COS | R_SIN));
 	if (r.s.sums || r.s.ring)
 		r.units = quotient(r.k, cptx_nctaid_x(r.k), o->split);
-	if (r.s.team)
-		rows_team_begin(&r);
 	if (!r.s.local && r.s.rows == 1)
 		cptx_reduce_new(r.k, &r.all, .threads = o->threads, .cluster = r.s.cluster ? o->split : 0, .words = 4);
 	rows(&r);

@@ -17,7 +17,6 @@ typedef struct rows_ring {
 	cptx_val at, stage;            /* .u32 addresses: of stage 0, of the stage that is worked on */
 	cptx_val policy;               /* of L2, for what is read once */
 	cptx_val next;                 /* first row of the CTA that is to be copied next */
-	cptx_val claims;               /* .u32 shared address of the rows that the stages have, where CTAs claim them */
 	bool released;                 /* the stage of this row has been read, and asked for a later row */
 	bool there;                    /* chunks: a pass has waited for those of this row */
 } rows_ring;
@@ -34,7 +33,6 @@ struct cptx_rows_row {
 	cptx_val rows, units;               /* of the problem; CTAs or clusters of the grid */
 	cptx_val unit, group, thread;       /* of the CTA or cluster; of the row in the CTA; in the row */
 	cptx_val part, workspace;           /* rows in parts: number of the CTA's; where what is found of parts lies */
-	cptx_val meeting, result;           /* of a team: where it meets; .u32 shared address of what a reduction found */
 	bool combines;                      /* rows in parts: the second launch is built */
 	uint32_t reductions;                /* rows in parts: of the body so far */
 	cptx_val list;                      /* .u32 shared address of the lists of top-k */
@@ -75,13 +73,6 @@ void rows_build_combine_top_k(cptx_rows_row *r);
 /* A reduction of rows in parts: over the CTA, and kept for the second launch; in that, over the parts. */
 void rows_part_reduce(cptx_kernel *k, cptx_site at, cptx_rows_row *r, cptx_val v, enum cptx_reduce_op op);
 
-/* Of a team: what the CTA needs for its reductions. */
-void rows_team_begin(cptx_rows_row *r);
-/* A reduction over the CTAs of a team. */
-void rows_team_reduce(cptx_kernel *k, cptx_site at, cptx_rows_row *r, cptx_val v, enum cptx_reduce_op op);
-/* The next row of the CTA's part that no CTA has claimed, by one thread. */
-cptx_val rows_team_claim(const cptx_rows_row *r);
-
 /* Declares the shared memory and begins to fill it with the CTA's rows from `first` on. */
 void rows_ring_begin(cptx_rows_row *r, cptx_val first);
 /* Waits for the row's stage. */
@@ -90,8 +81,6 @@ void rows_ring_wait(cptx_rows_row *r);
 void rows_ring_release(cptx_rows_row *r);
 /* Behind the row. */
 void rows_ring_next(cptx_rows_row *r);
-/* Waits for the next stage, whose row becomes `row`: one that does not exist where there are no more. */
-void rows_ring_claimed(cptx_rows_row *r, cptx_val row);
 /* Of chunks: goes to that of the turn, waits for it where no pass has; and lets it go behind the pass's loads, where the
  * pass is the last one that reads it. */
 void rows_ring_turn_begin(cptx_rows_row *r);

@@ -34,6 +34,18 @@ cptx_val rows_sigmoid_of(cptx_kernel *k, cptx_val decay, bool exact)
 	return cptx_fma(k, one, off, one, .rnd = CPTX_RN);
 }
 
+/* The quotient of x and 1 + decay, with what it leaves of x divided, too: of an infinite x that is no number. */
+cptx_val rows_gated_by(cptx_kernel *k, cptx_val x, cptx_val decay, bool exact)
+{
+	cptx_val by = rows_sigmoid_of(k, decay, false), gated = cptx_mul(k, x, by);
+
+	if (!exact)
+		return gated;
+	cptx_val all = cptx_add(k, decay, 1.0f), left = cptx_fma(k, cptx_neg(k, gated), all, x, .rnd = CPTX_RN);
+	cptx_val is_number = cptx_setp(k, left, left, .cmp = CPTX_EQ);
+	return cptx_fma(k, left, by, gated, .rnd = CPTX_RN, .into = gated, .when = is_number);
+}
+
 rows_factor rows_factor_of(cptx_kernel *k, cptx_val factor, cptx_val sum, bool exact)
 {
 	const bool is_one = factor.kind == CPTX_VAL_NONE;

@@ -11,21 +11,15 @@
 
 static const float log2e = 1.44269504f;
 
-static cptx_val sigmoid(cptx_kernel *k, const cptx_rows_row *row, cptx_val x)
-{
-	const bool exact = rows_exact(cptx_rows_options(row));
-
-	return rows_sigmoid_of(k, rows_decay(k, x, exact), exact);
-}
-
 void rows_swiglu(cptx_kernel *k, cptx_rows_row *row, void *user)
 {
+	const bool exact = rows_exact(cptx_rows_options(row));
 	cptx_rows_at e;
 
 	(void)user;
 	CPTX_ROWS_EACH(k, row, &e, .reads = R_X | R_X2, .writes = R_Y)
 	{
-		cptx_val gate = cptx_mul(k, V(X), sigmoid(k, row, V(X)));
+		cptx_val gate = rows_gated_by(k, V(X), rows_decay(k, V(X), exact), exact);
 		V(Y) = cptx_mul(k, gate, V(X2));
 	}
 }
@@ -33,12 +27,14 @@ void rows_swiglu(cptx_kernel *k, cptx_rows_row *row, void *user)
 /* With s the sigmoid: d(x s) = s + x s (1 - s). */
 void rows_swiglu_backward(cptx_kernel *k, cptx_rows_row *row, void *user)
 {
+	const bool exact = rows_exact(cptx_rows_options(row));
 	cptx_rows_at e;
 
 	(void)user;
 	CPTX_ROWS_EACH(k, row, &e, .reads = R_X | R_X2 | R_DY, .writes = R_DX | R_DX2)
 	{
-		cptx_val s = sigmoid(k, row, V(X)), gate = cptx_mul(k, V(X), s), rest = cptx_sub(k, 1.0f, s);
+		cptx_val decay = rows_decay(k, V(X), exact), gate = rows_gated_by(k, V(X), decay, exact);
+		cptx_val s = rows_sigmoid_of(k, decay, exact), rest = cptx_sub(k, 1.0f, s);
 		cptx_val slope = cptx_fma(k, gate, rest, s, .rnd = CPTX_RN);
 		V(DX2) = cptx_mul(k, V(DY), gate);
 		V(DX) = cptx_mul(k, cptx_mul(k, V(DY), V(X2)), slope);

@@ -158,45 +158,6 @@ static void fill(cptx_rows_row *r)
 	cptx_add(k, g->next, r->step, .into = g->next);
 }
 
-/*
- * The next row into the next stage, of CTAs that claim rows: as many as there are stages, every so-manieth row of the
- * launch, and then those that rows_team_claim gives, each asked for when the one before is copied.  A stage without a row
- * holds the number of one that does not exist.
- */
-static void fill_claimed(cptx_rows_row *r, bool is_own, bool is_last_own)
-{
-	cptx_kernel *k = r->k;
-	rows_ring *g = &r->ring;
-
-	CPTX_IF(k, cptx_setp(k, cptx_tid_x(k), r->o->threads - CPTX_WARP, .cmp = CPTX_EQ)) {
-		cptx_val is_there = cptx_setp(k, g->next, r->rows, .cmp = CPTX_LT);
-		cptx_pipe_wait_empty(k, &g->pipe, &g->to);
-		cptx_st(k, cptx_mad(k, g->to.stage, sizeof(uint32_t), g->claims, .mode = CPTX_LO), g->next, .space = CPTX_SHARED);
-		cptx_pipe_expect(k, &g->pipe, &g->to,
-		                 cptx_selp(k, bytes_of(r, r->s.copied), cptx_imm(0), is_there, .type = CPTX_U32));
-		CPTX_IF(k, is_there) {
-			copy_row(r, g->next, CPTX_NONE_);
-		}
-		cptx_pipe_next(k, &g->pipe, &g->to);
-		if (is_last_own) /* the launch in front clears the counters */
-			cptx_griddepcontrol(k, .op = CPTX_WAIT);
-		if (is_own && !is_last_own)
-			cptx_add(k, g->next, r->units, .into = g->next);
-		else
-			cptx_mad(k, r->units, r->o->stages, rows_team_claim(r), .mode = CPTX_LO, .into = g->next);
-	}
-}
-
-void rows_ring_claimed(cptx_rows_row *r, cptx_val row)
-{
-	cptx_kernel *k = r->k;
-	rows_ring *g = &r->ring;
-
-	cptx_pipe_wait_full(k, &g->pipe, &g->from);
-	cptx_ld(k, cptx_mad(k, g->from.stage, sizeof(uint32_t), g->claims, .mode = CPTX_LO), .space = CPTX_SHARED,
-	        .type = CPTX_U32, .into = row);
-}
-
 /* A chunk into the next stage, where it is of a row that there is: `number` chunks behind the first one of r->row. */
 static void fill_chunk(cptx_rows_row *r, uint32_t number)
 {
@@ -278,13 +239,9 @@ void rows_ring_begin(cptx_rows_row *r, cptx_val first)
 	cptx_pipe_init(k, &g->pipe, one);
 	g->to = cptx_pipe_producer(k, &g->pipe), g->from = cptx_pipe_consumer(k, &g->pipe);
 	g->next = cptx_var(k, CPTX_U32, first), g->stage = cptx_reg(k, CPTX_U32);
-	if (r->s.claims)
-		g->claims = cptx_mov(k, cptx_shared(k, CPTX_U32, r->o->stages), .type = CPTX_U32);
 	for (uint32_t i = 0; i < stages_of(r->o, &r->s); i++)
 		if (r->s.flows)
 			fill_chunk(r, i);
-		else if (r->s.claims)
-			fill_claimed(r, true, i + 1 == r->o->stages);
 		else
 			fill(r);
 	if (r->s.flows) {
@@ -392,10 +349,7 @@ static void release_chunks(cptx_rows_row *r)
 void rows_ring_release(cptx_rows_row *r)
 {
 	release(r);
-	if (r->s.claims)
-		fill_claimed(r, false, false);
-	else
-		fill(r);
+	fill(r);
 	r->ring.released = true;
 }
 

@@ -195,9 +195,7 @@ rows_shape rows_shape_of(const cptx_rows_opt *o)
 	if (!o->per_row)
 		return s;
 	s.parts = o->split > 1 && s.partible;
-	s.team = o->split > 1 && !s.local && !s.parts && o->cooperative;
-	s.cluster = o->split > 1 && !s.local && !s.parts && !s.team;
-	s.claims = s.team && !s.sums; /* sums are of the same rows in each run */
+	s.cluster = o->split > 1 && !s.local && !s.parts;
 	s.rows = o->threads / o->per_row;
 	s.part = o->split > 1 ? (o->n + o->split * s.each - 1) / (o->split * s.each) * s.each : o->n;
 	s.even = s.part * o->split == o->n;
@@ -241,18 +239,6 @@ static bool check_chunks(const cptx_rows_opt *o, const rows_shape *s, cptx_error
 	return true;
 }
 
-/* Of shapes whose CTAs meet in global memory. */
-static bool check_team(const cptx_rows_opt *o, const rows_shape *s, cptx_error *err)
-{
-	ROWS_RULE(s->team, "%u CTAs for a row, .cooperative; that is of 2 CTAs and more of kernels that reduce and write rows",
-	          o->split);
-	ROWS_RULE(s->ring && !o->chunks,
-	          "CTAs of rows in %s%s, .cooperative; that is of whole rows in shared memory: .stages, .chunks = 0",
-	          cptx_rows_place_name(o->place), o->chunks ? ", in chunks" : "");
-	ROWS_RULE(o->kernel != CPTX_ROWS_OWN, "a body of one's own, .cooperative; how many reductions it has is not known");
-	return true;
-}
-
 /* Of shapes with rows in shared memory. */
 static bool check_ring(const cptx_rows_opt *o, const rows_shape *s, const cptx_target *target, cptx_error *err)
 {
@@ -288,9 +274,9 @@ bool rows_check_shape(const cptx_rows_opt *o, const cptx_target *target, cptx_er
 	ROWS_RULE(o->per_row == o->threads || (is_power(o->per_row) && o->per_row <= CPTX_WARP),
 	          "rows of %u threads in CTAs of %u; .per_row is 1, 2, 4, 8, 16 or 32, or all threads", o->per_row, o->threads);
 	const rows_shape s = rows_shape_of(o);
-	const int most = s.local ? ROWS_MOST_SPLIT : s.parts || s.team ? ROWS_MOST_PARTS : MOST_CLUSTER;
-	ROWS_RULE((is_power(o->split) || (s.team && o->split)) && o->split <= (uint32_t)most,
-	          "rows of %u CTAs; .split is %s up to %d", o->split, s.team ? "a number" : "a power of two", most);
+	const int most = s.local ? ROWS_MOST_SPLIT : s.parts ? ROWS_MOST_PARTS : MOST_CLUSTER;
+	ROWS_RULE(is_power(o->split) && o->split <= (uint32_t)most, "rows of %u CTAs; .split is a power of two up to %d",
+	          o->split, most);
 	ROWS_RULE(s.rows == 1 || o->split == 1,
 	          "rows of %u threads and of %u CTAs; only all threads of a CTA share a row with others", o->per_row, o->split);
 	ROWS_RULE(s.rows == 1 || s.resident, "rows of %u of %u threads stay in registers; those in memory have the whole CTA",
@@ -303,7 +289,7 @@ bool rows_check_shape(const cptx_rows_opt *o, const cptx_target *target, cptx_er
 	ROWS_RULE(rows_top_k_static(o, &s) <= MOST_LISTS,
 	          "%u rows at once in a CTA, each with a list of %u bytes; there is room for %d: .threads = .per_row", s.rows,
 	          rows_top_k_static(o, &s) / s.rows, MOST_LISTS);
-	if ((o->cooperative && !check_team(o, &s, err)) || (s.ring && !check_ring(o, &s, target, err)))
+	if (s.ring && !check_ring(o, &s, target, err))
 		return false;
 	if (s.cluster && target && !target->cluster)
 		return error_set(err, CPTX_E_TARGET, NOWHERE,
@@ -350,16 +336,7 @@ size_t rows_table(const rows_shape *s, cptx_param_row table[ROWS_PARAMS])
 	table[n++] = (cptx_param_row)CPTX_PARAM_ROW(rows_args, CPTX_U32, row_count);
 	if (s->sums || s->parts)
 		table[n++] = (cptx_param_row)CPTX_PARAM_ROW(rows_args, CPTX_PTR, workspace);
-	if (s->team)
-		table[n++] = (cptx_param_row)CPTX_PARAM_ROW(rows_args, CPTX_PTR, meeting);
 	return n;
-}
-
-size_t rows_clear_table(cptx_param_row table[ROWS_PARAMS])
-{
-	table[0] = (cptx_param_row)CPTX_PARAM_ROW(rows_args, CPTX_PTR, meeting);
-	table[1] = (cptx_param_row)CPTX_PARAM_ROW(rows_args, CPTX_U32, words);
-	return 2;
 }
 
 size_t rows_sum_table(const rows_shape *s, cptx_param_row table[ROWS_PARAMS])
@@ -419,25 +396,20 @@ static cptx_rows_plan plan_of(const cptx_rows_choice *c, uint32_t rows, uint32_t
 		                 .writes = s.writes,
 		                 .launches = rows_launches(&s),
 		                 .stages = s.ring ? o->stages : 0,
-		                 .rows_each = s.ring && !s.sums && !s.claims ? o->rows_each : 0,
+		                 .rows_each = s.ring && !s.sums ? o->rows_each : 0,
 		                 .smem = (uint32_t)rows_smem(o, &s),
-		                 .chunks = s.flows ? o->chunks : 0,
-		                 .cooperative = s.team };
+		                 .chunks = s.flows ? o->chunks : 0 };
 	uint32_t units = (rows + s.rows - 1) / s.rows;
 
-	if (s.claims) {
-		units = MIN(units, rows_units_at_once(o, &s, sms, c->ctas_per_sm));
-	} else if (s.ring && !s.sums) {
+	if (s.ring && !s.sums) {
 		units = (units + o->rows_each - 1) / o->rows_each;
 	} else if (s.sums) { /* as few as need no more rounds */
 		const uint32_t most = rows_units_at_once(o, &s, sms, c->ctas_per_sm), rounds = MAX((units + most - 1) / most, 1u);
 		/* of as many as there may be, so that it does not fall with the number of rows */
 		const uint64_t groups = rows_sums_of(&s, MAX(MIN(units, most), 1u) * o->split, o->split);
-		p.workspace = rows_sum_bytes(&s, groups);
+		p.workspace = groups * s.sum_pitch * 4 * rows_sum_operands(&s);
 		units = MAX((units + rounds - 1) / rounds, 1u);
 	}
-	if (s.team)
-		p.workspace += rows_meeting_bytes(o, rows);
 	if (s.parts)
 		p.workspace = (uint64_t)rows * o->split * rows_part_bytes(o);
 	if (o->kernel == CPTX_ROWS_TRANSPOSE)
@@ -452,7 +424,7 @@ bool cptx_rows_check_(const cptx_rows_opt *opt, const cptx_target *target, uint3
 {
 	cptx_rows_choice c;
 
-	if (!rows_auto(opt, target, rows, sms, false, &c, 1, err))
+	if (!rows_auto(opt, target, rows, sms, &c, 1, err))
 		return false;
 	const cptx_rows_plan here = plan_of(&c, rows, sms ? sms : 132);
 	if (plan)
@@ -477,18 +449,15 @@ static bool read_whole(cptx_rows_opt *o, const cptx_rows_opt *given, const cptx_
 	       rows_complete(o, target, err) && rows_check_shape(o, target, err);
 }
 
-static char *name_with(const cptx_rows_opt *o, const char *tail)
+char *rows_sum_name(const cptx_rows_opt *o)
 {
-	const size_t size = strlen(o->name) + strlen(tail) + 1;
+	const size_t size = strlen(o->name) + sizeof "_sum";
 	char *name = NEW_UNSET(char, size);
 
 	if (name)
-		snprintf(name, size, "%s%s", o->name, tail);
+		snprintf(name, size, "%s_sum", o->name);
 	return name;
 }
-
-char *rows_sum_name(const cptx_rows_opt *o) { return name_with(o, "_sum"); }
-char *rows_clear_name(const cptx_rows_opt *o) { return name_with(o, "_clear"); }
 
 cptx_kernel *cptx_rows_build(cptx_module *m, const cptx_rows_opt *opt, cptx_error *err)
 {
@@ -497,20 +466,17 @@ cptx_kernel *cptx_rows_build(cptx_module *m, const cptx_rows_opt *opt, cptx_erro
 	if (!read_whole(&o, opt, NULL, err))
 		return NULL;
 	const rows_shape s = rows_shape_of(&o);
-	char *last = s.sums || s.parts ? rows_sum_name(&o) : NULL, *clear = s.team ? rows_clear_name(&o) : NULL;
-	if (((s.sums || s.parts) && !last) || (s.team && !clear)) {
+	char *name = rows_launches(&s) > 1 ? rows_sum_name(&o) : NULL;
+	if (rows_launches(&s) > 1 && !name) {
 		error_set(err, CPTX_E_MEMORY, NOWHERE, "out of memory");
-		free(last), free(clear);
 		return NULL;
 	}
 	cptx_kernel *k = rows_build(m, &o);
 	if (s.sums)
-		rows_build_sum(m, &o, last);
+		rows_build_sum(m, &o, name);
 	else if (s.parts)
-		rows_build_combine(m, &o, last);
-	if (s.team)
-		rows_build_clear(m, clear);
-	free(last), free(clear);
+		rows_build_combine(m, &o, name);
+	free(name);
 	const cptx_error *e = cptx_module_error(m);
 	if (e && err)
 		*err = *e;
@@ -577,8 +543,6 @@ static bool fill_args(const cptx_rows_opt *o, const rows_shape *s, const cptx_ro
 {
 	*a = (rows_args){ .workspace = p->workspace, .row_count = p->rows };
 	a->sums = p->rows ? rows_sums_of(s, plan->grid, o->split) : 0;
-	a->meeting = s->team ? p->workspace + rows_sum_bytes(s, a->sums) : 0;
-	a->words = s->team ? (uint32_t)(rows_meeting_bytes(o, p->rows) / ROWS_CLEARED) : 0;
 	for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++) {
 		if (!rows_has(s->reads | s->writes, i)) {
 			ROWS_RULE(!p->at[i].address, "the problem has an operand %s, and the kernel none: .with", rows_operands[i].name);
@@ -593,10 +557,7 @@ static bool fill_args(const cptx_rows_opt *o, const rows_shape *s, const cptx_ro
 		                          rows_bytes(rows_type_of(o, (enum cptx_rows_operand)i)));
 	}
 	ROWS_RULE(!plan->workspace || p->workspace, "the problem has no workspace; %s need %llu bytes",
-	          s->sums   ? "sums of columns"
-	          : s->team ? "CTAs that meet there"
-	                    : "parts of rows",
-	          (unsigned long long)plan->workspace);
+	          s->sums ? "sums of columns" : "parts of rows", (unsigned long long)plan->workspace);
 	ROWS_RULE(p->workspace % 16 == 0, "the workspace at 0x%llx is no multiple of 16 bytes",
 	          (unsigned long long)p->workspace);
 	return check_in_place(o, s, p, err);
@@ -614,34 +575,27 @@ cptx_launch *cptx_rows_launch(const cptx_program *program, cptx_device *dev, con
 	    !IS_GIVEN(problem, "problem", NOWHERE, err) || !OPTIONS_READ(cptx_rows_problem, &p, problem, NOWHERE, err))
 		return NULL;
 	const cptx_device_info *info = cptx_device_get_info(dev);
-	if (!rows_auto(opt, cptx_target_find(info->target ? info->target : ""), p.rows, info->sms, false, &c, 1, err))
+	if (!rows_auto(opt, cptx_target_find(info->target ? info->target : ""), p.rows, info->sms, &c, 1, err))
 		return NULL;
 	const rows_shape s = rows_shape_of(&c.opt);
 	const cptx_rows_plan plan = plan_of(&c, p.rows, info->sms);
-	const bool is_last = number + 1 == plan.launches;
-	if (number >= plan.launches || (!p.rows && !(s.sums && is_last))) {
+	if (number >= plan.launches || (!p.rows && (!number || !s.sums))) {
 		error_set(err, CPTX_E_ARG, NOWHERE, "rows: launch %u of %u%s", number, plan.launches,
 		          p.rows   ? "; they count from 0"
-		          : s.sums ? ": of no rows there is only the last one, of the sums"
+		          : s.sums ? ": of no rows there is only that of the sums, 1"
 		                   : ": of no rows there is none");
 		return NULL;
 	}
 	if (!fill_args(&c.opt, &s, &p, &plan, &args, err))
 		return NULL;
-	const bool clears = s.team && !number, ends = is_last && (s.sums || s.parts);
 	const cptx_params_part part = { .rows = table,
-		                            .n = clears           ? rows_clear_table(table)
-		                                 : ends && s.sums ? rows_sum_table(&s, table)
-		                                                  : rows_table(&s, table),
+		                            .n = number && s.sums ? rows_sum_table(&s, table) : rows_table(&s, table),
 		                            .args = &args };
-	if (!clears && !ends)
-		return cptx_params_launch(program, dev, c.opt.name, &part, 1,
-		                          CPTX_LAUNCH(.grid = { plan.grid }, .cooperative = s.team, .overlap = s.team), err);
-	char *name = clears ? rows_clear_name(&c.opt) : rows_sum_name(&c.opt);
-	const uint32_t x = clears   ? (args.words + ROWS_CLEAR_THREADS - 1) / ROWS_CLEAR_THREADS
-	                   : s.sums ? (c.opt.n + ROWS_SUM_COLUMNS - 1) / ROWS_SUM_COLUMNS
-	                            : combine_ctas(&c.opt, p.rows);
-	const uint32_t y = ends && s.sums ? rows_sum_operands(&s) : 1;
+	if (!number)
+		return cptx_params_launch(program, dev, c.opt.name, &part, 1, CPTX_LAUNCH(.grid = { plan.grid }), err);
+	char *name = rows_sum_name(&c.opt);
+	const uint32_t x = s.sums ? (c.opt.n + ROWS_SUM_COLUMNS - 1) / ROWS_SUM_COLUMNS : combine_ctas(&c.opt, p.rows);
+	const uint32_t y = s.sums ? rows_sum_operands(&s) : 1;
 	cptx_launch *l = cptx_params_launch(program, dev, name, &part, 1, CPTX_LAUNCH(.grid = { x, y }), err);
 	free(name);
 	return l;

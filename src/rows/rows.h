@@ -54,8 +54,6 @@ typedef struct rows_shape {
 	bool local;              /* elements do not depend on one another */
 	bool sums;               /* CTAs take many rows each, and add up columns */
 	bool cluster;            /* .split is one */
-	bool team;               /* .split is none: CTAs that meet in global memory */
-	bool claims;             /* of a team: each CTA takes the next row of its part of the columns, when it has room */
 	bool partible;           /* CTAs that share a row need not know of one another: it writes scalars alone */
 	bool parts;              /* they do not, and a second launch puts rows together */
 	uint32_t each;           /* elements of a vector */
@@ -121,6 +119,8 @@ cptx_val rows_exp(cptx_kernel *k, cptx_val x, bool exact);
 /* e^-x of any x, of which exact ones end at e^88; the sigmoid of x, 1 / (1 + decay). */
 cptx_val rows_decay(cptx_kernel *k, cptx_val x, bool exact);
 cptx_val rows_sigmoid_of(cptx_kernel *k, cptx_val decay, bool exact);
+/* x * the sigmoid; exact: rounded once. */
+cptx_val rows_gated_by(cptx_kernel *k, cptx_val x, cptx_val decay, bool exact);
 /* factor / sum (factor NONE: 1), by which elements are multiplied; exact: as two numbers. */
 typedef struct rows_factor {
 	cptx_val much, rest;
@@ -141,23 +141,15 @@ static inline uint32_t rows_sum_operands(const rows_shape *s)
 uint32_t rows_align_of_problem(const cptx_rows_opt *o, const cptx_rows_problem *p);
 static inline uint32_t rows_bytes(enum cptx_type t) { return cptx_type_bits(t) / 8; }
 
-/* Bytes of the sums of columns of so many groups of threads. */
-static inline uint64_t rows_sum_bytes(const rows_shape *s, uint64_t groups)
-{
-	return groups * s->sum_pitch * 4 * rows_sum_operands(s);
-}
-
 /* Arguments of a launch, and the table of those that the kernel has. */
 typedef struct rows_args {
-	uint64_t at[CPTX_ROWS_OPERANDS], workspace, meeting;
+	uint64_t at[CPTX_ROWS_OPERANDS], workspace;
 	uint32_t stride[CPTX_ROWS_OPERANDS], sums;
-	uint32_t words;     /* of 16 bytes, to be cleared */
 	uint32_t row_count; /* not "rows", as the kernel is called: ptxas 13.0 crashes on a parameter of that name */
 } rows_args;
-enum { ROWS_PARAMS = 2 * CPTX_ROWS_OPERANDS + 3 };
+enum { ROWS_PARAMS = 2 * CPTX_ROWS_OPERANDS + 2 };
 size_t rows_table(const rows_shape *s, cptx_param_row table[ROWS_PARAMS]);
 size_t rows_sum_table(const rows_shape *s, cptx_param_row table[ROWS_PARAMS]);
-size_t rows_clear_table(cptx_param_row table[ROWS_PARAMS]);
 enum { ROWS_SUM_COLUMNS = 32, ROWS_SUM_PARTS = 32 /* threads of the second launch, x and y */ };
 enum {
 	ROWS_MOST_PARTS = 32,      /* of a row: lanes of a warp put them together */
@@ -167,25 +159,12 @@ enum {
 };
 /* Bytes of the workspace for each part. */
 uint32_t rows_part_bytes(const cptx_rows_opt *o);
-/* Launches of a kernel: one in front clears where a team meets, and a last one puts together what CTAs found. */
-static inline uint32_t rows_launches(const rows_shape *s) { return 1u + s->team + (s->sums || s->parts); }
-/*
- * Where teams meet, in the workspace: a counter of rows for each part of the columns, each in a line of its own, and slots
- * by row, reduction and part.
- */
-enum {
-	ROWS_COUNTER = 128,  /* bytes */
-	ROWS_SLOT = 32,      /* bytes: registers of a reduction, each with a word that is 0 until it is there */
-	ROWS_SLOT_VALUES = 4 /* registers of a reduction, at most */
-};
-/* Reductions of a row. */
-uint32_t rows_meetings(const cptx_rows_opt *o);
-/* Bytes in the workspace for so many rows. */
-uint64_t rows_meeting_bytes(const cptx_rows_opt *o, uint32_t rows);
+/* Launches of a kernel: a second one puts together what CTAs found. */
+static inline uint32_t rows_launches(const rows_shape *s) { return s->sums || s->parts ? 2 : 1; }
 
-/* As cptx_rows_auto, of choices of this library; room is 1 or more.  alone: there is no workspace where teams could meet. */
-size_t rows_auto(const cptx_rows_opt *opt, const cptx_target *target, uint32_t rows, uint32_t sms, bool alone,
-                 cptx_rows_choice *choices, size_t room, cptx_error *err);
+/* As cptx_rows_auto, of choices of this library; room is 1 or more. */
+size_t rows_auto(const cptx_rows_opt *opt, const cptx_target *target, uint32_t rows, uint32_t sms, cptx_rows_choice *choices,
+                 size_t room, cptx_error *err);
 /* Checks and completes the options; the shape stays 0 where it is to be chosen. */
 bool rows_complete(cptx_rows_opt *o, const cptx_target *target, cptx_error *err);
 /* Checks the shape of complete options, which must be chosen. */
@@ -205,12 +184,8 @@ static inline uint32_t rows_columns(const cptx_rows_opt *o, unsigned operand, ui
 }
 void rows_build_sum(cptx_module *m, const cptx_rows_opt *o, const char *name);
 void rows_build_combine(cptx_module *m, const cptx_rows_opt *o, const char *name);
-/* The launch in front of a team's. */
-void rows_build_clear(cptx_module *m, const char *name);
-enum { ROWS_CLEAR_THREADS = 256, ROWS_CLEARED = 16 /* bytes of each */ };
-/* "rows_sum" and "rows_clear"; to be freed */
+/* "rows_sum"; to be freed */
 char *rows_sum_name(const cptx_rows_opt *o);
-char *rows_clear_name(const cptx_rows_opt *o);
 
 #define ROWS_RULE(ok, ...)                                                                                                  \
 	do                                                                                                                      \

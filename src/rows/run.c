@@ -11,7 +11,6 @@ typedef struct loaded {
 	kit_kept kept;
 	cptx_rows_opt asked, opt;
 	uint32_t rows;
-	bool alone; /* without a workspace */
 } loaded;
 
 struct cptx_rows_runner {
@@ -42,7 +41,7 @@ static bool same(const cptx_rows_opt *a, const cptx_rows_opt *b)
 	return same;
 }
 
-static const loaded *load(cptx_rows_runner *r, const cptx_rows_opt *asked, uint32_t rows, bool alone, cptx_error *err)
+static const loaded *load(cptx_rows_runner *r, const cptx_rows_opt *asked, uint32_t rows, cptx_error *err)
 {
 	const uint32_t sms = cptx_device_get_info(r->base.dev)->sms;
 	cptx_rows_choice c;
@@ -50,11 +49,10 @@ static const loaded *load(cptx_rows_runner *r, const cptx_rows_opt *asked, uint3
 
 	if (!l)
 		return NULL;
-	l->asked = *asked, l->asked.name = l->kept.name, l->rows = rows, l->alone = alone;
+	l->asked = *asked, l->asked.name = l->kept.name, l->rows = rows;
 	cptx_module *m = cptx_module_new(NULL);
 	c.opt = l->asked;
-	bool ok = (rows_tuned_choose(&r->base, &c.opt, rows) && !(alone && c.opt.cooperative)) ||
-	          rows_auto(&l->asked, r->base.target, rows, sms, alone, &c, 1, err);
+	bool ok = rows_tuned_choose(&r->base, &c.opt, rows) || rows_auto(&l->asked, r->base.target, rows, sms, &c, 1, err);
 	if (ok) {
 		l->opt = c.opt;
 		ok = cptx_rows_build(m, &l->opt, err) && kit_runner_load(&r->base, &l->kept, m, err);
@@ -66,13 +64,13 @@ static const loaded *load(cptx_rows_runner *r, const cptx_rows_opt *asked, uint3
 	return NULL;
 }
 
-static const loaded *find(cptx_rows_runner *r, const cptx_rows_opt *o, uint32_t rows, bool alone, cptx_error *err)
+static const loaded *find(cptx_rows_runner *r, const cptx_rows_opt *o, uint32_t rows, cptx_error *err)
 {
 	pthread_mutex_lock(&r->base.lock);
 	const loaded *l = (const loaded *)r->base.kernels;
-	while (l && !(l->rows == rows && l->alone == alone && same(&l->asked, o)))
+	while (l && !(l->rows == rows && same(&l->asked, o)))
 		l = (const loaded *)l->kept.next;
-	l = l ? l : load(r, o, rows, alone, err);
+	l = l ? l : load(r, o, rows, err);
 	pthread_mutex_unlock(&r->base.lock);
 	return l;
 }
@@ -113,9 +111,9 @@ bool cptx_rows_run(cptx_rows_runner *r, const cptx_rows_opt *opt, const cptx_row
 	const bool sums = rows_shape_of(&o).sums;
 	if (!p.rows && !sums)
 		return true;
-	const loaded *l = find(r, &o, rows_about(MAX(p.rows, 1u)), !p.workspace, err);
+	const loaded *l = find(r, &o, rows_about(MAX(p.rows, 1u)), err);
 	const rows_shape shape = rows_shape_of(l ? &l->opt : &o);
-	for (uint32_t i = p.rows ? 0 : rows_launches(&shape) - 1; l && i < rows_launches(&shape); i++) {
+	for (uint32_t i = p.rows ? 0 : 1; l && i < rows_launches(&shape); i++) {
 		cptx_launch *launch = cptx_rows_launch(l->kept.program, r->base.dev, &l->opt, &p, i, err);
 		const bool ok = launch && cptx_launch_run(launch, stream, err);
 		cptx_launch_destroy(launch);
@@ -134,7 +132,7 @@ static bool workspace_at(const cptx_rows_runner *r, cptx_rows_opt o, uint32_t al
 	cptx_rows_plan plan = { .workspace = 0 };
 
 	o.align = align;
-	if (!rows_auto(&o, r->base.target, rows_about(MAX(rows, 1u)), sms, false, &c, 1, err) ||
+	if (!rows_auto(&o, r->base.target, rows_about(MAX(rows, 1u)), sms, &c, 1, err) ||
 	    !cptx_rows_check(&c.opt, r->base.target, rows, sms, &plan, err))
 		return false;
 	*most = MAX(*most, plan.workspace);
@@ -149,7 +147,7 @@ uint64_t cptx_rows_workspace(cptx_rows_runner *r, const cptx_rows_opt *opt, uint
 	if (!read_options(r, opt, &o, err))
 		return 0;
 	const rows_shape s = rows_shape_of(&o);
-	if (!s.sums && s.local)
+	if (!s.sums && !s.partible)
 		return 0;
 	/* a run finds the alignment, with which the shape changes, and not each shape that is given serves each alignment */
 	const uint32_t first = o.align, last = MAX(o.align, 1u); /* 0, whole vectors, and 1, elements */

@@ -79,8 +79,8 @@ static size_t choose(void *user, void *choices, size_t room, cptx_error *err)
 {
 	const bench *b = (const bench *)user;
 
-	return rows_auto(b->asked, b->target, b->p.rows, cptx_device_get_info(b->dev)->sms, false, (cptx_rows_choice *)choices,
-	                 room, err);
+	return rows_auto(b->asked, b->target, b->p.rows, cptx_device_get_info(b->dev)->sms, (cptx_rows_choice *)choices, room,
+	                 err);
 }
 
 /* The largest workspace of the candidates. */
@@ -185,10 +185,9 @@ static bool has_room(const search *s, const cptx_rows_opt *o)
 
 	if (rows_launches(&shape) == 1)
 		return true;
-	if (!rows_auto(s->asked, s->r->target, s->rows, cptx_device_get_info(s->r->dev)->sms, false, &c, 1, NULL))
+	if (!rows_auto(s->asked, s->r->target, s->rows, cptx_device_get_info(s->r->dev)->sms, &c, 1, NULL))
 		return false;
-	const bool by_row = shape.parts || shape.claims; /* which need as much for each row */
-	const uint32_t rows = by_row ? s->rows : 2 * s->rows - 1;
+	const uint32_t rows = shape.parts ? s->rows : 2 * s->rows - 1; /* parts need as much for each row */
 	return workspace_of(s, o, rows) <= workspace_of(s, &c.opt, s->rows);
 }
 

@@ -503,10 +503,6 @@ START_TEST(random_problems)
 			cptx_rows_opt ring = o;
 			cptx_rows_choice choice;
 			ring.n = (ring.n + 7) / 8 * 8, ring.out = (enum cptx_type)0, ring.place = CPTX_ROWS_SHARED, ring.threads = 0;
-			cptx_rows_opt team = ring;
-			team.cooperative = true, team.threads = 64;
-			if (bits >> 53 & 1 && cptx_rows_auto(&team, cptx_target_find(target), c.rows, 0, &choice, 1, NULL))
-				ring = team;
 			if (kernel != CPTX_ROWS_ROTARY && kernel != CPTX_ROWS_ROTARY_PAIRS &&
 			    cptx_rows_auto(&ring, cptx_target_find(target), c.rows, 0, &choice, 1, NULL))
 				o = ring, c.pad = c.off = 0, c.rows += bits >> 52 & 1 && o.n < 500 ? 300 : 0;

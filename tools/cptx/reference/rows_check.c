@@ -384,9 +384,8 @@ static bool compare_all(check *t, cptx_error *err)
 
 /* ---- runs ---- */
 
-enum { LAUNCHES = 3 };
 typedef struct launches {
-	cptx_launch *l[3][LAUNCHES];
+	cptx_launch *l[3][2];
 } launches;
 
 static bool run_once(const check *t, const launches *all, uint32_t set, cptx_stream *stream, cptx_error *err)
@@ -400,7 +399,7 @@ static bool run_once(const check *t, const launches *all, uint32_t set, cptx_str
 /* The median of bursts that take the sets of buffers in turn. */
 static bool measure(check *t, const launches *all, cptx_error *err)
 {
-	cptx_launch *each[3 * LAUNCHES];
+	cptx_launch *each[6];
 	unsigned n = 0;
 	double ms = 0;
 
@@ -436,16 +435,15 @@ static bool run(check *t, cptx_error *err)
 
 	for (uint32_t s = 0; ok && s < t->sets; s++) {
 		const cptx_rows_problem problem = problem_of(t, s);
-		for (uint32_t i = t->c->rows ? 0 : t->plan.launches - 1; ok && i < t->plan.launches; i++)
+		for (uint32_t i = t->c->rows ? 0 : 1; ok && i < t->plan.launches; i++)
 			ok = (all.l[s][i] = cptx_rows_launch(p, t->dev, &t->o, &problem, i, err)) != NULL;
 	}
-	cptx_launch *first = all.l[0][t->plan.cooperative]; /* behind the one that clears */
-	ok = ok && (!first || cptx_launch_resources(first, &t->r->resources, err));
+	ok = ok && (!all.l[0][0] || cptx_launch_resources(all.l[0][0], &t->r->resources, err));
 	ok = ok && run_once(t, &all, 0, NULL, err) && compare_all(t, err);
 	if (ok && t->c->bursts && !t->r->wrong)
 		ok = measure(t, &all, err);
 	for (int s = 0; s < 3; s++)
-		for (int i = 0; i < LAUNCHES; i++)
+		for (int i = 0; i < 2; i++)
 			cptx_launch_destroy(all.l[s][i]);
 	cptx_program_destroy(p);
 	cptx_module_destroy(m);

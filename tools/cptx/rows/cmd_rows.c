@@ -193,12 +193,12 @@ static void print_choice(FILE *out, const char *label, const cptx_rows_choice *c
 	const cptx_rows_opt *o = &c->opt;
 
 	fprintf(out,
-	        "%-8s %9.1f us  %-9s %4u threads, %u a row, %2u CTA%s a row%s, %u %s, %u rows each; %2u CTAs per SM, %6.1f "
+	        "%-8s %9.1f us  %-9s %4u threads, %u a row, %2u CTA%s a row, %u %s, %u rows each; %2u CTAs per SM, %6.1f "
 	        "waves, %5.0f KB in flight, "
 	        "%u registers\n",
 	        label, c->us, cptx_rows_place_name(o->place), o->threads, o->per_row, o->split, o->split > 1 ? "s" : " ",
-	        o->cooperative ? ", a team" : "", o->chunks ? o->chunks : o->stages, o->chunks ? "chunks" : "stages",
-	        o->rows_each, c->ctas_per_sm, c->waves, c->in_flight / 1024, c->regs);
+	        o->chunks ? o->chunks : o->stages, o->chunks ? "chunks" : "stages", o->rows_each, c->ctas_per_sm, c->waves,
+	        c->in_flight / 1024, c->regs);
 }
 
 static int explain(const request *q, const cptx_target *target, uint32_t sms, FILE *out)
@@ -224,8 +224,8 @@ static int run_on(const request *q, cptx_device *dev)
 		return cli_refused(q->cmd, &err);
 	printf("kernel   %s, %s, %u rows of %u\n", cptx_rows_kernel_name(q->o.kernel), cptx_type_name(q->o.in), q->c.rows,
 	       q->o.n);
-	printf("shape    %s, %u threads, %u a row, %u CTA%s a row%s", cptx_rows_place_name(r.plan.place), r.plan.threads,
-	       r.plan.per_row, r.plan.split, r.plan.split > 1 ? "s" : "", r.plan.cooperative ? ", a team" : "");
+	printf("shape    %s, %u threads, %u a row, %u CTA%s a row", cptx_rows_place_name(r.plan.place), r.plan.threads,
+	       r.plan.per_row, r.plan.split, r.plan.split > 1 ? "s" : "");
 	if (r.plan.stages)
 		printf(", %u %s, %u rows each, %u bytes of shared memory", r.plan.chunks ? r.plan.chunks : r.plan.stages,
 		       r.plan.chunks ? "chunks" : "stages", r.plan.rows_each, r.plan.smem);
