@@ -201,7 +201,7 @@ class Lint:
         return name.startswith("cptx_") and name not in self.public and name not in self.macros and not name.endswith("_")
 
     def call_emits(self, name, args, before, f):
-        if f and name in f.macros or name in self.macros:
+        if f and name in f.macros or name in self.macros or name in self.emitting_macros:
             return name in self.emitting_macros
         if f and name in f.declared:
             return name in self.emits[f.name]
