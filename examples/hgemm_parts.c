@@ -105,8 +105,11 @@ void hgemm_begin(hgemm *h, cptx_module *m, enum hgemm_rung rung, const hgemm_opt
 	cptx_roles_begin(k, &h->roles, .threads = threads, .keep_regs = !o->consumer_regs);
 	cptx_val first = cptx_setp(k, h->roles.tid, 0, .cmp = CPTX_EQ);
 	h->lane_0 = cptx_setp(k, h->roles.lane, 0, .cmp = CPTX_EQ);
-	if (by_tma)
+	if (by_tma) {
+		h->old_barrier = cptx_var(k, CPTX_U32, 0);
+		h->releases = cptx_setp(k, h->roles.lane, CPTX_WARP, .cmp = CPTX_EQ); /* there is none yet */
 		cptx_params_prefetch(k, &h->params, first);
+	}
 	h->ring = cptx_mov(k, cptx_shared_dyn(k, hgemm_ring_bytes(rung, o), 1024, "ring"), .type = CPTX_U32);
 	operand(h, by_tma, false);
 	operand(h, by_tma, true);
@@ -231,23 +234,26 @@ void hgemm_consume_first(const hgemm *h, const cptx_pipe_at *at)
 
 /*
  * The first fragments of a K tile are there already; in its last step those of the next one are fetched, of the same tile or
- * of the next.  Whether that K tile is there is asked a step earlier, so that the answer is not waited for.
+ * of the next.  Whether that K tile is there is asked a step earlier, so that the answer is not waited for.  A stage is
+ * released behind its products: mbarrier.arrive does not wait for ldmatrix, and TMA was ahead of that now and then.
  */
 static void k_tile(const hgemm *h, cptx_pipe_at *at, bool last, cptx_val another)
 {
 	cptx_kernel *k = h->k;
 	const uint32_t steps = h->mma.steps;
 	cptx_val there = CPTX_NONE_;
+	cptx_pipe_at old = *at;
 
+	old.barrier = h->old_barrier;
+	cptx_bar_warp_sync(k, -1);
+	cptx_pipe_release(k, &h->pipe, &old, h->releases);
 	hgemm_steps(h, 0, steps - 2);
 	cptx_pipe_at ahead = cptx_pipe_ahead(k, &h->pipe, at);
 	if (!last)
 		there = cptx_pipe_is_full(k, &ahead);
 	hgemm_steps(h, steps - 2, steps - 1);
-	CPTX_IF(k, cptx_mma_fetch_mark(k, &h->mma, &h->frags, steps - 1)) /* mbarrier.arrive does not wait for ldmatrix */
-		cptx_pipe_wait_full(k, &h->pipe, at);
-	cptx_bar_warp_sync(k, -1);
-	cptx_pipe_release(k, &h->pipe, at, h->lane_0);
+	cptx_mov(k, at->barrier, .into = h->old_barrier);
+	cptx_setp(k, h->roles.lane, 0, .cmp = CPTX_EQ, .into = h->releases);
 	cptx_pipe_go(k, at, &ahead);
 	hgemm_next_offset(h);
 	if (!last) {

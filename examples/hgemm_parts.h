@@ -60,9 +60,10 @@ typedef struct hgemm {
 	cptx_mma_frags frags;
 	cptx_operand_src from_a, from_b; /* cp.async: the K tile to copy next */
 	cptx_val M, N, K;
-	cptx_val lane_0; /* predicate */
-	cptx_val ring;   /* address of stage 0 */
-	cptx_val offset; /* from there to the stage that is computed on */
+	cptx_val lane_0;                /* predicate */
+	cptx_val ring;                  /* address of stage 0 */
+	cptx_val offset;                /* from there to the stage that is computed on */
+	cptx_val old_barrier, releases; /* of the stage before; predicate: this thread releases it */
 } hgemm;
 
 /* Opens the kernel: parameters, roles, operands, pipeline. */

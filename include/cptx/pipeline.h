@@ -68,9 +68,10 @@
  * release to another CTA and full_of a mapa besides; prepare 2 * stages mbarrier.init, a fence and a branch; drain a wait
  * and a next for each stage.
  *
- * A release does not wait for what ldmatrix and ld of shared memory were asked for: where TMA fills the stage anew, their
- * values are taken by an instruction first, one whose outcome a branch depends on (cptx_mma_fetch_mark), or the threads
- * execute fence.proxy.async.  wgmma and tcgen05 are waited for in any case.
+ * A release does not wait for what ldmatrix and ld of shared memory were asked for: ptxas 13.0 puts nothing in front of
+ * mbarrier.arrive, and on an H200 TMA overwrote stages that ldmatrix had still to read.  Where TMA fills a stage anew,
+ * release it in the next turn of the loop, behind the instructions that took its values, or execute fence.proxy.async in
+ * front.  The emulator finds ldmatrix whose values nobody has taken.  wgmma and tcgen05 are waited for in any case.
  *
  * Who waits is told by the place: a producer's for empty stages, a consumer's for full ones.  The places of one pipeline are
  * not those of another, also of as many stages.
