@@ -105,11 +105,8 @@ void hgemm_begin(hgemm *h, cptx_module *m, enum hgemm_rung rung, const hgemm_opt
 	cptx_roles_begin(k, &h->roles, .threads = threads, .keep_regs = !o->consumer_regs);
 	cptx_val first = cptx_setp(k, h->roles.tid, 0, .cmp = CPTX_EQ);
 	h->lane_0 = cptx_setp(k, h->roles.lane, 0, .cmp = CPTX_EQ);
-	if (by_tma) {
-		h->old_barrier = cptx_var(k, CPTX_U32, 0);
-		h->releases = cptx_setp(k, h->roles.lane, CPTX_WARP, .cmp = CPTX_EQ); /* there is none yet */
+	if (by_tma)
 		cptx_params_prefetch(k, &h->params, first);
-	}
 	h->ring = cptx_mov(k, cptx_shared_dyn(k, hgemm_ring_bytes(rung, o), 1024, "ring"), .type = CPTX_U32);
 	operand(h, by_tma, false);
 	operand(h, by_tma, true);
@@ -226,6 +223,14 @@ void hgemm_produce(hgemm *h)
 	}
 }
 
+cptx_pipe_at hgemm_consumer(hgemm *h)
+{
+	cptx_pipe_at at = cptx_pipe_consumer(h->k, &h->pipe);
+
+	h->left = cptx_pipe_left_none(h->k, &h->pipe, &at);
+	return at;
+}
+
 void hgemm_consume_first(const hgemm *h, const cptx_pipe_at *at)
 {
 	cptx_pipe_wait_full(h->k, &h->pipe, at);
@@ -237,23 +242,20 @@ void hgemm_consume_first(const hgemm *h, const cptx_pipe_at *at)
  * of the next.  Whether that K tile is there is asked a step earlier, so that the answer is not waited for.  A stage is
  * released behind its products: mbarrier.arrive does not wait for ldmatrix, and TMA was ahead of that now and then.
  */
-static void k_tile(const hgemm *h, cptx_pipe_at *at, bool last, cptx_val another)
+static void k_tile(hgemm *h, cptx_pipe_at *at, bool last, cptx_val another)
 {
 	cptx_kernel *k = h->k;
 	const uint32_t steps = h->mma.steps;
 	cptx_val there = CPTX_NONE_;
-	cptx_pipe_at old = *at;
 
-	old.barrier = h->old_barrier;
 	cptx_bar_warp_sync(k, -1);
-	cptx_pipe_release(k, &h->pipe, &old, h->releases);
+	cptx_pipe_release(k, &h->pipe, &h->left.at, h->left.when);
 	hgemm_steps(h, 0, steps - 2);
 	cptx_pipe_at ahead = cptx_pipe_ahead(k, &h->pipe, at);
 	if (!last)
 		there = cptx_pipe_is_full(k, &ahead);
 	hgemm_steps(h, steps - 2, steps - 1);
-	cptx_mov(k, at->barrier, .into = h->old_barrier);
-	cptx_setp(k, h->roles.lane, 0, .cmp = CPTX_EQ, .into = h->releases);
+	cptx_pipe_leave(k, &h->pipe, &h->left, at, h->lane_0);
 	cptx_pipe_go(k, at, &ahead);
 	hgemm_next_offset(h);
 	if (!last) {
@@ -266,7 +268,7 @@ static void k_tile(const hgemm *h, cptx_pipe_at *at, bool last, cptx_val another
 	hgemm_last_step(h, !last);
 }
 
-void hgemm_consume(const hgemm *h, cptx_pipe_at *at, cptx_val another)
+void hgemm_consume(hgemm *h, cptx_pipe_at *at, cptx_val another)
 {
 	cptx_val i = cptx_var(h->k, CPTX_U32, 1);
 

@@ -85,15 +85,14 @@ static void k_tile_of_tma(gemm80 *g, cptx_pipe_at *at, bool last, cptx_val anoth
 	cptx_val there = { 0 };
 
 	cptx_bar_warp_sync(k, -1);
-	cptx_pipe_release(k, &g->pipe, &g->old, g->releases);
+	cptx_pipe_release(k, &g->pipe, &g->left.at, g->left.when);
 	g->meta = tma_gemm_sparse_next(k, &g->sparse, 0);
 	multiply(g, 0, g->mma.steps - 2);
 	cptx_pipe_at ahead = cptx_pipe_ahead(k, &g->pipe, at);
 	if (!last)
 		there = cptx_pipe_is_full(k, &ahead);
 	multiply(g, g->mma.steps - 2, 1);
-	cptx_mov(k, at->barrier, .into = g->old.barrier);
-	cptx_setp(k, g->roles.lane, 0, .cmp = CPTX_EQ, .into = g->releases);
+	cptx_pipe_leave(k, &g->pipe, &g->left, at, g->first_lane);
 	cptx_pipe_go(k, at, &ahead);
 	next_offset(g);
 	stamp(g, CPTX_GEMM_WAIT_DATA);
@@ -173,11 +172,6 @@ static void consume(gemm80 *g)
 {
 	cptx_kernel *k = g->k;
 	cptx_pipe_at at = cptx_pipe_consumer(k, &g->pipe);
-	g->old = at;
-	if (g->o->tma) {
-		g->old.barrier = cptx_var(k, CPTX_U32, at.barrier);
-		g->releases = cptx_setp(k, g->roles.lane, CPTX_WARP, .cmp = CPTX_EQ); /* nothing yet */
-	}
 	const tma_gemm_consumer warp = { .t = &g->t,
 		                             .w = &g->w,
 		                             .mma = &g->mma,
@@ -187,6 +181,7 @@ static void consume(gemm80 *g)
 		                             .first_lane = g->first_lane,
 		                             .slabs = g->slabs };
 
+	g->left = cptx_pipe_left_none(k, &g->pipe, &at);
 	begin_products(g);
 	if (!g->o->tma)
 		tma_gemm_copies_begin(k, &g->producer);
