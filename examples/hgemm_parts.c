@@ -233,6 +233,14 @@ void hgemm_produce(hgemm *h)
 	}
 }
 
+cptx_pipe_at hgemm_consumer(hgemm *h)
+{
+	cptx_pipe_at at = cptx_pipe_consumer(h->k, &h->pipe);
+
+	h->left = cptx_pipe_left_none(h->k, &h->pipe, &at);
+	return at;
+}
+
 void hgemm_consume_first(const hgemm *h, const cptx_pipe_at *at)
 {
 	cptx_pipe_wait_full(h->k, &h->pipe, at);
@@ -241,23 +249,23 @@ void hgemm_consume_first(const hgemm *h, const cptx_pipe_at *at)
 
 /*
  * The first fragments of a K tile are there already; in its last step those of the next one are fetched, of the same tile or
- * of the next.  Whether that K tile is there is asked a step earlier, so that the answer is not waited for.
+ * of the next.  Whether that K tile is there is asked a step earlier, so that the answer is not waited for.  A stage is
+ * released behind its products: mbarrier.arrive does not wait for ldmatrix, and TMA was ahead of that now and then.
  */
-static void k_tile(const hgemm *h, cptx_pipe_at *at, bool last, cptx_val another)
+static void k_tile(hgemm *h, cptx_pipe_at *at, bool last, cptx_val another)
 {
 	cptx_kernel *k = h->k;
 	const uint32_t steps = h->mma.steps;
 	cptx_val there = CPTX_NONE_;
 
+	cptx_bar_warp_sync(k, -1);
+	cptx_pipe_release(k, &h->pipe, &h->left.at, h->left.when);
 	hgemm_steps(h, 0, steps - 2);
 	cptx_pipe_at ahead = cptx_pipe_ahead(k, &h->pipe, at);
 	if (!last)
 		there = cptx_pipe_is_full(k, &ahead);
 	hgemm_steps(h, steps - 2, steps - 1);
-	CPTX_IF(k, cptx_mma_fetch_mark(k, &h->mma, &h->frags, steps - 1)) /* mbarrier.arrive does not wait for ldmatrix */
-		cptx_pipe_wait_full(k, &h->pipe, at);
-	cptx_bar_warp_sync(k, -1);
-	cptx_pipe_release(k, &h->pipe, at, h->lane_0);
+	cptx_pipe_leave(k, &h->pipe, &h->left, at, h->lane_0);
 	cptx_pipe_go(k, at, &ahead);
 	next_offset_of(h, at);
 	if (!last) {
@@ -270,7 +278,7 @@ static void k_tile(const hgemm *h, cptx_pipe_at *at, bool last, cptx_val another
 	hgemm_last_step(h, !last);
 }
 
-void hgemm_consume(const hgemm *h, cptx_pipe_at *at, cptx_val another)
+void hgemm_consume(hgemm *h, cptx_pipe_at *at, cptx_val another)
 {
 	cptx_val i = cptx_var(h->k, CPTX_U32, 1);
 

@@ -60,9 +60,10 @@ typedef struct hgemm {
 	cptx_mma_frags frags;
 	cptx_operand_src from_a, from_b; /* cp.async: the K tile to copy next */
 	cptx_val M, N, K;
-	cptx_val lane_0; /* predicate */
-	cptx_val ring;   /* address of stage 0 */
-	cptx_val offset; /* from there to the stage that is computed on */
+	cptx_val lane_0;     /* predicate */
+	cptx_val ring;       /* address of stage 0 */
+	cptx_val offset;     /* from there to the stage that is computed on */
+	cptx_pipe_left left; /* TMA: the stage before */
 } hgemm;
 
 /* Opens the kernel: parameters, roles, operands, pipeline. */
@@ -101,10 +102,12 @@ void hgemm_copied(hgemm *h, cptx_pipe_at *to);
 /* The producer's loop over all tiles of the CTA. */
 void hgemm_produce(hgemm *h);
 /* In front of the first tile: waits for its first K tile, and fetches the first fragments. */
+/* With TMA: a place at stage 0. */
+cptx_pipe_at hgemm_consumer(hgemm *h);
 void hgemm_consume_first(const hgemm *h, const cptx_pipe_at *at);
 /* The sums of a tile.  `another`: does the CTA have another tile behind it?  Its first fragments are fetched then.  NONE: it
  * has not. */
-void hgemm_consume(const hgemm *h, cptx_pipe_at *at, cptx_val another);
+void hgemm_consume(hgemm *h, cptx_pipe_at *at, cptx_val another);
 
 /* ---- C in whole rows: through shared memory ---- */
 

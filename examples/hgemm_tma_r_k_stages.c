@@ -66,7 +66,7 @@ static void consume_for_others(hgemm *h, const output *out, cptx_pipe_at *at)
 static void consume(hgemm *h, const output *out)
 {
 	cptx_kernel *k = h->k;
-	cptx_pipe_at at = cptx_pipe_consumer(k, &h->pipe);
+	cptx_pipe_at at = hgemm_consumer(h);
 	cptx_tiles_at t;
 
 	hgemm_schedule(h);

@@ -14,7 +14,7 @@
 static void consume(hgemm *h, cptx_epilogue_ring *ring)
 {
 	cptx_kernel *k = h->k;
-	cptx_pipe_at at = cptx_pipe_consumer(k, &h->pipe);
+	cptx_pipe_at at = hgemm_consumer(h);
 	cptx_tiles_at t;
 	cptx_epilogue e;
 

@@ -265,10 +265,9 @@ CPTX_API void cptx_acc_scale_rows_(cptx_kernel *k, cptx_site at, const cptx_acc 
  *   ... wait for the first stage ...
  *   cptx_mma_fetch(k, &mma, &f, a, b);                                         of step 0
  *   loop: cptx_mma_tile(k, &mma, &acc, a, b, .frags = &f, .steps = mma.steps - 1);
- *         CPTX_IF (k, cptx_mma_fetch_mark(k, &mma, &f, mma.steps - 1))       the last step's are in registers behind it
- *             cptx_pipe_wait_full(k, &p, &at);
- *         ... release the stage, wait for the next one ...
+ *         ... wait for the next stage ...
  *         cptx_mma_tile(k, &mma, &acc, a, b, .frags = &f, .first = mma.steps - 1, .next_a = a2, .next_b = b2);
+ *         ... TMA may fill this stage anew: release it in the next turn, behind these products ...
  *
  * Plain data.
  */
@@ -287,16 +286,6 @@ CPTX_API void cptx_mma_fetch_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma
                               cptx_val b);
 /** ldmatrix of the fragments of step 0 of a tile, with addresses as of cptx_mma_tile: (m + n) / 16 for 16-bit types. */
 #define cptx_mma_fetch(k, mma, f, a, b) cptx_mma_fetch_((k), CPTX_HERE, (mma), (f), CPTX_V(a), CPTX_V(b))
-
-CPTX_API cptx_val cptx_mma_fetch_mark_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, const cptx_mma_frags *f,
-                                       uint32_t step);
-/**
- * A predicate that a register of each load of a step's fragments decides, and that hardly ever holds.  A branch on it waits
- * until the fragments are in registers.  mbarrier.arrive does not: ptxas 13.0 puts no wait for ldmatrix in front of it, and
- * on an H200 TMA overwrote stages that ldmatrix had still to read, in a third of the runs of a sparse product.  What the
- * branch leads to must do no harm: waiting for the stage, which is full.  Of each ldmatrix a xor, and a setp.
- */
-#define cptx_mma_fetch_mark(k, mma, f, step) cptx_mma_fetch_mark_((k), CPTX_HERE, (mma), (f), (step))
 
 CPTX_API cptx_val cptx_mma_load_a_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, cptx_val a);
 /**

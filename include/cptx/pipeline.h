@@ -68,9 +68,11 @@
  * release to another CTA and full_of a mapa besides; prepare 2 * stages mbarrier.init, a fence and a branch; drain a wait
  * and a next for each stage.
  *
- * A release does not wait for what ldmatrix and ld of shared memory were asked for: where TMA fills the stage anew, their
- * values are taken by an instruction first, one whose outcome a branch depends on (cptx_mma_fetch_mark), or the threads
- * execute fence.proxy.async.  wgmma and tcgen05 are waited for in any case.
+ * A release does not wait for what ldmatrix and ld of shared memory were asked for: ptxas 13.0 puts nothing in front of
+ * mbarrier.arrive, and on an H200 TMA overwrote stages that ldmatrix had still to read.  Where TMA fills a stage anew,
+ * release it in the next turn of the loop (cptx_pipe_leave), behind the instructions that took its values, or execute
+ * fence.proxy.async in front.  The emulator finds ldmatrix whose values nobody has taken.  wgmma and tcgen05 are waited for
+ * in any case.
  *
  * Who waits is told by the place: a producer's for empty stages, a consumer's for full ones.  The places of one pipeline are
  * not those of another, also of as many stages.
@@ -213,6 +215,31 @@ CPTX_API void cptx_pipe_copied_(cptx_kernel *k, cptx_site at, const cptx_pipe_at
 CPTX_API void cptx_pipe_release_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, const cptx_pipe_at *here, cptx_val when);
 /** A consumer's arrival, in the threads where the predicate holds (NONE: in all). */
 #define cptx_pipe_release(k, p, here, when) cptx_pipe_release_((k), CPTX_HERE, (p), (here), (when))
+
+/** The stage that a consumer has left and releases in its next turn.  Plain data. */
+typedef struct cptx_pipe_left {
+	cptx_pipe_at at; /**< the stage: its barrier alone is kept, the other fields are those of the consumer */
+	cptx_val when;   /**< .pred of the threads that release it; false in all until there is one */
+} cptx_pipe_left;
+
+CPTX_API cptx_pipe_left cptx_pipe_left_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, const cptx_pipe_at *here);
+/**
+ * Of a consumer at that place, which has left no stage yet: two mov.  In each turn, in front of a wait for the stage behind
+ * this one if the pipeline has two stages (in front of any wait if it has one):
+ *
+ *   cptx_pipe_release(k, &p, &left.at, left.when);
+ *   ... wait, use stage at.stage ...
+ *   cptx_pipe_leave(k, &p, &left, &at, is_lane_0);
+ *   cptx_pipe_next(k, &p, &at);
+ *
+ * The last stage is released by one more cptx_pipe_release where somebody waits for that, such as cptx_pipe_drain.
+ */
+#define cptx_pipe_left_none(k, p, here) cptx_pipe_left_((k), CPTX_HERE, (p), (here))
+CPTX_API void cptx_pipe_leave_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, cptx_pipe_left *left,
+                               const cptx_pipe_at *here, cptx_val when);
+/** The consumer leaves its stage, which the threads where the predicate holds release in the next turn: two mov.  GROUPS:
+ * nothing. */
+#define cptx_pipe_leave(k, p, left, here, when) cptx_pipe_leave_((k), CPTX_HERE, (p), (left), (here), (when))
 
 CPTX_API void cptx_pipe_drain_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, cptx_pipe_at *here);
 /** A producer waits until all stages are empty.  With multicast it must not end before: others release to its barriers.

@@ -269,28 +269,6 @@ void cptx_mma_fetch_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, co
 	load_step(k, at, &t, 0, frags_of(f, 0));
 }
 
-cptx_val cptx_mma_fetch_mark_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, const cptx_mma_frags *f,
-                              uint32_t step)
-{
-	enum { UNLIKELY = 0x5eedfade };
-
-	if (!kit_mma_is_made(k, at, mma) || !fits_frags(k, at, mma, f))
-		return CPTX_NONE_;
-	const bool doubles = kit_is_f64(mma);
-	const uint16_t type = doubles ? CPTX_B64 : CPTX_B32;
-	const sync_frags of = frags_of(f, step);
-	cptx_val all = CPTX_NONE_;
-	for (int b = !is_a_shared(mma); b < 2; b++) {
-		const cptx_val regs = b ? of.b : of.a;
-		const uint32_t each = doubles ? 1 : b ? mma->b_lines.num : mma->a_lines.num; /* of a load */
-		for (uint32_t i = 0; i < regs.count; i += each) {
-			const cptx_val one = cptx_as(cptx_elem(regs, i), (enum cptx_type)type);
-			all = all.kind == CPTX_VAL_NONE ? one : CALL(xor, .a = all, .b = one, .type = type);
-		}
-	}
-	return CALL(setp, .a = all, .b = cptx_imm(UNLIKELY), .cmp = CPTX_EQ);
-}
-
 cptx_val cptx_mma_load_a_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, cptx_val a)
 {
 	if (!kit_mma_is_made(k, at, mma) || !takes_frags(k, at, mma, false))

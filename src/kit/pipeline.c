@@ -321,6 +321,30 @@ void cptx_pipe_release_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, const 
 		     .when = when);
 }
 
+cptx_pipe_left cptx_pipe_left_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, const cptx_pipe_at *here)
+{
+	cptx_pipe_left left = { .when = { 0 } };
+
+	if (!is_place_of(k, at, p, here))
+		return left;
+	left.at = *here;
+	if (here->by == CPTX_PIPE_CP_ASYNC_GROUPS)
+		return left;
+	left.at.barrier = CALL(mov, .a = here->barrier, .type = CPTX_U32);
+	left.when = CALL(mov, .a = cptx_imm(0), .type = CPTX_PRED);
+	return left;
+}
+
+void cptx_pipe_leave_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, cptx_pipe_left *left, const cptx_pipe_at *here,
+                      cptx_val when)
+{
+	if (!IS_GIVEN_TO(k, at, left, "left stage") || !is_place_of(k, at, p, here) || !is_place_of(k, at, p, &left->at) ||
+	    !kit_value(k, at, "cptx_pipe_leave", "the predicate", when, KIT_PRED) || here->by == CPTX_PIPE_CP_ASYNC_GROUPS)
+		return;
+	CALL(mov, .a = here->barrier, .into = left->at.barrier);
+	CALL(mov, .a = when, .into = left->when);
+}
+
 void cptx_pipe_drain_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, cptx_pipe_at *here)
 {
 	if (is_made(k, at, p) && p->opt.by == CPTX_PIPE_CP_ASYNC_GROUPS) {

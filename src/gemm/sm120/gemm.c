@@ -80,7 +80,7 @@ static cptx_val moved(cptx_kernel *k, cptx_val at, cptx_val by)
 }
 
 /* The products of a tile of the warp. */
-static void multiply(const gemm120 *g, cptx_pipe_at *at, cptx_val first_lane)
+static void multiply(const gemm120 *g, cptx_pipe_at *at, cptx_pipe_left *left, cptx_val first_lane)
 {
 	cptx_kernel *k = g->k;
 	const gemm120_shape *s = &g->s;
@@ -96,13 +96,14 @@ static void multiply(const gemm120 *g, cptx_pipe_at *at, cptx_val first_lane)
 	}
 	cptx_acc_clear(k, &g->acc);
 	CPTX_FOR(k, k0, end, s->bk) {
+		cptx_bar_warp_sync(k, -1);
+		cptx_pipe_release(k, &g->pipe, &left->at, left->when);
 		tma_gemm_wait_for_stage(k, &g->pipe, at, &g->line, first_lane);
 		cptx_val a = from_ring ? times(k, at->stage, s->stage) : cptx_mad(k, at->stage, s->stage, g->ring, .mode = CPTX_LO);
 		cptx_val sa = moved(k, a, fa), sb = moved(k, a, fb);
 		cptx_mma_tile(k, &mma, &g->acc, a, cptx_offset(a, s->a_bytes), .scale_a = cptx_offset(sa, s->a_bytes + s->b_bytes),
 		              .scale_b = cptx_offset(sb, s->a_bytes + s->b_bytes + s->sf_bytes));
-		cptx_bar_warp_sync(k, -1);
-		cptx_pipe_release(k, &g->pipe, at, first_lane);
+		cptx_pipe_leave(k, &g->pipe, left, at, first_lane);
 		cptx_pipe_next(k, &g->pipe, at);
 	}
 }
@@ -111,6 +112,7 @@ static void consume(gemm120 *g)
 {
 	cptx_kernel *k = g->k;
 	cptx_pipe_at at = cptx_pipe_consumer(k, &g->pipe);
+	cptx_pipe_left left = cptx_pipe_left_none(k, &g->pipe, &at);
 	cptx_val first_lane = cptx_setp(k, g->lane, 0, .cmp = CPTX_EQ);
 	const tma_gemm_consumer warp = { .t = &g->t,
 		                             .w = &g->w,
@@ -124,7 +126,7 @@ static void consume(gemm120 *g)
 	make_mma(g);
 	CPTX_FOR(k, g->w.at, g->w.end, g->w.step) {
 		tma_gemm_locate(k, &g->t, &g->w, 0);
-		multiply(g, &at, first_lane);
+		multiply(g, &at, &left, first_lane);
 		cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_EPILOGUE, first_lane);
 		tma_gemm_finish(k, &warp);
 	}

@@ -39,6 +39,7 @@ typedef struct gemm80 {
 	cptx_val ring, slabs; /* .u32 shared addresses: of the stages; of D */
 	cptx_val offset;      /* from stage 0 to the one that is multiplied */
 	cptx_val first_lane;
+	cptx_pipe_left left; /* with TMA: the stage of the K tile before */
 } gemm80;
 
 gemm80_shape gemm_sm80_shape(const cptx_gemm_opt *o);
