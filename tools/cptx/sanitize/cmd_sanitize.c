@@ -71,12 +71,13 @@ static bool records_for(const session *q, const request *r)
 	return session_put("CPTX_RECORD", r->record) && session_put("CPTX_RECORD_LIMIT", r->record ? limit : NULL);
 }
 
-/* The libraries that stand in front of all others are those of the folder. */
+/* The libraries that stand in front of all others are those of the folder, also for a program that uses this library. */
 static void become_program(session *q)
 {
 	const request *r = q->user;
 
-	if (records_for(q, r) && session_put("CPTX_RECORD_HELPER", *r->driver ? q->library : NULL) &&
+	if (records_for(q, r) && session_put("CPTX_CUDA_LIBRARY", NULL) &&
+	    session_put("CPTX_RECORD_HELPER", *r->driver ? q->library : NULL) &&
 	    session_put_first("LD_PRELOAD", *r->driver ? r->recorder : q->library) &&
 	    session_put_first("LD_LIBRARY_PATH", q->folder))
 		execvp(r->program[0], r->program);
