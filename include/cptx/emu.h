@@ -134,7 +134,7 @@ CPTX_API bool cptx_emu_place(cptx_device *dev, const char *variable, uint64_t at
  */
 CPTX_API bool cptx_emu_back(cptx_device *dev, uint64_t at, void *host, cptx_error *err);
 /** Whether the byte at `at` was written; *run: how many of `size` bytes from there on are alike, 0 where nothing is
- * allocated. */
+ * allocated.  False if run is NULL. */
 CPTX_API bool cptx_emu_written(const cptx_device *dev, uint64_t at, size_t size, size_t *run);
 
 /** A variable of a program in global or constant memory. */

@@ -294,16 +294,17 @@ static void store_rows(const sending *s, cptx_site at, const subtile *x)
 	cptx_kernel *k = s->k;
 	const cptx_val from = CALL(add, .a = epi_first_tile(k, at, s->ring), .b = cptx_imm((int64_t)x->stage * s->ring->bytes));
 
-	epi_store_anywhere(k, at,
-	                   &(epi_anywhere){ .tile = x->tile,
-	                                    .smem = from,
-	                                    .thread = s->acc->thread,
-	                                    .address = s->ring->opt.address,
-	                                    .pitch = s->ring->opt.pitch,
-	                                    .row = coordinate(k, at, s->acc->unit_row, x->row, s->m0),
-	                                    .col = coordinate(k, at, s->acc->unit_col, x->col, s->n0),
-	                                    .rows = s->chain->rows,
-	                                    .cols = s->chain->cols });
+	const epi_anywhere to = { .tile = x->tile,
+		                      .smem = from,
+		                      .thread = s->acc->thread,
+		                      .address = s->ring->opt.address,
+		                      .pitch = s->ring->opt.pitch,
+		                      .row = coordinate(k, at, s->acc->unit_row, x->row, s->m0),
+		                      .col = coordinate(k, at, s->acc->unit_col, x->col, s->n0),
+		                      .rows = s->chain->rows,
+		                      .cols = s->chain->cols };
+
+	epi_store_anywhere(k, at, &to);
 }
 
 /* Has TMA copy a subtile that all threads have written, or has them store it. */

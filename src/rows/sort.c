@@ -91,7 +91,7 @@ void rows_sort_warp(cptx_kernel *k, cptx_val v)
 {
 	const uint32_t per = v.count / 2;
 	cptx_val lane = cptx_and(k, cptx_tid_x(k), CPTX_WARP - 1);
-	sorter s[2] = { { .k = k, .per = per, .v = cptx_slice(v, 0, per) }, { .per = 0 } };
+	sorter s[2] = { { .k = k, .v = cptx_slice(v, 0, per), .per = per }, { .per = 0 } };
 
 	for (uint32_t i = 0; i < LANE_BITS; i++)
 		s[0].bit[i] = cptx_setp(k, cptx_and(k, lane, 1u << i), 0, .cmp = CPTX_NE);

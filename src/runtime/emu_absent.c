@@ -53,7 +53,8 @@ bool cptx_emu_back(cptx_device *dev, uint64_t at, void *host, cptx_error *err)
 bool cptx_emu_written(const cptx_device *dev, uint64_t at, size_t size, size_t *run)
 {
 	(void)dev, (void)at, (void)size;
-	*run = 0;
+	if (run)
+		*run = 0;
 	return false;
 }
 

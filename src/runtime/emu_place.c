@@ -7,12 +7,13 @@
 
 #include <cptx/emu.h>
 
+/* The emulator that a call may use; NULL, and an error: there is none, or an earlier error. */
 static emu_machine *asked(const char *function, const cptx_device *dev, cptx_error *err)
 {
-	emu_machine *m = dev ? emulator_of(dev) : NULL;
+	emu_machine *m = dev && may_go(err) ? emulator_of(dev) : NULL;
 
 	if (!dev)
-		error_set(err, CPTX_E_ARG, NOWHERE, "%s: the device is NULL", function);
+		error_null(function, "device", NOWHERE, err);
 	else if (!m)
 		error_set(err, CPTX_E_ARG, NOWHERE, "%s: %s is no emulator, which alone lets the caller choose addresses", function,
 		          dev->info.name);
@@ -72,8 +73,9 @@ bool cptx_emu_written(const cptx_device *dev, uint64_t at, size_t size, size_t *
 	const emu_machine *m = dev ? emulator_of(dev) : NULL;
 	bool written = false;
 
-	*run = 0;
-	if (!m)
+	if (run)
+		*run = 0;
+	if (!m || !run)
 		return false;
 	emulator_lock(dev);
 	const emu_alloc *a = emu_alloc_find(m, at);

@@ -24,7 +24,7 @@ passed = failed = skipped = 0
 # what varies from run to run
 TIMES = re.compile(rb"\d+(\.\d+)? *(ns|us|ms|s|GB/s|TFLOP/s|GFLOP/s|MB)\b|20\d\d-\d\d-\d\d \d\d:\d\d(:\d\d)?")
 
-# arguments; {o}: a file that is written
+# arguments; {o}: a file that is written; {r}: one that cptx sanitize --record wrote
 COMMANDS = [
     ["gemm", "--arch", "sm_90a", "-o", "-"],
     ["gemm", "--arch", "sm_80", "--tile", "64x64x32", "--warps", "2x2", "-o", "{o}"],
@@ -34,6 +34,7 @@ COMMANDS = [
     ["attention-backward", "--arch", "sm_80", "--dim", "64", "-o", "-"],
     ["tune", "--list"],
     ["sanitize", "--seed", "1", "--", "true"],
+    ["replay", "{r}"],
     ["retarget", turn, "--driver", "12.8", "-o", "{o}"],
     ["bundle", "--targets", "sm_80", "--machine-code", "none", "-o", "{o}", root + "/tests/bundle/one.txt"],
     ["rows", "softmax", "--arch", "sm_90a", "--in", "f32", "--for", "64x1000", "-o", "-"],
@@ -85,7 +86,7 @@ class Place:
     """A folder for what runs write, and whether ptxas is there."""
 
     def __init__(self, folder, ptxas):
-        self.out, self.seen = folder + "/out", folder + "/seen"
+        self.out, self.seen, self.recording = folder + "/out", folder + "/seen", folder + "/recording"
         self.env = dict(os.environ, TMPDIR=folder, CPTX_CACHE_DIR=folder + "/cache", CPTX_CACHE="0", CPTX_CUDA_LIBRARY="/nonexistent",
                         # libraries of others in the process of the command, which end it where memory ends
                         CPTX_NVJITLINK="/nonexistent", CPTX_NVPTXCOMPILER="/nonexistent")
@@ -97,10 +98,17 @@ class Place:
         for name in (self.out, self.seen):
             if os.path.exists(name):
                 os.remove(name)
-        p = subprocess.run([cptx] + [a.replace("{o}", self.out) for a in arguments], env=env, stdin=subprocess.DEVNULL,
+        words = [a.replace("{o}", self.out).replace("{r}", self.recording) for a in arguments]
+        p = subprocess.run([cptx] + words, env=env, stdin=subprocess.DEVNULL,
                            capture_output=True, timeout=300)
         written = open(self.out, "rb").read() if os.path.exists(self.out) else None
         return p.returncode, TIMES.sub(b"#", p.stdout), written, p.stderr
+
+    def record(self):
+        """Makes the recording, of a launch by the command itself; what was wrong, or ""."""
+        p = subprocess.run([cptx, "sanitize", "--record", self.recording, "--", cptx, "run", "--device", "cuda", "-g", "1", "-b", "64",
+                            "-a", "buf:u32[64]=iota", turn], env=self.env, stdin=subprocess.DEVNULL, capture_output=True, timeout=300)
+        return "" if p.returncode == 0 else p.stderr.decode(errors="replace")
 
     def failed_one(self):
         return os.path.exists(self.seen)
@@ -172,7 +180,15 @@ def main():
                 print("SKIP no_memory: ptxas, for what asks it")
                 continue
             place = Place(folder, ptxas)
+            unrecorded = place.record() if not ptxas else ""
+            if unrecorded:
+                if "neither beside this command" not in unrecorded:
+                    bad("nothing is recorded: " + unrecorded[:300])
+                skipped += 1
+                print("SKIP no_memory: cptx replay, for what it replays")
             for arguments in COMMANDS:
+                if unrecorded and arguments[0] == "replay":
+                    continue
                 asks = arguments[0] in ("inspect", "diff", "compile")  # tmem-width asks for minutes
                 if ptxas and not asks:
                     continue

@@ -41,7 +41,7 @@ link() {
 	echo "| $name | $((size / 1024)) KiB | $(((whole - size) / 1024)) KiB |"
 }
 parser='/src_parse_'
-emulator='/src_emu_|/src_runtime_emu\.c'
+emulator='/src_emu_|/src_runtime_emu[_.]'
 kernels='/src_gemm_([^s]|sm)|/src_bundle_gemm' # all but sizes.c
 to_c='/src_to_c_'
 link whole '^$'

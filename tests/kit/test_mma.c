@@ -390,7 +390,7 @@ START_TEST(doubles_are_scaled_and_stored)
 	static double out[SIDE][SIDE];
 
 	for (int tall = 0; tall < 2; tall++) {
-		const cptx_tile tile = { SIDE, 16, .elem = { 64 }, .swizzle = CPTX_SWIZZLE_64B };
+		const cptx_tile tile = { .rows = SIDE, .cols = 16, .elem.bits = 64, .swizzle = CPTX_SWIZZLE_64B };
 		emu_run r = { .target = "sm_90", .grid = 1, .pedantic = true, .buffer = { { out, sizeof out, 0 } } };
 		cptx_module *m = cptx_module_new(NULL);
 		cptx_kernel *k = cptx_kernel_begin(m, "doubles", .block = { 64 });

@@ -379,7 +379,7 @@ static void processes(void)
 	EXPECT(waitpid(pid, &status, 0) == pid && status == 0);
 	EXPECT(!cuMemcpyDtoH_v2(host, a, sizeof host) && host[0] == 21 && host[31] == 21);
 	EXPECT(!cuMemcpyDtoH_v2(host, b, sizeof host) && host[0] == 32 && !launch(add[1], a, 1, NULL));
-	EXPECT(!cuMemFree_v2(a) && !cuMemUnmap(b, PART) && !cuMemRelease(of) &&
+	EXPECT(!cuEventDestroy_v2(event) && !cuMemFree_v2(a) && !cuMemUnmap(b, PART) && !cuMemRelease(of) &&
 	       cuMemExportToShareableHandle(&fd, of, 1, 0) == 1);
 }
 

@@ -48,6 +48,10 @@ status 0 sanitize --record "$rec" -- "$program" arrays
 status 0 replay "$rec"
 complains "it was not recorded: it reads textures or surfaces"
 
+# A program of this library, too, gets the stand-in, whatever library the variable names.
+status 0 sanitize --record "$rec" -- "$cptx" run --device cuda -g 1 -b 64 -a 'buf:u32[64]=iota' "$here/../../examples/turn.ptx"
+complains "1 of 1 launches"
+
 # Which launches: of those that are passed over, memory is taken as it was recorded.
 status 0 sanitize --record "$rec" -- "$driven"
 complains "5 of 5 launches"

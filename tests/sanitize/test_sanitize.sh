@@ -12,6 +12,7 @@ usage "--schedule soon: expected random, eager or late" sanitize --schedule soon
 usage "--error-exitcode 256: an exit status is 0 to 255" sanitize --error-exitcode 256 -- true
 status 127 sanitize -- "$dir/none"
 complains "'$dir/none' cannot be started"
+holds [ "$(wc -l <"$err")" = 1 ] # and not that it has no errors
 status 143 sanitize -- sh -c 'kill -TERM $$'
 complains "0 errors, 0 warnings; the program's exit status is 143"
 status 4 sanitize sh -c 'exit 4' # options behind the program are its own

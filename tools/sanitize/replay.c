@@ -395,7 +395,9 @@ static bool read_module(player *p)
 		uint64_t at = get64(p);
 		get64(p);
 		char *copy = p->bad ? NULL : strndup(name, size);
-		if (copy && *copy && at && !cptx_emu_place(san.dev, copy, at, &err))
+		if (!p->bad && !copy)
+			bad(p, "memory is short");
+		else if (copy && *copy && at && !cptx_emu_place(san.dev, copy, at, &err))
 			bad(p, "%s", err.text);
 		free(copy);
 	}
@@ -519,9 +521,11 @@ static bool read_done(player *p)
 		san_say("launch %llu, kernel %s: as recorded, it did not come to its end: %s", (unsigned long long)p->number,
 		        p->kernel, san_error_of((int)error)->text);
 	} else if (stopped || error || p->refused) {
+		char refusal[256];
+		snprintf(refusal, sizeof refusal, "it was refused here (%s)", san_error_of(p->refused)->text);
 		p->failed++;
 		san_say("launch %llu, kernel %s: %s%s%s", (unsigned long long)p->number, p->kernel,
-		        p->refused ? "it was refused here"
+		        p->refused ? refusal
 		        : stopped  ? "it did not come to its end here"
 		                   : "it came to its end here",
 		        error ? ", and failed when it was recorded: " : "", error ? san_error_of((int)error)->text : "");
@@ -609,8 +613,8 @@ static bool begin(player *p)
 	if (p->bad)
 		return false;
 	const char *arch = getenv("CPTX_SANITIZE_ARCH");
-	if ((!arch || !*arch) && cptx_target_find(target))
-		setenv("CPTX_SANITIZE_ARCH", target, 1);
+	if ((!arch || !*arch) && cptx_target_find(target) && setenv("CPTX_SANITIZE_ARCH", target, 1))
+		return bad(p, "memory is short");
 	san_say("recorded on %s%s: %s", gpu ? "" : "the emulator, ", device, command);
 	return true;
 }

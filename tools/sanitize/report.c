@@ -80,6 +80,11 @@ __attribute__((constructor)) static void take_records(void)
 		copy = -1;
 	}
 	records = copy < 0 ? NULL : fdopen(copy, "a");
+	if (copy >= 0 && !records) { /* findings would be lost: no call does anything */
+		san.failed = SAN_MEMORY;
+		san_say("memory is short for the list of findings");
+		close(copy);
+	}
 }
 
 static void record(const cptx_emu_finding *f, const char *file, unsigned line, const char *words)

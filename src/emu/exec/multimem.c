@@ -22,8 +22,8 @@ static const emu_alloc *object_at(const emu_warp *w, uint64_t addr)
 static uint32_t members_of(const emu_alloc *object) { return object ? object->nmember : 1; }
 
 /* One of the accesses to the member; whose device it is does not matter. */
-static bool access(emu_warp *w, const emu_op *op, unsigned lane, uint64_t addr, const emu_alloc *object, uint32_t member,
-                   bool (*lane_access)(emu_warp *w, const emu_op *op, unsigned lane, uint64_t addr))
+static bool access_member(emu_warp *w, const emu_op *op, unsigned lane, uint64_t addr, const emu_alloc *object,
+                          uint32_t member, bool (*lane_access)(emu_warp *w, const emu_op *op, unsigned lane, uint64_t addr))
 {
 	w->everywhere = object != NULL;
 	bool ok = lane_access(w, op, lane, object ? object->member[member] + (addr - object->at) : addr);
@@ -99,7 +99,7 @@ static bool reduce_lane(emu_warp *w, const emu_op *op, unsigned lane, uint64_t a
 	sum sums[MOST_ELEMENTS] = { { 0 } };
 
 	for (uint32_t k = 0; k < members_of(object); k++) {
-		if (!access(w, op, lane, addr, object, k, emu_load_lane))
+		if (!access_member(w, op, lane, addr, object, k, emu_load_lane))
 			return false;
 		for (unsigned i = 0; object && i < n; i++) {
 			uint32_t slot = d->kind == ARG_VEC ? d->slots[i] : d->slot;
@@ -124,7 +124,7 @@ static bool store_lane(emu_warp *w, const emu_op *op, unsigned lane, uint64_t ad
 	const emu_alloc *object = object_at(w, addr);
 
 	for (uint32_t k = 0; k < members_of(object); k++)
-		if (!access(w, op, lane, addr, object, k, emu_store_lane))
+		if (!access_member(w, op, lane, addr, object, k, emu_store_lane))
 			return false;
 	return true;
 }
@@ -134,7 +134,7 @@ static bool red_lane(emu_warp *w, const emu_op *op, unsigned lane, uint64_t addr
 	const emu_alloc *object = object_at(w, addr);
 
 	for (uint32_t k = 0; k < members_of(object); k++)
-		if (!access(w, op, lane, addr, object, k, emu_atom_lane))
+		if (!access_member(w, op, lane, addr, object, k, emu_atom_lane))
 			return false;
 	return true;
 }

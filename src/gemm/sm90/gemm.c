@@ -217,11 +217,11 @@ static void multiply(gemm90 *g)
 		g->d = cptx_reg(k, CPTX_U64);
 	if (!g->s.by_threads)
 		cptx_epilogue_ring_new(k, &g->ring, .type = g->o->out, .tile = g->s.out.tile,
-		                       .map = g->s.by_rows ? (cptx_val){ 0 } : g->w.in.map[CPTX_GEMM_MAP_D], .address = g->d,
-		                       .pitch = g->s.by_rows ? tma_gemm_ld(k, &g->t, &g->w, GEMM_D) : (cptx_val){ 0 },
+		                       .map = g->s.by_rows ? (cptx_val){ 0 } : g->w.in.map[CPTX_GEMM_MAP_D],
 		                       .stages = g->s.out.buffers, .units = g->s.consumers, .unit = g->wg, .barrier = g->barrier,
 		                       .last = g->s.out.rest, .last_map = g->w.in.map[CPTX_GEMM_MAP_END_D],
-		                       .acc = g->o->swiglu ? NULL : &g->acc);
+		                       .acc = g->o->swiglu ? NULL : &g->acc, .address = g->d,
+		                       .pitch = g->s.by_rows ? tma_gemm_ld(k, &g->t, &g->w, GEMM_D) : (cptx_val){ 0 });
 	if (g->s.deferred)
 		cptx_epilogue_deferred_new(k, &g->before, .ring = &g->ring, .batched = tma_gemm_has_matrices(&g->t, CPTX_GEMM_MAP_D),
 		                           .maps = g->o->grouped, .cut = tma_gemm_is_cut(&g->t, CPTX_GEMM_MAP_D));

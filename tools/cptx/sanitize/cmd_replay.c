@@ -40,20 +40,23 @@ static int read_option(session *q, int option, const char *value)
 	}
 }
 
-static void become_player(session *q)
+static int become_player(session *q)
 {
 	const request *r = q->user;
 	int (*replay)(const char *) = NULL;
 
-	session_put("CPTX_RECORD", NULL);
-	session_put("CPTX_REPLAY", r->file);
-	session_put("CPTX_REPLAY_TYPE", r->type);
-	session_put("CPTX_REPLAY_TOLERANCE", r->tolerance);
+	if (!session_put("CPTX_RECORD", NULL) || !session_put("CPTX_REPLAY", r->file) ||
+	    !session_put("CPTX_REPLAY_TYPE", r->type) || !session_put("CPTX_REPLAY_TOLERANCE", r->tolerance)) {
+		cli_no_memory(q->cmd);
+		return EXIT_FAILED;
+	}
+	*q->never = true; /* the loader ends a process that has no memory for variables of threads */
 	void *library = dlopen(q->library, RTLD_NOW | RTLD_LOCAL), *p = library ? dlsym(library, "san_replay") : NULL;
 	memcpy(&replay, &p, sizeof replay);
 	if (!replay)
-		_exit(cli_failed(q->cmd, "%s", dlerror()));
+		return cli_failed(q->cmd, "%s (the file is there: it lacks a library, or memory is short)", dlerror());
 	int status = replay(r->file);
+	*q->never = false;
 	fflush(NULL);
 	_exit(status);
 }
@@ -77,7 +80,8 @@ static int run(const cli_command *cmd, int argc, char **argv)
 	if (session_check(&q))
 		return EXIT_USAGE;
 	r.file = argv[optind];
-	return session_library(&q, "libcptx_sanitize.so", q.library) ? session_run(&q, "the replay") : EXIT_FAILED;
+	status = session_library(&q, "libcptx_sanitize.so", q.library) ? session_run(&q, "the replay") : EXIT_FAILED;
+	return q.ran ? status : EXIT_FAILED;
 }
 
 const cli_command cmd_replay = {

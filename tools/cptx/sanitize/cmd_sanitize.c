@@ -71,17 +71,19 @@ static bool records_for(const session *q, const request *r)
 	return session_put("CPTX_RECORD", r->record) && session_put("CPTX_RECORD_LIMIT", r->record ? limit : NULL);
 }
 
-/* The libraries that stand in front of all others are those of the folder. */
-static void become_program(session *q)
+/* The libraries that stand in front of all others are those of the folder, also for a program that uses this library. */
+static int become_program(session *q)
 {
 	const request *r = q->user;
 
-	if (records_for(q, r) && session_put("CPTX_RECORD_HELPER", *r->driver ? q->library : NULL) &&
+	if (records_for(q, r) && session_put("CPTX_CUDA_LIBRARY", NULL) &&
+	    session_put("CPTX_RECORD_HELPER", *r->driver ? q->library : NULL) &&
 	    session_put_first("LD_PRELOAD", *r->driver ? r->recorder : q->library) &&
 	    session_put_first("LD_LIBRARY_PATH", q->folder))
 		execvp(r->program[0], r->program);
-	fprintf(stderr, "cptx sanitize: '%s' cannot be started: %s\n", r->program[0], strerror(errno));
-	_exit(errno == ENOMEM ? EXIT_FAILED : 127);
+	const int why = errno;
+	cli_failed(q->cmd, "'%s' cannot be started: %s", r->program[0], strerror(why));
+	return why == ENOMEM ? EXIT_FAILED : 127;
 }
 
 /* The program's process makes the file, which must not be there before; that it can is seen now. */
@@ -108,11 +110,14 @@ static int sanitize(session *q)
 	const bool linked = *r->driver
 	                        ? session_link(q, r->driver, "libcptx_real_cuda.so")
 	                        : session_link(q, q->library, "libcuda.so.1") && session_link(q, q->library, "libcudart.so.13");
-	if (!linked)
-		return cli_failed(q->cmd, "no folder for links to libraries: %s", strerror(errno));
+	if (!linked) {
+		const int why = errno;
+		session_unlink(q);
+		return cli_failed(q->cmd, "no folder for links to libraries: %s", strerror(why));
+	}
 	q->become = become_program;
 	int status = session_run(q, "the program");
-	if (r->record && access(r->record, F_OK)) {
+	if (q->ran && r->record && access(r->record, F_OK)) {
 		fprintf(stderr, "cptx sanitize: nothing was recorded: the program launched no kernel\n");
 		status = status ? status : EXIT_FAILED;
 	}

@@ -5,10 +5,10 @@
 
 #include <cptx/emu.h>
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -121,21 +121,18 @@ bool session_link(session *q, const char *library, const char *name)
 		}
 	}
 	snprintf(path, sizeof path, "%s/%s", q->folder, name);
+	q->link[q->link[0] != NULL] = name;
 	return !symlink(library, path);
 }
 
-static void unlink_names(const session *q)
+void session_unlink(const session *q)
 {
-	char path[sizeof q->folder + NAME_MAX + 2];
-	DIR *dir = *q->folder ? opendir(q->folder) : NULL;
+	char path[sizeof q->folder + 32];
 
-	for (const struct dirent *d; dir && (d = readdir(dir));) {
-		snprintf(path, sizeof path, "%s/%s", q->folder, d->d_name);
-		if (d->d_name[0] != '.')
-			unlink(path);
+	for (size_t i = 0; i < 2 && q->link[i]; i++) {
+		snprintf(path, sizeof path, "%s/%s", q->folder, q->link[i]);
+		unlink(path);
 	}
-	if (dir)
-		closedir(dir);
 	if (*q->folder)
 		rmdir(q->folder);
 }
@@ -158,7 +155,8 @@ bool session_put_first(const char *name, const char *value)
 
 bool session_put(const char *name, const char *value) { return value ? !setenv(name, value, 1) : !unsetenv(name); }
 
-static void become(session *q, int fd)
+/* The exit status of a process that could not become what it was to be. */
+static int become(session *q, int fd)
 {
 	char number[16];
 
@@ -170,8 +168,9 @@ static void become(session *q, int fd)
 	    session_put("CPTX_SANITIZE_DEVICES", q->devices) &&
 	    session_put("CPTX_SANITIZE_PEDANTIC", q->pedantic ? "1" : NULL) && session_put("CPTX_SANITIZE_FD", number) &&
 	    session_put("CPTX_RECORD_KERNEL", q->kernel) && session_put("CPTX_RECORD_LAUNCHES", q->launches))
-		q->become(q);
-	_exit(EXIT_FAILED);
+		return q->become(q);
+	cli_no_memory(q->cmd);
+	return EXIT_FAILED;
 }
 
 /* Its exit status, as a shell gives it; -1 where it could not be started or waited for. */
@@ -181,14 +180,20 @@ static int run_process(session *q, int fd)
 
 	fflush(NULL);
 	pid_t pid = fork();
-	if (!pid)
-		become(q, fd);
+	if (!pid) {
+		status = become(q, fd);
+		*q->never = true;
+		_exit(status);
+	}
 	if (pid < 0)
 		return -1;
 	while (waitpid(pid, &status, 0) < 0)
 		if (errno != EINTR)
 			return -1;
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+	if (WIFEXITED(status))
+		return WEXITSTATUS(status);
+	*q->never = false;
+	return 128 + WTERMSIG(status);
 }
 
 /* ---- what was found ---- */
@@ -225,6 +230,14 @@ static bool each_finding(const session *q, FILE *records, totals *t)
 		*(f.rank == CPTX_FIND_ERROR ? &t->errors : &t->warnings) += 1;
 	}
 	free(line);
+	if (!feof(records))
+		ok = cli_no_memory(q->cmd);
+	if (q->sarif && !ok)
+		cli_abandon(&sarif);
+	if (q->json && !ok)
+		cli_abandon(&json);
+	if (!ok)
+		return false;
 	if (q->sarif) {
 		finding_sarif_end(sarif.f);
 		ok = cli_finish(q->cmd, &sarif);
@@ -236,18 +249,30 @@ int session_run(session *q, const char *what)
 {
 	totals t = { 0 };
 	FILE *records = tmpfile();
+	void *shared =
+		records ? mmap(NULL, sizeof(bool), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0) : MAP_FAILED;
 
-	if (!records) {
-		unlink_names(q);
-		return cli_failed(q->cmd, "no temporary file: %s", strerror(errno));
+	if (shared == MAP_FAILED) {
+		const int why = errno;
+		session_unlink(q);
+		if (records)
+			fclose(records);
+		return cli_failed(q->cmd, "no temporary %s: %s", records ? "memory" : "file", strerror(why));
 	}
+	q->never = shared;
 	int status = run_process(q, fileno(records)), why = errno;
-	unlink_names(q);
+	session_unlink(q);
+	q->ran = status >= 0 && !*q->never;
 	if (status < 0)
 		status = cli_failed(q->cmd, "%s could not be run: %s", what, strerror(why));
-	bool ok = each_finding(q, records, &t);
+	const bool ok = q->ran && each_finding(q, records, &t);
+	munmap(shared, sizeof(bool));
 	fclose(records);
+	if (!q->ran)
+		return status;
+	if (!ok)
+		return EXIT_FAILED;
 	fprintf(stderr, "cptx %s: %zu error%s, %zu warning%s; %s's exit status is %d\n", q->cmd->name, t.errors,
 	        t.errors == 1 ? "" : "s", t.warnings, t.warnings == 1 ? "" : "s", what, status);
-	return !ok ? EXIT_FAILED : t.errors ? q->status : status;
+	return t.errors ? q->status : status;
 }

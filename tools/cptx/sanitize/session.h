@@ -51,10 +51,15 @@ typedef struct session {
 	bool pedantic, all; /* --schedules all */
 	int status;         /* if an error was found */
 	char library[PATH_MAX];
-	char folder[64]; /* where links to libraries have the names of CUDA's libraries */
-	/* What the process becomes, which does not come back; its environment is set. */
-	void (*become)(struct session *q);
+	char folder[64];     /* where links to libraries have the names of CUDA's libraries, */
+	const char *link[2]; /* these */
+	/* What the process becomes, which comes back only if it cannot: with an exit status, and the error said.  The
+	 * environment is set. */
+	int (*become)(struct session *q);
 	void *user;
+	/* Shared with the process: it does not do, or did not to its end, what it was to do; whoever knows why said it. */
+	volatile bool *never;
+	bool ran; /* it did, or a signal ended it */
 } session;
 
 /* One of the shared options. */
@@ -65,6 +70,7 @@ int session_check(const session *q);
 bool session_library(const session *q, const char *name, char *path);
 /* Makes a link in the folder that the process has in front of all others. */
 bool session_link(session *q, const char *library, const char *name);
+void session_unlink(const session *q);                 /* removes the folder */
 bool session_put(const char *name, const char *value); /* into the environment; NULL takes it out */
 bool session_put_first(const char *name, const char *value);
 /* Runs the process, and reports: an exit status.  `what` is the process in messages. */
