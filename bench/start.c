@@ -19,7 +19,8 @@
 enum { ROUNDS = 11 };
 
 typedef struct times {
-	double open, load, launch, ours, cached; /* milliseconds; ours: process start to first launch, without `open` */
+	/* milliseconds; ours: process start to first launch, without `open` */
+	double start, open, build, load, launch, ours, cached;
 } times;
 
 static double now(void)
@@ -50,6 +51,7 @@ static int child(double start, const char *folder, enum cptx_compiler by, int ou
 	double opened = now();
 	cptx_cache *cache = cptx_cache_open(&(cptx_cache_opt){ .path = folder }, &err);
 	cptx_module *m = dev ? build(dev, mma) : NULL;
+	double built = now();
 	cptx_program *p = m ? cptx_device_load(dev, m, &(cptx_load_opt){ .cache = cache, .compiler = by }, &err) : NULL;
 	double loaded = now();
 	if (p)
@@ -57,7 +59,8 @@ static int child(double start, const char *folder, enum cptx_compiler by, int ou
 	cptx_device_synchronize(dev, &err);
 	double end = now();
 
-	t.open = opened - before, t.load = loaded - opened, t.launch = end - loaded, t.ours = end - start - t.open;
+	t.start = before - start, t.open = opened - before, t.build = built - opened, t.load = loaded - built;
+	t.launch = end - loaded, t.ours = end - start - t.open;
 	t.cached = (double)cptx_cache_count(cache).hits;
 	if (err.code != CPTX_OK)
 		fprintf(stderr, "start: %s\n", err.text);
@@ -120,13 +123,12 @@ static bool measure(const char *self, enum cptx_compiler by, enum cptx_gemm_mma 
 	for (int i = 0; i < ROUNDS && ok; i++)
 		ok = round_of(self, folder, name, mma, &t[i]);
 	if (ok)
-		printf(
-			"%-8s %-9s %-9s cold: %8.2f ms   warm, medians of %d: cuInit and context %.2f ms, load %.3f ms, launch %.3f ms; "
-			"process start to "
-			"first launch, less cuInit and context: %.3f ms\n",
-			cptx_gemm_mma_name(mma), name, t[ROUNDS - 1].cached >= 1 ? "cptx's" : "driver's", cold.ours, ROUNDS,
-			median(t, offsetof(times, open)), median(t, offsetof(times, load)), median(t, offsetof(times, launch)),
-			median(t, offsetof(times, ours)));
+		printf("%-8s %-9s %-9s cold: %8.2f ms   warm, medians of %d: process start %.3f ms, cuInit and context %.2f ms, "
+		       "build %.3f "
+		       "ms, load %.3f ms, launch %.3f ms; process start to first launch, less cuInit and context: %.3f ms\n",
+		       cptx_gemm_mma_name(mma), name, t[ROUNDS - 1].cached >= 1 ? "cptx's" : "driver's", cold.ours, ROUNDS,
+		       median(t, offsetof(times, start)), median(t, offsetof(times, open)), median(t, offsetof(times, build)),
+		       median(t, offsetof(times, load)), median(t, offsetof(times, launch)), median(t, offsetof(times, ours)));
 	else
 		fprintf(stderr, "start: %s by %s: a round failed\n", cptx_gemm_mma_name(mma), name);
 	snprintf(command, sizeof command, "rm -rf %s %s", folder, drivers);

@@ -178,6 +178,16 @@ void hgemm_next_offset(const hgemm *h)
 	cptx_selp(h->k, 0, next, cptx_setp(h->k, next, end, .cmp = CPTX_EQ), .type = CPTX_U32, .into = h->offset);
 }
 
+/* Where registers move between roles, ptxas has the stage in a uniform register too, and a product is two instructions less;
+ * elsewhere it takes a register more. */
+static void next_offset_of(const hgemm *h, const cptx_pipe_at *at)
+{
+	if (h->o->consumer_regs)
+		cptx_mul(h->k, at->stage, h->t.stage_bytes, .mode = CPTX_LO, .into = h->offset);
+	else
+		hgemm_next_offset(h);
+}
+
 /* ---- cp.async ---- */
 
 void hgemm_copy(const hgemm *h, const cptx_pipe_at *to, uint32_t part, uint32_t parts)
@@ -257,7 +267,7 @@ static void k_tile(hgemm *h, cptx_pipe_at *at, bool last, cptx_val another)
 	hgemm_steps(h, steps - 2, steps - 1);
 	cptx_pipe_leave(k, &h->pipe, &h->left, at, h->lane_0);
 	cptx_pipe_go(k, at, &ahead);
-	hgemm_next_offset(h);
+	next_offset_of(h, at);
 	if (!last) {
 		CPTX_IF(k, cptx_negated(there))
 			cptx_pipe_wait_full(k, &h->pipe, at);

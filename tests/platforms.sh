@@ -13,7 +13,7 @@
 #   bare      ./bootstrap demo on that Debian 12, where no compiler is, and two steps of ./bootstrap test
 #   aarch64   cross-built by aarch64-linux-gnu-gcc; under qemu-aarch64 the command, and the tests that are programs and do not take minutes
 #   aarch64_slow  those that do; if it is named
-#   windows   is refused by x86_64-w64-mingw32-gcc, with the reason
+#   windows   the library by x86_64-w64-mingw32-gcc-posix, static and as a DLL; under wine examples, and test programs with Debian's Check
 #   m32       is refused with gcc -m32, with the reason
 #   musl      built by musl-gcc; the command, and the tests that are programs and do not take minutes
 #
@@ -97,17 +97,22 @@ module_tests() {
 		[ $test != build ] || [ -e build/tests/python/python_twins ] || { skip "$step: test_build.py wants build/tests/python/python_twins"; continue; }
 		env CPTX_LIBRARY="$library" CPTX_INCLUDE="$source/include:$source/build/include" CPTX_BUILD="$source/build" \
 			CPTX_TWINS="$source/build/tests/python/python_twins" nice "$python" "tests/python/test_$test.py" >"$dir/log" 2>&1
-		figures=$(sed -n 's/^.*: \([0-9]*\) passed, \([0-9]*\) failed, \([0-9]*\) skipped$/\1 \2 \3/p' "$dir/log" | tail -n 1)
-		if [ -z "$figures" ]; then
-			bad "$step: test_$test.py did not come to its end"
-			continue
-		fi
-		tail -n 1 "$dir/log"
-		read -r p f s <<END
-$figures
-END
-		passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+		count_of "$step: test_$test.py"
 	done
+}
+
+# count_of WHAT: adds the figures of the last line of $dir/log
+count_of() {
+	figures=$(tr -d '\r' <"$dir/log" | sed -n 's/^.*: \([0-9]*\) passed, \([0-9]*\) failed, \([0-9]*\) skipped$/\1 \2 \3/p' | tail -n 1)
+	if [ -z "$figures" ]; then
+		bad "$1 did not come to its end"
+		return
+	fi
+	tail -n 1 "$dir/log"
+	read -r p f s <<-END
+		$figures
+	END
+	passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
 }
 
 frameworks() {
@@ -297,10 +302,61 @@ refused() {
 	if grep -q "ERROR: .*$2" "$dir/log"; then ok; else bad "$1: the refusal does not say why"; fi
 }
 
+# Check, from Debian's source in $builds/check-source: check_from_source NAME COMPILER [CMAKE-ARG...] installs it in $builds/NAME-check.
+check_from_source() {
+	root=$builds/$1-check from=$builds/check-source compiler=$2
+	shift 2
+	[ ! -e "$root/lib/libcheck_pic.a" ] || return 0
+	have cmake || return 1
+	if ! ls -d "$from"/check-*/ >"$dir/log" 2>&1; then
+		rm -rf "$from" && mkdir -p "$from/lists/partial" "$from/archives/partial" || return 1
+		echo 'deb-src http://deb.debian.org/debian bookworm main' >"$from/sources.list"
+		asked="-o Dir::Etc::SourceList=$from/sources.list -o Dir::Etc::SourceParts=/dev/null -o Dir::State=$from -o Dir::Cache=$from -o Dir::State::status=/var/lib/dpkg/status"
+		(cd "$from" && apt-get $asked update && apt-get $asked source check) >"$dir/log" 2>&1 || return 1
+	fi
+	# shellcheck disable=SC2211 # of cmake, not a command
+	(cmake -S "$from"/check-*/ -B "$root-build" -DCMAKE_C_COMPILER="$compiler" -DCMAKE_BUILD_TYPE=Release -DCHECK_ENABLE_TESTS=OFF -DCHECK_ENABLE_SUBUNIT=OFF \
+		-DHAVE_SUBUNIT=0 "-DCMAKE_INSTALL_PREFIX=$root" "$@" && nice cmake --build "$root-build" -t check install) >"$dir/log" 2>&1 || return 1
+	rm -f "$root"/lib/libcheck.so*
+	cp "$root/lib/libcheck.a" "$root/lib/libcheck_pic.a" # what Debian's check.pc names
+}
+
+# Of the tests those whose program is one file, libcptx and the parts that are compiled below, and which start no processes.
+windows_tests='emu/async emu/atom emu/core emu/launches emu/link emu/mbarrier emu/orders emu/scalar emu/sync emu/stall emu/system emu/texture emu/race
+	emu/undefined emu/matrix emu/mma emu/wgmma kit/epilogue_rows kit/made kit/maps kit/mma_errors kit/operand_errors kit/values layout/desc layout/frag
+	layout/lanes layout/run layout/tensor_map layout/tile kernels/gemm_auto kernels/gemm_out kernels/gemm_group'
 windows() {
-	have x86_64-w64-mingw32-gcc || { skip "windows: x86_64-w64-mingw32-gcc is not installed (gcc-mingw-w64)"; return; }
-	cross windows x86_64-w64-mingw32-gcc windows x86_64 x86_64
-	refused windows 'cptx is not ported to Windows: '
+	have x86_64-w64-mingw32-gcc-posix || { skip "windows: there is no x86_64-w64-mingw32-gcc-posix (gcc-mingw-w64-x86-64-posix)"; return; }
+	win=$builds/windows
+	printf "[binaries]\nc = [%s'x86_64-w64-mingw32-gcc-posix']\n" "$cached" >"$builds/windows.ini"
+	[ -e "$win/build.ninja" ] || try "windows: meson setup" meson setup "$win" --buildtype=release -Doptimization=1 \
+		--cross-file packaging/cross/x86_64-w64-mingw32.ini --cross-file "$builds/windows.ini" || return
+	try "windows: ninja" nice ninja -C "$win" || return
+	have wine || { skip "windows: what is built is not run, since there is no wine"; return; }
+	export WINEPREFIX="$builds/wine" WINEDEBUG=-all CPTX_DEVICE=emu:sm_90a
+	check_from_source windows x86_64-w64-mingw32-gcc-posix -DCMAKE_SYSTEM_NAME=Windows || skip "windows: the tests, since Check cannot be built (its source from Debian, CMake)"
+	by="${cached:+ccache }x86_64-w64-mingw32-gcc-posix -std=c11 -O1 -w -D__USE_MINGW_ANSI_STDIO=1 -I$win/include -Iinclude -Iexamples -Isrc -Isrc/windows -Itests -Itools/cptx -I$builds/windows-check/include"
+	with="$win/libcptx.a -static -fstack-protector -lm -pthread"
+	for example in saxpy embed/embed; do
+		try "windows: $example, built" $by "examples/$example.c" -o "$win/example.exe" $with
+		try "windows: $example, run" wine "$win/example.exe"
+		if grep -q ': 0 of 1000 .*wrong\|; 0 of 1000 .*wrong' "$dir/log"; then ok; else bad "windows: $example printed something else"; fi
+	done
+	try "windows: with the DLL" $by examples/saxpy.c -o "$win/saxpy.exe" "$win/libcptx.dll.a"
+	try "windows: with the DLL, run" wine "$win/saxpy.exe"
+	[ -e "$builds/windows-check/lib/libcheck.a" ] || return
+	for part in tests/emu/trial tests/emu/bulk tests/emu/tensor tests/emu/tensor_run tests/emu/matrix_forms tests/emu/move_forms tests/emu/wgmma_forms tests/emu/wmma_forms \
+		tests/kernels/gemm_draw tests/kernels/gemm_tests tests/kernels/gemm_trial tests/kernels/gemm_trial_out tools/cptx/reference/*.c; do
+		part=${part%.c}
+		try "windows: $part.c" $by -DONE_OF_TRIALS=4 -c "$part.c" -o "$win/part_${part##*/}.o" || return
+	done
+	for test in $windows_tests; do
+		name=${test%/*}_${test#*/}
+		try "windows: $name, built" $by "tests/${test%/*}/test_${test#*/}.c" "$win"/part_*.o "$builds/windows-check/lib/libcheck.a" -o "$win/$name.exe" $with || continue
+		nice wine "$win/$name.exe" >"$dir/log" 2>&1
+		count_of "windows: $name"
+	done
+	unset WINEPREFIX WINEDEBUG CPTX_DEVICE
 }
 
 m32() {
@@ -311,25 +367,10 @@ m32() {
 	refused m32 'cptx needs a host of 64 bits: '
 }
 
-# Check for musl, from Debian's source: a folder for pkg-config.
-check_for_musl() {
-	root=$builds/musl-check from=$builds/musl-check-source
-	[ ! -e "$root/lib/libcheck_pic.a" ] || return 0
-	have cmake || return 1
-	rm -rf "$from" && mkdir -p "$from/lists/partial" "$from/archives/partial" || return 1
-	echo 'deb-src http://deb.debian.org/debian bookworm main' >"$from/sources.list"
-	asked="-o Dir::Etc::SourceList=$from/sources.list -o Dir::Etc::SourceParts=/dev/null -o Dir::State=$from -o Dir::Cache=$from -o Dir::State::status=/var/lib/dpkg/status"
-	(cd "$from" && apt-get $asked update && apt-get $asked source check && CC=musl-gcc cmake -S check-* -B build -DCMAKE_BUILD_TYPE=Release \
-		-DCHECK_ENABLE_TESTS=OFF -DCHECK_ENABLE_SUBUNIT=OFF -DHAVE_SUBUNIT=0 "-DCMAKE_INSTALL_PREFIX=$root" && nice cmake --build build -t check install) \
-		>"$dir/log" 2>&1 || return 1
-	rm -f "$root"/lib/libcheck.so*
-	cp "$root/lib/libcheck.a" "$root/lib/libcheck_pic.a" # what Debian's check.pc names
-}
-
 musl() {
 	have musl-gcc || { skip "musl: musl-gcc is not installed (musl-tools)"; return; }
 	tests=enabled
-	check_for_musl || { tests=disabled; skip "musl: the tests, since Check cannot be built by musl-gcc (its source from Debian, CMake)"; }
+	check_from_source musl musl-gcc || { tests=disabled; skip "musl: the tests, since Check cannot be built by musl-gcc (its source from Debian, CMake)"; }
 	[ -e "$builds/musl/build.ninja" ] || try "musl: meson setup" env CC="${cached:+ccache }musl-gcc" PKG_CONFIG_LIBDIR="$builds/musl-check/lib/pkgconfig" \
 		meson setup "$builds/musl" --buildtype=release -Doptimization=1 -Ddefault_library=static -Dinspect=disabled -Dtests=$tests || return
 	try "musl: ninja" nice ninja -C "$builds/musl" || return

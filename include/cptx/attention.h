@@ -8,9 +8,9 @@
  * Heads h / (heads / kv_heads) of K and V serve head h of Q (GQA; kv_heads = 1 is MQA).
  *
  *   mma                        targets      how                                                     Q, K, V
- *   CPTX_ATTENTION_SYNC        sm_80 on     cp.async or TMA (sm_90 on), mma.sync, P in registers    bf16 f16
+ *   CPTX_ATTENTION_SYNC        sm_80 on     cp.async or TMA (sm_90 on), mma.sync, P in registers    bf16 f16 e4m3
  *   CPTX_ATTENTION_WGMMA       sm_90a       TMA, wgmma, warp-specialized, P in registers            bf16 f16 e4m3
- *   CPTX_ATTENTION_TCGEN05     sm_100a      TMA, tcgen05, warp-specialized, P in tensor memory      bf16 f16
+ *   CPTX_ATTENTION_TCGEN05     sm_100a      TMA, tcgen05, warp-specialized, P in tensor memory      bf16 f16 e4m3
  *
  * A kernel is made for types, a head size, what scores go through and a tile shape; it serves every batch, number of heads,
  * number of queries and keys, every stride and scale.  The usual way: cptx_attention_run does all in one call; or
@@ -26,12 +26,14 @@
  * batch or heads of 0: nothing is written.
  *
  * Scores: s = scale * (q . k), in f32; with .softcap s = softcap * tanh(s / softcap), by tanh.approx.f32; with .score what
- * your function builds.  Probabilities are rounded to the type of V before the second product, sums are f32.
+ * your function builds.  Probabilities, as parts of the row's largest or of its sink, are rounded to the type of V before
+ * the second product (f16 keeps fewer bits of those below 2^-14); sums are f32.
  *
  * e4m3: O is bf16, f16 or f32.  Q, K and V are as they were quantized, with one scale each: .scale of the problem takes in
  * those of Q and K, .v_scale is that of V.  Probabilities are rounded to e4m3, 2^8 times as large so that those down to
- * 2^-14 keep three bits; sums are those of the hardware, which keeps 13 bits behind the point whenever it adds 32 products.
- * Where wgmma wants V's keys side by side, warps of the CTA turn V around in shared memory.
+ * 2^-14 keep three bits; sums are those of the hardware, which by wgmma keeps 13 bits behind the point whenever it adds 32
+ * products. Where wgmma wants V's keys side by side, warps of the CTA turn V around in shared memory.  By mma.sync V becomes
+ * f16 on its way to the second product, and probabilities are f16.
  *
  * A sink (.sinks) is a logit of a head that joins the sum of each of its rows: exp(sink) is added to the sum of exp(score),
  * and nothing to O; it counts in LSE, too.
@@ -48,9 +50,9 @@
  * Masks (.mask, .blocks): functions of yours build which scores count, and in which blocks any do; other blocks are neither
  * copied nor computed.
  *
- * Infinities and NaN: a NaN score makes the row's O and LSE NaN, as does plus infinity.  A V that is infinite or NaN makes
- * its column of O NaN in all rows whose key blocks include it, also where its probability is 0 (0 * infinity); but for
- * packed sequences and pages keys from `keys` on are never read.
+ * Infinities and NaN: a NaN score makes the row's O and LSE NaN, as does plus infinity; of minus infinity the probability is
+ * 0.  A V that is infinite or NaN makes its column of O that, or NaN, in all rows whose key blocks include it, also where
+ * its probability is 0 (0 * infinity); but for packed sequences and pages keys from `keys` on are never read.
  */
 #ifndef CPTX_ATTENTION_H
 #define CPTX_ATTENTION_H
@@ -109,7 +111,7 @@ typedef cptx_val (*cptx_attention_block_fn)(cptx_kernel *k, void *user, const cp
 typedef struct cptx_attention_opt {
 	uint32_t size;               /**< CPTX_OPT fills it in */
 	enum cptx_attention_mma mma; /**< instruction that multiplies */
-	enum cptx_type in;           /**< of Q, K and V: CPTX_BF16, CPTX_F16, or by wgmma CPTX_E4M3 */
+	enum cptx_type in;           /**< of Q, K and V: CPTX_BF16, CPTX_F16, or from sm_89 on CPTX_E4M3 */
 	enum cptx_type out;          /**< of O: as in, or CPTX_F32; 0: as in.  Of e4m3 CPTX_BF16, which 0 is, F16 or F32 */
 	/** Head size of Q and K: 8 to 256, a multiple of 8.  It costs as the next multiple of 32, of e4m3 of 64, and dense rows
 	 * of e4m3 have multiples of 16. */
@@ -144,7 +146,8 @@ typedef struct cptx_attention_opt {
 	                    divisor of it; 0: they do not */
 	/** wgmma: heads of Q that share a tile, and with it what is read of K and V: a power of two that divides heads /
 	 * kv_heads.  A tile has bq / pack queries of each, 8 or more and a power of two.  0: one, or in cptx_attention_auto and
-	 * cptx_attention_run as many as pay where there are fewer queries than a tile has; 1: one.  Not with .sinks, .blocks. */
+	 * cptx_attention_run as many as pay where there are fewer queries than a tile has; 1: one.  A block is skipped where
+	 * .blocks is false for all of them. */
 	uint32_t pack;
 	/** tcgen05: ex2 keeps up with the products, as on sm_103a.  Else with two tiles of queries a fifth of the exponentials
 	 * is computed by a polynomial, which is wrong by up to plan.ex2_error of them, and LSE by as much.

@@ -74,6 +74,7 @@ typedef struct cptx_emu_opt {
 	                 read 132 or 148 */
 	bool no_races, no_undefined; /**< turn off the checks for races, for undefined values */
 	bool pedantic;               /**< warnings are errors */
+	bool no_traffic;             /**< do not count bytes, sectors and turns of banks: those counters stay 0 */
 	/** Most bytes that a launch may print by printf, like the buffer of a GPU; later output is lost, and the last line says
 	 * so. 0: 1 MiB, CUDA's default.  A call prints 65536 at most. */
 	uint64_t print_limit;
@@ -112,6 +113,67 @@ CPTX_API uint64_t cptx_emu_unified(cptx_device *dev, size_t size, cptx_error *er
  * emulator, or nothing of that size is allocated there).
  */
 CPTX_API void *cptx_emu_host(cptx_device *dev, uint64_t ptr, size_t size, cptx_error *err);
+
+/* ---- addresses that the caller chooses, for who keeps a launch and runs it again ---- */
+
+/**
+ * Allocates `size` bytes at the address `at`, which are zero; freed by cptx_mem_free.  `written`: they count as written, so
+ * that reading them is no finding.  Errors: ARG (no emulator; the address, or one of those behind it, is in use or is one
+ * where the emulator has shared memory, local memory or functions), MEMORY.
+ */
+CPTX_API bool cptx_emu_alloc_at(cptx_device *dev, uint64_t at, size_t size, bool written, cptx_error *err);
+/**
+ * The next program that is loaded has its variable of that name at the address; of several with one name the first that no
+ * other call has placed.  Loading fails with ARG where the address is in use.  Errors: ARG (no emulator, no name, address
+ * 0), MEMORY.
+ */
+CPTX_API bool cptx_emu_place(cptx_device *dev, const char *variable, uint64_t at, cptx_error *err);
+/**
+ * Gives an allocation of cptx_mem_alloc memory of the host program for its bytes, which are copied there and count as
+ * written; it must have as many and live until cptx_mem_free.  So processes can share it.  Errors: ARG.
+ */
+CPTX_API bool cptx_emu_back(cptx_device *dev, uint64_t at, void *host, cptx_error *err);
+/** Whether the byte at `at` was written; *run: how many of `size` bytes from there on are alike, 0 where nothing is
+ * allocated. */
+CPTX_API bool cptx_emu_written(const cptx_device *dev, uint64_t at, size_t size, size_t *run);
+
+/** A variable of a program in global or constant memory. */
+typedef struct cptx_emu_variable_info {
+	const char *name; /**< its name, which others of other texts and functions may have too; lives as long as the program */
+	uint64_t at;      /**< address */
+	uint64_t bytes;   /**< size */
+} cptx_emu_variable_info;
+CPTX_API bool cptx_emu_variable_(const cptx_program *program, size_t i, cptx_emu_variable_info *out, size_t size);
+/** Variable i of a program, from 0 on, of all that it has; false behind the last, and for a device that is no emulator. */
+static inline bool cptx_emu_variable(const cptx_program *program, size_t i, cptx_emu_variable_info *out)
+{
+	return cptx_emu_variable_(program, i, out, sizeof *out);
+}
+
+/* ---- several devices in one address space ---- */
+
+enum { CPTX_EMU_DEVICES = 64 /**< one emulator can stand for so many devices */ };
+/**
+ * From now on the emulator is device `number`, from 0 on: what is allocated and loaded is that device's, and the kernels
+ * that are launched reach it, memory shared with the host, and what cptx_emu_reach gives them; to use other memory is a
+ * finding. Launches of all devices run one after another.  Errors: ARG.
+ */
+CPTX_API bool cptx_emu_act_as(cptx_device *dev, unsigned number, cptx_error *err);
+/** The allocation that holds the address is reached by the devices whose bits are set (bit 0: device 0), and no others.
+ * Errors: ARG. */
+CPTX_API bool cptx_emu_reach(cptx_device *dev, uint64_t at, uint64_t devices, cptx_error *err);
+/**
+ * `size` bytes at the address `of` are at the address `at`, too, until cptx_mem_free of that; `of` cannot be freed before.
+ * Races are found between accesses by one of the two addresses.  Errors: ARG (no emulator; `at` as for cptx_emu_alloc_at;
+ * `of` is no multiple of 64 bytes behind the start of an allocation with so many bytes), MEMORY.
+ */
+CPTX_API bool cptx_emu_alias(cptx_device *dev, uint64_t at, uint64_t of, size_t size, cptx_error *err);
+/**
+ * Makes the allocation at `at` a multicast object: a multimem instruction at an address in it does its work at as far an
+ * address in each of the members, which have at least its size and must live as long; other instructions may not use it.
+ * Errors: ARG, MEMORY.
+ */
+CPTX_API bool cptx_emu_multicast(cptx_device *dev, uint64_t at, const uint64_t *members, size_t n, cptx_error *err);
 
 /**
  * What came of the last launch with the schedule ALL.  Such a launch is executed again and again from the same memory.  Two

@@ -242,8 +242,8 @@ typedef struct cptx_tile {
 /** Checks a tile.  The calls below need a tile that passed; calls without a place for an error return UINT32_MAX for others.
  * There is no memory of that size, so a builder call that gets it is an error on the user's line. */
 CPTX_API bool cptx_tile_check(const cptx_tile *tile, cptx_error *err);
-/** Bytes of shared memory that a tile takes; with pitch 0 also the bytes to tell mbarrier.expect_tx when tensor maps write
- * all of it. */
+/** Bytes of shared memory that a tile takes; with pitch 0, and elements that are not padded, also the bytes to tell
+ * mbarrier.expect_tx when tensor maps write all of it (else: cptx_tensor_map_box_bytes). */
 CPTX_API uint32_t cptx_tile_bytes(const cptx_tile *tile);
 /** The alignment of a tile's start in bytes. */
 CPTX_API uint32_t cptx_tile_align(const cptx_tile *tile);

@@ -110,7 +110,7 @@ typedef struct cptx_tiled_mma_opt {
 	                            from, those of their scale factors too.  With the starts of rings there these are offsets of
 	                            stages, which ptxas keeps in uniform registers that ldmatrix adds for nothing.  NONE: 0 */
 	bool few_regs; /**< mma.sync: one address register for each operand; those of further steps, or rows, cost an exclusive
-	                  or each time (with .scale MN-major operands have one anyway) */
+	                  or each time */
 	cptx_val a_ring, b_ring; /**< wgmma, tcgen05: .u32, addresses of stage 0 of A and of B, for cptx_mma_stage; NONE: not
 	                            called */
 	uint32_t apart; /**< with rings: bytes from stage to stage, of both; tcgen05, 0: those of cptx_operand, of each */
@@ -125,6 +125,8 @@ typedef struct cptx_tiled_mma_opt {
 	bool tall; /**< mma.sync of F64: 16 rows and 8 elements along K at once, which sm_90 has; else 8 and 4, of sm_80.  Tiles
 	              of F64 are K-major, with the 64-byte swizzle: eight elements of 8 rows are 512 bytes, of which a lane reads
 	              16 without bank conflicts; accumulators are F64 */
+	bool desc32; /**< wgmma with rings: descriptors of a stage are counted in their low words, .u32, in place of 64 bits.
+	                ptxas 13.0 takes fewer instructions so where a loop's end was loaded from memory, else more */
 	char z_;
 } cptx_tiled_mma_opt;
 
@@ -143,8 +145,8 @@ typedef struct cptx_tiled_mma {
 	cptx_lines a_lines, b_lines;      /**< mma.sync: how ldmatrix reads A and B */
 	cptx_lane_lines a_lanes, b_lanes; /**< mma.sync: where the lane does, in tiles at a_base and b_base */
 	cptx_val a_first, b_first;        /**< wgmma: .u32, bytes from a tile's start to what the unit reads; NONE: 0 */
-	cptx_val a_start, b_start;        /**< with rings: .u32, where the unit's part of stage 0 begins, as descriptors count,
-	                                       without the offsets of a_ring and b_ring; tcgen05: .u64, its descriptor */
+	cptx_val a_start, b_start;        /**< with rings: .u32, the low word of the descriptor of the unit's part of stage 0;
+	                                       tcgen05: .u64, its descriptor */
 	cptx_val row, col;                /**< .u32, of the unit's first element in the CTA's tile */
 	uint32_t idesc;                   /**< tcgen05: the instruction descriptor; with scale that of the first step */
 	uint32_t vec;                     /**< elements along K that share a scale factor; 0: there are none */
@@ -403,8 +405,9 @@ CPTX_API cptx_val cptx_acc_as_a_(cptx_kernel *k, cptx_site at, const cptx_acc *a
 CPTX_API void cptx_acc_put_a_(cptx_kernel *k, cptx_site at, const cptx_acc *part, enum cptx_type type, cptx_val address,
                               uint32_t first);
 /** The elements of a part that cptx_acc_load gave as the A of the next product, by A_TMEM: rounded to CPTX_BF16 or CPTX_F16,
- * to tensor memory at that address (.u32), from element `first` of a row on (an even number), two elements in a column;
- * complete behind the call.  The product is started by a thread that has waited for an arrival of all of these behind it. */
+ * two in a column, or to CPTX_E4M3 or E5M2, four in a column, to tensor memory at that address (.u32), from element `first`
+ * of a row on (a multiple of two or four); complete behind the call.  The product is started by a thread that has waited for
+ * an arrival of all of these behind it. */
 #define cptx_acc_put_a(k, part, type, address, first) cptx_acc_put_a_((k), CPTX_HERE, (part), (type), (address), (first))
 
 CPTX_API void cptx_acc_put_tile_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, enum cptx_type type,

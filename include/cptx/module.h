@@ -18,13 +18,19 @@ extern "C" {
 #endif
 
 /** Marks a function that the library exports. */
-#if defined(_WIN32)
+#if defined(_WIN32) && defined(CPTX_BUILDS_DLL)
+#define CPTX_API __declspec(dllexport)
+#elif defined(_WIN32)
 #define CPTX_API
 #else
 #define CPTX_API __attribute__((visibility("default")))
 #endif
 #if defined(__GNUC__)
+#ifdef __MINGW32__ /* where printf may be that of Windows, which lacks %zu */
+#define CPTX_PRINTF_(fmt, args) __attribute__((format(gnu_printf, fmt, args)))
+#else
 #define CPTX_PRINTF_(fmt, args) __attribute__((format(printf, fmt, args)))
+#endif
 #else
 #define CPTX_PRINTF_(fmt, args)
 #endif

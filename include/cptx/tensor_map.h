@@ -108,8 +108,9 @@ CPTX_API bool cptx_tensor_map_check(const cptx_tensor_map_opt *opt, cptx_error *
 CPTX_API bool cptx_tensor_map_cut(cptx_tensor_map_opt *map, cptx_error *err);
 /** Computes the strides in full: those that are 0 in the description are filled in. */
 CPTX_API void cptx_tensor_map_strides(const cptx_tensor_map_opt *opt, uint64_t stride[CPTX_TENSOR_RANK]);
-/** Bytes that the copy of one box completes: the count for mbarrier.expect_tx.  UINT32_MAX where a rule is broken, or where
- * the count exceeds 32 bits. */
+/** Bytes that the copy of one box completes: the count for mbarrier.expect_tx.  Of types that are padded in shared memory it
+ * is that without the padding, as CUTLASS counts it: 8 or 12 for 16 elements.  UINT32_MAX where a rule is broken, or
+ * where the count exceeds 32 bits. */
 CPTX_API uint32_t cptx_tensor_map_box_bytes(const cptx_tensor_map_opt *opt);
 /** Bytes from row to row of a box in shared memory; more than a row where the row is narrower than the swizzle's span.
  * UINT32_MAX where a rule is broken. */

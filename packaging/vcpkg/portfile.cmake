@@ -11,5 +11,7 @@ vcpkg_configure_meson(SOURCE_PATH "${SOURCE_PATH}"
 vcpkg_install_meson()
 vcpkg_fixup_pkgconfig()
 vcpkg_cmake_config_fixup(PACKAGE_NAME cptx CONFIG_PATH lib/cmake/cptx)
+# It lies one folder less deep now than where it was installed.
+vcpkg_replace_string("${CURRENT_PACKAGES_DIR}/share/cptx/cptxConfig.cmake" "/../../.." "/../..")
 file(REMOVE_RECURSE "${CURRENT_PACKAGES_DIR}/debug/include" "${CURRENT_PACKAGES_DIR}/debug/share")
 vcpkg_install_copyright(FILE_LIST "${SOURCE_PATH}/LICENSE")

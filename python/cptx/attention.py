@@ -223,7 +223,7 @@ def attention(q, k, v, *, causal=False, top_left=False, window=None, scale=None,
     (left, right), keys before and behind the query's place that count, None: all.  scale: above 0; None: 1 / sqrt(dim).  softcap: scores
     become softcap * tanh(score / softcap).  sinks: f32 of each head, a logit that joins the sums.  lse: also gives the logarithms
     of the sums, f32, [batch, heads, queries], which have no gradient.  deterministic: whether gradients have the same bits
-    each time; None: as torch.use_deterministic_algorithms says.  v_scale: of e4m3 (sm_90a), what v is to be multiplied by; o is
+    each time; None: as torch.use_deterministic_algorithms says.  v_scale: of e4m3 (sm_89 and later), what v is to be multiplied by; o is
     bf16.  Gradients are for head sizes to 128, the same of q, k and v.
     """
     return _call(q, k, v, (None, None, 0, 0), causal, top_left, window, scale, softcap, sinks, lse, deterministic, v_scale)

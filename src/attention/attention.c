@@ -54,8 +54,6 @@ static bool check_types(const cptx_attention_opt *o, cptx_error *err)
 	RULE(o->in == CPTX_BF16 || o->in == CPTX_F16 || o->in == CPTX_E4M3,
 	     ".in is %s; Q, K and V are CPTX_BF16, CPTX_F16 or CPTX_E4M3",
 	     o->in == CPTX_TYPE_NONE ? "not given" : cptx_type_name(o->in));
-	RULE(o->in != CPTX_E4M3 || o->mma == CPTX_ATTENTION_WGMMA, ".in is e4m3; only wgmma has a kernel of it, %s has none",
-	     cptx_attention_mma_name(o->mma));
 	RULE(o->in != CPTX_E4M3 || !o->out || o->out == CPTX_BF16 || o->out == CPTX_F16 || o->out == CPTX_F32,
 	     ".out is %s; of e4m3 O is CPTX_BF16, CPTX_F16 or CPTX_F32", cptx_type_name(o->out));
 	RULE(o->in == CPTX_E4M3 || o->out == CPTX_TYPE_NONE || o->out == o->in || o->out == CPTX_F32,
@@ -78,8 +76,6 @@ static bool check_target(const attention_generator *g, const cptx_target *t, cpt
 static bool check_pack(const cptx_attention_opt *o, cptx_error *err)
 {
 	RULE(!(o->pack & (o->pack - 1)), ".pack = %u; it is a power of two, from 1 to %d", o->pack, ATTENTION_MOST_PACK);
-	RULE(o->pack < 2 || !o->sinks, ".pack = %u with .sinks; each head of a tile would have a sink of its own", o->pack);
-	RULE(o->pack < 2 || !o->blocks, ".pack = %u with .blocks, which tell of one head", o->pack);
 	RULE(o->pack < 2 || attention_can_pack(o, o->pack),
 	     "tiles of %u rows for %u heads; each has a power of two of them, 8 or more", o->bq, o->pack);
 	return true;

@@ -147,6 +147,31 @@ static inline uint32_t attention_up(uint32_t n, uint32_t each) { return (n + eac
 /* The head size of V and O. */
 static inline uint32_t attention_dim_v(const cptx_attention_opt *o) { return o->dim_v ? o->dim_v : o->dim; }
 static inline bool attention_is_fp8(const cptx_attention_opt *o) { return o->in == CPTX_E4M3; }
+/* Of an element of Q, K and V. */
+static inline uint32_t attention_bytes(const cptx_attention_opt *o) { return cptx_type_bits(o->in) / 8; }
+/* What probabilities are multiplied by: powers of 2.  By mma.sync they are f16. */
+static inline double attention_raise(const cptx_attention_opt *o)
+{
+	return attention_is_fp8(o) && o->mma != CPTX_ATTENTION_SYNC ? ATTENTION_RAISE : 0;
+}
+/* A head size rounded up to whole swizzle spans of 64 bytes. */
+static inline uint32_t attention_round_dim(const cptx_attention_opt *o, uint32_t dim)
+{
+	const uint32_t span = 64 / attention_bytes(o);
+
+	return attention_up(dim, span) * span;
+}
+/* A tile of Q, K or V in shared memory; dim: the rounded head size. */
+static inline cptx_tile attention_tile_of(const cptx_attention_opt *o, uint32_t rows, uint32_t cols, uint32_t dim,
+                                          bool mn_major)
+{
+	const uint32_t bytes = attention_bytes(o);
+	const cptx_tile t = {
+		rows, cols, { (uint8_t)(8 * bytes), mn_major, false }, dim * bytes % 128 ? CPTX_SWIZZLE_64B : CPTX_SWIZZLE_128B, 0, 0
+	};
+
+	return t;
+}
 static inline enum cptx_type attention_out(const cptx_attention_opt *o)
 {
 	return o->out ? o->out : attention_is_fp8(o) ? CPTX_BF16 : o->in;
@@ -241,8 +266,8 @@ void attention_load_kv(cptx_kernel *k, const attention_in *in, const attention_t
 
 /* ---- scores ---- */
 
-/* In front of a tile's blocks: nothing counts yet but the sink. */
-void attention_begin_softmax(cptx_kernel *k, const attention_in *in, const attention_tile *t, uint32_t rows, cptx_val leads,
+/* In front of a tile's blocks: nothing counts yet but the sink.  s NULL: a thread has one row, and all of it. */
+void attention_begin_softmax(cptx_kernel *k, const attention_in *in, const attention_tile *t, const cptx_acc *s,
                              cptx_softmax *soft);
 /* Predicate: the thread has the first column of a row of S, of the lanes that share it; NONE: no lanes do. */
 cptx_val attention_leads(cptx_kernel *k, const cptx_acc *s);

@@ -91,7 +91,7 @@ uint32_t attention_pack_for(const cptx_attention_opt *o, const cptx_attention_pr
 	const uint32_t group = p->kv_heads ? p->heads / p->kv_heads : 1;
 	uint32_t pack = 1;
 
-	if (o->mma != CPTX_ATTENTION_WGMMA || o->sinks || o->blocks)
+	if (o->mma != CPTX_ATTENTION_WGMMA)
 		return 0;
 	while (group % (2 * pack) == 0 && 2 * pack <= ATTENTION_MOST_PACK && 2 * pack * (uint64_t)p->queries <= o->bq &&
 	       attention_can_pack(o, 2 * pack))

@@ -86,9 +86,11 @@ void attention_load_q(cptx_kernel *k, const attention_in *in, const attention_ti
 	const cptx_val i = cptx_var(k, CPTX_U32, 0);
 	CPTX_FOR(k, i, pack, 1) {
 		cptx_pragma(k, "nounroll"); /* a thread that copies has few registers */
-		for (uint32_t s = 0; s < q->op.opt.tile.cols / span; s++)
-			cptx_operand_load(k, &q->part, cptx_add(k, i, s * pack), row, cptx_imm(s * span), .barrier = barrier,
-			                  .z = cptx_add(k, t->head, i), .z2 = batch);
+		for (uint32_t s = 0; s < q->op.opt.tile.cols / span; s++) {
+			const cptx_val part = cptx_add(k, i, s * pack);
+			cptx_operand_load(k, &q->part, part, row, cptx_imm(s * span), .barrier = barrier, .z = cptx_add(k, t->head, i),
+			                  .z2 = batch);
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The parameters of an attention kernel, in the kernel and at a launch. */
 #include "attention/attention.h"
+#include "kit/params.h"
 
 #include <math.h>
 
@@ -16,22 +17,9 @@ typedef struct attention_args {
 	int32_t left, right;
 } attention_args;
 
-typedef struct parameter {
-	cptx_param_row row;
-	bool there;
-	cptx_val *val;
-} parameter;
+enum { L2_BYTES = 32 << 20 /* of K and V that are meant to stay there */ };
 
-enum { MOST = 48, L2_BYTES = 32 << 20 /* of K and V that are meant to stay there */ };
-
-/* The parameters that a kernel has, in order. */
-typedef struct parameters {
-	size_t n;
-	cptx_param_row row[MOST];
-	cptx_val *val[MOST];
-} parameters;
-
-static parameters list_parameters(const cptx_attention_opt *o, attention_in *in)
+static kit_params list_parameters(const cptx_attention_opt *o, attention_in *in)
 {
 #define MAP_OF(member, to, there)                                                                                           \
 	{                                                                                                                       \
@@ -49,7 +37,7 @@ static parameters list_parameters(const cptx_attention_opt *o, attention_in *in)
 		CPTX_PARAM_ROW(attention_args, type, member), there, &in->member                                                    \
 	}
 	const bool modified = o->softcap || o->score, loads = attention_loads_by_tma(o), stores = attention_stores_by_tma(o);
-	const parameter all[] = {
+	const kit_param all[] = {
 		MAP_OF(q, map_q, loads),
 		MAP_OF(k, map_k, loads),
 		MAP_OF(v, map_v, loads),
@@ -86,12 +74,7 @@ static parameters list_parameters(const cptx_attention_opt *o, attention_in *in)
 #undef POINTER
 #undef PLACE
 #undef NUMBER
-	parameters p = { .n = 0 };
-
-	for (size_t i = 0; i < ARRAY_LEN(all); i++)
-		if (all[i].there)
-			p.row[p.n] = all[i].row, p.val[p.n++] = all[i].val;
-	return p;
+	return kit_params_of(all, ARRAY_LEN(all));
 }
 
 static attention_in begin(const cptx_attention_opt *o)
@@ -102,11 +85,9 @@ static attention_in begin(const cptx_attention_opt *o)
 void attention_declare(cptx_kernel *k, attention_in *in, const cptx_attention_opt *o)
 {
 	*in = begin(o);
-	const parameters list = list_parameters(o, in);
+	const kit_params list = list_parameters(o, in);
 
-	cptx_params_declare(k, &in->params, list.row, list.n);
-	for (uint32_t i = 0; i < in->params.n; i++)
-		*list.val[i] = in->params.val[i];
+	kit_params_declare(k, &in->params, &list);
 }
 
 /* ---- launches ---- */
@@ -266,7 +247,7 @@ cptx_launch *cptx_attention_launch(const cptx_program *program, cptx_device *dev
 		if (!make_maps(&ops, &o, &p, &args, err))
 			return NULL;
 	}
-	const parameters list = list_parameters(&o, &unused);
+	const kit_params list = list_parameters(&o, &unused);
 	const cptx_params_part part = { list.row, list.n, &args };
 	return cptx_params_launch_(NOWHERE, program, dev, o.name, &part, 1,
 	                           CPTX_OPT(cptx_launch_opt, .grid = { plan.grid }, .block = { plan.threads },

@@ -13,25 +13,51 @@ cptx_val attention_leads(cptx_kernel *k, const cptx_acc *s)
 	return s->col.kind == CPTX_VAL_REG ? cptx_setp(k, s->col, 0, .cmp = CPTX_EQ) : (cptx_val){ 0 };
 }
 
+static cptx_acc_elem first_of_row(const cptx_acc *s, uint32_t row)
+{
+	cptx_acc_elem first = cptx_acc_at(s, 0);
+
+	while (first.at_row != row)
+		first = cptx_acc_at(s, first.i + 1);
+	return first;
+}
+
 static cptx_val both(cptx_kernel *k, cptx_val p, cptx_val q)
 {
 	return q.kind == CPTX_VAL_NONE ? p : cptx_and(k, p, q, .type = CPTX_PRED);
 }
 
-void attention_begin_softmax(cptx_kernel *k, const attention_in *in, const attention_tile *t, uint32_t rows, cptx_val leads,
-                             cptx_softmax *soft)
+/* A head's sink as a score, and what it adds to the sum of a row, in the lane that leads; others add theirs behind the last
+ * block. */
+static cptx_val sink_of(cptx_kernel *k, const attention_in *in, cptx_val head, cptx_val leads, cptx_val *sum)
 {
-	cptx_softmax_new(k, soft, rows, in->scale);
-	soft->raise = attention_is_fp8(in->o) ? ATTENTION_RAISE : 0;
-	if (!in->o->sinks)
-		return;
-	const cptx_val at = cptx_add(k, in->sinks, cptx_mul_wide(k, t->head, 4));
+	const cptx_val at = cptx_add(k, in->sinks, cptx_mul_wide(k, head, 4));
 	const cptx_val max = cptx_mul(k, cptx_ld(k, at, .space = CPTX_GLOBAL, .type = CPTX_F32), in->sink_scale);
 	const cptx_val some = both(k, cptx_setp(k, max, -INFINITY, .cmp = CPTX_GT), leads);
-	const cptx_val sum = cptx_selp(k, exp2(soft->raise), 0.0f, some, .type = CPTX_F32);
+
+	*sum = cptx_selp(k, exp2(attention_raise(in->o)), 0.0f, some, .type = CPTX_F32);
+	return max;
+}
+
+void attention_begin_softmax(cptx_kernel *k, const attention_in *in, const attention_tile *t, const cptx_acc *s,
+                             cptx_softmax *soft)
+{
+	const uint32_t rows = s ? s->rows : 1;
+	cptx_val max, sum;
+
+	cptx_softmax_new(k, soft, rows, in->scale);
+	soft->raise = attention_raise(in->o);
+	if (!in->o->sinks)
+		return;
+	const cptx_val leads = s ? attention_leads(k, s) : (cptx_val){ 0 };
+	max = sink_of(k, in, t->head, leads, &sum);
 	for (uint32_t r = 0; r < rows; r++) {
+		if (in->o->pack > 1) {
+			const cptx_acc_elem e = first_of_row(s, r);
+			max = sink_of(k, in, attention_head_of(k, in, t, s, &e), leads, &sum);
+		}
 		cptx_mov(k, max, .into = cptx_elem(soft->max, r));
-		cptx_mov(k, sum, .into = cptx_elem(soft->sum, r)); /* lanes add theirs behind the last block */
+		cptx_mov(k, sum, .into = cptx_elem(soft->sum, r));
 	}
 }
 

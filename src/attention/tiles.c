@@ -129,17 +129,22 @@ static void find_last(cptx_kernel *k, const attention_in *in, attention_tile *t)
 
 cptx_val attention_skip(cptx_kernel *k, const attention_in *in, const attention_tile *t, cptx_val key)
 {
-	const cptx_attention_block block = { .batch = t->batch,
-		                                 .head = t->head,
-		                                 .query = cptx_as(t->row0, CPTX_U32),
-		                                 .key = cptx_as(key, CPTX_U32),
-		                                 .queries = in->o->bq,
-		                                 .keys = in->o->bk };
+	cptx_attention_block block = { .batch = t->batch,
+		                           .head = t->head,
+		                           .query = cptx_as(t->row0, CPTX_U32),
+		                           .key = cptx_as(key, CPTX_U32),
+		                           .queries = attention_tile_queries(in->o),
+		                           .keys = in->o->bk };
 
 	CPTX_DO(k)
 	{
 		cptx_break_when(k, cptx_setp(k, key, t->first_key, .cmp = CPTX_LT));
 		cptx_break_when(k, in->o->blocks(k, in->o->user, &block));
+		for (uint32_t i = 1; i < in->o->pack; i++) { /* of the other heads of the tile */
+			block.head = cptx_add(k, t->head, i);
+			cptx_break_when(k, in->o->blocks(k, in->o->user, &block));
+		}
+		block.head = t->head;
 		cptx_sub(k, key, in->o->bk, .into = key);
 		cptx_continue(k);
 	}

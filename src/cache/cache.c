@@ -208,23 +208,6 @@ bool cptx_cache_can_write(const cptx_cache *c) { return c && c->dir >= 0 && !c->
 
 /* ---- entries ---- */
 
-cptx_cache_key cptx_cache_key_of(const cptx_cache_part *parts, size_t n)
-{
-	cptx_cache_key key;
-	hash s;
-
-	hash_init(&s);
-	for (size_t i = 0; parts && i < n; i++) {
-		uint8_t size[8];
-		for (size_t j = 0; j < 8; j++)
-			size[j] = (uint8_t)((uint64_t)parts[i].size >> 8 * j);
-		hash_add(&s, size, sizeof size);
-		hash_add(&s, parts[i].data, parts[i].size);
-	}
-	hash_end(&s, key.bytes);
-	return key;
-}
-
 bool cache_remove(const cptx_cache *c, const char *name)
 {
 	return !unlinkat(c->dir, name, 0) || !unlinkat(c->dir, name, AT_REMOVEDIR);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/hash.h"
 
+#include <cptx/cache.h>
+
 #include <string.h>
 
 static const uint64_t start[8] = { 0x6a09e667f3bcc908, 0xbb67ae8584caa73b, 0x3c6ef372fe94f82b, 0xa54ff53a5f1d36f1,
@@ -90,4 +92,21 @@ void hash_end(hash *s, uint8_t out[HASH_BYTES])
 	take(s, s->block, UINT64_MAX);
 	for (size_t i = 0; i < HASH_BYTES; i++)
 		out[i] = (uint8_t)(s->h[i / 8] >> 8 * (i % 8));
+}
+
+cptx_cache_key cptx_cache_key_of(const cptx_cache_part *parts, size_t n)
+{
+	cptx_cache_key key;
+	hash s;
+
+	hash_init(&s);
+	for (size_t i = 0; parts && i < n; i++) {
+		uint8_t size[8];
+		for (size_t j = 0; j < 8; j++)
+			size[j] = (uint8_t)((uint64_t)parts[i].size >> 8 * j);
+		hash_add(&s, size, sizeof size);
+		hash_add(&s, parts[i].data, parts[i].size);
+	}
+	hash_end(&s, key.bytes);
+	return key;
 }

@@ -82,7 +82,7 @@ static void offer_one_each(const gemm_model *m, gemm_pick *x, const tma_gemm *t,
 	}
 }
 
-/* ---- what follows from the other values ---- */
+/* ---- stages and groups, which follow from the tile ---- */
 
 static bool fits(const gemm_pick *x, const cptx_gemm_opt *o) { return cptx_gemm_check(o, x->target, NULL, NULL); }
 

@@ -234,7 +234,8 @@ static bool check_launch(const cptx_program *program, const cptx_device *dev, cp
 	return true;
 }
 
-/* [sync]: as many CTAs as the device holds at once; a workspace and a timeline are made for the plan's. */
+/* Of mma.sync: plans for as many CTAs as the device holds at once.  With stream_k or a timeline the plan stays, since the
+ * workspace and the stamps were made for its CTAs. */
 static bool fill_device(tma_gemm *t, const cptx_program *program, cptx_device *dev, const cptx_gemm_problem *p,
                         cptx_gemm_plan *plan, cptx_error *err)
 {

@@ -13,8 +13,8 @@
 #include <math.h>
 
 /* Figures of Hopper, published or measured. */
-#define SHARED_BYTES 128.0 /* a clock: what a multiprocessor reads or writes of its shared memory, */
-#define L2_BYTES 64.0      /* and what L2 gives it */
+#define SHARED_BYTES 128.0 /* of shared memory that a multiprocessor reads or writes in a clock */
+#define L2_BYTES 64.0      /* that a multiprocessor gets from L2 in a clock */
 #define APART 1.48         /* with stream_k loads of the same lines come at different times */
 #define LATENCY 1500.0     /* clocks from asking for a stage to having it */
 #define LAUNCH_US 2.5

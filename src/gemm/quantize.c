@@ -88,7 +88,7 @@ static void widen(const quantizer *g, cptx_val amax, cptx_val v)
 		cptx_max(g->k, amax, cptx_abs(g->k, cptx_elem(v, e)), .into = amax);
 }
 
-/* The factor of a block whose largest magnitude is known, which becomes by what the elements are multiplied. */
+/* The scale factor of a block, from its largest magnitude; amax becomes the number that the elements are multiplied by. */
 static cptx_val factor_of(const quantizer *g, cptx_val amax)
 {
 	return cptx_quantize_factor(g->k, amax, (double)tma_gemm_largest(g->o->out), g->o->pow2);

@@ -11,7 +11,7 @@ typedef struct loaded {
 	cptx_gemm_opt opt;
 } loaded;
 
-/* What was asked for, and the kernel that does it. */
+/* Options and sizes that a run asked for, and the kernel that was found for them. */
 typedef struct asked {
 	kit_kept kept; /* without a program of its own */
 	cptx_gemm_opt opt;

@@ -12,7 +12,8 @@ typedef struct meta_bit {
 	uint8_t word, bit;
 } meta_bit;
 
-/* As the fragment says: of 16 bits two instructions share the words, of which the second has other lanes. */
+/* Finds these bits as the fragment of metadata says; two instructions of 16-bit types share the words, and the second one
+ * takes them from other lanes. */
 static bool find_bits(uint32_t bits, meta_bit at[ROWS][PLACES], cptx_error *err)
 {
 	const uint32_t steps = bits == 16 ? 2 : 1, each = PLACES / steps;

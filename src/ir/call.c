@@ -87,7 +87,7 @@ static const char *differs(const cptx_kernel *f, const ir_arg *a, unsigned type,
 static const char *constant_differs(const cptx_kernel *f, const ir_arg *a, bool is_float)
 {
 	char cls = arch_types[a->sym == IR_NONE ? f->reg[a->reg].type : f->sym[a->sym]->type].cls;
-	return strchr(is_float ? "USP" : "F", cls) ? "another type" : NULL;
+	return strchr(is_float ? "USP" : "FP", cls) ? "another type" : NULL;
 }
 
 static bool passes(const cptx_kernel *k, const cptx_kernel *f, const ir_arg *a, const char *what, size_t i, cptx_val *v,
@@ -128,6 +128,10 @@ static bool list_passes(const cptx_kernel *k, const cptx_kernel *f, const cptx_v
 		}
 		if (*what == 'a' && v->kind == CPTX_VAL_SINK) {
 			snprintf(why, 160, "argument %zu is the sink _, which only a result can be", i);
+			return false;
+		}
+		if (v->kind == CPTX_VAL_SREG) { /* ptxas: illegal state space */
+			snprintf(why, 160, "argument %zu is a special register, which calls do not pass; move it to a register", i);
 			return false;
 		}
 		if (!passes(k, f, &a[i], what, i, v, why))

@@ -347,6 +347,8 @@ void cptx_acc_save_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, uint32_t 
 
 /* ---- rounding ---- */
 
+static bool is_byte(enum cptx_type type) { return type == CPTX_E4M3 || type == CPTX_E5M2; }
+
 static bool is_half(cptx_kernel *k, cptx_site at, enum cptx_type type)
 {
 	if (type == CPTX_BF16 || type == CPTX_F16)
@@ -409,7 +411,7 @@ cptx_val cptx_acc_as_a_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, const
 	if (!kit_mma_is_made(k, at, next))
 		return CPTX_NONE_;
 	const enum cptx_type type = next->opt.a;
-	const bool bytes = type == CPTX_E4M3 || type == CPTX_E5M2;
+	const bool bytes = is_byte(type);
 	if (!(bytes ? can_round(k, at, acc, type) : can_narrow(k, at, acc, type)))
 		return CPTX_NONE_;
 	const cptx_frag_map *a = &next->a_map;
@@ -447,15 +449,29 @@ cptx_val cptx_acc_as_a_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, const
 void cptx_acc_put_a_(cptx_kernel *k, cptx_site at, const cptx_acc *part, enum cptx_type type, cptx_val address,
                      uint32_t first)
 {
-	if (!can_narrow(k, at, part, type) || !kit_value(k, at, "cptx_acc_put_a", "the address", address, KIT_U32 | KIT_WHOLE))
+	const bool bytes = is_byte(type);
+	const uint32_t each = bytes ? 4 : 2;
+
+	if (!(bytes ? can_round(k, at, part, type) : can_narrow(k, at, part, type)) ||
+	    !kit_value(k, at, "cptx_acc_put_a", "the address", address, KIT_U32 | KIT_WHOLE))
 		return;
-	if (!is_part(part) || first % 2) {
-		cptx_fail_(k, at, "a part that cptx_acc_load should have made, put from element %u on; that is an even number",
-		           first);
+	if (!is_part(part) || part->count % each || first % each) {
+		cptx_fail_(k, at,
+		           "a part that cptx_acc_load should have made, put from element %u on; that, and the number of elements, "
+		           "are multiples of %u",
+		           first, each);
 		return;
 	}
-	cptx_val words = cptx_acc_narrow_(k, at, part, type);
-	store_columns(k, at, lanes_at(k, at, part, address, first / 2), words);
+	cptx_val words = bytes ? CPTX_NONE_ : cptx_acc_narrow_(k, at, part, type);
+	if (bytes) {
+		words = cptx_regs_(k, at, CPTX_B32, part->count / each);
+		for (uint32_t i = 0; i < words.count; i++) {
+			const cptx_val v[] = { cptx_elem(part->regs, 4 * i), cptx_elem(part->regs, 4 * i + 1),
+				                   cptx_elem(part->regs, 4 * i + 2), cptx_elem(part->regs, 4 * i + 3) };
+			CALL(mov, .a = kit_round_word(k, at, type, v), .into = cptx_elem(words, i));
+		}
+	}
+	store_columns(k, at, lanes_at(k, at, part, address, first / each), words);
 }
 
 /* ---- to global memory ---- */

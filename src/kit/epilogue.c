@@ -213,7 +213,8 @@ static bool check_visitor(cptx_kernel *k, cptx_site at, const cptx_epilogue *e, 
 	return false;
 }
 
-/* The visitor of the rows of D for its columns, which are rows of the accumulator; and the reverse. */
+/* Of a transposed chain, whose rows of D are columns of the accumulator: the visitor that goes by columns in place of one
+ * that goes by rows, and the reverse. */
 static enum cptx_visit_kind transposed(enum cptx_visit_kind kind)
 {
 	switch (kind) {
@@ -266,7 +267,7 @@ void cptx_epilogue_add_(cptx_kernel *k, cptx_site at, cptx_epilogue *e, enum cpt
 
 static epi_at visitor_at(epi *x, uint32_t i) { return (epi_at){ x->e->at[i], &x->e->visitor[i], &x->state[i] }; }
 
-/* One of the functions of all visitors at work. */
+/* Calls the function `hook`, a member of epi_kind, of each visitor of the chain that has one. */
 #define EACH_VISITOR(x, hook, ...)                                                                                          \
 	for (uint32_t i_ = (x)->first; i_ < (x)->end; i_++) {                                                                   \
 		const epi_at w = visitor_at((x), i_);                                                                               \
@@ -314,7 +315,7 @@ void epi_rows(epi *x, cptx_site at, uint32_t first, uint32_t end)
 	EACH_VISITOR(x, rows, x, &w);
 }
 
-/* The columns of a group in D, as far as they are needed. */
+/* Computes where the columns of a group lie in D, and whether they are inside of it, where a visitor needs that. */
 static void find_cols(const epi *x, cptx_site at, epi_group *g)
 {
 	if (x->cols.kind != CPTX_VAL_NONE && x->needs & EPI_INSIDE)
@@ -357,7 +358,8 @@ static void run_some(cptx_kernel *k, cptx_site at, const cptx_epilogue *e, uint3
 	epi_end(&x);
 }
 
-/* The fragment without the register bit that steps `apart` columns; columns behind it are halved.  False: none does. */
+/* Takes the bit of the register number that steps `apart` columns out of a fragment, and halves the steps that are wider.
+ * False: no bit does. */
 static bool halve_map(cptx_frag_map *m, uint32_t apart)
 {
 	uint32_t bit = 0;
@@ -376,7 +378,8 @@ static bool halve_map(cptx_frag_map *m, uint32_t apart)
 	return true;
 }
 
-/* A column (or their number) behind GATE_PAIRS. */
+/* The column, or the number of columns, of D that belongs to one of the accumulator, which has pairs of them (GATE_PAIRS).
+ */
 static cptx_val halved(cptx_kernel *k, cptx_site at, cptx_val v, uint32_t apart)
 {
 	const int64_t low = apart - 1;
@@ -442,8 +445,8 @@ cptx_val cptx_quantize_factor_(cptx_kernel *k, cptx_site at, cptx_val amax, doub
 	return factor;
 }
 
-/* by[r]: the largest magnitude of row r in that block, and then by what its elements are multiplied; the factor that undoes
- * it goes to memory. */
+/* Stores the factors of a block of columns.  by[r] is the largest magnitude of row r in it, and becomes the number that the
+ * row's elements are multiplied by; the factor in memory undoes that. */
 static void store_factors(epi *x, const epi_at *w, uint32_t block, cptx_val by)
 {
 	cptx_kernel *k = x->k;

@@ -38,7 +38,7 @@ static bool check(cptx_kernel *k, cptx_site at, const cptx_epilogue_rows *o)
 	       KIT_OPTION("cptx_epilogue_store_rows", o, cols, KIT_U32 | KIT_COUNT);
 }
 
-/* Where the lane's first chunk is: its number's lower three bits count chunks of a row, the others rows. */
+/* The address of the lane's first chunk: the lower three bits of the lane number count chunks of a row, the others rows. */
 static cptx_val lane_place(cptx_kernel *k, cptx_site at, const cptx_epilogue_rows *o, uint32_t chunk)
 {
 	uint32_t value[5];
@@ -48,7 +48,8 @@ static cptx_val lane_place(cptx_kernel *k, cptx_site at, const cptx_epilogue_row
 	return cptx_lane_bits_(k, at, o->lane, 5, value, false, kit_plain(k, at, o->smem));
 }
 
-/* What lies `row` rows and `col` columns from there: a constant, and a flip of the swizzle's bits. */
+/* The address `row` rows and `col` columns further on: that of the lane's first chunk with bits of the swizzle flipped, and
+ * a constant offset. */
 static cptx_val place_at(cptx_kernel *k, cptx_site at, const cptx_tile *t, cptx_val lane, uint32_t row, uint32_t col)
 {
 	const uint32_t offset = cptx_tile_at(t, row, col).byte, flip = offset % LINE;

@@ -117,7 +117,7 @@ void cptx_epilogue_store_(cptx_kernel *k, cptx_site at, cptx_epilogue *e, const 
 		return;
 	epi x = epi_begin(k, at, e, e->next, e->count, EPI_AT_ROW);
 	epi_rows(&x, at, 0, e->acc.rows);
-	epi places = x; /* whose rows are those of the matrix */
+	epi places = x; /* the same with rows of the matrix, which .scatter lays elsewhere */
 	if (to->scatter.kind != CPTX_VAL_NONE)
 		scatter_rows(&places, at, to->scatter);
 	epi_find_rows_of(&places, at, to->address, to->pitch, cptx_type_bits(to->type) / 8, &d);

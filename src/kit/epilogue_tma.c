@@ -60,7 +60,7 @@ static subtile subtile_of(const sending *s, uint32_t i)
 		              .tile = last ? &ring->opt.last : t };
 }
 
-/* A part that came from tensor memory, n columns from column `col` on: a subtile or a part of one. */
+/* The subtile, or the part of one, that n columns from column `col` on are, which came from tensor memory together. */
 static subtile part_of(const sending *s, uint32_t col, uint32_t n)
 {
 	cptx_epilogue_ring *ring = s->ring;
@@ -86,7 +86,7 @@ static void synchronize(const sending *s, cptx_site at)
 		CALL(bar_sync, .a = s->ring->opt.barrier, .b = cptx_imm(THREADS));
 }
 
-/* The rows at hand are those of the accumulator from `row` on, n of them; where they come to hand for the first time. */
+/* Makes n rows of the accumulator, from `row` on, the rows at hand of the chain, where they are not that already. */
 static void take_rows(const sending *s, cptx_site at, uint32_t row, uint32_t n)
 {
 	uint32_t first = 0, end;
@@ -99,7 +99,7 @@ static void take_rows(const sending *s, cptx_site at, uint32_t row, uint32_t n)
 		epi_rows(s->chain, at, first, end);
 }
 
-/* The results of the fragment of stmatrix from that row and column of the unit's results on: two in each word. */
+/* Rounds the results that one stmatrix stores, from that row and column of the unit's results on: two to each word. */
 static void round_fragment(const sending *s, cptx_site at, const cptx_frag_map *map, uint32_t row, uint32_t col,
                            cptx_val words)
 {

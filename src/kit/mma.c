@@ -72,6 +72,9 @@ static bool check_types(cptx_kernel *k, cptx_site at, const cptx_tiled_mma_opt *
 	     "by wgmma or tcgen05 with .a_base or .b_base; those are for mma.sync");
 	RULE(o->by == CPTX_BY_MMA_SYNC || !o->few_regs,
 	     "by wgmma or tcgen05 with .few_regs; that is for mma.sync, whose lanes have addresses of their own");
+	RULE(!o->desc32 || (o->by == CPTX_BY_WGMMA && o->a_ring.kind != CPTX_VAL_NONE),
+	     "with .desc32 %s; that is for wgmma with .a_ring and .b_ring",
+	     o->by == CPTX_BY_WGMMA ? "and without rings" : "by mma.sync or tcgen05");
 	RULE(o->by != CPTX_BY_WGMMA || !a->integer || o->n <= 32 || o->n % 16 == 0,
 	     "of .%s by wgmma with n = %u; of integers it is 8, 16, 24, 32 or a multiple of 16", cptx_type_name(o->a), o->n);
 	RULE(o->a_from != CPTX_A_REGS || a->bits == 16 || (o->by == CPTX_BY_WGMMA && a->bits == 8 && !a->integer),
@@ -89,7 +92,7 @@ static bool check_types(cptx_kernel *k, cptx_site at, const cptx_tiled_mma_opt *
 	return true;
 }
 
-/* A with two of four neighbours. */
+/* Rules of a sparse A, of which two of four neighbours along K are stored. */
 static bool check_sparse(cptx_kernel *k, cptx_site at, const cptx_tiled_mma_opt *o)
 {
 	const kit_mma_type *a = kit_mma_type_of(o->a);
@@ -413,8 +416,8 @@ static bool find_rings(cptx_kernel *k, cptx_site at, cptx_tiled_mma *mma)
 		kit_find_rings_tcgen05(k, at, mma);
 		return true;
 	}
-	a.offset = b.offset = 0;
-	mma->a_start = kit_in_units(k, at, a, mma->a_first), mma->b_start = kit_in_units(k, at, b, mma->b_first);
+	mma->a_start = kit_ring_start(k, at, &o->a_tile, a, mma->a_first);
+	mma->b_start = kit_ring_start(k, at, &o->b_tile, b, mma->b_first);
 	return true;
 }
 
@@ -610,8 +613,9 @@ void cptx_mma_tile_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, con
 		kit_multiply_tcgen05(k, at, mma, acc, a, b, opt, end, adds);
 		return;
 	}
-	kit_wgmma_from from = { .b = kit_start_of(k, at, b, mma->b_first) };
-	from.a = mma->opt.a_from == CPTX_A_SHARED ? kit_start_of(k, at, a, mma->a_first) : a;
+	kit_wgmma_from from = { .a = { .at = a }, .b = kit_desc_of(k, at, b, mma->b_first) };
+	if (mma->opt.a_from == CPTX_A_SHARED)
+		from.a = kit_desc_of(k, at, a, mma->a_first);
 	kit_multiply_wgmma(k, at, mma, acc, &from, opt, adds);
 }
 
@@ -639,10 +643,9 @@ void cptx_mma_stage_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, co
 		kit_multiply_stage_tcgen05(k, at, mma, acc, stage, opt);
 		return;
 	}
-	kit_wgmma_from from = { .a_more = 0 };
 	const cptx_val adds = adds_at_first(k, at, opt);
-	from.b = kit_start_of_stage(k, at, mma->b_start, o->b_ring, stage, o->apart, &from.b_more);
-	from.a = kit_start_of_stage(k, at, mma->a_start, o->a_ring, stage, o->apart, &from.a_more);
+	kit_wgmma_from from = { .b = kit_desc_of_stage(k, at, mma, true, stage) };
+	from.a = kit_desc_of_stage(k, at, mma, false, stage);
 	kit_multiply_wgmma(k, at, mma, acc, &from, opt, adds);
 }
 

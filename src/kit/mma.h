@@ -108,16 +108,21 @@ void kit_f64_multiply(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, c
 
 /* An address as descriptors count it: above 18 bits one may name a CTA of the cluster. */
 cptx_val kit_in_units(cptx_kernel *k, cptx_site at, cptx_val address, cptx_val first);
-/* The part of a descriptor that is the start address, of a tile and of a stage of a ring; more: what descriptors of that
- * have more. */
-cptx_val kit_start_of(cptx_kernel *k, cptx_site at, cptx_val address, cptx_val first);
-cptx_val kit_start_of_stage(cptx_kernel *k, cptx_site at, cptx_val start, cptx_val ring, cptx_val stage, uint32_t apart,
-                            int64_t *more);
-/* Where the operands of a wgmma begin: .u64, and what is to be added, in the units of descriptors. */
+/* The descriptor that those of a wgmma's operand are counted from. */
+typedef struct kit_desc {
+	cptx_val at;   /* .u64; with desc32 its low word, .u32; of A by A_REGS the registers */
+	uint32_t high; /* with desc32: its high word */
+	int64_t more;  /* what is to be added to the descriptor of a tile at address 0 */
+} kit_desc;
 typedef struct kit_wgmma_from {
-	cptx_val a, b; /* a: by A_REGS the registers */
-	int64_t a_more, b_more;
+	kit_desc a, b;
 } kit_wgmma_from;
+/* The descriptor, but for what is in that of a tile at address 0, of a tile at an address. */
+kit_desc kit_desc_of(cptx_kernel *k, cptx_site at, cptx_val address, cptx_val first);
+/* The low word of the descriptor of the unit's part of stage 0 of a ring: .u32. */
+cptx_val kit_ring_start(cptx_kernel *k, cptx_site at, const cptx_tile *t, cptx_val ring, cptx_val first);
+/* The descriptor of a stage; start: stage 0's low word. */
+kit_desc kit_desc_of_stage(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, bool of_b, cptx_val stage);
 /* The steps of a tile that opt says. */
 void kit_multiply_wgmma(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, const cptx_acc *acc,
                         const kit_wgmma_from *from, const cptx_mma_tile_opt *opt, cptx_val adds);

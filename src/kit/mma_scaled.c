@@ -84,9 +84,10 @@ static uint32_t rows_at(const side *s, uint32_t i, uint32_t *flip)
 	return by;
 }
 
-/* Finds the lane's addresses in an MN-major tile, of 16 bytes of row `lane` along K: of A one for each 16 rows of the unit
- * in a swizzle span, so that a stage needs an add for each; of B the first, from which a stage makes the others.  Of B ptxas
- * 13.0 takes more registers for several, and longer loops (22 random option sets of the GEMM for sm_120a). */
+/* Finds the lane's addresses in an MN-major tile, of 16 bytes of row `lane` along K: one for each 16 rows of the unit in a
+ * swizzle span, so that a stage needs an add for each; or the first alone, from which a stage makes the others.  ptxas 13.0
+ * takes more registers for several of a narrow B, or of one whose elements are shifted, and its loops are not shorter (40
+ * random option sets of the GEMM for sm_120a). */
 static void begin_transposed(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, const side *s, const kit_unit *unit,
                              cptx_lane_lines *to)
 {
@@ -97,7 +98,8 @@ static void begin_transposed(cptx_kernel *k, cptx_site at, const cptx_tiled_mma 
 	cptx_val v = cptx_as(cptx_lane_bits_(k, at, mma->opt.thread, 5, value, false, CPTX_NONE_), CPTX_U32);
 	if (unit->flip.kind == CPTX_VAL_REG)
 		v = cptx_as(CALL(xor, .a = v, .b = unit->flip, .type = CPTX_B32), CPTX_U32);
-	const uint32_t most = s->of_b ? 1 : s->rows / 16;
+	const bool one = mma->opt.few_regs || (s->of_b && (s->rows <= 32 || s->bits < 8));
+	const uint32_t most = one ? 1 : s->rows / 16;
 	for (to->count = 0; to->count < most && rows_at(s, to->count, &flip) == flip; to->count++) {
 		const cptx_val here = flip ? cptx_as(CALL(xor, .a = v, .b = cptx_imm(flip), .type = CPTX_B32), CPTX_U32) : v;
 		to->address[to->count] = unit->first.kind == CPTX_VAL_REG ? CALL(add, .a = here, .b = unit->first) : here;
@@ -119,13 +121,18 @@ static void begin_side(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, 
 }
 
 /* Bytes from the start of a tile's factors, counted from `base`, to those of the lane's row; units begin at multiples of 32
- * rows. */
+ * rows.  The unit's first row is shifted, though a constant times the unit would do: of that ptxas 13.0 sees that words of
+ * factors lie at multiples of 8 bytes, loads them by twos, and orders products by these pairs, which takes up to 26
+ * registers more, or spills. */
 static cptx_val scale_first(cptx_kernel *k, cptx_site at, cptx_val row, cptx_val unit, uint32_t rows, cptx_val base)
 {
 	cptx_val first = CALL(shl, .a = row, .b = cptx_imm(4), .type = CPTX_B32);
 
-	if (unit.kind == CPTX_VAL_REG)
-		first = CALL(mad, .a = unit, .b = cptx_imm(rows / 32 * 4), .c = cptx_as(first, CPTX_U32), .mode = CPTX_LO);
+	if (unit.kind == CPTX_VAL_REG) {
+		const cptx_val start = CALL(mul, .a = unit, .b = cptx_imm(rows), .mode = CPTX_LO);
+		const cptx_val blocks = CALL(shr, .a = start, .b = cptx_imm(5), .type = CPTX_U32);
+		first = CALL(mad, .a = blocks, .b = cptx_imm(4), .c = cptx_as(first, CPTX_U32), .mode = CPTX_LO);
+	}
 	first = cptx_as(first, CPTX_U32), base = kit_plain(k, at, base);
 	return base.kind == CPTX_VAL_NONE ? first : CALL(add, .a = first, .b = base);
 }

@@ -4,33 +4,64 @@
 
 #include <cptx/cptx.h>
 
-/* The descriptor, but for the start address, of the operand from (row, col) of a tile on; more: is added. */
-static cptx_val descriptor(cptx_kernel *k, cptx_site at, const cptx_tile *t, enum cptx_desc_arch arch, uint32_t row,
-                           uint32_t col, int64_t more)
+/* The descriptor of the operand from (row, col) of a tile at address 0 on. */
+static uint64_t word_of(cptx_kernel *k, cptx_site at, const cptx_tile *t, uint32_t row, uint32_t col)
 {
 	cptx_smem_desc d;
 	cptx_error err = { .code = CPTX_OK };
 	uint64_t word = 0;
 
-	if (!cptx_tile_desc(t, arch, 0, row, col, &d, &err) || !cptx_smem_desc_encode(&d, &word, &err))
+	if (!cptx_tile_desc(t, CPTX_DESC_WGMMA, 0, row, col, &d, &err) || !cptx_smem_desc_encode(&d, &word, &err))
 		cptx_fail_(k, at, "no matrix descriptor has this tile: %s", err.text);
-	return cptx_imm((int64_t)word + more);
+	return word;
 }
 
-cptx_val kit_start_of(cptx_kernel *k, cptx_site at, cptx_val address, cptx_val first)
+static cptx_val join(cptx_kernel *k, cptx_site at, cptx_val low, uint32_t high)
 {
-	return CALL(cvt, .a = kit_in_units(k, at, address, first), .dtype = CPTX_U64);
+	const cptx_val halves[2] = { low, cptx_imm(high) }, to = cptx_regs_(k, at, CPTX_U64, 1);
+
+	CALL(mov, .a = cptx_pack_(k, at, halves, 2), .type = CPTX_B64, .into = to);
+	return to;
 }
 
-cptx_val kit_start_of_stage(cptx_kernel *k, cptx_site at, cptx_val start, cptx_val ring, cptx_val stage, uint32_t apart,
-                            int64_t *more)
+/* The descriptor of the operand from (row, col) of a tile on. */
+static cptx_val descriptor(cptx_kernel *k, cptx_site at, const cptx_tile *t, const kit_desc *from, uint32_t row,
+                           uint32_t col)
 {
-	*more = ring.offset >> KIT_DESC_BITS;
+	const int64_t by = (int64_t)word_of(k, at, t, row, col) + from->more;
+	const cptx_val here = by ? CALL(add, .a = from->at, .b = cptx_imm(by)) : from->at;
+
+	return here.type == CPTX_U32 ? join(k, at, here, from->high) : here;
+}
+
+kit_desc kit_desc_of(cptx_kernel *k, cptx_site at, cptx_val address, cptx_val first)
+{
+	return (kit_desc){ .at = CALL(cvt, .a = kit_in_units(k, at, address, first), .dtype = CPTX_U64) };
+}
+
+cptx_val kit_ring_start(cptx_kernel *k, cptx_site at, const cptx_tile *t, cptx_val ring, cptx_val first)
+{
+	const int64_t low = (uint32_t)word_of(k, at, t, 0, 0) + (ring.offset >> KIT_DESC_BITS);
+
+	ring.offset = 0;
+	return CALL(add, .a = kit_in_units(k, at, ring, first), .b = cptx_imm(low));
+}
+
+/* The address is a part of the low word, and its sums never carry; ptxas does not know that of sums of 64 bits, which took
+ * three instructions more in each stage. */
+kit_desc kit_desc_of_stage(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, bool of_b, cptx_val stage)
+{
+	const uint64_t word = word_of(k, at, of_b ? &mma->opt.b_tile : &mma->opt.a_tile, 0, 0);
+	const int64_t apart = mma->opt.apart >> KIT_DESC_BITS;
+	kit_desc d = { .at = of_b ? mma->b_start : mma->a_start, .high = (uint32_t)(word >> 32), .more = -(int64_t)word };
+
 	if (stage.kind == CPTX_VAL_INT)
-		*more += stage.i * (apart >> KIT_DESC_BITS);
+		d.more += stage.i * apart;
 	else
-		start = CALL(mad, .a = cptx_as(stage, CPTX_U32), .b = cptx_imm(apart >> KIT_DESC_BITS), .c = start, .mode = CPTX_LO);
-	return CALL(cvt, .a = start, .dtype = CPTX_U64);
+		d.at = CALL(mad, .a = cptx_as(stage, CPTX_U32), .b = cptx_imm(apart), .c = d.at, .mode = CPTX_LO);
+	if (!mma->opt.desc32)
+		d.at = join(k, at, d.at, d.high);
+	return d;
 }
 
 /* Operands of the instruction for 64 rows and a step, and modifiers that follow from their types. */
@@ -74,16 +105,13 @@ void kit_multiply_wgmma(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma,
 
 	CALL(wgmma_fence, .z_ = 0);
 	for (uint32_t s = opt->first; s < end; s++) {
-		const cptx_val b = descriptor(k, at, &o->b_tile, CPTX_DESC_WGMMA, 0, s * mma->depth, from->b_more);
-		x.db = CALL(add, .a = from->b, .b = b);
+		x.db = descriptor(k, at, &o->b_tile, &from->b, 0, s * mma->depth);
 		x.adds = s == opt->first ? adds : always;
 		for (uint32_t i = 0; i < acc->atoms_m; i++) {
 			if (shared)
-				x.da =
-					CALL(add, .a = from->a,
-				         .b = descriptor(k, at, &o->a_tile, CPTX_DESC_WGMMA, i * 64, s * kit_depth_of_a(mma), from->a_more));
+				x.da = descriptor(k, at, &o->a_tile, &from->a, i * 64, s * kit_depth_of_a(mma));
 			else
-				x.da = cptx_slice(kit_a_of_step(mma, from->a, s), i * na, na);
+				x.da = cptx_slice(kit_a_of_step(mma, from->a.at, s), i * na, na);
 			x.d = cptx_slice(acc->regs, i * each, each);
 			if (o->sparse)
 				multiply_sparse(k, at, &x, kit_meta_of(mma, opt->meta, acc->atoms_m, i, s));

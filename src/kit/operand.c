@@ -56,7 +56,7 @@ enum cptx_tensor_type cptx_operand_tensor_type(enum cptx_type type, const cptx_t
 	}
 }
 
-/* The part of the tile that one load brings. */
+/* The part of the tile that one cptx_operand_load copies. */
 static cptx_tile part_of(const cptx_operand_opt *o)
 {
 	cptx_tile t = o->tile;

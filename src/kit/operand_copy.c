@@ -181,13 +181,14 @@ static cptx_val swizzled(cptx_kernel *k, cptx_site at, const cptx_tile *t, cptx_
 	return CALL(xor, .a = offset, .b = bits);
 }
 
-/* How far copy (turn, span turn) is from the first, before swizzling. */
+/* Bytes in shared memory from a thread's first copy to that of a turn along rows and a turn along spans, before swizzling.
+ */
 static uint32_t distance(const cptx_operand *op, const geometry *g, uint32_t turn, uint32_t span)
 {
 	return turn * op->row_step * g->row_bytes + span * op->span_step * group_bytes(g);
 }
 
-/* The number of the register for that distance; op->places: there is none. */
+/* Which register of op->to has addresses at that distance from the first copy; op->places: none has. */
 static uint32_t place_of(const cptx_operand *op, const geometry *g, uint32_t far)
 {
 	uint32_t i = 0;
@@ -197,7 +198,8 @@ static uint32_t place_of(const cptx_operand *op, const geometry *g, uint32_t far
 	return i;
 }
 
-/* first: where the thread's first chunk would be without a swizzle. */
+/* Makes a register op->to for each distance that a swizzle treats alike; first: where the thread's first chunk would be
+ * without a swizzle. */
 static bool begin_places(cptx_kernel *k, cptx_site at, cptx_operand *op, const geometry *g, cptx_val first)
 {
 	for (uint32_t n = 0; n < op->copies; n++) {
@@ -261,7 +263,8 @@ static void begin_thread(cptx_kernel *k, cptx_site at, cptx_operand *op, const g
 		op->last = CALL(setp, .a = several ? group : of, .b = cptx_imm(some), .cmp = CPTX_LT);
 }
 
-/* Where the thread's first chunk of the matrix is (with .clamp: the matrix), and how far the rows of its next copy. */
+/* The address of the thread's first chunk of a matrix; with .clamp that of the matrix, for rows are found for each source.
+ */
 static cptx_val from_of(cptx_kernel *k, cptx_site at, const cptx_operand *op, cptx_val address)
 {
 	if (op->opt.clamp)
@@ -420,7 +423,7 @@ static cptx_val clamped(cptx_kernel *k, cptx_site at, cptx_val v, uint32_t off, 
 	return CALL(min, .a = CALL(max, .a = v, .b = cptx_imm(0)), .b = cptx_imm(most));
 }
 
-/* 16 or 0, with opt.whole; NONE: all are inside. */
+/* Bytes of a copy of a span turn with opt.whole: 16 or 0; NONE: all copies are inside of the matrix. */
 static cptx_val whole_size_of(cptx_kernel *k, cptx_site at, copying *c, uint32_t span)
 {
 	cptx_val ok = c->row_ok;
@@ -434,7 +437,7 @@ static cptx_val whole_size_of(cptx_kernel *k, cptx_site at, copying *c, uint32_t
 	return is_none(ok) ? ok : CALL(selp, .a = cptx_imm(CHUNK), .b = cptx_imm(0), .c = ok, .type = CPTX_S32);
 }
 
-/* Bytes that are inside of the matrix; NONE: all. */
+/* Bytes of a copy of a span turn that lie inside of the matrix; NONE: all 16 of each do. */
 static cptx_val size_of(cptx_kernel *k, cptx_site at, copying *c, uint32_t span)
 {
 	if (c->op->opt.whole)
@@ -462,7 +465,7 @@ static cptx_val place(cptx_kernel *k, cptx_site at, copying *c, uint32_t far)
 	return cptx_offset(c->to[i], (int64_t)far - c->op->residue[i]);
 }
 
-/* when and last: both must hold */
+/* The predicate of a copy: the user's .when, and of a last copy that the thread has one; NONE: it is always made. */
 static cptx_val guard_of(cptx_kernel *k, cptx_site at, const copying *c, bool is_last)
 {
 	const cptx_val last = is_last ? c->op->last : (cptx_val){ 0 };

@@ -6,6 +6,7 @@
 #include "base/map_use.h"
 #include "base/options.h"
 #include "kit/made.h"
+#include "kit/params.h"
 #include "kit/value.h"
 #include "runtime/runtime.h"
 
@@ -297,4 +298,23 @@ cptx_launch *cptx_params_launch_(cptx_site at, const cptx_program *program, cptx
 	cptx_launch_opt all = *opt;
 	all.nargs = f.n, all.args = f.arg;
 	return cptx_launch_new_(at, program, name, &all, err);
+}
+
+/* ---- parameters that options add ---- */
+
+kit_params kit_params_of(const kit_param *all, size_t n)
+{
+	kit_params list = { .n = 0 };
+
+	for (size_t i = 0; i < n && list.n < CPTX_PARAMS_MOST; i++)
+		if (all[i].there)
+			list.row[list.n] = all[i].row, list.val[list.n++] = all[i].val;
+	return list;
+}
+
+void kit_params_declare(cptx_kernel *k, cptx_params *p, const kit_params *list)
+{
+	cptx_params_declare(k, p, list->row, list->n);
+	for (uint32_t i = 0; i < p->n; i++)
+		*list->val[i] = p->val[i];
 }

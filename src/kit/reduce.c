@@ -20,8 +20,6 @@ enum {
 static const uint32_t bits_lowest = 0xfe967699, bits_minus_inf = 0xff800000, bits_inf = 0x7f800000,
 					  bits_minus_most = 0xff7fffff;
 
-static const double log2e = 1.4426950408889634;
-
 static uint32_t power_of_two(uint32_t n)
 {
 	uint32_t p = 1;
@@ -135,9 +133,7 @@ static cptx_val power_above(cptx_kernel *k, cptx_site at, enum cptx_reduce_op op
 {
 	cptx_val d = CALL(sub, .a = v, .b = from);
 
-	if (op == CPTX_REDUCE_SOFTMAX)
-		d = CALL(mul, .a = d, .b = cptx_immf(log2e));
-	return CALL(ex2, .a = d);
+	return op == CPTX_REDUCE_SOFTMAX2 ? CALL(ex2, .a = d) : cptx_exp_(k, at, d);
 }
 
 static void combine_softmax(cptx_kernel *k, cptx_site at, enum cptx_reduce_op op, cptx_val v, cptx_val other)

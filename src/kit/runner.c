@@ -6,8 +6,13 @@
 void *kit_runner_new(size_t size, cptx_device *dev, cptx_cache *cache, cptx_error *err)
 {
 	const char *target = cptx_device_get_info(dev)->target;
-	kit_runner *r = NEW_SIZED(kit_runner, size);
+	cptx_error own = { .code = CPTX_OK };
 
+	err = err ? err : &own;
+	cptx_tune_policy_of(CPTX_TUNE_AS_SET, err); /* whoever misspells CPTX_TUNE would wonder why nothing is measured */
+	if (err->code != CPTX_OK)
+		return NULL;
+	kit_runner *r = NEW_SIZED(kit_runner, size);
 	if (!r || pthread_mutex_init(&r->lock, NULL)) {
 		free(r);
 		error_set(err, CPTX_E_MEMORY, NOWHERE, "out of memory");

@@ -62,10 +62,12 @@ static bool is_queue(const cptx_tiles *s)
 	return s->opt.schedule == CPTX_TILES_DYNAMIC || s->opt.schedule == CPTX_TILES_CANCEL;
 }
 
-/* Whether answers come through a ring of barriers; else they do through bar.sync. */
+/* Whether the next tile's number, the answer of the counter or the hardware, comes through a ring of mbarriers; else all
+ * threads meet at bar.sync for it. */
 static bool has_ring(const cptx_tiles *s) { return is_queue(s) && s->opt.consumers; }
 
-/* Clusters in step over whole rounds of tiles but for the last one to two, which are one row of K tiles. */
+/* Divides the tiles for stream-K: clusters take whole tiles in rounds, and the last one to two rounds are one row of K tiles
+ * of which each cluster has a section. */
 static void share(cptx_kernel *k, cptx_site at, cptx_tiles *s)
 {
 	cptx_val rounds = over(k, at, s->all, s->clusters), k_tiles = s->opt.k_tiles;
@@ -91,7 +93,7 @@ static bool check_values(cptx_kernel *k, cptx_site at, const cptx_tiles_opt *o)
 	       KIT_OPTION(where, o, counter, KIT_U64 | KIT_VARIABLE | KIT_NONE);
 }
 
-/* Tiles that there are at least, from what is known now. */
+/* The least number of tiles that there can be, by what is constant while the kernel is built. */
 static uint64_t all_of(const cptx_tiles_opt *o)
 {
 	const cptx_val of[] = { o->tiles_m, o->tiles_n, o->batches };
@@ -149,7 +151,7 @@ static bool check(cptx_kernel *k, cptx_site at, const cptx_tiles_opt *o)
 	return false;
 }
 
-/* What hands answers out. */
+/* Makes what answers go through: a ring of mbarriers and slots, or two slots alone. */
 static void make_ring(cptx_kernel *k, cptx_site at, cptx_tiles *s)
 {
 	const cptx_tiles_opt *o = &s->opt;

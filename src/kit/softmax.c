@@ -57,7 +57,7 @@ void cptx_softmax_new_(cptx_kernel *k, cptx_site at, cptx_softmax *soft, uint32_
 
 /* ---- masks ---- */
 
-/* The number of columns, from the tile's own on, that count in a row. */
+/* How many columns count in the row of an element, from the tile's first column on. */
 static cptx_val columns_of(cptx_kernel *k, cptx_site at, const cptx_acc *scores, const cptx_acc_elem *e,
                            const cptx_softmax_mask_opt *o)
 {
@@ -105,7 +105,7 @@ void cptx_softmax_mask_(cptx_kernel *k, cptx_site at, const cptx_acc *scores, co
 
 /* ---- steps ---- */
 
-/* The maximum to subtract: minus infinity, of a row where nothing counts yet, would give NaN. */
+/* The maximum that is subtracted from a row's scores: 0 where nothing counted yet, as minus infinity would give NaN. */
 static cptx_val finite_max(cptx_kernel *k, cptx_site at, cptx_val max)
 {
 	cptx_val none = CALL(setp, .a = max, .b = cptx_immf(-INFINITY), .cmp = CPTX_EQ, .type = CPTX_F32);
@@ -113,7 +113,7 @@ static cptx_val finite_max(cptx_kernel *k, cptx_site at, cptx_val max)
 	return CALL(selp, .a = cptx_immf(0), .b = max, .c = none, .type = CPTX_F32);
 }
 
-/* minus the maximum times scale, raised: what is added to scores times scale. */
+/* The term that a row's scores times scale are raised by: minus its maximum times scale, plus .raise. */
 static void find_less(cptx_kernel *k, cptx_site at, const cptx_softmax *soft, cptx_val max, cptx_val into)
 {
 	CALL(mul, .a = finite_max(k, at, max), .b = soft->scale, .into = into);
@@ -144,7 +144,7 @@ static void exponentiate(cptx_kernel *k, cptx_site at, const cptx_softmax *soft,
 	cptx_acc_row_reduce_(k, at, scores, CPTX_REDUCE_SUM, soft->sum);
 }
 
-/* The maxima of the rows so far and of these scores, in `max`. */
+/* Raises the maxima of rows in `max` to those of these scores. */
 static void reduce_max(cptx_kernel *k, cptx_site at, const cptx_acc *scores, cptx_val max)
 {
 	cptx_acc_row_reduce_(k, at, scores, CPTX_REDUCE_MAX, max);

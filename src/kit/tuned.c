@@ -332,7 +332,7 @@ bool kit_tuned_measure(cptx_tune *db, cptx_device *dev, const kit_bench *given, 
 	return ok;
 }
 
-/* An offer whose model has chosen. */
+/* An offer, and the candidates that its model has chosen. */
 typedef struct offered {
 	const kit_offer *o;
 	const char *candidates;

@@ -93,11 +93,11 @@ cptx_val cptx_frag_lane_(cptx_kernel *k, cptx_site at, const cptx_frag_map *map,
  * sum, or the exclusive or, of its bits' values. */
 static bool values_of(const cptx_lines *l, uint32_t bits, uint32_t *value, bool add)
 {
-	uint32_t first = cptx_lines_offset(l, 0, 0);
+	uint32_t first = lines_place(l, 0, 0);
 	bool ok = true;
 
 	for (uint32_t b = 0; b < bits; b++) {
-		uint32_t at = cptx_lines_offset(l, 0, 1u << b);
+		uint32_t at = lines_place(l, 0, 1u << b);
 		value[b] = add ? at - first : at ^ first;
 		ok &= !add || at >= first;
 	}
@@ -106,7 +106,7 @@ static bool values_of(const cptx_lines *l, uint32_t bits, uint32_t *value, bool 
 		for (uint32_t b = 0; b < bits; b++)
 			if (lane >> b & 1)
 				sum = add ? sum + value[b] : sum ^ value[b];
-		ok = sum == cptx_lines_offset(l, 0, lane);
+		ok = sum == lines_place(l, 0, lane);
 	}
 	return ok;
 }
@@ -121,7 +121,7 @@ static bool is_made(cptx_kernel *k, cptx_site at, const cptx_lines *l)
 bool cptx_lane_lines_begin_(cptx_kernel *k, cptx_site at, cptx_lane_lines *a, const cptx_lines *l, cptx_val lane,
                             cptx_val start)
 {
-	uint32_t value[MOST_BITS] = { 0 }, bits = 0, first = cptx_lines_offset(l, 0, 0), all = 0;
+	uint32_t value[MOST_BITS] = { 0 }, bits = 0, all = 0;
 	bool add;
 
 	if (!IS_GIVEN_TO(k, at, a, "result"))
@@ -129,6 +129,7 @@ bool cptx_lane_lines_begin_(cptx_kernel *k, cptx_site at, cptx_lane_lines *a, co
 	*a = (cptx_lane_lines){ .lines = l };
 	if (!is_made(k, at, l))
 		return false;
+	uint32_t first = lines_place(l, 0, 0);
 	while (1u << bits < l->map.lanes)
 		bits++;
 	add = values_of(l, bits, value, true);
@@ -166,11 +167,11 @@ static bool is_begun(cptx_kernel *k, cptx_site at, const cptx_lane_lines *a)
 /* Whether address(here) = (address(first) ^ flip) + *add for all lanes; computes *add. */
 static bool follows(const cptx_lines *first, const cptx_lines *here, uint32_t i, uint32_t flip, int32_t *add)
 {
-	uint32_t constant = cptx_lines_offset(here, i, 0) - (cptx_lines_offset(first, 0, 0) ^ flip);
+	uint32_t constant = lines_place(here, i, 0) - (lines_place(first, 0, 0) ^ flip);
 	bool ok = true;
 
 	for (uint32_t lane = 1; ok && lane < first->map.lanes; lane++)
-		ok = (cptx_lines_offset(first, 0, lane) ^ flip) + constant == cptx_lines_offset(here, i, lane);
+		ok = (lines_place(first, 0, lane) ^ flip) + constant == lines_place(here, i, lane);
 	*add = (int32_t)constant;
 	return ok;
 }
@@ -193,7 +194,7 @@ cptx_val cptx_lane_lines_at_(cptx_kernel *k, cptx_site at, cptx_lane_lines *a, u
 		if (follows(l, &here, i, a->flip[j], &add))
 			return cptx_offset(a->address[j], add);
 	/* the constant offset of the register has bits that the register itself has not: those are flipped in the constant */
-	uint32_t flip = cptx_lines_offset(&here, i, 0) ^ cptx_lines_offset(l, 0, 0), behind = (uint32_t)a->address[0].offset;
+	uint32_t flip = lines_place(&here, i, 0) ^ lines_place(l, 0, 0), behind = (uint32_t)a->address[0].offset;
 	if (l->tile.swizzle)
 		flip %= cptx_swizzle_get(l->tile.swizzle)->repeat;
 	if (a->count == ARRAY_LEN(a->flip) || !follows(l, &here, i, flip, &add))

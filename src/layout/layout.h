@@ -78,11 +78,13 @@ static inline bool layout_is_map(const cptx_frag_map *m)
 	       m->slots <= 1u << ARRAY_LEN(m->slot);
 }
 
-/* Whether lines come from cptx_tile_lines. */
-static inline bool layout_is_lines(const cptx_lines *l)
-{
-	return l && l->count && is_power(l->num) && l->num <= 4 && layout_is_map(&l->map);
-}
+/* lines.c.  Whether lines come from cptx_tile_lines; the offset of a line of such ones, as cptx_lines_offset. */
+bool layout_is_lines(const cptx_lines *l);
+uint32_t lines_place(const cptx_lines *l, uint32_t i, uint32_t lane);
+
+/* tile.c.  The place of an element, of a tile that cptx_tile_check() has passed: code for a kernel's lanes asks for
+ * thousands. */
+cptx_smem_place tile_place(const cptx_tile *t, uint32_t row, uint32_t col);
 
 #define NO_SUCH(...) return error_set(b->err, CPTX_E_ARG, NOWHERE, __VA_ARGS__)
 

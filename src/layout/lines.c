@@ -71,10 +71,13 @@ bool cptx_tile_lines(const cptx_tile *t, const cptx_frag *f, uint32_t row, uint3
 	return true;
 }
 
-uint32_t cptx_lines_offset(const cptx_lines *l, uint32_t i, uint32_t lane)
+bool layout_is_lines(const cptx_lines *l)
 {
-	if (!layout_is_lines(l))
-		return UINT32_MAX;
+	return l && l->count && is_power(l->num) && l->num <= 4 && layout_is_map(&l->map) && cptx_tile_check(&l->tile, NULL);
+}
+
+uint32_t lines_place(const cptx_lines *l, uint32_t i, uint32_t lane)
+{
 	uint32_t line = lane % 32 % (8u * l->num), r = line % 8, reg = i * l->num + line / 8;
 	uint32_t holder = lane / 32 * 32 + (l->trans ? r / 2 : r * 4);
 	cptx_place p = { (uint16_t)holder, (uint16_t)reg, (uint16_t)(l->trans ? r % 2 : 0) };
@@ -82,7 +85,12 @@ uint32_t cptx_lines_offset(const cptx_lines *l, uint32_t i, uint32_t lane)
 
 	if (!cptx_frag_cell(&l->map, p, &c))
 		return UINT32_MAX;
-	return cptx_tile_at(&l->tile, l->row + (l->transposed ? c.col : c.row), l->col + (l->transposed ? c.row : c.col)).byte;
+	return tile_place(&l->tile, l->row + (l->transposed ? c.col : c.row), l->col + (l->transposed ? c.row : c.col)).byte;
+}
+
+uint32_t cptx_lines_offset(const cptx_lines *l, uint32_t i, uint32_t lane)
+{
+	return layout_is_lines(l) ? lines_place(l, i, lane) : UINT32_MAX;
 }
 
 /* ---- banks ---- */
@@ -136,7 +144,7 @@ cptx_banks cptx_lines_banks(const cptx_lines *l, uint32_t i)
 	uint32_t lines = 8u * l->num;
 	for (uint32_t warp = 0; warp < l->map.lanes / 32u; warp++) {
 		for (uint32_t lane = 0; lane < 32; lane++)
-			offset[lane] = cptx_lines_offset(l, i, warp * 32 + lane);
+			offset[lane] = lines_place(l, i, warp * 32 + lane);
 		cptx_banks b = cptx_bank_conflicts(offset, lines == 32 ? UINT32_MAX : (1u << lines) - 1, LINE);
 		sum.phases = (uint16_t)(sum.phases + b.phases), sum.turns = (uint16_t)(sum.turns + b.turns);
 		sum.worst = MAX(sum.worst, b.worst), sum.conflicts = (uint16_t)(sum.conflicts + b.conflicts);

@@ -238,7 +238,8 @@ uint32_t cptx_tensor_map_box_bytes(const cptx_tensor_map_opt *opt)
 
 	if (!is_read(&o, opt, __func__, NULL) || !check(&o, NULL))
 		return UINT32_MAX;
-	return (uint32_t)MIN(row_bytes(&o) * row_count(&o), UINT32_MAX);
+	uint64_t row = row_bytes(&o);
+	return (uint32_t)MIN((types[o.type].padded ? bytes_of(&o, row) : row) * row_count(&o), UINT32_MAX);
 }
 
 uint32_t cptx_tensor_map_box_pitch(const cptx_tensor_map_opt *opt)

@@ -90,15 +90,20 @@ uint32_t cptx_tile_align(const cptx_tile *t)
 	return !cptx_tile_check(t, NULL) ? UINT32_MAX : t->swizzle ? cptx_swizzle_get(t->swizzle)->repeat : 128;
 }
 
-cptx_smem_place cptx_tile_at(const cptx_tile *t, uint32_t row, uint32_t col)
+cptx_smem_place tile_place(const cptx_tile *t, uint32_t row, uint32_t col)
 {
 	uint32_t bit, byte;
 
-	if (!cptx_tile_check(t, NULL) || row >= t->rows || col >= t->cols)
+	if (row >= t->rows || col >= t->cols)
 		return (cptx_smem_place){ UINT32_MAX, 0 };
 	byte = length(t, t->elem.mn_major ? row : col, &bit);
 	return (cptx_smem_place){ cptx_swizzle_address(t->swizzle, linear(t, byte, t->elem.mn_major ? col : row)),
 		                      (uint8_t)bit };
+}
+
+cptx_smem_place cptx_tile_at(const cptx_tile *t, uint32_t row, uint32_t col)
+{
+	return cptx_tile_check(t, NULL) ? tile_place(t, row, col) : (cptx_smem_place){ UINT32_MAX, 0 };
 }
 
 /* ---- tensor maps ---- */

@@ -30,6 +30,9 @@ static bool add_comment(parser *p, const comment *c, cptx_site at, const char *t
 	return true;
 }
 
+/* Blanks and control bytes, which comments have blanks in place of. */
+static bool shows_nothing(char c) { return (unsigned char)c <= ' ' || c == 0x7f; }
+
 /* Adds each line of a comment as a line comment, without the blanks around it. */
 static bool add_lines(parser *p, const comment *c)
 {
@@ -40,16 +43,16 @@ static bool add_lines(parser *p, const comment *c)
 		const char *stop = text_find(s, '\n', (size_t)(end - s));
 		next = stop ? stop + 1 : end;
 		stop = stop ? stop : end;
-		while (s < stop && *(const unsigned char *)s <= ' ')
+		while (s < stop && shows_nothing(*s))
 			s++;
-		while (stop > s && *(const unsigned char *)(stop - 1) <= ' ')
+		while (stop > s && shows_nothing(stop[-1]))
 			stop--;
 		size_t n = (size_t)(stop - s);
 		char *text = ARENA_ARRAY(&p->m->a, char, n + 1);
 		if (!text)
 			return parse_out_of_memory(p);
 		for (size_t i = 0; i < n; i++) /* a NUL would end the C string, others control the terminal that shows it */
-			text[i] = (s[i] < ' ' && s[i] != '\t') || s[i] == 0x7f ? ' ' : s[i];
+			text[i] = s[i] != '\t' && shows_nothing(s[i]) ? ' ' : s[i];
 		text[n] = 0;
 		if (!add_comment(p, c, at, text))
 			return false;

@@ -110,6 +110,9 @@ bool parse_string(parser *p)
 		return parse_error(p, from, CPTX_E_PARSE, "this string never ends; close it with \"");
 	p->stop = ++p->p;
 	parse_blanks(p);
+	for (const char *s = from; s < p->stop; s++) /* ptxas takes these, but they control the terminal that shows the text */
+		if ((unsigned char)*s < ' ' ? *s != '\t' && *s : *s == 127)
+			return parse_error(p, s, CPTX_E_PARSE, "a control byte (0x%02x) in a string", (unsigned char)*s);
 	return parse_ascii(p, from, p->stop);
 }
 

@@ -6,13 +6,17 @@
 #include "parse/insn.h"
 #include "parse/quick.h"
 
-/* Makes labels of unknown names where the instruction takes a label. */
-static bool name_labels(parser *p, const spelled *s, tokens *all)
+#define NO_SEMICOLON "expected ';' behind the instruction"
+
+/* Makes labels of unknown names where the instruction takes a label.  behind: the end of its spelling. */
+static bool name_labels(parser *p, const spelled *s, tokens *all, const char *behind)
 {
 	for (unsigned i = 0; i < all->n; i++) {
 		token *from = &all->from[i];
 		if ((i < PLAIN_TOKENS && all->words[i]) || !from->unknown)
 			continue;
+		if (!s->takes_label && !i && memchr(behind, '\n', (size_t)(from->at - behind))) /* the next statement */
+			return parse_error(p, behind, CPTX_E_PARSE, NO_SEMICOLON);
 		if (!s->takes_label || all->t[i].address)
 			return parse_undeclared(p, from);
 		uint32_t id = names_label(p, &from->name);
@@ -201,13 +205,14 @@ static bool finish(parser *p, const char *at, spelled *s, tokens *all, cptx_val 
 /* Reads an instruction from its operands on. */
 static bool read_rest(parser *p, const char *at, spelled *s, cptx_val guard)
 {
+	const char *behind = p->stop;
 	tokens all;
 
 	begin_tokens(&all, s->takes_list);
-	if (!parse_operands(p, &all) || (all.unknown && !name_labels(p, s, &all)))
+	if (!parse_operands(p, &all) || (all.unknown && !name_labels(p, s, &all, behind)))
 		return false;
 	if (*p->p != ';')
-		return parse_error(p, p->stop, CPTX_E_PARSE, "expected ';' behind the instruction");
+		return parse_error(p, p->stop, CPTX_E_PARSE, NO_SEMICOLON);
 	p->stop = ++p->p;
 	if (!finish(p, at, s, &all, guard))
 		return false;

@@ -321,14 +321,13 @@ static void consider(search *x, enum cptx_rows_place place, uint32_t threads, ui
 
 static void consider_place(search *x, enum cptx_rows_place place, uint32_t stages, uint32_t rows_each)
 {
-	enum { MOST_SPLIT = 1024 };
 	const cptx_rows_opt *o = x->o;
 	const uint32_t most = o->threads ? o->threads : 1024;
 
 	for (uint32_t threads = o->threads ? o->threads : 64; threads <= most; threads *= 2) {
 		for (uint32_t lanes = 1; lanes <= 32 && lanes < threads && threads <= 256; lanes *= 2)
 			consider(x, place, threads, lanes, 1, stages, rows_each, false);
-		for (uint32_t split = 1; split <= MOST_SPLIT; split *= 2)
+		for (uint32_t split = 1; split <= ROWS_MOST_SPLIT; split *= 2)
 			consider(x, place, threads, threads, split, stages, rows_each, false);
 		if (o->per_row && o->per_row < threads && threads > 256)
 			consider(x, place, threads, o->per_row, 1, stages, rows_each, false);

@@ -11,20 +11,15 @@
 
 static const float log2e = 1.44269504f;
 
-/* 1 / (1 + e^-x) */
-static cptx_val sigmoid(cptx_kernel *k, cptx_val x)
-{
-	return cptx_rcp(k, cptx_add(k, cptx_ex2(k, cptx_mul(k, x, -log2e), .ftz = true), 1.0f), .rnd = CPTX_APPROX, .ftz = true);
-}
-
 void rows_swiglu(cptx_kernel *k, cptx_rows_row *row, void *user)
 {
+	const bool exact = rows_exact(cptx_rows_options(row));
 	cptx_rows_at e;
 
 	(void)user;
 	CPTX_ROWS_EACH(k, row, &e, .reads = R_X | R_X2, .writes = R_Y)
 	{
-		cptx_val gate = cptx_mul(k, V(X), sigmoid(k, V(X)));
+		cptx_val gate = rows_gated_by(k, V(X), rows_decay(k, V(X), exact), exact);
 		V(Y) = cptx_mul(k, gate, V(X2));
 	}
 }
@@ -32,12 +27,14 @@ void rows_swiglu(cptx_kernel *k, cptx_rows_row *row, void *user)
 /* With s the sigmoid: d(x s) = s + x s (1 - s). */
 void rows_swiglu_backward(cptx_kernel *k, cptx_rows_row *row, void *user)
 {
+	const bool exact = rows_exact(cptx_rows_options(row));
 	cptx_rows_at e;
 
 	(void)user;
 	CPTX_ROWS_EACH(k, row, &e, .reads = R_X | R_X2 | R_DY, .writes = R_DX | R_DX2)
 	{
-		cptx_val s = sigmoid(k, V(X)), gate = cptx_mul(k, V(X), s), rest = cptx_sub(k, 1.0f, s);
+		cptx_val decay = rows_decay(k, V(X), exact), gate = rows_gated_by(k, V(X), decay, exact);
+		cptx_val s = rows_sigmoid_of(k, decay, exact), rest = cptx_sub(k, 1.0f, s);
 		cptx_val slope = cptx_fma(k, gate, rest, s, .rnd = CPTX_RN);
 		V(DX2) = cptx_mul(k, V(DY), gate);
 		V(DX) = cptx_mul(k, cptx_mul(k, V(DY), V(X2)), slope);
@@ -106,13 +103,13 @@ static gelu gelu_erf(cptx_kernel *k, cptx_val x, bool slope, bool exact)
 }
 
 /* g = sigmoid(2 u), u = sqrt(2 / pi) (x + 0.044715 x^3) */
-static gelu gelu_tanh(cptx_kernel *k, cptx_val x, bool slope)
+static gelu gelu_tanh(cptx_kernel *k, cptx_val x, bool slope, bool exact)
 {
 	gelu g = { .gate = { 0 } };
 	cptx_val square = cptx_mul(k, x, x), inner = cptx_fma(k, square, 0.07135481628f, 1.5957691216f, .rnd = CPTX_RN);
-	cptx_val u = cptx_mul(k, x, inner), decay = cptx_ex2(k, cptx_mul(k, u, -log2e), .ftz = true);
+	cptx_val u = cptx_mul(k, x, inner), decay = rows_decay(k, u, exact);
 
-	g.gate = cptx_rcp(k, cptx_add(k, decay, 1.0f), .rnd = CPTX_APPROX, .ftz = true);
+	g.gate = rows_sigmoid_of(k, decay, exact);
 	if (slope) {
 		/* 1 - g is exact where g is small, and e^-2u * g where it is not */
 		cptx_val du = cptx_fma(k, square, 3 * 0.07135481628f, 1.5957691216f, .rnd = CPTX_RN);
@@ -128,7 +125,7 @@ static gelu gelu_of(cptx_kernel *k, const cptx_rows_row *row, cptx_val x, bool s
 {
 	const cptx_rows_opt *o = cptx_rows_options(row);
 
-	return o->tanh ? gelu_tanh(k, x, slope) : gelu_erf(k, x, slope, o->in == CPTX_F32 || o->out == CPTX_F32);
+	return o->tanh ? gelu_tanh(k, x, slope, rows_exact(o)) : gelu_erf(k, x, slope, rows_exact(o));
 }
 
 void rows_gelu(cptx_kernel *k, cptx_rows_row *row, void *user)

@@ -86,8 +86,8 @@ void rows_add_rms_norm(cptx_kernel *k, cptx_rows_row *row, void *user)
 	}
 }
 
-/* The thread's sum of elements, and in `count` how many it has. */
-static void sum_elements(cptx_kernel *k, cptx_rows_row *row, cptx_val sum, cptx_val count)
+/* The sum of the thread's elements, each times `part`, as that of large ones has no end; in `count` how many it has. */
+static void sum_elements(cptx_kernel *k, cptx_rows_row *row, cptx_val sum, cptx_val count, float part)
 {
 	uint32_t always = 0;
 	cptx_rows_at e;
@@ -95,7 +95,7 @@ static void sum_elements(cptx_kernel *k, cptx_rows_row *row, cptx_val sum, cptx_
 	CPTX_ROWS_EACH(k, row, &e, .reads = R_X)
 	{
 		cptx_val inside = cptx_rows_inside(k, row, &e);
-		cptx_add(k, sum, V(X), .into = sum);
+		cptx_fma(k, V(X), part, sum, .rnd = CPTX_RN, .into = sum);
 		if (inside.kind == CPTX_VAL_NONE)
 			always++;
 		else
@@ -161,8 +161,10 @@ static void moments(cptx_kernel *k, cptx_rows_row *row, cptx_val mean, cptx_val 
 		if (once) {
 			own_moments(k, row, own, cptx_elem(all, 1), count);
 		} else {
-			sum_elements(k, row, own, count);
-			cptx_mul(k, own, cptx_rcp(k, cptx_max(k, count, 1.0f), .rnd = CPTX_RN), .into = own);
+			enum { PARTS = 256 /* as many elements as a thread has, or more */ };
+			sum_elements(k, row, own, count, 1.0f / PARTS);
+			cptx_val each = cptx_rcp(k, cptx_max(k, count, 1.0f), .rnd = CPTX_RN);
+			cptx_mul(k, own, cptx_mul(k, each, (float)PARTS), .into = own);
 			sum_squares(k, row, own, cptx_elem(all, 1));
 		}
 		cptx_rows_reduce(k, row, all, CPTX_REDUCE_WELFORD);
@@ -171,9 +173,9 @@ static void moments(cptx_kernel *k, cptx_rows_row *row, cptx_val mean, cptx_val 
 		return;
 	}
 	cptx_rows_at e;
-	CPTX_ROWS_EACH(k, row, &e, .reads = R_X) { cptx_add(k, mean, V(X), .into = mean); }
+	/* each element's part of the mean: the sum of large elements has no end */
+	CPTX_ROWS_EACH(k, row, &e, .reads = R_X) { cptx_fma(k, V(X), mean_of(row), mean, .rnd = CPTX_RN, .into = mean); }
 	cptx_rows_reduce(k, row, mean, CPTX_REDUCE_SUM);
-	cptx_mul(k, mean, mean_of(row), .into = mean);
 	sum_squares(k, row, mean, squares);
 	cptx_rows_reduce(k, row, squares, CPTX_REDUCE_SUM);
 }
@@ -215,11 +217,11 @@ void rows_rms_norm_backward(cptx_kernel *k, cptx_rows_row *row, void *user)
 	cptx_rows_reduce(k, row, with(row, R_RSTD) ? dot : sums, CPTX_REDUCE_SUM);
 	if (!with(row, R_RSTD))
 		rstd = root_of(k, row, squares);
-	cptx_val part = cptx_mul(k, cptx_mul(k, dot, mean_of(row)), cptx_mul(k, rstd, rstd));
+	cptx_val part = cptx_mul(k, cptx_mul(k, dot, -mean_of(row)), cptx_mul(k, rstd, rstd));
 	CPTX_ROWS_EACH(k, row, &e, .reads = R_X | R_DY | w, .writes = R_DX | dw)
 	{
-		cptx_val g = w ? cptx_mul(k, V(DY), V(W)) : V(DY), less = cptx_mul(k, V(X), part);
-		V(DX) = cptx_mul(k, cptx_sub(k, g, less), rstd);
+		cptx_val g = w ? cptx_mul(k, V(DY), V(W)) : V(DY);
+		V(DX) = cptx_mul(k, cptx_fma(k, V(X), part, g, .rnd = CPTX_RN), rstd);
 		if (dw)
 			cptx_fma(k, V(DY), cptx_mul(k, V(X), rstd), V(DW), .rnd = CPTX_RN, .into = V(DW));
 	}

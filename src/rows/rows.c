@@ -70,7 +70,7 @@ static bool check_own(const cptx_rows_opt *o, cptx_error *err)
 
 static bool check_numbers(cptx_rows_opt *o, cptx_error *err)
 {
-	enum { MOST_K = 64 };
+	enum { MOST_K = 64, MOST_STAGES = 8 };
 
 	ROWS_RULE(o->n >= 1 && o->n <= CPTX_ROWS_MOST, "rows of %u elements; they have 1 to %d", o->n, CPTX_ROWS_MOST);
 	ROWS_RULE(!o->align || is_power(o->align), "rows at multiples of %u elements; .align is a power of two", o->align);
@@ -81,6 +81,12 @@ static bool check_numbers(cptx_rows_opt *o, cptx_error *err)
 	          MOST_K);
 	ROWS_RULE(o->kernel != CPTX_ROWS_ROTARY_PAIRS || o->n % 2 == 0, "rows of %u elements; pairs need an even number", o->n);
 	ROWS_RULE((unsigned)o->place < CPTX_ROWS_PLACES, ".place is %u; <cptx/rows.def> lists the places", (unsigned)o->place);
+	ROWS_RULE(o->threads <= CPTX_THREADS_PER_CTA && o->threads % CPTX_WARP == 0,
+	          "CTAs of %u threads; .threads is a multiple of 32 up to 1024", o->threads);
+	ROWS_RULE(o->per_row <= CPTX_THREADS_PER_CTA, "rows of %u threads; a CTA has up to %d", o->per_row,
+	          CPTX_THREADS_PER_CTA);
+	ROWS_RULE(o->split <= ROWS_MOST_SPLIT, "rows of %u CTAs; .split is at most %d", o->split, ROWS_MOST_SPLIT);
+	ROWS_RULE(o->stages <= MOST_STAGES, "%u rows in shared memory; .stages is 1 to %d", o->stages, MOST_STAGES);
 	if (rows_kernels[o->kernel].takes & O_EPS)
 		o->eps = o->eps > 0 ? o->eps : 1e-5f;
 	o->heads = o->heads ? o->heads : 1;
@@ -236,7 +242,6 @@ static bool check_chunks(const cptx_rows_opt *o, const rows_shape *s, cptx_error
 /* Of shapes with rows in shared memory. */
 static bool check_ring(const cptx_rows_opt *o, const rows_shape *s, const cptx_target *target, cptx_error *err)
 {
-	enum { MOST_STAGES = 8 };
 	const uint32_t matrices = rows_count(s->reads, ROWS_MATRIX), copied = rows_count(s->copied, ROWS_MATRIX);
 	const uint32_t room = target ? target->smem_per_cta : UINT32_MAX;
 
@@ -244,8 +249,6 @@ static bool check_ring(const cptx_rows_opt *o, const rows_shape *s, const cptx_t
 		return error_set(err, CPTX_E_TARGET, NOWHERE,
 		                 "rows: %s has no bulk copies, which bring rows into shared memory; sm_90 and later have",
 		                 target->name);
-	ROWS_RULE(o->stages >= 1 && o->stages <= MOST_STAGES, "%u rows in shared memory; .stages is 1 to %d", o->stages,
-	          MOST_STAGES);
 	ROWS_RULE(o->n % s->each == 0 && rows_align_of(o) == s->each,
 	          "rows of %u elements at multiples of %u; bulk copies bring whole vectors of %u elements", o->n,
 	          rows_align_of(o), s->each);
@@ -262,18 +265,16 @@ static bool check_ring(const cptx_rows_opt *o, const rows_shape *s, const cptx_t
 
 bool rows_check_shape(const cptx_rows_opt *o, const cptx_target *target, cptx_error *err)
 {
-	enum { MOST_ELEMENTS = 128, MOST_CLUSTER = 16, MOST_SPLIT = 1024, MOST_LISTS = 40 * 1024 };
+	enum { MOST_ELEMENTS = 128, MOST_CLUSTER = 16, MOST_LISTS = 40 * 1024 };
 
 	ROWS_RULE(o->place && o->threads && o->per_row && o->split &&
 	              (o->place != CPTX_ROWS_SHARED || (o->stages && o->rows_each)),
 	          "the shape is not chosen: .place, .threads, .per_row, .split, .stages and .rows_each, which cptx_rows_auto "
 	          "fills in");
-	ROWS_RULE(o->threads <= CPTX_THREADS_PER_CTA && o->threads % CPTX_WARP == 0,
-	          "CTAs of %u threads; .threads is a multiple of 32 up to 1024", o->threads);
 	ROWS_RULE(o->per_row == o->threads || (is_power(o->per_row) && o->per_row <= CPTX_WARP),
 	          "rows of %u threads in CTAs of %u; .per_row is 1, 2, 4, 8, 16 or 32, or all threads", o->per_row, o->threads);
 	const rows_shape s = rows_shape_of(o);
-	const int most = s.local ? MOST_SPLIT : s.parts ? ROWS_MOST_PARTS : MOST_CLUSTER;
+	const int most = s.local ? ROWS_MOST_SPLIT : s.parts ? ROWS_MOST_PARTS : MOST_CLUSTER;
 	ROWS_RULE(is_power(o->split) && o->split <= (uint32_t)most, "rows of %u CTAs; .split is a power of two up to %d",
 	          o->split, most);
 	ROWS_RULE(s.rows == 1 || o->split == 1,

@@ -104,14 +104,34 @@ void rows_put_at(cptx_kernel *k, cptx_site at, const cptx_rows_row *r, enum cptx
                  cptx_val v, cptx_val when);
 /* Bytes of static shared memory of a CTA, for top-k's lists; of other kernels 0. */
 uint32_t rows_top_k_static(const cptx_rows_opt *o, const rows_shape *s);
-/* Sorts the numbers in the registers of v, .u32 or .u64, a power of two of them, over a warp, the largest first: lane 0 has
- * the first ones.  All lanes take part. */
+/* Of the numbers in the registers of v, .u32 or .u64, over a warp, the larger half goes to the first half of the registers,
+ * sorted: lane 0 has the largest ones.  2, 4, 8 or 16 registers; all lanes take part. */
 void rows_sort_warp(cptx_kernel *k, cptx_val v);
 /* The mean of the vector of the element where the pass stands, of an operand that it reads; where the row ends in it, with
  * zeros. */
 cptx_val rows_mean_of_vector(const cptx_rows_row *r, enum cptx_rows_operand operand);
 /* The other element of the pair, columns 2i and 2i + 1, of an operand that the pass reads. */
 cptx_val rows_other_of_pair(const cptx_rows_row *r, enum cptx_rows_operand operand);
+/* Whether errors of an .f32 are to be seen in what the kernel reads or writes. */
+bool rows_exact(const cptx_rows_opt *o);
+/* e^x of x up to 88; exact: without the error of the exponent's rounding. */
+cptx_val rows_exp(cptx_kernel *k, cptx_val x, bool exact);
+/* e^-x of any x, of which exact ones end at e^88; the sigmoid of x, 1 / (1 + decay). */
+cptx_val rows_decay(cptx_kernel *k, cptx_val x, bool exact);
+cptx_val rows_sigmoid_of(cptx_kernel *k, cptx_val decay, bool exact);
+/* x * the sigmoid; exact: rounded once. */
+cptx_val rows_gated_by(cptx_kernel *k, cptx_val x, cptx_val decay, bool exact);
+/* factor / sum (factor NONE: 1), by which elements are multiplied; exact: as two numbers. */
+typedef struct rows_factor {
+	cptx_val much, rest;
+} rows_factor;
+rows_factor rows_factor_of(cptx_kernel *k, cptx_val factor, cptx_val sum, bool exact);
+cptx_val rows_times(cptx_kernel *k, cptx_val v, const rows_factor *f);
+/* ln(x), as the sum of two numbers of which the second is small; not exact: 0. */
+typedef struct rows_log {
+	cptx_val much, rest;
+} rows_log;
+rows_log rows_log_of(cptx_kernel *k, cptx_val x, bool exact);
 /* Operands that are sums of columns. */
 static inline uint32_t rows_sum_operands(const rows_shape *s)
 {
@@ -133,6 +153,7 @@ size_t rows_sum_table(const rows_shape *s, cptx_param_row table[ROWS_PARAMS]);
 enum { ROWS_SUM_COLUMNS = 32, ROWS_SUM_PARTS = 32 /* threads of the second launch, x and y */ };
 enum {
 	ROWS_MOST_PARTS = 32,      /* of a row: lanes of a warp put them together */
+	ROWS_MOST_SPLIT = 1024,    /* CTAs of a row whose elements do not depend on one another */
 	ROWS_PART_VALUES = 2,      /* reductions of a body whose rows are in parts, at most */
 	ROWS_COMBINE_THREADS = 128 /* of the second launch */
 };

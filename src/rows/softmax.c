@@ -14,17 +14,10 @@
 
 #define V(operand) e.v[CPTX_ROWS_##operand]
 
-static const float log2e = 1.44269504f, log2e_rest = 1.92596303e-8f, ln2 = 0.69314718f;
-
-/* e^(x - top).  .ftz: powers below 2^-126 are 0, for which each takes three instructions less.  Of .f32 the exponent has the
- * rest of log2(e), too: without it all powers err in the same direction, and a long row's sum with them. */
+/* e^(x - top) */
 static cptx_val power(cptx_kernel *k, const cptx_rows_row *row, cptx_val x, cptx_val top)
 {
-	cptx_val less = cptx_sub(k, x, top), exponent = cptx_mul(k, less, log2e);
-
-	if (cptx_rows_options(row)->in == CPTX_F32)
-		exponent = cptx_fma(k, less, log2e_rest, exponent, .rnd = CPTX_RN);
-	return cptx_ex2(k, exponent, .ftz = true);
+	return rows_exp(k, cptx_sub(k, x, top), rows_exact(cptx_rows_options(row)));
 }
 
 /* Of a row: its maximum, the sum of e^(x - top), and from which of its elements' maximum the thread has subtracted. */
@@ -131,10 +124,21 @@ static stats stats_of(cptx_kernel *k, cptx_rows_row *row, cptx_val all, bool bec
 	return s;
 }
 
-/* top + ln(sum) */
-static cptx_val lse_of(cptx_kernel *k, const cptx_rows_row *row, const stats *s)
+static rows_log log_of(cptx_kernel *k, const cptx_rows_row *row, const stats *s)
 {
-	cptx_val lse = cptx_fma(k, cptx_lg2(k, s->sum), ln2, s->top, .rnd = CPTX_RN);
+	return rows_log_of(k, s->sum, rows_exact(cptx_rows_options(row)));
+}
+
+/* v + ln(sum), rounded last where v is small. */
+static cptx_val above(cptx_kernel *k, cptx_val v, const rows_log *log)
+{
+	return cptx_add(k, cptx_add(k, v, log->rest), log->much);
+}
+
+/* top + ln(sum) */
+static cptx_val lse_of(cptx_kernel *k, const cptx_rows_row *row, const stats *s, const rows_log *log)
+{
+	cptx_val lse = above(k, s->top, log);
 
 	if (cptx_rows_options(row)->with & R_LSE)
 		cptx_rows_put(k, row, CPTX_ROWS_LSE, lse);
@@ -148,27 +152,30 @@ void rows_softmax(cptx_kernel *k, cptx_rows_row *row, void *user)
 	cptx_rows_at e;
 
 	(void)user;
-	if (cptx_rows_options(row)->with & R_LSE)
-		lse_of(k, row, &s);
-	cptx_val scale = cptx_rcp(k, s.sum, .rnd = CPTX_RN);
-	if (keeps && s.own.kind != CPTX_VAL_NONE)
-		scale = cptx_mul(k, scale, power(k, row, s.own, s.top));
+	if (cptx_rows_options(row)->with & R_LSE) {
+		const rows_log log = log_of(k, row, &s);
+		lse_of(k, row, &s, &log);
+	}
+	const bool scales = keeps && s.own.kind != CPTX_VAL_NONE;
+	const rows_factor by =
+		rows_factor_of(k, scales ? power(k, row, s.own, s.top) : CPTX_NONE_, s.sum, rows_exact(cptx_rows_options(row)));
 	CPTX_ROWS_EACH(k, row, &e, .reads = R_X, .writes = R_Y)
 	{
 		cptx_val p = keeps ? V(X) : power(k, row, V(X), s.top);
-		V(Y) = cptx_mul(k, p, scale);
+		V(Y) = rows_times(k, p, &by);
 	}
 }
 
 void rows_log_softmax(cptx_kernel *k, cptx_rows_row *row, void *user)
 {
 	const stats s = stats_of(k, row, CPTX_NONE_, false);
-	cptx_val log_sum = cptx_mul(k, cptx_lg2(k, s.sum), ln2);
+	const rows_log log = log_of(k, row, &s);
+	cptx_val log_sum = cptx_add(k, log.much, log.rest);
 	cptx_rows_at e;
 
 	(void)user;
 	if (cptx_rows_options(row)->with & R_LSE)
-		lse_of(k, row, &s);
+		lse_of(k, row, &s, &log);
 	CPTX_ROWS_EACH(k, row, &e, .reads = R_X, .writes = R_Y) { V(Y) = cptx_sub(k, cptx_sub(k, V(X), s.top), log_sum); }
 }
 
@@ -193,7 +200,7 @@ void rows_log_softmax_backward(cptx_kernel *k, cptx_rows_row *row, void *user)
 	cptx_rows_reduce(k, row, sum, CPTX_REDUCE_SUM);
 	CPTX_ROWS_EACH(k, row, &e, .reads = R_Y | R_DY, .writes = R_DX)
 	{
-		cptx_val p = cptx_ex2(k, cptx_mul(k, V(Y), log2e), .ftz = true);
+		cptx_val p = rows_exp(k, V(Y), rows_exact(cptx_rows_options(row)));
 		V(DX) = cptx_sub(k, V(DY), cptx_mul(k, p, sum));
 	}
 }
@@ -257,8 +264,9 @@ void rows_cross_entropy(cptx_kernel *k, cptx_rows_row *row, void *user)
 	if (o->smoothing != 0)
 		all = cptx_var(k, CPTX_F32, 0.0f);
 	const stats s = stats_of(k, row, all, false);
-	cptx_val lse = lse_of(k, row, &s);
-	cptx_val loss = cptx_mul(k, cptx_sub(k, lse, x), 1 - o->smoothing);
+	const rows_log log = log_of(k, row, &s);
+	cptx_val lse = lse_of(k, row, &s, &log);
+	cptx_val loss = cptx_mul(k, above(k, cptx_sub(k, s.top, x), &log), 1 - o->smoothing);
 	if (o->smoothing != 0) {
 		cptx_rows_reduce(k, row, all, CPTX_REDUCE_SUM);
 		cptx_val mean_loss = cptx_sub(k, lse, cptx_mul(k, all, 1.0f / (float)o->n));

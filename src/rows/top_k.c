@@ -4,9 +4,9 @@
  *
  * A row's threads find a bound that at least .k elements reach: each has the largest of a few sets of its elements, and the
  * bound is the least, over all sets and warps, of the so-manieth of a warp's largest.  Few elements more than .k reach it.
- * Those go to a list in shared memory, in any order.  A warp sorts a short list in its registers; else, and of a small .k,
- * the place of each in the result is the number of those that come in front of it.  Where the list has no room, because many
- * elements equal the bound, one is looked for after another.
+ * Those go to a list in shared memory, in any order.  A warp sorts a short list in its registers, as far as it is asked for;
+ * else, and of a small .k, the place of each in the result is the number of those that come in front of it.  Where the list
+ * has no room, because many elements equal the bound, one is looked for after another.
  *
  * An entry of the list is 64 bits that compare as elements do: the value's bits in an order of whole numbers, and below them
  * the complement of the column, as the first one of equal elements comes first.
@@ -160,19 +160,39 @@ static uint32_t sets_of(const team *t, uint32_t *rank)
 	return sets;
 }
 
-/* Of several sets all are sorted: at least .k elements of the row reach the least, over its warps, of the so-manieth. */
-static cptx_val sorted_rank(const team *t, cptx_val largest)
+/*
+ * A number that at least `rank` of the sets' largest of a warp reach, and few more: between the least and the largest of
+ * them that part is halved, turn by turn, in which it lies.
+ */
+static cptx_val halved(const team *t, cptx_val largest, uint32_t rank)
 {
 	cptx_kernel *k = t->k;
-	const uint32_t warps = t->threads / CPTX_WARP, place = (t->row->o->k + warps - 1) / warps - 1;
-	cptx_val keys = cptx_regs(k, CPTX_U32, largest.count);
+	cptx_val keys = cptx_regs(k, CPTX_U32, largest.count), least = cptx_reg(k, CPTX_U32), most = cptx_reg(k, CPTX_U32);
+	cptx_val count = cptx_reg(k, CPTX_U32), half = cptx_reg(k, CPTX_U32), is_in = cptx_reg(k, CPTX_PRED);
 
-	for (uint32_t i = 0; i < largest.count; i++)
-		cptx_mov(k, whole_of(k, cptx_elem(largest, i)), .into = cptx_elem(keys, i));
-	rows_sort_warp(k, keys);
-	return cptx_as(
-		cptx_shfl_sync(k, cptx_elem(keys, place % keys.count), place / keys.count, CPTX_WARP - 1, -1, .mode = CPTX_IDX),
-		CPTX_U32);
+	for (uint32_t i = 0; i < keys.count; i++) {
+		cptx_val key = cptx_elem(keys, i);
+		cptx_mov(k, whole_of(k, cptx_elem(largest, i)), .into = key);
+		cptx_min(k, i ? least : key, key, .into = least), cptx_max(k, i ? most : key, key, .into = most);
+	}
+	cptx_reduce_warp(k, least, CPTX_REDUCE_MIN);
+	cptx_reduce_warp(k, most, CPTX_REDUCE_MAX);
+	CPTX_DO(k)
+	{ /* at least `rank` reach `least` */
+		cptx_shr(k, cptx_sub(k, most, least), 1, .into = half);
+		cptx_break_when(k, cptx_setp(k, half, 0, .cmp = CPTX_EQ));
+		cptx_add(k, half, least, .into = half);
+		cptx_mov(k, cptx_imm(0), .into = count);
+		for (uint32_t i = 0; i < keys.count; i++)
+			cptx_add(k, count, 1, .into = count, .when = cptx_setp(k, cptx_elem(keys, i), half, .cmp = CPTX_GE));
+		cptx_reduce_warp(k, count, CPTX_REDUCE_SUM);
+		cptx_setp(k, count, rank, .cmp = CPTX_GE, .into = is_in);
+		cptx_mov(k, half, .into = least, .when = is_in);
+		cptx_mov(k, half, .into = most, .when = cptx_not(k, is_in));
+		cptx_val is_more = cptx_setp(k, count, rank + rank / 8, .cmp = CPTX_GT);
+		cptx_continue_when(k, cptx_or(k, is_more, cptx_not(k, is_in)));
+	}
+	return least;
 }
 
 /* An .f32 that at least .k of the row's elements reach, or -infinity; *own: the thread's largest element. */
@@ -182,12 +202,14 @@ static cptx_val bound_of(const team *t, cptx_val *own)
 	uint32_t rank = 0;
 	const uint32_t sets = sets_of(t, &rank);
 	cptx_val largest = largest_of_sets(k, t->row, sets), least = cptx_reg(k, CPTX_U32);
-	const bool by_sort = t->threads >= CPTX_WARP && (sets == 2 || sets == 4);
+	const bool halves = t->threads >= CPTX_WARP && sets > 1;
 
 	*own = cptx_elem(largest, 0);
-	if (by_sort)
-		cptx_mov(k, sorted_rank(t, largest), .into = least);
-	for (uint32_t i = 0; i < sets && !by_sort; i++) {
+	if (halves) {
+		const uint32_t warps = t->threads / CPTX_WARP;
+		cptx_mov(k, halved(t, largest, (t->row->o->k + warps - 1) / warps), .into = least);
+	}
+	for (uint32_t i = 0; i < sets && !halves; i++) {
 		cptx_val one = ranked(t, cptx_elem(largest, i), rank);
 		if (i)
 			cptx_min(k, least, one, .into = least);
@@ -431,8 +453,8 @@ static void finish_sorted(const team *t, cptx_val entries)
 		for (uint32_t i = 0; i < per; i++)
 			load_key(t, cptx_add(k, t->row->thread, i * CPTX_WARP), entries, cptx_elem(keys, i));
 		rows_sort_warp(k, keys);
-		for (uint32_t i = 0; i < per; i++)
-			put_key(t, cptx_mad(k, t->row->thread, per, i, .mode = CPTX_LO), cptx_elem(keys, i));
+		for (uint32_t i = 0; i < per / 2; i++) /* the larger half, at least .k */
+			put_key(t, cptx_mad(k, t->row->thread, per / 2, i, .mode = CPTX_LO), cptx_elem(keys, i));
 	}
 }
 

@@ -11,7 +11,11 @@ static bool open_library(driver *d, cptx_error *err)
 	const char *path = getenv("CPTX_CUDA_LIBRARY");
 	bool chosen = path && *path;
 
+#ifdef _WIN32
+	d->path = chosen ? path : "nvcuda.dll";
+#else
 	d->path = chosen ? path : "libcuda.so.1";
+#endif
 	/* RTLD_NODELETE: the driver keeps threads and exit handlers, so its code must stay when the handle is closed. */
 	d->lib = dlopen(d->path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 	if (d->lib)

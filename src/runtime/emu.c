@@ -3,11 +3,10 @@
 #include "base/options.h"
 #include "compile/link.h"
 #include "emu/core/finding.h"
-#include "emu/core/machine.h"
 #include "emu/memory/memory.h"
 #include "emu/memory/texture.h"
 #include "parse/parse.h"
-#include "runtime/runtime.h"
+#include "runtime/emu.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -524,6 +523,10 @@ cptx_device *cptx_emu_open(const char *target, const cptx_emu_opt *opt, cptx_err
 }
 
 static emu_machine *emulator(const cptx_device *dev) { return dev && dev->ops == &ops ? machine_of(dev) : NULL; }
+
+emu_machine *emulator_of(const cptx_device *dev) { return emulator(dev); }
+void emulator_lock(const cptx_device *dev) { emu_lock((cptx_device *)dev); }
+void emulator_unlock(const cptx_device *dev) { emu_unlock((cptx_device *)dev); }
 
 bool cptx_emu_reseed(cptx_device *dev, uint64_t seed, enum cptx_emu_schedule schedule)
 {

@@ -32,6 +32,61 @@ bool cptx_emu_texture_free(cptx_device *dev, uint64_t handle)
 	return false;
 }
 
+bool cptx_emu_alloc_at(cptx_device *dev, uint64_t at, size_t size, bool written, cptx_error *err)
+{
+	(void)dev, (void)at, (void)size, (void)written;
+	return emulator_there(err);
+}
+
+bool cptx_emu_place(cptx_device *dev, const char *variable, uint64_t at, cptx_error *err)
+{
+	(void)dev, (void)variable, (void)at;
+	return emulator_there(err);
+}
+
+bool cptx_emu_back(cptx_device *dev, uint64_t at, void *host, cptx_error *err)
+{
+	(void)dev, (void)at, (void)host;
+	return emulator_there(err);
+}
+
+bool cptx_emu_written(const cptx_device *dev, uint64_t at, size_t size, size_t *run)
+{
+	(void)dev, (void)at, (void)size;
+	*run = 0;
+	return false;
+}
+
+bool cptx_emu_act_as(cptx_device *dev, unsigned number, cptx_error *err)
+{
+	(void)dev, (void)number;
+	return emulator_there(err);
+}
+
+bool cptx_emu_reach(cptx_device *dev, uint64_t at, uint64_t devices, cptx_error *err)
+{
+	(void)dev, (void)at, (void)devices;
+	return emulator_there(err);
+}
+
+bool cptx_emu_alias(cptx_device *dev, uint64_t at, uint64_t of, size_t size, cptx_error *err)
+{
+	(void)dev, (void)at, (void)of, (void)size;
+	return emulator_there(err);
+}
+
+bool cptx_emu_multicast(cptx_device *dev, uint64_t at, const uint64_t *members, size_t n, cptx_error *err)
+{
+	(void)dev, (void)at, (void)members, (void)n;
+	return emulator_there(err);
+}
+
+bool cptx_emu_variable_(const cptx_program *program, size_t i, cptx_emu_variable_info *out, size_t size)
+{
+	(void)program, (void)i, (void)out, (void)size;
+	return false;
+}
+
 const char *cptx_finding_name(enum cptx_finding_code code)
 {
 	static const char *const names[CPTX_FIND_COUNT] = {

@@ -58,10 +58,24 @@ bool program_add_kernel(cptx_program *p, const cptx_kernel *k)
 	return k && add_kernel(p, arena_strdup(&p->mem, k->name), k);
 }
 
+/* From the module itself: to look through the text that it became takes as long as compiling it takes where a cache has
+ * that. */
+static bool learn_module(cptx_program *p, const cptx_module *m)
+{
+	const cptx_kernel *k;
+
+	for (size_t i = 0; (k = cptx_module_body_at(m, i)); i++)
+		if (!k->is_func && k == cptx_module_body(m, k->name) && !program_add_kernel(p, k))
+			return false;
+	return true;
+}
+
 bool program_learn(cptx_program *p, const char *text, const cptx_module *m)
 {
 	const char *end;
 
+	if (m)
+		return learn_module(p, m);
 	for (const char *s = text_skip_blank(text); *s; s = text_skip_blank(end)) {
 		end = text_skip_token(s);
 		if (!text_token_is(s, end, ".entry"))
@@ -73,8 +87,7 @@ bool program_learn(cptx_program *p, const char *text, const cptx_module *m)
 			return false;
 		memcpy(copy, name, (size_t)(end - name));
 		copy[end - name] = 0;
-		const cptx_kernel *k = m ? cptx_module_body(m, copy) : NULL;
-		if ((m && !k) || !add_kernel(p, copy, k))
+		if (!add_kernel(p, copy, NULL))
 			return false;
 	}
 	return true;

@@ -183,7 +183,7 @@ uint64_t tensor_span(const DLTensor *t, uint64_t *first)
 
 /* ---- the checks ---- */
 
-bool bind(tensor_binding *names, const extent *e, int64_t v, size_t by)
+bool tensor_bind(tensor_binding *names, const extent *e, int64_t v, size_t by)
 {
 	tensor_binding *b = &names[e->name];
 
@@ -221,7 +221,7 @@ static bool shape_fits(const trial *q)
 	if (q->t->ndim != q->a->rank)
 		return refuse(q, "it has %d dimension%s, not %d", (int)q->t->ndim, q->t->ndim == 1 ? "" : "s", q->a->rank);
 	for (int d = 0; d < q->a->rank; d++)
-		if (!bind(q->names, &q->a->dim[d], q->t->shape[d], q->i))
+		if (!tensor_bind(q->names, &q->a->dim[d], q->t->shape[d], q->i))
 			return mismatch(q, "dimension", d, q->t->shape[d], &q->a->dim[d]);
 	return true;
 }
@@ -235,7 +235,7 @@ static bool strides_fit(const trial *q)
 	for (int d = q->a->rank - 1; d >= 0; dense *= t->shape[d--]) {
 		int64_t stride = t->strides ? t->strides[d] : dense;
 		bool idle = empty || t->shape[d] == 1;
-		if (q->a->strided && !(idle ? bind_idle : bind)(q->names, &q->a->stride[d], stride, q->i))
+		if (q->a->strided && !(idle ? bind_idle : tensor_bind)(q->names, &q->a->stride[d], stride, q->i))
 			return mismatch(q, "stride", d, stride, &q->a->stride[d]);
 		if (!q->a->strided && !idle && stride != dense)
 			return refuse(q, "stride %d is %lld, not %lld; make it contiguous, or say strides[...]", d, (long long)stride,

@@ -241,7 +241,7 @@ static bool take_number(run *r, size_t i, const cptx_tensor_arg *given)
 		return false;
 	r->value[i] = (uint64_t)v;
 	const tensor_binding *b = &r->names[a->symbol];
-	return bind(r->names, CPTX_OPT_(extent, .kind = EXTENT_NAME, .name = (uint8_t)a->symbol), v, i) ||
+	return tensor_bind(r->names, CPTX_OPT_(extent, .kind = EXTENT_NAME, .name = (uint8_t)a->symbol), v, i) ||
 	       refuse(r, a, "is %lld, but %s is %lld by argument \"%s\"", (long long)v, a->name, (long long)b->v,
 	              r->l->s.arg[b->by].name);
 }

@@ -75,7 +75,7 @@ void type_text(DLDataType d, char *text, size_t size);
 bool tensor_fits(const cptx_tensor_launch *l, size_t i, const DLTensor *t, bool read_only, tensor_binding *names,
                  cptx_error *err);
 /* Binds a name, or compares it with its value. */
-bool bind(tensor_binding *names, const extent *e, int64_t v, size_t by);
+bool tensor_bind(tensor_binding *names, const extent *e, int64_t v, size_t by);
 /* The number of bytes between the lowest and the highest that a tensor reaches; 0 if it is empty.  *first gets the address
  * of the lowest. */
 uint64_t tensor_span(const DLTensor *t, uint64_t *first);

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+enum { WORKER_STACK = 8 << 20 }; /* bytes */
 enum { CANDIDATES = 8, WORKERS = 4, AHEAD = 2, SETS = 8, BURSTS = 7, WARM = 2, MOST_RUNS = 200, BUDGET_S = 10 };
 #define BURST_US 2000.0
 
@@ -90,11 +91,18 @@ static void start(tuning *t)
 	const long processors = sysconf(_SC_NPROCESSORS_ONLN);
 	const uint32_t want = t->use.workers ? t->use.workers : (uint32_t)MAX(processors, 1);
 	const uint32_t most = MIN(MIN(want, (uint32_t)WORKERS), t->n);
+	pthread_attr_t attr;
 
-	pthread_mutex_lock(&t->lock);
-	while (t->workers < most && !pthread_create(&t->thread[t->workers], NULL, work, t))
-		t->workers++;
-	pthread_mutex_unlock(&t->lock);
+	if (pthread_attr_init(&attr))
+		return;
+	/* Generators have frames of 100 KB, and musl gives a thread 128. */
+	if (!pthread_attr_setstacksize(&attr, WORKER_STACK)) {
+		pthread_mutex_lock(&t->lock);
+		while (t->workers < most && !pthread_create(&t->thread[t->workers], &attr, work, t))
+			t->workers++;
+		pthread_mutex_unlock(&t->lock);
+	}
+	pthread_attr_destroy(&attr);
 }
 
 static void end(tuning *t)

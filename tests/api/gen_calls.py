@@ -28,6 +28,14 @@ def enums(name):
         yield from (re.sub(r'\[.*', '', n).strip() for n in names.split(','))
 
 
+def numbers(name):
+    """The fields of a kernel's options that are numbers; .size and lengths of arrays are believed."""
+    if not re.search(r'^cptx_(gemm|attention\w*|rows)_opt$', name) or 'runner' in name:
+        return
+    for names in re.findall(r'(?:uint32_t|uint64_t|int64_t|float|_Bool) ([^;{}()*]*);', bodies[name]):
+        yield from (n for n in map(str.strip, names.split(',')) if n not in ('size', 'nparams'))
+
+
 def split(args):
     """At the commas that are in no parentheses."""
     out, depth = [''], 0
@@ -65,10 +73,12 @@ def argument(decl):
     return decl, name, 'ENUM' if 'enum' in type_ else 'NUMBER', what
 
 
-def result(type_, args):
+def result(type_, name, args):
     """How the function says that it failed, if it does."""
     if type_ == 'void':
         return ''
+    if name.endswith('_workspace'):
+        return 'answered_bytes('
     if type_ == 'cptx_val' and any(a[3] == 'cptx_site' for a in args):
         return 'answered_val('
     return 'answered_%s(' % ('pointer' if type_.endswith('*') else 'struct' if type_ in bodies else 'number')
@@ -84,7 +94,7 @@ for f in functions:
     out.append('static void call_%s(void)\n{' % name)
     for i, (decl, arg, kind, what) in enumerate(args):
         out.append('\t%s;\n\tgive(%d, %s, "%s", &%s, sizeof %s);' % (decl, i, kind, what, arg, arg))
-    call, how = '%s(%s)' % (name, ', '.join(a[1] for a in args)), result(type_, args)
+    call, how = '%s(%s)' % (name, ', '.join(a[1] for a in args)), result(type_, name, args)
     out.append('\t%s%s%s;\n}' % (how, call, ')' if how else ''))
     rows.append('\t{ "%s", call_%s, %d, { %s } },' % (name, name, len(args), ', '.join(a[2] for a in args) or '0'))
 for name in builders:
@@ -95,9 +105,9 @@ for name in builders:
     rows.append('\t{ "%s", call_%s, 2, { OBJECT, VALUE } },' % (name, name))
 if len(functions) < 300 or len(builders) < 200:
     sys.exit('gen_calls.py: %d functions and %d builder calls are found in the headers' % (len(functions), len(builders)))
-fields = ['\t{ "%s", offsetof(%s, %s), sizeof(((%s *)0)->%s) },' % (n, n, e, n, e) for n in sorted(bodies) if n.startswith('cptx_') for e in enums(n)]
-if len(fields) < 30:
-    sys.exit('gen_calls.py: %d fields that are enums are found in the headers' % len(fields))
+fields = ['\t{ "%s", offsetof(%s, %s), sizeof(((%s *)0)->%s) },' % (n, n, e, n, e) for n in sorted(bodies) if n.startswith('cptx_') for e in [*enums(n), *numbers(n)]]
+if len(fields) < 130:
+    sys.exit('gen_calls.py: %d fields that are enums, or numbers of options, are found in the headers' % len(fields))
 with open(output, 'w') as f:
     f.write(includes + '#include <stddef.h>\n#ifdef FIELDS_ONLY\nstatic const struct field fields[] = {\n' + '\n'.join(fields) + '\n};\n#else\n' + '\n'.join(out) +
             '\nstatic const struct call calls[] = {\n' + '\n'.join(rows) + '\n};\n#endif\n')

@@ -29,10 +29,11 @@
 #include <cptx/inspect.h>
 
 #include "../hang.h"
+#include "../whole.h"
 
 enum kind { HOOK, ERROR, TEXT, DATA, PLAIN, STRUCT, OBJECT, BITS, VALUE, ENUM, NUMBER };
 enum mode { NOTHING, ERROR_ONLY, HOLE, GARBAGE, SPOILT, EARLIER };
-enum { SPOILS = 48 };
+enum { SPOILS = 48, SPOILS_OF_STRUCTS = 120 /* three times the fields of the largest; CPTX_WHOLE=1 tries all */ };
 struct field {
 	const char *type;
 	size_t offset, size;
@@ -170,6 +171,16 @@ static void usual(const char *type, void *to)
 	const cptx_frag frag = { .kind = CPTX_FRAG_MMA_A, .m = 16, .n = 8, .k = 16, .bits = 16 };
 	const cptx_tile tile = { .rows = 64, .cols = 64, .elem.bits = 16 };
 	const cptx_gemm_problem problem = { .m = 64, .n = 64, .k = 64 };
+	const cptx_attention_opt attention = { .size = CPTX_OPT_SIZE(cptx_attention_opt), .in = CPTX_BF16, .dim = 64 };
+	const cptx_attention_decode_opt decode = { .size = CPTX_OPT_SIZE(cptx_attention_decode_opt),
+		                                       .in = CPTX_BF16,
+		                                       .dim = 64 };
+	const cptx_attention_backward_opt backward = { .size = CPTX_OPT_SIZE(cptx_attention_backward_opt),
+		                                           .in = CPTX_BF16,
+		                                           .dim = 64 };
+	const cptx_rows_opt rows = {
+		.size = CPTX_OPT_SIZE(cptx_rows_opt), .kernel = CPTX_ROWS_SOFTMAX, .in = CPTX_BF16, .n = 4096
+	};
 
 	if (!strcmp(type, "cptx_gemm_opt"))
 		memcpy(to, &gemm, sizeof gemm);
@@ -179,6 +190,14 @@ static void usual(const char *type, void *to)
 		memcpy(to, &tile, sizeof tile);
 	else if (!strcmp(type, "cptx_gemm_problem"))
 		memcpy(to, &problem, sizeof problem);
+	else if (!strcmp(type, "cptx_attention_opt"))
+		memcpy(to, &attention, sizeof attention);
+	else if (!strcmp(type, "cptx_attention_decode_opt"))
+		memcpy(to, &decode, sizeof decode);
+	else if (!strcmp(type, "cptx_attention_backward_opt"))
+		memcpy(to, &backward, sizeof backward);
+	else if (!strcmp(type, "cptx_rows_opt"))
+		memcpy(to, &rows, sizeof rows);
 }
 
 /* A value all right but for one byte of it. */
@@ -191,6 +210,16 @@ static cptx_val spoilt_val(int way)
 }
 
 /* One of the enums of a struct is out of range. */
+/* All of an array.  The largest number, half of it and one more, and one that is no enumerator. */
+static void spoil_field(char *to, size_t size, size_t way)
+{
+	const bool boolean = size == 1;
+
+	memset(to, boolean ? 1 : way == 0 ? 0xff : way == 1 ? 0 : 0x1f, size);
+	if (way == 1 && !boolean)
+		to[size - 1] = (char)0x80;
+}
+
 static void spoil_struct(const char *type, char *to)
 {
 	size_t n = 0, at = 0;
@@ -200,7 +229,7 @@ static void spoil_struct(const char *type, char *to)
 		n += !strcmp(fields[i].type, type);
 	for (size_t i = 0; i < FIELDS; i++)
 		if (!strcmp(fields[i].type, type) && at++ == (size_t)hole % n)
-			memset(to + fields[i].offset, (size_t)hole / n % 2 ? 0xff : 0x1f, fields[i].size); /* all of an array */
+			spoil_field(to + fields[i].offset, fields[i].size, (size_t)hole / n % 3);
 }
 
 /* The operands and the modifiers of a builder call. */
@@ -280,6 +309,12 @@ static void answered_number(uint64_t zero)
 		_exit(1);
 	}
 }
+/* Of a workspace, which has 0 bytes where none is needed, too. */
+static void answered_bytes(uint64_t n)
+{
+	if (n || told.code)
+		answered_number(n);
+}
 static void answered_pointer(const void *p) { answered_number(p != NULL); }
 
 /* Of a builder call: no value, and no error in the module? */
@@ -306,7 +341,14 @@ static volatile int *reached; /* call, mode and hole that a child is at */
 
 /* NOTHING, ERROR_ONLY, HOLE and GARBAGE of each, all ways to spoil, EARLIER with all arguments and without each. */
 static int spoilt_from(const struct call *c) { return 2 + 2 * c->nargs; }
-static int earlier_from(const struct call *c) { return spoilt_from(c) + SPOILS; }
+static int earlier_from(const struct call *c)
+{
+	bool structs = false;
+
+	for (int i = 0; i < c->nargs; i++)
+		structs |= c->args[i] == PLAIN || c->args[i] == STRUCT;
+	return spoilt_from(c) + (structs && whole() ? SPOILS_OF_STRUCTS : SPOILS);
+}
 static int turns(const struct call *c) { return earlier_from(c) + 1 + c->nargs; }
 
 /* Builder calls have a kernel and a site alone: the rest is in a struct. */

@@ -52,6 +52,29 @@ static inline cptx_val build_blocks(cptx_kernel *k, void *user, const cptx_atten
 	return cptx_and(k, before, cptx_setp(k, k_end, cptx_div(k, b->query, DOCUMENT), .cmp = CPTX_GE), .type = CPTX_PRED);
 }
 
+/* Head h sees keys from 100 h to 100 h + 99. */
+enum { OF_HEAD = 100 };
+static inline cptx_val build_head_mask(cptx_kernel *k, void *user, const cptx_attention_score *s)
+{
+	(void)user;
+	return cptx_setp(k, cptx_div(k, s->key, OF_HEAD), s->head, .cmp = CPTX_EQ);
+}
+
+static inline bool head_mask_of(const void *user, uint32_t batch, uint32_t head, uint32_t query, uint32_t key)
+{
+	(void)user, (void)batch, (void)query;
+	return key / OF_HEAD == head;
+}
+
+static inline cptx_val build_head_blocks(cptx_kernel *k, void *user, const cptx_attention_block *b)
+{
+	const cptx_val first = cptx_mul(k, b->head, OF_HEAD, .mode = CPTX_LO), last = cptx_add(k, first, OF_HEAD - 1);
+	const cptx_val begins = cptx_setp(k, b->key, last, .cmp = CPTX_LE);
+
+	(void)user;
+	return cptx_and(k, begins, cptx_setp(k, cptx_add(k, b->key, b->keys - 1), first, .cmp = CPTX_GE), .type = CPTX_PRED);
+}
+
 /* s + s^2 / 8, and its derivative. */
 static inline cptx_val build_square(cptx_kernel *k, void *user, const cptx_attention_score *s)
 {

@@ -5,7 +5,6 @@
  * more of both.
  */
 #include "functions.h"
-#include "../kit/on_emu.h"
 #include "reference/backward_check.h"
 #include "reference/number.h"
 #include "trial.h"
@@ -14,7 +13,17 @@
 #define BASE90 .size = CPTX_OPT_SIZE(cptx_attention_backward_opt), .mma = CPTX_ATTENTION_WGMMA
 #define SIZES .size = CPTX_OPT_SIZE(cptx_attention_backward_problem)
 
-static const char *const targets[] = { "sm_80", "sm_90a", "sm_100a" };
+static bool takes(const void *o, const cptx_target *target)
+{
+	return cptx_attention_backward_check((const cptx_attention_backward_opt *)o, target, NULL, NULL);
+}
+
+static const char *target_of(const void *o, unsigned which)
+{
+	static const char *const all[] = { "sm_80", "sm_90a", "sm_100a", "sm_120" };
+
+	return trial_pick(all, 4, which, o, takes);
+}
 
 static bool build_one(cptx_module *m, const void *o, cptx_error *err)
 {
@@ -30,16 +39,6 @@ static bool run_one(cptx_device *dev, cptx_module *m, const void *o, const void 
 	backward_report_text(&rep, text, size);
 	*r = rep.r;
 	return ok;
-}
-
-/* In some orders, the first of which the trial's seed says. */
-static void is_right(const cptx_attention_backward_opt *o, const backward_trial *t, const char *target, unsigned orders,
-                     const char *what)
-{
-	static const trial_kind kind = { build_one, run_one };
-
-	for (unsigned order = (unsigned)t->seed; order < t->seed + orders; order++)
-		trial_is_right(&kind, o, t, target, order, what);
 }
 
 typedef struct sample {
@@ -166,11 +165,11 @@ static backward_trial with_twins(const cptx_attention_backward_opt *o, backward_
 
 START_TEST(options_are_right)
 {
+	static const trial_kind kind = { .build = build_one, .run = run_one, .target = target_of };
 	const sample *s = &samples[_i];
 	const backward_trial t = with_twins(&s->o, (backward_trial){ .p = s->p, .seed = (uint64_t)_i + 1 });
 
-	is_right(&s->o, &t, s->o.sm90 || s->o.mma == CPTX_ATTENTION_WGMMA ? "sm_90a" : targets[_i % 3],
-	         trial_count("CPTX_SEEDS", 1), s->what);
+	trial_in_orders(&kind, &s->o, &t, NULL, t.seed, trial_count("CPTX_SEEDS", 1), s->what);
 }
 END_TEST
 
@@ -197,10 +196,13 @@ END_TEST
 static uint64_t state;
 static uint32_t any(uint32_t n) { return (uint32_t)(number_random(&state) % n); }
 
-static void draw(cptx_attention_backward_opt *o, backward_trial *t)
+static void draw(unsigned i, void *opt, void *trial)
 {
+	cptx_attention_backward_opt *o = (cptx_attention_backward_opt *)opt;
+	backward_trial *t = (backward_trial *)trial;
 	cptx_attention_backward_problem *p = &t->p;
 
+	*t = (backward_trial){ .seed = i };
 	*o = (cptx_attention_backward_opt){ BASE, .in = any(2) ? CPTX_BF16 : CPTX_F16, .dim = 8 * (1 + any(any(3) ? 8 : 16)) };
 	o->causal = any(2), o->window = !any(3), o->top_left = (o->causal || o->window) && any(2);
 	o->deterministic = any(2), o->sm90 = any(2), o->softcap = !any(3), o->varlen = !any(3);
@@ -219,28 +221,27 @@ static void draw(cptx_attention_backward_opt *o, backward_trial *t)
 	backward_trial_complete(t, o);
 }
 
+static bool check_one(const void *opt, const void *t, const char *target, cptx_error *err)
+{
+	const cptx_attention_backward_opt *o = (const cptx_attention_backward_opt *)opt;
+
+	return cptx_attention_backward_check(o, cptx_target_find(target), NULL, err) &&
+	       cptx_attention_backward_check_problem(o, &((const backward_trial *)t)->p, NULL, err);
+}
+
 START_TEST(random_ones_are_right)
 {
-	const unsigned trials = trial_count("CPTX_ATTENTION_TRIALS", trial_whole(60, 3));
-	unsigned built = 0;
+	static const trial_kind kind = { .build = build_one,
+		                             .run = run_one,
+		                             .target = target_of,
+		                             .draw = draw,
+		                             .check = check_one,
+		                             .rules = "attention: backward: " };
+	cptx_attention_backward_opt o;
+	backward_trial t;
 
 	state = 0x9e3779b97f4a7c15u;
-	for (unsigned i = 0; i < trials; i++) {
-		cptx_attention_backward_opt o;
-		backward_trial t = { .seed = i };
-		cptx_error err = { 0 };
-		char what[20];
-		draw(&o, &t);
-		snprintf(what, sizeof what, "random %u", i);
-		if (!cptx_attention_backward_check(&o, cptx_target_find("sm_90a"), NULL, FRESH(&err)) ||
-		    !cptx_attention_backward_check_problem(&o, &t.p, NULL, FRESH(&err))) { /* it says which rule is broken */
-			SURE(!strncmp(err.text, "attention: backward: ", 21), "%s: %s", what, err.text);
-			continue;
-		}
-		is_right(&o, &t, "sm_90a", trial_count("CPTX_SEEDS", 1), what);
-		built++;
-	}
-	ck_assert_uint_gt(built, trials / 2);
+	trial_random(&kind, &o, &t, trial_whole(400, 3), 1);
 }
 END_TEST
 

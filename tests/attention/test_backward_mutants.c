@@ -23,10 +23,17 @@ static const struct {
 	{ { .size = CPTX_OPT_SIZE(cptx_attention_backward_opt),
 	    .mma = CPTX_ATTENTION_WGMMA,
 	    .in = CPTX_BF16,
-	    .dim = 64,
+	    .dim = 128,
 	    .causal = true,
 	    .name = "wgmma" },
 	  "wgmma" },
+	{ { .size = CPTX_OPT_SIZE(cptx_attention_backward_opt),
+	    .mma = CPTX_ATTENTION_WGMMA,
+	    .in = CPTX_BF16,
+	    .dim = 64,
+	    .causal = true,
+	    .name = "apart" },
+	  "apart" },
 };
 
 static cptx_module *build(const void *user)
@@ -75,6 +82,8 @@ static const char *run(const void *user, const mutant *x, unsigned seed)
 #define SPEED "a turn is for speed; mbarriers tell what must be there"
 #define LANES "the emulator keeps one clock for the lanes of a warp, which go on together here"
 #define UNWRITTEN "no thread has written registers of the product since the fence in front of it"
+#define BEHIND_DS "dS^T is full behind a wait for K, by those who make it"
+#define DK_COMMITS "the product of dK behind it commits it and is waited for"
 #define DQ_COMMITS "the product of dQ behind it commits it and is waited for"
 static const spared spare[] = {
 	{ "wgmma", ARRIVE, 4, NOBODY },
@@ -94,7 +103,6 @@ static const spared spare[] = {
 	{ "wgmma", "bar.sync", 5, TURN_MEETS },
 	{ "wgmma", "bar.sync", 9, TURN_MEETS },
 	{ "wgmma", "bar.sync", 6, SPEED },
-	{ "wgmma", "bar.sync", 10, SPEED },
 	{ "wgmma", "bar.sync", 13, "it takes the last arrival, so that none is left when the kernel ends" },
 	{ "wgmma", "bar.warp.sync", 0, LANES },
 	{ "wgmma", "bar.warp.sync", 1, LANES },
@@ -123,6 +131,18 @@ static const spared spare[] = {
 	{ "wgmma", WAIT_GROUP, 5, BEHIND_Q },
 	{ "wgmma", WAIT_GROUP, 9, BEHIND_Q },
 	{ "wgmma", WAIT_GROUP, 3, DQ_COMMITS },
+	{ "apart", ARRIVE, 7, NOBODY },
+	{ "apart", ARRIVE, 8, NOBODY },
+	{ "apart", WAIT, 1, BEHIND_Q },
+	{ "apart", WAIT, 9, BEHIND_DS },
+	{ "apart", INIT_FENCE, 0, "the last pipeline's stands behind these mbarriers too" },
+	{ "apart", INIT_FENCE, 1, "the last pipeline's stands behind these mbarriers too" },
+	{ "apart", INIT_FENCE, 2, "the last pipeline's stands behind these mbarriers too" },
+	{ "apart", FENCE, 1, UNWRITTEN },
+	{ "apart", FENCE, 4, UNWRITTEN },
+	{ "apart", FENCE, 5, UNWRITTEN },
+	{ "apart", COMMIT, 2, DK_COMMITS },
+	{ "apart", COMMIT, 6, DK_COMMITS },
 };
 
 /* By wgmma it takes half a minute, and one of all is tried without CPTX_WHOLE. */

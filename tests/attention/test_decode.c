@@ -4,7 +4,6 @@
  * pages of sequences, and options and sizes at random; rules with their words; what ptxas says.  CPTX_ATTENTION_TRIALS and
  * CPTX_SEEDS: more of both.
  */
-#include "../kit/on_emu.h"
 #include "reference/decode_check.h"
 #include "reference/number.h"
 #include "trial.h"
@@ -13,7 +12,17 @@
 #define MLA BASE, .mla = true
 #define SIZES .size = CPTX_OPT_SIZE(cptx_attention_decode_problem)
 
-static const char *const targets[] = { "sm_80", "sm_90a", "sm_120a" };
+static bool takes(const void *o, const cptx_target *target)
+{
+	return cptx_attention_decode_check((const cptx_attention_decode_opt *)o, target, NULL, NULL);
+}
+
+static const char *target_of(const void *o, unsigned which)
+{
+	static const char *const all[] = { "sm_80", "sm_90a", "sm_120a" };
+
+	return trial_pick(all, 3, which, o, takes);
+}
 
 static bool build_one(cptx_module *m, const void *o, cptx_error *err)
 {
@@ -31,15 +40,7 @@ static bool run_one(cptx_device *dev, cptx_module *m, const void *o, const void 
 	return ok;
 }
 
-/* In some orders, the first of which the trial's seed says. */
-static void is_right(const cptx_attention_decode_opt *o, const decode_trial *t, const char *target, unsigned orders,
-                     const char *what)
-{
-	static const trial_kind kind = { build_one, run_one };
-
-	for (unsigned order = (unsigned)t->seed; order < t->seed + orders; order++)
-		trial_is_right(&kind, o, t, target, order, what);
-}
+static const trial_kind kind = { .build = build_one, .run = run_one, .target = target_of };
 
 typedef struct sample {
 	const char *what;
@@ -136,7 +137,7 @@ START_TEST(options_are_right)
 	const sample *s = &samples[_i];
 	const decode_trial t = { .p = s->p, .seed = (uint64_t)_i + 1, .ragged = s->ragged };
 
-	is_right(&s->o, &t, s->o.mla ? "sm_90a" : targets[_i % 3], trial_count("CPTX_SEEDS", 1), s->what);
+	trial_in_orders(&kind, &s->o, &t, NULL, t.seed, trial_count("CPTX_SEEDS", 1), s->what);
 }
 END_TEST
 
@@ -147,7 +148,7 @@ START_TEST(launches_overlap)
 	const decode_trial t = { .p = { SIZES, .batch = 1, .heads = 4, .kv_heads = 1, .queries = 1, .keys = 200, .splits = 3 },
 		                     .seed = 5 };
 
-	is_right(&o, &t, "sm_90a", 2, "overlap");
+	trial_in_orders(&kind, &o, &t, "sm_90a", t.seed, 2, "overlap");
 }
 END_TEST
 
@@ -156,10 +157,13 @@ END_TEST
 static uint64_t state;
 static uint32_t any(uint32_t n) { return (uint32_t)(number_random(&state) % n); }
 
-static void draw(cptx_attention_decode_opt *o, decode_trial *t)
+static void draw(unsigned i, void *opt, void *trial)
 {
+	cptx_attention_decode_opt *o = (cptx_attention_decode_opt *)opt;
+	decode_trial *t = (decode_trial *)trial;
 	cptx_attention_decode_problem *p = &t->p;
 
+	*t = (decode_trial){ .seed = i };
 	*o = (cptx_attention_decode_opt){ BASE, .in = any(2) ? CPTX_BF16 : CPTX_F16, .dim = 8 * (1 + any(any(3) ? 16 : 32)) };
 	o->dim_v = any(4) ? 0 : 8 * (1 + any(16));
 	o->out = any(4) ? CPTX_TYPE_NONE : CPTX_F32;
@@ -180,27 +184,25 @@ static void draw(cptx_attention_decode_opt *o, decode_trial *t)
 	t->ragged = any(2);
 }
 
+static bool check_one(const void *opt, const void *t, const char *target, cptx_error *err)
+{
+	return cptx_attention_decode_check_problem((const cptx_attention_decode_opt *)opt, &((const decode_trial *)t)->p,
+	                                           cptx_target_find(target), 1, NULL, err);
+}
+
 START_TEST(random_ones_are_right)
 {
-	const unsigned trials = trial_count("CPTX_ATTENTION_TRIALS", trial_whole(100, 8));
-	unsigned built = 0;
+	const trial_kind random = { .build = build_one,
+		                        .run = run_one,
+		                        .target = target_of,
+		                        .draw = draw,
+		                        .check = check_one,
+		                        .rules = "attention: decode: " };
+	cptx_attention_decode_opt o;
+	decode_trial t;
 
 	state = 0x9e3779b97f4a7c15u;
-	for (unsigned i = 0; i < trials; i++) {
-		cptx_attention_decode_opt o;
-		decode_trial t = { .seed = i };
-		cptx_error err = { 0 };
-		char what[20];
-		draw(&o, &t);
-		snprintf(what, sizeof what, "random %u", i);
-		if (!cptx_attention_decode_check_problem(&o, &t.p, NULL, 1, NULL, FRESH(&err))) { /* it says which rule is broken */
-			SURE(!strncmp(err.text, "attention: decode: ", 19), "%s: %s", what, err.text);
-			continue;
-		}
-		is_right(&o, &t, "sm_90a", trial_count("CPTX_SEEDS", 1), what);
-		built++;
-	}
-	ck_assert_uint_gt(built, trials / 2);
+	trial_random(&random, &o, &t, trial_whole(400, 8), 1);
 }
 END_TEST
 
@@ -248,6 +250,9 @@ static const struct {
 	{ "the problem has pages", { O }, { P, .page = 16 } },
 	{ ".page = 24; pages have a multiple of 16 keys", { O, .paged = true }, { P, .page = 24 } },
 	{ ".page_pitch = 3; 500 keys have 32 pages of 16", { O, .paged = true }, { P, .page = 16, .page_pitch = 3 } },
+	{ "2147483648 sequences of 2147483648 heads; there are less than 2^27 in all",
+	  { O },
+	  { SIZES, .batch = 1u << 31, .heads = 1u << 31, .queries = 1, .keys = 5 } },
 	{ ".k_stride.row = 100", { O }, { P, .k_stride = { 8192, 8192, 100 } } },
 };
 enum { RULES = sizeof rules / sizeof *rules };

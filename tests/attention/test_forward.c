@@ -4,7 +4,6 @@
  * tile, and options and sizes at random.  CPTX_ATTENTION_TRIALS and CPTX_SEEDS: more of both.  Every sample runs by wgmma
  * and with CPTX_WHOLE by mma.sync with cp.async, with TMA, and by tcgen05; without it some do.
  */
-#include "../whole.h"
 #include "functions.h"
 #include "reference/number.h"
 #include "trial.h"
@@ -42,14 +41,7 @@ static bool run_one(cptx_device *dev, cptx_module *m, const void *o, const void 
 	return ok;
 }
 
-/* In some orders, the first of which the trial's seed says. */
-static void is_right(const cptx_attention_opt *o, const attention_trial *t, unsigned orders, const char *what)
-{
-	static const trial_kind kind = { build_one, run_one };
-
-	for (unsigned order = (unsigned)t->seed; order < t->seed + orders; order++)
-		trial_is_right(&kind, o, t, trial_target(o, order), order, what);
-}
+static const trial_kind kind = { .build = build_one, .run = run_one, .target = trial_target };
 
 typedef struct sample {
 	const char *what;
@@ -249,6 +241,17 @@ static const sample samples[] = {
 	    .q_stride = { .row = 8 * 72, .head = 72 }, .o_stride = { .row = 8 * 80, .head = 80 } },
 	  NULL,
 	  NULL },
+	{ "heads packed, each with a sink",
+	  { BASE, .in = CPTX_BF16, .dim = 64, .lse = true, .pack = 8, .bq = 64, .sinks = true },
+	  { SIZES, .batch = 2, .heads = 16, .kv_heads = 2, .queries = 11, .keys = 90 },
+	  NULL,
+	  NULL },
+	{ "heads packed, each with blocks of its own",
+	  { BASE, .in = CPTX_BF16, .dim = 64, .pack = 2, .bq = 128, .bk = 32, .mask = build_head_mask,
+	    .blocks = build_head_blocks },
+	  { SIZES, .batch = 1, .heads = 4, .kv_heads = 1, .queries = 90, .keys = 400 },
+	  NULL,
+	  head_mask_of },
 	{ "e4m3, heads packed",
 	  { BASE, .in = CPTX_E4M3, .dim = 64, .pack = 2, .bq = 64, .lse = true },
 	  { SIZES, .batch = 1, .heads = 4, .kv_heads = 2, .queries = 40, .keys = 100 },
@@ -284,7 +287,7 @@ START_TEST(options_are_right)
 	const sample *s = &samples[_i];
 	const attention_trial t = { .p = s->p, .seed = (uint64_t)_i + 1, .score = s->score, .mask = s->mask };
 
-	is_right(&s->o, &t, trial_count("CPTX_SEEDS", trial_whole(8, 1)), s->what);
+	trial_in_orders(&kind, &s->o, &t, NULL, t.seed, trial_count("CPTX_SEEDS", trial_whole(8, 1)), s->what);
 }
 END_TEST
 
@@ -296,11 +299,12 @@ START_TEST(options_are_right_by_mma_sync)
 	attention_trial t = { .p = s->p, .seed = (uint64_t)_i + 1, .score = s->score, .mask = s->mask };
 
 	o.mma = CPTX_ATTENTION_SYNC, o.bq = 0, o.tma = _i % 2 != 0, t.p.ctas = 0;
-	if (o.in == CPTX_E4M3 || o.pack)
+	if (o.pack)
 		return;
+	o.bk = o.bk == 96 ? 0 : o.bk;
 	if (!is_tried((uint64_t)_i, 9))
 		return;
-	is_right(&o, &t, trial_count("CPTX_SEEDS", trial_whole(5, 1)), s->what);
+	trial_in_orders(&kind, &o, &t, NULL, t.seed, trial_count("CPTX_SEEDS", trial_whole(5, 1)), s->what);
 }
 END_TEST
 
@@ -314,13 +318,14 @@ START_TEST(options_are_right_by_tcgen05)
 
 	o.mma = CPTX_ATTENTION_TCGEN05, o.bq = 128 * tiles, o.stages = 0, t.p.ctas = 0;
 	o.fast_ex2 = _i % 6 == 5;
-	if (o.in == CPTX_E4M3 || o.pack || (tiles > 1 && o.dim > 128))
+	if (o.pack || (tiles > 1 && o.dim > 128))
 		return;
 	o.bk = o.bk && o.bk < least ? least : o.bk;
+	o.bk = o.bk == 96 ? 64 : o.bk;
 	o.bk = tiles > 1 && o.page && o.page < 128 ? 64 : o.bk;
 	if (!is_tried((uint64_t)_i, 7))
 		return;
-	is_right(&o, &t, trial_count("CPTX_SEEDS", trial_whole(8, 1)), s->what);
+	trial_in_orders(&kind, &o, &t, NULL, t.seed, trial_count("CPTX_SEEDS", trial_whole(8, 1)), s->what);
 }
 END_TEST
 
@@ -330,7 +335,7 @@ static uint64_t state;
 static uint32_t any(uint32_t n) { return (uint32_t)(number_random(&state) % n); }
 
 /* mma: CPTX_ATTENTION_MMAS: any. */
-static void draw(cptx_attention_opt *o, attention_trial *t, enum cptx_attention_mma mma)
+static void draw_for(cptx_attention_opt *o, attention_trial *t, enum cptx_attention_mma mma)
 {
 	static const uint32_t kv[] = { 1, 2, 3 }, groups[] = { 1, 2, 4 }, pages[] = { 16, 32, 64, 128 };
 	cptx_attention_problem *p = &t->p;
@@ -353,14 +358,16 @@ static void draw(cptx_attention_opt *o, attention_trial *t, enum cptx_attention_
 	}
 	if (!any(6))
 		o->score = build_score, t->score = score_of;
-	if (o->mma == CPTX_ATTENTION_WGMMA && !any(3)) {
+	if (!any(3)) {
 		o->in = CPTX_E4M3, o->dim = (o->dim + 15) / 16 * 16, o->dim_v = (o->dim_v + 15) / 16 * 16;
 		o->bk = (o->bk + 31) / 32 * 32;
 	}
-	if (o->mma == CPTX_ATTENTION_WGMMA && !o->sinks && !o->blocks && !any(3))
+	if (o->mma == CPTX_ATTENTION_WGMMA && !any(3))
 		o->pack = 2 << any(2);
 	*p = (cptx_attention_problem){ SIZES, .batch = 1 + any(2), .queries = 1 + any(any(3) ? 300 : 20), .keys = any(400) };
 	p->kv_heads = kv[any(3)], p->heads = p->kv_heads * groups[any(3)];
+	if (o->mma == CPTX_ATTENTION_TCGEN05) /* in many orders: fewer heads, which all do the same */
+		p->kv_heads = 1 + any(2), p->heads = p->kv_heads * (1 + any(2));
 	p->scale = any(3) ? 0 : 1 + (float)any(3); /* maxima that grow by more than 2^8 */
 	p->softcap = o->softcap ? 1 + (float)any(4) : 0;
 	p->window_left = o->window ? any(200) : 0, p->window_right = o->window && !o->causal ? any(100) : 0;
@@ -371,40 +378,40 @@ static void draw(cptx_attention_opt *o, attention_trial *t, enum cptx_attention_
 	}
 }
 
-static void random_ones(enum cptx_attention_mma mma, unsigned trials, unsigned orders)
+static void draw(unsigned i, void *o, attention_trial *t, enum cptx_attention_mma mma)
 {
-	unsigned built = 0;
+	*t = (attention_trial){ .seed = i };
+	draw_for(o, t, mma);
+	attention_trial_complete(t, o);
+}
+static void draw_any(unsigned i, void *o, void *t) { draw(i, o, t, CPTX_ATTENTION_MMAS); }
+static void draw_tcgen05(unsigned i, void *o, void *t) { draw(i, o, t, CPTX_ATTENTION_TCGEN05); }
+
+static bool check_one(const void *opt, const void *t, const char *target, cptx_error *err)
+{
+	const cptx_attention_opt *o = (const cptx_attention_opt *)opt;
+
+	return cptx_attention_check(o, cptx_target_find(target), NULL, err) &&
+	       cptx_attention_check_problem(o, &((const attention_trial *)t)->p, 1, NULL, err);
+}
+
+static void random_ones(void (*how)(unsigned i, void *o, void *t), unsigned trials, unsigned orders)
+{
+	const trial_kind random = {
+		.build = build_one, .run = run_one, .target = trial_target, .draw = how, .check = check_one, .rules = "attention: "
+	};
+	cptx_attention_opt o;
+	attention_trial t;
 
 	state = 0x9e3779b97f4a7c15u;
-	for (unsigned i = 0; i < trials; i++) {
-		cptx_attention_opt o;
-		attention_trial t = { .seed = i };
-		cptx_error err = { 0 };
-		char what[20];
-		draw(&o, &t, mma);
-		snprintf(what, sizeof what, "random %u", i);
-		attention_trial_complete(&t, &o);
-		if (!cptx_attention_check_problem(&o, &t.p, 1, NULL, FRESH(&err))) { /* it says which rule is broken */
-			SURE(!strncmp(err.text, "attention: sm_", 14) || strstr(err.text, "pages of "), "%s: %s", what, err.text);
-			continue;
-		}
-		is_right(&o, &t, trial_count("CPTX_SEEDS", orders), what);
-		built++;
-	}
-	ck_assert_uint_gt(built, trials / 2);
+	trial_random(&random, &o, &t, trials, orders);
 }
 
-START_TEST(random_ones_are_right)
-{
-	random_ones(CPTX_ATTENTION_MMAS, trial_count("CPTX_ATTENTION_TRIALS", trial_whole(600, 3)), trial_whole(2, 1));
-}
+START_TEST(random_ones_are_right) { random_ones(draw_any, trial_whole(1200, 3), trial_whole(2, 1)); }
 END_TEST
 
 /* There is no machine of ours that has it, so it is tried in many orders. */
-START_TEST(random_ones_are_right_by_tcgen05)
-{
-	random_ones(CPTX_ATTENTION_TCGEN05, trial_count("CPTX_ATTENTION_TRIALS", trial_whole(400, 2)), trial_whole(20, 2));
-}
+START_TEST(random_ones_are_right_by_tcgen05) { random_ones(draw_tcgen05, trial_whole(300, 2), trial_whole(20, 2)); }
 END_TEST
 
 int main(void)

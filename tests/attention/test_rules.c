@@ -2,8 +2,6 @@
 /* Rules of options and problems, each with its words; what ptxas says of kernels; one call that does all. */
 #include "trial.h"
 
-#include "../kit/on_emu.h"
-
 #include <cptx/cptx.h>
 
 #include <math.h>
@@ -12,18 +10,14 @@
 #define SYNC .size = CPTX_OPT_SIZE(cptx_attention_opt), .mma = CPTX_ATTENTION_SYNC, .in = CPTX_BF16, .dim = 128
 #define TCGEN05 .size = CPTX_OPT_SIZE(cptx_attention_opt), .mma = CPTX_ATTENTION_TCGEN05, .in = CPTX_BF16, .dim = 128
 #define FP8 .size = CPTX_OPT_SIZE(cptx_attention_opt), .mma = CPTX_ATTENTION_WGMMA, .in = CPTX_E4M3, .dim = 128
+#define SYNC_FP8 .size = CPTX_OPT_SIZE(cptx_attention_opt), .mma = CPTX_ATTENTION_SYNC, .in = CPTX_E4M3, .dim = 128
+#define TCGEN05_FP8 .size = CPTX_OPT_SIZE(cptx_attention_opt), .mma = CPTX_ATTENTION_TCGEN05, .in = CPTX_E4M3, .dim = 128
 #define SIZES .size = CPTX_OPT_SIZE(cptx_attention_problem), .batch = 1, .heads = 4, .queries = 64, .keys = 64
 
 static cptx_val some_blocks(cptx_kernel *k, void *user, const cptx_attention_block *b)
 {
 	(void)user;
 	return cptx_setp(k, b->key, 0, .cmp = CPTX_GT);
-}
-
-static cptx_val some_scores(cptx_kernel *k, void *user, const cptx_attention_score *s)
-{
-	(void)user;
-	return cptx_setp(k, s->key, 0, .cmp = CPTX_GT);
 }
 
 typedef struct rule {
@@ -51,8 +45,6 @@ static const rule rules[] = {
 	{ ".tma is an option of the kernel by mma.sync", { BASE, .tma = true }, { 0 } },
 	{ ".pack is an option of the kernel by wgmma", { SYNC, .pack = 2 }, { 0 } },
 	{ ".pack = 3; it is a power of two", { BASE, .pack = 3 }, { 0 } },
-	{ ".pack = 2 with .sinks", { BASE, .pack = 2, .sinks = true }, { 0 } },
-	{ ".pack = 2 with .blocks", { BASE, .pack = 2, .mask = some_scores, .blocks = some_blocks }, { 0 } },
 	{ "tiles of 64 rows for 16 heads; each has", { BASE, .pack = 16, .bq = 64 }, { 0 } },
 	{ ".pack = 4; it divides the heads of Q for one of K and V", { BASE, .pack = 4 }, { SIZES, .kv_heads = 2 } },
 	{ ".blocks without .mask", { BASE, .blocks = some_blocks }, { 0 } },
@@ -90,7 +82,6 @@ static const rule rules[] = {
 	{ ".tma is an option of the kernel by mma.sync; tcgen05 has none", { TCGEN05, .tma = true }, { 0 } },
 	{ ".in is not given", { .size = S, .mma = CPTX_ATTENTION_WGMMA, .dim = 64 }, { 0 } },
 	{ ".in is e5m2; Q, K and V are", { .size = S, .mma = CPTX_ATTENTION_WGMMA, .in = CPTX_E5M2, .dim = 64 }, { 0 } },
-	{ ".in is e4m3; only wgmma has a kernel of it, mma.sync has none", { .size = S, .in = CPTX_E4M3, .dim = 64 }, { 0 } },
 	{ ".out is e4m3; of e4m3 O is", { FP8, .out = CPTX_E4M3 }, { 0 } },
 	{ "sm_90a: blocks of 112 keys; of e4m3 a multiple of 32", { FP8, .bk = 112 }, { 0 } },
 	{ "the problem has v_scale = 2, which is of e4m3", { BASE }, { SIZES, .v_scale = 2 } },
@@ -150,6 +141,10 @@ START_TEST(another_target)
 
 	const cptx_attention_opt by_tma = { SYNC, .tma = true }, large = { SYNC, .stages = 5 };
 
+	const cptx_attention_opt bytes = { SYNC_FP8 };
+
+	ck_assert(!cptx_attention_check(&bytes, cptx_target_find("sm_86"), NULL, FRESH(&err)) && err.code == CPTX_E_TARGET);
+	ck_assert_msg(strstr(err.text, "sm_86 has no .e4m3; targets from sm_89 on have it"), "%s", err.text);
 	ck_assert(!cptx_attention_check(&by_tma, cptx_target_find("sm_80"), NULL, FRESH(&err)));
 	ck_assert_msg(strstr(err.text, ".tma for sm_80; TMA is there from sm_90 on"), "%s", err.text);
 	ck_assert(!cptx_attention_check(&by_tma, cptx_target_find("sm_75"), NULL, FRESH(&err)) && err.code == CPTX_E_TARGET);
@@ -195,6 +190,10 @@ static const cptx_attention_opt shapes[] = {
 	{ TCGEN05, .dim_v = 256, .page = 16 },
 	{ TCGEN05, .causal = true, .lse = true },
 	{ TCGEN05, .fast_ex2 = true },
+	{ SYNC_FP8, .causal = true, .lse = true },
+	{ SYNC_FP8, .tma = true },
+	{ TCGEN05_FP8, .causal = true, .lse = true },
+	{ TCGEN05_FP8, .bq = 128, .dim_v = 256, .fast_ex2 = true },
 	{ FP8, .bk = 224 },
 	{ .size = S, .mma = CPTX_ATTENTION_WGMMA, .in = CPTX_E4M3, .dim = 64, .window = true, .softcap = true },
 	{ .size = S, .mma = CPTX_ATTENTION_WGMMA, .in = CPTX_E4M3, .dim = 256, .causal = true, .sinks = true },
@@ -546,6 +545,97 @@ START_TEST(operations_are_counted)
 }
 END_TEST
 
+/* ---- infinities and NaN ---- */
+
+enum { ODD_ROWS = 140, ODD_DIM = 64, ODD_N = ODD_ROWS * ODD_DIM };
+
+typedef struct odd_run {
+	const char *target;
+	cptx_attention_opt o;
+} odd_run;
+
+/* bf16 of both signs, from a half to 2. */
+static uint16_t plain_number(int operand, uint32_t i)
+{
+	return (uint16_t)((i * 37 + (uint32_t)operand * 11) % 256 + 0x3f00 + (i * i / 7 % 2 ? 0x8000 : 0));
+}
+
+/* O and LSE of one head, one operand (-1: none) of which has another number in one place. */
+static void run_odd(const odd_run *r, int operand, uint32_t at, uint16_t number, uint16_t *out, float *lse)
+{
+	static uint16_t in[ODD_N];
+	cptx_device *dev = trial_device_of(r->target, 1);
+	cptx_error err = { 0 };
+	cptx_attention_runner *runner = cptx_attention_runner_new(dev, NULL, &err);
+	cptx_attention_problem p = { SIZES };
+	uint64_t *const to[] = { &p.q, &p.k, &p.v, &p.o };
+
+	p.heads = 1, p.queries = p.keys = ODD_ROWS;
+	for (int i = 0; i < 4; i++) {
+		*to[i] = cptx_mem_alloc(dev, sizeof in, &err);
+		for (uint32_t j = 0; j < ODD_N; j++)
+			in[j] = plain_number(i, j);
+		if (i == operand)
+			in[at] = number;
+		SURE(cptx_mem_write(dev, *to[i], in, sizeof in, &err), "%s", err.text);
+	}
+	p.lse = cptx_mem_alloc(dev, ODD_ROWS * sizeof *lse, &err);
+	SURE(cptx_attention_run(runner, &r->o, &p, NULL, FRESH(&err)), "%s", err.text);
+	SURE(cptx_mem_read(dev, out, p.o, sizeof in, &err) && cptx_mem_read(dev, lse, p.lse, ODD_ROWS * sizeof *lse, &err), "%s",
+	     err.text);
+	cptx_attention_runner_destroy(runner);
+	cptx_device_close(dev);
+}
+
+enum { ODD_Q, ODD_K, ODD_V, ODD_ROW = 50, ODD_COL = 9, INFINITE = 0x7f80, NO_NUMBER = 0x7fc0 };
+
+/* What an element of O is where an operand has such a number in ODD_ROW and ODD_COL, with causal from the top left: -1: what
+ * it is without it; 0: anything; else infinite or NaN, or with a score of plus infinity or NaN NaN. */
+static int odd_kind(int operand, uint16_t number, uint32_t row, uint32_t col)
+{
+	if (operand == ODD_Q)
+		return row == ODD_ROW ? NO_NUMBER : -1;
+	if (operand == ODD_V && col == ODD_COL) /* of rows in front the blocks may have the key */
+		return row >= ODD_ROW ? INFINITE : 0;
+	if (operand == ODD_V || row < ODD_ROW)
+		return -1;
+	/* a score of minus infinity does not count, and changes the row only so */
+	return number == INFINITE && plain_number(ODD_Q, row * ODD_DIM + ODD_COL) & 0x8000 ? 0 : NO_NUMBER;
+}
+
+START_TEST(odd_numbers_stay_where_they_belong)
+{
+#define ODD .size = CPTX_OPT_SIZE(cptx_attention_opt), .in = CPTX_BF16, .dim = ODD_DIM, .causal = true, .lse = true
+	static const odd_run runs[] = { { "sm_90a", { ODD, .mma = CPTX_ATTENTION_WGMMA } },
+		                            { "sm_80", { ODD, .mma = CPTX_ATTENTION_SYNC } },
+		                            { "sm_100a", { ODD, .mma = CPTX_ATTENTION_TCGEN05, .bq = 128 } },
+		                            { "sm_100a", { ODD, .mma = CPTX_ATTENTION_TCGEN05, .bq = 256 } } };
+	static uint16_t plain[ODD_N], got[ODD_N];
+	static float plain_lse[ODD_ROWS], lse[ODD_ROWS];
+	const odd_run *r = &runs[_i];
+
+	run_odd(r, -1, 0, 0, plain, plain_lse);
+	for (int n = 0; n < 6; n++) {
+		const uint16_t number = n % 2 ? INFINITE : NO_NUMBER;
+		const int operand = n / 2;
+		run_odd(r, operand, ODD_ROW * ODD_DIM + ODD_COL, number, got, lse);
+		for (uint32_t i = 0; i < ODD_N; i++) {
+			const uint32_t row = i / ODD_DIM, col = i % ODD_DIM;
+			const int kind = odd_kind(operand, number, row, col);
+			const bool ok = kind < 0 ? got[i] == plain[i] && (plain[i] & 0x7fff) < INFINITE
+			                         : !kind || (got[i] & 0x7fff) >= (kind == INFINITE ? INFINITE : INFINITE + 1);
+			SURE(ok, "%s, %x in operand %d: row %u, column %u of O is %x, and without it %x", r->target, number, operand,
+			     row, col, got[i], plain[i]);
+			if (operand == ODD_V || kind < 0)
+				SURE(!memcmp(&lse[row], &plain_lse[row], sizeof *lse), "%s: LSE of row %u", r->target, row);
+			else if (kind)
+				SURE(isnan(lse[row]), "%s, %x in operand %d: LSE of row %u is %g", r->target, number, operand, row,
+				     (double)lse[row]);
+		}
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("attention");
@@ -564,5 +654,6 @@ int main(void)
 	tcase_add_test(t, heads_share_open_tiles);
 	tcase_add_test(t, operations_are_counted);
 	tcase_add_test(t, blocks_are_counted);
+	tcase_add_loop_test(t, odd_numbers_stay_where_they_belong, 0, 4);
 	return test_main("attention rules", s);
 }

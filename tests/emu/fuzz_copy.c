@@ -83,7 +83,7 @@ static place put_place(fuzz_kernel *k, fuzz_piece *p, const tensor_case *c)
 static void put_load(fuzz_kernel *k, fuzz_piece *p, const tensor_case *c, const place *at)
 {
 	bool cast = k->cluster > 1 && roll(&k->d, 2);
-	uint32_t bytes = tensor_bytes(c);
+	uint32_t bytes = tensor_told(c);
 
 	if (fuzz_wrong(k))
 		bytes += (roll(&k->d, 9) - 4) * 16;

@@ -51,6 +51,7 @@ static uint32_t rows(const tensor_case *c)
 }
 
 uint32_t tensor_bytes(const tensor_case *c) { return row_bytes(c) * rows(c); }
+uint32_t tensor_told(const tensor_case *c) { return padded(c) ? tensor_bytes(c) / 8 * bits(c) : tensor_bytes(c); }
 
 /* From row to row in shared memory: a row begins with a span of the swizzle. */
 static uint32_t pitch(const tensor_case *c)

@@ -37,6 +37,7 @@ void tensor_print(const tensor_case *c, char *text, size_t size);
 
 /* Bytes that it moves, out-of-bounds ones too. */
 uint32_t tensor_bytes(const tensor_case *c);
+uint32_t tensor_told(const tensor_case *c); /* what an mbarrier counts of them: padding does not */
 /* Bytes of shared memory from c->at on that it reads or writes, up to the last. */
 uint32_t tensor_extent(const tensor_case *c);
 /* Coordinates, and offsets of im2col. */
@@ -47,7 +48,7 @@ tensor_runner *tensor_runner_new(cptx_device *dev);
 void tensor_runner_free(tensor_runner *r);
 /*
  * Runs it: the buffer and what shared memory holds (a load: becomes TENSOR_FILL first) are changed as the copy changes them.
- * The mbarrier of a load expects tensor_bytes(c).
+ * The mbarrier of a load expects tensor_told(c).
  */
 bool tensor_run(tensor_runner *r, const tensor_case *c, uint8_t *buffer, uint8_t *smem, cptx_error *err);
 /* Runs the copy on a GPU, where the mbarrier counts what a load completes, in bytes. */

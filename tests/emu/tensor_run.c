@@ -177,7 +177,7 @@ static bool run(tensor_runner *r, const tensor_case *c, uint8_t *buffer, uint8_t
 {
 	cptx_program *p = program_of(r, c, bytes != NULL, err);
 	uint64_t at = p ? cptx_mem_alloc(r->dev, c->size, err) : 0;
-	operands o = { .at = c->at, .bytes = tensor_bytes(c), .room = c->room ? c->room : TENSOR_SMEM };
+	operands o = { .at = c->at, .bytes = tensor_told(c), .room = c->room ? c->room : TENSOR_SMEM };
 	cptx_tensor_map_opt opt = c->map;
 	cptx_tensor_map map;
 

@@ -314,7 +314,8 @@ START_TEST(found_in_all_and_nothing_in_twins)
 			choose(p[fixed].text, fixed);
 			read_head(&p[fixed]);
 			all_seeds(&p[fixed], fixed, &failed);
-			all_orders(&p[fixed], fixed, &failed);
+			if (i % SAMPLE_OF(1u, 4u) == 0)
+				all_orders(&p[fixed], fixed, &failed);
 		}
 		count(&there, &p[0]);
 		if (is_lenient(p[0].finds))

@@ -176,6 +176,23 @@ START_TEST(remote_arrivals)
 }
 END_TEST
 
+/* CUTLASS maps addresses of all CTAs that there might be, and arrives only at those that are there. */
+START_TEST(remote_nowhere)
+{
+	uint32_t x[4] = { 0 };
+	trial t;
+
+	cluster_of_two(&t, REMOTE("mapa.shared::cluster.u32 %r61, %r60, 2; mapa.shared::cluster.u32 %r62, %r60, 4000;"), 0, x);
+	ck_assert_msg(t.ok, "%s%s", t.err.text, t.message);
+	cluster_of_two(&t,
+	               REMOTE("mapa.shared::cluster.u32 %r61, %r60, 2;"
+	                      "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r61];"),
+	               0, x);
+	ck_assert(!t.ok && t.found[0] == CPTX_FIND_BOUNDS);
+	ck_assert_msg(strstr(t.message, "(CTA 2 of the cluster), but the cluster has 2 CTAs"), "%s", t.message);
+}
+END_TEST
+
 START_TEST(remote_wait)
 {
 	uint32_t x[4] = { 0 };
@@ -366,5 +383,5 @@ START_TEST(overtaken)
 END_TEST
 
 TRIAL_MAIN("emu_mbarrier", phases_by_state, phases_by_parity, many_at_once, threads_that_leave, bytes, memory_used_again,
-           layouts, remote_arrivals, remote_wait, init_unknown_elsewhere, not_there, overwritten, init_in_use,
-           too_many_arrivals, wrong_bytes, wrong_parity, states_out_of_date, overtaken)
+           layouts, remote_arrivals, remote_nowhere, remote_wait, init_unknown_elsewhere, not_there, overwritten,
+           init_in_use, too_many_arrivals, wrong_bytes, wrong_parity, states_out_of_date, overtaken)

@@ -193,6 +193,15 @@ START_TEST(traffic_is_counted)
 	ck_assert(n.global_read == 384 && n.global_written == 0 && n.global_sectors == 12);
 	n = count(s, "mul.wide.u32 %rd1, %r0, 64; add.u64 %rd1, %rd1, %rd0; ld.global.u32 %r1, [%rd1];", 1);
 	ck_assert(n.global_read == 128 && n.global_sectors == 32);
+
+	static uint32_t x[32];
+	trial t = { .target = "sm_90a",
+		        .body = "mul.wide.u32 %rd1, %r0, 4; add.u64 %rd1, %rd1, %rd0; ld.global.u32 %r1, [%rd1];",
+		        .data = x,
+		        .size = sizeof x,
+		        .opt.no_traffic = true };
+	trial_run(&t);
+	ck_assert(t.ok && t.counters.global_read == 0 && t.counters.global_sectors == 0 && t.counters.warp_instructions > 0);
 }
 END_TEST
 

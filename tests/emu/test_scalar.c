@@ -95,6 +95,26 @@ START_TEST(integers)
 }
 END_TEST
 
+/* The values are worked out by the manual's formulas. */
+START_TEST(video)
+{
+	TRY("vadd2.s32.s32.s32 %r9, %r2, %r3, %r4;", D32, { 0x0001ffff, 0x00020001, 0, 0x00030000 });
+	TRY("vadd2.u32.u32.u32.sat %r9.h1, %r2.h01, %r3.h32, %r4;", D32, { 0x0001ffff, 0x00020001, 0x1234, 0xffff1234 });
+	TRY("vsub2.s32.s32.s32.sat %r9, %r2, %r3, %r4;", D32, { 0x80000005, 0x00010007, 0, 0x8000fffe });
+	TRY("vavrg2.s32.s32.s32 %r9, %r2, %r3, %r4;", D32, { 0x0001ffff, 0x0002fffe, 0, 0x0002fffe });
+	TRY("vabsdiff2.u32.u32.u32.add %r9, %r2, %r3, %r4;", D32, { 0x00050003, 0x00020007, 100, 107 });
+	TRY("vset2.s32.s32.lt %r9, %r2, %r3, %r4;", D32, { 0xffff0003, 0x00000003, 9, 0x00010000 });
+	TRY("vabsdiff4.u32.u32.u32.add %r9, %r2, %r3, %r4;", D32, { 0x01ff0305, 0xff010406, 1000, 1000 + 254 + 254 + 1 + 1 });
+	TRY("vabsdiff4.u32.u32.u32 %r9.b20, %r2, %r3, %r4;", D32, { 0x01ff0305, 0xff010406, 0xaaaaaaaa, 0xaafeaa01 });
+	TRY("vadd4.u32.u32.u32.sat %r9, %r2, %r3, %r4;", D32, { 0x01ff0305, 0xff010406, 0, 0xffff070b });
+	TRY("vadd4.s32.s32.s32.add %r9, %r2, %r3.b7777, %r4;", D32, { 0x01ff0305, 0xff010406, 10, 10 + 8 - 4 });
+	TRY("vmin4.s32.s32.s32 %r9, %r2, %r3, %r4;", D32, { 0x01ff0305, 0xff010406, 0, 0xffff0305 });
+	TRY("vmax4.u32.u32.u32 %r9.b3, %r2.b0123, %r3, %r4;", D32, { 0x01ff0305, 0xff010406, 7, 0xff000007 });
+	TRY("vavrg4.u32.u32.u32 %r9, %r2, %r3, %r4;", D32, { 0x01ff0305, 0x02010406, 0, 0x02800406 });
+	TRY("vset4.u32.u32.eq.add %r9, %r2, %r3, %r4;", D32, { 0x01020304, 0x01000304, 5, 8 });
+}
+END_TEST
+
 START_TEST(bits)
 {
 	TRY("popc.b64 %r9, %rd2;", D32, { UINT64_MAX, 0, 0, 64 }, { 5, 0, 0, 2 });
@@ -435,5 +455,5 @@ START_TEST(vectors_of_special_registers)
 }
 END_TEST
 
-TRIAL_MAIN("emu_scalar", integers, bits, carries, floats, comparisons, conversions, guards_and_undefined_values, stack,
-           stops_and_sleeps, rows, vectors_of_special_registers)
+TRIAL_MAIN("emu_scalar", integers, video, bits, carries, floats, comparisons, conversions, guards_and_undefined_values,
+           stack, stops_and_sleeps, rows, vectors_of_special_registers)

@@ -63,13 +63,13 @@ END_TEST
 START_TEST(waits_that_end_by_themselves)
 {
 	fine("mov.u32 %r3, 0; poll: ld.acquire.gpu.global.u32 %r2, [%rd0]; nanosleep.u32 100; add.u32 %r3, %r3, 1;"
-	     "setp.lt.u32 %p2, %r3, 3000; @%p2 bra poll;",
+	     "setp.lt.u32 %p2, %r3, 1500; @%p2 bra poll;",
 	     2, 32);
 	fine("mov.u64 %rd3, %clock64; poll: nanosleep.u32 100; mov.u64 %rd2, %clock64; sub.u64 %rd2, %rd2, %rd3;"
 	     "setp.lt.u64 %p2, %rd2, 1000000000; @%p2 bra poll;",
 	     1, 32);
 	/* The clock is in no register when the warp is looked at. */
-	fine("again: mov.u64 %rd2, %clock64; setp.gt.u64 %p1, %rd2, 60000; @%p1 bra out; ld.relaxed.gpu.global.u32 %r2, [%rd0];"
+	fine("again: mov.u64 %rd2, %clock64; setp.gt.u64 %p1, %rd2, 12000; @%p1 bra out; ld.relaxed.gpu.global.u32 %r2, [%rd0];"
 	     "mov.u64 %rd2, 0; setp.eq.u32 %p2, %r2, 77; @!%p2 bra again; out: ret;",
 	     4, 32);
 	/* The counter is in the frame of the caller. */
@@ -79,7 +79,7 @@ START_TEST(waits_that_end_by_themselves)
 	/* Lanes of one warp: one waits till another, which counts, comes to its store. */
 	fine("setp.eq.u32 %p1, %r0, 7; mov.u32 %r3, 0; @%p1 bra work; poll: ld.relaxed.gpu.global.u32 %r2, [%rd0]; setp.eq.u32 "
 	     "%p2, %r2, 0;"
-	     "@%p2 bra poll; ret; work: add.u32 %r3, %r3, 1; setp.lt.u32 %p3, %r3, 20000; @%p3 bra work;"
+	     "@%p2 bra poll; ret; work: add.u32 %r3, %r3, 1; setp.lt.u32 %p3, %r3, 5000; @%p3 bra work;"
 	     "st.relaxed.gpu.global.u32 [%rd0], 1;",
 	     1, 32);
 }

@@ -289,12 +289,12 @@ class Lint:
             first = len(names) if macro.braced() else len(parts)
         elif not self.is_builder(name) or name in f.declared:
             first = len(parts)
-        found = []
+        found = set()  # arguments that emit; those in braces are one
         for i, part in enumerate(parts):
             self.look(part, f)
             designated = len(part) > 2 and is_mark(part[0], ".") and name_of(part[1]) and is_mark(part[2], "=")
-            if i < first and not designated and self.any_emits(part, f):
-                found.append(part)
+            if self.any_emits(part, f):
+                found.add(i if i < first and not designated else "braces")
         if len(found) > 1:
             self.offend(f, args.line, "%s: %d of its arguments emit, and compilers differ in which comes first" % (name, len(found)))
 

@@ -146,8 +146,14 @@ static bool draw_attention(uint64_t seed, uint32_t which, drawn *d)
 	o.bk = 16 * below(&s, 9), o.stages = ONE_OF(&s, 0, 2, 3);
 	o.tma = which == CPTX_ATTENTION_SYNC && below(&s, 2);
 	o.sinks = below(&s, 2), o.varlen = below(&s, 2), o.page = ONE_OF(&s, 0, 16, 128);
-	snprintf(d->text, sizeof d->text, "%ux%u, %u keys, %u stages, %d%d%d%d%d%d%d, pages of %u", o.dim, o.dim_v, o.bk,
-	         o.stages, o.causal, o.window, o.softcap, o.lse, o.tma, o.sinks, o.varlen, o.page);
+	if (which == CPTX_ATTENTION_WGMMA && below(&s, 2))
+		o.in = CPTX_E4M3;
+	o.out = ONE_OF(&s, 0, 0, CPTX_F32, o.in), o.bq = ONE_OF(&s, 0, 0, 64, 128, 256);
+	o.pack = which == CPTX_ATTENTION_WGMMA ? ONE_OF(&s, 0, 1, 2, 4) : 0;
+	o.fast_ex2 = which == CPTX_ATTENTION_TCGEN05 && below(&s, 2);
+	snprintf(d->text, sizeof d->text, "%s to %s, %ux%u, %u by %u keys, %u stages, %d%d%d%d%d%d%d%d, pages of %u, %u packed",
+	         cptx_type_name(o.in), cptx_type_name(o.out), o.dim, o.dim_v, o.bq, o.bk, o.stages, o.causal, o.window,
+	         o.softcap, o.lse, o.tma, o.sinks, o.varlen, o.fast_ex2, o.page, o.pack);
 	d->target = targets[which];
 	return cptx_attention_check(&o, cptx_target_find(d->target), NULL, &err) && cptx_attention_build(d->m, &o, &err);
 }
@@ -158,14 +164,15 @@ static bool draw_decode(uint64_t seed, uint32_t which, drawn *d)
 	cptx_attention_decode_opt o = { .size = CPTX_OPT_SIZE(cptx_attention_decode_opt) };
 	cptx_error err = { .code = CPTX_OK };
 
-	(void)which;
 	o.in = ONE_OF(&s, CPTX_BF16, CPTX_F16), o.out = ONE_OF(&s, 0, 0, CPTX_F32);
 	o.dim = 8 * (1 + below(&s, 32)), o.dim_v = below(&s, 3) ? 0 : 8 * (1 + below(&s, 32));
 	o.causal = below(&s, 2), o.window = o.causal && below(&s, 2), o.softcap = below(&s, 2);
 	o.paged = below(&s, 2), o.lse = below(&s, 2);
 	o.rows = ONE_OF(&s, 0, 16, 32), o.bk = ONE_OF(&s, 0, 16, 32, 64), o.warps = ONE_OF(&s, 0, 1, 2, 4, 8);
 	o.stages = ONE_OF(&s, 0, 2, 3, 4, 8), o.overlap = below(&s, 2);
-	d->target = o.overlap || below(&s, 2) ? "sm_90a" : "sm_80";
+	if (which) /* latent */
+		o.mla = true, o.dim = 64 * (1 + below(&s, 9)), o.dim_v = 128 * (1 + below(&s, 4)), o.rows = o.bk = o.warps = 0;
+	d->target = which || o.overlap || below(&s, 2) ? "sm_90a" : "sm_80";
 	snprintf(d->text, sizeof d->text, "%s, %s, %ux%u, %u rows, %u keys, %u warps, %u stages, %d%d%d%d%d%d", d->target,
 	         cptx_type_name(o.in), o.dim, o.dim_v, o.rows, o.bk, o.warps, o.stages, o.causal, o.window, o.softcap, o.paged,
 	         o.lse, o.overlap);
@@ -182,11 +189,13 @@ static bool draw_backward(uint64_t seed, uint32_t which, drawn *d)
 	o.mma = (enum cptx_attention_mma)which, o.in = ONE_OF(&s, CPTX_BF16, CPTX_F16), o.dim = 8 * (1 + below(&s, 16));
 	o.causal = below(&s, 2), o.window = below(&s, 3) == 0, o.top_left = (o.causal || o.window) && below(&s, 2);
 	o.deterministic = below(&s, 2), o.softcap = below(&s, 3) == 0;
+	o.varlen = below(&s, 3) == 0;
 	o.bq = ONE_OF(&s, 0, 32, 64), o.bk = ONE_OF(&s, 0, 64, 128), o.stages = ONE_OF(&s, 0, 2, 3, 4);
 	o.sm90 = which == CPTX_ATTENTION_SYNC && below(&s, 2);
 	d->target = o.sm90 || which == CPTX_ATTENTION_WGMMA ? "sm_90a" : "sm_80";
-	snprintf(d->text, sizeof d->text, "%s, %s, %u, %u queries, %u keys, %u stages, %d%d%d%d%d", d->target,
-	         cptx_type_name(o.in), o.dim, o.bq, o.bk, o.stages, o.causal, o.window, o.top_left, o.deterministic, o.softcap);
+	snprintf(d->text, sizeof d->text, "%s, %s, %u, %u queries, %u keys, %u stages, %d%d%d%d%d%d", d->target,
+	         cptx_type_name(o.in), o.dim, o.bq, o.bk, o.stages, o.causal, o.window, o.top_left, o.deterministic, o.softcap,
+	         o.varlen);
 	return cptx_attention_backward_check(&o, cptx_target_find(d->target), NULL, &err) &&
 	       cptx_attention_backward_build(d->m, &o, &err);
 }
@@ -293,6 +302,7 @@ static const struct generator {
 	{ "attention_sm90", draw_attention, CPTX_ATTENTION_WGMMA },
 	{ "attention_sm100", draw_attention, CPTX_ATTENTION_TCGEN05 },
 	{ "attention_decode", draw_decode, 0 },
+	{ "attention_mla", draw_decode, 1 },
 	{ "attention_backward_sm80", draw_backward, CPTX_ATTENTION_SYNC },
 	{ "attention_backward_sm90", draw_backward, CPTX_ATTENTION_WGMMA },
 	{ "rows", draw_rows, 0 },

@@ -190,7 +190,7 @@ START_TEST(weights_of_few_bits)
 	w.o.scale_k = how == 2 ? 128 : how == 3 ? 512 : 0;
 	w.o.zeros = w.o.b == CPTX_U4 && how > 0;
 	if (beside)
-		w.o.bm = _i == 16 ? 16 : 64, w.o.bn = _i == 16 ? 64 : 256, w.o.warps_m = 1, w.o.warps_n = _i == 16 ? 4 : 8;
+		w.o.bm = _i == 16 ? 16 : 64, w.o.bn = _i == 16 ? 64 : 128, w.o.warps_m = 1, w.o.warps_n = 4;
 	run_weights(&w, (unsigned)_i);
 }
 END_TEST

@@ -67,6 +67,7 @@ typedef struct way {
 	bool split;          /* half of K at a time, from tiles at addresses with an offset */
 	bool twice;          /* the product and the product again: the first by .fresh_when, in a loop */
 	bool staged;         /* wgmma: the tiles are stage 1 of rings, half of K with its number in a register, half constant */
+	bool desc32;         /* with staged: .desc32 */
 	bool each;           /* elements are stored one by one, by their coordinates, three times as large */
 	enum cptx_type type; /* as which it is stored; 0: as the accumulator */
 	uint32_t rows, cols; /* rows and columns that the matrix has; 0: the tile */
@@ -113,7 +114,7 @@ static void begin(built *x)
 	cptx_bar_sync(k, 0);
 	cptx_tiled_mma_new(k, &x->mma, .by = p->by, .a = p->a, .b = p->b, .m = p->m, .n = p->n, .units_m = p->units_m,
 	                   .units_n = p->units_n, .unit = unit_of(k, p), .a_tile = ta, .b_tile = tb, .a_ring = a_ring,
-	                   .b_ring = b_ring, .apart = staged ? APART : 0);
+	                   .b_ring = b_ring, .apart = staged ? APART : 0, .desc32 = x->w->desc32);
 }
 
 static void multiply(built *x, cptx_val fresh_when)
@@ -327,7 +328,31 @@ START_TEST(stages_are_found)
 {
 	for (size_t i = 0; i < PRODUCTS; i++)
 		if (products[i].by == CPTX_BY_WGMMA)
-			check(&products[i], &(way){ .staged = true, .twice = i % 2 }, i);
+			for (int desc32 = 0; desc32 < 2; desc32++)
+				check(&products[i], &(way){ .staged = true, .twice = i % 2, .desc32 = desc32 }, i);
+}
+END_TEST
+
+/* A sum of 64 bits with a constant that has a high word may carry, for all that ptxas knows, and costs instructions of the
+ * loop that has the stage; with .desc32 there is no sum of 64 bits. */
+START_TEST(descriptors_are_counted_in_words)
+{
+	const product *p = &products[7]; /* by wgmma */
+
+	for (int desc32 = 0; desc32 < 2; desc32++) {
+		cptx_module *m = build(p, &(way){ .staged = true, .desc32 = desc32 });
+		cptx_ptx *ptx = cptx_emit(m, p->target, NULL, NULL);
+		ck_assert_ptr_nonnull(ptx);
+		const char *at = strstr(cptx_ptx_text(ptx), "wgmma.fence"), *end = strstr(at, "wgmma.commit");
+		int sums = 0;
+		for (; (at = strstr(at, "add.u64")) && at < end; at++, sums++) {
+			unsigned long long by = 0;
+			SURE(sscanf(at, "add.u64 %*[^,], %*[^,], %llu", &by) == 1 && by <= UINT32_MAX, "%.60s", at);
+		}
+		SURE((sums > 0) != (desc32 != 0), ".desc32 = %d: %d sums", desc32, sums);
+		cptx_ptx_destroy(ptx);
+		cptx_module_destroy(m);
+	}
 }
 END_TEST
 
@@ -428,6 +453,7 @@ int main(void)
 	tcase_add_test(t, products_are_right);
 	tcase_add_test(t, products_are_fresh_once);
 	tcase_add_test(t, stages_are_found);
+	tcase_add_test(t, descriptors_are_counted_in_words);
 	tcase_add_test(t, elements_are_where_they_say);
 	tcase_add_test(t, stores_stay_inside);
 	tcase_add_test(t, doubles_are_scaled_and_stored);

@@ -19,10 +19,11 @@ typedef struct chain {
 } chain;
 
 static const chain chains[] = {
-	{ "sm_80", CPTX_BY_MMA_SYNC, CPTX_F16, 16, 4, 64, 64 },    { "sm_80", CPTX_BY_MMA_SYNC, CPTX_BF16, 32, 2, 48, 64 },
-	{ "sm_120a", CPTX_BY_MMA_SYNC, CPTX_BF16, 16, 8, 64, 64 }, { "sm_90a", CPTX_BY_WGMMA, CPTX_BF16, 64, 2, 128, 64 },
-	{ "sm_90a", CPTX_BY_WGMMA, CPTX_F16, 128, 1, 48, 128 },    { "sm_100a", CPTX_BY_TCGEN05, CPTX_BF16, 128, 1, 128, 64 },
-	{ "sm_100a", CPTX_BY_TCGEN05, CPTX_F16, 128, 1, 64, 128 }, { "sm_90a", CPTX_BY_WGMMA, CPTX_E4M3, 64, 2, 128, 128 },
+	{ "sm_80", CPTX_BY_MMA_SYNC, CPTX_F16, 16, 4, 64, 64 },     { "sm_80", CPTX_BY_MMA_SYNC, CPTX_BF16, 32, 2, 48, 64 },
+	{ "sm_120a", CPTX_BY_MMA_SYNC, CPTX_BF16, 16, 8, 64, 64 },  { "sm_90a", CPTX_BY_WGMMA, CPTX_BF16, 64, 2, 128, 64 },
+	{ "sm_90a", CPTX_BY_WGMMA, CPTX_F16, 128, 1, 48, 128 },     { "sm_100a", CPTX_BY_TCGEN05, CPTX_BF16, 128, 1, 128, 64 },
+	{ "sm_100a", CPTX_BY_TCGEN05, CPTX_F16, 128, 1, 64, 128 },  { "sm_90a", CPTX_BY_WGMMA, CPTX_E4M3, 64, 2, 128, 128 },
+	{ "sm_100a", CPTX_BY_TCGEN05, CPTX_E4M3, 128, 1, 64, 128 },
 };
 
 enum { BLOCKS = 2, LOWEST = -1000, PART = 32, S_AT = 0, O_AT = 128, P_AT = 256, COLUMNS = 512 };
@@ -39,13 +40,14 @@ static cptx_tile tile(const chain *c, uint32_t rows, uint32_t cols, bool mn_majo
 static cptx_tile tile_q(const chain *c) { return tile(c, rows_of(c), c->depth, false); }
 static cptx_tile tile_k(const chain *c) { return tile(c, c->keys, c->depth, false); }
 /* Of 8 bits wgmma takes V with keys contiguous alone. */
-static cptx_tile tile_v(const chain *c) { return tile(c, c->depth, c->keys, c->type != CPTX_E4M3); }
+static bool by_bytes(const chain *c) { return c->type == CPTX_E4M3 && c->by == CPTX_BY_WGMMA; }
+static cptx_tile tile_v(const chain *c) { return tile(c, c->depth, c->keys, !by_bytes(c)); }
 /* Where V has a key, as cptx_acc_as_a has its probability. */
 static uint32_t place_of(const chain *c, uint32_t key)
 {
 	const uint32_t h = key / 8 % 2, t = key % 8 / 2, b = key % 2;
 
-	return c->type == CPTX_E4M3 ? key / 16 * 16 + 4 * t + 2 * h + b : key;
+	return by_bytes(c) ? key / 16 * 16 + 4 * t + 2 * h + b : key;
 }
 
 /* ---- kernels ---- */

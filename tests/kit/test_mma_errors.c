@@ -134,6 +134,11 @@ START_TEST(tiles_and_units)
 	FAILS("whose rings have no addresses: .a_ring and .b_ring are .u32 registers", x.o.a_ring = x.u32, x.o.apart = 8192;
 	      NEW);
 	FAILS("whose rings have no addresses", x.o.a_ring = x.u32, x.o.b_ring = cptx_offset(x.u32, 8), x.o.apart = 8192; NEW);
+	FAILS("with .desc32 by mma.sync or tcgen05; that is for wgmma with .a_ring and .b_ring", x.o = x.sync.opt;
+	      x.o.desc32 = true; NEW);
+	FAILS("with .desc32 and without rings; that is for wgmma with .a_ring and .b_ring", x.o.size = sizeof x.o,
+	      x.o.desc32 = true;
+	      NEW);
 	FAILS("with stages 512 bytes apart; .apart is a multiple of the 1024 that swizzled tiles begin at",
 	      x.o.a_ring = x.o.b_ring = x.u32, x.o.apart = 512;
 	      NEW);
@@ -270,11 +275,14 @@ START_TEST(tensor_memory)
 	FAILS("from a part that cptx_acc_load should have made", cptx_acc_save(x.k, &x.of_tcgen05, 0, &x.of_wgmma));
 	FAILS("an accumulator in registers", cptx_acc_save(x.k, &x.of_wgmma, 0, &x.part));
 	FAILS("an accumulator in tensor memory", cptx_acc_save(x.k, &x.of_tcgen05, 0, &x.of_tcgen05));
-	FAILS("a part that cptx_acc_load should have made, put from element 3 on; that is an even number",
+	FAILS("a part that cptx_acc_load should have made, put from element 3 on; that, and the number of elements, are "
+	      "multiples of 2",
 	      cptx_acc_put_a(x.k, &x.part, CPTX_BF16, x.u32, 3));
 	FAILS("a part that cptx_acc_load should have made", cptx_acc_put_a(x.k, &x.of_wgmma, CPTX_BF16, x.u32, 0));
-	FAILS("an accumulator as .e4m3; it can be rounded to CPTX_BF16 or CPTX_F16",
-	      cptx_acc_put_a(x.k, &x.part, CPTX_E4M3, x.u32, 0));
+	FAILS("put from element 6 on; that, and the number of elements, are multiples of 4",
+	      cptx_acc_put_a(x.k, &x.part, CPTX_E4M3, x.u32, 6));
+	FAILS("an accumulator as .e2m3; it can be rounded to CPTX_BF16 or CPTX_F16",
+	      cptx_acc_put_a(x.k, &x.part, CPTX_E2M3, x.u32, 0));
 	FAILS("an accumulator in tensor memory", cptx_acc_put_a(x.k, &x.of_tcgen05, CPTX_BF16, x.u32, 0));
 }
 END_TEST

@@ -128,7 +128,7 @@ static number together(enum cptx_reduce_op op, number a, number b)
 	return a;
 }
 
-/* Sums of small integers, maxima and indices are exact; e^x by ex2.approx, and Welford's, are not. */
+/* Sums of small integers, maxima and indices are exact; e^x, and Welford's, are not. */
 static void same(const reduce_case *c, const word *got, number want, const char *what, uint32_t i)
 {
 	number n = number_at(c, got);

@@ -117,8 +117,8 @@ START_TEST(boxes)
 	illegal(MAP(.rank = 3, .dim = { 16, 64, 64 }, .box = { 16, 16, 4 }, .interleave = 32),
 	        "swizzle 128B with interleave 32; it must be 32B");
 	legal(MAP(.rank = 3, .dim = { 16, 64, 64 }, .box = { 16, 16, 4 }, .interleave = 32, .swizzle = CPTX_SWIZZLE_32B), 2048);
-	legal(MAP(.type = CPTX_TENSOR_16U4_ALIGN16B, .dim = { 256, 8 }, .box = { 128, 8 }), 1024);
-	legal(MAP(.type = CPTX_TENSOR_16U6_ALIGN16B, .dim = { 256, 8 }, .stride = { 0, 192 }, .box = { 128, 8 }), 1024);
+	legal(MAP(.type = CPTX_TENSOR_16U4_ALIGN16B, .dim = { 256, 8 }, .box = { 128, 8 }), 512);
+	legal(MAP(.type = CPTX_TENSOR_16U6_ALIGN16B, .dim = { 256, 8 }, .stride = { 0, 192 }, .box = { 128, 8 }), 768);
 	legal(MAP(.type = CPTX_TENSOR_16U4_ALIGN8B, .dim = { 256, 8 }, .box = { 256, 8 }), 1024);
 	illegal(MAP(.type = CPTX_TENSOR_16U4_ALIGN16B, .dim = { 256, 8 }, .box = { 64, 8 }), "it is always 128");
 	illegal(
@@ -126,7 +126,7 @@ START_TEST(boxes)
 		"it is none, 128B or 128B_ATOM_32B");
 	legal(
 		MAP(.type = CPTX_TENSOR_16U6_ALIGN16B, .dim = { 256, 8 }, .box = { 128, 8 }, .swizzle = CPTX_SWIZZLE_128B_ATOM_64B),
-		1024);
+		768);
 	illegal(MAP(.type = CPTX_TENSOR_16U6_ALIGN16B, .rank = 3, .dim = { 256, 8, 8 }, .box = { 128, 8, 1 }, .interleave = 16),
 	        "interleave 16 with 16U6_ALIGN16B");
 }

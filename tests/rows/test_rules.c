@@ -50,6 +50,11 @@ START_TEST(shapes)
 	REFUSES("CTAs of 48 threads; .threads is a multiple of 32 up to 1024", .place = CPTX_ROWS_REGISTERS, .threads = 48,
 	        .per_row = 48, .split = 1);
 	REFUSES("CTAs of 48 threads", .threads = 48);
+	REFUSES("CTAs of 4294967295 threads", .threads = UINT32_MAX); /* a search that doubles them would not end */
+	REFUSES("CTAs of 4294967264 threads", .threads = UINT32_MAX - 31);
+	REFUSES("rows of 2147483648 threads; a CTA has up to 1024", .per_row = 1u << 31); /* twice of it is 0 */
+	REFUSES("rows of 536870912 CTAs; .split is at most 1024", .split = 1u << 29);
+	REFUSES("4294967295 rows in shared memory; .stages is 1 to 8", .stages = UINT32_MAX);
 	REFUSES("no shape with what is given", .split = 3);
 	REFUSES("17 chunks of rows in shared memory; .chunks is 2 to 16", .chunks = 17);
 	REFUSES(".chunks = 4; only rows in shared memory have any", .place = CPTX_ROWS_REGISTERS, .chunks = 4);

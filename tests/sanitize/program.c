@@ -63,6 +63,11 @@ int cudaGraphLaunch(graph *exec, stream *s);
 int cudaGraphDestroy(graph *g);
 int cudaGraphExecDestroy(graph *g);
 int cudaPointerGetAttributes(rt_pointer_attributes *a, const void *p);
+int cuTensorMapEncodeTiled(void *map, unsigned type, unsigned rank, void *address, const uint64_t *dim,
+                           const uint64_t *stride, const uint32_t *box, const uint32_t *step, unsigned interleave,
+                           unsigned swizzle, unsigned l2, unsigned fill);
+int cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *f, int threads, size_t smem);
+int cudaOccupancyMaxActiveClusters(int *clusters, const void *f, const rt_launch_config *c);
 int cudaFuncGetAttributes(rt_func_attributes *a, const void *f);
 int cudaGetDeviceProperties(rt_device_prop *p, int device);
 int cudaMallocArray(void **array, const rt_format *format, size_t width, size_t height, unsigned flags);
@@ -427,6 +432,32 @@ static void shapes(void)
 	EXPECT(__cudaPopCallConfiguration(&grid, &block, &smem, &s) == 0 && grid.x == 2 && smem == 2);
 	EXPECT(__cudaPopCallConfiguration(&grid, &block, &smem, &s) == 0 && grid.x == 1 && smem == 1);
 	EXPECT(__cudaPopCallConfiguration(&grid, &block, &smem, &s) == 9);
+
+	/* Clusters of 4 on a device whose multiprocessors, of which the command line names 8, hold so many blocks each. */
+	rt_launch_attr of_4 = { .id = RT_ATTR_CLUSTER };
+	of_4.value.cluster = (rt_dim3){ 2, 2, 1 };
+	const rt_launch_config c = { .grid = { 8, 2, 1 }, .block = { 64, 1, 1 }, .attrs = &of_4, .nattrs = 1 };
+	rt_device_prop p;
+	int blocks = 0, clusters = 0;
+	EXPECT(cudaGetDeviceProperties(&p, 0) == 0 && (p.sms == 8 || p.sms == 132));
+	EXPECT(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, &add, 64, 0) == 0 && blocks > 0);
+	EXPECT(cudaOccupancyMaxActiveClusters(&clusters, &add, &c) == 0 && clusters == blocks * p.sms / 4);
+	printf("%d multiprocessors\n", p.sms);
+}
+
+/* A stride of 0 is taken, also where that of packed rows would be none. */
+static void maps(void)
+{
+	const uint32_t box[] = { 64, 1 }, step[] = { 1, 1 };
+	const uint64_t one[] = { 3, 1 }, two[] = { 3, 2 }, none = 0, some = 32;
+	_Alignas(64) uint8_t map[128];
+	void *p = NULL;
+
+	EXPECT(cudaMalloc(&p, 4096) == 0);
+	EXPECT(cuTensorMapEncodeTiled(map, 0, 2, p, one, &none, box, step, 0, 0, 0, 0) == 0);
+	EXPECT(cuTensorMapEncodeTiled(map, 0, 2, p, two, &some, box, step, 0, 0, 0, 0) == 0);
+	EXPECT(cuTensorMapEncodeTiled(map, 0, 2, p, two, &none, box, step, 0, 0, 0, 0) == 0);
+	EXPECT(cudaFree(p) == 0);
 }
 
 /* Handles that are none any more, and arguments that are not given. */
@@ -435,6 +466,7 @@ static void handles(void)
 	char text[sizeof ptx];
 	kernel *k = NULL;
 	module *m = NULL;
+	graph *exec = NULL;
 	const char *name = NULL;
 	void *p = NULL;
 
@@ -446,6 +478,9 @@ static void handles(void)
 	EXPECT(cuLaunchKernel(k, 1, 1, 1, 32, 1, 1, 0, NULL, &p, NULL) == 400);
 	EXPECT(cuLaunchKernel(NULL, 1, 1, 1, 32, 1, 1, 0, NULL, &p, NULL) == 400);
 	EXPECT(cuGetErrorName(700, &name) == 0 && !strcmp(name, "CUDA_ERROR_ILLEGAL_ADDRESS"));
+	EXPECT(cuModuleLoadData(&m, NULL) == 1 && cuModuleLoadData(NULL, text) == 1);
+	EXPECT(cudaGraphInstantiate(&exec, NULL, 0) == 1 && cudaGraphLaunch(NULL, NULL) == 1);
+	EXPECT(cudaGraphDestroy(NULL) == 1 && cudaGraphExecDestroy(NULL) == 1);
 }
 
 static void graphs(void)
@@ -474,6 +509,7 @@ static void graphs(void)
 		EXPECT(cudaMemcpy(back, p, sizeof back, RT_DEVICE_TO_HOST) == 0 && back[2] == 111 && back[3] == 114);
 	}
 	EXPECT(cudaGraphExecDestroy(exec) == 0 && cudaEventDestroy(e) == 0);
+	EXPECT(cudaGraphExecDestroy(exec) == 1 && cudaGraphLaunch(exec, s) == 1 && cudaGraphDestroy(g) == 1);
 	EXPECT(cudaStreamDestroy(s) == 0 && cudaStreamDestroy(other) == 0 && cudaStreamDestroy(other) == 400);
 	EXPECT(cudaFree(p) == 0);
 }
@@ -499,6 +535,31 @@ static void ends(void)
 	EXPECT(cuGetErrorName(700, &name) == 0 && name);
 }
 
+/* Warnings of one line of the source, which is unrolled: all lanes start the same copies. */
+static void warns(void)
+{
+	static const char text[] = ".version 8.0\n.target sm_90\n.address_size 64\n"
+							   ".visible .entry k(.param .u64 p) {\n"
+							   ".reg .b64 %p<2>; .reg .b32 %r<4>; .shared .align 16 .b32 s[32];\n"
+							   "ld.param.u64 %p1, [p]; mov.u32 %r1, %tid.x; mov.u32 %r2, s; mad.lo.u32 %r3, %r1, 4, %r2;\n"
+							   "st.shared.u32 [%r3], %r1; fence.proxy.async; bar.sync 0;\n"
+							   ".loc 1 7 1\n"
+							   "cp.async.bulk.global.shared::cta.bulk_group [%p1], [%r2], 32;\n"
+							   "cp.async.bulk.global.shared::cta.bulk_group [%p1+32], [%r2+32], 32;\n"
+							   "cp.async.bulk.global.shared::cta.bulk_group [%p1+64], [%r2+64], 32;\n"
+							   ".loc 1 8 1\n"
+							   "cp.async.bulk.global.shared::cta.bulk_group [%p1+96], [%r2+96], 32;\n"
+							   "cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; ret; }\n"
+							   ".file 1 \"unrolled.cu\"\n";
+	module *m = NULL;
+	kernel *k = NULL;
+	void *p = NULL, *args[] = { &p };
+
+	EXPECT(cudaMalloc(&p, 128) == 0 && cuModuleLoadData(&m, text) == 0 && cuModuleGetFunction(&k, m, "k") == 0);
+	EXPECT(cuLaunchKernel(k, 1, 1, 1, 32, 1, 1, 0, NULL, args, NULL) == 0 && cudaDeviceSynchronize() == 0);
+	EXPECT(cuModuleUnload(m) == 0 && cudaFree(p) == 0);
+}
+
 static void frees(void)
 {
 	void *p = NULL;
@@ -511,8 +572,9 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		void (*run)(void);
-	} all[] = { { "work", work },   { "memory", memory },   { "graphs", graphs }, { "shapes", shapes }, { "arrays", arrays },
-		        { "parts", parts }, { "handles", handles }, { "races", races },   { "ends", ends },     { "frees", frees } };
+	} all[] = { { "work", work },   { "memory", memory }, { "graphs", graphs }, { "shapes", shapes },
+		        { "maps", maps },   { "arrays", arrays }, { "parts", parts },   { "handles", handles },
+		        { "races", races }, { "ends", ends },     { "frees", frees },   { "warns", warns } };
 
 	begin();
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)

@@ -21,6 +21,13 @@ complains "0 errors, 0 warnings"
 status 0 sanitize --arch sm_120a -- "$program" graphs
 status 1 sanitize --arch sm_75 -- "$program" work
 complains "the program holds no PTX that an emulated sm_75 runs"
+status 0 sanitize --sms 8 -- "$program" shapes
+says "8 multiprocessors"
+status 0 sanitize -- "$program" shapes
+says "132 multiprocessors"
+for sms in 0 1025; do
+	usage "--sms $sms: a device has 1 to 1024 multiprocessors" sanitize --sms $sms -- true
+done
 status 0 sanitize --schedules all -- "$program" work
 complains "kernel add: all 2 orders are right"
 status 0 sanitize --schedules all --order 2 -- "$program" work
@@ -47,6 +54,13 @@ status 1 sanitize -- "$program" ends
 complains "out-of-bounds: 4 bytes at address"
 status 1 sanitize -- "$program" frees
 complains "was freed already"
+status 0 sanitize --json "$dir/found.json" -- "$program" warns # three of line 7: one is told, one is named, all are there
+complains "unrolled.cu:7: warning: kernel k, cp.async.bulk.global.shared::cta.bulk_group"
+complains "unrolled.cu:7: warning: repeated-store, once more ("
+complains "unrolled.cu:8: warning: kernel k"
+complains "0 errors, 4 warnings"
+holds [ "$(grep -c 'unrolled.cu:7: warning' "$err")" = 2 ]
+holds [ "$(grep -c '"rank":"warning".*"line":7' "$dir/found.json")" = 3 ]
 holds [ -z "$(ls "$TMPDIR")" ] # no folder is left
 
 # Programs of nvcc, with the runtime linked in and shared.

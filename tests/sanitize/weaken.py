@@ -55,7 +55,8 @@ def changes(binary):
 
 def run(program, words, seed=0):
     """(findings, exit status, what was said); findings None: it was cut"""
-    command = [arguments.cptx, "sanitize", "--error-exitcode", "99", "--step-limit", "30000000", "--seed", str(seed), "--", program] + words
+    command = [arguments.cptx, "sanitize", "--error-exitcode", "99", "--step-limit", "30000000", "--seed", str(seed)]
+    command += arguments.options.split() + ["--", program] + words
     try:
         done = subprocess.run(command, capture_output=True, timeout=arguments.seconds, stdin=subprocess.DEVNULL)
     except subprocess.TimeoutExpired:
@@ -150,6 +151,7 @@ parser.add_argument("--most", type=int, default=0, help="changes of what is exec
 parser.add_argument("--seed", type=int, default=1)
 parser.add_argument("--seconds", type=int, default=30, help="limit of a run")
 parser.add_argument("--time", type=int, default=10**6, help="seconds after which no other change is begun")
+parser.add_argument("--options", default="", help="more options of cptx sanitize")
 parser.add_argument("--list", help="file for all outcomes")
 arguments = parser.parse_args()
 arguments.cptx = os.path.abspath(arguments.cptx)

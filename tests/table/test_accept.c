@@ -26,8 +26,8 @@ enum {
 	OF_FORM = 4,
 	PER_MODULE = 200,
 	WHOLE = 160,
-	ASKED = 5,
-	SOME = 3
+	ASKED = 8,
+	SOME = 6
 };
 
 static unsigned most(unsigned sample) { return spell_whole() ? sample * WHOLE : sample; }

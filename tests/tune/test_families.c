@@ -187,6 +187,9 @@ START_TEST(the_environment_says_when)
 	setenv("CPTX_TUNE", "sometimes", 1);
 	ck_assert_int_eq(cptx_tune_policy_of(CPTX_TUNE_AS_SET, &err), CPTX_TUNE_AS_SET);
 	FAILS(err, CPTX_E_ARG, "CPTX_TUNE is \"sometimes\"");
+	ck_assert(!cptx_gemm_runner_new(dev, NULL, &err));
+	FAILS(err, CPTX_E_ARG, "CPTX_TUNE is \"sometimes\"");
+	ck_assert(!cptx_gemm_runner_new(dev, NULL, NULL));
 	setenv("CPTX_TUNE_BUDGET", "soon", 1);
 	ck_assert(!cptx_gemm_measure(db, dev, &bf16, &p, NULL, NULL, &err));
 	FAILS(err, CPTX_E_ARG, "CPTX_TUNE_BUDGET");

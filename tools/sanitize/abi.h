@@ -161,6 +161,14 @@ typedef struct rt_launch_config {
 	unsigned nattrs;
 } rt_launch_config;
 
+/* CUlaunchConfig, whose attributes are those of the runtime. */
+typedef struct dr_launch_config {
+	unsigned grid[3], block[3], smem;
+	struct san_stream *stream;
+	const rt_launch_attr *attrs;
+	unsigned nattrs;
+} dr_launch_config;
+
 typedef struct rt_pointer_attributes {
 	int type, device;
 	void *device_pointer, *host_pointer;

@@ -30,13 +30,15 @@ static int get(int attribute)
 	return v;
 }
 
-void san_properties(rt_device_prop *p)
+void san_properties(rt_device_prop *p, int number)
 {
 	const cptx_device_info *i = san.info;
 
 	memset(p, 0, sizeof *p);
 	memcpy(p->name, i->name, strlen(i->name) + 1);
 	memcpy(p->uuid, "cptx emulator", 14);
+	p->uuid[15] = (char)number;
+	p->pci[0] = number + 1; /* its bus */
 	p->global_memory = (size_t)i->global_memory;
 	p->smem_per_block = (size_t)get(8);
 	p->regs_per_block = get(12), p->warp = get(10), p->pitch = (size_t)get(11), p->max_threads = get(1);

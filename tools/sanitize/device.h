@@ -4,6 +4,6 @@
 
 #include "san.h"
 
-void san_properties(rt_device_prop *p);
+void san_properties(rt_device_prop *p, int number);
 
 #endif

@@ -1,100 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The CUDA Driver API, as far as programs use it that load PTX themselves. */
 #include "api.h"
-#include "device.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { CUDA_VERSION = 13000 };
-
-/* ---- the device and its one context ---- */
-
-static char context; /* its address is the CUcontext */
-static _Thread_local void *current[16];
-static _Thread_local unsigned depth;
-
-static int push(void *ctx)
-{
-	if (depth == sizeof current / sizeof *current)
-		return SAN_MEMORY;
-	current[depth++] = ctx;
-	return SAN_OK;
-}
-
-static int pop(void **out)
-{
-	if (!depth)
-		return SAN_CONTEXT;
-	depth--;
-	if (out)
-		*out = current[depth];
-	return SAN_OK;
-}
-
-static int replace(void *ctx)
-{
-	if (depth)
-		depth--;
-	return ctx ? push(ctx) : SAN_OK;
-}
-
-static int text(char *to, int size, const char *from)
-{
-	if (size < 1)
-		return SAN_VALUE;
-	strncpy(to, from, (size_t)size - 1);
-	to[size - 1] = 0;
-	return SAN_OK;
-}
-
-static int uuid(char *to)
-{
-	rt_device_prop p;
-
-	san_properties(&p);
-	memcpy(to, p.uuid, sizeof p.uuid);
-	return SAN_OK;
-}
-
-DRIVER(cuInit, (unsigned flags), ((void)flags, SAN_OK))
-DRIVER(cuDriverGetVersion, (int *version), (*version = CUDA_VERSION, SAN_OK))
-DRIVER(cuDeviceGetCount, (int *n), (*n = 1, SAN_OK))
-DRIVER(cuDeviceGet, (int *device, int number), number ? SAN_DEVICE : (*device = 0, SAN_OK))
-DRIVER(cuDeviceGetName, (char *name, int size, int device), ((void)device, text(name, size, san.info->name)))
-DRIVER(cuDeviceGetUuid_v2, (char *to, int device), ((void)device, uuid(to)))
-DRIVER(cuDeviceGetAttribute, (int *v, int attribute, int device), ((void)device, san_attribute(attribute, v)))
-DRIVER(cuDeviceTotalMem_v2, (size_t * bytes, int device), ((void)device, *bytes = (size_t)san.info->global_memory, SAN_OK))
-DRIVER(cuDeviceComputeCapability, (int *major, int *minor, int device),
-       ((void)device, *major = san.info->compute_capability / 10, *minor = san.info->compute_capability % 10, SAN_OK))
-DRIVER(cuDeviceCanAccessPeer, (int *can, int device, int peer), ((void)device, (void)peer, *can = 0, SAN_OK))
-DRIVER(cuDeviceGetP2PAttribute, (int *v, int which, int device, int peer),
-       ((void)v, (void)which, (void)device, (void)peer, SAN_DEVICE))
-DRIVER(cuCtxEnablePeerAccess, (void *ctx, unsigned flags), ((void)ctx, (void)flags, SAN_DEVICE))
-DRIVER(cuCtxDisablePeerAccess, (void *ctx), ((void)ctx, SAN_DEVICE))
-DRIVER(cuDevicePrimaryCtxRetain, (void **ctx, int device), ((void)device, *ctx = &context, SAN_OK))
-DRIVER(cuDevicePrimaryCtxRelease_v2, (int device), ((void)device, SAN_OK))
-DRIVER(cuDevicePrimaryCtxReset_v2, (int device), ((void)device, SAN_OK))
-DRIVER(cuDevicePrimaryCtxSetFlags_v2, (int device, unsigned flags), ((void)device, (void)flags, SAN_OK))
-DRIVER(cuDevicePrimaryCtxGetState, (int device, unsigned *flags, int *active),
-       ((void)device, *flags = 0, *active = 1, SAN_OK))
-DRIVER(cuCtxCreate_v2, (void **ctx, unsigned flags, int device),
-       ((void)flags, (void)device, *ctx = &context, push(&context)))
-DRIVER(cuCtxCreate_v4, (void **ctx, const void *parameters, unsigned flags, int device),
-       ((void)parameters, (void)flags, (void)device, *ctx = &context, push(&context)))
-DRIVER(cuCtxDestroy_v2, (void *ctx), (depth && current[depth - 1] == ctx ? pop(NULL) : SAN_OK))
-DRIVER(cuCtxGetCurrent, (void **ctx), (*ctx = depth ? current[depth - 1] : san_used_runtime ? &context : NULL, SAN_OK))
-DRIVER(cuCtxSetCurrent, (void *ctx), replace(ctx))
-DRIVER(cuCtxPushCurrent_v2, (void *ctx), push(ctx))
-DRIVER(cuCtxPopCurrent_v2, (void **ctx), pop(ctx))
-DRIVER(cuCtxGetDevice, (int *device), depth || san_used_runtime ? (*device = 0, SAN_OK) : SAN_CONTEXT)
-DRIVER(cuStreamGetCtx, (san_stream * s, void **ctx), ((void)s, *ctx = &context, SAN_OK))
-DRIVER(cuCtxSynchronize, (void), SAN_OK)
-DRIVER(cuCtxGetApiVersion, (void *ctx, unsigned *version), ((void)ctx, *version = CUDA_VERSION / 10, SAN_OK))
-DRIVER(cuCtxSetCacheConfig, (int config), ((void)config, SAN_OK))
-DRIVER(cuCtxSetLimit, (int limit, size_t value), ((void)limit, (void)value, SAN_OK))
-DRIVER(cuCtxGetLimit, (size_t * value, int limit), ((void)limit, *value = 1024, SAN_OK))
+/* ---- errors ---- */
 
 static int named(int error, const char *name, const char **out)
 {
@@ -270,27 +182,44 @@ DRIVER(cuFuncGetParamInfo, (san_kernel * k, size_t index, size_t *offset, size_t
 DRIVER(cuFuncGetName, (const char **name, san_kernel *k), san_kernel_lives(k) ? (*name = k->name, SAN_OK) : SAN_HANDLE)
 DRIVER(cuOccupancyMaxActiveBlocksPerMultiprocessor, (int *blocks, san_kernel *k, int threads, size_t smem),
        occupancy(blocks, k, threads, smem))
+DRIVER(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags,
+       (int *blocks, san_kernel *k, int threads, size_t smem, unsigned flags),
+       ((void)flags, occupancy(blocks, k, threads, smem)))
 
 /* ---- launches ---- */
 
-/* Arguments by their addresses, or packed in one buffer, which `extra` names. */
-static int launch(san_kernel *k, const san_shape *shape, san_stream *s, void **args, void **extra)
+/* Arguments by their addresses, or packed in one buffer, which `extra` names: their addresses, to be freed. */
+int san_unpack(san_kernel *k, void **args, void **extra, void ***out)
 {
 	enum { POINTER = 1, SIZE = 2 };
 	char *buffer = NULL;
+	const size_t n = k->info.nparams;
+	int e = SAN_OK;
+
+	*out = NULL;
+	for (size_t i = 0; !args && extra && extra[i]; i += 2)
+		if ((uintptr_t)extra[i] == POINTER)
+			buffer = (char *)extra[i + 1];
+	if (n && !args && !buffer)
+		return SAN_VALUE;
+	void **values = (void **)calloc(n + 1, sizeof *values);
+	for (size_t i = 0, offset; values && i < n && !e; i++)
+		if (args)
+			values[i] = args[i];
+		else if (!(e = parameter(k, i, &offset, NULL)))
+			values[i] = buffer + offset;
+	*out = values;
+	return values ? e : SAN_MEMORY;
+}
+
+static int launch(san_kernel *k, const san_shape *shape, san_stream *s, void **args, void **extra)
+{
+	void **values = NULL;
 	int e = san_kernel_lives(k) ? san_kernel_ready(k) : SAN_HANDLE;
 
 	if (e || !extra || args)
 		return e ? e : san_launch(k, shape, args, san_stream_of(s));
-	for (size_t i = 0; extra[i]; i += 2)
-		if ((uintptr_t)extra[i] == POINTER)
-			buffer = (char *)extra[i + 1];
-	void **values = buffer ? (void **)calloc(k->info.nparams + 1, sizeof *values) : NULL;
-	if (!values)
-		return buffer ? SAN_MEMORY : SAN_VALUE;
-	for (size_t i = 0, offset; i < k->info.nparams && !e; i++)
-		if (!(e = parameter(k, i, &offset, NULL)))
-			values[i] = buffer + offset;
+	e = san_unpack(k, args, extra, &values);
 	e = e ? e : san_launch(k, shape, values, san_stream_of(s));
 	free(values);
 	return e;
@@ -303,15 +232,7 @@ static int launch_plain(san_kernel *k, const unsigned *d, unsigned smem, san_str
 	return launch(k, &shape, s, args, extra);
 }
 
-/* CUlaunchConfig, whose attributes are those of the runtime. */
-typedef struct config {
-	unsigned grid[3], block[3], smem;
-	san_stream *stream;
-	const rt_launch_attr *attrs;
-	unsigned nattrs;
-} config;
-
-static int launch_ex(const config *c, san_kernel *k, void **args, void **extra)
+san_shape san_shape_of(const dr_launch_config *c)
 {
 	san_shape shape = { .smem = c->smem };
 
@@ -319,7 +240,21 @@ static int launch_ex(const config *c, san_kernel *k, void **args, void **extra)
 	memcpy(shape.block, c->block, sizeof shape.block);
 	for (unsigned i = 0; i < c->nattrs; i++)
 		san_shape_attribute(&shape, &c->attrs[i]);
+	return shape;
+}
+
+static int launch_ex(const dr_launch_config *c, san_kernel *k, void **args, void **extra)
+{
+	san_shape shape = san_shape_of(c);
+
 	return launch(k, &shape, c->stream, args, extra);
+}
+
+static int active_clusters(int *clusters, san_kernel *k, const dr_launch_config *c)
+{
+	san_shape shape = san_shape_of(c);
+
+	return san_kernel_lives(k) ? san_active_clusters(clusters, k, &shape) : SAN_HANDLE;
 }
 
 #define DIMENSIONS unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz
@@ -327,7 +262,9 @@ DRIVER(cuLaunchKernel, (san_kernel * k, DIMENSIONS, unsigned smem, san_stream *s
        launch_plain(k, (const unsigned[]){ gx, gy, gz, bx, by, bz }, smem, s, args, extra, false))
 DRIVER(cuLaunchCooperativeKernel, (san_kernel * k, DIMENSIONS, unsigned smem, san_stream *s, void **args),
        launch_plain(k, (const unsigned[]){ gx, gy, gz, bx, by, bz }, smem, s, args, NULL, true))
-DRIVER(cuLaunchKernelEx, (const config *c, san_kernel *k, void **args, void **extra), launch_ex(c, k, args, extra))
+DRIVER(cuOccupancyMaxActiveClusters, (int *clusters, san_kernel *k, const dr_launch_config *c),
+       active_clusters(clusters, k, c))
+DRIVER(cuLaunchKernelEx, (const dr_launch_config *c, san_kernel *k, void **args, void **extra), launch_ex(c, k, args, extra))
 
 /* ---- memory: what the runtime has under other names ---- */
 
@@ -339,7 +276,6 @@ static int alloc(uint64_t *at, size_t size, enum san_memory kind)
 static void *host(uint64_t at) { return (void *)(uintptr_t)at; }
 
 DRIVER(cuMemAlloc_v2, (uint64_t * at, size_t size), alloc(at, size, SAN_DEVICE_MEMORY))
-DRIVER(cuMemAllocAsync, (uint64_t * at, size_t size, san_stream *s), ((void)s, alloc(at, size, SAN_DEVICE_MEMORY)))
 DRIVER(cuMemAllocManaged, (uint64_t * at, size_t size, unsigned flags), ((void)flags, alloc(at, size, SAN_MANAGED_MEMORY)))
 DRIVER(cuMemAllocHost_v2, (uint64_t * at, size_t size), alloc(at, size, SAN_HOST_MEMORY))
 DRIVER(cuMemHostAlloc, (uint64_t * at, size_t size, unsigned flags), ((void)flags, alloc(at, size, SAN_HOST_MEMORY)))
@@ -347,6 +283,25 @@ DRIVER(cuMemFree_v2, (uint64_t at), san_free(at, false))
 DRIVER(cuMemFreeAsync, (uint64_t at, san_stream *s), ((void)s, san_free(at, false)))
 DRIVER(cuMemFreeHost, (void *p), san_free((uintptr_t)p, true))
 DRIVER(cuMemGetInfo_v2, (size_t * unused, size_t *total), (*unused = *total = (size_t)san.info->global_memory, SAN_OK))
+/* The allocation or variable that holds the address. */
+static int range(uint64_t *first, size_t *size, uint64_t at)
+{
+	const san_block *b = san_block_at(at);
+	cptx_emu_variable_info v;
+	bool found = b && at - b->at < b->size;
+
+	if (found)
+		v.at = b->at, v.bytes = b->size;
+	for (const san_module *m = san.modules; m && !found; m = m->next)
+		for (size_t i = 0; !found && m->program[san.device] && cptx_emu_variable(m->program[san.device], i, &v); i++)
+			found = at - v.at < v.bytes;
+	if (found && first)
+		*first = v.at;
+	if (found && size)
+		*size = (size_t)v.bytes;
+	return found ? SAN_OK : SAN_NOT_FOUND;
+}
+DRIVER(cuMemGetAddressRange_v2, (uint64_t * first, size_t *size, uint64_t at), range(first, size, at))
 DRIVER(cuMemcpyHtoD_v2, (uint64_t dst, const void *src, size_t size),
        san_copy(host(dst), src, size, RT_HOST_TO_DEVICE, NULL))
 DRIVER(cuMemcpyDtoH_v2, (void *dst, uint64_t src, size_t size), san_copy(dst, host(src), size, RT_DEVICE_TO_HOST, NULL))
@@ -369,16 +324,19 @@ DRIVER(cuMemsetD32Async, (uint64_t dst, unsigned v, size_t n, san_stream *s), sa
 
 /* ---- entry points by name ---- */
 
-/* The function of the newest version that is here, under its plain name or with _v2 and so on; 0 found, 1 not found. */
+/* The function of the newest version that is here, under its plain name or with _v2 and so on; one that only says that it is
+ * not there where no other is.  0 found, 1 not found. */
 static int entry(const char *name, void **out, int *status)
 {
 	static const char *const versions[] = { "_v4", "_v3", "_v2", "" };
+	const size_t n = sizeof versions / sizeof *versions;
 	char full[160];
 
 	*out = NULL;
-	for (size_t i = 0; i < sizeof versions / sizeof *versions && !*out; i++) {
-		snprintf(full, sizeof full, "%s%s", name, versions[i]);
-		*out = san_symbol(full);
+	for (size_t i = 0; i < 2 * n && !*out; i++) {
+		snprintf(full, sizeof full, "%s%s", name, versions[i % n]);
+		if (san_is_missing(full) == (i >= n))
+			*out = san_symbol(full);
 	}
 	if (status)
 		*status = *out ? 0 : 1;

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+static san_graph *graphs; /* that live */
+
 /* ---- nodes ---- */
 
 static void node_free(san_node *n)
@@ -38,13 +40,29 @@ san_graph *san_graph_new(void)
 	san_graph *g = (san_graph *)calloc(1, sizeof *g);
 
 	if (g)
-		g->last = &g->first;
+		g->last = &g->first, g->next = graphs, graphs = g;
 	return g;
+}
+
+bool san_graph_lives(const san_graph *g)
+{
+	const san_graph *one = graphs;
+
+	while (g && one && one != g)
+		one = one->next;
+	return g && one;
 }
 
 void san_graph_free(san_graph *g)
 {
-	while (g && g->first) {
+	san_graph **p = &graphs;
+
+	while (*p && *p != g)
+		p = &(*p)->next;
+	if (!g || !*p)
+		return;
+	*p = g->next;
+	while (g->first) {
 		san_node *n = g->first;
 		g->first = n->next;
 		node_free(n);
@@ -108,16 +126,21 @@ int san_graph_launch(san_graph *g, san_kernel *k, const san_shape *shape, void *
 
 	if (e || (k->info.nparams && !args))
 		return e ? e : SAN_VALUE;
-	*out = node_new(g, SAN_WORK_LAUNCH);
-	return *out ? san_node_launch(*out, k, shape, args) : SAN_MEMORY;
+	*out = node_new(g, SAN_WORK_NONE); /* which it stays where memory ends */
+	if (!*out || (e = san_node_launch(*out, k, shape, args)))
+		return *out ? e : SAN_MEMORY;
+	(*out)->work = SAN_WORK_LAUNCH;
+	return SAN_OK;
 }
 
 int san_graph_child(san_graph *g, const san_graph *child, san_node **out)
 {
-	*out = node_new(g, child ? SAN_WORK_CHILD : SAN_WORK_NONE);
-	if (!*out)
-		return SAN_MEMORY;
-	return child ? san_graph_clone(child, &(*out)->child) : SAN_OK;
+	*out = node_new(g, SAN_WORK_NONE);
+	int e = *out ? SAN_OK : SAN_MEMORY;
+
+	if (!e && child && !(e = san_graph_clone(child, &(*out)->child)))
+		(*out)->work = SAN_WORK_CHILD;
+	return e;
 }
 
 /* ---- what streams capture ---- */

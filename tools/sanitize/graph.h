@@ -41,9 +41,12 @@ typedef struct san_node {
 struct san_graph {
 	san_node *first, **last;
 	size_t count;
+	san_graph *next; /* of all that live */
 };
 
 san_graph *san_graph_new(void);
+bool san_graph_lives(const san_graph *g); /* false: a handle that is NULL, or of one that was destroyed */
+#define OF_GRAPH(g, call) (san_graph_lives(g) ? (call) : SAN_VALUE)
 void san_graph_free(san_graph *g);
 int san_graph_launch(san_graph *g, san_kernel *k, const san_shape *shape, void **args, san_node **out);
 int san_graph_copy(san_graph *g, void *dst, const void *src, size_t size, int kind, san_node **out);

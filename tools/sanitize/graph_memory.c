@@ -45,9 +45,9 @@ static int attribute(int number, uint64_t *value)
 
 #define AFTER const san_node *const *after, size_t n
 CALL(cudaGraphAddMemAllocNode, (san_node * *out, san_graph *g, AFTER, rt_alloc_node *p),
-     ((void)after, (void)n, san_graph_alloc(g, &p->at, p->size, out)))
+     ((void)after, (void)n, OF_GRAPH(g, san_graph_alloc(g, &p->at, p->size, out))))
 CALL(cudaGraphAddMemFreeNode, (san_node * *out, san_graph *g, AFTER, void *at),
-     ((void)after, (void)n, san_graph_free_memory(g, at, out)))
+     ((void)after, (void)n, OF_GRAPH(g, san_graph_free_memory(g, at, out))))
 CALL(cudaDeviceGetGraphMemAttribute, (int number, int which, void *value),
      ((void)which, attribute(number, (uint64_t *)value)))
 CALL(cudaDeviceSetGraphMemAttribute, (int number, int which, void *value),

@@ -141,12 +141,19 @@ static int launch_plain(const void *function, rt_dim3 grid, rt_dim3 block, void 
 	return launch(function, &shape, args, s);
 }
 
-static int launch_ex(const rt_launch_config *c, const void *function, void **args)
+static san_shape shape_of_config(const rt_launch_config *c)
 {
 	san_shape shape = shape_of(c->grid, c->block, c->smem);
 
 	for (unsigned i = 0; i < c->nattrs; i++)
 		san_shape_attribute(&shape, &c->attrs[i]);
+	return shape;
+}
+
+static int launch_ex(const rt_launch_config *c, const void *function, void **args)
+{
+	san_shape shape = shape_of_config(c);
+
 	return launch(function, &shape, args, c->stream);
 }
 
@@ -229,6 +236,17 @@ CALL(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags,
      (int *blocks, const void *f, int threads, size_t smem, unsigned flags),
      ((void)flags, occupancy(blocks, f, threads, smem)))
 
+static int active_clusters(int *clusters, const void *function, const rt_launch_config *c)
+{
+	san_shape shape = shape_of_config(c);
+	san_kernel *k;
+	int e = kernel_of(function, &k);
+
+	return e ? e : san_active_clusters(clusters, k, &shape);
+}
+CALL(cudaOccupancyMaxActiveClusters, (int *clusters, const void *f, const rt_launch_config *c),
+     active_clusters(clusters, f, c))
+
 /* ---- graphs ---- */
 
 static int graph_new(san_graph **out, unsigned flags)
@@ -300,7 +318,7 @@ static int nodes(const san_graph *g, san_node **out, size_t *n)
 /* The work of an instantiated graph becomes that of another graph of the same shape. */
 static int update(san_graph *exec, const san_graph *with)
 {
-	san_graph *g, was = *exec;
+	san_graph *g;
 	san_node *a, *b;
 	int e = san_graph_clone(with, &g);
 
@@ -312,38 +330,41 @@ static int update(san_graph *exec, const san_graph *with)
 		san_graph_free(g);
 		return SAN_UPDATE;
 	}
-	*exec = *g;
-	*g = was;
+	/* as many as before: .count stays, and .last of both is read no more */
+	a = exec->first, exec->first = g->first, g->first = a;
 	san_graph_free(g);
 	return SAN_OK;
 }
 
 #define AFTER const san_node *const *after, size_t n
 BOTH(cudaGraphCreate, cuGraphCreate, (san_graph * *out, unsigned flags), graph_new(out, flags))
-BOTH(cudaGraphDestroy, cuGraphDestroy, (san_graph * g), (san_graph_free(g), SAN_OK))
+BOTH(cudaGraphDestroy, cuGraphDestroy, (san_graph * g), OF_GRAPH(g, (san_graph_free(g), SAN_OK)))
 CALL(cudaGraphAddKernelNode, (san_node * *out, san_graph *g, AFTER, const rt_kernel_node *p),
-     ((void)after, (void)n, add_kernel(out, g, p)))
+     ((void)after, (void)n, OF_GRAPH(g, add_kernel(out, g, p))))
 CALL(cudaGraphAddMemsetNode, (san_node * *out, san_graph *g, AFTER, const rt_set_node *p),
-     ((void)after, (void)n, add_set(out, g, p)))
+     ((void)after, (void)n, OF_GRAPH(g, add_set(out, g, p))))
 CALL(cudaGraphAddMemcpyNode, (san_node * *out, san_graph *g, AFTER, const rt_copy3d *p),
-     ((void)after, (void)n, add_copy3d(out, g, p)))
+     ((void)after, (void)n, OF_GRAPH(g, add_copy3d(out, g, p))))
 CALL(cudaGraphAddMemcpyNode1D, (san_node * *out, san_graph *g, AFTER, void *dst, const void *src, size_t size, int kind),
-     ((void)after, (void)n, san_graph_copy(g, dst, src, size, kind, out)))
+     ((void)after, (void)n, OF_GRAPH(g, san_graph_copy(g, dst, src, size, kind, out))))
 CALL(cudaGraphAddHostNode, (san_node * *out, san_graph *g, AFTER, const rt_host_node *p),
-     ((void)after, (void)n, san_graph_host(g, p->fn, p->user, out)))
-CALL(cudaGraphAddEmptyNode, (san_node * *out, san_graph *g, AFTER), ((void)after, (void)n, san_graph_child(g, NULL, out)))
+     ((void)after, (void)n, OF_GRAPH(g, san_graph_host(g, p->fn, p->user, out))))
+CALL(cudaGraphAddEmptyNode, (san_node * *out, san_graph *g, AFTER),
+     ((void)after, (void)n, OF_GRAPH(g, san_graph_child(g, NULL, out))))
 CALL(cudaGraphAddChildGraphNode, (san_node * *out, san_graph *g, AFTER, san_graph *child),
-     ((void)after, (void)n, san_graph_child(g, child, out)))
-CALL(cudaGraphGetNodes, (san_graph * g, san_node **out, size_t *n), nodes(g, out, n))
-CALL(cudaGraphClone, (san_graph * *out, san_graph *g), san_graph_clone(g, out))
+     ((void)after, (void)n, san_graph_lives(child) ? OF_GRAPH(g, san_graph_child(g, child, out)) : SAN_VALUE))
+CALL(cudaGraphGetNodes, (san_graph * g, san_node **out, size_t *n), OF_GRAPH(g, nodes(g, out, n)))
+CALL(cudaGraphClone, (san_graph * *out, san_graph *g), OF_GRAPH(g, san_graph_clone(g, out)))
 CALL(cudaGraphInstantiate, (san_graph * *out, san_graph *g, unsigned long long flags),
-     ((void)flags, san_graph_clone(g, out)))
+     ((void)flags, OF_GRAPH(g, san_graph_clone(g, out))))
 BOTH(cudaGraphInstantiateWithFlags, cuGraphInstantiateWithFlags, (san_graph * *out, san_graph *g, unsigned long long flags),
-     ((void)flags, san_graph_clone(g, out)))
-BOTH(cudaGraphLaunch, cuGraphLaunch, (san_graph * exec, san_stream *s), san_graph_run(exec, san_stream_of(s)))
-BOTH(cudaGraphExecDestroy, cuGraphExecDestroy, (san_graph * exec), (san_graph_free(exec), SAN_OK))
-CALL(cudaGraphUpload, (san_graph * exec, san_stream *s), ((void)s, exec ? SAN_OK : SAN_VALUE))
-CALL(cudaGraphExecUpdate, (san_graph * exec, san_graph *g, void *info), ((void)info, update(exec, g)))
+     ((void)flags, OF_GRAPH(g, san_graph_clone(g, out))))
+BOTH(cudaGraphLaunch, cuGraphLaunch, (san_graph * exec, san_stream *s),
+     OF_GRAPH(exec, san_graph_run(exec, san_stream_of(s))))
+BOTH(cudaGraphExecDestroy, cuGraphExecDestroy, (san_graph * exec), OF_GRAPH(exec, (san_graph_free(exec), SAN_OK)))
+CALL(cudaGraphUpload, (san_graph * exec, san_stream *s), ((void)s, OF_GRAPH(exec, SAN_OK)))
+CALL(cudaGraphExecUpdate, (san_graph * exec, san_graph *g, void *info),
+     ((void)info, san_graph_lives(g) ? OF_GRAPH(exec, update(exec, g)) : SAN_VALUE))
 CALL(cudaGraphKernelNodeSetParams, (san_node * n, const rt_kernel_node *p), set_kernel(n, p))
 CALL(cudaGraphExecKernelNodeSetParams, (san_graph * exec, san_node *n, const rt_kernel_node *p),
-     set_kernel(made_of(exec, n), p))
+     OF_GRAPH(exec, set_kernel(made_of(exec, n), p)))

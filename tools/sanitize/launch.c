@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Launches: CUDA hands over addresses of the arguments; what each is, the kernel's parameters say. */
-#include "san.h"
+#include "record.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +40,7 @@ static int run(san_kernel *k, const san_shape *shape, const cptx_arg *args)
 {
 	cptx_error err = { .code = CPTX_OK };
 	const cptx_site nowhere = { 0 }; /* no line of this library belongs into a message */
-	cptx_launch_opt opt = { .size = sizeof opt,
+	cptx_launch_opt opt = { .size = CPTX_OPT_SIZE(cptx_launch_opt),
 		                    .dyn_smem = shape->smem,
 		                    .overlap = shape->overlap && san.info->clusters,
 		                    .cooperative = shape->cooperative,
@@ -51,7 +51,7 @@ static int run(san_kernel *k, const san_shape *shape, const cptx_arg *args)
 	memcpy(opt.block, shape->block, sizeof opt.block);
 	memcpy(opt.cluster, shape->cluster, sizeof opt.cluster);
 	size_t findings = san_findings();
-	cptx_launch *l = cptx_launch_new_(nowhere, k->module->program, k->name, &opt, &err);
+	cptx_launch *l = cptx_launch_new_(nowhere, k->module->program[san.device], k->name, &opt, &err);
 	if (!l)
 		return refused(k, shape, &err);
 	bool ok = cptx_launch_run(l, NULL, &err);
@@ -74,6 +74,10 @@ int san_launch(san_kernel *k, const san_shape *shape, void **values, san_stream 
 
 	if (e)
 		return e;
+	if (s && s->device != san.device) {
+		san_say("kernel %s: the stream is one of device %d, and device %d is current", k->name, s->device, san.device);
+		return SAN_HANDLE;
+	}
 	if (k->info.nparams && !values) {
 		san_say("kernel %s has %zu parameters, and no arguments are given", k->name, k->info.nparams);
 		return SAN_VALUE;
@@ -85,7 +89,10 @@ int san_launch(san_kernel *k, const san_shape *shape, void **values, san_stream 
 		return SAN_MEMORY;
 	for (size_t i = 0; i < k->info.nparams; i++)
 		args[i] = argument(&k->info.params[i], values[i]);
+	const bool recorded = san_record_next(k->name) && san_record_before(k, shape, values);
 	e = run(k, shape, args);
+	if (recorded)
+		san_record_after(e ? e : san.failed);
 	free(args);
 	fflush(stdout);
 	return e;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Memory of the device and the host, and copies between them. */
-#include "san.h"
+#include "context.h"
+#include "shared.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -27,14 +28,16 @@ bool san_on_device(const void *p)
 	return cptx_mem_read(san.dev, &byte, (uintptr_t)p, 1, &err); /* a variable, or memory of malloc in a kernel */
 }
 
-static int block_new(uint64_t at, void *host, size_t size, int type)
+int san_block_add(uint64_t at, void *host, size_t size, int type)
 {
 	san_block *b = (san_block *)calloc(1, sizeof *b);
 
 	if (!b)
 		return SAN_MEMORY;
-	*b = (san_block){ .next = san.blocks, .at = at, .host = host, .size = size, .type = type };
+	*b = (san_block){ .next = san.blocks, .at = at, .host = host, .size = size, .type = type, .device = san.device };
 	san.blocks = b;
+	if (san.ndevice > 1 && type == RT_DEVICE)
+		cptx_emu_reach(san.dev, at, san_reached_by(san.device), NULL);
 	return SAN_OK;
 }
 
@@ -66,7 +69,7 @@ int san_alloc(enum san_memory kind, size_t size, uint64_t *at)
 	*at = kind == SAN_DEVICE_MEMORY ? cptx_mem_alloc(san.dev, size, &err) : cptx_emu_unified(san.dev, size, &err);
 	if (!*at)
 		return san_failed("an allocation", &err);
-	int e = block_new(*at, kind == SAN_DEVICE_MEMORY ? NULL : (void *)(uintptr_t)*at, size, types[kind]);
+	int e = san_block_add(*at, kind == SAN_DEVICE_MEMORY ? NULL : (void *)(uintptr_t)*at, size, types[kind]);
 	if (e)
 		cptx_mem_free(san.dev, *at);
 	return e;
@@ -76,6 +79,7 @@ int san_alloc(enum san_memory kind, size_t size, uint64_t *at)
 static void end(san_block **p)
 {
 	cptx_mem_free(san.dev, (*p)->at);
+	san_shared_free((*p)->shared);
 	free(take(p));
 }
 
@@ -120,6 +124,14 @@ int san_free(uint64_t at, bool host)
 	return SAN_VALUE;
 }
 
+void san_block_drop(uint64_t at)
+{
+	san_block **p = find(at);
+
+	if (*p)
+		free(take(p));
+}
+
 int san_map(void *host, size_t size)
 {
 	cptx_error err = { .code = CPTX_OK };
@@ -129,7 +141,7 @@ int san_map(void *host, size_t size)
 	if (san_block_at((uintptr_t)host))
 		return SAN_REGISTERED;
 	uint64_t at = cptx_emu_map(san.dev, host, size, &err);
-	return at ? block_new(at, host, size, RT_HOST) : san_failed("cudaHostRegister", &err);
+	return at ? san_block_add(at, host, size, RT_HOST) : san_failed("cudaHostRegister", &err);
 }
 
 int san_unmap(void *host)

@@ -3,6 +3,7 @@
 #include "san.h"
 
 #include <stdio.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,7 +24,9 @@ static san_module *module_new(const void *image)
 /* Reads a text, which then knows the parameters of its kernels. */
 static int read_text(san_module *m)
 {
-	if (++san.texts == 1)
+	if (*m->name) /* as it was recorded */
+		san.texts++;
+	else if (++san.texts == 1)
 		snprintf(m->name, sizeof m->name, "program.ptx");
 	else
 		snprintf(m->name, sizeof m->name, "program.%u.ptx", san.texts);
@@ -55,10 +58,10 @@ static int load(san_module *m)
 		in[--n] = (cptx_link_input){ .data = part->text, .size = part->size, .name = part->name };
 	for (const san_module *part = m->part ? m->part : m; part; part = part->next_part)
 		n++;
-	m->program =
+	m->program[san.device] =
 		cptx_device_link_(nowhere, san.dev, in, n, CPTX_OPT(cptx_load_opt, .name = *m->name ? m->name : NULL), &err);
 	free(in);
-	return m->program ? SAN_OK : san_failed("loading a program's PTX", &err);
+	return m->program[san.device] ? SAN_OK : san_failed("loading a program's PTX", &err);
 }
 
 /* The host program reaches a managed variable through a pointer, which gets the address when the image is loaded. */
@@ -67,13 +70,13 @@ static int place_managed(const san_module *m)
 	int e = SAN_OK;
 
 	for (san_var *v = san.vars; v && !e; v = v->next)
-		if (v->module == m && v->managed && !(e = san_global(m, v->name, &v->at, NULL)))
-			memcpy((void *)v->managed, &v->at, sizeof v->at);
+		if (v->module == m && v->managed && !(e = san_global(m, v->name, &v->at[san.device], NULL)))
+			memcpy((void *)v->managed, &v->at[san.device], sizeof v->at[san.device]);
 	return e;
 }
 
-/* Adds a text to those that a module is linked of, and takes it over. */
-static int add_part(san_module *m, char *text, size_t size)
+/* Adds a text to those that a module is linked of, and takes it over.  Name NULL: the next one that is free. */
+static int add_part(san_module *m, const char *name, char *text, size_t size)
 {
 	san_module *part = text ? module_new(NULL) : NULL;
 
@@ -82,6 +85,7 @@ static int add_part(san_module *m, char *text, size_t size)
 		return SAN_MEMORY;
 	}
 	part->text = text, part->size = size;
+	snprintf(part->name, sizeof part->name, "%s", name ? name : "");
 	part->next_part = m->part;
 	m->part = part;
 	return read_text(part);
@@ -95,11 +99,22 @@ static int split(san_module *m)
 
 	for (const void *const *object = m->objects; object && *object && !e; object++) {
 		char *text = san_fatbin_ptx(*object, san.info, &size);
-		e = text ? add_part(m, text, size) : SAN_OK;
+		e = text ? add_part(m, NULL, text, size) : SAN_OK;
 	}
 	for (const char *text; !e && m->linked && (text = san_linked_text(m->linked, &at, &size));)
-		e = add_part(m, strndup(text, size), size);
+		e = add_part(m, NULL, strndup(text, size), size);
 	return e;
+}
+
+int san_module_add(san_module *m, const char *name, const char *text, size_t size, bool joined)
+{
+	char *copy = strndup(text, size);
+
+	if (!copy || joined)
+		return add_part(m, name, copy, size);
+	snprintf(m->name, sizeof m->name, "%s", name);
+	m->text = copy, m->size = size;
+	return SAN_OK;
 }
 
 static int find_text(san_module *m)
@@ -117,14 +132,26 @@ static int find_text(san_module *m)
 	return SAN_NO_IMAGE;
 }
 
+/* A managed variable is one and the same for all devices. */
+static void place_again(const san_module *m)
+{
+	for (const san_var *v = san.vars; v; v = v->next)
+		for (int d = 0; v->module == m && v->managed && d < san.ndevice; d++)
+			if (v->at[d]) {
+				cptx_emu_place(san.dev, v->name, v->at[d], NULL);
+				break;
+			}
+}
+
 int san_module_ready(san_module *m)
 {
-	if (m->program || m->failed)
+	if (m->program[san.device] || m->failed)
 		return m->failed;
-	if (!m->text)
+	if (!m->text && !m->part)
 		m->failed = find_text(m);
-	if (!m->failed && m->text)
+	if (!m->failed && m->text && !m->parsed)
 		m->failed = read_text(m);
+	place_again(m);
 	if (!m->failed)
 		m->failed = load(m);
 	if (!m->failed)
@@ -134,6 +161,8 @@ int san_module_ready(san_module *m)
 
 int san_module_load(const void *image, san_module **out)
 {
+	if (!image || !out)
+		return SAN_VALUE;
 	if (san_forbidden())
 		return SAN_CAPTURE;
 	san_module *m = module_new(image);
@@ -193,7 +222,8 @@ void san_module_unload(san_module *m)
 	}
 	DROP(san_kernel, san.kernels, m)
 	DROP(san_var, san.vars, m)
-	cptx_program_destroy(m->program);
+	for (int d = 0; d < SAN_DEVICES; d++)
+		cptx_program_destroy(m->program[d]);
 	cptx_module_destroy(m->parsed);
 	san_lines_free(m);
 	free(m->text);
@@ -292,7 +322,7 @@ int san_resources(san_kernel *k, uint32_t threads, uint32_t smem, cptx_resources
 	cptx_error err = { .code = CPTX_OK };
 	int e = san_kernel_ready(k);
 
-	if (!e && !cptx_program_resources(k->module->program, k->name, threads, smem, out, &err))
+	if (!e && !cptx_program_resources(k->module->program[san.device], k->name, threads, smem, out, &err))
 		e = san_failed(k->name, &err);
 	return e;
 }
@@ -307,13 +337,27 @@ int san_occupancy(int *blocks, san_kernel *k, int threads, size_t smem)
 	return e;
 }
 
+/* Groups of multiprocessors, whose borders clusters do not cross on a GPU, are not modelled. */
+int san_active_clusters(int *clusters, san_kernel *k, const san_shape *shape)
+{
+	uint64_t threads = 1, ctas = 1;
+	int blocks = 0;
+
+	for (unsigned i = 0; i < 3; i++)
+		threads *= shape->block[i], ctas *= shape->cluster[i] ? shape->cluster[i] : 1;
+	int e = threads > INT_MAX || !san.info->clusters ? SAN_VALUE : san_occupancy(&blocks, k, (int)threads, shape->smem);
+	if (!e)
+		*clusters = (int)((uint64_t)blocks * san.info->sms / ctas);
+	return e;
+}
+
 /* ---- variables ---- */
 
 int san_global(const san_module *m, const char *name, uint64_t *at, size_t *size)
 {
 	cptx_error err = { .code = CPTX_OK };
 
-	*at = cptx_program_global(m->program, name, size, &err);
+	*at = cptx_program_global(m->program[san.device], name, size, &err);
 	return *at ? SAN_OK : SAN_NOT_FOUND;
 }
 
@@ -330,5 +374,6 @@ int san_var_at(const void *symbol, san_var **out)
 	*out = v;
 	if ((e = san_module_ready(v->module)))
 		return e;
-	return v->at || !san_global(v->module, v->name, &v->at, &size) ? SAN_OK : SAN_SYMBOL;
+	uint64_t *at = &v->at[san.device];
+	return *at || !san_global(v->module, v->name, at, &size) ? SAN_OK : SAN_SYMBOL;
 }

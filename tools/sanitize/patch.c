@@ -5,6 +5,7 @@
  * name in the program's own symbol table, gets a jump over its first bytes, as tools like Valgrind redirect malloc.  A
  * program that was stripped of its symbols cannot be redirected, and is told how to be linked.
  */
+#include "recording.h"
 #include "san.h"
 
 #include <dlfcn.h>
@@ -186,7 +187,8 @@ __attribute__((constructor)) static void redirect_static_runtime(void)
 {
 	image m;
 
-	if (!open_program(&m))
+	/* a process that replays, or records what a GPU does, has no runtime that is to be redirected */
+	if (getenv(REC_REPLAY_ENV) || getenv(REC_HELPER_ENV) || !open_program(&m))
 		return;
 	if (find_symbols(&m, SHT_SYMTAB)) {
 		for (size_t i = 0; i < m.nsymbol; i++) {

@@ -37,7 +37,7 @@ void san_say(const char *format, ...)
 	va_start(ap, format);
 	vsnprintf(text, sizeof text, format, ap);
 	va_end(ap);
-	fprintf(stderr, "cptx sanitize: %s\n", text);
+	fprintf(stderr, "%s: %s\n", san.command ? san.command : "cptx sanitize", text);
 }
 
 void san_print(void *user, const char *text)
@@ -124,14 +124,45 @@ static void with_sources(char *to, size_t room, const char *words)
 	to[n] = 0;
 }
 
+/*
+ * How often a warning of that code was told of a line of the source, before this one.  Loops that are unrolled, and
+ * templates, make many places in PTX of a line.  Lines behind the last that has room count as new.
+ */
+static unsigned times_told(enum cptx_finding_code code, const char *file, unsigned line)
+{
+	static struct {
+		char file[200];
+		unsigned line, times;
+		enum cptx_finding_code code;
+	} told[64];
+	static size_t n;
+
+	for (size_t i = 0; i < n; i++)
+		if (told[i].code == code && told[i].line == line && !strncmp(told[i].file, file, sizeof told[i].file - 1))
+			return told[i].times++;
+	if (n < sizeof told / sizeof *told) {
+		snprintf(told[n].file, sizeof told[n].file, "%s", file);
+		told[n].line = line, told[n].times = 1, told[n].code = code;
+		n++;
+	}
+	return 0;
+}
+
 static void say_finding(const cptx_emu_finding *f)
 {
 	const char *rank = f->rank == CPTX_FIND_ERROR ? "error" : "warning", *file = f->at.file ? f->at.file : "";
 	unsigned line = (unsigned)f->at.line;
 	char words[8192];
+	const bool known = *file && san_source(file, strlen(file), line, &file, &line);
+	const unsigned before = known && f->rank != CPTX_FIND_ERROR ? times_told(f->code, file, line) : 0;
 
 	with_sources(words, sizeof words, f->text);
-	if (*file && san_source(file, strlen(file), line, &file, &line))
+	if (before > 1)
+		; /* the record is enough */
+	else if (before)
+		san_say("%s:%u: %s: %s, once more (%s:%u); what else is of this line is counted, and in --json and --sarif", file,
+		        line, rank, cptx_finding_name(f->code), f->at.file, (unsigned)f->at.line);
+	else if (known)
 		san_say("%s:%u: %s: %s (%s:%u)", file, line, rank, words, f->at.file, (unsigned)f->at.line);
 	else if (*file)
 		san_say("%s:%u: %s: %s", file, line, rank, words);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The CUDA Runtime API: errors, devices, memory, symbols. */
 #include "api.h"
-#include "device.h"
+#include "context.h"
 #include "graph.h"
 
 #include <stdlib.h>
@@ -39,25 +39,10 @@ PLAIN(const char *, cudaGetErrorString, (int e), return san_error_of(e)->text;)
 
 enum { CUDA_VERSION = 13000 };
 
-static int device(int number) { return number ? SAN_DEVICE : SAN_OK; }
-
-CALL(cudaGetDeviceCount, (int *n), (*n = 1, SAN_OK))
-CALL(cudaSetDevice, (int number), device(number))
-CALL(cudaInitDevice, (int number, unsigned device_flags, unsigned flags), ((void)device_flags, (void)flags, device(number)))
-CALL(cudaGetDevice, (int *number), (*number = 0, SAN_OK))
-CALL(cudaChooseDevice, (int *number, const rt_device_prop *p), ((void)p, *number = 0, SAN_OK))
 CALL(cudaSetDeviceFlags, (unsigned flags), ((void)flags, SAN_OK))
 CALL(cudaGetDeviceFlags, (unsigned *flags), (*flags = 0, SAN_OK))
 CALL(cudaDeviceSynchronize, (void), SAN_OK)
 CALL(cudaDeviceReset, (void), SAN_OK)
-CALL(cudaGetDeviceProperties, (rt_device_prop * p, int number), device(number) ? SAN_DEVICE : (san_properties(p), SAN_OK))
-CALL(cudaDeviceGetAttribute, (int *v, int attribute, int number), device(number) ? SAN_DEVICE : san_attribute(attribute, v))
-CALL(cudaDeviceCanAccessPeer, (int *can, int number, int peer), ((void)number, (void)peer, *can = 0, SAN_OK))
-/* There is no other device, and a device is no peer of itself. */
-CALL(cudaDeviceEnablePeerAccess, (int peer, unsigned flags), ((void)peer, (void)flags, SAN_DEVICE))
-CALL(cudaDeviceDisablePeerAccess, (int peer), ((void)peer, SAN_DEVICE))
-CALL(cudaDeviceGetP2PAttribute, (int *v, int which, int number, int peer),
-     ((void)v, (void)which, (void)number, (void)peer, SAN_DEVICE))
 CALL(cudaDeviceGetStreamPriorityRange, (int *least, int *greatest),
      (least ? (void)(*least = 0) : (void)0, greatest ? (void)(*greatest = -5) : (void)0, SAN_OK))
 CALL(cudaDeviceSetCacheConfig, (int config), ((void)config, SAN_OK))
@@ -80,14 +65,6 @@ static int alloc(void **p, size_t size, enum san_memory kind)
 	if (p)
 		*p = (void *)(uintptr_t)at;
 	return e;
-}
-
-/* In a stream that is captured: of the graph. */
-static int alloc_in(void **p, size_t size, san_stream *s)
-{
-	san_node *n;
-
-	return p && san_captures(s) ? san_graph_alloc(s->capture, p, size, &n) : alloc(p, size, SAN_DEVICE_MEMORY);
 }
 
 static int free_in(void *p, san_stream *s)
@@ -121,9 +98,6 @@ static int alloc3d(rt_pitched *p, rt_extent x)
 }
 
 CALL(cudaMalloc, (void **p, size_t size), alloc(p, size, SAN_DEVICE_MEMORY))
-CALL(cudaMallocAsync, (void **p, size_t size, san_stream *s), alloc_in(p, size, san_stream_of(s)))
-CALL(cudaMallocFromPoolAsync, (void **p, size_t size, void *pool, san_stream *s),
-     ((void)pool, alloc_in(p, size, san_stream_of(s))))
 CALL(cudaMallocManaged, (void **p, size_t size, unsigned flags), ((void)flags, alloc(p, size, SAN_MANAGED_MEMORY)))
 CALL(cudaMallocHost, (void **p, size_t size), alloc(p, size, SAN_HOST_MEMORY))
 CALL(cudaHostAlloc, (void **p, size_t size, unsigned flags), ((void)flags, alloc(p, size, SAN_HOST_MEMORY)))
@@ -152,7 +126,7 @@ static int attributes(rt_pointer_attributes *a, const void *p)
 {
 	const san_block *b = san_block_at((uintptr_t)p);
 
-	*a = (rt_pointer_attributes){ .type = b ? b->type : RT_UNREGISTERED };
+	*a = (rt_pointer_attributes){ .type = b ? b->type : RT_UNREGISTERED, .device = b ? b->device : 0 };
 	if (!b) {
 		a->host_pointer = (void *)(uintptr_t)p;
 		a->device = -2; /* cudaInvalidDeviceId */
@@ -170,7 +144,7 @@ static int room(size_t *unused, size_t *total)
 	size_t used = 0;
 
 	for (const san_block *b = san.blocks; b; b = b->next)
-		used += b->type == RT_HOST ? 0 : b->size;
+		used += b->type == RT_HOST || b->device != san.device ? 0 : b->size;
 	*total = (size_t)san.info->global_memory;
 	*unused = *total > used ? *total - used : 0;
 	return SAN_OK;
@@ -181,30 +155,11 @@ CALL(cudaMemPrefetchAsync, (const void *p, size_t size, rt_location where, unsig
 CALL(cudaMemAdvise, (const void *p, size_t size, int advice, rt_location where),
      ((void)p, (void)size, (void)advice, (void)where, SAN_OK))
 
-/* A pool is one and the same handle: memory comes from the device itself. */
-static char pool;
-static int pool_of(void **out, int number) { return *out = &pool, device(number); }
-CALL(cudaDeviceGetDefaultMemPool, (void **out, int number), pool_of(out, number))
-CALL(cudaDeviceGetMemPool, (void **out, int number), pool_of(out, number))
-CALL(cudaDeviceSetMemPool, (int number, void *p), ((void)p, device(number)))
-CALL(cudaMemPoolCreate, (void **out, const void *properties), ((void)properties, pool_of(out, 0)))
-CALL(cudaMemPoolDestroy, (void *p), ((void)p, SAN_OK))
-CALL(cudaMemPoolSetAttribute, (void *p, int attribute, void *value), ((void)p, (void)attribute, (void)value, SAN_OK))
-CALL(cudaMemPoolGetAttribute, (void *p, int attribute, void *value),
-     ((void)p, (void)attribute, *(uint64_t *)value = 0, SAN_OK))
-CALL(cudaMemPoolSetAccess, (void *p, const void *access, size_t n), ((void)p, (void)access, (void)n, SAN_OK))
-CALL(cudaMemPoolGetAccess, (int *flags, void *p, const void *location), ((void)p, (void)location, *flags = 3, SAN_OK))
-CALL(cudaMemPoolTrimTo, (void *p, size_t keep), ((void)p, (void)keep, SAN_OK))
-
 /* ---- copies ---- */
 
 CALL(cudaMemcpy, (void *dst, const void *src, size_t size, int kind), san_copy(dst, src, size, kind, NULL))
 CALL(cudaMemcpyAsync, (void *dst, const void *src, size_t size, int kind, san_stream *s),
      san_copy(dst, src, size, kind, san_stream_of(s)))
-CALL(cudaMemcpyPeer, (void *dst, int to, const void *src, int from, size_t size),
-     device(to | from) ? SAN_DEVICE : san_copy(dst, src, size, RT_DEVICE_TO_DEVICE, NULL))
-CALL(cudaMemcpyPeerAsync, (void *dst, int to, const void *src, int from, size_t size, san_stream *s),
-     device(to | from) ? SAN_DEVICE : san_copy(dst, src, size, RT_DEVICE_TO_DEVICE, san_stream_of(s)))
 CALL(cudaMemcpy2D, (void *dst, size_t dst_pitch, const void *src, size_t src_pitch, size_t width, size_t height, int kind),
      san_copy_rows(dst, dst_pitch, src, src_pitch, width, height, kind, NULL))
 CALL(cudaMemcpy2DAsync,
@@ -241,7 +196,7 @@ static int symbol_copy(const void *symbol, void *host, const void *from, size_t 
 		return e;
 	if (offset > v->size || size > v->size - offset)
 		return SAN_VALUE;
-	void *at = (void *)(uintptr_t)(v->at + offset);
+	void *at = (void *)(uintptr_t)(v->at[san.device] + offset);
 	return from ? san_copy(at, from, size, kind, s) : san_copy(host, at, size, kind, s);
 }
 
@@ -260,7 +215,7 @@ static int symbol(const void *host, void **at, size_t *size)
 	int e = san_var_at(host, &v);
 
 	if (!e && at)
-		*at = (void *)(uintptr_t)v->at;
+		*at = (void *)(uintptr_t)v->at[san.device];
 	if (!e && size)
 		*size = v->size;
 	return e;

@@ -22,6 +22,8 @@
 #define SAN_API
 #endif
 
+enum { SAN_DEVICES = 16 /* most of --devices */ };
+
 enum san_error {
 #define ERROR(name, number, runtime, driver, text) SAN_##name = number,
 #include "error.def"
@@ -46,9 +48,10 @@ typedef struct san_module {
 	char *text;    /* PTX, NUL-terminated */
 	void *lines;   /* of the source, once something was found in the text (lines.c) */
 	size_t size;
-	cptx_module *parsed; /* knows the parameters of the kernels */
-	cptx_program *program;
-	int failed; /* why it could not be loaded, which is said once */
+	cptx_module *parsed;                /* knows the parameters of the kernels */
+	cptx_program *program[SAN_DEVICES]; /* on each device that needed it */
+	int failed;                         /* why it could not be loaded, which is said once */
+	unsigned recorded[SAN_DEVICES];     /* its number in the recording, of each device's program; 0: it is not there */
 } san_module;
 
 /* A kernel: a CUfunction, a cudaFunction_t and a cudaKernel_t. */
@@ -68,8 +71,8 @@ typedef struct san_var {
 	const void *host;
 	char *name;
 	size_t size;
-	void **managed; /* the host's pointer to it, if it is a managed one */
-	uint64_t at;    /* on the device; 0: not looked up yet */
+	void **managed;           /* the host's pointer to it, if it is a managed one */
+	uint64_t at[SAN_DEVICES]; /* on each device; 0: not looked up yet */
 } san_var;
 
 /* Memory that the program allocated or registered. */
@@ -82,6 +85,11 @@ typedef struct san_block {
 	unsigned graphs; /* that allocate it, and keep it */
 	bool of_graph;   /* was allocated by a graph: it may be freed, and allocated again by a launch, while there is one */
 	bool freed;      /* of_graph, and not allocated now */
+	int device;      /* whose it is */
+	bool opened;     /* it is memory of another process */
+	struct san_shared *shared; /* with other processes; NULL: it is not */
+	bool pooled;               /* it came of a pool, whose reach cudaMemPoolSetAccess says */
+	bool mapped;               /* it is memory of cuMemMap, whose reach cuMemSetAccess says */
 } san_block;
 
 typedef struct san_graph san_graph;
@@ -89,6 +97,7 @@ typedef struct san_graph san_graph;
 /* A stream and an event.  Handles 0, 1 and 2 are the default streams. */
 typedef struct san_stream {
 	struct san_stream *next; /* in san.streams */
+	int device;
 	unsigned flags;
 	int priority;
 	unsigned long long id;
@@ -115,15 +124,18 @@ extern struct san {
 	pthread_mutex_t lock; /* recursive; held by every call */
 	cptx_device *dev;
 	const cptx_device_info *info;
-	int failed; /* the device could not be opened, or a finding ended a launch: all later calls return that */
+	int ndevice, device; /* devices; the one that the call is for */
+	int failed;          /* the device could not be opened, or a finding ended a launch: all later calls return that */
 	san_module *modules;
 	san_kernel *kernels;
 	san_var *vars;
 	san_block *blocks;
 	struct san_array *arrays;
 	san_stream *streams;
+	bool several;                /* some memory is mapped at several addresses (virtual.c) */
 	unsigned long long nstreams; /* that were made */
 	unsigned texts;              /* of modules that have a name */
+	const char *command;         /* that messages begin with; NULL: cptx sanitize */
 } san;
 
 /* state.c */
@@ -155,6 +167,8 @@ const char *san_linked_text(const void *image, size_t *at, size_t *size);
 int san_module_load(const void *image, san_module **out); /* text or a fat binary */
 void san_module_unload(san_module *m);
 int san_module_ready(san_module *m); /* parsed and on the device */
+/* Puts a text to those of a module that is not loaded yet: its only one, or one of several that are joined. */
+int san_module_add(san_module *m, const char *name, const char *text, size_t size, bool joined);
 san_module *san_register(const void *image, const void *const *parts);
 bool san_register_kernel(san_module *m, const void *host, const char *name);
 bool san_register_var(san_module *m, const void *host, const char *name, size_t size, void **managed);
@@ -168,6 +182,7 @@ int san_global(const san_module *m, const char *name, uint64_t *at, size_t *size
 int san_var_at(const void *symbol, san_var **out);
 int san_resources(san_kernel *k, uint32_t threads, uint32_t smem, cptx_resources *out);
 int san_occupancy(int *blocks, san_kernel *k, int threads, size_t smem); /* blocks on a multiprocessor at once */
+int san_active_clusters(int *clusters, san_kernel *k, const san_shape *shape);
 
 /* lines.c: the line of the source that a line of PTX, "program.ptx" and a number, was made of; false: unknown */
 bool san_source(const char *ptx, size_t ptx_size, unsigned line, const char **file, unsigned *its_line);
@@ -182,6 +197,8 @@ int san_map(void *host, size_t size);
 int san_unmap(void *host);
 san_block *san_block_at(uint64_t at); /* of a device or host address */
 bool san_on_device(const void *p);
+int san_block_add(uint64_t at, void *host, size_t size, int type); /* bookkeeping alone */
+void san_block_drop(uint64_t at);
 int san_copy(void *dst, const void *src, size_t size, int kind, san_stream *s);
 int san_copy_rows(void *dst, size_t dst_pitch, const void *src, size_t src_pitch, size_t width, size_t height, int kind,
                   san_stream *s);
@@ -200,10 +217,15 @@ int san_keep_copy(san_stream *s, void *dst, const void *src, size_t size, int ki
 int san_keep_set(san_stream *s, uint64_t dst, unsigned value, unsigned element, size_t count);
 int san_keep_launch(san_stream *s, san_kernel *k, const san_shape *shape, void **args);
 
-/* driver.c: a file with zeros behind it, to be freed; NULL after an error */
+/* driver.c: addresses of the arguments, to be freed */
+int san_unpack(san_kernel *k, void **args, void **extra, void ***out);
+san_shape san_shape_of(const dr_launch_config *c);
+/* a file with zeros behind it, to be freed; NULL after an error */
 int san_read_file(const char *path, char **out, size_t *size);
 /* logs of a compiler, which the caller gave room for, are empty: what is wrong is said on standard error */
 void san_empty_logs(unsigned n, const int *options, void **values);
+
+bool san_is_missing(const char *name); /* missing.c: a call that only says that it is not there */
 
 /* device.c */
 int san_attribute(int attribute, int *value);

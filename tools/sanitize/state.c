@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The emulated device of the process, and its lock. */
-#include "san.h"
+#include "context.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -31,19 +31,23 @@ static void open_device(void)
 	const char *order = variable("CPTX_SANITIZE_SCHEDULE", "random");
 	cptx_error err = { .code = CPTX_OK };
 	const cptx_emu_opt opt = {
-		.size = sizeof opt,
+		.size = CPTX_OPT_SIZE(cptx_emu_opt),
 		.seed = strtoull(variable("CPTX_SANITIZE_SEED", "0"), NULL, 10),
 		.schedule = !strcmp(order, "late")    ? CPTX_EMU_LATE
 		            : !strcmp(order, "eager") ? CPTX_EMU_EAGER
 		            : !strcmp(order, "all")   ? CPTX_EMU_ALL
 		                                      : CPTX_EMU_RANDOM,
 		.step_limit = strtoull(variable("CPTX_SANITIZE_LIMIT", "0"), NULL, 10),
+		.sms = (uint32_t)strtoul(variable("CPTX_SANITIZE_SMS", "0"), NULL, 10),
 		.pedantic = *variable("CPTX_SANITIZE_PEDANTIC", "0") == '1',
+		.no_traffic = true, /* nobody asks for it */
 		.print = san_print,
 		.orders = strtoull(variable("CPTX_SANITIZE_ORDERS", "0"), NULL, 10),
 		.order = strtoull(variable("CPTX_SANITIZE_ORDER", "0"), NULL, 10),
 	};
 
+	const unsigned long n = strtoul(variable("CPTX_SANITIZE_DEVICES", "1"), NULL, 10);
+	san.ndevice = n >= 1 && n <= SAN_DEVICES ? (int)n : 1;
 	san.dev = cptx_emu_open(variable("CPTX_SANITIZE_ARCH", "sm_90a"), &opt, &err);
 	if (san.dev)
 		san.info = cptx_device_get_info(san.dev);
@@ -57,6 +61,9 @@ int san_enter(void)
 	pthread_mutex_lock(&san.lock);
 	if (!san.dev && !san.failed)
 		open_device();
+	san.device = san_current_device();
+	if (san.dev && san.ndevice > 1)
+		cptx_emu_act_as(san.dev, (unsigned)san.device, NULL);
 	return san.failed;
 }
 

@@ -13,6 +13,7 @@ static int stream_new(san_stream **out, unsigned flags, int priority)
 
 	if (!s)
 		return out ? SAN_MEMORY : SAN_VALUE;
+	s->device = san.device;
 	s->flags = flags, s->priority = priority, s->id = ++san.nstreams;
 	s->next = san.streams;
 	san.streams = s;
@@ -69,7 +70,8 @@ BOTH(cudaStreamGetFlags, cuStreamGetFlags, (san_stream * s, unsigned *flags),
 BOTH(cudaStreamGetPriority, cuStreamGetPriority, (san_stream * s, int *priority),
      (*priority = san_stream_of(s) ? s->priority : 0, SAN_OK))
 CALL(cudaStreamGetId, (san_stream * s, unsigned long long *id), (*id = san_stream_of(s) ? s->id : 0, SAN_OK))
-CALL(cudaStreamGetDevice, (san_stream * s, int *device), ((void)s, *device = 0, SAN_OK))
+BOTH(cudaStreamGetDevice, cuStreamGetDevice, (san_stream * s, int *device),
+     (*device = san_stream_of(s) ? s->device : san.device, SAN_OK))
 CALL(cudaStreamSetAttribute, (san_stream * s, int id, const void *value), ((void)s, (void)id, (void)value, SAN_OK))
 CALL(cudaStreamAttachMemAsync, (san_stream * s, void *p, size_t size, unsigned flags),
      ((void)s, (void)p, (void)size, (void)flags, SAN_OK))

@@ -9,6 +9,18 @@
 #define CHANGES const uint32_t *step, unsigned interleave, unsigned swizzle, unsigned l2, unsigned fill
 #define GIVEN type, rank, address, dim, stride, step, interleave, swizzle, l2, fill
 
+/*
+ * The driver takes 0 for a stride, which here stands for what is packed: grouped GEMMs make such maps, whose strides
+ * tensormap.replace sets before they are used.  It becomes the largest one, so that the first element is where it was, and
+ * others are out of bounds.
+ */
+static uint64_t stride_of(uint64_t given)
+{
+	const uint64_t largest = (UINT64_C(1) << 40) - 32;
+
+	return given ? given : largest;
+}
+
 static bool describe(cptx_tensor_map_opt *o, TENSOR, CHANGES)
 {
 	memset(o, 0, sizeof *o);
@@ -18,8 +30,8 @@ static bool describe(cptx_tensor_map_opt *o, TENSOR, CHANGES)
 	o->type = (enum cptx_tensor_type)type, o->rank = rank, o->address = (uintptr_t)address;
 	for (unsigned i = 0; i < rank; i++) {
 		o->dim[i] = dim[i];
-		o->stride[i] = i ? stride[i - 1] : 0;
 		o->element_stride[i] = step[i];
+		o->stride[i] = i ? stride_of(stride[i - 1]) : 0;
 	}
 	o->interleave = interleave * 16, o->swizzle = (enum cptx_swizzle)swizzle, o->nan_fill = fill != 0;
 	o->l2 = l2 ? 32u << l2 : 0; /* 64, 128, 256 bytes */

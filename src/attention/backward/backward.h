@@ -15,7 +15,8 @@ enum {
 	BACKWARD_DQ_KEYS = 64,  /* keys of its blocks */
 	BACKWARD_DQ_STAGES = 2,
 	BACKWARD_GROUPS = 2, /* MMA warpgroups by wgmma, each with 64 keys */
-	BACKWARD_GROUP_THREADS = 128
+	BACKWARD_GROUP_THREADS = 128,
+	BACKWARD_PARTS = 2 /* of dQ in shared memory: one for each warpgroup, or two by turns of the one that makes all */
 };
 
 /* What follows from the options. */
@@ -27,8 +28,11 @@ typedef struct backward_shape {
 	uint32_t smem, dq_smem;      /* of the second kernel; of the third */
 	/* wgmma */
 	cptx_tile p_t;       /* dS^T as the A of dQ, with queries along M */
-	uint32_t part_cols;  /* of a block's dQ, that a warpgroup makes */
+	bool dq_apart;       /* a warpgroup of its own makes dQ, and V is in registers: of small heads, whose sums leave room */
+	uint32_t dq_groups;  /* warpgroups that make dQ */
+	uint32_t part_cols;  /* of a block's dQ, that one of them makes */
 	uint32_t part_bytes; /* of these, f32 */
+	uint32_t regs;       /* of a thread of a warpgroup that has keys */
 } backward_shape;
 
 /* What a launch fills the parameters from, which have the names of its members; all kernels have all of them. */

@@ -154,7 +154,8 @@ void backward_dq_product(cptx_kernel *k, const backward_in *in, cptx_val group, 
 	const backward_shape *s = &in->s;
 
 	cptx_tiled_mma_new(k, mma, .by = CPTX_BY_WGMMA, .a = type, .b = type, .m = 64, .n = s->part_cols,
-	                   .units_n = BACKWARD_GROUPS, .a_tile = s->p_t, .b_tile = s->k_t, .unit = group, .thread = thread);
+	                   .units_n = s->dq_groups, .a_tile = s->p_t, .b_tile = s->k_t,
+	                   .unit = s->dq_groups > 1 ? group : (cptx_val){ 0 }, .thread = thread);
 	cptx_acc_new(k, mma, part);
 }
 

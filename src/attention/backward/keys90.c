@@ -8,6 +8,10 @@
  * so that it need not wait for the other, which is half a block behind: they issue most of their products by turns, and
  * while one does, the other has exponentials to compute.  A bulk copy adds a part of dQ to the sums of the workspace, where
  * it lies as the threads hold it.  The product S^T of the next block runs beside that.
+ *
+ * Small heads (dq_apart) leave registers for more: a third warpgroup makes dQ of whole blocks, so that the other two neither
+ * wait for one another nor for the copies, and V is the A of dP^T in registers, for products of 64 rows and columns whose
+ * operands both come from shared memory take all that it gives.  S^T of the next block is issued behind dK.
  */
 #include "attention/backward/backward.h"
 
@@ -27,6 +31,7 @@ typedef struct keys90 {
 	cptx_operand key, v, q, d_o;
 	cptx_pipe kv_pipe, q_pipe, do_pipe, ds_pipe;
 	cptx_pipe_at kv_at, q_at, do_at; /* the role's places */
+	cptx_pipe_at q_done;             /* the stage of Q to be released next, where q_at runs ahead */
 	cptx_pipe_at ds_to, ds_at;       /* of an MMA warpgroup: dS^T that it writes, and that it reads */
 	cptx_val stats, ds, parts;       /* .u32, shared memory */
 	cptx_val blocks;                 /* .u32, of queries, of all heads that share that of K and V */
@@ -36,7 +41,8 @@ typedef struct keys90 {
 	cptx_val group, thread, releases;
 	cptx_val turn, next_turn; /* barriers */
 	cptx_val part, to; /* .u32, the thread's place in the warpgroup's part; .u64, where the block before has its own */
-	cptx_tiled_mma kq, grad, dq; /* S^T and dP^T; dV and dK; dQ */
+	cptx_val v_regs;   /* V as an A, with dq_apart */
+	cptx_tiled_mma kq, vo, grad, dq; /* S^T; dP^T; dV and dK; dQ */
 	cptx_acc scores, probs, dp, sum_dv, sum_dk, dq_part;
 } keys90;
 
@@ -81,17 +87,18 @@ static void setup(keys90 *x)
 	x->q = operand(x, "queries_ring", &s->q, "q_map", stages), x->d_o = operand(x, "do_ring", &s->q, "do_map", stages);
 	if (!x->o->deterministic) {
 		x->ds = smem(x, DS_STAGES * cptx_tile_bytes(&s->p), 1024, "ds");
-		x->parts = smem(x, BACKWARD_GROUPS * s->part_bytes, 128, "parts");
+		x->parts = smem(x, BACKWARD_PARTS * s->part_bytes, 128, "parts");
 	}
 	x->stats = smem(x, stages * s->stats_bytes, 128, "stats_ring");
 	cptx_roles_begin(k, &x->roles, .threads = s->threads);
 	const cptx_val first = cptx_setp(k, x->roles.tid, 0, .cmp = CPTX_EQ);
 	cptx_params_prefetch(k, &x->in.params, first);
 	cptx_pipe_new(k, &x->kv_pipe, .stages = 1, .consumers = BACKWARD_GROUPS, .cta_release = true);
-	cptx_pipe_new(k, &x->q_pipe, .stages = stages, .consumers = BACKWARD_GROUPS, .cta_release = true);
-	cptx_pipe_new(k, &x->do_pipe, .stages = stages, .consumers = BACKWARD_GROUPS, .cta_release = true);
-	/* a warp of each warpgroup arrives for its part of dS^T, and each warpgroup reads all of it */
-	cptx_pipe_new(k, &x->ds_pipe, .stages = DS_STAGES, .producers = 4 * BACKWARD_GROUPS, .consumers = BACKWARD_GROUPS);
+	const uint32_t consumers = BACKWARD_GROUPS * (s->dq_apart ? 4 : 1); /* warps, or warpgroups whose threads meet */
+	cptx_pipe_new(k, &x->q_pipe, .stages = stages, .consumers = consumers, .cta_release = true);
+	cptx_pipe_new(k, &x->do_pipe, .stages = stages, .consumers = consumers, .cta_release = true);
+	/* a warp of each warpgroup arrives for its part of dS^T, and each warpgroup that makes dQ reads all of it */
+	cptx_pipe_new(k, &x->ds_pipe, .stages = DS_STAGES, .producers = 4 * BACKWARD_GROUPS, .consumers = s->dq_groups);
 	cptx_pipe_prepare(k, &x->ds_pipe, first);
 	cptx_pipe_prepare(k, &x->kv_pipe, first);
 	cptx_pipe_prepare(k, &x->q_pipe, first);
@@ -169,6 +176,26 @@ static void produce(keys90 *x)
 
 /* ---- the MMA warpgroups ---- */
 
+/* dP^T, and V of the warpgroup's keys, which is there: each warp's 16 keys are an A of mma.sync, too. */
+static void begin_dp(keys90 *x)
+{
+	cptx_kernel *k = x->k;
+	const enum cptx_type in = x->o->in;
+	const backward_shape *s = x->s;
+	const cptx_val warp = cptx_role_warp(k, &x->roles);
+	cptx_tiled_mma by_warp;
+
+	x->vo = x->kq;
+	if (!s->dq_apart)
+		return;
+	cptx_tiled_mma_new(k, &by_warp, .by = CPTX_BY_MMA_SYNC, .a = in, .b = in, .m = 16, .n = x->o->bq,
+	                   .units_m = 4 * BACKWARD_GROUPS, .a_tile = s->k, .b_tile = s->q, .unit = warp,
+	                   .thread = x->roles.lane);
+	cptx_tiled_mma_new(k, &x->vo, .by = CPTX_BY_WGMMA, .a = in, .b = in, .m = 64, .n = x->o->bq, .units_m = BACKWARD_GROUPS,
+	                   .a_from = CPTX_A_REGS, .b_tile = s->q, .unit = x->group, .thread = x->thread);
+	x->v_regs = cptx_mma_load_a(k, &by_warp, cptx_operand_at(k, &x->v, 0));
+}
+
 static void begin_group(keys90 *x)
 {
 	cptx_kernel *k = x->k;
@@ -192,11 +219,18 @@ static void begin_group(keys90 *x)
 	cptx_acc_new(k, &x->grad, &x->sum_dk);
 	cptx_acc_clear(k, &x->sum_dv);
 	cptx_acc_clear(k, &x->sum_dk);
+	if (!x->o->deterministic)
+		x->ds_to = cptx_pipe_producer(k, &x->ds_pipe);
+	if (s->dq_apart) {
+		x->releases = cptx_setp(k, x->roles.lane, 0, .cmp = CPTX_EQ);
+		x->q_done = cptx_pipe_consumer(k, &x->q_pipe);
+		return;
+	}
 	x->turn = cptx_add(k, x->group, TURN), x->next_turn = cptx_sub(k, 2 * TURN + 1, x->turn);
 	if (x->o->deterministic)
 		return;
 	backward_dq_product(k, &x->in, x->group, x->thread, &x->dq, &x->dq_part);
-	x->ds_to = cptx_pipe_producer(k, &x->ds_pipe), x->ds_at = cptx_pipe_consumer(k, &x->ds_pipe);
+	x->ds_at = cptx_pipe_consumer(k, &x->ds_pipe);
 	x->to = cptx_var(k, CPTX_U64, 0);
 	x->part = cptx_mad(k, x->thread, 16, cptx_mad(k, x->group, s->part_bytes, x->parts, .mode = CPTX_LO), .mode = CPTX_LO);
 }
@@ -216,7 +250,12 @@ static void release(keys90 *x, const cptx_pipe *pipe, cptx_pipe_at *at)
 	cptx_pipe_next(x->k, pipe, at);
 }
 
-static void meet(keys90 *x) { cptx_bar_sync(x->k, cptx_add(x->k, x->group, PART), .b = cptx_imm(BACKWARD_GROUP_THREADS)); }
+static void meet(keys90 *x)
+{
+	const cptx_val barrier = x->group.kind == CPTX_VAL_NONE ? cptx_imm(PART) : cptx_add(x->k, x->group, PART);
+
+	cptx_bar_sync(x->k, barrier, .b = cptx_imm(BACKWARD_GROUP_THREADS));
+}
 
 /* Adds the warpgroup's part of a block's dQ to the sums. */
 static void add_part(keys90 *x, cptx_val to)
@@ -224,7 +263,7 @@ static void add_part(keys90 *x, cptx_val to)
 	cptx_kernel *k = x->k;
 
 	CPTX_IF(k, x->releases)
-		cptx_cp_async_bulk_wait_group(k, 0, .read = CPTX_READ);
+		cptx_cp_async_bulk_wait_group(k, x->s->dq_apart ? 1 : 0, .read = CPTX_READ);
 	meet(x);
 	for (uint32_t i = 0; i < x->dq_part.count; i += 4)
 		cptx_st(k, cptx_offset(x->part, i / 4 * BACKWARD_GROUP_THREADS * 16), cptx_slice(x->dq_part.regs, i, 4),
@@ -244,7 +283,7 @@ static cptx_val sums_of(keys90 *x)
 	const cptx_val row = backward_work_row(k, &x->in, plane_of(x), x->at.block.query);
 	const cptx_val block = cptx_mad(k, row, x->s->dim * 4, x->in.sums, .mode = CPTX_LO);
 
-	return cptx_mad_wide(k, x->group, x->s->part_bytes, block);
+	return x->s->dq_apart ? block : cptx_mad_wide(k, x->group, x->s->part_bytes, block);
 }
 
 static cptx_val ds_of(keys90 *x, const cptx_pipe_at *at)
@@ -286,26 +325,36 @@ static void finish_dq(keys90 *x)
 static void take_turn(keys90 *x) { cptx_bar_sync(x->k, x->turn, .b = cptx_imm(BACKWARD_GROUPS * BACKWARD_GROUP_THREADS)); }
 static void pass_turn(keys90 *x) { cptx_bar_arrive(x->k, x->next_turn, BACKWARD_GROUPS * BACKWARD_GROUP_THREADS); }
 
-/* A block, whose S^T is there.  first: there is none in front of it, whose dQ is still to be made; last: none behind it. */
-static void multiply(keys90 *x, bool first, bool last)
+/* A block, whose S^T is there, to its dS^T, which it gives as the A of dK; dV is on its way. */
+static cptx_val differentiate(keys90 *x)
 {
 	cptx_kernel *k = x->k;
-	const bool sums = !x->o->deterministic, dq = sums && !first;
 	const backward_scores b = x->at.block;
 	const cptx_val stage = cptx_mad(k, x->q_at.stage, x->s->stats_bytes, x->stats, .mode = CPTX_LO);
 	const cptx_val mine = cptx_mad(k, x->scores.col, 8, stage, .mode = CPTX_LO);
 
 	cptx_pipe_wait_full(k, &x->do_pipe, &x->do_at);
-	const cptx_val d_o = cptx_operand_at(k, &x->d_o, x->do_at.stage), q = cptx_operand_at(k, &x->q, x->q_at.stage);
-	cptx_mma_tile(k, &x->kq, &x->dp, cptx_operand_at(k, &x->v, 0), d_o, .fresh = true);
+	const cptx_val d_o = cptx_operand_at(k, &x->d_o, x->do_at.stage);
+	const cptx_val v = x->s->dq_apart ? x->v_regs : cptx_operand_at(k, &x->v, 0);
+	cptx_mma_tile(k, &x->vo, &x->dp, v, d_o, .fresh = true);
 	backward_probabilities(k, &x->in, &b, &x->probs, mine);
 	const cptx_val p = cptx_acc_as_a(k, &x->probs, &x->grad);
 	cptx_mma_wait(k, &x->kq, 0);
 	cptx_mma_tile(k, &x->grad, &x->sum_dv, p, d_o);
 	backward_differentiate(k, &x->in, &b, &x->dp, mine);
 	const cptx_val ds = cptx_acc_as_a(k, &x->dp, &x->grad);
-	if (sums)
+	if (!x->o->deterministic)
 		share_ds(x);
+	return ds;
+}
+
+/* A block.  first: there is none in front of it, whose dQ is still to be made; last: none behind it. */
+static void multiply(keys90 *x, bool first, bool last)
+{
+	cptx_kernel *k = x->k;
+	const bool sums = !x->o->deterministic, dq = sums && !first;
+	const cptx_val q = cptx_operand_at(k, &x->q, x->q_at.stage), ds = differentiate(x);
+
 	meet(x); /* all threads have read LSE and delta */
 	take_turn(x);
 	cptx_mma_tile(k, &x->grad, &x->sum_dk, ds, q);
@@ -328,6 +377,38 @@ static void multiply(keys90 *x, bool first, bool last)
 		return;
 	next_block(x);
 	cptx_mma_wait(k, &x->kq, 0); /* ptxas orders all products one by one where one is on its way around a loop */
+}
+
+/* The same where another warpgroup makes dQ. */
+static void multiply_apart(keys90 *x, bool last)
+{
+	cptx_kernel *k = x->k;
+	const cptx_val q = cptx_operand_at(k, &x->q, x->q_at.stage), ds = differentiate(x);
+
+	cptx_mma_tile(k, &x->grad, &x->sum_dk, ds, q);
+	if (!last) {
+		cptx_pipe_next(k, &x->q_pipe, &x->q_at);
+		issue_scores(x);
+	}
+	cptx_mma_wait(k, &x->grad, last ? 0 : 1);
+	release(x, &x->do_pipe, &x->do_at);
+	release(x, &x->q_pipe, &x->q_done);
+	if (last)
+		return;
+	next_block(x);
+	cptx_mma_wait(k, &x->kq, 0);
+}
+
+static void multiply_blocks_apart(keys90 *x)
+{
+	cptx_kernel *k = x->k;
+	const cptx_val i = cptx_var(k, CPTX_U32, 1);
+
+	issue_scores(x);
+	cptx_mma_wait(k, &x->kq, 0);
+	CPTX_FOR(k, i, x->blocks, 1)
+		multiply_apart(x, false);
+	multiply_apart(x, true);
 }
 
 /* Warpgroup 0 has the first turn. */
@@ -375,14 +456,48 @@ static void work(keys90 *x)
 
 	begin_group(x);
 	cptx_pipe_wait_full(k, &x->kv_pipe, &x->kv_at);
-	CPTX_IF(k, cptx_setp(k, x->blocks, 0, .cmp = CPTX_GT))
-		multiply_blocks(x);
+	begin_dp(x);
+	CPTX_IF(k, cptx_setp(k, x->blocks, 0, .cmp = CPTX_GT)) {
+		if (x->s->dq_apart)
+			multiply_blocks_apart(x);
+		else
+			multiply_blocks(x);
+	}
 	CPTX_ACC_EACH(&x->sum_dk, e)
 	cptx_mul(k, e.value, in->scale, .into = e.value);
 	backward_store(k, in, &x->t, &x->sum_dk, in->dk, in->dk_batch, in->dk_head, in->dk_row);
 	backward_store(k, in, &x->t, &x->sum_dv, in->dv, in->dv_batch, in->dv_head, in->dv_row);
-	if (x->o->deterministic)
+	if (x->o->deterministic || x->s->dq_apart)
 		return;
+	CPTX_IF(k, x->releases)
+		cptx_cp_async_bulk_wait_group(k, 0);
+}
+
+/* ---- the warpgroup that makes dQ of all keys, with dq_apart ---- */
+
+static void sum_queries(keys90 *x)
+{
+	cptx_kernel *k = x->k;
+	const cptx_val i = cptx_var(k, CPTX_U32, 0);
+
+	x->group = (cptx_val){ 0 };
+	x->thread = cptx_and(k, x->roles.tid, BACKWARD_GROUP_THREADS - 1);
+	x->releases = cptx_setp(k, x->thread, 0, .cmp = CPTX_EQ);
+	x->kv_at = cptx_pipe_consumer(k, &x->kv_pipe), x->ds_at = cptx_pipe_consumer(k, &x->ds_pipe);
+	begin_blocks(x);
+	backward_dq_product(k, &x->in, x->group, x->thread, &x->dq, &x->dq_part);
+	x->part = cptx_var(k, CPTX_U32, cptx_mad(k, x->thread, 16, x->parts, .mode = CPTX_LO));
+	const cptx_val both = cptx_mad(k, x->part, 2, x->s->part_bytes, .mode = CPTX_LO);
+	cptx_pipe_wait_full(k, &x->kv_pipe, &x->kv_at);
+	CPTX_FOR(k, i, x->blocks, 1) {
+		const cptx_val to = sums_of(x);
+		issue_dq(x);
+		cptx_mma_wait(k, &x->dq, 0);
+		release(x, &x->ds_pipe, &x->ds_at);
+		add_part(x, to);
+		cptx_sub(k, both, x->part, .into = x->part); /* to the other part */
+		next_block(x);
+	}
 	CPTX_IF(k, x->releases)
 		cptx_cp_async_bulk_wait_group(k, 0);
 }
@@ -398,7 +513,10 @@ cptx_kernel *backward_build_keys90(cptx_module *m, const cptx_attention_backward
 	setup(&x);
 	CPTX_ROLE(x.k, &x.roles, .warps = 4, .regs = 24, .elect = true, .exits = true)
 		produce(&x);
-	CPTX_ROLE(x.k, &x.roles, .warps = 4 * BACKWARD_GROUPS, .regs = 240)
+	CPTX_ROLE(x.k, &x.roles, .warps = 4 * BACKWARD_GROUPS, .regs = s.regs)
 		work(&x);
+	if (s.dq_apart)
+		CPTX_ROLE(x.k, &x.roles, .warps = 4, .regs = 72)
+			sum_queries(&x);
 	return x.k;
 }

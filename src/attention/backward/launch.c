@@ -62,9 +62,10 @@ static uint32_t section_of(const cptx_attention_backward_opt *o, const cptx_atte
 {
 	const uint64_t rows = (uint64_t)p->queries * (p->heads / p->kv_heads), bytes = rows * o->dim * 8 + 1;
 	const uint32_t tiles = attention_up(p->keys, o->bk) + 1, least = attention_up(ROUNDS * sms, tiles);
-	const uint64_t n = MAX(L2_BYTES / bytes, least);
+	const uint64_t n = MAX(L2_BYTES / bytes, least), planes = MAX((uint64_t)p->batch * p->kv_heads, 1);
+	const uint64_t sections = MAX(planes / n, 1); /* all of about the same size: a small one at the end fills no device */
 
-	return o->causal ? (uint32_t)MAX(MIN(n, (uint64_t)p->batch * p->kv_heads), 1) : 1;
+	return o->causal ? (uint32_t)((planes + sections - 1) / sections) : 1;
 }
 
 static backward_args args_of(const cptx_attention_backward_opt *o, const cptx_attention_backward_problem *p, uint32_t sms)
@@ -194,7 +195,7 @@ static cptx_launch_opt launch_of(const cptx_attention_backward_opt *o, const cpt
 		l.grid[0] = attention_up(p->queries, BACKWARD_DQ_ROWS) * planes, l.block[0] = BACKWARD_DQ_ROWS / 16 * CPTX_WARP,
 		l.dyn_smem = backward_shape_of(o).dq_smem;
 	else if (number == DQ && o->mma == CPTX_ATTENTION_WGMMA)
-		l.grid[0] = rows / o->bq, l.block[0] = BACKWARD_GROUPS * BACKWARD_GROUP_THREADS;
+		l.grid[0] = rows / o->bq, l.block[0] = backward_shape_of(o).dq_groups * BACKWARD_GROUP_THREADS;
 	else
 		l.grid[0] = attention_up(rows, BACKWARD_ROW_WARPS), l.block[0] = BACKWARD_ROW_WARPS * CPTX_WARP;
 	return l;

@@ -29,18 +29,21 @@ backward_shape backward_shape_of(const cptx_attention_backward_opt *o)
 	const uint32_t dim = round_dim(o);
 	backward_shape s = { .dim = dim, .warps = by_wgmma(o) ? 4 * (BACKWARD_GROUPS + 1) : o->bk / 16 };
 
+	s.dq_apart = by_wgmma(o) && !o->deterministic && dim == 64;
+	s.dq_groups = s.dq_apart ? 1 : BACKWARD_GROUPS;
+	s.warps += s.dq_apart ? 4 : 0, s.regs = s.dq_apart ? 208 : 240;
 	s.threads = s.warps * CPTX_WARP;
 	s.q = tile(o->bq, dim, dim, false), s.q_t = tile(dim, o->bq, dim, true);
 	s.k = tile(o->bk, dim, dim, false), s.k_t = tile(dim, o->bk, dim, true);
 	s.p = tile(o->bk, o->bq, o->bq, false), s.p_t = tile(o->bq, o->bk, o->bq, true);
 	s.stats_bytes = o->bq * 8;
-	s.part_cols = dim / BACKWARD_GROUPS;
+	s.part_cols = dim / s.dq_groups;
 	s.part_bytes = o->bq * s.part_cols * 4;
 	if (by_wgmma(o) && s.part_cols < 64) /* a warpgroup's columns of K are spans of their own */
 		s.k.swizzle = s.k_t.swizzle = CPTX_SWIZZLE_64B;
 	s.smem = 2 * cptx_tile_bytes(&s.k) + o->stages * (2 * cptx_tile_bytes(&s.q) + s.stats_bytes);
 	if (!o->deterministic)
-		s.smem += by_wgmma(o) ? 2 * cptx_tile_bytes(&s.p) + BACKWARD_GROUPS * s.part_bytes : cptx_tile_bytes(&s.p);
+		s.smem += by_wgmma(o) ? 2 * cptx_tile_bytes(&s.p) + BACKWARD_PARTS * s.part_bytes : cptx_tile_bytes(&s.p);
 	s.dq_smem = (2 + 2 * BACKWARD_DQ_STAGES) * BACKWARD_DQ_ROWS * dim * 2;
 	return s;
 }
@@ -49,7 +52,10 @@ static void complete(cptx_attention_backward_opt *o)
 {
 	const uint32_t dim = round_dim(o);
 
-	o->bq = o->bq ? o->bq : 64;
+	/* by mma.sync wide heads leave no registers for scores that are kept beside their probabilities */
+	const bool crowded = !by_wgmma(o) && dim > 96 && backward_keeps_scores(o);
+
+	o->bq = o->bq ? o->bq : crowded ? 32 : 64;
 	o->bk = o->bk ? o->bk : dim == 96 ? 64 : 128;
 	o->stages = o->stages ? o->stages : 2;
 }

@@ -113,7 +113,7 @@ void backward_build_prepare(cptx_module *m, const cptx_attention_backward_opt *o
  */
 static void round_blocks(cptx_module *m, const cptx_attention_backward_opt *o, const char *name)
 {
-	const uint32_t threads = BACKWARD_GROUPS * BACKWARD_GROUP_THREADS;
+	const uint32_t threads = backward_shape_of(o).dq_groups * BACKWARD_GROUP_THREADS;
 	cptx_kernel *k = cptx_kernel_begin(m, name, .block = { threads }, .min_ctas = 1);
 	backward_in in = { .opt = o };
 	cptx_tiled_mma mma;

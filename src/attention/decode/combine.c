@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-enum { AT_ONCE = 4 /* chunks whose results are loaded together, for each load takes about as long as all */ };
+enum { AT_ONCE = 8 /* chunks whose results are loaded together, for each load takes about as long as all */ };
 
 typedef struct combine {
 	cptx_kernel *k;

@@ -205,7 +205,7 @@ static bool check_numbers(const cptx_attention_decode_problem *p, const cptx_att
 	RULE(p->keys < ATTENTION_MOST_ROWS, "%u keys; they are below 2^29", p->keys);
 	RULE(p->kv_heads <= p->heads && (!p->heads || p->heads % p->kv_heads == 0),
 	     "%u heads of Q, and %u of K and V; these divide those of Q", p->heads, p->kv_heads);
-	RULE((uint64_t)p->batch * p->heads * DECODE_MOST_QUERIES < UINT64_C(1) << 31,
+	RULE((uint64_t)p->batch * p->heads < (UINT64_C(1) << 31) / DECODE_MOST_QUERIES,
 	     "%u sequences of %u heads; there are less than "
 	     "2^27 in all",
 	     p->batch, p->heads);

@@ -206,6 +206,8 @@ static void store(forward100 *f)
 	const cptx_val factor = cptx_softmax_end(k, &f->soft, &f->part);
 	cptx_acc part;
 
+	if (attention_is_fp8(f->o))
+		cptx_mul(k, cptx_elem(factor, 0), f->in.v_scale, .into = cptx_elem(factor, 0));
 	if (f->o->lse)
 		attention_store_lse(k, &f->in, &f->tile, &f->part, cptx_softmax_lse(k, &f->soft, &f->part));
 	CPTX_IF(k, cptx_setp(k, f->tile.blocks, 0, .cmp = CPTX_GT)) {
@@ -232,7 +234,7 @@ static void soften(forward100 *f)
 
 	f->s_at = cptx_pipe_consumer(k, &f->s_pipe);
 	f->p_at = cptx_pipe_producer(k, &f->p_pipe);
-	attention_begin_softmax(k, &f->in, &f->tile, 1, (cptx_val){ 0 }, &f->soft);
+	attention_begin_softmax(k, &f->in, &f->tile, NULL, &f->soft);
 	CPTX_IF(k, cptx_setp(k, f->tile.blocks, 0, .cmp = CPTX_GT))
 		attention_sm100_each_block(f, softmax_step, true);
 	store(f);

@@ -82,7 +82,8 @@ void attention_sm100_softmax_begin(cptx_kernel *k, softmax100 *x, const attentio
 /* The maximum of the row with these scores.  Gives the factor, .f32, of all that was summed with the old one: 1 as long as
  * it has not grown by more than the slack, for then the old one stays. */
 cptx_val attention_sm100_softmax_max(cptx_kernel *k, softmax100 *x, const cptx_acc *scores);
-/* Makes probabilities of the scores from `first` on, rounds them, and gives them in n / 2 .b32 registers; last: of the row's
+/* Makes probabilities of the scores from `first` on, rounds them, and gives them in n / 2 .b32 registers, of
+ * e4m3 in n / 4; last: of the row's
  * last part, in which none is computed by the polynomial, for others wait for it. */
 cptx_val attention_sm100_softmax_exp(cptx_kernel *k, const softmax100 *x, const cptx_acc *scores, uint32_t first, uint32_t n,
                                      bool last);

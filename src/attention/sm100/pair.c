@@ -216,7 +216,7 @@ static void store_p(pair100 *x, uint32_t first, uint32_t n, bool last)
 	cptx_kernel *k = f->k;
 	const cptx_val words = attention_sm100_softmax_exp(k, &x->soft, &f->part, first, n, last);
 
-	cptx_tmem_store(k, cptx_offset(f->p, first / 2), words, .num = n / 2);
+	cptx_tmem_store(k, cptx_offset(f->p, first * words.count / n), words, .num = words.count);
 }
 
 /* Behind what was stored of P. */
@@ -271,6 +271,8 @@ static void end_softmax(pair100 *x, cptx_val some)
 
 	CPTX_IF(k, some) {
 		const cptx_pipe_at at = place_of(k, &x->o_pipe, true, x->tile);
+		if (attention_is_fp8(f->o))
+			cptx_mul(k, last, f->in.v_scale, .into = last);
 		cptx_st(k, last_at(x, 0), last, .space = CPTX_SHARED);
 		cptx_pipe_filled(k, &x->o_pipe, &at);
 	}
@@ -298,7 +300,7 @@ static void soften(pair100 *x, cptx_val some)
 	const cptx_val in_tile = cptx_as(cptx_and(k, row, TILE_ROWS - 1), CPTX_S32);
 	x->rows = attention_row_of(k, &f->in, &x->half, cptx_add(k, x->half.row0, in_tile));
 	move_bounds(x, cptx_neg(k, f->tile.last_key));
-	attention_begin_softmax(k, &f->in, &x->half, 1, (cptx_val){ 0 }, &x->soft.soft);
+	attention_begin_softmax(k, &f->in, &x->half, NULL, &x->soft.soft);
 	attention_sm100_softmax_begin(k, &x->soft, &f->in);
 	CPTX_IF(k, some)
 		attention_sm100_each_block(f, softmax_step, true);

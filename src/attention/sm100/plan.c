@@ -27,13 +27,6 @@ enum {
 
 static const cptx_target *target_of(void) { return cptx_target_find(TARGET); }
 
-static uint32_t round_dim(uint32_t dim) { return attention_up(dim, 32) * 32; }
-
-static cptx_tile tile(uint32_t rows, uint32_t cols, uint32_t dim, bool mn_major)
-{
-	return (cptx_tile){ rows, cols, { 16, mn_major, false }, dim % 64 ? CPTX_SWIZZLE_64B : CPTX_SWIZZLE_128B, 0, 0 };
-}
-
 /* Tensor memory is allocated in powers of two. */
 static uint32_t power_of_two(uint32_t n)
 {
@@ -77,12 +70,14 @@ static void place_one(const cptx_attention_opt *o, shape100 *s)
 
 shape100 attention_sm100_shape(const cptx_attention_opt *o)
 {
-	shape100 s = { .dim = round_dim(o->dim), .dim_v = round_dim(attention_dim_v(o)), .threads = THREADS };
+	shape100 s = { .dim = attention_round_dim(o, o->dim),
+		           .dim_v = attention_round_dim(o, attention_dim_v(o)),
+		           .threads = THREADS };
 
 	s.tiles = o->bq / TILE_ROWS;
-	s.q = tile(TILE_ROWS, s.dim, s.dim, false);
-	s.k = tile(o->bk, s.dim, s.dim, false);
-	s.v = tile(s.dim_v, o->bk, s.dim_v, true);
+	s.q = attention_tile_of(o, TILE_ROWS, s.dim, s.dim, false);
+	s.k = attention_tile_of(o, o->bk, s.dim, s.dim, false);
+	s.v = attention_tile_of(o, s.dim_v, o->bk, s.dim_v, true);
 	s.smem = s.tiles * cptx_tile_bytes(&s.q) + o->stages * (cptx_tile_bytes(&s.k) + cptx_tile_bytes(&s.v));
 	if (s.tiles > 1)
 		place_pair(o, &s);
@@ -93,7 +88,7 @@ shape100 attention_sm100_shape(const cptx_attention_opt *o)
 
 static void complete(cptx_attention_opt *o)
 {
-	const uint32_t dim = (uint32_t)attention_max(round_dim(o->dim), round_dim(attention_dim_v(o)));
+	const uint32_t dim = (uint32_t)attention_max(attention_round_dim(o, o->dim), attention_round_dim(o, attention_dim_v(o)));
 
 	if (!o->bq)
 		o->bq = dim <= 128 && o->bk != 32 && (!o->stages || o->stages == 2) ? 2 * TILE_ROWS : TILE_ROWS;
@@ -166,7 +161,7 @@ static void cycles(const cptx_attention_opt *o, double *mma, double *softmax)
 	const shape100 s = attention_sm100_shape(o);
 	const double scores = (double)o->bq * o->bk;
 
-	*mma = scores * (s.dim + s.dim_v) / MMA_PER_CYCLE;
+	*mma = scores * (s.dim + s.dim_v) * attention_bytes(o) / (2 * MMA_PER_CYCLE);
 	if (s.tiles > 1) {
 		const double ex2 = scores * (attention_sm100_by_polynomial(o) ? EX2_SHARE : 0.5) / EX2_PER_CYCLE;
 		const double starts = scores * PAIR_PER_SCORE / F32_PER_CYCLE;

@@ -87,11 +87,15 @@ cptx_val attention_sm100_softmax_max(cptx_kernel *k, softmax100 *x, const cptx_a
 {
 	const cptx_val top = top_of(k, x, s), max = x->soft.max;
 	const cptx_val by = cptx_mul(k, cptx_sub(k, max, top), x->soft.scale);
-	const cptx_val stays = cptx_setp(k, by, (float)-SOFTMAX_SLACK, .cmp = CPTX_GE);
+	/* with room for raised probabilities below the largest number of the type alone, a maximum counts when it grows */
+	const float slack = x->soft.raise != 0 ? 0 : SOFTMAX_SLACK;
+	const cptx_val stays = cptx_setp(k, by, -slack, .cmp = CPTX_GE);
 
 	cptx_selp(k, max, top, stays, .type = CPTX_F32, .into = max);
 	/* of infinity 0 * infinity makes NaN of it, and so of the whole row */
 	const cptx_val less = cptx_fma(k, max, cptx_neg(k, x->soft.scale), cptx_mul(k, max, -0.0f), .rnd = CPTX_RN);
+	if (x->soft.raise != 0)
+		cptx_add(k, less, (float)x->soft.raise, .into = less);
 	x->less = pair_of(k, less, less);
 	const cptx_val factor = cptx_ex2(k, cptx_selp(k, 0.0f, by, stays, .type = CPTX_F32), .ftz = true);
 	cptx_mul(k, x->soft.sum, factor, .into = x->soft.sum);
@@ -124,8 +128,10 @@ static void by_polynomial(cptx_kernel *k, const softmax100 *x, cptx_val pair, cp
 cptx_val attention_sm100_softmax_exp(cptx_kernel *k, const softmax100 *x, const cptx_acc *s, uint32_t first, uint32_t n,
                                      bool last)
 {
-	const enum cptx_type type = x->in == CPTX_BF16 ? CPTX_BF16X2 : CPTX_F16X2;
-	const cptx_val words = cptx_regs(k, CPTX_B32, n / 2);
+	const bool bytes = x->in == CPTX_E4M3;
+	const enum cptx_type type = bytes ? CPTX_E4M3X2 : x->in == CPTX_BF16 ? CPTX_BF16X2 : CPTX_F16X2;
+	const cptx_val words = cptx_regs(k, CPTX_B32, n / (bytes ? 4 : 2)),
+				   half[2] = { cptx_reg(k, CPTX_B16), cptx_reg(k, CPTX_B16) };
 
 	for (uint32_t i = 0; i < n; i += 2) {
 		const cptx_val a = cptx_elem(s->regs, first + i), b = cptx_elem(s->regs, first + i + 1);
@@ -137,7 +143,13 @@ cptx_val attention_sm100_softmax_exp(cptx_kernel *k, const softmax100 *x, const 
 			cptx_ex2(k, a, .ftz = true, .into = a);
 			cptx_ex2(k, b, .ftz = true, .into = b);
 		}
-		cptx_cvt(k, b, .b = a, .rnd = CPTX_RN, .dtype = type, .into = cptx_as(cptx_elem(words, i / 2), type));
+		if (!bytes) {
+			cptx_cvt(k, b, .b = a, .rnd = CPTX_RN, .dtype = type, .into = cptx_as(cptx_elem(words, i / 2), type));
+			continue;
+		}
+		cptx_cvt(k, b, .b = a, .rnd = CPTX_RN, .satfinite = true, .dtype = type, .into = cptx_as(half[i / 2 % 2], type));
+		if (i % 4)
+			cptx_mov(k, cptx_vec(k, half[0], half[1]), .type = CPTX_B32, .into = cptx_elem(words, i / 4));
 	}
 	return words;
 }

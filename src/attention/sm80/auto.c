@@ -34,10 +34,10 @@ size_t attention_sm80_shapes(const cptx_attention_opt *o, cptx_attention_opt *to
 void attention_sm80_cycles(const cptx_attention_opt *o, double *mma, double *softmax)
 {
 	const shape80 s = attention_sm80_shape(o);
-	const double scores = (double)o->bq * o->bk, frags = (double)o->warps * o->bk * (s.dim + s.dim_v) * 2;
-	const double q = s.q_in_regs ? 0 : (double)o->bq * s.dim * 2, shared = (frags + q) / SMEM_PER_CYCLE;
+	const double scores = (double)o->bq * o->bk, frags = (double)o->warps * o->bk * (s.dim + s.dim_v) * attention_bytes(o);
+	const double q = s.q_in_regs ? 0 : (double)o->bq * s.dim * attention_bytes(o), shared = (frags + q) / SMEM_PER_CYCLE;
 
-	*mma = scores * (s.dim + s.dim_v) / MMA_PER_CYCLE;
+	*mma = scores * (s.dim * attention_bytes(o) / 2.0 + s.dim_v) / MMA_PER_CYCLE; /* P * V has 16 bits in any case */
 	*mma = shared > *mma ? shared : *mma;
 	*softmax = scores / EX2_PER_CYCLE + (scores * PER_SCORE + (double)o->bq * s.dim_v) / F32_PER_CYCLE;
 }

@@ -32,6 +32,7 @@ typedef struct forward80 {
 	cptx_pipe_left left;        /* by TMA: the block of the step before */
 	cptx_val first, first_lane; /* by TMA: predicates: the thread that copies, and those that release */
 	cptx_tiled_mma qk, pv;
+	cptx_val lane;
 	cptx_val q_regs;        /* all of the warp's Q, where it stays in registers */
 	cptx_acc sums, results; /* S, O */
 	cptx_softmax soft;
@@ -210,8 +211,13 @@ static void begin_products(forward80 *f, const cptx_roles *roles)
 	cptx_tiled_mma_new(k, &f->qk, .a = o->in, .b = o->in, .m = f->s.rows, .n = o->bk, .units_m = o->warps, .a_from = q_from,
 	                   .a_tile = f->s.q, .b_tile = f->s.k, .unit = roles->warp, .thread = roles->lane,
 	                   .b_base = f->key.op.smem, .few_regs = true);
-	cptx_tiled_mma_new(k, &f->pv, .a = o->in, .b = o->in, .m = f->s.rows, .n = f->s.dim_v, .units_m = o->warps,
-	                   .a_from = CPTX_A_REGS, .b_tile = f->s.v, .unit = roles->warp, .thread = roles->lane,
+	const bool bytes = attention_is_fp8(o);
+	const enum cptx_type pv = bytes ? CPTX_F16 : o->in;
+	/* of e4m3 the kit has S alone: V's tile is one of the same sizes, which it does not read */
+	const cptx_tile halves = { f->s.dim_v, o->bk, { 16, true, false }, CPTX_SWIZZLE_128B, 0, 0 };
+	f->lane = roles->lane;
+	cptx_tiled_mma_new(k, &f->pv, .a = pv, .b = pv, .m = f->s.rows, .n = f->s.dim_v, .units_m = o->warps,
+	                   .a_from = CPTX_A_REGS, .b_tile = bytes ? halves : f->s.v, .unit = roles->warp, .thread = roles->lane,
 	                   .b_base = f->v.op.smem, .few_regs = true);
 	cptx_acc_new(k, &f->qk, &f->sums);
 	cptx_acc_new(k, &f->pv, &f->results);
@@ -254,7 +260,10 @@ static void step(forward80 *f, bool masked)
 	attention_scores_of(k, &f->in, &f->tile, &f->rows, &f->sums, f->key0, masked);
 	cptx_softmax_step_lazily(k, &f->soft, &f->sums, &f->results, SLACK);
 	const cptx_val p = cptx_acc_as_a(k, &f->sums, &f->pv);
-	cptx_mma_tile(k, &f->pv, &f->results, p, v);
+	if (attention_is_fp8(f->o))
+		attention_sm80_multiply_bytes(k, &f->s, &f->results, p, cptx_operand_at(k, &f->v.op, at.stage), f->lane);
+	else
+		cptx_mma_tile(k, &f->pv, &f->results, p, v);
 	if (f->o->tma)
 		cptx_pipe_leave(k, &f->pipe, &f->left, &at, f->first_lane);
 	cptx_sub(k, f->key0, f->o->bk, .into = f->key0);
@@ -321,13 +330,19 @@ static void attend(forward80 *f, const cptx_roles *roles)
 	cptx_kernel *k = f->k;
 
 	begin_products(f, roles);
-	attention_begin_softmax(k, &f->in, &f->tile, f->sums.rows, attention_leads(k, &f->sums), &f->soft);
+	attention_begin_softmax(k, &f->in, &f->tile, &f->sums, &f->soft);
 	CPTX_IF(k, cptx_setp(k, f->tile.blocks, 0, .cmp = CPTX_GT))
 		multiply_blocks(f, roles);
-	cptx_acc_scale_rows(k, &f->results, cptx_softmax_end(k, &f->soft, &f->sums));
+	const cptx_val factors = cptx_softmax_end(k, &f->soft, &f->sums);
+	for (uint32_t r = 0; r < factors.count && attention_is_fp8(f->o); r++)
+		cptx_mul(k, cptx_elem(factors, r), f->in.v_scale, .into = cptx_elem(factors, r));
+	cptx_acc_scale_rows(k, &f->results, factors);
 	if (f->o->lse)
 		attention_store_lse(k, &f->in, &f->tile, &f->sums, cptx_softmax_lse(k, &f->soft, &f->sums));
-	attention_store_o(k, &f->in, &f->tile, &f->results);
+	if (attention_is_fp8(f->o))
+		attention_sm80_store_bytes(k, &f->in, &f->tile, &f->results, f->lane);
+	else
+		attention_store_o(k, &f->in, &f->tile, &f->results);
 }
 
 static void run_tile(forward80 *f, const cptx_roles *roles)

@@ -14,30 +14,24 @@ enum {
 	COPY_REGS = 16,     /* and for copies by cp.async */
 	MOST_WITH_Q = 248,  /* where Q stays in registers, too */
 	STATIC_SMEM = 1024, /* for mbarriers and alignment */
-	MOST_SMEM = 227 * 1024
+	MOST_SMEM = 227 * 1024,
+	FP8_FROM = 89 /* the least target with e4m3 */
 };
-
-static uint32_t round_dim(uint32_t dim) { return attention_up(dim, 32) * 32; }
-
-static cptx_tile tile(uint32_t rows, uint32_t cols, uint32_t dim, bool mn_major)
-{
-	return (cptx_tile){ rows, cols, { 16, mn_major, false }, dim % 64 ? CPTX_SWIZZLE_64B : CPTX_SWIZZLE_128B, 0, 0 };
-}
 
 shape80 attention_sm80_shape(const cptx_attention_opt *o)
 {
-	shape80 s = { .dim = round_dim(o->dim),
-		          .dim_v = round_dim(attention_dim_v(o)),
+	shape80 s = { .dim = attention_round_dim(o, o->dim),
+		          .dim_v = attention_round_dim(o, attention_dim_v(o)),
 		          .rows = o->bq / o->warps,
 		          .threads = o->warps * CPTX_WARP };
 
-	const uint32_t q_regs = s.rows * s.dim / 2 / CPTX_WARP;
+	const uint32_t q_regs = s.rows * s.dim * attention_bytes(o) / 4 / CPTX_WARP;
 	s.regs = s.rows * (s.dim_v + o->bk) / CPTX_WARP + OTHER_REGS + s.rows * 5 / 4 + (o->tma ? 0 : COPY_REGS);
-	s.q_in_regs = s.regs + q_regs <= MOST_WITH_Q;
+	s.q_in_regs = s.regs + q_regs <= MOST_WITH_Q && !attention_is_fp8(o); /* the kit has no A of 8 bits in registers */
 	s.regs += s.q_in_regs ? q_regs : 0;
-	s.q = tile(o->bq, s.dim, s.dim, false);
-	s.k = tile(o->bk, s.dim, s.dim, false);
-	s.v = tile(s.dim_v, o->bk, s.dim_v, true);
+	s.q = attention_tile_of(o, o->bq, s.dim, s.dim, false);
+	s.k = attention_tile_of(o, o->bk, s.dim, s.dim, false);
+	s.v = attention_tile_of(o, s.dim_v, o->bk, s.dim_v, true);
 	s.stage = cptx_tile_bytes(&s.k) + cptx_tile_bytes(&s.v);
 	s.smem = cptx_tile_bytes(&s.q) + o->stages * s.stage;
 	return s;
@@ -49,7 +43,7 @@ shape80 attention_sm80_shape(const cptx_attention_opt *o)
  * registers for 16 alone.  All of these fit the shared memory of sm_86. */
 static void complete(cptx_attention_opt *o)
 {
-	const uint32_t dim = (uint32_t)attention_max(round_dim(o->dim), round_dim(attention_dim_v(o)));
+	const uint32_t dim = (uint32_t)attention_max(attention_round_dim(o, o->dim), attention_round_dim(o, attention_dim_v(o)));
 	const uint32_t rows = dim <= 128 ? 2 * MMA_ROWS : MMA_ROWS;
 
 	if (!o->bq)
@@ -60,7 +54,7 @@ static void complete(cptx_attention_opt *o)
 		o->stages = 2;
 	const bool usual = !o->bk;
 	if (usual)
-		o->bk = dim <= 96 ? 64 : dim <= 128 ? (o->tma ? 48 : 32) : dim <= 192 ? 64 : 32;
+		o->bk = dim <= 96 ? 64 : dim <= 128 ? (o->tma && !attention_is_fp8(o) ? 48 : 32) : dim <= 192 ? 64 : 32;
 	if (usual && o->page && o->bk > o->page)
 		o->bk = (uint32_t)attention_max(o->page, 16);
 	else if (usual && o->page && o->page % o->bk)
@@ -71,6 +65,9 @@ static bool check(const cptx_attention_opt *o, const cptx_target *target, cptx_a
 {
 	const uint32_t most = (target ? target->smem_per_cta : (uint32_t)MOST_SMEM) - (o->tma ? STATIC_SMEM : 0);
 
+	if (attention_is_fp8(o) && target && target->number < FP8_FROM)
+		return error_set(err, CPTX_E_TARGET, NOWHERE,
+		                 "attention for " TARGET ": %s has no .e4m3; targets from sm_%d on have it", target->name, FP8_FROM);
 	RULE(!o->tma || !target || cptx_form_on_target(CPTX_OP_CP_ASYNC_BULK_TENSOR_LOAD, 0, target),
 	     ".tma for %s; TMA is there from sm_90 on", target->name);
 	RULE(o->bq % (o->warps * MMA_ROWS) == 0 && o->bq <= 2 * o->warps * MMA_ROWS,

@@ -445,7 +445,7 @@ static void multiply_tile(forward90 *f)
 	cptx_kernel *k = f->k;
 
 	cptx_acc_clear(k, &f->results);
-	attention_begin_softmax(k, &f->in, &f->tile, f->sums.rows, attention_leads(k, &f->sums), &f->soft);
+	attention_begin_softmax(k, &f->in, &f->tile, &f->sums, &f->soft);
 	CPTX_IF(k, cptx_setp(k, f->tile.blocks, 0, .cmp = CPTX_GT))
 		multiply_blocks(f);
 	store(f);

@@ -54,6 +54,9 @@ bulk_copy *bulk_new(emu_warp *w, const emu_op *op, unsigned lane)
 
 static bool is_outside(const bulk_copy *b, const bulk_span *s) { return s->alloc || (!s->fill && b->from.p); }
 
+/* What n bytes in shared memory are to an mbarrier: padding is not counted. */
+static uint32_t counted(const bulk_copy *b, uint32_t n) { return b->spread ? n / b->spread * b->gather : n; }
+
 bool bulk_add(bulk_copy *b, const emu_place *outside, uint32_t n)
 {
 	if (!array_room(&b->span, b->nspan, &b->cap_span, sizeof *b->span, 64))
@@ -65,7 +68,7 @@ bool bulk_add(bulk_copy *b, const emu_place *outside, uint32_t n)
 		s->offset = outside->offset;
 	}
 	b->bytes += n;
-	b->moved += n;
+	b->moved += counted(b, n);
 	return true;
 }
 
@@ -343,7 +346,7 @@ static bool run_load(emu_cluster *c, emu_async *a)
 	b->todo &= ~(UINT64_C(1) << part);
 	for (uint32_t i = chunk_start(b, chunk); i < chunk_start(b, chunk + 1); i++) {
 		load_span(b, &b->span[i], d);
-		bytes += b->span[i].n;
+		bytes += counted(b, b->span[i].n);
 	}
 	return !arrived(c, b, d, bytes) || !b->todo;
 }

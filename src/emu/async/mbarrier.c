@@ -244,8 +244,54 @@ bool mbarrier_init(const emu_place *p, uint32_t count, bool v1, mbarrier_by by)
 	return true;
 }
 
-void mbarrier_inval(emu_cta *cta, emu_mbarrier *b)
+static mbarrier_user *user_of(emu_cta *cta, emu_mbarrier *b, const emu_warp *w, unsigned lane)
 {
+	if (w->cta != cta)
+		return NULL;
+	if (!b->user)
+		b->user = NEW_ARRAY(mbarrier_user, (size_t)cta->nwarp * WARP);
+	return b->user ? &b->user[w->number * WARP + lane] : NULL; /* without, a check is left out */
+}
+
+void mbarrier_used(emu_cta *cta, emu_mbarrier *b, const emu_warp *w, unsigned lane)
+{
+	mbarrier_user *u = user_of(cta, b, w, lane);
+
+	if (u)
+		u->epoch = race_stamp(w, lane).epoch + 1;
+}
+
+/* That warp has told of that moment, by any of its lanes: one lane may speak for those that it has voted with. */
+static bool has_told(const mbarrier_by *by, const emu_warp *w, uint32_t epoch)
+{
+	bool told = w == by->w;
+
+	for (unsigned l = 0; l < WARP && !told; l++)
+		told = race_saw(by->w, by->lane, (emu_stamp){ w->agent, epoch, l });
+	return told;
+}
+
+/* A thread that has used it, which is not ordered in front of this one, as its number in the CTA; -1: none. */
+static int64_t unordered_user(const emu_cta *cta, const emu_mbarrier *b, mbarrier_by by)
+{
+	for (uint32_t i = 0; b->user && i < cta->nwarp * WARP; i++)
+		if (b->user[i].epoch && !has_told(&by, &cta->warp[i / WARP], b->user[i].epoch - 1))
+			return i;
+	return -1;
+}
+
+void mbarrier_inval(emu_cta *cta, emu_mbarrier *b, mbarrier_by by)
+{
+	int64_t other = unordered_user(cta, b, by);
+
+	if (other >= 0)
+		wrong(by, CPTX_FIND_RACE, cta, b->offset,
+		      "thread %lld of the CTA has used it, and nothing orders that in front of mbarrier.inval: a barrier, or a "
+		      "release "
+		      "and an acquire, must stand between",
+		      (long long)other);
+	for (uint32_t i = 0; b->user && i < cta->nwarp * WARP; i++)
+		b->user[i].epoch = 0;
 	b->live = false;
 	touch(cta, b->offset, (emu_touch){ .kind = TOUCH_WRITE });
 	show(cta, b);
@@ -290,15 +336,6 @@ static void settle(emu_cta *cta, emu_mbarrier *b, unsigned more)
 		emu_wake(cta->cluster);
 	}
 	show(cta, b);
-}
-
-static mbarrier_user *user_of(emu_cta *cta, emu_mbarrier *b, const emu_warp *w, unsigned lane)
-{
-	if (w->cta != cta)
-		return NULL;
-	if (!b->user)
-		b->user = NEW_ARRAY(mbarrier_user, (size_t)cta->nwarp * WARP);
-	return b->user ? &b->user[w->number * WARP + lane] : NULL; /* without, a check is left out */
 }
 
 bool mbarrier_expect_tx(emu_cta *cta, emu_mbarrier *b, uint32_t bytes, mbarrier_by by)

@@ -17,6 +17,7 @@ typedef struct mbarrier_user {
 	uint32_t seen;    /* complete */
 	uint32_t arrived; /* at */
 	uint32_t polled;  /* without success */
+	uint32_t epoch;   /* of its warp when it last arrived or had waited, + 1 */
 } mbarrier_user;
 
 /* What came to it: the same instruction of the same warp is one. */
@@ -84,7 +85,10 @@ bool mbarrier_add_pending(emu_cta *cta, emu_mbarrier *b, uint32_t count, mbarrie
 
 /* For exec/mbarrier.c. */
 bool mbarrier_init(const emu_place *p, uint32_t count, bool v1, mbarrier_by by);
-void mbarrier_inval(emu_cta *cta, emu_mbarrier *b);
+/* The lane arrives, or has waited: what the end of the mbarrier must be ordered behind. */
+void mbarrier_used(emu_cta *cta, emu_mbarrier *b, const emu_warp *w, unsigned lane);
+/* A thread whose last use is not ordered in front of it makes a finding. */
+void mbarrier_inval(emu_cta *cta, emu_mbarrier *b, mbarrier_by by);
 bool mbarrier_drop(emu_cta *cta, emu_mbarrier *b, uint32_t count, mbarrier_by by); /* an arrival follows */
 uint64_t mbarrier_state(const emu_mbarrier *b);
 /* Whether the phase of that parity, or that state, is over. */

@@ -20,7 +20,7 @@ typedef enum emu_step (*emu_fn)(emu_warp *w, const emu_op *op, uint32_t mask);
 #define EMU_MODS(X) \
 	X(type) X(dtype) X(atype) X(btype) X(ctype) X(stype) X(rnd) X(ftz) X(sat) X(satfinite) X(relu) X(NaN) X(xorsign) X(abs) \
 	X(oob) X(cmp) X(boolop) X(mode) X(space) X(sem) X(scope) X(vec) X(op) X(dir) X(to) X(shape) X(num) X(trans) X(shiftamt) \
-	X(cc) X(aligned) X(scaled) X(level) X(proxy) X(dim) X(uni)
+	X(cc) X(aligned) X(scaled) X(level) X(proxy) X(dim) X(uni) X(acc)
 /* clang-format on */
 typedef struct emu_mods {
 #define X(name) uint16_t name;
@@ -50,7 +50,7 @@ typedef struct emu_arg {
 	uint8_t base;    /* ARG_ADDR: `slot` is added */
 	uint16_t count;  /* of slots; targets */
 	uint32_t slot;  /* of the register, or the first of a vector; a branch target's place in the code; a function's number */
-	int64_t offset; /* ARG_ADDR: added; with no base, the address */
+	int64_t offset; /* ARG_ADDR: added; with no base, the address; a constant's value; the digits of `select` */
 	const uint32_t *slots; /* ARG_VEC, ARG_LIST: `count` of them, NO_SLOT for the sink; ARG_TARGETS: places in the code */
 	const struct emu_passed *passed; /* ARG_LIST: `count` of them */
 } emu_arg;

@@ -75,6 +75,8 @@ static void count_global(emu_warp *w, const emu_op *op, uint64_t bytes, uint32_t
 
 void emu_traffic_count(emu_warp *w, const emu_op *op, uint32_t mask, uint32_t size, unsigned access)
 {
+	if (w->grid->machine->opt.no_traffic)
+		return;
 	uint32_t shared = shared_lanes(w, mask), global = mask & ~shared ? global_lanes(w, mask & ~shared) : 0;
 
 	if (shared) {
@@ -90,6 +92,8 @@ void emu_traffic_count(emu_warp *w, const emu_op *op, uint32_t mask, uint32_t si
 
 void emu_traffic_row(emu_warp *w, const emu_op *op, const emu_place *p, uint32_t each, uint32_t stride, unsigned access)
 {
+	if (w->grid->machine->opt.no_traffic)
+		return;
 	if (p->space == SPACE_SHARED || p->space == SPACE_CLUSTER) {
 		count_shared(w, op, (uint64_t)WARP * each, each > 4 ? each / 4 : 1, 0,
 		             access); /* no bank has two words in a phase */

@@ -402,7 +402,7 @@ static void decode_operand(emu_decoder *d, const cptx_val *v, const arch_operand
 	a->slot = value_slot(d, v, &bits);
 	a->bits = (uint8_t)bits;
 	a->select = v->kind == CPTX_VAL_REG ? v->space : 0;
-	a->offset = v->kind == CPTX_VAL_INT ? v->i : 0;
+	a->offset = v->kind == CPTX_VAL_INT ? v->i : a->select ? v->offset : 0;
 }
 
 static void note_operand(emu_decoder *d, const emu_arg *a)

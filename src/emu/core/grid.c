@@ -282,11 +282,19 @@ static bool all_rounds(run *r)
 	}
 }
 
+static uint64_t processors(void)
+{
+#ifdef _WIN32
+	return (uint64_t)MAX(pthread_num_processors_np(), 1);
+#else
+	return (uint64_t)MAX(sysconf(_SC_NPROCESSORS_ONLN), 1);
+#endif
+}
+
 /* Of the host: more than there are clusters at a time, or many more than processors, only wait for one another. */
 static uint32_t host_threads(const emu_grid *g, size_t clusters)
 {
-	uint64_t here = (uint64_t)MAX(sysconf(_SC_NPROCESSORS_ONLN), 1);
-	uint64_t n = g->machine->opt.threads;
+	uint64_t here = processors(), n = g->machine->opt.threads;
 
 	if (!n || (n > FEW_THREADS && n > here))
 		n = here;

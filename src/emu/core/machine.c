@@ -7,6 +7,22 @@
 
 #include <stdlib.h>
 
+static void drop_wishes(emu_machine *m)
+{
+	for (size_t i = 0; i < m->nwish; i++)
+		free(m->wish[i].name);
+	m->nwish = 0;
+}
+
+bool emu_wish_add(emu_machine *m, const char *variable, uint64_t at)
+{
+	char *name = array_room(&m->wish, m->nwish, &m->cap_wish, sizeof *m->wish, 16) ? strdup(variable) : NULL;
+
+	if (name)
+		m->wish[m->nwish++] = (emu_wish){ name, at };
+	return name != NULL;
+}
+
 emu_machine *emu_machine_new(const cptx_target *target, const cptx_emu_opt *opt)
 {
 	static const cptx_emu_opt defaults = { 0 };
@@ -34,6 +50,8 @@ void emu_machine_free(emu_machine *m)
 	emu_children_drop(m);
 	emu_memory_free(m);
 	emu_textures_free(m);
+	drop_wishes(m);
+	free(m->wish);
 	free(m->finding);
 	free(m->profile);
 	arena_free(&m->text);
@@ -68,6 +86,8 @@ static bool initialise(const emu_program *p, const ir_sym *s, uint64_t at, cptx_
 	emu_alloc *a = emu_alloc_find(p->machine, at);
 	size_t each = arch_types[s->elem].bits / 8;
 
+	if (a->shared) /* the host may have written it meanwhile */
+		return true;
 	if (s->init)
 		memcpy(a->p, s->init, MIN((size_t)s->ninit * each, (size_t)s->size));
 	for (uint32_t i = 0; i < s->nreloc; i++) {
@@ -87,10 +107,39 @@ static bool in_memory(const ir_sym *s)
 	return (s->space == CPTX_GLOBAL || s->space == CPTX_CONST) && !s->is_param && !s->removed;
 }
 
+/* The first of the wishes for a variable of that name, which is granted now; 0: it may lie anywhere. */
+static uint64_t wished(emu_machine *m, const char *name)
+{
+	for (size_t i = 0; i < m->nwish; i++)
+		if (m->wish[i].at && !strcmp(m->wish[i].name, name)) {
+			uint64_t at = m->wish[i].at;
+			m->wish[i].at = 0;
+			return at;
+		}
+	return 0;
+}
+
 static bool place(emu_program *p, const ir_sym *s, uint64_t *where, cptx_site at, cptx_error *err)
 {
 	if (!in_memory(s))
 		return true;
+	const uint64_t wish = wished(p->machine, s->name), size = MAX(s->size, 1u);
+	emu_alloc *there = wish ? emu_alloc_find(p->machine, wish) : NULL;
+	if (there && there->at == wish && there->is_unified && there->name && !strcmp(there->name, s->name) &&
+	    there->size == size) {
+		there->shared = true; /* of another program with the same managed variable */
+		*where = wish;
+		return true;
+	}
+	const char *bar = wish ? emu_alloc_bars(p->machine, wish, size) : NULL;
+	if (bar)
+		return error_set(err, CPTX_E_ARG, at, "variable %s cannot lie at 0x%llx: %s", s->name, (unsigned long long)wish,
+		                 bar);
+	if (wish) {
+		*where = emu_alloc_at(p->machine, wish, size, s->name, true);
+		return *where || error_set(err, CPTX_E_MEMORY, at, "no %llu bytes of memory for variable %s",
+		                           (unsigned long long)s->size, s->name);
+	}
 	bool managed = s->attribute && strstr(s->attribute, ".managed"); /* the host program has it, too */
 	*where = managed ? emu_alloc_unified(p->machine, MAX(s->size, 1u), s->name)
 	                 : emu_alloc_new(p->machine, MAX(s->size, 1u), s->align, s->name, true);
@@ -192,7 +241,9 @@ emu_program *emu_program_new(emu_machine *m, cptx_module *parsed, cptx_ptx *ptx,
 	}
 	*p = (emu_program){ .machine = m, .module = parsed, .ptx = ptx };
 	arena_init(&p->a, NULL);
-	if (find_definitions(p, at, err) && place_variables(p, at, err) && initialise_variables(p, at, err))
+	bool ok = find_definitions(p, at, err) && place_variables(p, at, err) && initialise_variables(p, at, err);
+	drop_wishes(m);
+	if (ok)
 		return p;
 	emu_program_free(p);
 	return NULL;
@@ -229,6 +280,24 @@ uint64_t emu_program_variable(const emu_program *p, const char *name, uint64_t *
 		return 0;
 	*size = p->module->sym[i]->size;
 	return p->sym_at[i];
+}
+
+uint64_t emu_program_variable_at(const emu_program *p, size_t i, const char **name, uint64_t *size)
+{
+	const cptx_module *m = p->module;
+
+	for (size_t k = 0; k < m->nsym; k++)
+		if (p->def[k] == k && p->sym_at[k] && !i--) {
+			*name = m->sym[k]->name, *size = MAX(m->sym[k]->size, 1u);
+			return p->sym_at[k];
+		}
+	for (const cptx_kernel *b = m->first; b; b = b->next)
+		for (size_t k = 0; k < b->nsym; k++)
+			if (p->own_at[b->number - 1][k] && !i--) {
+				*name = b->sym[k]->name, *size = MAX(b->sym[k]->size, 1u);
+				return p->own_at[b->number - 1][k];
+			}
+	return 0;
 }
 
 typedef struct named {

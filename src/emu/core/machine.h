@@ -28,6 +28,12 @@ typedef struct emu_children {
 	uint32_t made;           /* since the host program's launch */
 } emu_children;
 
+/* Where the next program that is loaded is to have a variable. */
+typedef struct emu_wish {
+	char *name;
+	uint64_t at; /* 0: it was granted */
+} emu_wish;
+
 /* What came of the last launch of which all orders were wanted. */
 typedef struct emu_explored {
 	const char *kernel;
@@ -45,11 +51,15 @@ struct emu_machine {
 	emu_alloc **alloc; /* by address */
 	size_t nalloc, cap_alloc;
 	uint64_t next_at, bytes, heap /* bytes that malloc in kernels has given */;
-	emu_freed *freed;             /* the latest, in a ring */
-	uint64_t nfreed;              /* ever */
-	size_t nclosed;               /* of alloc: freed, but still there */
-	bool again;                   /* addresses that were freed are given again */
-	bool running;                 /* a launch is under way, in the thread that holds the device's lock */
+	emu_freed *freed; /* the latest, in a ring */
+	uint64_t nfreed;  /* ever */
+	size_t nclosed;   /* of alloc: freed, but still there */
+	bool again;       /* addresses that were freed are given again */
+	unsigned number;  /* of the device that launches and allocates, of several */
+	uint64_t reach;   /* of new allocations; 0: all devices */
+	bool running;     /* a launch is under way, in the thread that holds the device's lock */
+	emu_wish *wish;
+	size_t nwish, cap_wish;
 	struct emu_texture **texture; /* by number; NULL: its handle was freed */
 	size_t ntexture, cap_texture;
 	emu_kept *finding;
@@ -84,6 +94,10 @@ void emu_machine_free(emu_machine *m);
 emu_program *emu_program_new(emu_machine *m, cptx_module *parsed, cptx_ptx *ptx, cptx_site at, cptx_error *err);
 void emu_program_free(emu_program *p);
 uint64_t emu_program_variable(const emu_program *p, const char *name, uint64_t *size); /* its address, or 0 */
+/* Variable i of all that are in global and constant memory; its address, 0 behind the last. */
+uint64_t emu_program_variable_at(const emu_program *p, size_t i, const char **name, uint64_t *size);
+/* Keeps a wish; false: memory is short. */
+bool emu_wish_add(emu_machine *m, const char *variable, uint64_t at);
 /* The variable of the module that defines the one of that number, of which a kernel takes the address; *ok false, with an
  * error: nothing does. */
 uint32_t emu_program_definition(const emu_program *p, uint32_t sym, const char *kernel, cptx_site at, cptx_error *err,

@@ -101,6 +101,7 @@ struct emu_warp {
 	uint64_t at[WARP]; /* what addresses that lanes gave last lead to: an address, or CTA and offset of shared memory */
 	uint8_t at_space[WARP];
 	emu_alloc *last; /* of global memory, used most recently */
+	bool everywhere; /* it may use memory of any device now: multimem */
 	/* Of emu/exec, zero at first: */
 	emu_bulk bulk;
 	struct emu_wgmma *wgmma;

@@ -4,7 +4,7 @@
 #include "emu/core/counters.h"
 #include "emu/core/finding.h"
 #include "emu/exec/atomic.h"
-#include "emu/exec/exec.h"
+#include "emu/exec/multimem.h"
 #include "emu/memory/memory.h"
 #include "emu/num/num.h"
 
@@ -89,7 +89,7 @@ static void element(emu_warp *w, const emu_op *op, unsigned i, unsigned lane, em
 	give(w, &op->arg[0], i, lane, old, known);
 }
 
-static bool one_lane(emu_warp *w, const emu_op *op, unsigned lane, uint64_t addr)
+bool emu_atom_lane(emu_warp *w, const emu_op *op, unsigned lane, uint64_t addr)
 {
 	uint32_t size = (uint32_t)(op->imm[0] * op->imm[1]);
 	emu_place p;
@@ -127,7 +127,7 @@ static enum emu_step atom(emu_warp *w, const emu_op *op, uint32_t mask)
 			return STEP_TURN;
 	need_operands(w, op, mask);
 	EACH_LANE(l, mask)
-		if (!one_lane(w, op, l, emu_address(w, a, l)))
+		if (!emu_atom_lane(w, op, l, emu_address(w, a, l)))
 			return STEP_FAULT;
 	emu_traffic_count(w, op, mask, (uint32_t)(op->imm[0] * op->imm[1]), ACCESS_READ | ACCESS_WRITE);
 	return STEP_NEXT;

@@ -76,7 +76,7 @@ static enum emu_step inval(emu_warp *w, const emu_op *op, uint32_t mask)
 			return STEP_FAULT;
 		emu_place p = { .p = cta->shared + b->offset, .space = SPACE_SHARED, .cta = cta, .offset = b->offset };
 		race_access(w, op, l, &p, 8, ACCESS_WRITE);
-		mbarrier_inval(cta, b);
+		mbarrier_inval(cta, b, thread(w, op, l));
 	}
 	return STEP_NEXT;
 }
@@ -120,6 +120,8 @@ static bool arrive_lane(emu_warp *w, const emu_op *op, unsigned lane, uint32_t l
 		       false;
 	if (op->imm[0] & DROP && !mbarrier_drop(cta, b, count, by))
 		return false;
+	if (op->m.sem != CPTX_RELAXED)
+		mbarrier_used(cta, b, w, lane);
 	if (!(*released >> lane & 1)) {
 		uint32_t same = same_address(w, op, lane, left);
 		race_give_back(w);
@@ -285,6 +287,8 @@ static enum emu_step wait(emu_warp *w, const emu_op *op, uint32_t mask)
 			return STEP_FAULT;
 		passed |= (uint32_t)done << l;
 	}
+	EACH_LANE(l, passed)
+		mbarrier_used(cta[l], b[l], w, l);
 	note_waits(w, op, mask, passed, cta, b);
 	for (left = passed; left;) {
 		unsigned l = (unsigned)__builtin_ctz(left);

@@ -4,6 +4,7 @@
 #include "emu/core/finding.h"
 #include "emu/core/stall.h"
 #include "emu/core/undefined.h"
+#include "emu/exec/multimem.h"
 #include "emu/exec/row.h"
 #include "emu/memory/memory.h"
 
@@ -251,7 +252,7 @@ static emu_missing loaded(const emu_op *op, const emu_arg *d, const emu_place *p
 	return m;
 }
 
-static bool load_lane(emu_warp *w, const emu_op *op, unsigned lane, uint64_t addr)
+bool emu_load_lane(emu_warp *w, const emu_op *op, unsigned lane, uint64_t addr)
 {
 	const emu_arg *d = &op->arg[0], *a = &op->arg[1];
 	unsigned each = (unsigned)op->imm[0], n = d->kind == ARG_VEC ? d->count : 1;
@@ -291,7 +292,7 @@ static enum emu_step load(emu_warp *w, const emu_op *op, uint32_t mask)
 		uint64_t addr = emu_address(w, a, l);
 		if (needs_turn(w, op, a, addr))
 			return STEP_TURN;
-		if (!load_lane(w, op, l, addr))
+		if (!emu_load_lane(w, op, l, addr))
 			return STEP_FAULT;
 	}
 	emu_traffic_count(w, op, mask, lane_bytes(op, &op->arg[0]), ACCESS_READ);
@@ -342,7 +343,7 @@ static bool miss_stored(emu_warp *w, const emu_op *op, unsigned lane, uint64_t a
 	return true;
 }
 
-static bool store_lane(emu_warp *w, const emu_op *op, unsigned lane, uint64_t addr)
+bool emu_store_lane(emu_warp *w, const emu_op *op, unsigned lane, uint64_t addr)
 {
 	const emu_arg *a = &op->arg[1], *b = &op->arg[2];
 	unsigned each = (unsigned)op->imm[0], n = b->kind == ARG_VEC ? b->count : 1;
@@ -398,7 +399,7 @@ static enum emu_step store(emu_warp *w, const emu_op *op, uint32_t mask)
 		uint64_t addr = emu_address(w, a, l);
 		if (needs_turn(w, op, a, addr))
 			return STEP_TURN;
-		if (!store_lane(w, op, l, addr))
+		if (!emu_store_lane(w, op, l, addr))
 			return STEP_FAULT;
 	}
 	emu_traffic_count(w, op, mask, lane_bytes(op, &op->arg[2]), ACCESS_WRITE);
@@ -516,10 +517,9 @@ bool decode_isspacep(emu_decoder *d, emu_op *op)
 static enum emu_step mapa(emu_warp *w, const emu_op *op, uint32_t mask)
 {
 	EACH_LANE(l, mask) {
-		uint64_t a = emu_get(w, &op->arg[1], l), rank = emu_get(w, &op->arg[2], l);
-		if (rank >= w->cluster->ncta)
-			return emu_find(w, op, (int)l, CPTX_FIND_OPERAND, "CTA %llu of a cluster of %u", (unsigned long long)rank,
-			                w->cluster->ncta);
+		/* of a CTA that is not there the address is none, which whoever uses it hears: programs map ahead, and use by a
+		 * predicate */
+		uint64_t a = emu_get(w, &op->arg[1], l), rank = MIN(emu_get(w, &op->arg[2], l), 0xffu);
 		a = (a & ~(UINT64_C(0xff) << SHARED_RANK)) | rank << SHARED_RANK;
 		emu_put(w, op->arg[0].slot, op->arg[0].bits, l, a);
 	}

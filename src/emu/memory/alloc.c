@@ -49,6 +49,12 @@ static size_t pages_of(uint64_t size) { return (size_t)(size + PAGE - 1) / PAGE 
 
 static void free_bytes(emu_alloc *a)
 {
+	if (a->of) {
+		a->of->aliases--;
+		a->of = NULL;
+		a->p = NULL, a->defined = NULL;
+		return;
+	}
 	if (a->is_unified && a->p)
 		munmap(a->p, pages_of(a->size));
 	else if (!a->is_host)
@@ -61,12 +67,16 @@ static void free_bytes(emu_alloc *a)
 static void free_one(emu_alloc *a)
 {
 	free_bytes(a);
+	free(a->member);
 	free(a->name);
 	free(a);
 }
 
 void emu_memory_free(emu_machine *m)
 {
+	for (size_t i = 0; i < m->nalloc; i++) /* first those that have bytes of others */
+		if (m->alloc[i]->of)
+			free_bytes(m->alloc[i]);
 	for (size_t i = 0; i < m->nalloc; i++)
 		free_one(m->alloc[i]);
 	free(m->alloc);
@@ -194,6 +204,14 @@ bool emu_alloc_fits(const emu_machine *m, uint64_t size)
 	return find_room(&copy, &a, ALLOC_ALIGN, 0, &number);
 }
 
+static void put(emu_machine *m, emu_alloc *a, size_t number)
+{
+	memmove(&m->alloc[number + 1], &m->alloc[number], (m->nalloc - number) * sizeof *m->alloc);
+	a->reach = !m->reach || a->is_host || a->is_unified ? UINT64_MAX : m->reach;
+	m->alloc[number] = a;
+	m->nalloc++;
+}
+
 static bool insert(emu_machine *m, emu_alloc *a, uint64_t align, uint64_t shift)
 {
 	size_t number;
@@ -207,31 +225,109 @@ static bool insert(emu_machine *m, emu_alloc *a, uint64_t align, uint64_t shift)
 	}
 	if (!found)
 		return false;
-	memmove(&m->alloc[number + 1], &m->alloc[number], (m->nalloc - number) * sizeof *m->alloc);
-	m->alloc[number] = a;
-	m->nalloc++;
+	put(m, a, number);
 	if (m->again)
 		forget(m, a);
 	return true;
 }
 
-uint64_t emu_alloc_new(emu_machine *m, uint64_t size, uint64_t align, const char *name, bool defined)
+/* Memory without an address; NULL: memory is short. */
+static emu_alloc *bytes_new(uint64_t size, const char *name, bool defined)
 {
 	emu_alloc *a = size <= GLOBAL_END - GLOBAL_FIRST ? NEW(emu_alloc) : NULL;
 
 	if (!a)
-		return 0;
+		return NULL;
 	a->size = size;
 	a->p = (unsigned char *)zeros_new(bytes_of(a));
 	if (!defined)
 		a->defined = (uint8_t *)zeros_new(bits_of(a));
 	a->name = name ? strdup(name) : NULL;
-	if (!a->p || (!defined && !a->defined) || (name && !a->name) || !insert(m, a, MAX(align, (uint64_t)ALLOC_ALIGN), 0)) {
+	if (a->p && (defined || a->defined) && (!name || a->name))
+		return a;
+	free_one(a);
+	return NULL;
+}
+
+uint64_t emu_alloc_new(emu_machine *m, uint64_t size, uint64_t align, const char *name, bool defined)
+{
+	emu_alloc *a = bytes_new(size, name, defined);
+
+	if (!a)
+		return 0;
+	if (!insert(m, a, MAX(align, (uint64_t)ALLOC_ALIGN), 0)) {
 		free_one(a);
 		return 0;
 	}
 	m->bytes += size;
 	return a->at;
+}
+
+/* ---- an address that is chosen ---- */
+
+const char *emu_alloc_bars(const emu_machine *m, uint64_t at, uint64_t size)
+{
+	size_t i = behind(m, at);
+
+	if (!at || !size || size > GLOBAL_END - GLOBAL_FIRST || at > INT64_MAX - size)
+		return "it is no address of so many bytes";
+	if (at < FUNC_END && WINDOW_SHARED < at + size)
+		return "the emulator has shared memory, local memory and functions there";
+	if ((i && m->alloc[i - 1]->at + m->alloc[i - 1]->size > at) || (i < m->nalloc && m->alloc[i]->at < at + size))
+		return "something is allocated there";
+	return NULL;
+}
+
+/* Takes the allocation over, also where it fails; it may be NULL. */
+static bool put_at(emu_machine *m, emu_alloc *a, uint64_t at)
+{
+	if (!a)
+		return false;
+	a->at = at;
+	if (!array_room(&m->alloc, m->nalloc, &m->cap_alloc, sizeof *m->alloc, 16)) {
+		free_one(a);
+		return false;
+	}
+	put(m, a, behind(m, at));
+	forget(m, a);
+	return true;
+}
+
+uint64_t emu_alloc_at(emu_machine *m, uint64_t at, uint64_t size, const char *name, bool defined)
+{
+	if (!m->running)
+		emu_alloc_sweep(m);
+	emu_alloc *a = emu_alloc_bars(m, at, size) ? NULL : bytes_new(size, name, defined);
+
+	if (!put_at(m, a, at))
+		return 0;
+	m->bytes += size;
+	return at;
+}
+
+uint64_t emu_alloc_alias(emu_machine *m, uint64_t at, emu_alloc *of, uint64_t offset, uint64_t size)
+{
+	if (!m->running)
+		emu_alloc_sweep(m);
+	emu_alloc *a = emu_alloc_bars(m, at, size) ? NULL : NEW(emu_alloc);
+
+	if (!a)
+		return 0;
+	*a =
+		(emu_alloc){ .size = size, .p = of->p + offset, .defined = of->defined ? of->defined + offset / 8 : NULL, .of = of };
+	of->aliases++;
+	return put_at(m, a, at) ? at : 0;
+}
+
+/* ---- memory of the host ---- */
+
+void emu_alloc_back(emu_machine *m, emu_alloc *a, unsigned char *host)
+{
+	memcpy(host, a->p, (size_t)a->size);
+	free_bytes(a);
+	a->p = host;
+	a->is_host = true;
+	m->bytes -= a->size;
 }
 
 uint64_t emu_alloc_map(emu_machine *m, void *host, uint64_t size)
@@ -304,7 +400,7 @@ bool emu_alloc_free(emu_machine *m, uint64_t at)
 void emu_alloc_close(emu_machine *m, emu_alloc *a)
 {
 	remember(m, a);
-	m->bytes -= a->is_host ? 0 : a->size;
+	m->bytes -= a->is_host || a->of ? 0 : a->size;
 	m->heap -= a->is_heap ? a->size : 0;
 	free_bytes(a);
 	a->size = 0;
@@ -332,10 +428,12 @@ enum cptx_finding_code emu_free_wrong(const emu_machine *m, uint64_t at, bool he
 	const emu_freed *f = a ? NULL : emu_freed_at(m, at);
 	unsigned long long addr = at;
 
-	if (a && a->at == at && !a->name && a->is_heap == heap)
+	if (a && a->at == at && !a->name && a->is_heap == heap && !a->aliases)
 		return CPTX_FIND_NONE;
 	if (a && a->name)
 		snprintf(why, EMU_WHY, "0x%llx is in variable %.64s, which is freed with its program", addr, a->name);
+	else if (a && a->aliases)
+		snprintf(why, EMU_WHY, "0x%llx has its bytes at another address, too, which must be freed first", addr);
 	else if (a && a->at != at)
 		snprintf(why, EMU_WHY, "0x%llx is %llu bytes behind the start of an allocation; its start must be given", addr,
 		         (unsigned long long)(at - a->at));

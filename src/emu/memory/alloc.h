@@ -16,6 +16,13 @@ typedef struct emu_alloc {
 	bool is_heap;    /* of malloc in a kernel */
 	bool is_host;    /* memory of the host program, not freed here */
 	bool is_unified; /* pages of the host at the device's address */
+	bool shared;     /* of several programs: a managed variable */
+	uint64_t reach;  /* a bit for each device that may use it */
+	/* Addresses that this one stands for, of a multicast object; 0: it is none.  Only multimem may use it then. */
+	uint64_t *member;
+	uint32_t nmember;
+	struct emu_alloc *of; /* whose bytes these are, under another address; NULL: its own */
+	uint32_t aliases;     /* that have its bytes: it may not be freed */
 } emu_alloc;
 
 /* An allocation that was. */
@@ -28,6 +35,14 @@ bool emu_memory_init(emu_machine *m);
 void emu_memory_free(emu_machine *m);
 /* 0: memory is short, or emu_alloc_fits says that the address space has no such gap. */
 uint64_t emu_alloc_new(emu_machine *m, uint64_t size, uint64_t align, const char *name, bool defined);
+/* Memory at an address that the caller chooses; 0: memory is short, or emu_alloc_bars says what is there. */
+uint64_t emu_alloc_at(emu_machine *m, uint64_t at, uint64_t size, const char *name, bool defined);
+/* Why nothing can be allocated at the address; NULL: it can. */
+const char *emu_alloc_bars(const emu_machine *m, uint64_t at, uint64_t size);
+/* Bytes of another allocation at an address that the caller chooses; 0 as emu_alloc_at. */
+uint64_t emu_alloc_alias(emu_machine *m, uint64_t at, emu_alloc *of, uint64_t offset, uint64_t size);
+/* Makes memory of the host the bytes of an allocation, which copies them there; all count as written. */
+void emu_alloc_back(emu_machine *m, emu_alloc *a, unsigned char *host);
 /* Memory of the host as global memory, until emu_alloc_free. */
 uint64_t emu_alloc_map(emu_machine *m, void *host, uint64_t size);
 /* New memory, zero, at one address for kernels and the host program.  0: memory is short, or the host has that address in

@@ -111,11 +111,14 @@ static bool locate_shared(emu_cluster *c, const emu_cta *own, uint64_t addr, uin
 	return true;
 }
 
-static bool locate_global(const emu_machine *m, emu_alloc *last, uint64_t addr, uint32_t size, emu_place *p)
+/* Whether the device that runs now may use it. */
+static bool reaches(const emu_machine *m, const emu_alloc *a) { return a->reach >> m->number & 1 && !a->nmember; }
+
+static bool locate_global(const emu_machine *m, emu_alloc *last, bool everywhere, uint64_t addr, uint32_t size, emu_place *p)
 {
 	emu_alloc *a = last && addr - last->at < last->size ? last : emu_alloc_find(m, addr);
 
-	if (!a || size > a->size - (addr - a->at))
+	if (!a || size > a->size - (addr - a->at) || (a != last && !everywhere && !reaches(m, a)))
 		return false;
 	p->alloc = a;
 	p->offset = addr - a->at;
@@ -129,7 +132,7 @@ bool emu_locate(emu_cluster *c, emu_cta *cta, unsigned space, uint64_t addr, uin
 	switch (p->space) {
 	case SPACE_GLOBAL:
 	case SPACE_CONST:
-		if (!locate_global(c->grid->machine, NULL, addr, size, p))
+		if (!locate_global(c->grid->machine, NULL, false, addr, size, p))
 			return false;
 		emu_see(c, p);
 		return true;
@@ -172,9 +175,9 @@ static bool locate(emu_warp *w, unsigned lane, uint64_t addr, uint32_t size, emu
 	switch (p->space) {
 	case SPACE_GLOBAL:
 	case SPACE_CONST:
-		if (!locate_global(w->grid->machine, w->last, addr, size, p))
+		if (!locate_global(w->grid->machine, w->last, w->everywhere, addr, size, p))
 			return false;
-		w->last = p->alloc;
+		w->last = w->everywhere ? w->last : p->alloc;
 		emu_see(w->cluster, p);
 		return true;
 	case SPACE_SHARED:
@@ -196,6 +199,7 @@ static void out_of_bounds(emu_warp *w, const emu_op *op, unsigned lane, const em
 	const emu_machine *m = w->grid->machine;
 	const emu_alloc *next, *a = emu_alloc_near(m, addr, &next);
 	const emu_freed *freed = emu_freed_at(m, addr);
+	const emu_alloc *within = emu_alloc_find(m, addr);
 	uint64_t rank = addr >> SHARED_RANK;
 	bool shared = p->space == SPACE_SHARED || p->space == SPACE_CLUSTER;
 	char near[EMU_NEAR], shown[NAME_SHOWN + 1];
@@ -218,6 +222,13 @@ static void out_of_bounds(emu_warp *w, const emu_op *op, unsigned lane, const em
 	else if (p->space == SPACE_PARAM)
 		emu_find(w, op, (int)lane, CPTX_FIND_BOUNDS, "%u bytes at parameter address 0x%llx, where there is nothing", size,
 		         (unsigned long long)addr);
+	else if (within && !reaches(m, within))
+		emu_find(w, op, (int)lane, CPTX_FIND_BOUNDS,
+		         within->nmember
+		             ? "%u bytes at address 0x%llx, in a multicast object, which only multimem instructions may use"
+		             : "%u bytes at address 0x%llx, in memory of another device, which device %u has no access to: "
+		               "cuCtxEnablePeerAccess or cuMemSetAccess gives it",
+		         size, (unsigned long long)addr, m->number);
 	else if (freed)
 		emu_find(w, op, (int)lane, CPTX_FIND_USE_AFTER_FREE,
 		         "%u bytes at address 0x%llx, %llu bytes behind the start of an allocation of %llu bytes that was freed",

@@ -21,7 +21,8 @@ enum emu_space {
 #define WINDOW_LOCAL (UINT64_C(0x7f01) << 32)
 #define WINDOW_PARAM (UINT64_C(0x7f02) << 32)
 #define GLOBAL_FIRST (UINT64_C(0x7e00) << 32)
-#define FUNC_FIRST (UINT64_C(0x7f03) << 32) /* addresses of functions: 16 bytes apart */
+#define FUNC_FIRST (UINT64_C(0x7f03) << 32)         /* addresses of functions: 16 bytes apart */
+#define FUNC_END (FUNC_FIRST + (UINT64_C(1) << 32)) /* nothing is allocated in front of it */
 /* The address of a function, by what declares or defines it. */
 static inline uint64_t emu_function_at(const cptx_kernel *k)
 {

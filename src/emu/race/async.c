@@ -53,15 +53,21 @@ static late_op *still_there(emu_cluster *c, uint32_t id)
 	return x && x->id == id ? x : NULL;
 }
 
+/* What a copy that is under way does to a place. */
+static touch touch_of(emu_warp *w, const late_op *x, const emu_place *p, uint32_t size, unsigned access)
+{
+	return (touch){
+		.w = w, .op = w->grid->image->ops[x->op], .lane = x->lane, .access = access, .late = x->id, .place = p, .size = size
+	};
+}
+
 void race_async_touch(emu_warp *w, uint32_t id, const emu_place *p, uint32_t size, unsigned access)
 {
 	const late_op *x = still_there(w->cluster, id);
 
 	if (!x)
 		return;
-	touch t = {
-		.w = w, .op = w->grid->image->ops[x->op], .lane = x->lane, .access = access, .late = id, .place = p, .size = size
-	};
+	touch t = touch_of(w, x, p, size, access);
 	race_touch(&t);
 }
 
@@ -71,13 +77,7 @@ void race_async_wrote(emu_warp *w, uint32_t id, const emu_place *p, uint32_t siz
 
 	if (!x || !w->grid->wide || p->space != SPACE_GLOBAL)
 		return;
-	touch t = { .w = w,
-		        .op = w->grid->image->ops[x->op],
-		        .lane = x->lane,
-		        .access = ACCESS_WRITE | ACCESS_VALUE,
-		        .late = id,
-		        .place = p,
-		        .size = size };
+	touch t = touch_of(w, x, p, size, ACCESS_WRITE | ACCESS_VALUE);
 	race_log(&t);
 }
 
@@ -122,21 +122,16 @@ void race_async_grouped(emu_cluster *c, uint32_t id, emu_clock *track, uint32_t 
 {
 	late_op *x = still_there(c, id);
 
-	if (!x)
-		return;
-	x->agent = race_agent(c, track);
-	x->epoch = group;
-	x->grouped = 1;
+	if (x)
+		x->agent = race_agent(c, track), x->epoch = group, x->grouped = 1;
 }
 
 void race_async_arriving(emu_cluster *c, uint32_t id, emu_clock *track, uint32_t number)
 {
 	late_op *x = still_there(c, id);
 
-	if (!x)
-		return;
-	x->arrival = race_agent(c, track);
-	x->arrived = number;
+	if (x)
+		x->arrival = race_agent(c, track), x->arrived = number;
 }
 
 void race_async_told(emu_cluster *c, emu_clock *to, const emu_clock *track, uint32_t group, uint32_t lanes)

@@ -18,7 +18,7 @@ static void forget_page(emu_cluster *c, emu_word *x)
 	memset(x, 0, PAGE_WORDS * sizeof *x);
 }
 
-static unsigned slot_of(uint64_t page) { return (unsigned)((page ^ page >> 7 ^ page >> 14) % SLOTS); }
+static unsigned slot_of(uint64_t page) { return (unsigned)(page * UINT64_C(0x9e3779b97f4a7c15) >> 32) % SLOTS; }
 
 const emu_word *race_page_there(const emu_cluster *c, uint64_t page)
 {
@@ -159,12 +159,15 @@ static note *find(emu_cluster *c, const note *like)
 {
 	global_pages *g = c->races->pages;
 	notes *s = &g->log;
+	uint64_t h =
+		(like->page ^ (uint64_t)like->op << 32 ^ (uint64_t)like->flags << 24 ^ like->events) * UINT64_C(0x9e3779b97f4a7c15);
+	uint32_t *recent = &g->recent[h >> 32 & (RECENT - 1)];
 
-	if (g->last && same(&s->n[g->last - 1], like))
-		return &s->n[g->last - 1];
+	if (*recent && same(&s->n[*recent - 1], like))
+		return &s->n[*recent - 1];
 	for (uint32_t i = race_notes_of(s, like->page); i; i = s->n[i - 1].next)
 		if (same(&s->n[i - 1], like)) {
-			g->last = i;
+			*recent = i;
 			return &s->n[i - 1];
 		}
 	note *n = race_note_new(s, like);
@@ -172,7 +175,7 @@ static note *find(emu_cluster *c, const note *like)
 		race_no_memory(c);
 		return NULL;
 	}
-	g->last = s->count;
+	*recent = s->count;
 	c->fold |= s->count >= MOST_NOTES;
 	return n;
 }

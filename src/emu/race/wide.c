@@ -339,7 +339,7 @@ static void fold(emu_cluster *c, const releaser *r)
 		race_notes_clear(&g->log);
 		race_notes_free(&kept_back);
 	}
-	g->last = 0;
+	memset(g->recent, 0, sizeof g->recent);
 	if (!ok)
 		race_no_memory(c);
 }

@@ -49,12 +49,12 @@ typedef struct notes {
 } notes;
 
 /* Of a cluster. */
-enum { SLOTS = 128 };
+enum { SLOTS = 512, RECENT = 4096 };
 typedef struct global_pages {
-	emu_word *page[SLOTS]; /* words of the pages that were used last */
-	uint64_t key[SLOTS];   /* page + 1; 0: none */
-	notes log;             /* since the last fold */
-	uint32_t last;         /* note, number + 1 */
+	emu_word *page[SLOTS];   /* words of the pages that were used last */
+	uint64_t key[SLOTS];     /* page + 1; 0: none */
+	notes log;               /* since the last fold */
+	uint32_t recent[RECENT]; /* of the notes that were used last: number + 1, by a hash of what makes them one */
 	uint32_t segment;
 	wide_clock known /* to all lanes */, at_fence, pending;
 	wide_event event[MOST_EVENTS];

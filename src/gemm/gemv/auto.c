@@ -2,8 +2,7 @@
 /*
  * The candidates of the GEMM for few rows, and what they cost on the chip of the target.
  *
- * The time is that of reading B, once for each tile of A, where enough loads are under way, or of reading A, once for each
- * tile of B, from L2, and once for each warp across it, from L1.  Among shapes that have these a
+ * The time is that of reading B, once for each tile of A, where enough loads are under way.  Among shapes that have these a
  * few percent differ; what was fastest on an H200 (bench/RESULTS.md) counts as a little faster: eight warps along K, of
  * many rows of A four, which take few rows and little of K at once.
  */
@@ -17,8 +16,6 @@
 #define LAUNCH_US 3.5   /* with sums through shared memory, and the first loads */
 #define SM_TIMES 2.5    /* what one multiprocessor can take, by its share of the memory's rate */
 #define PRODUCTS 1024.0 /* a clock, where the chip does not say */
-#define L2_GBS 5000.0   /* to all multiprocessors: each CTA reads its rows of A; a guess, not fitted */
-#define L1_BYTES 100.0  /* a clock: each warp across rows of B reads them again */
 #define UNLIKE 0.02     /* of the time, for each power of two that a shape is away from the best one */
 
 static double away(double value, double best) { return fabs(log2(value / best)); }
@@ -29,7 +26,7 @@ static double unlike(const cptx_gemm_opt *o, const gemv_shape *s)
 	const bool few = o->bm <= 2 * GEMV_COLS;
 	const double rows = s->vec ? 4 : (s->bits == 16 ? 1 : 2) * (o->bm > GEMV_COLS && few ? 2 : 1);
 
-	return away(s->warps, few ? 8 : 4) + away(s->atoms_n, rows) +
+	return away(s->along_k, few ? 8 : 4) + away(s->atoms_n, rows) +
 	       away(o->bk, s->bits == 4   ? 128
 	                   : s->bits == 8 ? 128
 	                                  : 64) /
@@ -50,17 +47,14 @@ static void predict(cptx_gemm_choice *c, const gemm_pick *x, const tma_gemm *t)
 
 	c->memory_us = batch * (b_bytes + m * k * 2 + m * n * cptx_type_bits(o->out) / 8) / rate;
 	c->load_us = c->memory_us / MIN(1.0, busy * MIN(SM_TIMES, under_way));
-	const double of_a = tiles * (double)MIN(x->p->m, o->bm) * k * 2;
-	c->load_us = MAX(c->load_us, (of_a + batch * b_bytes) / (1e3 * L2_GBS));
-	c->load_us = MAX(c->load_us, of_a * or_one(o->warps_n) / (MIN(tiles, sms) * L1_BYTES * x->chip.ghz * 1e3));
 	c->mma_us = batch * (double)divide_up(x->p->m, o->bm) * o->bm * n * k / (products * sms * x->chip.ghz * 1e3);
 	c->tail = 1 - busy;
 	c->us = LAUNCH_US + MAX(c->load_us, c->mma_us) * (1 + UNLIKE * unlike(o, &s));
 }
 
 const gemm_model gemm_gemv_model = { .by = GEMM_BY_SYNC,
-	                                 .axes = { GEMM_AXIS(bm, 8, 8, 64, 0), GEMM_AXIS(warps_n, 1, 1, 8, 0),
-	                                           GEMM_AXIS(bn, 64, 16, 256, 0), GEMM_AXIS(warps_m, 8, 1, 16, 0),
+	                                 .axes = { GEMM_AXIS(bm, 8, 8, 64, 0), GEMM_AXIS(warps_n, 1, 1, 1, 0),
+	                                           GEMM_AXIS(bn, 64, 16, 128, 0), GEMM_AXIS(warps_m, 8, 1, 16, 0),
 	                                           GEMM_AXIS(bk, 128, 32, 1024, 0) },
 	                                 .no_ring = true,
 	                                 .predict = predict };

@@ -75,7 +75,7 @@ static void find_tile(gemv *g)
 	g->n0 = cptx_mad(k, block, side, cptx_rem(k, n, g->s.apart), .mode = CPTX_LO);
 }
 
-/* A row that there is: what it gives is not stored if it is another one. */
+/* A row that exists, in place of one behind the last: what it gives is not stored. */
 static cptx_val clamped(cptx_kernel *k, cptx_val row, cptx_val rows) { return cptx_min(k, row, cptx_sub(k, rows, 1)); }
 
 static cptx_val row_at(const gemv *g, bool of_b, cptx_val row)
@@ -286,7 +286,8 @@ static cptx_val group_of(const gemv *g, uint32_t n)
 	return cptx_min(k, cptx_add(k, cptx_div(k, g->k_load, g->s.group), n), last);
 }
 
-/* together: all rows of the CTA are there, so those of the lane are eight apart, and so are their factors. */
+/* Loads factors or zero points of a turn's groups; together: all rows of the CTA exist, so that the lane's rows, and their
+ * factors, are eight apart. */
 static void load_scales_of(const gemv *g, turn *x, bool together)
 {
 	cptx_kernel *k = g->k;

@@ -6,7 +6,7 @@
 #define TARGET "sm_80"
 #define RULE(ok, ...) TMA_RULE(ok, TARGET " by gemv: " __VA_ARGS__)
 
-enum { WARPS_MOST = 16, REGS = 200 /* for accumulators and loads of a thread */, SMEM = 64 * 1024 };
+enum { WARPS_MOST = 16, REGS = 200 /* for accumulators and loads of a thread */, SMEM = 48 * 1024 };
 
 gemv_shape gemv_shape_of(const cptx_gemm_opt *o)
 {

@@ -49,8 +49,8 @@ static cptx_tile tile_of(const gemm120 *g, bool of_b)
 
 /* A lane's addresses in a stage are sums of a register, made in front of the loop, and of the stage's offset from the ring;
  * or of what the lane adds and of the stage's address.  ptxas 13.0 makes the shorter loop of the first where a CTA has parts
- * of tiles or ldmatrix transposes, else of the second (40 random option sets). */
-static bool counts_from_ring(const cptx_gemm_opt *o) { return o->stream_k || o->a_m_major || o->b_n_major; }
+ * of tiles or ldmatrix transposes B, else of the second (40 random option sets). */
+static bool counts_from_ring(const cptx_gemm_opt *o) { return o->stream_k || o->b_n_major; }
 
 static void make_mma(gemm120 *g)
 {
@@ -60,7 +60,7 @@ static void make_mma(gemm120 *g)
 	const cptx_val base = counts_from_ring(o) ? g->ring : (cptx_val){ 0 };
 	cptx_tiled_mma_new(k, &g->mma, .a = o->a, .b = o->b, .m = g->s.wm, .n = g->s.wn, .units_m = o->warps_m,
 	                   .units_n = o->warps_n, .a_tile = tile_of(g, false), .b_tile = tile_of(g, true), .scale = o->scale,
-	                   .unit = g->warp, .thread = g->lane, .a_base = base, .b_base = base);
+	                   .unit = g->warp, .thread = g->lane, .a_base = base, .b_base = base, .few_regs = o->stream_k);
 	cptx_acc_new(k, &g->mma, &g->acc);
 }
 

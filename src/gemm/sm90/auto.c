@@ -22,7 +22,6 @@
 #define CLUSTER_US 0.683       /* more with clusters */
 #define TILE_CLOCKS 570.0      /* the first load of a tile, wgmma's start and end */
 #define COLUMN_CLOCKS 8.79     /* of each column of 64 rows that is rounded and stored */
-#define ELEMENT_CLOCKS 86.0    /* more where threads store elements: 4097 cubed took 55 us longer so, in 256x192 tiles */
 #define DEFERRED_CLOCKS 2040.0 /* instead of both, where a tile is stored while the next one is multiplied */
 #define SHARED_BYTES 151.8     /* of shared memory in a clock */
 #define WRITTEN 0.157          /* of each byte that TMA writes there, the time of one that wgmma reads */
@@ -72,11 +71,8 @@ static double load_clocks(const cptx_gemm_opt *o, const gemm_shape *s, const cpt
 {
 	const double of_a = (double)MIN(o->bm, in->m) / s->cluster_n;
 	const double of_b = (double)MIN(o->bn, in->n) / s->cluster_m;
-	const bool off = in->k * s->in_bytes % SPAN, copied_a = o->unaligned & (o->swap ? CPTX_GEMM_B : CPTX_GEMM_A);
-	const bool copied_b = o->unaligned & (o->swap ? CPTX_GEMM_A : CPTX_GEMM_B); /* to whole lines */
-	const double lines = of_a * (off && !copied_a ? CROSSED : 1) + of_b * (off && !copied_b ? CROSSED : 1);
 
-	return ctas * lines * SPAN / L2_BYTES;
+	return ctas * (of_a + of_b) * SPAN * (in->k * s->in_bytes % SPAN ? CROSSED : 1) / L2_BYTES;
 }
 
 /* Bytes of global memory that a problem reads and writes; more of an operand that goes to both halves of L2. */
@@ -117,8 +113,7 @@ static void predict(cptx_gemm_choice *c, const gemm_pick *x, const tma_gemm *t)
 		c->load_us *= APART;
 	}
 	c->memory_us = bytes / (1e3 * x->chip.memory_gbs * (1 - IDLE * (1 - busy)));
-	const double column = COLUMN_CLOCKS + (s.by_threads && !o->scatter ? ELEMENT_CLOCKS : 0);
-	double end = TILE_CLOCKS + column * s.blocks * o->bn * r.together;
+	double end = TILE_CLOCKS + COLUMN_CLOCKS * s.blocks * o->bn * r.together;
 	double ends = (end + (r.rounds - 1) * (s.deferred ? DEFERRED_CLOCKS : end)) * clock;
 	c->us = fixed_us(&s, r.run, x->sms) + ends + longer(longer(c->mma_us, c->load_us), c->memory_us);
 	if (o->stream_k)

@@ -207,7 +207,7 @@ static void multiply(gemm90 *g)
 	cptx_tiled_mma_new(k, &g->mma, .by = CPTX_BY_WGMMA, .a = g->o->a, .b = g->o->b, .m = g->s.blocks * BLOCK_M,
 	                   .n = g->o->bn, .units_m = g->s.consumers, .a_tile = g->s.a, .b_tile = g->s.b, .unit = g->wg,
 	                   .thread = g->lane, .a_ring = ring->smem, .b_ring = cptx_offset(ring->smem, g->s.a_bytes),
-	                   .apart = ring->apart, .sparse = g->o->sparse);
+	                   .apart = ring->apart, .sparse = g->o->sparse, .desc32 = g->o->grouped || g->o->experts);
 	cptx_acc_new(k, &g->mma, &g->acc);
 	g->scaled = (tma_gemm_scaled){ .t = &g->t, .w = &g->w, .acc = &g->acc, .of_a = &g->producer.scales[0] };
 	tma_gemm_scaled_new(k, &g->scaled, &g->mma);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The parameters of the GEMMs that are fed by TMA: tensor maps and numbers, in the kernel and at a launch. */
 #include "gemm/tma/tma.h"
+#include "kit/params.h"
 
 #include <cptx/cptx.h>
 #include <cptx/operand.h>
@@ -187,20 +188,6 @@ typedef struct gemm_args {
 	uint32_t last_a, last_b, ldc, ldd;
 } gemm_args;
 
-/* The parameters that a kernel has, in order, and where it knows them. */
-typedef struct gemm_params {
-	size_t n;
-	cptx_param_row row[CPTX_PARAMS_MOST];
-	cptx_val *val[CPTX_PARAMS_MOST];
-} gemm_params;
-
-/* A parameter that a kernel may have. */
-typedef struct parameter {
-	cptx_param_row row;
-	bool there;
-	cptx_val *val;
-} parameter;
-
 static bool has_pointer(const tma_gemm *t, enum cptx_gemm_map which)
 {
 	return !t->o->grouped && t->maps & MAP(which) && !tma_gemm_is_map(t, which);
@@ -212,7 +199,7 @@ static bool has_map(const tma_gemm *t, enum cptx_gemm_map which)
 }
 
 /* With a list, maps, sizes and addresses stand in its records. */
-static gemm_params list_parameters(const tma_gemm *t, tma_gemm_work *w)
+static kit_params list_parameters(const tma_gemm *t, tma_gemm_work *w)
 {
 	const cptx_gemm_opt *o = t->o;
 	const bool one = !o->grouped, strided = tma_gemm_is_strided(t), some = tma_gemm_has_steps(t);
@@ -229,7 +216,7 @@ static gemm_params list_parameters(const tma_gemm *t, tma_gemm_work *w)
 	{                                                                                                                       \
 		CPTX_PARAM_ROW(gemm_args, CPTX_PTR, which), has_pointer(t, CPTX_GEMM_MAP_##which), &v->map[CPTX_GEMM_MAP_##which]   \
 	}
-	const parameter all[] = {
+	const kit_param all[] = {
 		THE_MAP(A, map_a),
 		THE_POINTER(A),
 		THE_MAP(B, map_b),
@@ -281,23 +268,16 @@ static gemm_params list_parameters(const tma_gemm *t, tma_gemm_work *w)
 	};
 #undef THE_MAP
 #undef THE_POINTER
-	gemm_params p = { .n = 0 };
-
-	for (size_t i = 0; i < ARRAY_LEN(all); i++)
-		if (all[i].there)
-			p.row[p.n] = all[i].row, p.val[p.n++] = all[i].val;
-	return p;
+	return kit_params_of(all, ARRAY_LEN(all));
 }
 
 void tma_gemm_declare(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w)
 {
-	const gemm_params list = list_parameters(t, w);
+	const kit_params list = list_parameters(t, w);
 	cptx_params *p = &w->table;
 
 	*p = (cptx_params){ .n = 0 };
-	cptx_params_declare(k, p, list.row, list.n);
-	for (uint32_t i = 0; i < p->n; i++)
-		*list.val[i] = p->val[i];
+	kit_params_declare(k, p, &list);
 	if (t->o->nparams)
 		cptx_params_declare_(k, NOWHERE, p, t->o->params, t->o->nparams);
 }
@@ -357,7 +337,7 @@ cptx_launch *tma_gemm_launch(const tma_gemm *t, const cptx_gemm_plan *plan, cons
 		               .meta = p->meta };
 	cptx_tensor_map_opt map[CPTX_GEMM_MAPS];
 	tma_gemm_work unused;
-	const gemm_params list = list_parameters(t, &unused);
+	const kit_params list = list_parameters(t, &unused);
 	const bool copies = tma_gemm_is_copied(t, GEMM_A) || tma_gemm_is_copied(t, GEMM_B); /* then CTAs wait for one another */
 	const cptx_params_part parts[] = { { list.row, list.n, &args }, { t->o->params, t->o->nparams, p->args } };
 

@@ -309,8 +309,8 @@ typedef struct tma_gemm_work {
 } tma_gemm_work;
 /* Declares the parameters: gemm/tma/params.c. */
 void tma_gemm_declare(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w);
-/* Where the matrix at hand of what is a pointer begins, A or B of 16 bits or D: a batch has them dense behind one another.
- */
+/* The address of the matrix at hand, of A or B of 16 bits or of D where the kernel has a pointer to it; those of a batch lie
+ * dense behind one another. */
 cptx_val tma_gemm_matrix(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, enum cptx_gemm_map which);
 /* The number of the matrix of A or B that belongs to that of the batch at hand. */
 cptx_val tma_gemm_z_of(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, const tma_gemm_distances *d);
@@ -323,7 +323,7 @@ enum { GEMM_COPY_LINE = 128 /* bytes of which rows of such a copy have a multipl
 /* Bytes from row to row of such a copy, .u32; rows of A or B as they are stored. */
 cptx_val tma_gemm_copy_pitch(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, bool of_b);
 cptx_val tma_gemm_stored_rows(const tma_gemm *t, const tma_gemm_work *w, bool of_b);
-/* Where what is done now begins and ends along K, as tensor maps count it: .s32, or a constant. */
+/* Where the part of the tile that this CTA computes begins and ends along K, as tensor maps count: .s32, or a constant. */
 cptx_val tma_gemm_k_first(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w);
 cptx_val tma_gemm_k_end(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w);
 /* Has the maps that all tiles need fetched, by one thread of a warp each; not of a list. */
@@ -338,11 +338,11 @@ void tma_gemm_start(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w, cptx_va
 void tma_gemm_find(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w, uint32_t maps);
 void tma_gemm_locate(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w, uint32_t maps);
 
-/* Behind the last of the clusters that have a part of w->tile, which is shared. */
+/* The number behind that of the last cluster that computes a part of w->tile, a tile that clusters share. */
 cptx_val tma_gemm_share_end(cptx_kernel *k, const tma_gemm_work *w);
-/* Readies the sizes of the problem at hand, of a list. */
+/* Of a list: makes the registers that hold the sizes of the problem at hand. */
 void tma_gemm_group_begin(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w);
-/* The problem that tile `at` is of, to w->p. */
+/* Of a list: finds the problem that tile w->at belongs to, and loads its parameters to w->p. */
 void tma_gemm_group_find(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w, uint32_t used);
 
 /* With stream_k, the workspace: partial sums of `bytes` each, then a flag for each.  `threads` (a warp, or a warpgroup)

@@ -85,7 +85,8 @@ static void exchange(cptx_val *a, cptx_val *b)
 	*a = *b, *b = first;
 }
 
-/* w->in, of w->p. */
+/* Fills in w->in, the parameters by the names of the product that is computed, from w->p, those by the names of the options:
+ * .swap exchanges A and B. */
 static void name_params(const tma_gemm *t, tma_gemm_work *w)
 {
 	w->in = w->p;
@@ -107,7 +108,7 @@ static void count_tiles(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w)
 		w->k_tiles = ceil_div(k, w->in.K, t->bk);
 }
 
-/* The loop over `all` tiles of a list (NONE: of the matrices). */
+/* Begins the loop over tiles: over `all` tiles of a list, or, with NONE, over those of the matrices. */
 static void schedule(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w, cptx_val all)
 {
 	cptx_tiles_new(k, &w->sched, .schedule = t->o->stream_k ? CPTX_TILES_STREAM_K : CPTX_TILES_PERSISTENT,
@@ -117,7 +118,7 @@ static void schedule(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w, cptx_v
 	w->at = w->here.at, w->end = w->here.end, w->step = w->here.step;
 }
 
-/* The counts are read here, behind the launch before. */
+/* Readies the tiles of experts, whose counts are read here: the launch before, which may write them, has ended. */
 static void begin_experts(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w)
 {
 	const cptx_val none = { 0 };
@@ -181,7 +182,7 @@ void tma_gemm_start(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w, cptx_va
 	cptx_timeline_begin(k, line, .buffer = w->p.timeline, .warps = warps, .events = t->o->timeline);
 }
 
-/* The expert of tile w->at: rows and columns of tiles are those of its own rows. */
+/* Finds the expert that tile w->at belongs to; tiles are then counted in its own rows. */
 static void find_expert(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w)
 {
 	cptx_tile_groups_find(k, &w->experts, &w->expert, w->at);
@@ -204,7 +205,7 @@ static void find_problem(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w, ui
 	name_params(t, w);
 }
 
-/* What w->at says, of a list behind finding the problem. */
+/* Takes the tile w->at and its K tiles from the scheduler; of a list its problem is found before. */
 static void take(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w)
 {
 	cptx_tiles_take(k, &w->sched, &w->here);
@@ -225,7 +226,7 @@ cptx_val tma_gemm_ld(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, 
 	return t->o->swiglu ? cptx_shr(k, w->p.N, 1) : w->p.N;
 }
 
-/* Where the matrix at hand begins, of a batch whose distances the problem gives. */
+/* The address of the matrix at hand of a batch whose distances from matrix to matrix the problem gives. */
 static cptx_val strided_matrix(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, enum cptx_gemm_map which)
 {
 	const bool of_b = which == CPTX_GEMM_MAP_B;

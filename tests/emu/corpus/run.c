@@ -238,7 +238,7 @@ static void judge(job *j, const cptx_device *dev, bool ok, const cptx_error *err
 static bool run_once(job *j, const char *path, const char *text, size_t size, const char *target, const cptx_emu_opt *opt)
 {
 	static const char *const how[] = { "random", "eager", "late" };
-	static char why[MOST_WARNED + 600];
+	static char why[MOST_WARNED + sizeof((cptx_error *)0)->text];
 	cptx_error err = { 0 };
 	cptx_device *dev = cptx_emu_open(target, opt, &err);
 	ck_assert_msg(dev != NULL, "%s", err.text);
@@ -273,7 +273,7 @@ static bool runs_on(const char *target, unsigned capability)
 /* On a device that is no emulator. */
 static bool run_there(job *j, const char *path, const char *text, size_t size, cptx_device *dev)
 {
-	static char why[MOST_WARNED + 600];
+	static char why[MOST_WARNED + sizeof((cptx_error *)0)->text];
 	cptx_error err = { 0 };
 	cptx_program *p = cptx_device_load_text(dev, text, size, &(cptx_load_opt){ .name = path }, &err);
 

@@ -106,6 +106,25 @@ static bool add_port(plan *p, bool out, unsigned type, unsigned bits)
 	return true;
 }
 
+/* A part of a register, some or none; of a result that shall be a part there must be one. */
+static char *put_selector(char *at, const arch_operand *o, source *random)
+{
+	bool masks = o->select == SELECT_MASK_2 || o->select == SELECT_MASK_4, out = o->flags & OPERAND_DEST;
+	unsigned n = o->select == SELECT_2 || o->select == SELECT_MASK_2 ? 2 : 4, mask = draw_below(random, (1u << n) - 1) + 1;
+
+	if (!o->select || (!(out && !masks) && draw_below(random, 3) == 0))
+		return at;
+	if (o->select == SELECT_SCALAR)
+		return draw(random) & 1 ? put(at, ".b%u", draw_below(random, 4)) : put(at, ".h%u", draw_below(random, 2));
+	at = put(at, n == 2 ? ".h" : ".b");
+	for (unsigned i = n; i--;)
+		if (!masks)
+			at = put(at, "%u", draw_below(random, 2 * n));
+		else if (mask >> i & 1)
+			at = put(at, "%u", i);
+	return at;
+}
+
 static char *put_registers(plan *p, char *at, const arch_operand *o, source *random)
 {
 	bool out = o->flags & OPERAND_DEST;
@@ -120,7 +139,7 @@ static char *put_registers(plan *p, char *at, const arch_operand *o, source *ran
 			return NULL;
 		at = put(at, "%s%%%c%u", i ? ", " : "", out ? 'o' : 'i', (out ? p->nout : p->nin) - 1);
 	}
-	return n > 1 || o->brace ? put(at, "}") : at;
+	return n > 1 || o->brace ? put(at, "}") : put_selector(at, o, random);
 }
 
 /* The carry flag comes from an input that is not zero, and goes to an output. */

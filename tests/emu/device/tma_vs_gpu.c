@@ -224,8 +224,8 @@ static bool differs(const tensor_case *c, const outcome *o, const uint8_t *gpu, 
 			first = i;
 			count++;
 		}
-	if (c->way == TENSOR_LOAD && o->bytes != tensor_bytes(c))
-		at = (size_t)snprintf(text, TEXT, "the GPU completes %u bytes, not %u; ", o->bytes, tensor_bytes(c));
+	if (c->way == TENSOR_LOAD && o->bytes != tensor_told(c))
+		at = (size_t)snprintf(text, TEXT, "the GPU completes %u bytes, not %u; ", o->bytes, tensor_told(c));
 	else if (first == size)
 		return false;
 	else

@@ -41,17 +41,20 @@ bool attention_tensor_make(cptx_device *dev, attention_tensor *x, enum cptx_type
 {
 	const uint64_t bytes = cptx_type_bits(type) / 8;
 	uint64_t last = dim;
+	double about = dim; /* the same, but it does not wrap around */
 
 	*x = (attention_tensor){ .type = type, .batch = batch, .heads = heads, .rows = rows, .dim = dim, .s = *given };
 	if (!x->s.batch && !x->s.head && !x->s.row)
 		x->s = (cptx_attention_stride){ (uint64_t)heads * rows * dim, (uint64_t)rows * dim, dim };
-	if (rows && heads && batch)
+	if (rows && heads && batch) {
 		last += (rows - 1) * x->s.row + (heads - 1) * x->s.head + (batch - 1ull) * x->s.batch;
-	x->bytes = last * bytes + ATTENTION_GUARD;
-	x->host = malloc(x->bytes);
+		about += (rows - 1.0) * x->s.row + (heads - 1.0) * x->s.head + (batch - 1.0) * x->s.batch;
+	}
+	x->bytes = last * bytes + ATTENTION_GUARD, about = about * bytes + ATTENTION_GUARD;
+	x->host = about < 0x1p62 ? malloc(x->bytes) : NULL;
 	if (!x->host) {
 		*err = (cptx_error){ .code = CPTX_E_MEMORY };
-		snprintf(err->text, sizeof err->text, "no memory for %llu bytes", (unsigned long long)x->bytes);
+		snprintf(err->text, sizeof err->text, "no memory for %.4g bytes", about);
 		return false;
 	}
 	memset(x->host, ATTENTION_POISON, x->bytes);
@@ -105,6 +108,12 @@ uint32_t attention_length(uint64_t seed, uint32_t most, uint32_t batch, bool of_
 	return batch ? (uint32_t)(number_random(&s) % (most + 1ull)) : most;
 }
 
+bool attention_add_rows(uint32_t *sum, uint32_t more)
+{
+	*sum = more > UINT32_MAX - *sum ? UINT32_MAX : *sum + more;
+	return *sum < UINT32_C(1) << 29;
+}
+
 uint32_t attention_rows_beside(uint64_t seed, bool behind, bool of_q)
 {
 	enum { MOST = 20 };
@@ -133,14 +142,12 @@ void attention_trial_complete(attention_trial *t, const cptx_attention_opt *o)
 	}
 	if (o->page)
 		p->total_keys = 0, p->pages = SPARE_PAGES, p->table_pitch = pages_of(o, p->keys);
-	for (uint32_t i = 0; i < p->batch; i++) {
+	for (uint32_t i = 0; (o->varlen || o->page) && i < p->batch; i++) {
 		const uint32_t keys = length_of(t, o, i, false);
-		if (o->varlen)
-			p->total_queries += length_of(t, o, i, true);
-		if (o->varlen && !o->page)
-			p->total_keys += keys;
-		if (o->page)
-			p->pages += pages_of(o, keys);
+		if (!attention_add_rows(&p->total_queries, o->varlen ? length_of(t, o, i, true) : 0) ||
+		    !attention_add_rows(&p->total_keys, o->varlen && !o->page ? keys : 0) ||
+		    (o->page && !attention_add_rows(&p->pages, pages_of(o, keys))))
+			return;
 	}
 }
 
@@ -222,15 +229,16 @@ static bool prepare(bench *b, cptx_error *err)
 	                         : o->varlen ? 1
 	                                     : p->batch;
 
-	if (!prepare_lists(b, err) ||
-	    !attention_tensor_make(b->dev, &b->q, o->in, &p->q_stride, q_batch, p->heads, q_rows, o->dim, err) ||
+	/* the lists come last: where the tensors have no room, not even the lists may have */
+	if (!attention_tensor_make(b->dev, &b->q, o->in, &p->q_stride, q_batch, p->heads, q_rows, o->dim, err) ||
 	    !attention_tensor_make(b->dev, &b->k, o->in, &p->k_stride, k_batch, p->kv_heads, k_rows, o->dim, err) ||
 	    !attention_tensor_make(b->dev, &b->v, o->in, &p->v_stride, k_batch, p->kv_heads, k_rows, dim_v, err) ||
 	    !attention_tensor_make(b->dev, &b->d,
 	                           o->out               ? o->out
 	                           : o->in == CPTX_E4M3 ? CPTX_BF16
 	                                                : o->in,
-	                           &p->o_stride, q_batch, p->heads, q_rows, dim_v, err))
+	                           &p->o_stride, q_batch, p->heads, q_rows, dim_v, err) ||
+	    !prepare_lists(b, err))
 		return false;
 	attention_tensor_fill(&b->q, 3 * b->t->seed + 1);
 	attention_tensor_fill(&b->k, 3 * b->t->seed + 2);
@@ -345,7 +353,7 @@ static double score_of(const bench *b, row *r, const float *q, int64_t key)
 		return -INFINITY;
 	read_row(b, key_at(b, &b->k, r, key), b->o->dim, k);
 	double s = dot(q, k, b->o->dim) * (double)p->scale, magnitude = 0;
-	for (uint32_t i = 0; i < b->o->dim && b->bytes; i++)
+	for (uint32_t i = 0; i < b->o->dim; i++)
 		magnitude += fabs((double)q[i] * (double)k[i]) * (double)p->scale;
 	r->off = magnitude > r->off ? magnitude : r->off;
 	if (b->o->softcap)
@@ -353,11 +361,24 @@ static double score_of(const bench *b, row *r, const float *q, int64_t key)
 	return b->t->score ? b->t->score(b->t->user, s, r->batch, r->head, r->query, (uint32_t)key) : s;
 }
 
+/* Half an ulp of a number as a part of it. */
+static double half_ulp(enum cptx_type type)
+{
+	return type == CPTX_E4M3 ? 0x1p-4 : type == CPTX_BF16 ? 0x1p-8 : type == CPTX_F16 ? 0x1p-11 : 0x1p-24;
+}
+
+/* What probabilities are rounded to. */
+static enum cptx_type type_of_p(const cptx_attention_opt *o)
+{
+	return o->in == CPTX_E4M3 && o->mma == CPTX_ATTENTION_SYNC ? CPTX_F16 : o->in;
+}
+
 static void compute(const bench *b, row *r)
 {
 	float q[MOST_DIM], v[MOST_DIM];
 	const double v_scale = b->p.v_scale != 0 ? (double)b->p.v_scale : 1;
-	const double least = b->o->in == CPTX_E4M3 ? 0x1p-14 : 0; /* below that probabilities lose bits */
+	/* probabilities below that lose bits, and those below half an ulp of it are 0; a sink may make all of a row so small */
+	const double least = b->o->in == CPTX_BF16 ? 0 : 0x1p-14, half = half_ulp(type_of_p(b->o));
 
 	read_row(b, query_at(b, &b->q, r), b->o->dim, q);
 	find_keys(b, r);
@@ -371,7 +392,7 @@ static void compute(const bench *b, row *r)
 	if (b->o->sinks && r->max > -INFINITY)
 		r->sum = exp((double)b->sinks[r->head] - r->max);
 	for (int64_t j = r->first; j < r->end && r->max > -INFINITY; j++) {
-		const double e = exp(b->score[j] - r->max), size = fmax(e, least);
+		const double e = exp(b->score[j] - r->max), size = fmax(e, fmin(least, e / half));
 		r->sum += e;
 		if (!(e > 0))
 			continue;
@@ -417,27 +438,25 @@ void attention_judge(attention_report *rep, uint32_t batch, uint32_t head, uint3
 	}
 }
 
-/* Half an ulp of a number as a part of it. */
-static double half_ulp(enum cptx_type type)
-{
-	return type == CPTX_E4M3 ? 0x1p-4 : type == CPTX_BF16 ? 0x1p-8 : type == CPTX_F16 ? 0x1p-11 : 0x1p-24;
-}
-
 /* What the tensor cores of sm_90 cut off the sum of n products of 8 bits, as a part of it: 32 of them are added at once, and
  * 13 bits behind the point are kept. */
 static double fp8_cut(double n) { return 0x1p-13 * (n / 32 + 1); }
 
 /*
  * P and O are rounded once each, so the error is half an ulp of what is added and of the result, and a bit more by sums in
- * f32, ex2.approx and, with a soft cap, tanh.approx (2^-11 of its result), which change a score a little.  A polynomial in
- * place of ex2.approx is wrong by what the plan says, in O above and below the line.
+ * f32 (of a score an ulp of the sum of the magnitudes, for its products may cancel), ex2.approx and, with a soft cap,
+ * tanh.approx (2^-11 of its result), which change a score a little.  A polynomial in place of ex2.approx is wrong by what
+ * the plan says, in O above and below the line.
  */
 static void compare_row(const bench *b, const row *r, attention_report *rep, bool once)
 {
 	const cptx_attention_problem *p = &b->p;
-	const bool fp8 = b->o->in == CPTX_E4M3;
-	const double half = half_ulp(b->o->in), out = half_ulp(b->d.type);
-	const double score = (b->o->softcap ? 0x1p-10 : 0x1p-20) * (r->largest + 1) + (fp8 ? fp8_cut(b->o->dim) * r->off : 0);
+	/* what multiplies e4m3 with sums of few bits: by mma.sync scores alone, by tcgen05 nothing */
+	const bool cut = b->o->in == CPTX_E4M3 && b->o->mma != CPTX_ATTENTION_TCGEN05;
+	const bool fp8 = cut && b->o->mma == CPTX_ATTENTION_WGMMA;
+	const double half = half_ulp(type_of_p(b->o)), out = half_ulp(b->d.type);
+	const double score =
+		(b->o->softcap ? 0x1p-10 : 0x1p-20) * (r->largest + 1) + (cut ? fp8_cut(b->o->dim) : 0x1p-24) * r->off;
 	const uint32_t bytes = cptx_type_bits(b->d.type) / 8;
 	unsigned char *o = query_at(b, &b->d, r);
 

@@ -30,6 +30,9 @@ double attention_tensor_value(const attention_tensor *x, const unsigned char *fr
 uint32_t attention_length(uint64_t seed, uint32_t most, uint32_t batch, bool of_q);
 /* Rows of packed sequences that belong to none: in front of the first, or behind the last. */
 uint32_t attention_rows_beside(uint64_t seed, bool behind, bool of_q);
+/* Adds the rows of one more sequence.  False: there are more in all than a kernel takes, 2^29, and more need not be added.
+ */
+bool attention_add_rows(uint32_t *sum, uint32_t more);
 /* Bytes that are not poison any more. */
 uint64_t attention_strays(const void *from, uint64_t bytes);
 

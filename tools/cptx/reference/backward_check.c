@@ -43,8 +43,9 @@ void backward_trial_complete(backward_trial *t, const cptx_attention_backward_op
 	p->total_queries = attention_rows_beside(t->seed, false, true) + attention_rows_beside(t->seed, true, true);
 	p->total_keys = attention_rows_beside(t->seed, false, false) + attention_rows_beside(t->seed, true, false);
 	for (uint32_t i = 0; i < p->batch; i++) {
-		p->total_queries += attention_length(t->seed, p->queries, i, true);
-		p->total_keys += attention_length(t->seed, p->keys, i, false);
+		if (!attention_add_rows(&p->total_queries, attention_length(t->seed, p->queries, i, true)) ||
+		    !attention_add_rows(&p->total_keys, attention_length(t->seed, p->keys, i, false)))
+			return;
 	}
 }
 
@@ -127,6 +128,8 @@ static bool prepare(bench *b, cptx_error *err)
 			return false;
 		*at[i] = b->x[i].at;
 	}
+	if (!prepare_lengths(b, err)) /* behind the tensors: where these have no room, not even the lengths may have */
+		return false;
 	b->lse = malloc(lses), b->number = malloc(HALVES * sizeof(float));
 	if (!b->lse || !b->number)
 		return false;
@@ -340,7 +343,7 @@ bool backward_trial_run(cptx_device *dev, cptx_module *module, const cptx_attent
 		return false;
 	b.p.kv_heads = b.p.kv_heads ? b.p.kv_heads : b.p.heads;
 	cptx_program *program = cptx_device_load(dev, module, &t->load, err);
-	bool ok = program && prepare_lengths(&b, err) && prepare(&b, err);
+	bool ok = program && prepare(&b, err);
 	if (ok && rep->plan.workspace)
 		ok = (b.p.workspace = cptx_mem_alloc(dev, rep->plan.workspace, err)) != 0;
 	ok = ok && cptx_program_resources(program, o->name ? o->name : "attention_backward", rep->plan.threads, rep->plan.smem,

@@ -1,0 +1,88 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# cptx sanitize --record and cptx replay: test_record.sh CPTX PROGRAM DRIVEN, a program of the runtime and one of the driver API.
+# The last line is "record: N passed, N failed, N skipped".
+set -u
+cptx=$(realpath "$1") program=$(realpath "$2") driven=$(realpath "$3") name=record here=$(cd "$(dirname "$0")" && pwd -P)
+# shellcheck source=tests/cli/common.sh
+. "$here/../cli/common.sh"
+rec=$dir/app.rec
+
+usage "give one file that cptx sanitize --record wrote" replay
+usage "--launches 0: expected numbers from 1 on" replay --launches 0 "$rec"
+usage "--launches 3..2: expected numbers from 1 on" replay --launches 3..2 "$rec"
+usage "--type f8: expected f16, bf16, f32 or f64" replay --type f8 "$rec"
+usage "--tolerance -1: expected a number from 0 on" replay --tolerance=-1 "$rec"
+usage "--tolerance wants the --type" replay --tolerance 1e-3 "$rec"
+usage "--on tpu: expected gpu or emulator" sanitize --record "$rec" --on tpu -- true
+usage "--record-limit 0: expected a number of MiB" sanitize --record "$rec" --record-limit 0 -- true
+usage "say what --record FILE keeps" sanitize --kernel x -- true
+fails "there is no GPU" sanitize --record "$rec" --on gpu -- "$driven"
+fails "'$dir/none/a.rec' cannot be written" sanitize --record "$dir/none/a.rec" -- "$driven"
+fails "nothing was recorded: the program launched no kernel" sanitize --record "$rec" -- "$program" shapes
+status 2 replay "$dir/none.rec"
+complains "'$dir/none.rec' cannot be read: No such file"
+status 2 replay /dev/zero
+complains "it is no file"
+status 2 replay "$program"
+complains "the file is no recording of cptx"
+
+# A program of the runtime: findings are those of the program, and memory is as it was.
+status 0 sanitize --record "$rec" -- "$program" graphs
+complains "4 of 4 launches are in $rec"
+status 0 replay "$rec"
+complains "recorded on the emulator, emulated sm_90a: $program graphs"
+complains "launch 4, kernel add: as recorded"
+complains "4 launches are as recorded, 0 differ"
+status 1 sanitize --record "$rec" -- "$program" races
+status 9 replay --error-exitcode 9 --json "$dir/found.json" --sarif "$dir/found.sarif" "$rec"
+complains "race: it reads 4 bytes of shared memory"
+complains "undefined: what is stored was never written" # which bytes were written is kept
+complains "3 errors, 0 warnings"
+holds grep -q '^{"code":"race","rank":"error","kernel":"race","instruction":"ld.shared.u32"' "$dir/found.json"
+holds grep -q '"ruleId":"race","level":"error"' "$dir/found.sarif"
+status 1 sanitize --record "$rec" -- "$program" ends
+status 1 replay "$rec"
+complains "launch 1, kernel add: as recorded, it did not come to its end: an illegal memory access"
+status 0 sanitize --record "$rec" -- "$program" arrays
+status 0 replay "$rec"
+complains "it was not recorded: it reads textures or surfaces"
+
+# Which launches: of those that are passed over, memory is taken as it was recorded.
+status 0 sanitize --record "$rec" -- "$driven"
+complains "5 of 5 launches"
+status 0 replay --launches 2.. --kernel follow "$rec"
+complains "2 launches are as recorded, 0 differ, 0 did not come to their end, 3 were passed over"
+status 0 replay --schedules all "$rec"
+complains "launch 5, kernel tile: as recorded"
+status 0 sanitize --record "$rec" --launches 2..3 --kernel follow -- "$driven"
+complains "2 of 5 launches"
+status 0 replay "$rec"
+complains "launch 3, kernel follow: as recorded"
+status 0 sanitize --record "$rec" --record-limit 1 -- "$driven"
+holds [ "$(wc -c <"$rec")" -lt 100000 ] # the 70,000 bytes of zeros cost nothing
+
+# Another program text than the one that ran: what it leaves differs, and is told.
+sed 's/add\.u32 %r3, %r3, %r3/add.u32 %r3, %r3, %r1/' "$rec" >"$dir/other.rec"
+status 0 sanitize --record "$rec" -- "$driven"
+sed 's/add\.u32 %r3, %r3, %r3/add.u32 %r3, %r3, %r1/' "$rec" >"$dir/other.rec"
+status 1 replay "$dir/other.rec"
+complains "launch 2, kernel follow: "
+complains "bytes differ from the recording"
+status 0 replay --type f32 --tolerance 1e-40 "$dir/other.rec" # small integers are tiny numbers
+head -c 20000 "$rec" >"$dir/cut.rec"
+status 2 replay "$dir/cut.rec"
+complains "the recording is refused"
+
+# In front of a driver: another instance of the stand-in is one.
+cp "$(dirname "$cptx")/tools/sanitize/libcptx_sanitize.so" "$dir/libdriver.so"
+LD_LIBRARY_PATH=$(dirname "$cptx") CPTX_CUDA_LIBRARY=$dir/libdriver.so
+export LD_LIBRARY_PATH CPTX_CUDA_LIBRARY
+rm -f "$rec"
+status 0 sanitize --record "$rec" -- "$driven"
+complains "cptx record: 5 of 5 launches are in $rec"
+status 0 replay "$rec"
+complains "recorded on emulated sm_90a: $driven"
+complains "5 launches are as recorded, 0 differ, 0 did not come to their end, 0 were passed over, 0 were not recorded"
+holds [ -z "$(ls "$TMPDIR")" ] # no folder is left
+summary
