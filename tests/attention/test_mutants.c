@@ -125,8 +125,6 @@ static const spared spare[] = {
 	{ "full", "bar.sync", 4, LAST_TURN },
 	{ "causal", "bar.sync", 5, LAST_TURN },
 	{ "full causal e4m3 tma", "griddepcontrol.wait", 0, "there is one launch, and nothing in front of it" },
-	{ "tma", "bar.warp.sync", 0, "it brings the warp of the thread that copies together again, for speed" },
-	{ "tma", "bar.warp.sync", 2, "it brings the warp of the thread that copies together again, for speed" },
 	{ "tcgen05", INIT_FENCE, 0, "the last pipeline's stands behind these mbarriers too" },
 	{ "tcgen05", INIT_FENCE, 1, "the last pipeline's stands behind these mbarriers too" },
 	{ "tcgen05", INIT_FENCE, 2, "the last pipeline's stands behind these mbarriers too" },

@@ -270,15 +270,17 @@ START_TEST(says_which_rule_is_broken)
 }
 END_TEST
 
-/* mbarrier.arrive does not wait for ldmatrix: between the last one of a stage and its release there is a branch, which what
- * was read decides, or a fence of the proxies. */
+/* mbarrier.arrive does not wait for ldmatrix, and ptxas moves it in front of products: between the last ldmatrix of a stage
+ * and its release there is the branch of the loop, in front of which all products were begun. */
+enum { STAGED = 5 };
 START_TEST(stages_are_released_behind_their_fragments)
 {
-	const cptx_gemm_opt all[] = {
+	const cptx_gemm_opt all[STAGED] = {
 		{ TILE(128, 128, 64, 2, 4, 4), .a = CPTX_BF16, .b = CPTX_BF16, .out = CPTX_BF16, .tma = true },
 		{ TILE(64, 64, 32, 2, 2, 3), .a = CPTX_BF16, .b = CPTX_BF16, .out = CPTX_F32, .tma = true },
 		{ TILE(128, 128, 64, 2, 4, 8), .a = CPTX_BF16, .b = CPTX_BF16, .out = CPTX_BF16, .tma = true, .sparse = true },
 		{ TILE(64, 64, 128, 2, 2, 3), .a = CPTX_S8, .b = CPTX_S8, .out = CPTX_S32, .tma = true, .b_n_major = false },
+		{ TILE(64, 64, 0, 2, 2, 2), .a = CPTX_E4M3, .b = CPTX_E4M3, .out = CPTX_F32, .scale = CPTX_UE8M0 },
 	};
 	cptx_module *m = cptx_module_new(NULL);
 	cptx_error err = { 0 };
@@ -286,7 +288,7 @@ START_TEST(stages_are_released_behind_their_fragments)
 	bool waited = true;
 
 	cptx_gemm_build(m, &all[_i], &err);
-	cptx_ptx *ptx = cptx_emit(m, "sm_90", NULL, &err);
+	cptx_ptx *ptx = cptx_emit(m, all[_i].scale ? "sm_120a" : "sm_90", NULL, &err);
 	ck_assert_msg(ptx != NULL, "%s", err.text);
 	for (const char *line = cptx_ptx_text(ptx); *line;) {
 		const char *end = strchr(line, '\n');
@@ -302,7 +304,7 @@ START_TEST(stages_are_released_behind_their_fragments)
 		}
 		line = end ? end + 1 : "";
 	}
-	ck_assert_uint_ge(releases, 2);
+	ck_assert_uint_eq(releases, all[_i].scale ? 1 : 2);
 	cptx_ptx_destroy(ptx);
 	cptx_module_destroy(m);
 }
@@ -363,7 +365,7 @@ int main(void)
 	tcase_add_loop_test(c, warps_get_registers, 0, 3);
 	tcase_add_loop_test(c, ptxas_does_not_spill, 0, JUDGED);
 	tcase_add_test(c, says_which_rule_is_broken);
-	tcase_add_loop_test(c, stages_are_released_behind_their_fragments, 0, 4);
+	tcase_add_loop_test(c, stages_are_released_behind_their_fragments, 0, STAGED);
 	tcase_add_test(c, the_emulator_finds_a_release_in_front_of_fragments);
 	c = test_case(s, "random");
 	tcase_add_test(c, options_at_random_by_cp_async);

@@ -290,6 +290,8 @@ static bool call_copies(one_call *c)
 	CALL_WITH(pipe, cptx_pipe_ahead(k, &x->pipe, &x->pipe_at));
 	CALL_WITH(pipe, cptx_pipe_wait_full(k, &x->pipe, &x->pipe_at));
 	CALL_WITH(pipe, cptx_pipe_release(k, &x->pipe, &x->pipe_at, x->pred));
+	CALL_WITH(pipe, cptx_pipe_left_none(k, &x->pipe, &x->pipe_at));
+	CALL_WITH(pipe, cptx_pipe_left left = { .at = x->pipe_at }; cptx_pipe_leave(k, &x->pipe, &left, &x->pipe_at, x->pred));
 	CALL_WITH(pipe, cptx_pipe_drain(k, &x->pipe, &x->pipe_at));
 	CALL_WITH(pipe_at, cptx_pipe_next(k, &x->pipe, &x->pipe_at));
 	CALL_WITH(pipe_at, cptx_pipe_ahead(k, &x->pipe, &x->pipe_at));
@@ -301,6 +303,9 @@ static bool call_copies(one_call *c)
 	CALL_WITH(pipe_at, cptx_pipe_filled(k, &x->pipe, &x->pipe_at));
 	CALL_WITH(pipe_at, cptx_pipe_copied(k, &x->pipe, &x->pipe_at));
 	CALL_WITH(pipe_at, cptx_pipe_release(k, &x->pipe, &x->pipe_at, x->pred));
+	CALL_WITH(pipe_at, cptx_pipe_left_none(k, &x->pipe, &x->pipe_at));
+	CALL_WITH(pipe_at, cptx_pipe_left left = { .at = x->pipe_at };
+	          cptx_pipe_leave(k, &x->pipe, &left, &x->pipe_at, x->pred));
 	CALL_WITH(pipe_at, cptx_pipe_drain(k, &x->pipe, &x->pipe_at));
 	return false;
 }

@@ -103,8 +103,26 @@ static void build_groups(cptx_module *m, const cptx_pipe_opt *o, bool fills_firs
 	give(&l);
 }
 
+/* All turns of the other half: stages are released in the turn after, in front of the wait. */
+static void use_and_leave(const loop *l, cptx_val i)
+{
+	cptx_kernel *k = l->k;
+	cptx_pipe_at at = cptx_pipe_consumer(k, &l->p);
+	cptx_pipe_left left = cptx_pipe_left_none(k, &l->p, &at);
+	const cptx_val all = cptx_setp(k, cptx_tid_x(k), THREADS, .cmp = CPTX_GE);
+
+	CPTX_FOR(k, i, l->n, 1) {
+		cptx_pipe_release(k, &l->p, &left.at, left.when);
+		cptx_pipe_wait_full(k, &l->p, &at);
+		use(l, &at, i);
+		cptx_pipe_leave(k, &l->p, &left, &at, all);
+		cptx_pipe_next(k, &l->p, &at);
+	}
+	cptx_pipe_release(k, &l->p, &left.at, left.when); /* for the producer's drain */
+}
+
 /* The first half of the threads copies, the other one uses. */
-static void build_mbarriers(cptx_module *m, const cptx_pipe_opt *o)
+static void build_mbarriers(cptx_module *m, const cptx_pipe_opt *o, bool later)
 {
 	loop l = begin(m, 2 * THREADS, o);
 	cptx_kernel *k = l.k;
@@ -122,12 +140,16 @@ static void build_mbarriers(cptx_module *m, const cptx_pipe_opt *o)
 		cptx_pipe_drain(k, &l.p, &at);
 	}
 	CPTX_ELSE(k) {
-		cptx_pipe_at at = cptx_pipe_consumer(k, &l.p);
-		CPTX_FOR(k, i, l.n, 1) {
-			cptx_pipe_wait_full(k, &l.p, &at);
-			use(&l, &at, i);
-			cptx_pipe_release(k, &l.p, &at, CPTX_NONE_);
-			cptx_pipe_next(k, &l.p, &at);
+		if (later) {
+			use_and_leave(&l, i);
+		} else {
+			cptx_pipe_at at = cptx_pipe_consumer(k, &l.p);
+			CPTX_FOR(k, i, l.n, 1) {
+				cptx_pipe_wait_full(k, &l.p, &at);
+				use(&l, &at, i);
+				cptx_pipe_release(k, &l.p, &at, CPTX_NONE_);
+				cptx_pipe_next(k, &l.p, &at);
+			}
 		}
 		give(&l);
 	}
@@ -186,11 +208,13 @@ START_TEST(by_mbarriers)
 	for (uint32_t i = 0; i < 12; i++) {
 		const bool sleeps = i >= 6;
 		cptx_module *m = cptx_module_new(NULL);
-		build_mbarriers(m, &(cptx_pipe_opt){ .stages = 1 + i % 4,
-		                                     .producers = THREADS,
-		                                     .consumers = THREADS,
-		                                     .by = CPTX_PIPE_CP_ASYNC,
-		                                     .sleeps = sleeps });
+		build_mbarriers(m,
+		                &(cptx_pipe_opt){ .stages = 1 + i % 4,
+		                                  .producers = THREADS,
+		                                  .consumers = THREADS,
+		                                  .by = CPTX_PIPE_CP_ASYNC,
+		                                  .sleeps = sleeps },
+		                i % 3 == 1);
 		run(m, sleeps ? "sm_90a" : "sm_80", i);
 	}
 }
@@ -282,7 +306,7 @@ START_TEST(ptxas_accepts)
 		if (i < 4)
 			build_groups(m, &o, false);
 		else
-			build_mbarriers(m, &o);
+			build_mbarriers(m, &o, false);
 		cptx_ptx *ptx = cptx_emit(m, targets[i % 4], NULL, &e);
 		SURE(ptx != NULL, "%s", e.text);
 		assembly job = { .target = targets[i % 4], .ptx = cptx_ptx_text(ptx) };

@@ -29,6 +29,7 @@ typedef struct forward80 {
 	cptx_val rows_left; /* with .page by cp.async: keys from the block on, .u32, a variable */
 	cptx_pipe pipe, q_pipe;
 	cptx_pipe_at to, at;        /* marks of places; place() says where */
+	cptx_pipe_left left;        /* by TMA: the block of the step before */
 	cptx_val first, first_lane; /* by TMA: predicates: the thread that copies, and those that release */
 	cptx_tiled_mma qk, pv;
 	cptx_val lane;
@@ -239,6 +240,10 @@ static void step(forward80 *f, bool masked)
 	cptx_kernel *k = f->k;
 
 	const cptx_pipe_at at = place(f, &f->at, f->block);
+	if (f->o->tma) { /* the step before, behind the products that took what ldmatrix had read of it */
+		cptx_bar_warp_sync(k, -1);
+		cptx_pipe_release(k, &f->pipe, &f->left.at, f->left.when);
+	}
 	cptx_pipe_wait_full(k, &f->pipe, &at);
 	if (!f->o->tma)
 		load(f, f->o->stages - 1);
@@ -259,10 +264,8 @@ static void step(forward80 *f, bool masked)
 		attention_sm80_multiply_bytes(k, &f->s, &f->results, p, cptx_operand_at(k, &f->v.op, at.stage), f->lane);
 	else
 		cptx_mma_tile(k, &f->pv, &f->results, p, v);
-	if (f->o->tma) {
-		cptx_bar_warp_sync(k, -1);
-		cptx_pipe_release(k, &f->pipe, &at, f->first_lane);
-	}
+	if (f->o->tma)
+		cptx_pipe_leave(k, &f->pipe, &f->left, &at, f->first_lane);
 	cptx_sub(k, f->key0, f->o->bk, .into = f->key0);
 }
 
@@ -297,6 +300,8 @@ static void multiply_blocks(forward80 *f, const cptx_roles *roles)
 	f->key0 = cptx_var(k, CPTX_S32, t->last_key);
 	f->to = cptx_pipe_producer(k, &f->pipe);
 	f->at = cptx_pipe_consumer(k, &f->pipe);
+	if (f->o->tma)
+		f->left = cptx_pipe_left_none(k, &f->pipe, &f->at);
 	load_q(f);
 	if (f->o->blocks)
 		f->load_key = cptx_var(k, CPTX_S32, t->last_key);
