@@ -92,8 +92,8 @@ static void find_edge(const tile_rows *t, cptx_site at, one_row *r)
 	const cptx_val last = CALL(sub, .a = t->bytes, .b = back),
 				   leads = CALL(setp, .a = lane, .b = cptx_imm(WORD), .cmp = CPTX_LT);
 	const cptx_val p = CALL(setp, .a = first, .b = CALL(min, .a = in_front, .b = t->bytes), .cmp = CPTX_LT);
-	const cptx_val q = both(k, at, CALL(setp, .a = back, .b = behind, .cmp = CPTX_LE),
-	                        CALL(setp, .a = last, .b = in_front, .cmp = CPTX_GE));
+	const cptx_val ends = CALL(setp, .a = last, .b = in_front, .cmp = CPTX_GE);
+	const cptx_val q = both(k, at, CALL(setp, .a = back, .b = behind, .cmp = CPTX_LE), ends);
 
 	r->edge_at = CALL(selp, .a = first, .b = last, .c = leads, .type = CPTX_S32);
 	const cptx_val mine = CALL(or, .a = both(k, at, leads, p), .b = both(k, at, CALL(not, .a = leads, .type = CPTX_PRED), q),
