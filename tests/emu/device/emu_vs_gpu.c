@@ -277,7 +277,7 @@ static bool is_scalar(unsigned op)
 {
 	static const char *const chapters[] = { "Integer Arithmetic", "Extended-Precision", "Floating Point",
 		                                    "Half Precision",     "Mixed Precision",    "Comparison and Selection",
-		                                    "Logic and Shift",    "Scalar Video",       "SIMD Video" };
+		                                    "Logic and Shift",    "SIMD Video" };
 	static const uint16_t others[] = { CPTX_OP_MOV, CPTX_OP_PRMT, CPTX_OP_CVT, CPTX_OP_CVT_PACK };
 
 	for (unsigned i = 0; i < ARRAY_LEN(others); i++)
