@@ -287,7 +287,8 @@ static void launch_case(int i, cptx_kernel *x)
 
 START_TEST(launches)
 {
-	static const char *const says[] = { "there is no mbarrier; mbarrier.init must come first", "CTA 7 of a cluster of 2",
+	static const char *const says[] = { "there is no mbarrier; mbarrier.init must come first",
+		                                "(CTA 7 of the cluster), but the cluster has 2 CTAs",
 		                                "deadlock: no thread of the cluster can go on",
 		                                "behind the start of dynamic shared" };
 	const uint32_t ctas = _i == 1 ? 2 : 1;

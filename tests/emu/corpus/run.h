@@ -38,7 +38,6 @@ typedef struct corpus_case {
 	{                                                                                                                       \
 		.file = "ptx/" file_, .kernel = (kernel_), .shape = (shape_), .args = (args_), __VA_ARGS__                          \
 	}
-#define NOT_EMULATED "the emulator does not execute it"
 typedef struct corpus_table {
 	const corpus_case *row;
 	size_t n;
