@@ -29,6 +29,7 @@
 #include <cptx/inspect.h>
 
 #include "../hang.h"
+#include "../sanitized.h"
 #include "../whole.h"
 
 enum kind { HOOK, ERROR, TEXT, DATA, PLAIN, STRUCT, OBJECT, BITS, VALUE, ENUM, NUMBER };
@@ -347,7 +348,7 @@ static int earlier_from(const struct call *c)
 
 	for (int i = 0; i < c->nargs; i++)
 		structs |= c->args[i] == PLAIN || c->args[i] == STRUCT;
-	return spoilt_from(c) + (structs && whole() ? SPOILS_OF_STRUCTS : SPOILS);
+	return spoilt_from(c) + (structs && whole() ? SPOILS_OF_STRUCTS : SAMPLE_OF(SPOILS, SPOILS / 3));
 }
 static int turns(const struct call *c) { return earlier_from(c) + 1 + c->nargs; }
 
