@@ -67,30 +67,9 @@ static void put_other(buf *b, const touch *t, const cell *x, bool writes)
 	put_thread(b, c, late ? late->warp : x->agent, late ? late->lane : x->lane);
 }
 
-void race_found_early(const touch *t, const cell *x, uint32_t byte)
+/* x: the access that t's collides with; advice: what would order the two. */
+static void tell(const touch *t, const cell *x, bool writes, uint32_t byte, enum cptx_finding_code code, const char *advice)
 {
-	buf b;
-
-	if (emu_found_before(t->w, t->op, CPTX_FIND_PROXY))
-		return;
-	buf_init(&b, NULL);
-	buf_printf(&b, "it %s %u bytes of ", verb(t->access), t->size);
-	race_put_place(&b, t->w->grid, t->place, t->place->offset);
-	if (byte)
-		buf_printf(&b, ", byte %u of them", byte);
-	put_other(&b, t, x, false);
-	buf_str(
-		&b,
-		"; mbarrier.arrive, which gave that back, does not wait for the registers of ldmatrix: an instruction that takes "
-		"one of them, or fence.proxy.async, must stand in front of it");
-	buf_put(&b, "", 1);
-	emu_find(t->w, t->op, (int)t->lane, CPTX_FIND_PROXY, "%s", b.failed ? "a race" : b.p);
-	buf_free(&b);
-}
-
-void race_found(const touch *t, const cell *x, bool writes, uint32_t byte, bool unfenced)
-{
-	enum cptx_finding_code code = code_of(t, x, unfenced);
 	buf b;
 
 	if (emu_found_before(t->w, t->op, code))
@@ -101,16 +80,32 @@ void race_found(const touch *t, const cell *x, bool writes, uint32_t byte, bool 
 	if (byte)
 		buf_printf(&b, ", byte %u of them", byte);
 	put_other(&b, t, x, writes);
-	buf_str(&b, code == CPTX_FIND_PROXY && t->access & ACCESS_TENSORMAP
-	                ? "; it is read as a tensor map: fence.proxy.tensormap::generic.release must stand behind that, and "
-	                  ".acquire in front of this"
-	            : code == CPTX_FIND_PROXY ? "; fence.proxy.async must stand behind that, before a barrier or this "
-	                                        "instruction makes it visible to the async proxy"
-	            : code == CPTX_FIND_ASYNC_WAIT
-	                ? "; the asynchronous operation must have been waited for (its mbarrier or group), by this thread or "
-	                  "before a barrier"
-	                : "; nothing orders the two: a barrier, or a release and an acquire, must stand between");
+	buf_str(&b, advice);
 	buf_put(&b, "", 1);
 	emu_find(t->w, t->op, (int)t->lane, code, "%s", b.failed ? "a race" : b.p);
 	buf_free(&b);
+}
+
+void race_found_early(const touch *t, const cell *x, uint32_t byte)
+{
+	tell(t, x, false, byte, CPTX_FIND_PROXY,
+	     "; mbarrier.arrive, which gave that back, does not wait for the registers of ldmatrix: an instruction that takes "
+	     "one of them, or fence.proxy.async, must stand in front of it");
+}
+
+void race_found(const touch *t, const cell *x, bool writes, uint32_t byte, bool unfenced)
+{
+	const enum cptx_finding_code code = code_of(t, x, unfenced);
+
+	tell(
+		t, x, writes, byte, code,
+		code == CPTX_FIND_PROXY && t->access & ACCESS_TENSORMAP
+			? "; it is read as a tensor map: fence.proxy.tensormap::generic.release must stand behind that, and .acquire in "
+			  "front of this"
+		: code == CPTX_FIND_PROXY ? "; fence.proxy.async must stand behind that, before a barrier or this instruction makes "
+									"it visible to the async proxy"
+		: code == CPTX_FIND_ASYNC_WAIT
+			? "; the asynchronous operation must have been waited for (its mbarrier or group), by this thread or before a "
+			  "barrier"
+			: "; nothing orders the two: a barrier, or a release and an acquire, must stand between");
 }
