@@ -119,6 +119,47 @@ START_TEST(bytes_of_the_host)
 }
 END_TEST
 
+/* ---- several clusters, each with its view of memory ---- */
+
+/* CTA i stores 100 + i at a[i] and 200 + i at b[i]. */
+static const char two[] = HEAD ".entry k(.param .u64 a, .param .u64 b)\n{\n.reg .b64 %p<4>; .reg .b32 %r<2>;\n"
+							   "ld.param.u64 %p1, [a]; ld.param.u64 %p2, [b]; mov.u32 %r1, %ctaid.x;\n"
+							   "mul.wide.u32 %p3, %r1, 4; add.u64 %p1, %p1, %p3; add.u64 %p2, %p2, %p3;\n"
+							   "add.u32 %r1, %r1, 100; st.global.u32 [%p1], %r1;\n"
+							   "add.u32 %r1, %r1, 100; st.global.u32 [%p2], %r1; ret;\n}\n";
+
+static bool launch_grid(const cptx_program *p, uint64_t a, uint64_t b)
+{
+	memset(&err, 0, sizeof err);
+	return cptx_launch_once(p, NULL, &(cptx_launch_opt){ .grid = { 4 }, .block = { 1 }, CPTX_ARGS(a, b) }, NULL, &err);
+}
+
+/* Allocations that share a page of a view, and such as begin anywhere in one. */
+START_TEST(neighbours)
+{
+	static const unsigned apart[] = { 16, 256, 512 }, start[] = { 0, 4, 8, 36, 56, 64, 1008, 1020 };
+	cptx_program *p = load(two);
+	uint64_t at = UINT64_C(0x600000000000);
+
+	for (size_t i = 0; i < 2 * 3 * 8; i++) {
+		const bool written = i & 1;
+		const uint64_t a = at + start[i / 2 % 8], b = a + apart[i / 16];
+		uint32_t x[4], y[4], none = 7;
+		size_t run;
+		at += 4096;
+		OK(cptx_emu_alloc_at(dev, a, 16, written, &err) && cptx_emu_alloc_at(dev, b, 20, written, &err));
+		OK(cptx_mem_write(dev, b + 16, &none, 3, &err));
+		OK(launch_grid(p, a, b) && cptx_mem_read(dev, x, a, 16, &err) && cptx_mem_read(dev, y, b, 16, &err));
+		for (unsigned k = 0; k < 4; k++)
+			ck_assert_msg(x[k] == 100 + k && y[k] == 200 + k, "%zu: %u, %u", i, x[k], y[k]);
+		ck_assert(cptx_emu_written(dev, a, 16, &run) && run == 16);
+		ck_assert(cptx_emu_written(dev, b, 20, &run) && run == (written ? 20 : 19));
+		ck_assert(cptx_emu_written(dev, b + 19, 1, &run) == written);
+	}
+	cptx_program_destroy(p);
+}
+END_TEST
+
 /* ---- devices ---- */
 
 START_TEST(aliases)
@@ -219,7 +260,7 @@ END_TEST
 
 int main(void)
 {
-	const TTest *const tests[] = { chosen_addresses, variables, bytes_of_the_host, aliases, reach, multimem };
+	const TTest *const tests[] = { chosen_addresses, variables, bytes_of_the_host, neighbours, aliases, reach, multimem };
 	Suite *s = suite_create("emu_place");
 	TCase *c = test_case(s, "place");
 
