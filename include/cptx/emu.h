@@ -164,8 +164,9 @@ CPTX_API bool cptx_emu_act_as(cptx_device *dev, unsigned number, cptx_error *err
 CPTX_API bool cptx_emu_reach(cptx_device *dev, uint64_t at, uint64_t devices, cptx_error *err);
 /**
  * `size` bytes at the address `of` are at the address `at`, too, until cptx_mem_free of that; `of` cannot be freed before.
- * Races are found between accesses by one of the two addresses.  Errors: ARG (no emulator; `at` as for cptx_emu_alloc_at;
- * `of` is no multiple of 64 bytes behind the start of an allocation with so many bytes), MEMORY.
+ * Races are found between accesses by either address; that fence.proxy.alias is missing is not.  Errors: ARG (no emulator;
+ * `at` as for cptx_emu_alloc_at; `of` is no multiple of 64 bytes behind the start of an allocation with so many bytes; `at`
+ * and `of` are not a multiple of 64 bytes apart), MEMORY.
  */
 CPTX_API bool cptx_emu_alias(cptx_device *dev, uint64_t at, uint64_t of, size_t size, cptx_error *err);
 /**

@@ -160,6 +160,32 @@ START_TEST(neighbours)
 }
 END_TEST
 
+START_TEST(alias_in_a_grid)
+{
+	static const char text[] =
+		HEAD ".entry k(.param .u64 a, .param .u64 b)\n{\n.reg .b64 %p<4>; .reg .b32 %r<2>;\n"
+			 "ld.param.u64 %p1, [a]; ld.param.u64 %p2, [b]; mov.u32 %r1, %ctaid.x;\n"
+			 "mul.wide.u32 %p3, %r1, 4; add.u64 %p1, %p1, %p3; add.u64 %p2, %p2, %p3;\n"
+			 "add.u32 %r1, %r1, 100; st.global.u32 [%p1], %r1; fence.proxy.alias;\n"
+			 "ld.global.u32 %r1, [%p2]; add.u32 %r1, %r1, 100; st.global.u32 [%p2+64], %r1; ret;\n}\n";
+	const uint64_t at = UINT64_C(0x600000000000);
+	uint64_t a;
+	uint32_t v[32] = { 1, 1, 1, 1 };
+
+	OK((a = cptx_mem_alloc(dev, 8192, &err)) && cptx_mem_write(dev, a + 4096, v, sizeof v, &err));
+	OK(cptx_emu_alias(dev, at, a + 4096, 4096, &err));
+	cptx_program *p = load(text);
+	OK(launch_grid(p, a + 4096, at) && cptx_mem_read(dev, v, a + 4096, sizeof v, &err));
+	for (unsigned i = 0; i < 4; i++)
+		ck_assert_msg(v[i] == 100 + i && v[i + 16] == 200 + i, "%u %u", v[i], v[i + 16]);
+	REFUSED("64 bytes aligned", cptx_emu_alias(dev, at + 8200, a, 64, &err));
+	/* who has no access to the alias has none, whatever else the thread has used */
+	OK(cptx_emu_act_as(dev, 1, &err) && cptx_emu_reach(dev, at, 1, &err));
+	ck_assert(!launch_grid(p, a + 4096, at) && strstr(err.text, "memory of another device"));
+	cptx_program_destroy(p);
+}
+END_TEST
+
 /* ---- devices ---- */
 
 START_TEST(aliases)
@@ -260,7 +286,8 @@ END_TEST
 
 int main(void)
 {
-	const TTest *const tests[] = { chosen_addresses, variables, bytes_of_the_host, neighbours, aliases, reach, multimem };
+	const TTest *const tests[] = { chosen_addresses, variables, bytes_of_the_host, neighbours, alias_in_a_grid,
+		                           aliases,          reach,     multimem };
 	Suite *s = suite_create("emu_place");
 	TCase *c = test_case(s, "place");
 
