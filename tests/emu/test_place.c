@@ -186,6 +186,33 @@ START_TEST(alias_in_a_grid)
 }
 END_TEST
 
+/* What was freed bars nothing, though it is taken away later. */
+START_TEST(freed_bars_nothing)
+{
+	const uint64_t at = UINT64_C(0x600000000000);
+	cptx_emu_variable_info v;
+	uint64_t a;
+
+	for (unsigned i = 1; i <= 16; i++)
+		OK(cptx_emu_alloc_at(dev, at + i * 65536, 256, true, &err));
+	OK((a = cptx_mem_alloc(dev, 4096, &err)));
+	for (unsigned i = 0; i < 3; i++) {
+		OK(cptx_emu_alloc_at(dev, at + 1, 64, true, &err));
+		cptx_mem_free(dev, at + 1);
+		if (i == 0)
+			OK(cptx_emu_alloc_at(dev, at, 1024, true, &err));
+		if (i == 1)
+			OK(cptx_emu_alias(dev, at, a, 1024, &err));
+		if (i < 2)
+			cptx_mem_free(dev, at);
+	}
+	OK(cptx_emu_place(dev, "kept", at, &err));
+	cptx_program *p = load(next);
+	ck_assert(cptx_emu_variable(p, 0, &v) && v.at == at);
+	cptx_program_destroy(p);
+}
+END_TEST
+
 /* ---- devices ---- */
 
 START_TEST(aliases)
@@ -286,8 +313,9 @@ END_TEST
 
 int main(void)
 {
-	const TTest *const tests[] = { chosen_addresses, variables, bytes_of_the_host, neighbours, alias_in_a_grid,
-		                           aliases,          reach,     multimem };
+	const TTest *const tests[] = { chosen_addresses, variables,       bytes_of_the_host,
+		                           neighbours,       alias_in_a_grid, freed_bars_nothing,
+		                           aliases,          reach,           multimem };
 	Suite *s = suite_create("emu_place");
 	TCase *c = test_case(s, "place");
 
