@@ -124,8 +124,8 @@ CPTX_API void *cptx_emu_host(cptx_device *dev, uint64_t ptr, size_t size, cptx_e
 CPTX_API bool cptx_emu_alloc_at(cptx_device *dev, uint64_t at, size_t size, bool written, cptx_error *err);
 /**
  * The next program that is loaded has its variable of that name at the address; of several with one name the first that no
- * other call has placed.  Loading fails with ARG where the address is in use.  Errors: ARG (no emulator, no name, address
- * 0), MEMORY.
+ * other call has placed.  Loading fails with ARG where the address is in use; what is refused uses the call up, too.
+ * Errors: ARG (no emulator, no name, address 0), MEMORY.
  */
 CPTX_API bool cptx_emu_place(cptx_device *dev, const char *variable, uint64_t at, cptx_error *err);
 /**

@@ -213,6 +213,20 @@ START_TEST(freed_bars_nothing)
 }
 END_TEST
 
+START_TEST(refused_text_takes_its_wishes)
+{
+	static const char bad[] = HEAD ".global .u32 kept; .entry k() { bogus; }\n";
+	const uint64_t at = UINT64_C(0x123400000000);
+	cptx_emu_variable_info v;
+
+	OK(cptx_emu_place(dev, "kept", at, &err));
+	ck_assert(!cptx_device_load_text(dev, bad, strlen(bad), NULL, &err));
+	cptx_program *p = load(next);
+	ck_assert(cptx_emu_variable(p, 0, &v) && v.at != at);
+	cptx_program_destroy(p);
+}
+END_TEST
+
 /* ---- devices ---- */
 
 START_TEST(aliases)
@@ -313,9 +327,16 @@ END_TEST
 
 int main(void)
 {
-	const TTest *const tests[] = { chosen_addresses, variables,       bytes_of_the_host,
-		                           neighbours,       alias_in_a_grid, freed_bars_nothing,
-		                           aliases,          reach,           multimem };
+	const TTest *const tests[] = { chosen_addresses,
+		                           variables,
+		                           bytes_of_the_host,
+		                           neighbours,
+		                           alias_in_a_grid,
+		                           freed_bars_nothing,
+		                           refused_text_takes_its_wishes,
+		                           aliases,
+		                           reach,
+		                           multimem };
 	Suite *s = suite_create("emu_place");
 	TCase *c = test_case(s, "place");
 
