@@ -325,6 +325,27 @@ START_TEST(multimem)
 }
 END_TEST
 
+/* Bytes are those of the whole vector. */
+START_TEST(multimem_counts)
+{
+	static const char text[] =
+		HEAD ".entry k(.param .u64 a, .param .u64 b)\n{\n.reg .b64 %p<2>; .reg .f32 %f<5>;\nld.param.u64 %p1, [a];\n"
+			 "multimem.ld_reduce.weak.global.add.v4.f32 {%f1, %f2, %f3, %f4}, [%p1];\n"
+			 "multimem.st.weak.global.v2.f32 [%p1+16], {%f1, %f2};\n"
+			 "multimem.red.relaxed.gpu.global.add.v4.f32 [%p1+32], {%f1, %f2, %f3, %f4}; ret;\n}\n";
+	static const float zero[16];
+	cptx_emu_counters n;
+	uint64_t a;
+
+	OK((a = cptx_mem_alloc(dev, 64, &err)) && cptx_mem_write(dev, a, zero, sizeof zero, &err));
+	cptx_program *p = load(text);
+	OK(launch(p, a, a) && cptx_emu_get_counters(dev, &n));
+	ck_assert_uint_eq(n.global_read, 32);
+	ck_assert_uint_eq(n.global_written, 24);
+	cptx_program_destroy(p);
+}
+END_TEST
+
 int main(void)
 {
 	const TTest *const tests[] = { chosen_addresses,
@@ -336,7 +357,8 @@ int main(void)
 		                           refused_text_takes_its_wishes,
 		                           aliases,
 		                           reach,
-		                           multimem };
+		                           multimem,
+		                           multimem_counts };
 	Suite *s = suite_create("emu_place");
 	TCase *c = test_case(s, "place");
 
