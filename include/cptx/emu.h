@@ -124,8 +124,8 @@ CPTX_API void *cptx_emu_host(cptx_device *dev, uint64_t ptr, size_t size, cptx_e
 CPTX_API bool cptx_emu_alloc_at(cptx_device *dev, uint64_t at, size_t size, bool written, cptx_error *err);
 /**
  * The next program that is loaded has its variable of that name at the address; of several with one name the first that no
- * other call has placed.  Loading fails with ARG where the address is in use.  Errors: ARG (no emulator, no name, address
- * 0), MEMORY.
+ * other call has placed.  Loading fails with ARG where the address is in use; what is refused uses the call up, too.
+ * Errors: ARG (no emulator, no name, address 0), MEMORY.
  */
 CPTX_API bool cptx_emu_place(cptx_device *dev, const char *variable, uint64_t at, cptx_error *err);
 /**
@@ -164,8 +164,9 @@ CPTX_API bool cptx_emu_act_as(cptx_device *dev, unsigned number, cptx_error *err
 CPTX_API bool cptx_emu_reach(cptx_device *dev, uint64_t at, uint64_t devices, cptx_error *err);
 /**
  * `size` bytes at the address `of` are at the address `at`, too, until cptx_mem_free of that; `of` cannot be freed before.
- * Races are found between accesses by one of the two addresses.  Errors: ARG (no emulator; `at` as for cptx_emu_alloc_at;
- * `of` is no multiple of 64 bytes behind the start of an allocation with so many bytes), MEMORY.
+ * Races are found between accesses by either address; that fence.proxy.alias is missing is not.  Errors: ARG (no emulator;
+ * `at` as for cptx_emu_alloc_at; `of` is no multiple of 64 bytes behind the start of an allocation with so many bytes; `at`
+ * and `of` are not a multiple of 64 bytes apart), MEMORY.
  */
 CPTX_API bool cptx_emu_alias(cptx_device *dev, uint64_t at, uint64_t of, size_t size, cptx_error *err);
 /**

@@ -8,6 +8,22 @@
 
 #define NO_SEMICOLON "expected ';' behind the instruction"
 
+/* Whether the unknown name, the first operand as it seems, begins the next statement: an instruction, or a label. */
+static bool begins_statement(const token *t, const char *behind)
+{
+	const char *s = t->name.s, *end = s + t->name.len;
+	unsigned forms = 0;
+
+	if (t->at != s || !memchr(behind, '\n', (size_t)(s - behind)))
+		return false;
+	while (*end == ' ' || *end == '\t')
+		end++;
+	if (*end == ':' && end[1] != ':')
+		return true;
+	arch_forms_of(s, t->name.len, &forms);
+	return forms && *end != ',';
+}
+
 /* Makes labels of unknown names where the instruction takes a label.  behind: the end of its spelling. */
 static bool name_labels(parser *p, const spelled *s, tokens *all, const char *behind)
 {
@@ -15,7 +31,7 @@ static bool name_labels(parser *p, const spelled *s, tokens *all, const char *be
 		token *from = &all->from[i];
 		if ((i < PLAIN_TOKENS && all->words[i]) || !from->unknown)
 			continue;
-		if (!s->takes_label && !i && memchr(behind, '\n', (size_t)(from->at - behind))) /* the next statement */
+		if (!s->takes_label && !i && begins_statement(from, behind))
 			return parse_error(p, behind, CPTX_E_PARSE, NO_SEMICOLON);
 		if (!s->takes_label || all->t[i].address)
 			return parse_undeclared(p, from);

@@ -331,15 +331,19 @@ static bool emu_load(cptx_program *p, const load_request *q, cptx_error *err)
 		ptx = cptx_emit(q->module, target, q->opt.emit, err);
 		m = ptx ? read_text(p, cptx_ptx_text(ptx), cptx_ptx_size(ptx), q, err) : NULL;
 	} else if (q->size >= 4 && !memcmp(q->image, "\177ELF", 4)) {
-		return error_set(err, CPTX_E_ARG, q->at, "the emulator runs PTX text; this is machine code");
+		error_set(err, CPTX_E_ARG, q->at, "the emulator runs PTX text; this is machine code");
+		m = NULL;
 	} else {
 		size_t size = q->size;
-		if (!text_end((const char *)q->image, &size, q->opt.name, q->at, err))
-			return false;
-		m = read_text(p, (const char *)q->image, size, q, err);
+		m = text_end((const char *)q->image, &size, q->opt.name, q->at, err)
+		        ? read_text(p, (const char *)q->image, size, q, err)
+		        : NULL;
 	}
 	if (!m) {
 		cptx_ptx_destroy(ptx);
+		emu_lock(p->dev);
+		emu_wishes_drop(machine_of(p->dev)); /* they were for this program */
+		emu_unlock(p->dev);
 		return false;
 	}
 	emu_lock(p->dev);

@@ -139,7 +139,7 @@ bool cptx_emu_reach(cptx_device *dev, uint64_t at, uint64_t devices, cptx_error 
 
 bool cptx_emu_alias(cptx_device *dev, uint64_t at, uint64_t of, size_t size, cptx_error *err)
 {
-	enum { UNIT = 64 /* bytes: a view of memory settles so many at once */ };
+	enum { UNIT = 64 /* bytes: no access is aligned to more, and a view of memory settles so many at once */ };
 	emu_machine *m = asked(__func__, dev, err);
 
 	if (!m)
@@ -147,14 +147,16 @@ bool cptx_emu_alias(cptx_device *dev, uint64_t at, uint64_t of, size_t size, cpt
 	emulator_lock(dev);
 	emu_alloc *a = emu_alloc_find(m, of);
 	const char *bar = emu_alloc_bars(m, at, size);
-	const bool fits = a && !a->name && !a->of && !a->is_heap && (of - a->at) % UNIT == 0 && size <= a->size - (of - a->at);
+	const bool fits = a && !a->name && !a->of && !a->is_heap && (of - a->at) % UNIT == 0 && (at - of) % UNIT == 0 &&
+	                  size <= a->size - (of - a->at);
 	const bool ok = !bar && fits && emu_alloc_alias(m, at, a, of - a->at, size);
 	emulator_unlock(dev);
 	if (bar)
 		return error_set(err, CPTX_E_ARG, NOWHERE, "%zu bytes cannot be at 0x%llx: %s", size, (unsigned long long)at, bar);
 	if (!fits)
-		return error_set(err, CPTX_E_ARG, NOWHERE, "%zu bytes at 0x%llx are not in one allocation, %d bytes aligned in it",
-		                 size, (unsigned long long)of, UNIT);
+		return error_set(err, CPTX_E_ARG, NOWHERE,
+		                 "%zu bytes at 0x%llx are not in one allocation, %d bytes aligned in it and to 0x%llx", size,
+		                 (unsigned long long)of, UNIT, (unsigned long long)at);
 	return ok || no_memory(err, NOWHERE);
 }
 

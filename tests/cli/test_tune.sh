@@ -45,6 +45,8 @@ fails "nothing of it is taken" tune --import "$dir/all.seg"
 fails "cannot be read" tune --import "$dir/none"
 : >"$dir/file"
 fails "$dir/file" tune 64x64x64 --device emu:sm_90a --folder "$dir/file"
+fails "$dir/file/below cannot be read" tune --list --folder "$dir/file/below"
+fails "$dir/file cannot be read" tune --list --folder "$dir/file"
 status 0 tune --plot 64x64x64 64x64x128 --device emu:sm_90a --candidates 1
 says "gemm 64x64x64x1,"
 says "gemm 64x64x128x1,"

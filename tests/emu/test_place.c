@@ -119,6 +119,114 @@ START_TEST(bytes_of_the_host)
 }
 END_TEST
 
+/* ---- several clusters, each with its view of memory ---- */
+
+/* CTA i stores 100 + i at a[i] and 200 + i at b[i]. */
+static const char two[] = HEAD ".entry k(.param .u64 a, .param .u64 b)\n{\n.reg .b64 %p<4>; .reg .b32 %r<2>;\n"
+							   "ld.param.u64 %p1, [a]; ld.param.u64 %p2, [b]; mov.u32 %r1, %ctaid.x;\n"
+							   "mul.wide.u32 %p3, %r1, 4; add.u64 %p1, %p1, %p3; add.u64 %p2, %p2, %p3;\n"
+							   "add.u32 %r1, %r1, 100; st.global.u32 [%p1], %r1;\n"
+							   "add.u32 %r1, %r1, 100; st.global.u32 [%p2], %r1; ret;\n}\n";
+
+static bool launch_grid(const cptx_program *p, uint64_t a, uint64_t b)
+{
+	memset(&err, 0, sizeof err);
+	return cptx_launch_once(p, NULL, &(cptx_launch_opt){ .grid = { 4 }, .block = { 1 }, CPTX_ARGS(a, b) }, NULL, &err);
+}
+
+/* Allocations that share a page of a view, and such as begin anywhere in one. */
+START_TEST(neighbours)
+{
+	static const unsigned apart[] = { 16, 256, 512 }, start[] = { 0, 4, 8, 36, 56, 64, 1008, 1020 };
+	cptx_program *p = load(two);
+	uint64_t at = UINT64_C(0x600000000000);
+
+	for (size_t i = 0; i < 2 * 3 * 8; i++) {
+		const bool written = i & 1;
+		const uint64_t a = at + start[i / 2 % 8], b = a + apart[i / 16];
+		uint32_t x[4], y[4], none = 7;
+		size_t run;
+		at += 4096;
+		OK(cptx_emu_alloc_at(dev, a, 16, written, &err) && cptx_emu_alloc_at(dev, b, 20, written, &err));
+		OK(cptx_mem_write(dev, b + 16, &none, 3, &err));
+		OK(launch_grid(p, a, b) && cptx_mem_read(dev, x, a, 16, &err) && cptx_mem_read(dev, y, b, 16, &err));
+		for (unsigned k = 0; k < 4; k++)
+			ck_assert_msg(x[k] == 100 + k && y[k] == 200 + k, "%zu: %u, %u", i, x[k], y[k]);
+		ck_assert(cptx_emu_written(dev, a, 16, &run) && run == 16);
+		ck_assert(cptx_emu_written(dev, b, 20, &run) && run == (written ? 20 : 19));
+		ck_assert(cptx_emu_written(dev, b + 19, 1, &run) == written);
+	}
+	cptx_program_destroy(p);
+}
+END_TEST
+
+START_TEST(alias_in_a_grid)
+{
+	static const char text[] =
+		HEAD ".entry k(.param .u64 a, .param .u64 b)\n{\n.reg .b64 %p<4>; .reg .b32 %r<2>;\n"
+			 "ld.param.u64 %p1, [a]; ld.param.u64 %p2, [b]; mov.u32 %r1, %ctaid.x;\n"
+			 "mul.wide.u32 %p3, %r1, 4; add.u64 %p1, %p1, %p3; add.u64 %p2, %p2, %p3;\n"
+			 "add.u32 %r1, %r1, 100; st.global.u32 [%p1], %r1; fence.proxy.alias;\n"
+			 "ld.global.u32 %r1, [%p2]; add.u32 %r1, %r1, 100; st.global.u32 [%p2+64], %r1; ret;\n}\n";
+	const uint64_t at = UINT64_C(0x600000000000);
+	uint64_t a;
+	uint32_t v[32] = { 1, 1, 1, 1 };
+
+	OK((a = cptx_mem_alloc(dev, 8192, &err)) && cptx_mem_write(dev, a + 4096, v, sizeof v, &err));
+	OK(cptx_emu_alias(dev, at, a + 4096, 4096, &err));
+	cptx_program *p = load(text);
+	OK(launch_grid(p, a + 4096, at) && cptx_mem_read(dev, v, a + 4096, sizeof v, &err));
+	for (unsigned i = 0; i < 4; i++)
+		ck_assert_msg(v[i] == 100 + i && v[i + 16] == 200 + i, "%u %u", v[i], v[i + 16]);
+	REFUSED("64 bytes aligned", cptx_emu_alias(dev, at + 8200, a, 64, &err));
+	/* who has no access to the alias has none, whatever else the thread has used */
+	OK(cptx_emu_act_as(dev, 1, &err) && cptx_emu_reach(dev, at, 1, &err));
+	ck_assert(!launch_grid(p, a + 4096, at) && strstr(err.text, "memory of another device"));
+	cptx_program_destroy(p);
+}
+END_TEST
+
+/* What was freed bars nothing, though it is taken away later. */
+START_TEST(freed_bars_nothing)
+{
+	const uint64_t at = UINT64_C(0x600000000000);
+	cptx_emu_variable_info v;
+	uint64_t a;
+
+	for (unsigned i = 1; i <= 16; i++)
+		OK(cptx_emu_alloc_at(dev, at + i * 65536, 256, true, &err));
+	OK((a = cptx_mem_alloc(dev, 4096, &err)));
+	for (unsigned i = 0; i < 3; i++) {
+		OK(cptx_emu_alloc_at(dev, at + 1, 64, true, &err));
+		cptx_mem_free(dev, at + 1);
+		if (i == 0)
+			OK(cptx_emu_alloc_at(dev, at, 1024, true, &err));
+		if (i == 1)
+			OK(cptx_emu_alias(dev, at, a, 1024, &err));
+		if (i < 2)
+			cptx_mem_free(dev, at);
+	}
+	OK(cptx_emu_place(dev, "kept", at, &err));
+	cptx_program *p = load(next);
+	ck_assert(cptx_emu_variable(p, 0, &v) && v.at == at);
+	cptx_program_destroy(p);
+}
+END_TEST
+
+START_TEST(refused_text_takes_its_wishes)
+{
+	static const char bad[] = HEAD ".global .u32 kept; .entry k() { bogus; }\n";
+	const uint64_t at = UINT64_C(0x123400000000);
+	cptx_emu_variable_info v;
+
+	OK(cptx_emu_place(dev, "kept", at, &err));
+	ck_assert(!cptx_device_load_text(dev, bad, strlen(bad), NULL, &err));
+	cptx_program *p = load(next);
+	ck_assert(cptx_emu_variable(p, 0, &v) && v.at != at);
+	cptx_program_destroy(p);
+}
+END_TEST
+
 /* ---- devices ---- */
 
 START_TEST(aliases)
@@ -217,9 +325,40 @@ START_TEST(multimem)
 }
 END_TEST
 
+/* Bytes are those of the whole vector. */
+START_TEST(multimem_counts)
+{
+	static const char text[] =
+		HEAD ".entry k(.param .u64 a, .param .u64 b)\n{\n.reg .b64 %p<2>; .reg .f32 %f<5>;\nld.param.u64 %p1, [a];\n"
+			 "multimem.ld_reduce.weak.global.add.v4.f32 {%f1, %f2, %f3, %f4}, [%p1];\n"
+			 "multimem.st.weak.global.v2.f32 [%p1+16], {%f1, %f2};\n"
+			 "multimem.red.relaxed.gpu.global.add.v4.f32 [%p1+32], {%f1, %f2, %f3, %f4}; ret;\n}\n";
+	static const float zero[16];
+	cptx_emu_counters n;
+	uint64_t a;
+
+	OK((a = cptx_mem_alloc(dev, 64, &err)) && cptx_mem_write(dev, a, zero, sizeof zero, &err));
+	cptx_program *p = load(text);
+	OK(launch(p, a, a) && cptx_emu_get_counters(dev, &n));
+	ck_assert_uint_eq(n.global_read, 32);
+	ck_assert_uint_eq(n.global_written, 24);
+	cptx_program_destroy(p);
+}
+END_TEST
+
 int main(void)
 {
-	const TTest *const tests[] = { chosen_addresses, variables, bytes_of_the_host, aliases, reach, multimem };
+	const TTest *const tests[] = { chosen_addresses,
+		                           variables,
+		                           bytes_of_the_host,
+		                           neighbours,
+		                           alias_in_a_grid,
+		                           freed_bars_nothing,
+		                           refused_text_takes_its_wishes,
+		                           aliases,
+		                           reach,
+		                           multimem,
+		                           multimem_counts };
 	Suite *s = suite_create("emu_place");
 	TCase *c = test_case(s, "place");
 

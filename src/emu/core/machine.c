@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-static void drop_wishes(emu_machine *m)
+void emu_wishes_drop(emu_machine *m)
 {
 	for (size_t i = 0; i < m->nwish; i++)
 		free(m->wish[i].name);
@@ -50,7 +50,7 @@ void emu_machine_free(emu_machine *m)
 	emu_children_drop(m);
 	emu_memory_free(m);
 	emu_textures_free(m);
-	drop_wishes(m);
+	emu_wishes_drop(m);
 	free(m->wish);
 	free(m->finding);
 	free(m->profile);
@@ -242,7 +242,7 @@ emu_program *emu_program_new(emu_machine *m, cptx_module *parsed, cptx_ptx *ptx,
 	*p = (emu_program){ .machine = m, .module = parsed, .ptx = ptx };
 	arena_init(&p->a, NULL);
 	bool ok = find_definitions(p, at, err) && place_variables(p, at, err) && initialise_variables(p, at, err);
-	drop_wishes(m);
+	emu_wishes_drop(m);
 	if (ok)
 		return p;
 	emu_program_free(p);

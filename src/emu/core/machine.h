@@ -98,6 +98,7 @@ uint64_t emu_program_variable(const emu_program *p, const char *name, uint64_t *
 uint64_t emu_program_variable_at(const emu_program *p, size_t i, const char **name, uint64_t *size);
 /* Keeps a wish; false: memory is short. */
 bool emu_wish_add(emu_machine *m, const char *variable, uint64_t at);
+void emu_wishes_drop(emu_machine *m);
 /* The variable of the module that defines the one of that number, of which a kernel takes the address; *ok false, with an
  * error: nothing does. */
 uint32_t emu_program_definition(const emu_program *p, uint32_t sym, const char *kernel, cptx_site at, cptx_error *err,

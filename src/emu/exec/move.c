@@ -235,11 +235,6 @@ static bool needs_turn(const emu_warp *w, const emu_op *op, const emu_arg *a, ui
 	return op->imm[2] & ACCESS_STRONG && emu_orders_clusters(w, a, addr);
 }
 
-static uint32_t lane_bytes(const emu_op *op, const emu_arg *value)
-{
-	return (uint32_t)op->imm[0] * (value->kind == ARG_VEC ? value->count : 1);
-}
-
 /* What the register of an element misses. */
 static emu_missing loaded(const emu_op *op, const emu_arg *d, const emu_place *p)
 {
@@ -295,7 +290,7 @@ static enum emu_step load(emu_warp *w, const emu_op *op, uint32_t mask)
 		if (!emu_load_lane(w, op, l, addr))
 			return STEP_FAULT;
 	}
-	emu_traffic_count(w, op, mask, lane_bytes(op, &op->arg[0]), ACCESS_READ);
+	emu_traffic_count(w, op, mask, emu_lane_bytes(op, &op->arg[0]), ACCESS_READ);
 	return STEP_NEXT;
 }
 
@@ -402,7 +397,7 @@ static enum emu_step store(emu_warp *w, const emu_op *op, uint32_t mask)
 		if (!emu_store_lane(w, op, l, addr))
 			return STEP_FAULT;
 	}
-	emu_traffic_count(w, op, mask, lane_bytes(op, &op->arg[2]), ACCESS_WRITE);
+	emu_traffic_count(w, op, mask, emu_lane_bytes(op, &op->arg[2]), ACCESS_WRITE);
 	return STEP_NEXT;
 }
 

@@ -139,7 +139,8 @@ static bool red_lane(emu_warp *w, const emu_op *op, unsigned lane, uint64_t addr
 	return true;
 }
 
-static enum emu_step each_lane(emu_warp *w, const emu_op *op, uint32_t mask,
+/* bytes: of a lane; access: how they count. */
+static enum emu_step each_lane(emu_warp *w, const emu_op *op, uint32_t mask, uint64_t bytes, unsigned access,
                                bool (*lane_access)(emu_warp *w, const emu_op *op, unsigned lane, uint64_t addr))
 {
 	const emu_arg *a = &op->arg[1];
@@ -152,13 +153,22 @@ static enum emu_step each_lane(emu_warp *w, const emu_op *op, uint32_t mask,
 	EACH_LANE(l, mask)
 		if (!lane_access(w, op, l, emu_address(w, a, l)))
 			return STEP_FAULT;
-	emu_traffic_count(w, op, mask, (uint32_t)op->imm[0], lane_access == store_lane ? ACCESS_WRITE : ACCESS_READ);
+	emu_traffic_count(w, op, mask, (uint32_t)bytes, access);
 	return STEP_NEXT;
 }
 
-static enum emu_step ld_reduce(emu_warp *w, const emu_op *op, uint32_t mask) { return each_lane(w, op, mask, reduce_lane); }
-static enum emu_step st(emu_warp *w, const emu_op *op, uint32_t mask) { return each_lane(w, op, mask, store_lane); }
-static enum emu_step red(emu_warp *w, const emu_op *op, uint32_t mask) { return each_lane(w, op, mask, red_lane); }
+static enum emu_step ld_reduce(emu_warp *w, const emu_op *op, uint32_t mask)
+{
+	return each_lane(w, op, mask, emu_lane_bytes(op, &op->arg[0]), ACCESS_READ, reduce_lane);
+}
+static enum emu_step st(emu_warp *w, const emu_op *op, uint32_t mask)
+{
+	return each_lane(w, op, mask, emu_lane_bytes(op, &op->arg[2]), ACCESS_WRITE, store_lane);
+}
+static enum emu_step red(emu_warp *w, const emu_op *op, uint32_t mask)
+{
+	return each_lane(w, op, mask, op->imm[0] * op->imm[1], ACCESS_READ | ACCESS_WRITE, red_lane);
+}
 
 bool decode_multimem_ld_reduce(emu_decoder *d, emu_op *op)
 {

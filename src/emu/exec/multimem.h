@@ -5,6 +5,11 @@
 
 #include "emu/exec/exec.h"
 
+/* Bytes that a lane's ld or st moves. */
+static inline uint32_t emu_lane_bytes(const emu_op *op, const emu_arg *value)
+{
+	return (uint32_t)op->imm[0] * (value->kind == ARG_VEC ? value->count : 1);
+}
 bool emu_load_lane(emu_warp *w, const emu_op *op, unsigned lane, uint64_t addr);  /* move.c */
 bool emu_store_lane(emu_warp *w, const emu_op *op, unsigned lane, uint64_t addr); /* move.c */
 bool emu_atom_lane(emu_warp *w, const emu_op *op, unsigned lane, uint64_t addr);  /* atom.c */

@@ -265,8 +265,10 @@ uint64_t emu_alloc_new(emu_machine *m, uint64_t size, uint64_t align, const char
 
 /* ---- an address that is chosen ---- */
 
-const char *emu_alloc_bars(const emu_machine *m, uint64_t at, uint64_t size)
+const char *emu_alloc_bars(emu_machine *m, uint64_t at, uint64_t size)
 {
+	if (!m->running) /* what is closed bars nothing */
+		emu_alloc_sweep(m);
 	size_t i = behind(m, at);
 
 	if (!at || !size || size > GLOBAL_END - GLOBAL_FIRST || at > INT64_MAX - size)
@@ -295,8 +297,6 @@ static bool put_at(emu_machine *m, emu_alloc *a, uint64_t at)
 
 uint64_t emu_alloc_at(emu_machine *m, uint64_t at, uint64_t size, const char *name, bool defined)
 {
-	if (!m->running)
-		emu_alloc_sweep(m);
 	emu_alloc *a = emu_alloc_bars(m, at, size) ? NULL : bytes_new(size, name, defined);
 
 	if (!put_at(m, a, at))
@@ -307,8 +307,6 @@ uint64_t emu_alloc_at(emu_machine *m, uint64_t at, uint64_t size, const char *na
 
 uint64_t emu_alloc_alias(emu_machine *m, uint64_t at, emu_alloc *of, uint64_t offset, uint64_t size)
 {
-	if (!m->running)
-		emu_alloc_sweep(m);
 	emu_alloc *a = emu_alloc_bars(m, at, size) ? NULL : NEW(emu_alloc);
 
 	if (!a)

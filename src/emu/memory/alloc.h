@@ -37,8 +37,8 @@ void emu_memory_free(emu_machine *m);
 uint64_t emu_alloc_new(emu_machine *m, uint64_t size, uint64_t align, const char *name, bool defined);
 /* Memory at an address that the caller chooses; 0: memory is short, or emu_alloc_bars says what is there. */
 uint64_t emu_alloc_at(emu_machine *m, uint64_t at, uint64_t size, const char *name, bool defined);
-/* Why nothing can be allocated at the address; NULL: it can. */
-const char *emu_alloc_bars(const emu_machine *m, uint64_t at, uint64_t size);
+/* Why nothing can be allocated at the address; NULL: it can.  Closed allocations are swept away. */
+const char *emu_alloc_bars(emu_machine *m, uint64_t at, uint64_t size);
 /* Bytes of another allocation at an address that the caller chooses; 0 as emu_alloc_at. */
 uint64_t emu_alloc_alias(emu_machine *m, uint64_t at, emu_alloc *of, uint64_t offset, uint64_t size);
 /* Makes memory of the host the bytes of an allocation, which copies them there; all count as written. */

@@ -114,25 +114,34 @@ static bool locate_shared(emu_cluster *c, const emu_cta *own, uint64_t addr, uin
 /* Whether the device that runs now may use it. */
 static bool reaches(const emu_machine *m, const emu_alloc *a) { return a->reach >> m->number & 1 && !a->nmember; }
 
-static bool locate_global(const emu_machine *m, emu_alloc *last, bool everywhere, uint64_t addr, uint32_t size, emu_place *p)
+/* The place is in the allocation that has the bytes.  *found: who has the address, an alias perhaps. */
+static bool locate_global(const emu_machine *m, emu_alloc *last, bool everywhere, uint64_t addr, uint32_t size, emu_place *p,
+                          emu_alloc **found)
 {
 	emu_alloc *a = last && addr - last->at < last->size ? last : emu_alloc_find(m, addr);
 
 	if (!a || size > a->size - (addr - a->at) || (a != last && !everywhere && !reaches(m, a)))
 		return false;
+	*found = a;
 	p->alloc = a;
 	p->offset = addr - a->at;
 	p->p = a->p + p->offset;
+	if (a->of) {
+		p->alloc = a->of;
+		p->offset += (uint64_t)(a->p - a->of->p);
+	}
 	return true;
 }
 
 bool emu_locate(emu_cluster *c, emu_cta *cta, unsigned space, uint64_t addr, uint32_t size, emu_place *p)
 {
+	emu_alloc *found;
+
 	*p = (emu_place){ .space = (uint8_t)(space == SPACE_GENERIC ? space_of_generic(&addr) : space) };
 	switch (p->space) {
 	case SPACE_GLOBAL:
 	case SPACE_CONST:
-		if (!locate_global(c->grid->machine, NULL, false, addr, size, p))
+		if (!locate_global(c->grid->machine, NULL, false, addr, size, p, &found))
 			return false;
 		emu_see(c, p);
 		return true;
@@ -172,12 +181,14 @@ static bool in_frame(const emu_warp *w, unsigned lane, uint64_t addr, uint32_t s
 
 static bool locate(emu_warp *w, unsigned lane, uint64_t addr, uint32_t size, emu_place *p)
 {
+	emu_alloc *found;
+
 	switch (p->space) {
 	case SPACE_GLOBAL:
 	case SPACE_CONST:
-		if (!locate_global(w->grid->machine, w->last, w->everywhere, addr, size, p))
+		if (!locate_global(w->grid->machine, w->last, w->everywhere, addr, size, p, &found))
 			return false;
-		w->last = w->everywhere ? w->last : p->alloc;
+		w->last = w->everywhere ? w->last : found;
 		emu_see(w->cluster, p);
 		return true;
 	case SPACE_SHARED:

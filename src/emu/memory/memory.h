@@ -62,7 +62,7 @@ static inline void emu_see(const emu_cluster *c, emu_place *p)
 	if (!c->view.n || p->space != SPACE_GLOBAL)
 		return;
 	at = p->alloc->at + p->offset;
-	p->view = emu_view_find(&c->view, at / VIEW_PAGE);
+	p->view = emu_view_find(&c->view, p->alloc, at / VIEW_PAGE);
 	if (p->view)
 		p->p = p->view->bytes + at % VIEW_PAGE;
 }

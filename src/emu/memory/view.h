@@ -16,8 +16,8 @@
 enum { VIEW_PAGE = 1024 /* bytes */ };
 
 typedef struct emu_page {
-	uint64_t number; /* address / VIEW_PAGE */
-	emu_alloc *alloc;
+	uint64_t number;  /* address / VIEW_PAGE */
+	emu_alloc *alloc; /* whose bytes it has; those of its neighbours in the same page are in pages of their own */
 	uint64_t dirty[VIEW_PAGE / 64]; /* a bit per byte that goes to memory */
 	uint8_t defined[VIEW_PAGE / 8]; /* where the allocation has that */
 	unsigned char bytes[VIEW_PAGE];
@@ -32,7 +32,8 @@ typedef struct emu_view {
 
 void emu_view_commit(emu_cluster *c);
 void emu_view_free(emu_view *v);
-emu_page *emu_view_find(const emu_view *v, uint64_t number); /* NULL: the cluster has not written there */
+/* The page of the allocation with that number; NULL: the cluster has not written there. */
+emu_page *emu_view_find(const emu_view *v, const emu_alloc *a, uint64_t number);
 void emu_view_own(emu_cluster *c, emu_place *p, uint32_t size);
 
 /* Bytes from the place to the end of its page, of `most`. */

@@ -5,9 +5,11 @@
 
 #include <cptx/emu.h>
 
+#include <errno.h>
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -275,6 +277,18 @@ static int check(const request *q, int n)
 	return EXIT_OK;
 }
 
+/* Whether the folder is one, or can become one: the library takes a place where it cannot be for an empty folder. */
+static bool can_be_folder(const char *path)
+{
+	struct stat s;
+
+	errno = 0;
+	if (!*path || (stat(path, &s) && errno != ENOTDIR))
+		return true;
+	errno = errno ? errno : S_ISDIR(s.st_mode) ? 0 : ENOTDIR;
+	return !errno;
+}
+
 static int run(const cli_command *cmd, int argc, char **argv)
 {
 	request q = { .cmd = cmd };
@@ -297,7 +311,9 @@ static int run(const cli_command *cmd, int argc, char **argv)
 	cptx_tune *db = cptx_tune_open(&(cptx_tune_opt){ .path = q.folder }, &err);
 	if (!db)
 		return cli_failed(cmd, "%s", err.text);
-	status = act(&q, f, argv + first, argc - first, db);
+	status = can_be_folder(cptx_tune_path(db))
+	             ? act(&q, f, argv + first, argc - first, db)
+	             : cli_failed(cmd, "the folder %s cannot be read: %s", cptx_tune_path(db), strerror(errno));
 	cptx_tune_close(db);
 	return status;
 }
