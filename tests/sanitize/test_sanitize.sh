@@ -29,6 +29,8 @@ holds grep -q '^{"code":"not-checked","rank":"note","what":"launch","kernel":"ad
 status 0 sanitize --json "$dir/found.json" -- "$program" work # a block of 2048 threads, and a kernel that is none
 complains "0 errors, 0 warnings; 2 launches were refused, as CUDA does; the program's exit status is 0"
 holds grep -q '"what":"refused","kernel":"add"' "$dir/found.json"
+status 125 sanitize -- python3 -c 'import ctypes; ctypes.CDLL("libcuda.so.1").cuGetExportTable()' # as a runtime in a library does
+complains "1 library has the runtime linked in, and was not checked; "
 status 0 sanitize -- true
 complains "the program's exit status is 0, and it launched no kernel"
 status 0 sanitize --sms 8 -- "$program" shapes
@@ -45,6 +47,7 @@ complains "kernel add: order 2 is right"
 status 125 sanitize --schedules all --order 5 -- "$program" work
 complains "kernel add: --order 5: the last order is 2"
 complains "has no order of that number"
+fails "--order 9: the last order is 1" run -g 1 -b 64 -a "buf:u32[64]=iota" --schedules all --order 9 "$here/../../examples/turn.ptx"
 status 0 sanitize --schedules all --orders 1 -- "$program" work
 complains "kernel add: 1 order is right, and at least 1 more is known"
 usage "--schedules some: expected all" sanitize --schedules some -- true
