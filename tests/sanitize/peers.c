@@ -77,6 +77,7 @@ int cuDeviceGetDefaultMemPool(void **pool, int device);
 int cuMemAllocFromPoolAsync(uint64_t *at, size_t size, void *pool, void *s);
 int cuMemFreeAsync(uint64_t at, void *s);
 int cuMemPoolSetAccess(void *pool, const whose_access *list, size_t n);
+int cuMemPoolGetAttribute(void *pool, int attribute, void *value);
 int cuMemPoolGetAccess(int *flags, void *pool, const rt_location *where);
 int cuMulticastCreate(void **out, const multicast *p);
 int cuMulticastAddDevice(void *m, int device);
@@ -237,6 +238,10 @@ static void pools(void)
 	EXPECT(!cuDeviceGetDefaultMemPool(&pool, 1) && !cuCtxSetCurrent(ctx[0]) && !cuCtxEnablePeerAccess(ctx[1], 0));
 	EXPECT(!cuMemAllocFromPoolAsync(&at, N * 4, pool, NULL) && !cuMemsetD32_v2(at, 0, N));
 	EXPECT(!cuMemPoolGetAccess(&flags, pool, &a.where) && flags == 0);
+	for (int attribute = 1; attribute <= 4; attribute++) { /* ints up to the third */
+		int pair[2] = { 5, 5 };
+		EXPECT(!cuMemPoolGetAttribute(pool, attribute, pair) && !pair[0] && pair[1] == (attribute < 4 ? 5 : 0));
+	}
 	EXPECT(!cuMemPoolSetAccess(pool, &a, 1) && !launch(add[0], at, 1, NULL) && !cuMemFreeAsync(at, NULL));
 	EXPECT(!cuMemPoolSetAccess(pool, &(whose_access){ { ON_DEVICE, 0 }, 0 }, 1));
 	EXPECT(!cuMemAllocFromPoolAsync(&at, N * 4, pool, NULL) && !cuMemsetD32_v2(at, 0, N));
@@ -292,6 +297,27 @@ static void multicasts(void)
 	where = group;
 	EXPECT(!cuMulticastUnbind(m, 1, 0, PART) && cuMulticastUnbind(m, 1, 0, PART) == 1 &&
 	       launch(add[0], where, 1, NULL) == 700);
+}
+
+/* Nobody reaches the addresses of a multicast object that has no member left. */
+static void unbound(void)
+{
+	const whose_access both[] = { { { ON_DEVICE, 0 }, 3 }, { { ON_DEVICE, 1 }, 3 } };
+	uint64_t at = 0, group = 0, out = 0;
+	unsigned n = 40, kept = 0;
+	void *of = NULL, *m = NULL;
+
+	begin();
+	EXPECT(!cuCtxSetCurrent(ctx[0]) && !cuMulticastCreate(&m, &(multicast){ .devices = 2, .size = PART }));
+	EXPECT(!cuMulticastAddDevice(m, 0) && !cuMulticastAddDevice(m, 1));
+	EXPECT(!cuMemAddressReserve(&at, PART, 0, 0, 0) && !cuMemAddressReserve(&group, PART, 0, 0, 0));
+	EXPECT(!cuMemCreate(&of, PART, &(properties){ .type = 1, .where = { ON_DEVICE, 0 } }, 0) &&
+	       !cuMemMap(at, PART, 0, of, 0));
+	EXPECT(!cuMemSetAccess(at, PART, both, 2) && !cuMemsetD32_v2(at, 7, 64) && !cuMulticastBindMem(m, 0, of, 0, PART, 0));
+	EXPECT(!cuMemMap(group, PART, 0, m, 0) && !cuMemSetAccess(group, PART, both, 2) && !cuMemAlloc_v2(&out, 64));
+	EXPECT(!cuMulticastUnbind(m, 0, 0, PART) && !cuMemcpyDtoH_v2(&kept, at + 8, sizeof kept) && kept == 7);
+	void *args[] = { &group, &out, &n };
+	EXPECT(!cuLaunchKernel(all[0], 1, 1, 1, 1, 1, 1, 0, NULL, args, NULL) && cuCtxSynchronize() == 700);
 }
 
 /* ---- processes ---- */
@@ -388,8 +414,10 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		void (*run)(void);
-	} tests[] = { { "peers", peers },       { "strangers", strangers },   { "maps", maps },          { "pools", pools },
-		          { "unmapped", unmapped }, { "multicasts", multicasts }, { "processes", processes } };
+	} tests[] = {
+		{ "peers", peers },       { "strangers", strangers },   { "maps", maps },       { "pools", pools },
+		{ "unmapped", unmapped }, { "multicasts", multicasts }, { "unbound", unbound }, { "processes", processes }
+	};
 
 	setenv("CPTX_SANITIZE_DEVICES", "2", 0);
 	for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)

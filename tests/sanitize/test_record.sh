@@ -18,6 +18,16 @@ usage "--on tpu: expected gpu or emulator" sanitize --record "$rec" --on tpu -- 
 usage "--record-limit 0: expected a number of MiB" sanitize --record "$rec" --record-limit 0 -- true
 usage "say what --record FILE keeps" sanitize --kernel x -- true
 fails "there is no GPU" sanitize --record "$rec" --on gpu -- "$driven"
+echo old >"$dir/old.rec" && ln -s old.rec "$dir/link.rec" && mkfifo "$dir/pipe"
+fails "there is no GPU" sanitize --record "$dir/old.rec" --on gpu -- "$driven"
+fails "nothing was recorded" sanitize --record "$dir/old.rec" -- "$program" shapes
+for path in "$dir/link.rec" "$dir/pipe"; do
+	fails "'$path' is no regular file" sanitize --record "$path" -- "$driven"
+done
+holds [ "$(cat "$dir/link.rec")" = old ] # what was there is there, until there is something new
+holds [ -p "$dir/pipe" ]
+status 127 sanitize --record "$dir/old.rec" -- "$dir/none"
+holds [ "$(cat "$dir/old.rec")" = old ]
 fails "'$dir/none/a.rec' cannot be written" sanitize --record "$dir/none/a.rec" -- "$driven"
 fails "nothing was recorded: the program launched no kernel" sanitize --record "$rec" -- "$program" shapes
 status 2 replay "$dir/none.rec"
@@ -30,6 +40,12 @@ complains "the file is no recording of cptx"
 # A program of the runtime: findings are those of the program, and memory is as it was.
 status 0 sanitize --record "$rec" -- "$program" graphs
 complains "4 of 4 launches are in $rec"
+for to in json sarif; do
+	fails "which is an input; name another file" replay --$to "$rec" "$rec"
+done
+status 0 sanitize --record "$dir/old.rec" -- "$program" graphs
+complains "4 of 4 launches are in $dir/old.rec"
+holds [ -z "$(find "$dir" -name 'old.rec.*')" ]
 status 0 replay "$rec"
 complains "recorded on the emulator, emulated sm_90a: $program graphs"
 complains "launch 4, kernel add: as recorded"

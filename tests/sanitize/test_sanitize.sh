@@ -20,8 +20,19 @@ status 4 sanitize sh -c 'exit 4' # options behind the program are its own
 status 0 sanitize -- "$program" work
 complains "0 errors, 0 warnings"
 status 0 sanitize --arch sm_120a -- "$program" graphs
-status 1 sanitize --arch sm_75 -- "$program" work
+# What was not checked is counted, and is no success.
+status 125 sanitize --arch sm_75 --json "$dir/found.json" -- "$program" work
 complains "the program holds no PTX that an emulated sm_75 runs"
+complains "0 errors, 0 warnings; 1 module could not be loaded; "
+complains "launches were not checked; "
+holds grep -q '^{"code":"not-checked","rank":"note","what":"launch","kernel":"add","text":"no image' "$dir/found.json"
+status 0 sanitize --json "$dir/found.json" -- "$program" work # a block of 2048 threads, and a kernel that is none
+complains "0 errors, 0 warnings; 2 launches were refused, as CUDA does; the program's exit status is 0"
+holds grep -q '"what":"refused","kernel":"add"' "$dir/found.json"
+status 125 sanitize -- python3 -c 'import ctypes; ctypes.CDLL("libcuda.so.1").cuGetExportTable()' # as a runtime in a library does
+complains "1 library has the runtime linked in, and was not checked; "
+status 0 sanitize -- true
+complains "the program's exit status is 0, and it launched no kernel"
 status 0 sanitize --sms 8 -- "$program" shapes
 says "8 multiprocessors"
 status 0 sanitize -- "$program" shapes
@@ -33,6 +44,10 @@ status 0 sanitize --schedules all -- "$program" work
 complains "kernel add: all 2 orders are right"
 status 0 sanitize --schedules all --order 2 -- "$program" work
 complains "kernel add: order 2 is right"
+status 125 sanitize --schedules all --order 5 -- "$program" work
+complains "kernel add: --order 5: the last order is 2"
+complains "has no order of that number"
+fails "--order 9: the last order is 1" run -g 1 -b 64 -a "buf:u32[64]=iota" --schedules all --order 9 "$here/../../examples/turn.ptx"
 status 0 sanitize --schedules all --orders 1 -- "$program" work
 complains "kernel add: 1 order is right, and at least 1 more is known"
 usage "--schedules some: expected all" sanitize --schedules some -- true
@@ -51,6 +66,44 @@ complains "race: it reads 4 bytes of shared memory"
 holds grep -q '^{"code":"race","rank":"error","kernel":"race","instruction":"ld.shared.u32"' "$dir/found.json"
 holds grep -q '"ruleId":"race","level":"error"' "$dir/found.sarif"
 holds python3 -c "import json; r = json.load(open('$dir/found.sarif'))['runs'][0]; assert {f['ruleId'] for f in r['results']} == {'race', 'undefined'}"
+
+# No output is an input, or another output; and what cannot be written is told before the program runs.
+cp "$program" "$dir/copy"
+for to in json sarif record; do
+	fails "which is an input; name another file" sanitize --$to "$dir/copy" -- "$dir/copy" work
+	holds cmp -s "$program" "$dir/copy"
+	[ $to = record ] && continue
+	fails "--record and --$to would both go to '$dir/both'" sanitize --record "$dir/both" --$to "$dir/both" -- touch "$dir/ran"
+	fails "cannot write '$dir/no/f'" sanitize --$to "$dir/no/f" -- touch "$dir/ran"
+done
+fails "--json and --sarif would both go to '$dir/./both'" sanitize --json "$dir/./both" --sarif "$dir/both" -- touch "$dir/ran"
+holds [ ! -e "$dir/ran" ]
+
+# Who ends the command ends the program, gets the summary, and finds no folder.
+for signal in 2:INT 15:TERM; do
+	what="SIG${signal#*:}"
+	python3 - "$cptx" "${signal%:*}" "$dir/pid" "$dir/found.json" >"$out" 2>"$err" <<'P' || bad "$what"
+import os, signal, subprocess, sys, time
+cptx, number, pid, json = sys.argv[1], int(sys.argv[2]), sys.argv[3], sys.argv[4]
+for n in (signal.SIGINT, signal.SIGTERM):
+    signal.signal(n, signal.SIG_DFL)
+if os.path.exists(pid):
+    os.remove(pid)
+c = subprocess.Popen([cptx, "sanitize", "--json", json, "--", "sh", "-c", "echo $$ >" + pid + "; exec sleep 60"])
+while not os.path.exists(pid) or not open(pid).read().endswith("\n"):
+    time.sleep(0.02)
+c.send_signal(number)
+status = c.wait(20)
+try:
+    os.kill(int(open(pid).read()), 0)
+    sys.exit("the program is running")
+except ProcessLookupError:
+    pass
+sys.exit(0 if status == 128 + number else "status %d" % status)
+P
+	complains "0 errors, 0 warnings; the program's exit status is $((128 + ${signal%:*}))"
+	holds [ -z "$(ls "$TMPDIR")" ]
+done
 status 1 sanitize -- "$program" ends
 complains "out-of-bounds: 4 bytes at address"
 status 1 sanitize -- "$program" frees
@@ -106,8 +159,8 @@ if [ -x "$nvcc" ] && "$nvcc" --version | grep -q 'release 13\.'; then
 		holds python3 "$here/weaken.py" --cptx "$cptx" --most 4 "$dir/headers:pipelines"
 	fi
 	strip "$dir/linked"
-	"$cptx" sanitize -- "$dir/linked" >"$out" 2>"$err"
-	what="a stripped program"
+	status 125 sanitize -- "$dir/linked"
+	complains "the program was not checked; "
 	complains "stripped of its symbols: keep them, or link it with nvcc --cudart shared"
 else
 	skip "nvcc of CUDA 13 is not here, so no program of it was run"

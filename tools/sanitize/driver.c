@@ -215,12 +215,14 @@ int san_unpack(san_kernel *k, void **args, void **extra, void ***out)
 static int launch(san_kernel *k, const san_shape *shape, san_stream *s, void **args, void **extra)
 {
 	void **values = NULL;
-	int e = san_kernel_lives(k) ? san_kernel_ready(k) : SAN_HANDLE;
 
-	if (e || !extra || args)
-		return e ? e : san_launch(k, shape, args, san_stream_of(s));
-	e = san_unpack(k, args, extra, &values);
-	e = e ? e : san_launch(k, shape, values, san_stream_of(s));
+	if (!san_kernel_lives(k))
+		return san_not_launched(NULL, SAN_HANDLE);
+	if (!extra || args)
+		return san_launch(k, shape, args, san_stream_of(s));
+	int e = san_kernel_ready(k);
+	e = e ? e : san_unpack(k, args, extra, &values);
+	e = e ? san_not_launched(k->name, e) : san_launch(k, shape, values, san_stream_of(s));
 	free(values);
 	return e;
 }

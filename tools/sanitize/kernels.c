@@ -126,10 +126,9 @@ static san_shape shape_of(rt_dim3 grid, rt_dim3 block, size_t smem)
 
 static int launch(const void *function, const san_shape *shape, void **args, san_stream *s)
 {
-	san_kernel *k;
-	int e = kernel_of(function, &k);
+	san_kernel *k = san_kernel_of(function);
 
-	return e ? e : san_launch(k, shape, args, san_stream_of(s));
+	return k ? san_launch(k, shape, args, san_stream_of(s)) : san_not_launched(NULL, SAN_FUNCTION);
 }
 
 static int launch_plain(const void *function, rt_dim3 grid, rt_dim3 block, void **args, size_t smem, san_stream *s,

@@ -2,6 +2,7 @@
 /* Launches: CUDA hands over addresses of the arguments; what each is, the kernel's parameters say. */
 #include "record.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,9 +58,18 @@ static int run(san_kernel *k, const san_shape *shape, const cptx_arg *args)
 	bool ok = cptx_launch_run(l, NULL, &err);
 	cptx_launch_destroy(l);
 	san_report();
-	cptx_emu_order_info orders;
-	if (cptx_emu_orders(san.dev, &orders))
-		san_say("kernel %s: %s", orders.kernel, orders.text);
+	cptx_emu_order_info orders = { .orders = 0 };
+	const bool asked = cptx_emu_orders(san.dev, &orders);
+	const bool none = asked && san_order() > orders.orders && !orders.found && !orders.why;
+	char only[64];
+	snprintf(only, sizeof only, "--order %llu: the last order is %llu", (unsigned long long)san_order(),
+	         (unsigned long long)orders.orders);
+	if (asked)
+		san_say("kernel %s: %s", orders.kernel, none ? only : orders.text);
+	if (none)
+		san_unchecked(SAN_UNCHECKED_ORDER, k->name, only);
+	else if (ok || err.code == CPTX_E_FINDING)
+		san_checked();
 	if (ok || err.code != CPTX_E_FINDING)
 		return ok ? SAN_OK : san_failed(k->name, &err);
 	/* Findings that do not end a launch leave its results: the program goes on as on a GPU. */
@@ -68,7 +78,7 @@ static int run(san_kernel *k, const san_shape *shape, const cptx_arg *args)
 	return SAN_OK; /* the launch itself has begun: as with CUDA, later calls say what became of it */
 }
 
-int san_launch(san_kernel *k, const san_shape *shape, void **values, san_stream *s)
+static int launch(san_kernel *k, const san_shape *shape, void **values, san_stream *s)
 {
 	int e = san_kernel_ready(k);
 
@@ -96,4 +106,21 @@ int san_launch(san_kernel *k, const san_shape *shape, void **values, san_stream 
 	free(args);
 	fflush(stdout);
 	return e;
+}
+
+int san_not_launched(const char *kernel, int error)
+{
+	/* what CUDA refuses, too: the emulator lacks nothing */
+	const bool refused = !kernel || error == SAN_CONFIGURATION || error == SAN_COOPERATIVE || error == SAN_VALUE ||
+	                     error == SAN_HANDLE || error == SAN_CAPTURE;
+
+	san_unchecked(refused ? SAN_UNCHECKED_REFUSED : SAN_UNCHECKED_LAUNCH, kernel ? kernel : "", san_error_of(error)->text);
+	return error;
+}
+
+int san_launch(san_kernel *k, const san_shape *shape, void **values, san_stream *s)
+{
+	int e = launch(k, shape, values, s);
+
+	return e ? san_not_launched(k->name, e) : e;
 }

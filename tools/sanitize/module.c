@@ -156,6 +156,8 @@ int san_module_ready(san_module *m)
 		m->failed = load(m);
 	if (!m->failed)
 		m->failed = place_managed(m);
+	if (m->failed)
+		san_unchecked(SAN_UNCHECKED_MODULE, m->name, san_error_of(m->failed)->text);
 	return m->failed;
 }
 
@@ -178,6 +180,7 @@ int san_module_load(const void *image, san_module **out)
 		if (!m->size) {
 			san_say("machine code cannot be emulated: load PTX, as nvcc -ptx makes it");
 			m->failed = SAN_NO_IMAGE;
+			san_unchecked(SAN_UNCHECKED_MODULE, "", san_error_of(SAN_NO_IMAGE)->text);
 		} else if ((m->text = (char *)malloc(m->size + 1))) {
 			memcpy(m->text, image, m->size + 1);
 		} else {

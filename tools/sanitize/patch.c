@@ -164,6 +164,7 @@ static bool redirect(const image *m, const Elf64_Sym *s, const char *name)
 	size_t room = s->st_value % 16 ? (size_t)s->st_size : ((size_t)s->st_size + 15) / 16 * 16;
 	if (!JUMP || room < (size_t)JUMP || !writable(at, JUMP, true)) {
 		san_say("the call %s of the program cannot be redirected: link it with nvcc --cudart shared", name);
+		san_unchecked(SAN_UNCHECKED_PROGRAM, name, "the call cannot be redirected");
 		return false;
 	}
 	write_jump(at, to);
@@ -199,6 +200,7 @@ __attribute__((constructor)) static void redirect_static_runtime(void)
 		}
 	} else if (!asks_for_runtime(&m)) {
 		san_say("the program was stripped of its symbols: keep them, or link it with nvcc --cudart shared");
+		san_unchecked(SAN_UNCHECKED_PROGRAM, "", "it was stripped of its symbols");
 		san.failed = SAN_NO_DEVICE; /* which the runtime in it is told */
 	}
 	munmap(m.bytes, m.size);

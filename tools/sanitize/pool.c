@@ -5,6 +5,8 @@
  */
 #include "api.h"
 #include "context.h"
+
+#include <string.h>
 #include "graph.h"
 
 static char pools[SAN_DEVICES];     /* whose addresses are the handles */
@@ -73,6 +75,17 @@ static int get_access(int *flags, const void *pool, const rt_location *where)
 	return SAN_OK;
 }
 
+/* The first attributes, whether memory is reused and how, are ints, and all others have 64 bits. */
+static int get_attribute(const void *pool, int attribute, void *value)
+{
+	enum { REUSE_FIRST = 1, REUSE_LAST = 3 };
+
+	if (!value || device_of(pool) < 0)
+		return SAN_VALUE;
+	memset(value, 0, attribute >= REUSE_FIRST && attribute <= REUSE_LAST ? sizeof(int) : sizeof(uint64_t));
+	return SAN_OK;
+}
+
 /* Of a pool, or the current device's where it is NULL; in a stream that is captured: of the graph. */
 static int alloc(void **p, size_t size, const void *pool, san_stream *s)
 {
@@ -110,7 +123,7 @@ BOTH(cudaMemPoolDestroy, cuMemPoolDestroy, (void *p), device_of(p) < 0 ? SAN_VAL
 BOTH(cudaMemPoolSetAttribute, cuMemPoolSetAttribute, (void *p, int attribute, void *value),
      ((void)p, (void)attribute, (void)value, SAN_OK))
 BOTH(cudaMemPoolGetAttribute, cuMemPoolGetAttribute, (void *p, int attribute, void *value),
-     ((void)p, (void)attribute, *(uint64_t *)value = 0, SAN_OK))
+     get_attribute(p, attribute, value))
 BOTH(cudaMemPoolSetAccess, cuMemPoolSetAccess, (void *p, const pool_access *list, size_t n), set_access(p, list, n))
 BOTH(cudaMemPoolGetAccess, cuMemPoolGetAccess, (int *flags, void *p, const rt_location *where), get_access(flags, p, where))
 BOTH(cudaMemPoolTrimTo, cuMemPoolTrimTo, (void *p, size_t keep), ((void)p, (void)keep, SAN_OK))

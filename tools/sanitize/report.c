@@ -68,7 +68,8 @@ static void put_number(FILE *out, const uint32_t *v, size_t n, bool there)
 /* The file for records; NULL if nobody asked for them.  Its descriptor is taken before the program can use the number. */
 static FILE *records;
 
-__attribute__((constructor)) static void take_records(void)
+/* Before the other constructors, which may have something to tell. */
+__attribute__((constructor(101))) static void take_records(void)
 {
 	const char *fd = getenv("CPTX_SANITIZE_FD");
 	int copy = fd && *fd ? fcntl((int)strtol(fd, NULL, 10), F_DUPFD_CLOEXEC, 3) : -1;
@@ -105,6 +106,35 @@ static void record(const cptx_emu_finding *f, const char *file, unsigned line, c
 	put_number(out, f->thread, 3, f->has_thread);
 	put_field(out, words, '\n');
 	fflush(out);
+}
+
+void san_unchecked(enum san_unchecked kind, const char *name, const char *why)
+{
+	static const struct {
+		const char *word, *tells, *one, *several;
+	} kinds[] = {
+#define UNCHECKED(name, word, tells, one, several) { word, #tells, one, several },
+#include "unchecked.def"
+#undef UNCHECKED
+	};
+	FILE *out = san.command ? NULL : records; /* a replay has its own words for each launch */
+
+	if (!out)
+		return;
+	put_field(out, "not-checked", '\t');
+	put_field(out, kinds[kind].word, '\t');
+	put_field(out, kinds[kind].tells, '\t');
+	put_field(out, kinds[kind].one, '\t');
+	put_field(out, kinds[kind].several, '\t');
+	put_field(out, name, '\t');
+	put_field(out, why, '\n');
+	fflush(out);
+}
+
+void san_checked(void)
+{
+	if (records && !san.command && fputs("checked\n", records) >= 0)
+		fflush(records);
 }
 
 /* Copies a finding's words; behind the place of the PTX that they name stands the line of the source, if it is known. */
@@ -196,9 +226,15 @@ int san_missing(const char *name)
 		known |= !strcmp(told[i], name);
 	if (!known) {
 		san_say("%s is not there: it returns cudaErrorNotSupported (801)", name);
+		if (strcmp(name, "cuGetExportTable"))
+			san_unchecked(SAN_UNCHECKED_CALL, name, "it is not there");
+		else /* what the runtime of a library asks for first */
+			san_unchecked(SAN_UNCHECKED_LIBRARY, name, "build the library with nvcc --cudart shared");
 		if (n < sizeof told / sizeof *told)
 			told[n++] = name;
 	}
+	if (!strncmp(name, "cuLaunch", 8))
+		san_not_launched(name, SAN_NOT_SUPPORTED);
 	san_leave();
 	return SAN_NOT_SUPPORTED;
 }

@@ -143,10 +143,19 @@ int san_enter(void); /* locks, and opens the device; leave with san_leave also a
 void san_leave(void);
 /* Turns an error of cptx into one of CUDA, and says it on standard error; ends the device's life if a launch did not end. */
 int san_failed(const char *call, const cptx_error *err);
+uint64_t san_order(void);    /* of --order; 0: none */
 size_t san_findings(void);   /* how many there are */
 bool san_ended(size_t from); /* one of the findings from that number on ended a launch, and no later one is possible */
 
 /* report.c */
+enum san_unchecked {
+#define UNCHECKED(name, word, tells, one, several) SAN_UNCHECKED_##name,
+#include "unchecked.def"
+#undef UNCHECKED
+};
+/* Keeps for the command that something was not checked, and why; a launch that was. */
+void san_unchecked(enum san_unchecked kind, const char *name, const char *why);
+void san_checked(void);
 void san_say(const char *format, ...) CPTX_PRINTF_(1, 2);
 void san_report(void);                        /* says what was found since the last call */
 int san_missing(const char *name);            /* says once that a call is not there; NOT_SUPPORTED */
@@ -208,6 +217,7 @@ int san_set(uint64_t dst, unsigned value, unsigned element, size_t count, san_st
 int san_copy3d(const rt_copy3d *c, san_stream *s);
 
 /* launch.c */
+int san_not_launched(const char *kernel, int error); /* counts a launch that an error forbids; NULL: of none */
 int san_launch(san_kernel *k, const san_shape *shape, void **args, san_stream *s);
 
 /* graph.c: work that a stream does now, or that its graph keeps */

@@ -26,6 +26,8 @@ static const char *variable(const char *name, const char *otherwise)
 	return value && *value ? value : otherwise;
 }
 
+uint64_t san_order(void) { return strtoull(variable("CPTX_SANITIZE_ORDER", "0"), NULL, 10); }
+
 static void open_device(void)
 {
 	const char *order = variable("CPTX_SANITIZE_SCHEDULE", "random");
@@ -43,16 +45,18 @@ static void open_device(void)
 		.no_traffic = true, /* nobody asks for it */
 		.print = san_print,
 		.orders = strtoull(variable("CPTX_SANITIZE_ORDERS", "0"), NULL, 10),
-		.order = strtoull(variable("CPTX_SANITIZE_ORDER", "0"), NULL, 10),
+		.order = san_order(),
 	};
 
 	const unsigned long n = strtoul(variable("CPTX_SANITIZE_DEVICES", "1"), NULL, 10);
 	san.ndevice = n >= 1 && n <= SAN_DEVICES ? (int)n : 1;
 	san.dev = cptx_emu_open(variable("CPTX_SANITIZE_ARCH", "sm_90a"), &opt, &err);
-	if (san.dev)
+	if (san.dev) {
 		san.info = cptx_device_get_info(san.dev);
-	else
+	} else {
 		san.failed = SAN_NO_DEVICE, san_say("no device: %s", err.text);
+		san_unchecked(SAN_UNCHECKED_PROGRAM, "", err.text);
+	}
 }
 
 int san_enter(void)

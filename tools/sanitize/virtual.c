@@ -234,7 +234,7 @@ static const physical *twice(void)
 	return p;
 }
 
-/* The members of a multicast object, where it is mapped. */
+/* The members of a multicast object, where it is mapped.  Nobody reaches the addresses of one that has none. */
 static bool tell_members(const mapping *m)
 {
 	uint64_t member[SAN_DEVICES];
@@ -244,7 +244,11 @@ static bool tell_members(const mapping *m)
 	for (int d = 0; d < SAN_DEVICES; d++)
 		if (m->of->member[d])
 			member[n++] = m->of->member[d];
-	return !n || cptx_emu_multicast(san.dev, m->at, member, n, &err);
+	if (n)
+		return cptx_emu_multicast(san.dev, m->at, member, n, &err) && cptx_emu_reach(san.dev, m->at, m->reach, &err);
+	/* made anew, without those that it had */
+	cptx_mem_free(san.dev, m->at);
+	return cptx_emu_alloc_at(san.dev, m->at, m->size, true, &err) && cptx_emu_reach(san.dev, m->at, 0, &err);
 }
 
 static int map(uint64_t at, size_t size, size_t offset, physical *of)
@@ -334,7 +338,10 @@ static int set_access(uint64_t at, size_t size, const access *list, size_t n)
 			if (list[i].where.type == ON_DEVICE)
 				m->reach = list[i].flags ? m->reach | UINT64_C(1) << list[i].where.id
 				                         : m->reach & ~(UINT64_C(1) << list[i].where.id);
-		cptx_emu_reach(san.dev, m->at, m->reach, NULL);
+		if (m->of->devices)
+			tell_members(m);
+		else
+			cptx_emu_reach(san.dev, m->at, m->reach, NULL);
 	}
 	return SAN_OK;
 }

@@ -247,6 +247,33 @@ bool cli_clash(const cli_command *cmd, const char *what, const char *output, con
 	return true;
 }
 
+/* The folder that a file is in, and its name there. */
+static bool folder_of(const char *path, struct stat *folder, const char **name)
+{
+	const char *slash = strrchr(path, '/');
+	char *dir = slash ? strndup(path, (size_t)(slash - path) + 1) : NULL;
+	const bool ok = (!slash || dir) && !stat(slash ? dir : ".", folder);
+
+	*name = slash ? slash + 1 : path;
+	free(dir);
+	return ok;
+}
+
+bool cli_same_output(const cli_command *cmd, const char *option, const char *a, const char *other, const char *b)
+{
+	struct stat x, y;
+	const char *p, *q;
+	bool same = !strcmp(a, b);
+
+	if (!same && !stat(a, &x) && !stat(b, &y))
+		same = x.st_dev == y.st_dev && x.st_ino == y.st_ino && S_ISREG(x.st_mode);
+	else if (!same && folder_of(a, &x, &p) && folder_of(b, &y, &q))
+		same = x.st_dev == y.st_dev && x.st_ino == y.st_ino && !strcmp(p, q);
+	if (same)
+		cli_failed(cmd, "--%s and --%s would both go to '%s'; name another file", option, other, a);
+	return same;
+}
+
 /*
  * A new file beside a regular one, or one that is not there, to be renamed over it: who is killed leaves the old text or the
  * new.  NULL where there is something else, such as a pipe or a link, or where the folder takes no new file.

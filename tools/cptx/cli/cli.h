@@ -83,6 +83,8 @@ void cli_abandon(cli_output *o);
 bool cli_write(const cli_command *cmd, const char *path, const char *text, size_t size);
 /* True, after a message, if an output would overwrite an input, under whatever names; "-" is none.  `what`: "the C". */
 bool cli_clash(const cli_command *cmd, const char *what, const char *output, const char *input);
+/* True, after a message, if two outputs are one file; the names are those of the options, without "--". */
+bool cli_same_output(const cli_command *cmd, const char *option, const char *a, const char *other, const char *b);
 /* The target of that name; NULL, after a message about wrong usage, if there is none. */
 const cptx_target *cli_target(const cli_command *cmd, const char *name);
 /* A whole file of less than 256 MiB, or standard input for "-"; NULL, after a message, if it cannot be read.  To be freed.

@@ -487,6 +487,9 @@ static int run_seeds(run_request *q)
 			report(q, dev, first + i);
 		if (dev && !q->json && cptx_emu_orders(dev, &orders))
 			fprintf(stderr, "cptx run: kernel %s: %s\n", orders.kernel, orders.text);
+		if (dev && !status && q->emu.order && cptx_emu_orders(dev, &orders) && q->emu.order > orders.orders && !orders.why)
+			status = cli_failed(q->cmd, "--order %llu: the last order is %llu", (unsigned long long)q->emu.order,
+			                    (unsigned long long)orders.orders);
 		if (!status && q->counters && i + 1 == n)
 			print_counters(dev);
 		cptx_device_close(dev);

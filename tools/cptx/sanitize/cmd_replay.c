@@ -77,9 +77,11 @@ static int run(const cli_command *cmd, int argc, char **argv)
 		return cli_usage(cmd, "give one file that cptx sanitize --record wrote");
 	if (!r.type != !r.tolerance)
 		return cli_usage(cmd, "--tolerance wants the --type of the numbers, and --type the tolerance");
-	if (session_check(&q))
-		return EXIT_USAGE;
+	if ((status = session_check(&q)))
+		return status;
 	r.file = argv[optind];
+	if (session_overwrites(&q, r.file))
+		return EXIT_FAILED;
 	status = session_library(&q, "libcptx_sanitize.so", q.library) ? session_run(&q, "the replay") : EXIT_FAILED;
 	return q.ran ? status : EXIT_FAILED;
 }

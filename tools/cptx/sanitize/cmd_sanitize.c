@@ -8,10 +8,12 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <link.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define LIBRARY "libcptx_sanitize.so"
@@ -86,12 +88,60 @@ static int become_program(session *q)
 	return why == ENOMEM ? EXIT_FAILED : 127;
 }
 
-/* The program's process makes the file, which must not be there before; that it can is seen now. */
-static bool can_write(const char *path)
+/* Whether the file can be written; one that is there stays as it is. */
+static bool can_write(const session *q, const char *path)
 {
-	FILE *f = fopen(path, "wb");
+	struct stat st;
+	const bool there = !lstat(path, &st);
 
-	return f && !fclose(f) && !unlink(path);
+	if (there && !S_ISREG(st.st_mode)) {
+		cli_failed(q->cmd, "'%s' is no regular file, and a recording is one; name another", path);
+		return false;
+	}
+	int fd = open(path, O_WRONLY | O_CLOEXEC | (there ? 0 : O_CREAT | O_EXCL), 0666);
+	if (fd < 0)
+		cli_failed(q->cmd, "'%s' cannot be written: %s", path, strerror(errno));
+	else if (!close(fd) && !there)
+		unlink(path);
+	return fd >= 0;
+}
+
+/*
+ * The program's process makes the recording, which must not be there before: an old file waits under another name, and comes
+ * back if there is no new one.
+ */
+static bool put_aside(const session *q, const char *path, char *aside, size_t size)
+{
+	*aside = 0;
+	if (access(path, F_OK))
+		return true;
+	int fd = snprintf(aside, size, "%s.XXXXXX", path) < (int)size ? mkstemp(aside) : -1;
+	if (fd >= 0 && !close(fd) && !rename(path, aside))
+		return true;
+	cli_failed(q->cmd, "'%s' cannot be written: %s", path, strerror(errno));
+	if (fd >= 0)
+		unlink(aside);
+	return false;
+}
+
+static void put_back(const char *path, const char *aside)
+{
+	if (*aside && access(path, F_OK))
+		rename(aside, path);
+	else if (*aside)
+		unlink(aside);
+}
+
+/* No output is the program, or another output. */
+static bool outputs_clash(const session *q, const request *r)
+{
+	const char *program = r->program[0];
+
+	if (r->record && ((q->json && cli_same_output(q->cmd, "record", r->record, "json", q->json)) ||
+	                  (q->sarif && cli_same_output(q->cmd, "record", r->record, "sarif", q->sarif))))
+		return true;
+	return strchr(program, '/') &&
+	       (session_overwrites(q, program) || (r->record && cli_clash(q->cmd, "the recording", r->record, program)));
 }
 
 static int sanitize(session *q)
@@ -101,8 +151,8 @@ static int sanitize(session *q)
 
 	if (!session_library(q, LIBRARY, q->library))
 		return EXIT_FAILED;
-	if (r->record && !can_write(r->record))
-		return cli_failed(q->cmd, "'%s' cannot be written: %s", r->record, strerror(errno));
+	if (r->record && !can_write(q, r->record))
+		return EXIT_FAILED;
 	if (r->record && !r->emulator && !find_driver(r, &err) && r->gpu)
 		return cli_failed(q->cmd, "there is no GPU: %s", err.text);
 	if (*r->driver && !session_library(q, RECORDER, r->recorder))
@@ -116,8 +166,16 @@ static int sanitize(session *q)
 		return cli_failed(q->cmd, "no folder for links to libraries: %s", strerror(why));
 	}
 	q->become = become_program;
+	q->counts = !*r->driver;
+	char aside[PATH_MAX] = "";
+	if (r->record && !put_aside(q, r->record, aside, sizeof aside)) {
+		session_unlink(q);
+		return EXIT_FAILED;
+	}
 	int status = session_run(q, "the program");
-	if (q->ran && r->record && access(r->record, F_OK)) {
+	const bool none = r->record && access(r->record, F_OK);
+	put_back(r->record, aside);
+	if (q->ran && none) {
 		fprintf(stderr, "cptx sanitize: nothing was recorded: the program launched no kernel\n");
 		status = status ? status : EXIT_FAILED;
 	}
@@ -140,10 +198,10 @@ static int run(const cli_command *cmd, int argc, char **argv)
 		return cli_usage(cmd, "give the program to run, and its arguments");
 	if (!r.record && (q.kernel || q.launches || r.limit || r.gpu || r.emulator))
 		return cli_usage(cmd, "--kernel, --launches, --on and --record-limit say what --record FILE keeps");
-	if (session_check(&q))
-		return EXIT_USAGE;
+	if ((status = session_check(&q)))
+		return status;
 	r.program = argv + optind;
-	return sanitize(&q);
+	return outputs_clash(&q, &r) ? EXIT_FAILED : sanitize(&q);
 }
 
 const cli_command cmd_sanitize = {
@@ -162,7 +220,8 @@ const cli_command cmd_sanitize = {
 		"machine's GPU if there is one, which then runs the program, and else of the emulator.\n"
 		"\n"
 		"Findings go to standard error as they are made. Exit status: that of --error-exitcode if there was an error, else\n"
-		"the program's own (128 and the signal's number if one ended it).\n",
+		"125 if a launch or module could not be checked (no PTX, no symbols), else the program's own (128 and the signal's\n"
+		"number if one ended it). Launches that CUDA refuses, too, are counted, and change no status.\n",
 	.options = options,
 	.noption = sizeof options / sizeof *options,
 	.operand_choices = "@file",

@@ -20,6 +20,23 @@ static void unescape(char *s)
 	*to = 0;
 }
 
+/* The fields of a line, at most n; how many there are. */
+static size_t split(char *line, char **field, size_t most)
+{
+	size_t n = 0;
+
+	line[strcspn(line, "\n")] = 0;
+	for (char *p = line; p && n < most; n++) {
+		field[n] = p;
+		p = strchr(p, '\t');
+		if (p)
+			*p++ = 0;
+	}
+	for (size_t i = 0; i < n; i++)
+		unescape(field[i]);
+	return n;
+}
+
 /* "1,2,3"; false if it is empty. */
 static bool numbers(const char *s, uint32_t out[3])
 {
@@ -39,22 +56,30 @@ static enum cptx_finding_code code_of(const char *word)
 	return CPTX_FIND_NONE;
 }
 
+bool record_is_checked(const char *line) { return !strcmp(line, "checked\n"); }
+
+bool record_read_unchecked(char *line, record_unchecked *u)
+{
+	enum { MARK, WORD, TELLS, ONE, SEVERAL, OF, WHY, N };
+	char *field[FIELDS];
+
+	if (strncmp(line, "not-checked\t", 12) || split(line, field, N) != N)
+		return false;
+	*u = (record_unchecked){ .word = field[WORD],
+		                     .one = field[ONE],
+		                     .several = field[SEVERAL],
+		                     .tells = atoi(field[TELLS]),
+		                     .kernel = field[OF],
+		                     .why = field[WHY] };
+	return true;
+}
+
 bool record_read(char *line, cptx_emu_finding *f)
 {
 	char *field[FIELDS];
-	size_t n = 0;
 
-	line[strcspn(line, "\n")] = 0;
-	for (char *p = line; p && n < FIELDS; n++) {
-		field[n] = p;
-		p = strchr(p, '\t');
-		if (p)
-			*p++ = 0;
-	}
-	if (n != FIELDS)
+	if (split(line, field, FIELDS) != FIELDS)
 		return false;
-	for (size_t i = 0; i < FIELDS; i++)
-		unescape(field[i]);
 	memset(f, 0, sizeof *f);
 	f->code = code_of(field[CODE]);
 	f->rank = !strcmp(field[RANK], "warning") ? CPTX_FIND_WARNING : CPTX_FIND_ERROR;

@@ -5,6 +5,16 @@
 
 #include <cptx/emu.h>
 
+/* What was not checked, and why (tools/sanitize/unchecked.def). */
+typedef struct record_unchecked {
+	const char *word, *one, *several; /* what it is; in the summary */
+	int tells;                        /* the exit status: 2 always, 1 if no launch was checked, 0 never */
+	const char *kernel, *why;
+} record_unchecked;
+
+bool record_is_checked(const char *line); /* a launch that was checked */
+/* Reads a line in place, if it is one of what was not checked; else it stays as it is. */
+bool record_read_unchecked(char *line, record_unchecked *u);
 /* Reads a line in place: strings of the finding point into it.  False: it is none. */
 bool record_read(char *line, cptx_emu_finding *f);
 

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "sanitize/session.h"
 #include "run/finding.h"
+#include "run/trace.h"
 #include "sanitize/record.h"
 
 #include <cptx/emu.h>
 
 #include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -81,7 +84,15 @@ int session_option(session *q, int option, const char *value)
 
 int session_check(const session *q)
 {
-	return cli_orders(q->cmd, q->all, q->schedule, q->orders ? "orders" : q->order ? "order" : NULL) ? EXIT_USAGE : EXIT_OK;
+	if (cli_orders(q->cmd, q->all, q->schedule, q->orders ? "orders" : q->order ? "order" : NULL))
+		return EXIT_USAGE;
+	return q->json && q->sarif && cli_same_output(q->cmd, "json", q->json, "sarif", q->sarif) ? EXIT_FAILED : EXIT_OK;
+}
+
+bool session_overwrites(const session *q, const char *input)
+{
+	return (q->json && cli_clash(q->cmd, "the list of findings", q->json, input)) ||
+	       (q->sarif && cli_clash(q->cmd, "the list of findings", q->sarif, input));
 }
 
 /* ---- libraries, and their names ---- */
@@ -173,23 +184,68 @@ static int become(session *q, int fd)
 	return EXIT_FAILED;
 }
 
+/* Who asks for an end asks the process, which ends as it does without the command; then comes the summary. */
+static volatile pid_t process; /* 0: there is none */
+static const int ends[] = { SIGINT, SIGTERM, SIGHUP };
+enum { ENDS = sizeof ends / sizeof *ends };
+
+static void pass_on(int signal)
+{
+	const int kept = errno;
+
+	if (process > 0)
+		kill(process, signal);
+	errno = kept;
+}
+
+/* Takes the signals that were not ignored; before: what became of each until then. */
+static void take_signals(struct sigaction before[ENDS])
+{
+	struct sigaction mine;
+
+	memset(&mine, 0, sizeof mine);
+	mine.sa_handler = pass_on;
+	sigemptyset(&mine.sa_mask);
+	for (size_t i = 0; i < ENDS; i++)
+		if (!sigaction(ends[i], NULL, &before[i]) && before[i].sa_handler != SIG_IGN)
+			sigaction(ends[i], &mine, NULL);
+}
+
+static void give_signals_back(const struct sigaction before[ENDS])
+{
+	for (size_t i = 0; i < ENDS; i++)
+		sigaction(ends[i], &before[i], NULL);
+}
+
 /* Its exit status, as a shell gives it; -1 where it could not be started or waited for. */
 static int run_process(session *q, int fd)
 {
 	int status;
+	sigset_t some, before_mask;
+	struct sigaction before[ENDS];
 
 	fflush(NULL);
+	sigemptyset(&some);
+	for (size_t i = 0; i < ENDS; i++)
+		sigaddset(&some, ends[i]);
+	sigprocmask(SIG_BLOCK, &some, &before_mask); /* until it is known whom they are for */
+	take_signals(before);
 	pid_t pid = fork();
 	if (!pid) {
+		give_signals_back(before);
+		sigprocmask(SIG_SETMASK, &before_mask, NULL);
 		status = become(q, fd);
 		*q->never = true;
 		_exit(status);
 	}
+	process = pid;
+	sigprocmask(SIG_SETMASK, &before_mask, NULL);
 	if (pid < 0)
 		return -1;
 	while (waitpid(pid, &status, 0) < 0)
 		if (errno != EINTR)
 			return -1;
+	process = 0; /* and the signals stay here: the summary and the files come to their end */
 	if (WIFEXITED(status))
 		return WEXITSTATUS(status);
 	*q->never = false;
@@ -199,55 +255,133 @@ static int run_process(session *q, int fd)
 /* ---- what was found ---- */
 
 typedef struct totals {
-	size_t errors, warnings;
+	size_t errors, warnings, checked, nkind;
+	struct {
+		size_t n;
+		int tells;
+		char word[16], one[64], several[64];
+	} kind[8]; /* of what was not checked, in the order of the first of each */
 } totals;
 
-static bool each_finding(const session *q, FILE *records, totals *t)
+typedef struct outputs {
+	cli_output json, sarif; /* where they were asked for */
+} outputs;
+
+/* No program gets it. */
+static void keep(cli_output *o)
 {
-	cli_output json, sarif;
+	if (o->f != stdout)
+		fcntl(fileno(o->f), F_SETFD, FD_CLOEXEC);
+}
+
+/* Before the process runs: who cannot write need not wait for it. */
+static bool open_outputs(const session *q, outputs *o)
+{
+	if (q->json && !cli_create(q->cmd, &o->json, q->json))
+		return false;
+	if (q->sarif && !cli_create(q->cmd, &o->sarif, q->sarif)) {
+		if (q->json)
+			cli_abandon(&o->json);
+		return false;
+	}
+	if (q->json)
+		keep(&o->json);
+	if (q->sarif)
+		keep(&o->sarif);
+	return true;
+}
+
+static void abandon_outputs(const session *q, outputs *o)
+{
+	if (q->json)
+		cli_abandon(&o->json);
+	if (q->sarif)
+		cli_abandon(&o->sarif);
+}
+
+static void put_unchecked(const session *q, outputs *o, const record_unchecked *u, totals *t)
+{
+	size_t i = 0;
+
+	while (i < t->nkind && strcmp(t->kind[i].word, u->word))
+		i++;
+	if (i == t->nkind && i < sizeof t->kind / sizeof *t->kind) {
+		snprintf(t->kind[i].word, sizeof t->kind[i].word, "%s", u->word);
+		snprintf(t->kind[i].one, sizeof t->kind[i].one, "%s", u->one);
+		snprintf(t->kind[i].several, sizeof t->kind[i].several, "%s", u->several);
+		t->kind[i].tells = u->tells;
+		t->nkind++;
+	}
+	if (i < t->nkind)
+		t->kind[i].n++;
+	if (!q->json)
+		return;
+	fprintf(o->json.f, "{\"code\":\"not-checked\",\"rank\":\"note\",\"what\":\"%s\",\"kernel\":", u->word);
+	run_json_string(o->json.f, u->kernel);
+	fputs(",\"text\":", o->json.f);
+	run_json_string(o->json.f, u->why);
+	fputs("}\n", o->json.f);
+}
+
+static bool each_finding(const session *q, FILE *records, outputs *o, totals *t)
+{
 	char *line = NULL;
 	size_t room = 0;
 	cptx_emu_finding f;
+	record_unchecked u;
 	bool ok = true;
 
-	if (q->json && !cli_create(q->cmd, &json, q->json))
-		return false;
-	if (q->sarif && !cli_create(q->cmd, &sarif, q->sarif)) {
-		if (q->json)
-			cli_abandon(&json);
-		return false;
-	}
 	if (q->sarif)
-		finding_sarif_begin(sarif.f);
+		finding_sarif_begin(o->sarif.f);
 	rewind(records);
 	while (getline(&line, &room, records) > 0) {
-		if (!record_read(line, &f))
-			continue;
-		if (q->json)
-			finding_json(json.f, &f, q->seed ? strtoull(q->seed, NULL, 10) : 0);
-		if (q->sarif)
-			finding_sarif(sarif.f, &f, !t->errors && !t->warnings);
-		*(f.rank == CPTX_FIND_ERROR ? &t->errors : &t->warnings) += 1;
+		if (record_is_checked(line))
+			t->checked++;
+		else if (record_read_unchecked(line, &u))
+			put_unchecked(q, o, &u, t);
+		else if (record_read(line, &f)) {
+			if (q->json)
+				finding_json(o->json.f, &f, q->seed ? strtoull(q->seed, NULL, 10) : 0);
+			if (q->sarif)
+				finding_sarif(o->sarif.f, &f, !t->errors && !t->warnings);
+			*(f.rank == CPTX_FIND_ERROR ? &t->errors : &t->warnings) += 1;
+		}
 	}
 	free(line);
-	if (!feof(records))
-		ok = cli_no_memory(q->cmd);
-	if (q->sarif && !ok)
-		cli_abandon(&sarif);
-	if (q->json && !ok)
-		cli_abandon(&json);
-	if (!ok)
-		return false;
-	if (q->sarif) {
-		finding_sarif_end(sarif.f);
-		ok = cli_finish(q->cmd, &sarif);
+	if (!feof(records)) {
+		abandon_outputs(q, o);
+		return cli_no_memory(q->cmd);
 	}
-	return (!q->json || cli_finish(q->cmd, &json)) && ok;
+	if (q->sarif) {
+		finding_sarif_end(o->sarif.f);
+		ok = cli_finish(q->cmd, &o->sarif);
+	}
+	return (!q->json || cli_finish(q->cmd, &o->json)) && ok;
+}
+
+/* Says what was found and what was not checked; whether the exit status is to tell the second. */
+static bool summarize(const session *q, const totals *t, const char *what, int status)
+{
+	bool tells = false;
+
+	fprintf(stderr, "cptx %s: %zu error%s, %zu warning%s; ", q->cmd->name, t->errors, t->errors == 1 ? "" : "s", t->warnings,
+	        t->warnings == 1 ? "" : "s");
+	for (size_t i = 0; i < t->nkind; i++) {
+		if (t->kind[i].n == 1)
+			fprintf(stderr, "%s; ", t->kind[i].one);
+		else
+			fprintf(stderr, "%zu %s; ", t->kind[i].n, t->kind[i].several);
+		tells |= t->kind[i].tells > (t->checked != 0);
+	}
+	fprintf(stderr, "%s's exit status is %d%s\n", what, status,
+	        q->counts && !t->checked && !t->nkind ? ", and it launched no kernel" : "");
+	return tells;
 }
 
 int session_run(session *q, const char *what)
 {
 	totals t = { 0 };
+	outputs o;
 	FILE *records = tmpfile();
 	void *shared =
 		records ? mmap(NULL, sizeof(bool), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0) : MAP_FAILED;
@@ -260,19 +394,21 @@ int session_run(session *q, const char *what)
 		return cli_failed(q->cmd, "no temporary %s: %s", records ? "memory" : "file", strerror(why));
 	}
 	q->never = shared;
-	int status = run_process(q, fileno(records)), why = errno;
+	const bool opened = open_outputs(q, &o);
+	int status = opened ? run_process(q, fileno(records)) : EXIT_FAILED, why = errno;
 	session_unlink(q);
-	q->ran = status >= 0 && !*q->never;
+	q->ran = opened && status >= 0 && !*q->never;
 	if (status < 0)
 		status = cli_failed(q->cmd, "%s could not be run: %s", what, strerror(why));
-	const bool ok = q->ran && each_finding(q, records, &t);
+	if (opened && !q->ran)
+		abandon_outputs(q, &o);
+	const bool ok = q->ran && each_finding(q, records, &o, &t);
 	munmap(shared, sizeof(bool));
 	fclose(records);
 	if (!q->ran)
 		return status;
 	if (!ok)
 		return EXIT_FAILED;
-	fprintf(stderr, "cptx %s: %zu error%s, %zu warning%s; %s's exit status is %d\n", q->cmd->name, t.errors,
-	        t.errors == 1 ? "" : "s", t.warnings, t.warnings == 1 ? "" : "s", what, status);
-	return t.errors ? q->status : status;
+	const bool unchecked = summarize(q, &t, what, status);
+	return t.errors ? q->status : unchecked ? SESSION_UNCHECKED : status;
 }

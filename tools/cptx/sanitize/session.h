@@ -45,10 +45,13 @@ enum {
 	[SESSION_KERNEL] = { "kernel", 'k', "NAME", of_launches " of kernels whose name contains NAME", NULL },                 \
 	[SESSION_LAUNCHES] = { "launches", 'l', "A..B", of_launches " with these numbers, from 1 on: A, A.., A..B", NULL }
 
+enum { SESSION_UNCHECKED = 125 /* the exit status if something was not checked, and no error was found */ };
+
 typedef struct session {
 	const cli_command *cmd;
 	const char *arch, *seed, *schedule, *orders, *order, *sms, *devices, *limit, *json, *sarif, *kernel, *launches;
 	bool pedantic, all; /* --schedules all */
+	bool counts;        /* launches are counted: the emulator runs the program itself */
 	int status;         /* if an error was found */
 	char library[PATH_MAX];
 	char folder[64];     /* where links to libraries have the names of CUDA's libraries, */
@@ -66,6 +69,8 @@ typedef struct session {
 int session_option(session *q, int option, const char *value);
 /* What options say together: an exit status if they are not to be had. */
 int session_check(const session *q);
+/* True, after a message, if a file of findings would overwrite what is read. */
+bool session_overwrites(const session *q, const char *input);
 /* The library, beside the command as it is built or where it is installed; path has room for PATH_MAX.  An error is said. */
 bool session_library(const session *q, const char *name, char *path);
 /* Makes a link in the folder that the process has in front of all others. */
