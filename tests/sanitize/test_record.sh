@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# cptx sanitize --record and cptx replay: test_record.sh CPTX PROGRAM DRIVEN, a program of the runtime and one of the driver API.
+# cptx sanitize --record and cptx replay: test_record.sh CPTX PROGRAM DRIVEN RECORDED, a program of the runtime and two of the driver API.
 # The last line is "record: N passed, N failed, N skipped".
 set -u
-cptx=$(realpath "$1") program=$(realpath "$2") driven=$(realpath "$3") name=record here=$(cd "$(dirname "$0")" && pwd -P)
+cptx=$(realpath "$1") program=$(realpath "$2") driven=$(realpath "$3") recorded=$(realpath "$4") name=record here=$(cd "$(dirname "$0")" && pwd -P)
 # shellcheck source=tests/cli/common.sh
 . "$here/../cli/common.sh"
 rec=$dir/app.rec
@@ -61,8 +61,11 @@ status 1 sanitize --record "$rec" -- "$program" ends
 status 1 replay "$rec"
 complains "launch 1, kernel add: as recorded, it did not come to its end: an illegal memory access"
 status 0 sanitize --record "$rec" -- "$program" arrays
-status 0 replay "$rec"
+status 3 replay "$rec"
 complains "it was not recorded: it reads textures or surfaces"
+status 0 sanitize --devices 2 --record "$rec" -- "$recorded" infinite
+status 3 replay "$rec"
+complains "it was not recorded: several devices are emulated"
 
 # A program of this library, too, gets the stand-in, whatever library the variable names.
 status 0 sanitize --record "$rec" -- "$cptx" run --device cuda -g 1 -b 64 -a 'buf:u32[64]=iota' "$here/../../examples/turn.ptx"
@@ -81,6 +84,60 @@ status 0 replay "$rec"
 complains "launch 3, kernel follow: as recorded"
 status 0 sanitize --record "$rec" --record-limit 1 -- "$driven"
 holds [ "$(wc -c <"$rec")" -lt 100000 ] # the 70,000 bytes of zeros cost nothing
+
+status 2 replay --kernel nosuch "$rec"
+complains "none of the 5 recorded launches is one that --kernel and --launches choose"
+status 2 replay --launches 7..9 "$rec"
+status 1 sanitize --record "$rec" --kernel nosuch -- "$driven"
+complains "of the program's 5 launches none is one that --kernel and --launches choose"
+holds [ ! -e "$rec" ]
+
+# Programs whose recordings went wrong once.
+status 0 sanitize --record "$rec" -- "$recorded" empty # launches before there is memory
+complains "2 of 2 launches"
+status 0 replay "$rec"
+complains "2 launches are as recorded"
+status 0 sanitize --record "$rec" -- "$recorded" forked
+complains "2 of 2 launches are in $rec, "
+complains "records in $rec."
+complains "1 of 1 launches are in $rec."
+status 0 replay "$rec"
+complains "2 launches are as recorded"
+status 0 replay "$rec".*
+complains "1 launches are as recorded"
+rm -f "$rec".*
+mkdir "$dir/elsewhere"
+# shellcheck disable=SC2016 # the inner shell expands them
+holds sh -c 'cd "$1" && "$2" sanitize --record here.rec -- "$3" moved elsewhere 2>/dev/null' sh "$dir" "$(realpath "$cptx")" "$recorded"
+status 0 replay "$dir/here.rec"
+status 0 sanitize --record "$rec" -- "$recorded" long
+status 0 replay "$rec"
+complains "launch 1, kernel kkkkk"
+status 0 sanitize --record "$rec" -- "$recorded" unloaded
+status 0 replay "$rec"
+complains "4 launches are as recorded"
+# What a tolerance takes for a number is no infinity.
+status 0 sanitize --record "$rec" -- "$recorded" infinite
+sed 's/0x7f800000/0x3f800000/' "$rec" >"$dir/finite.rec"
+status 1 replay --type f32 --tolerance 1e-3 "$dir/finite.rec"
+complains "1 bytes differ"
+status 0 replay --type f32 --tolerance 1e-3 "$rec"
+
+# Files that are not whole, or not what a program leaves.
+head -c -32 "$rec" >"$dir/cut.rec" # END has 32 bytes
+status 3 replay "$dir/cut.rec"
+complains "the recording has no end"
+cp "$dir/cut.rec" "$dir/kind.rec"
+head -c 16 /dev/zero >>"$dir/kind.rec"
+status 2 replay "$dir/kind.rec"
+complains "its kind is 0, which this version does not know"
+holds "$recorded" fills "$dir/cut.rec"
+status 2 replay "$dir/cut.rec"
+complains "its FILL records set 1024 GiB, and 256 are replayed"
+holds "$recorded" turnover "$dir/turn.rec"
+status 2 replay "$dir/turn.rec"
+complains "the recording has no launch"
+rm "$dir/turn.rec"
 
 # Another program text than the one that ran: what it leaves differs, and is told.
 sed 's/add\.u32 %r3, %r3, %r3/add.u32 %r3, %r3, %r1/' "$rec" >"$dir/other.rec"
@@ -104,5 +161,28 @@ complains "cptx record: 5 of 5 launches are in $rec"
 status 0 replay "$rec"
 complains "recorded on emulated sm_90a: $driven"
 complains "5 launches are as recorded, 0 differ, 0 did not come to their end, 0 were passed over, 0 were not recorded"
+rm -f "$rec"
+status 0 sanitize --record "$rec" -- "$recorded" mapped
+complains "2 of 2 launches are in $rec"
+status 0 replay "$rec"
+complains "2 launches are as recorded"
+rm -f "$rec"
+status 0 sanitize --record "$rec" -- "$recorded" unloaded
+status 0 replay "$rec"
+complains "4 launches are as recorded"
+# Memory that cannot be read is left out, and nothing else.
+rm -f "$rec"
+status 0 sanitize --record "$rec" -- "$recorded" hidden
+complains "launch 2 (k) is not recorded: the 4096 bytes at 0x"
+complains "cannot be read; what follows is recorded without them"
+complains "2 of 3 launches are in $rec"
+status 3 replay "$rec"
+complains "2 launches are as recorded, 0 differ, 0 did not come to their end, 0 were passed over, 1 were not recorded"
+rm -f "$rec"
+status 1 sanitize --record "$rec" -- "$recorded" fault
+complains "2 of 3 launches are in $rec"
+status 1 replay "$rec"
+complains "launch 2, kernel k: as recorded, it did not come to its end"
+complains "launch 3, kernel k: it was not recorded: "
 holds [ -z "$(ls "$TMPDIR")" ] # no folder is left
 summary

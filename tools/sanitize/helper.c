@@ -131,24 +131,76 @@ static san_kernel *kernel_of(san_module *of, const char *name)
 
 /* ---- memory ---- */
 
-/* Of a block, or of a variable of a module that was used. */
-static bool knows(uint64_t at)
+static void visit(uint64_t first, uint64_t size, uint64_t at, uint64_t *end, uint64_t *next)
+{
+	if (at - first < size)
+		*end = first + size > *end ? first + size : *end;
+	else if (first > at && first < *next)
+		*next = first;
+}
+
+/* The end of the block, or variable of a module that was used, which has the address; 0: none has.  *next becomes the start
+ * of the first one behind it, if it is lower. */
+static uint64_t known_until(uint64_t at, uint64_t *next)
 {
 	cptx_emu_variable_info v;
+	uint64_t end = 0;
 
 	for (const san_module *m = san.modules; m; m = m->next)
 		for (size_t i = 0; m->program[san.device] && cptx_emu_variable(m->program[san.device], i, &v); i++) {
 			uint64_t first = source->variable(m, &v);
-			if (first && at - first < v.bytes)
-				return true;
+			if (first)
+				visit(first, v.bytes, at, &end, next);
 		}
-	return san_block_at(at) != NULL;
+	for (const san_block *b = san.blocks; b; b = b->next)
+		visit(b->at, b->size, at, &end, next);
+	return end;
 }
 
+static bool knows(uint64_t at)
+{
+	uint64_t next = UINT64_MAX;
+
+	return known_until(at, &next) || san_block_at(at);
+}
+
+static void keep(uint64_t at, void *host, uint64_t size, int type)
+{
+	if (size && san_block_add(at, host, (size_t)size, type))
+		san_say("memory is short: the block at 0x%llx is not recorded", (unsigned long long)at);
+}
+
+/* What of it is known already stays the block that it is: blocks of a recording do not overlap. */
 static void gained(uint64_t at, void *host, size_t size, int type)
 {
-	if (at && size && !knows(at) && san_block_add(at, host, size, type))
-		san_say("memory is short: the block at 0x%llx is not recorded", (unsigned long long)at);
+	const uint64_t end = at + size;
+
+	while (at && at < end) {
+		uint64_t next = end, until = known_until(at, &next);
+		if (!until) {
+			keep(at, host, next - at, type);
+			until = next;
+		}
+		host = host ? (char *)host + (until - at) : NULL;
+		at = until;
+	}
+}
+
+/* Addresses that nothing is mapped to any more; a block may reach beyond them. */
+static void unmapped(uint64_t at, size_t size)
+{
+	const uint64_t end = at + size;
+
+	for (san_block *b = san.blocks, *next; b; b = next) {
+		const uint64_t first = b->at, last = first + b->size;
+		const int type = b->type;
+		next = b->next;
+		if (first >= end || last <= at)
+			continue;
+		san_block_drop(first);
+		keep(first, NULL, first < at ? at - first : 0, type);
+		keep(end, NULL, last > end ? last - end : 0, type);
+	}
 }
 
 /* ---- launches ---- */
@@ -190,6 +242,7 @@ const san_helper *san_recorder(void)
 		                               .kernel = kernel_of,
 		                               .gained = gained,
 		                               .lost = san_block_drop,
+		                               .unmapped = unmapped,
 		                               .knows = knows,
 		                               .next = san_record_next,
 		                               .before = before,

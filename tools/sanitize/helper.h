@@ -19,6 +19,7 @@ typedef struct san_helper {
 	san_kernel *(*kernel)(san_module *m, const char *name);
 	void (*gained)(uint64_t at, void *host, size_t size, int type); /* memory that the program has now */
 	void (*lost)(uint64_t at);                                      /* or the host's address of it */
+	void (*unmapped)(uint64_t at, size_t size);                     /* all or parts of blocks */
 	bool (*knows)(uint64_t at);
 	bool (*next)(const char *kernel); /* counts a launch; whether it is to be recorded, by `before` or `left` */
 	bool (*before)(san_kernel *k, const san_shape *shape, void **args, void **extra, void (*change)(void *bytes, size_t n));

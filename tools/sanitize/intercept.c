@@ -192,6 +192,7 @@ static void gained_host(void *p, size_t size)
 }
 
 static void lost(uint64_t at) { NOTE(helper->lost(at)); }
+static void unmapped(uint64_t at, size_t size) { NOTE(helper->unmapped(at, size)); }
 
 /* ---- modules and kernels ---- */
 

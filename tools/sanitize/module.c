@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Images of kernels, the kernels and variables in them, and what stands for these in the host program. */
-#include "san.h"
+#include "record.h"
 
 #include <stdio.h>
 #include <limits.h>
@@ -218,6 +218,7 @@ void san_module_unload(san_module *m)
 	if (!*link)
 		return;
 	*link = m->next;
+	san_record_unloaded(m);
 	while (m->part) {
 		san_module *part = m->part;
 		m->part = part->next_part;

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 enum { MOST_MESSAGES = 16 /* launches that are left out are told */ };
+enum { MOST_WAIT = 10 /* seconds, at the program's end, for a launch of another thread */ };
 enum { PIECE = 1 << 20 /* bytes that are read at once; a multiple of REC_PAGE */ };
 #define DEFAULT_LIMIT (UINT64_C(256) << 20)
 
@@ -22,17 +23,20 @@ enum { PIECE = 1 << 20 /* bytes that are read at once; a multiple of REC_PAGE */
 typedef struct known {
 	uint64_t at, size;
 	uint32_t type;
+	unsigned module;  /* that has the variable; 0: a block */
 	uint64_t *page;   /* hash of each page; 0: zeros */
+	bool unread;      /* it could not be read when it was last to be stored */
 	uint64_t settled; /* all bytes in front of this offset count as written */
 } known;
 
 static struct {
-	FILE *out;
+	FILE *out; /* without a buffer: a child of fork() must have nothing to write */
+	pid_t pid; /* whose the file is */
 	bool tried, full, broken;
 	char path[4096];
 	san_choice choice;
-	uint64_t limit, size, good; /* bytes in the file; up to the last launch that is whole */
-	uint64_t launches, kept;
+	uint64_t limit, size, good;    /* bytes in the file; up to the last launch that is whole */
+	uint64_t launches, kept, left; /* that the program made; in the file; told to be left out */
 	unsigned modules, messages;
 	known *block;
 	size_t nblock;
@@ -162,6 +166,7 @@ static void begin(void)
 	unsigned char head[REC_HEAD] = REC_MAGIC;
 
 	rec.tried = true;
+	rec.pid = getpid();
 	if (!path || !*path || (getenv(REC_HELPER_ENV) && !rec.source)) /* the recorder is another instance of this library */
 		return;
 	if (!rec.source)
@@ -174,6 +179,7 @@ static void begin(void)
 	rec.out = rec.piece ? create(path) : NULL;
 	if (!rec.out)
 		return;
+	setvbuf(rec.out, NULL, _IONBF, 0);
 	head[8] = REC_VERSION;
 	write_out(head, sizeof head);
 	put_text(san.info->target, strlen(san.info->target));
@@ -186,31 +192,55 @@ static void begin(void)
 	rec.good = rec.size;
 }
 
+/* The program launched nothing that was asked for: there is no file then. */
+static void remove_empty(void)
+{
+	unlink(rec.path);
+	if (rec.launches)
+		san_say("nothing is recorded: of the program's %llu launches none is one that --kernel and --launches choose",
+		        (unsigned long long)rec.launches);
+}
+
+/* Writes the end behind the last launch that is whole, also when memory or the disk was short. */
 static void end(enum rec_end why)
 {
 	FILE *out = rec.out;
+	const bool was_short = rec.broken;
 
 	if (!out)
 		return;
-	if (rec.size != rec.good && (fflush(out) || ftruncate(fileno(out), (off_t)rec.good) || fseeko(out, 0, SEEK_END)))
-		rec.broken = true;
+	rec.broken = rec.size != rec.good && (ftruncate(fileno(out), (off_t)rec.good) || fseeko(out, 0, SEEK_END));
 	rec.size = rec.good, rec.n = 0;
 	put64(rec.launches);
-	put32(why);
+	put32(was_short ? REC_SHORT : why);
 	emit(REC_END);
 	rec.broken |= fclose(out) != 0;
 	rec.out = NULL;
-	if (rec.broken)
-		san_say("'%s' could not be written: memory or the disk is short", rec.path);
+	if (rec.broken || was_short)
+		san_say("memory or the disk is short: %s ends behind launch %llu%s", rec.path, (unsigned long long)rec.kept,
+		        rec.broken ? ", and its end could not be written" : "");
+	else if (why == REC_ALL && !rec.kept && !rec.left)
+		remove_empty();
 	else
 		san_say("%llu of %llu launches are in %s, %llu bytes", (unsigned long long)rec.kept,
 		        (unsigned long long)rec.launches, rec.path, (unsigned long long)rec.size);
 }
 
+/* A thread that is in a launch has the lock: it is given some time to come to the launch's end. */
 __attribute__((destructor)) static void finish(void)
 {
-	if (rec.out && rec.tried)
-		end(REC_ALL);
+	struct timespec until;
+
+	if (!rec.out || rec.pid != getpid())
+		return;
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += MOST_WAIT;
+	if (pthread_mutex_timedlock(&san.lock, &until)) {
+		san_say("the program ends within a launch: %s has no end", rec.path);
+		return;
+	}
+	end(REC_ALL);
+	san_leave();
 }
 
 /* The file is as large as it may be: what was recorded whole stays. */
@@ -231,6 +261,7 @@ static void leave_out(const san_kernel *k, const char *why)
 	put_text(k->name, strlen(k->name));
 	put_text(why, strlen(why));
 	emit(REC_LEFT);
+	rec.left++;
 	rec.good = rec.size;
 }
 
@@ -303,7 +334,7 @@ static int by_address(const void *a, const void *b)
 static bool add(known **all, size_t *n, size_t *cap, known one)
 {
 	if (*n == *cap) {
-		size_t room = *cap ? *cap * 2 : 64;
+		size_t room = *cap * 2;
 		known *grown = (known *)realloc(*all, room * sizeof **all);
 		if (!grown)
 			return false;
@@ -316,9 +347,9 @@ static bool add(known **all, size_t *n, size_t *cap, known one)
 /* All memory that the program has now, by address.  NULL: memory is short. */
 static known *memory_now(size_t *n)
 {
-	known *all = NULL;
-	size_t cap = 0;
-	bool ok = true;
+	size_t cap = 64;
+	known *all = (known *)malloc(cap * sizeof *all); /* there is an array of no memory, too */
+	bool ok = all != NULL;
 	cptx_emu_variable_info v;
 
 	*n = 0;
@@ -330,14 +361,13 @@ static known *memory_now(size_t *n)
 			for (size_t i = 0; ok && m->recorded[d] && cptx_emu_variable(m->program[d], i, &v); i++) {
 				uint64_t at = rec.source->variable(m, &v);
 				if (at)
-					ok = add(&all, n, &cap, (known){ .at = at, .size = v.bytes, .type = BLOCK_VARIABLE });
+					ok = add(&all, n, &cap,
+					         (known){ .at = at, .size = v.bytes, .type = BLOCK_VARIABLE, .module = m->recorded[d] });
 			}
-	if (ok && *n)
+	if (ok) {
 		qsort(all, *n, sizeof *all, by_address);
-	else if (ok)
-		ok = add(&all, &cap, &cap, (known){ 0 }); /* no memory, but an array */
-	if (ok)
 		return all;
+	}
 	free(all);
 	return NULL;
 }
@@ -372,11 +402,9 @@ static bool update_blocks(void)
 	for (j = 0; ok && j < n; j++)
 		if (!now[j].page)
 			ok = meet(&now[j]);
-	if (!ok)
-		return false;
 	free(rec.block);
-	rec.block = now, rec.nblock = n;
-	return true;
+	rec.block = now, rec.nblock = ok ? n : 0;
+	return ok;
 }
 
 /* Of a page; 0: it is zero.  `pattern` is what it repeats, if *uniform. */
@@ -430,16 +458,14 @@ static void keep_page(run *r, uint64_t at, const unsigned char *p, size_t size, 
 	r->size += size;
 }
 
-/* Stores what differs from the file. */
+/* Stores what differs from the file; false: not all of the block can be read. */
 static bool store(known *k)
 {
 	for (uint64_t from = 0; from < k->size && !rec.full; from += PIECE) {
 		size_t n = (size_t)(k->size - from < PIECE ? k->size - from : PIECE);
 		run r = { .size = 0 };
-		if (!rec.source->read(rec.piece, k->at + from, n)) {
-			san_say("%zu bytes at 0x%llx cannot be read", n, (unsigned long long)(k->at + from));
+		if (!rec.source->read(rec.piece, k->at + from, n))
 			return false;
-		}
 		for (size_t i = 0; i < n; i += REC_PAGE) {
 			size_t size = n - i < REC_PAGE ? n - i : REC_PAGE;
 			uint64_t pattern = 0, *was = &k->page[(from + i) / REC_PAGE];
@@ -478,16 +504,41 @@ static void store_written(known *k)
 		emit(REC_WRITTEN);
 }
 
-static bool store_all(bool before)
+/* Stores all memory; the blocks that cannot be read are marked.  Their number. */
+static size_t store_all(bool before)
 {
-	bool ok = true;
+	size_t unread = 0;
 
-	for (size_t i = 0; i < rec.nblock && ok && !rec.full; i++) {
-		ok = store(&rec.block[i]);
-		if (ok && before)
-			store_written(&rec.block[i]);
+	for (size_t i = 0; i < rec.nblock && !rec.full && !rec.broken; i++) {
+		known *k = &rec.block[i];
+		k->unread = !store(k);
+		unread += k->unread;
+		if (before && !k->unread)
+			store_written(k);
+		if (!before && k->unread)
+			put64(k->at), emit(REC_UNREAD);
 	}
-	return ok && !rec.broken;
+	return unread;
+}
+
+/* Forgets the blocks that cannot be read, with which no later launch could be recorded; says the first of them in `why`. */
+static void drop_unread(char *why, size_t room)
+{
+	size_t kept = 0;
+
+	for (size_t i = rec.nblock; i--;)
+		if (rec.block[i].unread)
+			snprintf(why, room, "the %llu bytes at 0x%llx cannot be read; what follows is recorded without them",
+			         (unsigned long long)rec.block[i].size, (unsigned long long)rec.block[i].at);
+	for (size_t i = 0; i < rec.nblock; i++)
+		if (!rec.block[i].unread) {
+			rec.block[kept++] = rec.block[i];
+		} else {
+			if (!rec.block[i].module)
+				san_block_drop(rec.block[i].at);
+			forget(&rec.block[i]);
+		}
+	rec.nblock = kept;
 }
 
 /* ---- launches ---- */
@@ -532,8 +583,27 @@ static void put_launch(const san_kernel *k, const san_shape *s, void **values)
 
 void san_record_from(const san_memory_source *source) { rec.source = source; }
 
+/* A child of fork() records in a file of its own: what its parent's has is not in it. */
+static void start_anew(void)
+{
+	const san_memory_source *source = rec.source;
+
+	fclose(rec.out);
+	for (size_t i = 0; i < rec.nblock; i++)
+		free(rec.block[i].page);
+	free(rec.block);
+	free(rec.buf);
+	free(rec.piece);
+	for (san_module *m = san.modules; m; m = m->next)
+		memset(m->recorded, 0, sizeof m->recorded);
+	memset(&rec, 0, sizeof rec);
+	rec.source = source;
+}
+
 bool san_records(void)
 {
+	if (rec.out && rec.pid != getpid())
+		start_anew();
 	if (!rec.tried)
 		begin();
 	return rec.out != NULL;
@@ -553,34 +623,65 @@ bool san_record_before(san_kernel *k, const san_shape *shape, void **values)
 		return leave_out(k, "it reads textures or surfaces, which are not recorded"), false;
 	if (san.several)
 		return leave_out(k, "memory is mapped at several addresses"), false;
+	if (san.ndevice > 1)
+		return leave_out(k, "several devices are emulated, and a recording is of one"), false;
 	if (!k->module->recorded[san.device])
 		put_module(k->module);
-	bool ok = update_blocks() && store_all(true);
-	if (ok)
+	char why[128];
+	const bool known_all = update_blocks();
+	const size_t unread = known_all ? store_all(true) : 0;
+	if (unread)
+		drop_unread(why, sizeof why);
+	else if (known_all)
 		put_launch(k, shape, values);
 	if (rec.full)
 		reach_limit(k->name);
-	else if (!ok || rec.broken)
+	else if (!known_all || rec.broken)
 		rec.broken = true, end(REC_ALL);
-	return rec.out != NULL;
+	else if (unread)
+		leave_out(k, why);
+	return rec.out && !unread;
 }
 
 void san_record_after(int error)
 {
+	char why[128];
+
 	if (!rec.out)
 		return;
-	bool ok = store_all(false);
+	const size_t unread = store_all(false);
 	put32((unsigned)error);
 	emit(REC_DONE);
 	if (rec.full) {
 		reach_limit("behind it");
-	} else if (!ok || rec.broken) {
-		rec.broken = true;
+	} else if (rec.broken) {
 		end(REC_ALL);
 	} else {
 		rec.good = rec.size;
 		rec.kept++;
-		fflush(rec.out);
+	}
+	if (unread && rec.out) {
+		drop_unread(why, sizeof why);
+		san_say("behind launch %llu %s", (unsigned long long)rec.launches, why);
+	}
+}
+
+void san_record_unloaded(const san_module *m)
+{
+	if (!rec.out || rec.pid != getpid())
+		return;
+	for (int d = 0; d < SAN_DEVICES; d++) {
+		size_t kept = 0;
+		if (!m->recorded[d])
+			continue;
+		for (size_t i = 0; i < rec.nblock; i++)
+			if (rec.block[i].module == m->recorded[d])
+				forget(&rec.block[i]);
+			else
+				rec.block[kept++] = rec.block[i];
+		rec.nblock = kept;
+		put32(m->recorded[d]);
+		emit(REC_UNLOADED);
 	}
 }
 

@@ -8,7 +8,7 @@
  *
  * DEVICE   target, name, command of the program: texts; 1 if it was a GPU, else the emulator (4); the driver's version (4)
  * MODULE   number (4), texts (4), variables (4); of each text its name and itself, of each variable name (text), address (8)
- *          and bytes (8).  It stays until the end
+ *          and bytes (8).  It stays until UNLOADED
  * BLOCK    address, bytes (8 each), RT_DEVICE and so on, or BLOCK_VARIABLE (4), 1 if all of it counts as written (4): memory
  *          that is zero; a variable's is that of its module
  * FREED    address of a block (8)
@@ -21,6 +21,8 @@
  * DONE     the launch's error (4)
  * LEFT     a launch that could not be recorded: its number (8), kernel and why (texts)
  * END      launches of the program (8), enum rec_end (4)
+ * UNLOADED number of a module (4), whose variables are gone
+ * UNREAD   behind LAUNCH: address of a block (8) of which it is not known what the launch left; FREED follows
  */
 #ifndef CPTX_SANITIZE_RECORDING_H
 #define CPTX_SANITIZE_RECORDING_H
@@ -40,9 +42,11 @@ enum rec_kind {
 	REC_LAUNCH,
 	REC_DONE,
 	REC_LEFT,
-	REC_END
+	REC_END,
+	REC_UNLOADED,
+	REC_UNREAD
 };
-enum rec_end { REC_ALL, REC_LIMIT /* --record-limit was reached */ };
+enum rec_end { REC_ALL, REC_LIMIT /* --record-limit was reached */, REC_SHORT /* memory or the disk was short */ };
 enum { REC_COOPERATIVE = 1, REC_OVERLAP = 2 };
 enum { BLOCK_VARIABLE = 16 /* beside RT_HOST, RT_DEVICE and RT_MANAGED */ };
 

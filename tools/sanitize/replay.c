@@ -4,34 +4,28 @@
  * it leaves is compared with what was recorded.  Where they differ the launches behind it begin with what was recorded.
  * Nothing in the file is believed: it may come from anywhere.
  */
+#include "element.h"
 #include "recording.h"
 #include "replay.h"
 #include "select.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 enum { CHUNK = 65536 /* bytes of memory that are kept together */, MOST_TEXTS = 1024, MOST_BLOCKS = 1 << 20 };
-enum { AS_RECORDED, DIFFERS, UNREADABLE }; /* exit status */
-#define MOST_LIVE (UINT64_C(64) << 30)     /* bytes of all blocks */
-#define MOST_TOUCHED (UINT64_C(8) << 30)   /* bytes of them that are not zero */
+enum { AS_RECORDED, DIFFERS, UNREADABLE, INCOMPLETE }; /* exit status */
+#define MOST_LIVE (UINT64_C(64) << 30)                 /* bytes of all blocks */
+#define MOST_TOUCHED (UINT64_C(8) << 30)               /* bytes of them that are not zero */
 
 /* A block, and what its memory is to be. */
 typedef struct block {
 	uint64_t at, size;
 	uint32_t type;
+	bool unread;           /* what the launch left in it is not known */
 	unsigned char **chunk; /* NULL: zeros */
 } block;
-
-typedef struct element {
-	const char *name;
-	unsigned bytes;
-	double (*value)(const unsigned char *p);
-} element;
 
 /* What a launch left elsewhere than it was recorded. */
 typedef struct difference {
@@ -45,65 +39,23 @@ typedef struct player {
 	uint64_t left, offset; /* bytes of the file that were not read; where the record begins */
 	unsigned char *buf;
 	size_t n, at;
-	bool bad, ended; /* ended: its last record came */
+	bool bad, ended, whole; /* ended: its last record came; whole: and it says that nothing is missing */
 	block *block;
 	size_t nblock, cap_block;
 	uint64_t live, touched;
 	san_module **module; /* by number, from 1 on */
 	size_t nmodule;
 	san_choice choice;
-	const element *type;
+	const san_element *type;
 	double tolerance;
 	/* the launch that the records are about */
 	bool in_launch, ran;
 	int refused; /* an error: it did not begin */
 	uint64_t number, written;
-	char kernel[512];
+	char *kernel; /* its whole name, to be freed */
 	size_t right, wrong, failed, passed_over, missing;
 	unsigned char *piece;
 } player;
-
-/* ---- numbers ---- */
-
-static double f16(const unsigned char *p)
-{
-	unsigned v = p[0] | (unsigned)p[1] << 8, e = v >> 10 & 31, f = v & 1023;
-	double x = e == 31 ? (f ? NAN : INFINITY) : e ? ldexp(1024 + f, (int)e - 25) : ldexp(f, -24);
-
-	return v >> 15 ? -x : x;
-}
-
-static double f32(const unsigned char *p)
-{
-	float v;
-
-	memcpy(&v, p, sizeof v);
-	return (double)v;
-}
-
-static double bf16(const unsigned char *p)
-{
-	const unsigned char wide[4] = { 0, 0, p[0], p[1] };
-
-	return f32(wide);
-}
-
-static double f64(const unsigned char *p)
-{
-	double v;
-
-	memcpy(&v, p, sizeof v);
-	return v;
-}
-
-static const element elements[] = { { "f16", 2, f16 }, { "bf16", 2, bf16 }, { "f32", 4, f32 }, { "f64", 8, f64 } };
-
-static bool is_near(const player *p, const unsigned char *a, const unsigned char *b)
-{
-	double x = p->type->value(a), y = p->type->value(b), most = fmax(1, fmax(fabs(x), fabs(y)));
-
-	return (isnan(x) && isnan(y)) || x == y || fabs(x - y) <= p->tolerance * most;
-}
 
 /* ---- reading ---- */
 
@@ -149,26 +101,45 @@ static const unsigned char *get_bytes(player *p, size_t *n)
 	return p->buf + p->at - *n;
 }
 
-/* A short text; what a terminal would not print as it is becomes a '?'. */
+/* What a terminal would not print as it is becomes a '?'. */
+static void print_text(char *to, const unsigned char *from, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		to[i] = (char)(from[i] >= ' ' && from[i] < 127 ? from[i] : '?');
+	to[n] = 0;
+}
+
 static void get_text(player *p, char *to, size_t room)
 {
 	size_t n;
 	const unsigned char *from = get_bytes(p, &n);
 
 	n = n < room ? n : room - 1;
-	for (size_t i = 0; i < n; i++)
-		to[i] = (char)(from[i] >= ' ' && from[i] < 127 ? from[i] : '?');
-	to[n] = 0;
+	print_text(to, from, n);
 }
 
-/* The next record into p->buf; 0: there is none, or an error was said. */
-static uint32_t next(player *p)
+/* The name of the launch's kernel, of any length. */
+static void get_kernel(player *p)
+{
+	size_t n;
+	const unsigned char *from = get_bytes(p, &n);
+
+	free(p->kernel);
+	p->kernel = (char *)malloc(n + 1);
+	if (p->kernel)
+		print_text(p->kernel, from, n);
+	else
+		bad(p, "memory is short");
+}
+
+/* The next record into p->buf; false: there is none, or an error was said. */
+static bool next(player *p, uint32_t *kind)
 {
 	unsigned char head[REC_RECORD_HEAD];
 	uint64_t size = 0, padded;
 
 	if (!p->left)
-		return 0;
+		return false;
 	if (p->left < sizeof head || fread(head, 1, sizeof head, p->f) != sizeof head)
 		return bad(p, "the file ends within it");
 	p->left -= sizeof head;
@@ -186,7 +157,8 @@ static uint32_t next(player *p)
 	if (fread(p->buf, 1, (size_t)padded, p->f) != padded)
 		return bad(p, "the file cannot be read: %s", strerror(errno));
 	p->left -= padded;
-	return head[0] | (uint32_t)head[1] << 8;
+	*kind = head[0] | (uint32_t)head[1] << 8 | (uint32_t)head[2] << 16 | (uint32_t)head[3] << 24;
+	return true;
 }
 
 /* ---- memory ---- */
@@ -220,10 +192,12 @@ static block *block_of(player *p, uint64_t at, uint64_t size)
 
 static size_t chunks_of(const block *b) { return (size_t)((b->size + CHUNK - 1) / CHUNK); }
 
-static void drop(block *b)
+static void drop(player *p, block *b)
 {
-	for (size_t i = 0; b->chunk && i < chunks_of(b); i++)
+	for (size_t i = 0; b->chunk && i < chunks_of(b); i++) {
+		p->touched -= b->chunk[i] ? CHUNK : 0;
 		free(b->chunk[i]);
+	}
 	free(b->chunk);
 }
 
@@ -234,8 +208,8 @@ static unsigned char *kept(player *p, block *b, uint64_t offset, size_t *room)
 
 	*room = CHUNK - (size_t)(offset % CHUNK);
 	if (!*c) {
-		p->touched += CHUNK;
-		*c = p->touched <= MOST_TOUCHED ? (unsigned char *)calloc(1, CHUNK) : NULL;
+		*c = p->touched + CHUNK <= MOST_TOUCHED ? (unsigned char *)calloc(1, CHUNK) : NULL;
+		p->touched += *c ? CHUNK : 0;
 	}
 	if (!*c)
 		bad(p, "memory is short, or more than %llu GiB of it are in use", (unsigned long long)(MOST_TOUCHED >> 30));
@@ -263,8 +237,9 @@ static bool deliver(player *p, block *b, uint64_t offset, uint64_t size, bool wr
 
 static bool read_block(player *p)
 {
-	block b = { .at = get64(p), .size = get64(p) };
-	size_t have = 0, i = behind(p, b.at);
+	const uint64_t at = get64(p), bytes = get64(p);
+	block b = { .at = at, .size = bytes };
+	size_t have = 0, i = behind(p, at);
 	cptx_error err = { .code = CPTX_OK };
 
 	b.type = get32(p);
@@ -310,7 +285,7 @@ static bool read_freed(player *p)
 	if (b->type != BLOCK_VARIABLE)
 		cptx_mem_free(san.dev, at);
 	p->live -= b->size;
-	drop(b);
+	drop(p, b);
 	p->nblock--;
 	memmove(b, b + 1, (p->nblock - (size_t)(b - p->block)) * sizeof *b);
 	return true;
@@ -405,6 +380,17 @@ static bool read_module(player *p)
 	return e ? bad(p, "the module is not loaded: %s", san_error_of(e)->text) : !p->bad;
 }
 
+static bool read_unloaded(player *p)
+{
+	const uint32_t number = get32(p);
+
+	if (p->bad || !number || number > p->nmodule || !p->module[number - 1])
+		return bad(p, "it is no module that is loaded");
+	san_module_unload(p->module[number - 1]);
+	p->module[number - 1] = NULL;
+	return true;
+}
+
 /* ---- launches ---- */
 
 static bool run(player *p, san_module *m, const san_shape *shape, uint32_t n)
@@ -439,8 +425,8 @@ static bool read_launch(player *p)
 		(i < 3 ? shape.grid : i < 6 ? shape.block : shape.cluster)[i % 3] = get32(p);
 	shape.smem = get32(p), flags = get32(p);
 	shape.cooperative = flags & REC_COOPERATIVE, shape.overlap = flags & REC_OVERLAP;
-	get_text(p, p->kernel, sizeof p->kernel);
-	if (p->bad || p->in_launch || !module || module > p->nmodule || n > p->n)
+	get_kernel(p);
+	if (p->bad || p->in_launch || !module || module > p->nmodule || !p->module[module - 1] || n > p->n)
 		return bad(p, "it is no launch that can be now");
 	p->in_launch = true, p->written = 0, p->refused = SAN_OK;
 	p->ran = san_chosen(&p->choice, p->number, p->kernel);
@@ -478,7 +464,8 @@ static bool compare_chunk(player *p, block *b, size_t number, difference *d)
 		return true;
 	for (size_t i = 0; i < size; i += step) {
 		size_t n = size - i < step ? size - i : step;
-		if (memcmp(p->piece + i, expected + i, n) && (!p->type || n < step || !is_near(p, p->piece + i, expected + i)))
+		if (memcmp(p->piece + i, expected + i, n) &&
+		    (!p->type || n < step || !san_near(p->type, p->tolerance, p->piece + i, expected + i)))
 			note(p, d, b, from + i, p->piece + i, expected + i, n);
 	}
 	return deliver(p, b, from, size, true);
@@ -492,6 +479,17 @@ static const char *shown(const unsigned char *v, unsigned n, char text[20])
 	while (n--)
 		to += sprintf(to, "%02x", v[n]);
 	return text;
+}
+
+static bool read_unread(player *p)
+{
+	uint64_t at = get64(p);
+	block *b = p->bad || !p->in_launch ? NULL : block_of(p, at, 1);
+
+	if (!b)
+		return bad(p, "no launch has ended that could have left it");
+	b->unread = true;
+	return true;
 }
 
 static bool read_done(player *p)
@@ -509,7 +507,7 @@ static bool read_done(player *p)
 	san.failed = SAN_OK;
 	cptx_emu_continue(san.dev);
 	for (size_t i = 0; i < p->nblock; i++)
-		for (size_t c = 0; c < chunks_of(&p->block[i]); c++)
+		for (size_t c = 0; !p->block[i].unread && c < chunks_of(&p->block[i]); c++)
 			if (!compare_chunk(p, &p->block[i], c, &d))
 				return false;
 	if (p->refused && error == (uint32_t)p->refused) {
@@ -551,7 +549,7 @@ static bool read_left(player *p)
 	char why[256];
 	uint64_t number = get64(p);
 
-	get_text(p, p->kernel, sizeof p->kernel);
+	get_kernel(p);
 	get_text(p, why, sizeof why);
 	p->missing++;
 	if (!p->bad)
@@ -567,14 +565,16 @@ static bool read_end(player *p)
 	p->ended = true;
 	if (p->left || p->in_launch)
 		return bad(p, "there is more behind its end");
-	if (why == REC_LIMIT)
-		san_say("the recording ends behind launch %llu, where its size was limited", (unsigned long long)launches);
+	p->whole = why == REC_ALL;
+	if (!p->whole)
+		san_say("the recording ends behind launch %llu, where %s", (unsigned long long)launches,
+		        why == REC_LIMIT ? "its size was limited" : "memory or the disk was short");
 	return !p->bad;
 }
 
 static bool record(player *p, uint32_t kind)
 {
-	if (p->in_launch && kind != REC_BYTES && kind != REC_FILL && kind != REC_DONE)
+	if (p->in_launch && kind != REC_BYTES && kind != REC_FILL && kind != REC_UNREAD && kind != REC_DONE)
 		return bad(p, "it stands within a launch");
 	switch (kind) {
 	case REC_MODULE: return read_module(p);
@@ -587,6 +587,8 @@ static bool record(player *p, uint32_t kind)
 	case REC_DONE: return read_done(p);
 	case REC_LEFT: return read_left(p);
 	case REC_END: return read_end(p);
+	case REC_UNLOADED: return read_unloaded(p);
+	case REC_UNREAD: return read_unread(p);
 	default: return bad(p, "its kind is %u, which this version does not know", (unsigned)kind);
 	}
 }
@@ -596,6 +598,7 @@ static bool begin(player *p)
 {
 	unsigned char head[REC_HEAD];
 	char target[32], device[128], command[512];
+	uint32_t kind;
 
 	if (p->left < sizeof head || fread(head, 1, sizeof head, p->f) != sizeof head || memcmp(head, REC_MAGIC, 8))
 		return bad(p, "the file is no recording of cptx");
@@ -604,7 +607,7 @@ static bool begin(player *p)
 	if (version != REC_VERSION)
 		return bad(p, "its version is %u, and this library reads version %d", (unsigned)version, REC_VERSION);
 	p->offset = REC_HEAD;
-	if (next(p) != REC_DEVICE)
+	if (!next(p, &kind) || kind != REC_DEVICE)
 		return bad(p, "it does not begin with its device");
 	get_text(p, target, sizeof target);
 	get_text(p, device, sizeof device);
@@ -626,24 +629,9 @@ static bool settings(player *p)
 	p->choice.kernel = getenv(REC_KERNEL_ENV);
 	san_choose_launches(getenv(REC_LAUNCHES_ENV), &p->choice);
 	p->tolerance = tolerance ? strtod(tolerance, NULL) : 0;
-	for (size_t i = 0; type && i < sizeof elements / sizeof *elements; i++)
-		if (!strcmp(elements[i].name, type))
-			p->type = &elements[i];
+	p->type = type ? san_element_named(type) : NULL;
 	p->piece = (unsigned char *)malloc(CHUNK);
 	return p->piece || bad(p, "memory is short");
-}
-
-static bool open_file(player *p, const char *path)
-{
-	struct stat st;
-
-	p->f = fopen(path, "rb");
-	if (!p->f || fstat(fileno(p->f), &st) || !S_ISREG(st.st_mode)) {
-		san_say("'%s' cannot be read: %s", path, p->f ? "it is no file" : strerror(errno));
-		return false;
-	}
-	p->left = (uint64_t)st.st_size;
-	return true;
 }
 
 static bool play(player *p)
@@ -656,8 +644,7 @@ static bool play(player *p)
 	san_leave();
 	do {
 		p->offset = size - p->left;
-		kind = next(p);
-	} while (kind && record(p, kind));
+	} while (next(p, &kind) && record(p, kind));
 	if (!p->bad && p->in_launch)
 		return bad(p, "it ends within a launch");
 	if (!p->bad && !p->ended)
@@ -665,24 +652,41 @@ static bool play(player *p)
 	return !p->bad;
 }
 
+/* That nothing is wrong with no launch at all is nothing to rely on. */
+static bool nothing_ran(const player *p)
+{
+	if (p->right || p->wrong || p->failed || (p->missing && !p->passed_over))
+		return false;
+	if (p->passed_over)
+		san_say("none of the %zu recorded launches is one that --kernel and --launches choose", p->passed_over);
+	else
+		san_say("the recording has no launch");
+	return true;
+}
+
 int san_replay(const char *path)
 {
 	player p = { .left = 0 };
 
 	san.command = "cptx replay";
-	bool ok = open_file(&p, path) && settings(&p) && play(&p);
+	p.f = san_recording_open(path, &p.left);
+	bool ok = p.f && settings(&p) && play(&p);
 	if (p.f)
 		fclose(p.f);
 	for (size_t i = 0; i < p.nblock; i++)
-		drop(&p.block[i]);
+		drop(&p, &p.block[i]);
 	free(p.block);
 	free(p.module); /* they are in san.modules */
 	free(p.buf);
 	free(p.piece);
+	free(p.kernel);
 	if (ok)
 		san_say(
 			"%zu launches are as recorded, %zu differ, %zu did not come to their end, %zu were passed over, %zu were not "
 			"recorded",
 			p.right, p.wrong, p.failed, p.passed_over, p.missing);
-	return !ok ? UNREADABLE : p.wrong || p.failed ? DIFFERS : AS_RECORDED;
+	return !ok || nothing_ran(&p)  ? UNREADABLE
+	       : p.wrong || p.failed   ? DIFFERS
+	       : p.missing || !p.whole ? INCOMPLETE
+	                               : AS_RECORDED;
 }

@@ -98,7 +98,8 @@ const cli_command cmd_replay = {
 		"recorded. All memory of a GPU's recording counts as written: values that nobody wrote are not found in it.\n"
 		"\n"
 		"Findings go to standard error as they are made. Exit status: that of --error-exitcode if there was an error, 1 if\n"
-		"memory differs or a launch did not come to its end, 2 if the file cannot be replayed, else 0.\n",
+		"memory differs or a launch did not come to its end, 2 if the file cannot be replayed or none of its launches is\n"
+		"chosen, 3 if all is as recorded but launches or the end of the file are missing, else 0.\n",
 	.options = options,
 	.noption = sizeof options / sizeof *options,
 	.operand_choices = "@file",
