@@ -110,10 +110,10 @@ static void store(gemm90 *g, bool defer)
 	const cptx_epilogue_dst to = tma_gemm_dst(&g->t, &g->w);
 	cptx_epilogue e = tma_gemm_chain(k, &g->t, &g->w, &g->acc);
 
-	/* a cvt of a sum that ptxas 13.0 moves in front of the wait has it serialize all wgmma (C7514); it moves none across a
-	 * fence */
 	if (g->s.by_rows)
 		cptx_mov(k, tma_gemm_matrix(k, &g->t, &g->w, CPTX_GEMM_MAP_D), .into = g->d);
+	/* a cvt of a sum that ptxas 13.0 moves in front of the wait has it serialize all wgmma (C7514); it moves none across a
+	 * fence */
 	if (g->s.by_threads)
 		cptx_fence(k, .sem = CPTX_ACQ_REL, .scope = CPTX_CTA);
 	if (g->s.by_threads)
