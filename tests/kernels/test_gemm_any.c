@@ -144,11 +144,13 @@ static gemm_trial draw_any(unsigned by, uint64_t seed)
 		t.n += o->b_n_major && !(o->unaligned & B) ? 0 : below(&s, 8);
 	if (o->unaligned & A && o->unaligned & B)
 		t.k += below(&s, 8), t.m += below(&s, 8);
-	for (unsigned w = 0; w < 4; w++)
+	for (unsigned w = 0; w < 4; w++) {
+		t.place[w] = (gemm_trial_place){ .off = 0 }; /* the draw's was for another .unaligned */
 		if (o->unaligned >> (w < 2 ? w : 2) & 1)
 			t.place[w] = (gemm_trial_place){
 				.off = below(&s, 4), .pad = below(&s, 6), .gap = below(&s, 9), .shared = w < 3 && below(&s, 4) == 0
 			};
+	}
 	t.in_place = false;
 	return t;
 }
