@@ -46,9 +46,9 @@ static void setup(gemm90 *g)
 	}
 	cptx_roles_begin(k, &g->roles, .threads = (s->consumers + 1) * WARPGROUP, .ctas = g->t.per_sm);
 	g->producer.thread = g->roles.tid;
-	cptx_pipe_new(k, &g->pipe, .stages = g->o->stages,
-	              .producers = g->o->gather ? tma_gemm_gather_arrivals(&g->producer) : 1,
-	              .consumers = s->consumers * WARPGROUP / releasing(s), .cta_release = true, .multicast = g->t.cluster);
+	cptx_pipe_new(
+		k, &g->pipe, .stages = g->o->stages, .producers = g->o->gather ? tma_gemm_gather_arrivals(&g->producer) : 1,
+		.consumers = s->consumers * WARPGROUP / releasing(s), .cta_release = g->t.cluster > 1, .multicast = g->t.cluster);
 	cptx_pipe_init(k, &g->pipe, cptx_setp(k, g->roles.tid, 0, .cmp = CPTX_EQ));
 	tma_gemm_start(k, &g->t, &g->w, g->roles.tid, &g->line, (s->consumers + 1) * WARPGROUP / CPTX_WARP);
 }
