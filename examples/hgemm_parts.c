@@ -110,7 +110,7 @@ void hgemm_begin(hgemm *h, cptx_module *m, enum hgemm_rung rung, const hgemm_opt
 	h->ring = cptx_mov(k, cptx_shared_dyn(k, hgemm_ring_bytes(rung, o), 1024, "ring"), .type = CPTX_U32);
 	operand(h, by_tma, false);
 	operand(h, by_tma, true);
-	cptx_pipe_new(k, &h->pipe, .stages = o->stages, .consumers = h->t.warps,
+	cptx_pipe_new(k, &h->pipe, .stages = o->stages, .consumers = by_tma ? h->t.warps : 0,
 	              .by = by_tma ? CPTX_PIPE_MBARRIER : CPTX_PIPE_CP_ASYNC_GROUPS);
 	cptx_pipe_init(k, &h->pipe, first);
 }

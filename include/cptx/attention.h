@@ -8,7 +8,7 @@
  * Heads h / (heads / kv_heads) of K and V serve head h of Q (GQA; kv_heads = 1 is MQA).
  *
  *   mma                        targets      how                                                     Q, K, V
- *   CPTX_ATTENTION_SYNC        sm_80 on     cp.async or TMA (sm_90 on), mma.sync, P in registers    bf16 f16 e4m3
+ *   CPTX_ATTENTION_SYNC        sm_80 on     cp.async or TMA (sm_90 on), mma.sync, P in registers    bf16 f16, sm_89 on e4m3
  *   CPTX_ATTENTION_WGMMA       sm_90a       TMA, wgmma, warp-specialized, P in registers            bf16 f16 e4m3
  *   CPTX_ATTENTION_TCGEN05     sm_100a      TMA, tcgen05, warp-specialized, P in tensor memory      bf16 f16 e4m3
  *

@@ -74,7 +74,6 @@ typedef struct cptx_emu_opt {
 	                 read 132 or 148 */
 	bool no_races, no_undefined; /**< turn off the checks for races, for undefined values */
 	bool pedantic;               /**< warnings are errors */
-	bool no_traffic;             /**< do not count bytes, sectors and turns of banks: those counters stay 0 */
 	/** Most bytes that a launch may print by printf, like the buffer of a GPU; later output is lost, and the last line says
 	 * so. 0: 1 MiB, CUDA's default.  A call prints 65536 at most. */
 	uint64_t print_limit;
@@ -88,6 +87,7 @@ typedef struct cptx_emu_opt {
 	void *user;      /**< first argument of print, trace and progress */
 	uint64_t orders; /**< schedule ALL: most orders of a launch that are tried; 0: 10000 */
 	uint64_t order;  /**< schedule ALL: the number of the order that a launch is executed in, from 1; 0: all are tried */
+	bool no_traffic; /**< do not count bytes, sectors and turns of banks: those counters stay 0 */
 	char z_;
 } cptx_emu_opt;
 

@@ -100,8 +100,8 @@ typedef struct cptx_pipe_opt {
 	uint32_t size;      /**< CPTX_OPT fills it in */
 	uint32_t stages;    /**< 1 to 64 */
 	uint32_t producers; /**< arrivals on `full` in a phase, beside the bytes: threads that call cptx_pipe_expect or
-	                         cptx_pipe_filled; 0: 1 */
-	uint32_t consumers; /**< arrivals on `empty` in a phase from one CTA: threads that release; 0: 1 */
+	                         cptx_pipe_filled; 0: 1.  Not of GROUPS */
+	uint32_t consumers; /**< arrivals on `empty` in a phase from one CTA: threads that release; 0: 1.  Not of GROUPS */
 	bool cta_release; /**< with multicast: consumers release, and the producer acquires, at the scope of the CTA, as CUTLASS
 	                       does.  Enough where they read stages by wgmma or tcgen05 alone and have waited for these; it
 	                       spares a fence of the whole GPU in each release (MEMBAR.ALL.GPU in SASS) */
@@ -123,7 +123,8 @@ typedef struct cptx_pipe {
 		cptx_pipe_opt opt;          /**< as given, with what 0 stands for */
 		uint64_t reserved_opt_[12]; /**< for options of later versions */
 	};
-	cptx_val barriers;     /**< address of full[0]; empty[0] is 8 * stages bytes behind it; GROUPS: NONE */
+	cptx_val barriers;     /**< address of full[0]; empty[0] is 8 * stages bytes behind it; GROUPS: a constant that
+	                            tells it from those of other lines, threads and named barriers */
 	uint64_t reserved_[2]; /**< for fields of later versions */
 } cptx_pipe;
 
@@ -149,7 +150,7 @@ typedef struct cptx_pipe_at {
 	cptx_val first;        /**< .u32 address of that of stage 0 */
 	cptx_val cta;          /**< of those with an `_of`: the other CTA's rank; else NONE */
 	uint32_t stages;       /**< of the pipeline */
-	cptx_val of;           /**< of the pipeline: the address of its barriers; GROUPS: NONE */
+	cptx_val of;           /**< of the pipeline: its .barriers */
 	bool producer;         /**< who waits for empty stages, else for full ones */
 	enum cptx_pipe_by by;  /**< of the pipeline.  GROUPS: barrier, first and parity are NONE */
 	uint64_t reserved_[2]; /**< for fields of later versions */

@@ -174,6 +174,16 @@ static const char *lack_of(uint32_t needs, const cptx_visitor *v, bool rows)
 	return needs & EPI_FN && !v->fn ? ".fn" : NULL;
 }
 
+/* An option that a visitor has and its kind does not read; NULL: there is none.  A callback may read all. */
+static const char *excess_of(uint32_t needs, const cptx_visitor *v)
+{
+	if (needs & EPI_FN)
+		return NULL;
+	if (v->address.kind != CPTX_VAL_NONE && !(needs & (EPI_ADDRESS | EPI_VALUE_OR_ADDRESS | EPI_ROWS_OR_ADDRESS)))
+		return "address";
+	return v->pitch.kind != CPTX_VAL_NONE && !(needs & EPI_PITCH) ? "pitch" : NULL;
+}
+
 static bool is_loadable(enum cptx_type type) { return type == CPTX_F32 || type == CPTX_BF16 || type == CPTX_F16; }
 
 static bool check_values(cptx_kernel *k, cptx_site at, const char *where, const cptx_visitor *v)
@@ -191,11 +201,13 @@ static bool check_values(cptx_kernel *k, cptx_site at, const char *where, const 
 static bool check_visitor(cptx_kernel *k, cptx_site at, const cptx_epilogue *e, const epi_kind *kind, const cptx_visitor *v)
 {
 	const uint32_t vec = e->opt.vec;
-	const char *lacks = lack_of(kind->needs, v, e->opt.rows.kind != CPTX_VAL_NONE);
+	const char *lacks = lack_of(kind->needs, v, e->opt.rows.kind != CPTX_VAL_NONE), *excess = excess_of(kind->needs, v);
 	const epi_kind *activation = epi_kind_get(v->activation);
 
 	if (lacks)
 		cptx_fail_(k, at, "%s: give %s", kind->name, lacks);
+	else if (excess)
+		cptx_fail_(k, at, "%s: with .%s, which it does not read", kind->name, excess);
 	else if (v->type && !is_loadable(v->type))
 		cptx_fail_(k, at, "%s: of .%s; it is of CPTX_F32, BF16 or F16", kind->name, cptx_type_name(v->type));
 	else if (kind->needs & EPI_ACTIVATION && v->activation && !(activation && activation->needs & EPI_ACTIVATES))
@@ -237,6 +249,10 @@ void cptx_epilogue_add_(cptx_kernel *k, cptx_site at, cptx_epilogue *e, enum cpt
 	    !OPTIONS_READ_IN(cptx_visitor, &known, visitor, at, k))
 		return;
 	visitor = &known;
+	if (e->acc.count || e->acc.tmem.kind != CPTX_VAL_NONE) {
+		cptx_fail_(k, at, "a visitor behind cptx_epilogue_run, which has run the chain: it would never run");
+		return;
+	}
 	if (!what || e->count == CPTX_EPILOGUE_VISITORS) {
 		cptx_fail_(k, at,
 		           what ? "epilogue: more than %d visitors" : "epilogue: %d is no kind of visitor; see enum cptx_visit_kind",

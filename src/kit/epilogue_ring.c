@@ -68,6 +68,11 @@ static bool check_ring(cptx_kernel *k, cptx_site at, const cptx_epilogue_ring_op
 		cptx_fail_(k, at, "epilogue: %u units and no .unit, the number of the thread's", o->units);
 	else if (!is_none(o->address) && is_none(o->pitch))
 		cptx_fail_(k, at, "epilogue: .address of the ring without .pitch, the elements from row to row of D");
+	else if (is_none(o->address) && !is_none(o->pitch))
+		cptx_fail_(k, at, "epilogue: .pitch of the ring without .address; a tensor map has one of its own");
+	else if (!is_none(o->address) && (!is_none(o->map) || !is_none(o->last_map)))
+		cptx_fail_(k, at, "epilogue: .address of the ring with .%s; results go by the one or by the other",
+		           is_none(o->map) ? "last_map" : "map");
 	else
 		return check_ring_values(k, at, o);
 	return false;

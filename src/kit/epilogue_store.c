@@ -48,7 +48,9 @@ bool epi_has_run(cptx_kernel *k, cptx_site at, const cptx_epilogue *e, enum cptx
 
 bool epi_check_type(cptx_kernel *k, cptx_site at, enum cptx_type type)
 {
-	if (!epi_is_storable(type))
+	if (!type)
+		cptx_fail_(k, at, "results stored without a type: say .type, CPTX_F32, BF16, F16, E4M3, E5M2, of integers S32");
+	else if (!epi_is_storable(type))
 		cptx_fail_(k, at, "results stored as .%s; they can be stored as CPTX_F32, BF16, F16, E4M3, E5M2, integers as S32",
 		           cptx_type_name(type));
 	return epi_is_storable(type);

@@ -388,7 +388,10 @@ static bool check_rows(cptx_kernel *k, cptx_site at, const cptx_epilogue_ring *r
 	const cptx_tile *t = &ring->opt.tile;
 	const bool one_unit = !epi_by_warps(acc, t) && !epi_has_parts(ring);
 
-	if (to->z.kind != CPTX_VAL_NONE || to->row_end.kind != CPTX_VAL_NONE)
+	if (to->map.kind != CPTX_VAL_NONE || to->last_map.kind != CPTX_VAL_NONE)
+		cptx_fail_(k, at, "epilogue: .%s of a store from a ring with .address; results go by the one or by the other",
+		           to->map.kind == CPTX_VAL_NONE ? "last_map" : "map");
+	else if (to->z.kind != CPTX_VAL_NONE || to->row_end.kind != CPTX_VAL_NONE)
 		cptx_fail_(k, at,
 		           "epilogue: .address with .z or .row_end, which are for tensor maps; give that of the matrix, and "
 		           ".rows of cptx_epilogue_opt");

@@ -7,8 +7,8 @@
 
 /*
  * e^x = 2^whole * 2^part, part = x * log2(e) - whole from 0 to 1, of which little is rounded away, and ex2.approx errs less
- * than below 0.  whole + 126 is from 0 to 252: the sum of what .sat leaves of x / SPAN + 1/2, times 252, and 3/2 * 2^23 + 1,
- * rounded down, is a number whose lowest bits are it.  A NaN, an infinity and what is out of range stay in part.
+ * than below 0.  whole + 126 is from 0 to 252: the sum of what .sat leaves of x * log2(e) / 252 + 1/2, times 252, and 3/2 *
+ * 2^23 + 1, rounded down, is a number whose lowest bits are it.  A NaN, an infinity and what is out of range stay in part.
  */
 cptx_val cptx_exp_(cptx_kernel *k, cptx_site at, cptx_val x)
 {

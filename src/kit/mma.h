@@ -121,7 +121,7 @@ typedef struct kit_wgmma_from {
 kit_desc kit_desc_of(cptx_kernel *k, cptx_site at, cptx_val address, cptx_val first);
 /* The low word of the descriptor of the unit's part of stage 0 of a ring: .u32. */
 cptx_val kit_ring_start(cptx_kernel *k, cptx_site at, const cptx_tile *t, cptx_val ring, cptx_val first);
-/* The descriptor of a stage; start: stage 0's low word. */
+/* The descriptor of a stage of A or B. */
 kit_desc kit_desc_of_stage(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, bool of_b, cptx_val stage);
 /* The steps of a tile that opt says. */
 void kit_multiply_wgmma(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, const cptx_acc *acc,

@@ -260,6 +260,9 @@ static bool check_ring(cptx_kernel *k, cptx_site at, const cptx_operand_opt *o)
 
 	if ((unsigned)o->by > CPTX_OPERAND_LDST)
 		cptx_fail_(k, at, "operand: .by = %d; it is CPTX_OPERAND_TMA, _CP_ASYNC or _LDST", (int)o->by);
+	else if (o->by == CPTX_OPERAND_TMA && o->threads)
+		cptx_fail_(k, at, "operand: .threads = %u that copy, of an operand that TMA copies; one thread starts it",
+		           o->threads);
 	else if (o->stages > MOST_STAGES)
 		cptx_fail_(k, at, "operand: %u stages; there are 1 to %d", o->stages, MOST_STAGES);
 	else if (!cptx_tile_check(&o->tile, &err))

@@ -306,14 +306,19 @@ kit_params kit_params_of(const kit_param *all, size_t n)
 {
 	kit_params list = { .n = 0 };
 
-	for (size_t i = 0; i < n && list.n < CPTX_PARAMS_MOST; i++)
-		if (all[i].there)
+	for (size_t i = 0; i < n; i++) {
+		if (all[i].there && list.n == CPTX_PARAMS_MOST && !list.left_out)
+			list.left_out = all[i].row.name;
+		else if (all[i].there && list.n < CPTX_PARAMS_MOST)
 			list.row[list.n] = all[i].row, list.val[list.n++] = all[i].val;
+	}
 	return list;
 }
 
 void kit_params_declare(cptx_kernel *k, cptx_params *p, const kit_params *list)
 {
+	if (list->left_out)
+		cptx_fail(k, "parameter %s is one too many; a kernel has at most %d", list->left_out, CPTX_PARAMS_MOST);
 	cptx_params_declare(k, p, list->row, list->n);
 	for (uint32_t i = 0; i < p->n; i++)
 		*list->val[i] = p->val[i];

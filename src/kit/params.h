@@ -19,11 +19,12 @@ typedef struct kit_params {
 	size_t n;
 	cptx_param_row row[CPTX_PARAMS_MOST];
 	cptx_val *val[CPTX_PARAMS_MOST];
+	const char *left_out; /* the first for which there is no room; NULL: none */
 } kit_params;
 
-/* The parameters of a list that are there; `n` of them at most CPTX_PARAMS_MOST. */
+/* The parameters of a list of n that are there. */
 kit_params kit_params_of(const kit_param *all, size_t n);
-/* Declares them in a kernel, and sets the values. */
+/* Declares them in a kernel, and sets the values; an error where there was no room for one. */
 void kit_params_declare(cptx_kernel *k, cptx_params *p, const kit_params *list);
 
 #endif

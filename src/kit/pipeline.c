@@ -41,12 +41,25 @@ static bool check_fields(cptx_kernel *k, cptx_site at, const cptx_pipe_opt *o)
 		           o->ahead     ? "ahead"
 		           : o->threads ? "threads"
 		                        : "named");
+	else if (o->by == CPTX_PIPE_CP_ASYNC_GROUPS && (o->producers || o->consumers))
+		cptx_fail_(
+			k, at,
+			"a pipeline over groups of cp.async with .%s; all threads produce and consume, and no mbarrier counts them",
+			o->producers ? "producers" : "consumers");
+	else if (o->cta_release && o->multicast < 2)
+		cptx_fail_(k, at, "a pipeline with .cta_release; that is for consumers of several CTAs: say .multicast");
 	else if (o->by != CPTX_PIPE_CP_ASYNC && o->sleeps)
 		cptx_fail_(k, at,
 		           "a pipeline with .sleeps; that is for CPTX_PIPE_CP_ASYNC: others wait so, or have nothing to wait for");
 	else
 		return true;
 	return false;
+}
+
+/* What tells a pipeline over groups from others, as barriers do: its line, and who meets where. */
+static cptx_val number_of(cptx_site at, const cptx_pipe_opt *o)
+{
+	return cptx_imm((int64_t)at.line << 16 | o->threads << 4 | o->named);
 }
 
 void cptx_pipe_new_(cptx_kernel *k, cptx_site at, cptx_pipe *p, const cptx_pipe_opt *opt)
@@ -78,10 +91,12 @@ void cptx_pipe_new_(cptx_kernel *k, cptx_site at, cptx_pipe *p, const cptx_pipe_
 	}
 	if (!check_fields(k, at, opt) || (opt->by != CPTX_PIPE_MBARRIER && !check_cp_async(k, at, &p->opt)))
 		return;
-	if (opt->by == CPTX_PIPE_CP_ASYNC_GROUPS)
+	if (opt->by == CPTX_PIPE_CP_ASYNC_GROUPS) {
 		p->opt.ahead = opt->ahead ? opt->ahead : opt->stages - 1;
-	else
+		p->barriers = number_of(at, opt);
+	} else {
 		p->barriers = cptx_shared_(k, at, CPTX_B64, 2 * opt->stages, 16, NULL);
+	}
 	p->made = kit_made(k, KIT_cptx_pipe);
 }
 
@@ -95,7 +110,8 @@ static bool is_begun(cptx_kernel *k, cptx_site at, const cptx_pipe_at *here)
 static bool is_same(cptx_kernel *k, cptx_site at, const cptx_pipe_at *here, cptx_val barriers, uint32_t stages,
                     enum cptx_pipe_by by)
 {
-	const bool ok = here->of.kind == barriers.kind && here->of.id == barriers.id && here->stages == stages && here->by == by;
+	const bool ok = here->of.kind == barriers.kind && here->of.id == barriers.id && here->of.i == barriers.i &&
+	                here->stages == stages && here->by == by;
 
 	if (!ok)
 		cptx_fail_(k, at,

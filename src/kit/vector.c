@@ -27,6 +27,8 @@ static bool check(cptx_kernel *k, cptx_site at, const cptx_row_opt *o)
 		cptx_fail_(k, at, "a row has either .n elements, a number, or .count, a value, with .most");
 	else if (!o->n && !o->most)
 		cptx_fail_(k, at, "a row of .count elements, a register, for which there is no room: say .most");
+	else if (o->n && (o->most || o->whole))
+		cptx_fail_(k, at, "a row of .n elements with .%s, which is for one of .count", o->most ? "most" : "whole");
 	else if (!o->threads || o->threads > CPTX_THREADS_PER_CTA)
 		cptx_fail_(k, at, "a row of %u threads; it is held by 1 to %d", o->threads, CPTX_THREADS_PER_CTA);
 	else if (o->bytes && o->bytes != 16 && o->bytes != 32)
@@ -452,6 +454,10 @@ void cptx_row_load_(cptx_kernel *k, cptx_site at, const cptx_row *r, cptx_val ad
 
 	if (!begin_access(k, at, &a, r, "cptx_row_load", address, how))
 		return;
+	if (a.how.unset && a.type != CPTX_F32) {
+		cptx_fail_(k, at, "a load of .%s with .unset, which is for .f32: others get .fill", cptx_type_name(a.type));
+		return;
+	}
 	if (!fill_bits(a.type, a.how.fill, &fill)) {
 		cptx_fail_(k, at, "a fill of %g, which .%s does not have exactly; 0 is in all types, infinities in all but .e4m3",
 		           (double)a.how.fill, cptx_type_name(a.type));
@@ -477,6 +483,10 @@ void cptx_row_store_(cptx_kernel *k, cptx_site at, const cptx_row *r, cptx_val a
 
 	if (!begin_access(k, at, &a, r, "cptx_row_store", address, how))
 		return;
+	if (a.how.nc || a.how.unset || a.how.fill != 0) {
+		cptx_fail_(k, at, "a store of a row with .%s, which is for loads", a.how.nc ? "nc" : a.how.unset ? "unset" : "fill");
+		return;
+	}
 	for (uint32_t i = 0; i < r->vectors; i++) {
 		extent e = extent_of(k, at, r, i);
 		if (r->opt.place == CPTX_ROW_SHARED)

@@ -109,7 +109,7 @@ static void new_row(cptx_rows_row *r, cptx_row *row, uint32_t columns, cptx_val 
 	const bool varies = !rows_none(count);
 
 	cptx_row_new(r->k, row, .type = r->o->in, .n = varies ? 0 : columns, .count = count, .most = varies ? columns : 0,
-	             .whole = r->o->n % r->s.each == 0, .threads = r->o->per_row, .thread = r->thread,
+	             .whole = varies && r->o->n % r->s.each == 0, .threads = r->o->per_row, .thread = r->thread,
 	             .align = rows_align_of(r->o));
 }
 
@@ -321,6 +321,8 @@ bool cptx_rows_each_(cptx_kernel *k, cptx_site at, cptx_rows_row *r, cptx_rows_a
 	    !check_pass(k, at, r, &pass) || r->combines)
 		return false;
 	r->pass = pass, r->open = true;
+	if (r->set)
+		*r->set |= pass.writes;
 	set_turn(r, at, 0); /* in front of new rows, which are like those of the first turn */
 	for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++)
 		if (rows_has(pass.reads | pass.writes, i))
@@ -492,10 +494,22 @@ static void prefetch(cptx_rows_row *r)
 	}
 }
 
+/* An operand that a body of one's own says that it writes, and does not. */
+static void check_results(const cptx_rows_row *r)
+{
+	const uint32_t missing = r->o->kernel == CPTX_ROWS_OWN ? r->s.writes & ~*r->set : 0;
+
+	for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++)
+		if (rows_has(missing, i))
+			cptx_fail(r->k, "the body writes no %s, which is among .writes: %s", rows_operands[i].name,
+			          rows_operands[i].kind == ROWS_SCALAR ? "cptx_rows_put" : "CPTX_ROWS_EACH with it in .writes");
+}
+
 /* The code of one row. */
 static void row(cptx_rows_row *r)
 {
 	cptx_kernel *k = r->k;
+	uint32_t set = 0;
 
 	r->loaded = 0, r->reductions = 0;
 	for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++)
@@ -505,7 +519,10 @@ static void row(cptx_rows_row *r)
 		prefetch(r);
 	if (r->s.ring)
 		rows_ring_wait(r);
+	r->set = &set;
 	r->o->body(k, r, r->o->user);
+	check_results(r);
+	r->set = NULL;
 	if (r->s.ring)
 		rows_ring_next(r);
 	if (r->open)

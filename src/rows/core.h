@@ -54,6 +54,7 @@ struct cptx_rows_row {
 	/* the pass */
 	cptx_rows_pass pass;
 	bool open, prefetches;
+	uint32_t *set;   /* what the body has written so far; NULL: nobody asks */
 	bool read_alone; /* threads read elements that others of the warp have, and may overwrite behind the next reduction */
 	cptx_row_at it;
 };

@@ -5,7 +5,7 @@
 #include <cptx/cptx.h>
 #include <cptx/reduce.h>
 
-static const float log2e = 1.44269504f;
+static const float log2e = 1.44269504f, far_by = 32;
 
 bool rows_exact(const cptx_rows_opt *o) { return o->in == CPTX_F32 || o->out == CPTX_F32; }
 
@@ -34,16 +34,36 @@ cptx_val rows_sigmoid_of(cptx_kernel *k, cptx_val decay, bool exact)
 	return cptx_fma(k, one, off, one, .rnd = CPTX_RN);
 }
 
-/* The quotient of x and 1 + decay, with what it leaves of x divided, too: of an infinite x that is no number. */
-cptx_val rows_gated_by(cptx_kernel *k, cptx_val x, cptx_val decay, bool exact)
+/* Where 1 / (1 + e^-x) is less than 2^-126 it is e^x, by a power that is e^32 times smaller, beside which 1 is nothing, too.
+ */
+static cptx_val far_decay(cptx_kernel *k, cptx_val x, cptx_val is_far)
 {
-	cptx_val by = rows_sigmoid_of(k, decay, false), gated = cptx_mul(k, x, by);
+	cptx_val y = cptx_var(k, CPTX_F32, x);
+
+	cptx_add(k, x, far_by, .into = y, .when = is_far);
+	return rows_decay(k, y, true);
+}
+
+rows_gate rows_gate_of(cptx_kernel *k, cptx_val x, bool exact, bool sigmoid)
+{
+	const float below = -87, less = 1.26641655e-14f; /* e^-far_by */
+	cptx_val is_far = exact ? cptx_setp(k, x, below, .cmp = CPTX_LT) : (cptx_val){ 0 };
+	cptx_val decay = exact ? far_decay(k, x, is_far) : rows_decay(k, x, false);
+	cptx_val by = rows_sigmoid_of(k, decay, false);
+	rows_gate g = { .gated = cptx_mul(k, x, by), .sigmoid = by };
 
 	if (!exact)
-		return gated;
-	cptx_val all = cptx_add(k, decay, 1.0f), left = cptx_fma(k, cptx_neg(k, gated), all, x, .rnd = CPTX_RN);
+		return g;
+	/* what the quotient leaves of x is divided, too: of an infinite x that is no number */
+	cptx_val all = cptx_add(k, decay, 1.0f), left = cptx_fma(k, cptx_neg(k, g.gated), all, x, .rnd = CPTX_RN);
 	cptx_val is_number = cptx_setp(k, left, left, .cmp = CPTX_EQ);
-	return cptx_fma(k, left, by, gated, .rnd = CPTX_RN, .into = gated, .when = is_number);
+	cptx_fma(k, left, by, g.gated, .rnd = CPTX_RN, .into = g.gated, .when = is_number);
+	cptx_mul(k, g.gated, less, .into = g.gated, .when = is_far);
+	if (sigmoid) {
+		g.sigmoid = rows_sigmoid_of(k, decay, true);
+		cptx_mul(k, g.sigmoid, less, .into = g.sigmoid, .when = is_far);
+	}
+	return g;
 }
 
 rows_factor rows_factor_of(cptx_kernel *k, cptx_val factor, cptx_val sum, bool exact)

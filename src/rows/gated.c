@@ -19,8 +19,7 @@ void rows_swiglu(cptx_kernel *k, cptx_rows_row *row, void *user)
 	(void)user;
 	CPTX_ROWS_EACH(k, row, &e, .reads = R_X | R_X2, .writes = R_Y)
 	{
-		cptx_val gate = rows_gated_by(k, V(X), rows_decay(k, V(X), exact), exact);
-		V(Y) = cptx_mul(k, gate, V(X2));
+		V(Y) = cptx_mul(k, rows_gate_of(k, V(X), exact, false).gated, V(X2));
 	}
 }
 
@@ -33,10 +32,9 @@ void rows_swiglu_backward(cptx_kernel *k, cptx_rows_row *row, void *user)
 	(void)user;
 	CPTX_ROWS_EACH(k, row, &e, .reads = R_X | R_X2 | R_DY, .writes = R_DX | R_DX2)
 	{
-		cptx_val decay = rows_decay(k, V(X), exact), gate = rows_gated_by(k, V(X), decay, exact);
-		cptx_val s = rows_sigmoid_of(k, decay, exact), rest = cptx_sub(k, 1.0f, s);
-		cptx_val slope = cptx_fma(k, gate, rest, s, .rnd = CPTX_RN);
-		V(DX2) = cptx_mul(k, V(DY), gate);
+		const rows_gate g = rows_gate_of(k, V(X), exact, true);
+		cptx_val rest = cptx_sub(k, 1.0f, g.sigmoid), slope = cptx_fma(k, g.gated, rest, g.sigmoid, .rnd = CPTX_RN);
+		V(DX2) = cptx_mul(k, V(DY), g.gated);
 		V(DX) = cptx_mul(k, cptx_mul(k, V(DY), V(X2)), slope);
 	}
 }
@@ -117,6 +115,8 @@ static gelu gelu_tanh(cptx_kernel *k, cptx_val x, bool slope, bool exact)
 		cptx_val rest = cptx_selp(k, more, less, cptx_setp(k, u, 0.0f, .cmp = CPTX_GE), .type = CPTX_F32);
 		cptx_val both = cptx_mul(k, g.gate, rest);
 		g.slope = cptx_fma(k, cptx_mul(k, both, x), du, g.gate, .rnd = CPTX_RN);
+		/* where x^2 is infinite, 0 * du is no number */
+		cptx_selp(k, g.slope, g.gate, cptx_setp(k, g.slope, g.slope, .cmp = CPTX_EQ), .type = CPTX_F32, .into = g.slope);
 	}
 	return g;
 }

@@ -119,8 +119,11 @@ cptx_val rows_exp(cptx_kernel *k, cptx_val x, bool exact);
 /* e^-x of any x, of which exact ones end at e^88; the sigmoid of x, 1 / (1 + decay). */
 cptx_val rows_decay(cptx_kernel *k, cptx_val x, bool exact);
 cptx_val rows_sigmoid_of(cptx_kernel *k, cptx_val decay, bool exact);
-/* x * the sigmoid; exact: rounded once. */
-cptx_val rows_gated_by(cptx_kernel *k, cptx_val x, cptx_val decay, bool exact);
+/* x * the sigmoid of x, exact: rounded once; and, where it is asked for, the sigmoid. */
+typedef struct rows_gate {
+	cptx_val gated, sigmoid;
+} rows_gate;
+rows_gate rows_gate_of(cptx_kernel *k, cptx_val x, bool exact, bool sigmoid);
 /* factor / sum (factor NONE: 1), by which elements are multiplied; exact: as two numbers. */
 typedef struct rows_factor {
 	cptx_val much, rest;

@@ -67,6 +67,8 @@ void rows_put_at(cptx_kernel *k, cptx_site at, const cptx_rows_row *r, enum cptx
 {
 	if (!is_scalar(k, at, r, r ? r->s.writes : 0, operand, "writes") || (r->s.parts && !r->combines))
 		return;
+	if (r->set)
+		*r->set |= CPTX_ROWS_BIT(operand);
 	const enum cptx_type type = rows_type_of(r->o, operand);
 	cptx_val who = r->thread, one = when;
 	if (rows_none(one)) {

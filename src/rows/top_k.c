@@ -3,7 +3,7 @@
  * The .k largest elements of rows.
  *
  * A row's threads find a bound that at least .k elements reach: each has the largest of a few sets of its elements, and the
- * bound is the least, over all sets and warps, of the so-manieth of a warp's largest.  Few elements more than .k reach it.
+ * bound is the least, over all sets and warps, of a warp's r-th largest (sets_of).  Few elements more than .k reach it.
  * Those go to a list in shared memory, in any order.  A warp sorts a short list in its registers, as far as it is asked for;
  * else, and of a small .k, the place of each in the result is the number of those that come in front of it.  Where the list
  * has no room, because many elements equal the bound, one is looked for after another.
@@ -23,7 +23,7 @@ enum {
 	ENTRY = 8,          /* bytes */
 	SORTED_FROM = 16,   /* .k from which on a warp sorts */
 	AT_ONCE = 4,        /* entries that are compared in a turn of the loop; behind the last one lie zeros */
-	MOST_OF_A_WARP = 16 /* rounds in which a warp finds the so-manieth of its lanes' largest */
+	MOST_OF_A_WARP = 16 /* rounds in which a warp finds its lanes' r-th largest */
 };
 static const uint32_t minus_infinity = 0x007fffff; /* as a whole number that compares as the value does */
 
@@ -146,8 +146,8 @@ static cptx_val ranked(const team *t, cptx_val value, uint32_t rank)
 	return best;
 }
 
-/* How many sets of a thread's elements, and the so-manieth of a warp's lanes: at least .k elements reach the least of
- * these. */
+/* How many sets of a thread's elements, and the rank r in a warp's lanes: at least .k elements reach the
+ * least of all r-th largest. */
 static uint32_t sets_of(const team *t, uint32_t *rank)
 {
 	const cptx_rows_row *r = t->row;
@@ -564,7 +564,7 @@ void rows_top_k(cptx_kernel *k, cptx_rows_row *row, void *user)
 }
 
 /* A row's parts have .k entries each in the workspace, the first one first.  At least .k entries are not behind the last one
- * of any part, nor behind the least of the parts' so-manieth ones. */
+ * of any part, nor behind the least of the parts' r-th ones. */
 static cptx_val bound_of_parts(const team *t, cptx_val from)
 {
 	cptx_kernel *k = t->k;

@@ -317,6 +317,46 @@ START_TEST(targets_and_launches_are_checked)
 }
 END_TEST
 
+/* No more heads come together than have their rows in L2: of seven, two of which fit, no three.  A kernel with the parameters
+ * of the second one tells what the launch gives. */
+START_TEST(sections_fit_l2)
+{
+	static const char body[] = "{\n.reg .u32 %r;\n.reg .u64 %d;\nld.param.u32 %r, [section];\n"
+							   "ld.param.u64 %d, [dk];\nst.global.u32 [%d], %r;\nret;\n}\n";
+	const cptx_attention_backward_opt o = { BASE, .in = CPTX_BF16, .dim = 128, .causal = true, .name = "keys" };
+	cptx_attention_backward_problem p = { SIZES,   .batch = 7, .heads = 1, .queries = 12288, .keys = 16384, .q = 16,
+		                                  .k = 16, .v = 16,    .o = 16,    .d_o = 16,        .lse = 16,     .dq = 16,
+		                                  .dv = 16, .workspace = 16 };
+	cptx_error err = { 0 };
+	cptx_module *m = cptx_module_new(NULL);
+	cptx_attention_backward_build(m, &o, &err);
+	cptx_ptx *ptx = cptx_emit(m, "sm_80", NULL, &err);
+	ck_assert_msg(ptx != NULL, "%s", err.text);
+	const char *text = cptx_ptx_text(ptx), *entry = strstr(text, ".entry keys("), *end = strchr(entry, ')') + 1;
+	const char *first = strstr(text, ".address_size 64");
+	char all[8192];
+	const int n = snprintf(all, sizeof all, "%.*s\n.visible %.*s\n%s", (int)(first - text) + 16, text, (int)(end - entry),
+	                       entry, body);
+	ck_assert_int_lt(n, (int)sizeof all);
+	cptx_module *told = cptx_parse(all, (size_t)n, NULL);
+	cptx_device *dev = cptx_emu_open("sm_80", &(cptx_emu_opt){ .sms = 8, .no_races = true }, &err);
+	cptx_program *program = cptx_device_load(dev, told, NULL, &err);
+	uint32_t section = 0;
+	p.dk = cptx_mem_alloc(dev, sizeof section, &err);
+	cptx_launch *launch = cptx_attention_backward_launch(program, dev, &o, &p, 1, &err);
+	ck_assert_msg(launch && cptx_launch_grid(launch, 1, 1, 1, &err) && cptx_launch_run(launch, NULL, &err) &&
+	                  cptx_mem_read(dev, &section, p.dk, sizeof section, &err),
+	              "%s", err.text);
+	ck_assert_uint_eq(section, 2);
+	cptx_launch_destroy(launch);
+	cptx_program_destroy(program);
+	cptx_device_close(dev);
+	cptx_module_destroy(told);
+	cptx_ptx_destroy(ptx);
+	cptx_module_destroy(m);
+}
+END_TEST
+
 /* What ptxas says: no kernel spills, and products by wgmma run side by side.  (With atomics and heads of 64 ptxas 13.0 loads
  * so far ahead that it spills 8 to 16 bytes, in front of the loop.)  Without CPTX_WHOLE one of each generator. */
 START_TEST(kernels_assemble)
@@ -361,6 +401,7 @@ int main(void)
 	tcase_add_test(t, some_rows_are_compared);
 	tcase_add_loop_test(t, rules_are_named, 0, RULES);
 	tcase_add_test(t, targets_and_launches_are_checked);
+	tcase_add_test(test_case(s, "sections"), sections_fit_l2);
 	tcase_add_loop_test(t, kernels_assemble, 0, 11);
 	tcase_add_test(test_case(s, "random"), random_ones_are_right);
 	return test_main("attention backward", s);

@@ -40,6 +40,7 @@ usage "tile M = 100 is not divisible into 2 warps" gemm -M sync --tile 100x128x3
 usage "registers per thread are needed" gemm -M sync --tile 256x256x32 --warps 2x2
 usage "CTA has 1 to 32" gemm -M sync --warps 8x8
 usage "rows of A have 101 elements of 2 bytes; they must be a multiple of 16 bytes (pad to 104)" gemm --tile 64x64x64 --unaligned b --run 64x64x101
+usage "rows of A have 101 elements of 2 bytes; they must be a multiple of 16 bytes (pad to 104)" gemm --tile 64x64x64 --unaligned B --run 64x64x101
 usage "A of .e2m1 is unaligned; that is for types from 8 bits on" gemm -a sm_100a --in e2m1 --unaligned a
 usage "--unaligned abc: expected some of the letters a, b and d" gemm --unaligned abc
 

@@ -199,7 +199,7 @@ START_TEST(traffic_is_counted)
 		        .body = "mul.wide.u32 %rd1, %r0, 4; add.u64 %rd1, %rd1, %rd0; ld.global.u32 %r1, [%rd1];",
 		        .data = x,
 		        .size = sizeof x,
-		        .opt.no_traffic = true };
+		        .opt = { .size = CPTX_OPT_SIZE(cptx_emu_opt), .no_traffic = true } };
 	trial_run(&t);
 	ck_assert(t.ok && t.counters.global_read == 0 && t.counters.global_sectors == 0 && t.counters.warp_instructions > 0);
 }

@@ -48,8 +48,12 @@ void gemm_right(const gemm_trial *t, const char *const targets[2], unsigned seed
 {
 	static unsigned calls;
 
-	if (!is_tried(calls++, ONE_OF_TRIALS))
-		return;
+	if (is_tried(calls++, ONE_OF_TRIALS))
+		gemm_right_always(t, targets, seed);
+}
+
+void gemm_right_always(const gemm_trial *t, const char *const targets[2], unsigned seed)
+{
 	const char *second = seed % 2 && cptx_gemm_check(&t->opt, cptx_target_find(targets[1]), NULL, NULL) ? targets[1] : NULL;
 	cptx_emu_opt opt = { .seed = t->seed, .schedule = (enum cptx_emu_schedule)(seed % 3), .threads = 1, .sms = 8 };
 	cptx_device *dev = gemm_device(&t->opt, second ? second : targets[0], &opt);

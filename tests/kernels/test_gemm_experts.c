@@ -106,6 +106,18 @@ static const gemm_trial trials[] = {
 	  SIZE(131, 136, 144, 2, 65, 200) },
 };
 
+/* D whose rows begin anywhere, found by the expert. */
+static const gemm_trial unaligned[] = {
+	{ .opt = { TILE(64, 64, 2), BF16, .out = CPTX_BF16, .unaligned = 7, MASKED }, SIZE(70, 41, 67, 2, 70, 3) },
+	{ .opt = { TILE(64, 64, 2), BF16, .out = CPTX_F32, .unaligned = CPTX_GEMM_D, CONTIGUOUS, .gather = true },
+	  SIZE(90, 41, 64, 3, 33, 0, 40),
+	  .rows_a = 50 },
+	{ .opt = { TILE(64, 64, 2), BF16, .out = CPTX_F32, .unaligned = 7, ALONG_K }, SIZE(35, 41, 90, 2, 33, 50) },
+};
+
+START_TEST(rows_of_d_begin_anywhere) { gemm_right_always(&unaligned[_i], targets, 0); }
+END_TEST
+
 /* CPTX_WHOLE: all of them. */
 START_TEST(gives_the_exact_sums)
 {
@@ -339,6 +351,7 @@ int main(void)
 	Suite *s = suite_create("gemm_experts");
 	TCase *c = tcase_create("c");
 
+	tcase_add_loop_test(c, rows_of_d_begin_anywhere, 0, sizeof unaligned / sizeof *unaligned);
 	tcase_add_loop_test(c, gives_the_exact_sums, 0, sizeof trials / sizeof *trials);
 	tcase_add_loop_test(c, by_other_instructions, 0, sizeof others / sizeof *others);
 	tcase_add_test(c, says_which_rule_is_broken);

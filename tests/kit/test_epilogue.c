@@ -552,6 +552,12 @@ START_TEST(visitors_are_checked)
 	cptx_epilogue_add(b.k, &b.e, CPTX_VISIT_GATE_PAIRS, .activation = CPTX_VISIT_AMAX);
 	refused(&b, line, "CPTX_VISIT_GATE_PAIRS: .activation = 14; it is CPTX_VISIT_RELU");
 	begin_plain(&b), line = __LINE__ + 1;
+	cptx_epilogue_add(b.k, &b.e, CPTX_VISIT_RELU, .address = b.aux);
+	refused(&b, line, "CPTX_VISIT_RELU: with .address, which it does not read");
+	begin_plain(&b), line = __LINE__ + 1;
+	cptx_epilogue_add(b.k, &b.e, CPTX_VISIT_BIAS_COL, .address = b.aux, .pitch = b.N);
+	refused(&b, line, "CPTX_VISIT_BIAS_COL: with .pitch, which it does not read");
+	begin_plain(&b), line = __LINE__ + 1;
 	cptx_epilogue_add(b.k, &b.e, CPTX_VISIT_KINDS);
 	refused(&b, line, "epilogue: 18 is no kind of visitor");
 	begin_plain(&b), line = __LINE__ + 2;
@@ -590,6 +596,14 @@ START_TEST(runs_are_checked)
 	acc = begin_plain(&b), line = __LINE__ + 1;
 	cptx_epilogue_store(b.k, &b.e, .address = b.out, .type = CPTX_BF16, .pitch = b.N);
 	refused(&b, line, "an epilogue without results; cptx_epilogue_run comes first");
+	acc = begin_plain(&b);
+	cptx_epilogue_run(b.k, &b.e, &acc, .row = b.m0, .col = b.n0), line = __LINE__ + 1;
+	cptx_epilogue_add(b.k, &b.e, CPTX_VISIT_RELU);
+	refused(&b, line, "a visitor behind cptx_epilogue_run, which has run the chain");
+	acc = begin_plain(&b);
+	cptx_epilogue_run(b.k, &b.e, &acc, .row = b.m0, .col = b.n0), line = __LINE__ + 1;
+	cptx_epilogue_store(b.k, &b.e, .address = b.out, .pitch = b.N);
+	refused(&b, line, "results stored without a type: say .type");
 	acc = begin_plain(&b);
 	cptx_epilogue_run(b.k, &b.e, &acc, .row = b.m0, .col = b.n0), line = __LINE__ + 1;
 	cptx_epilogue_store(b.k, &b.e, .address = b.out, .type = CPTX_S32, .pitch = b.N);

@@ -419,6 +419,24 @@ START_TEST(misuse_is_refused)
 	begin(&b, m = cptx_module_new(NULL), &plain), line = __LINE__ + 1;
 	cptx_epilogue_ring_new(b.k, &b.ring, .type = CPTX_BF16, .tile = tile_of(&plain, 32), .address = b.out);
 	refused(m, line, "epilogue: .address of the ring without .pitch");
+	begin(&b, m = cptx_module_new(NULL), &plain), line = __LINE__ + 1;
+	cptx_epilogue_ring_new(b.k, &b.ring, .type = CPTX_BF16, .tile = tile_of(&plain, 32), .map = b.map,
+	                       .pitch = cptx_imm(40));
+	refused(m, line, "epilogue: .pitch of the ring without .address");
+	begin(&b, m = cptx_module_new(NULL), &plain), line = __LINE__ + 1;
+	cptx_epilogue_ring_new(b.k, &b.ring, .type = CPTX_BF16, .tile = tile_of(&plain, 32), .map = b.map, .address = b.out,
+	                       .pitch = cptx_imm(40));
+	refused(m, line, "epilogue: .address of the ring with .map");
+	begin(&b, m = cptx_module_new(NULL), &plain), line = __LINE__ + 1;
+	cptx_epilogue_ring_new(b.k, &b.ring, .type = CPTX_BF16, .tile = tile_of(&plain, 32), .last_map = b.map, .address = b.out,
+	                       .pitch = cptx_imm(40));
+	refused(m, line, "epilogue: .address of the ring with .last_map");
+	begin(&b, m = cptx_module_new(NULL), &anywhere);
+	make_ring(&b);
+	cptx_epilogue_new(b.k, &e);
+	cptx_epilogue_run(b.k, &e, &b.acc), line = __LINE__ + 1;
+	cptx_epilogue_store_tma(b.k, &e, &b.ring, .map = b.map);
+	refused(m, line, "epilogue: .map of a store from a ring with .address");
 	begin(&b, m = cptx_module_new(NULL), &anywhere);
 	make_ring(&b);
 	cptx_epilogue_new(b.k, &e, .transposed = true);

@@ -38,6 +38,8 @@ START_TEST(errors)
 
 	wrong((cptx_operand_opt){ .tile = t, .type = CPTX_F32, .alone = true }, "elements of 16 bits");
 	wrong((cptx_operand_opt){ .tile = t, .type = CPTX_BF16, .stages = 65 }, "65 stages; there are 1 to 64");
+	wrong((cptx_operand_opt){ .tile = t, .type = CPTX_BF16, .threads = 64, .alone = true },
+	      ".threads = 64 that copy, of an");
 	wrong((cptx_operand_opt){ .tile = t, .type = CPTX_BF16, .apart = 4096 }, "a tile has 8192");
 	wrong((cptx_operand_opt){ .tile = TILE(64, 65, 16, false, 128B, 0) }, "not made of spans");
 	wrong((cptx_operand_opt){ .tile = t, .type = CPTX_BF16, .parts = 3, .alone = true }, "64 rows in 3 parts");

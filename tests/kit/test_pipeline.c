@@ -286,6 +286,27 @@ START_TEST(errors)
 	wrong((cptx_pipe_opt){ .stages = 3, .by = CPTX_PIPE_CP_ASYNC, .multicast = 2 }, false,
 	      "cp.async fills its own CTA alone");
 	wrong((cptx_pipe_opt){ .stages = 3, .by = by_groups }, true, "which can be waited for only");
+	wrong((cptx_pipe_opt){ .stages = 3, .by = by_groups, .consumers = 2 }, false, "over groups of cp.async with .consumers");
+	wrong((cptx_pipe_opt){ .stages = 3, .by = by_groups, .producers = 2 }, false, "over groups of cp.async with .producers");
+	wrong((cptx_pipe_opt){ .stages = 3, .cta_release = true }, false, "with .cta_release; that is for consumers of several");
+}
+END_TEST
+
+/* The places of one pipeline are not those of another, also without barriers. */
+START_TEST(places_of_groups)
+{
+	cptx_module *m = cptx_module_new(NULL);
+	cptx_kernel *k = cptx_kernel_begin(m, "k");
+	cptx_pipe first, second;
+
+	cptx_pipe_new(k, &first, .stages = 3, .by = CPTX_PIPE_CP_ASYNC_GROUPS, .threads = 64);
+	cptx_pipe_new(k, &second, .stages = 3, .by = CPTX_PIPE_CP_ASYNC_GROUPS, .threads = 64);
+	cptx_pipe_at at = cptx_pipe_consumer(k, &first);
+	cptx_pipe_next(k, &first, &at);
+	ck_assert_ptr_null(cptx_module_error(m));
+	cptx_pipe_next(k, &second, &at);
+	ck_assert(cptx_module_error(m) && strstr(cptx_module_error(m)->text, "a place in another pipeline"));
+	cptx_module_destroy(m);
 }
 END_TEST
 
@@ -301,8 +322,9 @@ START_TEST(ptxas_accepts)
 	for (uint32_t i = 0; i < 8; i++) {
 		cptx_module *m = cptx_module_new(NULL);
 		cptx_error e = { .code = CPTX_OK };
-		cptx_pipe_opt o = { .stages = 4, .producers = THREADS, .consumers = THREADS, .sleeps = i > 4 };
+		cptx_pipe_opt o = { .stages = 4, .sleeps = i > 4 };
 		o.by = i < 4 ? CPTX_PIPE_CP_ASYNC_GROUPS : CPTX_PIPE_CP_ASYNC;
+		o.producers = o.consumers = i < 4 ? 0 : THREADS;
 		if (i < 4)
 			build_groups(m, &o, false);
 		else
@@ -328,6 +350,7 @@ int main(void)
 	tcase_add_test(c, by_mbarriers);
 	tcase_add_test(c, tail_rule);
 	tcase_add_test(c, errors);
+	tcase_add_test(c, places_of_groups);
 	tcase_add_test(c, ptxas_accepts);
 	return test_main("kit pipeline", s);
 }

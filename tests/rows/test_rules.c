@@ -148,6 +148,46 @@ START_TEST(bodies)
 }
 END_TEST
 
+static void forgets(cptx_kernel *k, cptx_rows_row *row, void *user)
+{
+	cptx_rows_at e = { .reserved_ = { 0 } };
+	const bool *puts = (const bool *)user;
+
+	CPTX_ROWS_EACH(k, row, &e, .reads = CPTX_ROWS_BIT(CPTX_ROWS_X), .writes = *puts ? 0 : CPTX_ROWS_BIT(CPTX_ROWS_Y))
+	{
+		e.v[CPTX_ROWS_Y] = e.v[CPTX_ROWS_X];
+	}
+	if (*puts)
+		cptx_rows_put(k, row, CPTX_ROWS_LSE, cptx_var(k, CPTX_F32, 0.0f));
+}
+
+/* A body that sets no result which its options promise. */
+START_TEST(results)
+{
+	for (int puts = 0; puts < 2; puts++) {
+		bool user = puts;
+		cptx_rows_opt o = { .kernel = CPTX_ROWS_OWN,
+			                .in = CPTX_F32,
+			                .n = 256,
+			                .body = forgets,
+			                .user = &user,
+			                .reads = CPTX_ROWS_BIT(CPTX_ROWS_X),
+			                .writes = CPTX_ROWS_BIT(CPTX_ROWS_Y) | CPTX_ROWS_BIT(CPTX_ROWS_LSE),
+			                .place = CPTX_ROWS_REGISTERS,
+			                .threads = 64,
+			                .per_row = 64,
+			                .split = 1 };
+		cptx_error err = { .code = CPTX_OK };
+		cptx_module *m = cptx_module_new(NULL);
+		ck_assert(!cptx_rows_build(m, &o, &err));
+		ck_assert_msg(strstr(err.text, puts ? "the body writes no y, which is among .writes: CPTX_ROWS_EACH"
+		                                    : "the body writes no lse, which is among .writes: cptx_rows_put") != NULL,
+		              "%s", err.text);
+		cptx_module_destroy(m);
+	}
+}
+END_TEST
+
 static void refuses_problem(cptx_device *dev, const cptx_rows_opt *o, const cptx_rows_problem *p, const char *says)
 {
 	cptx_error err = { .code = CPTX_OK };
@@ -253,6 +293,7 @@ int main(void)
 	tcase_add_test(c, shapes);
 	tcase_add_test(c, own);
 	tcase_add_test(c, bodies);
+	tcase_add_test(c, results);
 	tcase_add_test(c, problems);
 	tcase_add_test(c, workspaces);
 	tcase_add_test(c, parts_of_many_rows);

@@ -42,10 +42,10 @@ static void open_device(void)
 		.step_limit = strtoull(variable("CPTX_SANITIZE_LIMIT", "0"), NULL, 10),
 		.sms = (uint32_t)strtoul(variable("CPTX_SANITIZE_SMS", "0"), NULL, 10),
 		.pedantic = *variable("CPTX_SANITIZE_PEDANTIC", "0") == '1',
-		.no_traffic = true, /* nobody asks for it */
 		.print = san_print,
 		.orders = strtoull(variable("CPTX_SANITIZE_ORDERS", "0"), NULL, 10),
 		.order = san_order(),
+		.no_traffic = true, /* nobody asks for it */
 	};
 
 	const unsigned long n = strtoul(variable("CPTX_SANITIZE_DEVICES", "1"), NULL, 10);

@@ -93,10 +93,10 @@ static void setup(keys90 *x)
 	cptx_roles_begin(k, &x->roles, .threads = s->threads);
 	const cptx_val first = cptx_setp(k, x->roles.tid, 0, .cmp = CPTX_EQ);
 	cptx_params_prefetch(k, &x->in.params, first);
-	cptx_pipe_new(k, &x->kv_pipe, .stages = 1, .consumers = BACKWARD_GROUPS, .cta_release = true);
+	cptx_pipe_new(k, &x->kv_pipe, .stages = 1, .consumers = BACKWARD_GROUPS);
 	const uint32_t consumers = BACKWARD_GROUPS * (s->dq_apart ? 4 : 1); /* warps, or warpgroups whose threads meet */
-	cptx_pipe_new(k, &x->q_pipe, .stages = stages, .consumers = consumers, .cta_release = true);
-	cptx_pipe_new(k, &x->do_pipe, .stages = stages, .consumers = consumers, .cta_release = true);
+	cptx_pipe_new(k, &x->q_pipe, .stages = stages, .consumers = consumers);
+	cptx_pipe_new(k, &x->do_pipe, .stages = stages, .consumers = consumers);
 	/* a warp of each warpgroup arrives for its part of dS^T, and each warpgroup that makes dQ reads all of it */
 	cptx_pipe_new(k, &x->ds_pipe, .stages = DS_STAGES, .producers = 4 * BACKWARD_GROUPS, .consumers = s->dq_groups);
 	cptx_pipe_prepare(k, &x->ds_pipe, first);

@@ -63,7 +63,7 @@ static uint32_t section_of(const cptx_attention_backward_opt *o, const cptx_atte
 	const uint64_t rows = (uint64_t)p->queries * (p->heads / p->kv_heads), bytes = rows * o->dim * 8 + 1;
 	const uint32_t tiles = attention_up(p->keys, o->bk) + 1, least = attention_up(ROUNDS * sms, tiles);
 	const uint64_t n = MAX(L2_BYTES / bytes, least), planes = MAX((uint64_t)p->batch * p->kv_heads, 1);
-	const uint64_t sections = MAX(planes / n, 1); /* all of about the same size: a small one at the end fills no device */
+	const uint64_t sections = (planes + n - 1) / n; /* all of about the same size: a small one at the end fills no device */
 
 	return o->causal ? (uint32_t)((planes + sections - 1) / sections) : 1;
 }

@@ -48,7 +48,7 @@ static void setup(mla *x)
 	                 .map = cptx_params_get(k, &x->in.params, "k_map"), .batched = true, .name = "keys_ring",
 	                 .batch_dims = 2);
 	cptx_roles_begin(k, &x->roles, .threads = s->threads);
-	cptx_pipe_new(k, &x->pipe, .stages = x->o->stages, .consumers = DECODE_MLA_GROUPS, .cta_release = true);
+	cptx_pipe_new(k, &x->pipe, .stages = x->o->stages, .consumers = DECODE_MLA_GROUPS);
 	cptx_pipe_init(k, &x->pipe, cptx_setp(k, x->roles.tid, 0, .cmp = CPTX_EQ));
 }
 

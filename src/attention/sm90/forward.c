@@ -59,16 +59,14 @@ static void setup(forward90 *f)
 	cptx_roles_begin(k, &f->roles, .threads = f->s.threads);
 	const cptx_val first = cptx_setp(k, f->roles.tid, 0, .cmp = CPTX_EQ);
 	cptx_params_prefetch(k, &f->in.params, first);
-	cptx_pipe_new(k, &f->q_pipe, .stages = 1, .consumers = f->s.groups, .cta_release = true);
-	cptx_pipe_new(k, &f->k_pipe, .stages = f->o->stages, .consumers = f->s.groups, .cta_release = true);
-	cptx_pipe_new(k, &f->v_pipe, .stages = f->o->stages, .consumers = f->s.turners ? f->s.turners : f->s.groups,
-	              .cta_release = true);
+	cptx_pipe_new(k, &f->q_pipe, .stages = 1, .consumers = f->s.groups);
+	cptx_pipe_new(k, &f->k_pipe, .stages = f->o->stages, .consumers = f->s.groups);
+	cptx_pipe_new(k, &f->v_pipe, .stages = f->o->stages, .consumers = f->s.turners ? f->s.turners : f->s.groups);
 	if (f->s.turners) {
 		f->turned = cptx_mov(
 			k, cptx_shared_dyn(k, f->o->stages * cptx_tile_bytes(&f->s.turned), cptx_tile_align(&f->s.turned), "turned"),
 			.type = CPTX_U32);
-		cptx_pipe_new(k, &f->turned_pipe, .stages = f->o->stages, .producers = f->s.turners, .consumers = f->s.groups,
-		              .cta_release = true);
+		cptx_pipe_new(k, &f->turned_pipe, .stages = f->o->stages, .producers = f->s.turners, .consumers = f->s.groups);
 		cptx_pipe_prepare(k, &f->turned_pipe, first);
 	}
 	cptx_pipe_prepare(k, &f->q_pipe, first);

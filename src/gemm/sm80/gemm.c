@@ -24,7 +24,7 @@ static void setup(gemm80 *g)
 		g->slabs = cptx_mov(k, cptx_shared_dyn(k, g->s.warps * g->s.slab_bytes, 1024, "slabs"), .type = CPTX_U32);
 	cptx_roles_begin(k, &g->roles, .threads = g->s.threads, .keep_regs = !g->s.regs);
 	g->first_lane = cptx_setp(k, g->roles.lane, 0, .cmp = CPTX_EQ);
-	cptx_pipe_new(k, &g->pipe, .stages = g->o->stages, .consumers = g->s.warps,
+	cptx_pipe_new(k, &g->pipe, .stages = g->o->stages, .consumers = by_tma ? g->s.warps : 0,
 	              .by = by_tma ? CPTX_PIPE_MBARRIER : CPTX_PIPE_CP_ASYNC_GROUPS);
 	cptx_pipe_init(k, &g->pipe, cptx_setp(k, g->roles.tid, 0, .cmp = CPTX_EQ));
 	g->ahead = g->w;

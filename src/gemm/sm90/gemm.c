@@ -46,9 +46,9 @@ static void setup(gemm90 *g)
 	}
 	cptx_roles_begin(k, &g->roles, .threads = (s->consumers + 1) * WARPGROUP, .ctas = g->t.per_sm);
 	g->producer.thread = g->roles.tid;
-	cptx_pipe_new(k, &g->pipe, .stages = g->o->stages,
-	              .producers = g->o->gather ? tma_gemm_gather_arrivals(&g->producer) : 1,
-	              .consumers = s->consumers * WARPGROUP / releasing(s), .cta_release = true, .multicast = g->t.cluster);
+	cptx_pipe_new(
+		k, &g->pipe, .stages = g->o->stages, .producers = g->o->gather ? tma_gemm_gather_arrivals(&g->producer) : 1,
+		.consumers = s->consumers * WARPGROUP / releasing(s), .cta_release = g->t.cluster > 1, .multicast = g->t.cluster);
 	cptx_pipe_init(k, &g->pipe, cptx_setp(k, g->roles.tid, 0, .cmp = CPTX_EQ));
 	tma_gemm_start(k, &g->t, &g->w, g->roles.tid, &g->line, (s->consumers + 1) * WARPGROUP / CPTX_WARP);
 }
@@ -110,10 +110,10 @@ static void store(gemm90 *g, bool defer)
 	const cptx_epilogue_dst to = tma_gemm_dst(&g->t, &g->w);
 	cptx_epilogue e = tma_gemm_chain(k, &g->t, &g->w, &g->acc);
 
-	/* a cvt of a sum that ptxas 13.0 moves in front of the wait has it serialize all wgmma (C7514); it moves none across a
-	 * fence */
 	if (g->s.by_rows)
 		cptx_mov(k, tma_gemm_matrix(k, &g->t, &g->w, CPTX_GEMM_MAP_D), .into = g->d);
+	/* a cvt of a sum that ptxas 13.0 moves in front of the wait has it serialize all wgmma (C7514); it moves none across a
+	 * fence */
 	if (g->s.by_threads)
 		cptx_fence(k, .sem = CPTX_ACQ_REL, .scope = CPTX_CTA);
 	if (g->s.by_threads)

@@ -135,10 +135,12 @@ void tma_gemm_store_tmem(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work 
 
 cptx_epilogue_dst tma_gemm_dst(const tma_gemm *t, const tma_gemm_work *w)
 {
-	cptx_epilogue_dst to = { .size = CPTX_OPT_SIZE(cptx_epilogue_dst),
-		                     .map = w->p.map[CPTX_GEMM_MAP_D],
-		                     .last_map = w->in.map[CPTX_GEMM_MAP_END_D] };
+	cptx_epilogue_dst to = { .size = CPTX_OPT_SIZE(cptx_epilogue_dst) };
 
+	/* a D that has no map is found by tma_gemm_matrix, and the chain knows its rows */
+	if (!tma_gemm_is_map(t, CPTX_GEMM_MAP_D))
+		return to;
+	to.map = w->p.map[CPTX_GEMM_MAP_D], to.last_map = w->in.map[CPTX_GEMM_MAP_END_D];
 	if (tma_gemm_has_matrices(t, CPTX_GEMM_MAP_D))
 		to.z = w->z;
 	if (tma_gemm_is_cut(t, CPTX_GEMM_MAP_D))

@@ -62,9 +62,9 @@ void tma_gemm_producer_operands(cptx_kernel *k, tma_gemm_producer *p)
 		                 .batched = by_tma && tma_gemm_has_matrices(p->t, b != o->swap ? CPTX_GEMM_MAP_B : CPTX_GEMM_MAP_A),
 		                 .alone = !p->clusters, .address = by_tma ? (cptx_val){ 0 } : in->map[b],
 		                 .rows = b ? in->N : rows_of_a, .cols = b ? in->K : tma_gemm_cols_of_a(k, p->t, p->w),
-		                 .pitch = by_tma ? (cptx_val){ 0 } : pitch_of(k, p, b), .threads = p->threads, .thread = p->thread,
-		                 .whole = !by_tma && !tma_gemm_is_strided(p->t), .clamp = !by_tma && !part.elem.mn_major,
-		                 .gather = b ? (cptx_val){ 0 } : in->gather);
+		                 .pitch = by_tma ? (cptx_val){ 0 } : pitch_of(k, p, b), .threads = by_tma ? 0 : p->threads,
+		                 .thread = p->thread, .whole = !by_tma && !tma_gemm_is_strided(p->t),
+		                 .clamp = !by_tma && !part.elem.mn_major, .gather = b ? (cptx_val){ 0 } : in->gather);
 	}
 }
 

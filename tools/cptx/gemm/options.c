@@ -166,9 +166,11 @@ static bool read_own(gemm_request *q, int option, const char *value)
 	if (option == OPTION_EXPERTS)
 		return read_experts(q, value);
 	if (option == OPTION_UNALIGNED) {
-		for (const char *c = value; *c; c++)
-			q->o.unaligned |= *c == 'a' ? CPTX_GEMM_A : *c == 'b' ? CPTX_GEMM_B : CPTX_GEMM_D;
-		return *value && value[strspn(value, "abd")] == 0;
+		for (const char *c = value; *c; c++) {
+			const int matrix = tolower((unsigned char)*c);
+			q->o.unaligned |= matrix == 'a' ? CPTX_GEMM_A : matrix == 'b' ? CPTX_GEMM_B : CPTX_GEMM_D;
+		}
+		return *value && value[strspn(value, "abdABD")] == 0;
 	}
 	if (option == OPTION_BATCH) {
 		if (!number_dims(value, &matrices, 1, UINT16_MAX))
