@@ -191,8 +191,10 @@ typedef struct cptx_operand_load_opt {
 	cptx_val z2;         /**< TMA, .batch_dims 2: the number of the matrix along the second, as .z */
 	cptx_val at;      /**< by threads: .u32, bytes from stage 0 to the stage, whose number is not read then.  Counted along
 	                       with the stages it costs an add in place of a product, in a uniform register */
-	cptx_val col_end; /**< TMA, mn_major: columns of the matrix from this one on, .u32 or .s32, come as zeros; the map is of
-	                       cptx_tensor_map_cut.  Not with .batched and spans.  Four instructions.  NONE: all there are */
+	cptx_val col_end; /**< TMA, mn_major: columns of the matrix from this one on, .u32 or .s32, are left out: those of the
+	                       tile that are in front of it lie at its end, behind zeros, so that products along the columns
+	                       of two operands with the same .col_end are right; the map is of cptx_tensor_map_cut_load.  Not
+	                       with .batched and spans.  Four instructions.  NONE: all there are */
 	char z_;
 } cptx_operand_load_opt;
 

@@ -100,12 +100,19 @@ typedef struct cptx_tensor_map_opt {
 CPTX_API bool cptx_tensor_map_check(const cptx_tensor_map_opt *opt, cptx_error *err);
 /**
  * Makes of a map of two dimensions one whose boxes can be cut along the second, so that rows behind some row are outside of
- * it: zeros in a load, left out by a store, without a map for each end.  The second dimension becomes a window as high as
+ * it, left out by a store, without a map for each end.  The second dimension becomes a window as high as
  * the box, and the third one, by rows too, brings it to its place: a box of which `left` rows from row r on are inside
  * begins at box[1] - left in the window, which is at r + left.  The address is a window in front of the matrix, where
- * nothing is read or written.  .row_end of <cptx/epilogue.h> and .col_end of <cptx/operand.h> compute such coordinates.
+ * nothing is written.  .row_end of <cptx/epilogue.h> computes such coordinates.  Not for loads, whose boxes that are in part
+ * outside want an address with memory behind it.
  */
 CPTX_API bool cptx_tensor_map_cut(cptx_tensor_map_opt *map, cptx_error *err);
+/**
+ * The same for loads, and the address stays that of the matrix: the rows that are left lie at the end of the box, and zeros
+ * in front of them.  A box of which `left` rows from row r on are inside begins at left - box[1] in the window, which is at
+ * r.  .col_end of <cptx/operand.h> computes such coordinates.
+ */
+CPTX_API bool cptx_tensor_map_cut_load(cptx_tensor_map_opt *map, cptx_error *err);
 /** Computes the strides in full: those that are 0 in the description are filled in. */
 CPTX_API void cptx_tensor_map_strides(const cptx_tensor_map_opt *opt, uint64_t stride[CPTX_TENSOR_RANK]);
 /** Bytes that the copy of one box completes: the count for mbarrier.expect_tx.  Of types that are padded in shared memory it

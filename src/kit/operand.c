@@ -497,7 +497,7 @@ static cptx_val coordinates(cptx_kernel *k, cptx_site at, const cptx_operand *op
 			is_constant(along) ? cptx_imm(along.i / op->box.box[0]) : as_s32(kit_quotient(k, at, along, op->box.box[0]));
 	}
 	if (!is_none(o->col_end))
-		kit_cut_box(k, at, op->box.box[1], o->col_end, &c[1], &c[n++]);
+		kit_cut_load(k, at, op->box.box[1], o->col_end, &c[1], &c[n++]);
 	if (op->opt.batched)
 		c[n++] = as_s32(o->z);
 	if (batch_dims(&op->opt) == 2)
@@ -598,10 +598,10 @@ static bool check_load(cptx_kernel *k, cptx_site at, const cptx_operand *op, con
 	else if (batch_dims(p) == 2 && is_none(o->z2))
 		cptx_fail_(k, at, "a load of an operand with two dimensions of matrices: say .z2, the number along the second");
 	else if (!is_none(o->col_end) && (!p->tile.elem.mn_major || p->batched || p->spans || p->im2col))
-		cptx_fail_(
-			k, at,
-			"a load with .col_end; it is of an operand with mn_major tiles, whose map cptx_tensor_map_cut made, without "
-			".batched, .spans and .im2col");
+		cptx_fail_(k, at,
+		           "a load with .col_end; it is of an operand with mn_major tiles, whose map cptx_tensor_map_cut_load made, "
+		           "without "
+		           ".batched, .spans and .im2col");
 	else if (p->parts > 1 && is_none(o->part))
 		cptx_fail_(k, at, "a load of an operand in %u parts: say .part, 0 to %u", p->parts, p->parts - 1);
 	else if (p->parts <= 1 && !is_none(o->part))

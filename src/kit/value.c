@@ -140,10 +140,25 @@ cptx_val kit_quotient(cptx_kernel *k, cptx_site at, cptx_val v, uint32_t n)
 	return 1u << bits == n ? CALL(shr, .a = a, .b = cptx_imm(bits)) : CALL(div, .a = a, .b = cptx_imm(n));
 }
 
+/* Rows of a box from `row` to `end`. */
+static cptx_val rows_there(cptx_kernel *k, cptx_site at, uint32_t rows, cptx_val end, cptx_val row)
+{
+	const cptx_val left = CALL(sub, .a = end.kind == CPTX_VAL_REG ? cptx_as(end, CPTX_S32) : end, .b = row);
+
+	return CALL(max, .a = CALL(min, .a = left, .b = cptx_imm(rows)), .b = cptx_imm(0));
+}
+
+void kit_cut_load(cptx_kernel *k, cptx_site at, uint32_t rows, cptx_val end, cptx_val *row, cptx_val *window)
+{
+	const cptx_val there = rows_there(k, at, rows, end, *row);
+
+	*window = *row;
+	*row = CALL(sub, .a = there, .b = cptx_imm(rows));
+}
+
 void kit_cut_box(cptx_kernel *k, cptx_site at, uint32_t rows, cptx_val end, cptx_val *row, cptx_val *window)
 {
-	const cptx_val left = CALL(sub, .a = end.kind == CPTX_VAL_REG ? cptx_as(end, CPTX_S32) : end, .b = *row);
-	const cptx_val there = CALL(max, .a = CALL(min, .a = left, .b = cptx_imm(rows)), .b = cptx_imm(0));
+	const cptx_val there = rows_there(k, at, rows, end, *row);
 
 	*window = CALL(add, .a = there, .b = *row);
 	*row = CALL(sub, .a = cptx_imm(rows), .b = there);

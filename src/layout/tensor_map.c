@@ -196,22 +196,34 @@ bool cptx_tensor_map_check(const cptx_tensor_map_opt *opt, cptx_error *err)
 	return is_read(&o, opt, __func__, err) && check(&o, err);
 }
 
-bool cptx_tensor_map_cut(cptx_tensor_map_opt *map, cptx_error *err)
+/* A window as high as the box, and rows that bring it to its place; `front`: rows that it begins in front of the matrix. */
+static bool make_window(cptx_tensor_map_opt *map, cptx_tensor_map_opt *o, uint32_t front, cptx_error *err)
 {
 	uint64_t stride[CPTX_TENSOR_RANK];
+
+	RULE(o->rank == 2 && o->mode == CPTX_TENSOR_TILED && o->box[1] && o->dim[1] + front <= most_dim,
+	     "a map of %u dimensions to be cut along the second; it is tiled and has two, the second below 2^32 - 256", o->rank);
+	strides_of(o, stride);
+	o->rank = 3;
+	o->stride[1] = o->stride[2] = stride[1];
+	o->dim[2] = o->dim[1] + front, o->dim[1] = o->box[1], o->box[2] = 1;
+	o->address -= front * stride[1];
+	OPTIONS_WRITE(cptx_tensor_map_opt, map, o);
+	return check(o, err);
+}
+
+bool cptx_tensor_map_cut(cptx_tensor_map_opt *map, cptx_error *err)
+{
 	cptx_tensor_map_opt o;
 
-	if (!is_read(&o, map, __func__, err))
-		return false;
-	RULE(o.rank == 2 && o.mode == CPTX_TENSOR_TILED && o.box[1] && o.dim[1] + o.box[1] <= most_dim,
-	     "a map of %u dimensions to be cut along the second; it is tiled and has two, the second below 2^32 - 256", o.rank);
-	strides_of(&o, stride);
-	o.rank = 3;
-	o.stride[1] = o.stride[2] = stride[1];
-	o.dim[2] = o.dim[1] + o.box[1], o.dim[1] = o.box[1], o.box[2] = 1;
-	o.address -= o.box[1] * stride[1];
-	OPTIONS_WRITE(cptx_tensor_map_opt, map, &o);
-	return check(&o, err);
+	return is_read(&o, map, __func__, err) && make_window(map, &o, o.box[1], err);
+}
+
+bool cptx_tensor_map_cut_load(cptx_tensor_map_opt *map, cptx_error *err)
+{
+	cptx_tensor_map_opt o;
+
+	return is_read(&o, map, __func__, err) && make_window(map, &o, 0, err);
 }
 
 /* Bytes of a row of a box in shared memory; row_count is the number of its rows. */

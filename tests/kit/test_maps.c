@@ -115,7 +115,7 @@ static bench loads(const cptx_operand_opt *o, bool cut)
 	load(&b);
 	b.args.a = map_of(o), b.args.last = b.args.a;
 	if (cut)
-		SURE(cptx_tensor_map_cut(&b.args.a, &b.err), "%s", b.err.text);
+		SURE(cptx_tensor_map_cut_load(&b.args.a, &b.err), "%s", b.err.text);
 	return b;
 }
 

@@ -295,6 +295,26 @@ START_TEST(cut)
 }
 END_TEST
 
+/* Of loads the address stays: a device may read there for rows that are outside, and in front of the matrix is no memory. */
+START_TEST(cut_load)
+{
+	cptx_tensor_map_opt o = MAP(.address = 1 << 24);
+	cptx_error err = { 0 };
+
+	SURE(cptx_tensor_map_cut_load(&o, &err), "%s", err.text);
+	ck_assert_uint_eq(o.rank, 3);
+	ck_assert_uint_eq(o.dim[1], 128);
+	ck_assert_uint_eq(o.dim[2], 512);
+	ck_assert_uint_eq(o.stride[1], 8192);
+	ck_assert_uint_eq(o.stride[2], 8192);
+	ck_assert_uint_eq(o.box[2], 1);
+	ck_assert_uint_eq(o.address, 1 << 24);
+	ck_assert(!cptx_tensor_map_cut_load(&o, FRESH(&err)));
+	SURE(strstr(err.text, "a map of 3 dimensions to be cut along the second"), "%s", err.text);
+	ck_assert(!cptx_tensor_map_cut_load(NULL, FRESH(&err)));
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("tensor_map");
@@ -309,6 +329,7 @@ int main(void)
 	tcase_add_test(t, other_bytes);
 	tcase_add_test(t, tiles);
 	tcase_add_test(t, cut);
+	tcase_add_test(t, cut_load);
 	suite_add_tcase(s, t);
 	return test_main("layout_tensor_map", s);
 }

@@ -49,7 +49,7 @@ static bool make_map(const tma_gemm *t, const cptx_gemm_problem *p, enum cptx_ge
 		return false;
 	map->l2 = 256;
 	if (tma_gemm_is_cut(t, which))
-		return cptx_tensor_map_cut(map, err);
+		return of_d ? cptx_tensor_map_cut(map, err) : cptx_tensor_map_cut_load(map, err);
 	if (tma_gemm_has_matrices(t, which)) {
 		map->rank = 3;
 		map->dim[2] = s.count;
