@@ -108,7 +108,7 @@ CPTX_API bool cptx_tensor_map_check(const cptx_tensor_map_opt *opt, cptx_error *
  */
 CPTX_API bool cptx_tensor_map_cut(cptx_tensor_map_opt *map, cptx_error *err);
 /**
- * The same for loads, and the address stays that of the matrix: the rows that are left lie at the end of the box, and zeros
+ * Cuts the map of a matrix that is loaded, whose address stays that of the matrix: the rows that are left lie at the end of the box, and zeros
  * in front of them.  A box of which `left` rows from row r on are inside begins at left - box[1] in the window, which is at
  * r.  .col_end of <cptx/operand.h> computes such coordinates.
  */

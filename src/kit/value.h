@@ -45,7 +45,7 @@ bool kit_threads(cptx_kernel *k, cptx_site at, const char *where, uint32_t threa
 /* Coordinates of a box of so many rows whose map cptx_tensor_map_cut made, so that rows from `end` on lie outside: *row is
  * that of its first row, .s32, and becomes where in its window the box begins; *window: where the window is. */
 void kit_cut_box(cptx_kernel *k, cptx_site at, uint32_t rows, cptx_val end, cptx_val *row, cptx_val *window);
-/* The same of a map of cptx_tensor_map_cut_load. */
+/* What kit_cut_box does, of a box whose map cptx_tensor_map_cut_load made. */
 void kit_cut_load(cptx_kernel *k, cptx_site at, uint32_t rows, cptx_val end, cptx_val *row, cptx_val *window);
 
 /* v / n, both .u32: a shift where n is a power of two, for ptxas has no short form of a division by a constant. */
