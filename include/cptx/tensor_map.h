@@ -108,9 +108,9 @@ CPTX_API bool cptx_tensor_map_check(const cptx_tensor_map_opt *opt, cptx_error *
  */
 CPTX_API bool cptx_tensor_map_cut(cptx_tensor_map_opt *map, cptx_error *err);
 /**
- * Cuts the map of a matrix that is loaded, whose address stays that of the matrix: the rows that are left lie at the end of the box, and zeros
- * in front of them.  A box of which `left` rows from row r on are inside begins at left - box[1] in the window, which is at
- * r.  .col_end of <cptx/operand.h> computes such coordinates.
+ * Cuts the map of a matrix that is loaded, whose address stays that of the matrix: the rows that are left lie at the end of
+ * the box, and zeros in front of them.  A box of which `left` rows from row r on are inside begins at left - box[1] in the
+ * window, which is at r.  .col_end of <cptx/operand.h> computes such coordinates.
  */
 CPTX_API bool cptx_tensor_map_cut_load(cptx_tensor_map_opt *map, cptx_error *err);
 /** Computes the strides in full: those that are 0 in the description are filled in. */

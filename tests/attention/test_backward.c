@@ -317,16 +317,16 @@ START_TEST(targets_and_launches_are_checked)
 }
 END_TEST
 
-/* No more heads come together than have their rows in L2: of seven, two of which fit, no three.  A kernel with the parameters
- * of the second one tells what the launch gives. */
+/* No more heads come together than have their rows in L2: of seven, two of which fit, no three.  A kernel with the
+ * parameters of the second one tells what the launch gives. */
 START_TEST(sections_fit_l2)
 {
 	static const char body[] = "{\n.reg .u32 %r;\n.reg .u64 %d;\nld.param.u32 %r, [section];\n"
 							   "ld.param.u64 %d, [dk];\nst.global.u32 [%d], %r;\nret;\n}\n";
 	const cptx_attention_backward_opt o = { BASE, .in = CPTX_BF16, .dim = 128, .causal = true, .name = "keys" };
-	cptx_attention_backward_problem p = { SIZES,   .batch = 7, .heads = 1, .queries = 12288, .keys = 16384, .q = 16,
-		                                  .k = 16, .v = 16,    .o = 16,    .d_o = 16,        .lse = 16,     .dq = 16,
-		                                  .dv = 16, .workspace = 16 };
+	cptx_attention_backward_problem p = { SIZES,     .batch = 7, .heads = 1, .queries = 12288, .keys = 16384,
+		                                  .q = 16,   .k = 16,    .v = 16,    .o = 16,          .d_o = 16,
+		                                  .lse = 16, .dq = 16,   .dv = 16,   .workspace = 16 };
 	cptx_error err = { 0 };
 	cptx_module *m = cptx_module_new(NULL);
 	cptx_attention_backward_build(m, &o, &err);

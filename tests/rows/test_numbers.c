@@ -107,7 +107,8 @@ START_TEST(gates_far_out)
 		const double right = (double)x[i] / (1 + exp(-(double)x[i]));
 		SURE(fabs((double)y[i] - right) <= 3e-7 * fabs(right), "swiglu of %g is %g", (double)x[i], (double)y[i]);
 	}
-	run_row((cptx_rows_opt){ .kernel = CPTX_ROWS_SWIGLU_BACKWARD }, slope | x2 | CPTX_ROWS_BIT(CPTX_ROWS_DX2), CPTX_ROWS_DX, x, y);
+	run_row((cptx_rows_opt){ .kernel = CPTX_ROWS_SWIGLU_BACKWARD }, slope | x2 | CPTX_ROWS_BIT(CPTX_ROWS_DX2), CPTX_ROWS_DX,
+	        x, y);
 	for (int i = 0; i < 8; i++) {
 		const double s = 1 / (1 + exp(-(double)x[i])), right = s * (1 + (double)x[i] * (1 - s));
 		SURE(fabs((double)y[i] - right) <= 3e-7 * fabs(right), "the slope at %g is %g", (double)x[i], (double)y[i]);
