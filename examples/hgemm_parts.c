@@ -67,8 +67,8 @@ static void operand(hgemm *h, bool by_tma, bool of_b)
 	cptx_operand_new(h->k, of_b ? &h->b : &h->a, .by = by_tma ? CPTX_OPERAND_TMA : CPTX_OPERAND_CP_ASYNC, .type = h->o->type,
 	                 .tile = of_b ? h->t.b : h->t.a, .stages = h->o->stages,
 	                 .smem = cptx_offset(h->ring, of_b ? h->t.a_bytes : 0), .apart = h->t.stage_bytes, .map = from,
-	                 .alone = by_tma, .address = from, .rows = of_b ? h->N : h->M, .cols = h->K, .threads = h->roles.threads,
-	                 .thread = h->roles.tid, .whole = !by_tma);
+	                 .alone = by_tma, .address = from, .rows = of_b ? h->N : h->M, .cols = h->K,
+	                 .threads = by_tma ? 0 : h->roles.threads, .thread = h->roles.tid, .whole = !by_tma);
 }
 
 /* ptxas has no short form of a division by a constant. */

@@ -179,9 +179,11 @@ START_TEST(misuse_is_refused)
 	built b;
 
 	begin(&b, m, &trials[3]);
+	cptx_epilogue_new(b.k, &b.e, .integers = true);
 	cptx_epilogue_add(b.k, &b.e, CPTX_VISIT_RELU);
 	emu_fails(m, "test_epilogue_tmem.c", "CPTX_VISIT_RELU: of an epilogue of .integers; visitors are of .f32");
 	begin(&b, m = cptx_module_new(NULL), &trials[1]);
+	cptx_epilogue_new(b.k, &b.e);
 	cptx_epilogue_add(b.k, &b.e, CPTX_VISIT_ADD_ACC, .acc = &b.acc);
 	cptx_epilogue_run(b.k, &b.e, &b.acc, .at_store = true);
 	emu_fails(m, "test_epilogue_tmem.c", "CPTX_VISIT_ADD_ACC: of an accumulator in tensor memory");
