@@ -49,7 +49,7 @@ START_TEST(there_and_back)
 	memcpy(y + 512, y, 1040);
 	ck_assert_mem_eq(x, y, sizeof x);
 	ck_assert_uint_eq(t.counters.async_bytes, 2080);
-	t.opt.no_traffic = true;
+	t.opt.size = CPTX_OPT_SIZE(cptx_emu_opt), t.opt.no_traffic = true;
 	bulk_fine(&t);
 	ck_assert_uint_eq(t.counters.async_bytes, 0);
 }
