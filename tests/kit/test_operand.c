@@ -119,7 +119,7 @@ static void build(cptx_module *m, const trial *t)
 	cptx_pipe pipe;
 
 	if (tma)
-		o.map = cptx_cvta(k, cptx_mov(k, map, .type = CPTX_U64), .space = CPTX_PARAM);
+		o.map = cptx_cvta(k, cptx_mov(k, map, .type = CPTX_U64), .space = CPTX_PARAM), o.threads = 0;
 	else
 		o.address = map, o.pitch = t->dense ? CPTX_NONE_ : pitch;
 	if (!tma && !t->inside)
