@@ -176,7 +176,7 @@ static int sanitize(session *q)
 	const bool none = r->record && access(r->record, F_OK);
 	put_back(r->record, aside);
 	if (q->ran && none) {
-		fprintf(stderr, "cptx sanitize: nothing was recorded: the program launched no kernel\n");
+		fprintf(stderr, "cptx sanitize: nothing was recorded: the program launched no kernel, or none that is chosen\n");
 		status = status ? status : EXIT_FAILED;
 	}
 	return status;
