@@ -21,7 +21,7 @@ cptx_device *gemm_device(const cptx_gemm_opt *o, const char *target, const cptx_
 void gemm_device_done(cptx_device *dev, const char *at);
 /* gives_the_... of all tests: the trial on a device, of the second target where the seed is odd and that has the kernel. */
 void gemm_right(const gemm_trial *t, const char *const targets[2], unsigned seed);
-/* The same for trials that no build leaves out. */
+/* Runs a trial and checks its result, in every build: gemm_right leaves some trials out. */
 void gemm_right_always(const gemm_trial *t, const char *const targets[2], unsigned seed);
 /* CPTX_GEMM_TRIALS or 12 trials: all that the checks let through gives the right result; what they refuse has a message. */
 void gemm_right_at_random(gemm_trial (*draw)(uint64_t seed), const char *const targets[2]);

@@ -379,7 +379,7 @@ static void multiply(keys90 *x, bool first, bool last)
 	cptx_mma_wait(k, &x->kq, 0); /* ptxas orders all products one by one where one is on its way around a loop */
 }
 
-/* The same where another warpgroup makes dQ. */
+/* A step's products where another warpgroup makes dQ. */
 static void multiply_apart(keys90 *x, bool last)
 {
 	cptx_kernel *k = x->k;

@@ -119,24 +119,26 @@ static bool reduce_lane(emu_warp *w, const emu_op *op, unsigned lane, uint64_t a
 
 /* ---- instructions ---- */
 
-static bool store_lane(emu_warp *w, const emu_op *op, unsigned lane, uint64_t addr)
+/* One lane's access to every member of the object that the address lies in, or to the memory there. */
+static bool access_all(emu_warp *w, const emu_op *op, unsigned lane, uint64_t addr,
+                       bool (*lane_access)(emu_warp *w, const emu_op *op, unsigned lane, uint64_t addr))
 {
 	const emu_alloc *object = object_at(w, addr);
 
 	for (uint32_t k = 0; k < members_of(object); k++)
-		if (!access_member(w, op, lane, addr, object, k, emu_store_lane))
+		if (!access_member(w, op, lane, addr, object, k, lane_access))
 			return false;
 	return true;
 }
 
+static bool store_lane(emu_warp *w, const emu_op *op, unsigned lane, uint64_t addr)
+{
+	return access_all(w, op, lane, addr, emu_store_lane);
+}
+
 static bool red_lane(emu_warp *w, const emu_op *op, unsigned lane, uint64_t addr)
 {
-	const emu_alloc *object = object_at(w, addr);
-
-	for (uint32_t k = 0; k < members_of(object); k++)
-		if (!access_member(w, op, lane, addr, object, k, emu_atom_lane))
-			return false;
-	return true;
+	return access_all(w, op, lane, addr, emu_atom_lane);
 }
 
 /* bytes: of a lane; access: how they count. */
