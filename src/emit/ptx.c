@@ -25,11 +25,16 @@ cptx_site cptx_ptx_origin(const cptx_ptx *ptx, uint32_t line)
 	cptx_site at = { NULL, 0 };
 	line_entry found = { 0 }, entry;
 
-	for (size_t i = 0; ptx && i + sizeof entry <= ptx->map.n; i += sizeof entry) {
-		memcpy(&entry, ptx->map.p + i, sizeof entry);
-		if (entry.ptx_line > line)
-			break;
-		found = entry;
+	/* the last entry that is not behind the line; they are sorted */
+	for (size_t low = 0, high = ptx ? ptx->map.n / sizeof entry : 0; low < high;) {
+		const size_t middle = low + (high - low) / 2;
+		memcpy(&entry, ptx->map.p + middle * sizeof entry, sizeof entry);
+		if (entry.ptx_line > line) {
+			high = middle;
+		} else {
+			found = entry;
+			low = middle + 1;
+		}
 	}
 	if (!found.file)
 		return at;

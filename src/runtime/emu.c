@@ -406,7 +406,7 @@ static bool emu_resources(const cptx_program *p, const kernel *k, uint32_t threa
 
 	(void)err;
 	*out = (cptx_resources){ .static_smem = im->shared.bytes, .max_threads = 1024, .binary_version = i->compute_capability };
-	out->local_bytes = im->function[im->kernel->number - 1]->local.bytes;
+	out->local_bytes = im->entry->local.bytes;
 	out->ctas_per_sm = threads ? MIN(by_smem, i->threads_per_sm / threads) : 0;
 	return true;
 }
@@ -423,7 +423,7 @@ static bool emu_prepare(cptx_launch *l, cptx_site at, cptx_error *err)
 static bool emu_launch(cptx_launch *l, void *stream, cptx_error *err)
 {
 	emu_image *im = (emu_image *)l->k.fn;
-	const emu_function *f = im->function[im->kernel->number - 1];
+	const emu_function *f = im->entry;
 	unsigned char *params = NEW_ARRAY(unsigned char, f->formals + 16u);
 
 	(void)stream;

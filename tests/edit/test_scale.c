@@ -278,6 +278,28 @@ static void insert_all(unsigned n)
 	finish(m);
 }
 
+/* Each line comes from another line than the one behind it. */
+static void look_up_origins(unsigned n)
+{
+	cptx_error err = { 0 };
+	cptx_module *m = cptx_module_new(NULL);
+	cptx_kernel *k = cptx_kernel_begin(m, "k");
+
+	for (unsigned i = 0; i < n; i++) {
+		cptx_comment(k, "one");
+		cptx_comment(k, "other");
+	}
+	cptx_ret(k);
+	cptx_ptx *ptx = cptx_emit(m, "sm_80", NULL, &err);
+	ck_assert_msg(ptx != NULL, "%s", err.text);
+	unsigned named = 0;
+	for (uint32_t line = 1; line <= 2 * n; line++)
+		named += cptx_ptx_origin(ptx, line).file != NULL;
+	ck_assert_uint_gt(named, n);
+	cptx_ptx_destroy(ptx);
+	cptx_module_destroy(m);
+}
+
 /* ---- what runs ---- */
 
 static void load_kernels(unsigned n)
@@ -292,10 +314,9 @@ static void load_kernels(unsigned n)
 	ck_assert_msg(p != NULL, "%s", err.text);
 	for (unsigned i = 0; i < n; i++)
 		ck_assert_uint_ne(cptx_program_global(p, name_of("g", i), NULL, &err), 0);
-	for (unsigned i = 0; i < 4; i++)
-		ck_assert_msg(
-			cptx_launch_once(p, name_of("k", i * (n / 4)), &(cptx_launch_opt){ .grid = { 1 }, .block = { 1 } }, NULL, &err),
-			"%s", err.text);
+	for (unsigned i = 0; i < n; i++)
+		ck_assert_msg(cptx_launch_once(p, name_of("k", i), &(cptx_launch_opt){ .grid = { 1 }, .block = { 1 } }, NULL, &err),
+		              "%s", err.text);
 	cptx_program_destroy(p);
 	cptx_device_close(dev);
 	free(t.p);
@@ -392,6 +413,7 @@ static const struct {
 	{ "rename in a body", rename_all },
 	{ "remove in a body", remove_all },
 	{ "insert in a body", insert_all },
+	{ "origins of lines", look_up_origins },
 	{ "load and launch", load_kernels },
 	{ "functions in a chain", load_chain },
 	{ "bulk stores", start_stores },

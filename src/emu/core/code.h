@@ -131,18 +131,21 @@ struct emu_function {
 struct emu_image {
 	emu_program *program;
 	const cptx_kernel *kernel;
-	emu_function **function; /* by number of the body in the module; NULL: not reached */
+	emu_function **function; /* what is reached, by rising number of the body in the module */
 	size_t nfunction;
-	emu_function *first, *last; /* of those that are reached */
+	emu_function *first, *last; /* of them, in the order in which they were reached */
+	emu_function *entry;        /* the kernel's */
 	emu_variables shared;
 	uint32_t dyn_align, dyn_at; /* of dynamic shared memory, which begins there */
 	uint32_t nop;
-	const emu_op **ops;  /* by index: nop of them */
-	uint32_t *shared_at; /* offsets of module variables in .shared, by id; IR_NONE: not placed */
-	uint8_t watchers;    /* enum emu_watcher: of all its instructions */
-	bool copies_arrive;  /* cp.async.mbarrier.arrive is among them */
-	size_t profile;      /* first entry of the machine's, */
-	uint64_t profiled;   /* if made since the last clearing */
+	const emu_op **ops; /* by index: nop of them */
+	uint8_t watchers;   /* enum emu_watcher: of all its instructions */
+	bool copies_arrive; /* cp.async.mbarrier.arrive is among them */
+	size_t profile;     /* first entry of the machine's, */
+	uint64_t profiled;  /* if made since the last clearing */
 };
+
+/* The function of an image with that number of the body in the module; NULL: none that can be called. */
+const emu_function *emu_image_function(const emu_image *im, uint64_t number);
 
 #endif

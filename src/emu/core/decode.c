@@ -172,7 +172,6 @@ static uint64_t symbol_address(emu_decoder *d, uint32_t id, unsigned *kind, unsi
 		id = MODULE_SYM +
 		     emu_program_definition(d->image->program, id - MODULE_SYM, d->k->name, d->at, d->ok ? d->err : NULL, &d->ok);
 	const ir_sym *s = ir_symbol(d->k, id);
-	uint32_t at;
 
 	*space = s->is_param ? SPACE_PARAM : emu_space_of(s->space);
 	bool dynamic = s->linkage == LINK_EXTERN && !s->size;
@@ -184,10 +183,10 @@ static uint64_t symbol_address(emu_decoder *d, uint32_t id, unsigned *kind, unsi
 		                                                       : d->sym[id];
 	if (*space != SPACE_SHARED)
 		return d->image->program->sym_at[id - MODULE_SYM];
-	at = d->image->shared_at[id - MODULE_SYM];
-	if (at == IR_NONE && has_room(d, s))
-		at = d->image->shared_at[id - MODULE_SYM] = shared_place(d, s);
-	return at;
+	emu_placed *placed = &d->image->program->placed[id - MODULE_SYM];
+	if (placed->image != d->image && has_room(d, s))
+		*placed = (emu_placed){ d->image, shared_place(d, s) };
+	return placed->image == d->image ? placed->at : IR_NONE;
 }
 
 static void place_symbol(emu_decoder *d, uint32_t id)
@@ -550,7 +549,7 @@ static bool decode_body(emu_decoder *d)
 	return d->ok;
 }
 
-static bool decode_function(emu_image *im, emu_function *f, cptx_site at, cptx_error *err)
+bool emu_decode_function(emu_image *im, emu_function *f, cptx_site at, cptx_error *err)
 {
 	emu_decoder *d = NEW(emu_decoder);
 
@@ -566,116 +565,7 @@ static bool decode_function(emu_image *im, emu_function *f, cptx_site at, cptx_e
 	return ok;
 }
 
-/* ---- images ---- */
-
-static emu_function *reach(emu_image *im, const cptx_kernel *k)
-{
-	if (k->def)
-		k = k->def;
-	emu_function **f = &im->function[k->number - 1];
-	if (*f || !(*f = ARENA_NEW(&im->program->a, emu_function)))
-		return *f;
-	**f = (emu_function){ .k = k, .image = im };
-	*(im->last ? &im->last->next : &im->first) = *f;
-	return im->last = *f;
-}
-
 const emu_function *emu_decoder_function(emu_decoder *d, uint32_t number)
 {
-	return reach(d->image, d->k->m->body[number - 1]); /* reached before */
-}
-
-/* Functions that others call or take the address of; those of indirect calls are among the latter. */
-static bool reach_callees(emu_image *im, const emu_function *f)
-{
-	const cptx_kernel *k = f->k;
-
-	for (const ir_item *it = k->first; it; it = it->next) {
-		if (it->kind != ITEM_INSN)
-			continue;
-		for (unsigned i = 0; i < it->noperand; i++) {
-			cptx_val v = ir_operand(k, it, i);
-			if (v.kind == CPTX_VAL_FUNC && !reach(im, k->m->body[v.id - 1]))
-				return false;
-		}
-	}
-	return true;
-}
-
-/* Tables of function addresses in memory. */
-static bool reach_tables(emu_image *im, const cptx_module *m)
-{
-	for (size_t i = 0; i < m->nsym; i++)
-		for (uint32_t j = 0; j < m->sym[i]->nreloc; j++) {
-			const cptx_val *v = &m->sym[i]->reloc[j].to;
-			if (v->kind == CPTX_VAL_FUNC && !reach(im, m->body[v->id - 1]))
-				return false;
-		}
-	return true;
-}
-
-/* Each function, and behind the list those that it reaches. */
-static bool decode_all(emu_image *im, cptx_site at, cptx_error *err)
-{
-	for (emu_function *f = im->first; f; f = f->next) {
-		if (!f->k->has_body)
-			continue;
-		if (!reach_callees(im, f))
-			return error_set(err, CPTX_E_MEMORY, at, "out of memory");
-		if (!decode_function(im, f, at, err))
-			return false;
-	}
-	return true;
-}
-
-static bool index_ops(emu_image *im)
-{
-	for (size_t i = 0; i < im->nfunction; i++)
-		im->nop += im->function[i] ? (uint32_t)im->function[i]->ncode + (im->function[i]->decoded != 0) : 0;
-	im->ops = ARENA_ARRAY(&im->program->a, const emu_op *, im->nop + 1);
-	uint32_t n = 0;
-	for (size_t i = 0; im->ops && i < im->nfunction; i++)
-		for (size_t j = 0; im->function[i] && im->function[i]->decoded && j <= im->function[i]->ncode; j++) {
-			im->function[i]->code[j].index = n;
-			im->ops[n++] = &im->function[i]->code[j];
-		}
-	return im->ops;
-}
-
-static bool build(emu_image *im, cptx_site at, cptx_error *err)
-{
-	const cptx_module *m = im->program->module;
-	arena *a = &im->program->a;
-
-	im->nfunction = m->nbody;
-	im->function = ARENA_ZEROED(a, emu_function *, m->nbody + 1);
-	im->shared_at = ARENA_ARRAY(a, uint32_t, m->nsym + 1);
-	if (!im->function || !im->shared_at || !reach(im, im->kernel))
-		return error_set(err, CPTX_E_MEMORY, at, "out of memory");
-	memset(im->shared_at, 0xff, (m->nsym + 1) * sizeof *im->shared_at);
-	if (!reach_tables(im, m) || !decode_all(im, at, err))
-		return error_set(err, CPTX_E_MEMORY, at, "out of memory");
-	emu_watch(im);
-	uint32_t align = MAX(im->dyn_align, (uint32_t)EMU_GRAIN);
-	im->dyn_at = emu_aligned(emu_aligned(im->shared.bytes, align) + im->shared.gaps, align);
-	return (emu_variables_end(&im->shared, a, im->dyn_at) && index_ops(im)) ||
-	       error_set(err, CPTX_E_MEMORY, at, "out of memory");
-}
-
-emu_image *emu_program_image(emu_program *p, const cptx_kernel *k, cptx_site at, cptx_error *err)
-{
-	if (!p->image)
-		p->image = ARENA_ZEROED(&p->a, emu_image *, p->module->nbody);
-	if (p->image && p->image[k->number - 1])
-		return p->image[k->number - 1];
-	emu_image *im = p->image ? ARENA_NEW(&p->a, emu_image) : NULL;
-	if (!im) {
-		error_set(err, CPTX_E_MEMORY, at, "out of memory");
-		return NULL;
-	}
-	*im = (emu_image){ .program = p, .kernel = k };
-	if (!build(im, at, err))
-		return NULL;
-	p->image[k->number - 1] = im;
-	return im;
+	return emu_image_reach(d->image, d->k->m->body[number - 1]); /* reached before */
 }

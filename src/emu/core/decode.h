@@ -25,6 +25,10 @@ const char *emu_unread(const ir_item *it);    /* a modifier that nobody reads th
 const char *emu_no_effect(const char *field); /* the reason; NULL: it has one */
 enum { EMU_WRITTEN_FOR = 93 };                /* the newest PTX version of which anything is emulated */
 bool emu_is_newer(const ir_item *it);         /* it needs a PTX version that these functions do not know */
-void emu_watch(emu_image *im);                /* its instructions ask their watchers first (watch.c) */
+/* Decodes a function of an image; false with an error. */
+bool emu_decode_function(emu_image *im, emu_function *f, cptx_site at, cptx_error *err);
+/* The image's function of that body, or of its definition; made if it is new; NULL when memory is short (image.c). */
+emu_function *emu_image_reach(emu_image *im, const cptx_kernel *k);
+void emu_watch(emu_image *im); /* its instructions ask their watchers first (watch.c) */
 
 #endif

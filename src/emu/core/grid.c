@@ -383,7 +383,7 @@ static bool run_once(emu_image *image, const launch_shape *s, const void *params
 		g.cluster[i] = g.explicit_cluster ? s->cluster[i] : 1;
 	for (int i = 0; i < 3 && ir_grid_of_clusters(image->kernel); i++)
 		g.grid[i] *= g.cluster[i];
-	g.entry = image->function[image->kernel->number - 1];
+	g.entry = image->entry;
 	g.ctas_per_cluster = g.cluster[0] * g.cluster[1] * g.cluster[2];
 	g.nclusters = (uint64_t)g.grid[0] * g.grid[1] * g.grid[2] / g.ctas_per_cluster;
 	g.dyn_smem = s->dyn_smem;

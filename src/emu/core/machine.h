@@ -76,12 +76,24 @@ struct emu_machine {
 	uint64_t profile_since; /* counts clearings, from 1 on */
 };
 
+/* The offset of a module's variable in the .shared of an image. */
+typedef struct emu_placed {
+	const emu_image *image;
+	uint32_t at;
+} emu_placed;
+
 struct emu_program {
 	emu_machine *machine;
 	cptx_module *module;
 	cptx_ptx *ptx; /* of a built module: where its lines come from */
 	arena a;
 	emu_image **image; /* of each body, by number - 1; NULL: not yet */
+	/* What the image that is being made has of each body, by number - 1, and of each variable, by id.  What is another
+	 * image's counts for nothing: so an image takes as long as what it reaches is large, and not the whole module. */
+	emu_function **reached;
+	emu_placed *placed;
+	const cptx_kernel **in_tables; /* bodies whose address stands in memory */
+	size_t nin_tables;
 	uint32_t
 		*def; /* of each variable, by id: that which defines it, itself if it is no other text's; IR_NONE: nothing does */
 	uint64_t *sym_at;  /* addresses of global and constant variables, by id */

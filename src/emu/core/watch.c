@@ -20,7 +20,7 @@ static enum emu_step watched(emu_warp *w, const emu_op *op, uint32_t mask)
 static bool copies_in_bulk(const emu_image *im)
 {
 	for (size_t i = 0; i < im->nfunction; i++)
-		for (size_t j = 0; im->function[i] && im->function[i]->decoded && j < im->function[i]->ncode; j++) {
+		for (size_t j = 0; im->function[i]->decoded && j < im->function[i]->ncode; j++) {
 			const uint16_t op = im->function[i]->code[j].opcode;
 			if (op == CPTX_OP_CP_ASYNC_BULK_TENSOR_LOAD || op == CPTX_OP_CP_ASYNC_BULK_LOAD)
 				return true;
@@ -34,7 +34,7 @@ void emu_watch(emu_image *im)
 		im->watchers &= (uint8_t)~WATCH_FETCHED;
 	for (size_t i = 0; im->watchers && i < im->nfunction; i++) {
 		emu_function *f = im->function[i];
-		for (size_t j = 0; f && f->decoded && j < f->ncode; j++) {
+		for (size_t j = 0; f->decoded && j < f->ncode; j++) {
 			emu_op *op = &f->code[j];
 			op->watchers = (uint8_t)(im->watchers & ~(emu_is_wgmma(op) ? WATCH_WGMMA : 0));
 			if (!op->watchers || !(op->ndef + op->nuse))

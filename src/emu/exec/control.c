@@ -161,9 +161,10 @@ static enum emu_step call_pointer(emu_warp *w, const emu_op *op, uint32_t mask)
 
 	if (!emu_need(w, op, f->slot, mask, "the address of the function"))
 		return STEP_FAULT;
-	uint64_t at = emu_get(w, f, first), n = (at - FUNC_FIRST) / 16;
-	const emu_image *im = w->grid->image;
-	if (at % 16 || at <= FUNC_FIRST || n > im->nfunction || !im->function[n - 1] || !im->function[n - 1]->decoded)
+	uint64_t at = emu_get(w, f, first);
+	const emu_function *called =
+		at % 16 || at <= FUNC_FIRST ? NULL : emu_image_function(w->grid->image, (at - FUNC_FIRST) / 16);
+	if (!called)
 		return emu_find(w, op, (int)first, CPTX_FIND_CALL, "0x%llx is not the address of a function",
 		                (unsigned long long)at);
 	uint32_t others = 0;
@@ -171,7 +172,7 @@ static enum emu_step call_pointer(emu_warp *w, const emu_op *op, uint32_t mask)
 		others |= (uint32_t)(emu_get(w, f, l) != at) << l;
 	if (others)
 		emu_group_split(w, others);
-	return enter(w, op, im->function[n - 1], emu_named(op, "a"));
+	return enter(w, op, called, emu_named(op, "a"));
 }
 
 static enum emu_step back(emu_warp *w)

@@ -243,7 +243,7 @@ static bool run_child(emu_machine *m, const emu_child *c, cptx_site at, cptx_err
 
 	if (!im)
 		return false;
-	const emu_function *f = im->function[im->kernel->number - 1];
+	const emu_function *f = im->entry;
 	limits.static_smem = im->shared.bytes;
 	if (!shape_is_said(c, at, err) || !launch_set_shape(&shape, &c->shape, &limits, at, err))
 		return false;
