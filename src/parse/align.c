@@ -100,21 +100,40 @@ static unsigned distance(const near_text *t, unsigned w, const char *s, size_t n
 	return text_distance(mine, other);
 }
 
-static bool is_type(const near_text *t, unsigned w)
+/* The letters of a word, a bit for each; some share one. */
+static uint32_t letters(const char *s, size_t n)
 {
-	return arch_type_of(t->text + t->word[w], word_length(t, w)) != CPTX_TYPE_NONE;
+	uint32_t set = 0;
+
+	for (size_t i = 0; i < n; i++)
+		set |= 1u << (s[i] & 31);
+	return set;
+}
+
+/* Whether the distance is above `most` by the lengths, or by the letters that one word has and the other lacks: most are. */
+static bool is_far(const near_text *t, unsigned w, const char *s, size_t n, unsigned most)
+{
+	const size_t len = word_length(t, w);
+
+	if (MAX(len, n) - MIN(len, n) > most)
+		return true;
+	const uint32_t mine = letters(t->text + t->word[w], len), other = letters(s, n);
+	return (unsigned)MAX(__builtin_popcount(mine & ~other), __builtin_popcount(other & ~mine)) > most;
 }
 
 /*
  * The cost of a word in the place of s: a letter or two may be wrong, but not half of the word.  A word that some form of
- * the instruction has is not misspelt.
+ * the instruction has is not misspelt, and neither is a type.
  */
 static unsigned word_cost(const near_text *t, unsigned w, const char *s, size_t n)
 {
-	size_t len = word_length(t, w);
-	unsigned d = is_type(t, w) ? UINT16_MAX : distance(t, w, s, n);
+	const size_t len = word_length(t, w);
+	const unsigned slips = t->field[w][0] || len < 3 ? 0 : len > 5 ? 2 : 1, most = MAX(slips, (unsigned)len / 2);
 
-	return !t->field[w][0] && len > 2 && d <= (len > 5 ? 2u : 1u) ? COST_MISSPELT : 2 * d <= len ? COST_OTHER : COST_STRANGE;
+	if (t->is_type[w] || is_far(t, w, s, n, most))
+		return COST_STRANGE;
+	const unsigned d = distance(t, w, s, n);
+	return slips && d <= slips ? COST_MISSPELT : d <= len / 2 ? COST_OTHER : COST_STRANGE;
 }
 
 static bool belongs(const near_text *t, unsigned w, const char *field)
@@ -136,7 +155,7 @@ static unsigned group_cost(const aligning *a, unsigned group, unsigned w)
 	}
 	if (cost > COST_MISSPELT && g->nalt > 1 && belongs(a->t, w, arch_ops[a->f->op].field[g->field]))
 		cost = cost == COST_OTHER ? COST_NEARLY : COST_BELONGS;
-	if (cost > COST_TYPE && is_type(a->t, w) && g->is_type)
+	if (cost > COST_TYPE && a->t->is_type[w] && g->is_type)
 		cost = COST_TYPE;
 	/* a value that may be left out was not asked for */
 	return g->kind == GROUP_OPTIONAL && cost == COST_STRANGE ? COST_TOO_MANY + 1 : cost;
@@ -152,7 +171,7 @@ static unsigned other_cost(const aligning *a, unsigned s, unsigned w)
 	if (cost > COST_MISSPELT && s < a->nname)
 		return COST_OTHER_NAME;
 	bool type = arch_type_of(slot->text, slot->len) != CPTX_TYPE_NONE;
-	return cost > COST_OTHER && type == is_type(a->t, w) && !a->t->field[w][0] ? COST_OTHER : cost;
+	return cost > COST_OTHER && type == a->t->is_type[w] && !a->t->field[w][0] ? COST_OTHER : cost;
 }
 
 static unsigned lacking_cost(const aligning *a, unsigned s)
@@ -305,6 +324,8 @@ void near_read(const char *text, size_t n, near_text *t)
 		if (text[i] == '.')
 			t->word[t->nword++] = (uint16_t)(i + 1);
 	t->word[t->nword] = (uint16_t)(t->n + 1);
+	for (unsigned w = 0; w < t->nword; w++)
+		t->is_type[w] = arch_type_of(text + t->word[w], word_length(t, w)) != CPTX_TYPE_NONE;
 	for (unsigned i = 0; i < count; i++)
 		note_fields(t, &arch_forms[forms[i]]);
 }

@@ -20,6 +20,7 @@ typedef struct near_text {
 	size_t n;
 	unsigned nword;
 	uint16_t word[NEAR_WORDS + 1]; /* where each word begins, behind its dot; the last: the end */
+	bool is_type[NEAR_WORDS];      /* the word is a type's name */
 	const char *field[NEAR_WORDS][NEAR_FIELDS];
 } near_text;
 
