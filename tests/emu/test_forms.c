@@ -28,7 +28,7 @@ static unsigned loaded, refused;
 static bool load(const batch *b, unsigned version, const char *const *line, unsigned n, cptx_error *err)
 {
 	char *file = pool_file_head(b->target, version, n == 1 && pool_names_sampler(*line)),
-		 *head = pool_kernel_head(0, version, NULL), *text = malloc(TEXT), *at = text;
+		 *head = pool_kernel_head(0, version, n == 1 ? *line : NULL), *text = malloc(TEXT), *at = text;
 	cptx_device *dev = cptx_emu_open(b->target, &(cptx_emu_opt){ .threads = 1 }, err);
 
 	ck_assert(text && dev);

@@ -309,16 +309,17 @@ unsigned pool_declared(unsigned nth)
 	return nth < ARRAY_LEN(types) ? types[nth] : 0;
 }
 
-/* Whether a register %PREFIXn stands in the line; in any, if there is none. */
-static bool stands_in(const char *line, const char *prefix, const char *behind)
+/* How many registers %PREFIXn a line needs, one more than the highest n that stands in it; most, if there is no line. */
+static unsigned needed_by(const char *line, const char *prefix, const char *behind, unsigned most)
 {
 	char name[32];
+	unsigned n = line ? 0 : most;
 
 	snprintf(name, sizeof name, "%s%s", prefix, behind);
 	for (const char *p = line; p && (p = strstr(p, name)); p++)
 		if (isdigit((unsigned char)p[strlen(name)]))
-			return true;
-	return !line;
+			n = MAX(n, (unsigned)strtoul(p + strlen(name), NULL, 10) + 1);
+	return n;
 }
 
 char *pool_kernel_head(unsigned n, unsigned version, const char *line)
@@ -327,14 +328,18 @@ char *pool_kernel_head(unsigned n, unsigned version, const char *line)
 	const cptx_kernel *k = names();
 	int at = snprintf(text, sizeof text, ".visible .entry k%u(.param .align 16 .b8 in_param[64])\n{\n", n);
 
-	for (unsigned c = 0; c < CLASS_COUNT; c++) /* more than the pool has: for destinations that calls make */
-		if ((c != CLASS_B128 || version >= 83) && stands_in(line, ir_classes[c].prefix, ""))
+	for (unsigned c = 0; c < CLASS_COUNT; c++) {
+		/* more than the pool has: for destinations that calls make */
+		const unsigned most = k->decl[c].count + 300, count = needed_by(line, ir_classes[c].prefix, "", most);
+		if ((c != CLASS_B128 || version >= 83) && count)
 			at += snprintf(text + at, sizeof text - (size_t)at, "\t.reg .%s %s<%u>;\n", arch_mods[ir_classes[c].type].name,
-			               ir_classes[c].prefix, k->decl[c].count + 300);
+			               ir_classes[c].prefix, count);
+	}
 	for (unsigned i = 0; pool_declared(i); i++) {
 		const char *type = arch_mods[pool_declared(i)].name;
-		if (stands_in(line, type, "_"))
-			at += snprintf(text + at, sizeof text - (size_t)at, "\t.reg .%s %%%s_<400>;\n", type, type);
+		const unsigned count = needed_by(line, type, "_", 400);
+		if (count)
+			at += snprintf(text + at, sizeof text - (size_t)at, "\t.reg .%s %%%s_<%u>;\n", type, type, count);
 	}
 	at += snprintf(
 		text + at, sizeof text - (size_t)at,

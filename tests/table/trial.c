@@ -217,12 +217,14 @@ static void find_line(const cptx_ptx *ptx, char line[LINE])
 
 static void emit(pool *p, const cptx_target *target, outcome *o)
 {
+	static cptx_ptx *ptx; /* it keeps the names of the pool's registers, which take longer than the rest */
 	cptx_error err = { .code = CPTX_OK };
-	cptx_ptx *ptx = cptx_emit(p->m, target->name, NULL, &err);
 
-	o->ok = ptx != NULL;
-	if (!ptx) {
-		first_line(o->why, sizeof o->why, err.text);
+	if (!ptx)
+		ptx = cptx_ptx_new(NULL);
+	o->ok = ptx && cptx_emit_again(ptx, p->m, target->name, NULL, &err);
+	if (!o->ok) {
+		first_line(o->why, sizeof o->why, ptx ? err.text : "out of memory");
 		return;
 	}
 	o->version = cptx_ptx_version(ptx);
@@ -232,7 +234,6 @@ static void emit(pool *p, const cptx_target *target, outcome *o)
 		o->ok = false;
 		first_line(o->why, sizeof o->why, "read and printed again it is another");
 	}
-	cptx_ptx_destroy(ptx);
 }
 
 void trial_build(const trial *t, enum path path, const cptx_target *target, outcome *o)
