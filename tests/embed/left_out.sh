@@ -9,7 +9,7 @@ suite=left_out
 . "$source/tests/embed/common.sh"
 objects=
 for folder in "$build"/libcptx.so.*.p "$build"/libcptx.a.p; do
-	[ -d "$folder" ] && objects="$folder $build/libcptx_generators.a.p" && break
+	[ -d "$folder" ] && objects="$folder $build/libcptx_cold.a.p" && break
 done
 [ -n "$objects" ] || { skip "there is no build"; finish; }
 include="-I$source/include -I$source/src -I$source/third_party -I$build/include -I$build"

@@ -135,9 +135,11 @@ if [ -x "$nvcc" ] && "$nvcc" --version | grep -q 'release 13\.'; then
 		says "cudaErrorIllegalAddress"
 	done
 	# Objects that call one another, and cooperative groups that wait for the whole grid.
+	"$nvcc" -lineinfo -rdc=true -gencode arch=compute_90,code=compute_90 -c -odir "$dir" "$here/linked.cu" "$here/linked_other.cu" \
+		>"$out" 2>"$err" || bad "nvcc -rdc=true -c"
 	for runtime in static shared; do
-		"$nvcc" -lineinfo -rdc=true --cudart $runtime -gencode arch=compute_90,code=compute_90 -o "$dir/objects" "$here/linked.cu" \
-			"$here/linked_other.cu" >"$out" 2>"$err" || bad "nvcc -rdc=true --cudart $runtime"
+		"$nvcc" -rdc=true --cudart $runtime -gencode arch=compute_90,code=compute_90 -o "$dir/objects" "$dir/linked.o" \
+			"$dir/linked_other.o" >"$out" 2>"$err" || bad "nvcc -rdc=true --cudart $runtime"
 		status 3 sanitize -- "$dir/objects"
 		says "linked: 5"
 		says "cudaSuccess, 256 right"
