@@ -93,7 +93,9 @@ static uint64_t texture(cptx_emu_texture_opt opt, const void *texels, size_t siz
 static bool run(const char *kernel, uint64_t t, const lane *in, lane *out)
 {
 	const cptx_arg args[] = { CPTX_ARG(t), CPTX_ARG(coords_at), CPTX_ARG(out_at) };
-	cptx_launch_opt opt = { .size = sizeof opt, .grid = { 1 }, .block = { THREADS }, .nargs = 3, .args = args };
+	cptx_launch_opt opt = {
+		.size = CPTX_OPT_SIZE(cptx_launch_opt), .grid = { 1 }, .block = { THREADS }, .nargs = 3, .args = args
+	};
 
 	err.code = CPTX_OK;
 	ck_assert(cptx_mem_write(dev, coords_at, in, THREADS * sizeof *in, &err));

@@ -647,7 +647,7 @@ START_TEST(rings_are_checked)
 		                         .unit = b.unit,
 		                         .barrier = cptx_imm(1),
 		                         .acc = &ahead };
-	o.size = sizeof o, line = __LINE__ + 1;
+	o.size = CPTX_OPT_SIZE(cptx_epilogue_ring_opt), line = __LINE__ + 1;
 	cptx_epilogue_ring_new_(b.k, CPTX_HERE, &b.ring, &o);
 	refused(&b, line, "epilogue: .barrier of the ring is 1 for all of 2 units");
 }

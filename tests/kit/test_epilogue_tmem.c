@@ -133,7 +133,7 @@ START_TEST(results_are_right)
 	cptx_tensor_map map;
 	cptx_tensor_map_opt opt;
 	cptx_module *m = cptx_module_new(NULL);
-	const cptx_operand_opt op = { .size = sizeof op, .type = t->out, .tile = tile_of(t) };
+	const cptx_operand_opt op = { .size = CPTX_OPT_SIZE(cptx_operand_opt), .type = t->out, .tile = tile_of(t) };
 
 	begin(&b, m, t);
 	SURE(!cptx_module_error(m), "%s", cptx_module_error(m) ? cptx_module_error(m)->text : "");

@@ -136,8 +136,8 @@ START_TEST(tiles_and_units)
 	FAILS("whose rings have no addresses", x.o.a_ring = x.u32, x.o.b_ring = cptx_offset(x.u32, 8), x.o.apart = 8192; NEW);
 	FAILS("with .desc32 by mma.sync or tcgen05; that is for wgmma with .a_ring and .b_ring", x.o = x.sync.opt;
 	      x.o.desc32 = true; NEW);
-	FAILS("with .desc32 and without rings; that is for wgmma with .a_ring and .b_ring", x.o.size = sizeof x.o,
-	      x.o.desc32 = true;
+	FAILS("with .desc32 and without rings; that is for wgmma with .a_ring and .b_ring",
+	      x.o.size = CPTX_OPT_SIZE(cptx_tiled_mma_opt), x.o.desc32 = true;
 	      NEW);
 	FAILS("with stages 512 bytes apart; .apart is a multiple of the 1024 that swizzled tiles begin at",
 	      x.o.a_ring = x.o.b_ring = x.u32, x.o.apart = 512;

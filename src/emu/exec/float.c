@@ -100,11 +100,11 @@ ALU_F64(sub_f64, a - b, num_sub(CPTX_F64, pa[l], pb[l], &plain))
 ALU_F64(mul_f64, (a * b), num_mul(CPTX_F64, pa[l], pb[l], &plain))
 ALU_F64(fma_f64, fma(a, b, c), num_fma(CPTX_F64, pa[l], pb[l], pc[l], &plain))
 
-#ifdef MACHINE
+#ifdef EMU_MACHINE
 #define FMA_F32(a, b, c) num_f32_bits(__builtin_fmaf(num_f32(a), num_f32(b), num_f32(c)))
-ALU3_ON(MACHINE, fma_f32_machine, uint32_t, uint32_t, FMA_F32(a, b, c))
-ALU3_ON(MACHINE, fma_f32z_machine, uint32_t, uint32_t, fma_z(FMA_F32(FTZ(a), FTZ(b), FTZ(c)), FTZ(a), FTZ(b), FTZ(c)))
-ALU_F64_ON(MACHINE, fma_f64_machine, __builtin_fma(a, b, c), num_fma(CPTX_F64, pa[l], pb[l], pc[l], &plain))
+ALU3_ON(EMU_MACHINE, fma_f32_machine, uint32_t, uint32_t, FMA_F32(a, b, c))
+ALU3_ON(EMU_MACHINE, fma_f32z_machine, uint32_t, uint32_t, fma_z(FMA_F32(FTZ(a), FTZ(b), FTZ(c)), FTZ(a), FTZ(b), FTZ(c)))
+ALU_F64_ON(EMU_MACHINE, fma_f64_machine, __builtin_fma(a, b, c), num_fma(CPTX_F64, pa[l], pb[l], pc[l], &plain))
 #endif
 
 /* ---- instructions of all types ---- */
@@ -149,7 +149,7 @@ static uint64_t mad_hi(const emu_op *op, const uint64_t *v)
 SCALAR_CALC(mad, op->m.mode == CPTX_HI ? mad_hi(op, v) : num_fma(op->m.type, widened(op, v[0]), widened(op, v[1]), v[2], m))
 bool decode_mad(emu_decoder *d, emu_op *op)
 {
-#ifdef MACHINE
+#ifdef EMU_MACHINE
 	static const struct fast machine[] = {
 		{ FAST_F32, fma_f32_machine }, { FAST_F32Z, fma_f32z_machine }, { FAST_F64, fma_f64_machine }, { 0 }
 	};

@@ -60,9 +60,9 @@ ALU2(max_bf16, uint32_t, uint32_t, EXTREME(0x7f80, false))
 
 SUMS(, )
 FMAS(, )
-#ifdef MACHINE
-SUMS(MACHINE, _machine)
-FMAS(MACHINE, _machine)
+#ifdef EMU_MACHINE
+SUMS(EMU_MACHINE, _machine)
+FMAS(EMU_MACHINE, _machine)
 #define BOTH(name) name, name##_machine
 #else
 #define HAS_MACHINE false

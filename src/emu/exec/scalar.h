@@ -80,7 +80,7 @@ bool fast_decode(emu_op *op, const struct fast *row);
 
 /* Most x86 have instructions (fma, vectors of 8 words) that the compiler may not take for granted. */
 #if defined __x86_64__ && defined __GNUC__ && !defined FP_FAST_FMAF
-#define MACHINE __attribute__((target("avx2,fma")))
+#define EMU_MACHINE __attribute__((target("avx2,fma")))
 #define HAS_MACHINE (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
 #endif
 
