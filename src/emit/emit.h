@@ -63,6 +63,7 @@ typedef struct line_plan { /* what most lines need comes first */
 		version; /* of an ir_shape: enum plan_ready; the lowest .version that has it, 0: one that ended it is known */
 	uint8_t nmods, others; /* words of modifiers; a bit for each operand whose text is put together at each use */
 	uint8_t npiece, front_len;
+	bool simple; /* at most PIECES operands, and no others */
 	/* the kinds in the words of the operands, two to each; of a number that has a ready text also that it is small */
 	uint64_t kind[PIECES / 2], kind_mask[PIECES / 2];
 	uint64_t first_mods, first_mask; /* the first four modifiers */

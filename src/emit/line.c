@@ -174,6 +174,7 @@ static bool make_plan(line_plan *p, const ir_item *it, const char *opcode, const
 	*p = (line_plan){ .shape = line_shape(it), .npiece = (uint8_t)MAX(it->noperand, (unsigned)PIECES) };
 	if (!plan_operands(p, it, &behind))
 		return false;
+	p->simple = !p->others && p->npiece <= PIECES;
 	p->nmods = (uint8_t)((it->nmod + 3) / 4);
 	for (unsigned i = 0; i < it->nmod; i += 4) {
 		uint64_t *mods = i ? &p->mod[i / 4 - 1] : &p->first_mods, *mask = i ? &p->mod_mask[i / 4 - 1] : &p->first_mask;
@@ -305,17 +306,24 @@ typedef struct line_printer {
 	uint32_t run_line, run_file; /* where the last line came from */
 } line_printer;
 
-/* Whether operands are of the kinds that the plan has. */
-static inline bool is_of_kinds(const line_plan *p, const char *words, uint64_t other)
+/* Not 0 where the first operands are of other kinds than the plan has. */
+static inline uint64_t other_kinds(const line_plan *p, const char *words)
 {
-	uint64_t kind[PIECES / 2], wide;
+	uint64_t kind[PIECES / 2];
 
 	memcpy(kind, words, sizeof kind);
-	other |= (kind[0] ^ p->kind[0]) & p->kind_mask[0];
-	other |= (kind[1] ^ p->kind[1]) & p->kind_mask[1];
+	return ((kind[0] ^ p->kind[0]) & p->kind_mask[0]) | ((kind[1] ^ p->kind[1]) & p->kind_mask[1]);
+}
+
+/* Whether operands are of the kinds that the plan has, and `other` is 0. */
+static inline bool is_of_kinds(const line_plan *p, const char *words, uint64_t other)
+{
+	uint64_t wide;
+
+	other |= other_kinds(p, words);
 	if (other | (p->npiece <= PIECES))
 		return !other;
-	memcpy(&wide, words + sizeof kind, sizeof wide);
+	memcpy(&wide, words + sizeof p->kind, sizeof wide);
 	return !((wide ^ p->wide_kind) & p->wide_mask);
 }
 
@@ -361,9 +369,9 @@ static inline char *put_line_guard(char *p, const emitter *e, const line_printer
 _Static_assert(ITEM_NEGATED == 1, "put_line_guard adds it to a place");
 
 /* Copies operand i and what stands behind it. */
-static inline char *put_piece(char *p, const line_printer *to, const line_piece *piece, uint32_t word)
+static inline char *put_piece(char *p, const char *const *table, const line_piece *piece, uint32_t word)
 {
-	p = put_name(p, to->table[piece->table] + ((word >> (WORD_NUMBER - NAME_SHIFT)) & piece->mask));
+	p = put_name(p, table[piece->table] + ((word >> (WORD_NUMBER - NAME_SHIFT)) & piece->mask));
 	memcpy(p, piece->behind, sizeof piece->behind);
 	return p + piece->len;
 }
@@ -448,45 +456,56 @@ __attribute__((__noinline__)) static char *put_with_others(char *p, emitter *e, 
 	return p;
 }
 
+/* Copies what a plan whose operands are registers and small numbers has behind a guard to p; returns its end. */
+static inline char *put_pieces(char *p, const char *const *table, const line_plan *plan, const char *words)
+{
+	uint32_t word[PIECES];
+
+	memcpy(word, words, sizeof word);
+	memcpy(p, plan->front, PIECES_FRONT);
+	p += plan->front_len;
+	p = put_piece(p, table, &plan->piece[0], word[0]);
+	p = put_piece(p, table, &plan->piece[1], word[1]);
+	p = put_piece(p, table, &plan->piece[2], word[2]);
+	return put_piece(p, table, &plan->piece[3], word[3]);
+}
+_Static_assert(PIECES == 4, "put_pieces names them one by one");
+
 /* Copies a line of the plan to to->p; returns its end, or NULL where there is no room for it. */
 static inline char *put_line(emitter *e, const line_printer *to, const line_plan *plan, const ir_item *it, const char *words)
 {
-	uint32_t word[PIECES];
 	char *p = to->p;
 
-	memcpy(word, words, sizeof word);
 	*p++ = '\t';
 	if (it->guard)
 		p = put_line_guard(p, e, to, it);
+	if (plan->simple && !e->long_names)
+		return put_pieces(p, to->table, plan, words);
 	memcpy(p, plan->front, PIECES_FRONT);
-	p += plan->front_len;
-	if (plan->others | (plan->npiece > PIECES) | e->long_names)
-		return put_with_others(p, e, to, plan, it);
-	p = put_piece(p, to, &plan->piece[0], word[0]);
-	p = put_piece(p, to, &plan->piece[1], word[1]);
-	p = put_piece(p, to, &plan->piece[2], word[2]);
-	return put_piece(p, to, &plan->piece[3], word[3]);
+	return put_with_others(p + plan->front_len, e, to, plan, it);
 }
-_Static_assert(PIECES == 4, "put_line names them one by one");
 
-/* Notes where the line comes from: an entry for each line that comes from elsewhere than the one before, without a branch
- * on that. */
+/* Notes where a line comes from, at `map`: an entry for each line that comes from elsewhere than the one before, without a
+ * branch on that.  Returns the place for the next entry. */
+static inline line_entry *put_origin(line_entry *map, uint32_t number, uint32_t run_line, uint32_t run_file, uint32_t line,
+                                     uint32_t file)
+{
+	uint64_t lines = (uint64_t)line << 32 | number;
+
+	memcpy((char *)map + offsetof(line_entry, ptx_line), &lines, sizeof lines); /* in two stores */
+	memcpy((char *)map + offsetof(line_entry, file), &file, sizeof file);       /* with the step 0 */
+	return map + (((run_line ^ line) | (run_file ^ file)) != 0);
+}
+
 static inline void note_origin(line_printer *to, const ir_item *it)
 {
-	uint32_t other = (to->run_line ^ it->line) | (to->run_file ^ it->file);
-
-	uint64_t lines = (uint64_t)it->line << 32 | to->line;
-	uint32_t file = it->file; /* with the step 0 */
-
-	memcpy((char *)to->map + offsetof(line_entry, ptx_line), &lines, sizeof lines); /* in two stores */
-	memcpy((char *)to->map + offsetof(line_entry, file), &file, sizeof file);
+	to->map = put_origin(to->map, to->line, to->run_line, to->run_file, it->line, it->file);
 	to->run_line = it->line;
-	to->run_file = file;
-	to->map += other != 0;
+	to->run_file = it->file;
 }
 
 _Static_assert(offsetof(line_entry, line) == 4 && offsetof(line_entry, step) == offsetof(line_entry, file) + 2,
-               "note_origin puts them into words");
+               "put_origin puts them into words");
 
 /* Leaves what was written to the emitter. */
 static inline void end_lines(emitter *e, const line_printer *to, bool built)
@@ -564,7 +583,7 @@ static inline const line_plan *shaped_plan(emitter *e, const ir_item *it, const 
 /* Names the registers of a line of the plan as a hash wants it. */
 static inline void name_for_hash(emitter *e, const line_plan *plan, const ir_item *it)
 {
-	if (plan->others | (plan->npiece > PIECES)) {
+	if (!plan->simple) {
 		emit_hash_item(e, it);
 		return;
 	}
@@ -621,16 +640,62 @@ CPTX_INLINE_ char *put_planned(emitter *e, const line_printer *to, const ir_item
 	return put_line(e, to, plan, it, words);
 }
 
+/*
+ * Prints the items of a module that was built as long as they have a shape whose plan is copied as it stands, and no guard.
+ * What it counts is in variables that no call is told of, so that they stay in registers.
+ */
+__attribute__((__noinline__)) static const ir_item *put_shaped(const emitter *e, line_printer *to, const ir_item *it)
+{
+	const ir_item only_shaped = { .shaped = 1 };
+	const line_plan *plans = e->out->shaped;
+	const char *const table[] = { to->table[0], to->table[1], to->table[2] };
+	line_entry *map = to->map;
+	char *p = to->p;
+	uint32_t flags, usual, left = to->left, number = to->line, line = to->run_line, file = to->run_file;
+
+	memcpy(&usual, (const char *)&only_shaped + offsetof(ir_item, line) + sizeof usual, sizeof usual);
+	for (; it && left; it = it->next, number++, left--) {
+		memcpy(&flags, (const char *)it + offsetof(ir_item, line) + sizeof flags, sizeof flags);
+		if (flags != usual)
+			break;
+		const line_plan *plan = &plans[it->shape->number];
+		const char *words = (const char *)(it + 1);
+		if (plan->ready != PLAN_READY || !plan->simple || other_kinds(plan, words))
+			break;
+		*p = '\t';
+		p = put_pieces(p + 1, table, plan, words);
+		map = put_origin(map, number, line, file, it->line, it->file);
+		line = it->line;
+		file = it->file;
+	}
+	to->p = p;
+	to->map = map;
+	to->left = left;
+	to->line = number;
+	to->run_line = line;
+	to->run_file = file;
+	return it;
+}
+_Static_assert(LINE_TABLES == 3, "put_shaped names the tables one by one");
+
 /* Prints items as long as they have a plan, or are labels and comments; returns the first one that is neither.  built: each
  * has the tag of its call; names: their registers are to be named. */
 CPTX_INLINE_ const ir_item *put_lines(emitter *e, const ir_item *it, bool built, bool names)
 {
+	bool shaped = built && !names && e->shapes && !e->long_names;
 	line_printer to = { .left = 0 };
 
 	if (!begin_lines(e, &to, built))
 		return it;
 	for (; it; it = it->next) {
 		char *end;
+		if (shaped && !(it = put_shaped(e, &to, it)))
+			break;
+		if (!to.left) {
+			end_lines(e, &to, built);
+			if (!begin_lines(e, &to, built))
+				return it;
+		}
 		if (it->kind == ITEM_INSN) {
 			if (!built)
 				fetch_plan(e, it->next);
@@ -651,11 +716,7 @@ CPTX_INLINE_ const ir_item *put_lines(emitter *e, const ir_item *it, bool built,
 			emit_map_line(e, it);
 		}
 		to.line++;
-		if (!--to.left) {
-			end_lines(e, &to, built);
-			if (!begin_lines(e, &to, built))
-				return it->next;
-		}
+		to.left--;
 	}
 	end_lines(e, &to, built);
 	return it;
