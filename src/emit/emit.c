@@ -417,6 +417,13 @@ static bool print(cptx_ptx *out, cptx_module *m, const cptx_emit_opt *o, emit_ha
 	return false;
 }
 
+/* The caller's error, or one that nobody reads, whose texts are not cleared: they are set with its code. */
+static cptx_error *err_or(cptx_error *err, cptx_error *ignored)
+{
+	ignored->code = CPTX_OK;
+	return err ? err : ignored;
+}
+
 /* Checks what a caller gives; the target, or NULL, with an error. */
 static const cptx_target *wanted(cptx_module *m, const char *target, const cptx_emit_opt *opt, cptx_emit_opt *o,
                                  cptx_error *err)
@@ -436,10 +443,10 @@ static const cptx_target *wanted(cptx_module *m, const char *target, const cptx_
 
 cptx_ptx *cptx_emit(cptx_module *m, const char *target, const cptx_emit_opt *opt, cptx_error *err)
 {
-	cptx_error ignored = { .code = CPTX_OK };
+	cptx_error ignored;
 	cptx_emit_opt o;
 
-	err = err ? err : &ignored;
+	err = err_or(err, &ignored);
 	const cptx_target *t = wanted(m, target, opt, &o, err);
 	if (!t)
 		return NULL;
@@ -461,10 +468,10 @@ cptx_ptx *cptx_emit(cptx_module *m, const char *target, const cptx_emit_opt *opt
 
 bool cptx_emit_again(cptx_ptx *ptx, cptx_module *m, const char *target, const cptx_emit_opt *opt, cptx_error *err)
 {
-	cptx_error ignored = { .code = CPTX_OK };
+	cptx_error ignored;
 	cptx_emit_opt o;
 
-	err = err ? err : &ignored;
+	err = err_or(err, &ignored);
 	if (!IS_GIVEN(ptx, "text", NOWHERE, err))
 		return false;
 	const cptx_target *t = wanted(m, target, opt, &o, err);
@@ -477,12 +484,12 @@ bool cptx_emit_again(cptx_ptx *ptx, cptx_module *m, const char *target, const cp
 
 bool cptx_module_hash(cptx_module *m, const char *target, const cptx_hash_opt *opt, cptx_hash *hash, cptx_error *err)
 {
-	cptx_error ignored = { .code = CPTX_OK };
+	cptx_error ignored;
 	cptx_emit_opt plain;
 	cptx_hash_opt o;
 	emit_hash_state state;
 
-	err = err ? err : &ignored;
+	err = err_or(err, &ignored);
 	if (!IS_GIVEN(hash, "place for the hash", NOWHERE, err))
 		return false;
 	*hash = (cptx_hash){ { 0, 0 } };

@@ -23,7 +23,7 @@ typedef struct reg_name {
  * A spelling that the target is known to have, and how its operands are printed: all that usual lines need, so that the
  * table is read once for each spelling.
  */
-enum { SPELLINGS = 1024, SPELLING_PLACES = 2048, OPCODE_MOST = ARCH_OPCODE, OPCODE_USUAL = 32, SPELLINGS_TEXT = 1 << 16 };
+enum { SPELLINGS = 1024, SPELLING_PLACES = 64 /* at first */, OPCODE_MOST = ARCH_OPCODE, OPCODE_USUAL = 32, SPELLINGS_TEXT = 1 << 16 };
 typedef struct spelling {
 	uint16_t form, len;
 	uint64_t mods[ARCH_GROUPS / 4]; /* its modifiers, four to a word */
@@ -112,6 +112,7 @@ struct cptx_ptx {
 	const cptx_module *shaped_module; /* whose shapes they are, if its .printer is this text; else a module that is gone */
 	unsigned shaped_target;
 	spelling *known;
+	uint16_t *known_at; /* numbers in `known`, from 1: a hash table with linear probing, with twice the places of `known` */
 	unsigned cap_known;
 	buf spelled; /* texts of the known spellings */
 };
@@ -143,7 +144,6 @@ typedef struct emitter {
 	 * registers; 0 in line_most: the first two are not known yet */
 	size_t operand_most, line_most, own_most;
 	size_t longest_global;           /* longest name of a variable or function of the module */
-	uint16_t place[SPELLING_PLACES]; /* numbers in out->known, from 1: a hash table with linear probing */
 	unsigned nknown;
 	unsigned end; /* lowest version that removed something that was printed; 0: none */
 	const ir_item *ends;

@@ -170,17 +170,24 @@ static bool same_rest(const spelling *s, const uint16_t *mods, unsigned n)
 	return true;
 }
 
-/* The place in the table for an item's spelling: where its number stands, or would stand. */
+static uint64_t hash_of(unsigned form, const uint16_t *mods, unsigned n)
+{
+	uint64_t hash = (form ^ arch_four_mods(mods, n) << 1) * 0x9e3779b97f4a7c15u;
+
+	for (unsigned i = 4; i < n; i += 4)
+		hash = (hash ^ arch_four_mods(mods + i, n - i)) * 0x9e3779b97f4a7c15u;
+	return hash >> 40;
+}
+
+/* The place in the table for an item's spelling: where its number stands, or would stand.  The table is there. */
 static inline uint16_t *place_of(emitter *e, const ir_item *it)
 {
 	const uint16_t *mods = ir_mods(it);
 	unsigned n = it->nmod, form = it->form;
-	uint64_t first = arch_four_mods(mods, n), hash = (form ^ first << 1) * 0x9e3779b97f4a7c15u;
+	uint64_t first = arch_four_mods(mods, n);
 
-	for (unsigned i = 4; i < n; i += 4)
-		hash = (hash ^ arch_four_mods(mods + i, n - i)) * 0x9e3779b97f4a7c15u;
-	for (size_t at = hash >> 40;; at++) {
-		uint16_t *place = &e->place[at % SPELLING_PLACES];
+	for (size_t at = hash_of(form, mods, n);; at++) {
+		uint16_t *place = &e->out->known_at[at & (2 * e->out->cap_known - 1)];
 		if (!*place)
 			return place;
 		const spelling *s = &e->out->known[*place - 1];
@@ -203,21 +210,44 @@ static void note_operands(spelling *s, const ir_item *it)
 	s->asks = f->asks;
 }
 
+static void forget_spellings(emitter *e)
+{
+	memset(e->out->known_at, 0, 2 * e->out->cap_known * sizeof *e->out->known_at);
+	e->nknown = 0;
+	e->out->spelled.n = 0;
+}
+
+/* Makes room for twice as many spellings; false when memory is short. */
+static bool more_spellings(cptx_ptx *out, unsigned n)
+{
+	unsigned cap = out->cap_known ? out->cap_known * 2 : SPELLING_PLACES / 2;
+	spelling *known = HEAP_ARRAY(&out->hook, spelling, out->known, cap);
+
+	out->known = known ? known : out->known;
+	uint16_t *at = known ? HEAP_ARRAY(&out->hook, uint16_t, out->known_at, 2 * (size_t)cap) : NULL;
+	if (!at)
+		return false;
+	memset(at, 0, 2 * cap * sizeof *at);
+	out->known_at = at;
+	out->cap_known = cap;
+	for (unsigned i = 0; i < n; i++) {
+		uint16_t mods[ARCH_GROUPS];
+		memcpy(mods, known[i].mods, sizeof mods);
+		size_t place = hash_of(known[i].form, mods, arch_forms[known[i].form].ngroup);
+		while (at[place & (2 * cap - 1)])
+			place++;
+		at[place & (2 * cap - 1)] = (uint16_t)(i + 1);
+	}
+	return true;
+}
+_Static_assert(!(SPELLING_PLACES & (SPELLING_PLACES - 1)) && SPELLINGS <= UINT16_MAX, "places are found by a mask");
+
 static bool room_for_spelling(emitter *e, size_t n)
 {
-	if (e->out->spelled.n > SPELLINGS_TEXT || e->nknown == SPELLINGS) { /* start with an empty table again */
-		memset(e->place, 0, sizeof e->place);
-		e->nknown = 0;
-		e->out->spelled.n = 0;
-	}
-	if (e->nknown == e->out->cap_known) {
-		unsigned cap = e->out->cap_known ? e->out->cap_known * 2 : 32;
-		spelling *known = HEAP_ARRAY(&e->out->hook, spelling, e->out->known, cap);
-		if (!known)
-			return false;
-		e->out->known = known;
-		e->out->cap_known = cap;
-	}
+	if (e->out->spelled.n > SPELLINGS_TEXT || e->nknown == SPELLINGS)
+		forget_spellings(e);
+	if (e->nknown == e->out->cap_known && !more_spellings(e->out, e->nknown))
+		return false;
 	return buf_reserve(&e->out->spelled, n + 1 + OPCODE_USUAL);
 }
 
@@ -271,7 +301,9 @@ unsigned emit_lasting_version(emitter *e, const ir_item *it)
 
 const spelling *emit_spelling(emitter *e, const ir_item *it)
 {
-	unsigned number = *place_of(e, it);
+	if (!e->nknown && e->out->cap_known)
+		forget_spellings(e); /* those of an earlier print */
+	unsigned number = e->nknown ? *place_of(e, it) : 0;
 	return number ? &e->out->known[number - 1] : new_spelling(e, it);
 }
 
@@ -281,6 +313,8 @@ void emit_done(cptx_ptx *out)
 		heap_realloc(&out->hook, out->names, 0);
 	if (out->known)
 		heap_realloc(&out->hook, out->known, 0);
+	if (out->known_at)
+		heap_realloc(&out->hook, out->known_at, 0);
 	if (out->plan)
 		heap_realloc(&out->hook, out->plan, 0);
 	if (out->plan_at)
@@ -300,7 +334,7 @@ void emit_done(cptx_ptx *out)
 	out->shaped = NULL, out->cap_shaped = 0, out->shaped_module = NULL;
 	buf_free(&out->spelled);
 	out->names = NULL, out->names_cap = 0;
-	out->known = NULL, out->cap_known = 0;
+	out->known = NULL, out->known_at = NULL, out->cap_known = 0;
 }
 
 bool emit_still_there(emitter *e, unsigned version)

@@ -45,19 +45,9 @@ bool cptx_module_clear(cptx_module *m)
 	free_source(m);
 	ir_index_clear(m);
 	arena_rewind(&m->a, (char *)(m + 1));
-	cptx_module kept = { .a = m->a,
-		                 .memo = m->memo,
-		                 .here = m->here,
-		                 .shape = m->shape,
-		                 .shape_block = m->shape_block,
-		                 .nshape = m->nshape,
-		                 .fills = m->fills + 1,
-		                 .printer = m->printer,
-		                 .names = m->names,
-		                 .spare_tables = m->spare_tables };
-	memcpy(kept.direct, m->direct, sizeof kept.direct);
-	memcpy(kept.direct_at, m->direct_at, sizeof kept.direct_at);
-	*m = kept;
+	m->fills++;
+	memset((char *)m + offsetof(cptx_module, tag), 0,
+	       offsetof(cptx_module, err) + sizeof m->err.code - offsetof(cptx_module, tag));
 	return begin(m) || ir_no_memory(m, NOWHERE);
 }
 
