@@ -48,7 +48,7 @@ enum {
 	LINES_BUILT_LOG = 6, /* of those in modules that were built, most of whose items have a shape */
 	LINES_NEAR = 8       /* places where a line may stand */
 };
-enum plan_ready { PLAN_NONE, PLAN_EARLIER /* made by an earlier print */, PLAN_READY };
+enum plan_ready { PLAN_NONE, PLAN_EARLIER /* made by an earlier print */, PLAN_READY, PLAN_NEVER /* there is none */ };
 enum line_table { TABLE_EMPTY, TABLE_REGS, TABLE_NUMBERS, LINE_TABLES };
 typedef struct line_piece {
 	char behind[PIECE_BEHIND]; /* what follows the operand: ", ", "], [", ";", ", %tid.x;" ... */
@@ -164,6 +164,8 @@ bool emit_text_needs(emitter *e,
                      const char *text); /* emit_needs for a directive that is given as text, and for what it holds */
 /* The spelling of an instruction if the target has it; NULL, with an error, if the target lacks it. */
 const spelling *emit_spelling(emitter *e, const ir_item *it);
+/* emit_spelling for a spelling that is not kept: all of it but its modifiers, and its text with a blank behind it. */
+bool emit_spell_once(emitter *e, const ir_item *it, spelling *s, char opcode[OPCODE_MOST + 1]);
 /* Checks special registers, operands with an availability of their own, and samplers. */
 bool emit_check_asking(emitter *e, const ir_item *it);
 /* The lowest .version that has the spelling of an item, which the target has; 0: a later one has it no longer. */

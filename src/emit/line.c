@@ -60,21 +60,22 @@ static inline uint32_t line_tag(const ir_item *it, const char *words)
 
 /* ---- plans ---- */
 
-/* What stands between the text of an operand and the next text that is not always the same. */
+/* What stands between the text of an operand and the next text that is not always the same.  It is written from its end on. */
+enum { FIXED_MOST = 64 };
 typedef struct fixed_text {
-	char s[64];
-	size_t n;
+	char s[FIXED_MOST + PIECE_BEHIND]; /* what is behind the text may be copied */
+	unsigned from;
 } fixed_text;
 
-/* Puts text in front of what there is. */
-static void put_in_front(fixed_text *t, const char *s)
+/* Puts text in front of what there is; what does not fit is left out, which makes the text too long for any plan. */
+static inline void put_in_front(fixed_text *t, const char *s, size_t n)
 {
-	size_t n = MIN(strlen(s), sizeof t->s - t->n);
-
-	memmove(t->s + n, t->s, t->n);
-	memcpy(t->s, s, n);
-	t->n += n;
+	n = MIN(n, (size_t)t->from);
+	t->from -= (unsigned)n;
+	memcpy(t->s + t->from, s, n);
 }
+#define PUT_IN_FRONT(t, literal) put_in_front((t), "" literal, sizeof(literal) - 1)
+static inline unsigned fixed_length(const fixed_text *t) { return FIXED_MOST - t->from; }
 
 /* Whether operands of a kind can be printed by a plan. */
 static bool is_plannable(unsigned kind) { return kind != CPTX_VAL_NONE && kind != CPTX_VAL_BAD; }
@@ -127,7 +128,7 @@ static bool plan_operands(line_plan *p, const ir_item *it, fixed_text *behind)
 
 	while (first < it->noperand && !words[first])
 		first++;
-	put_in_front(behind, ";\n");
+	PUT_IN_FRONT(behind, ";\n");
 	for (unsigned i = it->noperand; i-- > 0;) {
 		bool whole = ir_word_is_whole(words[i]), address = o[i].kind == OPERAND_ADDR;
 		unsigned kind = ir_word_kind(words[i]);
@@ -137,24 +138,24 @@ static bool plan_operands(line_plan *p, const ir_item *it, fixed_text *behind)
 		if (!is_plannable(kind) || is_odd_there(o + i, ir_mods(it)))
 			return false;
 		if (address)
-			put_in_front(behind, "]");
+			PUT_IN_FRONT(behind, "]");
 		const char *special = kind == CPTX_VAL_SREG && !whole && !it->shaped ? arch_sregs[words[i] >> WORD_NUMBER].text : "";
 		if (*special)
 			plan_kind(p, i, words[i], UINT32_MAX);
-		if (*special && i != first && behind->n + strlen(special) + 2 <= PIECE_BEHIND) {
-			put_in_front(behind, special);
+		if (*special && i != first && fixed_length(behind) + strlen(special) + 2 <= PIECE_BEHIND) {
+			put_in_front(behind, special, strlen(special));
 		} else {
 			plan_text(p, i, o + i, words[i]);
-			p->piece[i].len = (uint8_t)behind->n;
-			if (behind->n > PIECE_BEHIND)
+			p->piece[i].len = (uint8_t)fixed_length(behind);
+			if (fixed_length(behind) > PIECE_BEHIND)
 				return false;
-			memcpy(p->piece[i].behind, behind->s, PIECE_BEHIND);
-			behind->n = 0;
+			memcpy(p->piece[i].behind, behind->s + behind->from, PIECE_BEHIND);
+			behind->from = FIXED_MOST;
 		}
 		if (address)
-			put_in_front(behind, "[");
+			PUT_IN_FRONT(behind, "[");
 		if (i != first)
-			put_in_front(behind, o[i].flags & OPERAND_PIPE ? "|" : ", ");
+			put_in_front(behind, o[i].flags & OPERAND_PIPE ? "|" : ", ", o[i].flags & OPERAND_PIPE ? 1 : 2);
 	}
 	return true;
 }
@@ -165,13 +166,15 @@ static bool may_be_planned(const ir_item *it, const spelling *s)
 	return !s->asks && it->noperand <= MOST_PIECES && it->nmod <= PIECES_MODS && s->len < PIECES_FRONT;
 }
 
-/* Makes the plan of an item that was just printed with this spelling; false where it has none. */
+/* Makes the plan of an item with this spelling; false where it has none. */
 static bool make_plan(line_plan *p, const ir_item *it, const char *opcode, const spelling *s)
 {
-	fixed_text behind = { .n = 0 }; /* the opcode */
+	fixed_text behind; /* the opcode */
 	size_t len = s->len;
 
 	*p = (line_plan){ .shape = line_shape(it), .npiece = (uint8_t)MAX(it->noperand, (unsigned)PIECES) };
+	behind.from = FIXED_MOST;
+	memset(behind.s + FIXED_MOST, 0, PIECE_BEHIND);
 	if (!plan_operands(p, it, &behind))
 		return false;
 	p->simple = !p->others && p->npiece <= PIECES;
@@ -181,12 +184,14 @@ static bool make_plan(line_plan *p, const ir_item *it, const char *opcode, const
 		*mods = arch_four_mods(ir_mods(it) + i, it->nmod - i);
 		*mask = it->nmod - i < 4 ? (UINT64_C(1) << 16 * (it->nmod - i)) - 1 : UINT64_MAX;
 	}
-	len -= behind.n && *behind.s == ';'; /* no blank stands in front of the end */
-	if (len + behind.n > PIECES_FRONT)
+	const unsigned n = fixed_length(&behind);
+	const char *rest = behind.s + behind.from;
+	len -= n && *rest == ';'; /* no blank stands in front of the end */
+	if (len + n > PIECES_FRONT)
 		return false;
 	memcpy(p->front, opcode, len);
-	memcpy(p->front + len, behind.s, behind.n);
-	p->front_len = (uint8_t)(len + behind.n);
+	memcpy(p->front + len, rest, n);
+	p->front_len = (uint8_t)(len + n);
 	return true;
 }
 
@@ -268,30 +273,39 @@ static bool is_seen_again(emitter *e, uint32_t tag)
 	return seen || e->m->parsed;
 }
 
-/* Keeps a plan for items like this one, if they can have one. */
+/* Keeps a plan for items like this one, which has no shape, if they can have one. */
 static void note_plan(emitter *e, const ir_item *it, const spelling *s)
 {
 	cptx_ptx *out = e->out;
-	uint32_t tag = it->shaped ? 0 : line_tag(it, (const char *)ir_words(it));
+	uint32_t tag = line_tag(it, (const char *)ir_words(it));
 	line_plan p;
 
-	if (!it->shaped && !is_seen_again(e, tag))
+	if (!is_seen_again(e, tag) || !make_plan(&p, it, out->spelled.p + s->text, s))
 		return;
-	if (!make_plan(&p, it, out->spelled.p + s->text, s))
-		return;
-	if (it->shaped) {
-		p.ready = PLAN_READY;
-		p.version = out->once ? 0 : (uint8_t)emit_lasting_version(e, it);
-		if (e->shapes)
-			out->shaped[it->shape->number] = p;
-		return;
-	}
 	p.tag = tag;
 	uint16_t *place = room_for_plan(e, p.tag);
 	if (!place)
 		return;
 	*place = *place ? *place : (uint16_t)++e->nplan;
 	out->plan[*place] = p;
+}
+
+/* Makes the plan of an item's shape, if nobody did yet, before any of its items is printed; false, with an error, if the
+ * target lacks the instruction. */
+static bool plan_shape(emitter *e, const ir_item *it)
+{
+	line_plan *p = &e->out->shaped[it->shape->number];
+	char opcode[OPCODE_MOST + 1];
+	spelling s;
+
+	if (p->ready != PLAN_NONE)
+		return true;
+	if (!emit_spell_once(e, it, &s, opcode))
+		return false;
+	bool made = may_be_planned(it, &s) && make_plan(p, it, opcode, &s);
+	p->ready = made ? PLAN_READY : PLAN_NEVER;
+	p->version = e->out->once || !made ? 0 : (uint8_t)emit_lasting_version(e, it);
+	return true;
 }
 
 /* ---- lines ---- */
@@ -572,7 +586,7 @@ static inline const line_plan *shaped_plan(emitter *e, const ir_item *it, const 
 		return NULL;
 	line_plan *plan = &e->out->shaped[it->shape->number];
 	if (plan->ready != PLAN_READY) {
-		if (plan->ready == PLAN_NONE)
+		if (plan->ready != PLAN_EARLIER)
 			return NULL;
 		plan->ready = PLAN_READY;
 		e->version = MAX(e->version, plan->version);
@@ -727,7 +741,12 @@ const ir_item *emit_lines(emitter *e, const ir_item *it, bool *failed)
 	bool names = e->hash && e->hash->any_registers;
 
 	while (it && it->kind == ITEM_INSN) {
-		if (!e->locs && (e->nplan || (it->shaped && e->shapes))) {
+		bool shaped = it->shaped && e->shapes && !e->locs;
+		if (shaped && !plan_shape(e, it)) {
+			*failed = true;
+			return it;
+		}
+		if (!e->locs && (e->nplan || shaped)) {
 			const ir_item *next = names          ? put_lines(e, it, true, true)
 			                      : e->m->parsed ? put_lines(e, it, false, false)
 			                                     : put_lines(e, it, true, false);
@@ -742,7 +761,7 @@ const ir_item *emit_lines(emitter *e, const ir_item *it, bool *failed)
 		*failed = !s || !emit_spelled(e, it, s);
 		if (*failed)
 			return it;
-		if (!e->locs && may_be_planned(it, s))
+		if (!e->locs && !it->shaped && may_be_planned(it, s))
 			note_plan(e, it, s);
 		it = it->next;
 	}

@@ -251,10 +251,8 @@ static bool room_for_spelling(emitter *e, size_t n)
 	return buf_reserve(&e->out->spelled, n + 1 + OPCODE_USUAL);
 }
 
-static const spelling *keep_spelling(emitter *e, const ir_item *it, const char *opcode)
+static const spelling *keep_spelling(emitter *e, const ir_item *it, const char *opcode, size_t n)
 {
-	size_t n = strlen(opcode);
-
 	if (!room_for_spelling(e, n)) {
 		error_set(e->err, CPTX_E_MEMORY, NOWHERE, "out of memory while printing");
 		return NULL;
@@ -272,17 +270,36 @@ static const spelling *keep_spelling(emitter *e, const ir_item *it, const char *
 	return s;
 }
 
-static const spelling *new_spelling(emitter *e, const ir_item *it)
+/* Writes the spelling of an instruction, and a NUL, if the target has it; returns its length, or 0, with an error. */
+static size_t spell(emitter *e, const ir_item *it, char opcode[OPCODE_MOST])
 {
 	const arch_form *f = &arch_forms[it->form];
-	char opcode[OPCODE_MOST];
+	char *end = arch_put_opcode(opcode, it->form, ir_mods(it));
 
-	*arch_put_opcode(opcode, it->form, ir_mods(it)) = 0;
+	*end = 0;
 	if (!need(e, f->avail, it)) {
 		lacks(e, it, opcode, "", f->avail, arch_ops[f->op].instead);
-		return NULL;
+		return 0;
 	}
-	return check_modifiers(e, it, opcode) ? keep_spelling(e, it, opcode) : NULL;
+	return check_modifiers(e, it, opcode) ? (size_t)(end - opcode) : 0;
+}
+
+static const spelling *new_spelling(emitter *e, const ir_item *it)
+{
+	char opcode[OPCODE_MOST];
+	size_t n = spell(e, it, opcode);
+
+	return n ? keep_spelling(e, it, opcode, n) : NULL;
+}
+
+bool emit_spell_once(emitter *e, const ir_item *it, spelling *s, char opcode[OPCODE_MOST + 1])
+{
+	size_t n = spell(e, it, opcode);
+
+	memcpy(opcode + n, " ", 2);
+	*s = (spelling){ .form = it->form, .len = (uint16_t)(n + 1) };
+	note_operands(s, it);
+	return n != 0;
 }
 
 unsigned emit_lasting_version(emitter *e, const ir_item *it)
