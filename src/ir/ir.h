@@ -362,7 +362,7 @@ typedef struct ir_here {
 	const ir_shape *shape;
 	uint32_t fills; /* how often the module had been emptied: `head` is of that time */
 } ir_here;
-enum { IR_HERE = 128, IR_HERE_NEAR = 3, IR_SHAPES = 64 }; /* an entry may stand IR_HERE_NEAR behind its place */
+enum { IR_HERE_NEAR = 3, IR_SHAPES = 64 }; /* an entry may stand IR_HERE_NEAR behind its place */
 
 enum { IR_DIRECT_LOG = 8 };
 _Static_assert(ARCH_MEMO < 256, "a byte numbers its entries, from 1");
@@ -372,7 +372,8 @@ struct cptx_module {
 	/* how the memo's calls are made directly (again.c), in blocks as the memo has; made when needed */
 	struct ir_direct *direct[ARCH_MEMO / ARCH_MEMO_BLOCK];
 	uint8_t direct_at[1 << IR_DIRECT_LOG]; /* numbers in it, from 1, by a hash of the call */
-	ir_here *here;                         /* by the hash of a call; NULL: none yet */
+	ir_here *here;                         /* a table by the hash of a call; NULL: none yet */
+	uint32_t here_mask;                    /* of a place in it */
 	ir_shape **shape;                      /* IR_SHAPES lists of all shapes, by a hash; NULL: none yet */
 	struct shape_block *shape_block;       /* their memory */
 	uint32_t nshape;

@@ -55,46 +55,65 @@ static uint64_t hash_of(const called_here *h)
 	return hash ? hash : 1;
 }
 
-/*
- * What the module knows of a place that is filled; NULL: nothing yet.  Places that share an entry of the table lie behind one
- * another, so that two of one loop do not drive each other out.
- */
+/* What the module knows of a place that is filled; NULL: nothing yet. */
 CPTX_INLINE_ const ir_here *known_here(const cptx_module *m, const called_here *h)
 {
 	if (!m->here)
 		return NULL;
-	const ir_here *here = &m->here[h->call % IR_HERE];
+	const ir_here *here = &m->here[h->call & m->here_mask];
 	for (unsigned i = 0; i < IR_HERE_NEAR && here->call != h->call; i++)
 		here++;
 	return here->call == h->call && here->fills == m->fills ? here : NULL;
 }
 
-/* The entry for a place: its own, or one that is empty or of an earlier fill, or that of another place. */
-static ir_here *room_for_here(cptx_module *m, const called_here *h)
+/* The entry for a place: its own, or one that is empty; else, and if none may be empty, one of an earlier fill; NULL: all are
+ * of other places. */
+static ir_here *room_for_here(cptx_module *m, uint64_t call, bool empty)
 {
-	ir_here *first = &m->here[h->call % IR_HERE], *free = NULL;
+	ir_here *first = &m->here[call & m->here_mask], *found = NULL;
 
 	for (ir_here *here = first; here <= first + IR_HERE_NEAR; here++) {
-		if (here->call == h->call)
+		if (here->call == call)
 			return here;
-		if (!free && (!here->call || here->fills != m->fills))
-			free = here;
+		if (!found && (!here->call || (!empty && here->fills != m->fills)))
+			found = here;
 	}
-	return free ? free : first;
+	return found;
+}
+
+/* Makes the table, or one of twice the size; false when memory is short, or the table is large. */
+static bool grow_here(cptx_module *m)
+{
+	enum { FEWEST = 32, MOST = 4096 };
+	ir_here *old = m->here;
+	uint32_t had = old ? m->here_mask + 1 : 0, want = old ? 2 * had : FEWEST;
+	ir_here *here = want <= MOST ? HEAP_ARRAY(&m->a.hook, ir_here, NULL, want + IR_HERE_NEAR) : NULL;
+
+	if (!here)
+		return false;
+	memset(here, 0, (want + IR_HERE_NEAR) * sizeof *here);
+	m->here = here;
+	m->here_mask = want - 1;
+	for (uint32_t i = 0; old && i < had + IR_HERE_NEAR; i++) {
+		ir_here *to = old[i].call ? room_for_here(m, old[i].call, true) : NULL;
+		if (to)
+			*to = old[i];
+	}
+	if (old)
+		heap_realloc(&m->a.hook, old, 0);
+	return true;
 }
 
 /* Makes known what the module did not know of a place yet; NULL where items from there have no shape, or memory is short. */
 __attribute__((__noinline__)) static const ir_here *learn_here(cptx_module *m, const called_here *h)
 {
-	enum { ENTRIES = IR_HERE + IR_HERE_NEAR };
-
-	if (atomic_state(&h->state) < PLACE_READY)
+	if (atomic_state(&h->state) < PLACE_READY || (!m->here && !grow_here(m)))
 		return NULL;
-	if (!m->here && (m->here = HEAP_ARRAY(&m->a.hook, ir_here, NULL, ENTRIES)))
-		memset(m->here, 0, ENTRIES * sizeof *m->here);
-	if (!m->here)
-		return NULL;
-	ir_here *here = room_for_here(m, h);
+	ir_here *here = room_for_here(m, h->call, false);
+	if (!here)
+		here = grow_here(m) ? room_for_here(m, h->call, false) : NULL;
+	if (!here)
+		here = &m->here[h->call & m->here_mask];
 	const ir_shape *shape = here->call == h->call ? here->shape : ir_shape_of(m, &h->r);
 	if (!shape)
 		return NULL;
