@@ -311,6 +311,7 @@ static void begin(cptx_ptx *out, const cptx_allocator *hook, const cptx_target *
 	buf_init(&out->map, &out->hook);
 	buf_init(&out->files, &out->hook);
 	buf_init(&out->spelled, &out->hook);
+	emit_work_begin(out);
 }
 
 cptx_ptx *emit_new(cptx_module *m, const cptx_target *t)
@@ -405,7 +406,9 @@ static bool print(cptx_ptx *out, cptx_module *m, const cptx_emit_opt *o, emit_ha
 		          .locs = o->lines && !m->parsed };
 	enum { MORE = 12 << 10 }; /* bytes of what lines are kept room for */
 
-	buf_reserve(&out->text, (hash ? 0 : about_as_long(m)) + MORE);
+	size_t about = about_as_long(m);
+	emit_work_for(out, about);
+	buf_reserve(&out->text, (hash ? 0 : about) + MORE);
 	if (emit_module(&e) && end_text(out, o, err)) {
 		if (hash)
 			emit_hash_end(&e, adds_texmode(&e), to);

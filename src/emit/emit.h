@@ -23,7 +23,13 @@ typedef struct reg_name {
  * A spelling that the target is known to have, and how its operands are printed: all that usual lines need, so that the
  * table is read once for each spelling.
  */
-enum { SPELLINGS = 1024, SPELLING_PLACES = 64 /* at first */, OPCODE_MOST = ARCH_OPCODE, OPCODE_USUAL = 32, SPELLINGS_TEXT = 1 << 16 };
+enum {
+	SPELLINGS = 1024,
+	SPELLING_PLACES = 64 /* for the first ones */,
+	OPCODE_MOST = ARCH_OPCODE,
+	OPCODE_USUAL = 32,
+	SPELLINGS_TEXT = 1 << 16
+};
 typedef struct spelling {
 	uint16_t form, len;
 	uint64_t mods[ARCH_GROUPS / 4]; /* its modifiers, four to a word */
@@ -87,7 +93,8 @@ enum { RANGES_LOG = 4 };
 typedef struct range_names {
 	char prefix[8];
 	reg_name *name;
-	uint32_t n, cap;
+	uint32_t n;
+	size_t cap;
 } range_names;
 
 struct cptx_ptx {
@@ -98,22 +105,25 @@ struct cptx_ptx {
 	buf text, map, files; /* map: entries of line_entry; files: the names, each with its NUL */
 	buf own;              /* while `text` is the caller's buffer: memory for other texts */
 	/* what the emitter works with, kept from print to print */
+	arena work;      /* the memory of the arrays below */
 	reg_name *names; /* of the body's registers */
 	size_t names_cap;
 	reg_name *numbered[CLASS_COUNT]; /* the usual names of made registers, by number, from 1 */
 	uint32_t nnumbered[CLASS_COUNT];
+	size_t cap_numbered[CLASS_COUNT];
 	line_plan *plan;
-	unsigned cap_plan;
+	size_t cap_plan;
 	uint16_t *plan_at; /* numbers in `plan`, from 1, by the highest bits of the tag: a hash table */
 	size_t cap_plan_at;
 	range_names range[1 << RANGES_LOG]; /* of the body's ranges, by a hash of the prefix */
 	line_plan *shaped;                  /* plans of the module's shapes, by their numbers */
-	uint32_t cap_shaped, nshaped;
+	size_t cap_shaped;
+	uint32_t nshaped;
 	const cptx_module *shaped_module; /* whose shapes they are, if its .printer is this text; else a module that is gone */
 	unsigned shaped_target;
 	spelling *known;
-	uint16_t *known_at; /* numbers in `known`, from 1: a hash table with linear probing, with twice the places of `known` */
-	unsigned cap_known;
+	uint16_t *known_at; /* numbers in `known`, from 1: a hash table with linear probing, with `places` of them */
+	size_t cap_known, places;
 	buf spelled; /* texts of the known spellings */
 };
 
@@ -143,7 +153,7 @@ typedef struct emitter {
 	/* most bytes of an operand of the body, and of a line without vectors and lists; of an operand that names nothing but
 	 * registers; 0 in line_most: the first two are not known yet */
 	size_t operand_most, line_most, own_most;
-	size_t longest_global;           /* longest name of a variable or function of the module */
+	size_t longest_global; /* longest name of a variable or function of the module */
 	unsigned nknown;
 	unsigned end; /* lowest version that removed something that was printed; 0: none */
 	const ir_item *ends;
@@ -183,7 +193,9 @@ static inline bool emit_check_insn(emitter *e, const ir_item *it)
 	const spelling *s = emit_spelling(e, it);
 	return s && emit_check_operands(e, s, it);
 }
-void emit_done(cptx_ptx *out); /* frees what the emitter allocated for itself */
+void emit_work_begin(cptx_ptx *out);            /* begins with no memory for what the emitter works with */
+void emit_work_for(cptx_ptx *out, size_t text); /* the memory to come is for a text of about so many bytes */
+void emit_done(cptx_ptx *out);                  /* frees what the emitter allocated for itself */
 /* Whether all that was printed still exists in this .version; if not, sets an error. */
 bool emit_still_there(emitter *e, unsigned version);
 

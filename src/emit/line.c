@@ -60,7 +60,8 @@ static inline uint32_t line_tag(const ir_item *it, const char *words)
 
 /* ---- plans ---- */
 
-/* What stands between the text of an operand and the next text that is not always the same.  It is written from its end on. */
+/* What stands between the text of an operand and the next text that is not always the same.  It is written from its end on.
+ */
 enum { FIXED_MOST = 64 };
 typedef struct fixed_text {
 	char s[FIXED_MOST + PIECE_BEHIND]; /* what is behind the text may be copied */
@@ -200,14 +201,8 @@ void emit_begin_shapes(emitter *e)
 	cptx_ptx *out = e->out;
 	uint32_t n = e->m->nshape + 1;
 
-	if (out->cap_shaped < n) {
-		uint32_t cap = MAX(n, 2 * out->cap_shaped);
-		line_plan *shaped = HEAP_ARRAY(&out->hook, line_plan, out->shaped, cap);
-		if (!shaped)
-			return;
-		out->shaped = shaped;
-		out->cap_shaped = cap;
-	}
+	if (!arena_reserve(&out->work, &out->shaped, out->nshaped, &out->cap_shaped, sizeof *out->shaped, n))
+		return;
 	void **printer = &((cptx_module *)(uintptr_t)e->m)->printer;
 	bool same = out->shaped_module == e->m && out->shaped_target == e->target && atomic_pointer(printer) == out;
 	for (uint32_t i = 0; i < n; i++)
@@ -227,13 +222,8 @@ static bool begin_plans(emitter *e)
 	unsigned log = e->m->parsed ? LINES_LOG : LINES_BUILT_LOG;
 	size_t size = ((size_t)1 << log) + LINES_NEAR;
 
-	if (out->cap_plan_at < size) {
-		uint16_t *at = HEAP_ARRAY(&out->hook, uint16_t, out->plan_at, size);
-		if (!at)
-			return false;
-		out->plan_at = at;
-		out->cap_plan_at = size;
-	}
+	if (!arena_reserve(&out->work, &out->plan_at, 0, &out->cap_plan_at, sizeof *out->plan_at, size))
+		return false;
 	memset(out->plan_at, 0, size * sizeof *out->plan_at);
 	e->lines_log = log;
 	return true;
@@ -251,15 +241,8 @@ static uint16_t *room_for_plan(emitter *e, uint32_t tag)
 		place++;
 	if (*place)
 		return first;
-	if (e->nplan + 1 >= out->cap_plan) {
-		unsigned cap = out->cap_plan ? 2 * out->cap_plan : e->m->parsed ? 64 : 8;
-		line_plan *plan = HEAP_ARRAY(&out->hook, line_plan, out->plan, cap);
-		if (!plan)
-			return NULL;
-		out->plan = plan;
-		out->cap_plan = cap;
-	}
-	return place;
+	size_t used = out->cap_plan ? e->nplan + 1 : 0; /* numbers begin at 1 */
+	return arena_reserve(&out->work, &out->plan, used, &out->cap_plan, sizeof *out->plan, e->nplan + 2) ? place : NULL;
 }
 
 /* Whether an item with this tag was asked for before, or one like it.  In a module that was built most items without a shape

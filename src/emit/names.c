@@ -65,14 +65,8 @@ static bool name_again(emitter *e, reg_name *to, const char *prefix, size_t len,
 		r->n = 0;
 	}
 	if (n > r->n) {
-		if (n > r->cap) {
-			uint32_t cap = MAX(n, 2 * r->cap);
-			reg_name *names = HEAP_ARRAY(&e->out->hook, reg_name, r->name, cap);
-			if (!names)
-				return false;
-			r->name = names;
-			r->cap = cap;
-		}
+		if (!arena_reserve(&e->out->work, &r->name, r->n, &r->cap, sizeof *r->name, n))
+			return false;
 		name_range(r->name + r->n, prefix, len, r->n, n - r->n);
 		r->n = n;
 	}
@@ -86,17 +80,14 @@ static bool number_names(emitter *e, unsigned cls, uint32_t number)
 {
 	cptx_ptx *out = e->out;
 	const char *prefix = ir_classes[cls].prefix;
-	uint32_t have = out->nnumbered[cls], want;
+	uint32_t have = out->nnumbered[cls];
 
 	if (have >= number)
 		return true;
-	want = MAX(number, 2 * have);
-	reg_name *names = HEAP_ARRAY(&out->hook, reg_name, out->numbered[cls], want);
-	if (!names)
+	if (!arena_reserve(&out->work, &out->numbered[cls], have, &out->cap_numbered[cls], sizeof *out->numbered[cls], number))
 		return false;
-	name_range(names + have, prefix, strlen(prefix), have + 1, want - have);
-	out->numbered[cls] = names;
-	out->nnumbered[cls] = want;
+	name_range(out->numbered[cls] + have, prefix, strlen(prefix), have + 1, number - have);
+	out->nnumbered[cls] = number;
 	return true;
 }
 
@@ -185,14 +176,7 @@ static void name_all(emitter *e)
 
 static bool room_for_names(cptx_ptx *out, size_t n)
 {
-	if (n <= out->names_cap)
-		return true;
-	reg_name *names = HEAP_ARRAY(&out->hook, reg_name, out->names, n);
-	if (!names)
-		return false;
-	out->names = names;
-	out->names_cap = n;
-	return true;
+	return arena_reserve(&out->work, &out->names, 0, &out->names_cap, sizeof *out->names, n);
 }
 
 bool emit_name_registers(emitter *e)

@@ -187,7 +187,7 @@ static inline uint16_t *place_of(emitter *e, const ir_item *it)
 	uint64_t first = arch_four_mods(mods, n);
 
 	for (size_t at = hash_of(form, mods, n);; at++) {
-		uint16_t *place = &e->out->known_at[at & (2 * e->out->cap_known - 1)];
+		uint16_t *place = &e->out->known_at[at & (e->out->places - 1)];
 		if (!*place)
 			return place;
 		const spelling *s = &e->out->known[*place - 1];
@@ -212,31 +212,28 @@ static void note_operands(spelling *s, const ir_item *it)
 
 static void forget_spellings(emitter *e)
 {
-	memset(e->out->known_at, 0, 2 * e->out->cap_known * sizeof *e->out->known_at);
+	memset(e->out->known_at, 0, e->out->places * sizeof *e->out->known_at);
 	e->nknown = 0;
 	e->out->spelled.n = 0;
 }
 
-/* Makes room for twice as many spellings; false when memory is short. */
-static bool more_spellings(cptx_ptx *out, unsigned n)
+/* Makes a table of twice the places for n spellings; false when memory is short. */
+static bool more_places(cptx_ptx *out, unsigned n)
 {
-	unsigned cap = out->cap_known ? out->cap_known * 2 : SPELLING_PLACES / 2;
-	spelling *known = HEAP_ARRAY(&out->hook, spelling, out->known, cap);
+	size_t places = out->places ? 2 * out->places : SPELLING_PLACES;
+	uint16_t *at = ARENA_ZEROED(&out->work, uint16_t, places);
 
-	out->known = known ? known : out->known;
-	uint16_t *at = known ? HEAP_ARRAY(&out->hook, uint16_t, out->known_at, 2 * (size_t)cap) : NULL;
 	if (!at)
 		return false;
-	memset(at, 0, 2 * cap * sizeof *at);
 	out->known_at = at;
-	out->cap_known = cap;
+	out->places = places;
 	for (unsigned i = 0; i < n; i++) {
 		uint16_t mods[ARCH_GROUPS];
-		memcpy(mods, known[i].mods, sizeof mods);
-		size_t place = hash_of(known[i].form, mods, arch_forms[known[i].form].ngroup);
-		while (at[place & (2 * cap - 1)])
+		memcpy(mods, out->known[i].mods, sizeof mods);
+		size_t place = hash_of(out->known[i].form, mods, arch_forms[out->known[i].form].ngroup);
+		while (at[place & (places - 1)])
 			place++;
-		at[place & (2 * cap - 1)] = (uint16_t)(i + 1);
+		at[place & (places - 1)] = (uint16_t)(i + 1);
 	}
 	return true;
 }
@@ -246,9 +243,10 @@ static bool room_for_spelling(emitter *e, size_t n)
 {
 	if (e->out->spelled.n > SPELLINGS_TEXT || e->nknown == SPELLINGS)
 		forget_spellings(e);
-	if (e->nknown == e->out->cap_known && !more_spellings(e->out, e->nknown))
+	if (2 * e->nknown >= e->out->places && !more_places(e->out, e->nknown))
 		return false;
-	return buf_reserve(&e->out->spelled, n + 1 + OPCODE_USUAL);
+	return arena_push(&e->out->work, &e->out->known, e->nknown, &e->out->cap_known, sizeof *e->out->known) &&
+	       buf_reserve(&e->out->spelled, n + 1 + OPCODE_USUAL);
 }
 
 static const spelling *keep_spelling(emitter *e, const ir_item *it, const char *opcode, size_t n)
@@ -318,40 +316,46 @@ unsigned emit_lasting_version(emitter *e, const ir_item *it)
 
 const spelling *emit_spelling(emitter *e, const ir_item *it)
 {
-	if (!e->nknown && e->out->cap_known)
+	if (!e->nknown && e->out->places)
 		forget_spellings(e); /* those of an earlier print */
 	unsigned number = e->nknown ? *place_of(e, it) : 0;
 	return number ? &e->out->known[number - 1] : new_spelling(e, it);
 }
 
-void emit_done(cptx_ptx *out)
+/*
+ * Of the C library one block that most modules are printed with, of which nothing costs but what is touched.  glibc, once a
+ * block of this size was given back, keeps as much as twice the size of what is free: else each module of a thousand
+ * instructions would be made in pages that the system has to clear first.
+ */
+void emit_work_for(cptx_ptx *out, size_t text)
 {
-	if (out->names)
-		heap_realloc(&out->hook, out->names, 0);
-	if (out->known)
-		heap_realloc(&out->hook, out->known, 0);
-	if (out->known_at)
-		heap_realloc(&out->hook, out->known_at, 0);
-	if (out->plan)
-		heap_realloc(&out->hook, out->plan, 0);
-	if (out->plan_at)
-		heap_realloc(&out->hook, out->plan_at, 0);
-	if (out->shaped)
-		heap_realloc(&out->hook, out->shaped, 0);
-	for (unsigned i = 0; i < CLASS_COUNT; i++)
-		if (out->numbered[i])
-			heap_realloc(&out->hook, out->numbered[i], 0);
-	for (unsigned i = 0; i < ARRAY_LEN(out->range); i++)
-		if (out->range[i].name)
-			heap_realloc(&out->hook, out->range[i].name, 0);
-	memset(out->range, 0, sizeof out->range);
+	enum { LEAST = 1 << 20, MOST = 4 << 20, OTHERS = 8 << 10 };
+
+	out->work.least =
+		out->hook.realloc_fn == heap_default.realloc_fn ? MIN(MAX(4 * text, (size_t)LEAST), (size_t)MOST) : (size_t)OTHERS;
+}
+
+void emit_work_begin(cptx_ptx *out)
+{
+	arena_init(&out->work, &out->hook);
+	emit_work_for(out, 0);
+	out->names = NULL, out->names_cap = 0;
 	memset(out->numbered, 0, sizeof out->numbered);
 	memset(out->nnumbered, 0, sizeof out->nnumbered);
-	out->plan = NULL, out->plan_at = NULL, out->cap_plan = 0, out->cap_plan_at = 0;
-	out->shaped = NULL, out->cap_shaped = 0, out->shaped_module = NULL;
+	memset(out->cap_numbered, 0, sizeof out->cap_numbered);
+	memset(out->range, 0, sizeof out->range);
+	out->plan = NULL, out->cap_plan = 0;
+	out->plan_at = NULL, out->cap_plan_at = 0;
+	out->shaped = NULL, out->cap_shaped = 0, out->nshaped = 0, out->shaped_module = NULL;
+	out->known = NULL, out->cap_known = 0;
+	out->known_at = NULL, out->places = 0;
+}
+
+void emit_done(cptx_ptx *out)
+{
 	buf_free(&out->spelled);
-	out->names = NULL, out->names_cap = 0;
-	out->known = NULL, out->known_at = NULL, out->cap_known = 0;
+	arena_free(&out->work);
+	emit_work_begin(out);
 }
 
 bool emit_still_there(emitter *e, unsigned version)

@@ -248,10 +248,7 @@ cptx_val cptx_sreg_val(enum cptx_sreg sreg)
 	return v;
 }
 
-cptx_val cptx_sreg_(cptx_kernel *k, cptx_site at, enum cptx_sreg sreg)
-{
-	return CALL(mov, .a = cptx_sreg_val(sreg));
-}
+cptx_val cptx_sreg_(cptx_kernel *k, cptx_site at, enum cptx_sreg sreg) { return CALL(mov, .a = cptx_sreg_val(sreg)); }
 
 /* ---- text items ---- */
 

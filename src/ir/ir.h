@@ -377,12 +377,12 @@ struct cptx_module {
 	ir_shape **shape;                      /* IR_SHAPES lists of all shapes, by a hash; NULL: none yet */
 	struct shape_block *shape_block;       /* their memory */
 	uint32_t nshape;
-	uint32_t fills;  /* how often it was emptied */
-	void *printer;   /* the cptx_ptx that has plans for its shapes and points back; atomic */
-	hash_table names;                 /* names of variables, functions, kernels and files: index.c */
-	hash_table *spare_tables;         /* tables of bodies that cptx_module_clear removed, empty */
+	uint32_t fills;           /* how often it was emptied */
+	void *printer;            /* the cptx_ptx that has plans for its shapes and points back; atomic */
+	hash_table names;         /* names of variables, functions, kernels and files: index.c */
+	hash_table *spare_tables; /* tables of bodies that cptx_module_clear removed, empty */
 	/* from here on cptx_module_clear forgets all */
-	uint16_t tag;    /* a hash that its variables and functions carry as owner, to tell modules apart */
+	uint16_t tag;              /* a hash that its variables and functions carry as owner, to tell modules apart */
 	cptx_kernel *first, *last; /* bodies with code */
 	cptx_kernel **body;        /* all functions and kernels, declared ones and prototypes too, by number - 1 */
 	size_t nbody, cap_body;
@@ -423,7 +423,7 @@ struct cptx_module {
 	const char *source; /* the parsed text, kept if cptx_parse_opt.keep asked for it */
 	size_t source_size;
 	uint32_t frozen; /* 0 or 1; one word with the code of the error behind it (ir_open_quietly) */
-	cptx_error err; /* the last: its texts are set with the code, and need not be cleared */
+	cptx_error err;  /* the last: its texts are set with the code, and need not be cleared */
 };
 
 /* Whether items may be appended to a body, as ir_open tells, without an error. */

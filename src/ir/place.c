@@ -66,8 +66,8 @@ CPTX_INLINE_ const ir_here *known_here(const cptx_module *m, const called_here *
 	return here->call == h->call && here->fills == m->fills ? here : NULL;
 }
 
-/* The entry for a place: its own, or one that is empty; else, and if none may be empty, one of an earlier fill; NULL: all are
- * of other places. */
+/* The entry for a place: its own, or one that is empty; else, and if none may be empty, one of an earlier fill; NULL: all
+ * are of other places. */
 static ir_here *room_for_here(cptx_module *m, uint64_t call, bool empty)
 {
 	ir_here *first = &m->here[call & m->here_mask], *found = NULL;
@@ -209,8 +209,9 @@ static cptx_val call_slowly(cptx_kernel *k, cptx_again *again, const direct_valu
 			ir_error(k, CPTX_E_ARG, nowhere, "a call by a cptx_again that holds none");
 		return direct_val(direct_nothing);
 	}
-	const cptx_val vals[3 + DIRECT_OPERANDS] = { { 0 },          { 0 },          { 0 },         direct_val(v[0]),
-		                                         direct_val(v[1]), direct_val(v[2]), direct_val(v[3]) };
+	const cptx_val vals[3 + DIRECT_OPERANDS] = {
+		{ 0 }, { 0 }, { 0 }, direct_val(v[0]), direct_val(v[1]), direct_val(v[2]), direct_val(v[3])
+	};
 	uint16_t mods[ARCH_FIELDS];
 
 	memcpy(mods, h->mods, sizeof mods);
@@ -218,7 +219,11 @@ static cptx_val call_slowly(cptx_kernel *k, cptx_again *again, const direct_valu
 }
 
 /* What a direct call found out. */
-enum { CALL_MADE, CALL_NEW /* the module does not know the place yet, or there is no room */, CALL_OTHER /* other operands */ };
+enum {
+	CALL_MADE,
+	CALL_NEW /* the module does not know the place yet, or there is no room */,
+	CALL_OTHER /* other operands */
+};
 
 /* Appends the call of n operands if they are of the kinds from `first` to `last` of a place that the module knows. */
 CPTX_INLINE_ unsigned append_known(cptx_kernel *k, const called_here *h, const ir_here *here, unsigned first, unsigned last,
@@ -289,10 +294,7 @@ CPTX_INLINE_ cptx_val call_new(cptx_kernel *k, cptx_again *again, unsigned n, di
 	{                                                                                                                       \
 		return call_other(k, again, n, __VA_ARGS__);                                                                        \
 	}                                                                                                                       \
-	__attribute__((__noinline__)) static cptx_val call_new_##n parameters                                                   \
-	{                                                                                                                       \
-		return call_new(k, again, n, __VA_ARGS__);                                                                          \
-	}                                                                                                                       \
+	__attribute__((__noinline__)) static cptx_val call_new_##n parameters { return call_new(k, again, n, __VA_ARGS__); }    \
 	cptx_val cptx_again_##n##_ parameters                                                                                   \
 	{                                                                                                                       \
 		cptx_val made;                                                                                                      \
