@@ -279,7 +279,6 @@ static bool emit_module(emitter *e)
 		                 e->opt->min_version);
 	if (e->opt->keep && !e->m->source)
 		return error_set(e->err, CPTX_E_ARG, NOWHERE, "only what cptx_parse read with .keep can be printed as it stood");
-	emit_measure_globals(e);
 	emit_begin_shapes(e);
 	if (!(e->opt->keep ? emit_kept(e) : emit_all(e)))
 		return false;

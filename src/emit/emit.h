@@ -148,12 +148,8 @@ typedef struct emitter {
 	bool long_names;                       /* a register has no ready name */
 	bool shapes;                           /* out->shaped has room for the module's shapes */
 	unsigned nplan, lines_log;
-	uint64_t seen; /* a set of hashes of items without a plan */
-	size_t longest_name;
-	/* most bytes of an operand of the body, and of a line without vectors and lists; of an operand that names nothing but
-	 * registers; 0 in line_most: the first two are not known yet */
-	size_t operand_most, line_most, own_most;
-	size_t longest_global; /* longest name of a variable or function of the module */
+	uint64_t seen;   /* a set of hashes of items without a plan */
+	size_t own_most; /* most bytes of an operand of the body that names nothing but registers */
 	unsigned nknown;
 	unsigned end; /* lowest version that removed something that was printed; 0: none */
 	const ir_item *ends;
@@ -202,14 +198,15 @@ bool emit_still_there(emitter *e, unsigned version);
 /* ---- names.c ---- */
 /* Prepares the names of the body's registers; false when memory is short. */
 bool emit_name_registers(emitter *e);
-void emit_measure_globals(emitter *e); /* finds longest_global, before the first body */
-void emit_measure_names(emitter *e);   /* finds operand_most and line_most */
 
 /* ---- insn.c ---- */
 bool emit_item(emitter *e, const ir_item *it);
 bool emit_insn(emitter *e, const ir_item *it);                            /* prints an item that is an instruction */
 bool emit_spelled(emitter *e, const ir_item *it, const spelling *opcode); /* emit_insn for one whose spelling is known */
-/* Writes operand i, a single value that is in no braces, at p; returns its end, at most operand_most bytes on. */
+/* The bytes to keep for operand i, with what stands around it. */
+enum { OPERAND_ROOM = 48 };
+size_t emit_operand_room(const emitter *e, const ir_item *it, unsigned i);
+/* Writes operand i at p; returns its end, less than emit_operand_room bytes on. */
 char *emit_operand(const emitter *e, char *p, const ir_item *it, unsigned i);
 void emit_note_line(emitter *e, const ir_item *it);
 /* Notes that line e->line comes from where the item does. */

@@ -424,9 +424,7 @@ static char *put_other(char *p, emitter *e, const line_printer *to, const ir_ite
 		return put_named(p, e, to, e->k->label[words[i] >> WORD_NUMBER].name, 0);
 	if (ir_word_is(words[i], CPTX_VAL_SREG)) /* not all targets have it; what is wrong is said where lines have no plan */
 		return emit_has_special(e, it, words[i] >> WORD_NUMBER) ? emit_operand(e, p, it, i) : NULL;
-	if (!e->line_most)
-		emit_measure_names(e);
-	if (!has_room(e, to, p, ((v ? v->count : 0) + 1u) * e->operand_most + e->own_most))
+	if (!has_room(e, to, p, emit_operand_room(e, it, i) + e->own_most))
 		return NULL;
 	return emit_operand(e, p, it, i);
 }

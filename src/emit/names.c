@@ -2,29 +2,6 @@
 /* Names of registers, made ready to be copied: most of the text is register names. */
 #include "emit/emit.h"
 
-static size_t longer(size_t n, const char *name) { return name ? MAX(n, strlen(name)) : n; }
-
-void emit_measure_names(emitter *e)
-{
-	const cptx_kernel *k = e->k;
-	size_t longest = e->longest_global;
-
-	for (size_t i = 0; i < k->nsym; i++)
-		longest = longer(longest, k->sym[i]->name);
-	for (size_t i = 0; i < k->nlabel; i++)
-		longest = longer(longest, k->label[i].name);
-	e->operand_most = 64 + e->longest_name + longest;
-	e->line_most = OPCODE_MOST + (ARCH_OPERANDS + 1) * e->operand_most;
-}
-
-void emit_measure_globals(emitter *e)
-{
-	for (size_t i = 0; i < e->m->nsym; i++)
-		e->longest_global = longer(e->longest_global, e->m->sym[i]->name);
-	for (size_t i = 0; i < e->m->nbody; i++)
-		e->longest_global = longer(e->longest_global, e->m->body[i]->name);
-}
-
 /* Makes the names of a range: n from `number` on.  Those that differ in their last digit are copied from one text. */
 static void name_range(reg_name *to, const char *prefix, size_t len, uint32_t number, uint32_t n)
 {
@@ -185,15 +162,14 @@ bool emit_name_registers(emitter *e)
 
 	if (!room_for_names(e->out, k->nreg) || !prepare_made(e))
 		return error_set(e->err, CPTX_E_MEMORY, NOWHERE, "out of memory while printing");
-	e->line_most = 0; /* names are measured when needed */
-	e->longest_name = sizeof(reg_name);
+	size_t longest = 0;
 	e->long_names = false;
 	if (e->hash && e->hash->any_registers)
 		emit_hash_registers(e);
 	else
 		name_all(e);
 	for (size_t i = 0; e->long_names && i < k->ndecl; i++)
-		e->longest_name = MAX(e->longest_name, strlen(k->decl[i].name) + 12);
-	e->own_most = e->long_names ? 64 + e->longest_name : 48;
+		longest = MAX(longest, strlen(k->decl[i].name) + 12);
+	e->own_most = 48 + longest;
 	return true;
 }

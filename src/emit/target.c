@@ -329,7 +329,7 @@ const spelling *emit_spelling(emitter *e, const ir_item *it)
  */
 void emit_work_for(cptx_ptx *out, size_t text)
 {
-	enum { LEAST = 1 << 20, MOST = 4 << 20, OTHERS = 8 << 10 };
+	enum { LEAST = 1 << 20, MOST = 3 << 20 /* below what arena.c asks huge pages for */, OTHERS = 8 << 10 };
 
 	out->work.least =
 		out->hook.realloc_fn == heap_default.realloc_fn ? MIN(MAX(4 * text, (size_t)LEAST), (size_t)MOST) : (size_t)OTHERS;
