@@ -418,6 +418,8 @@ static char *put_other(char *p, emitter *e, const line_printer *to, const ir_ite
 		*p = '+';
 		return v->offset ? put_int(p + 1, v->offset) : p;
 	}
+	if (v && v->kind == CPTX_VAL_FLOAT)
+		return emit_operand(e, p, it, i);
 	if (v && v->kind == CPTX_VAL_SYM)
 		return put_named(p, e, to, ir_symbol(e->k, v->id)->name, v->offset);
 	if (ir_word_is(words[i], CPTX_VAL_LABEL) && e->k->label[words[i] >> WORD_NUMBER].name)
