@@ -235,10 +235,10 @@ static inline const ir_direct *direct_like(const cptx_module *m, unsigned place,
 	const ir_direct *d = &m->direct[(number - 1) / ARCH_MEMO_BLOCK][(number - 1) % ARCH_MEMO_BLOCK];
 	if (d->op != op + 1)
 		return NULL;
-	uint64_t other = (arch_four_mods(mods + 4 * d->last, 4) & d->last_mask) ^ d->mods[d->last];
-	for (unsigned i = 0; i < d->last; i++)
-		other |= arch_four_mods(mods + 4 * i, 4) ^ d->mods[i];
-	return other ? NULL : d;
+	for (unsigned i = 0; i < d->last; i++) /* a loop that vectors take would wait for the caller's stores of single words */
+		if (arch_four_mods(mods + 4 * i, 4) != d->mods[i])
+			return NULL;
+	return (arch_four_mods(mods + 4 * d->last, 4) & d->last_mask) == d->mods[d->last] ? d : NULL;
 }
 
 /* Makes the call directly, if its like was made before; false where it is not known so, or has a guard or a destination. */
