@@ -333,6 +333,7 @@ void emit_work_for(cptx_ptx *out, size_t text)
 
 	out->work.least =
 		out->hook.realloc_fn == heap_default.realloc_fn ? MIN(MAX(4 * text, (size_t)LEAST), (size_t)MOST) : (size_t)OTHERS;
+	out->work.failed = false; /* memory that was short for an earlier text may be there again */
 }
 
 void emit_work_begin(cptx_ptx *out)

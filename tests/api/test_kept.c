@@ -226,6 +226,35 @@ START_TEST(each_target_is_asked)
 }
 END_TEST
 
+/* A text for which memory was short at any request is printed once memory is there again. */
+START_TEST(memory_comes_back)
+{
+	char *expected = text_of(300, true);
+	bool failed = true;
+
+	for (unsigned n = 1; failed; n++) {
+		meter c = { 0 };
+		cptx_allocator hook = { metered, &c };
+		cptx_error err = { .code = CPTX_OK };
+		cptx_module *m = cptx_module_new(NULL);
+		cptx_ptx *p = cptx_ptx_new(&hook);
+		build(m, 300, true);
+		c.fail_at = c.requests + n;
+		failed = !cptx_emit_again(p, m, "sm_80", NULL, &err);
+		ck_assert(!failed || err.code == CPTX_E_MEMORY);
+		failed |= c.requests >= c.fail_at; /* some requests are for speed alone */
+		err.code = CPTX_OK;
+		c.fail_at = 0;
+		SURE(cptx_emit_again(p, m, "sm_80", NULL, &err), "behind request %u: %s", n, err.text);
+		SURE(!strcmp(cptx_ptx_text(p), expected), "behind request %u the text is another one", n);
+		cptx_ptx_destroy(p);
+		cptx_module_destroy(m);
+		ck_assert_int_eq(c.live, 0);
+	}
+	free(expected);
+}
+END_TEST
+
 /* More places than a module's table has at first: each keeps its own file and line, from kernel to kernel. */
 START_TEST(places_of_a_large_program)
 {
@@ -274,5 +303,6 @@ int main(void)
 	tcase_add_test(c, one_of_many_is_edited);
 	tcase_add_test(c, each_target_is_asked);
 	tcase_add_test(c, places_of_a_large_program);
+	tcase_add_test(c, memory_comes_back);
 	return test_main("api_kept", s);
 }
