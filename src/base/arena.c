@@ -13,7 +13,7 @@ struct arena_chunk {
 	size_t size; /* with this head, which leaves the memory behind it aligned to 16 bytes */
 };
 
-enum { CHUNK_FIRST = 64 << 10, CHUNK_MOST = 32 << 20 }; /* untouched pages of a big chunk cost nothing */
+enum { CHUNK_LEAST = 64 << 10, CHUNK_MOST = 32 << 20 }; /* untouched pages of a big chunk cost nothing */
 
 enum { HUGE_PAGE = 2 << 20 };
 
@@ -47,7 +47,7 @@ const cptx_allocator heap_default = { heap_libc, NULL };
 
 void arena_init(arena *a, const cptx_allocator *hook)
 {
-	*a = (arena){ .hook = hook && hook->realloc_fn ? *hook : heap_default };
+	*a = (arena){ .hook = hook && hook->realloc_fn ? *hook : heap_default, .least = CHUNK_LEAST };
 }
 
 static void free_chunks(arena *a, struct arena_chunk *c)
@@ -102,7 +102,7 @@ static size_t next_size(const arena *a, size_t least)
 {
 	size_t more = a->ahead ? MIN(a->ahead - a->ahead / 8, a->total) : a->total / 24;
 
-	return MAX(MIN(MAX(more, (size_t)CHUNK_FIRST), (size_t)CHUNK_MOST), least);
+	return MAX(MIN(MAX(more, a->least), (size_t)CHUNK_MOST), least);
 }
 
 /* Goes on in the largest block that an array has outgrown, if there is one of at least that size. */

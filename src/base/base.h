@@ -50,6 +50,7 @@ typedef struct arena {
 	struct arena_chunk *kept;  /* chunks of before arena_rewind that are not in use again yet */
 	char *at, *end;
 	size_t total; /* bytes of all chunks */
+	size_t least; /* bytes of a chunk */
 	size_t ahead; /* estimate of the bytes that will still be asked for, 0 if unknown: big chunks come in huge pages */
 	bool failed;
 	/* free blocks that arrays have outgrown, by the logarithm of their size; each begins with a pointer to the next */

@@ -279,7 +279,6 @@ static bool emit_module(emitter *e)
 		                 e->opt->min_version);
 	if (e->opt->keep && !e->m->source)
 		return error_set(e->err, CPTX_E_ARG, NOWHERE, "only what cptx_parse read with .keep can be printed as it stood");
-	emit_measure_globals(e);
 	emit_begin_shapes(e);
 	if (!(e->opt->keep ? emit_kept(e) : emit_all(e)))
 		return false;
@@ -311,6 +310,7 @@ static void begin(cptx_ptx *out, const cptx_allocator *hook, const cptx_target *
 	buf_init(&out->map, &out->hook);
 	buf_init(&out->files, &out->hook);
 	buf_init(&out->spelled, &out->hook);
+	emit_work_begin(out);
 }
 
 cptx_ptx *emit_new(cptx_module *m, const cptx_target *t)
@@ -405,7 +405,9 @@ static bool print(cptx_ptx *out, cptx_module *m, const cptx_emit_opt *o, emit_ha
 		          .locs = o->lines && !m->parsed };
 	enum { MORE = 12 << 10 }; /* bytes of what lines are kept room for */
 
-	buf_reserve(&out->text, (hash ? 0 : about_as_long(m)) + MORE);
+	size_t about = about_as_long(m);
+	emit_work_for(out, about);
+	buf_reserve(&out->text, (hash ? 0 : about) + MORE);
 	if (emit_module(&e) && end_text(out, o, err)) {
 		if (hash)
 			emit_hash_end(&e, adds_texmode(&e), to);
@@ -415,6 +417,13 @@ static bool print(cptx_ptx *out, cptx_module *m, const cptx_emit_opt *o, emit_ha
 	if (err->code == CPTX_OK)
 		error_set(err, CPTX_E_MEMORY, NOWHERE, "out of memory while printing");
 	return false;
+}
+
+/* The caller's error, or one that nobody reads, whose texts are not cleared: they are set with its code. */
+static cptx_error *err_or(cptx_error *err, cptx_error *ignored)
+{
+	ignored->code = CPTX_OK;
+	return err ? err : ignored;
 }
 
 /* Checks what a caller gives; the target, or NULL, with an error. */
@@ -436,10 +445,10 @@ static const cptx_target *wanted(cptx_module *m, const char *target, const cptx_
 
 cptx_ptx *cptx_emit(cptx_module *m, const char *target, const cptx_emit_opt *opt, cptx_error *err)
 {
-	cptx_error ignored = { .code = CPTX_OK };
+	cptx_error ignored;
 	cptx_emit_opt o;
 
-	err = err ? err : &ignored;
+	err = err_or(err, &ignored);
 	const cptx_target *t = wanted(m, target, opt, &o, err);
 	if (!t)
 		return NULL;
@@ -461,10 +470,10 @@ cptx_ptx *cptx_emit(cptx_module *m, const char *target, const cptx_emit_opt *opt
 
 bool cptx_emit_again(cptx_ptx *ptx, cptx_module *m, const char *target, const cptx_emit_opt *opt, cptx_error *err)
 {
-	cptx_error ignored = { .code = CPTX_OK };
+	cptx_error ignored;
 	cptx_emit_opt o;
 
-	err = err ? err : &ignored;
+	err = err_or(err, &ignored);
 	if (!IS_GIVEN(ptx, "text", NOWHERE, err))
 		return false;
 	const cptx_target *t = wanted(m, target, opt, &o, err);
@@ -477,12 +486,12 @@ bool cptx_emit_again(cptx_ptx *ptx, cptx_module *m, const char *target, const cp
 
 bool cptx_module_hash(cptx_module *m, const char *target, const cptx_hash_opt *opt, cptx_hash *hash, cptx_error *err)
 {
-	cptx_error ignored = { .code = CPTX_OK };
+	cptx_error ignored;
 	cptx_emit_opt plain;
 	cptx_hash_opt o;
 	emit_hash_state state;
 
-	err = err ? err : &ignored;
+	err = err_or(err, &ignored);
 	if (!IS_GIVEN(hash, "place for the hash", NOWHERE, err))
 		return false;
 	*hash = (cptx_hash){ { 0, 0 } };

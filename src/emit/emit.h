@@ -23,7 +23,13 @@ typedef struct reg_name {
  * A spelling that the target is known to have, and how its operands are printed: all that usual lines need, so that the
  * table is read once for each spelling.
  */
-enum { SPELLINGS = 1024, SPELLING_PLACES = 2048, OPCODE_MOST = ARCH_OPCODE, OPCODE_USUAL = 32, SPELLINGS_TEXT = 1 << 16 };
+enum {
+	SPELLINGS = 1024,
+	SPELLING_PLACES = 64 /* for the first ones */,
+	OPCODE_MOST = ARCH_OPCODE,
+	OPCODE_USUAL = 32,
+	SPELLINGS_TEXT = 1 << 16
+};
 typedef struct spelling {
 	uint16_t form, len;
 	uint64_t mods[ARCH_GROUPS / 4]; /* its modifiers, four to a word */
@@ -48,7 +54,7 @@ enum {
 	LINES_BUILT_LOG = 6, /* of those in modules that were built, most of whose items have a shape */
 	LINES_NEAR = 8       /* places where a line may stand */
 };
-enum plan_ready { PLAN_NONE, PLAN_EARLIER /* made by an earlier print */, PLAN_READY };
+enum plan_ready { PLAN_NONE, PLAN_EARLIER /* made by an earlier print */, PLAN_READY, PLAN_NEVER /* there is none */ };
 enum line_table { TABLE_EMPTY, TABLE_REGS, TABLE_NUMBERS, LINE_TABLES };
 typedef struct line_piece {
 	char behind[PIECE_BEHIND]; /* what follows the operand: ", ", "], [", ";", ", %tid.x;" ... */
@@ -63,6 +69,7 @@ typedef struct line_plan { /* what most lines need comes first */
 		version; /* of an ir_shape: enum plan_ready; the lowest .version that has it, 0: one that ended it is known */
 	uint8_t nmods, others; /* words of modifiers; a bit for each operand whose text is put together at each use */
 	uint8_t npiece, front_len;
+	bool simple; /* at most PIECES operands, and no others */
 	/* the kinds in the words of the operands, two to each; of a number that has a ready text also that it is small */
 	uint64_t kind[PIECES / 2], kind_mask[PIECES / 2];
 	uint64_t first_mods, first_mask; /* the first four modifiers */
@@ -86,7 +93,8 @@ enum { RANGES_LOG = 4 };
 typedef struct range_names {
 	char prefix[8];
 	reg_name *name;
-	uint32_t n, cap;
+	uint32_t n;
+	size_t cap;
 } range_names;
 
 struct cptx_ptx {
@@ -97,21 +105,25 @@ struct cptx_ptx {
 	buf text, map, files; /* map: entries of line_entry; files: the names, each with its NUL */
 	buf own;              /* while `text` is the caller's buffer: memory for other texts */
 	/* what the emitter works with, kept from print to print */
+	arena work;      /* the memory of the arrays below */
 	reg_name *names; /* of the body's registers */
 	size_t names_cap;
 	reg_name *numbered[CLASS_COUNT]; /* the usual names of made registers, by number, from 1 */
 	uint32_t nnumbered[CLASS_COUNT];
+	size_t cap_numbered[CLASS_COUNT];
 	line_plan *plan;
-	unsigned cap_plan;
+	size_t cap_plan;
 	uint16_t *plan_at; /* numbers in `plan`, from 1, by the highest bits of the tag: a hash table */
 	size_t cap_plan_at;
 	range_names range[1 << RANGES_LOG]; /* of the body's ranges, by a hash of the prefix */
 	line_plan *shaped;                  /* plans of the module's shapes, by their numbers */
-	uint32_t cap_shaped, nshaped;
+	size_t cap_shaped;
+	uint32_t nshaped;
 	const cptx_module *shaped_module; /* whose shapes they are, if its .printer is this text; else a module that is gone */
 	unsigned shaped_target;
 	spelling *known;
-	unsigned cap_known;
+	uint16_t *known_at; /* numbers in `known`, from 1: a hash table with linear probing, with `places` of them */
+	size_t cap_known, places;
 	buf spelled; /* texts of the known spellings */
 };
 
@@ -136,13 +148,8 @@ typedef struct emitter {
 	bool long_names;                       /* a register has no ready name */
 	bool shapes;                           /* out->shaped has room for the module's shapes */
 	unsigned nplan, lines_log;
-	uint64_t seen; /* a set of hashes of items without a plan */
-	size_t longest_name;
-	/* most bytes of an operand of the body, and of a line without vectors and lists; of an operand that names nothing but
-	 * registers; 0 in line_most: the first two are not known yet */
-	size_t operand_most, line_most, own_most;
-	size_t longest_global;           /* longest name of a variable or function of the module */
-	uint16_t place[SPELLING_PLACES]; /* numbers in out->known, from 1: a hash table with linear probing */
+	uint64_t seen;   /* a set of hashes of items without a plan */
+	size_t own_most; /* most bytes of an operand of the body that names nothing but registers */
 	unsigned nknown;
 	unsigned end; /* lowest version that removed something that was printed; 0: none */
 	const ir_item *ends;
@@ -163,6 +170,8 @@ bool emit_text_needs(emitter *e,
                      const char *text); /* emit_needs for a directive that is given as text, and for what it holds */
 /* The spelling of an instruction if the target has it; NULL, with an error, if the target lacks it. */
 const spelling *emit_spelling(emitter *e, const ir_item *it);
+/* emit_spelling for a spelling that is not kept: all of it but its modifiers, and its text with a blank behind it. */
+bool emit_spell_once(emitter *e, const ir_item *it, spelling *s, char opcode[OPCODE_MOST + 1]);
 /* Checks special registers, operands with an availability of their own, and samplers. */
 bool emit_check_asking(emitter *e, const ir_item *it);
 /* The lowest .version that has the spelling of an item, which the target has; 0: a later one has it no longer. */
@@ -180,21 +189,24 @@ static inline bool emit_check_insn(emitter *e, const ir_item *it)
 	const spelling *s = emit_spelling(e, it);
 	return s && emit_check_operands(e, s, it);
 }
-void emit_done(cptx_ptx *out); /* frees what the emitter allocated for itself */
+void emit_work_begin(cptx_ptx *out);            /* begins with no memory for what the emitter works with */
+void emit_work_for(cptx_ptx *out, size_t text); /* the memory to come is for a text of about so many bytes */
+void emit_done(cptx_ptx *out);                  /* frees what the emitter allocated for itself */
 /* Whether all that was printed still exists in this .version; if not, sets an error. */
 bool emit_still_there(emitter *e, unsigned version);
 
 /* ---- names.c ---- */
 /* Prepares the names of the body's registers; false when memory is short. */
 bool emit_name_registers(emitter *e);
-void emit_measure_globals(emitter *e); /* finds longest_global, before the first body */
-void emit_measure_names(emitter *e);   /* finds operand_most and line_most */
 
 /* ---- insn.c ---- */
 bool emit_item(emitter *e, const ir_item *it);
 bool emit_insn(emitter *e, const ir_item *it);                            /* prints an item that is an instruction */
 bool emit_spelled(emitter *e, const ir_item *it, const spelling *opcode); /* emit_insn for one whose spelling is known */
-/* Writes operand i, a single value that is in no braces, at p; returns its end, at most operand_most bytes on. */
+/* The bytes to keep for operand i, with what stands around it. */
+enum { OPERAND_ROOM = 48 };
+size_t emit_operand_room(const emitter *e, const ir_item *it, unsigned i);
+/* Writes operand i at p; returns its end, less than emit_operand_room bytes on. */
 char *emit_operand(const emitter *e, char *p, const ir_item *it, unsigned i);
 void emit_note_line(emitter *e, const ir_item *it);
 /* Notes that line e->line comes from where the item does. */

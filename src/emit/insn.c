@@ -154,33 +154,57 @@ static char *put_operand(const emitter *e, char *p, const arch_operand *o, const
 	return p;
 }
 
-/* Returns the end of the text, with room for a line with `elements` elements of vectors and lists; NULL when memory is
- * short. */
-static char *open_line(emitter *e, size_t elements)
+/* ---- room ---- */
+
+static size_t label_room(const emitter *e, uint32_t id)
 {
+	const char *name = e->k->label[id].name, *made = e->k->made;
+
+	return e->own_most + (name ? strlen(name) : made ? strlen(made) : 0);
+}
+
+/* The bytes of an operand's names, and of the elements of a vector or list, beyond what each operand has room for. */
+static size_t value_room(const emitter *e, const cptx_val *v)
+{
+	size_t room = v->count > 1 ? v->count * e->own_most : 0;
+
+	switch ((enum cptx_val_kind)v->kind) {
+	case CPTX_VAL_SYM: return strlen(symbol_name(e->k, v));
+	case CPTX_VAL_FUNC: return strlen(e->m->body[v->id - 1]->name);
+	case CPTX_VAL_LABEL:
+	case CPTX_VAL_TARGETS:
+	case CPTX_VAL_PROTO: return label_room(e, v->id);
+	case CPTX_VAL_LIST:
+		for (uint32_t i = 0; i < v->count; i++)
+			if (e->k->vec[v->id + i].kind == CPTX_VAL_SYM)
+				room += strlen(symbol_name(e->k, &e->k->vec[v->id + i]));
+		return room;
+	default: return room;
+	}
+}
+
+size_t emit_operand_room(const emitter *e, const ir_item *it, unsigned i)
+{
+	const uint32_t word = ir_words(it)[i];
+
+	if (ir_word_is(word, CPTX_VAL_REG) || ir_word_is(word, CPTX_VAL_INT))
+		return OPERAND_ROOM + e->own_most;
+	const cptx_val v = ir_operand(e->k, it, i);
+	return OPERAND_ROOM + e->own_most + value_room(e, &v);
+}
+
+/* Returns the end of the text, with room for the line of an instruction; NULL when memory is short. */
+static char *open_line(emitter *e, const ir_item *it)
+{
+	size_t room = OPCODE_MOST + 2 * (OPERAND_ROOM + e->own_most); /* of the guard and of the end */
 	buf *b = &e->out->text;
 
-	if (!e->line_most)
-		emit_measure_names(e);
-	return buf_reserve(b, e->line_most + elements * e->operand_most) ? b->p + b->n : NULL;
+	for (unsigned i = 0; i < it->noperand; i++)
+		room += emit_operand_room(e, it, i);
+	return buf_reserve(b, room) ? b->p + b->n : NULL;
 }
 
-/* open_line for a line that is written up to p already. */
-static char *make_room(emitter *e, char *p, size_t elements)
-{
-	e->out->text.n = (size_t)(p - e->out->text.p);
-	return open_line(e, elements);
-}
-
-/* Writes operand number i at p; returns its end, NULL when memory is short. */
-static char *put_value(emitter *e, char *p, const ir_item *it, unsigned i)
-{
-	cptx_val v = ir_operand(e->k, it, i);
-
-	if (v.count > 1 && !(p = make_room(e, p, v.count)))
-		return NULL;
-	return put_operand(e, p, &arch_operands[arch_forms[it->form].operand + i], ir_mods(it), &v);
-}
+/* ---- lines ---- */
 
 char *emit_operand(const emitter *e, char *p, const ir_item *it, unsigned i)
 {
@@ -189,8 +213,8 @@ char *emit_operand(const emitter *e, char *p, const ir_item *it, unsigned i)
 	return put_operand(e, p, &arch_operands[arch_forms[it->form].operand + i], ir_mods(it), &v);
 }
 
-/* put_value for an operand that is not in braces. */
-static inline char *put_bare(emitter *e, char *p, const ir_item *it, const uint32_t *words, unsigned i)
+/* emit_operand for an operand that is not in braces. */
+static inline char *put_bare(const emitter *e, char *p, const ir_item *it, const uint32_t *words, unsigned i)
 {
 	uint32_t word = words[i];
 
@@ -205,10 +229,8 @@ static inline char *put_bare(emitter *e, char *p, const ir_item *it, const uint3
 		if (v->kind == CPTX_VAL_SYM)
 			return put_offset(put_str(p, symbol_name(e->k, v)), v->offset);
 	}
-	return put_value(e, p, it, i);
+	return emit_operand(e, p, it, i);
 }
-
-/* ---- items ---- */
 
 static char *put_guard(const emitter *e, char *p, const ir_item *it)
 {
@@ -247,13 +269,13 @@ static char *end_address(char *p, const ir_item *it, const arch_operand *o, unsi
 }
 
 /* Writes operands whose places in the line the table tells, behind a blank. */
-static char *put_odd_operands(emitter *e, char *p, const ir_item *it)
+static char *put_odd_operands(const emitter *e, char *p, const ir_item *it)
 {
 	const arch_operand *o = &arch_operands[arch_forms[it->form].operand];
 	const uint32_t *words = ir_words(it);
 	bool first = true;
 
-	for (unsigned i = 0; i < it->noperand && p; i++, o++) {
+	for (unsigned i = 0; i < it->noperand; i++, o++) {
 		if (!words[i]) /* the operand is left out */
 			continue;
 		bool inside = o->flags & OPERAND_INSIDE, address = o->kind == OPERAND_ADDR;
@@ -264,15 +286,15 @@ static char *put_odd_operands(emitter *e, char *p, const ir_item *it)
 		first = false;
 		if (address && !inside)
 			*p++ = '[';
-		p = put_value(e, p, it, i);
-		if (p && (address || inside))
+		p = emit_operand(e, p, it, i);
+		if (address || inside)
 			p = end_address(p, it, o, i);
 	}
 	return first ? p - 1 : p;
 }
 
 /* Writes operands one behind another, behind a blank; `address` has those in brackets. */
-static char *put_operands(emitter *e, char *p, const ir_item *it, unsigned address)
+static char *put_operands(const emitter *e, char *p, const ir_item *it, unsigned address)
 {
 	const uint32_t *words = ir_words(it);
 	size_t behind = 1; /* bytes of the separator in front of p: a blank, or ", " */
@@ -282,8 +304,7 @@ static char *put_operands(emitter *e, char *p, const ir_item *it, unsigned addre
 			continue;
 		*p = '[';
 		p += address & 1;
-		if (!(p = put_bare(e, p, it, words, i)))
-			return NULL;
+		p = put_bare(e, p, it, words, i);
 		*p = ']';
 		p += address & 1;
 		memcpy(p, ", ", 2);
@@ -300,18 +321,16 @@ bool emit_spelled(emitter *e, const ir_item *it, const spelling *opcode)
 	emit_map_line(e, it);
 	if (!emit_check_operands(e, opcode, it))
 		return false;
-	char *p = open_line(e, 0);
-	if (p) {
-		p = put_guard(e, p, it);
-		const char *text = e->out->spelled.p + opcode->text;
-		memcpy(p, text, OPCODE_USUAL);
-		if (opcode->len > OPCODE_USUAL)
-			memcpy(p + OPCODE_USUAL, text + OPCODE_USUAL, opcode->len - (size_t)OPCODE_USUAL);
-		p += opcode->len;
-		p = opcode->odd ? put_odd_operands(e, p, it) : put_operands(e, p, it, opcode->address);
-	}
+	char *p = open_line(e, it);
 	if (!p)
 		return error_set(e->err, CPTX_E_MEMORY, NOWHERE, "out of memory while printing");
+	p = put_guard(e, p, it);
+	const char *text = e->out->spelled.p + opcode->text;
+	memcpy(p, text, OPCODE_USUAL);
+	if (opcode->len > OPCODE_USUAL)
+		memcpy(p + OPCODE_USUAL, text + OPCODE_USUAL, opcode->len - (size_t)OPCODE_USUAL);
+	p += opcode->len;
+	p = opcode->odd ? put_odd_operands(e, p, it) : put_operands(e, p, it, opcode->address);
 	memcpy(p, ";\n", 2);
 	b->n = (size_t)(p + 2 - b->p);
 	e->line++;
@@ -375,9 +394,7 @@ static void put_label(emitter *e, const cptx_val *v, const char *after)
 {
 	buf *b = &e->out->text;
 
-	if (!e->line_most)
-		emit_measure_names(e);
-	if (buf_reserve(b, e->operand_most))
+	if (buf_reserve(b, label_room(e, v->id)))
 		b->n += ir_label_name(e->k, b->p + b->n, v->id);
 	buf_str(b, after);
 	e->line++;

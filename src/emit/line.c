@@ -4,11 +4,9 @@
  * for each form, modifiers and kinds of operands.  Copying a line has no branch on what the operands are, which would be
  * mispredicted again and again, and all its copies have fixed lengths.  All else is printed by insn.c.
  */
-#include "base/atomic.h"
-#include "emit/emit.h"
+#include "emit/plan.h"
 
 /* Texts of small numbers, in the layout of register names. */
-enum { NUMBERS_LOG = 10, NUMBERS = 1 << NUMBERS_LOG };
 #define ONE(a)                                                                                                              \
 	{                                                                                                                       \
 #a, sizeof #a - 1                                                                                                   \
@@ -28,273 +26,6 @@ static const reg_name empty_name = { "", 0 };
 /* Bytes that are written for a line, but for the texts of operands that are put together. */
 enum { LINE_ROOM = 4 + PIECES_FRONT + sizeof(reg_name) + MOST_PIECES * (sizeof(reg_name) + PIECE_BEHIND) };
 
-/* Form, kind and lengths of an item in one word, without its flags. */
-static inline uint32_t line_shape(const ir_item *it)
-{
-	const ir_item flags = { .flags = 7 };
-	uint32_t shape, mask;
-
-	memcpy(&shape, (const char *)it + offsetof(ir_item, form), sizeof shape);
-	memcpy(&mask, (const char *)&flags + offsetof(ir_item, form), sizeof mask);
-	return shape & ~mask;
-}
-_Static_assert(offsetof(ir_item, owner) == offsetof(ir_item, form) + sizeof(uint32_t), "line_shape reads what is in front");
-
-/* The bits of the words of operands, two to each, that tell their kinds, and a few more. */
-#define KINDS ((uint64_t)0xff << 32 | 0xff)
-
-/* A number that is the same for items without a shape that have one plan, and mostly another for others. */
-static inline uint32_t line_tag(const ir_item *it, const char *words)
-{
-	static const uint64_t there[PIECES + 1][PIECES / 2] = {
-		{ 0, 0 }, { 0xff, 0 }, { KINDS, 0 }, { KINDS, 0xff }, { KINDS, KINDS }
-	};
-	const uint64_t *mask = there[MIN(it->noperand, (unsigned)PIECES)];
-	uint64_t kind[PIECES / 2], mods = arch_four_mods(ir_mods(it), MIN(it->nmod, 4u));
-
-	memcpy(kind, words, sizeof kind);
-	uint64_t kinds = (kind[0] & mask[0]) | (kind[1] & mask[1]) << 8;
-	uint64_t tag = ((mods ^ (uint64_t)it->form << 48) * 0x9e3779b97f4a7c15u) ^ (kinds * 0xd6e8feb86659fd93u);
-	return (uint32_t)(tag >> 32) | 1;
-}
-
-/* ---- plans ---- */
-
-/* What stands between the text of an operand and the next text that is not always the same. */
-typedef struct fixed_text {
-	char s[64];
-	size_t n;
-} fixed_text;
-
-/* Puts text in front of what there is. */
-static void put_in_front(fixed_text *t, const char *s)
-{
-	size_t n = MIN(strlen(s), sizeof t->s - t->n);
-
-	memmove(t->s + n, t->s, t->n);
-	memcpy(t->s, s, n);
-	t->n += n;
-}
-
-/* Whether operands of a kind can be printed by a plan. */
-static bool is_plannable(unsigned kind) { return kind != CPTX_VAL_NONE && kind != CPTX_VAL_BAD; }
-
-/* Whether an operand that is there is printed in another way than between commas, or in brackets of its own. */
-static bool is_odd_there(const arch_operand *o, const uint16_t *mods)
-{
-	return o->flags & (OPERAND_INSIDE | OPERAND_MORE) || (o->behind != ARCH_NO && mods[o->behind]);
-}
-
-/* Demands these bits of the word of operand i. */
-static void plan_kind(line_plan *p, unsigned i, uint32_t word, uint32_t bits)
-{
-	uint64_t *kind = i < PIECES ? &p->kind[i / 2] : &p->wide_kind, *mask = i < PIECES ? &p->kind_mask[i / 2] : &p->wide_mask;
-
-	*kind |= (uint64_t)(word & bits) << i % 2 * 32;
-	*mask |= (uint64_t)bits << i % 2 * 32;
-}
-_Static_assert(MOST_PIECES == PIECES + 2, "wide_kind has the operands behind the usual ones");
-
-/* Plans the text of operand i, which the table describes by `o`. */
-static void plan_text(line_plan *p, unsigned i, const arch_operand *o, uint32_t word)
-{
-	int64_t v = ir_word_is(word, CPTX_VAL_INT) ? ir_word_int(word) : -1;
-	line_piece *piece = &p->piece[i];
-
-	piece->brace = o->brace;
-	if (ir_word_is(word, CPTX_VAL_REG) && !o->brace) {
-		piece->table = TABLE_REGS;
-		piece->mask = ~(((uint32_t)1 << NAME_SHIFT) - 1);
-	} else if (v >= 0 && v < NUMBERS && !o->brace) {
-		piece->table = TABLE_NUMBERS;
-		piece->mask = (NUMBERS - 1) << NAME_SHIFT;
-		plan_kind(p, i, word, UINT32_MAX << (WORD_NUMBER + NUMBERS_LOG));
-	} else {
-		p->others |= (uint8_t)(1 << i);
-	}
-}
-
-/*
- * Plans the operands, the last one first; `behind` becomes what stands in front of the first.  A special register is part of
- * the text, for it was checked with the item, but where a shape has any.  False where an operand is printed in a way that
- * lines are not planned for.
- */
-static bool plan_operands(line_plan *p, const ir_item *it, fixed_text *behind)
-{
-	const arch_operand *o = &arch_operands[arch_forms[it->form].operand];
-	const uint32_t *words = ir_words(it);
-	unsigned first = 0;
-
-	while (first < it->noperand && !words[first])
-		first++;
-	put_in_front(behind, ";\n");
-	for (unsigned i = it->noperand; i-- > 0;) {
-		bool whole = ir_word_is_whole(words[i]), address = o[i].kind == OPERAND_ADDR;
-		unsigned kind = ir_word_kind(words[i]);
-		plan_kind(p, i, words[i], (1u << (whole ? 2 * WORD_KIND : WORD_KIND)) - 1); /* a whole value's kind is above */
-		if (!words[i])
-			continue;
-		if (!is_plannable(kind) || is_odd_there(o + i, ir_mods(it)))
-			return false;
-		if (address)
-			put_in_front(behind, "]");
-		const char *special = kind == CPTX_VAL_SREG && !whole && !it->shaped ? arch_sregs[words[i] >> WORD_NUMBER].text : "";
-		if (*special)
-			plan_kind(p, i, words[i], UINT32_MAX);
-		if (*special && i != first && behind->n + strlen(special) + 2 <= PIECE_BEHIND) {
-			put_in_front(behind, special);
-		} else {
-			plan_text(p, i, o + i, words[i]);
-			p->piece[i].len = (uint8_t)behind->n;
-			if (behind->n > PIECE_BEHIND)
-				return false;
-			memcpy(p->piece[i].behind, behind->s, PIECE_BEHIND);
-			behind->n = 0;
-		}
-		if (address)
-			put_in_front(behind, "[");
-		if (i != first)
-			put_in_front(behind, o[i].flags & OPERAND_PIPE ? "|" : ", ");
-	}
-	return true;
-}
-
-/* Whether items with this spelling can have a plan, if their operands can. */
-static bool may_be_planned(const ir_item *it, const spelling *s)
-{
-	return !s->asks && it->noperand <= MOST_PIECES && it->nmod <= PIECES_MODS && s->len < PIECES_FRONT;
-}
-
-/* Makes the plan of an item that was just printed with this spelling; false where it has none. */
-static bool make_plan(line_plan *p, const ir_item *it, const char *opcode, const spelling *s)
-{
-	fixed_text behind = { .n = 0 }; /* the opcode */
-	size_t len = s->len;
-
-	*p = (line_plan){ .shape = line_shape(it), .npiece = (uint8_t)MAX(it->noperand, (unsigned)PIECES) };
-	if (!plan_operands(p, it, &behind))
-		return false;
-	p->nmods = (uint8_t)((it->nmod + 3) / 4);
-	for (unsigned i = 0; i < it->nmod; i += 4) {
-		uint64_t *mods = i ? &p->mod[i / 4 - 1] : &p->first_mods, *mask = i ? &p->mod_mask[i / 4 - 1] : &p->first_mask;
-		*mods = arch_four_mods(ir_mods(it) + i, it->nmod - i);
-		*mask = it->nmod - i < 4 ? (UINT64_C(1) << 16 * (it->nmod - i)) - 1 : UINT64_MAX;
-	}
-	len -= behind.n && *behind.s == ';'; /* no blank stands in front of the end */
-	if (len + behind.n > PIECES_FRONT)
-		return false;
-	memcpy(p->front, opcode, len);
-	memcpy(p->front + len, behind.s, behind.n);
-	p->front_len = (uint8_t)(len + behind.n);
-	return true;
-}
-
-void emit_begin_shapes(emitter *e)
-{
-	cptx_ptx *out = e->out;
-	uint32_t n = e->m->nshape + 1;
-
-	if (out->cap_shaped < n) {
-		uint32_t cap = MAX(n, 2 * out->cap_shaped);
-		line_plan *shaped = HEAP_ARRAY(&out->hook, line_plan, out->shaped, cap);
-		if (!shaped)
-			return;
-		out->shaped = shaped;
-		out->cap_shaped = cap;
-	}
-	void **printer = &((cptx_module *)(uintptr_t)e->m)->printer;
-	bool same = out->shaped_module == e->m && out->shaped_target == e->target && atomic_pointer(printer) == out;
-	for (uint32_t i = 0; i < n; i++)
-		out->shaped[i].ready =
-			same && i < out->nshaped && out->shaped[i].ready && out->shaped[i].version ? PLAN_EARLIER : PLAN_NONE;
-	out->shaped_module = e->m;
-	atomic_set_pointer(printer, out);
-	out->shaped_target = e->target;
-	out->nshaped = n;
-	e->shapes = true;
-}
-
-/* Makes an empty table of plans, in the size that the module needs; false when memory is short. */
-static bool begin_plans(emitter *e)
-{
-	cptx_ptx *out = e->out;
-	unsigned log = e->m->parsed ? LINES_LOG : LINES_BUILT_LOG;
-	size_t size = ((size_t)1 << log) + LINES_NEAR;
-
-	if (out->cap_plan_at < size) {
-		uint16_t *at = HEAP_ARRAY(&out->hook, uint16_t, out->plan_at, size);
-		if (!at)
-			return false;
-		out->plan_at = at;
-		out->cap_plan_at = size;
-	}
-	memset(out->plan_at, 0, size * sizeof *out->plan_at);
-	e->lines_log = log;
-	return true;
-}
-
-/* The place for a plan, which may be that of another one; NULL: there is none.  The plan of that number has memory. */
-static uint16_t *room_for_plan(emitter *e, uint32_t tag)
-{
-	cptx_ptx *out = e->out;
-
-	if (!e->nplan && !begin_plans(e))
-		return NULL;
-	uint16_t *place = &out->plan_at[tag >> (32 - e->lines_log)], *first = place;
-	while (*place && place < first + LINES_NEAR - 1)
-		place++;
-	if (*place)
-		return first;
-	if (e->nplan + 1 >= out->cap_plan) {
-		unsigned cap = out->cap_plan ? 2 * out->cap_plan : e->m->parsed ? 64 : 8;
-		line_plan *plan = HEAP_ARRAY(&out->hook, line_plan, out->plan, cap);
-		if (!plan)
-			return NULL;
-		out->plan = plan;
-		out->cap_plan = cap;
-	}
-	return place;
-}
-
-/* Whether an item with this tag was asked for before, or one like it.  In a module that was built most items without a shape
- * are the first of their kind, and the others have one. */
-static bool is_seen_again(emitter *e, uint32_t tag)
-{
-	uint64_t bit = UINT64_C(1) << (tag >> 26);
-	bool seen = e->seen & bit;
-
-	e->seen |= bit;
-	return seen || e->m->parsed;
-}
-
-/* Keeps a plan for items like this one, if they can have one. */
-static void note_plan(emitter *e, const ir_item *it, const spelling *s)
-{
-	cptx_ptx *out = e->out;
-	uint32_t tag = it->shaped ? 0 : line_tag(it, (const char *)ir_words(it));
-	line_plan p;
-
-	if (!it->shaped && !is_seen_again(e, tag))
-		return;
-	if (!make_plan(&p, it, out->spelled.p + s->text, s))
-		return;
-	if (it->shaped) {
-		p.ready = PLAN_READY;
-		p.version = out->once ? 0 : (uint8_t)emit_lasting_version(e, it);
-		if (e->shapes)
-			out->shaped[it->shape->number] = p;
-		return;
-	}
-	p.tag = tag;
-	uint16_t *place = room_for_plan(e, p.tag);
-	if (!place)
-		return;
-	*place = *place ? *place : (uint16_t)++e->nplan;
-	out->plan[*place] = p;
-}
-
-/* ---- lines ---- */
-
 /* What printing lines keeps in registers. */
 typedef struct line_printer {
 	const char *table[LINE_TABLES];
@@ -305,17 +36,24 @@ typedef struct line_printer {
 	uint32_t run_line, run_file; /* where the last line came from */
 } line_printer;
 
-/* Whether operands are of the kinds that the plan has. */
-static inline bool is_of_kinds(const line_plan *p, const char *words, uint64_t other)
+/* Not 0 where the first operands are of other kinds than the plan has. */
+static inline uint64_t other_kinds(const line_plan *p, const char *words)
 {
-	uint64_t kind[PIECES / 2], wide;
+	uint64_t kind[PIECES / 2];
 
 	memcpy(kind, words, sizeof kind);
-	other |= (kind[0] ^ p->kind[0]) & p->kind_mask[0];
-	other |= (kind[1] ^ p->kind[1]) & p->kind_mask[1];
+	return ((kind[0] ^ p->kind[0]) & p->kind_mask[0]) | ((kind[1] ^ p->kind[1]) & p->kind_mask[1]);
+}
+
+/* Whether operands are of the kinds that the plan has, and `other` is 0. */
+static inline bool is_of_kinds(const line_plan *p, const char *words, uint64_t other)
+{
+	uint64_t wide;
+
+	other |= other_kinds(p, words);
 	if (other | (p->npiece <= PIECES))
 		return !other;
-	memcpy(&wide, words + sizeof kind, sizeof wide);
+	memcpy(&wide, words + sizeof p->kind, sizeof wide);
 	return !((wide ^ p->wide_kind) & p->wide_mask);
 }
 
@@ -361,9 +99,9 @@ static inline char *put_line_guard(char *p, const emitter *e, const line_printer
 _Static_assert(ITEM_NEGATED == 1, "put_line_guard adds it to a place");
 
 /* Copies operand i and what stands behind it. */
-static inline char *put_piece(char *p, const line_printer *to, const line_piece *piece, uint32_t word)
+static inline char *put_piece(char *p, const char *const *table, const line_piece *piece, uint32_t word)
 {
-	p = put_name(p, to->table[piece->table] + ((word >> (WORD_NUMBER - NAME_SHIFT)) & piece->mask));
+	p = put_name(p, table[piece->table] + ((word >> (WORD_NUMBER - NAME_SHIFT)) & piece->mask));
 	memcpy(p, piece->behind, sizeof piece->behind);
 	return p + piece->len;
 }
@@ -413,15 +151,15 @@ static char *put_other(char *p, emitter *e, const line_printer *to, const ir_ite
 		*p = '+';
 		return v->offset ? put_int(p + 1, v->offset) : p;
 	}
+	if (v && v->kind == CPTX_VAL_FLOAT)
+		return emit_operand(e, p, it, i);
 	if (v && v->kind == CPTX_VAL_SYM)
 		return put_named(p, e, to, ir_symbol(e->k, v->id)->name, v->offset);
 	if (ir_word_is(words[i], CPTX_VAL_LABEL) && e->k->label[words[i] >> WORD_NUMBER].name)
 		return put_named(p, e, to, e->k->label[words[i] >> WORD_NUMBER].name, 0);
 	if (ir_word_is(words[i], CPTX_VAL_SREG)) /* not all targets have it; what is wrong is said where lines have no plan */
 		return emit_has_special(e, it, words[i] >> WORD_NUMBER) ? emit_operand(e, p, it, i) : NULL;
-	if (!e->line_most)
-		emit_measure_names(e);
-	if (!has_room(e, to, p, ((v ? v->count : 0) + 1u) * e->operand_most + e->own_most))
+	if (!has_room(e, to, p, emit_operand_room(e, it, i) + e->own_most))
 		return NULL;
 	return emit_operand(e, p, it, i);
 }
@@ -448,45 +186,56 @@ __attribute__((__noinline__)) static char *put_with_others(char *p, emitter *e, 
 	return p;
 }
 
+/* Copies what a plan whose operands are registers and small numbers has behind a guard to p; returns its end. */
+static inline char *put_pieces(char *p, const char *const *table, const line_plan *plan, const char *words)
+{
+	uint32_t word[PIECES];
+
+	memcpy(word, words, sizeof word);
+	memcpy(p, plan->front, PIECES_FRONT);
+	p += plan->front_len;
+	p = put_piece(p, table, &plan->piece[0], word[0]);
+	p = put_piece(p, table, &plan->piece[1], word[1]);
+	p = put_piece(p, table, &plan->piece[2], word[2]);
+	return put_piece(p, table, &plan->piece[3], word[3]);
+}
+_Static_assert(PIECES == 4, "put_pieces names them one by one");
+
 /* Copies a line of the plan to to->p; returns its end, or NULL where there is no room for it. */
 static inline char *put_line(emitter *e, const line_printer *to, const line_plan *plan, const ir_item *it, const char *words)
 {
-	uint32_t word[PIECES];
 	char *p = to->p;
 
-	memcpy(word, words, sizeof word);
 	*p++ = '\t';
 	if (it->guard)
 		p = put_line_guard(p, e, to, it);
+	if (plan->simple && !e->long_names)
+		return put_pieces(p, to->table, plan, words);
 	memcpy(p, plan->front, PIECES_FRONT);
-	p += plan->front_len;
-	if (plan->others | (plan->npiece > PIECES) | e->long_names)
-		return put_with_others(p, e, to, plan, it);
-	p = put_piece(p, to, &plan->piece[0], word[0]);
-	p = put_piece(p, to, &plan->piece[1], word[1]);
-	p = put_piece(p, to, &plan->piece[2], word[2]);
-	return put_piece(p, to, &plan->piece[3], word[3]);
+	return put_with_others(p + plan->front_len, e, to, plan, it);
 }
-_Static_assert(PIECES == 4, "put_line names them one by one");
 
-/* Notes where the line comes from: an entry for each line that comes from elsewhere than the one before, without a branch
- * on that. */
+/* Notes where a line comes from, at `map`: an entry for each line that comes from elsewhere than the one before, without a
+ * branch on that.  Returns the place for the next entry. */
+static inline line_entry *put_origin(line_entry *map, uint32_t number, uint32_t run_line, uint32_t run_file, uint32_t line,
+                                     uint32_t file)
+{
+	uint64_t lines = (uint64_t)line << 32 | number;
+
+	memcpy((char *)map + offsetof(line_entry, ptx_line), &lines, sizeof lines); /* in two stores */
+	memcpy((char *)map + offsetof(line_entry, file), &file, sizeof file);       /* with the step 0 */
+	return map + (((run_line ^ line) | (run_file ^ file)) != 0);
+}
+
 static inline void note_origin(line_printer *to, const ir_item *it)
 {
-	uint32_t other = (to->run_line ^ it->line) | (to->run_file ^ it->file);
-
-	uint64_t lines = (uint64_t)it->line << 32 | to->line;
-	uint32_t file = it->file; /* with the step 0 */
-
-	memcpy((char *)to->map + offsetof(line_entry, ptx_line), &lines, sizeof lines); /* in two stores */
-	memcpy((char *)to->map + offsetof(line_entry, file), &file, sizeof file);
+	to->map = put_origin(to->map, to->line, to->run_line, to->run_file, it->line, it->file);
 	to->run_line = it->line;
-	to->run_file = file;
-	to->map += other != 0;
+	to->run_file = it->file;
 }
 
 _Static_assert(offsetof(line_entry, line) == 4 && offsetof(line_entry, step) == offsetof(line_entry, file) + 2,
-               "note_origin puts them into words");
+               "put_origin puts them into words");
 
 /* Leaves what was written to the emitter. */
 static inline void end_lines(emitter *e, const line_printer *to, bool built)
@@ -553,7 +302,7 @@ static inline const line_plan *shaped_plan(emitter *e, const ir_item *it, const 
 		return NULL;
 	line_plan *plan = &e->out->shaped[it->shape->number];
 	if (plan->ready != PLAN_READY) {
-		if (plan->ready == PLAN_NONE)
+		if (plan->ready != PLAN_EARLIER)
 			return NULL;
 		plan->ready = PLAN_READY;
 		e->version = MAX(e->version, plan->version);
@@ -564,7 +313,7 @@ static inline const line_plan *shaped_plan(emitter *e, const ir_item *it, const 
 /* Names the registers of a line of the plan as a hash wants it. */
 static inline void name_for_hash(emitter *e, const line_plan *plan, const ir_item *it)
 {
-	if (plan->others | (plan->npiece > PIECES)) {
+	if (!plan->simple) {
 		emit_hash_item(e, it);
 		return;
 	}
@@ -621,16 +370,62 @@ CPTX_INLINE_ char *put_planned(emitter *e, const line_printer *to, const ir_item
 	return put_line(e, to, plan, it, words);
 }
 
+/*
+ * Prints the items of a module that was built as long as they have a shape whose plan is copied as it stands, and no guard.
+ * What it counts is in variables that no call is told of, so that they stay in registers.
+ */
+__attribute__((__noinline__)) static const ir_item *put_shaped(const emitter *e, line_printer *to, const ir_item *it)
+{
+	const ir_item only_shaped = { .shaped = 1 };
+	const line_plan *plans = e->out->shaped;
+	const char *const table[] = { to->table[0], to->table[1], to->table[2] };
+	line_entry *map = to->map;
+	char *p = to->p;
+	uint32_t flags, usual, left = to->left, number = to->line, line = to->run_line, file = to->run_file;
+
+	memcpy(&usual, (const char *)&only_shaped + offsetof(ir_item, line) + sizeof usual, sizeof usual);
+	for (; it && left; it = it->next, number++, left--) {
+		memcpy(&flags, (const char *)it + offsetof(ir_item, line) + sizeof flags, sizeof flags);
+		if (flags != usual)
+			break;
+		const line_plan *plan = &plans[it->shape->number];
+		const char *words = (const char *)(it + 1);
+		if (plan->ready != PLAN_READY || !plan->simple || other_kinds(plan, words))
+			break;
+		*p = '\t';
+		p = put_pieces(p + 1, table, plan, words);
+		map = put_origin(map, number, line, file, it->line, it->file);
+		line = it->line;
+		file = it->file;
+	}
+	to->p = p;
+	to->map = map;
+	to->left = left;
+	to->line = number;
+	to->run_line = line;
+	to->run_file = file;
+	return it;
+}
+_Static_assert(LINE_TABLES == 3, "put_shaped names the tables one by one");
+
 /* Prints items as long as they have a plan, or are labels and comments; returns the first one that is neither.  built: each
  * has the tag of its call; names: their registers are to be named. */
 CPTX_INLINE_ const ir_item *put_lines(emitter *e, const ir_item *it, bool built, bool names)
 {
+	bool shaped = built && !names && e->shapes && !e->long_names;
 	line_printer to = { .left = 0 };
 
 	if (!begin_lines(e, &to, built))
 		return it;
 	for (; it; it = it->next) {
 		char *end;
+		if (shaped && !(it = put_shaped(e, &to, it)))
+			break;
+		if (!to.left) {
+			end_lines(e, &to, built);
+			if (!begin_lines(e, &to, built))
+				return it;
+		}
 		if (it->kind == ITEM_INSN) {
 			if (!built)
 				fetch_plan(e, it->next);
@@ -651,11 +446,7 @@ CPTX_INLINE_ const ir_item *put_lines(emitter *e, const ir_item *it, bool built,
 			emit_map_line(e, it);
 		}
 		to.line++;
-		if (!--to.left) {
-			end_lines(e, &to, built);
-			if (!begin_lines(e, &to, built))
-				return it->next;
-		}
+		to.left--;
 	}
 	end_lines(e, &to, built);
 	return it;
@@ -666,7 +457,12 @@ const ir_item *emit_lines(emitter *e, const ir_item *it, bool *failed)
 	bool names = e->hash && e->hash->any_registers;
 
 	while (it && it->kind == ITEM_INSN) {
-		if (!e->locs && (e->nplan || (it->shaped && e->shapes))) {
+		bool shaped = it->shaped && e->shapes && !e->locs;
+		if (shaped && !emit_plan_shape(e, it)) {
+			*failed = true;
+			return it;
+		}
+		if (!e->locs && (e->nplan || shaped)) {
 			const ir_item *next = names          ? put_lines(e, it, true, true)
 			                      : e->m->parsed ? put_lines(e, it, false, false)
 			                                     : put_lines(e, it, true, false);
@@ -681,8 +477,8 @@ const ir_item *emit_lines(emitter *e, const ir_item *it, bool *failed)
 		*failed = !s || !emit_spelled(e, it, s);
 		if (*failed)
 			return it;
-		if (!e->locs && may_be_planned(it, s))
-			note_plan(e, it, s);
+		if (!e->locs && !it->shaped)
+			emit_note_plan(e, it, s);
 		it = it->next;
 	}
 	return it;

@@ -2,29 +2,6 @@
 /* Names of registers, made ready to be copied: most of the text is register names. */
 #include "emit/emit.h"
 
-static size_t longer(size_t n, const char *name) { return name ? MAX(n, strlen(name)) : n; }
-
-void emit_measure_names(emitter *e)
-{
-	const cptx_kernel *k = e->k;
-	size_t longest = e->longest_global;
-
-	for (size_t i = 0; i < k->nsym; i++)
-		longest = longer(longest, k->sym[i]->name);
-	for (size_t i = 0; i < k->nlabel; i++)
-		longest = longer(longest, k->label[i].name);
-	e->operand_most = 64 + e->longest_name + longest;
-	e->line_most = OPCODE_MOST + (ARCH_OPERANDS + 1) * e->operand_most;
-}
-
-void emit_measure_globals(emitter *e)
-{
-	for (size_t i = 0; i < e->m->nsym; i++)
-		e->longest_global = longer(e->longest_global, e->m->sym[i]->name);
-	for (size_t i = 0; i < e->m->nbody; i++)
-		e->longest_global = longer(e->longest_global, e->m->body[i]->name);
-}
-
 /* Makes the names of a range: n from `number` on.  Those that differ in their last digit are copied from one text. */
 static void name_range(reg_name *to, const char *prefix, size_t len, uint32_t number, uint32_t n)
 {
@@ -65,14 +42,8 @@ static bool name_again(emitter *e, reg_name *to, const char *prefix, size_t len,
 		r->n = 0;
 	}
 	if (n > r->n) {
-		if (n > r->cap) {
-			uint32_t cap = MAX(n, 2 * r->cap);
-			reg_name *names = HEAP_ARRAY(&e->out->hook, reg_name, r->name, cap);
-			if (!names)
-				return false;
-			r->name = names;
-			r->cap = cap;
-		}
+		if (!arena_reserve(&e->out->work, &r->name, r->n, &r->cap, sizeof *r->name, n))
+			return false;
 		name_range(r->name + r->n, prefix, len, r->n, n - r->n);
 		r->n = n;
 	}
@@ -86,17 +57,14 @@ static bool number_names(emitter *e, unsigned cls, uint32_t number)
 {
 	cptx_ptx *out = e->out;
 	const char *prefix = ir_classes[cls].prefix;
-	uint32_t have = out->nnumbered[cls], want;
+	uint32_t have = out->nnumbered[cls];
 
 	if (have >= number)
 		return true;
-	want = MAX(number, 2 * have);
-	reg_name *names = HEAP_ARRAY(&out->hook, reg_name, out->numbered[cls], want);
-	if (!names)
+	if (!arena_reserve(&out->work, &out->numbered[cls], have, &out->cap_numbered[cls], sizeof *out->numbered[cls], number))
 		return false;
-	name_range(names + have, prefix, strlen(prefix), have + 1, want - have);
-	out->numbered[cls] = names;
-	out->nnumbered[cls] = want;
+	name_range(out->numbered[cls] + have, prefix, strlen(prefix), have + 1, number - have);
+	out->nnumbered[cls] = number;
 	return true;
 }
 
@@ -185,14 +153,7 @@ static void name_all(emitter *e)
 
 static bool room_for_names(cptx_ptx *out, size_t n)
 {
-	if (n <= out->names_cap)
-		return true;
-	reg_name *names = HEAP_ARRAY(&out->hook, reg_name, out->names, n);
-	if (!names)
-		return false;
-	out->names = names;
-	out->names_cap = n;
-	return true;
+	return arena_reserve(&out->work, &out->names, 0, &out->names_cap, sizeof *out->names, n);
 }
 
 bool emit_name_registers(emitter *e)
@@ -201,15 +162,14 @@ bool emit_name_registers(emitter *e)
 
 	if (!room_for_names(e->out, k->nreg) || !prepare_made(e))
 		return error_set(e->err, CPTX_E_MEMORY, NOWHERE, "out of memory while printing");
-	e->line_most = 0; /* names are measured when needed */
-	e->longest_name = sizeof(reg_name);
+	size_t longest = 0;
 	e->long_names = false;
 	if (e->hash && e->hash->any_registers)
 		emit_hash_registers(e);
 	else
 		name_all(e);
 	for (size_t i = 0; e->long_names && i < k->ndecl; i++)
-		e->longest_name = MAX(e->longest_name, strlen(k->decl[i].name) + 12);
-	e->own_most = e->long_names ? 64 + e->longest_name : 48;
+		longest = MAX(longest, strlen(k->decl[i].name) + 12);
+	e->own_most = 48 + longest;
 	return true;
 }

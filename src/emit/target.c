@@ -170,17 +170,24 @@ static bool same_rest(const spelling *s, const uint16_t *mods, unsigned n)
 	return true;
 }
 
-/* The place in the table for an item's spelling: where its number stands, or would stand. */
+static uint64_t hash_of(unsigned form, const uint16_t *mods, unsigned n)
+{
+	uint64_t hash = (form ^ arch_four_mods(mods, n) << 1) * 0x9e3779b97f4a7c15u;
+
+	for (unsigned i = 4; i < n; i += 4)
+		hash = (hash ^ arch_four_mods(mods + i, n - i)) * 0x9e3779b97f4a7c15u;
+	return hash >> 40;
+}
+
+/* The place in the table for an item's spelling: where its number stands, or would stand.  The table is there. */
 static inline uint16_t *place_of(emitter *e, const ir_item *it)
 {
 	const uint16_t *mods = ir_mods(it);
 	unsigned n = it->nmod, form = it->form;
-	uint64_t first = arch_four_mods(mods, n), hash = (form ^ first << 1) * 0x9e3779b97f4a7c15u;
+	uint64_t first = arch_four_mods(mods, n);
 
-	for (unsigned i = 4; i < n; i += 4)
-		hash = (hash ^ arch_four_mods(mods + i, n - i)) * 0x9e3779b97f4a7c15u;
-	for (size_t at = hash >> 40;; at++) {
-		uint16_t *place = &e->place[at % SPELLING_PLACES];
+	for (size_t at = hash_of(form, mods, n);; at++) {
+		uint16_t *place = &e->out->known_at[at & (e->out->places - 1)];
 		if (!*place)
 			return place;
 		const spelling *s = &e->out->known[*place - 1];
@@ -203,28 +210,47 @@ static void note_operands(spelling *s, const ir_item *it)
 	s->asks = f->asks;
 }
 
-static bool room_for_spelling(emitter *e, size_t n)
+static void forget_spellings(emitter *e)
 {
-	if (e->out->spelled.n > SPELLINGS_TEXT || e->nknown == SPELLINGS) { /* start with an empty table again */
-		memset(e->place, 0, sizeof e->place);
-		e->nknown = 0;
-		e->out->spelled.n = 0;
-	}
-	if (e->nknown == e->out->cap_known) {
-		unsigned cap = e->out->cap_known ? e->out->cap_known * 2 : 32;
-		spelling *known = HEAP_ARRAY(&e->out->hook, spelling, e->out->known, cap);
-		if (!known)
-			return false;
-		e->out->known = known;
-		e->out->cap_known = cap;
-	}
-	return buf_reserve(&e->out->spelled, n + 1 + OPCODE_USUAL);
+	memset(e->out->known_at, 0, e->out->places * sizeof *e->out->known_at);
+	e->nknown = 0;
+	e->out->spelled.n = 0;
 }
 
-static const spelling *keep_spelling(emitter *e, const ir_item *it, const char *opcode)
+/* Makes a table of twice the places for n spellings; false when memory is short. */
+static bool more_places(cptx_ptx *out, unsigned n)
 {
-	size_t n = strlen(opcode);
+	size_t places = out->places ? 2 * out->places : SPELLING_PLACES;
+	uint16_t *at = ARENA_ZEROED(&out->work, uint16_t, places);
 
+	if (!at)
+		return false;
+	out->known_at = at;
+	out->places = places;
+	for (unsigned i = 0; i < n; i++) {
+		uint16_t mods[ARCH_GROUPS];
+		memcpy(mods, out->known[i].mods, sizeof mods);
+		size_t place = hash_of(out->known[i].form, mods, arch_forms[out->known[i].form].ngroup);
+		while (at[place & (places - 1)])
+			place++;
+		at[place & (places - 1)] = (uint16_t)(i + 1);
+	}
+	return true;
+}
+_Static_assert(!(SPELLING_PLACES & (SPELLING_PLACES - 1)) && SPELLINGS <= UINT16_MAX, "places are found by a mask");
+
+static bool room_for_spelling(emitter *e, size_t n)
+{
+	if (e->out->spelled.n > SPELLINGS_TEXT || e->nknown == SPELLINGS)
+		forget_spellings(e);
+	if (2 * e->nknown >= e->out->places && !more_places(e->out, e->nknown))
+		return false;
+	return arena_push(&e->out->work, &e->out->known, e->nknown, &e->out->cap_known, sizeof *e->out->known) &&
+	       buf_reserve(&e->out->spelled, n + 1 + OPCODE_USUAL);
+}
+
+static const spelling *keep_spelling(emitter *e, const ir_item *it, const char *opcode, size_t n)
+{
 	if (!room_for_spelling(e, n)) {
 		error_set(e->err, CPTX_E_MEMORY, NOWHERE, "out of memory while printing");
 		return NULL;
@@ -242,17 +268,36 @@ static const spelling *keep_spelling(emitter *e, const ir_item *it, const char *
 	return s;
 }
 
-static const spelling *new_spelling(emitter *e, const ir_item *it)
+/* Writes the spelling of an instruction, and a NUL, if the target has it; returns its length, or 0, with an error. */
+static size_t spell(emitter *e, const ir_item *it, char opcode[OPCODE_MOST])
 {
 	const arch_form *f = &arch_forms[it->form];
-	char opcode[OPCODE_MOST];
+	char *end = arch_put_opcode(opcode, it->form, ir_mods(it));
 
-	*arch_put_opcode(opcode, it->form, ir_mods(it)) = 0;
+	*end = 0;
 	if (!need(e, f->avail, it)) {
 		lacks(e, it, opcode, "", f->avail, arch_ops[f->op].instead);
-		return NULL;
+		return 0;
 	}
-	return check_modifiers(e, it, opcode) ? keep_spelling(e, it, opcode) : NULL;
+	return check_modifiers(e, it, opcode) ? (size_t)(end - opcode) : 0;
+}
+
+static const spelling *new_spelling(emitter *e, const ir_item *it)
+{
+	char opcode[OPCODE_MOST];
+	size_t n = spell(e, it, opcode);
+
+	return n ? keep_spelling(e, it, opcode, n) : NULL;
+}
+
+bool emit_spell_once(emitter *e, const ir_item *it, spelling *s, char opcode[OPCODE_MOST + 1])
+{
+	size_t n = spell(e, it, opcode);
+
+	memcpy(opcode + n, " ", 2);
+	*s = (spelling){ .form = it->form, .len = (uint16_t)(n + 1) };
+	note_operands(s, it);
+	return n != 0;
 }
 
 unsigned emit_lasting_version(emitter *e, const ir_item *it)
@@ -271,36 +316,47 @@ unsigned emit_lasting_version(emitter *e, const ir_item *it)
 
 const spelling *emit_spelling(emitter *e, const ir_item *it)
 {
-	unsigned number = *place_of(e, it);
+	if (!e->nknown && e->out->places)
+		forget_spellings(e); /* those of an earlier print */
+	unsigned number = e->nknown ? *place_of(e, it) : 0;
 	return number ? &e->out->known[number - 1] : new_spelling(e, it);
+}
+
+/*
+ * Of the C library one block that most modules are printed with, of which nothing costs but what is touched.  glibc, once a
+ * block of this size was given back, keeps as much as twice the size of what is free: else each module of a thousand
+ * instructions would be made in pages that the system has to clear first.
+ */
+void emit_work_for(cptx_ptx *out, size_t text)
+{
+	enum { LEAST = 1 << 20, MOST = 3 << 20 /* below what arena.c asks huge pages for */, OTHERS = 8 << 10 };
+
+	out->work.least =
+		out->hook.realloc_fn == heap_default.realloc_fn ? MIN(MAX(4 * text, (size_t)LEAST), (size_t)MOST) : (size_t)OTHERS;
+	out->work.failed = false; /* memory that was short for an earlier text may be there again */
+}
+
+void emit_work_begin(cptx_ptx *out)
+{
+	arena_init(&out->work, &out->hook);
+	emit_work_for(out, 0);
+	out->names = NULL, out->names_cap = 0;
+	memset(out->numbered, 0, sizeof out->numbered);
+	memset(out->nnumbered, 0, sizeof out->nnumbered);
+	memset(out->cap_numbered, 0, sizeof out->cap_numbered);
+	memset(out->range, 0, sizeof out->range);
+	out->plan = NULL, out->cap_plan = 0;
+	out->plan_at = NULL, out->cap_plan_at = 0;
+	out->shaped = NULL, out->cap_shaped = 0, out->nshaped = 0, out->shaped_module = NULL;
+	out->known = NULL, out->cap_known = 0;
+	out->known_at = NULL, out->places = 0;
 }
 
 void emit_done(cptx_ptx *out)
 {
-	if (out->names)
-		heap_realloc(&out->hook, out->names, 0);
-	if (out->known)
-		heap_realloc(&out->hook, out->known, 0);
-	if (out->plan)
-		heap_realloc(&out->hook, out->plan, 0);
-	if (out->plan_at)
-		heap_realloc(&out->hook, out->plan_at, 0);
-	if (out->shaped)
-		heap_realloc(&out->hook, out->shaped, 0);
-	for (unsigned i = 0; i < CLASS_COUNT; i++)
-		if (out->numbered[i])
-			heap_realloc(&out->hook, out->numbered[i], 0);
-	for (unsigned i = 0; i < ARRAY_LEN(out->range); i++)
-		if (out->range[i].name)
-			heap_realloc(&out->hook, out->range[i].name, 0);
-	memset(out->range, 0, sizeof out->range);
-	memset(out->numbered, 0, sizeof out->numbered);
-	memset(out->nnumbered, 0, sizeof out->nnumbered);
-	out->plan = NULL, out->plan_at = NULL, out->cap_plan = 0, out->cap_plan_at = 0;
-	out->shaped = NULL, out->cap_shaped = 0, out->shaped_module = NULL;
 	buf_free(&out->spelled);
-	out->names = NULL, out->names_cap = 0;
-	out->known = NULL, out->cap_known = 0;
+	arena_free(&out->work);
+	emit_work_begin(out);
 }
 
 bool emit_still_there(emitter *e, unsigned version)

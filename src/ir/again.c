@@ -149,7 +149,8 @@ bool ir_append_again(cptx_kernel *k, cptx_site at, const arch_remembered *r, con
 typedef struct ir_direct {
 	uint32_t serial; /* of the memo's entry that it was planned for; 0: none */
 	uint16_t op;     /* the call's op + 1; 0: calls cannot be made so */
-	uint64_t mods[ARCH_FIELDS / 4];
+	uint16_t last;   /* number of the last of its words of modifiers */
+	uint64_t mods[ARCH_FIELDS / 4], last_mask;
 	const ir_shape *shape;
 	direct_kinds kinds;
 	direct_item item;
@@ -191,6 +192,8 @@ static ir_direct *direct_of(cptx_module *m, const arch_remembered *r, const cptx
 		bool there = d->shape && r->nslot && r->nfield && ir_make_direct(&d->item, &d->kinds, m, r, vals);
 		d->op = there ? r->op : 0;
 		d->serial = r->serial;
+		d->last = (uint16_t)((r->nfield + 3) / 4 - 1);
+		d->last_mask = r->nfield % 4 ? (UINT64_C(1) << 16 * (r->nfield % 4)) - 1 : UINT64_MAX;
 		for (unsigned i = 0; i < r->nfield; i += 4)
 			d->mods[i / 4] = arch_four_mods(mods + i, r->nfield - i);
 	}
@@ -223,18 +226,19 @@ static inline bool append_direct(cptx_kernel *k, cptx_site at, const ir_direct *
 }
 
 /* The plan at a place of m->direct_at; NULL where it is for another instruction or other modifiers. */
-static inline const ir_direct *direct_like(const cptx_module *m, unsigned place, unsigned op, const uint16_t *mods,
-                                           unsigned nfield)
+static inline const ir_direct *direct_like(const cptx_module *m, unsigned place, unsigned op, const uint16_t *mods)
 {
 	unsigned number = m->direct_at[place];
 
 	if (!number)
 		return NULL;
 	const ir_direct *d = &m->direct[(number - 1) / ARCH_MEMO_BLOCK][(number - 1) % ARCH_MEMO_BLOCK];
-	uint64_t other = d->op ^ (op + 1);
-	for (unsigned i = 0; i < nfield; i += 4)
-		other |= arch_four_mods(mods + i, nfield - i) ^ d->mods[i / 4];
-	return other ? NULL : d;
+	if (d->op != op + 1)
+		return NULL;
+	for (unsigned i = 0; i < d->last; i++) /* a loop that vectors take would wait for the caller's stores of single words */
+		if (arch_four_mods(mods + 4 * i, 4) != d->mods[i])
+			return NULL;
+	return (arch_four_mods(mods + 4 * d->last, 4) & d->last_mask) == d->mods[d->last] ? d : NULL;
 }
 
 /* Makes the call directly, if its like was made before; false where it is not known so, or has a guard or a destination. */
@@ -246,8 +250,8 @@ static inline bool insn_directly(cptx_kernel *k, cptx_site at, unsigned op, cons
 	if (!nslot || nslot > DIRECT_OPERANDS || !nfield || (vals[0].kind | vals[1].kind | vals[2].kind))
 		return false;
 	unsigned place = place_of_direct(op, nslot, vals, mods);
-	const ir_direct *d = direct_like(k->m, place, op, mods, nfield);
-	if (!d && !(d = direct_like(k->m, place ^ 1, op, mods, nfield)))
+	const ir_direct *d = direct_like(k->m, place, op, mods);
+	if (!d && !(d = direct_like(k->m, place ^ 1, op, mods)))
 		return false;
 	if (!direct_fits(k) || k->m->last_file != at.file)
 		return false;

@@ -3,6 +3,8 @@
  * and add comments. */
 #include "ir/ir.h"
 
+#include <cptx/cptx.h>
+
 #include <stdio.h>
 
 void ir_form_error(cptx_kernel *k, cptx_site at, buf *why)
@@ -112,7 +114,7 @@ cptx_val cptx_var_(cptx_kernel *k, cptx_site at, enum cptx_type type, cptx_val i
 	cptx_val bits = r;
 	if (type != CPTX_PRED && arch_types[r.type].cls == 'X')
 		bits = cptx_as(r, arch_types[r.type].bits == 64 ? CPTX_B64 : CPTX_B32);
-	ir_insn(k, at, CPTX_OP_MOV, bits, (cptx_val){ 0 }, &init, 1, "");
+	CALL(mov, .a = init, .into = bits);
 	return r;
 }
 
@@ -210,9 +212,9 @@ cptx_val cptx_param_(cptx_kernel *k, cptx_site at, enum cptx_type type, const ch
 	if (!r.kind || !add_param(k, at, (cptx_param_info){ name, type, bits / 8, bits / 8 }, r, &from))
 		return none;
 	unsigned as = k->is_func ? k->sym[from.id]->type : bits == 8 ? type : type_in_memory(held);
-	ir_insn(k, at, CPTX_OP_LD, r, none, &from, 1, "space type", CPTX_PARAM, as);
+	CALL(ld, .a = from, .space = CPTX_PARAM, .type = (uint16_t)as, .into = r);
 	if (type == CPTX_PTR && !k->is_func)
-		ir_insn(k, at, CPTX_OP_CVTA, r, none, &r, 1, "to space type", CPTX_ON, CPTX_GLOBAL, CPTX_U64);
+		CALL(cvta, .a = r, .to = CPTX_ON, .space = CPTX_GLOBAL, .type = CPTX_U64, .into = r);
 	return k->m->err.code == CPTX_OK ? r : none;
 }
 
@@ -246,11 +248,7 @@ cptx_val cptx_sreg_val(enum cptx_sreg sreg)
 	return v;
 }
 
-cptx_val cptx_sreg_(cptx_kernel *k, cptx_site at, enum cptx_sreg sreg)
-{
-	cptx_val v = cptx_sreg_val(sreg);
-	return ir_open(k, at) ? ir_insn(k, at, CPTX_OP_MOV, (cptx_val){ 0 }, (cptx_val){ 0 }, &v, 1, "") : (cptx_val){ 0 };
-}
+cptx_val cptx_sreg_(cptx_kernel *k, cptx_site at, enum cptx_sreg sreg) { return CALL(mov, .a = cptx_sreg_val(sreg)); }
 
 /* ---- text items ---- */
 

@@ -362,7 +362,7 @@ typedef struct ir_here {
 	const ir_shape *shape;
 	uint32_t fills; /* how often the module had been emptied: `head` is of that time */
 } ir_here;
-enum { IR_HERE = 128, IR_SHAPES = 64 };
+enum { IR_HERE_NEAR = 3, IR_SHAPES = 64 }; /* an entry may stand IR_HERE_NEAR behind its place */
 
 enum { IR_DIRECT_LOG = 8 };
 _Static_assert(ARCH_MEMO < 256, "a byte numbers its entries, from 1");
@@ -372,15 +372,17 @@ struct cptx_module {
 	/* how the memo's calls are made directly (again.c), in blocks as the memo has; made when needed */
 	struct ir_direct *direct[ARCH_MEMO / ARCH_MEMO_BLOCK];
 	uint8_t direct_at[1 << IR_DIRECT_LOG]; /* numbers in it, from 1, by a hash of the call */
-	ir_here *here;                         /* IR_HERE of them, by the hash of a call; NULL: none yet */
+	ir_here *here;                         /* a table by the hash of a call; NULL: none yet */
+	uint32_t here_mask;                    /* of a place in it */
 	ir_shape **shape;                      /* IR_SHAPES lists of all shapes, by a hash; NULL: none yet */
 	struct shape_block *shape_block;       /* their memory */
 	uint32_t nshape;
-	uint32_t fills;  /* how often it was emptied */
-	void *printer;   /* the cptx_ptx that has plans for its shapes and points back; atomic */
-	uint16_t tag;    /* a hash that its variables and functions carry as owner, to tell modules apart */
-	uint32_t frozen; /* 0 or 1; one word with the code of the error behind it (ir_open_quietly) */
-	cptx_error err;
+	uint32_t fills;           /* how often it was emptied */
+	void *printer;            /* the cptx_ptx that has plans for its shapes and points back; atomic */
+	hash_table names;         /* names of variables, functions, kernels and files: index.c */
+	hash_table *spare_tables; /* tables of bodies that cptx_module_clear removed, empty */
+	/* from here on cptx_module_clear forgets all */
+	uint16_t tag;              /* a hash that its variables and functions carry as owner, to tell modules apart */
 	cptx_kernel *first, *last; /* bodies with code */
 	cptx_kernel **body;        /* all functions and kernels, declared ones and prototypes too, by number - 1 */
 	size_t nbody, cap_body;
@@ -391,11 +393,9 @@ struct cptx_module {
 	ir_top *top_first, *top_last;
 	ir_top *first_body, *first_proto; /* first TOP_BODY; first entry that is a TOP_PROTO or TOP_BODY; NULL: none */
 	ir_top *text_first, *text_last;   /* first and last TOP_TEXT */
-	hash_table names;                 /* names of variables, functions, kernels and files: index.c */
 	hash_table stems;                 /* names without the digits at their end; made when needed, like locals and words */
 	hash_table locals, words;         /* which bodies have a name; words of the TOP_TEXT entries */
 	hash_table renamed;               /* renamed variables and functions, like a body's `renamed` */
-	hash_table *spare_tables;         /* tables of bodies that cptx_module_clear removed, empty */
 	bool has_locals, has_words, has_stems; /* which of these tables were made */
 	bool odd_names;                        /* a name of the module begins with % or $ */
 	bool gone_unsorted;
@@ -422,6 +422,8 @@ struct cptx_module {
 	size_t ngone, cap_gone;
 	const char *source; /* the parsed text, kept if cptx_parse_opt.keep asked for it */
 	size_t source_size;
+	uint32_t frozen; /* 0 or 1; one word with the code of the error behind it (ir_open_quietly) */
+	cptx_error err;  /* the last: its texts are set with the code, and need not be cleared */
 };
 
 /* Whether items may be appended to a body, as ir_open tells, without an error. */

@@ -7,6 +7,9 @@
 
 #include <stdio.h>
 
+/* The bytes of a module from its field `from` on that are zero at first: all but the texts of the error. */
+#define ZERO_FROM(from) (offsetof(cptx_module, err) + sizeof(enum cptx_code) - (from))
+
 /* Begins a zeroed module, whose arena is there; false when memory is short. */
 static bool begin(cptx_module *m)
 {
@@ -19,9 +22,10 @@ cptx_module *cptx_module_new(const cptx_allocator *allocator)
 {
 	arena a;
 	arena_init(&a, allocator);
-	cptx_module *m = ARENA_NEW(&a, cptx_module);
+	cptx_module *m = ARENA_SIZED(&a, cptx_module, sizeof *m);
 
 	if (m) {
+		memset(m, 0, ZERO_FROM(0));
 		m->a = a;
 		arch_memo_begin(&m->memo, &m->a.hook);
 		if (begin(m))
@@ -45,19 +49,8 @@ bool cptx_module_clear(cptx_module *m)
 	free_source(m);
 	ir_index_clear(m);
 	arena_rewind(&m->a, (char *)(m + 1));
-	cptx_module kept = { .a = m->a,
-		                 .memo = m->memo,
-		                 .here = m->here,
-		                 .shape = m->shape,
-		                 .shape_block = m->shape_block,
-		                 .nshape = m->nshape,
-		                 .fills = m->fills + 1,
-		                 .printer = m->printer,
-		                 .names = m->names,
-		                 .spare_tables = m->spare_tables };
-	memcpy(kept.direct, m->direct, sizeof kept.direct);
-	memcpy(kept.direct_at, m->direct_at, sizeof kept.direct_at);
-	*m = kept;
+	m->fills++;
+	memset((char *)m + offsetof(cptx_module, tag), 0, ZERO_FROM(offsetof(cptx_module, tag)));
 	return begin(m) || ir_no_memory(m, NOWHERE);
 }
 

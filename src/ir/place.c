@@ -7,7 +7,7 @@
 #include "ir/direct.h"
 
 enum {
-	DIRECT_KINDS = 4,
+	DIRECT_KINDS = 7,
 	DIRECT_TRIES = 32 /* how often another call is looked at for its kinds of operands */
 };
 
@@ -56,23 +56,64 @@ static uint64_t hash_of(const called_here *h)
 }
 
 /* What the module knows of a place that is filled; NULL: nothing yet. */
-static inline const ir_here *known_here(const cptx_module *m, const called_here *h)
+CPTX_INLINE_ const ir_here *known_here(const cptx_module *m, const called_here *h)
 {
-	const ir_here *here = m->here ? &m->here[h->call % IR_HERE] : NULL;
+	if (!m->here)
+		return NULL;
+	const ir_here *here = &m->here[h->call & m->here_mask];
+	for (unsigned i = 0; i < IR_HERE_NEAR && here->call != h->call; i++)
+		here++;
+	return here->call == h->call && here->fills == m->fills ? here : NULL;
+}
 
-	return here && here->call == h->call && here->fills == m->fills ? here : NULL;
+/* The entry for a place: its own, or one that is empty; else, and if none may be empty, one of an earlier fill; NULL: all
+ * are of other places. */
+static ir_here *room_for_here(cptx_module *m, uint64_t call, bool empty)
+{
+	ir_here *first = &m->here[call & m->here_mask], *found = NULL;
+
+	for (ir_here *here = first; here <= first + IR_HERE_NEAR; here++) {
+		if (here->call == call)
+			return here;
+		if (!found && (!here->call || (!empty && here->fills != m->fills)))
+			found = here;
+	}
+	return found;
+}
+
+/* Makes the table, or one of twice the size; false when memory is short, or the table is large. */
+static bool grow_here(cptx_module *m)
+{
+	enum { FEWEST = 32, MOST = 4096 };
+	ir_here *old = m->here;
+	uint32_t had = old ? m->here_mask + 1 : 0, want = old ? 2 * had : FEWEST;
+	ir_here *here = want <= MOST ? HEAP_ARRAY(&m->a.hook, ir_here, NULL, want + IR_HERE_NEAR) : NULL;
+
+	if (!here)
+		return false;
+	memset(here, 0, (want + IR_HERE_NEAR) * sizeof *here);
+	m->here = here;
+	m->here_mask = want - 1;
+	for (uint32_t i = 0; old && i < had + IR_HERE_NEAR; i++) {
+		ir_here *to = old[i].call ? room_for_here(m, old[i].call, true) : NULL;
+		if (to)
+			*to = old[i];
+	}
+	if (old)
+		heap_realloc(&m->a.hook, old, 0);
+	return true;
 }
 
 /* Makes known what the module did not know of a place yet; NULL where items from there have no shape, or memory is short. */
 __attribute__((__noinline__)) static const ir_here *learn_here(cptx_module *m, const called_here *h)
 {
-	if (atomic_state(&h->state) < PLACE_READY)
+	if (atomic_state(&h->state) < PLACE_READY || (!m->here && !grow_here(m)))
 		return NULL;
-	if (!m->here && (m->here = HEAP_ARRAY(&m->a.hook, ir_here, NULL, IR_HERE)))
-		memset(m->here, 0, IR_HERE * sizeof *m->here);
-	if (!m->here)
-		return NULL;
-	ir_here *here = &m->here[h->call % IR_HERE];
+	ir_here *here = room_for_here(m, h->call, false);
+	if (!here)
+		here = grow_here(m) ? room_for_here(m, h->call, false) : NULL;
+	if (!here)
+		here = &m->here[h->call & m->here_mask];
 	const ir_shape *shape = here->call == h->call ? here->shape : ir_shape_of(m, &h->r);
 	if (!shape)
 		return NULL;
@@ -123,6 +164,8 @@ static void note_here(called_here *h, const cptx_kernel *k, cptx_site at, unsign
 	for (unsigned i = 0; i < r->nfield; i += 4)
 		h->mods[i / 4] = arch_four_mods(mods + i, r->nfield - i);
 	bool direct = ir_make_direct(&h->item, &h->kinds[0], k->m, r, vals);
+	if (!direct)
+		memset(&h->kinds[0], 0xff, sizeof h->kinds[0]); /* no operand is of these */
 	h->call = hash_of(h);
 	h->nkinds = direct;
 	atomic_publish(&h->state, direct ? PLACE_DIRECT : PLACE_READY);
@@ -156,8 +199,7 @@ cptx_val cptx_insn_again_(cptx_kernel *k, cptx_site at, cptx_again *again, enum 
 /* ---- direct calls ---- */
 
 /* Makes the call in the ordinary way, as all that is out of the ordinary. */
-__attribute__((__noinline__, __cold__)) static cptx_val call_slowly(cptx_kernel *k, cptx_again *again, direct_value a,
-                                                                    direct_value b, direct_value c, direct_value d)
+static cptx_val call_slowly(cptx_kernel *k, cptx_again *again, const direct_value v[DIRECT_OPERANDS])
 {
 	const called_here *h = (const called_here *)(void *)again;
 	cptx_site nowhere = { NULL, 0 };
@@ -167,82 +209,102 @@ __attribute__((__noinline__, __cold__)) static cptx_val call_slowly(cptx_kernel 
 			ir_error(k, CPTX_E_ARG, nowhere, "a call by a cptx_again that holds none");
 		return direct_val(direct_nothing);
 	}
-	const cptx_val vals[3 + DIRECT_OPERANDS] = { { 0 },         { 0 },         { 0 },        direct_val(a),
-		                                         direct_val(b), direct_val(c), direct_val(d) };
+	const cptx_val vals[3 + DIRECT_OPERANDS] = {
+		{ 0 }, { 0 }, { 0 }, direct_val(v[0]), direct_val(v[1]), direct_val(v[2]), direct_val(v[3])
+	};
 	uint16_t mods[ARCH_FIELDS];
 
 	memcpy(mods, h->mods, sizeof mods);
 	return cptx_insn_again_(k, (cptx_site){ h->file, h->line }, again, (enum cptx_op)(h->r.op - 1), vals, mods);
 }
 
-/* The direct call of n operands whose kinds are not those of the first call. */
-CPTX_INLINE_ cptx_val call_otherwise(cptx_kernel *k, cptx_again *again, const ir_here *here, unsigned n, direct_value a,
-                                     direct_value b, direct_value c, direct_value d)
-{
-	const called_here *h = (const called_here *)(void *)again;
-	ir_item *it = (ir_item *)(void *)k->m->a.at;
-	unsigned nkinds = atomic_state(&h->nkinds);
+/* What a direct call found out. */
+enum {
+	CALL_MADE,
+	CALL_NEW /* the module does not know the place yet, or there is no room */,
+	CALL_OTHER /* other operands */
+};
 
-	for (unsigned i = 1; i < nkinds; i++)
-		if (!direct_words(&h->item, &h->kinds[i], n, it, k, a, b, c, d))
-			return direct_end(k, &h->item, it, here->head, h->line, here->shape, a, b, c, d);
-	return call_slowly(k, again, a, b, c, d);
+/* Appends the call of n operands if they are of the kinds from `first` to `last` of a place that the module knows. */
+CPTX_INLINE_ unsigned append_known(cptx_kernel *k, const called_here *h, const ir_here *here, unsigned first, unsigned last,
+                                   unsigned n, direct_value a, direct_value b, direct_value c, direct_value d,
+                                   cptx_val *made)
+{
+	ir_item *it = (ir_item *)(void *)k->m->a.at;
+
+	for (unsigned i = first; i <= last; i++) {
+		if (direct_words(&h->item, &h->kinds[i], n, it, k, a, b, c, d))
+			continue;
+		*made = direct_end(k, &h->item, it, here->head, h->line, here->shape, a, b, c, d);
+		return CALL_MADE;
+	}
+	return CALL_OTHER;
 }
 
-#define OTHERWISE(n)                                                                                                        \
-	__attribute__((__noinline__)) static cptx_val call_otherwise_##n(cptx_kernel *k, cptx_again *again,                     \
-	                                                                 const ir_here *here, direct_value a, direct_value b,   \
-	                                                                 direct_value c, direct_value d)                        \
-	{                                                                                                                       \
-		return call_otherwise(k, again, here, n, a, b, c, d);                                                               \
-	}
-OTHERWISE(1)
-OTHERWISE(2)
-OTHERWISE(3)
-OTHERWISE(4)
-typedef cptx_val (*otherwise_fn)(cptx_kernel *k, cptx_again *again, const ir_here *here, direct_value a, direct_value b,
-                                 direct_value c, direct_value d);
-
-/* The direct call of n operands.  A place that holds no direct call has no hash that a module knows. */
-CPTX_INLINE_ cptx_val call_directly(cptx_kernel *k, cptx_again *again, unsigned n, otherwise_fn otherwise, direct_value a,
-                                    direct_value b, direct_value c, direct_value d)
+/* The direct call of n operands of the first call's kinds.  A place that holds no direct call has kinds that no operand is
+ * of. */
+CPTX_INLINE_ unsigned call_directly(cptx_kernel *k, const cptx_again *again, unsigned n, direct_value a, direct_value b,
+                                    direct_value c, direct_value d, cptx_val *made)
 {
-	const called_here *h = (const called_here *)(void *)again;
+	const called_here *h = (const called_here *)(const void *)again;
 	const ir_here *here = k && h && direct_fits(k) ? known_here(k->m, h) : NULL;
 
-	if (!here || !atomic_state(&h->nkinds)) {
-		here = k && h && direct_fits(k) ? learn_here(k->m, h) : NULL;
-		if (!here || !atomic_state(&h->nkinds) || !direct_fits(k))
-			return call_slowly(k, again, a, b, c, d);
+	return here ? append_known(k, h, here, 0, 0, n, a, b, c, d, made) : (unsigned)CALL_NEW;
+}
+
+/* The direct call of n operands of other kinds, or the call in the ordinary way. */
+CPTX_INLINE_ cptx_val call_other(cptx_kernel *k, cptx_again *again, unsigned n, direct_value a, direct_value b,
+                                 direct_value c, direct_value d)
+{
+	const called_here *h = (const called_here *)(void *)again;
+	const direct_value all[DIRECT_OPERANDS] = { a, b, c, d };
+	const ir_here *here = known_here(k->m, h);
+	cptx_val made;
+
+	if (here && append_known(k, h, here, 1, atomic_state(&h->nkinds) - 1, n, a, b, c, d, &made) == CALL_MADE)
+		return made;
+	return call_slowly(k, again, all);
+}
+
+/* The direct call of n operands at a place that the module does not know yet, or the call in the ordinary way. */
+CPTX_INLINE_ cptx_val call_new(cptx_kernel *k, cptx_again *again, unsigned n, direct_value a, direct_value b, direct_value c,
+                               direct_value d)
+{
+	const called_here *h = (const called_here *)(void *)again;
+	const direct_value all[DIRECT_OPERANDS] = { a, b, c, d };
+	const ir_here *here = k && h && direct_fits(k) ? learn_here(k->m, h) : NULL;
+
+	if (!here || !direct_fits(k) || !atomic_state(&h->nkinds))
+		return call_slowly(k, again, all);
+	cptx_val made;
+	if (append_known(k, h, here, 0, atomic_state(&h->nkinds) - 1, n, a, b, c, d, &made) == CALL_MADE)
+		return made;
+	return call_slowly(k, again, all);
+}
+
+#define PAIR(a) uint64_t a, uint64_t a##2
+#define VALUE(a) ((direct_value){ a, a##2 })
+#define NOTHING direct_nothing
+/*
+ * Defines the call whose parameters are given in parentheses, as pairs of words and as what makes these up to four values.
+ * It has nothing but call_directly and calls in its own place, so that it need not keep anything over a call.
+ */
+#define DIRECT_CALL(n, parameters, words, ...)                                                                              \
+	__attribute__((__noinline__)) static cptx_val call_other_##n parameters                                                 \
+	{                                                                                                                       \
+		return call_other(k, again, n, __VA_ARGS__);                                                                        \
+	}                                                                                                                       \
+	__attribute__((__noinline__)) static cptx_val call_new_##n parameters { return call_new(k, again, n, __VA_ARGS__); }    \
+	cptx_val cptx_again_##n##_ parameters                                                                                   \
+	{                                                                                                                       \
+		cptx_val made;                                                                                                      \
+		unsigned found = call_directly(k, again, n, __VA_ARGS__, &made);                                                    \
+		return found == CALL_MADE ? made : found == CALL_NEW ? call_new_##n words : call_other_##n words;                   \
 	}
-	ir_item *it = (ir_item *)(void *)k->m->a.at;
-	if (direct_words(&h->item, &h->kinds[0], n, it, k, a, b, c, d))
-		return otherwise(k, again, here, a, b, c, d);
-	return direct_end(k, &h->item, it, here->head, h->line, here->shape, a, b, c, d);
-}
-
-cptx_val cptx_again_1_(cptx_kernel *k, cptx_again *again, uint64_t a, uint64_t a2)
-{
-	return call_directly(k, again, 1, call_otherwise_1, (direct_value){ a, a2 }, direct_nothing, direct_nothing,
-	                     direct_nothing);
-}
-
-cptx_val cptx_again_2_(cptx_kernel *k, cptx_again *again, uint64_t a, uint64_t a2, uint64_t b, uint64_t b2)
-{
-	return call_directly(k, again, 2, call_otherwise_2, (direct_value){ a, a2 }, (direct_value){ b, b2 }, direct_nothing,
-	                     direct_nothing);
-}
-
-cptx_val cptx_again_3_(cptx_kernel *k, cptx_again *again, uint64_t a, uint64_t a2, uint64_t b, uint64_t b2, uint64_t c,
-                       uint64_t c2)
-{
-	return call_directly(k, again, 3, call_otherwise_3, (direct_value){ a, a2 }, (direct_value){ b, b2 },
-	                     (direct_value){ c, c2 }, direct_nothing);
-}
-
-cptx_val cptx_again_4_(cptx_kernel *k, cptx_again *again, uint64_t a, uint64_t a2, uint64_t b, uint64_t b2, uint64_t c,
-                       uint64_t c2, uint64_t d, uint64_t d2)
-{
-	return call_directly(k, again, 4, call_otherwise_4, (direct_value){ a, a2 }, (direct_value){ b, b2 },
-	                     (direct_value){ c, c2 }, (direct_value){ d, d2 });
-}
+DIRECT_CALL(1, (cptx_kernel * k, cptx_again *again, PAIR(a)), (k, again, a, a2), VALUE(a), NOTHING, NOTHING, NOTHING)
+DIRECT_CALL(2, (cptx_kernel * k, cptx_again *again, PAIR(a), PAIR(b)), (k, again, a, a2, b, b2), VALUE(a), VALUE(b), NOTHING,
+            NOTHING)
+DIRECT_CALL(3, (cptx_kernel * k, cptx_again *again, PAIR(a), PAIR(b), PAIR(c)), (k, again, a, a2, b, b2, c, c2), VALUE(a),
+            VALUE(b), VALUE(c), NOTHING)
+DIRECT_CALL(4, (cptx_kernel * k, cptx_again *again, PAIR(a), PAIR(b), PAIR(c), PAIR(d)),
+            (k, again, a, a2, b, b2, c, c2, d, d2), VALUE(a), VALUE(b), VALUE(c), VALUE(d))

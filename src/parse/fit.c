@@ -17,7 +17,7 @@ static inline uint64_t token_key(const parse_token *t)
 /* Returns the older of the two remembered matches, to be overwritten. */
 static remembered *oldest(parser *p, spelled *s)
 {
-	remembered *r = s->before ? s->before : ARENA_NEW(&p->m->a, remembered);
+	remembered *r = s->before ? s->before : ARENA_NEW(&p->forms, remembered);
 
 	if (r) {
 		s->before = s->last;
@@ -155,7 +155,7 @@ static void remember_plain(parser *p, spelled *s, const tokens *all, const arch_
 	}
 	plain_match **to = &s->plain[s->turn++ % ARRAY_LEN(s->plain)];
 	if (!*to)
-		*to = ARENA_ARRAY(&p->m->a, plain_match, 1);
+		*to = ARENA_ARRAY(&p->spellings, plain_match, 1);
 	if (*to && t == all->n)
 		**to = r;
 }

@@ -421,14 +421,19 @@ static void read_linked(parser *p, const char *copy, size_t size)
 /* Whether the texts can be read, and a parser for them; false without an error: memory is short. */
 static parser *parser_new(cptx_module *m, const parse_input *in, size_t n, const cptx_parse_opt *o)
 {
-	parser *p = ARENA_NEW(&m->a, parser);
+	enum { CHUNK = 16 << 10 };
 
 	for (size_t i = 0; i < n; i++)
 		if (in[i].size && !in[i].text)
 			return NULL;
+	parser *p = HEAP_ARRAY(&m->a.hook, parser, NULL, 1);
 	if (!p)
 		return NULL;
+	memset(p, 0, sizeof *p);
 	p->m = m;
+	arena_init(&p->spellings, &m->a.hook);
+	arena_init(&p->forms, &m->a.hook);
+	p->spellings.least = p->forms.least = CHUNK;
 	m->parsed = true;
 	p->report = o->report;
 	p->user = o->user;
@@ -437,7 +442,7 @@ static parser *parser_new(cptx_module *m, const parse_input *in, size_t n, const
 	return p;
 }
 
-/* Ends the reading: what the parser has beside the arena is freed. */
+/* Ends the reading: the parser is freed. */
 static void finish(parser *p)
 {
 	cptx_module *m = p->m;
@@ -445,8 +450,11 @@ static void finish(parser *p)
 	m->misread = p->nerror && !p->no_memory && m->target && m->version >= m->target->ptx;
 	m->a.ahead = m->a.total / 64; /* freezing needs little memory */
 	names_free(p);
+	arena_free(&p->spellings);
+	arena_free(&p->forms);
 	if (p->comments)
 		heap_realloc(&m->a.hook, p->comments, 0);
+	heap_realloc(&m->a.hook, p, 0);
 }
 
 cptx_module *parse_inputs(const parse_input *in, size_t n, const cptx_parse_opt *o)

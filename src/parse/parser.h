@@ -102,7 +102,7 @@ typedef struct comment {
 	uint32_t line;
 } comment;
 
-enum { SPELLED_SLOTS = 1024, TEXT_BEHIND = 16 };
+enum { SPELLED_SLOTS = 4096, TEXT_BEHIND = 16 };
 typedef struct parser {
 	cptx_module *m;
 	cptx_kernel *k;
@@ -117,6 +117,8 @@ typedef struct parser {
 	comment *comments; /* comments since the last statement */
 	size_t ncomment, cap_comment;
 	struct spelled *spelled[SPELLED_SLOTS];
+	/* the memory of spellings, which goes when the texts are read: what nearly each instruction looks at lies together */
+	arena spellings, forms;
 	cptx_report_fn report;
 	void *user;
 	size_t nerror, most_errors;

@@ -22,7 +22,7 @@ static bool find_forms(parser *p, spelled *s)
 	unsigned count;
 	const uint16_t *forms = arch_forms_of(s->text, s->len, &count);
 
-	s->form = count ? ARENA_ARRAY(&p->m->a, spelled_form, count) : NULL;
+	s->form = count ? ARENA_ARRAY(&p->forms, spelled_form, count) : NULL;
 	if (count && !s->form)
 		return parse_out_of_memory(p);
 	for (unsigned i = 0; i < 2 * count; i++) {
@@ -108,8 +108,8 @@ spelled *parse_known(parser *p)
 
 static spelled *new_spelled(parser *p, spelled **slot, const char *text, size_t len)
 {
-	spelled *s = ARENA_NEW(&p->m->a, spelled);
-	char *copy = s ? ARENA_ZEROED(&p->m->a, char, len + SPELLING_BEHIND) : NULL;
+	spelled *s = ARENA_NEW(&p->spellings, spelled);
+	char *copy = s ? ARENA_ZEROED(&p->spellings, char, len + SPELLING_BEHIND) : NULL;
 
 	if (!copy) {
 		parse_out_of_memory(p);

@@ -226,6 +226,70 @@ START_TEST(each_target_is_asked)
 }
 END_TEST
 
+/* A text for which memory was short at any request is printed once memory is there again. */
+START_TEST(memory_comes_back)
+{
+	char *expected = text_of(300, true);
+	bool failed = true;
+
+	for (unsigned n = 1; failed; n++) {
+		meter c = { 0 };
+		cptx_allocator hook = { metered, &c };
+		cptx_error err = { .code = CPTX_OK };
+		cptx_module *m = cptx_module_new(NULL);
+		cptx_ptx *p = cptx_ptx_new(&hook);
+		build(m, 300, true);
+		c.fail_at = c.requests + n;
+		failed = !cptx_emit_again(p, m, "sm_80", NULL, &err);
+		ck_assert(!failed || err.code == CPTX_E_MEMORY);
+		failed |= c.requests >= c.fail_at; /* some requests are for speed alone */
+		err.code = CPTX_OK;
+		c.fail_at = 0;
+		SURE(cptx_emit_again(p, m, "sm_80", NULL, &err), "behind request %u: %s", n, err.text);
+		SURE(!strcmp(cptx_ptx_text(p), expected), "behind request %u the text is another one", n);
+		cptx_ptx_destroy(p);
+		cptx_module_destroy(m);
+		ck_assert_int_eq(c.live, 0);
+	}
+	free(expected);
+}
+END_TEST
+
+/* More places than a module's table has at first: each keeps its own file and line, from kernel to kernel. */
+START_TEST(places_of_a_large_program)
+{
+	enum { PLACES = 600, TURNS = 4 };
+	static cptx_again again[PLACES];
+	static char file[PLACES][8];
+	cptx_error err = { .code = CPTX_OK };
+	cptx_module *m = cptx_module_new(NULL);
+
+	for (unsigned i = 0; i < PLACES; i++)
+		snprintf(file[i], sizeof file[i], "%u.c", i);
+	for (unsigned fill = 0; fill < 3; fill++) {
+		ck_assert(cptx_module_clear(m));
+		cptx_kernel *k = cptx_kernel_begin(m, "k", .block = { 64 });
+		cptx_val x = cptx_tid_x(k);
+		for (unsigned i = 0; i < PLACES * TURNS; i++)
+			cptx_add_again_(k, (cptx_site){ file[i * 7 % PLACES], i * 7 % PLACES + 1 },
+			                &(struct cptx_add_){ .a = x, .b = cptx_imm(i), .type = CPTX_U32 }, &again[i * 7 % PLACES]);
+		cptx_ptx *p = cptx_emit(m, "sm_80", NULL, &err);
+		ck_assert_msg(p != NULL, "%s", err.text);
+		uint32_t line = 1;
+		const char *text = cptx_ptx_text(p), *first = strstr(text, "add.u32");
+		for (const char *c = text; c < first; c++)
+			line += *c == '\n';
+		for (unsigned i = 0; i < PLACES * TURNS; i++) {
+			cptx_site at = cptx_ptx_origin(p, line + i);
+			SURE(at.file && !strcmp(at.file, file[i * 7 % PLACES]) && at.line == i * 7 % PLACES + 1, "line %u is from %s:%u",
+			     line + i, at.file, at.line);
+		}
+		cptx_ptx_destroy(p);
+	}
+	cptx_module_destroy(m);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("kept");
@@ -238,5 +302,7 @@ int main(void)
 	tcase_add_test(c, into_a_buffer);
 	tcase_add_test(c, one_of_many_is_edited);
 	tcase_add_test(c, each_target_is_asked);
+	tcase_add_test(c, places_of_a_large_program);
+	tcase_add_test(c, memory_comes_back);
 	return test_main("api_kept", s);
 }

@@ -3,6 +3,7 @@
 #include "parse.h"
 
 #include "../ask.h"
+#include "../reparse.h"
 #include "../sanitized.h"
 
 #include <pthread.h>
@@ -189,6 +190,47 @@ START_TEST(long_things)
 }
 END_TEST
 
+/* Lines with long names in every place are printed whole, the first of a kind and those that follow alike. */
+START_TEST(long_names_are_printed)
+{
+	static const char *const pieces[] = {
+		".func (.param .b32 r) @f(.param .b32 a, .param .b32 b) { ret; }\n.global .b32 @g[4];\n.entry @k(.param .u64 @p) "
+		"{\n",
+		".reg .b32 %r<9>; .reg .b64 %d<9>; .reg .pred %p<9>; .reg .f32 @x<9>;\n@branches: .branchtargets @l, @m;\n"
+		"@proto: .callprototype (.param .b32 _) _ (.param .b32 _, .param .b32 _);\n@l:\n",
+		"ld.param.u64 %d1, [@p]; ld.param.u64 %d2, [@p+0]; mov.u64 %d3, @g; ld.global.b32 %r1, [@g+4];\n"
+		"ld.global.v2.f32 {@x1, @x2}, [@g+8]; st.global.v4.f32 [%d1+1024], {@x1, @x2, @x3, @x4}; @%p1 bra @l;\n"
+		"{ .param .b32 @a, @b, @r; st.param.b32 [@a], %r1; call (@r), @f, (@a, @b); ld.param.b32 %r2, [@r]; }\n"
+		"{ .param .b32 @c, @e, @s; call (@s), %d3, (@c, @e), @proto; }\nbrx.idx %r1, @branches;\n",
+		"@m: ret;\n}\n"
+	};
+	static const size_t lengths[] = { 1, 11, 40, 300, 20000 };
+
+	for (unsigned i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+		text t = start(""), name = { 0 };
+		repeat(&name, "n", lengths[i]);
+		for (unsigned piece = 0; piece < sizeof pieces / sizeof *pieces; piece++)
+			for (unsigned times = piece == 2 ? 4 : 1; times--;)
+				for (const char *p = pieces[piece]; *p; p++) {
+					bool of_name = *p == '@' && p[1] != '%';
+					put_n(&t, of_name ? name.p : p, of_name ? name.n : 1);
+				}
+		cptx_error err = { .code = CPTX_OK };
+		cptx_module *m = cptx_parse(t.p, t.n, NULL);
+		ck_assert_msg(!cptx_module_error(m), "%.300s", cptx_module_error(m) ? cptx_module_error(m)->text : "");
+		cptx_ptx *ptx = cptx_emit(m, NULL, NULL, &err);
+		ck_assert_msg(ptx != NULL, "%.300s", err.text);
+		ck_assert(test_reparses(cptx_ptx_text(ptx)));
+		for (const char *p = cptx_ptx_text(ptx); (p = strstr(p, name.p)); p += name.n)
+			name.cap++;
+		ck_assert_uint_gt(name.cap, 4 * 20);
+		cptx_ptx_destroy(ptx);
+		cptx_module_destroy(m);
+		free(t.p), free(name.p);
+	}
+}
+END_TEST
+
 /* Each as often as a text of a hundred megabytes can have it would take hours if anything were quadratic. */
 START_TEST(many)
 {
@@ -346,6 +388,7 @@ END_TEST
 
 int main(void)
 {
-	const TTest *const tests[] = { truncated, garbage, nul_bytes, nested, long_things, many, large, limits, threads };
+	const TTest *const tests[] = { truncated, garbage, nul_bytes, nested, long_things, long_names_are_printed,
+		                           many,      large,   limits,    threads };
 	return parse_test_run("hostile", tests, ARRAY_LEN(tests));
 }
