@@ -66,16 +66,17 @@ static void load(gemm90 *g)
  * other one meanwhile.  Factors are read in front of the products: behind the first of them it is 4 % slower on an H200.
  *
  * mbarrier.arrive does not wait for ld of shared memory, and ptxas 13.0 puts it in front of what takes the factors of
- * columns: with these a stage is given back in the next turn. */
+ * columns: with these a stage is given back in the next turn, which costs 1 % without them (there the factors of A are taken
+ * while the products are under way). */
 static void multiply_scaled_stage(gemm90 *g, cptx_val k_tile, bool fresh)
 {
 	cptx_kernel *k = g->k;
 
+	if (g->o->scale_rows)
+		cptx_pipe_release(k, &g->pipe, &g->left.at, g->left.when);
 	tma_gemm_wait_for_stage(k, &g->pipe, &g->at, &g->line, g->stamps);
 	const cptx_val of_a = tma_gemm_scaled_load(k, &g->scaled, g->at.stage);
 	cptx_mma_stage(k, &g->mma, &g->scaled.part, g->at.stage, .fresh = true);
-	if (g->o->scale_rows)
-		cptx_pipe_release(k, &g->pipe, &g->left.at, g->left.when);
 	const cptx_val factors = tma_gemm_scaled_factors(k, &g->scaled, of_a, k_tile);
 	cptx_mma_wait(k, &g->mma, 0);
 	if (g->o->scale_rows)
