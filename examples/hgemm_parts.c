@@ -258,13 +258,13 @@ static void k_tile(hgemm *h, cptx_pipe_at *at, bool last, cptx_val another)
 	const uint32_t steps = h->mma.steps;
 	cptx_val there = CPTX_NONE_;
 
-	cptx_bar_warp_sync(k, -1);
 	cptx_pipe_release(k, &h->pipe, &h->left.at, h->left.when);
 	hgemm_steps(h, 0, steps - 2);
 	cptx_pipe_at ahead = cptx_pipe_ahead(k, &h->pipe, at);
 	if (!last)
 		there = cptx_pipe_is_full(k, &ahead);
 	hgemm_steps(h, steps - 2, steps - 1);
+	cptx_bar_warp_sync(k, -1); /* in front of the branch: ptxas moves no ldmatrix across it */
 	cptx_pipe_leave(k, &h->pipe, &h->left, at, h->lane_0);
 	cptx_pipe_go(k, at, &ahead);
 	next_offset_of(h, at);

@@ -69,10 +69,11 @@
  * and a next for each stage.
  *
  * A release does not wait for what ldmatrix and ld of shared memory were asked for: ptxas 13.0 puts nothing in front of
- * mbarrier.arrive, and on an H200 TMA overwrote stages that ldmatrix had still to read.  Where TMA fills a stage anew,
- * release it in the next turn of the loop (cptx_pipe_leave), behind the instructions that took its values, or execute
- * fence.proxy.async in front.  The emulator finds ldmatrix whose values nobody has taken.  wgmma and tcgen05 are waited for
- * in any case.
+ * mbarrier.arrive, and moves it in front of what takes their values; on an H200 TMA and bulk copies overwrote stages that
+ * were still to be read.  Where these fill a stage anew, release it in the next turn of the loop (cptx_pipe_leave), behind
+ * the instructions that took its values, or execute fence.proxy.async in front.  The emulator finds loads whose values
+ * nobody has taken, in the order of the PTX; bench/sass_pending.py reads machine code.  wgmma and tcgen05 are waited for in
+ * any case.
  *
  * Who waits is told by the place: a producer's for empty stages, a consumer's for full ones.  The places of one pipeline are
  * not those of another, also of as many stages.
@@ -229,7 +230,7 @@ CPTX_API cptx_pipe_left cptx_pipe_left_(cptx_kernel *k, cptx_site at, const cptx
  * this one if the pipeline has two stages (in front of any wait if it has one):
  *
  *   cptx_pipe_release(k, &p, &left.at, left.when);
- *   ... wait, use stage at.stage ...
+ *   ... wait, use stage at.stage; bar.warp.sync, if a lane releases for its warp: here it delays no ldmatrix ...
  *   cptx_pipe_leave(k, &p, &left, &at, is_lane_0);
  *   cptx_pipe_next(k, &p, &at);
  *

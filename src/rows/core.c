@@ -289,11 +289,13 @@ static bool check_pass(cptx_kernel *k, cptx_site at, const cptx_rows_row *r, con
 	return true;
 }
 
+static bool reads_chunks(const cptx_rows_row *r) { return r->s.flows && r->pass.reads & r->s.copied; }
+
 /* What the pass reads of the turn and registers do not have yet. */
 static void load_turn(cptx_rows_row *r, cptx_site at)
 {
 	const uint32_t sums = r->s.resident ? 0 : r->pass.writes & R_SUMS;
-	const bool chunk = r->s.flows && r->pass.reads & r->s.copied;
+	const bool chunk = reads_chunks(r);
 
 	if (chunk)
 		rows_ring_turn_begin(r);
@@ -306,10 +308,6 @@ static void load_turn(cptx_rows_row *r, cptx_site at)
 		load(r, at, i, r->pass.fill);
 		r->loaded |= r->s.keeps ? 1u << i : 0;
 	}
-	if (chunk)
-		rows_ring_turn_end(r);
-	if (r->s.ring && r->s.keeps && !r->ring.released && !(r->s.copied & ~r->loaded))
-		rows_ring_release(r);
 }
 
 bool cptx_rows_each_(cptx_kernel *k, cptx_site at, cptx_rows_row *r, cptx_rows_at *e, const cptx_rows_pass *opt)
@@ -365,6 +363,8 @@ bool cptx_rows_next_(cptx_kernel *k, cptx_site at, cptx_rows_row *r, cptx_rows_a
 	for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++)
 		if (rows_has(r->pass.writes & (r->s.resident ? ~(uint32_t)R_SUMS : ~0u), i))
 			store(r, at, i);
+	if (reads_chunks(r))
+		rows_ring_turn_end(r);
 	if (kept && r->turn_at + 1 < r->s.turns) {
 		set_turn(r, at, r->turn_at + 1);
 		load_turn(r, at);
@@ -375,7 +375,7 @@ bool cptx_rows_next_(cptx_kernel *k, cptx_site at, cptx_rows_row *r, cptx_rows_a
 	}
 	if (!r->s.resident)
 		cptx_block_end_(k, at);
-	if (r->s.flows && r->pass.reads & r->s.copied)
+	if (reads_chunks(r))
 		rows_ring_pass_end(r);
 	r->open = false;
 	return false;
@@ -469,6 +469,7 @@ void cptx_rows_reduce_(cptx_kernel *k, cptx_site at, cptx_rows_row *r, cptx_val 
 		cptx_reduce_cluster_(k, at, &r->all, v, op);
 	else
 		cptx_reduce_cta_(k, at, &r->all, v, op);
+	rows_ring_reduced(r);
 }
 
 /* ---- the kernel ---- */

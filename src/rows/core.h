@@ -78,12 +78,12 @@ void rows_part_reduce(cptx_kernel *k, cptx_site at, cptx_rows_row *r, cptx_val v
 void rows_ring_begin(cptx_rows_row *r, cptx_val first);
 /* Waits for the row's stage. */
 void rows_ring_wait(cptx_rows_row *r);
-/* All of the stage has been read: it is filled with a later row. */
-void rows_ring_release(cptx_rows_row *r);
+/* Behind a reduction: a stage that registers keep has been read, and is filled with a later row. */
+void rows_ring_reduced(cptx_rows_row *r);
 /* Behind the row. */
 void rows_ring_next(cptx_rows_row *r);
-/* Of chunks: goes to that of the turn, waits for it where no pass has; and lets it go behind the pass's loads, where the
- * pass is the last one that reads it. */
+/* Of chunks: goes to that of the turn, waits for it where no pass has; and lets it go behind the turn, where the pass is
+ * the last one that reads it. */
 void rows_ring_turn_begin(cptx_rows_row *r);
 void rows_ring_turn_end(cptx_rows_row *r);
 /* Of chunks: behind a pass that reads them. */

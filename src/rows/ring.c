@@ -5,7 +5,7 @@
  *
  * A thread of the last warp copies, or the first warp where the CTA works on several rows at once, a lane for each of them.
  * Its warp also works on rows.  It asks for a later row as soon as all warps have read a stage, for which it waits: where
- * registers keep the row that is in front of all reductions, so that the next row comes while this one is reduced.
+ * registers keep the row that is behind the first reduction, so that the next row comes while this one is written.
  *
  * With .chunks a stage is a turn of a row, not a row: the first pass waits for one after another, the one that writes the
  * row is the last that reads them, and asks for later ones behind each.  So a row may fill nearly all of shared memory, and
@@ -268,7 +268,8 @@ void rows_ring_wait(cptx_rows_row *r)
 	cptx_pipe_wait_full(k, &g->pipe, &g->from);
 }
 
-/* All lanes of the warp have read the stage. */
+/* All lanes of the warp have read the stage.  mbarrier.arrive does not wait for loads, and ptxas 13.0 puts it in front of
+ * what takes their values: so it stands behind stores of results, a reduction or a fence. */
 static void release(cptx_rows_row *r)
 {
 	cptx_kernel *k = r->k;
@@ -315,6 +316,8 @@ void rows_ring_turn_end(cptx_rows_row *r)
 		cptx_pipe_next(r->k, &g->pipe, &g->cursor);
 		return;
 	}
+	if (!leaves(r))
+		cptx_fence_proxy(r->k, .proxy = CPTX_ASYNC, .space = CPTX_SHARED_CTA);
 	release(r);
 	cptx_pipe_next(r->k, &g->pipe, &g->from);
 	if (!leaves(r))
@@ -346,11 +349,17 @@ static void release_chunks(cptx_rows_row *r)
 	}
 }
 
-void rows_ring_release(cptx_rows_row *r)
+static void release_row(cptx_rows_row *r)
 {
 	release(r);
 	fill(r);
 	r->ring.released = true;
+}
+
+void rows_ring_reduced(cptx_rows_row *r)
+{
+	if (r->s.ring && r->s.keeps && !r->ring.released && !(r->s.copied & ~r->loaded))
+		release_row(r);
 }
 
 void rows_ring_next(cptx_rows_row *r)
@@ -361,6 +370,6 @@ void rows_ring_next(cptx_rows_row *r)
 		return;
 	}
 	if (!r->ring.released)
-		rows_ring_release(r);
+		release_row(r);
 	cptx_pipe_next(r->k, &r->ring.pipe, &r->ring.from);
 }

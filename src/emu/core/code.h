@@ -85,7 +85,7 @@ struct emu_op {
 	emu_arg *arg;
 };
 /* Who looks at the registers of an instruction before it is executed (watch.c): in kernels that have some of these. */
-enum emu_watcher { WATCH_WGMMA = 1, WATCH_TCGEN05 = 2 /* tcgen05.ld */, WATCH_FETCHED = 4 /* ldmatrix */ };
+enum emu_watcher { WATCH_WGMMA = 1, WATCH_TCGEN05 = 2 /* tcgen05.ld */, WATCH_FETCHED = 4 /* ldmatrix and ld.shared */ };
 enum emu_op_flags {
 	OP_PURE = 1, /* results are defined where all operands are; else as OP_QUIET */
 	OP_SPLITS =

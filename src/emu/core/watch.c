@@ -3,6 +3,11 @@
 #include "emu/tensor/tcgen05.h"
 #include "emu/tensor/wgmma.h"
 
+static bool is_fetch(const emu_op *op)
+{
+	return op->opcode == CPTX_OP_LDMATRIX || (op->opcode == CPTX_OP_LD && op->arg[1].space == SPACE_SHARED);
+}
+
 static enum emu_step watched(emu_warp *w, const emu_op *op, uint32_t mask)
 {
 	enum emu_step s = STEP_NEXT;
@@ -13,25 +18,32 @@ static enum emu_step watched(emu_warp *w, const emu_op *op, uint32_t mask)
 		race_take(w, op);
 	if (op->watchers & WATCH_TCGEN05)
 		s = emu_tcgen05_watch(w, op);
-	return s == STEP_NEXT ? op->plain(w, op, mask) : s;
+	if (s == STEP_NEXT)
+		s = op->plain(w, op, mask);
+	if (s == STEP_NEXT && op->watchers & WATCH_FETCHED && is_fetch(op))
+		race_fetch(w, op);
+	return s;
 }
 
-/* Whether TMA or a bulk copy may overwrite what ldmatrix reads. */
-static bool copies_in_bulk(const emu_image *im)
+static bool any(const emu_image *im, bool (*is)(const emu_op *op))
 {
 	for (size_t i = 0; i < im->nfunction; i++)
-		for (size_t j = 0; im->function[i]->decoded && j < im->function[i]->ncode; j++) {
-			const uint16_t op = im->function[i]->code[j].opcode;
-			if (op == CPTX_OP_CP_ASYNC_BULK_TENSOR_LOAD || op == CPTX_OP_CP_ASYNC_BULK_LOAD)
+		for (size_t j = 0; im->function[i]->decoded && j < im->function[i]->ncode; j++)
+			if (is(&im->function[i]->code[j]))
 				return true;
-		}
 	return false;
+}
+
+/* Whether TMA or a bulk copy may overwrite what threads read. */
+static bool copies_in_bulk(const emu_op *op)
+{
+	return op->opcode == CPTX_OP_CP_ASYNC_BULK_TENSOR_LOAD || op->opcode == CPTX_OP_CP_ASYNC_BULK_LOAD;
 }
 
 void emu_watch(emu_image *im)
 {
-	if (im->watchers & WATCH_FETCHED && !copies_in_bulk(im))
-		im->watchers &= (uint8_t)~WATCH_FETCHED;
+	if (any(im, is_fetch) && any(im, copies_in_bulk))
+		im->watchers |= WATCH_FETCHED;
 	for (size_t i = 0; im->watchers && i < im->nfunction; i++) {
 		emu_function *f = im->function[i];
 		for (size_t j = 0; f->decoded && j < f->ncode; j++) {

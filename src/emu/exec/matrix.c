@@ -83,8 +83,6 @@ static enum emu_step ldmatrix(emu_warp *w, const emu_op *op, uint32_t mask)
 	frag_put(w->r, &op->arg[0], x->f, 0, mask, element);
 	frag_define(w->r, &op->arg[0], x->f, 0, mask, any ? bad : NULL);
 	emu_traffic_count(w, op, row_lanes(x), ROW_BYTES, ACCESS_READ);
-	if (op->watchers & WATCH_FETCHED)
-		race_fetch(w, op);
 	return STEP_NEXT;
 }
 
@@ -169,7 +167,6 @@ static matrix *matrix_new(emu_decoder *d, emu_op *op, bool store)
 bool decode_ldmatrix(emu_decoder *d, emu_op *op)
 {
 	op->fn = ldmatrix;
-	op->f->image->watchers |= WATCH_FETCHED;
 	return matrix_new(d, op, false) != NULL;
 }
 

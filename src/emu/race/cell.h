@@ -110,7 +110,7 @@ bool race_each_writer(const emu_cluster *c, const emu_word *x, unsigned bytes, b
                       const void *of);
 void race_put_place(buf *b, const emu_grid *g, const emu_place *p, uint64_t offset);
 void race_found(const touch *t, const cell *other, bool other_writes, uint32_t byte /* of the access */, bool unfenced);
-void race_found_early(const touch *t, const cell *other, uint32_t byte); /* ldmatrix, whose stage was given back too early */
+void race_found_early(const touch *t, const cell *other, uint32_t byte); /* a load whose stage was given back too early */
 
 static inline bool race_entry_saw(const emu_seen *e, uint32_t epoch, unsigned lane)
 {

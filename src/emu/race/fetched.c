@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What ldmatrix has read when its stage is given back.
+ * What ldmatrix and ld.shared have read when their stage is given back.
  *
- * mbarrier.arrive does not wait for the registers of ldmatrix: ptxas 13.0 orders the two by nothing, and on an H200 TMA
- * overwrote shared memory that ldmatrix had still to read.  So a read counts as done once an instruction has taken one of
+ * mbarrier.arrive does not wait for their registers: ptxas 13.0 orders the two by nothing, and on an H200 TMA and bulk
+ * copies overwrote shared memory that they had still to read.  So a read counts as done once an instruction has taken one of
  * its registers (or written it anew), or the warp has executed fence.proxy.async.  Who waits for an arrival in front of that
  * knows nothing of the read, as far as the async proxy is concerned; of a later one it does.
  */
@@ -14,7 +14,7 @@
 
 enum { REGS = 8, OPEN = 64 /* of a warp: further ones count as done */, EARLY = 256 /* of a cluster that are remembered */ };
 
-/* An ldmatrix whose registers nobody has taken. */
+/* A load whose registers nobody has taken. */
 typedef struct fetch {
 	uint32_t op, epoch, n, slot[REGS];
 } fetch;

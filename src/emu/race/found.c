@@ -89,8 +89,8 @@ static void tell(const touch *t, const cell *x, bool writes, uint32_t byte, enum
 void race_found_early(const touch *t, const cell *x, uint32_t byte)
 {
 	tell(t, x, false, byte, CPTX_FIND_PROXY,
-	     "; mbarrier.arrive, which gave that back, does not wait for the registers of ldmatrix: an instruction that takes "
-	     "one of them, or fence.proxy.async, must stand in front of it");
+	     "; mbarrier.arrive, which gave that back, does not wait for the registers of ldmatrix and ld.shared: an "
+	     "instruction that takes one of them, or fence.proxy.async, must stand in front of it");
 }
 
 void race_found(const touch *t, const cell *x, bool writes, uint32_t byte, bool unfenced)

@@ -120,9 +120,9 @@ void race_async_arriving(emu_cluster *c, uint32_t id, emu_clock *track, uint32_t
 void race_async_waited(emu_warp *w, uint32_t mask, emu_clock *track, uint32_t group);
 void race_async_told(emu_cluster *c, emu_clock *to, const emu_clock *track, uint32_t group, uint32_t lanes);
 
-/* ---- values of ldmatrix that nobody has taken yet ---- */
+/* ---- values of ldmatrix and ld.shared that nobody has taken yet ---- */
 
-void race_fetch(emu_warp *w, const emu_op *op); /* ldmatrix */
+void race_fetch(emu_warp *w, const emu_op *op); /* it has read them */
 void race_take(emu_warp *w, const emu_op *op);  /* an instruction takes registers */
 void race_fetched(emu_warp *w);                 /* fence.proxy.async: all are there */
 void race_give_back(emu_warp *w);               /* mbarrier.arrive, in front of its release */

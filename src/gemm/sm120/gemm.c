@@ -96,13 +96,13 @@ static void multiply(const gemm120 *g, cptx_pipe_at *at, cptx_pipe_left *left, c
 	}
 	cptx_acc_clear(k, &g->acc);
 	CPTX_FOR(k, k0, end, s->bk) {
-		cptx_bar_warp_sync(k, -1);
 		cptx_pipe_release(k, &g->pipe, &left->at, left->when);
 		tma_gemm_wait_for_stage(k, &g->pipe, at, &g->line, first_lane);
 		cptx_val a = from_ring ? times(k, at->stage, s->stage) : cptx_mad(k, at->stage, s->stage, g->ring, .mode = CPTX_LO);
 		cptx_val sa = moved(k, a, fa), sb = moved(k, a, fb);
 		cptx_mma_tile(k, &mma, &g->acc, a, cptx_offset(a, s->a_bytes), .scale_a = cptx_offset(sa, s->a_bytes + s->b_bytes),
 		              .scale_b = cptx_offset(sb, s->a_bytes + s->b_bytes + s->sf_bytes));
+		cptx_bar_warp_sync(k, -1); /* not at the head of the turn: that took up to 11 registers more */
 		cptx_pipe_leave(k, &g->pipe, left, at, first_lane);
 		cptx_pipe_next(k, &g->pipe, at);
 	}

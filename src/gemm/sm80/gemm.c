@@ -77,21 +77,26 @@ static void stamp(const gemm80 *g, uint32_t phase) { cptx_timeline_stamp_when(g-
  * that had still to be read, in a fifth of the runs of sparse and a twentieth of dense products.  So a stage is given back
  * in the next turn of the loop, behind all of its products, in front of which their fragments were waited for.
  *
+ * bar.warp.sync stands at the end of the turn, in front of a branch: ptxas moves no ldmatrix across it, and in front of the
+ * arrival the fragments of a step came late.
+ *
  * Whether the next K tile is there is asked a step before it is needed, so that the answer is not waited for.  another: has
  * the CTA another tile behind this one, whose K tile it is then? */
 static void k_tile_of_tma(gemm80 *g, cptx_pipe_at *at, bool last, cptx_val another)
 {
 	cptx_kernel *k = g->k;
+	const uint32_t steps = g->mma.steps;
 	cptx_val there = { 0 };
 
-	cptx_bar_warp_sync(k, -1);
 	cptx_pipe_release(k, &g->pipe, &g->left.at, g->left.when);
 	g->meta = tma_gemm_sparse_next(k, &g->sparse, 0);
-	multiply(g, 0, g->mma.steps - 2);
+	for (uint32_t step = 0; step + 2 < steps; step++)
+		multiply(g, step, 1);
 	cptx_pipe_at ahead = cptx_pipe_ahead(k, &g->pipe, at);
 	if (!last)
 		there = cptx_pipe_is_full(k, &ahead);
-	multiply(g, g->mma.steps - 2, 1);
+	multiply(g, steps - 2, 1);
+	cptx_bar_warp_sync(k, -1);
 	cptx_pipe_leave(k, &g->pipe, &g->left, at, g->first_lane);
 	cptx_pipe_go(k, at, &ahead);
 	next_offset(g);

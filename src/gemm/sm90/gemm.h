@@ -44,6 +44,7 @@ typedef struct gemm90 {
 	cptx_tiled_mma mma;
 	cptx_acc acc;
 	cptx_pipe_at at, old;       /* this stage; the one whose wgmma may still be under way */
+	cptx_pipe_left left;        /* with factors of columns: the stage before */
 	cptx_val releases, stamps;  /* predicates: this thread releases stages, writes stamps (NONE: none does) */
 	cptx_val wg, lane, barrier; /* wg: 0 to consumers - 1; lane: in the warpgroup; barrier: its own, a named one */
 	cptx_epilogue_ring ring;

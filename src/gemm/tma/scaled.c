@@ -104,22 +104,27 @@ void tma_gemm_scaled_begin(cptx_kernel *k, tma_gemm_scaled *x)
 	load_of_b(k, x, (cptx_val){ 0 });
 }
 
-cptx_val tma_gemm_scaled_factors(cptx_kernel *k, tma_gemm_scaled *x, cptx_val stage, cptx_val k_tile)
+cptx_val tma_gemm_scaled_load(cptx_kernel *k, const tma_gemm_scaled *x, cptx_val stage)
 {
 	const uint32_t rows = x->part.rows;
-	const cptx_val both = cptx_regs(k, CPTX_F32, x->parts * rows);
-	const cptx_val at = cptx_mad(k, stage, x->of_a->apart, x->of_a_at, .mode = CPTX_LO);
+	const cptx_val of_a = cptx_regs(k, CPTX_F32, rows), at = cptx_mad(k, stage, x->of_a->apart, x->of_a_at, .mode = CPTX_LO);
 
-	for (uint32_t r = 0; r < rows; r++) {
-		const cptx_val of_a =
-			cptx_ld(k, cptx_offset(at, (int64_t)x->part.atom_row[r] * FACTOR), .space = CPTX_SHARED, .type = CPTX_F32);
-		if (x->t->o->scale_rows)
-			cptx_mov(k, of_a, .into = cptx_elem(both, r));
-		for (uint32_t i = 0; i < x->parts && !x->t->o->scale_rows; i++)
-			cptx_mul(k, of_a, cptx_elem(x->of_b, i), .into = cptx_elem(both, i * rows + r));
-	}
+	for (uint32_t r = 0; r < rows; r++)
+		cptx_ld(k, cptx_offset(at, (int64_t)x->part.atom_row[r] * FACTOR), .space = CPTX_SHARED, .type = CPTX_F32,
+		        .into = cptx_elem(of_a, r));
+	return of_a;
+}
+
+cptx_val tma_gemm_scaled_factors(cptx_kernel *k, tma_gemm_scaled *x, cptx_val of_a, cptx_val k_tile)
+{
+	const uint32_t rows = x->part.rows;
+
 	if (x->t->o->scale_rows)
-		return both;
+		return of_a;
+	const cptx_val both = cptx_regs(k, CPTX_F32, x->parts * rows);
+	for (uint32_t r = 0; r < rows; r++)
+		for (uint32_t i = 0; i < x->parts; i++)
+			cptx_mul(k, cptx_elem(of_a, r), cptx_elem(x->of_b, i), .into = cptx_elem(both, i * rows + r));
 	load_of_b(k, x, cptx_setp(k, cptx_add(k, k_tile, 1, .type = CPTX_U32), x->w->k_end, .cmp = CPTX_LT));
 	return both;
 }

@@ -476,9 +476,10 @@ typedef struct tma_gemm_scaled {
 /* Fills in what stands behind of_a, which all tiles share; then readies a tile.  Without scale factors they do nothing. */
 void tma_gemm_scaled_new(cptx_kernel *k, tma_gemm_scaled *x, const cptx_tiled_mma *mma);
 void tma_gemm_scaled_begin(cptx_kernel *k, tma_gemm_scaled *x);
-/* Reads the factors of a K tile, which is in that stage: gives the products of both, for each part of the columns and each
- * row of the thread. */
-cptx_val tma_gemm_scaled_factors(cptx_kernel *k, tma_gemm_scaled *x, cptx_val stage, cptx_val k_tile);
+/* Factors of A of a K tile, which is in that stage: of each row of the thread. */
+cptx_val tma_gemm_scaled_load(cptx_kernel *k, const tma_gemm_scaled *x, cptx_val stage);
+/* Their products with those of B, for each part of the columns and each row; with .scale_rows those of A alone. */
+cptx_val tma_gemm_scaled_factors(cptx_kernel *k, tma_gemm_scaled *x, cptx_val of_a, cptx_val k_tile);
 /* The sums of the K tile, complete in .part, times the factors; fresh: they are the first of the tile.  With .scale_rows it
  * reads factors of B of the stage. */
 void tma_gemm_scaled_add(cptx_kernel *k, const tma_gemm_scaled *x, cptx_val stage, cptx_val factors, bool fresh);
