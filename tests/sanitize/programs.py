@@ -75,7 +75,8 @@ def driver_stub(folder, library):
 
 
 def printed(text):
-    return [NOISE.sub(" ", line).strip() for line in text.splitlines() if line.strip() and not VARIES.search(line) and not line.startswith("cptx sanitize:")]
+    lines = [NOISE.sub(" ", line).strip() for line in text.splitlines() if not line.startswith("cptx sanitize:")]
+    return [line for line in lines if line and not VARIES.search(line)]
 
 
 class Trial:

@@ -1,158 +1,232 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """
-Takes fences, waits and barriers out of programs that nobody here wrote, or weakens them, one at a time, and asks whether
-`cptx sanitize` finds it.
+Takes fences, waits, barriers, scopes and counts out of programs that nobody here wrote, or weakens them, one at a time (weakenings.py says
+how), asks whether `cptx sanitize` finds it, and holds the outcomes against weakened.txt.
 
-    tests/sanitize/weaken.py [--cptx FILE] [--jobs N] [--most N] [--seed N] [--time N] [--list FILE] PROGRAM[:ARGUMENT]...
+    tests/sanitize/weaken.py --samples DIR --cutlass DIR [--build DIR] [--no-build] [--cptx FILE] [--jobs N] [--only NAME,NAME]
+                             [--each N] [--seed N] [--again] [--changes WORDS] [--bless]
 
-PROGRAM was built by nvcc with PTX and --compress-mode=none, so that its PTX stands in the file as text and can be changed
-there without another length.  The program as it is must end with 0, and nothing may be found.  Then each place is tried:
-first with a trap there, which tells whether it is executed at all; then without the instruction, or weakened.  A change is
-found if there is a finding, wrong if the program itself notices it, and it survives otherwise: then it is equivalent, or
-missed; four seeds are tried before that is said.  --most takes a sample of the changes, drawn by --seed.  --list writes a line for each.  The exit status is 1 if the
-programs as they are have findings, or nothing was tried.
+DIR are checkouts of github.com/NVIDIA/cuda-samples and cutlass, which are no part of this project.  The programs, with arguments, stand in
+weakened.txt: `samples/NAME` and `cutlass/TARGET/NAME` are built as samples.py and cutlass.py build them, and take the arguments of samples.txt and
+cutlass.txt where weakened.txt has none; `headers` is headers.cu of this folder.  Each as it is must end with 0, say nothing of a
+failure, and nothing, not even a warning, may be found in it.  Then --each of its changes are drawn by --seed (0: all), of those that are executed: a mark
+at the place tells.  With a change, a program is run with --seeds seeds, until one shows something.  The outcome is one of
+
+    found     there is a finding
+    noticed   nothing is found, but the program ends otherwise, or prints something else: the emulator has missed it
+    survived  neither: the change is equivalent, and weakened.txt says why; or nobody has judged it, and there is nothing
+    missed    neither, though the program is wrong: somebody has written this into weakened.txt, and why
+    cut       a run did not end in time, which says nothing
+
+The exit status is 1 if a program as it is has findings, an outcome is another than in weakened.txt, noticed or cut, or a change survived without a
+reason there; and if nothing was tried.  --bless writes what was seen to weakened.txt; reasons stay.  --changes takes those whose line has the words.
 """
-import argparse, collections, concurrent.futures, os, random, re, subprocess, sys, tempfile, time
+import argparse, collections, concurrent.futures, json, os, random, re, subprocess, sys, tempfile, time
+import programs, weakenings
 
-# What is taken out: an instruction from its name to the semicolon, with the guard in front.
-DELETED = re.compile(rb"(?:@!?%p\d+ +)?\b(bar(?:rier)?\.(?:cta\.)?sync|bar\.warp\.sync|membar\.\w+|fence\.[\w.:]+|"
-                     rb"cp\.async\.(?:wait_group|wait_all|bulk\.wait_group[\w.]*)|mbarrier\.arrive[\w.:]*|barrier\.cluster\.\w+[\w.]*|"
-                     rb"wgmma\.(?:fence|wait_group)[\w.]*|griddepcontrol\.wait)\b[^;{}]*;")
-# What is weakened: words of the same length.
-SEEDS = 4
-WEAKENED = [(re.compile(rb"\b(?:ld|st|atom|red|mbarrier)\.[\w.:]*?\.(acquire|release|acq_rel)\b"), b"relaxed"),
-            (re.compile(rb"\b(?:fence|atom|red|ld|st)\.[\w.:]*?\.(gpu|sys)\b"), b"cta")]
+HERE = os.path.dirname(os.path.abspath(__file__))
+LIST = os.path.join(HERE, "weakened.txt")
+NVCC = ["-std=c++17", "-O1", "-w", "-lineinfo", "-gencode", "arch=compute_90,code=compute_90"]
+MARKS = 90  # the emulator keeps 100 findings
+TEXT = "--compress-mode=none"  # the PTX stands in the file as text
 
 
-def texts(binary):
-    """(begin, end) of each text of PTX"""
-    for m in re.finditer(rb"\.version [0-9]", binary):
-        end = binary.find(b"\0", m.start())
-        yield m.start(), end if end >= 0 else len(binary)
+class Program:
+    def __init__(self, name, words, row):
+        self.name, self.folder = name, os.path.join(arguments.build, *name.split()[0].split("/"))
+        self.words = (words or row[1]).split()
+        parts = name.split()[0].split("/")
+        self.options = ["--arch", parts[1], "--sms", "16"] if parts[0] == "cutlass" else ["--arch", "sm_90a"]
+        self.seconds = arguments.seconds
+
+    def run(self, program, seed=0, share=1, more=()):
+        """(codes of findings, exit status, what it printed, what was refused); codes None: it was cut"""
+        command = [arguments.cptx, "sanitize", "--error-exitcode", "99", "--step-limit", str(arguments.steps // share), "--seed", str(seed),
+                   "--threads", "1", *self.options, *more, "--", program, *self.words]
+        try:
+            done = subprocess.run(command, cwd=self.folder, capture_output=True, timeout=self.seconds, stdin=subprocess.DEVNULL)
+        except subprocess.TimeoutExpired:
+            return None, 0, collections.Counter(), ""
+        told, said = done.stderr.decode(errors="replace"), done.stdout.decode(errors="replace")
+        codes = sorted(set(re.findall(r"(?:error|warning): kernel .*?: (?:warning: )?([\w-]+): ", told)))
+        refused = re.search(r"^cptx sanitize: (?!\d+ errors?, )(?!.*(?:error|warning): kernel)(.*)", told, re.M)
+        return codes, 1 if programs.FAILURE.search(said) else done.returncode, collections.Counter(programs.printed(said)), refused.group(1) if refused and not codes else ""
+
+    def as_it_is(self):
+        """None, or what is wrong with it: half of the steps and a tenth of the time of a changed one must do."""
+        begin = time.time()
+        with open(os.path.join(self.folder, "program"), "rb") as f:
+            self.binary = f.read()
+        codes, status, said, refused = self.with_change(self.binary, 0, 2)
+        self.seconds = max(arguments.seconds, 10 * (time.time() - begin))
+        self.said = said & self.with_change(self.binary, 1)[2]  # not times; which block prints first is nowhere said
+        return "it did not end" if codes is None else ", ".join(codes) or refused or (status and "exit status %d" % status) or None
+
+    def with_change(self, file, seed=0, share=1, more=()):
+        with tempfile.TemporaryDirectory(prefix="weaken-") as folder:
+            name = os.path.join(folder, "program")  # which it may print
+            with open(name, "wb") as f:
+                f.write(file)
+            os.chmod(name, 0o700)
+            while True:
+                result = self.run(name, seed, share, more)
+                if "Text file busy" not in result[3]:  # a process that another thread starts has the file open for a moment
+                    return result
+                time.sleep(0.05)
+
+    def outcome(self, change):
+        for seed in range(arguments.seeds):
+            codes, status, said, refused = self.with_change(change.file(), seed)
+            if codes is None:
+                return "cut", "seed %d, after %d s" % (seed, self.seconds)
+            if codes:
+                return "found", ", ".join(codes) + (", with seed %d" % seed if seed else "")
+            if refused:
+                return "cut", "refused: " + refused[:80]
+            if status or self.said - said:
+                return "noticed", "seed %d, " % seed + ("exit status %d" % status if status else "other lines are printed")
+        return "survived", ""
 
 
-def changes(binary):
-    """(what, place, trap, changed): what, and the bytes that stand at the place instead"""
-    for begin, end in texts(binary):
-        text = binary[begin:end]
-        code = re.sub(rb"//[^\n]*", lambda m: b" " * len(m.group()), text)
-        for m in DELETED.finditer(code):
-            blank = re.sub(rb"[^\n]", b" ", m.group())
-            if len(blank) >= 5 and blank[:5] == b"     ":
-                yield "without " + m.group(1).decode(), begin + m.start(), b"trap;" + blank[5:], blank
-        for pattern, to in WEAKENED:
-            for m in pattern.finditer(code):
-                line = code.rfind(b"\n", 0, m.start()) + 1, code.find(b"\n", m.start())
-                whole = code[line[0]:line[1]]
-                if b";" not in whole or len(whole.strip()) < 5:
-                    continue
-                trap = re.sub(rb"[^\n]", b" ", whole)
-                trap = b"trap;" + trap[5:]
-                changed = code[line[0]:m.start(1)] + to + code[m.end(1):line[1]]
-                yield "%s for %s in %s" % (to.decode(), m.group(1).decode(), m.group().decode()), begin + line[0], trap, changed
+def read_list():
+    """Words at the head, programs -> arguments, and key of a change -> (outcome, how, source)"""
+    head, todo, changes = [], {}, {}
+    for line in open(LIST):
+        cells = [c.strip() for c in line.split("|")] + [""] * 3
+        if line.startswith("#") or not line.strip():
+            if not todo:
+                head.append(line)
+        elif cells[0] == "program":
+            todo[cells[1]] = cells[2]
+        else:
+            changes[tuple(cells[1:4])] = cells[0], cells[5], cells[4]
+    return head, todo, changes
 
 
-def run(program, words, seed=0):
-    """(findings, exit status, what was said); findings None: it was cut"""
-    command = [arguments.cptx, "sanitize", "--error-exitcode", "99", "--step-limit", "30000000", "--seed", str(seed)]
-    command += arguments.options.split() + ["--", program] + words
-    try:
-        done = subprocess.run(command, capture_output=True, timeout=arguments.seconds, stdin=subprocess.DEVNULL)
-    except subprocess.TimeoutExpired:
-        return None, 0, ""
-    told = done.stderr.decode(errors="replace")
-    codes = re.findall(r"(?:error|warning): kernel .*?: ([\w-]+): ", told)
-    refused = re.search(r"^cptx sanitize: (?!\d+ errors?, )(?!.*(?:error|warning): kernel)(.*)", told, re.M)
-    return codes, done.returncode, refused.group(1) if refused else ""
+def write_list(head, todo, changes):
+    count = collections.Counter(c[0] for c in changes.values())
+    with open(LIST, "w") as f:
+        f.writelines(line for line in head if not line.startswith(("# Of ", "# outcome")))
+        f.write("# Of %d changes, up to %d of each program drawn by seed %d, on %s: %s\n" %
+                (len(changes), arguments.each, arguments.seed, time.strftime("%Y-%m-%d"), ", ".join("%d %s" % (n, o) for o, n in count.most_common())))
+        f.writelines(("program  | %-42s | %s" % (name, words)).rstrip(" |") + "\n" for name, words in todo.items())
+        f.write("#\n# outcome | program | line of its PTX | change | source | what was found, or why nothing can be\n")
+        for key in sorted(changes, key=lambda k: (list(todo).index(k[0]), tuple(int(n) for n in ("1:" + k[1]).split(":")[-2:]), k[2])):
+            outcome, how, source = changes[key]
+            f.write(("%-8s | %s | %s | %s | %s | %s" % ((outcome,) + key + (source, how))).rstrip(" |") + "\n")
 
 
-def with_change(binary, place, bytes_, words, seed=0):
-    fd, name = tempfile.mkstemp(prefix="weaken-")
-    with os.fdopen(fd, "wb") as f:
-        f.write(binary[:place] + bytes_ + binary[place + len(bytes_):])
-    os.chmod(name, 0o700)
-    try:
-        while True:  # a process that another thread starts has the file open for a moment
-            result = run(name, words, seed)
-            if "Text file busy" not in result[2]:
-                return result
-            time.sleep(0.05)
-    finally:
-        os.unlink(name)
+def build(names):
+    of = collections.defaultdict(list)
+    for name in sorted(set(n.split()[0] for n in names)):
+        of[name.split("/")[0]].append(name.split("/")[-1])
+    mine = ["--nvcc", arguments.nvcc, "--library", arguments.library, "--build-only", "--flags=" + TEXT]
+    if of["headers"]:
+        out = os.path.join(arguments.build, "headers")
+        os.makedirs(out, exist_ok=True)
+        if not os.path.exists(os.path.join(out, "program")):
+            subprocess.run([arguments.nvcc, *NVCC, TEXT, "-o", os.path.join(out, "program"), os.path.join(HERE, "headers.cu")], check=True)
+    for kind in ("samples", "cutlass"):
+        if of[kind]:
+            subprocess.run([sys.executable, os.path.join(HERE, kind + ".py"), "--" + kind, getattr(arguments, kind) or ".", "--build",
+                            os.path.join(arguments.build, kind), "--only", ",".join(of[kind]), *mine], check=True)
 
 
-def try_change(case):
-    program, words, binary, (what, place, trap, changed) = case
-    codes, _, _ = with_change(binary, place, trap, words)
-    if codes is not None and "trap" not in codes:
-        return case, "not executed", ""
-    for seed in range(SEEDS):  # the next one where nothing was found
-        codes, status, refused = with_change(binary, place, changed, words, seed)
-        if codes or codes is None or refused or status:
-            break
-    if codes is None:
-        return case, "found", "no end within %d s" % arguments.seconds
-    if refused:
-        return case, "refused", refused[:80]
-    if codes:
-        return case, "found", ", ".join(sorted(set(codes)))
-    return case, ("wrong" if status else "survived"), ""
+def drawn(program, known):
+    """--each changes of a program that are executed, or those of the list"""
+    changes = [c for c in weakenings.of_program(program) if arguments.changes in "|".join(c.key)]
+    if arguments.again:
+        return [c for c in changes if c.key in known]
+    found, todo, many = set(), changes, MARKS
+    while todo:
+        file = weakenings.marked(program, todo[:many])
+        if not file and many == 1:
+            raise ValueError("%s has no room for a mark" % program.name)
+        if not file:
+            many //= 2
+            continue
+        todo = todo[many:]
+        with tempfile.TemporaryDirectory(prefix="weaken-") as folder:
+            marks = os.path.join(folder, "marks")
+            program.with_change(file, 0, 1, ["--json", marks])
+            found |= set((f["kernel"], f["line"]) for f in map(json.loads, open(marks)) if f["code"] == "undefined")
+    changes = weakenings.executed(changes, found)
+    random.Random("%d %s" % (arguments.seed, program.name)).shuffle(changes)
+    return changes[:arguments.each or None]
 
 
 def main():
-    cases, failed, until = [], 0, time.time() + arguments.time
-    for argument in arguments.programs:
-        program, _, word = argument.partition(":")
-        program, words = os.path.abspath(program), word.replace("_--", " --").split()
-        codes, status, refused = run(program, words)
-        if codes or status or refused or codes is None:
-            print("%s as it is: %s" % (argument, codes or refused or "exit status %d" % status), flush=True)
-            failed += 1
-            continue
-        binary = open(program, "rb").read()
-        cases += [(program, words, binary, c) for c in changes(binary)]
-    random.Random(arguments.seed).shuffle(cases)
-    count, lines, tried = collections.Counter(), [], 0
-    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-        waiting = set()
-        todo = iter(cases)
-        while True:
-            while len(waiting) < 2 * arguments.jobs and time.time() < until and (not arguments.most or tried + len(waiting) < arguments.most):
-                case = next(todo, None)
-                if case is None:
-                    break
-                waiting.add(pool.submit(try_change, case))
-            if not waiting:
-                break
+    head, todo, known = read_list()
+    names = [n for n in todo if not arguments.only or n in arguments.only.split(",") or n.split()[0].split("/")[-1] in arguments.only.split(",")]
+    if not arguments.no_build:
+        build(names)
+    rows = {"samples": programs.read_list(os.path.join(HERE, "samples.txt"))[0], "cutlass": programs.read_list(os.path.join(HERE, "cutlass.txt"))[0]}
+    bad, late, seen, count, until = 0, 0, {}, collections.Counter(), time.time() + arguments.until
+
+    def begin(name):
+        kind, _, rest = name.split()[0].partition("/")
+        program = Program(name, todo[name] or " ".join(name.split()[1:]), rows.get(kind, {}).get(rest.replace("/", " "), ("", "")))
+        wrong = program.as_it_is()
+        return program, wrong, [] if wrong else drawn(program, known)
+
+    def timely(program, change):
+        return program.outcome(change) if time.time() < until else None
+
+    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool, concurrent.futures.ThreadPoolExecutor(arguments.jobs // 2 or 1) as drawers:
+        draws, trials = {drawers.submit(begin, name) for name in names}, {}
+        waiting = set(draws)
+        while waiting:
             done, waiting = concurrent.futures.wait(waiting, return_when=concurrent.futures.FIRST_COMPLETED)
-            for d in done:
-                case, outcome, how = d.result()
+            for d in done & draws:
+                program, wrong, changes = d.result()
+                print("%-42s %s" % (program.name, "as it is: " + wrong if wrong else "%d changes" % len(changes)), flush=True)
+                bad += wrong is not None
+                begun = {pool.submit(timely, program, c): c for c in changes}
+                trials.update(begun)
+                waiting |= set(begun)
+            for d in done - draws:
+                if not d.result():
+                    late += 1
+                    continue
+                change, (outcome, how) = trials[d], d.result()
+                was = known.get(change.key, ("", "", ""))
+                if outcome == "survived" and was[0] in ("survived", "missed"):
+                    outcome, how = was[:2]
                 count[outcome] += 1
-                tried += outcome in ("found", "wrong", "survived")
-                line = case[2].count(b"\n", max(b for b, _ in texts(case[2]) if b <= case[3][1]), case[3][1]) + 1
-                if outcome != "not executed":
-                    lines.append("%-10s %-24s line %6d  %-60s %s" % (outcome, "/".join(case[0].split("/")[-2:]) + " " + " ".join(case[1]), line, case[3][0], how))
-    for line in sorted(lines):
-        if arguments.list is None or not line.startswith("found"):
-            print(line)
-    if arguments.list:
-        open(arguments.list, "w").write("\n".join(sorted(lines)) + "\n")
-    print("%d tried: %d found, %d noticed by the program alone, %d survived; beside them %d not executed, %d refused; %d programs have findings as they are"
-          % (tried, count["found"], count["wrong"], count["survived"], count["not executed"], count["refused"], failed))
-    return 1 if failed or not tried else 0
+                same = outcome == was[0]
+                bad += not same or outcome not in ("found", "survived", "missed") or not how
+                seen[change.key] = outcome, how, change.source
+                print(" | ".join((outcome,) + change.key + (change.source, how)) + ("" if same else "  (was: %s)" % (was[0] or "new")), flush=True)
+    print("%d tried: %s; %d not begun in time" % (len(seen), ", ".join("%d %s" % (n, o) for o, n in count.most_common()), late))
+    if arguments.bless:
+        kept = {k: v for k, v in known.items() if late or k[0] not in names or arguments.changes not in "|".join(k)}
+        write_list(head, todo, {**kept, **seen})
+    return 1 if ((bad or late) and not arguments.bless) or not seen else 0
 
 
-parser = argparse.ArgumentParser(description="fences, waits and barriers taken out of programs")
-parser.add_argument("programs", nargs="+", metavar="PROGRAM[:ARGUMENT]")
+parser = argparse.ArgumentParser(description="fences, waits, barriers, scopes and counts taken out of programs")
+parser.add_argument("--samples", help="checkout of cuda-samples")
+parser.add_argument("--cutlass", help="checkout of CUTLASS")
+parser.add_argument("--build", default="build-weakened", help="folder for programs")
+parser.add_argument("--no-build", action="store_true")
+parser.add_argument("--nvcc", default="nvcc")
 parser.add_argument("--cptx", default="build/cptx")
+parser.add_argument("--library", default="build/tools/sanitize/libcptx_sanitize.so", help="what programs of the driver API are linked with")
+parser.add_argument("--only", help="names of programs, with commas")
+parser.add_argument("--again", action="store_true", help="draw nothing: try what is in the list")
+parser.add_argument("--changes", default="", help="only changes whose PROGRAM|LINE|WHAT has these words")
+parser.add_argument("--each", type=int, default=40, help="changes of each program; 0: all")
+parser.add_argument("--seed", type=int, default=1, help="of the draw")
+parser.add_argument("--seeds", type=int, default=4, help="schedules of a change in which nothing is found")
+parser.add_argument("--seconds", type=int, default=60, help="least limit of a run")
+parser.add_argument("--steps", type=int, default=30 * 10**6, help="limit of a launch")
 parser.add_argument("--jobs", type=int, default=1)
-parser.add_argument("--most", type=int, default=0, help="changes of what is executed; 0: all")
-parser.add_argument("--seed", type=int, default=1)
-parser.add_argument("--seconds", type=int, default=30, help="limit of a run")
-parser.add_argument("--time", type=int, default=10**6, help="seconds after which no other change is begun")
-parser.add_argument("--options", default="", help="more options of cptx sanitize")
-parser.add_argument("--list", help="file for all outcomes")
+parser.add_argument("--until", type=int, default=10**6, help="seconds after which nothing is begun any more")
+parser.add_argument("--bless", action="store_true", help="write the outcomes to the list")
 arguments = parser.parse_args()
-arguments.cptx = os.path.abspath(arguments.cptx)
-sys.exit(main())
+for path in ("samples", "cutlass", "build", "cptx", "library"):
+    if getattr(arguments, path):
+        setattr(arguments, path, os.path.abspath(getattr(arguments, path)))
+if __name__ == "__main__":
+    sys.exit(main())

@@ -41,6 +41,7 @@ static void open_device(void)
 		                                      : CPTX_EMU_RANDOM,
 		.step_limit = strtoull(variable("CPTX_SANITIZE_LIMIT", "0"), NULL, 10),
 		.sms = (uint32_t)strtoul(variable("CPTX_SANITIZE_SMS", "0"), NULL, 10),
+		.threads = (uint32_t)strtoul(variable("CPTX_SANITIZE_THREADS", "0"), NULL, 10),
 		.pedantic = *variable("CPTX_SANITIZE_PEDANTIC", "0") == '1',
 		.print = san_print,
 		.orders = strtoull(variable("CPTX_SANITIZE_ORDERS", "0"), NULL, 10),

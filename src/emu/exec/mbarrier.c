@@ -102,10 +102,33 @@ static uint32_t same_address(const emu_warp *w, const emu_op *op, unsigned lane,
 	return same;
 }
 
+/* What a lane says beside the address: a number of arrivals or of bytes. */
+static uint32_t said_by(emu_warp *w, const emu_op *op, unsigned lane)
+{
+	const emu_arg *n = &op->arg[ARG_B];
+
+	return n->kind == ARG_REG ? (uint32_t)emu_get(w, n, lane) : 1;
+}
+
+/* Of lanes that arrive one after the other, those that do before the phase is complete. */
+static uint32_t of_this_phase(emu_warp *w, const emu_op *op, uint32_t lanes, uint32_t pending)
+{
+	uint32_t in = 0;
+
+	EACH_LANE(l, pending ? lanes : 0) {
+		in |= UINT32_C(1) << l;
+		uint32_t count = op->imm[0] & EXPECT ? 1 : said_by(w, op, l);
+		if (count >= pending)
+			break;
+		pending -= count;
+	}
+	return in;
+}
+
 static bool arrive_lane(emu_warp *w, const emu_op *op, unsigned lane, uint32_t left, uint32_t *released)
 {
-	const emu_arg *d = &op->arg[0], *n = &op->arg[ARG_B];
-	uint32_t number = n->kind == ARG_REG ? (uint32_t)emu_get(w, n, lane) : 1, count = op->imm[0] & EXPECT ? 1 : number;
+	const emu_arg *d = &op->arg[0];
+	uint32_t number = said_by(w, op, lane), count = op->imm[0] & EXPECT ? 1 : number;
 	mbarrier_by by = thread(w, op, lane);
 	emu_cta *cta;
 	emu_mbarrier *b = operand(w, op, lane, &cta);
@@ -123,7 +146,7 @@ static bool arrive_lane(emu_warp *w, const emu_op *op, unsigned lane, uint32_t l
 	if (op->m.sem != CPTX_RELAXED)
 		mbarrier_used(cta, b, w, lane);
 	if (!(*released >> lane & 1)) {
-		uint32_t same = same_address(w, op, lane, left);
+		uint32_t same = of_this_phase(w, op, same_address(w, op, lane, left), b->pending);
 		race_give_back(w);
 		if (op->m.sem != CPTX_RELAXED)
 			clock_release_by(w, same, &b->clock);

@@ -248,7 +248,8 @@ static bool fold_note(emu_cluster *c, const note *n)
 		}
 		if (own && x->op == n->op && x->flags == n->flags && x->segment == n->segment)
 			home = i;
-		count += (x->flags & NOTE_WRITE) == (n->flags & NOTE_WRITE);
+		/* strong accesses, which agree with one another, take no room from others */
+		count += !((x->flags ^ n->flags) & (NOTE_WRITE | NOTE_STRONG));
 	}
 	if (home) {
 		merge(&s->n[home - 1], n);

@@ -38,6 +38,7 @@ static int read_number(session *q, int option, const char *value)
 	const char **to = option == SESSION_SEED      ? &q->seed
 	                  : option == SESSION_LIMIT   ? &q->limit
 	                  : option == SESSION_SMS     ? &q->sms
+	                  : option == SESSION_THREADS ? &q->threads
 	                  : option == SESSION_DEVICES ? &q->devices
 	                  : option == SESSION_ORDERS  ? &q->orders
 	                                              : &q->order;
@@ -46,6 +47,8 @@ static int read_number(session *q, int option, const char *value)
 		return cli_bad_value(q->cmd, (size_t)option, value, "expected a number");
 	if (option == SESSION_SMS && (!strtoul(value, NULL, 10) || strtoul(value, NULL, 10) > 1024))
 		return cli_bad_value(q->cmd, SESSION_SMS, value, "a device has 1 to 1024 multiprocessors");
+	if (option == SESSION_THREADS && (!strtoul(value, NULL, 10) || strtoul(value, NULL, 10) > 256))
+		return cli_bad_value(q->cmd, SESSION_THREADS, value, "there are 1 to 256 threads");
 	if (option == SESSION_DEVICES && (!strtoul(value, NULL, 10) || strtoul(value, NULL, 10) > 16))
 		return cli_bad_value(q->cmd, SESSION_DEVICES, value, "there are 1 to 16 devices");
 	if (option != SESSION_STATUS)
@@ -176,7 +179,7 @@ static int become(session *q, int fd)
 	    session_put("CPTX_SANITIZE_SCHEDULE", q->all ? "all" : q->schedule) &&
 	    session_put("CPTX_SANITIZE_LIMIT", q->limit) && session_put("CPTX_SANITIZE_ORDERS", q->orders) &&
 	    session_put("CPTX_SANITIZE_ORDER", q->order) && session_put("CPTX_SANITIZE_SMS", q->sms) &&
-	    session_put("CPTX_SANITIZE_DEVICES", q->devices) &&
+	    session_put("CPTX_SANITIZE_THREADS", q->threads) && session_put("CPTX_SANITIZE_DEVICES", q->devices) &&
 	    session_put("CPTX_SANITIZE_PEDANTIC", q->pedantic ? "1" : NULL) && session_put("CPTX_SANITIZE_FD", number) &&
 	    session_put("CPTX_RECORD_KERNEL", q->kernel) && session_put("CPTX_RECORD_LAUNCHES", q->launches))
 		return q->become(q);

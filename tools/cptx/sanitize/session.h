@@ -15,6 +15,7 @@ enum {
 	SESSION_ORDERS,
 	SESSION_ORDER,
 	SESSION_SMS,
+	SESSION_THREADS,
 	SESSION_DEVICES,
 	SESSION_LIMIT,
 	SESSION_PEDANTIC,
@@ -36,6 +37,7 @@ enum {
 	[SESSION_ORDERS] = { "orders", 0, "N", "with --schedules all: most orders of a launch (default 10000)", NULL },         \
 	[SESSION_ORDER] = { "order", 0, "N", "with --schedules all: run order N of each launch alone", NULL },                  \
 	[SESSION_SMS] = { "sms", 0, "N", "multiprocessors of the emulated device, by which programs size grids", NULL },        \
+	[SESSION_THREADS] = { "threads", 'j', "N", "of the host, for the emulator (default: all processors)", NULL },           \
 	[SESSION_DEVICES] = { "devices", 0, "N", "emulated devices, peers of one another (default 1)", NULL },                  \
 	[SESSION_LIMIT] = { "step-limit", 0, "N", "most instructions of warps in a launch (default 10^11)", NULL },             \
 	[SESSION_PEDANTIC] = { "pedantic", 0, NULL, "what is a warning, as GPUs take it, is an error", NULL },                  \
@@ -49,7 +51,7 @@ enum { SESSION_UNCHECKED = 125 /* the exit status if something was not checked, 
 
 typedef struct session {
 	const cli_command *cmd;
-	const char *arch, *seed, *schedule, *orders, *order, *sms, *devices, *limit, *json, *sarif, *kernel, *launches;
+	const char *arch, *seed, *schedule, *orders, *order, *sms, *threads, *devices, *limit, *json, *sarif, *kernel, *launches;
 	bool pedantic, all; /* --schedules all */
 	bool counts;        /* launches are counted: the emulator runs the program itself */
 	int status;         /* if an error was found */
