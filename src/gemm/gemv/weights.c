@@ -78,6 +78,20 @@ void gemv_unpack(cptx_kernel *k, const cptx_gemm_opt *o, const cptx_val *word, c
 	}
 }
 
+cptx_val gemv_pair_shift(cptx_kernel *k, const cptx_gemm_opt *o, cptx_val i)
+{
+	const cptx_val by = cptx_shl(k, i, 2);
+
+	return o->b == CPTX_U4 ? by : cptx_sub(k, 12, by, .type = CPTX_U32);
+}
+
+cptx_val gemv_unpack_pair(cptx_kernel *k, const cptx_gemm_opt *o, cptx_val word, cptx_val shift, cptx_val zero)
+{
+	if (o->b == CPTX_U4)
+		return integer_pair(k, o, cptx_shr(k, cptx_as(word, CPTX_B32), shift), zero);
+	return float_pair(k, o, cptx_shl(k, cptx_as(word, CPTX_B32), shift));
+}
+
 /* The number that a zero point takes off weights: in f16 1024 + zero, in bf16 -(128 + zero), to be added. */
 cptx_val gemv_zero(cptx_kernel *k, const cptx_gemm_opt *o, cptx_val zero)
 {

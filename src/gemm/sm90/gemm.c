@@ -8,7 +8,7 @@
  * it keeps one group of wgmma under way, and releases a stage when the products of the next one are started.  Registers move
  * from the producer to the MMA warpgroups by setmaxnreg.
  *
- * With scale factors each K tile makes sums of its own (gemm/tma/scaled.c).
+ * With scale factors each K tile makes sums of its own (gemm/tma/scaled.c), and with weights of few bits (weights.c).
  *
  * The first K tile of a tile stands in front of the mainloop: its first wgmma does not add to the accumulators, which thus
  * need no zeros, and the predicates of the mainloop are constants.
@@ -27,7 +27,7 @@ static const uint8_t regs_mma[][4] = { { 0, 0, 240, 160 }, { 0, 0, 224 } }, regs
 
 /* Threads of which one gives a stage back: a warpgroup, whose wgmma have read it; where its threads read scale factors
  * themselves a warp, which synchronizes first. */
-static uint32_t releasing(const gemm_shape *s) { return s->scale_bytes ? CPTX_WARP : WARPGROUP; }
+static uint32_t releasing(const gemm_shape *s) { return s->scale_bytes || s->weights ? CPTX_WARP : WARPGROUP; }
 
 static void setup(gemm90 *g)
 {
@@ -91,6 +91,10 @@ static void multiply_stage(gemm90 *g, cptx_val k_tile, bool fresh, uint32_t turn
 		return;
 	}
 	tma_gemm_wait_for_stage(k, &g->pipe, &g->at, &g->line, g->stamps);
+	if (g->s.weights) {
+		gemm_sm90_weights_stage(g, fresh);
+		return;
+	}
 	const cptx_val meta = tma_gemm_sparse_next(k, &g->sparse, turn);
 	cptx_mma_stage(k, &g->mma, &g->acc, g->at.stage, .fresh = fresh, .meta = meta);
 	if (g->s.deferred)
@@ -158,6 +162,7 @@ static void multiply_stages(gemm90 *g, cptx_val i)
 
 	tma_gemm_sparse_begin(k, &g->sparse);
 	tma_gemm_scaled_begin(k, &g->scaled);
+	gemm_sm90_weights_begin(g);
 	multiply_stage(g, g->w.k_first, true, 0);
 	cptx_add(k, g->w.k_first, 1, .type = CPTX_U32, .into = i);
 	CPTX_FOR(k, i, g->w.k_end, g->o->sparse ? 2 : 1) {
@@ -166,7 +171,7 @@ static void multiply_stages(gemm90 *g, cptx_val i)
 			CPTX_IF(k, cptx_setp(k, cptx_add(k, i, 1), g->w.k_end, .cmp = CPTX_LT))
 				multiply_stage(g, i, false, 0);
 	}
-	if (g->s.scale_bytes)
+	if (g->s.scale_bytes || g->s.weights)
 		return;
 	cptx_mma_wait(k, &g->mma, 0);
 	cptx_pipe_release(k, &g->pipe, &g->old, g->releases);
@@ -196,7 +201,7 @@ static void multiply(gemm90 *g)
 	g->barrier = cptx_shr(k, g->roles.warp, 2);
 	g->wg = cptx_sub(k, g->barrier, 1);
 	g->lane = cptx_and(k, g->roles.tid, WARPGROUP - 1);
-	const cptx_val place = g->s.scale_bytes ? cptx_and(k, g->lane, CPTX_WARP - 1) : g->lane;
+	const cptx_val place = releasing(&g->s) == CPTX_WARP ? cptx_and(k, g->lane, CPTX_WARP - 1) : g->lane;
 	g->releases = cptx_setp(k, place, g->t.cluster, .cmp = CPTX_LT);
 	g->at = g->t.cluster > 1 ? cptx_pipe_consumer_of(k, &g->pipe, cptx_and(k, place, g->t.cluster - 1))
 	                         : cptx_pipe_consumer(k, &g->pipe);
@@ -204,13 +209,16 @@ static void multiply(gemm90 *g)
 	g->old.barrier = cptx_reg(k, CPTX_U32);
 	if (g->o->timeline)
 		g->stamps = cptx_setp(k, cptx_and(k, g->lane, 31), 0, .cmp = CPTX_EQ);
-	cptx_tiled_mma_new(k, &g->mma, .by = CPTX_BY_WGMMA, .a = g->o->a, .b = g->o->b, .m = g->s.blocks * BLOCK_M,
-	                   .n = g->o->bn, .units_m = g->s.consumers, .a_tile = g->s.a, .b_tile = g->s.b, .unit = g->wg,
-	                   .thread = g->lane, .a_ring = ring->smem, .b_ring = cptx_offset(ring->smem, g->s.a_bytes),
-	                   .apart = ring->apart, .sparse = g->o->sparse, .desc32 = g->o->grouped || g->o->experts);
+	cptx_tiled_mma_new(
+		k, &g->mma, .by = CPTX_BY_WGMMA, .a = g->s.weights ? g->o->b : g->o->a, .b = g->o->b, .m = g->s.blocks * BLOCK_M,
+		.n = g->o->bn, .units_m = g->s.consumers, .a_from = g->s.weights ? CPTX_A_REGS : CPTX_A_SHARED, .a_tile = g->s.a,
+		.b_tile = g->s.b, .unit = g->wg, .thread = g->lane, .a_ring = g->s.weights ? (cptx_val){ 0 } : ring->smem,
+		.b_ring = g->s.weights ? (cptx_val){ 0 } : cptx_offset(ring->smem, g->s.a_bytes), .apart = ring->apart,
+		.sparse = g->o->sparse, .desc32 = (g->o->grouped || g->o->experts) && !g->s.weights);
 	cptx_acc_new(k, &g->mma, &g->acc);
 	g->scaled = (tma_gemm_scaled){ .t = &g->t, .w = &g->w, .acc = &g->acc, .of_a = &g->producer.scales[0] };
 	tma_gemm_scaled_new(k, &g->scaled, &g->mma);
+	gemm_sm90_weights_new(g);
 	g->sparse = (tma_gemm_sparse){ .t = &g->t, .w = &g->w };
 	tma_gemm_sparse_new(k, &g->sparse, &g->mma, g->lane, GEMM_SPARSE_AHEAD);
 	if (g->s.by_rows)

@@ -12,13 +12,14 @@ enum { WARPGROUP = 128, BLOCK_M = 64, SPAN = 128 /* bytes along K of a stage */ 
 
 /* Numbers that follow from the options. */
 typedef struct gemm_shape {
-	uint32_t in_bytes, out_bytes, bk;
-	uint32_t consumers; /* warpgroups: 1 to 3 */
-	uint32_t blocks;    /* of 64 rows, a warpgroup */
+	uint32_t in_bytes, out_bytes, bk; /* in_bytes: of an element that is multiplied */
+	uint32_t consumers;               /* warpgroups: 1 to 3 */
+	uint32_t blocks;                  /* of 64 rows, a warpgroup */
 	uint32_t cluster, cluster_m, cluster_n, per_sm;
 	uint32_t a_bytes, b_bytes; /* of a stage */
 	uint32_t acc;              /* accumulators of a thread */
 	uint32_t a_parts, b_parts; /* that the CTAs of a cluster load; 1: if they share it, whole tiles by turns */
+	bool weights;              /* A is of few bits, and comes to wgmma from registers (weights.c) */
 	bool by_threads;           /* they store D element by element */
 	bool by_rows;              /* they store rows of D, which begin anywhere, from shared memory; else TMA stores it */
 	bool deferred;             /* a tile is rounded, and stored while the next one is multiplied */
@@ -29,6 +30,25 @@ typedef struct gemm_shape {
 
 gemm_shape gemm_sm90_shape(const cptx_gemm_opt *opt);
 void gemm_sm90_build(cptx_kernel *k, const tma_gemm *t);
+
+/* Scale factors and zero points of a group of elements along K, of the rows of a thread: .b16, as they are stored. */
+typedef struct gemm_weights_group {
+	cptx_val scale, zero;
+} gemm_weights_group;
+enum { GEMM_WEIGHTS_AHEAD = 2, GEMM_WEIGHTS_ROWS = 4 };
+
+/* What a thread needs to make an A of 16 bits from weights. */
+typedef struct gemm_weights {
+	uint32_t rows, per_group;                     /* of the thread; stages that share a factor, 0: all */
+	cptx_val chunk[2];                            /* .u32: the two 16 bytes of its first row in stage 0 */
+	cptx_val shift;                               /* .u32: to its pair in a word */
+	cptx_val a;                                   /* .b32, the fragments of a stage */
+	cptx_val factor, zero;                        /* .f32, .b32 as gemv_zero makes it: of the rows, of the group at hand */
+	gemm_weights_group ahead[GEMM_WEIGHTS_AHEAD]; /* the groups behind it */
+	cptx_val row[GEMM_WEIGHTS_ROWS];              /* .u32: rows of all weights, which exist */
+	cptx_val next, last, left; /* .u32: the group that is loaded next, the last one; stages left of the one at hand */
+	cptx_acc part;             /* sums of a stage */
+} gemm_weights;
 
 typedef struct gemm90 {
 	cptx_kernel *k;
@@ -51,6 +71,16 @@ typedef struct gemm90 {
 	cptx_epilogue_deferred before; /* with .deferred: the tile before, rounded */
 	tma_gemm_scaled scaled;        /* with scale factors */
 	tma_gemm_sparse sparse;        /* with a sparse A */
+	gemm_weights weights;          /* with weights of few bits */
 } gemm90;
+
+/* ---- weights of few bits: gemm/sm90/weights.c ---- */
+
+bool gemm_sm90_weights_check(const cptx_gemm_opt *o, cptx_error *err);
+/* In front of all tiles; then in front of each; then for each K tile, whose stage is full: multiplies it, gives the stage
+ * back, and adds the sums times the factors, fresh: the first of the tile.  Without weights the first two do nothing. */
+void gemm_sm90_weights_new(gemm90 *g);
+void gemm_sm90_weights_begin(gemm90 *g);
+void gemm_sm90_weights_stage(gemm90 *g, bool fresh);
 
 #endif

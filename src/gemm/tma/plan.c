@@ -143,6 +143,8 @@ bool tma_gemm_check_in(const char *target, const cptx_gemm_opt *o, cptx_error *e
 	const bool f64 = o->mma == CPTX_GEMM_SYNC; /* which alone has it */
 	const bool alike = (is_16_bits(a) || a == CPTX_TF32 || (f64 && a == CPTX_F64)) && a == b;
 
+	if (tma_gemm_has_weights(o) && o->mma == CPTX_GEMM_WGMMA)
+		return true; /* the generator has rules of its own */
 	RULE(alike || (is_fp8(a) && is_fp8(b)) || (is_int8(a) && is_int8(b)),
 	     "A is .%s and B .%s; both must be bf16, both f16, both tf32%s, or each e4m3 or e5m2, or each s8 or u8", target,
 	     cptx_type_name(a), cptx_type_name(b), f64 ? ", both f64" : "");

@@ -55,9 +55,9 @@ void tma_gemm_producer_operands(cptx_kernel *k, tma_gemm_producer *p)
 		const bool by_tma = some_by_tma && (b || !o->gather);
 		const cptx_val smem = part_smem(k, p, &part, b);
 		cptx_operand_new(k, &p->operand[b], .by = by_tma ? CPTX_OPERAND_TMA : CPTX_OPERAND_CP_ASYNC,
-		                 .type = or_one(p->t->packed) > 1 ? CPTX_U8
-		                         : b                      ? o->b
-		                                                  : o->a,
+		                 .type = or_one(p->t->packed) > 1 || (!b && tma_gemm_has_weights(o)) ? CPTX_U8
+		                         : b                                                         ? o->b
+		                                                                                     : o->a,
 		                 .tile = part, .stages = o->stages, .smem = smem, .apart = p->ring[b].apart,
 		                 .batched = by_tma && tma_gemm_has_matrices(p->t, b != o->swap ? CPTX_GEMM_MAP_B : CPTX_GEMM_MAP_A),
 		                 .alone = !p->clusters, .address = by_tma ? (cptx_val){ 0 } : in->map[b],
@@ -80,10 +80,12 @@ static cptx_val run_of(cptx_kernel *k, cptx_val k0, uint32_t each)
 	return cptx_shr(k, k0, bits);
 }
 
-/* Where an element along K of B is in A or B as it is stored: of a sparse A at half of that. */
+/* Where an element along K of B is in A or B as it is stored: of a sparse A, and of weights of 4 bits, at half of that. */
 static cptx_val k0_of(cptx_kernel *k, const tma_gemm_producer *p, bool of_b, cptx_val k0)
 {
-	if (of_b || !p->t->o->sparse)
+	const uint64_t each = tma_gemm_along_a(&p->t->in, 2); /* for two elements of B */
+
+	if (of_b || each == 2)
 		return k0;
 	return k0.kind == CPTX_VAL_INT ? cptx_imm(k0.i / 2) : cptx_shr(k, k0, 1);
 }

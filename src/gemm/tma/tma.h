@@ -132,6 +132,9 @@ static inline uint32_t or_one(uint32_t v) { return v ? v : 1; }
 static inline uint64_t divide_up(uint64_t n, uint64_t each) { return n / each + (n % each != 0); }
 static inline bool is_16_bits(enum cptx_type t) { return t == CPTX_BF16 || t == CPTX_F16; }
 static inline bool is_fp8(enum cptx_type t) { return t == CPTX_E4M3 || t == CPTX_E5M2; }
+/* Weights of few bits: B, or of the product that is computed A, is of another width than the other, whose 16 bits it is
+ * multiplied in. */
+static inline bool tma_gemm_has_weights(const cptx_gemm_opt *o) { return is_16_bits(o->a) != is_16_bits(o->b); }
 static inline bool is_int8(enum cptx_type t) { return t == CPTX_S8 || t == CPTX_U8; }
 
 /* ---- the host ---- */
@@ -490,8 +493,11 @@ enum { GEMM_SPARSE_K = 64 /* elements along K of a word of metadata */, GEMM_SPA
 bool tma_gemm_sparse_check(const char *target, const cptx_gemm_opt *o, uint32_t bk, cptx_error *err);
 /* The kernel counts the bytes of metadata beside one another in 32 bits. */
 bool tma_gemm_sparse_check_rows(const tma_gemm *t, const cptx_gemm_problem *p, cptx_error *err);
-/* Elements of A from k elements of B on. */
-static inline uint64_t tma_gemm_along_a(const cptx_gemm_opt *o, uint64_t k) { return o->sparse ? k / 2 : k; }
+/* Elements of A, of the product that is computed, from k elements of B on, as TMA counts them: of weights bytes. */
+static inline uint64_t tma_gemm_along_a(const cptx_gemm_opt *o, uint64_t k)
+{
+	return o->sparse ? k / 2 : tma_gemm_has_weights(o) ? k * tma_gemm_bits(o->a) / 8 : k;
+}
 /* Elements in a row of A as it is stored: .u32. */
 cptx_val tma_gemm_cols_of_a(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w);
 /* The metadata of a unit that multiplies. */

@@ -34,7 +34,8 @@ static enum cptx_swizzle swizzle_of(uint32_t along, uint32_t unit)
 
 cptx_tile tma_gemm_tile(const cptx_gemm_opt *o, bool of_b, uint32_t bk, uint32_t unit)
 {
-	const uint32_t each = tma_gemm_bits(of_b ? o->b : o->a) / 8, rows = of_b ? o->bn : o->bm;
+	const bool bytes = !of_b && tma_gemm_has_weights(o);
+	const uint32_t each = bytes ? 1 : tma_gemm_bits(of_b ? o->b : o->a) / 8, rows = of_b ? o->bn : o->bm;
 	const uint32_t cols = of_b ? bk : (uint32_t)tma_gemm_along_a(o, bk);
 	const bool mn_major = of_b ? o->b_n_major : o->a_m_major;
 

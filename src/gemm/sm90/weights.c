@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Weights of 4 bits times activations of 16, by wgmma: the weights are the first operand, which comes from registers, so
+ * the tile is swapped; activations are the second one, in shared memory, as always.
+ *
+ * A stage has 32 bytes of each row of weights, 64 elements along K.  A thread needs elements 2 q, 2 q + 1, 2 q + 8 and
+ * 2 q + 9 of each 16 (q: its place in the quad), which are pair q of two words (cptx_gemm_pack_weights): so all four threads
+ * of a quad read the same words, which shared memory gives to all at once, and each shifts its own pair out of them.
+ *
+ * Sums of a stage are multiplied by the factors of its group in f32.  Factors and zero points are loaded by those who need
+ * them, so many groups ahead that nobody waits for global memory.
+ */
+#include "gemm/gemv/gemm.h"
+#include "gemm/sm90/gemm.h"
+
+#include <cptx/cptx.h>
+
+enum { CHUNK = 16, WORDS = 4 /* of a chunk */, STEP = 16 /* elements along K of wgmma */, LINE_SHIFT = 2 };
+
+#define RULE(ok, ...) TMA_RULE(ok, "sm_90a: " __VA_ARGS__)
+
+bool gemm_sm90_weights_check(const cptx_gemm_opt *o, cptx_error *err)
+{
+	const uint32_t bk = SPAN / 2;
+
+	if (!tma_gemm_has_weights(o)) {
+		RULE(!o->scale_k && !o->zeros, "scale_k or zeros with A of .%s and B of .%s; B of few bits has these",
+		     cptx_type_name(o->a), cptx_type_name(o->b));
+		return true;
+	}
+	RULE(is_16_bits(o->a) && (o->b == CPTX_U4 || o->b == CPTX_E2M1),
+	     "A of .%s and B of .%s; weights of few bits are a B of u4 or e2m1, A is bf16 or f16", cptx_type_name(o->a),
+	     cptx_type_name(o->b));
+	RULE(o->swap, "B of .%s without swap; weights are the first operand of wgmma, which comes from registers",
+	     cptx_type_name(o->b));
+	RULE(o->scale == o->a, "B of .%s with scale factors of .%s; they are of the type of A, .%s", cptx_type_name(o->b),
+	     cptx_type_name(o->scale), cptx_type_name(o->a));
+	RULE(o->scale_k % bk == 0, "scale_k = %u; it is 0 (one factor for all of K) or a multiple of %u", o->scale_k, bk);
+	RULE(!o->zeros || o->b == CPTX_U4, "zero points are of u4, not of .%s", cptx_type_name(o->b));
+	RULE(!o->b_n_major && !o->a_m_major, "%s; weights of few bits, and what they multiply, lie along K",
+	     o->b_n_major ? "B stored as rows of N" : "A stored as rows of M");
+	RULE(!o->batched && !o->grouped && !o->experts && !o->sparse,
+	     "B of .%s with matrices of a batch, a list or experts, or a sparse A; weights of few bits are one matrix",
+	     cptx_type_name(o->b));
+	RULE(!(o->unaligned & (CPTX_GEMM_A | CPTX_GEMM_B)),
+	     "A or B is unaligned; with weights of few bits gemv reads such rows");
+	RULE(o->bn <= 128 && (o->bm < 256 || o->bn <= 64), "tile %ux%u of weights; %u rows of A have room in registers", o->bm,
+	     o->bn, o->bm < 256 ? 128 : 64);
+	return true;
+}
+
+static uint32_t row_bytes(const gemm90 *g) { return (uint32_t)tma_gemm_along_a(g->o, g->s.bk); }
+
+/* The rows of the thread from its first one on: two in each 64. */
+static uint32_t row_of(const gemm90 *g, uint32_t i) { return i / 2 * BLOCK_M + g->acc.atom_row[i % 2]; }
+
+static gemm_weights_group group_new(const gemm90 *g)
+{
+	return (gemm_weights_group){ .scale = cptx_regs(g->k, CPTX_B16, g->weights.rows),
+		                         .zero = g->o->zeros ? cptx_regs(g->k, CPTX_B16, g->weights.rows) : (cptx_val){ 0 } };
+}
+
+void gemm_sm90_weights_new(gemm90 *g)
+{
+	cptx_kernel *k = g->k;
+	gemm_weights *x = &g->weights;
+
+	if (!g->s.weights)
+		return;
+	x->rows = 2 * g->s.blocks, x->per_group = g->o->scale_k / g->s.bk;
+	cptx_acc_new(k, &g->mma, &x->part);
+	/* 32-byte swizzle: in every other four rows the chunks are exchanged */
+	const cptx_val odd = cptx_and(k, cptx_shr(k, g->acc.row, LINE_SHIFT), 1);
+	const cptx_val line = cptx_mad(k, g->acc.row, row_bytes(g), g->producer.ring[0].smem, .mode = CPTX_LO);
+	x->chunk[0] = cptx_mad(k, odd, CHUNK, line, .mode = CPTX_LO);
+	x->chunk[1] = cptx_xor(k, x->chunk[0], CHUNK, .type = CPTX_B32);
+	x->shift = gemv_pair_shift(k, g->t.o, cptx_and(k, g->lane, 3));
+	x->a = cptx_regs(k, CPTX_B32, g->mma.steps * g->s.blocks * g->mma.a_map.regs);
+	x->factor = cptx_regs(k, CPTX_F32, x->rows);
+	x->zero = cptx_regs(k, CPTX_B32, x->rows);
+	for (uint32_t i = 0; i < GEMM_WEIGHTS_AHEAD; i++)
+		x->ahead[i] = group_new(g);
+	for (uint32_t i = 0; i < x->rows; i++)
+		x->row[i] = cptx_reg(k, CPTX_U32);
+	x->next = cptx_reg(k, CPTX_U32), x->left = cptx_reg(k, CPTX_U32);
+}
+
+/* Loads what group x->next has, behind the last one that of the last, and goes on to the next. */
+static void load_group(gemm90 *g, const gemm_weights_group *to)
+{
+	cptx_kernel *k = g->k;
+	const gemm_weights *x = &g->weights;
+	const tma_gemm_params *p = &g->w.p;
+	const cptx_val group = cptx_min(k, x->next, x->last), line = cptx_shl(k, p->N, 1);
+
+	for (int zero = 0; zero < (g->o->zeros ? 2 : 1); zero++) {
+		const cptx_val from = cptx_mad_wide(k, group, line, zero ? p->zeros : p->weights);
+		for (uint32_t i = 0; i < x->rows; i++)
+			cptx_ld(k, cptx_mad_wide(k, x->row[i], 2, from), .space = CPTX_GLOBAL, .nc = CPTX_NC, .type = CPTX_B16,
+			        .into = cptx_elem(zero ? to->zero : to->scale, i));
+	}
+	cptx_add(k, x->next, 1, .into = x->next);
+}
+
+/* The next group becomes the one at hand. */
+static void take_group(gemm90 *g)
+{
+	cptx_kernel *k = g->k;
+	const gemm_weights *x = &g->weights;
+	const float times = gemv_weight_factor(g->t.o);
+	const gemm_weights_group *now = &x->ahead[0];
+
+	for (uint32_t i = 0; i < x->rows; i++) {
+		const cptx_val scale = cptx_as(cptx_elem(now->scale, i), g->t.o->scale);
+		cptx_cvt(k, scale, .dtype = CPTX_F32, .into = cptx_elem(x->factor, i));
+		if (times > 1)
+			cptx_mul(k, cptx_elem(x->factor, i), times, .into = cptx_elem(x->factor, i));
+		if (g->o->zeros)
+			cptx_mov(k, gemv_zero(k, g->t.o, cptx_elem(now->zero, i)), .into = cptx_elem(x->zero, i));
+		for (uint32_t j = 1; j < GEMM_WEIGHTS_AHEAD; j++) {
+			cptx_mov(k, cptx_elem(x->ahead[j].scale, i), .into = cptx_elem(x->ahead[j - 1].scale, i));
+			if (g->o->zeros)
+				cptx_mov(k, cptx_elem(x->ahead[j].zero, i), .into = cptx_elem(x->ahead[j - 1].zero, i));
+		}
+	}
+	load_group(g, &x->ahead[GEMM_WEIGHTS_AHEAD - 1]);
+}
+
+void gemm_sm90_weights_begin(gemm90 *g)
+{
+	cptx_kernel *k = g->k;
+	gemm_weights *x = &g->weights;
+	const tma_gemm_work *w = &g->w;
+
+	if (!g->s.weights)
+		return;
+	const cptx_val first = cptx_add(k, cptx_as(w->m0, CPTX_U32), g->acc.row), end = cptx_sub(k, w->in.M, 1);
+	for (uint32_t i = 0; i < x->rows; i++)
+		cptx_min(k, cptx_add(k, first, row_of(g, i)), end, .into = x->row[i]);
+	x->last = cptx_imm(0);
+	cptx_mov(k, 0, .into = x->next);
+	if (x->per_group) {
+		x->last = cptx_div(k, cptx_sub(k, w->in.K, 1), g->o->scale_k);
+		cptx_mov(k, x->per_group, .into = x->left);
+	}
+	if (x->per_group && g->o->stream_k) {
+		cptx_div(k, w->k_first, x->per_group, .type = CPTX_U32, .into = x->next);
+		cptx_sub(k, x->left, cptx_rem(k, w->k_first, x->per_group, .type = CPTX_U32), .into = x->left);
+	}
+	if (!g->o->zeros && g->t.o->b == CPTX_U4)
+		for (uint32_t i = 0; i < x->rows; i++)
+			cptx_mov(k, gemv_zero(k, g->t.o, (cptx_val){ 0 }), .into = cptx_elem(x->zero, i));
+	for (uint32_t i = 0; i < GEMM_WEIGHTS_AHEAD; i++)
+		load_group(g, &x->ahead[i]);
+	take_group(g);
+}
+
+/* The words of a row of the stage, of its two chunks. */
+static void load_words(gemm90 *g, uint32_t row, cptx_val word[2 * WORDS])
+{
+	cptx_kernel *k = g->k;
+
+	for (uint32_t c = 0; c < 2; c++) {
+		const cptx_val at = cptx_mad(k, g->at.stage, g->producer.ring[0].apart, g->weights.chunk[c], .mode = CPTX_LO);
+		const cptx_val v =
+			cptx_ld(k, cptx_offset(at, (int64_t)row * row_bytes(g)), .space = CPTX_SHARED, .vec = CPTX_V4, .type = CPTX_B32);
+		for (uint32_t i = 0; i < WORDS; i++)
+			word[c * WORDS + i] = cptx_elem(v, i);
+	}
+}
+
+/* The fragments of a stage: those of a step have rows r and r + 8 of elements 2 q and following, then of 2 q + 8. */
+static void unpack(gemm90 *g)
+{
+	cptx_kernel *k = g->k;
+	const gemm_weights *x = &g->weights;
+	const uint32_t regs = g->mma.a_map.regs;
+
+	for (uint32_t i = 0; i < x->rows; i++) {
+		cptx_val word[2 * WORDS];
+		load_words(g, row_of(g, i), word);
+		for (uint32_t s = 0; s < g->mma.steps; s++)
+			for (uint32_t half = 0; half < 2; half++) {
+				const cptx_val pair = gemv_unpack_pair(k, g->t.o, word[2 * s + half], x->shift, cptx_elem(x->zero, i));
+				cptx_mov(k, pair, .type = CPTX_B32,
+				         .into = cptx_elem(x->a, (s * g->s.blocks + i / 2) * regs + half * 2 + i % 2));
+			}
+	}
+}
+
+void gemm_sm90_weights_stage(gemm90 *g, bool fresh)
+{
+	cptx_kernel *k = g->k;
+	gemm_weights *x = &g->weights;
+	const tma_gemm_ring *ring = &g->producer.ring[1];
+
+	if (x->per_group) {
+		if (!fresh)
+			CPTX_IF(k, cptx_setp(k, x->left, 0, .cmp = CPTX_EQ)) {
+				take_group(g);
+				cptx_mov(k, x->per_group, .into = x->left);
+			}
+		cptx_sub(k, x->left, 1, .into = x->left);
+	}
+	unpack(g);
+	const cptx_val b = cptx_offset(cptx_mad(k, g->at.stage, ring->apart, ring->smem, .mode = CPTX_LO), ring->at);
+	cptx_mma_tile(k, &g->mma, &x->part, x->a, b, .fresh = true);
+	cptx_mma_wait(k, &g->mma, 0);
+	cptx_bar_warp_sync(k, 0xffffffffu); /* all lanes have read their words */
+	cptx_pipe_release(k, &g->pipe, &g->at, g->releases);
+	cptx_pipe_next(k, &g->pipe, &g->at);
+	CPTX_ACC_EACH(&x->part, e)
+	{
+		const cptx_val sum = cptx_elem(g->acc.regs, e.i), factor = cptx_elem(x->factor, e.at_row);
+		if (fresh)
+			cptx_mul(k, e.value, factor, .into = sum);
+		else
+			cptx_fma(k, e.value, factor, sum, .rnd = CPTX_RN, .into = sum);
+	}
+}
