@@ -27,7 +27,7 @@ static const uint8_t regs_mma[][4] = { { 0, 0, 240, 160 }, { 0, 0, 224 } }, regs
 
 /* Threads of which one gives a stage back: a warpgroup, whose wgmma have read it; where its threads read scale factors
  * themselves a warp, which synchronizes first. */
-static uint32_t releasing(const gemm_shape *s) { return s->scale_bytes || s->weights ? CPTX_WARP : WARPGROUP; }
+static uint32_t releasing(const gemm_shape *s) { return s->scale_bytes ? CPTX_WARP : WARPGROUP; }
 
 static void setup(gemm90 *g)
 {
@@ -86,7 +86,7 @@ static void multiply_stage(gemm90 *g, cptx_val k_tile, bool fresh, uint32_t turn
 {
 	cptx_kernel *k = g->k;
 
-	if (g->s.scale_bytes) {
+	if (g->s.scale_bytes && !g->s.weights) {
 		multiply_scaled_stage(g, k_tile, fresh);
 		return;
 	}
@@ -171,7 +171,9 @@ static void multiply_stages(gemm90 *g, cptx_val i)
 			CPTX_IF(k, cptx_setp(k, cptx_add(k, i, 1), g->w.k_end, .cmp = CPTX_LT))
 				multiply_stage(g, i, false, 0);
 	}
-	if (g->s.scale_bytes || g->s.weights)
+	if (g->s.weights)
+		gemm_sm90_weights_end(g);
+	if (g->s.scale_bytes)
 		return;
 	cptx_mma_wait(k, &g->mma, 0);
 	cptx_pipe_release(k, &g->pipe, &g->old, g->releases);
@@ -201,7 +203,7 @@ static void multiply(gemm90 *g)
 	g->barrier = cptx_shr(k, g->roles.warp, 2);
 	g->wg = cptx_sub(k, g->barrier, 1);
 	g->lane = cptx_and(k, g->roles.tid, WARPGROUP - 1);
-	const cptx_val place = releasing(&g->s) == CPTX_WARP ? cptx_and(k, g->lane, CPTX_WARP - 1) : g->lane;
+	const cptx_val place = g->s.scale_bytes ? cptx_and(k, g->lane, CPTX_WARP - 1) : g->lane;
 	g->releases = cptx_setp(k, place, g->t.cluster, .cmp = CPTX_LT);
 	g->at = g->t.cluster > 1 ? cptx_pipe_consumer_of(k, &g->pipe, cptx_and(k, place, g->t.cluster - 1))
 	                         : cptx_pipe_consumer(k, &g->pipe);

@@ -31,23 +31,16 @@ typedef struct gemm_shape {
 gemm_shape gemm_sm90_shape(const cptx_gemm_opt *opt);
 void gemm_sm90_build(cptx_kernel *k, const tma_gemm *t);
 
-/* Scale factors and zero points of a group of elements along K, of the rows of a thread: .b16, as they are stored. */
-typedef struct gemm_weights_group {
-	cptx_val scale, zero;
-} gemm_weights_group;
-enum { GEMM_WEIGHTS_AHEAD = 2, GEMM_WEIGHTS_ROWS = 4 };
-
 /* What a thread needs to make an A of 16 bits from weights. */
 typedef struct gemm_weights {
-	uint32_t rows, per_group;                     /* of the thread; stages that share a factor, 0: all */
-	cptx_val chunk[2];                            /* .u32: the two 16 bytes of its first row in stage 0 */
-	cptx_val shift;                               /* .u32: to its pair in a word */
-	cptx_val a;                                   /* .b32, the fragments of a stage */
-	cptx_val factor, zero;                        /* .f32, .b32 as gemv_zero makes it: of the rows, of the group at hand */
-	gemm_weights_group ahead[GEMM_WEIGHTS_AHEAD]; /* the groups behind it */
-	cptx_val row[GEMM_WEIGHTS_ROWS];              /* .u32: rows of all weights, which exist */
-	cptx_val next, last, left; /* .u32: the group that is loaded next, the last one; stages left of the one at hand */
-	cptx_acc part;             /* sums of a stage */
+	uint32_t rows, per_group; /* of the thread; stages that share a factor, 0: all */
+	cptx_val chunk[2];        /* .u32: the two 16 bytes of its first row in stage 0 */
+	cptx_val scale;           /* .u32: the factor of that row */
+	cptx_val shift;           /* .u32: to its pair in a word */
+	cptx_val a;               /* .b32, the fragments of a stage */
+	cptx_val factor;          /* .f32: those of the rows, of the group at hand */
+	cptx_val left;            /* .u32: stages left of the group at hand */
+	cptx_acc part;            /* its sums */
 } gemm_weights;
 
 typedef struct gemm90 {
@@ -77,10 +70,11 @@ typedef struct gemm90 {
 /* ---- weights of few bits: gemm/sm90/weights.c ---- */
 
 bool gemm_sm90_weights_check(const cptx_gemm_opt *o, cptx_error *err);
-/* In front of all tiles; then in front of each; then for each K tile, whose stage is full: multiplies it, gives the stage
- * back, and adds the sums times the factors, fresh: the first of the tile.  Without weights the first two do nothing. */
+/* In front of all tiles; in front of each; for each K tile, whose stage is full: multiplies it and gives the stage back,
+ * first: that of the tile; behind the last one: the sums are complete.  The first two do nothing without weights. */
 void gemm_sm90_weights_new(gemm90 *g);
 void gemm_sm90_weights_begin(gemm90 *g);
-void gemm_sm90_weights_stage(gemm90 *g, bool fresh);
+void gemm_sm90_weights_stage(gemm90 *g, bool first);
+void gemm_sm90_weights_end(gemm90 *g);
 
 #endif

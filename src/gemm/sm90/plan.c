@@ -43,7 +43,7 @@ static uint32_t parts(uint32_t rows, uint32_t sharers, bool mn_major)
 /* The subtiles that have room behind the stages. */
 static tma_gemm_subtiles subtiles_of(const cptx_gemm_opt *o, const gemm_shape *s)
 {
-	const uint32_t acc = s->acc * (s->scale_bytes || s->weights ? 2 : 1);
+	const uint32_t acc = s->acc * (s->scale_bytes ? 2 : 1);
 	const bool narrow = tma_gemm_has_chain(o) && acc > ACC_WIDE / (s->consumers > 2 ? 2 : 1);
 
 	return tma_gemm_subtiles_of(o, BLOCK_M, s->blocks, narrow ? 32 : 64, s->consumers,
@@ -67,6 +67,8 @@ gemm_shape gemm_sm90_shape(const cptx_gemm_opt *opt)
 	s.a_parts = parts(o->bm, s.cluster_n, o->a_m_major), s.b_parts = parts(o->bn, s.cluster_m, o->b_n_major);
 	s.acc = s.blocks * o->bn / 2;
 	s.scale_bytes = (tma_gemm_scaled_rows(o) * 4 + 127) / 128 * 128 + (o->scale_rows ? (o->bn * 4 + 127) / 128 * 128 : 0);
+	if (s.weights)
+		s.scale_bytes = tma_gemm_weight_scale_bytes(o->bm) * (o->zeros ? 2 : 1);
 	s.a = tma_gemm_tile(o, false, s.bk, o->bm), s.b = tma_gemm_tile(o, true, s.bk, o->bn);
 	s.out = subtiles_of(o, &s);
 	s.by_rows = o->unaligned & CPTX_GEMM_D && !o->scatter && !o->swap;
@@ -91,6 +93,7 @@ static tma_gemm describe(const cptx_gemm_opt *o)
 		               .d = s.out.tile,
 		               .rest = s.out.rest,
 		               .row_scales = tma_gemm_scaled_rows(o),
+		               .weight_rows = s.weights ? o->bm : 0,
 		               .col_scales = o->scale_rows ? o->bn : 0,
 		               .maps = (s.out.rest.cols && !s.by_rows ? MAP(CPTX_GEMM_MAP_END_D) : 0) |
 		                       (last_rows ? MAP(CPTX_GEMM_MAP_LAST_A) | MAP(CPTX_GEMM_MAP_LAST_B) : 0),

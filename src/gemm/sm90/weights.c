@@ -7,8 +7,7 @@
  * 2 q + 9 of each 16 (q: its place in the quad), which are pair q of two words (cptx_gemm_pack_weights): so all four threads
  * of a quad read the same words, which shared memory gives to all at once, and each shifts its own pair out of them.
  *
- * Sums of a stage are multiplied by the factors of its group in f32.  Factors and zero points are loaded by those who need
- * them, so many groups ahead that nobody waits for global memory.
+ * Sums of a group are multiplied by its factors in f32.  Factors and zero points come with each stage.
  */
 #include "gemm/gemv/gemm.h"
 #include "gemm/sm90/gemm.h"
@@ -54,12 +53,6 @@ static uint32_t row_bytes(const gemm90 *g) { return (uint32_t)tma_gemm_along_a(g
 /* The rows of the thread from its first one on: two in each 64. */
 static uint32_t row_of(const gemm90 *g, uint32_t i) { return i / 2 * BLOCK_M + g->acc.atom_row[i % 2]; }
 
-static gemm_weights_group group_new(const gemm90 *g)
-{
-	return (gemm_weights_group){ .scale = cptx_regs(g->k, CPTX_B16, g->weights.rows),
-		                         .zero = g->o->zeros ? cptx_regs(g->k, CPTX_B16, g->weights.rows) : (cptx_val){ 0 } };
-}
-
 void gemm_sm90_weights_new(gemm90 *g)
 {
 	cptx_kernel *k = g->k;
@@ -74,85 +67,44 @@ void gemm_sm90_weights_new(gemm90 *g)
 	const cptx_val line = cptx_mad(k, g->acc.row, row_bytes(g), g->producer.ring[0].smem, .mode = CPTX_LO);
 	x->chunk[0] = cptx_mad(k, odd, CHUNK, line, .mode = CPTX_LO);
 	x->chunk[1] = cptx_xor(k, x->chunk[0], CHUNK, .type = CPTX_B32);
+	x->scale = cptx_mad(k, g->acc.row, 2, g->producer.scales[0].smem, .mode = CPTX_LO);
 	x->shift = gemv_pair_shift(k, g->t.o, cptx_and(k, g->lane, 3));
 	x->a = cptx_regs(k, CPTX_B32, g->mma.steps * g->s.blocks * g->mma.a_map.regs);
 	x->factor = cptx_regs(k, CPTX_F32, x->rows);
-	x->zero = cptx_regs(k, CPTX_B32, x->rows);
-	for (uint32_t i = 0; i < GEMM_WEIGHTS_AHEAD; i++)
-		x->ahead[i] = group_new(g);
-	for (uint32_t i = 0; i < x->rows; i++)
-		x->row[i] = cptx_reg(k, CPTX_U32);
-	x->next = cptx_reg(k, CPTX_U32), x->left = cptx_reg(k, CPTX_U32);
-}
-
-/* Loads what group x->next has, behind the last one that of the last, and goes on to the next. */
-static void load_group(gemm90 *g, const gemm_weights_group *to)
-{
-	cptx_kernel *k = g->k;
-	const gemm_weights *x = &g->weights;
-	const tma_gemm_params *p = &g->w.p;
-	const cptx_val group = cptx_min(k, x->next, x->last), line = cptx_shl(k, p->N, 1);
-
-	for (int zero = 0; zero < (g->o->zeros ? 2 : 1); zero++) {
-		const cptx_val from = cptx_mad_wide(k, group, line, zero ? p->zeros : p->weights);
-		for (uint32_t i = 0; i < x->rows; i++)
-			cptx_ld(k, cptx_mad_wide(k, x->row[i], 2, from), .space = CPTX_GLOBAL, .nc = CPTX_NC, .type = CPTX_B16,
-			        .into = cptx_elem(zero ? to->zero : to->scale, i));
-	}
-	cptx_add(k, x->next, 1, .into = x->next);
-}
-
-/* The next group becomes the one at hand. */
-static void take_group(gemm90 *g)
-{
-	cptx_kernel *k = g->k;
-	const gemm_weights *x = &g->weights;
-	const float times = gemv_weight_factor(g->t.o);
-	const gemm_weights_group *now = &x->ahead[0];
-
-	for (uint32_t i = 0; i < x->rows; i++) {
-		const cptx_val scale = cptx_as(cptx_elem(now->scale, i), g->t.o->scale);
-		cptx_cvt(k, scale, .dtype = CPTX_F32, .into = cptx_elem(x->factor, i));
-		if (times > 1)
-			cptx_mul(k, cptx_elem(x->factor, i), times, .into = cptx_elem(x->factor, i));
-		if (g->o->zeros)
-			cptx_mov(k, gemv_zero(k, g->t.o, cptx_elem(now->zero, i)), .into = cptx_elem(x->zero, i));
-		for (uint32_t j = 1; j < GEMM_WEIGHTS_AHEAD; j++) {
-			cptx_mov(k, cptx_elem(x->ahead[j].scale, i), .into = cptx_elem(x->ahead[j - 1].scale, i));
-			if (g->o->zeros)
-				cptx_mov(k, cptx_elem(x->ahead[j].zero, i), .into = cptx_elem(x->ahead[j - 1].zero, i));
-		}
-	}
-	load_group(g, &x->ahead[GEMM_WEIGHTS_AHEAD - 1]);
+	x->left = cptx_reg(k, CPTX_U32);
 }
 
 void gemm_sm90_weights_begin(gemm90 *g)
 {
 	cptx_kernel *k = g->k;
-	gemm_weights *x = &g->weights;
-	const tma_gemm_work *w = &g->w;
+	const gemm_weights *x = &g->weights;
 
 	if (!g->s.weights)
 		return;
-	const cptx_val first = cptx_add(k, cptx_as(w->m0, CPTX_U32), g->acc.row), end = cptx_sub(k, w->in.M, 1);
-	for (uint32_t i = 0; i < x->rows; i++)
-		cptx_min(k, cptx_add(k, first, row_of(g, i)), end, .into = x->row[i]);
-	x->last = cptx_imm(0);
-	cptx_mov(k, 0, .into = x->next);
-	if (x->per_group) {
-		x->last = cptx_div(k, cptx_sub(k, w->in.K, 1), g->o->scale_k);
+	cptx_acc_clear(k, &g->acc);
+	if (x->per_group)
 		cptx_mov(k, x->per_group, .into = x->left);
-	}
-	if (x->per_group && g->o->stream_k) {
-		cptx_div(k, w->k_first, x->per_group, .type = CPTX_U32, .into = x->next);
-		cptx_sub(k, x->left, cptx_rem(k, w->k_first, x->per_group, .type = CPTX_U32), .into = x->left);
-	}
-	if (!g->o->zeros && g->t.o->b == CPTX_U4)
-		for (uint32_t i = 0; i < x->rows; i++)
-			cptx_mov(k, gemv_zero(k, g->t.o, (cptx_val){ 0 }), .into = cptx_elem(x->zero, i));
-	for (uint32_t i = 0; i < GEMM_WEIGHTS_AHEAD; i++)
-		load_group(g, &x->ahead[i]);
-	take_group(g);
+	if (x->per_group && g->o->stream_k)
+		cptx_sub(k, x->left, cptx_rem(k, g->w.k_first, x->per_group, .type = CPTX_U32), .into = x->left);
+}
+
+/* The factor of a row, from the stage; gives its zero point as gemv_zero makes it. */
+static cptx_val load_factor(gemm90 *g, uint32_t i)
+{
+	cptx_kernel *k = g->k;
+	const gemm_weights *x = &g->weights;
+	const tma_gemm_ring *ring = &g->producer.scales[0];
+	const float times = gemv_weight_factor(g->t.o);
+	const cptx_val at = cptx_offset(cptx_mad(k, g->at.stage, ring->apart, x->scale, .mode = CPTX_LO), 2 * row_of(g, i));
+	const cptx_val scale = cptx_ld(k, at, .space = CPTX_SHARED, .type = CPTX_B16), factor = cptx_elem(x->factor, i);
+	cptx_val zero = { 0 };
+
+	cptx_cvt(k, cptx_as(scale, g->t.o->scale), .dtype = CPTX_F32, .into = factor);
+	if (times > 1)
+		cptx_mul(k, factor, times, .into = factor);
+	if (g->o->zeros)
+		zero = cptx_ld(k, cptx_offset(at, tma_gemm_weight_scale_bytes(g->o->bm)), .space = CPTX_SHARED, .type = CPTX_B16);
+	return g->t.o->b == CPTX_U4 ? gemv_zero(k, g->t.o, zero) : zero;
 }
 
 /* The words of a row of the stage, of its two chunks. */
@@ -179,42 +131,70 @@ static void unpack(gemm90 *g)
 	for (uint32_t i = 0; i < x->rows; i++) {
 		cptx_val word[2 * WORDS];
 		load_words(g, row_of(g, i), word);
+		const cptx_val zero = load_factor(g, i);
 		for (uint32_t s = 0; s < g->mma.steps; s++)
 			for (uint32_t half = 0; half < 2; half++) {
-				const cptx_val pair = gemv_unpack_pair(k, g->t.o, word[2 * s + half], x->shift, cptx_elem(x->zero, i));
+				const cptx_val pair = gemv_unpack_pair(k, g->t.o, word[2 * s + half], x->shift, zero);
 				cptx_mov(k, pair, .type = CPTX_B32,
 				         .into = cptx_elem(x->a, (s * g->s.blocks + i / 2) * regs + half * 2 + i % 2));
 			}
 	}
 }
 
-void gemm_sm90_weights_stage(gemm90 *g, bool fresh)
+/* Adds the sums of the group at hand, times its factors, to those of the tile. */
+static void add_group(gemm90 *g)
+{
+	const gemm_weights *x = &g->weights;
+
+	CPTX_ACC_EACH(&x->part, e)
+	cptx_fma(g->k, e.value, cptx_elem(x->factor, e.at_row), cptx_elem(g->acc.regs, e.i), .rnd = CPTX_RN,
+	         .into = cptx_elem(g->acc.regs, e.i));
+}
+
+/* Products of the fragments; the first ones of a group, or without groups of the tile, begin its sums. */
+static void multiply(gemm90 *g, bool first)
 {
 	cptx_kernel *k = g->k;
 	gemm_weights *x = &g->weights;
 	const tma_gemm_ring *ring = &g->producer.ring[1];
-
-	if (x->per_group) {
-		if (!fresh)
-			CPTX_IF(k, cptx_setp(k, x->left, 0, .cmp = CPTX_EQ)) {
-				take_group(g);
-				cptx_mov(k, x->per_group, .into = x->left);
-			}
-		cptx_sub(k, x->left, 1, .into = x->left);
-	}
-	unpack(g);
 	const cptx_val b = cptx_offset(cptx_mad(k, g->at.stage, ring->apart, ring->smem, .mode = CPTX_LO), ring->at);
-	cptx_mma_tile(k, &g->mma, &x->part, x->a, b, .fresh = true);
+
+	if (first || !x->per_group) {
+		cptx_mma_tile(k, &g->mma, &x->part, x->a, b, .fresh = first);
+		return;
+	}
+	const cptx_val begins = cptx_setp(k, x->left, x->per_group, .cmp = CPTX_EQ);
+	cptx_mma_tile(k, &g->mma, &x->part, x->a, b, .fresh_when = begins);
+}
+
+void gemm_sm90_weights_stage(gemm90 *g, bool first)
+{
+	cptx_kernel *k = g->k;
+	gemm_weights *x = &g->weights;
+
+	unpack(g);
+	multiply(g, first);
 	cptx_mma_wait(k, &g->mma, 0);
 	cptx_bar_warp_sync(k, 0xffffffffu); /* all lanes have read their words */
 	cptx_pipe_release(k, &g->pipe, &g->at, g->releases);
 	cptx_pipe_next(k, &g->pipe, &g->at);
-	CPTX_ACC_EACH(&x->part, e)
-	{
-		const cptx_val sum = cptx_elem(g->acc.regs, e.i), factor = cptx_elem(x->factor, e.at_row);
-		if (fresh)
-			cptx_mul(k, e.value, factor, .into = sum);
-		else
-			cptx_fma(k, e.value, factor, sum, .rnd = CPTX_RN, .into = sum);
+	if (!x->per_group)
+		return;
+	cptx_sub(k, x->left, 1, .into = x->left);
+	CPTX_IF(k, cptx_setp(k, x->left, 0, .cmp = CPTX_EQ)) {
+		add_group(g);
+		cptx_mov(k, x->per_group, .into = x->left);
 	}
+}
+
+void gemm_sm90_weights_end(gemm90 *g)
+{
+	cptx_kernel *k = g->k;
+	gemm_weights *x = &g->weights;
+
+	if (!x->per_group)
+		add_group(g);
+	else
+		CPTX_IF(k, cptx_setp(k, x->left, x->per_group, .cmp = CPTX_NE))
+			add_group(g);
 }

@@ -325,6 +325,9 @@ bool tma_gemm_check_problem(const tma_gemm *t, const cptx_gemm_problem *p, uint3
 	     "N = %llu; with %s%s%s it is a multiple of %u", t->target, (unsigned long long)p->n,
 	     t->o->swiglu ? "gated columns (.swiglu)" : "", t->o->swiglu && t->o->scale_out ? " and " : "",
 	     t->o->scale_out ? "factors of D (.scale_out)" : "", or_one(t->unit_n));
+	RULE(p->n % 8 == 0 || !t->weight_rows,
+	     "N = %llu; with weights of few bits, whose factors TMA loads, it is a multiple of 8 (gemv takes any)", t->target,
+	     (unsigned long long)p->n);
 	RULE(p->n % or_one(t->unit_n) == 0, "N = %llu; with B stored as rows of N it is a multiple of %u", t->target,
 	     (unsigned long long)p->n, or_one(t->unit_n));
 	const cptx_tile a = tma_gemm_part(t, false), b = tma_gemm_part(t, true);

@@ -225,6 +225,26 @@ static void load_row_scales(cptx_kernel *k, const tma_gemm_producer *p, const cp
 		.dim = t->o->batched ? CPTX_DIM_3D : CPTX_DIM_2D, .dst = p->clusters ? CPTX_SHARED_CLUSTER : CPTX_SHARED_CTA);
 }
 
+/* Factors of weights, and their zero points behind them, of the group that k0 is in. */
+static void load_weight_scales(cptx_kernel *k, const tma_gemm_producer *p, const cptx_pipe_at *at, cptx_val k0,
+                               cptx_val full)
+{
+	const tma_gemm *t = p->t;
+	const tma_gemm_work *w = p->w;
+	const tma_gemm_ring *r = &p->scales[0];
+	const uint32_t each = t->o->scale_k, after = tma_gemm_weight_scale_bytes(t->weight_rows);
+	const cptx_val to = cptx_mad(k, at->stage, r->apart, r->smem, .mode = CPTX_LO);
+	cptx_val group = cptx_mov(k, 0, .type = CPTX_S32);
+
+	if (each)
+		group = each & (each - 1) ? cptx_div(k, k0, each) : run_of(k, k0, each);
+	const cptx_val c[2] = { w->m0, group };
+	for (uint32_t zeros = 0; zeros < (t->o->zeros ? 2u : 1u); zeros++)
+		cptx_cp_async_bulk_tensor_load(k, cptx_offset(to, r->at + zeros * after),
+		                               w->in.map[zeros ? CPTX_GEMM_MAP_SCALE_B : CPTX_GEMM_MAP_SCALE_A], cptx_pack(k, 2, c),
+		                               full, .dim = CPTX_DIM_2D, .dst = p->clusters ? CPTX_SHARED_CLUSTER : CPTX_SHARED_CTA);
+}
+
 /* Copies a stage.  What the cluster shares goes first: others wait for it, too. */
 static void load_stage(cptx_kernel *k, const tma_gemm_producer *p, const cptx_pipe_at *at, const source *x, cptx_val k0)
 {
@@ -239,12 +259,15 @@ static void load_stage(cptx_kernel *k, const tma_gemm_producer *p, const cptx_pi
 		load_row_scales(k, p, at, k0, full);
 	if (p->t->col_scales)
 		load_col_scales(k, p, at, k0, full);
+	if (p->t->weight_rows)
+		load_weight_scales(k, p, at, k0, full);
 }
 
 /* Bytes of a stage, of a pair those of both CTAs. */
 static cptx_val stage_bytes(cptx_kernel *k, const tma_gemm *t, const source *x)
 {
-	const uint32_t scales = tma_gemm_all_scale_bytes(&t->scales) + 4 * (t->row_scales + t->col_scales);
+	const uint32_t scales = tma_gemm_all_scale_bytes(&t->scales) + 4 * (t->row_scales + t->col_scales) +
+	                        2 * t->weight_rows * (t->o->zeros ? 2 : 1);
 
 	if (x[0].bytes.kind == CPTX_VAL_INT)
 		return cptx_imm((x[0].bytes.i + x[1].bytes.i + scales) * (t->pair ? 2 : 1));

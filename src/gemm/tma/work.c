@@ -16,6 +16,9 @@ tma_gemm gemm_describe(const gemm_generator *g, const cptx_gemm_opt *o)
 
 	t.target = t.target ? t.target : g->target;
 	t.o = o, t.in = tma_gemm_inner(o);
+	/* those of the factors of weights, and in place of factors of A of their zero points */
+	if (t.weight_rows)
+		t.maps |= MAP(CPTX_GEMM_MAP_SCALE_B) | (o->zeros ? MAP(CPTX_GEMM_MAP_SCALE_A) : 0);
 	t.maps |=
 		MAP(CPTX_GEMM_MAP_A) | MAP(CPTX_GEMM_MAP_B) | MAP(CPTX_GEMM_MAP_D) | (t.scales.vec || t.row_scales ? scales : 0);
 	t.cluster = m * n * (t.pair ? 2 : 1), t.per_sm = t.per_sm ? t.per_sm : or_one(o->per_sm);
