@@ -317,8 +317,10 @@ START_TEST(says_which_rule_of_wgmma_is_broken)
 	REFUSED("B stored as rows of N; weights of few bits", o.b_n_major = true);
 	REFUSED("weights of few bits are one matrix", o.batched = true);
 	REFUSED("A or B is unaligned; with weights", o.strided = true, o.unaligned = CPTX_GEMM_A);
-	REFUSED("128 rows of A have room in registers", o.bn = 136);
-	REFUSED("64 rows of A have room in registers", o.bm = 256, o.bn = 72);
+	REFUSED("with 64 of their rows 128 of A have room in registers", o.bn = 136);
+	REFUSED("with 192 of their rows 96 of A have room in registers", o.bm = 192, o.bn = 104);
+	REFUSED("with 256 of their rows 64 of A have room in registers", o.bm = 256, o.bn = 72);
+	REFUSED("two CTAs on a multiprocessor have 64 or 128 rows", o.bm = 192, o.per_sm = 2);
 	REFUSED("scale_k or zeros with A of .bf16 and B of .bf16", o.b = CPTX_BF16, o.scale = CPTX_TYPE_NONE);
 	ck_assert(!cptx_gemm_check_problem(&right, &(cptx_gemm_problem){ .m = 1, .n = 12, .k = 64 }, 8, NULL, FRESH(&err)));
 	ck_assert_msg(strstr(err.text, "N = 12; with weights of few bits") != NULL, "%s", err.text);

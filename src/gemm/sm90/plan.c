@@ -139,7 +139,7 @@ static bool check(const cptx_gemm_opt *o, const cptx_target *target, cptx_gemm_p
 	gemm_shape s = gemm_sm90_shape(o);
 	RULE(s.per_sm == 1 || (o->bm * o->bn <= 8192 && o->bm != 192),
 	     "tile %ux%u; two CTAs on a multiprocessor have registers for 64x128, 128x64 and 256x32", o->bm, o->bn);
-	RULE(s.per_sm == 1 || !o->scale || s.weights || o->bm * o->bn <= SCALED_PER_SM,
+	RULE(s.per_sm == 1 || !o->scale || o->bm * o->bn <= SCALED_PER_SM,
 	     "tile %ux%u; two CTAs on a multiprocessor have registers for 64x64 and 128x32 with scale factors", o->bm, o->bn);
 	uint32_t smem = shared_bytes(o, &s);
 	if (!tma_gemm_check_room(TARGET, o, s.bk, s.per_sm, s.a_bytes + s.b_bytes + s.scale_bytes, smem, err))
