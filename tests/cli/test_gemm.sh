@@ -61,7 +61,7 @@ for of in "--run 5x70x203" "--in bf16,u4 --scale bf16 --scale-k 128 --zeros --ru
 	says "by gemv"
 	says "right; largest error"
 done
-status 0 gemm --device emu:sm_90a --mma wgmma --swap --tile 64x16x64 --stages 3 --in bf16,u4 --scale bf16 --scale-k 128 --zeros --run 13x136x416
+status 0 gemm --device emu:sm_90a --mma wgmma --swap --tile 64x16x64 --stages 4 --in bf16,u4 --scale bf16 --scale-k 128 --zeros --run 13x136x416
 says "tile 64x16x64 swapped"
 says "right; largest error"
 status 0 gemm -a sm_80 --explain 1x4096x4097

@@ -204,7 +204,8 @@ START_TEST(weights_of_few_bits)
 END_TEST
 
 /* As the first operand of wgmma: groups of one stage, of several, of all; tiles that stick out on both sides; stages that
- * are fewer and more than those of a group; clusters that share either operand; CTAs that share tiles along K. */
+ * are fewer and more than those of a group; warpgroups that take stages in turns, of one tile and of several; clusters that
+ * share either operand; CTAs that share tiles along K. */
 START_TEST(weights_by_wgmma)
 {
 	static weights w;
@@ -213,8 +214,8 @@ START_TEST(weights_by_wgmma)
 		uint32_t scale_k, bm, bn, stages, cluster_m, cluster_n, per_sm;
 		bool zeros, stream_k;
 	} all[] = {
-		{ CPTX_BF16, CPTX_U4, 64, 64, 8, 3, 1, 1, 1, true, false },
-		{ CPTX_F16, CPTX_U4, 128, 64, 24, 2, 1, 1, 1, true, false },
+		{ CPTX_BF16, CPTX_U4, 64, 64, 8, 8, 1, 1, 1, true, false },
+		{ CPTX_F16, CPTX_U4, 128, 64, 40, 2, 1, 1, 1, true, false },
 		{ CPTX_BF16, CPTX_U4, 192, 128, 16, 5, 1, 1, 2, false, false },
 		{ CPTX_F16, CPTX_U4, 0, 192, 32, 3, 1, 1, 1, true, false },
 		{ CPTX_BF16, CPTX_U4, 128, 256, 16, 4, 1, 1, 1, true, false },
@@ -224,6 +225,7 @@ START_TEST(weights_by_wgmma)
 		{ CPTX_BF16, CPTX_E2M1, 64, 64, 8, 4, 1, 2, 1, false, false },
 		{ CPTX_BF16, CPTX_U4, 256, 64, 8, 4, 1, 1, 1, true, true },
 		{ CPTX_F16, CPTX_E2M1, 0, 128, 24, 3, 1, 1, 1, false, true },
+		{ CPTX_BF16, CPTX_U4, 128, 64, 24, 4, 1, 1, 1, true, true },
 	};
 	w.o = (cptx_gemm_opt){ .size = CPTX_OPT_SIZE(cptx_gemm_opt),
 		                   .mma = CPTX_GEMM_WGMMA,
@@ -296,7 +298,7 @@ START_TEST(says_which_rule_of_wgmma_is_broken)
 		                          .scale_k = 128,
 		                          .bm = 64,
 		                          .bn = 16,
-		                          .stages = 3,
+		                          .stages = 4,
 		                          .swap = true };
 
 #undef REFUSED
@@ -320,7 +322,8 @@ START_TEST(says_which_rule_of_wgmma_is_broken)
 	REFUSED("with 64 of their rows 128 of A have room in registers", o.bn = 136);
 	REFUSED("with 192 of their rows 96 of A have room in registers", o.bm = 192, o.bn = 104);
 	REFUSED("with 256 of their rows 64 of A have room in registers", o.bm = 256, o.bn = 72);
-	REFUSED("two CTAs on a multiprocessor have 64 or 128 rows", o.bm = 192, o.per_sm = 2);
+	REFUSED("6 stages; 4 warpgroups take those of tile 64x16 in turns", o.stages = 6);
+	REFUSED("two CTAs on a multiprocessor have 128 rows", o.bm = 192, o.per_sm = 2);
 	REFUSED("scale_k or zeros with A of .bf16 and B of .bf16", o.b = CPTX_BF16, o.scale = CPTX_TYPE_NONE);
 	ck_assert(!cptx_gemm_check_problem(&right, &(cptx_gemm_problem){ .m = 1, .n = 12, .k = 64 }, 8, NULL, FRESH(&err)));
 	ck_assert_msg(strstr(err.text, "N = 12; with weights of few bits") != NULL, "%s", err.text);
@@ -381,7 +384,7 @@ int main(void)
 	tcase_add_loop_test(test_case(s, "sums"), gives_the_exact_sums, 0, 14);
 	tcase_add_test(test_case(s, "tiny"), tiny_matrices);
 	tcase_add_loop_test(test_case(s, "weights"), weights_of_few_bits, 0, 18);
-	tcase_add_loop_test(test_case(s, "wgmma"), weights_by_wgmma, 0, 11);
+	tcase_add_loop_test(test_case(s, "wgmma"), weights_by_wgmma, 0, 12);
 	tcase_add_test(test_case(s, "rules"), says_which_rule_is_broken);
 	tcase_add_test(test_case(s, "rules"), says_which_rule_of_wgmma_is_broken);
 	tcase_add_test(test_case(s, "runner"), the_runner_takes_it_for_few_rows);

@@ -48,7 +48,7 @@ static void setup(gemm90 *g)
 	g->producer.thread = g->roles.tid;
 	cptx_pipe_new(
 		k, &g->pipe, .stages = g->o->stages, .producers = g->o->gather ? tma_gemm_gather_arrivals(&g->producer) : 1,
-		.consumers = s->consumers * WARPGROUP / releasing(s), .cta_release = g->t.cluster > 1, .multicast = g->t.cluster);
+		.consumers = s->units * WARPGROUP / releasing(s), .cta_release = g->t.cluster > 1, .multicast = g->t.cluster);
 	cptx_pipe_init(k, &g->pipe, cptx_setp(k, g->roles.tid, 0, .cmp = CPTX_EQ));
 	tma_gemm_start(k, &g->t, &g->w, g->roles.tid, &g->line, (s->consumers + 1) * WARPGROUP / CPTX_WARP);
 }
@@ -141,7 +141,7 @@ static void finish_tile(gemm90 *g)
 
 	if (g->o->stream_k) {
 		const cptx_val first = cptx_setp(k, g->lane, 0, .cmp = CPTX_EQ);
-		tma_gemm_sums sums = tma_gemm_sums_of(k, &g->t, &g->w, g->s.consumers, WARPGROUP, g->wg, g->lane);
+		tma_gemm_sums sums = tma_gemm_sums_of(k, &g->t, &g->w, g->s.units, WARPGROUP, g->unit, g->lane);
 		sums.barrier = g->barrier;
 		tma_gemm_finish_sums(k, &g->w, &sums, g->acc.regs, first, store_whole, g);
 	} else if (g->s.deferred) {
@@ -160,6 +160,10 @@ static void multiply_stages(gemm90 *g, cptx_val i)
 {
 	cptx_kernel *k = g->k;
 
+	if (g->s.slices > 1) {
+		gemm_sm90_weights_slice(g);
+		return;
+	}
 	tma_gemm_sparse_begin(k, &g->sparse);
 	tma_gemm_scaled_begin(k, &g->scaled);
 	gemm_sm90_weights_begin(g);
@@ -188,7 +192,11 @@ static void multiply_tiles(gemm90 *g)
 		tma_gemm_locate(k, &g->t, &g->w, MAPS_OF_D);
 		multiply_stages(g, i);
 		cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_EPILOGUE, g->stamps);
-		finish_tile(g);
+		if (g->s.slices > 1)
+			CPTX_IF(k, cptx_setp(k, g->wg, 0, .cmp = CPTX_EQ))
+				finish_tile(g);
+		else
+			finish_tile(g);
 	}
 	cptx_timeline_stamp_when(k, &g->line, CPTX_TIMELINE_END, g->stamps);
 	if (!g->s.by_threads)
@@ -202,6 +210,7 @@ static void multiply(gemm90 *g)
 
 	g->barrier = cptx_shr(k, g->roles.warp, 2);
 	g->wg = cptx_sub(k, g->barrier, 1);
+	g->unit = g->s.slices > 1 ? cptx_mov(k, 0, .type = CPTX_U32) : g->wg;
 	g->lane = cptx_and(k, g->roles.tid, WARPGROUP - 1);
 	const cptx_val place = g->s.scale_bytes ? cptx_and(k, g->lane, CPTX_WARP - 1) : g->lane;
 	g->releases = cptx_setp(k, place, g->t.cluster, .cmp = CPTX_LT);
@@ -213,8 +222,8 @@ static void multiply(gemm90 *g)
 		g->stamps = cptx_setp(k, cptx_and(k, g->lane, 31), 0, .cmp = CPTX_EQ);
 	cptx_tiled_mma_new(
 		k, &g->mma, .by = CPTX_BY_WGMMA, .a = g->s.weights ? g->o->b : g->o->a, .b = g->o->b, .m = g->s.blocks * BLOCK_M,
-		.n = g->o->bn, .units_m = g->s.consumers, .a_from = g->s.weights ? CPTX_A_REGS : CPTX_A_SHARED, .a_tile = g->s.a,
-		.b_tile = g->s.b, .unit = g->wg, .thread = g->lane, .a_ring = g->s.weights ? (cptx_val){ 0 } : ring->smem,
+		.n = g->o->bn, .units_m = g->s.units, .a_from = g->s.weights ? CPTX_A_REGS : CPTX_A_SHARED, .a_tile = g->s.a,
+		.b_tile = g->s.b, .unit = g->unit, .thread = g->lane, .a_ring = g->s.weights ? (cptx_val){ 0 } : ring->smem,
 		.b_ring = g->s.weights ? (cptx_val){ 0 } : cptx_offset(ring->smem, g->s.a_bytes), .apart = ring->apart,
 		.sparse = g->o->sparse, .desc32 = (g->o->grouped || g->o->experts) && !g->s.weights);
 	cptx_acc_new(k, &g->mma, &g->acc);
@@ -228,7 +237,7 @@ static void multiply(gemm90 *g)
 	if (!g->s.by_threads)
 		cptx_epilogue_ring_new(k, &g->ring, .type = g->o->out, .tile = g->s.out.tile,
 		                       .map = g->s.by_rows ? (cptx_val){ 0 } : g->w.in.map[CPTX_GEMM_MAP_D],
-		                       .stages = g->s.out.buffers, .units = g->s.consumers, .unit = g->wg, .barrier = g->barrier,
+		                       .stages = g->s.out.buffers, .units = g->s.units, .unit = g->unit, .barrier = g->barrier,
 		                       .last = g->s.out.rest, .last_map = g->w.in.map[CPTX_GEMM_MAP_END_D],
 		                       .acc = g->o->swiglu ? NULL : &g->acc, .address = g->d,
 		                       .pitch = g->s.by_rows ? tma_gemm_ld(k, &g->t, &g->w, GEMM_D) : (cptx_val){ 0 });
@@ -242,7 +251,7 @@ void gemm_sm90_build(cptx_kernel *k, const tma_gemm *t)
 {
 	gemm90 g = { .k = k, .o = &t->in, .s = gemm_sm90_shape(t->o), .t = *t };
 	const bool gather = t->o->gather;
-	const uint32_t regs = t->per_sm > 1 ? 0 : regs_mma[gather][g.s.consumers];
+	const uint32_t regs = t->per_sm > 1 || g.s.consumers > 3 ? 0 : regs_mma[gather][g.s.consumers];
 
 	setup(&g);
 	CPTX_ROLE(k, &g.roles, .warps = 4, .regs = regs ? regs_producer[gather] : 0, .elect = !gather, .exits = true)

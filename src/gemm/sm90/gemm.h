@@ -13,7 +13,8 @@ enum { WARPGROUP = 128, BLOCK_M = 64, SPAN = 128 /* bytes along K of a stage */ 
 /* Numbers that follow from the options. */
 typedef struct gemm_shape {
 	uint32_t in_bytes, out_bytes, bk; /* in_bytes: of an element that is multiplied */
-	uint32_t consumers;               /* warpgroups: 1 to 3 */
+	uint32_t consumers;               /* warpgroups: 1 to 4 */
+	uint32_t slices, units;           /* of these share rows, and take K tiles in turns; consumers / slices */
 	uint32_t blocks;                  /* of 64 rows, a warpgroup */
 	uint32_t cluster, cluster_m, cluster_n, per_sm;
 	uint32_t a_bytes, b_bytes; /* of a stage */
@@ -40,6 +41,7 @@ typedef struct gemm_weights {
 	cptx_val a;               /* .b32, the fragments of a stage */
 	cptx_val factor;          /* .f32: those of the rows, of the group at hand */
 	cptx_val left;            /* .u32: stages left of the group at hand */
+	cptx_val turn, sums;      /* .u32, with slices: the K tile that is this one's first; where their sums meet */
 	cptx_acc part;            /* its sums */
 } gemm_weights;
 
@@ -58,6 +60,7 @@ typedef struct gemm90 {
 	cptx_acc acc;
 	cptx_pipe_at at, old;       /* this stage; the one whose wgmma may still be under way */
 	cptx_val releases, stamps;  /* predicates: this thread releases stages, writes stamps (NONE: none does) */
+	cptx_val unit;              /* 0 to units - 1 */
 	cptx_val wg, lane, barrier; /* wg: 0 to consumers - 1; lane: in the warpgroup; barrier: its own, a named one */
 	cptx_epilogue_ring ring;
 	cptx_val d;                    /* with .by_rows: .u64, the matrix of the tile at hand */
@@ -76,5 +79,9 @@ void gemm_sm90_weights_new(gemm90 *g);
 void gemm_sm90_weights_begin(gemm90 *g);
 void gemm_sm90_weights_stage(gemm90 *g, bool first);
 void gemm_sm90_weights_end(gemm90 *g);
+/* With slices, in place of the two before: all K tiles of this one; the sums are complete in the first one. */
+void gemm_sm90_weights_slice(gemm90 *g);
+/* Bytes of shared memory where the sums of slices meet. */
+uint32_t gemm_sm90_slices_bytes(const gemm_shape *s, uint32_t bn);
 
 #endif

@@ -5,6 +5,7 @@
 #define TARGET "sm_90a"
 enum {
 	CHUNK = 16 /* bytes, the least that TMA copies of a row */,
+	SLICED_IN_FOUR = 32 /* columns that have room in their registers */,
 	USUAL_SMS = 132 /* of an H100 and an H200 */,
 	SCALED_PER_SM = 4096
 };
@@ -26,12 +27,13 @@ static uint32_t stage_bytes(const cptx_gemm_opt *o, const gemm_shape *s)
 {
 	const uint32_t align = CPTX_EPILOGUE_RING_ALIGN;
 
-	return o->stages * (s->a_bytes + s->b_bytes) + (o->stages * s->scale_bytes + align - 1) / align * align;
+	return o->stages * (s->a_bytes + s->b_bytes) + (o->stages * s->scale_bytes + align - 1) / align * align +
+	       gemm_sm90_slices_bytes(s, o->bn);
 }
 
 static uint32_t shared_bytes(const cptx_gemm_opt *o, const gemm_shape *s)
 {
-	return stage_bytes(o, s) + s->consumers * s->out.buffers * cptx_epilogue_ring_bytes(&s->out.tile);
+	return stage_bytes(o, s) + s->units * s->out.buffers * cptx_epilogue_ring_bytes(&s->out.tile);
 }
 
 /* Parts of a tile that CTAs share: one for each if these can be described. */
@@ -46,7 +48,7 @@ static tma_gemm_subtiles subtiles_of(const cptx_gemm_opt *o, const gemm_shape *s
 	const uint32_t acc = s->acc * (s->scale_bytes ? 2 : 1);
 	const bool narrow = tma_gemm_has_chain(o) && acc > ACC_WIDE / (s->consumers > 2 ? 2 : 1);
 
-	return tma_gemm_subtiles_of(o, BLOCK_M, s->blocks, narrow ? 32 : 64, s->consumers,
+	return tma_gemm_subtiles_of(o, BLOCK_M, s->blocks, narrow ? 32 : 64, s->units,
 	                            (int64_t)tma_gemm_smem(TARGET, s->per_sm) - stage_bytes(o, s));
 }
 
@@ -58,8 +60,10 @@ gemm_shape gemm_sm90_shape(const cptx_gemm_opt *opt)
 		             .out_bytes = cptx_type_bits(o->out) / 8 };
 
 	s.bk = SPAN / s.in_bytes;
-	s.consumers = o->bm == 4 * BLOCK_M ? 2 : o->bm / BLOCK_M;
-	s.blocks = o->bm / BLOCK_M / s.consumers;
+	s.units = o->bm == 4 * BLOCK_M ? 2 : o->bm / BLOCK_M;
+	s.blocks = o->bm / BLOCK_M / s.units;
+	s.slices = s.weights && o->bm == BLOCK_M ? (o->bn <= SLICED_IN_FOUR ? 4 : 2) : 1; /* one warpgroup waits too much */
+	s.consumers = s.units * s.slices;
 	s.cluster_m = or_one(o->cluster_m), s.cluster_n = or_one(o->cluster_n);
 	s.cluster = s.cluster_m * s.cluster_n;
 	s.per_sm = or_one(o->per_sm);
@@ -107,7 +111,7 @@ static tma_gemm describe(const cptx_gemm_opt *o)
 		               .counts_k_tiles = true,
 		               .whole_k_tiles = true,
 		               .bk = s.bk,
-		               .sums = o->stream_k ? s.consumers * (s.acc * WARPGROUP + 1) * 4 : 0 };
+		               .sums = o->stream_k ? s.units * (s.acc * WARPGROUP + 1) * 4 : 0 };
 }
 
 /* ---- rules ---- */
@@ -141,6 +145,9 @@ static bool check(const cptx_gemm_opt *o, const cptx_target *target, cptx_gemm_p
 	     "tile %ux%u; two CTAs on a multiprocessor have registers for 64x128, 128x64 and 256x32", o->bm, o->bn);
 	RULE(s.per_sm == 1 || !o->scale || o->bm * o->bn <= SCALED_PER_SM,
 	     "tile %ux%u; two CTAs on a multiprocessor have registers for 64x64 and 128x32 with scale factors", o->bm, o->bn);
+	/* so that a warpgroup waits for a stage that it has released itself: else it could take the one before for it */
+	RULE(o->stages % s.slices == 0, "%u stages; %u warpgroups take those of tile %ux%u in turns: a multiple of that",
+	     o->stages, s.slices, o->bm, o->bn);
 	uint32_t smem = shared_bytes(o, &s);
 	if (!tma_gemm_check_room(TARGET, o, s.bk, s.per_sm, s.a_bytes + s.b_bytes + s.scale_bytes, smem, err))
 		return false;

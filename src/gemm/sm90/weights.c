@@ -8,6 +8,8 @@
  * of a quad read the same words, which shared memory gives to all at once, and each shifts its own pair out of them.
  *
  * Sums of a group are multiplied by its factors in f32.  Factors and zero points come with each stage.
+ *
+ * Of a tile with 64 rows of weights two or four warpgroups take the K tiles in turns, so that while some wait others unpack.
  */
 #include "gemm/gemv/gemm.h"
 #include "gemm/sm90/gemm.h"
@@ -46,8 +48,8 @@ bool gemm_sm90_weights_check(const cptx_gemm_opt *o, cptx_error *err)
 	const uint32_t most = o->bm < 192 ? 128 : o->bm < 256 ? 96 : 64; /* by registers, as ptxas 13.0 takes them */
 	RULE(o->bn <= most, "tile %ux%u of weights; with %u of their rows %u of A have room in registers", o->bm, o->bn, o->bm,
 	     most);
-	RULE(or_one(o->per_sm) == 1 || o->bm <= 128, "tile %ux%u of weights; two CTAs on a multiprocessor have 64 or 128 rows",
-	     o->bm, o->bn);
+	RULE(or_one(o->per_sm) == 1 || o->bm == 128, "tile %ux%u of weights; two CTAs on a multiprocessor have 128 rows", o->bm,
+	     o->bn);
 	return true;
 }
 
@@ -75,7 +77,15 @@ void gemm_sm90_weights_new(gemm90 *g)
 	x->a = cptx_regs(k, CPTX_B32, g->mma.steps * g->s.blocks * g->mma.a_map.regs);
 	x->factor = cptx_regs(k, CPTX_F32, x->rows);
 	x->left = cptx_reg(k, CPTX_U32);
+	if (g->s.slices == 1)
+		return;
+	x->turn = cptx_var(k, CPTX_U32, g->wg);
+	x->sums = cptx_mov(k, cptx_shared_dyn(k, gemm_sm90_slices_bytes(&g->s, g->o->bn), 16, "sums"), .type = CPTX_U32);
+	CPTX_FOR(k, cptx_var(k, CPTX_U32, 0), g->wg, 1)
+		cptx_pipe_next(k, &g->pipe, &g->at);
 }
+
+uint32_t gemm_sm90_slices_bytes(const gemm_shape *s, uint32_t bn) { return (s->slices - 1) * BLOCK_M * bn * 4; }
 
 void gemm_sm90_weights_begin(gemm90 *g)
 {
@@ -162,7 +172,7 @@ static void multiply(gemm90 *g, bool first)
 	const tma_gemm_ring *ring = &g->producer.ring[1];
 	const cptx_val b = cptx_offset(cptx_mad(k, g->at.stage, ring->apart, ring->smem, .mode = CPTX_LO), ring->at);
 
-	if (first || !x->per_group) {
+	if (first || !x->per_group || g->s.slices > 1) {
 		cptx_mma_tile(k, &g->mma, &x->part, x->a, b, .fresh = first);
 		return;
 	}
@@ -170,17 +180,25 @@ static void multiply(gemm90 *g, bool first)
 	cptx_mma_tile(k, &g->mma, &x->part, x->a, b, .fresh_when = begins);
 }
 
-void gemm_sm90_weights_stage(gemm90 *g, bool first)
+/* The products of a stage, complete, and the stage given back; goes on to the next one of this warpgroup. */
+static void take_stage(gemm90 *g, bool first)
 {
 	cptx_kernel *k = g->k;
-	gemm_weights *x = &g->weights;
 
 	unpack(g);
 	multiply(g, first);
 	cptx_mma_wait(k, &g->mma, 0);
 	cptx_bar_warp_sync(k, 0xffffffffu); /* all lanes have read their words */
 	cptx_pipe_release(k, &g->pipe, &g->at, g->releases);
-	cptx_pipe_next(k, &g->pipe, &g->at);
+	cptx_pipe_skip(k, &g->pipe, &g->at, g->s.slices);
+}
+
+void gemm_sm90_weights_stage(gemm90 *g, bool first)
+{
+	cptx_kernel *k = g->k;
+	gemm_weights *x = &g->weights;
+
+	take_stage(g, first);
 	if (!x->per_group)
 		return;
 	cptx_sub(k, x->left, 1, .into = x->left);
@@ -200,4 +218,49 @@ void gemm_sm90_weights_end(gemm90 *g)
 	else
 		CPTX_IF(k, cptx_setp(k, x->left, x->per_group, .cmp = CPTX_NE))
 			add_group(g);
+}
+
+/* ---- slices: warpgroups that share rows ---- */
+
+/* The sums of all meet in the first one: [slice from 1 on][element][thread]. */
+static void add_slices(gemm90 *g)
+{
+	cptx_kernel *k = g->k;
+	const uint32_t of_slice = BLOCK_M * g->o->bn * 4, threads = g->s.consumers * WARPGROUP;
+	const cptx_val at = cptx_mad(k, g->lane, 4, g->weights.sums, .mode = CPTX_LO);
+	const cptx_val barrier = cptx_mov(k, g->s.consumers + 1, .type = CPTX_U32),
+				   is_first = cptx_setp(k, g->wg, 0, .cmp = CPTX_EQ);
+
+	CPTX_IF(k, cptx_negated(is_first)) {
+		const cptx_val mine = cptx_mad(k, cptx_sub(k, g->wg, 1), of_slice, at, .mode = CPTX_LO);
+		for (uint32_t i = 0; i < g->acc.count; i++)
+			cptx_st(k, cptx_offset(mine, (int64_t)i * WARPGROUP * 4), cptx_elem(g->acc.regs, i), .space = CPTX_SHARED);
+	}
+	cptx_bar_sync(k, barrier, .b = cptx_imm(threads));
+	CPTX_IF(k, is_first)
+		for (uint32_t i = 0; i < g->acc.count; i++)
+			for (uint32_t s = 0; s + 1 < g->s.slices; s++) {
+				const cptx_val sum = cptx_elem(g->acc.regs, i);
+				const cptx_val more = cptx_ld(k, cptx_offset(at, (int64_t)(s * of_slice + i * WARPGROUP * 4)),
+				                              .space = CPTX_SHARED, .type = CPTX_F32);
+				cptx_add(k, sum, more, .into = sum);
+			}
+	cptx_bar_sync(k, barrier, .b = cptx_imm(threads)); /* before the next tile's sums */
+}
+
+void gemm_sm90_weights_slice(gemm90 *g)
+{
+	cptx_kernel *k = g->k;
+	gemm_weights *x = &g->weights;
+
+	gemm_sm90_weights_begin(g);
+	if (g->o->stream_k)
+		cptx_add(k, x->turn, g->w.k_first, .type = CPTX_U32, .into = x->turn);
+	CPTX_FOR(k, x->turn, g->w.k_end, g->s.slices) {
+		tma_gemm_wait_for_stage(k, &g->pipe, &g->at, &g->line, g->stamps);
+		take_stage(g, true);
+		add_group(g);
+	}
+	cptx_sub(k, x->turn, g->w.k_end, .type = CPTX_U32, .into = x->turn); /* in the next tile this is its first K tile */
+	add_slices(g);
 }
