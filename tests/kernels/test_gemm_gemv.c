@@ -323,7 +323,7 @@ START_TEST(says_which_rule_of_wgmma_is_broken)
 	REFUSED("with 192 of their rows 96 of A have room in registers", o.bm = 192, o.bn = 104);
 	REFUSED("with 256 of their rows 64 of A have room in registers", o.bm = 256, o.bn = 72);
 	REFUSED("6 stages; 4 warpgroups take those of tile 64x16 in turns", o.stages = 6);
-	REFUSED("two CTAs on a multiprocessor have 128 rows", o.bm = 192, o.per_sm = 2);
+	REFUSED("two CTAs on a multiprocessor have registers for 128", o.bm = 192, o.per_sm = 2);
 	REFUSED("scale_k or zeros with A of .bf16 and B of .bf16", o.b = CPTX_BF16, o.scale = CPTX_TYPE_NONE);
 	ck_assert(!cptx_gemm_check_problem(&right, &(cptx_gemm_problem){ .m = 1, .n = 12, .k = 64 }, 8, NULL, FRESH(&err)));
 	ck_assert_msg(strstr(err.text, "N = 12; with weights of few bits") != NULL, "%s", err.text);

@@ -139,7 +139,7 @@ START_TEST(ptxas_neither_warns_nor_spills)
 		{ TILE(256, 192, 3), BF16, .out = CPTX_F16, .unaligned = CPTX_GEMM_D, .bias = true, .name = "D" },
 		{ TILE(128, 256, 3), BF16, .out = CPTX_BF16, .sparse = true, .name = "E" },
 		{ TILE(256, 192, 3), BF16, .out = CPTX_F32, .sparse = true, .stream_k = true, .name = "F" },
-		{ TILE(128, 32, 4), WEIGHTS, .out = CPTX_BF16, .stream_k = true, .per_sm = 2, .name = "G" },
+		{ TILE(128, 16, 4), WEIGHTS, .out = CPTX_BF16, .stream_k = true, .bias = true, .per_sm = 2, .name = "G" },
 		{ TILE(64, 128, 4), WEIGHTS, .out = CPTX_F32, .beta = true, .bias = true, .name = "H" },
 		{ TILE(64, 32, 4), WEIGHTS, .out = CPTX_BF16, .beta = true, .bias = true, .stream_k = true, .name = "L" },
 		{ TILE(128, 128, 4), WEIGHTS, .out = CPTX_BF16, .beta = true, .bias = true, .name = "I" },

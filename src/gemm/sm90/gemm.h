@@ -35,7 +35,8 @@ void gemm_sm90_build(cptx_kernel *k, const tma_gemm *t);
 /* What a thread needs to make an A of 16 bits from weights. */
 typedef struct gemm_weights {
 	uint32_t rows, per_group; /* of the thread; stages that share a factor, 0: all */
-	cptx_val chunk[2];        /* .u32: the two 16 bytes of its first row in stage 0 */
+	uint32_t chunks;          /* 16 bytes of a row, 2 or 4 */
+	cptx_val chunk;           /* .u32: the first one of its first row in stage 0; exclusive or 16 i: the i-th */
 	cptx_val scale;           /* .u32: the factor of that row */
 	cptx_val shift;           /* .u32: to its pair in a word */
 	cptx_val a;               /* .b32, the fragments of a stage */
@@ -72,6 +73,8 @@ typedef struct gemm90 {
 
 /* ---- weights of few bits: gemm/sm90/weights.c ---- */
 
+/* Elements along K of a stage: 128, which take fewer instructions than twice 64, where groups are not of 64. */
+uint32_t gemm_sm90_weights_bk(const cptx_gemm_opt *o);
 bool gemm_sm90_weights_check(const cptx_gemm_opt *o, cptx_error *err);
 /* In front of all tiles; in front of each; for each K tile, whose stage is full: multiplies it and gives the stage back,
  * first: that of the tile; behind the last one: the sums are complete.  The first two do nothing without weights. */

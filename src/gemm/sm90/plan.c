@@ -59,7 +59,7 @@ gemm_shape gemm_sm90_shape(const cptx_gemm_opt *opt)
 		             .weights = tma_gemm_has_weights(o),
 		             .out_bytes = cptx_type_bits(o->out) / 8 };
 
-	s.bk = SPAN / s.in_bytes;
+	s.bk = s.weights ? gemm_sm90_weights_bk(opt) : SPAN / s.in_bytes;
 	s.units = o->bm == 4 * BLOCK_M ? 2 : o->bm / BLOCK_M;
 	s.blocks = o->bm / BLOCK_M / s.units;
 	s.slices = s.weights && o->bm == BLOCK_M ? (o->bn <= SLICED_IN_FOUR ? 4 : 2) : 1; /* one warpgroup waits too much */
@@ -67,8 +67,10 @@ gemm_shape gemm_sm90_shape(const cptx_gemm_opt *opt)
 	s.cluster_m = or_one(o->cluster_m), s.cluster_n = or_one(o->cluster_n);
 	s.cluster = s.cluster_m * s.cluster_n;
 	s.per_sm = or_one(o->per_sm);
-	s.a_bytes = (uint32_t)tma_gemm_along_a(o, s.bk) * o->bm * (s.weights ? 1 : s.in_bytes), s.b_bytes = o->bn * SPAN;
-	s.a_parts = parts(o->bm, s.cluster_n, o->a_m_major), s.b_parts = parts(o->bn, s.cluster_m, o->b_n_major);
+	s.a_bytes = (uint32_t)tma_gemm_along_a(o, s.bk) * o->bm * (s.weights ? 1 : s.in_bytes),
+	s.b_bytes = o->bn * s.bk * s.in_bytes;
+	s.a_parts = parts(o->bm, s.cluster_n, o->a_m_major),
+	s.b_parts = s.bk * s.in_bytes > SPAN ? 1 : parts(o->bn, s.cluster_m, o->b_n_major);
 	s.acc = s.blocks * o->bn / 2;
 	s.scale_bytes = (tma_gemm_scaled_rows(o) * 4 + 127) / 128 * 128 + (o->scale_rows ? (o->bn * 4 + 127) / 128 * 128 : 0);
 	if (s.weights)

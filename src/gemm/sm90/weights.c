@@ -3,9 +3,10 @@
  * Weights of 4 bits times activations of 16, by wgmma: the weights are the first operand, which comes from registers, so
  * the tile is swapped; activations are the second one, in shared memory, as always.
  *
- * A stage has 32 bytes of each row of weights, 64 elements along K.  A thread needs elements 2 q, 2 q + 1, 2 q + 8 and
- * 2 q + 9 of each 16 (q: its place in the quad), which are pair q of two words (cptx_gemm_pack_weights): so all four threads
- * of a quad read the same words, which shared memory gives to all at once, and each shifts its own pair out of them.
+ * A stage has 64 bytes of each row of weights, 128 elements along K, or half of that.  A thread needs elements 2 q, 2 q + 1,
+ * 2 q + 8 and 2 q + 9 of each 16 (q: its place in the quad), which are pair q of two words (cptx_gemm_pack_weights): so all
+ * four threads of a quad read the same words, which shared memory gives to all at once, and each shifts its own pair out of
+ * them.
  *
  * Sums of a group are multiplied by its factors in f32.  Factors and zero points come with each stage.
  *
@@ -16,13 +17,18 @@
 
 #include <cptx/cptx.h>
 
-enum { CHUNK = 16, WORDS = 4 /* of a chunk */, STEP = 16 /* elements along K of wgmma */, LINE_SHIFT = 2 };
+enum { CHUNK = 16, WORDS = 4 /* of a chunk */, MOST_CHUNKS = 4, NARROW = 64, WIDE = 128 /* elements along K of a stage */ };
 
 #define RULE(ok, ...) TMA_RULE(ok, "sm_90a: " __VA_ARGS__)
 
+uint32_t gemm_sm90_weights_bk(const cptx_gemm_opt *o)
+{
+	return o->bk == NARROW || (!o->bk && o->scale_k % WIDE) ? NARROW : WIDE;
+}
+
 bool gemm_sm90_weights_check(const cptx_gemm_opt *o, cptx_error *err)
 {
-	const uint32_t bk = SPAN / 2;
+	const uint32_t bk = gemm_sm90_weights_bk(o);
 
 	if (!tma_gemm_has_weights(o)) {
 		RULE(!o->scale_k && !o->zeros, "scale_k or zeros with A of .%s and B of .%s; B of few bits has these",
@@ -36,7 +42,9 @@ bool gemm_sm90_weights_check(const cptx_gemm_opt *o, cptx_error *err)
 	     cptx_type_name(o->b));
 	RULE(o->scale == o->a, "B of .%s with scale factors of .%s; they are of the type of A, .%s", cptx_type_name(o->b),
 	     cptx_type_name(o->scale), cptx_type_name(o->a));
-	RULE(o->scale_k % bk == 0, "scale_k = %u; it is 0 (one factor for all of K) or a multiple of %u", o->scale_k, bk);
+	RULE(o->scale_k % bk == 0,
+	     "scale_k = %u; it is 0 (one factor for all of K) or a multiple of %d, with tile K = %d of that", o->scale_k, NARROW,
+	     WIDE);
 	RULE(!o->zeros || o->b == CPTX_U4, "zero points are of u4, not of .%s", cptx_type_name(o->b));
 	RULE(!o->b_n_major && !o->a_m_major, "%s; weights of few bits, and what they multiply, lie along K",
 	     o->b_n_major ? "B stored as rows of N" : "A stored as rows of M");
@@ -48,7 +56,8 @@ bool gemm_sm90_weights_check(const cptx_gemm_opt *o, cptx_error *err)
 	const uint32_t most = o->bm < 192 ? 128 : o->bm < 256 ? 96 : 64; /* by registers, as ptxas 13.0 takes them */
 	RULE(o->bn <= most, "tile %ux%u of weights; with %u of their rows %u of A have room in registers", o->bm, o->bn, o->bm,
 	     most);
-	RULE(or_one(o->per_sm) == 1 || o->bm == 128, "tile %ux%u of weights; two CTAs on a multiprocessor have 128 rows", o->bm,
+	RULE(or_one(o->per_sm) == 1 || (o->bm == 128 && o->bn <= 16),
+	     "tile %ux%u of weights; two CTAs on a multiprocessor have registers for 128 of their rows and 16 of A", o->bm,
 	     o->bn);
 	return true;
 }
@@ -67,11 +76,11 @@ void gemm_sm90_weights_new(gemm90 *g)
 		return;
 	x->rows = 2 * g->s.blocks, x->per_group = g->o->scale_k / g->s.bk;
 	cptx_acc_new(k, &g->mma, &x->part);
-	/* 32-byte swizzle: in every other four rows the chunks are exchanged */
-	const cptx_val odd = cptx_and(k, cptx_shr(k, g->acc.row, LINE_SHIFT), 1);
-	const cptx_val line = cptx_mad(k, g->acc.row, row_bytes(g), g->producer.ring[0].smem, .mode = CPTX_LO);
-	x->chunk[0] = cptx_mad(k, odd, CHUNK, line, .mode = CPTX_LO);
-	x->chunk[1] = cptx_xor(k, x->chunk[0], CHUNK, .type = CPTX_B32);
+	x->chunks = row_bytes(g) / CHUNK;
+	/* the swizzle: the number of 128 bytes that a row is in, modulo the chunks, is exclusive-ored with that of a chunk */
+	const cptx_val lines = cptx_and(k, cptx_shr(k, g->acc.row, x->chunks == 2 ? 2 : 1), x->chunks - 1);
+	const cptx_val row = cptx_mad(k, g->acc.row, row_bytes(g), g->producer.ring[0].smem, .mode = CPTX_LO);
+	x->chunk = cptx_mad(k, lines, CHUNK, row, .mode = CPTX_LO);
 	x->scale = cptx_mad(k, g->acc.row, 2, g->producer.scales[0].smem, .mode = CPTX_LO);
 	x->shift = gemv_pair_shift(k, g->t.o, cptx_and(k, g->lane, 3));
 	x->a = cptx_regs(k, CPTX_B32, g->mma.steps * g->s.blocks * g->mma.a_map.regs);
@@ -120,15 +129,14 @@ static cptx_val load_factor(gemm90 *g, uint32_t i)
 	return g->t.o->b == CPTX_U4 ? gemv_zero(k, g->t.o, zero) : zero;
 }
 
-/* The words of a row of the stage, of its two chunks. */
-static void load_words(gemm90 *g, uint32_t row, cptx_val word[2 * WORDS])
+/* The words of a row of the stage; at: of the thread's first row, where its chunks are. */
+static void load_words(gemm90 *g, const cptx_val at[MOST_CHUNKS], uint32_t row, cptx_val word[MOST_CHUNKS * WORDS])
 {
 	cptx_kernel *k = g->k;
 
-	for (uint32_t c = 0; c < 2; c++) {
-		const cptx_val at = cptx_mad(k, g->at.stage, g->producer.ring[0].apart, g->weights.chunk[c], .mode = CPTX_LO);
-		const cptx_val v =
-			cptx_ld(k, cptx_offset(at, (int64_t)row * row_bytes(g)), .space = CPTX_SHARED, .vec = CPTX_V4, .type = CPTX_B32);
+	for (uint32_t c = 0; c < g->weights.chunks; c++) {
+		const cptx_val v = cptx_ld(k, cptx_offset(at[c], (int64_t)row * row_bytes(g)), .space = CPTX_SHARED, .vec = CPTX_V4,
+		                           .type = CPTX_B32);
 		for (uint32_t i = 0; i < WORDS; i++)
 			word[c * WORDS + i] = cptx_elem(v, i);
 	}
@@ -140,10 +148,14 @@ static void unpack(gemm90 *g)
 	cptx_kernel *k = g->k;
 	const gemm_weights *x = &g->weights;
 	const uint32_t regs = g->mma.a_map.regs;
+	cptx_val at[MOST_CHUNKS];
 
+	at[0] = cptx_mad(k, g->at.stage, g->producer.ring[0].apart, x->chunk, .mode = CPTX_LO);
+	for (uint32_t c = 1; c < x->chunks; c++)
+		at[c] = cptx_xor(k, at[0], c * CHUNK, .type = CPTX_B32);
 	for (uint32_t i = 0; i < x->rows; i++) {
-		cptx_val word[2 * WORDS];
-		load_words(g, row_of(g, i), word);
+		cptx_val word[MOST_CHUNKS * WORDS];
+		load_words(g, at, row_of(g, i), word);
 		const cptx_val zero = load_factor(g, i);
 		for (uint32_t s = 0; s < g->mma.steps; s++)
 			for (uint32_t half = 0; half < 2; half++) {
