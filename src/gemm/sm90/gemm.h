@@ -84,6 +84,9 @@ void gemm_sm90_weights_stage(gemm90 *g, bool first);
 void gemm_sm90_weights_end(gemm90 *g);
 /* With slices, in place of the two before: all K tiles of this one; the sums are complete in the first one. */
 void gemm_sm90_weights_slice(gemm90 *g);
+/* Warpgroups that share 64 rows, so that while some wait others unpack: four where their registers have room, else two. Each
+ * has stages of its own, lest it take a stage for full that another one has yet to read: so it depends on their number. */
+uint32_t gemm_sm90_slices(uint32_t bn, uint32_t stages);
 /* Bytes of shared memory where the sums of slices meet. */
 uint32_t gemm_sm90_slices_bytes(const gemm_shape *s, uint32_t bn);
 

@@ -62,7 +62,7 @@ gemm_shape gemm_sm90_shape(const cptx_gemm_opt *opt)
 	s.bk = s.weights ? gemm_sm90_weights_bk(opt) : SPAN / s.in_bytes;
 	s.units = o->bm == 4 * BLOCK_M ? 2 : o->bm / BLOCK_M;
 	s.blocks = o->bm / BLOCK_M / s.units;
-	s.slices = s.weights && o->bm == BLOCK_M ? (o->bn <= SLICED_IN_FOUR ? 4 : 2) : 1; /* one warpgroup waits too much */
+	s.slices = s.weights && o->bm == BLOCK_M ? gemm_sm90_slices(o->bn, o->stages) : 1;
 	s.consumers = s.units * s.slices;
 	s.cluster_m = or_one(o->cluster_m), s.cluster_n = or_one(o->cluster_n);
 	s.cluster = s.cluster_m * s.cluster_n;
@@ -147,9 +147,6 @@ static bool check(const cptx_gemm_opt *o, const cptx_target *target, cptx_gemm_p
 	     "tile %ux%u; two CTAs on a multiprocessor have registers for 64x128, 128x64 and 256x32", o->bm, o->bn);
 	RULE(s.per_sm == 1 || !o->scale || o->bm * o->bn <= SCALED_PER_SM,
 	     "tile %ux%u; two CTAs on a multiprocessor have registers for 64x64 and 128x32 with scale factors", o->bm, o->bn);
-	/* so that a warpgroup waits for a stage that it has released itself: else it could take the one before for it */
-	RULE(o->stages % s.slices == 0, "%u stages; %u warpgroups take those of tile %ux%u in turns: a multiple of that",
-	     o->stages, s.slices, o->bm, o->bn);
 	uint32_t smem = shared_bytes(o, &s);
 	if (!tma_gemm_check_room(TARGET, o, s.bk, s.per_sm, s.a_bytes + s.b_bytes + s.scale_bytes, smem, err))
 		return false;

@@ -94,6 +94,13 @@ void gemm_sm90_weights_new(gemm90 *g)
 		cptx_pipe_next(k, &g->pipe, &g->at);
 }
 
+uint32_t gemm_sm90_slices(uint32_t bn, uint32_t stages)
+{
+	const uint32_t most = bn <= 32 ? 4 : 2;
+
+	return stages % most == 0 ? most : stages % 2 == 0 ? 2 : 1;
+}
+
 uint32_t gemm_sm90_slices_bytes(const gemm_shape *s, uint32_t bn) { return (s->slices - 1) * BLOCK_M * bn * 4; }
 
 void gemm_sm90_weights_begin(gemm90 *g)
