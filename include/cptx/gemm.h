@@ -11,15 +11,15 @@
  *   CPTX_GEMM_SYNC with .scale    sm_120a, sm_121a     TMA, mma.sync with scale factors       see below
  *   CPTX_GEMM_WGMMA               sm_90a               TMA, wgmma, clusters                   bf16 f16 tf32 s8 u8 e4m3
  *                                                                                             e5m2, these two also scaled
- *                                                                                             by blocks; B also u4 e2m1
+ *                                                                                             by blocks; B as gemv
  *   CPTX_GEMM_TCGEN05             sm_100a, sm_103a     TMA, tcgen05.mma, tensor memory        see below
  *   CPTX_GEMM_GEMV                sm_80 and later      loads, mma.sync: for few rows of A     bf16 f16, B also u4 e2m1
  *                                                                                             e4m3 e5m2
  *
- * Of mma.sync and wgmma A and B are of one type, or each e4m3 or e5m2, or each s8 or u8; of wgmma with .swap B may be u4 or
- * e2m1, weights of few bits, where A is bf16 or f16.  Only those of 16 bits may be stored
- * across K (a_m_major, b_n_major).  A of 8 and 16 bits may be sparse (.sparse).  tf32 is f32, of which tensor cores take the
- * upper 19 bits: TMA rounds, cp.async does not. Sums of s8 and u8 are s32, and become f32 where D is anything else.
+ * Of mma.sync and wgmma A and B are of one type, or each e4m3 or e5m2, or each s8 or u8; of wgmma with .swap B may also be
+ * of few bits, as of gemv, where A is bf16 or f16.  Only those of 16 bits may be stored across K (a_m_major, b_n_major).  A
+ * of 8 and 16 bits may be sparse (.sparse).  tf32 is f32, of which tensor cores take the upper 19 bits: TMA rounds, cp.async
+ * does not. Sums of s8 and u8 are s32, and become f32 where D is anything else.
  *
  * A kernel is made for types, layouts and a tile shape; it serves every M, N and K whose rows are aligned to 16 bytes, and
  * with .unaligned all others.  The usual way: cptx_gemm_auto picks the shape for a problem, cptx_gemm_build makes the

@@ -266,7 +266,7 @@ static bool draw_weights(uint64_t seed, uint32_t which, drawn *d)
 	cptx_error err = { .code = CPTX_OK };
 
 	(void)which;
-	o.a = o.scale = ONE_OF(&s, CPTX_BF16, CPTX_F16), o.b = ONE_OF(&s, CPTX_U4, CPTX_E2M1);
+	o.a = o.scale = ONE_OF(&s, CPTX_BF16, CPTX_F16), o.b = ONE_OF(&s, CPTX_U4, CPTX_E2M1, CPTX_E4M3, CPTX_E5M2);
 	o.out = ONE_OF(&s, CPTX_F32, CPTX_BF16, CPTX_F16);
 	o.scale_k = ONE_OF(&s, 0, 64, 128, 192), o.zeros = o.b == CPTX_U4 && below(&s, 2);
 	o.bm = ONE_OF(&s, 64, 128, 192, 256), o.bn = 8 * (1 + below(&s, 16)), o.stages = 2 + below(&s, 6);

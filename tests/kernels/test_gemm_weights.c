@@ -169,6 +169,11 @@ static const struct case_of_wgmma {
 	{ NULL, CPTX_F16, CPTX_U4, 0, 192, 32, 3, 1, 1, 1, true, false },
 	{ NULL, CPTX_BF16, CPTX_U4, 128, 256, 16, 4, 1, 1, 1, true, false },
 	{ NULL, CPTX_BF16, CPTX_E2M1, 128, 64, 8, 4, 1, 1, 1, false, false },
+	{ NULL, CPTX_BF16, CPTX_E4M3, 128, 64, 8, 4, 1, 1, 1, false, false },
+	{ NULL, CPTX_F16, CPTX_E4M3, 64, 128, 24, 3, 1, 1, 1, false, true },
+	{ NULL, CPTX_F16, CPTX_E5M2, 128, 192, 16, 3, 1, 1, 1, false, false },
+	{ NULL, CPTX_BF16, CPTX_E5M2, 64, 64, 40, 2, 1, 2, 1, false, false },
+	{ NULL, CPTX_BF16, CPTX_E4M3, 0, 256, 16, 2, 1, 1, 1, false, false },
 	{ NULL, CPTX_F16, CPTX_E2M1, 320, 128, 64, 3, 1, 1, 1, false, false },
 	{ NULL, CPTX_BF16, CPTX_U4, 128, 64, 8, 6, 1, 1, 1, false, false },
 	{ NULL, CPTX_BF16, CPTX_U4, 128, 64, 8, 5, 1, 1, 1, false, false },
@@ -287,8 +292,8 @@ START_TEST(says_which_rule_is_broken)
 		ck_assert(!cptx_gemm_check(&o, NULL, NULL, FRESH(&err)));                                                           \
 		ck_assert_msg(strstr(err.text, words) != NULL, "%s", err.text);                                                     \
 	} while (0)
-	REFUSED("weights of few bits are a B of u4 or e2m1", o.b = CPTX_E4M3);
-	REFUSED("weights of few bits are a B of u4 or e2m1", o.b = CPTX_BF16, o.a = CPTX_U4);
+	REFUSED("weights of few bits are a B of u4, e2m1, e4m3 or e5m2", o.b = CPTX_S8);
+	REFUSED("weights of few bits are a B of u4, e2m1, e4m3 or e5m2", o.b = CPTX_BF16, o.a = CPTX_U4);
 	REFUSED("B of .u4 without swap", o.swap = false);
 	REFUSED("scale factors of .f16; they are of the type of A, .bf16", o.scale = CPTX_F16);
 	REFUSED("scale_k = 96; it is 0 (one factor for all of K) or a multiple of 64", o.scale_k = 96);

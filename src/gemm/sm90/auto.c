@@ -47,6 +47,7 @@
 /* Weights of few bits: instructions of a warp for a stage of 64 elements along K of 64 of their rows, and of a stage beside;
  * those that a scheduler starts in a clock; clocks that a warpgroup waits in a stage. */
 #define WEIGHTS_UNPACK 58.0
+#define WEIGHTS_UNPACK_8 94.0 /* of 8 bits */
 #define WEIGHTS_STAGE 40.0
 #define WEIGHTS_ISSUED 0.75
 #define WEIGHTS_WAIT 250.0
@@ -77,7 +78,8 @@ static double mma_clocks(const cptx_gemm_opt *o, const gemm_shape *s, const cptx
  * of each warpgroup, and of the tensor cores; or, where there are few warpgroups, of waiting. */
 static double weight_clocks(const cptx_gemm_opt *o, const gemm_shape *s, double together)
 {
-	const double each = s->blocks * (WEIGHTS_UNPACK * s->bk / 64 + o->bn / 2.0) + WEIGHTS_STAGE;
+	const double each =
+		s->blocks * ((is_fp8(o->b) ? WEIGHTS_UNPACK_8 : WEIGHTS_UNPACK) * s->bk / 64 + o->bn / 2.0) + WEIGHTS_STAGE;
 	const double issue = s->units * each / WEIGHTS_ISSUED, tensor = s->units * s->blocks * o->bn * s->bk / 32.0;
 	const double alone = (each + WEIGHTS_WAIT + tensor / s->units) / (s->slices * together);
 

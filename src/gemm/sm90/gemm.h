@@ -35,10 +35,10 @@ void gemm_sm90_build(cptx_kernel *k, const tma_gemm *t);
 /* What a thread needs to make an A of 16 bits from weights. */
 typedef struct gemm_weights {
 	uint32_t rows, per_group; /* of the thread; stages that share a factor, 0: all */
-	uint32_t chunks;          /* 16 bytes of a row, 2 or 4 */
+	uint32_t chunks;          /* 16 bytes of a row, 2, 4 or 8 */
 	cptx_val chunk;           /* .u32: the first one of its first row in stage 0; exclusive or 16 i: the i-th */
 	cptx_val scale;           /* .u32: the factor of that row */
-	cptx_val shift;           /* .u32: to its pair in a word */
+	cptx_val place;           /* .u32: of its pair in 8 weights */
 	cptx_val a;               /* .b32, the fragments of a stage */
 	cptx_val factor;          /* .f32: those of the rows, of the group at hand */
 	cptx_val left;            /* .u32: stages left of the group at hand */

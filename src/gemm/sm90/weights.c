@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Weights of 4 bits times activations of 16, by wgmma: the weights are the first operand, which comes from registers, so
- * the tile is swapped; activations are the second one, in shared memory, as always.
+ * Weights of 4 and 8 bits times activations of 16, by wgmma: the weights are the first operand, which comes from registers,
+ * so the tile is swapped; activations are the second one, in shared memory, as always.
  *
- * A stage has 64 bytes of each row of weights, 128 elements along K, or half of that.  A thread needs elements 2 q, 2 q + 1,
- * 2 q + 8 and 2 q + 9 of each 16 (q: its place in the quad), which are pair q of two words (cptx_gemm_pack_weights): so all
- * four threads of a quad read the same words, which shared memory gives to all at once, and each shifts its own pair out of
- * them.
+ * A stage has 128 elements along K of each row of weights, or half of that.  A thread needs elements 2 q, 2 q + 1, 2 q + 8
+ * and 2 q + 9 of each 16 (q: its place in the quad), which are pair q of two times 8 weights, one word of 4 bits each
+ * (cptx_gemm_pack_weights) or two of 8: so all four threads of a quad read the same words, which shared memory gives to all
+ * at once, and each takes its own pair out of them.
  *
  * Sums of a group are multiplied by its factors in f32.  Factors and zero points come with each stage.
  *
@@ -17,7 +17,7 @@
 
 #include <cptx/cptx.h>
 
-enum { CHUNK = 16, WORDS = 4 /* of a chunk */, MOST_CHUNKS = 4, NARROW = 64, WIDE = 128 /* elements along K of a stage */ };
+enum { CHUNK = 16, WORDS = 4 /* of a chunk */, MOST_CHUNKS = 8, NARROW = 64, WIDE = 128 /* elements along K of a stage */ };
 
 #define RULE(ok, ...) TMA_RULE(ok, "sm_90a: " __VA_ARGS__)
 
@@ -35,9 +35,9 @@ bool gemm_sm90_weights_check(const cptx_gemm_opt *o, cptx_error *err)
 		     cptx_type_name(o->a), cptx_type_name(o->b));
 		return true;
 	}
-	RULE(is_16_bits(o->a) && (o->b == CPTX_U4 || o->b == CPTX_E2M1),
-	     "A of .%s and B of .%s; weights of few bits are a B of u4 or e2m1, A is bf16 or f16", cptx_type_name(o->a),
-	     cptx_type_name(o->b));
+	RULE(is_16_bits(o->a) && (o->b == CPTX_U4 || o->b == CPTX_E2M1 || is_fp8(o->b)),
+	     "A of .%s and B of .%s; weights of few bits are a B of u4, e2m1, e4m3 or e5m2, A is bf16 or f16",
+	     cptx_type_name(o->a), cptx_type_name(o->b));
 	RULE(o->swap, "B of .%s without swap; weights are the first operand of wgmma, which comes from registers",
 	     cptx_type_name(o->b));
 	RULE(o->scale == o->a, "B of .%s with scale factors of .%s; they are of the type of A, .%s", cptx_type_name(o->b),
@@ -78,11 +78,12 @@ void gemm_sm90_weights_new(gemm90 *g)
 	cptx_acc_new(k, &g->mma, &x->part);
 	x->chunks = row_bytes(g) / CHUNK;
 	/* the swizzle: the number of 128 bytes that a row is in, modulo the chunks, is exclusive-ored with that of a chunk */
-	const cptx_val lines = cptx_and(k, cptx_shr(k, g->acc.row, x->chunks == 2 ? 2 : 1), x->chunks - 1);
+	const cptx_val lines =
+		cptx_and(k, x->chunks < 8 ? cptx_shr(k, g->acc.row, x->chunks == 2 ? 2 : 1) : g->acc.row, x->chunks - 1);
 	const cptx_val row = cptx_mad(k, g->acc.row, row_bytes(g), g->producer.ring[0].smem, .mode = CPTX_LO);
 	x->chunk = cptx_mad(k, lines, CHUNK, row, .mode = CPTX_LO);
 	x->scale = cptx_mad(k, g->acc.row, 2, g->producer.scales[0].smem, .mode = CPTX_LO);
-	x->shift = gemv_pair_shift(k, g->t.o, cptx_and(k, g->lane, 3));
+	x->place = gemv_pair_place(k, g->t.o, cptx_and(k, g->lane, 3));
 	x->a = cptx_regs(k, CPTX_B32, g->mma.steps * g->s.blocks * g->mma.a_map.regs);
 	x->factor = cptx_regs(k, CPTX_F32, x->rows);
 	x->left = cptx_reg(k, CPTX_U32);
@@ -154,7 +155,7 @@ static void unpack(gemm90 *g)
 {
 	cptx_kernel *k = g->k;
 	const gemm_weights *x = &g->weights;
-	const uint32_t regs = g->mma.a_map.regs;
+	const uint32_t regs = g->mma.a_map.regs, words = tma_gemm_bits(g->t.o->b) / 4; /* of 8 weights */
 	cptx_val at[MOST_CHUNKS];
 
 	at[0] = cptx_mad(k, g->at.stage, g->producer.ring[0].apart, x->chunk, .mode = CPTX_LO);
@@ -166,7 +167,7 @@ static void unpack(gemm90 *g)
 		const cptx_val zero = load_factor(g, i);
 		for (uint32_t s = 0; s < g->mma.steps; s++)
 			for (uint32_t half = 0; half < 2; half++) {
-				const cptx_val pair = gemv_unpack_pair(k, g->t.o, word[2 * s + half], x->shift, zero);
+				const cptx_val pair = gemv_unpack_pair(k, g->t.o, &word[(2 * s + half) * words], x->place, zero);
 				cptx_mov(k, pair, .type = CPTX_B32,
 				         .into = cptx_elem(x->a, (s * g->s.blocks + i / 2) * regs + half * 2 + i % 2));
 			}
