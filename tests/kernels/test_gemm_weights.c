@@ -296,6 +296,9 @@ START_TEST(says_which_rule_is_broken)
 	REFUSED("weights of few bits are a B of u4, e2m1, e4m3 or e5m2", o.b = CPTX_BF16, o.a = CPTX_U4);
 	REFUSED("B of .u4 without swap", o.swap = false);
 	REFUSED("scale factors of .f16; they are of the type of A, .bf16", o.scale = CPTX_F16);
+	REFUSED("tile K = 96; with weights of few bits it is 64 or 128", o.bk = 96);
+	REFUSED("scale_k = 64; it is 0 (one factor for all of K) or a multiple of 64, with tile K = 128 of that", o.bk = 128,
+	        o.scale_k = 64);
 	REFUSED("scale_k = 96; it is 0 (one factor for all of K) or a multiple of 64", o.scale_k = 96);
 	REFUSED("zero points are of u4, not of .e2m1", o.b = CPTX_E2M1, o.zeros = true);
 	REFUSED("B stored as rows of N; weights of few bits", o.b_n_major = true);

@@ -42,6 +42,8 @@ bool gemm_sm90_weights_check(const cptx_gemm_opt *o, cptx_error *err)
 	     cptx_type_name(o->b));
 	RULE(o->scale == o->a, "B of .%s with scale factors of .%s; they are of the type of A, .%s", cptx_type_name(o->b),
 	     cptx_type_name(o->scale), cptx_type_name(o->a));
+	RULE(!o->bk || o->bk == NARROW || o->bk == WIDE, "tile K = %u; with weights of few bits it is %d or %d", o->bk, NARROW,
+	     WIDE);
 	RULE(o->scale_k % bk == 0,
 	     "scale_k = %u; it is 0 (one factor for all of K) or a multiple of %d, with tile K = %d of that", o->scale_k, NARROW,
 	     WIDE);
