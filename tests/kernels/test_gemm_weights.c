@@ -81,7 +81,8 @@ static double expected(const weights *w, unsigned m, unsigned n)
 	return sum;
 }
 
-/* Runs the kernel in a module; false: err tells.  *wrong: the first element that is, or M * N. */
+/* Runs the kernel in a module, or without one what a runner takes; false: err tells.  *wrong: the first element that is, or
+ * M * N. */
 static bool run_module(weights *w, cptx_device *dev, cptx_module *m, unsigned *wrong, cptx_error *err)
 {
 	const cptx_gemm_opt *o = &w->o;
@@ -98,16 +99,19 @@ static bool run_module(weights *w, cptx_device *dev, cptx_module *m, unsigned *w
 	p.d = cptx_mem_alloc(dev, sizeof d, err);
 	cptx_mem_fill8(dev, p.d, 0xff, sizeof d, err);
 	cptx_gemm_plan plan;
-	if (cptx_gemm_check_problem(o, &p, 8, &plan, err) && plan.workspace) {
+	if (m && cptx_gemm_check_problem(o, &p, 8, &plan, err) && plan.workspace) {
 		p.workspace = cptx_mem_alloc(dev, plan.workspace, err);
 		cptx_mem_fill8(dev, p.workspace, 0, plan.workspace, err);
 	}
-	cptx_program *program = cptx_device_load(dev, m, &(cptx_load_opt){ .target = cptx_device_get_info(dev)->target }, err);
+	const cptx_load_opt load = { .target = cptx_device_get_info(dev)->target };
+	cptx_program *program = m ? cptx_device_load(dev, m, &load, err) : NULL;
 	cptx_launch *l = program ? cptx_gemm_launch(program, dev, o, &p, err) : NULL;
-	const bool ok =
-		l && cptx_launch_run(l, NULL, err) && cptx_device_synchronize(dev, err) && cptx_mem_read(dev, d, p.d, sizeof d, err);
+	cptx_gemm_runner *r = m ? NULL : cptx_gemm_runner_new(dev, NULL, err);
+	const bool ok = (l ? cptx_launch_run(l, NULL, err) : r && cptx_gemm_run(r, o, &p, NULL, err)) &&
+	                cptx_device_synchronize(dev, err) && cptx_mem_read(dev, d, p.d, sizeof d, err);
 	for (*wrong = 0; ok && *wrong < M * N && (double)d[*wrong] == expected(w, *wrong / N, *wrong % N);)
 		++*wrong;
+	cptx_gemm_runner_destroy(r);
 	cptx_launch_destroy(l);
 	cptx_program_destroy(program);
 	uint64_t held[] = { p.a, p.b, p.d, p.scale_b, p.zero_b, p.workspace };
@@ -211,6 +215,29 @@ START_TEST(weights_by_wgmma)
 
 	w.o = options_of(&by_wgmma[_i]);
 	run_weights(&w, (unsigned)_i);
+}
+END_TEST
+
+/* The runner picks a shape of either kernel, where only types are said. */
+START_TEST(the_runner_picks_a_shape)
+{
+	static weights w;
+	cptx_error err = { .code = CPTX_OK };
+	cptx_device *dev = cptx_emu_open("sm_90a", NULL, &err);
+	unsigned wrong = 0;
+
+	w.o = (cptx_gemm_opt){ .size = CPTX_OPT_SIZE(cptx_gemm_opt),
+		                   .mma = CPTX_GEMM_WGMMA,
+		                   .a = CPTX_BF16,
+		                   .b = _i ? CPTX_E4M3 : CPTX_U4,
+		                   .out = CPTX_F32,
+		                   .scale = CPTX_BF16,
+		                   .scale_k = 128,
+		                   .zeros = !_i };
+	ck_assert_msg(run_module(&w, dev, NULL, &wrong, &err), "%s", err.text);
+	ck_assert_uint_eq(wrong, M * N);
+	ck_assert_ptr_null(cptx_emu_finding_at(dev, 0));
+	cptx_device_close(dev);
 }
 END_TEST
 
@@ -322,6 +349,7 @@ int main(void)
 
 	tcase_add_loop_test(test_case(s, "gemv"), weights_of_few_bits, 0, 18);
 	tcase_add_loop_test(test_case(s, "wgmma"), weights_by_wgmma, 0, BY_WGMMA);
+	tcase_add_loop_test(test_case(s, "runner"), the_runner_picks_a_shape, 0, 2);
 	tcase_add_loop_test(test_case(s, "mutants"), nothing_may_be_missing, 0, 2);
 	tcase_add_test(test_case(s, "rules"), says_which_rule_is_broken);
 	return gemm_tests_main("gemm_weights", s);
