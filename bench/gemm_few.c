@@ -266,7 +266,7 @@ static void any(bench *t, const cptx_gemm_opt *o, uint64_t m, uint64_t n, uint64
 int main(int argc, char **argv)
 {
 	static const uint64_t sides[][2] = { { 4096, 4096 }, { 8192, 8192 }, { 28672, 8192 }, { 4096, 14336 }, { 1024, 8192 } };
-	static const uint64_t ms[] = { 1, 8, 16 }, weights[] = { 1, 16, 64 };
+	static const uint64_t ms[] = { 1, 8, 16 }, weights[] = { 1, 16, 64, 128 };
 	static const enum cptx_type types[] = { CPTX_U4, CPTX_E2M1, CPTX_E4M3 };
 	const cptx_gemm_opt o = { .mma = CPTX_GEMM_GEMV, .a = CPTX_BF16, .b = CPTX_BF16, .out = CPTX_BF16 };
 	cptx_error err = { 0 };
@@ -291,14 +291,17 @@ int main(int argc, char **argv)
 	cptx_gemm_opt nn = o;
 	nn.b_n_major = true;
 	few(&t, nn, 1, 8192, 8192, &err), few(&t, nn, 16, 8192, 8192, &err), few(&t, nn, 1, 28672, 8192, &err);
-	for (size_t i = 0; i < 3; i++)
-		for (size_t j = 0; j < 3; j++) {
-			cptx_gemm_opt q = o;
-			q.b = types[i], q.scale = CPTX_BF16, q.scale_k = 128, q.zeros = !i;
-			few(&t, q, weights[j], 8192, 8192, &err), few(&t, q, weights[j], 28672, 8192, &err);
-		}
 	cptx_gemm_opt w = o;
 	w.mma = cptx_gemm_mma_of(cptx_target_find(cptx_device_get_info(t.dev)->target));
+	for (size_t i = 0; i < 3; i++)
+		for (size_t j = 0; j < sizeof weights / sizeof *weights; j++) {
+			cptx_gemm_opt q = o;
+			q.b = types[i], q.scale = CPTX_BF16, q.scale_k = 128, q.zeros = !i;
+			for (int by = 0; by < (w.mma == CPTX_GEMM_WGMMA ? 2 : 1); by++) {
+				few(&t, q, weights[j], 8192, 8192, &err), few(&t, q, weights[j], 28672, 8192, &err);
+				q.mma = w.mma;
+			}
+		}
 	any(&t, &w, 4096, 4096, 4097, 4096, 4096, &err), any(&t, &w, 4097, 4097, 4097, 4096, 4096, &err);
 	any(&t, &w, 8192, 8192, 8193, 8192, 8192, &err), any(&t, &w, 1024, 4096, 4097, 4096, 4096, &err);
 	any(&t, &w, 128, 4096, 4097, 4096, 4096, &err), any(&t, &w, 4096, 4097, 4096, 4096, 4096, &err);

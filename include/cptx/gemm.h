@@ -11,14 +11,15 @@
  *   CPTX_GEMM_SYNC with .scale    sm_120a, sm_121a     TMA, mma.sync with scale factors       see below
  *   CPTX_GEMM_WGMMA               sm_90a               TMA, wgmma, clusters                   bf16 f16 tf32 s8 u8 e4m3
  *                                                                                             e5m2, these two also scaled
- *                                                                                             by blocks
+ *                                                                                             by blocks; B as gemv
  *   CPTX_GEMM_TCGEN05             sm_100a, sm_103a     TMA, tcgen05.mma, tensor memory        see below
  *   CPTX_GEMM_GEMV                sm_80 and later      loads, mma.sync: for few rows of A     bf16 f16, B also u4 e2m1
  *                                                                                             e4m3 e5m2
  *
- * Of mma.sync and wgmma A and B are of one type, or each e4m3 or e5m2, or each s8 or u8; only those of 16 bits may be stored
- * across K (a_m_major, b_n_major).  A of 8 and 16 bits may be sparse (.sparse).  tf32 is f32, of which tensor cores take the
- * upper 19 bits: TMA rounds, cp.async does not. Sums of s8 and u8 are s32, and become f32 where D is anything else.
+ * Of mma.sync and wgmma A and B are of one type, or each e4m3 or e5m2, or each s8 or u8; of wgmma with .swap B may also be
+ * of few bits, as of gemv, where A is bf16 or f16.  Only those of 16 bits may be stored across K (a_m_major, b_n_major).  A
+ * of 8 and 16 bits may be sparse (.sparse).  tf32 is f32, of which tensor cores take the upper 19 bits: TMA rounds, cp.async
+ * does not. Sums of s8 and u8 are s32, and become f32 where D is anything else.
  *
  * A kernel is made for types, layouts and a tile shape; it serves every M, N and K whose rows are aligned to 16 bytes, and
  * with .unaligned all others.  The usual way: cptx_gemm_auto picks the shape for a problem, cptx_gemm_build makes the
@@ -139,16 +140,17 @@ typedef struct cptx_gemm_opt {
 	/** type of C and D: CPTX_F32, CPTX_BF16 or CPTX_F16; not [gemv] CPTX_E4M3 and CPTX_E5M2, saturated, from sm_89 on,
 	 * without beta; for s8 and u8, without an epilogue, also CPTX_S32; of f64 CPTX_F64, with alpha and beta alone */
 	enum cptx_type out;
-	/** [scaled, tcgen05] type of the scale factors: CPTX_UE8M0 or CPTX_UE4M3; [gemv] of a B of few bits the type of A.
-	 * [wgmma] CPTX_F32: A and B are of 8 bits, and have a factor for blocks of 1 x 128 and of 128 x 128 elements; bm is 64
-	 * or 128, without swap.  Sums of each 128 along K are scaled and added in f32, so that none is longer than 128 in the
-	 * tensor cores.  CPTX_TYPE_NONE: no factors */
+	/** [scaled, tcgen05] type of the scale factors: CPTX_UE8M0 or CPTX_UE4M3; [gemv, wgmma] of a B of few bits the type of
+	 * A, by wgmma always. [wgmma] CPTX_F32: A and B are of 8 bits, and have a factor for blocks of 1 x 128 and of 128 x 128
+	 * elements; bm is 64 or 128, without swap.  Sums of each 128 along K are scaled and added in f32, so that none is longer
+	 * than 128 in the tensor cores.  CPTX_TYPE_NONE: no factors */
 	enum cptx_type scale;
-	/** [gemv] elements along K of a B of few bits that share a scale factor; 0: all.  A multiple of 128 (of e4m3, e5m2 64).
-	 * Of u4 by bf16 with scale_k, of up to 16 rows, the sums of a group have 128 in each weight until its end: errors of f32
-	 * are up to 17 times those of the weights alone, and elements of A from 2.4e36 on, and infinite ones, give NaN */
+	/** [gemv, wgmma] elements along K of a B of few bits that share a scale factor; 0: all.  A multiple of 128 (of e4m3,
+	 * e5m2, and by wgmma, 64).  By gemv of u4 by bf16 with scale_k, of up to 16 rows, the sums of a group have 128 in each
+	 * weight until its end: errors of f32 are up to 17 times those of the weights alone, and elements of A from 2.4e36 on,
+	 * and infinite ones, give NaN */
 	uint32_t scale_k;
-	bool zeros; /**< [gemv] u4 has zero points, one for each scale factor; else it is 8 */
+	bool zeros; /**< [gemv, wgmma] u4 has zero points, one for each scale factor; else it is 8 */
 	/** [tcgen05] kind of the instruction; [scaled]: 0, or the kind that follows from the types */
 	enum cptx_tcgen05_kind kind;
 	bool a_m_major; /**< A is stored as K rows of M elements; else M rows of K.  mma.sync, wgmma: 16-bit types only; tcgen05:
@@ -290,8 +292,8 @@ typedef struct cptx_gemm_problem {
 	 * lie behind one another in one A, C and D (along K in one A and B): of these the stride is 0, or rows (m; along K k) *
 	 * ld */
 	uint64_t stride_a, stride_b, stride_c, stride_d;
-	/** [gemv] with .zeros: as many zero points as scale factors, of the type of A, from 0 to 15.  Both lie as
-	 * [ceil(K / scale_k)][N]; with scale_k 0 as [N] */
+	/** [gemv, wgmma] with .zeros: as many zero points as scale factors, of the type of A, from 0 to 15.  Both lie as
+	 * [ceil(K / scale_k)][N], with scale_k 0 as [N]; by wgmma N is a multiple of 8, and both are aligned to 16 */
 	uint64_t zero_b;
 	uint64_t counts;   /**< with experts: device address, aligned to 4, of a u32 for each expert: its rows.  Read by the
 	                        kernel behind griddepcontrol.wait */
@@ -323,7 +325,8 @@ enum cptx_gemm_map {
 	CPTX_GEMM_MAP_END_D,   /**< [wgmma] D again, with smaller boxes for the end of a tile */
 	CPTX_GEMM_MAP_LAST_A,  /**< [wgmma] A again, with boxes for its last rows, which fill no tile */
 	CPTX_GEMM_MAP_LAST_B,  /**< [wgmma] B again, with boxes for its last rows */
-	CPTX_GEMM_MAP_SCALE_A, /**< with .scale: scale factors of A */
+	CPTX_GEMM_MAP_SCALE_A, /**< with .scale: scale factors of A; of weights of few bits, which alone have them, zero points
+	                        */
 	CPTX_GEMM_MAP_SCALE_B, /**< with .scale: scale factors of B */
 	CPTX_GEMM_MAP_KINDS    /**< number of kinds */
 };
@@ -337,7 +340,7 @@ typedef struct cptx_gemm_plan {
 	uint32_t regs; /**< [sync] estimate of registers per thread for the plain product; else 0. ptxas 13.0 takes up to 32 more
 	                  or fewer.  Where the plain product needs all registers, further options (stream_k, alpha, beta, ...)
 	                  make ptxas spill up to 80 bytes outside of the mainloop */
-	uint32_t vec;  /**< elements that share a scale factor; 0: there are no factors, or one for all of K ([gemv]) */
+	uint32_t vec;  /**< elements that share a scale factor; 0: there are no factors, or one for all of K (of few bits) */
 	enum cptx_tcgen05_kind kind; /**< [scaled, tcgen05] kind of the instruction */
 	uint32_t accumulators;       /**< [tcgen05] accumulators in tensor memory: 2, or 1 where there is no room; then nothing
 	                                overlaps the epilogue */
@@ -521,7 +524,7 @@ static inline uint64_t cptx_gemm_scale_pitch(uint64_t rows) { return (rows + 3) 
 CPTX_API void cptx_gemm_scales_pack(uint8_t *to, const uint8_t *from, uint64_t rows, uint64_t k, uint32_t vec);
 
 /**
- * Packs weights of 4 bits as kernels of CPTX_GEMM_GEMV read them: `codes` has one for each byte, in its low bits (u4: 0 to
+ * Packs weights of 4 bits as all kernels with such a B read them: `codes` has one for each byte, in its low bits (u4: 0 to
  * 15; e2m1: its encoding), n rows of k, a multiple of 8; `to` gets n * k / 2 bytes.  Of eight neighbours, which make a word
  * of 32 bits, number 2 i is in bits 4 i and up, number 2 i + 1 in bits 4 i + 16 and up.  Weights of 8 bits need no packing.
  */

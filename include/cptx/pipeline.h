@@ -173,6 +173,11 @@ CPTX_API cptx_pipe_at cptx_pipe_begin_(cptx_kernel *k, cptx_site at, const cptx_
 CPTX_API void cptx_pipe_next_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, cptx_pipe_at *here);
 /** To the next stage. */
 #define cptx_pipe_next(k, p, here) cptx_pipe_next_((k), CPTX_HERE, (p), (here))
+CPTX_API void cptx_pipe_skip_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, cptx_pipe_at *here, uint32_t n);
+/** To the stage n further on, for n groups of consumers that take stages in turns, of which each gives back its own
+ * (.consumers: those of a group).  n divides the number of stages: else a group could take a stage for full that another one
+ * has yet to read.  Not of groups of cp.async. */
+#define cptx_pipe_skip(k, p, here, n) cptx_pipe_skip_((k), CPTX_HERE, (p), (here), (n))
 
 CPTX_API cptx_pipe_at cptx_pipe_ahead_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, const cptx_pipe_at *here);
 /** The next stage, in registers of its own: to ask for it (cptx_pipe_is_full) before this one is released. */

@@ -260,8 +260,10 @@ static bool add_kernel(cptx_bundle *b, making *m, cptx_module *module, cptx_erro
 	cptx_gemm_plan plan;
 	cptx_kernel_info info;
 
-	RULE(!m->opt.strided && !m->opt.unaligned && m->opt.mma != CPTX_GEMM_GEMV,
-	     "%s: matrices at distances of their own, with rows that are no multiples of 16 bytes, and gemv cannot be bundled",
+	const bool of_few_bits = cptx_type_bits(m->opt.a) == 16 && cptx_type_bits(m->opt.b) != 16;
+	RULE(!m->opt.strided && !m->opt.unaligned && m->opt.mma != CPTX_GEMM_GEMV && !of_few_bits,
+	     "%s: matrices at distances of their own, with rows that are no multiples of 16 bytes, weights of few bits and gemv "
+	     "cannot be bundled",
 	     m->g.name);
 	if (!cptx_gemm_check_problem(&m->opt, &m->p, SMS_UNKNOWN, &plan, err) || !cptx_gemm_build(module, &m->opt, err))
 		return false;

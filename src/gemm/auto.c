@@ -296,6 +296,8 @@ static bool search_all(const gemm_generator *g, gemm_pick *x, cptx_gemm_opt o, c
 		o.bk = o.sparse ? 128 : 16;
 	if (o.mma == CPTX_GEMM_SYNC && o.experts == CPTX_GEMM_EXPERTS_K) /* which cp.async does not have */
 		o.tma = true;
+	if (o.mma == CPTX_GEMM_WGMMA && tma_gemm_has_weights(&o)) /* the first operand */
+		o.swap = true;
 	if (o.scale_out != CPTX_TYPE_NONE) /* whole blocks of columns of D, of which each is of one column or of two */
 		o.bn = o.swiglu ? 256 : 128;
 	if (!cptx_gemm_check(&o, x->target, NULL, err)) /* what is described has types that the kernel has */
@@ -311,9 +313,9 @@ static bool search_all(const gemm_generator *g, gemm_pick *x, cptx_gemm_opt o, c
  */
 static bool may_be_gemv(const cptx_gemm_opt *o, const cptx_gemm_problem *p)
 {
-	return o->mma != CPTX_GEMM_GEMV && p->m <= GEMM_GEMV_ROWS_MOST && is_16_bits(o->a) && o->a == o->b &&
-	       o->scale == CPTX_TYPE_NONE && !o->grouped && !o->experts && !o->timeline && !o->swap && !o->a_tmem &&
-	       or_one(o->per_sm) == 1 && !p->ctas;
+	return o->mma != CPTX_GEMM_GEMV && p->m <= GEMM_GEMV_ROWS_MOST && is_16_bits(o->a) &&
+	       (tma_gemm_has_weights(o) || (o->a == o->b && o->scale == CPTX_TYPE_NONE)) && !o->grouped && !o->experts &&
+	       !o->timeline && !o->swap && !o->a_tmem && or_one(o->per_sm) == 1 && !p->ctas;
 }
 
 size_t gemm_auto_fill(gemm_pick *x, const cptx_gemm_opt *opt, const cptx_gemm_problem *p, cptx_error *err)

@@ -110,7 +110,7 @@ static bool make_operands(bench *b, const cptx_gemm_opt *o, uint32_t vec, cptx_e
 	p->d = operand(b, o->out, of_d, err);
 	p->c = o->beta ? operand(b, o->out, of_d, err) : 0;
 	p->bias = o->bias ? operand(b, CPTX_F32, p->n, err) : 0;
-	if (o->scale != CPTX_TYPE_NONE && o->mma == CPTX_GEMM_GEMV) {
+	if (o->scale != CPTX_TYPE_NONE && tma_gemm_has_weights(o)) {
 		const uint64_t factors = (o->scale_k ? divide_up(p->k, o->scale_k) : 1) * p->n;
 		p->scale_b = operand(b, o->scale, factors, err);
 		p->zero_b = o->zeros ? operand(b, o->scale, factors, err) : 0;

@@ -209,6 +209,26 @@ void cptx_pipe_next_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, cptx_pipe
 	CALL(xor, .a = here->parity, .b = cptx_imm(1), .into = here->parity, .when = wraps);
 }
 
+void cptx_pipe_skip_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, cptx_pipe_at *here, uint32_t n)
+{
+	if (!is_place_of(k, at, p, here))
+		return;
+	if (!n || p->opt.stages % n || here->by == CPTX_PIPE_CP_ASYNC_GROUPS) {
+		cptx_fail_(k, at, "%u stages of %u are skipped%s", n, p->opt.stages,
+		           here->by == CPTX_PIPE_CP_ASYNC_GROUPS ? " of groups of cp.async" : "; it is a divisor");
+		return;
+	}
+	if (n == 1) {
+		cptx_pipe_next_(k, at, p, here);
+		return;
+	}
+	CALL(add, .a = here->stage, .b = cptx_imm(n), .into = here->stage);
+	cptx_val wraps = CALL(setp, .a = here->stage, .b = cptx_imm(p->opt.stages), .cmp = CPTX_GE);
+	CALL(sub, .a = here->stage, .b = cptx_imm(p->opt.stages), .into = here->stage, .when = wraps);
+	CALL(mad, .a = here->stage, .b = cptx_imm(BARRIER), .c = here->first, .mode = CPTX_LO, .into = here->barrier);
+	CALL(xor, .a = here->parity, .b = cptx_imm(1), .into = here->parity, .when = wraps);
+}
+
 cptx_pipe_at cptx_pipe_ahead_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, const cptx_pipe_at *here)
 {
 	cptx_pipe_at ahead = { .stages = 0 };

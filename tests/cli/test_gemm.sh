@@ -61,6 +61,9 @@ for of in "--run 5x70x203" "--in bf16,u4 --scale bf16 --scale-k 128 --zeros --ru
 	says "by gemv"
 	says "right; largest error"
 done
+status 0 gemm --device emu:sm_90a --mma wgmma --swap --tile 64x16x64 --stages 4 --in bf16,u4 --scale bf16 --scale-k 128 --zeros --run 13x136x416
+says "tile 64x16x64 swapped"
+says "right; largest error"
 status 0 gemm -a sm_80 --explain 1x4096x4097
 says "by gemv, 8 warps along K, 1 along N, any rows"
 usage "--stages is an option of" gemm --mma gemv --stages 3

@@ -296,7 +296,8 @@ START_TEST(options_of_other_kernels)
 		"gemm: .warps_m is an option of mma.sync, of mma.sync with scale factors, of gemv; this kernel is by wgmma: there "
 		"the "
 		"instruction says which warps compute what",
-		"gemm: .zeros is an option of gemv; this kernel is by wgmma: there no operand has few bits and scale factors for "
+		"gemm: .zeros is an option of wgmma, of gemv; this kernel is by mma.sync: there no operand has few bits and scale "
+		"factors for "
 		"groups "
 		"along K",
 		"gemm: .swap is an option of wgmma, of tcgen05; this kernel is by mma.sync with scale factors: there both sides of "
@@ -309,7 +310,7 @@ START_TEST(options_of_other_kernels)
 	cptx_error err = { .code = CPTX_OK };
 
 	o[0].a_tmem = true, o[1].per_sm = 2;
-	o[2].mma = o[3].mma = o[6].mma = CPTX_GEMM_WGMMA, o[7].mma = CPTX_GEMM_MMAS;
+	o[2].mma = o[6].mma = CPTX_GEMM_WGMMA, o[7].mma = CPTX_GEMM_MMAS;
 	o[3].warps_m = o[3].warps_n = o[6].warps_m = o[6].warps_n = 0;
 	o[3].zeros = true, o[4].scale = o[5].scale = CPTX_UE8M0, o[4].swap = true, o[5].cluster_n = 2, o[6].bk = 32;
 	for (size_t i = 0; i < 8; i++) {

@@ -258,6 +258,28 @@ static bool draw_gemv(uint64_t seed, uint32_t which, drawn *d)
 	return cptx_gemm_check(&o, cptx_target_find(d->target), NULL, &err) && cptx_gemm_build(d->m, &o, &err);
 }
 
+/* Weights of few bits by wgmma. */
+static bool draw_weights(uint64_t seed, uint32_t which, drawn *d)
+{
+	uint64_t s = gemm_trial_random(seed);
+	cptx_gemm_opt o = { .size = CPTX_OPT_SIZE(cptx_gemm_opt), .mma = CPTX_GEMM_WGMMA, .swap = true };
+	cptx_error err = { .code = CPTX_OK };
+
+	(void)which;
+	o.a = o.scale = ONE_OF(&s, CPTX_BF16, CPTX_F16), o.b = ONE_OF(&s, CPTX_U4, CPTX_E2M1, CPTX_E4M3, CPTX_E5M2);
+	o.out = ONE_OF(&s, CPTX_F32, CPTX_BF16, CPTX_F16);
+	o.scale_k = ONE_OF(&s, 0, 64, 128, 192), o.zeros = o.b == CPTX_U4 && below(&s, 2);
+	o.bm = ONE_OF(&s, 64, 128, 192, 256), o.bn = 8 * (1 + below(&s, 16)), o.stages = 2 + below(&s, 6);
+	o.cluster_m = ONE_OF(&s, 1, 1, 2, 4), o.cluster_n = o.cluster_m > 1 ? 1 : ONE_OF(&s, 1, 2);
+	o.stream_k = below(&s, 3) == 0, o.per_sm = 1 + below(&s, 2);
+	o.alpha = below(&s, 3) == 0, o.beta = below(&s, 3) == 0, o.bias = below(&s, 3) == 0;
+	d->target = "sm_90a";
+	snprintf(d->text, sizeof d->text, "%s x %s to %s, groups of %u, %d, %ux%u, %u stages, %ux%u, %d%u%d%d%d",
+	         cptx_type_name(o.a), cptx_type_name(o.b), cptx_type_name(o.out), o.scale_k, o.zeros, o.bm, o.bn, o.stages,
+	         o.cluster_m, o.cluster_n, o.stream_k, o.per_sm, o.alpha, o.beta, o.bias);
+	return cptx_gemm_check(&o, cptx_target_find(d->target), NULL, &err) && cptx_gemm_build(d->m, &o, &err);
+}
+
 static bool draw_quantize(uint64_t seed, uint32_t which, drawn *d)
 {
 	uint64_t s = gemm_trial_random(seed);
@@ -307,6 +329,7 @@ static const struct generator {
 	{ "attention_backward_sm90", draw_backward, CPTX_ATTENTION_WGMMA },
 	{ "rows", draw_rows, 0 },
 	{ "gemm_gemv", draw_gemv, 0 },
+	{ "gemm_weights", draw_weights, 0 },
 	{ "gemm_experts_sync", draw_gemm, 5 },
 	{ "gemm_experts_sm90", draw_gemm, 6 },
 	{ "gemm_experts_sm100", draw_gemm, 7 },

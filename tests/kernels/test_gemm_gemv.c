@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The GEMM for few rows: rows and columns of B of any length, weights of few bits; on the emulator, or on a GPU. */
+/* The GEMM for few rows: rows and columns of B of any length; on the emulator, or on a GPU.  test_gemm_weights.c has weights
+ * of few bits. */
 #include "gemm_draw.h"
 #include "gemm_tests.h"
 
@@ -68,26 +69,6 @@ START_TEST(tiny_matrices)
 }
 END_TEST
 
-/* ---- weights of few bits ---- */
-
-enum { M = 5, N = 40, K = 640, MOST = N * K };
-
-typedef struct weights {
-	cptx_gemm_opt o;
-	uint8_t code[MOST], packed[MOST];
-	double value[MOST], scale[MOST], zero[MOST], a[M * K];
-	uint16_t half[MOST];
-} weights;
-
-static double value_of(enum cptx_type type, uint8_t code)
-{
-	static const double e2m1[] = { 0, 0.5, 1, 1.5, 2, 3, 4, 6 };
-
-	if (type == CPTX_E2M1)
-		return code & 8 ? -e2m1[code & 7] : e2m1[code & 7];
-	return type == CPTX_U4 ? code : number_value(type, code);
-}
-
 static uint64_t upload(cptx_device *dev, const void *from, size_t size)
 {
 	cptx_error err = { 0 };
@@ -96,104 +77,6 @@ static uint64_t upload(cptx_device *dev, const void *from, size_t size)
 	ck_assert_msg(to && cptx_mem_write(dev, to, from, size, &err), "%s", err.text);
 	return to;
 }
-
-static uint64_t upload_halves(cptx_device *dev, weights *w, const double *v, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		w->half[i] = (uint16_t)number_bits(w->o.a, v[i]);
-	return upload(dev, w->half, 2 * n);
-}
-
-/* All weights that the type has, but infinities and NaN, and subnormal ones of e5m2, which no sum of f32 holds beside
- * others. */
-static void draw(weights *w)
-{
-	uint64_t s = 7;
-
-	for (unsigned i = 0; i < N * K; i++) {
-		uint8_t c = (uint8_t)(number_random(&s) >> 40);
-		if (w->o.b == CPTX_U4 || w->o.b == CPTX_E2M1)
-			c &= 15;
-		else if (w->o.b == CPTX_E4M3)
-			c = (c & 0x7f) == 0x7f ? 0 : (uint8_t)(c & 0x87) | (uint8_t)((4 + c / 8 % 8) << 3);
-		else
-			c = (uint8_t)(c & 0x83) | (uint8_t)((12 + c / 4 % 8) << 2);
-		w->code[i] = c, w->value[i] = value_of(w->o.b, c);
-		w->scale[i] = 1 << (number_random(&s) >> 40) % 3, w->zero[i] = (double)((number_random(&s) >> 40) % 16);
-	}
-	for (unsigned i = 0; i < M * K; i++)
-		w->a[i] = (double)((int)((number_random(&s) >> 40) % 5) - 2);
-}
-
-static double expected(const weights *w, unsigned m, unsigned n)
-{
-	double sum = 0;
-
-	for (unsigned k = 0; k < K; k++) {
-		unsigned at = (w->o.scale_k ? k / w->o.scale_k : 0) * N + n;
-		double v = w->value[n * K + k];
-		if (w->o.b == CPTX_U4)
-			v -= w->o.zeros ? w->zero[at] : 8;
-		sum += w->a[m * K + k] * v * (w->o.scale == CPTX_TYPE_NONE ? 1 : w->scale[at]);
-	}
-	return sum;
-}
-
-static void run_weights(weights *w, unsigned seed)
-{
-	const cptx_gemm_opt *o = &w->o;
-	const bool four = o->b == CPTX_U4 || o->b == CPTX_E2M1;
-	cptx_emu_opt opt = { .seed = seed, .threads = 1, .sms = 8 };
-	cptx_device *dev = gemm_device(o, targets[seed % 2], &opt);
-	cptx_module *m = cptx_module_new(NULL);
-	cptx_error err = { 0 };
-	static float d[M * N];
-
-	draw(w);
-	if (four)
-		cptx_gemm_pack_weights(w->packed, w->code, N, K);
-	const uint32_t groups = o->scale_k ? (K + o->scale_k - 1) / o->scale_k : 1;
-	cptx_gemm_problem p = { .m = M, .n = N, .k = K };
-	p.a = upload_halves(dev, w, w->a, M * K), p.b = upload(dev, four ? w->packed : w->code, four ? N * K / 2 : N * K);
-	p.scale_b = upload_halves(dev, w, w->scale, groups * N), p.zero_b = upload_halves(dev, w, w->zero, groups * N);
-	p.d = cptx_mem_alloc(dev, sizeof d, &err);
-	ck_assert_msg(cptx_gemm_build(m, o, &err), "%s", err.text);
-	cptx_program *program = cptx_device_load(dev, m, &(cptx_load_opt){ .target = cptx_device_get_info(dev)->target }, &err);
-	cptx_launch *l = program ? cptx_gemm_launch(program, dev, o, &p, &err) : NULL;
-	ck_assert_msg(l && cptx_launch_run(l, NULL, &err) && cptx_device_synchronize(dev, &err) &&
-	                  cptx_mem_read(dev, d, p.d, sizeof d, &err),
-	              "%s", err.text);
-	for (unsigned i = 0; i < M * N; i++)
-		ck_assert_msg((double)d[i] == expected(w, i / N, i % N), "%s in %s: element %u is %g, not %g", cptx_type_name(o->b),
-		              cptx_type_name(o->a), i, (double)d[i], expected(w, i / N, i % N));
-	cptx_launch_destroy(l);
-	cptx_program_destroy(program);
-	cptx_module_destroy(m);
-	uint64_t held[] = { p.a, p.b, p.d, p.scale_b, p.zero_b };
-	for (unsigned i = 0; i < 5; i++)
-		cptx_mem_free(dev, held[i]);
-	gemm_device_done(dev, "weights");
-}
-
-/* Each type, for bf16 and f16; without factors, one for a row, one for a group of a turn or of several; zero points.  Then
- * warps beside one another along N, which share rows of A. */
-START_TEST(weights_of_few_bits)
-{
-	static const enum cptx_type types[] = { CPTX_U4, CPTX_E2M1, CPTX_E4M3, CPTX_E5M2 };
-	static weights w;
-	const bool beside = _i >= 16;
-	const unsigned type = beside ? 0 : (unsigned)_i / 4, how = beside ? 2 : (unsigned)_i % 4;
-
-	w.o = kernel();
-	w.o.a = _i % 2 ? CPTX_F16 : CPTX_BF16, w.o.b = types[type], w.o.bk = 256, w.o.bn = type % 2 ? 32 : 16;
-	w.o.scale = how ? w.o.a : CPTX_TYPE_NONE;
-	w.o.scale_k = how == 2 ? 128 : how == 3 ? 512 : 0;
-	w.o.zeros = w.o.b == CPTX_U4 && how > 0;
-	if (beside)
-		w.o.bm = _i == 16 ? 16 : 64, w.o.bn = _i == 16 ? 64 : 128, w.o.warps_m = 1, w.o.warps_n = 4;
-	run_weights(&w, (unsigned)_i);
-}
-END_TEST
 
 /* ---- rules ---- */
 
@@ -285,7 +168,6 @@ int main(void)
 
 	tcase_add_loop_test(test_case(s, "sums"), gives_the_exact_sums, 0, 14);
 	tcase_add_test(test_case(s, "tiny"), tiny_matrices);
-	tcase_add_loop_test(test_case(s, "weights"), weights_of_few_bits, 0, 18);
 	tcase_add_test(test_case(s, "rules"), says_which_rule_is_broken);
 	tcase_add_test(test_case(s, "runner"), the_runner_takes_it_for_few_rows);
 	return gemm_tests_main("gemm_gemv", s);

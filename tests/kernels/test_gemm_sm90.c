@@ -95,6 +95,8 @@ END_TEST
 
 /* Every "N bytes spill stores" is of zero bytes, and no message has a number: C7508 (setmaxnreg ignored), C7514 (wgmma
  * serialized) ... */
+#define WEIGHTS TYPES(BF16, U4), .scale = CPTX_BF16, .scale_k = 128, .zeros = true, .swap = true, NEW
+
 START_TEST(ptxas_neither_warns_nor_spills)
 {
 	static const cptx_gemm_opt opts[] = {
@@ -137,6 +139,12 @@ START_TEST(ptxas_neither_warns_nor_spills)
 		{ TILE(256, 192, 3), BF16, .out = CPTX_F16, .unaligned = CPTX_GEMM_D, .bias = true, .name = "D" },
 		{ TILE(128, 256, 3), BF16, .out = CPTX_BF16, .sparse = true, .name = "E" },
 		{ TILE(256, 192, 3), BF16, .out = CPTX_F32, .sparse = true, .stream_k = true, .name = "F" },
+		{ TILE(128, 16, 4), WEIGHTS, .out = CPTX_BF16, .stream_k = true, .bias = true, .per_sm = 2, .name = "G" },
+		{ TILE(64, 128, 4), WEIGHTS, .out = CPTX_F32, .beta = true, .bias = true, .name = "H" },
+		{ TILE(64, 32, 4), WEIGHTS, .out = CPTX_BF16, .beta = true, .bias = true, .stream_k = true, .name = "L" },
+		{ TILE(128, 128, 4), WEIGHTS, .out = CPTX_BF16, .beta = true, .bias = true, .name = "I" },
+		{ TILE(192, 96, 4), WEIGHTS, .out = CPTX_F32, .alpha = true, .bias = true, .stream_k = true, .name = "J" },
+		{ TILE(256, 64, 4), WEIGHTS, .out = CPTX_BF16, .beta = true, .stream_k = true, .name = "K" },
 	};
 	enum { NOPT = sizeof opts / sizeof *opts };
 	static char said[1 << 16];

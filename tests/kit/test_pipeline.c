@@ -292,6 +292,31 @@ START_TEST(errors)
 }
 END_TEST
 
+static void cannot_skip(const cptx_pipe_opt *o, uint32_t n, const char *words)
+{
+	cptx_module *m = cptx_module_new(NULL);
+	cptx_kernel *k = cptx_kernel_begin(m, "k");
+	cptx_pipe p;
+
+	cptx_pipe_new_(k, CPTX_HERE, &p, o);
+	cptx_pipe_at at = cptx_pipe_consumer(k, &p);
+	cptx_pipe_skip(k, &p, &at, 2);
+	const bool early = cptx_module_error(m) != NULL;
+	cptx_pipe_skip(k, &p, &at, n);
+	SURE(early == (n == 2) && cptx_module_error(m) && strstr(cptx_module_error(m)->text, words), "%s\nlacks: %s",
+	     cptx_module_error(m) ? cptx_module_error(m)->text : "no error", words);
+	cptx_module_destroy(m);
+}
+
+START_TEST(skips_divide_the_stages)
+{
+	cannot_skip(&(cptx_pipe_opt){ .stages = 8 }, 3, "3 stages of 8 are skipped; it is a divisor");
+	cannot_skip(&(cptx_pipe_opt){ .stages = 8 }, 0, "0 stages of 8 are skipped; it is a divisor");
+	cannot_skip(&(cptx_pipe_opt){ .stages = 4, .by = CPTX_PIPE_CP_ASYNC_GROUPS }, 2,
+	            "2 stages of 4 are skipped of groups of cp.async");
+}
+END_TEST
+
 /* The places of one pipeline are not those of another, also without barriers. */
 START_TEST(places_of_groups)
 {
@@ -351,6 +376,7 @@ int main(void)
 	tcase_add_test(c, tail_rule);
 	tcase_add_test(c, errors);
 	tcase_add_test(c, places_of_groups);
+	tcase_add_test(c, skips_divide_the_stages);
 	tcase_add_test(c, ptxas_accepts);
 	return test_main("kit pipeline", s);
 }

@@ -44,6 +44,10 @@ float gemv_weight_factor(const cptx_gemm_opt *o);
 /* From words with 8 weights, one of 4 bits or two of 8, pairs of neighbours of the type of A; zero: a register with the
  * number to be taken off, as gemv_zero makes it; not read where they are biased. */
 void gemv_unpack(cptx_kernel *k, const cptx_gemm_opt *o, const cptx_val *word, cptx_val zero, cptx_val pair[4]);
+/* One of the four pairs of 8 weights, a word of 4 bits each or two of 8, by the place that pair number i (a register) has.
+ */
+cptx_val gemv_pair_place(cptx_kernel *k, const cptx_gemm_opt *o, cptx_val i);
+cptx_val gemv_unpack_pair(cptx_kernel *k, const cptx_gemm_opt *o, const cptx_val *word, cptx_val place, cptx_val zero);
 /* The number that is taken off weights of .u4, from a zero point of the type of A, .b16; NONE: 8. */
 cptx_val gemv_zero(cptx_kernel *k, const cptx_gemm_opt *o, cptx_val zero);
 

@@ -78,6 +78,23 @@ void gemv_unpack(cptx_kernel *k, const cptx_gemm_opt *o, const cptx_val *word, c
 	}
 }
 
+cptx_val gemv_pair_place(cptx_kernel *k, const cptx_gemm_opt *o, cptx_val i)
+{
+	if (o->b != CPTX_U4 && width_of(o->b) == 8) /* bytes 2 i and 2 i + 1 to the upper bytes of the halves */
+		return cptx_mad(k, i, 0x2020, cptx_mov(k, 0x1000, .type = CPTX_U32), .mode = CPTX_LO);
+	const cptx_val by = cptx_shl(k, i, 2);
+	return o->b == CPTX_U4 ? by : cptx_sub(k, 12, by, .type = CPTX_U32);
+}
+
+cptx_val gemv_unpack_pair(cptx_kernel *k, const cptx_gemm_opt *o, const cptx_val *word, cptx_val place, cptx_val zero)
+{
+	if (o->b == CPTX_U4)
+		return integer_pair(k, o, cptx_shr(k, cptx_as(word[0], CPTX_B32), place), zero);
+	if (o->b == CPTX_E2M1)
+		return float_pair(k, o, cptx_shl(k, cptx_as(word[0], CPTX_B32), place));
+	return float_pair(k, o, cptx_prmt(k, word[0], word[1], place));
+}
+
 /* The number that a zero point takes off weights: in f16 1024 + zero, in bf16 -(128 + zero), to be added. */
 cptx_val gemv_zero(cptx_kernel *k, const cptx_gemm_opt *o, cptx_val zero)
 {

@@ -44,6 +44,17 @@
 #define REDUCE_BYTES_US 88700.0 /* of one multiprocessor */
 #define PROMOTE_CLOCKS 60.0     /* with scale factors: between two K tiles; a guess, not fitted */
 
+/* Weights of few bits, by 150 times of an H200: instructions of a warp for 64 elements along K of 64 of their rows, and of a
+ * stage beside; those that a scheduler starts in a clock; clocks of 64 rows beside those of shared memory; three warpgroups
+ * of rows of their own take so much longer; clocks that a warpgroup waits in a stage. */
+#define WEIGHTS_UNPACK 58.0
+#define WEIGHTS_UNPACK_8 94.0 /* of 8 bits */
+#define WEIGHTS_STAGE 40.0
+#define WEIGHTS_ISSUED 0.85
+#define WEIGHTS_BLOCK 45.0
+#define WEIGHTS_THREE 1.28
+#define WEIGHTS_WAIT 490.0
+
 /* ---- the model ---- */
 
 static double longer(double a, double b) { return gemm_longer(a, b, HINDRANCE); }
@@ -66,12 +77,37 @@ static double mma_clocks(const cptx_gemm_opt *o, const gemm_shape *s, const cptx
 	       (s->cluster_m > 1 ? WAIT_FOR_B * o->bn : 0);
 }
 
+/* Clocks in which shared memory gives the K tile: a warp takes four for 16 bytes of 8 rows of weights, of which each thread
+ * uses a fourth; wgmma reads all of B for 64 rows; TMA writes both. */
+static double weight_shared_clocks(const cptx_gemm_opt *o, const gemm_shape *s)
+{
+	const double words = s->bk * tma_gemm_bits(o->b) / 4.0, factors = 16, b = s->bk * o->bn / 64.0;
+
+	return o->bm / 64.0 * (words + factors + b + WEIGHTS_BLOCK) + (s->a_bytes + s->b_bytes) / 128.0;
+}
+
+/* Clocks of a K tile with weights, where so many CTAs are on a multiprocessor: of the schedulers, each of which has a warp
+ * of each warpgroup, of the tensor cores and of shared memory; or, where there are few warpgroups, of waiting. */
+static double weight_clocks(const cptx_gemm_opt *o, const gemm_shape *s, double together)
+{
+	const double unpack = is_fp8(o->b) ? WEIGHTS_UNPACK_8 : WEIGHTS_UNPACK;
+	const double each = s->blocks * (unpack * s->bk / 64 + o->bn / 2.0) + WEIGHTS_STAGE;
+	const double issue = s->units * each / WEIGHTS_ISSUED, tensor = s->units * s->blocks * o->bn * s->bk / 32.0;
+	const double waits = WEIGHTS_WAIT * (s->blocks + 1) / 2;
+	const double alone = (each + waits + tensor / s->units) / (s->slices * together);
+	const double shared = weight_shared_clocks(o, s) * (s->units == 3 ? WEIGHTS_THREE : 1);
+
+	return longer(longer(longer(issue, tensor), shared), alone);
+}
+
 /* Clocks that L2 takes to give a K tile to so many CTAs. */
 static double load_clocks(const cptx_gemm_opt *o, const gemm_shape *s, const cptx_gemm_problem *in, double ctas)
 {
 	const double of_a = (double)MIN(o->bm, in->m) / s->cluster_n;
 	const double of_b = (double)MIN(o->bn, in->n) / s->cluster_m;
 
+	if (s->weights)
+		return ctas * (of_a * s->a_bytes / o->bm + of_b * s->b_bytes / o->bn) / L2_BYTES;
 	return ctas * (of_a + of_b) * SPAN * (in->k * s->in_bytes % SPAN ? CROSSED : 1) / L2_BYTES;
 }
 
@@ -81,7 +117,9 @@ static double memory_bytes(const cptx_gemm_opt *o, const gemm_shape *s, const cp
 	const double again_a = divide_up(in->n, o->bn * s->cluster_n) > 1 ? AGAIN : 0;
 	const double again_b = divide_up(in->m, o->bm * s->cluster_m) > 1 ? AGAIN : 0;
 
-	return gemm_memory_bytes(o, in, 1 + again_a, 1 + again_b);
+	const cptx_gemm_opt inner = tma_gemm_inner(o);
+
+	return gemm_memory_bytes(&inner, in, 1 + again_a, 1 + again_b);
 }
 
 /* The time of a launch, whatever it computes.  The next one begins beside it where both have room. */
@@ -104,9 +142,9 @@ static void predict(cptx_gemm_choice *c, const gemm_pick *x, const tma_gemm *t)
 
 	busy = MIN(MIN(busy, 1), r.at_once * s.cluster / x->sms);
 	c->tail = r.idle;
-	c->mma_us = r.together * r.steps * mma_clocks(o, &s, &in) * clock;
+	c->mma_us = r.together * r.steps * (s.weights ? weight_clocks(o, &s, r.together) : mma_clocks(o, &s, &in)) * clock;
 	c->load_us = r.steps * longer(load_clocks(o, &s, &in, r.run) * clock, latency);
-	if (o->stream_k) {
+	if (o->stream_k && !s.weights) { /* what these share is small, and stays in L2 */
 		/* CTAs are at different places along K, so what they share is not in L2 by chance */
 		double all = r.tiles * k_tiles * s.cluster * ((double)s.a_bytes / s.cluster_n + (double)s.b_bytes / s.cluster_m);
 		bytes = bytes > L2_KEEPS && r.tiles > r.at_once ? MAX(bytes, all) : bytes;
@@ -129,6 +167,8 @@ static bool suits(const cptx_gemm_opt *o, const cptx_target *target)
 	const gemm_shape s = gemm_sm90_shape(o);
 
 	(void)target;
+	if (s.weights)
+		return o->bm > BLOCK_M || s.slices == gemm_sm90_slices(o->bn, 0);
 	return o->stages == 2 || s.by_threads || s.out.tile.cols == tma_gemm_columns(o, o->bn) ||
 	       (s.out.tile.cols >= 32 && s.out.buffers == 2);
 }

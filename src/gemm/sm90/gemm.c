@@ -8,7 +8,7 @@
  * it keeps one group of wgmma under way, and releases a stage when the products of the next one are started.  Registers move
  * from the producer to the MMA warpgroups by setmaxnreg.
  *
- * With scale factors each K tile makes sums of its own (gemm/tma/scaled.c).
+ * With scale factors each K tile makes sums of its own (gemm/tma/scaled.c), and with weights of few bits (weights.c).
  *
  * The first K tile of a tile stands in front of the mainloop: its first wgmma does not add to the accumulators, which thus
  * need no zeros, and the predicates of the mainloop are constants.
@@ -48,7 +48,7 @@ static void setup(gemm90 *g)
 	g->producer.thread = g->roles.tid;
 	cptx_pipe_new(
 		k, &g->pipe, .stages = g->o->stages, .producers = g->o->gather ? tma_gemm_gather_arrivals(&g->producer) : 1,
-		.consumers = s->consumers * WARPGROUP / releasing(s), .cta_release = g->t.cluster > 1, .multicast = g->t.cluster);
+		.consumers = s->units * WARPGROUP / releasing(s), .cta_release = g->t.cluster > 1, .multicast = g->t.cluster);
 	cptx_pipe_init(k, &g->pipe, cptx_setp(k, g->roles.tid, 0, .cmp = CPTX_EQ));
 	tma_gemm_start(k, &g->t, &g->w, g->roles.tid, &g->line, (s->consumers + 1) * WARPGROUP / CPTX_WARP);
 }
@@ -96,11 +96,15 @@ static void multiply_stage(gemm90 *g, cptx_val k_tile, bool fresh, uint32_t turn
 {
 	cptx_kernel *k = g->k;
 
-	if (g->s.scale_bytes) {
+	if (g->s.scale_bytes && !g->s.weights) {
 		multiply_scaled_stage(g, k_tile, fresh);
 		return;
 	}
 	tma_gemm_wait_for_stage(k, &g->pipe, &g->at, &g->line, g->stamps);
+	if (g->s.weights) {
+		gemm_sm90_weights_stage(g, fresh);
+		return;
+	}
 	const cptx_val meta = tma_gemm_sparse_next(k, &g->sparse, turn);
 	cptx_mma_stage(k, &g->mma, &g->acc, g->at.stage, .fresh = fresh, .meta = meta);
 	if (g->s.deferred)
@@ -147,7 +151,7 @@ static void finish_tile(gemm90 *g)
 
 	if (g->o->stream_k) {
 		const cptx_val first = cptx_setp(k, g->lane, 0, .cmp = CPTX_EQ);
-		tma_gemm_sums sums = tma_gemm_sums_of(k, &g->t, &g->w, g->s.consumers, WARPGROUP, g->wg, g->lane);
+		tma_gemm_sums sums = tma_gemm_sums_of(k, &g->t, &g->w, g->s.units, WARPGROUP, g->unit, g->lane);
 		sums.barrier = g->barrier;
 		tma_gemm_finish_sums(k, &g->w, &sums, g->acc.regs, first, store_whole, g);
 	} else if (g->s.deferred) {
@@ -166,8 +170,13 @@ static void multiply_stages(gemm90 *g, cptx_val i)
 {
 	cptx_kernel *k = g->k;
 
+	if (g->s.slices > 1) {
+		gemm_sm90_weights_slice(g);
+		return;
+	}
 	tma_gemm_sparse_begin(k, &g->sparse);
 	tma_gemm_scaled_begin(k, &g->scaled);
+	gemm_sm90_weights_begin(g);
 	multiply_stage(g, g->w.k_first, true, 0);
 	cptx_add(k, g->w.k_first, 1, .type = CPTX_U32, .into = i);
 	CPTX_FOR(k, i, g->w.k_end, g->o->sparse ? 2 : 1) {
@@ -176,6 +185,8 @@ static void multiply_stages(gemm90 *g, cptx_val i)
 			CPTX_IF(k, cptx_setp(k, cptx_add(k, i, 1), g->w.k_end, .cmp = CPTX_LT))
 				multiply_stage(g, i, false, 0);
 	}
+	if (g->s.weights)
+		gemm_sm90_weights_end(g);
 	if (g->s.scale_bytes)
 		return;
 	cptx_mma_wait(k, &g->mma, 0);
@@ -191,7 +202,11 @@ static void multiply_tiles(gemm90 *g)
 		tma_gemm_locate(k, &g->t, &g->w, MAPS_OF_D);
 		multiply_stages(g, i);
 		cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_EPILOGUE, g->stamps);
-		finish_tile(g);
+		if (g->s.slices > 1)
+			CPTX_IF(k, cptx_setp(k, g->wg, 0, .cmp = CPTX_EQ))
+				finish_tile(g);
+		else
+			finish_tile(g);
 	}
 	cptx_timeline_stamp_when(k, &g->line, CPTX_TIMELINE_END, g->stamps);
 	if (g->o->scale_rows) /* for producers of a cluster, which wait for it */
@@ -207,6 +222,7 @@ static void multiply(gemm90 *g)
 
 	g->barrier = cptx_shr(k, g->roles.warp, 2);
 	g->wg = cptx_sub(k, g->barrier, 1);
+	g->unit = g->s.slices > 1 ? cptx_mov(k, 0, .type = CPTX_U32) : g->wg;
 	g->lane = cptx_and(k, g->roles.tid, WARPGROUP - 1);
 	const cptx_val place = g->s.scale_bytes ? cptx_and(k, g->lane, CPTX_WARP - 1) : g->lane;
 	g->releases = cptx_setp(k, place, g->t.cluster, .cmp = CPTX_LT);
@@ -218,13 +234,16 @@ static void multiply(gemm90 *g)
 		g->left = cptx_pipe_left_none(k, &g->pipe, &g->at);
 	if (g->o->timeline)
 		g->stamps = cptx_setp(k, cptx_and(k, g->lane, 31), 0, .cmp = CPTX_EQ);
-	cptx_tiled_mma_new(k, &g->mma, .by = CPTX_BY_WGMMA, .a = g->o->a, .b = g->o->b, .m = g->s.blocks * BLOCK_M,
-	                   .n = g->o->bn, .units_m = g->s.consumers, .a_tile = g->s.a, .b_tile = g->s.b, .unit = g->wg,
-	                   .thread = g->lane, .a_ring = ring->smem, .b_ring = cptx_offset(ring->smem, g->s.a_bytes),
-	                   .apart = ring->apart, .sparse = g->o->sparse, .desc32 = g->o->grouped || g->o->experts);
+	cptx_tiled_mma_new(
+		k, &g->mma, .by = CPTX_BY_WGMMA, .a = g->s.weights ? g->o->b : g->o->a, .b = g->o->b, .m = g->s.blocks * BLOCK_M,
+		.n = g->o->bn, .units_m = g->s.units, .a_from = g->s.weights ? CPTX_A_REGS : CPTX_A_SHARED, .a_tile = g->s.a,
+		.b_tile = g->s.b, .unit = g->unit, .thread = g->lane, .a_ring = g->s.weights ? (cptx_val){ 0 } : ring->smem,
+		.b_ring = g->s.weights ? (cptx_val){ 0 } : cptx_offset(ring->smem, g->s.a_bytes), .apart = ring->apart,
+		.sparse = g->o->sparse, .desc32 = (g->o->grouped || g->o->experts) && !g->s.weights);
 	cptx_acc_new(k, &g->mma, &g->acc);
 	g->scaled = (tma_gemm_scaled){ .t = &g->t, .w = &g->w, .acc = &g->acc, .of_a = &g->producer.scales[0] };
 	tma_gemm_scaled_new(k, &g->scaled, &g->mma);
+	gemm_sm90_weights_new(g);
 	g->sparse = (tma_gemm_sparse){ .t = &g->t, .w = &g->w };
 	tma_gemm_sparse_new(k, &g->sparse, &g->mma, g->lane, GEMM_SPARSE_AHEAD);
 	if (g->s.by_rows)
@@ -232,7 +251,7 @@ static void multiply(gemm90 *g)
 	if (!g->s.by_threads)
 		cptx_epilogue_ring_new(k, &g->ring, .type = g->o->out, .tile = g->s.out.tile,
 		                       .map = g->s.by_rows ? (cptx_val){ 0 } : g->w.in.map[CPTX_GEMM_MAP_D],
-		                       .stages = g->s.out.buffers, .units = g->s.consumers, .unit = g->wg, .barrier = g->barrier,
+		                       .stages = g->s.out.buffers, .units = g->s.units, .unit = g->unit, .barrier = g->barrier,
 		                       .last = g->s.out.rest, .last_map = g->w.in.map[CPTX_GEMM_MAP_END_D],
 		                       .acc = g->o->swiglu ? NULL : &g->acc, .address = g->d,
 		                       .pitch = g->s.by_rows ? tma_gemm_ld(k, &g->t, &g->w, GEMM_D) : (cptx_val){ 0 });
@@ -246,7 +265,7 @@ void gemm_sm90_build(cptx_kernel *k, const tma_gemm *t)
 {
 	gemm90 g = { .k = k, .o = &t->in, .s = gemm_sm90_shape(t->o), .t = *t };
 	const bool gather = t->o->gather;
-	const uint32_t regs = t->per_sm > 1 ? 0 : regs_mma[gather][g.s.consumers];
+	const uint32_t regs = t->per_sm > 1 || g.s.consumers > 3 ? 0 : regs_mma[gather][g.s.consumers];
 
 	setup(&g);
 	CPTX_ROLE(k, &g.roles, .warps = 4, .regs = regs ? regs_producer[gather] : 0, .elect = !gather, .exits = true)

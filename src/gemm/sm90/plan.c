@@ -3,7 +3,12 @@
 #include "gemm/sm90/gemm.h"
 
 #define TARGET "sm_90a"
-enum { USUAL_SMS = 132 /* of an H100 and an H200 */, SCALED_PER_SM = 4096 };
+enum {
+	CHUNK = 16 /* bytes, the least that TMA copies of a row */,
+	SLICED_IN_FOUR = 32 /* columns that have room in their registers */,
+	USUAL_SMS = 132 /* of an H100 and an H200 */,
+	SCALED_PER_SM = 4096
+};
 /*
  * Registers of a computing thread: 240 with two warpgroups, 160 with three, 255 with one (gemm/sm90/gemm.c).  What does not
  * fit beside its accumulators spills, or costs a wait for all wgmma.  These bounds are where ptxas 13.0 does not spill,
@@ -22,12 +27,13 @@ static uint32_t stage_bytes(const cptx_gemm_opt *o, const gemm_shape *s)
 {
 	const uint32_t align = CPTX_EPILOGUE_RING_ALIGN;
 
-	return o->stages * (s->a_bytes + s->b_bytes) + (o->stages * s->scale_bytes + align - 1) / align * align;
+	return o->stages * (s->a_bytes + s->b_bytes) + (o->stages * s->scale_bytes + align - 1) / align * align +
+	       gemm_sm90_slices_bytes(s, o->bn);
 }
 
 static uint32_t shared_bytes(const cptx_gemm_opt *o, const gemm_shape *s)
 {
-	return stage_bytes(o, s) + s->consumers * s->out.buffers * cptx_epilogue_ring_bytes(&s->out.tile);
+	return stage_bytes(o, s) + s->units * s->out.buffers * cptx_epilogue_ring_bytes(&s->out.tile);
 }
 
 /* Parts of a tile that CTAs share: one for each if these can be described. */
@@ -42,25 +48,33 @@ static tma_gemm_subtiles subtiles_of(const cptx_gemm_opt *o, const gemm_shape *s
 	const uint32_t acc = s->acc * (s->scale_bytes ? 2 : 1);
 	const bool narrow = tma_gemm_has_chain(o) && acc > ACC_WIDE / (s->consumers > 2 ? 2 : 1);
 
-	return tma_gemm_subtiles_of(o, BLOCK_M, s->blocks, narrow ? 32 : 64, s->consumers,
+	return tma_gemm_subtiles_of(o, BLOCK_M, s->blocks, narrow ? 32 : 64, s->units,
 	                            (int64_t)tma_gemm_smem(TARGET, s->per_sm) - stage_bytes(o, s));
 }
 
 gemm_shape gemm_sm90_shape(const cptx_gemm_opt *opt)
 {
 	const cptx_gemm_opt in = tma_gemm_inner(opt), *o = &in;
-	gemm_shape s = { .in_bytes = tma_gemm_bits(o->a) / 8, .out_bytes = cptx_type_bits(o->out) / 8 };
+	gemm_shape s = { .in_bytes = tma_gemm_bits(o->b) / 8,
+		             .weights = tma_gemm_has_weights(o),
+		             .out_bytes = cptx_type_bits(o->out) / 8 };
 
-	s.bk = SPAN / s.in_bytes;
-	s.consumers = o->bm == 4 * BLOCK_M ? 2 : o->bm / BLOCK_M;
-	s.blocks = o->bm / BLOCK_M / s.consumers;
+	s.bk = s.weights ? gemm_sm90_weights_bk(opt) : SPAN / s.in_bytes;
+	s.units = o->bm == 4 * BLOCK_M ? 2 : o->bm / BLOCK_M;
+	s.blocks = o->bm / BLOCK_M / s.units;
+	s.slices = s.weights && o->bm == BLOCK_M ? gemm_sm90_slices(o->bn, o->stages) : 1;
+	s.consumers = s.units * s.slices;
 	s.cluster_m = or_one(o->cluster_m), s.cluster_n = or_one(o->cluster_n);
 	s.cluster = s.cluster_m * s.cluster_n;
 	s.per_sm = or_one(o->per_sm);
-	s.a_bytes = (uint32_t)tma_gemm_along_a(o, o->bm * SPAN), s.b_bytes = o->bn * SPAN;
-	s.a_parts = parts(o->bm, s.cluster_n, o->a_m_major), s.b_parts = parts(o->bn, s.cluster_m, o->b_n_major);
+	s.a_bytes = (uint32_t)tma_gemm_along_a(o, s.bk) * o->bm * (s.weights ? 1 : s.in_bytes),
+	s.b_bytes = o->bn * s.bk * s.in_bytes;
+	s.a_parts = parts(o->bm, s.cluster_n, o->a_m_major),
+	s.b_parts = s.bk * s.in_bytes > SPAN ? 1 : parts(o->bn, s.cluster_m, o->b_n_major);
 	s.acc = s.blocks * o->bn / 2;
 	s.scale_bytes = (tma_gemm_scaled_rows(o) * 4 + 127) / 128 * 128 + (o->scale_rows ? (o->bn * 4 + 127) / 128 * 128 : 0);
+	if (s.weights)
+		s.scale_bytes = tma_gemm_weight_scale_bytes(o->bm) * (o->zeros ? 2 : 1);
 	s.a = tma_gemm_tile(o, false, s.bk, o->bm), s.b = tma_gemm_tile(o, true, s.bk, o->bn);
 	s.out = subtiles_of(o, &s);
 	s.by_rows = o->unaligned & CPTX_GEMM_D && !o->scatter && !o->swap;
@@ -85,19 +99,21 @@ static tma_gemm describe(const cptx_gemm_opt *o)
 		               .d = s.out.tile,
 		               .rest = s.out.rest,
 		               .row_scales = tma_gemm_scaled_rows(o),
+		               .weight_rows = s.weights ? o->bm : 0,
 		               .col_scales = o->scale_rows ? o->bn : 0,
 		               .maps = (s.out.rest.cols && !s.by_rows ? MAP(CPTX_GEMM_MAP_END_D) : 0) |
 		                       (last_rows ? MAP(CPTX_GEMM_MAP_LAST_A) | MAP(CPTX_GEMM_MAP_LAST_B) : 0),
 		               .pointers = (s.by_threads || s.by_rows ? MAP(CPTX_GEMM_MAP_D) : 0) |
-		                           (o->scale && !o->scale_rows ? MAP(CPTX_GEMM_MAP_SCALE_B) : 0) |
+		                           (o->scale && !o->scale_rows && !s.weights ? MAP(CPTX_GEMM_MAP_SCALE_B) : 0) |
 		                           (o->gather ? MAP(CPTX_GEMM_MAP_A) : 0),
 		               .any_row_of_d = o->unaligned & CPTX_GEMM_D,
+		               .unit_k = s.weights ? CHUNK * 8 / tma_gemm_bits(o->b) : 1,
 		               .unit_n = tma_gemm_unit_n(o),
 		               .order = gemm_order_of(o, USUAL_SMS),
 		               .counts_k_tiles = true,
 		               .whole_k_tiles = true,
 		               .bk = s.bk,
-		               .sums = o->stream_k ? s.consumers * (s.acc * WARPGROUP + 1) * 4 : 0 };
+		               .sums = o->stream_k ? s.units * (s.acc * WARPGROUP + 1) * 4 : 0 };
 }
 
 /* ---- rules ---- */
@@ -120,7 +136,8 @@ static bool check(const cptx_gemm_opt *o, const cptx_target *target, cptx_gemm_p
 	RULE(!tma_gemm_inner(o).b_n_major || o->bn % 64 == 0,
 	     "tile %c = %u; of %s stored as rows of %c it must be a multiple of 64", o->swap ? 'M' : 'N', o->bn,
 	     o->swap ? "an A" : "a B", o->swap ? 'M' : 'N');
-	if (!tma_gemm_scaled_check(TARGET, o, err) || !tma_gemm_sparse_check(TARGET, o, SPAN * 8 / tma_gemm_bits(o->a), err))
+	if (!gemm_sm90_weights_check(o, err) || !tma_gemm_scaled_check(TARGET, o, err) ||
+	    !tma_gemm_sparse_check(TARGET, o, SPAN * 8 / tma_gemm_bits(o->a), err))
 		return false;
 	if (!tma_gemm_check_numbers(TARGET, o, err) ||
 	    !tma_gemm_check_cluster(TARGET, or_one(o->cluster_m), or_one(o->cluster_n), 1, err))
@@ -133,9 +150,12 @@ static bool check(const cptx_gemm_opt *o, const cptx_target *target, cptx_gemm_p
 	uint32_t smem = shared_bytes(o, &s);
 	if (!tma_gemm_check_room(TARGET, o, s.bk, s.per_sm, s.a_bytes + s.b_bytes + s.scale_bytes, smem, err))
 		return false;
-	*plan = (cptx_gemm_plan){
-		.threads = (s.consumers + 1) * WARPGROUP, .smem = smem, .bk = s.bk, .vec = o->scale ? GEMM_SCALE_BLOCK : 0
-	};
+	*plan = (cptx_gemm_plan){ .threads = (s.consumers + 1) * WARPGROUP,
+		                      .smem = smem,
+		                      .bk = s.bk,
+		                      .vec = s.weights  ? o->scale_k
+		                             : o->scale ? GEMM_SCALE_BLOCK
+		                                        : 0 };
 	return true;
 }
 

@@ -31,9 +31,10 @@ static bool make_map(const tma_gemm *t, const cptx_gemm_problem *p, enum cptx_ge
 	const uint64_t rows = of_b            ? p->n
 	                      : t->o->experts ? tma_gemm_rows(t->o, p)
 	                                      : p->m,
-				   cols = of_d                    ? tma_gemm_columns(t->o, p->n)
-	                      : t->o->sparse && !of_b ? s.cols
-	                                              : p->k / or_one(t->packed);
+				   cols = of_d                                 ? tma_gemm_columns(t->o, p->n)
+	                      : t->o->sparse && !of_b              ? s.cols
+	                      : of_b && tma_gemm_has_weights(t->o) ? gemm_stored_bytes(&s, s.cols)
+	                                                           : p->k / or_one(t->packed);
 	cptx_tile tile = !of_d ? tma_gemm_part(t, of_b) : which == CPTX_GEMM_MAP_D ? t->d : t->rest;
 	const bool mn_major = of_d && tile.elem.mn_major; /* its rows are columns of D */
 
@@ -41,7 +42,7 @@ static bool make_map(const tma_gemm *t, const cptx_gemm_problem *p, enum cptx_ge
 		tile = last_rows(tile, rows);
 	if (!cptx_tile_tensor_map(&tile,
 	                          cptx_operand_tensor_type(of_d   ? t->o->out
-	                                                   : of_b ? t->o->b
+	                                                   : of_b ? (tma_gemm_has_weights(t->o) ? CPTX_U8 : t->o->b)
 	                                                          : t->o->a,
 	                                                   &tile),
 	                          s.at, mn_major ? cols : rows, mn_major ? rows : cols,
@@ -78,6 +79,19 @@ static bool make_map_of_row_scales(const tma_gemm *t, const cptx_gemm_problem *p
 	return cptx_tensor_map_check(map, err);
 }
 
+/* The map of the factors, or the zero points, of weights: a row for each group. */
+static bool make_map_of_weights(const tma_gemm *t, const cptx_gemm_problem *p, bool zeros, cptx_tensor_map_opt *map,
+                                cptx_error *err)
+{
+	*map = (cptx_tensor_map_opt){ .type = CPTX_TENSOR_U16,
+		                          .rank = 2,
+		                          .address = zeros ? p->zero_b : p->scale_b,
+		                          .dim = { p->n, t->o->scale_k ? divide_up(p->k, t->o->scale_k) : 1 },
+		                          .stride = { 0, 2 * p->n },
+		                          .box = { t->weight_rows, 1 } };
+	return cptx_tensor_map_check(map, err);
+}
+
 /* The map of blocks of scale factors, each as 128 words; along K, then along the rows. */
 static bool make_map_of_scales(const tma_gemm *t, const cptx_gemm_problem *p, bool of_b, cptx_tensor_map_opt *map,
                                cptx_error *err)
@@ -98,13 +112,14 @@ static bool make_map_of_scales(const tma_gemm *t, const cptx_gemm_problem *p, bo
 bool tma_gemm_maps(const tma_gemm *t, const cptx_gemm_problem *p, cptx_tensor_map_opt *map, cptx_error *err)
 {
 	for (uint32_t i = 0; i < CPTX_GEMM_MAP_KINDS; i++) {
-		bool of_scales = i == CPTX_GEMM_MAP_SCALE_A || i == CPTX_GEMM_MAP_SCALE_B;
+		const bool of_a = i == CPTX_GEMM_MAP_SCALE_A, of_scales = of_a || i == CPTX_GEMM_MAP_SCALE_B;
 		if (!(t->maps & MAP(i)))
 			continue;
 		if (tma_gemm_is_map(t, i) &&
-		    !(of_scales && t->row_scales ? make_map_of_row_scales(t, p, i == CPTX_GEMM_MAP_SCALE_B, map, err)
-		      : of_scales                ? make_map_of_scales(t, p, i == CPTX_GEMM_MAP_SCALE_B, map, err)
-		                                 : make_map(t, p, (enum cptx_gemm_map)i, map, err)))
+		    !(of_scales && t->weight_rows  ? make_map_of_weights(t, p, of_a, map, err)
+		      : of_scales && t->row_scales ? make_map_of_row_scales(t, p, i == CPTX_GEMM_MAP_SCALE_B, map, err)
+		      : of_scales                  ? make_map_of_scales(t, p, i == CPTX_GEMM_MAP_SCALE_B, map, err)
+		                                   : make_map(t, p, (enum cptx_gemm_map)i, map, err)))
 			return false;
 		map++;
 	}
@@ -158,12 +173,14 @@ bool tma_gemm_all_there(const tma_gemm *t, const cptx_gemm_problem *p, cptx_erro
 {
 	const cptx_gemm_opt *o = t->o;
 	const bool copies = tma_gemm_is_copied(t, GEMM_A) || tma_gemm_is_copied(t, GEMM_B);
+	const bool of_weights = tma_gemm_has_weights(o) && o->scale != CPTX_TYPE_NONE;
+	const uint32_t unit = t->weight_rows ? CHUNK : 2; /* of factors of weights */
 
 	return check_matrix_address(t, p, GEMM_A, err) && check_matrix_address(t, p, GEMM_B, err) &&
 	       check_matrix_address(t, p, GEMM_D, err) && (!t->o->beta || check_matrix_address(t, p, GEMM_C, err)) &&
 	       (!copies || check_aligned(t, "the workspace", p->workspace, 128, err)) &&
-	       (!t->any_rows || o->scale == CPTX_TYPE_NONE || check_aligned(t, "the scale factors", p->scale_b, 2, err)) &&
-	       (!o->zeros || check_aligned(t, "the zero points", p->zero_b, 2, err)) &&
+	       (!of_weights || check_aligned(t, "the scale factors", p->scale_b, unit, err)) &&
+	       (!o->zeros || check_aligned(t, "the zero points", p->zero_b, unit, err)) &&
 	       check_address(t, "the bias", t->o->bias, p->bias, err) &&
 	       check_address(t, "the timeline", t->o->timeline, p->timeline, err) &&
 	       check_address(t, "the workspace", t->o->stream_k, p->workspace, err) &&
@@ -264,7 +281,7 @@ static kit_params list_parameters(const tma_gemm *t, tma_gemm_work *w)
 		{ CPTX_PARAM_ROW(gemm_args, CPTX_U64, step_d), stores && some, &v->step_d },
 		{ CPTX_PARAM_ROW(gemm_args, CPTX_PTR, barrier), copied[0] || copied[1], &v->barrier },
 		{ CPTX_PARAM_ROW(gemm_args, CPTX_PTR, scales), t->any_rows && o->scale != CPTX_TYPE_NONE, &v->weights },
-		{ CPTX_PARAM_ROW(gemm_args, CPTX_PTR, zeros), o->zeros, &v->zeros },
+		{ CPTX_PARAM_ROW(gemm_args, CPTX_PTR, zeros), t->any_rows && o->zeros, &v->zeros },
 	};
 #undef THE_MAP
 #undef THE_POINTER

@@ -143,6 +143,8 @@ bool tma_gemm_check_in(const char *target, const cptx_gemm_opt *o, cptx_error *e
 	const bool f64 = o->mma == CPTX_GEMM_SYNC; /* which alone has it */
 	const bool alike = (is_16_bits(a) || a == CPTX_TF32 || (f64 && a == CPTX_F64)) && a == b;
 
+	if (tma_gemm_has_weights(o) && o->mma == CPTX_GEMM_WGMMA)
+		return true; /* the generator has rules of its own */
 	RULE(alike || (is_fp8(a) && is_fp8(b)) || (is_int8(a) && is_int8(b)),
 	     "A is .%s and B .%s; both must be bf16, both f16, both tf32%s, or each e4m3 or e5m2, or each s8 or u8", target,
 	     cptx_type_name(a), cptx_type_name(b), f64 ? ", both f64" : "");
@@ -323,6 +325,9 @@ bool tma_gemm_check_problem(const tma_gemm *t, const cptx_gemm_problem *p, uint3
 	     "N = %llu; with %s%s%s it is a multiple of %u", t->target, (unsigned long long)p->n,
 	     t->o->swiglu ? "gated columns (.swiglu)" : "", t->o->swiglu && t->o->scale_out ? " and " : "",
 	     t->o->scale_out ? "factors of D (.scale_out)" : "", or_one(t->unit_n));
+	RULE(p->n % 8 == 0 || !t->weight_rows,
+	     "N = %llu; with weights of few bits, whose factors TMA loads, it is a multiple of 8 (gemv takes any)", t->target,
+	     (unsigned long long)p->n);
 	RULE(p->n % or_one(t->unit_n) == 0, "N = %llu; with B stored as rows of N it is a multiple of %u", t->target,
 	     (unsigned long long)p->n, or_one(t->unit_n));
 	const cptx_tile a = tma_gemm_part(t, false), b = tma_gemm_part(t, true);

@@ -55,9 +55,9 @@ void tma_gemm_producer_operands(cptx_kernel *k, tma_gemm_producer *p)
 		const bool by_tma = some_by_tma && (b || !o->gather);
 		const cptx_val smem = part_smem(k, p, &part, b);
 		cptx_operand_new(k, &p->operand[b], .by = by_tma ? CPTX_OPERAND_TMA : CPTX_OPERAND_CP_ASYNC,
-		                 .type = or_one(p->t->packed) > 1 ? CPTX_U8
-		                         : b                      ? o->b
-		                                                  : o->a,
+		                 .type = or_one(p->t->packed) > 1 || (!b && tma_gemm_has_weights(o)) ? CPTX_U8
+		                         : b                                                         ? o->b
+		                                                                                     : o->a,
 		                 .tile = part, .stages = o->stages, .smem = smem, .apart = p->ring[b].apart,
 		                 .batched = by_tma && tma_gemm_has_matrices(p->t, b != o->swap ? CPTX_GEMM_MAP_B : CPTX_GEMM_MAP_A),
 		                 .alone = !p->clusters, .address = by_tma ? (cptx_val){ 0 } : in->map[b],
@@ -80,10 +80,12 @@ static cptx_val run_of(cptx_kernel *k, cptx_val k0, uint32_t each)
 	return cptx_shr(k, k0, bits);
 }
 
-/* Where an element along K of B is in A or B as it is stored: of a sparse A at half of that. */
+/* Where an element along K of B is in A or B as it is stored: of a sparse A, and of weights of 4 bits, at half of that. */
 static cptx_val k0_of(cptx_kernel *k, const tma_gemm_producer *p, bool of_b, cptx_val k0)
 {
-	if (of_b || !p->t->o->sparse)
+	const uint64_t each = tma_gemm_along_a(&p->t->in, 2); /* for two elements of B */
+
+	if (of_b || each == 2)
 		return k0;
 	return k0.kind == CPTX_VAL_INT ? cptx_imm(k0.i / 2) : cptx_shr(k, k0, 1);
 }
@@ -223,6 +225,26 @@ static void load_row_scales(cptx_kernel *k, const tma_gemm_producer *p, const cp
 		.dim = t->o->batched ? CPTX_DIM_3D : CPTX_DIM_2D, .dst = p->clusters ? CPTX_SHARED_CLUSTER : CPTX_SHARED_CTA);
 }
 
+/* Factors of weights, and their zero points behind them, of the group that k0 is in. */
+static void load_weight_scales(cptx_kernel *k, const tma_gemm_producer *p, const cptx_pipe_at *at, cptx_val k0,
+                               cptx_val full)
+{
+	const tma_gemm *t = p->t;
+	const tma_gemm_work *w = p->w;
+	const tma_gemm_ring *r = &p->scales[0];
+	const uint32_t each = t->o->scale_k, after = tma_gemm_weight_scale_bytes(t->weight_rows);
+	const cptx_val to = cptx_mad(k, at->stage, r->apart, r->smem, .mode = CPTX_LO);
+	cptx_val group = cptx_mov(k, 0, .type = CPTX_S32);
+
+	if (each)
+		group = each & (each - 1) ? cptx_div(k, k0, each) : run_of(k, k0, each);
+	const cptx_val c[2] = { w->m0, group };
+	for (uint32_t zeros = 0; zeros < (t->o->zeros ? 2u : 1u); zeros++)
+		cptx_cp_async_bulk_tensor_load(k, cptx_offset(to, r->at + zeros * after),
+		                               w->in.map[zeros ? CPTX_GEMM_MAP_SCALE_B : CPTX_GEMM_MAP_SCALE_A], cptx_pack(k, 2, c),
+		                               full, .dim = CPTX_DIM_2D, .dst = p->clusters ? CPTX_SHARED_CLUSTER : CPTX_SHARED_CTA);
+}
+
 /* Copies a stage.  What the cluster shares goes first: others wait for it, too. */
 static void load_stage(cptx_kernel *k, const tma_gemm_producer *p, const cptx_pipe_at *at, const source *x, cptx_val k0)
 {
@@ -237,12 +259,15 @@ static void load_stage(cptx_kernel *k, const tma_gemm_producer *p, const cptx_pi
 		load_row_scales(k, p, at, k0, full);
 	if (p->t->col_scales)
 		load_col_scales(k, p, at, k0, full);
+	if (p->t->weight_rows)
+		load_weight_scales(k, p, at, k0, full);
 }
 
 /* Bytes of a stage, of a pair those of both CTAs. */
 static cptx_val stage_bytes(cptx_kernel *k, const tma_gemm *t, const source *x)
 {
-	const uint32_t scales = tma_gemm_all_scale_bytes(&t->scales) + 4 * (t->row_scales + t->col_scales);
+	const uint32_t scales = tma_gemm_all_scale_bytes(&t->scales) + 4 * (t->row_scales + t->col_scales) +
+	                        2 * t->weight_rows * (t->o->zeros ? 2 : 1);
 
 	if (x[0].bytes.kind == CPTX_VAL_INT)
 		return cptx_imm((x[0].bytes.i + x[1].bytes.i + scales) * (t->pair ? 2 : 1));

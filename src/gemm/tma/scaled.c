@@ -20,12 +20,15 @@ static uint32_t common_divisor(uint32_t a, uint32_t b) { return b ? common_divis
 
 uint32_t tma_gemm_scaled_parts(uint32_t columns) { return columns / common_divisor(columns, GEMM_SCALE_BLOCK); }
 
-uint32_t tma_gemm_scaled_rows(const cptx_gemm_opt *o) { return o->scale ? o->bm + (o->experts ? COPY_ROWS : 0) : 0; }
+uint32_t tma_gemm_scaled_rows(const cptx_gemm_opt *o)
+{
+	return o->scale && !tma_gemm_has_weights(o) ? o->bm + (o->experts ? COPY_ROWS : 0) : 0;
+}
 
 bool tma_gemm_scaled_check(const char *target, const cptx_gemm_opt *o, cptx_error *err)
 {
 	RULE(!o->scale_rows || o->scale, "factors of B for 1 x 128 elements (.scale_rows) without .scale = CPTX_F32", target);
-	if (!o->scale)
+	if (!o->scale || tma_gemm_has_weights(o))
 		return true;
 	/* beside the sums of a tile those of a K tile need registers */
 	RULE(o->bm <= 128 && o->bn <= COLUMNS,

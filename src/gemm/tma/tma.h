@@ -54,19 +54,20 @@ cptx_val gemm_order_rows_of(cptx_kernel *k, const gemm_order *g, cptx_val rows, 
 
 /* A kernel, without what only one of the generators knows.  Operands have the names of the product that is computed. */
 typedef struct tma_gemm {
-	const char *target;      /* for messages, and whose limits; NULL: the generator's */
-	cptx_tile a, b;          /* of a stage of a CTA */
-	uint32_t parts[2];       /* of A and B: parts of the tile that the CTAs of a cluster load for each other; 0: 1 */
-	cptx_tile d, rest;       /* of D, what is stored at once; at the end of a tile, no columns: there is none */
-	uint32_t packed;         /* elements along K in one of those that TMA sees; 0: 1 */
-	tma_gemm_scales scales;  /* .vec is 0: none */
-	uint32_t row_scales;     /* f32 factors of rows of A by 1 x 128 that a stage has, multiples of 4 */
-	uint32_t col_scales;     /* those of columns of B; 0: these are a pointer, of blocks */
-	uint32_t maps;           /* MAP() of those that it has besides A, B, D and scale factors; gemm_describe: of all */
-	uint32_t pointers;       /* MAP() of those that are given by their address, not by a map */
-	bool any_row_of_d;       /* rows of D need not be of whole 16 bytes */
-	bool any_rows;           /* the kernel itself reads A and B at any distances, and each CTA computes one tile */
-	uint32_t interleave;     /* so many tiles have their rows of B between one another; 0: 1 */
+	const char *target;     /* for messages, and whose limits; NULL: the generator's */
+	cptx_tile a, b;         /* of a stage of a CTA */
+	uint32_t parts[2];      /* of A and B: parts of the tile that the CTAs of a cluster load for each other; 0: 1 */
+	cptx_tile d, rest;      /* of D, what is stored at once; at the end of a tile, no columns: there is none */
+	uint32_t packed;        /* elements along K in one of those that TMA sees; 0: 1 */
+	tma_gemm_scales scales; /* .vec is 0: none */
+	uint32_t row_scales;    /* f32 factors of rows of A by 1 x 128 that a stage has, multiples of 4 */
+	uint32_t col_scales;    /* those of columns of B; 0: these are a pointer, of blocks */
+	uint32_t weight_rows;   /* rows of weights whose factors of 16 bits a stage has, and zero points behind these; 0: none */
+	uint32_t maps;          /* MAP() of those that it has besides A, B, D and scale factors; gemm_describe: of all */
+	uint32_t pointers;      /* MAP() of those that are given by their address, not by a map */
+	bool any_row_of_d;      /* rows of D need not be of whole 16 bytes */
+	bool any_rows;          /* the kernel itself reads A and B at any distances, and each CTA computes one tile */
+	uint32_t interleave;    /* so many tiles have their rows of B between one another; 0: 1 */
 	uint32_t unit_k, unit_n; /* K and N are multiples; 0: 1 */
 	gemm_order order;        /* where opt.group is 0 */
 	uint32_t pair;           /* rows of a CTA, where a pair of CTAs makes a tile; else 0 */
@@ -84,6 +85,9 @@ typedef struct tma_gemm {
 
 /* Bytes of the factors of A in a stage, behind which those of the columns of B begin. */
 static inline uint32_t tma_gemm_row_scale_bytes(const tma_gemm *t) { return (4 * t->row_scales + 127) / 128 * 128; }
+
+/* Bytes of the factors of weights in a stage, behind which their zero points begin. */
+static inline uint32_t tma_gemm_weight_scale_bytes(uint32_t rows) { return (2 * rows + 127) / 128 * 128; }
 
 /* False: it is a pointer. */
 static inline bool tma_gemm_is_map(const tma_gemm *t, uint32_t which) { return !(t->pointers & MAP(which)); }
@@ -132,6 +136,9 @@ static inline uint32_t or_one(uint32_t v) { return v ? v : 1; }
 static inline uint64_t divide_up(uint64_t n, uint64_t each) { return n / each + (n % each != 0); }
 static inline bool is_16_bits(enum cptx_type t) { return t == CPTX_BF16 || t == CPTX_F16; }
 static inline bool is_fp8(enum cptx_type t) { return t == CPTX_E4M3 || t == CPTX_E5M2; }
+/* Weights of few bits: B, or of the product that is computed A, is of another width than the other, whose 16 bits it is
+ * multiplied in. */
+static inline bool tma_gemm_has_weights(const cptx_gemm_opt *o) { return is_16_bits(o->a) != is_16_bits(o->b); }
 static inline bool is_int8(enum cptx_type t) { return t == CPTX_S8 || t == CPTX_U8; }
 
 /* ---- the host ---- */
@@ -491,8 +498,11 @@ enum { GEMM_SPARSE_K = 64 /* elements along K of a word of metadata */, GEMM_SPA
 bool tma_gemm_sparse_check(const char *target, const cptx_gemm_opt *o, uint32_t bk, cptx_error *err);
 /* The kernel counts the bytes of metadata beside one another in 32 bits. */
 bool tma_gemm_sparse_check_rows(const tma_gemm *t, const cptx_gemm_problem *p, cptx_error *err);
-/* Elements of A from k elements of B on. */
-static inline uint64_t tma_gemm_along_a(const cptx_gemm_opt *o, uint64_t k) { return o->sparse ? k / 2 : k; }
+/* Elements of A, of the product that is computed, from k elements of B on, as TMA counts them: of weights bytes. */
+static inline uint64_t tma_gemm_along_a(const cptx_gemm_opt *o, uint64_t k)
+{
+	return o->sparse ? k / 2 : tma_gemm_has_weights(o) ? k * tma_gemm_bits(o->a) / 8 : k;
+}
 /* Elements in a row of A as it is stored: .u32. */
 cptx_val tma_gemm_cols_of_a(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w);
 /* The metadata of a unit that multiplies. */

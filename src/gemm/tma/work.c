@@ -16,6 +16,9 @@ tma_gemm gemm_describe(const gemm_generator *g, const cptx_gemm_opt *o)
 
 	t.target = t.target ? t.target : g->target;
 	t.o = o, t.in = tma_gemm_inner(o);
+	/* those of the factors of weights, and in place of factors of A of their zero points */
+	if (t.weight_rows)
+		t.maps |= MAP(CPTX_GEMM_MAP_SCALE_B) | (o->zeros ? MAP(CPTX_GEMM_MAP_SCALE_A) : 0);
 	t.maps |=
 		MAP(CPTX_GEMM_MAP_A) | MAP(CPTX_GEMM_MAP_B) | MAP(CPTX_GEMM_MAP_D) | (t.scales.vec || t.row_scales ? scales : 0);
 	t.cluster = m * n * (t.pair ? 2 : 1), t.per_sm = t.per_sm ? t.per_sm : or_one(o->per_sm);
@@ -34,7 +37,8 @@ static enum cptx_swizzle swizzle_of(uint32_t along, uint32_t unit)
 
 cptx_tile tma_gemm_tile(const cptx_gemm_opt *o, bool of_b, uint32_t bk, uint32_t unit)
 {
-	const uint32_t each = tma_gemm_bits(of_b ? o->b : o->a) / 8, rows = of_b ? o->bn : o->bm;
+	const bool bytes = !of_b && tma_gemm_has_weights(o);
+	const uint32_t each = bytes ? 1 : tma_gemm_bits(of_b ? o->b : o->a) / 8, rows = of_b ? o->bn : o->bm;
 	const uint32_t cols = of_b ? bk : (uint32_t)tma_gemm_along_a(o, bk);
 	const bool mn_major = of_b ? o->b_n_major : o->a_m_major;
 

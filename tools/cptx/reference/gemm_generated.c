@@ -100,7 +100,7 @@ bool gemm_check(cptx_device *dev, cptx_module *module, const cptx_gemm_opt *o, c
 	list[1].m = list[1].m ? list[1].m : 16, list[1].seed += 100, list[2].seed += 200;
 	*r = (gemm_report){ 0 };
 	bool ok = cptx_gemm_check(o, NULL, &plan, err);
-	s.weights = o->mma == CPTX_GEMM_GEMV && o->b != o->a;
+	s.weights = (o->a == CPTX_BF16 || o->a == CPTX_F16) && o->b != o->a;
 	s.group = s.weights ? plan.vec : 0, s.zeros = o->zeros, s.vec = s.weights ? 0 : plan.vec;
 	ok = ok && gemm_check_subject(dev, module, &s, list, r, err);
 	if (ok && g.timeline)

@@ -14,7 +14,7 @@ typedef struct gemm_operand {
 	bool across;  /* K rows of `rows` elements; else `rows` rows of K */
 	bool small;   /* of whole numbers from -2 to 2: where 13 bits are kept their sums are exact, up to 8192, which
 	                 those of a random million are far from */
-	bool weights; /* of few bits, packed by cptx_gemm_pack_weights; factors as CPTX_GEMM_GEMV has them: .scale, for
+	bool weights; /* of few bits, packed by cptx_gemm_pack_weights; factors as a B of few bits has them: .scale, for
 	                 .group elements along K (0: all), with .zeros */
 	bool zeros;
 	uint32_t group;
