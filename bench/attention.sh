@@ -35,8 +35,8 @@ for n in 2048 4096 8192 16384 32768; do sizes="$sizes $n:$n:causal $n:$n:full"; 
 	run forward_256 attention $(cases 256:16:16:2 4096:4096:causal 4096:4096:full)
 	run forward_e4m3 attention --shape fp8:0x0 $(cases 128:64:8:1 8192:8192:full 16384:16384:causal)
 	run forward_sync attention --shape sync:0x0 --shape tma:0x0 $(cases 128:64:8:1 4096:4096:causal 4096:4096:full)
-	run decode attention_decode $(cases 128:64:8 16:1:8192 64:1:4096) $(cases 576:16:1 64:1:8192 1:1:65536) --case 576:128:1:64:1:4096
+	run decode attention_decode $(cases 128:64:8 16:1:8192 64:1:4096) $(cases 576:16:1 64:1:8192 1:1:65536) --case 576:64:1:32:1:8192 --case 576:128:1:64:1:4096
 	run backward_128 attention_backward --shape wgmma $(cases 128:16:16:2 4096:4096:causal 8192:8192:full)
-	run backward_64 attention_backward --shape wgmma $(cases 64:16:16:2 4096:4096:causal) $(cases 64:32:32:2 8192:8192:full)
+	run backward_64 attention_backward --shape wgmma $(cases 64:16:16:2 4096:4096:causal) $(cases 64:32:32 8:2048:2048:causal 2:8192:8192:full)
 }
 python3 "$here/attention_table.py" "$out"

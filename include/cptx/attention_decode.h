@@ -59,7 +59,7 @@ typedef struct cptx_attention_decode_opt {
 	uint32_t rows;   /**< of a tile: 16 or 32; with .mla 64 */
 	uint32_t bk;     /**< keys of a block, which one warp multiplies: 16, 32 or 64; with .mla 64 */
 	uint32_t warps;  /**< of a CTA: 1, 2, 4 or 8; with .mla 0: there are two warpgroups, and a warp that loads */
-	uint32_t stages; /**< blocks of a warp in shared memory, 2 to 8; with .mla of the CTA */
+	uint32_t stages; /**< blocks of a warp in shared memory, 2 to 8; with .mla of the CTA, and even */
 	bool overlap;    /**< programmatic dependent launch, of the combining kernel too; sm_90 and later */
 
 	const char *name; /**< name of the kernel; NULL: "attention_decode".  The second is NAME_combine */

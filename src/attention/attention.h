@@ -269,6 +269,8 @@ void attention_load_kv(cptx_kernel *k, const attention_in *in, const attention_t
 /* In front of a tile's blocks: nothing counts yet but the sink.  s NULL: a thread has one row, and all of it. */
 void attention_begin_softmax(cptx_kernel *k, const attention_in *in, const attention_tile *t, const cptx_acc *s,
                              cptx_softmax *soft);
+/* Multiplies rows of O by the factors of a step of the softmax, where the maximum of any row of the warp has grown. */
+void attention_scale_grown(cptx_kernel *k, const cptx_acc *o, cptx_val factors);
 /* Predicate: the thread has the first column of a row of S, of the lanes that share it; NONE: no lanes do. */
 cptx_val attention_leads(cptx_kernel *k, const cptx_acc *s);
 

@@ -39,6 +39,18 @@ static cptx_val sink_of(cptx_kernel *k, const attention_in *in, cptx_val head, c
 	return max;
 }
 
+void attention_scale_grown(cptx_kernel *k, const cptx_acc *o, cptx_val factors)
+{
+	cptx_val grown = { 0 };
+
+	for (uint32_t r = 0; r < factors.count; r++) {
+		const cptx_val here = cptx_setp(k, cptx_elem(factors, r), 1.0f, .cmp = CPTX_NEU);
+		grown = r ? cptx_or(k, grown, here, .type = CPTX_PRED) : here;
+	}
+	CPTX_IF(k, cptx_vote_sync(k, grown, -1, .mode = CPTX_ANY))
+		cptx_acc_scale_rows(k, o, factors);
+}
+
 void attention_begin_softmax(cptx_kernel *k, const attention_in *in, const attention_tile *t, const cptx_acc *s,
                              cptx_softmax *soft)
 {

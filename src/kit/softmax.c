@@ -160,16 +160,18 @@ static cptx_val copy_of(cptx_kernel *k, cptx_site at, cptx_val rows)
 	return copy;
 }
 
-cptx_val cptx_softmax_step_(cptx_kernel *k, cptx_site at, const cptx_softmax *soft, const cptx_acc *scores)
+/* top: the new maxima, or NULL for those of these scores. */
+static cptx_val step(cptx_kernel *k, cptx_site at, const cptx_softmax *soft, const cptx_acc *scores, const cptx_val *top)
 {
-	if (!is_begun(k, at, soft, scores))
-		return CPTX_NONE_;
 	cptx_val old = cptx_regs_(k, at, CPTX_F32, scores->rows), less = cptx_regs_(k, at, CPTX_F32, scores->rows);
 	cptx_val correct = cptx_regs_(k, at, CPTX_F32, scores->rows);
 
 	for (uint32_t r = 0; r < scores->rows; r++)
 		CALL(mov, .a = cptx_elem(soft->max, r), .into = cptx_elem(old, r));
-	reduce_max(k, at, scores, soft->max);
+	for (uint32_t r = 0; top && r < scores->rows; r++)
+		CALL(mov, .a = cptx_elem(*top, r), .into = cptx_elem(soft->max, r));
+	if (!top)
+		reduce_max(k, at, scores, soft->max);
 	for (uint32_t r = 0; r < scores->rows; r++) {
 		const cptx_val from = cptx_elem(less, r);
 		find_less(k, at, soft, cptx_elem(soft->max, r), from);
@@ -177,6 +179,33 @@ cptx_val cptx_softmax_step_(cptx_kernel *k, cptx_site at, const cptx_softmax *so
 	}
 	exponentiate(k, at, soft, scores, less);
 	return correct;
+}
+
+cptx_val cptx_softmax_step_(cptx_kernel *k, cptx_site at, const cptx_softmax *soft, const cptx_acc *scores)
+{
+	return is_begun(k, at, soft, scores) ? step(k, at, soft, scores, NULL) : CPTX_NONE_;
+}
+
+cptx_val cptx_softmax_max_(cptx_kernel *k, cptx_site at, const cptx_softmax *soft, const cptx_acc *scores)
+{
+	if (!is_begun(k, at, soft, scores))
+		return CPTX_NONE_;
+	const cptx_val top = copy_of(k, at, soft->max);
+
+	reduce_max(k, at, scores, top);
+	return top;
+}
+
+cptx_val cptx_softmax_step_to_(cptx_kernel *k, cptx_site at, const cptx_softmax *soft, const cptx_acc *scores, cptx_val top)
+{
+	if (!is_begun(k, at, soft, scores))
+		return CPTX_NONE_;
+	if (top.kind != CPTX_VAL_REG || top.type != CPTX_F32 || top.count != scores->rows) {
+		cptx_fail_(k, at, "cptx_softmax_step_to: the maxima are .f32 registers, one for each of the thread's %u rows",
+		           scores->rows);
+		return CPTX_NONE_;
+	}
+	return step(k, at, soft, scores, &top);
 }
 
 enum { MOST_SLACK = 14 };

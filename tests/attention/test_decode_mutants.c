@@ -23,12 +23,15 @@ static const cptx_attention_decode_opt kernels[] = {
 	  .name = "paged" },
 	{ .size = CPTX_OPT_SIZE(cptx_attention_decode_opt),
 	  .in = CPTX_BF16,
-	  .dim = 128,
+	  .dim = 192,
 	  .dim_v = 128,
 	  .stages = 2,
 	  .mla = true,
 	  .name = "mla" },
+	{ .size = CPTX_OPT_SIZE(cptx_attention_decode_opt), .in = CPTX_BF16, .dim = 32, .warps = 1, .bk = 16, .name = "many" },
 };
+
+enum { MLA = 2, MANY = 19 /* chunks, which warps of the second kernel share */ };
 
 static cptx_module *build(const void *user)
 {
@@ -48,7 +51,9 @@ static const char *run(const void *user, const mutant *x, unsigned seed)
 		                            .queries = 1,
 		                            .keys = 300,
 		                            .page = o->paged ? 16 : 0,
-		                            .splits = o->mla ? 1 : 2 },
+		                            .splits = o->mla          ? 1
+		                                      : o->warps == 1 ? MANY
+		                                                      : 2 },
 		                     .seed = seed,
 		                     .ragged = o->mla };
 	cptx_module *m = build(user);
@@ -61,9 +66,17 @@ static const char *run(const void *user, const mutant *x, unsigned seed)
 	return mutant_verdict(dev, m, ok, r.r.wrong, &err);
 }
 
+#define BEHIND_S "that of the first part of S stands in front of it, and nothing is written between"
+#define LATER_COMMIT "that of the last part of S, behind which is the wait, takes these products too"
 #define ONE_BY_ONE "the emulator begins a launch when the one in front has ended"
 static const spared spare[] = {
 	{ "paged", "griddepcontrol.wait", 0, ONE_BY_ONE },
+	{ "mla", "wgmma.fence.sync.aligned", 1, BEHIND_S },
+	{ "mla", "wgmma.fence.sync.aligned", 2, BEHIND_S },
+	{ "mla", "wgmma.fence.sync.aligned", 4,
+	  "that of the product in front adds to the same O, and nothing is written between" },
+	{ "mla", "wgmma.commit_group.sync.aligned", 0, LATER_COMMIT },
+	{ "mla", "wgmma.commit_group.sync.aligned", 1, LATER_COMMIT },
 };
 
 START_TEST(nothing_may_be_missing)
@@ -76,7 +89,7 @@ START_TEST(nothing_may_be_missing)
 		                       .spared = spare,
 		                       .spares = sizeof spare / sizeof *spare,
 		                       .seeds = trial_count("CPTX_SEEDS", 6),
-		                       .kernel = kernels[_i].name };
+		                       .kernel = _i > MLA ? "many_combine" : kernels[_i].name };
 
 	ck_assert_uint_eq(mutants_try(&s, of_kind), 0);
 }

@@ -107,6 +107,7 @@ static const char *run(const void *user, const mutant *x, unsigned seed)
 #define BEHIND_S "that of S stands in front of it, and nothing is written between"
 #define BEFORE "tcgen05.fence::before_thread_sync"
 #define AFTER "tcgen05.fence::after_thread_sync"
+#define TOGETHER "for speed: it brings the warp of the thread that copies together again"
 #define PUT_A "that of P, which the same thread writes behind it, stands in front of the arrival"
 #define READ_O "that of O, which the same thread reads in front of it, stands behind the wait"
 #define LAST_TURN "it takes the last arrival, so that none is left when the kernel ends; nobody comes behind it"
@@ -125,6 +126,8 @@ static const spared spare[] = {
 	{ "full", "bar.sync", 4, LAST_TURN },
 	{ "causal", "bar.sync", 5, LAST_TURN },
 	{ "full causal e4m3 tma", "griddepcontrol.wait", 0, "there is one launch, and nothing in front of it" },
+	{ "tma", "bar.warp.sync", 1, TOGETHER },
+	{ "tma", "bar.warp.sync", 3, TOGETHER },
 	{ "tcgen05", INIT_FENCE, 0, "the last pipeline's stands behind these mbarriers too" },
 	{ "tcgen05", INIT_FENCE, 1, "the last pipeline's stands behind these mbarriers too" },
 	{ "tcgen05", INIT_FENCE, 2, "the last pipeline's stands behind these mbarriers too" },

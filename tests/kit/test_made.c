@@ -241,6 +241,8 @@ static bool call_acc(one_call *c)
 	CALL_WITH(acc, cptx_acc_store(k, &x->acc, &(cptx_acc_matrix){ .address = x->u64, .type = CPTX_F32 }));
 	CALL_WITH(acc, cptx_softmax_mask(k, &x->acc, .cols = x->u32));
 	CALL_WITH(acc, cptx_softmax_step(k, &x->softmax, &x->acc));
+	CALL_WITH(acc, cptx_softmax_max(k, &x->softmax, &x->acc));
+	CALL_WITH(acc, v = cptx_regs(k, CPTX_F32, 2); cptx_softmax_step_to(k, &x->softmax, &x->acc, v));
 	CALL_WITH(acc, cptx_softmax_step_lazily(k, &x->softmax, &x->acc, &x->acc, 8));
 	CALL_WITH(acc, cptx_softmax_end(k, &x->softmax, &x->acc));
 	CALL_WITH(acc, cptx_softmax_lse(k, &x->softmax, &x->acc));
@@ -251,6 +253,8 @@ static bool call_acc(one_call *c)
 	CALL_WITH(part, cptx_acc_save(k, &x->in_tmem, 0, &x->part));
 	CALL_WITH(part, cptx_acc_put_a(k, &x->part, CPTX_BF16, x->u32, 0));
 	CALL_WITH(softmax, cptx_softmax_step(k, &x->softmax, &x->acc));
+	CALL_WITH(softmax, cptx_softmax_max(k, &x->softmax, &x->acc));
+	CALL_WITH(softmax, v = cptx_regs(k, CPTX_F32, 2); cptx_softmax_step_to(k, &x->softmax, &x->acc, v));
 	CALL_WITH(softmax, cptx_softmax_step_lazily(k, &x->softmax, &x->acc, &x->acc, 8));
 	CALL_WITH(softmax, cptx_softmax_end(k, &x->softmax, &x->acc));
 	CALL_WITH(softmax, cptx_softmax_lse(k, &x->softmax, &x->acc));

@@ -173,6 +173,13 @@ START_TEST(wrong_constants)
 	GIVES("the scale is 0; it is above 0", cptx_softmax_new(k, &soft, 2, 0.0f));
 	GIVES("it is above 0", cptx_softmax_new(k, &soft, 2, NAN));
 	GIVES(NULL, cptx_softmax_new(k, &soft, 2, 0.5f));
+	GIVES("cptx_softmax_step_to: the maxima are .f32 registers, one for each of the thread's",
+	      make_acc(&a, CPTX_BY_MMA_SYNC);
+	      cptx_softmax_new(k, &soft, a.rows, 0.5f); cptx_softmax_step_to(k, &soft, &a, cptx_regs(k, CPTX_F32, a.rows + 1)));
+	GIVES("cptx_softmax_step_to: the maxima are .f32 registers", make_acc(&a, CPTX_BY_MMA_SYNC);
+	      cptx_softmax_new(k, &soft, a.rows, 0.5f); cptx_softmax_step_to(k, &soft, &a, cptx_regs(k, CPTX_U32, a.rows)));
+	GIVES(NULL, make_acc(&a, CPTX_BY_MMA_SYNC); cptx_softmax_new(k, &soft, a.rows, 0.5f);
+	      cptx_softmax_step_to(k, &soft, &a, cptx_softmax_max(k, &soft, &a)));
 	GIVES(".cols = 135; with .vec = 2 it is a multiple of that: say .vec = 1",
 	      cptx_epilogue_new(k, &e, .rows = u, .cols = cptx_imm(135)));
 	GIVES(".pitch = 135; with .vec = 2 it is a multiple of that: say .vec = 1", cptx_epilogue_new(k, &e);

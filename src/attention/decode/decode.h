@@ -10,19 +10,25 @@
 enum {
 	DECODE_MOST_SPLITS = 256,
 	DECODE_MOST_QUERIES = 16,
-	DECODE_COMBINE_WARPS = 4,                        /* of a CTA that combines: each has columns of a row */
+	DECODE_COMBINE_WARPS = 8,                        /* of a CTA that combines: each has columns of a row */
+	DECODE_COMBINED = 8,                             /* chunks whose results such a warp loads together */
 	DECODE_VECTOR = ATTENTION_VECTOR,                /* columns of O that a thread has side by side */
 	DECODE_COMBINE_COLS = CPTX_WARP * DECODE_VECTOR, /* of a warp that combines */
-	DECODE_MLA_GROUPS = 2, /* MMA warpgroups of multi-head latent attention, each with half of the columns of O */
-	DECODE_MLA_ROWS = 64,  /* of its tile, and keys of its block */
-	DECODE_PAD = 8         /* floats behind each row of O in shared memory, so that rows begin in other banks */
+	DECODE_MLA_GROUPS = 2,    /* MMA warpgroups of multi-head latent attention, each with half of the columns of O */
+	DECODE_MLA_ROWS = 64,     /* of its tile, and keys of its block */
+	DECODE_MLA_EXCHANGED = 8, /* bytes of the numbers of a thread's rows, that the warpgroups tell one another */
+	DECODE_PAD = 8            /* floats behind each row of O in shared memory, so that rows begin in other banks */
 };
 
 /* What follows from the options. */
 typedef struct decode_shape {
 	uint32_t dim, dim_v; /* rounded up to whole swizzle spans of 64 bytes */
 	uint32_t threads;
-	cptx_tile q, k, v;            /* a block in shared memory; of MLA Q of the tile, and V a view of K's block */
+	cptx_tile q, k, v;            /* a block in shared memory; of MLA a half of V's columns: of Q, of K, and as V */
+	uint32_t half, rest;          /* of MLA: columns of a half of V, and of K behind both */
+	cptx_tile q_rest, k_rest, p;  /* of MLA: of the rest, and a warpgroup's P */
+	bool rest_in_regs;            /* of MLA: a narrow rest of Q stays in registers, and leaves its memory to P */
+	uint32_t q_bytes;             /* of MLA: what Q takes of shared memory */
 	uint32_t k_bytes, v_bytes;    /* of it */
 	uint32_t ring, results, smem; /* bytes: of a warp's stages of K and V; of all warps' O; of the CTA */
 	uint32_t regs;                /* of a thread, for Q, S and O */
@@ -97,8 +103,11 @@ bool decode_plan_problem(const cptx_attention_decode_opt *o, const cptx_attentio
 /* The number of splits that takes least by the model, and what it says. */
 cptx_attention_decode_choice decode_choose(const cptx_attention_decode_opt *o, const cptx_attention_decode_problem *p,
                                            const cptx_target *target, uint32_t sms);
-/* Keys that a CTA has at once: a block of each warp. */
-static inline uint32_t decode_turn(const cptx_attention_decode_opt *o) { return o->bk * (o->mla ? 1 : o->warps); }
+/* Keys that a CTA has at once: a block of each warp, or with .mla warpgroup. */
+static inline uint32_t decode_turn(const cptx_attention_decode_opt *o)
+{
+	return o->bk * (o->mla ? DECODE_MLA_GROUPS : o->warps);
+}
 /* Bytes of a key in the cache. */
 uint32_t decode_key_bytes(const cptx_attention_decode_opt *o);
 /* Keys of a chunk where a sequence with so many is split: whole turns of all warps. */
@@ -130,6 +139,15 @@ static inline uint32_t decode_dim_v(const cptx_attention_decode_opt *o) { return
 static inline uint32_t decode_combine_parts(const cptx_attention_decode_opt *o)
 {
 	return attention_up(decode_dim_v(o), DECODE_COMBINE_COLS);
+}
+/* Warps that share the chunks of the same columns: a power of two, so that each loads all that it has at once. */
+static inline uint32_t decode_sharers(uint32_t splits)
+{
+	uint32_t n = 1;
+
+	while (n < DECODE_COMBINE_WARPS && n * DECODE_COMBINED < splits)
+		n *= 2;
+	return n;
 }
 static inline enum cptx_type decode_out(const cptx_attention_decode_opt *o) { return o->out ? o->out : o->in; }
 

@@ -88,6 +88,7 @@ static decode_args args_of(const cptx_attention_decode_opt *o, const cptx_attent
 		                  .page_pitch = p->page_pitch,
 		                  .planes = p->batch * p->kv_heads,
 		                  .left = p->window_left,
+		                  .sharers = decode_sharers(plan->splits),
 		                  .scale = (float)((o->softcap ? p->softcap : p->scale) * ATTENTION_LOG2E),
 		                  .before = o->softcap ? p->scale / p->softcap : p->scale };
 }
@@ -151,8 +152,8 @@ cptx_launch *cptx_attention_decode_launch(const cptx_program *program, cptx_devi
 	if (mapped && !make_map(&o, &p, &maps, err))
 		return NULL;
 	const cptx_params_part parts[] = { { decode_params, DECODE_PARAMS, &args }, { decode_map_params, DECODE_MAPS, &maps } };
-	const uint64_t rows = (uint64_t)p.batch * p.heads * p.queries * decode_combine_parts(&o);
-	const uint32_t grid = number ? (uint32_t)((rows + DECODE_COMBINE_WARPS - 1) / DECODE_COMBINE_WARPS) : plan.grid;
+	const uint64_t warps = (uint64_t)p.batch * p.heads * p.queries * decode_combine_parts(&o) * args.sharers;
+	const uint32_t grid = number ? (uint32_t)((warps + DECODE_COMBINE_WARPS - 1) / DECODE_COMBINE_WARPS) : plan.grid;
 	const uint32_t threads = number ? DECODE_COMBINE_WARPS * CPTX_WARP : plan.threads;
 	cptx_launch *l = cptx_params_launch_(NOWHERE, program, dev, number ? second : o.name, parts, mapped ? 2 : 1,
 	                                     CPTX_OPT(cptx_launch_opt, .grid = { grid }, .block = { threads },

@@ -11,6 +11,8 @@ enum {
 	MOST_DIM = 256,
 	STATIC_SMEM = 8 << 10, /* at most, for the warps' maxima and sums */
 	MLA_STATIC = 1024,     /* for its mbarriers */
+	MLA_REST_IN_REGS = 64, /* columns of Q */
+	MLA_MANY_STAGES = 320, /* head sizes up to this leave room for four blocks */
 	MOST_REGS = 208        /* of a thread, for Q, S and O: what is left beside addresses */
 };
 
@@ -30,11 +32,17 @@ static decode_shape mla_shape(const cptx_attention_decode_opt *o)
 	decode_shape s = { .dim = o->dim, .dim_v = decode_dim_v(o), .ctas_per_sm = 1 };
 
 	s.threads = (DECODE_MLA_GROUPS + 1) * 4 * CPTX_WARP;
-	s.q = tile(o->rows, s.dim, s.dim, false), s.k = tile(o->bk, s.dim, s.dim, false);
-	s.v = tile(s.dim_v, o->bk, s.dim_v, true);
-	s.k_bytes = cptx_tile_bytes(&s.k);
+	s.half = s.dim_v / DECODE_MLA_GROUPS, s.rest = s.dim - s.dim_v;
+	s.rest_in_regs = s.rest && s.rest <= MLA_REST_IN_REGS;
+	s.q = tile(o->rows, s.half, s.half, false), s.k = tile(o->bk, s.half, s.half, false);
+	s.v = tile(s.half, o->bk, s.half, true);
+	s.q_rest = tile(o->rows, s.rest, s.rest, false), s.k_rest = tile(o->bk, s.rest, s.rest, false);
+	s.p = tile(o->rows, o->bk, o->bk, false);
+	s.k_bytes = DECODE_MLA_GROUPS * cptx_tile_bytes(&s.k) + (s.rest ? cptx_tile_bytes(&s.k_rest) : 0);
+	s.q_bytes = DECODE_MLA_GROUPS * cptx_tile_bytes(&s.q) + (s.rest && !s.rest_in_regs ? cptx_tile_bytes(&s.q_rest) : 0);
 	s.ring = o->stages * s.k_bytes;
-	s.smem = cptx_tile_bytes(&s.q) + s.ring;
+	s.smem =
+		s.q_bytes + s.ring + DECODE_MLA_GROUPS * (cptx_tile_bytes(&s.p) + 4 * CPTX_WARP * (uint32_t)DECODE_MLA_EXCHANGED);
 	return s;
 }
 
@@ -69,7 +77,7 @@ static void complete(cptx_attention_decode_opt *o)
 
 	if (o->mla) {
 		o->rows = o->rows ? o->rows : DECODE_MLA_ROWS, o->bk = o->bk ? o->bk : DECODE_MLA_ROWS;
-		o->stages = o->stages ? o->stages : o->dim <= 384 ? 3 : 2;
+		o->stages = o->stages ? o->stages : o->dim <= MLA_MANY_STAGES ? 4 : 2;
 		return;
 	}
 	o->rows = o->rows ? o->rows : 16;
@@ -136,6 +144,8 @@ static bool check_shape(const cptx_attention_decode_opt *o, const decode_shape *
 	RULE(!o->mla || (o->rows == DECODE_MLA_ROWS && o->bk == DECODE_MLA_ROWS && !o->warps),
 	     ".mla with tiles of %u rows, blocks of %u keys and %u warps; it has %u, %u, and 0 stands for its own", o->rows,
 	     o->bk, o->warps, DECODE_MLA_ROWS, DECODE_MLA_ROWS);
+	RULE(!o->mla || o->stages % DECODE_MLA_GROUPS == 0, ".mla with %u stages; it takes blocks by twos, so they are even",
+	     o->stages);
 	RULE(o->mla || o->rows <= 32, ".rows = %u; it is 16 or 32", o->rows);
 	RULE(s->regs <= MOST_REGS,
 	     "%u rows, blocks of %u keys and head sizes %u and %u need %u registers for Q, S and O; a thread "

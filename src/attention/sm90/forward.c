@@ -284,19 +284,10 @@ static void first_block(forward90 *f)
 
 static void correct_o(forward90 *f, cptx_val factors)
 {
-	cptx_kernel *k = f->k;
-	cptx_val grown = { 0 };
-
-	if (!f->s.corrects_few) {
-		cptx_acc_scale_rows(k, &f->results, factors);
-		return;
-	}
-	for (uint32_t r = 0; r < factors.count; r++) {
-		const cptx_val here = cptx_setp(k, cptx_elem(factors, r), 1.0f, .cmp = CPTX_NEU);
-		grown = r ? cptx_or(k, grown, here, .type = CPTX_PRED) : here;
-	}
-	CPTX_IF(k, cptx_vote_sync(k, grown, -1, .mode = CPTX_ANY))
-		cptx_acc_scale_rows(k, &f->results, factors);
+	if (f->s.corrects_few)
+		attention_scale_grown(f->k, &f->results, factors);
+	else
+		cptx_acc_scale_rows(f->k, &f->results, factors);
 }
 
 static void step(forward90 *f, bool masked)

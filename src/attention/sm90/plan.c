@@ -12,6 +12,7 @@ enum {
 	MOST_GROUPS = 3,
 	MOST_STAGES_OF_O = 2,
 	PING_PONG_DIM = 128, /* with larger heads products take so long that the turns would keep groups waiting */
+	WIDE_DIM = 256,
 	MOST_REGS = 216 /* of the 240 that an MMA thread has, for S, P (half of S) and O: what ptxas 13.0 leaves beside them */
 };
 /* Registers of a thread by the number of MMA warpgroups; one has them all anyway. */
@@ -71,10 +72,12 @@ shape90 attention_sm90_shape(const cptx_attention_opt *o)
 	if (bytes_of(o, &s) > most_smem() || s.o.cols == s.dim_v)
 		s.o_stages = 1;
 	s.smem = bytes_of(o, &s);
-	/* measured: three warpgroups with e4m3, and D128 of 16 bits without a causal mask, are 1 to 4 % faster with it; others,
-	 * in which the multiplications hide behind exponentials, up to 2 % slower */
-	s.corrects_few = s.dim == 128 && (attention_is_fp8(o) ? s.groups > 2 : !o->causal && !o->window);
-	s.ping_pong = s.groups > 1 && s.dim <= PING_PONG_DIM;
+	/* measured: three warpgroups with e4m3, D256 of 16 bits, and D128 without a mask are 1 to 4 % faster with few
+	 * corrections; others, in which the multiplications hide behind exponentials, up to 2 % slower */
+	const bool full = !o->causal && !o->window, fp8 = attention_is_fp8(o), small = fp8 && s.dim == 128 && s.groups > 2;
+	s.corrects_few = small || (!fp8 && (s.dim == WIDE_DIM || (s.dim == 128 && full)));
+	/* turns are worth 1 % with D256 and no mask; three warpgroups with e4m3 and D128 are 1 % faster without them */
+	s.ping_pong = s.groups > 1 && !small && (s.dim <= PING_PONG_DIM || (s.dim == WIDE_DIM && full && !fp8));
 	return s;
 }
 
@@ -105,10 +108,10 @@ static bool fits(const cptx_attention_opt *o)
 	return registers(o, &s) <= most_registers(&s) && s.smem <= most_smem();
 }
 
-/* Of e4m3 three warpgroups with small blocks are the fastest where all keys count. */
+/* Of e4m3 three warpgroups with small blocks are the fastest. */
 static bool small_blocks(const cptx_attention_opt *o, uint32_t dim)
 {
-	return attention_is_fp8(o) && dim == 128 && !o->causal && !o->window && !o->page && !o->stages;
+	return attention_is_fp8(o) && dim == 128 && !o->window && !o->page && !o->stages;
 }
 
 /* Keys of a block by the head size, where nothing else is known. */
