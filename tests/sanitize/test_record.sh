@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# cptx sanitize --record and cptx replay: test_record.sh CPTX PROGRAM DRIVEN RECORDED, a program of the runtime and two of the driver API.
+# cptx sanitize --record and cptx replay: test_record.sh CPTX PROGRAM DRIVEN RECORDED GRAPHED, a program of the runtime and three of the driver API.
 # The last line is "record: N passed, N failed, N skipped".
 set -u
-cptx=$(realpath "$1") program=$(realpath "$2") driven=$(realpath "$3") recorded=$(realpath "$4") name=record here=$(cd "$(dirname "$0")" && pwd -P)
+cptx=$(realpath "$1") program=$(realpath "$2") driven=$(realpath "$3") recorded=$(realpath "$4") graphed=$(realpath "$5") name=record here=$(cd "$(dirname "$0")" && pwd -P)
 # shellcheck source=tests/cli/common.sh
 . "$here/../cli/common.sh"
 rec=$dir/app.rec
@@ -171,6 +171,14 @@ rm -f "$rec"
 status 0 sanitize --record "$rec" -- "$recorded" unloaded
 status 0 replay "$rec"
 complains "4 launches are as recorded"
+# What graphs launch, as without the recorder.
+status 0 sanitize -- "$graphed"
+complains "0 errors, 0 warnings"
+rm -f "$rec"
+status 0 sanitize --record "$rec" -- "$graphed"
+complains "14 of 14 launches are in $rec"
+status 0 replay "$rec"
+complains "14 launches are as recorded, 0 differ, 0 did not come to their end, 0 were passed over, 0 were not recorded"
 # Memory that cannot be read is left out, and nothing else.
 rm -f "$rec"
 status 0 sanitize --record "$rec" -- "$recorded" hidden

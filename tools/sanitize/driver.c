@@ -335,6 +335,8 @@ static int entry(const char *name, void **out, int *status)
 	char full[160];
 
 	*out = NULL;
+	if (!strcmp(name, "cuGraphInstantiate")) /* which has been a name of that since CUDA 12 */
+		name = "cuGraphInstantiateWithFlags";
 	for (size_t i = 0; i < 2 * n && !*out; i++) {
 		snprintf(full, sizeof full, "%s%s", name, versions[i % n]);
 		if (san_is_missing(full) == (i >= n))

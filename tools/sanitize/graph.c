@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Graphs: nodes in an order of their dependencies, which is that in which they were added where none was added later.  A node
- * keeps the values of its arguments.
+ * Graphs: nodes in an order of their dependencies, which is that in which they were added where none was added later.  A
+ * node keeps the values of its arguments.
  */
 #include "graph.h"
 

@@ -100,10 +100,8 @@ DRIVER(cuGraphAddMemsetNode, (NODE, const rt_set_node *p, void *context), ((void
 CALL(cudaGraphAddMemcpyNode, (NODE, const rt_copy3d *p), ADD(add_copy(out, g, p, NULL)))
 DRIVER(cuGraphAddMemcpyNode, (NODE, const dr_copy3d *p, void *context), ((void)context, ADD(add_copy(out, g, NULL, p))))
 #define FLAT ((san_rows){ dst, src, size, size, size, 1, kind })
-CALL(cudaGraphAddMemcpyNode1D, (NODE, void *dst, const void *src, size_t size, int kind),
-     ADD(san_graph_copy(g, &FLAT, out)))
-BOTH(cudaGraphAddHostNode, cuGraphAddHostNode, (NODE, const rt_host_node *p),
-     ADD(san_graph_host(g, p->fn, p->user, out)))
+CALL(cudaGraphAddMemcpyNode1D, (NODE, void *dst, const void *src, size_t size, int kind), ADD(san_graph_copy(g, &FLAT, out)))
+BOTH(cudaGraphAddHostNode, cuGraphAddHostNode, (NODE, const rt_host_node *p), ADD(san_graph_host(g, p->fn, p->user, out)))
 BOTH(cudaGraphAddEmptyNode, cuGraphAddEmptyNode, (NODE), ADD(san_graph_child(g, NULL, out)))
 BOTH(cudaGraphAddChildGraphNode, cuGraphAddChildGraphNode, (NODE, san_graph *child),
      ADD(san_graph_lives(child) ? san_graph_child(g, child, out) : SAN_VALUE))
@@ -196,8 +194,8 @@ BOTH(cudaGraphGetEdges, cuGraphGetEdges_v2, (san_graph * g, san_node **from, san
      OF_GRAPH(g, edges_of(g, from, to, data, n)))
 BOTH(cudaGraphNodeGetDependencies, cuGraphNodeGetDependencies_v2, (san_node * of, san_node **out, void *data, size_t *n),
      neighbours(of, out, data, n, true))
-BOTH(cudaGraphNodeGetDependentNodes, cuGraphNodeGetDependentNodes_v2,
-     (san_node * of, san_node **out, void *data, size_t *n), neighbours(of, out, data, n, false))
+BOTH(cudaGraphNodeGetDependentNodes, cuGraphNodeGetDependentNodes_v2, (san_node * of, san_node **out, void *data, size_t *n),
+     neighbours(of, out, data, n, false))
 
 /* ---- what nodes do ---- */
 
@@ -253,13 +251,11 @@ static int get_driver_copy(const san_node *n, dr_copy3d *p)
 {
 	const san_rows *r = &n->rows;
 
-	*p = (dr_copy3d){
-		.src = { .type = DR_UNIFIED, .device = (uintptr_t)r->src, .pitch = r->src_pitch, .height = r->height },
-		.dst = { .type = DR_UNIFIED, .device = (uintptr_t)r->dst, .pitch = r->dst_pitch, .height = r->height },
-		.width = r->width,
-		.height = r->height,
-		.depth = 1
-	};
+	*p = (dr_copy3d){ .src = { .type = DR_UNIFIED, .device = (uintptr_t)r->src, .pitch = r->src_pitch, .height = r->height },
+		              .dst = { .type = DR_UNIFIED, .device = (uintptr_t)r->dst, .pitch = r->dst_pitch, .height = r->height },
+		              .width = r->width,
+		              .height = r->height,
+		              .depth = 1 };
 	return SAN_OK;
 }
 
@@ -419,7 +415,7 @@ static int update_and_tell(san_graph *exec, const san_graph *with, update_info *
 
 /* A call for a node of an instantiated graph, which `n` becomes. */
 #define OF_EXEC(kind, call) OF_GRAPH(exec, (n = san_graph_made_of(exec, n), OF_KIND(n, kind, call)))
-#define OF_ANY(call)        OF_GRAPH(exec, (n = san_graph_made_of(exec, n)) ? (call) : SAN_VALUE)
+#define OF_ANY(call) OF_GRAPH(exec, (n = san_graph_made_of(exec, n)) ? (call) : SAN_VALUE)
 
 CALL(cudaGraphInstantiate, (san_graph * *out, san_graph *g, unsigned long long flags),
      ((void)flags, OF_GRAPH(g, san_graph_clone(g, out))))
@@ -443,8 +439,7 @@ DRIVER(cuGraphExecKernelNodeSetParams_v2, (san_graph * exec, san_node *n, const 
        OF_EXEC(LAUNCH, set_kernel(n, &p->as, p->kernel)))
 CALL(cudaGraphExecMemcpyNodeSetParams, (san_graph * exec, san_node *n, const rt_copy3d *p),
      OF_EXEC(COPY, set_copy(n, p, NULL)))
-CALL(cudaGraphExecMemcpyNodeSetParams1D,
-     (san_graph * exec, san_node *n, void *dst, const void *src, size_t size, int kind),
+CALL(cudaGraphExecMemcpyNodeSetParams1D, (san_graph * exec, san_node *n, void *dst, const void *src, size_t size, int kind),
      OF_EXEC(COPY, (n->rows = FLAT, SAN_OK)))
 DRIVER(cuGraphExecMemcpyNodeSetParams, (san_graph * exec, san_node *n, const dr_copy3d *p, void *context),
        ((void)context, OF_EXEC(COPY, set_copy(n, NULL, p))))
@@ -452,5 +447,5 @@ CALL(cudaGraphExecMemsetNodeSetParams, (san_graph * exec, san_node *n, const rt_
      OF_EXEC(SET, (n->set = *p, SAN_OK)))
 DRIVER(cuGraphExecMemsetNodeSetParams, (san_graph * exec, san_node *n, const rt_set_node *p, void *context),
        ((void)context, OF_EXEC(SET, (n->set = *p, SAN_OK))))
-BOTH(cudaGraphExecHostNodeSetParams, cuGraphExecHostNodeSetParams,
-     (san_graph * exec, san_node *n, const rt_host_node *p), OF_EXEC(HOST, set_host(n, p)))
+BOTH(cudaGraphExecHostNodeSetParams, cuGraphExecHostNodeSetParams, (san_graph * exec, san_node *n, const rt_host_node *p),
+     OF_EXEC(HOST, set_host(n, p)))
