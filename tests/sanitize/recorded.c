@@ -20,6 +20,9 @@
 	FROM(cuMemAlloc_v2, (uint64_t * at, size_t size))                                                                       \
 	FROM(cuModuleLoadData, (void **m, const void *image))                                                                   \
 	FROM(cuModuleGetFunction, (void **f, void *m, const char *name))                                                        \
+	FROM(cuLibraryLoadData, (void **m, const void *image, int *jit, void **jit_values, unsigned njit, int *options,         \
+	                         void **values, unsigned n))                                                                    \
+	FROM(cuLibraryGetKernel, (void **f, void *m, const char *name))                                                         \
 	FROM(cuModuleUnload, (void *m))                                                                                         \
 	FROM(cuMemCreate, (void **memory, size_t size, const void *kind, unsigned long long flags))                             \
 	FROM(cuMemAddressReserve, (uint64_t * at, size_t size, size_t align, uint64_t wish, unsigned long long flags))          \
@@ -147,6 +150,27 @@ static int mapped(void)
 	       cuMemUnmap(va + S, 2 * S) || launch(f, &first);
 }
 
+/* Two devices, each of which has its own variables of one library, but for a managed one. */
+static int devices(void)
+{
+	static const char *const text[] = {
+		HEAD ".visible .global .align 4 .u32 own = 5;\n.visible .entry k(.param .u64 p) { .reg .b64 %p; .reg .b32 %r; "
+			 "ld.param.u64 %p, [p]; atom.global.add.u32 %r, [own], 1; st.global.u32 [%p], %r; ret; }\n",
+		HEAD ".visible .global .attribute(.managed) .align 4 .u32 all = 5;\n.visible .entry k(.param .u64 p) "
+			 "{ .reg .b64 %p; .reg .b32 %r; ld.param.u64 %p, [p]; atom.global.sys.add.u32 %r, [all], 1; ret; }\n"
+	};
+	void *ctx[2], *m, *f[2];
+	uint64_t p[2];
+	int e = 0;
+
+	for (int d = 0; d < 2 && !e; d++)
+		e = cuDevicePrimaryCtxRetain(&ctx[d], d) || cuCtxSetCurrent(ctx[d]) || cuMemAlloc_v2(&p[d], 256) ||
+		    cuLibraryLoadData(&m, text[d], NULL, NULL, 0, NULL, NULL, 0) || cuLibraryGetKernel(&f[d], m, "k");
+	for (int turn = 0; turn < 6 && !e; turn++)
+		e = cuCtxSetCurrent(ctx[turn % 2]) || launch(f[turn / 4], &p[turn % 2]);
+	return e;
+}
+
 /* In front of a driver: memory is freed by a way that the recorder does not see, and cannot be read behind it. */
 static int hidden(void)
 {
@@ -240,6 +264,7 @@ int main(int argc, char **argv)
 	        : !strcmp(what, "long")     ? long_name()
 	        : !strcmp(what, "unloaded") ? unloaded()
 	        : !strcmp(what, "mapped")   ? mapped()
+	        : !strcmp(what, "devices")  ? devices()
 	        : !strcmp(what, "hidden")   ? hidden()
 	        : !strcmp(what, "fault")    ? fault()
 	                                    : -1;

@@ -63,9 +63,12 @@ complains "launch 1, kernel add: as recorded, it did not come to its end: an ill
 status 0 sanitize --record "$rec" -- "$program" arrays
 status 3 replay "$rec"
 complains "it was not recorded: it reads textures or surfaces"
-status 0 sanitize --devices 2 --record "$rec" -- "$recorded" infinite
-status 3 replay "$rec"
-complains "it was not recorded: several devices are emulated"
+# Several devices, each with its variables.
+status 0 sanitize --devices 2 --record "$rec" -- "$recorded" devices
+complains "6 of 6 launches are in $rec"
+status 0 replay "$rec"
+complains "6 launches are as recorded"
+complains "launch 4, kernel k: as recorded, 2 bytes were changed"
 
 # A program of this library, too, gets the stand-in, whatever library the variable names.
 status 0 sanitize --record "$rec" -- "$cptx" run --device cuda -g 1 -b 64 -a 'buf:u32[64]=iota' "$here/../../examples/turn.ptx"

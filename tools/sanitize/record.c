@@ -543,10 +543,17 @@ static void drop_unread(char *why, size_t room)
 
 /* ---- launches ---- */
 
-/* Whether the kernel, or a function of its text, does. */
-static bool reads_textures(const san_kernel *k)
+/* Why the kernel, or a function of its text, cannot be recorded; NULL: it can. */
+static const char *why_not(const san_kernel *k)
 {
-	static const char *const names[] = { "tex.", "tld4.", "suld.", "sust.", "sured." };
+	static const struct {
+		const char *begins, *why;
+	} names[] = {
+#define TEXTURES "it reads textures or surfaces, which are not recorded"
+		{ "tex.", TEXTURES },  { "tld4.", TEXTURES },  { "suld.", TEXTURES },
+		{ "sust.", TEXTURES }, { "sured.", TEXTURES }, { "multimem.", "it uses multicast objects, which are not recorded" }
+#undef TEXTURES
+	};
 	const cptx_module *m = k->in->parsed;
 	char spelling[16];
 	cptx_kernel *b;
@@ -556,9 +563,21 @@ static bool reads_textures(const san_kernel *k)
 		     it; it = cptx_item_next(it)) {
 			cptx_item_spelling(it, spelling, sizeof spelling);
 			for (size_t n = 0; n < sizeof names / sizeof *names; n++)
-				if (!strncmp(spelling, names[n], strlen(names[n])))
-					return true;
+				if (!strncmp(spelling, names[n].begins, strlen(names[n].begins)))
+					return names[n].why;
 		}
+	return NULL;
+}
+
+/* Whether a module that another device has, too, has a variable at one address for both: a managed one. */
+static bool shares_variables(const san_module *m)
+{
+	cptx_emu_variable_info here, there;
+
+	for (int d = 0; d < SAN_DEVICES; d++)
+		for (size_t i = 0; d != san.device && m->recorded[d] && cptx_emu_variable(m->program[d], i, &there); i++)
+			if (cptx_emu_variable(m->program[san.device], i, &here) && here.at == there.at)
+				return true;
 	return false;
 }
 
@@ -619,12 +638,13 @@ bool san_record_next(const char *kernel)
 
 bool san_record_before(san_kernel *k, const san_shape *shape, void **values)
 {
-	if (reads_textures(k))
-		return leave_out(k, "it reads textures or surfaces, which are not recorded"), false;
+	const char *not = why_not(k);
+	if (not )
+		return leave_out(k, not ), false;
 	if (san.several)
 		return leave_out(k, "memory is mapped at several addresses"), false;
-	if (san.ndevice > 1)
-		return leave_out(k, "several devices are emulated, and a recording is of one"), false;
+	if (!k->module->recorded[san.device] && shares_variables(k->module))
+		return leave_out(k, "a managed variable of its module is one of several devices, which is not recorded"), false;
 	if (!k->module->recorded[san.device])
 		put_module(k->module);
 	char why[128];
