@@ -6,6 +6,7 @@
 #include "recording.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -96,6 +97,42 @@ static int forked(void)
 		e = wait(&status) < 0 || status;
 	}
 	return e || launch(f, &p);
+}
+
+/* A thread that launches all the time, beside which others fork: a child has a lock of its own, not one that nobody gives
+ * back. */
+static void *beside_f;
+static uint64_t beside_p;
+static volatile bool beside_ends;
+
+static void *launches(void *user)
+{
+	while (!beside_ends)
+		launch(beside_f, &beside_p);
+	return user;
+}
+
+static int beside(void)
+{
+	enum { CHILDREN = 10, SECONDS = 60 };
+	void *m;
+	pthread_t t;
+	int status = 1, e = load(HEAD ".visible .entry k(.param .u64 p) { .reg .b32 %r; .reg .pred %q; mov.u32 %r, 0;\n"
+	                              "L: add.u32 %r, %r, 1; setp.lt.u32 %q, %r, 200000; @%q bra L; ret; }\n",
+	                         "k", &m, &beside_f) ||
+	                    cuMemAlloc_v2(&beside_p, 256) || pthread_create(&t, NULL, launches, NULL);
+
+	if (e)
+		return e;
+	for (int child = 0; child < CHILDREN && !e; child++) {
+		if (!fork()) {
+			alarm(SECONDS);
+			exit(launch(beside_f, &beside_p));
+		}
+		e = wait(&status) < 0 || status;
+	}
+	beside_ends = true;
+	return pthread_join(t, NULL) || e;
 }
 
 static int moved(const char *folder) { return chdir(folder) || infinite(); }
@@ -260,6 +297,7 @@ int main(int argc, char **argv)
 	int e = !strcmp(what, "empty")      ? empty()
 	        : !strcmp(what, "infinite") ? infinite()
 	        : !strcmp(what, "forked")   ? forked()
+	        : !strcmp(what, "beside")   ? beside()
 	        : !strcmp(what, "moved")    ? moved(path)
 	        : !strcmp(what, "long")     ? long_name()
 	        : !strcmp(what, "unloaded") ? unloaded()

@@ -110,6 +110,7 @@ complains "2 launches are as recorded"
 status 0 replay "$rec".*
 complains "1 launches are as recorded"
 rm -f "$rec".*
+status 0 sanitize -- "$recorded" beside
 mkdir "$dir/elsewhere"
 # shellcheck disable=SC2016 # the inner shell expands them
 holds sh -c 'cd "$1" && "$2" sanitize --record here.rec -- "$3" moved elsewhere 2>/dev/null' sh "$dir" "$(realpath "$cptx")" "$recorded"
