@@ -29,6 +29,13 @@ static unsigned passed, failed;
 	FROM(cuMemsetD32Async, (uint64_t at, unsigned value, size_t n, void *s))                                                \
 	FROM(cuLaunchKernel, (void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,            \
 	                      unsigned smem, void *s, void **args, void **extra))                                               \
+	FROM(cuPointerGetAttribute, (void *out, int attribute, uint64_t p))                                                     \
+	FROM(cuPointerGetAttributes, (unsigned n, const int *attribute, void **out, uint64_t p))                                \
+	FROM(cuMemsetD2D16, (uint64_t at, size_t pitch, unsigned short v, size_t width, size_t height))                         \
+	FROM(cuFuncGetModule, (void **m, void *f))                                                                              \
+	FROM(cuFuncSetAttribute, (void *f, int attribute, int value))                                                           \
+	FROM(cuStreamGetCaptureInfo,                                                                                            \
+	     (void *s, int *status, unsigned long long *id, void **g, void *const **on, const void **edges, size_t *n))         \
 	FROM(cuGraphCreate, (void **g, unsigned flags))                                                                         \
 	FROM(cuGraphDestroy, (void *g))                                                                                         \
 	FROM(cuGraphClone, (void **to, void *from))                                                                             \
@@ -210,12 +217,46 @@ static void runs(chain *c)
 	EXPECT(!cuGraphExecDestroy(exec) && !cuGraphDestroy(outer));
 }
 
+/* What else programs ask that launch as Triton's do. */
+static void asks_more(void)
+{
+	enum { TYPE = 2, ADDRESS, HOST, MANAGED = 8, ORDINAL, START = 11, SIZE };
+	const int which[] = { TYPE, ORDINAL, ADDRESS };
+	unsigned type = 0, managed = 7, here[4];
+	uint64_t at = 0, start = 0;
+	size_t size = 0;
+	int ordinal = 7;
+	void *m = NULL, *of_host = NULL, *out[] = { &type, &ordinal, &at };
+
+	EXPECT(!cuPointerGetAttribute(&at, ADDRESS, p + 8) && at == p + 8);
+	EXPECT(!cuPointerGetAttribute(&type, TYPE, p) && type == DR_DEVICE);
+	EXPECT(!cuPointerGetAttribute(&managed, MANAGED, p) && !managed && !cuPointerGetAttribute(&ordinal, ORDINAL, p) &&
+	       !ordinal);
+	EXPECT(!cuPointerGetAttribute(&start, START, p + 4) && start == p && !cuPointerGetAttribute(&size, SIZE, p) &&
+	       size >= 4 * N);
+	EXPECT(cuPointerGetAttribute(&of_host, HOST, p) && cuPointerGetAttribute(&at, ADDRESS, (uintptr_t)here));
+	EXPECT(!cuPointerGetAttributes(3, which, out, (uintptr_t)here) && !type && !at);
+	EXPECT(!cuPointerGetAttributes(3, which, out, p + 4) && type == DR_DEVICE && !ordinal && at == p + 4);
+	EXPECT(!cuMemsetD2D16(p, 8, 0x1234, 2, 2) && !cuMemcpyDtoH(here, p, 16) && here[0] == 0x12341234 &&
+	       here[2] == 0x12341234);
+	EXPECT(!cuFuncGetModule(&m, add) && m && !cuFuncSetAttribute(add, RT_FUNC_MAX_DYN_SMEM, 65536));
+	EXPECT(cuFuncSetAttribute(add, RT_FUNC_MAX_DYN_SMEM, 1 << 30));
+}
+
 static void captures(void)
 {
 	unsigned two = 2;
 	void *g = NULL, *exec = NULL, *args[] = { &q, &two };
 
+	int status = 7;
+	unsigned long long id = 0;
+	void *const *on = NULL;
+	const void *edges = NULL;
+	size_t n = 7;
+
+	EXPECT(!cuStreamGetCaptureInfo(stream, &status, NULL, NULL, NULL, NULL, NULL) && !status);
 	EXPECT(!cuStreamBeginCapture(stream, 0) && !cuMemsetD32Async(q, 20, N, stream));
+	EXPECT(!cuStreamGetCaptureInfo(stream, &status, &id, &g, &on, &edges, &n) && status == 1 && id && g && n == 1 && *on);
 	EXPECT(!cuLaunchKernel(add, 1, 1, 1, N, 1, 1, 0, stream, args, NULL) && !cuStreamEndCapture(stream, &g));
 	EXPECT(!cuGraphInstantiate(&exec, g, 0) && !cuGraphDestroy(g) && !cuGraphLaunch(exec, stream) && all_are(22)); /* 1 */
 	EXPECT(!cuGraphExecDestroy(exec));
@@ -228,6 +269,7 @@ int main(void)
 		asks(&c);
 		runs(&c);
 		captures();
+		asks_more();
 		EXPECT(calls == 7 && !cuGraphDestroy(c.graph) && !cuCtxSynchronize());
 	} else {
 		fprintf(stderr, "libcuda.so.1 cannot be opened, or lacks a call\n");

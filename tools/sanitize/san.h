@@ -101,9 +101,10 @@ typedef struct san_stream {
 	unsigned flags;
 	int priority;
 	unsigned long long id;
-	san_graph *capture; /* what is captured now; NULL: nothing */
-	int mode;           /* of the capture: 0 global, 1 of the thread, 2 relaxed */
-	bool joined;        /* the capture began in another stream, of which this one waited for an event */
+	san_graph *capture;      /* what is captured now; NULL: nothing */
+	int mode;                /* of the capture: 0 global, 1 of the thread, 2 relaxed */
+	struct san_node *newest; /* of the graph, when the program asked for it */
+	bool joined;             /* the capture began in another stream, of which this one waited for an event */
 } san_stream;
 
 typedef struct san_event {
