@@ -195,6 +195,10 @@ static void asks(const chain *c)
 
 static void runs(chain *c)
 {
+	struct {
+		int result;
+		void *node, *from;
+	} info = { 7, NULL, NULL };
 	unsigned on = 7, nine = 9;
 	void *exec = NULL, *args[] = { &p, &nine }, *child = NULL, *outer = NULL;
 	const dr_kernel_node changed = kernel(add, args);
@@ -209,7 +213,7 @@ static void runs(chain *c)
 	EXPECT(!cuGraphExecMemsetNodeSetParams(exec, c->set, &set, context) && !cuGraphLaunch(exec, stream) &&
 	       all_are(50)); /* 2 */
 	EXPECT(!cuGraphKernelNodeSetParams(c->sum, &changed));
-	EXPECT(!cuGraphExecUpdate(exec, c->graph, NULL) && !cuGraphLaunch(exec, stream) && all_are(60)); /* 2 */
+	EXPECT(!cuGraphExecUpdate(exec, c->graph, &info) && !info.result && !cuGraphLaunch(exec, stream) && all_are(60)); /* 2 */
 	/* a graph in a graph */
 	EXPECT(!cuGraphCreate(&outer, 0) && !cuGraphAddChildGraphNode(&child, outer, NULL, 0, c->graph));
 	EXPECT(!cuGraphAddKernelNode(&c->host, outer, &child, 1, &changed) && !cuGraphExecDestroy(exec));
