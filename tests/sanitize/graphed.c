@@ -148,7 +148,7 @@ static chain build(void)
 		                     .height = 1,
 		                     .depth = 1 };
 	const rt_host_node host = { count, &one };
-	chain c = { NULL };
+	chain c = { .graph = NULL };
 
 	EXPECT(!cuGraphCreate(&c.graph, 0) && !cuGraphAddKernelNode(&c.product, c.graph, NULL, 0, &product));
 	EXPECT(!cuGraphAddMemcpyNode(&c.copy, c.graph, &c.product, 1, &copy, context));

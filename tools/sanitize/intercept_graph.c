@@ -223,7 +223,7 @@ static bool sort(graph_nodes *g)
 /* False: there is no memory, or the driver does not tell; as with an edge that tells more than that a node comes later. */
 static bool nodes_of(void *graph, graph_nodes *g)
 {
-	*g = (graph_nodes){ NULL };
+	*g = (graph_nodes){ .node = NULL };
 	if (cuGraphGetNodes(graph, NULL, &g->n) || cuGraphGetEdges(graph, NULL, NULL, NULL, &g->edges))
 		return false;
 	g->node = (void **)calloc(g->n + 1, sizeof(void *));
