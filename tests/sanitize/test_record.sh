@@ -180,9 +180,10 @@ status 0 sanitize -- "$graphed"
 complains "0 errors, 0 warnings"
 rm -f "$rec"
 status 0 sanitize --record "$rec" -- "$graphed"
-complains "14 of 14 launches are in $rec"
-status 0 replay "$rec"
-complains "14 launches are as recorded, 0 differ, 0 did not come to their end, 0 were passed over, 0 were not recorded"
+complains "11 of 12 launches are in $rec"
+status 3 replay "$rec"
+complains "11 launches are as recorded, 0 differ, 0 did not come to their end, 0 were passed over, 1 were not recorded"
+complains "kernel (a graph): it was not recorded: it has nodes other than kernels, copies, sets and host functions"
 # Memory that cannot be read is left out, and nothing else.
 rm -f "$rec"
 status 0 sanitize --record "$rec" -- "$recorded" hidden

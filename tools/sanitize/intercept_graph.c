@@ -2,7 +2,7 @@
 /*
  * Launches of graphs, for the recorder.  Of each executable graph a copy of the graph it was made of is kept; a launch does
  * the copy's nodes one after the other, each as a graph of one node, so that memory can be read in front of each kernel and
- * behind it.  A graph with a node that cannot be copied is launched as it is, and left out.
+ * behind it.  A graph with a node that cannot be done so is launched as it is, and left out.
  */
 #include "intercept.h"
 
@@ -20,7 +20,6 @@
 	FROM(cuGraphGetEdges, "_v2", (void *g, void **from, void **to, void *data, size_t *n))                                  \
 	FROM(cuGraphNodeGetType, "", (void *node, int *type))                                                                   \
 	FROM(cuGraphNodeFindInClone, "", (void **found, void *node, void *clone))                                               \
-	FROM(cuGraphChildGraphNodeGetGraph, "", (void *node, void **g))                                                         \
 	FROM(cuGraphKernelNodeGetParams, "_v2", (void *node, dr_kernel_node *p))                                                \
 	FROM(cuGraphKernelNodeGetAttribute, "", (void *node, unsigned id, void *value))                                         \
 	FROM(cuGraphKernelNodeCopyAttributes, "", (void *to, void *from))                                                       \
@@ -76,13 +75,17 @@ static executable *executable_of(const void *exec)
 	return x;
 }
 
+static bool can_be_done(void *graph);
+
 static void copy_graph(executable *x, void *graph)
 {
 	if (x->graph)
 		cuGraphDestroy(x->graph);
 	free(x->off);
 	x->graph = NULL, x->off = NULL, x->noff = 0;
-	x->why = cuGraphClone(&x->graph, graph) ? "its graph cannot be copied, as one that allocates memory" : NULL;
+	x->why = !can_be_done(graph)              ? "it has nodes other than kernels, copies, sets and host functions"
+	         : cuGraphClone(&x->graph, graph) ? "its graph cannot be copied, as one that allocates memory"
+	                                          : NULL;
 }
 
 void rec_graph_made(void *exec, void *graph)
@@ -198,6 +201,7 @@ static void nodes_free(graph_nodes *g)
 	free(g->node);
 	free(g->from);
 	free(g->to);
+	*g = (graph_nodes){ .node = NULL };
 }
 
 /* Puts the nodes in an order in which each stands behind those that it depends on. */
@@ -238,7 +242,7 @@ static bool nodes_of(void *graph, graph_nodes *g)
 	return ok;
 }
 
-/* Whether all of its nodes can be done one by one. */
+/* Whether all of its nodes can be done one by one.  Graphs in it cannot: a program that has one ended on an H200. */
 static bool can_be_done(void *graph)
 {
 	graph_nodes g;
@@ -246,13 +250,10 @@ static bool can_be_done(void *graph)
 
 	for (size_t i = 0; ok && i < g.n; i++) {
 		int type = -1;
-		void *child = NULL;
-		ok = !cuGraphNodeGetType(g.node[i], &type) && type >= RT_NODE_KERNEL && type <= RT_NODE_EMPTY;
-		if (ok && type == RT_NODE_GRAPH)
-			ok = !cuGraphChildGraphNodeGetGraph(g.node[i], &child) && can_be_done(child);
+		ok = !cuGraphNodeGetType(g.node[i], &type) && type >= RT_NODE_KERNEL && type <= RT_NODE_EMPTY &&
+		     type != RT_NODE_GRAPH;
 	}
-	if (g.node)
-		nodes_free(&g);
+	nodes_free(&g);
 	return ok;
 }
 
@@ -345,17 +346,12 @@ static int do_graph(const run *r, void *graph)
 
 	for (size_t i = 0; !e && i < g.n; i++) {
 		int type = RT_NODE_EMPTY;
-		void *child = NULL;
 		e = cuGraphNodeGetType(g.node[i], &type);
 		if (e || type == RT_NODE_EMPTY || is_off(r->x, g.node[i]))
 			continue;
-		if (type == RT_NODE_GRAPH)
-			e = cuGraphChildGraphNodeGetGraph(g.node[i], &child) ? NO_SUCH_CALL : do_graph(r, child);
-		else
-			e = type == RT_NODE_KERNEL ? do_kernel(r, g.node[i]) : do_node(r, g.node[i], type);
+		e = type == RT_NODE_KERNEL ? do_kernel(r, g.node[i]) : do_node(r, g.node[i], type);
 	}
-	if (g.node)
-		nodes_free(&g);
+	nodes_free(&g);
 	return e;
 }
 
@@ -367,8 +363,6 @@ int rec_graph_launch(void *exec, void *stream, int (*launch)(void *exec, void *s
 	const char *why = !x ? "where it was made is not seen" : x->why;
 	rec_leave();
 	rec_inside++;
-	if (!why && !can_be_done(x->graph))
-		why = "it has nodes other than kernels, copies, sets, host functions and graphs of these";
 	int e = why ? launch(exec, stream) : do_graph(&(run){ x, stream, launch }, x->graph);
 	rec_inside--;
 	if (why)
