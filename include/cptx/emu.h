@@ -192,6 +192,11 @@ CPTX_API bool cptx_emu_multicast(cptx_device *dev, uint64_t at, const uint64_t *
  * than 4096 events, or all of them together take too long (some seconds); where it launches kernels, or bulk copies combine
  * what they bring with memory in a way that depends on the order.
  *
+ * Global memory that was there in front of the launch is compared behind each order. That orders leave it otherwise is no
+ * finding, because sums of floating point, or a queue whose places threads take, do so and are right; but where it is the
+ * result that differs, an update was lost, or a race is hidden behind relaxed accesses.  Memory of `malloc` in the kernel,
+ * and what an order with an error leaves, is not compared.
+ *
  * The launch leaves the memory of the first order, or of the order in which an error was found first, made as short as can
  * be; its output and findings are those of that order.  Of kernels that a kernel launches only an order with an error is
  * told.
@@ -206,6 +211,10 @@ typedef struct cptx_emu_order_info {
 	const char *how;    /**< and who goes on there; lives until the device is cleared or closed */
 	const char *text;   /**< all of this as a sentence; lives until the device is cleared or closed */
 	const char *why;    /**< why not all orders were tried, for another reason than `orders`; NULL: there is none */
+	uint64_t differs;   /**< number of the first order that leaves other memory than order 1; 0: there is none */
+	/** `differs`: how many bytes, and which is the first; `switches` and `how` tell of that order if none has an error;
+	 * lives until the device is cleared or closed; NULL: there is none. */
+	const char *difference;
 } cptx_emu_order_info;
 CPTX_API bool cptx_emu_orders_(const cptx_device *dev, cptx_emu_order_info *out, size_t size);
 /** The orders of the last launch; false for a device that is no emulator, or has launched nothing with that schedule. */

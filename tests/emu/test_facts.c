@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Bits that an H200 gave where the manual leaves a choice: h200_scalar.def by kernels, h200_dot.def by dot.c. */
+/* Bits that an H200 gave where the manual leaves a choice: h200_scalar.def and h200_video.def by kernels, h200_dot.def by
+ * dot.c. */
 #include "emu/tensor/dot.h"
 #include "emu/num/real.h"
 #include "trial.h"
@@ -16,6 +17,7 @@ typedef struct fact {
 static const fact facts[] = {
 #define FACT(text, in, out) { text, in, out },
 #include "h200_scalar.def"
+#include "h200_video.def"
 #undef FACT
 };
 enum { FACTS = sizeof facts / sizeof *facts, SLOT = 16, TEXT = 700 };
@@ -63,6 +65,26 @@ START_TEST(instructions)
 	}
 	free(body);
 	free(got);
+}
+END_TEST
+
+/* Forms of which a GPU makes something else than the manual's formula are refused, with those that are not. */
+START_TEST(refused_video)
+{
+	static const char *const forms[] = {
+		"vadd.u32.u32.u32 %r1.h1, %r2, %r3, %r4;",      "vset.s32.u32.lt.max %r1, %r2, %r3, %r4;",
+		"vsub.s32.s32.s32.sat.add %r1, %r2, %r3, %r4;", "vadd.u32.s32.u32.sat %r1, %r2, %r3;",
+		"vshl.u32.u32.u32.sat.clamp %r1, %r2, %r3;",    "vmin.s32.s32.s32.sat %r1.b0, %r2, %r3, %r4;",
+		"vmad.u32.u32.u32.shr7 %r1, %r2, %r3, %r4;",    "vmad.s32.s32.u32.sat %r1, %r2, %r3, %r4;"
+	};
+
+	for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+		uint32_t x = 0;
+		trial t = { .target = "sm_90", .block = { 1 }, .data = &x, .size = sizeof x, .body = forms[i] };
+		trial_run(&t);
+		ck_assert_msg(!t.ok && strstr(t.err.text, "GPUs give other results than the manual's formula"), "%s: %s", forms[i],
+		              t.err.text);
+	}
 }
 END_TEST
 
@@ -119,4 +141,4 @@ START_TEST(sums_of_products)
 }
 END_TEST
 
-TRIAL_MAIN("emu_facts", instructions, sums_of_products)
+TRIAL_MAIN("emu_facts", instructions, refused_video, sums_of_products)

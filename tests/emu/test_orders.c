@@ -409,5 +409,56 @@ START_TEST(not_all)
 }
 END_TEST
 
-TRIAL_MAIN("emu_orders", reductions, counted_barriers, waits_for_more, loops, accesses, not_all, counted, phases,
-           aliased_phase, found_and_replayed, waiting_for_words, asynchronous, as_one_launch)
+/* An update that is lost between two relaxed accesses is no finding: what the orders leave tells it. */
+START_TEST(what_is_left)
+{
+	static const char lost[] = FIRST_LANES "ld.relaxed.gpu.global.u32 %r5, [%rd0+8]; add.u32 %r5, %r5, 1; "
+										   "st.relaxed.gpu.global.u32 [%rd0+8], %r5;\nD:\n";
+	kernel k = { .body = lost, .threads = 64 };
+	uint32_t x[4];
+	trial t;
+	cptx_emu_order_info i = explored(&k, x, &t);
+
+	ck_assert_msg(t.ok && i.all && !i.found && i.orders == 4 && x[2] == 2, "%s, %llu orders", t.err.text,
+	              (unsigned long long)i.orders);
+	ck_assert(i.differs > 1 && i.differs <= 4 && i.switches >= 1);
+	ck_assert_msg(strstr(t.message, "before st.relaxed.gpu.global.u32"), "%s", t.message);
+	k.order = i.differs; /* which is left in memory then */
+	i = explored(&k, x, &t);
+	ck_assert(t.ok && i.differs == k.order && x[2] == 1);
+	/* sums commute: all orders leave the same; so do exchanges of one value, which do not */
+	i = explored(&(kernel){ .body = "atom.global.add.u32 %r3, [%rd0], 1;", .threads = 64 }, x, &t);
+	ck_assert(t.ok && i.all && i.orders == 2 && !i.differs && !i.difference);
+	i = explored(&(kernel){ .body = "mov.u32 %r4, 7; atom.global.exch.b32 %r3, [%rd0], %r4;", .threads = 64 }, x, &t);
+	ck_assert(t.ok && i.all && i.orders == 2 && !i.differs && x[0] == 7);
+}
+END_TEST
+
+/* What the difference is, in words. */
+START_TEST(difference_in_words)
+{
+	static const char text[] = ".version 8.0\n.target sm_90\n.address_size 64\n.global .u32 last = 5;\n"
+							   ".visible .entry k()\n{\n.reg .b32 %r<4>;\nmov.u32 %r1, %ctaid.x;\n"
+							   "st.relaxed.gpu.global.u32 [last], %r1;\nret;\n}\n";
+	const cptx_emu_opt opt = { .schedule = CPTX_EMU_ALL };
+	cptx_emu_order_info info;
+	cptx_error err = { 0 };
+	cptx_device *dev = cptx_emu_open("sm_90", &opt, &err);
+	cptx_program *p = cptx_device_load_text(dev, text, strlen(text), &(cptx_load_opt){ .name = "k.ptx" }, &err);
+
+	ck_assert(p && cptx_launch_once(p, "k", &(cptx_launch_opt){ .grid = { 2 }, .block = { 1 } }, NULL, &err));
+	ck_assert(cptx_emu_orders(dev, &info));
+	ck_assert_msg(info.orders == 2 && info.differs == 2 &&
+	                  strstr(info.difference, "1 byte of memory differs, the first at 0x") &&
+	                  strstr(info.difference, ", 0 bytes behind the start of variable last: 0x00 in place of 0x01"),
+	              "%s", info.text);
+	ck_assert_msg(strstr(info.text, "all 2 orders are right; but order 2 leaves other memory than the first: 1 byte") &&
+	                  strstr(info.text, "it leaves the usual order 1 time: "),
+	              "%s", info.text);
+	cptx_program_destroy(p);
+	cptx_device_close(dev);
+}
+END_TEST
+
+TRIAL_MAIN("emu_orders", what_is_left, difference_in_words, reductions, counted_barriers, waits_for_more, loops, accesses,
+           not_all, counted, phases, aliased_phase, found_and_replayed, waiting_for_words, asynchronous, as_one_launch)

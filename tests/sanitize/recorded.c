@@ -6,6 +6,7 @@
 #include "recording.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +21,9 @@
 	FROM(cuMemAlloc_v2, (uint64_t * at, size_t size))                                                                       \
 	FROM(cuModuleLoadData, (void **m, const void *image))                                                                   \
 	FROM(cuModuleGetFunction, (void **f, void *m, const char *name))                                                        \
+	FROM(cuLibraryLoadData, (void **m, const void *image, int *jit, void **jit_values, unsigned njit, int *options,         \
+	                         void **values, unsigned n))                                                                    \
+	FROM(cuLibraryGetKernel, (void **f, void *m, const char *name))                                                         \
 	FROM(cuModuleUnload, (void *m))                                                                                         \
 	FROM(cuMemCreate, (void **memory, size_t size, const void *kind, unsigned long long flags))                             \
 	FROM(cuMemAddressReserve, (uint64_t * at, size_t size, size_t align, uint64_t wish, unsigned long long flags))          \
@@ -95,6 +99,42 @@ static int forked(void)
 	return e || launch(f, &p);
 }
 
+/* A thread that launches all the time, beside which others fork: a child has a lock of its own, not one that nobody gives
+ * back. */
+static void *beside_f;
+static uint64_t beside_p;
+static volatile bool beside_ends;
+
+static void *launches(void *user)
+{
+	while (!beside_ends)
+		launch(beside_f, &beside_p);
+	return user;
+}
+
+static int beside(void)
+{
+	enum { CHILDREN = 10, SECONDS = 60 };
+	void *m;
+	pthread_t t;
+	int status = 1, e = load(HEAD ".visible .entry k(.param .u64 p) { .reg .b32 %r; .reg .pred %q; mov.u32 %r, 0;\n"
+	                              "L: add.u32 %r, %r, 1; setp.lt.u32 %q, %r, 200000; @%q bra L; ret; }\n",
+	                         "k", &m, &beside_f) ||
+	                    cuMemAlloc_v2(&beside_p, 256) || pthread_create(&t, NULL, launches, NULL);
+
+	if (e)
+		return e;
+	for (int child = 0; child < CHILDREN && !e; child++) {
+		if (!fork()) {
+			alarm(SECONDS);
+			exit(launch(beside_f, &beside_p));
+		}
+		e = wait(&status) < 0 || status;
+	}
+	beside_ends = true;
+	return pthread_join(t, NULL) || e;
+}
+
 static int moved(const char *folder) { return chdir(folder) || infinite(); }
 
 static int long_name(void)
@@ -145,6 +185,27 @@ static int mapped(void)
 	first = va;
 	return e || cuMemSetAccess(va + S, S, access, 1) || cuMemSetAccess(va, 3 * S, access, 1) || launch(f, &first) ||
 	       cuMemUnmap(va + S, 2 * S) || launch(f, &first);
+}
+
+/* Two devices, each of which has its own variables of one library, but for a managed one. */
+static int devices(void)
+{
+	static const char *const text[] = {
+		HEAD ".visible .global .align 4 .u32 own = 5;\n.visible .entry k(.param .u64 p) { .reg .b64 %p; .reg .b32 %r; "
+			 "ld.param.u64 %p, [p]; atom.global.add.u32 %r, [own], 1; st.global.u32 [%p], %r; ret; }\n",
+		HEAD ".visible .global .attribute(.managed) .align 4 .u32 all = 5;\n.visible .entry k(.param .u64 p) "
+			 "{ .reg .b64 %p; .reg .b32 %r; ld.param.u64 %p, [p]; atom.global.sys.add.u32 %r, [all], 1; ret; }\n"
+	};
+	void *ctx[2], *m, *f[2];
+	uint64_t p[2];
+	int e = 0;
+
+	for (int d = 0; d < 2 && !e; d++)
+		e = cuDevicePrimaryCtxRetain(&ctx[d], d) || cuCtxSetCurrent(ctx[d]) || cuMemAlloc_v2(&p[d], 256) ||
+		    cuLibraryLoadData(&m, text[d], NULL, NULL, 0, NULL, NULL, 0) || cuLibraryGetKernel(&f[d], m, "k");
+	for (int turn = 0; turn < 6 && !e; turn++)
+		e = cuCtxSetCurrent(ctx[turn % 2]) || launch(f[turn / 4], &p[turn % 2]);
+	return e;
 }
 
 /* In front of a driver: memory is freed by a way that the recorder does not see, and cannot be read behind it. */
@@ -236,10 +297,12 @@ int main(int argc, char **argv)
 	int e = !strcmp(what, "empty")      ? empty()
 	        : !strcmp(what, "infinite") ? infinite()
 	        : !strcmp(what, "forked")   ? forked()
+	        : !strcmp(what, "beside")   ? beside()
 	        : !strcmp(what, "moved")    ? moved(path)
 	        : !strcmp(what, "long")     ? long_name()
 	        : !strcmp(what, "unloaded") ? unloaded()
 	        : !strcmp(what, "mapped")   ? mapped()
+	        : !strcmp(what, "devices")  ? devices()
 	        : !strcmp(what, "hidden")   ? hidden()
 	        : !strcmp(what, "fault")    ? fault()
 	                                    : -1;

@@ -50,6 +50,9 @@ SIZE(rt_set_node, struct cudaMemsetParams);
 FIELD(rt_set_node, value, struct cudaMemsetParams, value);
 FIELD(rt_set_node, width, struct cudaMemsetParams, width);
 SIZE(rt_host_node, struct cudaHostNodeParams);
+SIZE(rt_instantiate, cudaGraphInstantiateParams);
+FIELD(rt_instantiate, result, cudaGraphInstantiateParams, result_out);
+FIELD(rt_any_node, of, struct cudaGraphNodeParams, kernel);
 
 SIZE(rt_alloc_node, struct cudaMemAllocNodeParams);
 FIELD(rt_alloc_node, size, struct cudaMemAllocNodeParams, bytesize);

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# cptx sanitize --record and cptx replay: test_record.sh CPTX PROGRAM DRIVEN RECORDED, a program of the runtime and two of the driver API.
+# cptx sanitize --record and cptx replay: test_record.sh CPTX PROGRAM DRIVEN RECORDED GRAPHED, a program of the runtime and three of the driver API.
 # The last line is "record: N passed, N failed, N skipped".
 set -u
-cptx=$(realpath "$1") program=$(realpath "$2") driven=$(realpath "$3") recorded=$(realpath "$4") name=record here=$(cd "$(dirname "$0")" && pwd -P)
+cptx=$(realpath "$1") program=$(realpath "$2") driven=$(realpath "$3") recorded=$(realpath "$4") graphed=$(realpath "$5") name=record here=$(cd "$(dirname "$0")" && pwd -P)
 # shellcheck source=tests/cli/common.sh
 . "$here/../cli/common.sh"
 rec=$dir/app.rec
@@ -63,9 +63,12 @@ complains "launch 1, kernel add: as recorded, it did not come to its end: an ill
 status 0 sanitize --record "$rec" -- "$program" arrays
 status 3 replay "$rec"
 complains "it was not recorded: it reads textures or surfaces"
-status 0 sanitize --devices 2 --record "$rec" -- "$recorded" infinite
-status 3 replay "$rec"
-complains "it was not recorded: several devices are emulated"
+# Several devices, each with its variables.
+status 0 sanitize --devices 2 --record "$rec" -- "$recorded" devices
+complains "6 of 6 launches are in $rec"
+status 0 replay "$rec"
+complains "6 launches are as recorded"
+complains "launch 4, kernel k: as recorded, 2 bytes were changed"
 
 # A program of this library, too, gets the stand-in, whatever library the variable names.
 status 0 sanitize --record "$rec" -- "$cptx" run --device cuda -g 1 -b 64 -a 'buf:u32[64]=iota' "$here/../../examples/turn.ptx"
@@ -107,6 +110,7 @@ complains "2 launches are as recorded"
 status 0 replay "$rec".*
 complains "1 launches are as recorded"
 rm -f "$rec".*
+status 0 sanitize -- "$recorded" beside
 mkdir "$dir/elsewhere"
 # shellcheck disable=SC2016 # the inner shell expands them
 holds sh -c 'cd "$1" && "$2" sanitize --record here.rec -- "$3" moved elsewhere 2>/dev/null' sh "$dir" "$(realpath "$cptx")" "$recorded"
@@ -171,6 +175,15 @@ rm -f "$rec"
 status 0 sanitize --record "$rec" -- "$recorded" unloaded
 status 0 replay "$rec"
 complains "4 launches are as recorded"
+# What graphs launch, as without the recorder.
+status 0 sanitize -- "$graphed"
+complains "0 errors, 0 warnings"
+rm -f "$rec"
+status 0 sanitize --record "$rec" -- "$graphed"
+complains "11 of 12 launches are in $rec"
+status 3 replay "$rec"
+complains "11 launches are as recorded, 0 differ, 0 did not come to their end, 0 were passed over, 1 were not recorded"
+complains "kernel (a graph): it was not recorded: it has nodes other than kernels, copies, sets and host functions"
 # Memory that cannot be read is left out, and nothing else.
 rm -f "$rec"
 status 0 sanitize --record "$rec" -- "$recorded" hidden

@@ -188,6 +188,12 @@ typedef struct rt_kernel_node {
 	void **params, **extra;
 } rt_kernel_node;
 
+/* CUDA_KERNEL_NODE_PARAMS, whose older form is that of the runtime. */
+typedef struct dr_kernel_node {
+	rt_kernel_node as;
+	void *kernel, *context; /* kernel: where as.func is NULL */
+} dr_kernel_node;
+
 typedef struct rt_alloc_node {
 	char pool[88];
 	const void *access;
@@ -206,6 +212,33 @@ typedef struct rt_host_node {
 	void (*fn)(void *user);
 	void *user;
 } rt_host_node;
+
+/* cudaGraphNodeParams and CUgraphNodeParams: parameters of any node; `of` may be longer. */
+typedef struct rt_any_node {
+	int type, reserved[3];
+	union {
+		dr_kernel_node kernel;
+		struct {
+			int flags, reserved[3];
+			rt_copy3d copy;
+		} copy;
+		struct {
+			int flags, reserved;
+			void *context;
+			dr_copy3d copy;
+		} driver_copy;
+		rt_set_node set;
+		rt_host_node host;
+		struct san_graph *child;
+	} of;
+} rt_any_node;
+
+typedef struct rt_instantiate {
+	unsigned long long flags;
+	struct san_stream *upload;
+	void *failed_at;
+	int result;
+} rt_instantiate;
 
 typedef struct rt_location {
 	int type, id;
@@ -249,5 +282,16 @@ enum { RT_OF_ARRAY, RT_OF_MIPMAPPED, RT_OF_LINEAR, RT_OF_ROWS };
 enum { DR_HOST = 1, DR_DEVICE, DR_ARRAY, DR_UNIFIED };
 enum { DR_AS_INTEGER = 1, DR_NORMALIZED = 2, DR_SRGB = 16 };
 enum { RT_FUNC_MAX_DYN_SMEM = 8 };
+/* Types of a graph's nodes. */
+enum {
+	RT_NODE_KERNEL,
+	RT_NODE_COPY,
+	RT_NODE_SET,
+	RT_NODE_HOST,
+	RT_NODE_GRAPH,
+	RT_NODE_EMPTY,
+	RT_NODE_ALLOC = 10,
+	RT_NODE_FREE
+};
 
 #endif

@@ -267,8 +267,14 @@ static int copy_slices(side dst, side src, size_t width, size_t height, size_t d
 	int e = SAN_OK;
 
 	for (size_t z = 0; z < depth && !e; z++)
-		e = san_copy_rows(dst.at + z * dst.rows * dst.pitch, dst.pitch, src.at + z * src.rows * src.pitch, src.pitch, width,
-		                  height, kind, s);
+		e = san_copy_rows(&(san_rows){ .dst = dst.at + z * dst.rows * dst.pitch,
+		                               .src = src.at + z * src.rows * src.pitch,
+		                               .dst_pitch = dst.pitch,
+		                               .src_pitch = src.pitch,
+		                               .width = width,
+		                               .height = height,
+		                               .kind = kind },
+		                  s);
 	return e;
 }
 
@@ -405,7 +411,7 @@ static bool driver_side(side *s, const dr_side3d *d, size_t width, size_t height
 	       is_counted(memory, at, (rt_extent){ width, height, depth });
 }
 
-static int driver_copy(const dr_copy3d *c, san_stream *s)
+int san_driver_copy3d(const dr_copy3d *c, san_stream *s)
 {
 	side src, dst;
 
@@ -426,11 +432,11 @@ static int driver_copy2d(const dr_copy2d *c, san_stream *s)
 {
 	const dr_copy3d d = { .src = flat(&c->src), .dst = flat(&c->dst), .width = c->width, .height = c->height, .depth = 1 };
 
-	return driver_copy(&d, s);
+	return san_driver_copy3d(&d, s);
 }
 
-DRIVER(cuMemcpy3D_v2, (const dr_copy3d *c), driver_copy(c, NULL))
-DRIVER(cuMemcpy3DAsync_v2, (const dr_copy3d *c, san_stream *s), driver_copy(c, san_stream_of(s)))
+DRIVER(cuMemcpy3D_v2, (const dr_copy3d *c), san_driver_copy3d(c, NULL))
+DRIVER(cuMemcpy3DAsync_v2, (const dr_copy3d *c, san_stream *s), san_driver_copy3d(c, san_stream_of(s)))
 DRIVER(cuMemcpy2D_v2, (const dr_copy2d *c), driver_copy2d(c, NULL))
 DRIVER(cuMemcpy2DUnaligned_v2, (const dr_copy2d *c), driver_copy2d(c, NULL))
 DRIVER(cuMemcpy2DAsync_v2, (const dr_copy2d *c, san_stream *s), driver_copy2d(c, san_stream_of(s)))

@@ -174,9 +174,19 @@ DRIVER(cuOccupancyMaxPotentialBlockSizeWithFlags,
        (int *grid, int *block, san_kernel *k, size_t (*smem_of)(int block), size_t smem, int most, unsigned flags),
        ((void)flags, potential(grid, block, k, smem_of, smem, most)))
 DRIVER(cuFuncGetAttribute, (int *v, int attribute, san_kernel *k), function_attribute(v, attribute, k))
-DRIVER(cuFuncSetAttribute, (san_kernel * k, int attribute, int value),
-       ((void)k,
-        attribute == RT_FUNC_MAX_DYN_SMEM && (value < 0 || (unsigned)value > san.info->smem_per_cta) ? SAN_VALUE : SAN_OK))
+static int set_function_attribute(san_kernel *k, int attribute, int value)
+{
+	const bool too_large = attribute == RT_FUNC_MAX_DYN_SMEM && (value < 0 || (unsigned)value > san.info->smem_per_cta);
+
+	return !san_kernel_lives(k) ? SAN_HANDLE : too_large ? SAN_VALUE : SAN_OK;
+}
+DRIVER(cuFuncSetAttribute, (san_kernel * k, int attribute, int value), set_function_attribute(k, attribute, value))
+DRIVER(cuKernelSetAttribute, (int attribute, int value, san_kernel *k, int device),
+       ((void)device, set_function_attribute(k, attribute, value)))
+DRIVER(cuKernelGetAttribute, (int *v, int attribute, san_kernel *k, int device),
+       ((void)device, function_attribute(v, attribute, k)))
+DRIVER(cuFuncGetModule, (san_module * *m, san_kernel *k), san_kernel_lives(k) ? (*m = k->module, SAN_OK) : SAN_HANDLE)
+DRIVER(cuFuncIsLoaded, (int *loaded, san_kernel *k), san_kernel_lives(k) ? (*loaded = 1, SAN_OK) : SAN_HANDLE)
 DRIVER(cuFuncSetCacheConfig, (san_kernel * k, int config), ((void)k, (void)config, SAN_OK))
 DRIVER(cuFuncGetParamInfo, (san_kernel * k, size_t index, size_t *offset, size_t *size), parameter(k, index, offset, size))
 DRIVER(cuFuncGetName, (const char **name, san_kernel *k), san_kernel_lives(k) ? (*name = k->name, SAN_OK) : SAN_HANDLE)
@@ -335,6 +345,8 @@ static int entry(const char *name, void **out, int *status)
 	char full[160];
 
 	*out = NULL;
+	if (!strcmp(name, "cuGraphInstantiate")) /* which has been a name of that since CUDA 12 */
+		name = "cuGraphInstantiateWithFlags";
 	for (size_t i = 0; i < 2 * n && !*out; i++) {
 		snprintf(full, sizeof full, "%s%s", name, versions[i % n]);
 		if (san_is_missing(full) == (i >= n))

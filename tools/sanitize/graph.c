@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Graphs: nodes in the order in which they were added, which is an order of their dependencies, as a node can only depend on
- * nodes that are there.  A node keeps the values of its arguments.
+ * Graphs: nodes in an order of their dependencies, which is that in which they were added where none was added later.  A
+ * node keeps the values of its arguments.
  */
 #include "graph.h"
 
@@ -15,8 +15,9 @@ static san_graph *graphs; /* that live */
 static void node_free(san_node *n)
 {
 	if (n->work == SAN_WORK_ALLOC)
-		san_graph_left(san_block_at((uintptr_t)n->dst));
+		san_graph_left(san_block_at((uintptr_t)n->memory));
 	san_graph_free(n->child);
+	free(n->after);
 	free(n->values);
 	free(n);
 }
@@ -29,6 +30,7 @@ static san_node *node_new(san_graph *g, enum san_work work)
 		return NULL;
 	n->work = work;
 	n->graph = g;
+	n->number = ++g->numbers;
 	*g->last = n;
 	g->last = &n->next;
 	g->count++;
@@ -93,21 +95,21 @@ int san_node_launch(san_node *n, san_kernel *k, const san_shape *shape, void **a
 	return SAN_OK;
 }
 
-int san_graph_copy(san_graph *g, void *dst, const void *src, size_t size, int kind, san_node **out)
+int san_graph_copy(san_graph *g, const san_rows *rows, san_node **out)
 {
 	*out = node_new(g, SAN_WORK_COPY);
 	if (!*out)
 		return SAN_MEMORY;
-	(*out)->dst = dst, (*out)->src = src, (*out)->size = size, (*out)->kind = kind;
+	(*out)->rows = *rows;
 	return SAN_OK;
 }
 
-int san_graph_set(san_graph *g, uint64_t dst, unsigned value, unsigned element, size_t count, san_node **out)
+int san_graph_set(san_graph *g, const rt_set_node *set, san_node **out)
 {
 	*out = node_new(g, SAN_WORK_SET);
 	if (!*out)
 		return SAN_MEMORY;
-	(*out)->dst = (void *)(uintptr_t)dst, (*out)->value = value, (*out)->element = element, (*out)->size = count;
+	(*out)->set = *set;
 	return SAN_OK;
 }
 
@@ -143,39 +145,151 @@ int san_graph_child(san_graph *g, const san_graph *child, san_node **out)
 	return e;
 }
 
+/* ---- dependencies ---- */
+
+san_node *san_graph_newest(const san_graph *g)
+{
+	return g->first ? (san_node *)(void *)((char *)g->last - offsetof(san_node, next)) : NULL;
+}
+
+static void number(san_graph *g)
+{
+	g->numbers = 0;
+	for (san_node *n = g->first; n; n = n->next)
+		n->number = ++g->numbers;
+}
+
+static bool is_after(const san_node *n, const san_node *on)
+{
+	size_t i = 0;
+
+	while (i < n->nafter && n->after[i] != on)
+		i++;
+	return i < n->nafter;
+}
+
+/* Moves a node, and what depends on it, behind a later one; false: that one depends on it. */
+static bool move_behind(san_node *n, san_node *last)
+{
+	san_graph *g = n->graph;
+	san_node *moved = NULL, **to = &moved, **p = &g->first;
+
+	for (san_node *x = n; x != last->next; x = x->next) {
+		x->moves = x == n;
+		for (size_t i = 0; i < x->nafter && !x->moves; i++)
+			x->moves = x->after[i]->number >= n->number && x->after[i]->moves;
+	}
+	if (last->moves)
+		return false;
+	while (*p != n)
+		p = &(*p)->next;
+	while (*p != last) {
+		san_node *x = *p;
+		if (!x->moves) {
+			p = &x->next;
+			continue;
+		}
+		*p = x->next;
+		*to = x, to = &x->next;
+	}
+	*to = last->next, last->next = moved;
+	if (!*to)
+		g->last = to;
+	number(g);
+	return true;
+}
+
+int san_node_depends(san_node *n, san_node *on)
+{
+	if (n == on || n->graph != on->graph)
+		return SAN_VALUE;
+	if (is_after(n, on))
+		return SAN_OK;
+	san_node **grown = (san_node **)realloc(n->after, (n->nafter + 1) * sizeof(san_node *));
+	if (!grown)
+		return SAN_MEMORY;
+	n->after = grown;
+	if (on->number > n->number && !move_behind(n, on))
+		return SAN_VALUE;
+	n->after[n->nafter++] = on;
+	return SAN_OK;
+}
+
+void san_node_depends_no_more(san_node *n, const san_node *on)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < n->nafter; i++)
+		if (n->after[i] != on)
+			n->after[kept++] = n->after[i];
+	n->nafter = kept;
+}
+
+void san_graph_drop(san_node *n)
+{
+	san_graph *g = n->graph;
+	san_node **p = &g->first;
+
+	for (san_node *x = n->next; x; x = x->next)
+		san_node_depends_no_more(x, n);
+	while (*p != n)
+		p = &(*p)->next;
+	*p = n->next;
+	if (!*p)
+		g->last = p;
+	g->count--;
+	node_free(n);
+}
+
+san_node *san_graph_made_of(const san_graph *g, const san_node *node)
+{
+	san_node *n = g->first;
+
+	while (n && n->original != node)
+		n = n->next;
+	return n;
+}
+
 /* ---- what streams capture ---- */
+
+/* Streams do their work one after the other: what is captured depends on what was captured before. */
+static int captured(san_node *n, san_node *before, int e) { return e || !before ? e : san_node_depends(n, before); }
 
 bool san_captures(const san_stream *s) { return s && s->capture; }
 
-int san_keep_copy(san_stream *s, void *dst, const void *src, size_t size, int kind)
+int san_keep_copy(san_stream *s, const san_rows *rows)
 {
-	san_node *n;
+	san_node *n = NULL, *before = san_graph_newest(s->capture);
+	int e = san_graph_copy(s->capture, rows, &n);
 
-	return san_graph_copy(s->capture, dst, src, size, kind, &n);
+	return captured(n, before, e);
 }
 
-int san_keep_set(san_stream *s, uint64_t dst, unsigned value, unsigned element, size_t count)
+int san_keep_set(san_stream *s, const rt_set_node *set)
 {
-	san_node *n;
+	san_node *n = NULL, *before = san_graph_newest(s->capture);
+	int e = san_graph_set(s->capture, set, &n);
 
-	return san_graph_set(s->capture, dst, value, element, count, &n);
+	return captured(n, before, e);
 }
 
 int san_keep_launch(san_stream *s, san_kernel *k, const san_shape *shape, void **args)
 {
-	san_node *n;
+	san_node *n = NULL, *before = san_graph_newest(s->capture);
+	int e = san_graph_launch(s->capture, k, shape, args, &n);
 
-	return san_graph_launch(s->capture, k, shape, args, &n);
+	return captured(n, before, e);
 }
 
 int san_host_call(void (*fn)(void *user), void *user, san_stream *s)
 {
-	san_node *n;
-
-	if (san_captures(s))
-		return san_graph_host(s->capture, fn, user, &n);
-	fn(user);
-	return SAN_OK;
+	if (!san_captures(s)) {
+		fn(user);
+		return SAN_OK;
+	}
+	san_node *n = NULL, *before = san_graph_newest(s->capture);
+	int e = san_graph_host(s->capture, fn, user, &n);
+	return captured(n, before, e);
 }
 
 /* ---- graphs that run ---- */
@@ -188,6 +302,7 @@ static int copy_nodes(san_graph *to, const san_graph *from)
 	for (san_node *n = from->first; n && !e; n = n->next) {
 		if (n->work == SAN_WORK_CHILD) {
 			e = copy_nodes(to, n->child);
+			n->copy = san_graph_newest(to);
 			continue;
 		}
 		san_node *c = node_new(to, n->work);
@@ -196,9 +311,12 @@ static int copy_nodes(san_graph *to, const san_graph *from)
 		san_node *next = c->next;
 		*c = *n;
 		c->next = next, c->graph = to, c->original = n, c->values = NULL, c->child = NULL;
+		c->number = to->numbers, c->after = NULL, c->nafter = 0, n->copy = c;
+		for (size_t i = 0; i < n->nafter && !e; i++)
+			e = n->after[i]->copy ? san_node_depends(c, n->after[i]->copy) : SAN_OK;
 		if (n->work == SAN_WORK_ALLOC)
-			san_block_at((uintptr_t)n->dst)->graphs++;
-		if (n->work == SAN_WORK_LAUNCH)
+			san_block_at((uintptr_t)n->memory)->graphs++;
+		if (n->work == SAN_WORK_LAUNCH && !e)
 			e = san_node_launch(c, n->kernel, &n->shape, n->values);
 	}
 	return e;
@@ -221,10 +339,10 @@ static int run(const san_node *n)
 	switch (n->work) {
 	case SAN_WORK_LAUNCH:
 		return !san_kernel_lives(n->kernel) ? SAN_HANDLE : san_launch(n->kernel, &n->shape, n->values, NULL);
-	case SAN_WORK_COPY: return san_copy(n->dst, n->src, n->size, n->kind, NULL);
-	case SAN_WORK_SET: return san_set((uintptr_t)n->dst, n->value, n->element, n->size, NULL);
-	case SAN_WORK_ALLOC: san_block_at((uintptr_t)n->dst)->freed = false; return SAN_OK;
-	case SAN_WORK_FREE: return san_free((uintptr_t)n->dst, false);
+	case SAN_WORK_COPY: return san_copy_rows(&n->rows, NULL);
+	case SAN_WORK_SET: return san_set_rows(&n->set, NULL);
+	case SAN_WORK_ALLOC: san_block_at((uintptr_t)n->memory)->freed = false; return SAN_OK;
+	case SAN_WORK_FREE: return san_free((uintptr_t)n->memory, false);
 	case SAN_WORK_HOST: return san_host_call(n->fn, n->user, NULL);
 	default: return SAN_OK;
 	}
@@ -232,12 +350,15 @@ static int run(const san_node *n)
 
 int san_graph_run(const san_graph *g, san_stream *s)
 {
-	san_node *n;
 	int e = SAN_OK;
 
-	if (san_captures(s))
-		return san_graph_child(s->capture, g, &n);
-	for (n = g->first; n && !e; n = n->next)
-		e = run(n);
+	if (san_captures(s)) {
+		san_node *n = NULL, *before = san_graph_newest(s->capture);
+		e = san_graph_child(s->capture, g, &n);
+		return captured(n, before, e);
+	}
+	for (const san_node *n = g->first; n && !e; n = n->next)
+		if (!n->left_out)
+			e = run(n);
 	return e;
 }

@@ -20,7 +20,7 @@ int san_graph_alloc(san_graph *g, void **at, size_t size, san_node **out)
 	san_block *b = san_block_at(p);
 	b->of_graph = b->freed = true, b->graphs = 1;
 	*at = (void *)(uintptr_t)p;
-	(*out)->work = SAN_WORK_ALLOC, (*out)->dst = *at;
+	(*out)->work = SAN_WORK_ALLOC, (*out)->memory = *at;
 	return SAN_OK;
 }
 
@@ -31,7 +31,7 @@ int san_graph_free_memory(san_graph *g, const void *at, san_node **out)
 	int e = b && b->at == (uintptr_t)at ? san_graph_child(g, NULL, out) : SAN_VALUE;
 
 	if (!e && b->of_graph)
-		(*out)->work = SAN_WORK_FREE, (*out)->dst = (void *)(uintptr_t)at;
+		(*out)->work = SAN_WORK_FREE, (*out)->memory = (void *)(uintptr_t)at;
 	return e;
 }
 
@@ -43,11 +43,9 @@ static int attribute(int number, uint64_t *value)
 	return number ? SAN_DEVICE : SAN_OK;
 }
 
-#define AFTER const san_node *const *after, size_t n
-CALL(cudaGraphAddMemAllocNode, (san_node * *out, san_graph *g, AFTER, rt_alloc_node *p),
-     ((void)after, (void)n, OF_GRAPH(g, san_graph_alloc(g, &p->at, p->size, out))))
-CALL(cudaGraphAddMemFreeNode, (san_node * *out, san_graph *g, AFTER, void *at),
-     ((void)after, (void)n, OF_GRAPH(g, san_graph_free_memory(g, at, out))))
+BOTH(cudaGraphAddMemAllocNode, cuGraphAddMemAllocNode, (NODE, rt_alloc_node *p),
+     ADD(san_graph_alloc(g, &p->at, p->size, out)))
+BOTH(cudaGraphAddMemFreeNode, cuGraphAddMemFreeNode, (NODE, void *at), ADD(san_graph_free_memory(g, at, out)))
 CALL(cudaDeviceGetGraphMemAttribute, (int number, int which, void *value),
      ((void)which, attribute(number, (uint64_t *)value)))
 CALL(cudaDeviceSetGraphMemAttribute, (int number, int which, void *value),

@@ -7,7 +7,7 @@
  *
  * A launch that is recorded waits for all work in front of it, and for its own end.
  */
-#include "helper.h"
+#include "intercept.h"
 #include "recording.h"
 
 #include <dlfcn.h>
@@ -21,7 +21,7 @@
 	SAN_API int name parameters;                                                                                            \
 	static int(*real_##name) parameters;
 #define AROUND(name, parameters, error) AFTER(name, parameters, , )
-#define LAUNCH(name, parameters, arguments, shape, args, extra) AFTER(name, parameters, , )
+#define LAUNCH(name, parameters, arguments, stream, shape, args, extra) AFTER(name, parameters, , )
 #define TENSOR(name, parameters, arguments) AFTER(name, parameters, , )
 #include "hooks.def"
 #undef AFTER
@@ -36,7 +36,7 @@ static const struct hook {
 } hooks[] = {
 #define AFTER(name, parameters, arguments, then) { #name, (void *)&real_##name, (void *)(uintptr_t)&name },
 #define AROUND(name, parameters, error) AFTER(name, , , )
-#define LAUNCH(name, parameters, arguments, shape, args, extra) AFTER(name, , , )
+#define LAUNCH(name, parameters, arguments, stream, shape, args, extra) AFTER(name, , , )
 #define TENSOR(name, parameters, arguments) AFTER(name, , , )
 #include "hooks.def"
 #undef AFTER
@@ -49,10 +49,10 @@ enum { HOOKS = sizeof hooks / sizeof *hooks };
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static void *driver, *library; /* of the driver; of the helper */
 static const san_helper *helper;
-static _Thread_local unsigned inside; /* of a call: what the driver calls itself is no work of the program */
-static unsigned captures;             /* that go on */
+_Thread_local unsigned rec_inside;
+static unsigned captures; /* that go on */
 
-static void *symbol(const char *name) { return driver ? dlsym(driver, name) : NULL; }
+void *rec_symbol(const char *name) { return driver ? dlsym(driver, name) : NULL; }
 
 static void begin(void)
 {
@@ -61,7 +61,7 @@ static void begin(void)
 
 	driver = dlopen("libcptx_real_cuda.so", RTLD_LAZY | RTLD_NOLOAD);
 	for (size_t i = 0; i < HOOKS; i++) {
-		void *p = symbol(hooks[i].name);
+		void *p = rec_symbol(hooks[i].name);
 		memcpy(hooks[i].real, &p, sizeof p);
 	}
 	library = path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
@@ -82,7 +82,7 @@ typedef struct map_pair {
 static map_pair *maps;
 static size_t nmaps;
 
-enum { MAP_ALIGN = 64, NO_SUCH_CALL = 500 };
+enum { MAP_ALIGN = 64 };
 
 static void change_maps(void *bytes, size_t n)
 {
@@ -95,12 +95,12 @@ static void change_maps(void *bytes, size_t n)
 static bool read_memory(void *to, uint64_t at, size_t size)
 {
 	static int (*copy)(void *, uint64_t, size_t);
-	void *p = symbol("cuMemcpyDtoH_v2");
+	void *p = rec_symbol("cuMemcpyDtoH_v2");
 
 	memcpy(&copy, &p, sizeof p);
-	inside++;
+	rec_inside++;
 	bool ok = copy && !copy(to, at, size);
-	inside--;
+	rec_inside--;
 	if (ok)
 		change_maps(to, size);
 	return ok;
@@ -120,17 +120,17 @@ static uint64_t variable_at(const san_module *m, const cptx_emu_variable_info *v
 	static const char *const calls[] = { "cuModuleGetGlobal_v2", "cuLibraryGetGlobal" };
 	uint64_t at = 0;
 
-	inside++;
+	rec_inside++;
 	for (size_t i = 0; i < nhandle && !at; i++)
 		for (size_t c = 0; c < 2 && !at && handles[i].module == m && !handles[i].name; c++) {
 			int (*get)(uint64_t *, size_t *, void *, const char *);
 			size_t size = 0;
-			void *p = symbol(calls[c]);
+			void *p = rec_symbol(calls[c]);
 			memcpy(&get, &p, sizeof p);
 			if (p && (get(&at, &size, handles[i].of, v->name) || size < v->bytes))
 				at = 0;
 		}
-	inside--;
+	rec_inside--;
 	return at;
 }
 
@@ -141,8 +141,8 @@ static unsigned describe(void)
 	static char name[128];
 	int device = 0, major = 0, minor = 0;
 	int (*current)(int *), (*attribute)(int *, int, int), (*get_name)(char *, int, int), (*version)(int *);
-	void *p[] = { symbol("cuCtxGetDevice"), symbol("cuDeviceGetAttribute"), symbol("cuDeviceGetName"),
-		          symbol("cuDriverGetVersion") };
+	void *p[] = { rec_symbol("cuCtxGetDevice"), rec_symbol("cuDeviceGetAttribute"), rec_symbol("cuDeviceGetName"),
+		          rec_symbol("cuDriverGetVersion") };
 
 	memcpy(&current, &p[0], sizeof current);
 	memcpy(&attribute, &p[1], sizeof attribute);
@@ -158,21 +158,23 @@ static unsigned describe(void)
 }
 
 /* Enters the helper; false: nothing is recorded. */
-static bool enter(void)
+bool rec_enter(void)
 {
 	static unsigned compute_capability;
 
-	if (!helper || inside)
+	if (!helper || rec_inside)
 		return false;
 	if (!compute_capability)
 		compute_capability = describe();
 	return compute_capability && helper->enter(compute_capability, &source);
 }
 
+void rec_leave(void) { helper->leave(); }
+
 /* An expression under the helper's lock. */
 #define NOTE(expression)                                                                                                    \
 	do {                                                                                                                    \
-		if (enter()) {                                                                                                      \
+		if (rec_enter()) {                                                                                                  \
 			expression;                                                                                                     \
 			helper->leave();                                                                                                \
 		}                                                                                                                   \
@@ -183,7 +185,7 @@ static void gained(uint64_t at, void *host, size_t size, int type) { NOTE(helper
 static void gained_host(void *p, size_t size)
 {
 	int (*get)(uint64_t *, void *, unsigned);
-	void *f = symbol("cuMemHostGetDevicePointer_v2");
+	void *f = rec_symbol("cuMemHostGetDevicePointer_v2");
 	uint64_t at = 0;
 
 	memcpy(&get, &f, sizeof f);
@@ -224,7 +226,7 @@ static void add(void *of, san_module *m, const char *name)
 
 static void unloaded(void *of)
 {
-	if (!enter())
+	if (!rec_enter())
 		return;
 	handle *h = handle_of(of);
 	san_module *m = h && !h->name ? h->module : NULL;
@@ -242,7 +244,7 @@ static void unloaded(void *of)
 
 static void same(void *of, void *as)
 {
-	if (!enter())
+	if (!rec_enter())
 		return;
 	handle *h = handle_of(as);
 	if (h && of != as) {
@@ -255,7 +257,7 @@ static void same(void *of, void *as)
 
 static void named(void *f, void *m, const char *name)
 {
-	if (!enter())
+	if (!rec_enter())
 		return;
 	handle *h = handle_of(m);
 	add(f, h && !h->name ? h->module : NULL, name);
@@ -270,7 +272,7 @@ static const char *driver_name(void *f)
 
 	for (size_t i = 0; i < 2 && !name; i++) {
 		int (*get)(const char **, void *);
-		void *p = symbol(calls[i]);
+		void *p = rec_symbol(calls[i]);
 		memcpy(&get, &p, sizeof p);
 		if (p && get(&name, f))
 			name = NULL;
@@ -282,7 +284,7 @@ static const char *driver_name(void *f)
 static void learn_module(void *f, san_module *m)
 {
 	int (*function)(void **, void *), (*module)(void **, void *);
-	void *p[] = { symbol("cuKernelGetFunction"), symbol("cuFuncGetModule") }, *of = NULL, *real = NULL;
+	void *p[] = { rec_symbol("cuKernelGetFunction"), rec_symbol("cuFuncGetModule") }, *of = NULL, *real = NULL;
 
 	for (size_t i = 0; i < nhandle; i++)
 		if (handles[i].module == m && !handles[i].name)
@@ -313,24 +315,40 @@ static void keep_map(const void *real, const unsigned char *made)
 static int synchronize(void)
 {
 	int (*wait)(void);
-	void *p = symbol("cuCtxSynchronize");
+	void *p = rec_symbol("cuCtxSynchronize");
 
 	memcpy(&wait, &p, sizeof p);
 	return wait ? wait() : NO_SUCH_CALL;
 }
 
-static void graph_left(void)
-{
-	static const char name[] = "(a graph)";
+void rec_left(const char *name, const char *why) { NOTE(helper->next(name) ? helper->left(name, why) : (void)0); }
 
-	NOTE(helper->next(name) ? helper->left(name, "what a graph launches is not seen") : (void)0);
+static void capture(int n) { __atomic_add_fetch(&captures, (unsigned)n, __ATOMIC_RELAXED); }
+static void capture_ends(void)
+{
+	if (rec_captures())
+		capture(-1);
+}
+bool rec_captures(void) { return __atomic_load_n(&captures, __ATOMIC_RELAXED) != 0; }
+
+/* Launches in a stream that is captured become nodes of a graph. */
+static bool is_captured(void *stream)
+{
+	int (*ask)(void *, int *), status = 0;
+	void *p = rec_symbol("cuStreamIsCapturing");
+
+	memcpy(&ask, &p, sizeof ask);
+	rec_inside++;
+	const bool captured = ask && !ask(stream, &status) && status;
+	rec_inside--;
+	return captured;
 }
 
 /* Memory that the program has by another way than the calls seen here: an argument may be its address. */
 static void look_for_memory(void *bytes, size_t n)
 {
 	int (*range)(uint64_t *, size_t *, uint64_t);
-	void *p = symbol("cuMemGetAddressRange_v2");
+	void *p = rec_symbol("cuMemGetAddressRange_v2");
 
 	memcpy(&range, &p, sizeof p);
 	for (size_t i = 0; p && i + 8 <= n; i += 8) {
@@ -348,16 +366,15 @@ static void change(void *bytes, size_t n)
 	look_for_memory(bytes, n);
 }
 
-/* In front of a launch; true: launched() must come behind it.  The helper's lock is held in between. */
-static bool launches(void *f, const san_shape *shape, void **args, void **extra)
+bool rec_launches(void *f, void *stream, const san_shape *shape, void **args, void **extra)
 {
-	if (captures || !enter())
+	if (rec_inside || is_captured(stream) || !rec_enter())
 		return false;
-	inside++;
+	rec_inside++;
 	const handle *h = handle_of(f);
 	const char *name = h && h->name ? h->name : driver_name(f);
 	if (!helper->next(name ? name : "(unknown)")) {
-		inside--;
+		rec_inside--;
 		helper->leave();
 		return false;
 	}
@@ -366,29 +383,38 @@ static bool launches(void *f, const san_shape *shape, void **args, void **extra)
 	if (!k)
 		helper->left(name ? name : "(unknown)", name ? "its PTX is not in the program, or is none that can be emulated"
 		                                             : "the driver does not tell its name");
+	else if (rec_captures())
+		helper->left(name, "another stream is captured, which waiting would end");
 	else if (synchronize())
 		helper->left(name, "work in front of it failed");
 	else
 		learn_module(f, k->module), recorded = helper->before(k, shape, args, extra, change);
-	inside--;
+	rec_inside--;
 	if (!recorded)
 		helper->leave();
 	return recorded;
 }
 
-static int launched(bool recorded, int error)
+int rec_launched(bool recorded, int error)
 {
 	if (!recorded)
 		return error;
-	inside++;
+	rec_inside++;
 	int failed = error ? error : synchronize();
 	helper->after(failed);
-	inside--;
+	rec_inside--;
 	helper->leave();
 	return error;
 }
 
 /* ---- entry points by name ---- */
+
+/* Names of which the first form has a hook, too; the second one is of version 12. */
+static bool has_two_forms(const char *name)
+{
+	return !strcmp(name, "cuGetProcAddress") || !strcmp(name, "cuGraphExecUpdate") ||
+	       !strcmp(name, "cuGraphExecKernelNodeSetParams");
+}
 
 /* Whether a hook is the one for a name that was asked for, with its version and kind of default stream behind it. */
 static bool is_for(const char *hook, const char *name, bool per_thread, int version)
@@ -396,9 +422,11 @@ static bool is_for(const char *hook, const char *name, bool per_thread, int vers
 	const size_t n = strlen(name);
 	const bool newer = version >= 12000; /* cuGetProcAddress has one parameter more */
 
+	if (!strcmp(name, "cuGraphInstantiate") && newer)
+		return !strcmp(hook, "cuGraphInstantiateWithFlags");
 	if (strncmp(hook, name, n) || (hook[n] && hook[n] != '_'))
 		return false;
-	if (!strcmp(name, "cuGetProcAddress"))
+	if (has_two_forms(name))
 		return newer == (hook[n] != 0);
 	return !strcmp(hook + n + (!strncmp(hook + n, "_v", 2) ? 3 : 0), per_thread ? "_ptsz" : "");
 }
@@ -443,6 +471,9 @@ static san_shape shape_of(const dr_launch_config *c)
 
 #define COOPERATIVE(...) cooperative((san_shape)__VA_ARGS__)
 #define CONFIG(c) shape_of(c)
+#define GRAPH(what) NOTE(what)
+
+static void graph_gone(void *exec) { NOTE(rec_graph_gone(exec)); }
 
 #define AFTER(name, parameters, arguments, then)                                                                            \
 	int name parameters                                                                                                     \
@@ -451,7 +482,7 @@ static san_shape shape_of(const dr_launch_config *c)
 		if (!real_##name)                                                                                                   \
 			return NO_SUCH_CALL;                                                                                            \
 		int error = real_##name arguments;                                                                                  \
-		if (!error && !inside)                                                                                              \
+		if (!error && !rec_inside)                                                                                          \
 			then;                                                                                                           \
 		return error;                                                                                                       \
 	}
@@ -462,15 +493,15 @@ static san_shape shape_of(const dr_launch_config *c)
 		__typeof__(real_##name) REAL = real_##name;                                                                         \
 		return REAL ? (error) : NO_SUCH_CALL;                                                                               \
 	}
-#define LAUNCH(name, parameters, arguments, shape, args, extra)                                                             \
+#define LAUNCH(name, parameters, arguments, stream, shape, args, extra)                                                     \
 	int name parameters                                                                                                     \
 	{                                                                                                                       \
 		pthread_once(&once, begin);                                                                                         \
 		if (!real_##name)                                                                                                   \
 			return NO_SUCH_CALL;                                                                                            \
 		const san_shape its = shape;                                                                                        \
-		const bool recorded = launches(f, &its, args, extra);                                                               \
-		return launched(recorded, real_##name arguments);                                                                   \
+		const bool recorded = rec_launches(f, stream, &its, args, extra);                                                   \
+		return rec_launched(recorded, real_##name arguments);                                                               \
 	}
 #define TENSOR(name, parameters, arguments)                                                                                 \
 	static void emulate_##name parameters                                                                                   \

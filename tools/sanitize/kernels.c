@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The CUDA Runtime API: kernels, launches and graphs, and what nvcc's host code calls to register a program's images. */
+/* The CUDA Runtime API: kernels, launches, and what nvcc's host code calls to register a program's images. */
 #include "api.h"
-#include "graph.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -97,9 +96,9 @@ SAN_API int __cudaPopCallConfiguration(rt_dim3 *grid, rt_dim3 *block, size_t *sm
 	return SAN_OK;
 }
 
-static int kernel_of(const void *function, san_kernel **out)
+int san_kernel_for(const void *handle, san_kernel **out)
 {
-	*out = san_kernel_of(function);
+	*out = san_kernel_of(handle);
 	return *out ? san_kernel_ready(*out) : SAN_FUNCTION;
 }
 
@@ -179,7 +178,7 @@ static int function_attributes(rt_func_attributes *a, const void *function)
 {
 	cptx_resources r;
 	san_kernel *k;
-	int e = kernel_of(function, &k);
+	int e = san_kernel_for(function, &k);
 
 	if (e || (e = san_resources(k, 0, 0, &r)))
 		return e;
@@ -202,7 +201,7 @@ CALL(cudaFuncGetAttributes, (rt_func_attributes * a, const void *f), function_at
 static int set_attribute(const void *function, int attribute_number, int value)
 {
 	san_kernel *k;
-	int e = kernel_of(function, &k);
+	int e = san_kernel_for(function, &k);
 
 	if (!e && attribute_number == RT_FUNC_MAX_DYN_SMEM && (value < 0 || (unsigned)value > san.info->smem_per_cta))
 		e = SAN_VALUE;
@@ -215,7 +214,7 @@ CALL(cudaFuncSetSharedMemConfig, (const void *f, int config), ((void)f, (void)co
 static int name_of(const char **name, const void *function)
 {
 	san_kernel *k;
-	int e = kernel_of(function, &k);
+	int e = san_kernel_for(function, &k);
 
 	*name = e ? NULL : k->name;
 	return e;
@@ -225,7 +224,7 @@ CALL(cudaFuncGetName, (const char **name, const void *f), name_of(name, f))
 static int occupancy(int *blocks, const void *function, int threads, size_t smem)
 {
 	san_kernel *k;
-	int e = kernel_of(function, &k);
+	int e = san_kernel_for(function, &k);
 
 	return e ? e : san_occupancy(blocks, k, threads, smem);
 }
@@ -239,131 +238,9 @@ static int active_clusters(int *clusters, const void *function, const rt_launch_
 {
 	san_shape shape = shape_of_config(c);
 	san_kernel *k;
-	int e = kernel_of(function, &k);
+	int e = san_kernel_for(function, &k);
 
 	return e ? e : san_active_clusters(clusters, k, &shape);
 }
 CALL(cudaOccupancyMaxActiveClusters, (int *clusters, const void *f, const rt_launch_config *c),
      active_clusters(clusters, f, c))
-
-/* ---- graphs ---- */
-
-static int graph_new(san_graph **out, unsigned flags)
-{
-	(void)flags;
-	*out = san_graph_new();
-	return *out ? SAN_OK : SAN_MEMORY;
-}
-
-static int add_kernel(san_node **out, san_graph *g, const rt_kernel_node *n)
-{
-	san_shape shape = shape_of(n->grid, n->block, n->smem);
-	san_kernel *k;
-	int e = kernel_of(n->func, &k);
-
-	return e ? e : n->params ? san_graph_launch(g, k, &shape, n->params, out) : SAN_NOT_SUPPORTED;
-}
-
-static int add_set(san_node **out, san_graph *g, const rt_set_node *n)
-{
-	int e = SAN_OK;
-
-	for (size_t y = 0; y < n->height && !e; y++)
-		e = san_graph_set(g, (uintptr_t)n->dst + y * n->pitch, n->value, n->element, n->width, out);
-	return e;
-}
-
-static int add_copy3d(san_node **out, san_graph *g, const rt_copy3d *c)
-{
-	san_stream s = { .capture = g };
-	int e = san_copy3d(c, &s);
-
-	for (san_node *n = g->first; n; n = n->next)
-		*out = n;
-	return e;
-}
-
-/* A node of a graph that was instantiated, by the node of the graph it came from. */
-static san_node *made_of(const san_graph *exec, const san_node *node)
-{
-	san_node *n = exec->first;
-
-	while (n && n->original != node)
-		n = n->next;
-	return n;
-}
-
-static int set_kernel(san_node *n, const rt_kernel_node *p)
-{
-	san_shape shape = shape_of(p->grid, p->block, p->smem);
-	san_kernel *k;
-	int e = kernel_of(p->func, &k);
-
-	if (!e && (!n || n->work != SAN_WORK_LAUNCH || !p->params))
-		e = SAN_VALUE;
-	return e ? e : san_node_launch(n, k, &shape, p->params);
-}
-
-static int nodes(const san_graph *g, san_node **out, size_t *n)
-{
-	size_t i = 0;
-
-	for (san_node *node = g->first; out && node && i < *n; node = node->next)
-		out[i++] = node;
-	*n = g->count;
-	return SAN_OK;
-}
-
-/* The work of an instantiated graph becomes that of another graph of the same shape. */
-static int update(san_graph *exec, const san_graph *with)
-{
-	san_graph *g;
-	san_node *a, *b;
-	int e = san_graph_clone(with, &g);
-
-	if (e)
-		return e;
-	for (a = exec->first, b = g->first; a && b && a->work == b->work; a = a->next, b = b->next)
-		b->original = a->original;
-	if (a || b) {
-		san_graph_free(g);
-		return SAN_UPDATE;
-	}
-	/* as many as before: .count stays, and .last of both is read no more */
-	a = exec->first, exec->first = g->first, g->first = a;
-	san_graph_free(g);
-	return SAN_OK;
-}
-
-#define AFTER const san_node *const *after, size_t n
-BOTH(cudaGraphCreate, cuGraphCreate, (san_graph * *out, unsigned flags), graph_new(out, flags))
-BOTH(cudaGraphDestroy, cuGraphDestroy, (san_graph * g), OF_GRAPH(g, (san_graph_free(g), SAN_OK)))
-CALL(cudaGraphAddKernelNode, (san_node * *out, san_graph *g, AFTER, const rt_kernel_node *p),
-     ((void)after, (void)n, OF_GRAPH(g, add_kernel(out, g, p))))
-CALL(cudaGraphAddMemsetNode, (san_node * *out, san_graph *g, AFTER, const rt_set_node *p),
-     ((void)after, (void)n, OF_GRAPH(g, add_set(out, g, p))))
-CALL(cudaGraphAddMemcpyNode, (san_node * *out, san_graph *g, AFTER, const rt_copy3d *p),
-     ((void)after, (void)n, OF_GRAPH(g, add_copy3d(out, g, p))))
-CALL(cudaGraphAddMemcpyNode1D, (san_node * *out, san_graph *g, AFTER, void *dst, const void *src, size_t size, int kind),
-     ((void)after, (void)n, OF_GRAPH(g, san_graph_copy(g, dst, src, size, kind, out))))
-CALL(cudaGraphAddHostNode, (san_node * *out, san_graph *g, AFTER, const rt_host_node *p),
-     ((void)after, (void)n, OF_GRAPH(g, san_graph_host(g, p->fn, p->user, out))))
-CALL(cudaGraphAddEmptyNode, (san_node * *out, san_graph *g, AFTER),
-     ((void)after, (void)n, OF_GRAPH(g, san_graph_child(g, NULL, out))))
-CALL(cudaGraphAddChildGraphNode, (san_node * *out, san_graph *g, AFTER, san_graph *child),
-     ((void)after, (void)n, san_graph_lives(child) ? OF_GRAPH(g, san_graph_child(g, child, out)) : SAN_VALUE))
-CALL(cudaGraphGetNodes, (san_graph * g, san_node **out, size_t *n), OF_GRAPH(g, nodes(g, out, n)))
-CALL(cudaGraphClone, (san_graph * *out, san_graph *g), OF_GRAPH(g, san_graph_clone(g, out)))
-CALL(cudaGraphInstantiate, (san_graph * *out, san_graph *g, unsigned long long flags),
-     ((void)flags, OF_GRAPH(g, san_graph_clone(g, out))))
-BOTH(cudaGraphInstantiateWithFlags, cuGraphInstantiateWithFlags, (san_graph * *out, san_graph *g, unsigned long long flags),
-     ((void)flags, OF_GRAPH(g, san_graph_clone(g, out))))
-BOTH(cudaGraphLaunch, cuGraphLaunch, (san_graph * exec, san_stream *s),
-     OF_GRAPH(exec, san_graph_run(exec, san_stream_of(s))))
-BOTH(cudaGraphExecDestroy, cuGraphExecDestroy, (san_graph * exec), OF_GRAPH(exec, (san_graph_free(exec), SAN_OK)))
-CALL(cudaGraphUpload, (san_graph * exec, san_stream *s), ((void)s, OF_GRAPH(exec, SAN_OK)))
-CALL(cudaGraphExecUpdate, (san_graph * exec, san_graph *g, void *info),
-     ((void)info, san_graph_lives(g) ? OF_GRAPH(exec, update(exec, g)) : SAN_VALUE))
-CALL(cudaGraphKernelNodeSetParams, (san_node * n, const rt_kernel_node *p), set_kernel(n, p))
-CALL(cudaGraphExecKernelNodeSetParams, (san_graph * exec, san_node *n, const rt_kernel_node *p),
-     OF_GRAPH(exec, set_kernel(made_of(exec, n), p)))

@@ -204,19 +204,20 @@ static int copy_now(void *dst, const void *src, size_t size, int kind)
 int san_copy(void *dst, const void *src, size_t size, int kind, san_stream *s)
 {
 	if (san_captures(s))
-		return san_keep_copy(s, dst, src, size, kind);
+		return san_keep_copy(s, &(san_rows){ .dst = dst, .src = src, .width = size, .height = 1, .kind = kind });
 	return copy_now(dst, src, size, kind);
 }
 
-int san_copy_rows(void *dst, size_t dst_pitch, const void *src, size_t src_pitch, size_t width, size_t height, int kind,
-                  san_stream *s)
+int san_copy_rows(const san_rows *r, san_stream *s)
 {
 	int e = SAN_OK;
 
-	if (height > 1 && (width > dst_pitch || width > src_pitch))
+	if (r->height > 1 && (r->width > r->dst_pitch || r->width > r->src_pitch))
 		return SAN_VALUE;
-	for (size_t y = 0; y < height && !e; y++)
-		e = san_copy((char *)dst + y * dst_pitch, (const char *)src + y * src_pitch, width, kind, s);
+	if (san_captures(s))
+		return san_keep_copy(s, r);
+	for (size_t y = 0; y < r->height && !e; y++)
+		e = copy_now((char *)r->dst + y * r->dst_pitch, (const char *)r->src + y * r->src_pitch, r->width, r->kind);
 	return e;
 }
 
@@ -243,9 +244,25 @@ static int set_now(uint64_t dst, unsigned value, unsigned element, size_t count)
 	return ok ? SAN_OK : san_failed("a memset", &err);
 }
 
+int san_set_rows(const rt_set_node *set, san_stream *s)
+{
+	int e = SAN_OK;
+
+	if (set->element != 1 && set->element != 2 && set->element != 4)
+		return SAN_VALUE;
+	if (!set->width || !set->height)
+		return SAN_OK;
+	if (san_captures(s))
+		return san_keep_set(s, set);
+	for (size_t y = 0; y < set->height && !e; y++)
+		e = set_now((uintptr_t)set->dst + y * set->pitch, set->value, set->element, set->width);
+	return e;
+}
+
 int san_set(uint64_t dst, unsigned value, unsigned element, size_t count, san_stream *s)
 {
-	if (!count)
-		return SAN_OK;
-	return san_captures(s) ? san_keep_set(s, dst, value, element, count) : set_now(dst, value, element, count);
+	return san_set_rows(
+		&(rt_set_node){
+			.dst = (void *)(uintptr_t)dst, .value = value, .element = element, .width = count, .height = 1, .pitch = count },
+		s);
 }

@@ -543,25 +543,6 @@ static void drop_unread(char *why, size_t room)
 
 /* ---- launches ---- */
 
-/* Whether the kernel, or a function of its text, does. */
-static bool reads_textures(const san_kernel *k)
-{
-	static const char *const names[] = { "tex.", "tld4.", "suld.", "sust.", "sured." };
-	const cptx_module *m = k->in->parsed;
-	char spelling[16];
-	cptx_kernel *b;
-
-	for (size_t i = 0; (b = cptx_module_body_at(m, i)); i++)
-		for (const cptx_item *it = cptx_body_is_func(b) || !strcmp(cptx_body_name(b), k->name) ? cptx_item_first(b) : NULL;
-		     it; it = cptx_item_next(it)) {
-			cptx_item_spelling(it, spelling, sizeof spelling);
-			for (size_t n = 0; n < sizeof names / sizeof *names; n++)
-				if (!strncmp(spelling, names[n], strlen(names[n])))
-					return true;
-		}
-	return false;
-}
-
 static void put_launch(const san_kernel *k, const san_shape *s, void **values)
 {
 	put64(rec.launches);
@@ -619,12 +600,9 @@ bool san_record_next(const char *kernel)
 
 bool san_record_before(san_kernel *k, const san_shape *shape, void **values)
 {
-	if (reads_textures(k))
-		return leave_out(k, "it reads textures or surfaces, which are not recorded"), false;
-	if (san.several)
-		return leave_out(k, "memory is mapped at several addresses"), false;
-	if (san.ndevice > 1)
-		return leave_out(k, "several devices are emulated, and a recording is of one"), false;
+	const char *not = san_record_bars(k);
+	if (not )
+		return leave_out(k, not ), false;
 	if (!k->module->recorded[san.device])
 		put_module(k->module);
 	char why[128];

@@ -20,6 +20,7 @@ bool san_record_next(const char *kernel);              /* counts a launch; wheth
 /* In front of a launch and behind it.  False: it is not recorded, and san_record_after must not be called. */
 bool san_record_before(san_kernel *k, const san_shape *shape, void **values);
 void san_record_after(int error);
+const char *san_record_bars(const san_kernel *k);          /* why its launches cannot be recorded; NULL: they can */
 void san_record_unloaded(const san_module *m);             /* its memory is gone, and its addresses may be used again */
 void san_record_left(const char *kernel, const char *why); /* it cannot be recorded */
 

@@ -160,11 +160,12 @@ CALL(cudaMemAdvise, (const void *p, size_t size, int advice, rt_location where),
 CALL(cudaMemcpy, (void *dst, const void *src, size_t size, int kind), san_copy(dst, src, size, kind, NULL))
 CALL(cudaMemcpyAsync, (void *dst, const void *src, size_t size, int kind, san_stream *s),
      san_copy(dst, src, size, kind, san_stream_of(s)))
+#define ROWS ((san_rows){ dst, src, dst_pitch, src_pitch, width, height, kind })
 CALL(cudaMemcpy2D, (void *dst, size_t dst_pitch, const void *src, size_t src_pitch, size_t width, size_t height, int kind),
-     san_copy_rows(dst, dst_pitch, src, src_pitch, width, height, kind, NULL))
+     san_copy_rows(&ROWS, NULL))
 CALL(cudaMemcpy2DAsync,
      (void *dst, size_t dst_pitch, const void *src, size_t src_pitch, size_t width, size_t height, int kind, san_stream *s),
-     san_copy_rows(dst, dst_pitch, src, src_pitch, width, height, kind, san_stream_of(s)))
+     san_copy_rows(&ROWS, san_stream_of(s)))
 CALL(cudaMemcpy3D, (const rt_copy3d *c), san_copy3d(c, NULL))
 CALL(cudaMemcpy3DAsync, (const rt_copy3d *c, san_stream *s), san_copy3d(c, san_stream_of(s)))
 CALL(cudaMemset, (void *p, int value, size_t size), san_set((uintptr_t)p, (unsigned)value & 255, 1, size, NULL))
@@ -173,11 +174,7 @@ CALL(cudaMemsetAsync, (void *p, int value, size_t size, san_stream *s),
 
 static int set_rows(void *p, size_t pitch, int value, size_t width, size_t height, san_stream *s)
 {
-	int e = SAN_OK;
-
-	for (size_t y = 0; y < height && !e; y++)
-		e = san_set((uintptr_t)p + y * pitch, (unsigned)value & 255, 1, width, s);
-	return e;
+	return san_set_rows(&(rt_set_node){ p, pitch, (unsigned)value & 255, 1, width, height }, s);
 }
 CALL(cudaMemset2D, (void *p, size_t pitch, int value, size_t width, size_t height),
      set_rows(p, pitch, value, width, height, NULL))

@@ -101,9 +101,10 @@ typedef struct san_stream {
 	unsigned flags;
 	int priority;
 	unsigned long long id;
-	san_graph *capture; /* what is captured now; NULL: nothing */
-	int mode;           /* of the capture: 0 global, 1 of the thread, 2 relaxed */
-	bool joined;        /* the capture began in another stream, of which this one waited for an event */
+	san_graph *capture;      /* what is captured now; NULL: nothing */
+	int mode;                /* of the capture: 0 global, 1 of the thread, 2 relaxed */
+	struct san_node *newest; /* of the graph, when the program asked for it */
+	bool joined;             /* the capture began in another stream, of which this one waited for an event */
 } san_stream;
 
 typedef struct san_event {
@@ -209,12 +210,20 @@ bool san_on_device(const void *p);
 int san_block_add(uint64_t at, void *host, size_t size, int type); /* bookkeeping alone */
 void san_block_drop(uint64_t at);
 int san_copy(void *dst, const void *src, size_t size, int kind, san_stream *s);
-int san_copy_rows(void *dst, size_t dst_pitch, const void *src, size_t src_pitch, size_t width, size_t height, int kind,
-                  san_stream *s);
+/* Rows of bytes; the pitches of one row are not looked at. */
+typedef struct san_rows {
+	void *dst;
+	const void *src;
+	size_t dst_pitch, src_pitch, width, height;
+	int kind;
+} san_rows;
+int san_copy_rows(const san_rows *r, san_stream *s);
 int san_set(uint64_t dst, unsigned value, unsigned element, size_t count, san_stream *s);
+int san_set_rows(const rt_set_node *set, san_stream *s);
 
 /* array.c */
 int san_copy3d(const rt_copy3d *c, san_stream *s);
+int san_driver_copy3d(const dr_copy3d *c, san_stream *s);
 
 /* launch.c */
 int san_not_launched(const char *kernel, int error); /* counts a launch that an error forbids; NULL: of none */
@@ -223,8 +232,8 @@ int san_launch(san_kernel *k, const san_shape *shape, void **args, san_stream *s
 /* graph.c: work that a stream does now, or that its graph keeps */
 int san_host_call(void (*fn)(void *user), void *user, san_stream *s);
 bool san_captures(const san_stream *s);
-int san_keep_copy(san_stream *s, void *dst, const void *src, size_t size, int kind);
-int san_keep_set(san_stream *s, uint64_t dst, unsigned value, unsigned element, size_t count);
+int san_keep_copy(san_stream *s, const san_rows *rows);
+int san_keep_set(san_stream *s, const rt_set_node *set);
 int san_keep_launch(san_stream *s, san_kernel *k, const san_shape *shape, void **args);
 
 /* driver.c: addresses of the arguments, to be freed */
@@ -243,7 +252,9 @@ int san_attribute(int attribute, int *value);
 /* patch.c: a function that this library exports; NULL: none of that name */
 void *san_symbol(const char *name);
 
-/* kernels.c: an attribute of a launch; those that only hint are left aside */
+/* kernels.c: the kernel of a function or handle, on the device */
+int san_kernel_for(const void *handle, san_kernel **out);
+/* an attribute of a launch; those that only hint are left aside */
 void san_shape_attribute(san_shape *shape, const rt_launch_attr *a);
 
 /* stream.c */

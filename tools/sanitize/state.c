@@ -8,7 +8,7 @@
 struct san san;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static void lock_new(void)
+static void lock_make(void)
 {
 	pthread_mutexattr_t attr;
 
@@ -17,6 +17,16 @@ static void lock_new(void)
 	pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_RECURSIVE);
 	pthread_mutex_init(&san.lock, &attr);
 	pthread_mutexattr_destroy(&attr);
+}
+
+/* A child of fork() begins between two calls of the other threads, which it does not have, and with a lock of its own. */
+static void fork_begins(void) { pthread_mutex_lock(&san.lock); }
+static void fork_ends(void) { pthread_mutex_unlock(&san.lock); }
+
+static void lock_new(void)
+{
+	lock_make();
+	pthread_atfork(fork_begins, fork_ends, lock_make);
 }
 
 static const char *variable(const char *name, const char *otherwise)

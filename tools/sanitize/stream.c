@@ -69,7 +69,7 @@ BOTH(cudaStreamGetFlags, cuStreamGetFlags, (san_stream * s, unsigned *flags),
      (*flags = san_stream_of(s) ? s->flags : 0, SAN_OK))
 BOTH(cudaStreamGetPriority, cuStreamGetPriority, (san_stream * s, int *priority),
      (*priority = san_stream_of(s) ? s->priority : 0, SAN_OK))
-CALL(cudaStreamGetId, (san_stream * s, unsigned long long *id), (*id = san_stream_of(s) ? s->id : 0, SAN_OK))
+BOTH(cudaStreamGetId, cuStreamGetId, (san_stream * s, unsigned long long *id), (*id = san_stream_of(s) ? s->id : 0, SAN_OK))
 BOTH(cudaStreamGetDevice, cuStreamGetDevice, (san_stream * s, int *device),
      (*device = san_stream_of(s) ? s->device : san.device, SAN_OK))
 CALL(cudaStreamSetAttribute, (san_stream * s, int id, const void *value), ((void)s, (void)id, (void)value, SAN_OK))
@@ -143,7 +143,8 @@ CALL(cudaEventCreate, (san_event * *out), event_new(out))
 BOTH(cudaEventCreateWithFlags, cuEventCreate, (san_event * *out, unsigned flags), ((void)flags, event_new(out)))
 BOTH(cudaEventDestroy, cuEventDestroy_v2, (san_event * e), (free(e), SAN_OK))
 BOTH(cudaEventRecord, cuEventRecord, (san_event * e, san_stream *s), record(e, san_stream_of(s)))
-CALL(cudaEventRecordWithFlags, (san_event * e, san_stream *s, unsigned flags), ((void)flags, record(e, san_stream_of(s))))
+BOTH(cudaEventRecordWithFlags, cuEventRecordWithFlags, (san_event * e, san_stream *s, unsigned flags),
+     ((void)flags, record(e, san_stream_of(s))))
 BOTH(cudaEventQuery, cuEventQuery, (san_event * e), e ? SAN_OK : SAN_HANDLE)
 BOTH(cudaEventSynchronize, cuEventSynchronize, (san_event * e), e ? SAN_OK : SAN_HANDLE)
 BOTH(cudaEventElapsedTime, cuEventElapsedTime, (float *ms, san_event *a, san_event *b), elapsed(ms, a, b))
@@ -176,4 +177,31 @@ BOTH(cudaStreamBeginCapture, cuStreamBeginCapture_v2, (san_stream * s, int mode)
 BOTH(cudaStreamEndCapture, cuStreamEndCapture, (san_stream * s, san_graph **out), capture_end(san_stream_of(s), out))
 BOTH(cudaStreamIsCapturing, cuStreamIsCapturing, (san_stream * s, int *status),
      (*status = san_captures(san_stream_of(s)), SAN_OK))
+
+/* What a stream captures depends on what it captured last. */
+static int capture_info(san_stream *s, int *status, unsigned long long *id, san_graph **g, san_node *const **on,
+                        const void **edges, size_t *n)
+{
+	const bool goes_on = san_captures(s);
+
+	*status = goes_on;
+	if (!goes_on)
+		return SAN_OK;
+	s->newest = san_graph_newest(s->capture);
+	if (id)
+		*id = (uintptr_t)s->capture;
+	if (g)
+		*g = s->capture;
+	if (on)
+		*on = &s->newest;
+	if (edges)
+		*edges = NULL; /* full dependencies */
+	if (n)
+		*n = s->newest != NULL;
+	return SAN_OK;
+}
+BOTH(cudaStreamGetCaptureInfo, cuStreamGetCaptureInfo_v3,
+     (san_stream * s, int *status, unsigned long long *id, san_graph **g, san_node *const **on, const void **edges,
+      size_t *n),
+     capture_info(san_stream_of(s), status, id, g, on, edges, n))
 CALL(cudaThreadExchangeStreamCaptureMode, (int *mode), ((void)mode, SAN_OK))

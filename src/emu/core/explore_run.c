@@ -2,6 +2,7 @@
 /* Executing a launch in orders that the explorer wants, each from the same memory, and making the one that fails shorter. */
 #include "emu/async/mbarrier.h"
 #include "emu/core/counters.h"
+#include "emu/core/explore_memory.h"
 #include "emu/core/explorer.h"
 #include "emu/core/finding.h"
 #include "emu/core/machine.h"
@@ -327,78 +328,6 @@ bool emu_explore_grid(emu_grid *g)
 	return ok;
 }
 
-/* ---- memory as it was ---- */
-
-typedef struct kept_alloc {
-	uint64_t at, size;
-	unsigned char *bytes, *defined;
-} kept_alloc;
-
-typedef struct kept_memory {
-	kept_alloc *a;
-	size_t n;
-	uint64_t next_at, launches;
-	cptx_emu_counters counters;
-} kept_memory;
-
-static size_t bits(const kept_alloc *a) { return 8 * ((size_t)a->size / 64 + 1); }
-
-static void forget_memory(kept_memory *k)
-{
-	for (size_t i = 0; i < k->n; i++) {
-		free(k->a[i].bytes);
-		free(k->a[i].defined);
-	}
-	free(k->a);
-}
-
-static bool keep_memory(const emu_machine *m, kept_memory *k)
-{
-	*k = (kept_memory){ .next_at = m->next_at, .launches = m->launches, .counters = m->counters };
-	k->a = NEW_ARRAY(kept_alloc, m->nalloc + 1);
-	for (size_t i = 0; k->a && i < m->nalloc; i++) {
-		const emu_alloc *a = m->alloc[i];
-		kept_alloc *x = &k->a[k->n];
-		if (!a->p)
-			continue;
-		*x = (kept_alloc){ .at = a->at, .size = a->size, .bytes = NEW_UNSET(unsigned char, a->size + 1) };
-		k->n++;
-		x->defined = a->defined ? NEW_UNSET(unsigned char, bits(x)) : NULL;
-		if (!x->bytes || (a->defined && !x->defined))
-			return false;
-		memcpy(x->bytes, a->p, (size_t)a->size);
-		if (a->defined)
-			memcpy(x->defined, a->defined, bits(x));
-	}
-	return k->a != NULL;
-}
-
-/* False: the launch freed memory, which cannot be given back. */
-static bool restore_memory(emu_machine *m, const kept_memory *k)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < m->nalloc; i++) {
-		emu_alloc *a = m->alloc[i];
-		const kept_alloc *x = n < k->n ? &k->a[n] : NULL;
-		if (!a->p)
-			continue;
-		if (!x || a->at != x->at) {
-			emu_alloc_close(m, a); /* a kernel's malloc */
-			continue;
-		}
-		memcpy(a->p, x->bytes, (size_t)x->size);
-		if (x->defined)
-			memcpy(a->defined, x->defined, bits(x));
-		n++;
-	}
-	emu_alloc_sweep(m);
-	m->next_at = k->next_at;
-	m->launches = k->launches;
-	m->counters = k->counters;
-	return n == k->n;
-}
-
 /* ---- all orders ---- */
 
 typedef struct search {
@@ -409,7 +338,9 @@ typedef struct search {
 	uint32_t size;
 	cptx_site at;
 	emu_machine *m;
-	kept_memory memory;
+	emu_kept_memory memory, first; /* in front of the launch, and as order 1 leaves it */
+	uint64_t *other;               /* the path of the first order that leaves it otherwise */
+	uint32_t nother;
 	emu_explorer x;
 	uint64_t *path; /* that is replayed */
 	uint32_t npath;
@@ -419,7 +350,17 @@ typedef struct search {
 typedef struct outcome { /* what an execution found first; op NULL and no code: nothing */
 	enum cptx_finding_code code;
 	const emu_op *op;
+	emu_memory_difference other; /* what it leaves that order 1 does not */
 } outcome;
+
+/* Keeps what order 1 leaves in memory, and compares with it what others do. */
+static bool look_at_memory(search *s, outcome *out)
+{
+	if (!s->first.a)
+		return emu_memory_keep(s->m, &s->first);
+	emu_memory_compare(s->m, &s->first, &out->other);
+	return true;
+}
 
 /* Executes it without a word: its findings, output and counters are forgotten. */
 static bool try_order(search *s, outcome *out)
@@ -440,7 +381,9 @@ static bool try_order(search *s, outcome *out)
 	*out = (outcome){ .code = CPTX_FIND_NONE };
 	for (size_t i = 0; i < m->nfinding && !out->code; i++)
 		if (m->finding[i].f.rank == CPTX_FIND_ERROR)
-			*out = (outcome){ m->finding[i].f.code, m->finding[i].op };
+			*out = (outcome){ .code = m->finding[i].f.code, .op = m->finding[i].op };
+	if (ok && !out->code && !s->x.pruned && !s->x.too_long)
+		ok = look_at_memory(s, out);
 	s->x.trial = false;
 	s->x.work += s->x.depth * event_work;
 	s->launches |= m->children.first != NULL || m->children.asked != NULL;
@@ -453,18 +396,18 @@ static bool try_order(search *s, outcome *out)
 	m->broken = false;
 	emu_children_drop(m);
 	m->children = kept;
-	return ok && restore_memory(m, &s->memory);
+	return ok && emu_memory_restore(m, &s->memory);
 }
 
-static bool take_path(search *s)
+static bool take_path(search *s, uint64_t **to, uint32_t *n)
 {
-	uint64_t *path = GROW_ARRAY(uint64_t, s->path, s->x.depth + 1u);
+	uint64_t *path = GROW_ARRAY(uint64_t, *to, s->x.depth + 1u);
 
 	if (!path)
 		return false;
-	s->path = path;
-	s->npath = s->x.depth;
-	for (uint32_t i = 0; i < s->npath; i++)
+	*to = path;
+	*n = s->x.depth;
+	for (uint32_t i = 0; i < *n; i++)
 		path[i] = s->x.event[i].who;
 	return true;
 }
@@ -489,7 +432,7 @@ static bool shorten(search *s, outcome want)
 			trials++;
 			bool ok = try_order(s, &got);
 			s->x.too_long = false; /* this one only */
-			if (ok && (got.code != want.code || got.op != want.op))
+			if (ok && (got.code != want.code || got.op != want.op || !got.other.bytes != !want.other.bytes))
 				memcpy(s->path + from, was, n * sizeof *was);
 			free(was);
 			if (!ok)
@@ -560,6 +503,30 @@ static void describe(search *s)
 
 static const char *plural(uint64_t n) { return n == 1 ? "" : "s"; }
 
+/* Keeps how the order differs from the first one, and who leaves the usual order for that. */
+static bool tell_difference(search *s)
+{
+	uint64_t *path = s->path;
+	const uint32_t npath = s->npath;
+	const outcome want = { .other = { .bytes = 1 } };
+	outcome got = { .code = CPTX_FIND_NONE };
+	buf b;
+
+	s->path = s->other, s->npath = s->nother;
+	bool ok = shorten(s, want);
+	s->x.replay = s->path, s->x.nreplay = s->npath;
+	buf_init(&b, NULL);
+	if (ok && (ok = try_order(s, &got)) && got.other.bytes) {
+		emu_memory_put_difference(&b, &got.other);
+		describe(s);
+	}
+	buf_put(&b, "", 1);
+	s->m->explored.difference = b.failed ? "" : arena_strdup(&s->m->text, b.p);
+	buf_free(&b);
+	s->path = path, s->npath = npath;
+	return ok;
+}
+
 /* The sentence about what came of it. */
 static void summarize(emu_machine *m)
 {
@@ -584,6 +551,12 @@ static void summarize(emu_machine *m)
 	} else {
 		buf_printf(&b, "%llu order%s %s right, and at least %llu more %s known", n, plural(n), n == 1 ? "is" : "are",
 		           (unsigned long long)x->left, x->left == 1 ? "is" : "are");
+	}
+	if (x->differs && x->difference) {
+		buf_printf(&b, "; but order %llu leaves other memory than the first: %s", (unsigned long long)x->differs,
+		           x->difference);
+		if (x->switches && !x->found)
+			buf_printf(&b, "; it leaves the usual order %u time%s: %s", x->switches, plural(x->switches), x->how);
 	}
 	buf_put(&b, "", 1);
 	x->text = b.failed ? NULL : arena_strdup(&m->text, b.p);
@@ -639,9 +612,13 @@ static bool try_orders(search *s, outcome *found)
 			break;
 		m->explored.orders += !s->x.pruned;
 		m->explored.events = MAX(m->explored.events, (uint64_t)s->x.depth);
+		if (found->other.bytes && !m->explored.differs) {
+			m->explored.differs = m->explored.orders;
+			ok = take_path(s, &s->other, &s->nother);
+		}
 		bool wanted = m->opt.order && m->explored.orders == m->opt.order && !s->x.pruned;
-		if (!s->npath || found->code || wanted)
-			ok = take_path(s);
+		if (ok && (!s->npath || found->code || wanted))
+			ok = take_path(s, &s->path, &s->npath);
 		if (wanted || found->code)
 			break;
 		ok = ok && explorer_look(&s->x);
@@ -665,20 +642,25 @@ bool emu_explore(emu_once_fn *once, emu_image *image, const launch_shape *shape,
 		summarize(m);
 		return once(image, shape, params, size, at, NULL, err);
 	}
-	bool ok = keep_memory(m, &s.memory) && try_orders(&s, &found);
+	bool ok = emu_memory_keep(m, &s.memory) && try_orders(&s, &found);
 	bool too_long = s.x.too_long;
 	if (ok && found.code) {
 		m->explored.found = m->explored.orders;
+		found.other.bytes = 0;
 		ok = shorten(&s, found);
+	} else if (ok && m->explored.differs) {
+		ok = tell_difference(&s);
 	}
-	ok = ok && restore_memory(m, &s.memory);
+	ok = ok && emu_memory_restore(m, &s.memory);
 	bool right = ok && (too_long ? once(image, shape, params, size, at, NULL, err) : run_path(&s, err));
 	if (ok && found.code)
 		describe(&s);
 	summarize(m);
 	explorer_free(&s.x);
-	forget_memory(&s.memory);
+	emu_memory_forget(&s.memory);
+	emu_memory_forget(&s.first);
 	free(s.path);
+	free(s.other);
 	if (!ok)
 		return error_set(err, CPTX_E_MEMORY, at,
 		                 "kernel %s: its orders cannot be explored: memory is short, or the kernel frees what was allocated "

@@ -37,11 +37,12 @@ typedef struct emu_wish {
 /* What came of the last launch of which all orders were wanted. */
 typedef struct emu_explored {
 	const char *kernel;
-	uint64_t orders, left, found, events;
+	uint64_t orders, left, found, events, differs;
 	unsigned switches;
 	bool all;
 	const char *text;
-	const char *why, *how; /* why: its orders were not explored, or not to their end; NULL: they were */
+	const char *difference; /* of what order `differs` leaves from what the first one does; NULL: none */
+	const char *why, *how;  /* why: its orders were not explored, or not to their end; NULL: they were */
 } emu_explored;
 
 struct emu_machine {

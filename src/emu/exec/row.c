@@ -55,15 +55,41 @@ static bool row_place(emu_warp *w, const emu_op *op, uint32_t each, uint32_t *st
 
 /* ---- pieces ---- */
 
-enum { MOST_PIECES = 8 /* with more of them it takes as long as lane by lane */ };
+enum { MOST_PIECES = 16 /* with more of them it takes as long as lane by lane */ };
 
-/* Lanes one behind the other that touch consecutive elements, or all the same one. */
+/* Lanes one behind the other that touch consecutive elements, or any that all touch the same one. */
 typedef struct piece {
-	uint32_t first, n, stride;
+	uint32_t first, lanes, stride;
+	uint64_t at;
 	emu_place p;
 } piece;
 
-static uint32_t lanes_of(const piece *x) { return (x->n < WARP ? (UINT32_C(1) << x->n) - 1 : ALL_LANES) << x->first; }
+static uint32_t lanes_from(uint32_t first, uint32_t n) { return (n < WARP ? (UINT32_C(1) << n) - 1 : ALL_LANES) << first; }
+
+/* The bytes of a piece. */
+static uint32_t size_of(const piece *x, uint32_t each)
+{
+	return x->stride ? (uint32_t)__builtin_popcount(x->lanes) * each : each;
+}
+
+/* The piece that the first of the lanes that are left begins. */
+static piece piece_at(const uint64_t at[WARP], uint32_t left, uint32_t each)
+{
+	uint32_t l = (uint32_t)__builtin_ctz(left), here = (uint32_t)__builtin_ctzll(~((uint64_t)left >> l)), n = 1, same = 0;
+	piece x = { .first = l, .at = at[l] };
+
+	while (n < here && at[l + n] - at[l + n - 1] == each)
+		n++;
+	if (n > 1) {
+		x.stride = each;
+		x.lanes = lanes_from(l, n);
+		return x;
+	}
+	EACH_LANE(k, left)
+		same |= (uint32_t)(at[k] == at[l]) << k;
+	x.lanes = same;
+	return x;
+}
 
 /* The pieces of these lanes, all of them defined where that is asked for; 0: they are too many, or not that simple. */
 static unsigned pieces_of(emu_warp *w, const emu_op *op, uint32_t mask, uint32_t each, bool defined, piece out[MOST_PIECES])
@@ -74,20 +100,19 @@ static unsigned pieces_of(emu_warp *w, const emu_op *op, uint32_t mask, uint32_t
 
 	if (!a->base || a->space > SPACE_CLUSTER)
 		return 0;
-	EACH_LANE(l, mask)
-		at[l] = emu_address(w, a, l);
-	for (uint32_t left = mask; left; left &= ~lanes_of(&out[n++])) {
-		uint32_t l = (uint32_t)__builtin_ctz(left), here = (uint32_t)__builtin_ctzll(~((uint64_t)left >> l));
-		uint64_t stride = here > 1 ? at[l + 1] - at[l] : 0;
-		if (n == MOST_PIECES || at[l] % each)
+	for (uint32_t l = 0; l < WARP; l++)
+		at[l] = mask >> l & 1 ? emu_address(w, a, l) : 0;
+	for (uint32_t left = mask; left; left &= ~out[n++].lanes) {
+		if (n == MOST_PIECES)
 			return 0;
-		piece x = { .first = l, .n = 1, .stride = stride == each ? each : 0 };
-		while ((stride == each || !stride) && x.n < here && at[l + x.n] - at[l + x.n - 1] == stride)
-			x.n++;
-		uint32_t size = x.stride ? x.n * each : each;
-		if (!simple_place(w, a->space, at[l], size, &x.p) || (defined && !emu_all_defined(&x.p, size)))
+		out[n] = piece_at(at, left, each);
+		if (out[n].at % each)
 			return 0;
-		out[n] = x;
+	}
+	for (unsigned i = 0; i < n; i++) {
+		uint32_t size = size_of(&out[i], each);
+		if (!simple_place(w, a->space, out[i].at, size, &out[i].p) || (defined && !emu_all_defined(&out[i].p, size)))
+			return 0;
 	}
 	return n;
 }
@@ -99,9 +124,9 @@ static void note_places(emu_warp *w, const piece *x)
 	              : x->p.space == SPACE_CONST ? 0
 	                                          : ((uint64_t)x->p.cta->rank << SHARED_RANK) + SHARED_FIRST + x->p.offset;
 
-	for (uint32_t i = 0; i < x->n; i++) {
-		w->at[x->first + i] = at + i * x->stride;
-		w->at_space[x->first + i] = x->p.space;
+	EACH_LANE(l, x->lanes) {
+		w->at[l] = at + (l - x->first) * x->stride;
+		w->at_space[l] = x->p.space;
 	}
 }
 
@@ -112,9 +137,9 @@ static bool load_pieces(emu_warp *w, const emu_op *op, uint32_t mask, uint32_t e
 	unsigned n = pieces_of(w, op, mask, each, true, x);
 
 	for (unsigned i = 0; i < n; i++) {
-		race_row(w, op, &x[i].p, each, x[i].stride, lanes_of(&x[i]), 0, ACCESS_READ);
-		for (unsigned l = 0; l < x[i].n; l++)
-			emu_put_extended(w, d->slot, d->bits, x[i].first + l, emu_bytes(x[i].p.p + l * x[i].stride, each), op->imm[1]);
+		race_row(w, op, &x[i].p, each, x[i].stride, x[i].lanes, 0, ACCESS_READ);
+		EACH_LANE(l, x[i].lanes)
+			emu_put_extended(w, d->slot, d->bits, l, emu_bytes(x[i].p.p + (l - x[i].first) * x[i].stride, each), op->imm[1]);
 		note_places(w, &x[i]);
 	}
 	if (!n)
@@ -168,7 +193,6 @@ bool row_load(emu_warp *w, const emu_op *op, uint32_t mask)
 static void put_lanes(emu_warp *w, const emu_op *op, emu_place *p, const unsigned char *from, uint32_t each, uint32_t first,
                       uint32_t n)
 {
-	const piece x = { .first = first, .n = n };
 	uint32_t silent = 0;
 
 	emu_writable(w->cluster, p, n * each);
@@ -178,7 +202,7 @@ static void put_lanes(emu_warp *w, const emu_op *op, emu_place *p, const unsigne
 			                              : emu_bytes(p->p + l * each, each) == emu_bytes(from + l * each, each))
 			          << (first + l);
 	memcpy(p->p, from, (size_t)n * each);
-	race_row(w, op, p, each, each, lanes_of(&x), silent, ACCESS_WRITE | ACCESS_VALUE);
+	race_row(w, op, p, each, each, lanes_from(first, n), silent, ACCESS_WRITE | ACCESS_VALUE);
 	emu_set_defined(p, n * each, true);
 }
 
@@ -197,10 +221,11 @@ static bool store_pieces(emu_warp *w, const emu_op *op, uint32_t mask, uint32_t 
 	unsigned n = pieces_of(w, op, mask, each, false, x);
 
 	for (unsigned i = 0; i < n; i++)
-		if (!may_write(&x[i].p) || (!x[i].stride && x[i].n > 1))
+		if (!may_write(&x[i].p) || (!x[i].stride && x[i].lanes & (x[i].lanes - 1)))
 			return false;
 	for (unsigned i = 0; i < n; i++) {
-		put_lanes(w, op, &x[i].p, from + (size_t)x[i].first * each, each, x[i].first, x[i].n);
+		put_lanes(w, op, &x[i].p, from + (size_t)x[i].first * each, each, x[i].first,
+		          (uint32_t)__builtin_popcount(x[i].lanes));
 		note_places(w, &x[i]);
 	}
 	if (n)
