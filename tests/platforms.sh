@@ -82,7 +82,7 @@ wheel() {
 	try "wheel: the records that ship with the library" env -u CPTX_TUNE_PATH CPTX_TUNE_DIR="$dir/tune" "$builds/venv/bin/python" -c 'import ctypes, cptx
 lib, each, n = cptx._abi.lib, ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p, ctypes.c_void_p), []
 lib.cptx_tune_open.restype = ctypes.c_void_p
-assert lib.cptx_tune_each(ctypes.c_void_p(lib.cptx_tune_open(None, None)), each(lambda *_: not n.append(1)), None, None) and len(n) > 10, n'
+assert lib.cptx_tune_each(ctypes.c_void_p(lib.cptx_tune_open(None, None)), each(lambda *_: not n.append(1)), None, None, None) and len(n) > 10, n'
 	"$builds/venv/bin/pip" install -q numpy ml_dtypes mypy >"$dir/log" 2>&1 || skip "wheel: NumPy, ml_dtypes and mypy cannot be installed"
 	try "wheel: the type stubs, by mypy" python3 tests/python/typed.py "$builds/venv/bin/python"
 	if [ ! -e build/libcptx.so ] || [ ! -e build/cptx ]; then
