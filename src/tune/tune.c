@@ -44,7 +44,8 @@ static char *usual_path(void)
 	return is_set(home) ? joined(home, strlen(home), "/.local/share/cptx/tune") : joined("", 0, "");
 }
 
-/* What is installed with the library, from malloc; a relative path, as a wheel's is, is one beside the library. */
+/* The folder of records that are installed with the library, from malloc; a relative path, as in a wheel, begins beside the
+ * library. */
 static char *shipped_path(void)
 {
 	char so[4096];
