@@ -14,6 +14,7 @@
 #   aarch64   cross-built by aarch64-linux-gnu-gcc; under qemu-aarch64 the command, and the tests that are programs and do not take minutes
 #   aarch64_slow  those that do; if it is named
 #   windows   the library by x86_64-w64-mingw32-gcc-posix, static and as a DLL; under wine examples, and test programs with Debian's Check
+#   site      meson compile site: its links lead somewhere, its search finds names and guides (where build/ and doxygen are)
 #   m32       is refused with gcc -m32, with the reason
 #   musl      built by musl-gcc; the command, and the tests that are programs and do not take minutes
 #
@@ -77,6 +78,11 @@ wheel() {
 		return
 	fi
 	try "wheel: pip install ." "$builds/venv/bin/pip" install "$builds/wheel-source"
+	if grep -qs '^Tag: cp3[0-9]*-abi3-' "$builds"/venv/lib/*/site-packages/cptx-*/WHEEL; then ok; else bad "wheel: it is for one version of CPython alone"; fi
+	try "wheel: the records that ship with the library" env -u CPTX_TUNE_PATH CPTX_TUNE_DIR="$dir/tune" "$builds/venv/bin/python" -c 'import ctypes, cptx
+lib, each, n = cptx._abi.lib, ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p, ctypes.c_void_p), []
+lib.cptx_tune_open.restype = ctypes.c_void_p
+assert lib.cptx_tune_each(ctypes.c_void_p(lib.cptx_tune_open(None, None)), each(lambda *_: not n.append(1)), None, None, None) and len(n) > 10, n'
 	"$builds/venv/bin/pip" install -q numpy ml_dtypes mypy >"$dir/log" 2>&1 || skip "wheel: NumPy, ml_dtypes and mypy cannot be installed"
 	try "wheel: the type stubs, by mypy" python3 tests/python/typed.py "$builds/venv/bin/python"
 	if [ ! -e build/libcptx.so ] || [ ! -e build/cptx ]; then
@@ -359,6 +365,13 @@ windows() {
 	unset WINEPREFIX WINEDEBUG CPTX_DEVICE
 }
 
+site() {
+	have doxygen || { skip "site: doxygen is not installed"; return; }
+	[ -e build/build.ninja ] || { skip "site: there is no build/"; return; }
+	try "site: meson compile" nice meson compile -C build site
+	tail -n 1 "$dir/log"
+}
+
 m32() {
 	echo 'int main(void) { return sizeof(long) != 4; }' >"$dir/m32.c"
 	gcc -m32 "$dir/m32.c" -o "$dir/m32" 2>"$dir/log" || { skip "m32: gcc -m32 does not link (gcc-12-multilib, libc6-dev-i386)"; return; }
@@ -378,7 +391,7 @@ musl() {
 	[ $tests = disabled ] || run_tests musl quick
 }
 
-all='wheel debian conan wrap fetch container bare aarch64 windows musl m32'
+all='wheel debian conan wrap fetch container bare aarch64 windows musl site m32'
 [ $# -gt 0 ] || set -- $all
 for step; do
 	case " $all frameworks aarch64_slow " in

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The database: the user's folder over those that are only read, records, look-ups. */
 #include "base/options.h"
+#include "compile/compile.h"
 #include "tune/tune.h"
 
 #include <errno.h>
@@ -43,6 +44,20 @@ static char *usual_path(void)
 	return is_set(home) ? joined(home, strlen(home), "/.local/share/cptx/tune") : joined("", 0, "");
 }
 
+/* The folder of records that are installed with the library, from malloc; a relative path, as in a wheel, begins beside the
+ * library. */
+static char *shipped_path(void)
+{
+	char so[4096];
+
+	if (CPTX_TUNE_SHIPPED[0] == '/' || !CPTX_TUNE_SHIPPED[0])
+		return joined(CPTX_TUNE_SHIPPED, strlen(CPTX_TUNE_SHIPPED), "");
+	if (!library_where((void *)(uintptr_t)&cptx_tune_open, so, sizeof so))
+		return joined("", 0, "");
+	const char *name = strrchr(so, '/');
+	return name ? joined(so, (size_t)(name + 1 - so), CPTX_TUNE_SHIPPED) : joined("", 0, "");
+}
+
 static bool add_folder(cptx_tune *db, char *path, bool writable)
 {
 	tune_folder *more = path ? GROW_ARRAY(tune_folder, db->folders, db->nfolders + 1) : NULL;
@@ -56,15 +71,25 @@ static bool add_folder(cptx_tune *db, char *path, bool writable)
 	return true;
 }
 
+static bool add_shipped(cptx_tune *db)
+{
+	char *path = shipped_path();
+
+	if (!path || *path)
+		return add_folder(db, path, false);
+	free(path);
+	return true;
+}
+
 static bool open_folders(cptx_tune *db, const cptx_tune_opt *o)
 {
-	const char *shipped = o->shipped                         ? o->shipped
-	                      : is_set(getenv("CPTX_TUNE_PATH")) ? getenv("CPTX_TUNE_PATH")
-	                                                         : CPTX_TUNE_SHIPPED;
+	const char *shipped = o->shipped ? o->shipped : getenv("CPTX_TUNE_PATH");
 
 	db->path = o->path ? joined(o->path, strlen(o->path), "") : usual_path();
 	if (!db->path || (*db->path && !add_folder(db, joined(db->path, strlen(db->path), ""), !o->read_only)))
 		return false;
+	if (!o->shipped && !is_set(shipped))
+		return add_shipped(db);
 	for (size_t n; *shipped; shipped += n + (shipped[n] == ':')) {
 		n = strcspn(shipped, ":");
 		if (n && !add_folder(db, joined(shipped, n, ""), false))

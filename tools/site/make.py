@@ -9,9 +9,14 @@ import collections
 import json
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
-from html import escape
+from html import escape, unescape
+from urllib.parse import unquote
+
+sys.dont_write_bytecode = True  # in the source tree
+import search
 
 source, build, cptx, doxygen = (pathlib.Path(p) for p in sys.argv[1:5])
 folder = build / "site"
@@ -111,17 +116,44 @@ def first_page():
     return page, listed + others + [source / "CHANGELOG.md"]
 
 
-def unlink_what_is_not_here():
-    """A guide's link to a file of the source tree that is no page becomes its text."""
-    def kept(found):
-        target = found[1].split("#")[0]
-        return found[0] if not target or re.match(r"\w+:", target) or (folder / "html" / target).exists() else found[2]
+class Site:
+    """The pages that doxygen made, and where their links lead."""
 
-    for page in (folder / "html").glob("*.html"):
-        text = page.read_text(errors="replace")
-        plain = re.sub(r'<a (?:class="el" )?href="([^"]*)">(.*?)</a>', kept, text)
-        if plain != text:
-            page.write_text(plain)
+    def __init__(self, html):
+        self.html, self.names = html, {}
+
+    def has(self, page, link):
+        """Whether a link of a page leads somewhere: outside of the site always, else to a file, and to a name in it."""
+        link = unquote(unescape(link))
+        if not link or re.match(r"[\w+.-]+:|//", link):
+            return True
+        file, _, name = link.partition("#")
+        target = self.html / (file.split("?")[0] or page)
+        if not target.exists():
+            return False
+        if not name or target.suffix != ".html":
+            return True
+        if target not in self.names:
+            self.names[target] = set(re.findall(r'\b(?:id|name)="([^"]+)"', target.read_text(errors="replace")))
+        return name in self.names[target]
+
+    def unlink_what_is_not_here(self):
+        """Files of the source tree that are no page, and fields without a word of doxygen: such a link becomes its text."""
+        def kept(page, found):
+            return found[0] if self.has(page, found[1]) else found[2]
+
+        for page in self.html.glob("*.html"):
+            text = page.read_text(errors="replace")
+            # in listings doxygen puts what a field is behind the link, in a box of its own, whose link is the same
+            plain = re.sub(r'<a (?:class="(?:el|code|line)[^"]*" )?href="([^"]*)">(.*?)</a>', lambda found: kept(page.name, found), text)
+            if plain != text:
+                page.write_text(plain)
+
+    def broken(self):
+        """"page: link" of all links, pictures, scripts and frames that lead nowhere, and how many there are in all."""
+        links = [(page.name, link) for page in self.html.glob("*.html")
+                 for link in re.findall(r'<[^<>]*\s(?:href|src)="([^"]*)"', page.read_text(errors="replace"))]
+        return sorted({f"{page}: {link}" for page, link in links if not self.has(page, link)}), len(links)
 
 
 pictures.mkdir(parents=True, exist_ok=True)
@@ -147,10 +179,19 @@ WARNINGS = NO
 WARN_IF_UNDOCUMENTED = NO
 WARN_IF_DOC_ERROR = NO
 """
+shutil.rmtree(folder / "html", ignore_errors=True)
 subprocess.run([str(doxygen), "-"], input=config, text=True, check=True, cwd=source)
-unlink_what_is_not_here()
+rows = search.extend(folder / "html/search", sorted((folder / "html").glob("md_*.html")))[1]
+site = Site(folder / "html")
+site.unlink_what_is_not_here()
+broken, links = site.broken()
 pages = list((folder / "html").glob("*.html"))
 left_out = [g.name for g in guides if not any(g.stem in p.name or g.stem.replace("_", "__") in p.name for p in pages)]
 if left_out or not (folder / "html/search").is_dir():
     sys.exit(f"site: these pages are missing: {left_out}, or the search")
-print(f"site: {folder / 'html/index.html'}: {len(pages)} pages, {len(guides)} guides, {n} pictures")
+for typed in "cptx_gemm_run", "gemm_run", "softmax", "retarget", "CPTX_TUNE_DIR":
+    if not search.finds(rows, typed):
+        sys.exit(f"site: the search does not find {typed}")
+if broken or not links:
+    sys.exit("site: these links lead nowhere:\n" + "\n".join(broken[:40]))
+print(f"site: {folder / 'html/index.html'}: {len(pages)} pages, {len(guides)} guides, {n} pictures, {links} links, {len(rows)} rows to search")
