@@ -22,6 +22,8 @@ static remembered *oldest(parser *p, spelled *s)
 	if (r) {
 		s->before = s->last;
 		s->last = r;
+	} else {
+		parse_out_of_memory(p);
 	}
 	return r;
 }
@@ -156,7 +158,9 @@ static void remember_plain(parser *p, spelled *s, const tokens *all, const arch_
 	plain_match **to = &s->plain[s->turn++ % ARRAY_LEN(s->plain)];
 	if (!*to)
 		*to = ARENA_ARRAY(&p->spellings, plain_match, 1);
-	if (*to && t == all->n)
+	if (!*to)
+		parse_out_of_memory(p);
+	else if (t == all->n)
 		**to = r;
 }
 

@@ -28,6 +28,7 @@ static bool attempt(const char *text, size_t size, bool keep, const char *want, 
 	const cptx_error *e = cptx_module_error(m);
 
 	ck_assert_msg(!want || !e || of_memory(m, e), "request %lu: %s", n, e ? e->text : "");
+	ck_assert_msg(!n || a.requests < n || e, "request %lu failed while the text was read, and there is no error", n);
 	if (m)
 		cptx_check(m, NULL, want ? other_than_memory : NULL, &others);
 	ck_assert_msg(!want || !others, "request %lu failed: %u other messages", n, others);
@@ -97,6 +98,28 @@ START_TEST(arrays)
 }
 END_TEST
 
+/* Spellings, each with operands of two kinds, and texts that end behind each of them: what is remembered of one takes a
+ * block of its own now and then, and nothing behind it fails too. */
+START_TEST(spellings)
+{
+	static const char *const compares[] = { "eq", "ne", "lt", "le", "gt", "ge" };
+	static const char *const types[] = { "u16", "s16", "u32", "s32", "u64", "s64" };
+	static const char *const joined[] = { "", ".and", ".or", ".xor" };
+	char *text = malloc(1 << 16), *p = text;
+
+	p += sprintf(p, HEAD ".entry k() {\n.reg .pred p; .reg .b16 r16; .reg .b32 r32; .reg .b64 r64;\n");
+	for (unsigned i = 0; i < ARRAY_LEN(compares) * ARRAY_LEN(types) * ARRAY_LEN(joined); i++) {
+		const char *compare = compares[i % ARRAY_LEN(compares)], *type = types[i / ARRAY_LEN(compares) % ARRAY_LEN(types)];
+		const char *join = joined[i / ARRAY_LEN(compares) / ARRAY_LEN(types)], *third = *join ? ", p" : "";
+		p += sprintf(p, "setp.%s%s.%s p, r%s, r%s%s;\n", compare, join, type, type + 1, type + 1, third);
+		p += sprintf(p, "setp.%s%s.%s p, r%s, 1%s;\n", compare, join, type, type + 1, third);
+		strcpy(p, "}\n");
+		run(text, strlen(text), false, true);
+	}
+	free(text);
+}
+END_TEST
+
 /* A text with errors: their messages take memory too. */
 START_TEST(errors)
 {
@@ -109,6 +132,6 @@ END_TEST
 
 int main(void)
 {
-	const TTest *const tests[] = { corpus, arrays, errors };
+	const TTest *const tests[] = { corpus, arrays, spellings, errors };
 	return parse_test_run("memory", tests, ARRAY_LEN(tests));
 }
