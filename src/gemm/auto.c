@@ -333,10 +333,14 @@ size_t gemm_auto_fill(gemm_pick *x, const cptx_gemm_opt *opt, const cptx_gemm_pr
 	if (o.experts)
 		batch_of_experts(&o, &problem);
 	gemm_auto_fit(&o, &problem);
-	if (search_all(g, x, o, err) && x->any_mma && may_be_gemv(&o, &problem)) {
+	cptx_error why = { .code = CPTX_OK };
+	const bool found = search_all(g, x, o, &why);
+	if (x->any_mma && may_be_gemv(&o, &problem)) {
 		o.mma = CPTX_GEMM_GEMV, o.kind = (enum cptx_tcgen05_kind)0, o.group = 0;
 		search_all(&gemm_gemv, x, o, NULL);
 	}
+	if (!found && !x->n && err)
+		*err = why;
 	return x->n;
 }
 

@@ -272,7 +272,7 @@ static int pick(gemm_request *q, const cptx_target *target, const cptx_device *d
 	sms = dev ? cptx_device_get_info(dev)->sms : sms;
 	q->o.stream_k = false;
 	size_t n = cptx_gemm_auto_for(&q->o, target, &p, sms, c, some ? ALL : CHOICES, &err);
-	if (n && !some && may_be_gemv(q, &p))
+	if (!some && may_be_gemv(q, &p))
 		n = add_gemv(q, target, &p, sms, c, n, CHOICES);
 	if (!n) {
 		free(c);
