@@ -80,7 +80,7 @@ for of in "1x8192x8192 u4" "1x28672x8192 u4" "16x8192x8192 u4" "16x28672x8192 u4
 	says "swapped, cluster"
 done
 # what wgmma cannot do, gemv does unless another kernel is asked for
-for of in "--in bf16,u4 --scale bf16 --scale-k 128 --run 7x97x256" "--in bf16,e4m3 --run 7x96x256"; do
+for of in "--in bf16,u4 --scale bf16 --scale-k 128 --run 7x97x256" "--in bf16,e4m3 --run 7x96x256" "--in bf16,e4m3 --run 70x96x256"; do
 	# shellcheck disable=SC2086 # words
 	status 0 gemm --device emu:sm_90a $of
 	says "by gemv"
@@ -88,7 +88,7 @@ for of in "--in bf16,u4 --scale bf16 --scale-k 128 --run 7x97x256" "--in bf16,e4
 	# shellcheck disable=SC2086 # words
 	status 2 gemm --device emu:sm_90a --mma wgmma $of
 done
-usage "B of .e4m3 without scale factors; by wgmma it has these, of the type of A (.scale = .bf16)" gemm --device emu:sm_90a --in bf16,e4m3 --run 200x96x256
+usage "B of .e4m3 without scale factors; by wgmma it has these, of the type of A (.scale = .bf16)" gemm --device emu:sm_90a --mma wgmma --in bf16,e4m3 --run 7x96x256
 usage "scale_rows with B of .u4" gemm --device emu:sm_90a --in bf16,u4 --scale bf16 --mma wgmma --scale-rows --run 200x96x256
 usage "K is a multiple of 32" gemm --device emu:sm_90a --in bf16,u4 --scale bf16 --run 7x96x65
 usage "so K is a multiple of 16" gemm --device emu:sm_90a --in f16,e5m2 --scale f16 --run 300x1000x520

@@ -62,9 +62,8 @@ bool gemm_sm90_weights_check(const cptx_gemm_opt *o, cptx_error *err)
 	     "B of .%s is unaligned; rows of weights of few bits have whole 16 bytes, so K is a multiple of %u",
 	     cptx_type_name(o->b), CHUNK * 8 / tma_gemm_bits(o->b));
 	RULE(!(o->unaligned & CPTX_GEMM_A),
-	     "A is unaligned, and beside weights of few bits its rows have whole 16 bytes; gemv reads others, where K is a "
-	     "multiple "
-	     "of %u",
+	     "A is unaligned, and beside weights of few bits its rows have whole 16 bytes; gemv reads others, "
+	     "where K is a multiple of %u",
 	     CHUNK * 8 / tma_gemm_bits(o->b));
 	const uint32_t most = o->bm < 192 ? 128 : o->bm < 256 ? 96 : 64; /* by registers, as ptxas 13.0 takes them */
 	RULE(o->bn <= most, "tile %ux%u of weights; with %u of their rows %u of A have room in registers", o->bm, o->bn, o->bm,
