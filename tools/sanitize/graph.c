@@ -247,7 +247,7 @@ san_node *san_graph_made_of(const san_graph *g, const san_node *node)
 
 	while (n && n->original != node)
 		n = n->next;
-	return n;
+	return node ? n : NULL;
 }
 
 /* ---- what streams capture ---- */

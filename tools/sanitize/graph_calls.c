@@ -80,6 +80,8 @@ static int add_copy(san_node **out, san_graph *g, const rt_copy3d *c, const dr_c
 
 static int add_any(san_node **out, san_graph *g, const rt_any_node *p, bool of_driver)
 {
+	if (!p)
+		return SAN_VALUE;
 	switch (p->type) {
 	case RT_NODE_KERNEL: return add_kernel(out, g, &p->of.kernel.as, of_driver ? p->of.kernel.kernel : NULL);
 	case RT_NODE_COPY:
@@ -94,27 +96,30 @@ static int add_any(san_node **out, san_graph *g, const rt_any_node *p, bool of_d
 
 CALL(cudaGraphAddKernelNode, (NODE, const rt_kernel_node *p), ADD(add_kernel(out, g, p, NULL)))
 DRIVER(cuGraphAddKernelNode, (NODE, const rt_kernel_node *p), ADD(add_kernel(out, g, p, NULL)))
-DRIVER(cuGraphAddKernelNode_v2, (NODE, const dr_kernel_node *p), ADD(add_kernel(out, g, &p->as, p->kernel)))
-CALL(cudaGraphAddMemsetNode, (NODE, const rt_set_node *p), ADD(san_graph_set(g, p, out)))
-DRIVER(cuGraphAddMemsetNode, (NODE, const rt_set_node *p, void *context), ((void)context, ADD(san_graph_set(g, p, out))))
+DRIVER(cuGraphAddKernelNode_v2, (NODE, const dr_kernel_node *p), ADD(p ? add_kernel(out, g, &p->as, p->kernel) : SAN_VALUE))
+CALL(cudaGraphAddMemsetNode, (NODE, const rt_set_node *p), ADD(p ? san_graph_set(g, p, out) : SAN_VALUE))
+DRIVER(cuGraphAddMemsetNode, (NODE, const rt_set_node *p, void *context),
+       ((void)context, ADD(p ? san_graph_set(g, p, out) : SAN_VALUE)))
 CALL(cudaGraphAddMemcpyNode, (NODE, const rt_copy3d *p), ADD(add_copy(out, g, p, NULL)))
 DRIVER(cuGraphAddMemcpyNode, (NODE, const dr_copy3d *p, void *context), ((void)context, ADD(add_copy(out, g, NULL, p))))
 #define FLAT ((san_rows){ dst, src, size, size, size, 1, kind })
 CALL(cudaGraphAddMemcpyNode1D, (NODE, void *dst, const void *src, size_t size, int kind), ADD(san_graph_copy(g, &FLAT, out)))
-BOTH(cudaGraphAddHostNode, cuGraphAddHostNode, (NODE, const rt_host_node *p), ADD(san_graph_host(g, p->fn, p->user, out)))
+BOTH(cudaGraphAddHostNode, cuGraphAddHostNode, (NODE, const rt_host_node *p),
+     ADD(p ? san_graph_host(g, p->fn, p->user, out) : SAN_VALUE))
 BOTH(cudaGraphAddEmptyNode, cuGraphAddEmptyNode, (NODE), ADD(san_graph_child(g, NULL, out)))
 BOTH(cudaGraphAddChildGraphNode, cuGraphAddChildGraphNode, (NODE, san_graph *child),
      ADD(san_graph_lives(child) ? san_graph_child(g, child, out) : SAN_VALUE))
 #define EDGES san_node **out, san_graph *g, san_node *const *after, const void *edges, size_t n
 CALL(cudaGraphAddNode, (EDGES, const rt_any_node *p), ((void)edges, ADD(add_any(out, g, p, false))))
 DRIVER(cuGraphAddNode_v2, (EDGES, const rt_any_node *p), ((void)edges, ADD(add_any(out, g, p, true))))
+DRIVER(cuGraphAddNode, (NODE, const rt_any_node *p), ADD(add_any(out, g, p, true))) /* until CUDA 12.2 */
 BOTH(cudaGraphDestroyNode, cuGraphDestroyNode, (san_node * n), n ? (san_graph_drop(n), SAN_OK) : SAN_VALUE)
 
 /* ---- dependencies ---- */
 
 static int depend(san_node *const *from, san_node *const *to, size_t n, bool wanted)
 {
-	int e = SAN_OK;
+	int e = n && (!from || !to) ? SAN_VALUE : SAN_OK;
 
 	for (size_t i = 0; i < n && !e; i++)
 		if (!from[i] || !to[i])
@@ -149,8 +154,9 @@ static int put_all(list l, size_t *n)
 
 static int nodes(const san_graph *g, san_node **out, size_t *n, bool only_roots)
 {
+	if (!n)
+		return SAN_VALUE;
 	list l = { .a = out, .room = *n };
-
 	for (san_node *node = g->first; node; node = node->next)
 		if (!only_roots || !node->nafter)
 			put(&l, node, NULL);
@@ -159,8 +165,9 @@ static int nodes(const san_graph *g, san_node **out, size_t *n, bool only_roots)
 
 static int edges_of(const san_graph *g, san_node **from, san_node **to, void *data, size_t *n)
 {
+	if (!n)
+		return SAN_VALUE;
 	list l = { .a = from, .b = to, .room = *n };
-
 	for (san_node *node = g->first; node; node = node->next)
 		for (size_t i = 0; i < node->nafter; i++)
 			put(&l, node->after[i], node);
@@ -172,8 +179,9 @@ static int edges_of(const san_graph *g, san_node **from, san_node **to, void *da
 /* What a node depends on, or what depends on it. */
 static int neighbours(const san_node *of, san_node **out, void *data, size_t *n, bool in_front)
 {
+	if (!of || !n)
+		return SAN_VALUE;
 	list l = { .a = out, .room = *n };
-
 	for (san_node *node = of->graph->first; node; node = node->next)
 		for (size_t i = 0; i < node->nafter; i++)
 			if ((in_front ? node : node->after[i]) == of)
@@ -197,6 +205,15 @@ BOTH(cudaGraphNodeGetDependencies, cuGraphNodeGetDependencies_v2, (san_node * of
 BOTH(cudaGraphNodeGetDependentNodes, cuGraphNodeGetDependentNodes_v2, (san_node * of, san_node **out, void *data, size_t *n),
      neighbours(of, out, data, n, false))
 
+/* Until CUDA 12.2 edges had no data. */
+#define PLAIN_PAIRS san_graph *g, san_node *const *from, san_node *const *to, size_t n
+DRIVER(cuGraphAddDependencies, (PLAIN_PAIRS), OF_GRAPH(g, depend(from, to, n, true)))
+DRIVER(cuGraphRemoveDependencies, (PLAIN_PAIRS), OF_GRAPH(g, depend(from, to, n, false)))
+DRIVER(cuGraphGetEdges, (san_graph * g, san_node **from, san_node **to, size_t *n),
+       OF_GRAPH(g, edges_of(g, from, to, NULL, n)))
+DRIVER(cuGraphNodeGetDependencies, (san_node * of, san_node **out, size_t *n), neighbours(of, out, NULL, n, true))
+DRIVER(cuGraphNodeGetDependentNodes, (san_node * of, san_node **out, size_t *n), neighbours(of, out, NULL, n, false))
+
 /* ---- what nodes do ---- */
 
 static int type_of(const san_node *n)
@@ -213,8 +230,9 @@ static int type_of(const san_node *n)
 	}
 }
 
-/* A node of the kind that a call is for. */
+/* A node of the kind that a call is for; parameters that were given. */
 #define OF_KIND(n, kind, call) ((n) && (n)->work == SAN_WORK_##kind ? (call) : SAN_VALUE)
+#define GIVEN(p, call) ((p) ? (call) : SAN_VALUE)
 
 static rt_dim3 dim3_of(const uint32_t *x) { return (rt_dim3){ x[0], x[1], x[2] }; }
 
@@ -268,22 +286,24 @@ static int get_alloc(const san_node *n, rt_alloc_node *p)
 	return SAN_OK;
 }
 
-BOTH(cudaGraphNodeGetType, cuGraphNodeGetType, (san_node * n, int *type), n ? (*type = type_of(n), SAN_OK) : SAN_VALUE)
+BOTH(cudaGraphNodeGetType, cuGraphNodeGetType, (san_node * n, int *type),
+     GIVEN(n, GIVEN(type, (*type = type_of(n), SAN_OK))))
 BOTH(cudaGraphNodeFindInClone, cuGraphNodeFindInClone, (san_node * *out, san_node *n, san_graph *clone),
      OF_GRAPH(clone, (*out = san_graph_made_of(clone, n)) ? SAN_OK : SAN_VALUE))
-CALL(cudaGraphKernelNodeGetParams, (san_node * n, rt_kernel_node *p), OF_KIND(n, LAUNCH, get_kernel(n, p, false)))
-DRIVER(cuGraphKernelNodeGetParams, (san_node * n, rt_kernel_node *p), OF_KIND(n, LAUNCH, get_kernel(n, p, true)))
-DRIVER(cuGraphKernelNodeGetParams_v2, (san_node * n, dr_kernel_node *p), OF_KIND(n, LAUNCH, get_driver_kernel(n, p)))
-CALL(cudaGraphMemcpyNodeGetParams, (san_node * n, rt_copy3d *p), OF_KIND(n, COPY, get_copy(n, p)))
-DRIVER(cuGraphMemcpyNodeGetParams, (san_node * n, dr_copy3d *p), OF_KIND(n, COPY, get_driver_copy(n, p)))
+CALL(cudaGraphKernelNodeGetParams, (san_node * n, rt_kernel_node *p), OF_KIND(n, LAUNCH, GIVEN(p, get_kernel(n, p, false))))
+DRIVER(cuGraphKernelNodeGetParams, (san_node * n, rt_kernel_node *p), OF_KIND(n, LAUNCH, GIVEN(p, get_kernel(n, p, true))))
+DRIVER(cuGraphKernelNodeGetParams_v2, (san_node * n, dr_kernel_node *p),
+       OF_KIND(n, LAUNCH, GIVEN(p, get_driver_kernel(n, p))))
+CALL(cudaGraphMemcpyNodeGetParams, (san_node * n, rt_copy3d *p), OF_KIND(n, COPY, GIVEN(p, get_copy(n, p))))
+DRIVER(cuGraphMemcpyNodeGetParams, (san_node * n, dr_copy3d *p), OF_KIND(n, COPY, GIVEN(p, get_driver_copy(n, p))))
 BOTH(cudaGraphMemsetNodeGetParams, cuGraphMemsetNodeGetParams, (san_node * n, rt_set_node *p),
-     OF_KIND(n, SET, (*p = n->set, SAN_OK)))
+     OF_KIND(n, SET, GIVEN(p, (*p = n->set, SAN_OK))))
 BOTH(cudaGraphHostNodeGetParams, cuGraphHostNodeGetParams, (san_node * n, rt_host_node *p),
-     OF_KIND(n, HOST, (*p = (rt_host_node){ n->fn, n->user }, SAN_OK)))
+     OF_KIND(n, HOST, GIVEN(p, (*p = (rt_host_node){ n->fn, n->user }, SAN_OK))))
 BOTH(cudaGraphChildGraphNodeGetGraph, cuGraphChildGraphNodeGetGraph, (san_node * n, san_graph **out),
      OF_KIND(n, CHILD, (*out = n->child, SAN_OK)))
 BOTH(cudaGraphMemAllocNodeGetParams, cuGraphMemAllocNodeGetParams, (san_node * n, rt_alloc_node *p),
-     OF_KIND(n, ALLOC, get_alloc(n, p)))
+     OF_KIND(n, ALLOC, GIVEN(p, get_alloc(n, p))))
 BOTH(cudaGraphMemFreeNodeGetParams, cuGraphMemFreeNodeGetParams, (san_node * n, void **at),
      OF_KIND(n, FREE, (*at = n->memory, SAN_OK)))
 
@@ -320,6 +340,8 @@ static int set_copy(san_node *n, const rt_copy3d *c, const dr_copy3d *d)
 
 static int set_host(san_node *n, const rt_host_node *p)
 {
+	if (!p)
+		return SAN_VALUE;
 	n->fn = p->fn, n->user = p->user;
 	return SAN_OK;
 }
@@ -360,13 +382,14 @@ static int copy_attributes(san_node *to, const san_node *from)
 
 CALL(cudaGraphKernelNodeSetParams, (san_node * n, const rt_kernel_node *p), OF_KIND(n, LAUNCH, set_kernel(n, p, NULL)))
 DRIVER(cuGraphKernelNodeSetParams_v2, (san_node * n, const dr_kernel_node *p),
-       OF_KIND(n, LAUNCH, set_kernel(n, &p->as, p->kernel)))
+       OF_KIND(n, LAUNCH, GIVEN(p, set_kernel(n, &p->as, p->kernel))))
 CALL(cudaGraphMemcpyNodeSetParams, (san_node * n, const rt_copy3d *p), OF_KIND(n, COPY, set_copy(n, p, NULL)))
 CALL(cudaGraphMemcpyNodeSetParams1D, (san_node * n, void *dst, const void *src, size_t size, int kind),
      OF_KIND(n, COPY, (n->rows = FLAT, SAN_OK)))
+DRIVER(cuGraphKernelNodeSetParams, (san_node * n, const rt_kernel_node *p), OF_KIND(n, LAUNCH, set_kernel(n, p, NULL)))
 DRIVER(cuGraphMemcpyNodeSetParams, (san_node * n, const dr_copy3d *p), OF_KIND(n, COPY, set_copy(n, NULL, p)))
 BOTH(cudaGraphMemsetNodeSetParams, cuGraphMemsetNodeSetParams, (san_node * n, const rt_set_node *p),
-     OF_KIND(n, SET, (n->set = *p, SAN_OK)))
+     OF_KIND(n, SET, GIVEN(p, (n->set = *p, SAN_OK))))
 BOTH(cudaGraphHostNodeSetParams, cuGraphHostNodeSetParams, (san_node * n, const rt_host_node *p),
      OF_KIND(n, HOST, set_host(n, p)))
 BOTH(cudaGraphKernelNodeSetAttribute, cuGraphKernelNodeSetAttribute, (san_node * n, unsigned id, const void *value),
@@ -421,6 +444,16 @@ CALL(cudaGraphInstantiate, (san_graph * *out, san_graph *g, unsigned long long f
      ((void)flags, OF_GRAPH(g, san_graph_clone(g, out))))
 BOTH(cudaGraphInstantiateWithFlags, cuGraphInstantiateWithFlags, (san_graph * *out, san_graph *g, unsigned long long flags),
      ((void)flags, OF_GRAPH(g, san_graph_clone(g, out))))
+static int instantiate_v2(san_graph **out, const san_graph *g, san_node **node, char *log, size_t size)
+{
+	if (node)
+		*node = NULL;
+	if (log && size)
+		*log = 0;
+	return san_graph_clone(g, out);
+}
+DRIVER(cuGraphInstantiate_v2, (san_graph * *out, san_graph *g, san_node **node, char *log, size_t size),
+       OF_GRAPH(g, instantiate_v2(out, g, node, log, size)))
 BOTH(cudaGraphInstantiateWithParams, cuGraphInstantiateWithParams, (san_graph * *out, san_graph *g, rt_instantiate *p),
      (p->failed_at = NULL, p->result = 0, OF_GRAPH(g, san_graph_clone(g, out))))
 BOTH(cudaGraphLaunch, cuGraphLaunch, (san_graph * exec, san_stream *s),
@@ -429,14 +462,29 @@ BOTH(cudaGraphExecDestroy, cuGraphExecDestroy, (san_graph * exec), OF_GRAPH(exec
 BOTH(cudaGraphUpload, cuGraphUpload, (san_graph * exec, san_stream *s), ((void)s, OF_GRAPH(exec, SAN_OK)))
 BOTH(cudaGraphExecUpdate, cuGraphExecUpdate_v2, (san_graph * exec, san_graph *g, update_info *info),
      san_graph_lives(g) ? OF_GRAPH(exec, update_and_tell(exec, g, info)) : SAN_VALUE)
+static int update_v1(san_graph *exec, const san_graph *with, san_node **node, int *result)
+{
+	update_info info;
+	int e = update_and_tell(exec, with, &info);
+
+	if (node)
+		*node = NULL;
+	if (result)
+		*result = info.failed;
+	return e;
+}
+DRIVER(cuGraphExecUpdate, (san_graph * exec, san_graph *g, san_node **node, int *result),
+       san_graph_lives(g) ? OF_GRAPH(exec, update_v1(exec, g, node, result)) : SAN_VALUE)
 BOTH(cudaGraphNodeSetEnabled, cuGraphNodeSetEnabled, (san_graph * exec, san_node *n, unsigned on),
      OF_ANY((n->left_out = !on, SAN_OK)))
 BOTH(cudaGraphNodeGetEnabled, cuGraphNodeGetEnabled, (san_graph * exec, san_node *n, unsigned *on),
      OF_ANY((*on = !n->left_out, SAN_OK)))
 CALL(cudaGraphExecKernelNodeSetParams, (san_graph * exec, san_node *n, const rt_kernel_node *p),
      OF_EXEC(LAUNCH, set_kernel(n, p, NULL)))
+DRIVER(cuGraphExecKernelNodeSetParams, (san_graph * exec, san_node *n, const rt_kernel_node *p),
+       OF_EXEC(LAUNCH, set_kernel(n, p, NULL)))
 DRIVER(cuGraphExecKernelNodeSetParams_v2, (san_graph * exec, san_node *n, const dr_kernel_node *p),
-       OF_EXEC(LAUNCH, set_kernel(n, &p->as, p->kernel)))
+       OF_EXEC(LAUNCH, GIVEN(p, set_kernel(n, &p->as, p->kernel))))
 CALL(cudaGraphExecMemcpyNodeSetParams, (san_graph * exec, san_node *n, const rt_copy3d *p),
      OF_EXEC(COPY, set_copy(n, p, NULL)))
 CALL(cudaGraphExecMemcpyNodeSetParams1D, (san_graph * exec, san_node *n, void *dst, const void *src, size_t size, int kind),
@@ -444,8 +492,8 @@ CALL(cudaGraphExecMemcpyNodeSetParams1D, (san_graph * exec, san_node *n, void *d
 DRIVER(cuGraphExecMemcpyNodeSetParams, (san_graph * exec, san_node *n, const dr_copy3d *p, void *context),
        ((void)context, OF_EXEC(COPY, set_copy(n, NULL, p))))
 CALL(cudaGraphExecMemsetNodeSetParams, (san_graph * exec, san_node *n, const rt_set_node *p),
-     OF_EXEC(SET, (n->set = *p, SAN_OK)))
+     OF_EXEC(SET, GIVEN(p, (n->set = *p, SAN_OK))))
 DRIVER(cuGraphExecMemsetNodeSetParams, (san_graph * exec, san_node *n, const rt_set_node *p, void *context),
-       ((void)context, OF_EXEC(SET, (n->set = *p, SAN_OK))))
+       ((void)context, OF_EXEC(SET, GIVEN(p, (n->set = *p, SAN_OK)))))
 BOTH(cudaGraphExecHostNodeSetParams, cuGraphExecHostNodeSetParams, (san_graph * exec, san_node *n, const rt_host_node *p),
      OF_EXEC(HOST, set_host(n, p)))
