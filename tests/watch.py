@@ -9,7 +9,6 @@ CPTX_TEST_TIMES names a file to which it adds a line for each command: seconds o
 """
 import os
 import signal
-import subprocess
 import sys
 import time
 
@@ -56,26 +55,26 @@ def prctl(option, value):
 
 
 def reap():
+    """Whether a child of this process is left, now that those that have ended are waited for."""
     try:
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
+        return True
     except ChildProcessError:
-        pass
+        return False
 
 
 def kill_all():
     """Kills all that descends from this process.  A process may start another one meanwhile, so this looks again."""
     for _ in range(200):
-        tree = below(os.getpid(), processes())[1:]
-        if not tree:
+        if not reap():  # most commands leave nothing behind, and to read all of /proc takes a while
             return
-        for pid in tree:
+        for pid in below(os.getpid(), processes())[1:]:
             try:
                 os.kill(pid, signal.SIGKILL)
             except OSError:
                 pass
         time.sleep(0.01)
-        reap()
 
 
 def handle(stop):
@@ -95,12 +94,12 @@ def end_as(status):
     sys.exit(os.waitstatus_to_exitcode(status))
 
 
-def watch(child, most_cpu, most_idle):
+def watch(command, most_cpu, most_idle):
     """The exit status; None and why if it had to be ended."""
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])  # not earlier: the command would inherit it
     used, idle_since, looked = 0.0, time.monotonic(), time.monotonic()
     while True:
-        pid, status = os.waitpid(child.pid, os.WNOHANG)
+        pid, status = os.waitpid(command, os.WNOHANG)
         if pid:
             return status, None
         signal.sigtimedwait([signal.SIGCHLD], LOOKS)  # ends at once where the command does, or an orphan of it
@@ -129,7 +128,9 @@ def run(arguments, most):
 
     handle(stop)
     begin = time.monotonic()
-    status, why = watch(subprocess.Popen(arguments), most["--cpu"], most["--idle"])
+    # not by subprocess, which takes as long to load as all the rest; these two signals Python ignores
+    command = os.posix_spawnp(arguments[0], arguments, os.environ, setsigdef=[signal.SIGPIPE, signal.SIGXFSZ])
+    status, why = watch(command, most["--cpu"], most["--idle"])
     if os.environ.get("CPTX_TEST_TIMES"):
         used = os.times()
         with open(os.environ["CPTX_TEST_TIMES"], "a", encoding="utf-8") as file:

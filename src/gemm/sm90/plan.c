@@ -55,8 +55,8 @@ gemm_shape gemm_sm90_shape(const cptx_gemm_opt *opt)
 {
 	const cptx_gemm_opt in = tma_gemm_inner(opt), *o = &in;
 	gemm_shape s = { .in_bytes = tma_gemm_bits(o->b) / 8,
-		             .weights = tma_gemm_has_weights(o),
-		             .out_bytes = cptx_type_bits(o->out) / 8 };
+		             .out_bytes = cptx_type_bits(o->out) / 8,
+		             .weights = tma_gemm_has_weights(o) };
 
 	s.bk = s.weights ? gemm_sm90_weights_bk(opt) : SPAN / s.in_bytes;
 	s.units = o->bm == 4 * BLOCK_M ? 2 : o->bm / BLOCK_M;
@@ -98,8 +98,8 @@ static tma_gemm describe(const cptx_gemm_opt *o)
 		               .d = s.out.tile,
 		               .rest = s.out.rest,
 		               .row_scales = tma_gemm_scaled_rows(o),
-		               .weight_rows = s.weights ? o->bm : 0,
 		               .col_scales = o->scale_rows ? o->bn : 0,
+		               .weight_rows = s.weights ? o->bm : 0,
 		               .maps = (s.out.rest.cols && !s.by_rows ? MAP(CPTX_GEMM_MAP_END_D) : 0) |
 		                       (last_rows ? MAP(CPTX_GEMM_MAP_LAST_A) | MAP(CPTX_GEMM_MAP_LAST_B) : 0),
 		               .pointers = (s.by_threads || s.by_rows ? MAP(CPTX_GEMM_MAP_D) : 0) |
