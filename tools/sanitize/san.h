@@ -210,12 +210,13 @@ bool san_on_device(const void *p);
 int san_block_add(uint64_t at, void *host, size_t size, int type); /* bookkeeping alone */
 void san_block_drop(uint64_t at);
 int san_copy(void *dst, const void *src, size_t size, int kind, san_stream *s);
-/* Rows of bytes; the pitches of one row are not looked at. */
+/* Rows of bytes; the pitches of one row are not looked at, nor those of one slice. */
 typedef struct san_rows {
 	void *dst;
 	const void *src;
 	size_t dst_pitch, src_pitch, width, height;
 	int kind;
+	size_t more, dst_slice, src_slice; /* slices behind the first, and bytes from one to the next */
 } san_rows;
 int san_copy_rows(const san_rows *r, san_stream *s);
 int san_set(uint64_t dst, unsigned value, unsigned element, size_t count, san_stream *s);
