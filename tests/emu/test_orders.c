@@ -423,12 +423,15 @@ START_TEST(what_is_left)
 	              (unsigned long long)i.orders);
 	ck_assert(i.differs > 1 && i.differs <= 4 && i.switches >= 1);
 	ck_assert_msg(strstr(t.message, "before st.relaxed.gpu.global.u32"), "%s", t.message);
+	char words[80];
+	snprintf(words, sizeof words, "1 byte of memory differs, the first at 0x%llx,", (unsigned long long)i.differ_at);
+	ck_assert_msg(i.differ_bytes == 1 && i.difference && strstr(i.difference, words), "%s", i.difference);
 	k.order = i.differs; /* which is left in memory then */
 	i = explored(&k, x, &t);
 	ck_assert(t.ok && i.differs == k.order && x[2] == 1);
 	/* sums commute: all orders leave the same; so do exchanges of one value, which do not */
 	i = explored(&(kernel){ .body = "atom.global.add.u32 %r3, [%rd0], 1;", .threads = 64 }, x, &t);
-	ck_assert(t.ok && i.all && i.orders == 2 && !i.differs && !i.difference);
+	ck_assert(t.ok && i.all && i.orders == 2 && !i.differs && !i.difference && !i.differ_bytes && !i.differ_at);
 	i = explored(&(kernel){ .body = "mov.u32 %r4, 7; atom.global.exch.b32 %r3, [%rd0], %r4;", .threads = 64 }, x, &t);
 	ck_assert(t.ok && i.all && i.orders == 2 && !i.differs && x[0] == 7);
 }

@@ -157,6 +157,7 @@ enum san_unchecked {
 /* Keeps for the command that something was not checked, and why; a launch that was. */
 void san_unchecked(enum san_unchecked kind, const char *name, const char *why);
 void san_checked(void);
+void san_differs(const cptx_emu_order_info *orders); /* keeps for the command that orders of a launch leave other memory */
 void san_say(const char *format, ...) CPTX_PRINTF_(1, 2);
 void san_report(void);                        /* says what was found since the last call */
 int san_missing(const char *name);            /* says once that a call is not there; NOT_SUPPORTED */
