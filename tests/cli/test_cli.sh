@@ -470,12 +470,6 @@ S
 status 0 run "$dir/exit.ptx" -a "buf:u32[8]=iota" --schedules all --no-progress
 complains "its only order is right"
 usage "--order: of the orders that --schedules all tries, beside that" run "$dir/exit.ptx" -a "buf:u32[8]=iota" --order 1
-printf '.version 8.0\n.target sm_90\n.address_size 64\n.visible .entry own(.param .u64 p) {\n.reg .b64 %%p<2>; .reg .b32 %%r<2>;\nld.param.u64 %%p1, [p]; mov.u32 %%r1, %%tid.x; shr.u32 %%r1, %%r1, 5;\nst.relaxed.gpu.global.u32 [%%p1], %%r1; ret; }\n' >"$dir/own.ptx"
-status 0 run "$dir/own.ptx" -b 64 -a "buf:u32[4]=zero" --schedules all --finding-format json
-holds grep -qE '^\{"code":"order-dependent","rank":"note","kernel":"own","order":2,"bytes":1,"address":"0x[0-9a-f]+","text":"all 2 orders are right; but order 2 leaves' "$err"
-holds test "$(wc -l <"$err")" -eq 1
-status 0 run "$dir/own.ptx" -b 64 -a "buf:u32[4]=zero" --finding-format json
-silent "$err"
 status 0 run "$dir/exit.ptx" -a "buf:u32[8]=iota" --schedules 5 -o "0=$dir/exit.bin" --no-progress
 complains "warning: stores-at-exit: the thread ends, but has not waited for its bulk group 2"
 complains "PTX manual, cp.async.bulk.wait_group: "

@@ -63,6 +63,7 @@ typedef struct update {
 int cudaGraphExecUpdate(void *exec, void *g, update *info);
 int cudaGraphNodeGetEnabled(void *exec, void *node, unsigned *on);
 int cudaGraphExecKernelNodeSetParams(void *exec, void *node, const rt_kernel_node *p);
+int cudaGraphExecChildGraphNodeSetParams(void *exec, void *node, void *g);
 int cudaGraphExecMemcpyNodeSetParams(void *exec, void *node, const rt_copy3d *p);
 
 static unsigned passed, failed;
@@ -234,6 +235,17 @@ static void updates(void)
 	OK(cudaGraphExecKernelNodeSetParams(exec, a.product, &changed));
 	EXPECT(launched(exec) == 15);
 	REFUSED(cudaGraphExecKernelNodeSetParams(exec, b.product, &changed));
+	/* the graph in it alone, which gets the numbers of another one of its shape */
+	OK(cudaGraphExecChildGraphNodeSetParams(exec, a.child, b.in));
+	EXPECT(launched(exec) == 201);
+	OK(cudaGraphExecKernelNodeSetParams(exec, a.product, &changed));
+	EXPECT(launched(exec) == 15);
+	REFUSED(cudaGraphExecChildGraphNodeSetParams(exec, a.first, b.in));
+	REFUSED(cudaGraphExecChildGraphNodeSetParams(exec, a.child, exec));
+	void *alone = new_graph();
+	add(alone, 1, 1, NULL);
+	REFUSED(cudaGraphExecChildGraphNodeSetParams(exec, a.child, alone));
+	OK(cudaGraphDestroy(alone));
 	/* more nodes; a node that depends on nothing; another kind of node; another graph within */
 	void *extra = NULL;
 	OK(cudaGraphAddEmptyNode(&extra, b.g, NULL, 0));

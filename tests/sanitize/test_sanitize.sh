@@ -66,6 +66,12 @@ holds grep -q '^{"ruleId":"order-dependent","level":"note","message":{"text":"al
 holds python3 -c 'import json, sys; json.load(open(sys.argv[1])); json.loads(open(sys.argv[2]).read())' "$dir/order.sarif" "$dir/order.json"
 status 0 sanitize --json "$dir/order.json" -- "$program" order
 silent "$dir/order.json"
+printf '.version 8.0\n.target sm_90\n.address_size 64\n.visible .entry own(.param .u64 p) {\n.reg .b64 %%p<2>; .reg .b32 %%r<2>;\nld.param.u64 %%p1, [p]; mov.u32 %%r1, %%tid.x; shr.u32 %%r1, %%r1, 5;\nst.relaxed.gpu.global.u32 [%%p1], %%r1; ret; }\n' >"$dir/own.ptx"
+status 0 run "$dir/own.ptx" -b 64 -a "buf:u32[4]=zero" --schedules all --finding-format json
+holds grep -qE '^\{"code":"order-dependent","rank":"note","kernel":"own","order":2,"bytes":1,"address":"0x[0-9a-f]+","text":"all 2 orders are right; but order 2 leaves' "$err"
+holds test "$(wc -l <"$err")" -eq 1
+status 0 run "$dir/own.ptx" -b 64 -a "buf:u32[4]=zero" --finding-format json
+silent "$err"
 # What the command puts into the environment may be put there by hand.
 for bad in THREADS=abc THREADS=-3 THREADS=257 SEED=1x SMS=1025 ORDER=-1 ORDERS=x LIMIT=1e9 DEVICES=0 DEVICES=17; do
 	what="CPTX_SANITIZE_$bad"

@@ -463,6 +463,13 @@ static int update(san_graph *exec, const san_graph *with, update_info *info)
 	return SAN_OK;
 }
 
+static int update_child(san_node *n, const san_graph *with)
+{
+	int e = update(n->child, with, NULL);
+
+	return e == SAN_UPDATE ? SAN_VALUE : e;
+}
+
 static int instantiate(san_graph **out, const san_graph *g)
 {
 	return OF_GRAPH(g, GIVEN(out, san_graph_clone(g, SAN_EXEC, out)));
@@ -495,6 +502,8 @@ BOTH(cudaGraphExecDestroy, cuGraphExecDestroy, (san_graph * exec), RUNS(exec_fre
 BOTH(cudaGraphUpload, cuGraphUpload, (san_graph * exec, san_stream *s), ((void)s, RUNS(SAN_OK)))
 BOTH(cudaGraphExecUpdate, cuGraphExecUpdate_v2, (san_graph * exec, san_graph *g, update_info *info),
      OF_GRAPH(g, RUNS(update(exec, g, info))))
+BOTH(cudaGraphExecChildGraphNodeSetParams, cuGraphExecChildGraphNodeSetParams, (san_graph * exec, san_node *n, san_graph *g),
+     OF_GRAPH(g, OF_EXEC(CHILD, true, update_child(n, g))))
 BOTH(cudaGraphNodeSetEnabled, cuGraphNodeSetEnabled, (san_graph * exec, san_node *n, unsigned on),
      OF_ANY((n->left_out = !on, SAN_OK)))
 BOTH(cudaGraphNodeGetEnabled, cuGraphNodeGetEnabled, (san_graph * exec, san_node *n, unsigned *on),
