@@ -149,6 +149,86 @@ START_TEST(each_form)
 }
 END_TEST
 
+/* ---- forms of scalar video instructions ---- */
+
+/* With .sat alone: of all types, of those where the three are one, or not. */
+enum saturates { NEVER, ALIKE, ALWAYS };
+static const struct {
+	const char *name, *mode; /* of shifts and comparisons */
+	enum saturates saturates;
+} video[] = { { "vadd", "", ALIKE },  { "vsub", "", ALWAYS },     { "vabsdiff", "", ALWAYS },   { "vmin", "", ALWAYS },
+	          { "vmax", "", ALWAYS }, { "vshl", ".wrap", NEVER }, { "vshr", ".clamp", ALWAYS }, { "vset", ".lt", NEVER } };
+
+/* What becomes of the result: whether a form is executed that does this, and no more. */
+static const struct {
+	const char *op, *d, *c;
+	bool loads;
+} video_ends[] = { { "", "%vr0", "", true },
+	               { ".add", "%vr0", ", %vr3", true },
+	               { ".min", "%vr0", ", %vr3", false },
+	               { ".max", "%vr0", ", %vr3", false },
+	               { "", "%vr0.b0", ", %vr3", true },
+	               { "", "%vr0.b3", ", %vr3", true },
+	               { "", "%vr0.h0", ", %vr3", true },
+	               { "", "%vr0.h1", ", %vr3", false } };
+
+/* The line is legal, and is executed or refused, as it should be. */
+static void check_form(const char *line, bool loads, unsigned *seen)
+{
+	const batch b = { .target = "sm_90a" };
+	char text[TRIED_LINE];
+	cptx_error err = { 0 };
+
+	snprintf(text, sizeof text, "\t{ .reg .b32 %%vr<4>; mov.b32 %%vr1, 1; mov.b32 %%vr2, 2; mov.b32 %%vr3, 3; %s }", line);
+	const bool ok = load(&b, EMU_WRITTEN_FOR, &(const char *){ text }, 1, &err);
+	ck_assert_msg(ok == loads, "%s: %s", line, ok ? "loaded" : err.text);
+	ck_assert_msg(ok || strstr(err.text, "other results than the manual's formula for "), "%s: %s", line, err.text);
+	++*seen;
+}
+
+START_TEST(video_of_one_part)
+{
+	static const char *const type[] = { ".u32", ".s32" };
+	unsigned seen = 0;
+	char line[128];
+
+	for (unsigned i = 0; i < sizeof video / sizeof *video; i++)
+		for (unsigned types = 0; types < 8; types++)
+			for (unsigned end = 0; end < sizeof video_ends / sizeof *video_ends; end++)
+				for (unsigned sat = 0; sat < 2; sat++) {
+					const bool shifts = !strncmp(video[i].name, "vsh", 3), compares = !strcmp(video[i].name, "vset");
+					const unsigned d = types & 1, a = types >> 1 & 1, second = types >> 2;
+					if ((shifts && second) || (compares && (d || sat)))
+						continue; /* there is no such form, or it was tried */
+					const bool saturated =
+						end == 0 && (video[i].saturates == ALWAYS || (video[i].saturates == ALIKE && d == a && a == second));
+					snprintf(line, sizeof line, "%s%s%s%s%s%s%s %s, %%vr1, %%vr2%s;", video[i].name, compares ? "" : type[d],
+					         type[a], type[second], sat ? ".sat" : "", video[i].mode, video_ends[end].op, video_ends[end].d,
+					         video_ends[end].c);
+					check_form(line, sat ? saturated : video_ends[end].loads, &seen);
+				}
+	ck_assert_uint_eq(seen, 5 * 8 * 8 * 2 + 2 * 4 * 8 * 2 + 4 * 8);
+}
+END_TEST
+
+START_TEST(video_products)
+{
+	static const char *const scale[] = { "", ".shr7", ".shr15" };
+	unsigned seen = 0;
+	char line[128];
+
+	for (unsigned is_signed = 0; is_signed < 2; is_signed++)
+		for (unsigned by = 0; by < 3; by++)
+			for (unsigned sat = 0; sat < 2; sat++) {
+				const char *type = is_signed ? ".s32" : ".u32";
+				snprintf(line, sizeof line, "vmad%s%s%s%s%s %%vr0, %%vr1, %%vr2, %%vr3;", type, type, type,
+				         sat ? ".sat" : "", scale[by]);
+				check_form(line, is_signed || (!by && !sat), &seen);
+			}
+	ck_assert_uint_eq(seen, 12);
+}
+END_TEST
+
 START_TEST(each_has_a_line)
 {
 	for (unsigned op = 0; op < arch_nop; op++)
@@ -202,7 +282,7 @@ END_TEST
 
 int main(void)
 {
-	const TTest *const tests[] = { each_form, each_has_a_line, each_modifier_is_there };
+	const TTest *const tests[] = { each_form, video_of_one_part, video_products, each_has_a_line, each_modifier_is_there };
 	Suite *s = suite_create("emu_forms");
 	TCase *c = tcase_create("emu_forms");
 

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program of the driver API whose kernels are launched by graphs: built node by node, captured, cloned, updated.  Of its
- * launches KERNELS are of kernels.  The last line says how it went.
+ * A program of the driver API whose kernels are launched by graphs: built node by node, captured, cloned, updated.  The last
+ * line says how it went.
  */
 #include "abi.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 static unsigned passed, failed;
 #define EXPECT(x) ((x) ? (void)passed++ : (void)(failed++, fprintf(stderr, "%s:%d: %s is not so\n", __FILE__, __LINE__, #x)))
@@ -84,7 +86,8 @@ static const char ptx[] =
 	"ld.param.u64 %p1, [p]; ld.param.u32 %r1, [n]; mov.u32 %r2, %tid.x; mul.wide.u32 %p2, %r2, 4; add.u64 %p2, %p1, %p2;\n"
 	"ld.global.u32 %r3, [%p2]; mul.lo.u32 %r3, %r3, %r1; st.global.u32 [%p2], %r3; ret; }\n";
 
-enum { N = 64, KERNELS = 14 };
+enum { N = 64 };
+static int (*get)(const char *, void **, int, uint64_t, int *);
 static uint64_t p, q;
 static void *context, *add, *scale, *stream;
 static unsigned calls;
@@ -95,7 +98,6 @@ static bool begin(void)
 {
 	void *library = dlopen("libcuda.so.1", RTLD_NOW), *f = library ? dlsym(library, "cuGetProcAddress_v2") : NULL;
 	void *m = NULL;
-	int (*get)(const char *, void **, int, uint64_t, int *);
 	int status;
 
 	memcpy(&get, &f, sizeof get);
@@ -193,6 +195,142 @@ static void asks(const chain *c)
 	EXPECT(!cuGraphExecDestroy(exec) && !cuGraphDestroy(clone));
 }
 
+/* Functions of CUDA 12.2, some of which have one parameter less. */
+#define EARLIER                                                                                                             \
+	FROM(cuGraphAddDependencies, (void *g, void *const *from, void *const *to, size_t n))                                   \
+	FROM(cuGraphRemoveDependencies, (void *g, void *const *from, void *const *to, size_t n))                                \
+	FROM(cuGraphGetEdges, (void *g, void **from, void **to, size_t *n))                                                     \
+	FROM(cuGraphNodeGetDependencies, (void *node, void **on, size_t *n))                                                    \
+	FROM(cuGraphNodeGetDependentNodes, (void *node, void **of, size_t *n))                                                  \
+	FROM(cuStreamGetCaptureInfo, (void *s, int *status, unsigned long long *id, void **g, void *const **on, size_t *n))     \
+	FROM(cuGraphExecUpdate, (void *exec, void *g, void *info))
+
+static void asks_as_earlier(const chain *c)
+{
+	int status = 7;
+	void *f, *from[8], *to[8];
+	unsigned char behind[64];
+	void *const *on = (void *const *)behind;
+	size_t n = 0;
+
+#define FROM(name, parameters)                                                                                              \
+	int(*earlier_##name) parameters = NULL;                                                                                 \
+	EXPECT(!get(#name, &f, 12020, 0, &status) && !status);                                                                  \
+	memcpy(&earlier_##name, &f, sizeof f);
+	EARLIER
+#undef FROM
+	EXPECT(!earlier_cuGraphGetEdges(c->graph, NULL, NULL, &n) && n == 4);
+	EXPECT(!earlier_cuGraphGetEdges(c->graph, from, to, &n) && n == 4);
+	EXPECT(!earlier_cuGraphRemoveDependencies(c->graph, &c->sum, &c->product, 1));
+	EXPECT(!earlier_cuGraphNodeGetDependencies(c->product, NULL, &n) && n == 0);
+	EXPECT(!earlier_cuGraphAddDependencies(c->graph, &c->sum, &c->product, 1));
+	n = 8;
+	EXPECT(!earlier_cuGraphNodeGetDependencies(c->product, from, &n) && n == 1 && from[0] == c->sum);
+	n = 8;
+	EXPECT(!earlier_cuGraphNodeGetDependentNodes(c->product, from, &n) && n == 1 && from[0] == c->copy);
+	EXPECT(!earlier_cuStreamGetCaptureInfo(stream, &status, NULL, NULL, &on, &n) && !status);
+	EXPECT(earlier_cuGraphExecUpdate == cuGraphExecUpdate); /* of which no form is later */
+	/* and no function is of a version in front of the first */
+	EXPECT(!get("cuGraphInstantiate", &f, 11080, 0, &status) && !status && f);
+	void *newer = NULL;
+	EXPECT(!get("cuGraphInstantiate", &newer, 13000, 0, &status) && newer != f);
+}
+
+/* Handles that are none, and places for answers that are none. */
+static void asks_for_nothing(const chain *c)
+{
+	size_t n = 0;
+	void *node = NULL;
+
+	EXPECT(cuGraphNodeGetDependencies(NULL, NULL, NULL, &n) == 1 && cuGraphNodeGetDependentNodes(NULL, NULL, NULL, &n) == 1);
+	EXPECT(cuGraphNodeGetDependencies(c->sum, NULL, NULL, NULL) == 1);
+	EXPECT(cuGraphNodeGetDependentNodes(c->sum, NULL, NULL, NULL) == 1);
+	EXPECT(cuGraphGetEdges(c->graph, NULL, NULL, NULL, NULL) == 1 && cuGraphGetNodes(c->graph, NULL, NULL) == 1);
+	EXPECT(cuGraphGetRootNodes(c->graph, NULL, NULL) == 1 && cuGraphGetEdges(NULL, NULL, NULL, NULL, &n) == 1);
+	EXPECT(cuGraphNodeGetType(NULL, NULL) == 1 && cuGraphNodeGetType(c->sum, NULL) == 1);
+	EXPECT(cuGraphNodeFindInClone(&node, NULL, c->graph) == 1 && cuGraphDestroyNode(NULL) == 1);
+	EXPECT(cuGraphAddDependencies(c->graph, NULL, NULL, NULL, 1) == 1);
+	EXPECT(cuGraphAddKernelNode(&node, c->graph, NULL, 0, NULL) == 1 &&
+	       cuGraphAddHostNode(&node, c->graph, NULL, 0, NULL) == 1);
+	EXPECT(cuGraphAddMemsetNode(&node, c->graph, NULL, 0, NULL, context) == 1);
+	EXPECT(cuGraphKernelNodeGetParams(c->sum, NULL) == 1 && cuGraphKernelNodeSetParams(c->sum, NULL) == 1);
+	EXPECT(cuGraphMemsetNodeGetParams(c->set, NULL) == 1 && cuGraphMemcpyNodeGetParams(c->copy, NULL) == 1);
+}
+
+/* A node that is disabled stays so when its graph is given other work. */
+static void updates(const chain *c, void *exec)
+{
+	struct {
+		int result;
+		void *node, *from;
+	} info = { 7, NULL, NULL };
+	unsigned on = 7;
+	void *clone = NULL;
+
+	EXPECT(!cuGraphNodeSetEnabled(exec, c->product, 0) && !cuGraphExecUpdate(exec, c->graph, &info));
+	EXPECT(!cuGraphNodeGetEnabled(exec, c->product, &on) && !on && !cuGraphLaunch(exec, stream) && all_are(12)); /* 1 */
+	/* of another graph, where the recorder does not know which node it is */
+	EXPECT(!cuGraphClone(&clone, c->graph) && !cuGraphExecUpdate(exec, clone, &info) && !cuGraphLaunch(exec, stream));
+	EXPECT(all_are(12) && !cuGraphNodeGetEnabled(exec, c->product, &on) && !on && !cuGraphDestroy(clone));
+	EXPECT(!cuGraphNodeSetEnabled(exec, c->product, 1) && !cuGraphExecUpdate(exec, c->graph, &info));
+	EXPECT(!cuGraphLaunch(exec, stream) && all_are(60)); /* 2 */
+}
+
+/* A graph that is launched while another stream is captured, which waiting would end; and one that becomes a node. */
+static void beside_capture(void *exec)
+{
+	void *other = NULL, *g = NULL, *node = NULL;
+	size_t n = 1;
+	int type = -1;
+
+	EXPECT(!cuStreamCreate(&other, 1) && !cuStreamBeginCapture(other, 2) && !cuGraphLaunch(exec, stream));
+	EXPECT(!cuGraphLaunch(exec, other) && !cuStreamEndCapture(other, &g) && all_are(60));
+	EXPECT(!cuGraphGetNodes(g, &node, &n) && n == 1 && !cuGraphNodeGetType(node, &type) && type == RT_NODE_GRAPH);
+	EXPECT(!cuGraphDestroy(g));
+}
+
+/* A graph that another thread destroys while it is launched: its host function waits until that thread is about to. */
+static pthread_barrier_t launched;
+
+static void wait_for_end(void *user)
+{
+	const struct timespec a_while = { .tv_nsec = 20000000 };
+
+	(void)user;
+	pthread_barrier_wait(&launched);
+	nanosleep(&a_while, NULL);
+}
+
+static void *end(void *exec)
+{
+	pthread_barrier_wait(&launched);
+	return cuGraphExecDestroy(exec) ? exec : NULL;
+}
+
+static void ends_meanwhile(void)
+{
+	enum { SETS = 40 };
+	const rt_host_node host = { wait_for_end, NULL };
+	rt_set_node set = { .dst = (void *)(uintptr_t)q, .value = 7, .element = 4, .width = N, .height = 1, .pitch = 4 * N };
+	unsigned five = 5;
+	void *g = NULL, *exec = NULL, *node = NULL, *args[] = { &q, &five }, *bad = &set;
+	const dr_kernel_node last = kernel(add, args);
+	pthread_t thread;
+
+	pthread_barrier_init(&launched, NULL, 2);
+	EXPECT(!cuGraphCreate(&g, 0) && !cuGraphAddHostNode(&node, g, NULL, 0, &host));
+	for (unsigned i = 0; i < SETS; i++) {
+		void *before = node;
+		set.value = i;
+		EXPECT(!cuGraphAddMemsetNode(&node, g, &before, 1, &set, context));
+	}
+	void *before = node;
+	EXPECT(!cuGraphAddKernelNode(&node, g, &before, 1, &last) && !cuGraphInstantiate(&exec, g, 0) && !cuGraphDestroy(g));
+	EXPECT(!pthread_create(&thread, NULL, end, exec) && !cuGraphLaunch(exec, stream));
+	EXPECT(!pthread_join(thread, &bad) && !bad && all_are(SETS - 1 + 5)); /* 1 */
+	pthread_barrier_destroy(&launched);
+}
+
 static void runs(chain *c)
 {
 	struct {
@@ -214,6 +352,8 @@ static void runs(chain *c)
 	       all_are(50)); /* 2 */
 	EXPECT(!cuGraphKernelNodeSetParams(c->sum, &changed));
 	EXPECT(!cuGraphExecUpdate(exec, c->graph, &info) && !info.result && !cuGraphLaunch(exec, stream) && all_are(60)); /* 2 */
+	updates(c, exec);
+	beside_capture(exec);
 	/* a graph in a graph */
 	EXPECT(!cuGraphCreate(&outer, 0) && !cuGraphAddChildGraphNode(&child, outer, NULL, 0, c->graph));
 	EXPECT(!cuGraphAddKernelNode(&c->host, outer, &child, 1, &changed) && !cuGraphExecDestroy(exec));
@@ -271,10 +411,13 @@ int main(void)
 	if (begin()) {
 		chain c = build();
 		asks(&c);
+		asks_as_earlier(&c);
+		asks_for_nothing(&c);
 		runs(&c);
 		captures();
+		ends_meanwhile();
 		asks_more();
-		EXPECT(calls == 7 && !cuGraphDestroy(c.graph) && !cuCtxSynchronize());
+		EXPECT(calls == 11 && !cuGraphDestroy(c.graph) && !cuCtxSynchronize());
 	} else {
 		fprintf(stderr, "libcuda.so.1 cannot be opened, or lacks a call\n");
 	}

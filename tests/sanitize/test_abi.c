@@ -5,8 +5,10 @@
 #include <stdio.h>
 
 #if defined(__has_include)
-#if __has_include(<cuda_runtime_api.h>) && __has_include(<cuda.h>)
+#if __has_include(<cuda_runtime_api.h>) && __has_include(<cuda.h>) && __has_include(<cudaTypedefs.h>)
+#define __CUDA_API_VERSION_INTERNAL /* forms of earlier versions, too */
 #include <cuda.h>
+#include <cudaTypedefs.h>
 #include <cuda_runtime_api.h>
 #if CUDART_VERSION >= 13000 && CUDART_VERSION < 14000
 #define HAVE_CUDA_13
@@ -19,6 +21,12 @@
 #define SIZE(a, b) SAME(sizeof(a), sizeof(b))
 #define FIELD(a, field, b, its) SAME(offsetof(a, field), offsetof(b, its))
 
+/* each form of a function is one that the headers know */
+/* it has the name of another one there */
+typedef PFN_cuGraphInstantiateWithFlags_v11040 PFN_cuGraphInstantiate_v12000;
+#define FORM(name, exported, since) SIZE(PFN_##name##_v##since, void *);
+#include "forms.def"
+#undef FORM
 SIZE(rt_dim3, struct dim3);
 SIZE(rt_extent, struct cudaExtent);
 SIZE(rt_location, struct cudaMemLocation);

@@ -5,12 +5,11 @@
  */
 #include "context.h"
 #include "api.h"
+#include "forms.h"
 #include "device.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-enum { CUDA_VERSION = 13000 };
 
 /* ---- contexts ---- */
 
@@ -284,6 +283,8 @@ DRIVER(cuDevicePrimaryCtxReset_v2, (int device), OF(device, SAN_OK))
 DRIVER(cuDevicePrimaryCtxSetFlags_v2, (int device, unsigned flags), OF(device, (void)flags, SAN_OK))
 DRIVER(cuDevicePrimaryCtxGetState, (int device, unsigned *flags, int *active), OF(device, *flags = 0, *active = 1, SAN_OK))
 DRIVER(cuCtxCreate_v2, (context * *ctx, unsigned flags, int device), ((void)flags, context_new(ctx, device)))
+DRIVER(cuCtxCreate_v3, (context * *ctx, const void *affinity, int n, unsigned flags, int device),
+       ((void)affinity, (void)n, (void)flags, context_new(ctx, device)))
 DRIVER(cuCtxCreate_v4, (context * *ctx, const void *parameters, unsigned flags, int device),
        ((void)parameters, (void)flags, context_new(ctx, device)))
 DRIVER(cuCtxDestroy_v2, (context * c), context_free(c))
@@ -292,9 +293,12 @@ DRIVER(cuCtxSetCurrent, (context * c), replace(c))
 DRIVER(cuCtxPushCurrent_v2, (context * c), push(c))
 DRIVER(cuCtxPopCurrent_v2, (context * *ctx), pop(ctx))
 DRIVER(cuCtxGetDevice, (int *device), current_device(device))
-DRIVER(cuStreamGetCtx, (san_stream * s, context **ctx),
-       (*ctx = primary_of(san_stream_of(s) ? s->device : san.device), SAN_OK))
+DRIVER(cuCtxGetDevice_v2, (int *device, context *c), lives(c) ? (*device = c->device, SAN_OK) : SAN_CONTEXT)
+#define CONTEXT_OF(s) primary_of(san_stream_of(s) ? (s)->device : san.device)
+DRIVER(cuStreamGetCtx, (san_stream * s, context **ctx), (*ctx = CONTEXT_OF(s), SAN_OK))
+DRIVER(cuStreamGetCtx_v2, (san_stream * s, context **ctx, void **green), (*ctx = CONTEXT_OF(s), *green = NULL, SAN_OK))
 DRIVER(cuCtxSynchronize, (void), SAN_OK)
+DRIVER(cuCtxSynchronize_v2, (context * c), lives(c) ? SAN_OK : SAN_CONTEXT)
 DRIVER(cuCtxGetApiVersion, (context * c, unsigned *version), ((void)c, *version = CUDA_VERSION / 10, SAN_OK))
 DRIVER(cuCtxSetCacheConfig, (int config), ((void)config, SAN_OK))
 DRIVER(cuCtxSetLimit, (int limit, size_t value), ((void)limit, (void)value, SAN_OK))

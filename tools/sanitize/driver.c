@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The CUDA Driver API, as far as programs use it that load PTX themselves. */
 #include "api.h"
+#include "forms.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -336,32 +337,20 @@ DRIVER(cuMemsetD32Async, (uint64_t dst, unsigned v, size_t n, san_stream *s), sa
 
 /* ---- entry points by name ---- */
 
-/* The function of the newest version that is here, under its plain name or with _v2 and so on; one that only says that it is
- * not there where no other is.  0 found, 1 not found. */
-static int entry(const char *name, void **out, int *status)
+/* The function of that version (forms.def), though it may only say that it is not there.  *status: 0 found, 1 not found. */
+static int entry(const char *name, void **out, unsigned version, int *status)
 {
-	static const char *const versions[] = { "_v4", "_v3", "_v2", "" };
-	const size_t n = sizeof versions / sizeof *versions;
-	char full[160];
-
-	*out = NULL;
-	if (!strcmp(name, "cuGraphInstantiate")) /* which has been a name of that since CUDA 12 */
-		name = "cuGraphInstantiateWithFlags";
-	for (size_t i = 0; i < 2 * n && !*out; i++) {
-		snprintf(full, sizeof full, "%s%s", name, versions[i % n]);
-		if (san_is_missing(full) == (i >= n))
-			*out = san_symbol(full);
-	}
+	*out = san_symbol(san_form(name, version));
 	if (status)
 		*status = *out ? 0 : 1;
 	return *out ? SAN_OK : SAN_NOT_FOUND;
 }
 DRIVER(cuGetProcAddress_v2, (const char *name, void **out, int version, uint64_t flags, int *status),
-       ((void)version, (void)flags, entry(name, out, status)))
+       ((void)flags, entry(name, out, (unsigned)version, status)))
 DRIVER(cuGetProcAddress, (const char *name, void **out, int version, uint64_t flags),
-       ((void)version, (void)flags, entry(name, out, NULL)))
+       ((void)flags, entry(name, out, (unsigned)version, NULL)))
 CALL(cudaGetDriverEntryPoint, (const char *name, void **out, unsigned long long flags, int *status),
-     ((void)flags, entry(name, out, status)))
+     ((void)flags, entry(name, out, CUDA_VERSION, status)))
 CALL(cudaGetDriverEntryPointByVersion,
      (const char *name, void **out, unsigned version, unsigned long long flags, int *status),
-     ((void)version, (void)flags, entry(name, out, status)))
+     ((void)flags, entry(name, out, version, status)))

@@ -139,6 +139,7 @@ BOTH(cudaGraphAddChildGraphNode, cuGraphAddChildGraphNode, (NODE, san_graph *chi
 #define EDGES san_node **out, san_graph *g, san_node *const *after, const void *edges, size_t n
 CALL(cudaGraphAddNode, (EDGES, const rt_any_node *p), ((void)edges, ADD(p, add_any(out, g, p, false))))
 DRIVER(cuGraphAddNode_v2, (EDGES, const rt_any_node *p), ((void)edges, ADD(p, add_any(out, g, p, true))))
+DRIVER(cuGraphAddNode, (NODE, const rt_any_node *p), ADD(p, add_any(out, g, p, true))) /* until CUDA 12.2 */
 BOTH(cudaGraphDestroyNode, cuGraphDestroyNode, (san_node * n), OF_NODE(n, (san_graph_drop(n), SAN_OK)))
 
 /* ---- dependencies ---- */
@@ -227,6 +228,17 @@ BOTH(cudaGraphNodeGetDependencies, cuGraphNodeGetDependencies_v2, (san_node * of
      OF_NODE(of, GIVEN(n, neighbours(of, out, data, n, true))))
 BOTH(cudaGraphNodeGetDependentNodes, cuGraphNodeGetDependentNodes_v2, (san_node * of, san_node **out, void *data, size_t *n),
      OF_NODE(of, GIVEN(n, neighbours(of, out, data, n, false))))
+
+/* Until CUDA 12.2 edges had no data. */
+#define PLAIN_PAIRS san_graph *g, san_node *const *from, san_node *const *to, size_t n
+DRIVER(cuGraphAddDependencies, (PLAIN_PAIRS), OF_GRAPH(g, depend(g, from, to, n, true)))
+DRIVER(cuGraphRemoveDependencies, (PLAIN_PAIRS), OF_GRAPH(g, depend(g, from, to, n, false)))
+DRIVER(cuGraphGetEdges, (san_graph * g, san_node **from, san_node **to, size_t *n),
+       OF_GRAPH(g, GIVEN(n, edges_of(g, from, to, NULL, n))))
+DRIVER(cuGraphNodeGetDependencies, (san_node * of, san_node **out, size_t *n),
+       OF_NODE(of, GIVEN(n, neighbours(of, out, NULL, n, true))))
+DRIVER(cuGraphNodeGetDependentNodes, (san_node * of, san_node **out, size_t *n),
+       OF_NODE(of, GIVEN(n, neighbours(of, out, NULL, n, false))))
 
 /* ---- what nodes do ---- */
 
@@ -387,6 +399,7 @@ static int copy_attributes(san_node *to, const san_node *from)
 }
 
 CALL(cudaGraphKernelNodeSetParams, (san_node * n, const rt_kernel_node *p), OF_KIND(n, LAUNCH, p, set_kernel(n, p, NULL)))
+DRIVER(cuGraphKernelNodeSetParams, (san_node * n, const rt_kernel_node *p), OF_KIND(n, LAUNCH, p, set_kernel(n, p, NULL)))
 DRIVER(cuGraphKernelNodeSetParams_v2, (san_node * n, const dr_kernel_node *p),
        OF_KIND(n, LAUNCH, p, set_kernel(n, &p->as, p->kernel)))
 CALL(cudaGraphMemcpyNodeSetParams, (san_node * n, const rt_copy3d *p), OF_KIND(n, COPY, p, set_copy(n, p, NULL)))
@@ -475,10 +488,31 @@ static int instantiate(san_graph **out, const san_graph *g)
 	return OF_GRAPH(g, GIVEN(out, san_graph_clone(g, SAN_EXEC, out)));
 }
 
+static int instantiate_v2(san_graph **out, const san_graph *g, san_node **node, char *log, size_t size)
+{
+	if (node)
+		*node = NULL;
+	if (log && size)
+		*log = 0;
+	return instantiate(out, g);
+}
+
 static int instantiate_with(san_graph **out, const san_graph *g, rt_instantiate *p)
 {
 	p->failed_at = NULL, p->result = 0;
 	return instantiate(out, g);
+}
+
+static int update_v1(san_graph *exec, const san_graph *with, san_node **node, int *result)
+{
+	update_info info;
+	int e = update(exec, with, &info);
+
+	if (node)
+		*node = info.node;
+	if (result)
+		*result = info.result;
+	return e;
 }
 
 static int exec_free(san_graph *exec)
@@ -495,6 +529,8 @@ static int exec_free(san_graph *exec)
 CALL(cudaGraphInstantiate, (san_graph * *out, san_graph *g, unsigned long long flags), ((void)flags, instantiate(out, g)))
 BOTH(cudaGraphInstantiateWithFlags, cuGraphInstantiateWithFlags, (san_graph * *out, san_graph *g, unsigned long long flags),
      ((void)flags, instantiate(out, g)))
+DRIVER(cuGraphInstantiate_v2, (san_graph * *out, san_graph *g, san_node **node, char *log, size_t size),
+       instantiate_v2(out, g, node, log, size))
 BOTH(cudaGraphInstantiateWithParams, cuGraphInstantiateWithParams, (san_graph * *out, san_graph *g, rt_instantiate *p),
      GIVEN(p, instantiate_with(out, g, p)))
 BOTH(cudaGraphLaunch, cuGraphLaunch, (san_graph * exec, san_stream *s), RUNS(san_graph_run(exec, san_stream_of(s))))
@@ -502,6 +538,8 @@ BOTH(cudaGraphExecDestroy, cuGraphExecDestroy, (san_graph * exec), RUNS(exec_fre
 BOTH(cudaGraphUpload, cuGraphUpload, (san_graph * exec, san_stream *s), ((void)s, RUNS(SAN_OK)))
 BOTH(cudaGraphExecUpdate, cuGraphExecUpdate_v2, (san_graph * exec, san_graph *g, update_info *info),
      OF_GRAPH(g, RUNS(update(exec, g, info))))
+DRIVER(cuGraphExecUpdate, (san_graph * exec, san_graph *g, san_node **node, int *result),
+       OF_GRAPH(g, RUNS(update_v1(exec, g, node, result))))
 BOTH(cudaGraphExecChildGraphNodeSetParams, cuGraphExecChildGraphNodeSetParams, (san_graph * exec, san_node *n, san_graph *g),
      OF_GRAPH(g, OF_EXEC(CHILD, true, update_child(n, g))))
 BOTH(cudaGraphNodeSetEnabled, cuGraphNodeSetEnabled, (san_graph * exec, san_node *n, unsigned on),
@@ -510,6 +548,8 @@ BOTH(cudaGraphNodeGetEnabled, cuGraphNodeGetEnabled, (san_graph * exec, san_node
      OF_ANY(GIVEN(on, (*on = !n->left_out, SAN_OK))))
 CALL(cudaGraphExecKernelNodeSetParams, (san_graph * exec, san_node *n, const rt_kernel_node *p),
      OF_EXEC(LAUNCH, p, set_kernel(n, p, NULL)))
+DRIVER(cuGraphExecKernelNodeSetParams, (san_graph * exec, san_node *n, const rt_kernel_node *p),
+       OF_EXEC(LAUNCH, p, set_kernel(n, p, NULL)))
 DRIVER(cuGraphExecKernelNodeSetParams_v2, (san_graph * exec, san_node *n, const dr_kernel_node *p),
        OF_EXEC(LAUNCH, p, set_kernel(n, &p->as, p->kernel)))
 CALL(cudaGraphExecMemcpyNodeSetParams, (san_graph * exec, san_node *n, const rt_copy3d *p),

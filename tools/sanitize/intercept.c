@@ -7,6 +7,7 @@
  *
  * A launch that is recorded waits for all work in front of it, and for its own end.
  */
+#include "forms.h"
 #include "intercept.h"
 #include "recording.h"
 
@@ -332,7 +333,7 @@ static void capture_ends(void)
 bool rec_captures(void) { return __atomic_load_n(&captures, __ATOMIC_RELAXED) != 0; }
 
 /* Launches in a stream that is captured become nodes of a graph. */
-static bool is_captured(void *stream)
+bool rec_is_captured(void *stream)
 {
 	int (*ask)(void *, int *), status = 0;
 	void *p = rec_symbol("cuStreamIsCapturing");
@@ -368,7 +369,7 @@ static void change(void *bytes, size_t n)
 
 bool rec_launches(void *f, void *stream, const san_shape *shape, void **args, void **extra)
 {
-	if (rec_inside || is_captured(stream) || !rec_enter())
+	if (rec_inside || rec_is_captured(stream) || !rec_enter())
 		return false;
 	rec_inside++;
 	const handle *h = handle_of(f);
@@ -384,7 +385,7 @@ bool rec_launches(void *f, void *stream, const san_shape *shape, void **args, vo
 		helper->left(name ? name : "(unknown)", name ? "its PTX is not in the program, or is none that can be emulated"
 		                                             : "the driver does not tell its name");
 	else if (rec_captures())
-		helper->left(name, "another stream is captured, which waiting would end");
+		helper->left(name, REC_CAPTURES);
 	else if (synchronize())
 		helper->left(name, "work in front of it failed");
 	else
@@ -409,26 +410,12 @@ int rec_launched(bool recorded, int error)
 
 /* ---- entry points by name ---- */
 
-/* Names of which the first form has a hook, too; the second one is of version 12. */
-static bool has_two_forms(const char *name)
+/* Whether a hook is of the function, or of the one that it is for the default stream of a thread. */
+static bool is_for(const char *hook, const char *function, bool per_thread)
 {
-	return !strcmp(name, "cuGetProcAddress") || !strcmp(name, "cuGraphExecUpdate") ||
-	       !strcmp(name, "cuGraphExecKernelNodeSetParams");
-}
+	const size_t n = strlen(function);
 
-/* Whether a hook is the one for a name that was asked for, with its version and kind of default stream behind it. */
-static bool is_for(const char *hook, const char *name, bool per_thread, int version)
-{
-	const size_t n = strlen(name);
-	const bool newer = version >= 12000; /* cuGetProcAddress has one parameter more */
-
-	if (!strcmp(name, "cuGraphInstantiate") && newer)
-		return !strcmp(hook, "cuGraphInstantiateWithFlags");
-	if (strncmp(hook, name, n) || (hook[n] && hook[n] != '_'))
-		return false;
-	if (has_two_forms(name))
-		return newer == (hook[n] != 0);
-	return !strcmp(hook + n + (!strncmp(hook + n, "_v", 2) ? 3 : 0), per_thread ? "_ptsz" : "");
+	return !strncmp(hook, function, n) && !strcmp(hook + n, per_thread ? "_ptsz" : "");
 }
 
 static void replace(const char *name, void **out, int version, uint64_t flags)
@@ -444,9 +431,10 @@ static void replace(const char *name, void **out, int version, uint64_t flags)
 		}
 	}
 	/* a driver may give another address than it exports */
+	const char *function = san_form(name, (unsigned)version);
 	for (int turn = flags & PER_THREAD ? 1 : 0; turn >= 0; turn--)
 		for (size_t i = 0; i < HOOKS && *out; i++)
-			if (is_for(hooks[i].name, name, turn, version)) {
+			if (is_for(hooks[i].name, function, turn)) {
 				*out = hooks[i].mine;
 				return;
 			}
@@ -474,6 +462,7 @@ static san_shape shape_of(const dr_launch_config *c)
 #define GRAPH(what) NOTE(what)
 
 static void graph_gone(void *exec) { NOTE(rec_graph_gone(exec)); }
+static void graph_destroyed(void *graph) { NOTE(rec_graph_destroyed(graph)); }
 
 #define AFTER(name, parameters, arguments, then)                                                                            \
 	int name parameters                                                                                                     \

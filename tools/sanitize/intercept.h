@@ -18,13 +18,16 @@ int rec_launched(bool recorded, int error); /* returns the error */
 /* The helper's lock; false: nothing is recorded, or this is a call of the recorder. */
 bool rec_enter(void);
 void rec_leave(void);
-bool rec_captures(void); /* a stream is captured now */
+bool rec_captures(void);                                                   /* a stream is captured now */
+#define REC_CAPTURES "another stream is captured, which waiting would end" /* why a launch is left out then */
+bool rec_is_captured(void *stream);
 void rec_left(const char *name, const char *why);
 
 /* An executable graph was made of a graph, is given the work of another one, or goes. */
 void rec_graph_made(void *exec, void *graph);
 void rec_graph_updated(void *exec, void *graph);
 void rec_graph_gone(void *exec);
+void rec_graph_destroyed(void *graph); /* not an executable one */
 /* A node of it was given other parameters, as the call would do for a node of a graph. */
 void rec_graph_alike(void *exec, void *node, const char *call, const void *parameters);
 void rec_graph_enabled(void *exec, void *node, bool on);

@@ -6,6 +6,7 @@
  */
 #include "intercept.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,32 +38,48 @@
 CALLS
 #undef FROM
 
-/* Whether the driver has all of them. */
-static bool found(void)
+/* NULL: the driver has all of them; else what it lacks. */
+static const char *lacks(void)
 {
-	static bool all, tried;
+	static char what[96];
+	static bool tried;
 	void *p;
 
-	if (tried)
-		return all;
-	tried = all = true;
+	if (!tried) {
 #define FROM(name, version, parameters)                                                                                     \
 	p = rec_symbol(#name version);                                                                                          \
 	memcpy(&name, &p, sizeof name);                                                                                         \
-	all = all && p;
-	CALLS
+	if (!p && !*what)                                                                                                       \
+		snprintf(what, sizeof what, "the driver has no " #name version);
+		CALLS
 #undef FROM
-	return all;
+	}
+	tried = true;
+	return *what ? what : NULL;
 }
 
 /* ---- graphs that can run ---- */
 
+/* A copy of a graph, in use by its executable graph and by launches of other threads. */
+typedef struct copied {
+	void *graph;
+	unsigned uses;
+} copied;
+
+/* A node of the graph that an executable graph was made of, and what it became in the copy. */
+typedef struct disabled {
+	void *node, *copy;
+} disabled;
+
 typedef struct executable {
 	struct executable *next;
-	void *exec, *graph; /* a copy of the graph; NULL: there is none */
-	const char *why;    /* it is left out; NULL: it is not */
-	void **off;         /* nodes of the copy that are disabled */
+	void *exec;
+	const void *source; /* the graph it was made of, whose nodes name its own; NULL: it was destroyed */
+	copied *copy;
+	const char *why; /* it is left out; NULL: it is not, and there is a copy */
+	disabled *off;
 	size_t noff;
+	bool forgot; /* which nodes are disabled */
 } executable;
 static executable *executables;
 
@@ -77,25 +94,69 @@ static executable *executable_of(const void *exec)
 
 static bool can_be_done(void *graph);
 
+/* Under the helper's lock, as all uses of it. */
+static void copy_unused(copied *c)
+{
+	if (!c || --c->uses)
+		return;
+	rec_inside++;
+	cuGraphDestroy(c->graph);
+	rec_inside--;
+	free(c);
+}
+
+static const char *make_copy(executable *x, void *graph)
+{
+	copied *c = (copied *)calloc(1, sizeof *c);
+
+	if (!c)
+		return "memory is short";
+	if (cuGraphClone(&c->graph, graph)) {
+		free(c);
+		return "its graph cannot be copied, as one that allocates memory";
+	}
+	c->uses = 1, x->copy = c;
+	return NULL;
+}
+
+/* The node in the copy of the graph that a node of the graph became; NULL: it is not known. */
+static void *copy_of(const executable *x, void *node)
+{
+	void *copy = NULL;
+
+	return !x || !x->copy || cuGraphNodeFindInClone(&copy, node, x->copy->graph) ? NULL : copy;
+}
+
+/* What was disabled stays so when the graph is given other work, which tells no node of another graph. */
+static const char *keep_disabled(executable *x, const void *graph)
+{
+	for (size_t i = 0; i < x->noff; i++)
+		if (graph != x->source || !(x->off[i].copy = copy_of(x, x->off[i].node)))
+			return "a node of it is disabled, and which one of the graph that it was updated with is not known";
+	return x->forgot ? "memory is short" : NULL;
+}
+
 static void copy_graph(executable *x, void *graph)
 {
-	if (x->graph)
-		cuGraphDestroy(x->graph);
-	free(x->off);
-	x->graph = NULL, x->off = NULL, x->noff = 0;
-	x->why = !can_be_done(graph)              ? "it has nodes other than kernels, copies, sets and host functions"
-	         : cuGraphClone(&x->graph, graph) ? "its graph cannot be copied, as one that allocates memory"
-	                                          : NULL;
+	copy_unused(x->copy);
+	x->copy = NULL;
+	x->why = lacks();
+	if (!x->why && !can_be_done(graph))
+		x->why = "it has nodes other than kernels, copies, sets and host functions";
+	if (!x->why)
+		x->why = make_copy(x, graph);
+	if (!x->why)
+		x->why = keep_disabled(x, graph);
 }
 
 void rec_graph_made(void *exec, void *graph)
 {
-	executable *x = found() ? (executable *)calloc(1, sizeof *x) : NULL;
+	executable *x = (executable *)calloc(1, sizeof *x);
 
 	rec_graph_gone(exec);
 	if (!x)
 		return;
-	x->exec = exec, x->next = executables, executables = x;
+	x->exec = exec, x->source = graph, x->next = executables, executables = x;
 	rec_inside++;
 	copy_graph(x, graph);
 	rec_inside--;
@@ -120,12 +181,16 @@ void rec_graph_gone(void *exec)
 	if (!(x = *p))
 		return;
 	*p = x->next;
-	rec_inside++;
-	if (x->graph)
-		cuGraphDestroy(x->graph);
-	rec_inside--;
+	copy_unused(x->copy);
 	free(x->off);
 	free(x);
+}
+
+void rec_graph_destroyed(void *graph)
+{
+	for (executable *x = executables; x; x = x->next)
+		if (x->source == graph)
+			x->source = NULL;
 }
 
 void rec_graph_unseen(void *exec, const char *why)
@@ -134,14 +199,6 @@ void rec_graph_unseen(void *exec, const char *why)
 
 	if (x && !x->why)
 		x->why = why;
-}
-
-/* The node in the copy of the graph that a node of the graph became; NULL: it is not known. */
-static void *copy_of(const executable *x, void *node)
-{
-	void *copy = NULL;
-
-	return !x || !x->graph || cuGraphNodeFindInClone(&copy, node, x->graph) ? NULL : copy;
 }
 
 void rec_graph_alike(void *exec, void *node, const char *call, const void *parameters)
@@ -162,29 +219,33 @@ void rec_graph_enabled(void *exec, void *node, bool on)
 	executable *x = executable_of(exec);
 	size_t kept = 0;
 
-	rec_inside++;
-	void *copy = copy_of(x, node);
-	rec_inside--;
-	if (!copy) {
-		rec_graph_unseen(exec, "a node of it was disabled that is not known");
+	if (!x)
 		return;
-	}
 	for (size_t i = 0; i < x->noff; i++)
-		if (x->off[i] != copy)
+		if (x->off[i].node != node)
 			x->off[kept++] = x->off[i];
 	x->noff = kept;
-	void **grown = on ? NULL : (void **)realloc(x->off, (kept + 1) * sizeof *grown);
-	if (grown)
-		x->off = grown, x->off[x->noff++] = copy;
-	else if (!on)
+	if (on)
+		return;
+	disabled *grown = (disabled *)realloc(x->off, (kept + 1) * sizeof *grown);
+	if (!grown) {
+		x->forgot = true;
 		rec_graph_unseen(exec, "memory is short");
+		return;
+	}
+	rec_inside++;
+	grown[kept] = (disabled){ node, copy_of(x, node) };
+	rec_inside--;
+	if (!grown[kept].copy)
+		rec_graph_unseen(exec, "a node of it was disabled that is not known");
+	x->off = grown, x->noff = kept + 1;
 }
 
 static bool is_off(const executable *x, const void *node)
 {
 	size_t i = 0;
 
-	while (i < x->noff && x->off[i] != node)
+	while (i < x->noff && x->off[i].copy != node)
 		i++;
 	return i < x->noff;
 }
@@ -260,7 +321,6 @@ static bool can_be_done(void *graph)
 /* ---- launches ---- */
 
 typedef struct run {
-	const executable *x;
 	void *stream;
 	int (*launch)(void *exec, void *stream);
 } run;
@@ -339,33 +399,57 @@ static int do_kernel(const run *r, void *node)
 	return e;
 }
 
-static int do_graph(const run *r, void *graph)
+static int do_nodes(const run *r, const graph_nodes *g)
 {
-	graph_nodes g;
-	int e = nodes_of(graph, &g) ? 0 : NO_SUCH_CALL;
+	int e = 0;
 
-	for (size_t i = 0; !e && i < g.n; i++) {
+	for (size_t i = 0; !e && i < g->n; i++) {
 		int type = RT_NODE_EMPTY;
-		e = cuGraphNodeGetType(g.node[i], &type);
-		if (e || type == RT_NODE_EMPTY || is_off(r->x, g.node[i]))
-			continue;
-		e = type == RT_NODE_KERNEL ? do_kernel(r, g.node[i]) : do_node(r, g.node[i], type);
+		e = cuGraphNodeGetType(g->node[i], &type);
+		if (!e && type != RT_NODE_EMPTY)
+			e = type == RT_NODE_KERNEL ? do_kernel(r, g->node[i]) : do_node(r, g->node[i], type);
 	}
-	nodes_free(&g);
 	return e;
+}
+
+/* The nodes that a launch does now. */
+static const char *to_do(const executable *x, graph_nodes *g)
+{
+	size_t kept = 0;
+
+	if (!nodes_of(x->copy->graph, g))
+		return "the driver does not tell its nodes, or memory is short";
+	for (size_t i = 0; i < g->n; i++)
+		if (!is_off(x, g->node[i]))
+			g->node[kept++] = g->node[i];
+	g->n = kept;
+	return NULL;
 }
 
 int rec_graph_launch(void *exec, void *stream, int (*launch)(void *exec, void *stream))
 {
-	if (rec_captures() || !rec_enter())
+	if (rec_inside || rec_is_captured(stream) || !rec_enter())
 		return launch(exec, stream); /* of a capture it becomes a node */
-	const executable *x = executable_of(exec);
-	const char *why = !x ? "where it was made is not seen" : x->why;
-	rec_leave();
+	const run r = { stream, launch };
+	graph_nodes g = { .node = NULL };
 	rec_inside++;
-	int e = why ? launch(exec, stream) : do_graph(&(run){ x, stream, launch }, x->graph);
+	const executable *x = executable_of(exec);
+	const char *why = !x ? "where it was made is not seen" : x->why ? x->why : rec_captures() ? REC_CAPTURES : to_do(x, &g);
+	copied *c = why ? NULL : x->copy;
+	if (c)
+		c->uses++; /* another thread may end or update the graph meanwhile */
 	rec_inside--;
+	rec_leave();
+
+	rec_inside++;
+	int e = why ? launch(exec, stream) : do_nodes(&r, &g);
+	rec_inside--;
+	nodes_free(&g);
 	if (why)
 		rec_left("(a graph)", why);
+	else if (rec_enter()) {
+		copy_unused(c);
+		rec_leave();
+	}
 	return e;
 }

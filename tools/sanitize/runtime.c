@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The CUDA Runtime API: errors, devices, memory, symbols. */
 #include "api.h"
+#include "forms.h"
 #include "context.h"
 #include "graph.h"
 
@@ -36,8 +37,6 @@ PLAIN(const char *, cudaGetErrorName, (int e), return san_error_of(e)->runtime;)
 PLAIN(const char *, cudaGetErrorString, (int e), return san_error_of(e)->text;)
 
 /* ---- devices ---- */
-
-enum { CUDA_VERSION = 13000 };
 
 CALL(cudaSetDeviceFlags, (unsigned flags), ((void)flags, SAN_OK))
 CALL(cudaGetDeviceFlags, (unsigned *flags), (*flags = 0, SAN_OK))

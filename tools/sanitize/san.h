@@ -246,8 +246,6 @@ int san_read_file(const char *path, char **out, size_t *size);
 /* logs of a compiler, which the caller gave room for, are empty: what is wrong is said on standard error */
 void san_empty_logs(unsigned n, const int *options, void **values);
 
-bool san_is_missing(const char *name); /* missing.c: a call that only says that it is not there */
-
 /* device.c */
 int san_attribute(int attribute, int *value);
 

@@ -148,6 +148,7 @@ BOTH(cudaEventRecordWithFlags, cuEventRecordWithFlags, (san_event * e, san_strea
 BOTH(cudaEventQuery, cuEventQuery, (san_event * e), e ? SAN_OK : SAN_HANDLE)
 BOTH(cudaEventSynchronize, cuEventSynchronize, (san_event * e), e ? SAN_OK : SAN_HANDLE)
 BOTH(cudaEventElapsedTime, cuEventElapsedTime, (float *ms, san_event *a, san_event *b), elapsed(ms, a, b))
+DRIVER(cuEventElapsedTime_v2, (float *ms, san_event *a, san_event *b), elapsed(ms, a, b))
 BOTH(cudaStreamWaitEvent, cuStreamWaitEvent, (san_stream * s, san_event *e, unsigned flags),
      ((void)flags, wait(san_stream_of(s), e)))
 
@@ -184,6 +185,8 @@ static int capture_info(san_stream *s, int *status, unsigned long long *id, san_
 {
 	const bool goes_on = san_captures(s);
 
+	if (!status)
+		return SAN_VALUE;
 	*status = goes_on;
 	if (!goes_on)
 		return SAN_OK;
@@ -204,4 +207,10 @@ BOTH(cudaStreamGetCaptureInfo, cuStreamGetCaptureInfo_v3,
      (san_stream * s, int *status, unsigned long long *id, san_graph **g, san_node *const **on, const void **edges,
       size_t *n),
      capture_info(san_stream_of(s), status, id, g, on, edges, n))
+/* Until CUDA 12.2, and until 11.2 */
+DRIVER(cuStreamGetCaptureInfo_v2,
+       (san_stream * s, int *status, unsigned long long *id, san_graph **g, san_node *const **on, size_t *n),
+       capture_info(san_stream_of(s), status, id, g, on, NULL, n))
+DRIVER(cuStreamGetCaptureInfo, (san_stream * s, int *status, unsigned long long *id),
+       capture_info(san_stream_of(s), status, id, NULL, NULL, NULL, NULL))
 CALL(cudaThreadExchangeStreamCaptureMode, (int *mode), ((void)mode, SAN_OK))

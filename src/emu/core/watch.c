@@ -1,11 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /* Watchers check the registers of an instruction before it is executed: any number of them in front of one function. */
+#include "emu/memory/memory.h"
 #include "emu/tensor/tcgen05.h"
 #include "emu/tensor/wgmma.h"
 
+/* Whether it may read shared memory. */
 static bool is_fetch(const emu_op *op)
 {
-	return op->opcode == CPTX_OP_LDMATRIX || (op->opcode == CPTX_OP_LD && op->arg[1].space == SPACE_SHARED);
+	const unsigned space = op->arg[1].space;
+
+	return op->opcode == CPTX_OP_LDMATRIX ||
+	       (op->opcode == CPTX_OP_LD && (space == SPACE_SHARED || space == SPACE_CLUSTER || space == SPACE_GENERIC));
+}
+
+/* Whether it is about to, in front of it: it may overwrite its address. */
+static bool fetches(const emu_warp *w, const emu_op *op, uint32_t mask)
+{
+	const emu_arg *a = &op->arg[1];
+
+	if (!is_fetch(op) || a->space != SPACE_GENERIC || op->opcode == CPTX_OP_LDMATRIX)
+		return is_fetch(op);
+	EACH_LANE(l, mask)
+		if (emu_address(w, a, l) >> 32 == WINDOW_SHARED >> 32)
+			return true;
+	return false;
 }
 
 static enum emu_step watched(emu_warp *w, const emu_op *op, uint32_t mask)
@@ -14,13 +32,17 @@ static enum emu_step watched(emu_warp *w, const emu_op *op, uint32_t mask)
 
 	if (op->watchers & WATCH_WGMMA)
 		emu_wgmma_watch(w, op);
-	if (op->watchers & WATCH_FETCHED)
+	bool fetched = false;
+
+	if (op->watchers & WATCH_FETCHED) {
+		fetched = fetches(w, op, mask);
 		race_take(w, op);
+	}
 	if (op->watchers & WATCH_TCGEN05)
 		s = emu_tcgen05_watch(w, op);
 	if (s == STEP_NEXT)
 		s = op->plain(w, op, mask);
-	if (s == STEP_NEXT && op->watchers & WATCH_FETCHED && is_fetch(op))
+	if (s == STEP_NEXT && fetched)
 		race_fetch(w, op);
 	return s;
 }

@@ -99,14 +99,8 @@ static int64_t of_two(const emu_op *op, int64_t a, int64_t b)
  * of 128 operands each: it puts the upper half of the result into .h1, compares unsigned results for .min and .max with
  * signs, clamps sums of mixed signs at one end, and takes c of vmad for a signed number.
  */
-static bool refuse_form(emu_decoder *d, const emu_op *op)
-{
-	return emu_refuse(
-		d, op,
-		"the emulator does not execute this form: GPUs give other results than the manual's formula; "
-		"those that are executed are, without .sat, .min, .max and .h1 of d, all but vmad with .shr7 and "
-		".shr15 of an unsigned operand, and .sat alone of vsub, vabsdiff, vmin, vmax, vshr and of vadd of one type");
-}
+#define REFUSED(what)                                                                                                       \
+	emu_refuse(d, op, "the emulator does not execute this form: GPUs give other results than the manual's formula for " what)
 
 static uint64_t scalar_video(const emu_op *op, const struct num_mode *m, const uint64_t *v)
 {
@@ -130,10 +124,18 @@ bool decode_video(emu_decoder *d, emu_op *op)
 	const bool within = part_bits(to) < 32, upper = part_bits(to) == 16 && digit(to, 0);
 	const bool mixed = op->m.dtype != op->m.atype || op->m.dtype != op->m.btype;
 
-	if (upper || (op->m.op && op->m.op != CPTX_ADD))
-		return refuse_form(d, op);
-	if (op->m.sat && (within || op->m.op || op->opcode == CPTX_OP_VSHL || (op->opcode == CPTX_OP_VADD && mixed)))
-		return refuse_form(d, op);
+	if (upper)
+		return REFUSED("the upper half, .h1, of d");
+	if (op->m.op && op->m.op != CPTX_ADD)
+		return REFUSED(".min and .max of the result and c");
+	if (op->m.sat && within)
+		return REFUSED(".sat into a part of d");
+	if (op->m.sat && op->m.op)
+		return REFUSED(".sat with .add of c");
+	if (op->m.sat && op->opcode == CPTX_OP_VSHL)
+		return REFUSED("vshl with .sat");
+	if (op->m.sat && op->opcode == CPTX_OP_VADD && mixed)
+		return REFUSED("vadd with .sat of types that are not all the same");
 	return scalar_decode(d, op, scalar_video);
 }
 
@@ -158,7 +160,7 @@ bool decode_vmad(emu_decoder *d, emu_op *op)
 	const bool is_unsigned = !is_signed(op->m.atype) || !is_signed(op->m.btype) || !is_signed(op->m.dtype);
 
 	if (is_unsigned && (scale || op->m.sat))
-		return refuse_form(d, op);
+		return REFUSED("vmad with .sat, .shr7 or .shr15 of which a type is unsigned");
 	op->imm[0] = scale == CPTX_SHR7 ? 7 : scale == CPTX_SHR15 ? 15 : 0;
 	op->imm[1] = emu_modifier(op, "po") != 0;
 	return scalar_decode(d, op, mad_video);

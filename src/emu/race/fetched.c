@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What ldmatrix and ld.shared have read when their stage is given back.
+ * What ldmatrix and ld, of .shared and of generic addresses that lead there, have read when their stage is given back.
  *
  * mbarrier.arrive does not wait for their registers: ptxas 13.0 orders the two by nothing, and on an H200 TMA and bulk
  * copies overwrote shared memory that they had still to read.  So a read counts as done once an instruction has taken one of
