@@ -461,12 +461,12 @@ CPTX_API void cptx_gemm_runner_destroy(cptx_gemm_runner *runner);
  * Starts a GEMM as work of a stream (NULL: the default one); does not wait.  opt with .bm = 0: the shape is chosen for the
  * sizes of the problem, once for each, without stream_k, which needs a workspace: the best in the tuning database
  * (<cptx/tune.h>), else the first of cptx_gemm_auto_for; of few rows the kernel of CPTX_GEMM_GEMV, whatever .mma says, where
- * that has the options and is faster.  Rows of any length and at any distance are taken: what the copies of
- * unaligned A and B need is allocated by the first run of such sizes on each stream, and kept.  So a size is run once before
- * its stream is captured; replays of what was captured and further runs on that stream must not overlap; and a stream stays
- * until the work on it has ended and, where A or B is unaligned, until the runner is destroyed.  Else opt and problem are as
- * for cptx_gemm_launch.  Not with .grouped.
- * Errors: those of cptx_gemm_check_problem, cptx_device_load and cptx_launch_new.
+ * that has the options and is faster, or takes weights of few bits that the other one does not.  Rows of any length and at
+ * any distance are taken: what the copies of unaligned A and B need is allocated by the first run of such sizes on each
+ * stream, and kept.  So a size is run once before its stream is captured; replays of what was captured and further runs on
+ * that stream must not overlap; and a stream stays until the work on it has ended and, where A or B is unaligned, until the
+ * runner is destroyed.  Else opt and problem are as for cptx_gemm_launch.  Not with .grouped. Errors: those of
+ * cptx_gemm_check_problem, cptx_device_load and cptx_launch_new.
  */
 CPTX_API bool cptx_gemm_run(cptx_gemm_runner *runner, const cptx_gemm_opt *opt, const cptx_gemm_problem *problem,
                             cptx_stream *stream, cptx_error *err);

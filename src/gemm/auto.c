@@ -309,11 +309,13 @@ static bool search_all(const gemm_generator *g, gemm_pick *x, cptx_gemm_opt o, c
 	return true;
 }
 
-/* Whether a problem has so few rows that the kernel for few rows is tried, too.  Its model counts in times of the same chip.
- */
-static bool may_be_gemv(const cptx_gemm_opt *o, const cptx_gemm_problem *p)
+/* Whether a problem has so few rows that the kernel for few rows is tried, too, or weights that the other one cannot take
+ * (found: it can).  Its model counts in times of the same chip. */
+static bool may_be_gemv(const cptx_gemm_opt *o, const cptx_gemm_problem *p, bool found)
 {
-	return o->mma != CPTX_GEMM_GEMV && p->m <= GEMM_GEMV_ROWS_MOST && is_16_bits(o->a) &&
+	const bool alone = !found && tma_gemm_has_weights(o);
+
+	return o->mma != CPTX_GEMM_GEMV && (alone || p->m <= GEMM_GEMV_ROWS_MOST) && is_16_bits(o->a) &&
 	       (tma_gemm_has_weights(o) || (o->a == o->b && o->scale == CPTX_TYPE_NONE)) && !o->grouped && !o->experts &&
 	       !o->timeline && !o->swap && !o->a_tmem && or_one(o->per_sm) == 1 && !p->ctas;
 }
@@ -333,10 +335,14 @@ size_t gemm_auto_fill(gemm_pick *x, const cptx_gemm_opt *opt, const cptx_gemm_pr
 	if (o.experts)
 		batch_of_experts(&o, &problem);
 	gemm_auto_fit(&o, &problem);
-	if (search_all(g, x, o, err) && x->any_mma && may_be_gemv(&o, &problem)) {
+	cptx_error why = { .code = CPTX_OK };
+	const bool found = search_all(g, x, o, &why);
+	if (x->any_mma && may_be_gemv(&o, &problem, found)) {
 		o.mma = CPTX_GEMM_GEMV, o.kind = (enum cptx_tcgen05_kind)0, o.group = 0;
 		search_all(&gemm_gemv, x, o, NULL);
 	}
+	if (!found && !x->n && err)
+		*err = why;
 	return x->n;
 }
 

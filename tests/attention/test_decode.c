@@ -133,6 +133,14 @@ static const sample samples[] = {
 	  { MLA, .in = CPTX_BF16, .dim = 320, .dim_v = 128 },
 	  { SIZES, .batch = 2, .heads = 5, .kv_heads = 1, .queries = 1, .keys = 421, .splits = 1 },
 	  true },
+	{ "MLA, all columns that K has, those of V the fewest",
+	  { MLA, .in = CPTX_F16, .dim = 576, .dim_v = 128 },
+	  { SIZES, .batch = 1, .heads = 3, .kv_heads = 1, .queries = 1, .keys = 200, .splits = 1 },
+	  true },
+	{ "MLA, three parts of Q's rest, two of them in shared memory",
+	  { MLA, .in = CPTX_BF16, .dim = 576, .dim_v = 384, .lse = true },
+	  { SIZES, .batch = 1, .heads = 66, .kv_heads = 1, .queries = 1, .keys = 140, .splits = 2 },
+	  false },
 	{ "MLA, three pairs of stages",
 	  { MLA, .in = CPTX_BF16, .dim = 192, .dim_v = 128, .stages = 6, .lse = true },
 	  { SIZES, .batch = 1, .heads = 70, .kv_heads = 1, .queries = 1, .keys = 1290, .splits = 1 },
@@ -188,7 +196,7 @@ static void draw(unsigned i, void *opt, void *trial)
 	o->stages = any(2) ? 0 : 2 + any(4);
 	o->mla = !any(6);
 	if (o->mla) {
-		o->dim = 64 * (2 + any(3)), o->dim_v = o->dim < 256 ? 128 : 128 << any(2);
+		o->dim = 64 * (2 + any(8)), o->dim_v = 128 * (1 + any(o->dim < 512 ? o->dim / 128 : 4));
 		o->rows = o->bk = o->warps = 0;
 	}
 	*p = (cptx_attention_decode_problem){ SIZES, .batch = 1 + any(3), .queries = 1 + (any(2) ? 0 : any(16)),
@@ -243,6 +251,9 @@ static const struct {
 	{ ".mla with 3 stages; it takes blocks by twos, so they are even",
 	  { MLA, .in = CPTX_BF16, .dim = 128, .dim_v = 128, .stages = 3 },
 	  { 0 } },
+	{ ".mla with 4 stages of 64 keys, head sizes 576 and 512, needs 378880 bytes of shared memory",
+	  { MLA, .in = CPTX_BF16, .dim = 576, .dim_v = 512, .stages = 4 },
+	  { 0 } },
 	{ ".mla with tiles of 64 rows, blocks of 64 keys and 4 warps",
 	  { MLA, .in = CPTX_BF16, .dim = 576, .dim_v = 512, .warps = 4 },
 	  { 0 } },
@@ -275,6 +286,19 @@ static const struct {
 	{ ".k_stride.row = 100", { O }, { P, .k_stride = { 8192, 8192, 100 } } },
 };
 enum { RULES = sizeof rules / sizeof *rules };
+
+/* With .mla every head size that the rules of sizes allow has room in shared memory. */
+START_TEST(all_latent_sizes_fit)
+{
+	cptx_error err = { 0 };
+
+	for (uint32_t dim = 128; dim <= 576; dim += 64)
+		for (uint32_t dim_v = 128; dim_v <= (dim < 512 ? dim : 512); dim_v += 128) {
+			const cptx_attention_decode_opt o = { MLA, .in = CPTX_BF16, .dim = dim, .dim_v = dim_v };
+			ck_assert_msg(cptx_attention_decode_check(&o, NULL, NULL, FRESH(&err)), "%s", err.text);
+		}
+}
+END_TEST
 
 START_TEST(rules_are_named)
 {
@@ -398,6 +422,7 @@ int main(void)
 	tcase_add_loop_test(t, options_are_right, 0, SAMPLES);
 	tcase_add_test(t, launches_overlap);
 	tcase_add_loop_test(t, rules_are_named, 0, RULES);
+	tcase_add_test(t, all_latent_sizes_fit);
 	tcase_add_test(t, targets_and_launches_are_checked);
 	tcase_add_loop_test(t, kernels_assemble, 0, 6);
 	tcase_add_test(t, choices_are_legal);

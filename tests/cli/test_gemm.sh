@@ -67,6 +67,31 @@ says "right; largest error"
 status 0 gemm -a sm_80 --explain 1x4096x4097
 says "by gemv, 8 warps along K, 1 along N, any rows"
 usage "--stages is an option of" gemm --mma gemv --stages 3
+# which kernel was the faster one when both were measured (bench/RESULTS.md)
+for of in "1x8192x8192 u4" "1x28672x8192 u4" "16x8192x8192 u4" "16x28672x8192 u4" "64x8192x8192 u4" "16x8192x8192 e2m1" "16x28672x8192 e2m1" \
+	"1x8192x8192 e4m3" "1x28672x8192 e4m3" "16x8192x8192 e4m3" "16x28672x8192 e4m3"; do
+	# shellcheck disable=SC2086 # words
+	set -- $of
+	zeros=
+	[ "$2" = u4 ] && zeros=--zeros
+	# shellcheck disable=SC2086 # none or one
+	status 0 gemm -a sm_90a --in "bf16,$2" --scale bf16 --scale-k 128 $zeros --explain "$1"
+	sed -n 3p "$out" >"$out.first" && mv "$out.first" "$out"
+	says "swapped, cluster"
+done
+# what wgmma cannot do, gemv does unless another kernel is asked for
+for of in "--in bf16,u4 --scale bf16 --scale-k 128 --run 7x97x256" "--in bf16,e4m3 --run 7x96x256" "--in bf16,e4m3 --run 70x96x256"; do
+	# shellcheck disable=SC2086 # words
+	status 0 gemm --device emu:sm_90a $of
+	says "by gemv"
+	says "right; largest error"
+	# shellcheck disable=SC2086 # words
+	status 2 gemm --device emu:sm_90a --mma wgmma $of
+done
+usage "B of .e4m3 without scale factors; by wgmma it has these, of the type of A (.scale = .bf16)" gemm --device emu:sm_90a --mma wgmma --in bf16,e4m3 --run 7x96x256
+usage "scale_rows with B of .u4" gemm --device emu:sm_90a --in bf16,u4 --scale bf16 --mma wgmma --scale-rows --run 200x96x256
+usage "K is a multiple of 32" gemm --device emu:sm_90a --in bf16,u4 --scale bf16 --run 7x96x65
+usage "so K is a multiple of 16" gemm --device emu:sm_90a --in f16,e5m2 --scale f16 --run 300x1000x520
 
 # ---- gemm: what multiplies ----
 usage "--mma tensor: expected tcgen05, wgmma, sync or gemv" gemm --mma tensor

@@ -93,10 +93,10 @@ END_TEST
 
 /* ---- ptxas ---- */
 
-/* Every "N bytes spill stores" is of zero bytes, and no message has a number: C7508 (setmaxnreg ignored), C7514 (wgmma
- * serialized) ... */
 #define WEIGHTS TYPES(BF16, U4), .scale = CPTX_BF16, .scale_k = 128, .zeros = true, .swap = true, NEW
 
+/* Every "N bytes spill stores" is of zero bytes, and no message has a number: C7508 (setmaxnreg ignored), C7514 (wgmma
+ * serialized) ... */
 START_TEST(ptxas_neither_warns_nor_spills)
 {
 	static const cptx_gemm_opt opts[] = {

@@ -7,6 +7,7 @@
 
 #include <cptx/cptx.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 
 static const char *const targets[2] = { "sm_80", "sm_90a" };
@@ -158,34 +159,45 @@ START_TEST(weights_of_few_bits)
 END_TEST
 
 /* As the first operand of wgmma: groups of one stage, of several, of all; tiles that stick out on both sides; stages that
- * are fewer and more than those of a group; warpgroups that take stages in turns, of one tile and of several; clusters that
- * share either operand; CTAs that share tiles along K. */
+ * are fewer and more than those of a group; two and four warpgroups that take stages in turns, an odd number of K tiles;
+ * clusters that share either operand; CTAs that share tiles along K.  Of M = 21 tiles of 8 rows are three (of clusters of
+ * two along M two): with .ctas a CTA has several. */
 static const struct case_of_wgmma {
 	const char *name; /* of a case whose mutants are tried */
 	enum cptx_type a, b;
 	uint32_t scale_k, bm, bn, stages, cluster_m, cluster_n, per_sm;
 	bool zeros, stream_k;
+	uint32_t ctas; /* 0: as many as there are tiles; those of a cluster at least */
 } by_wgmma[] = {
-	{ "group", CPTX_BF16, CPTX_U4, 128, 128, 16, 2, 1, 1, 1, true, false },
-	{ "slices", CPTX_BF16, CPTX_U4, 64, 64, 8, 8, 1, 1, 1, true, false },
-	{ NULL, CPTX_F16, CPTX_U4, 128, 64, 40, 2, 1, 1, 1, true, false },
-	{ NULL, CPTX_BF16, CPTX_U4, 192, 128, 16, 5, 1, 1, 2, false, false },
-	{ NULL, CPTX_F16, CPTX_U4, 0, 192, 32, 3, 1, 1, 1, true, false },
-	{ NULL, CPTX_BF16, CPTX_U4, 128, 256, 16, 4, 1, 1, 1, true, false },
-	{ NULL, CPTX_BF16, CPTX_E2M1, 128, 64, 8, 4, 1, 1, 1, false, false },
-	{ NULL, CPTX_BF16, CPTX_E4M3, 128, 64, 8, 4, 1, 1, 1, false, false },
-	{ NULL, CPTX_F16, CPTX_E4M3, 64, 128, 24, 3, 1, 1, 1, false, true },
-	{ NULL, CPTX_F16, CPTX_E5M2, 128, 192, 16, 3, 1, 1, 1, false, false },
-	{ NULL, CPTX_BF16, CPTX_E5M2, 64, 64, 40, 2, 1, 2, 1, false, false },
-	{ NULL, CPTX_BF16, CPTX_E4M3, 0, 256, 16, 2, 1, 1, 1, false, false },
-	{ NULL, CPTX_F16, CPTX_E2M1, 320, 128, 64, 3, 1, 1, 1, false, false },
-	{ NULL, CPTX_BF16, CPTX_U4, 128, 64, 8, 6, 1, 1, 1, false, false },
-	{ NULL, CPTX_BF16, CPTX_U4, 128, 64, 8, 5, 1, 1, 1, false, false },
-	{ NULL, CPTX_BF16, CPTX_U4, 128, 64, 8, 4, 2, 1, 1, true, false },
-	{ NULL, CPTX_BF16, CPTX_E2M1, 64, 64, 8, 4, 1, 2, 1, false, false },
-	{ NULL, CPTX_BF16, CPTX_U4, 256, 64, 8, 4, 1, 1, 1, true, true },
-	{ NULL, CPTX_F16, CPTX_E2M1, 0, 128, 24, 3, 1, 1, 1, false, true },
-	{ NULL, CPTX_BF16, CPTX_U4, 128, 64, 24, 4, 1, 1, 1, true, true },
+	{ "group", CPTX_BF16, CPTX_U4, 128, 128, 16, 2, 1, 1, 1, true, false, 0 },
+	{ "slices", CPTX_BF16, CPTX_U4, 64, 64, 8, 8, 1, 1, 1, true, false, 0 },
+	{ NULL, CPTX_F16, CPTX_U4, 128, 64, 40, 2, 1, 1, 1, true, false, 0 },
+	{ NULL, CPTX_BF16, CPTX_U4, 192, 128, 16, 5, 1, 1, 2, false, false, 0 },
+	{ NULL, CPTX_F16, CPTX_U4, 0, 192, 32, 3, 1, 1, 1, true, false, 0 },
+	{ NULL, CPTX_BF16, CPTX_U4, 128, 256, 16, 4, 1, 1, 1, true, false, 0 },
+	{ NULL, CPTX_BF16, CPTX_E2M1, 128, 64, 8, 4, 1, 1, 1, false, false, 0 },
+	{ NULL, CPTX_BF16, CPTX_E4M3, 128, 64, 8, 4, 1, 1, 1, false, false, 0 },
+	{ NULL, CPTX_F16, CPTX_E4M3, 64, 128, 24, 3, 1, 1, 1, false, true, 0 },
+	{ NULL, CPTX_F16, CPTX_E5M2, 128, 192, 16, 3, 1, 1, 1, false, false, 0 },
+	{ NULL, CPTX_BF16, CPTX_E5M2, 64, 64, 40, 2, 1, 2, 1, false, false, 0 },
+	{ NULL, CPTX_BF16, CPTX_E4M3, 0, 256, 16, 2, 1, 1, 1, false, false, 0 },
+	{ NULL, CPTX_F16, CPTX_E2M1, 320, 128, 64, 3, 1, 1, 1, false, false, 0 },
+	{ NULL, CPTX_BF16, CPTX_U4, 128, 64, 8, 6, 1, 1, 1, false, false, 0 },
+	{ NULL, CPTX_BF16, CPTX_U4, 128, 64, 8, 5, 1, 1, 1, false, false, 0 },
+	{ NULL, CPTX_BF16, CPTX_U4, 128, 64, 8, 4, 2, 1, 1, true, false, 0 },
+	{ NULL, CPTX_BF16, CPTX_E2M1, 64, 64, 8, 4, 1, 2, 1, false, false, 0 },
+	{ NULL, CPTX_BF16, CPTX_U4, 256, 64, 8, 4, 1, 1, 1, true, true, 0 },
+	{ NULL, CPTX_F16, CPTX_E2M1, 0, 128, 24, 3, 1, 1, 1, false, true, 0 },
+	{ NULL, CPTX_BF16, CPTX_U4, 128, 64, 24, 4, 1, 1, 1, true, true, 0 },
+	{ NULL, CPTX_BF16, CPTX_U4, 128, 64, 8, 4, 1, 1, 1, true, false, 1 },
+	{ NULL, CPTX_BF16, CPTX_U4, 128, 64, 8, 6, 1, 1, 1, true, false, 1 },
+	{ NULL, CPTX_F16, CPTX_E4M3, 64, 64, 8, 2, 1, 1, 1, false, false, 2 },
+	{ NULL, CPTX_BF16, CPTX_E2M1, 0, 64, 8, 8, 1, 1, 1, false, false, 1 },
+	{ NULL, CPTX_BF16, CPTX_U4, 256, 128, 8, 2, 1, 1, 1, true, false, 1 },
+	{ NULL, CPTX_F16, CPTX_U4, 64, 128, 8, 3, 1, 1, 2, true, false, 1 },
+	{ NULL, CPTX_BF16, CPTX_U4, 128, 64, 8, 4, 2, 1, 1, true, false, 2 },
+	{ NULL, CPTX_BF16, CPTX_E2M1, 64, 64, 8, 6, 1, 2, 1, false, false, 2 },
+	{ NULL, CPTX_BF16, CPTX_E4M3, 128, 128, 8, 2, 1, 2, 1, false, false, 2 },
 };
 enum { BY_WGMMA = sizeof by_wgmma / sizeof *by_wgmma };
 
@@ -213,14 +225,15 @@ START_TEST(weights_by_wgmma)
 {
 	static weights w;
 
-	w.o = options_of(&by_wgmma[_i]);
+	w.o = options_of(&by_wgmma[_i]), w.ctas = by_wgmma[_i].ctas;
 	run_weights(&w, (unsigned)_i);
 }
 END_TEST
 
-/* The runner picks a shape of either kernel, where only types are said. */
+/* The runner picks a shape of either kernel, where only types are said; e5m2 without factors has gemv alone. */
 START_TEST(the_runner_picks_a_shape)
 {
+	static const enum cptx_type types[] = { CPTX_U4, CPTX_E4M3, CPTX_E5M2 };
 	static weights w;
 	cptx_error err = { .code = CPTX_OK };
 	cptx_device *dev = cptx_emu_open("sm_90a", NULL, &err);
@@ -229,10 +242,10 @@ START_TEST(the_runner_picks_a_shape)
 	w.o = (cptx_gemm_opt){ .size = CPTX_OPT_SIZE(cptx_gemm_opt),
 		                   .mma = CPTX_GEMM_WGMMA,
 		                   .a = CPTX_BF16,
-		                   .b = _i ? CPTX_E4M3 : CPTX_U4,
+		                   .b = types[_i],
 		                   .out = CPTX_F32,
-		                   .scale = CPTX_BF16,
-		                   .scale_k = 128,
+		                   .scale = _i < 2 ? CPTX_BF16 : CPTX_TYPE_NONE,
+		                   .scale_k = _i < 2 ? 128 : 0,
 		                   .zeros = !_i };
 	ck_assert_msg(run_module(&w, dev, NULL, &wrong, &err), "%s", err.text);
 	ck_assert_uint_eq(wrong, M * N);
@@ -294,6 +307,38 @@ START_TEST(nothing_may_be_missing)
 }
 END_TEST
 
+/* ---- stages that are given back ---- */
+
+/* ptxas 13.0 moves mbarrier.arrive in front of what takes loads of shared memory, but not across a label: between the two
+ * of each release and any load stands one. */
+START_TEST(stages_are_given_back_behind_the_values)
+{
+	cptx_error err = { .code = CPTX_OK };
+	cptx_module *m = build(&by_wgmma[_i]);
+	cptx_ptx *ptx = cptx_emit(m, "sm_90a", NULL, &err);
+	unsigned loads = 0, arrivals = 0;
+	bool loaded = false;
+
+	ck_assert_msg(ptx != NULL, "%s", err.text);
+	for (const char *line = cptx_ptx_text(ptx); line; line = strchr(line, '\n')) {
+		const char *end = strchr(++line, '\n');
+		const size_t length = end ? (size_t)(end - line) : strlen(line);
+		char text[512];
+		snprintf(text, sizeof text, "%.*s", (int)length, line);
+		if (length && line[length - 1] == ':')
+			loaded = false;
+		else if (strstr(text, "ld.shared"))
+			loaded = true, loads++;
+		else if (strstr(text, "mbarrier.arrive") && !strstr(text, "expect_tx"))
+			ck_assert_msg(!loaded, "behind a load: %s", text), arrivals++;
+	}
+	ck_assert_uint_gt(loads, 0);
+	ck_assert_uint_gt(arrivals, 0);
+	cptx_ptx_destroy(ptx);
+	cptx_module_destroy(m);
+}
+END_TEST
+
 /* ---- rules ---- */
 
 START_TEST(says_which_rule_is_broken)
@@ -324,13 +369,19 @@ START_TEST(says_which_rule_is_broken)
 	REFUSED("B of .u4 without swap", o.swap = false);
 	REFUSED("scale factors of .f16; they are of the type of A, .bf16", o.scale = CPTX_F16);
 	REFUSED("tile K = 96; with weights of few bits it is 64 or 128", o.bk = 96);
-	REFUSED("scale_k = 64; it is 0 (one factor for all of K) or a multiple of 64, with tile K = 128 of that", o.bk = 128,
-	        o.scale_k = 64);
+	REFUSED("scale_k = 64; it is 0 (one factor for all of K) or a multiple of 128, which tile K is; that may be 64, too",
+	        o.bk = 128, o.scale_k = 64);
 	REFUSED("scale_k = 96; it is 0 (one factor for all of K) or a multiple of 64", o.scale_k = 96);
 	REFUSED("zero points are of u4, not of .e2m1", o.b = CPTX_E2M1, o.zeros = true);
 	REFUSED("B stored as rows of N; weights of few bits", o.b_n_major = true);
 	REFUSED("weights of few bits are one matrix", o.batched = true);
-	REFUSED("A or B is unaligned; with weights", o.strided = true, o.unaligned = CPTX_GEMM_A);
+	REFUSED("A is unaligned, and beside weights of few bits its rows have whole 16 bytes; gemv reads others, where K is a "
+	        "multiple of 32",
+	        o.strided = true, o.unaligned = CPTX_GEMM_A);
+	REFUSED("B of .e5m2 is unaligned; rows of weights of few bits have whole 16 bytes, so K is a multiple of 16",
+	        o.b = CPTX_E5M2, o.strided = true, o.unaligned = CPTX_GEMM_B);
+	REFUSED("B of .u4 without scale factors; by wgmma it has these", o.scale = CPTX_TYPE_NONE, o.scale_k = 0);
+	REFUSED("scale_rows with B of .u4", o.scale_rows = true);
 	REFUSED("with 64 of their rows 128 of A have room in registers", o.bn = 136);
 	REFUSED("with 192 of their rows 96 of A have room in registers", o.bm = 192, o.bn = 104);
 	REFUSED("with 256 of their rows 64 of A have room in registers", o.bm = 256, o.bn = 72);
@@ -349,8 +400,9 @@ int main(void)
 
 	tcase_add_loop_test(test_case(s, "gemv"), weights_of_few_bits, 0, 18);
 	tcase_add_loop_test(test_case(s, "wgmma"), weights_by_wgmma, 0, BY_WGMMA);
-	tcase_add_loop_test(test_case(s, "runner"), the_runner_picks_a_shape, 0, 2);
+	tcase_add_loop_test(test_case(s, "runner"), the_runner_picks_a_shape, 0, 3);
 	tcase_add_loop_test(test_case(s, "mutants"), nothing_may_be_missing, 0, 2);
+	tcase_add_loop_test(test_case(s, "releases"), stages_are_given_back_behind_the_values, 0, BY_WGMMA);
 	tcase_add_test(test_case(s, "rules"), says_which_rule_is_broken);
 	return gemm_tests_main("gemm_weights", s);
 }

@@ -16,6 +16,7 @@ enum {
 	DECODE_COMBINE_COLS = CPTX_WARP * DECODE_VECTOR, /* of a warp that combines */
 	DECODE_MLA_GROUPS = 2,    /* MMA warpgroups of multi-head latent attention, each with half of the columns of O */
 	DECODE_MLA_ROWS = 64,     /* of its tile, and keys of its block */
+	DECODE_MLA_IN_REGS = 64,  /* the last columns of Q behind those of V stay in registers */
 	DECODE_MLA_EXCHANGED = 8, /* bytes of the numbers of a thread's rows, that the warpgroups tell one another */
 	DECODE_PAD = 8            /* floats behind each row of O in shared memory, so that rows begin in other banks */
 };
@@ -26,8 +27,9 @@ typedef struct decode_shape {
 	uint32_t threads;
 	cptx_tile q, k, v;            /* a block in shared memory; of MLA a half of V's columns: of Q, of K, and as V */
 	uint32_t half, rest;          /* of MLA: columns of a half of V, and of K behind both */
-	cptx_tile q_rest, k_rest, p;  /* of MLA: of the rest, and a warpgroup's P */
-	bool rest_in_regs;            /* of MLA: a narrow rest of Q stays in registers, and leaves its memory to P */
+	cptx_tile q_rest, k_rest;     /* of MLA: the rest but for its last columns, which may be none */
+	cptx_tile q_last, k_last;     /* of MLA: these; Q has them in registers, which leaves its memory to P */
+	cptx_tile rest_block, p;      /* of MLA: all of the rest of a block, and a warpgroup's P */
 	uint32_t q_bytes;             /* of MLA: what Q takes of shared memory */
 	uint32_t k_bytes, v_bytes;    /* of it */
 	uint32_t ring, results, smem; /* bytes: of a warp's stages of K and V; of all warps' O; of the CTA */

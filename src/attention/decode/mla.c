@@ -30,7 +30,8 @@ typedef struct mla {
 	const decode_shape *s;
 	cptx_roles roles;
 	decode_work w;
-	cptx_val q, q_rest, p, rows; /* .u32, shared memory: Q, its rest, P of both warpgroups, numbers that threads exchange */
+	cptx_val q, q_rest, p, rows; /* .u32, shared memory: Q, what of its rest is there, P of both warpgroups, numbers that
+	                                threads exchange */
 	cptx_operand half, rest;     /* parts of a block: a half has two stages of the ring for each block */
 	cptx_pipe pipe;              /* of parts */
 	cptx_pipe_at at;             /* the role's: .parity is that of all parts of a step */
@@ -39,8 +40,9 @@ typedef struct mla {
 
 	/* of an MMA warpgroup */
 	cptx_val group, other, thread, tid, releases; /* tid: among the threads of both */
-	cptx_val q_regs;                              /* the rest of Q as an A, where it is narrow */
-	cptx_tiled_mma qk, qk_rest, pv, pv_other;     /* of pv A is in registers, of pv_other in shared memory */
+	cptx_val q_regs;                              /* the last columns of Q as an A */
+	cptx_tiled_mma qk, qk_rest, qk_last;          /* of qk_last A is in registers */
+	cptx_tiled_mma pv, pv_other;                  /* of pv A is in registers, of pv_other in shared memory */
 	cptx_acc sums, results;
 	cptx_softmax soft;
 	decode_limits limits;
@@ -67,11 +69,11 @@ static void setup(mla *x)
 		cptx_mov(k, cptx_shared_dyn(k, DECODE_MLA_GROUPS * cptx_tile_bytes(&s->p), 1024, "probabilities"), .type = CPTX_U32);
 	cptx_operand_make(k, &x->half, &part);
 	if (s->rest) {
-		part.tile = s->k_rest, part.stages = x->o->stages, part.name = "rest_ring";
+		part.tile = s->rest_block, part.stages = x->o->stages, part.name = "rest_ring";
 		cptx_operand_make(k, &x->rest, &part);
-		/* in registers it passes by where P will be */
-		x->q_rest = s->rest_in_regs ? x->p : cptx_add(k, x->q, DECODE_MLA_GROUPS * cptx_tile_bytes(&s->q));
 	}
+	if (s->q_rest.cols)
+		x->q_rest = cptx_add(k, x->q, DECODE_MLA_GROUPS * cptx_tile_bytes(&s->q));
 	x->rows = cptx_mov(k, cptx_shared_dyn(k, THREADS * DECODE_MLA_EXCHANGED, 16, "row_numbers"), .type = CPTX_U32);
 	cptx_roles_begin(k, &x->roles, .threads = s->threads);
 	const cptx_val first = cptx_setp(k, x->roles.tid, 0, .cmp = CPTX_EQ);
@@ -194,18 +196,21 @@ static void produce(mla *x)
 static void fence(mla *x) { cptx_fence_proxy(x->k, .proxy = CPTX_ASYNC, .space = CPTX_SHARED_CTA); }
 static void meet(mla *x) { cptx_bar_sync(x->k, MEET, .b = cptx_imm(THREADS)); }
 
-/* The tile's packed rows of Q, which lie anywhere; rows that are not there are 0. */
+/* The tile's packed rows of Q, which lie anywhere; rows that are not there are 0.  The last columns, those for registers,
+ * pass by where P will be. */
 static void load_q(mla *x)
 {
 	cptx_kernel *k = x->k;
 	const decode_in *in = &x->in;
-	const uint32_t rows = THREADS / CHUNKS, span_bytes = x->o->rows * SPAN, spans = x->s->dim_v * 2 / SPAN;
+	const uint32_t rows = THREADS / CHUNKS, span_bytes = x->o->rows * SPAN, spans = x->s->dim_v * 2 / SPAN,
+				   behind = spans + x->s->q_rest.cols * 2 / SPAN;
 	const cptx_val chunk = cptx_and(k, x->tid, CHUNKS - 1), first = cptx_div(k, x->tid, CHUNKS);
 	const cptx_val swizzled = cptx_xor(k, chunk, cptx_and(k, first, CHUNKS - 1)); /* rows are a multiple of 8 apart */
 	const cptx_val in_span =
 		cptx_mad(k, first, SPAN, cptx_mul(k, swizzled, ATTENTION_CHUNK, .mode = CPTX_LO), .mode = CPTX_LO);
 	const cptx_val to = cptx_add(k, x->q, in_span);
-	const cptx_val to_rest = x->s->rest ? cptx_add(k, x->q_rest, in_span) : to;
+	const cptx_val to_last = x->s->rest ? cptx_add(k, x->p, in_span) : to;
+	const cptx_val to_rest = x->s->q_rest.cols ? cptx_add(k, x->q_rest, in_span) : to;
 
 	for (uint32_t row = 0; row < x->o->rows; row += rows) {
 		const cptx_val r = cptx_add(k, cptx_add(k, first, row), x->w.row0),
@@ -215,8 +220,9 @@ static void load_q(mla *x)
 		const cptx_val at = decode_row_of(k, in, x->w.batch, x->w.kv_head, safe, in->q, in->q_batch, in->q_head, in->q_row);
 		const cptx_val from = cptx_add(k, at, cptx_mul_wide(k, chunk, ATTENTION_CHUNK));
 		for (uint32_t span = 0; span < x->s->dim * 2 / SPAN; span++) {
-			const cptx_val base = span < spans ? to : to_rest;
-			cptx_cp_async(k, cptx_offset(base, (span < spans ? span : span - spans) * span_bytes + row * SPAN),
+			const cptx_val base = span < spans ? to : span < behind ? to_rest : to_last;
+			const uint32_t first_span = span < spans ? 0 : span < behind ? spans : behind;
+			cptx_cp_async(k, cptx_offset(base, (span - first_span) * span_bytes + row * SPAN),
 			              cptx_offset(from, span * SPAN), ATTENTION_CHUNK, .cop = CPTX_CG, .src_size = bytes);
 		}
 	}
@@ -225,17 +231,17 @@ static void load_q(mla *x)
 	meet(x);
 }
 
-/* The rest of Q in registers: the 16 rows of a warp are an A of mma.sync, too. */
-static void load_rest(mla *x)
+/* The last columns of Q in registers: the 16 rows of a warp are an A of mma.sync, too. */
+static void load_last(mla *x)
 {
 	cptx_kernel *k = x->k;
 	const decode_shape *s = x->s;
 	cptx_tiled_mma by_warp;
 
 	cptx_tiled_mma_new(k, &by_warp, .by = CPTX_BY_MMA_SYNC, .a = x->o->in, .b = x->o->in, .m = 16, .n = x->o->bk,
-	                   .units_m = 4, .a_tile = s->q_rest, .b_tile = s->k_rest,
+	                   .units_m = 4, .a_tile = s->q_last, .b_tile = s->k_last,
 	                   .unit = cptx_and(k, cptx_role_warp(k, &x->roles), 3), .thread = x->roles.lane);
-	x->q_regs = cptx_mma_load_a(k, &by_warp, x->q_rest);
+	x->q_regs = cptx_mma_load_a(k, &by_warp, x->p);
 }
 
 static void begin_group(mla *x)
@@ -256,12 +262,14 @@ static void begin_group(mla *x)
 	                   .a_from = CPTX_A_REGS, .b_tile = s->v, .thread = x->thread);
 	cptx_tiled_mma_new(k, &x->pv_other, .by = CPTX_BY_WGMMA, .a = in, .b = in, .m = x->o->rows, .n = s->half, .a_tile = s->p,
 	                   .b_tile = s->v, .thread = x->thread);
-	if (s->rest)
+	if (s->q_rest.cols)
 		cptx_tiled_mma_new(k, &x->qk_rest, .by = CPTX_BY_WGMMA, .a = in, .b = in, .m = x->o->rows, .n = x->o->bk,
-		                   .a_from = s->rest_in_regs ? CPTX_A_REGS : CPTX_A_SHARED, .a_tile = s->q_rest, .b_tile = s->k_rest,
-		                   .thread = x->thread);
-	if (s->rest_in_regs)
-		load_rest(x);
+		                   .a_tile = s->q_rest, .b_tile = s->k_rest, .thread = x->thread);
+	if (s->rest) {
+		cptx_tiled_mma_new(k, &x->qk_last, .by = CPTX_BY_WGMMA, .a = in, .b = in, .m = x->o->rows, .n = x->o->bk,
+		                   .a_from = CPTX_A_REGS, .a_tile = s->q_last, .b_tile = s->k_last, .thread = x->thread);
+		load_last(x);
+	}
 	cptx_acc_new(k, &x->qk, &x->sums);
 	cptx_acc_new(k, &x->pv, &x->results);
 	cptx_acc_clear(k, &x->results);
@@ -315,7 +323,11 @@ static void multiply_qk(mla *x)
 	if (x->s->rest) {
 		wait_part(x, x->group, cptx_imm(REST));
 		const cptx_val keys = cptx_operand_at(k, &x->rest, stage_of(x, x->group));
-		cptx_mma_tile(k, &x->qk_rest, &x->sums, x->s->rest_in_regs ? x->q_regs : x->q_rest, keys, .fresh = true);
+		const uint32_t others = x->s->q_rest.cols;
+		if (others)
+			cptx_mma_tile(k, &x->qk_rest, &x->sums, x->q_rest, keys, .fresh = true);
+		const cptx_val last = cptx_offset(keys, others ? cptx_tile_bytes(&x->s->k_rest) : 0);
+		cptx_mma_tile(k, &x->qk_last, &x->sums, x->q_regs, last, .fresh = !others);
 	}
 	for (uint32_t i = 0; i < DECODE_MLA_GROUPS; i++) {
 		wait_part(x, x->group, half[i]);

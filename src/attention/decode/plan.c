@@ -11,7 +11,6 @@ enum {
 	MOST_DIM = 256,
 	STATIC_SMEM = 8 << 10, /* at most, for the warps' maxima and sums */
 	MLA_STATIC = 1024,     /* for its mbarriers */
-	MLA_REST_IN_REGS = 64, /* columns of Q */
 	MLA_MANY_STAGES = 320, /* head sizes up to this leave room for four blocks */
 	MOST_REGS = 208        /* of a thread, for Q, S and O: what is left beside addresses */
 };
@@ -33,13 +32,15 @@ static decode_shape mla_shape(const cptx_attention_decode_opt *o)
 
 	s.threads = (DECODE_MLA_GROUPS + 1) * 4 * CPTX_WARP;
 	s.half = s.dim_v / DECODE_MLA_GROUPS, s.rest = s.dim - s.dim_v;
-	s.rest_in_regs = s.rest && s.rest <= MLA_REST_IN_REGS;
+	const uint32_t last = s.rest ? DECODE_MLA_IN_REGS : 0, others = s.rest - last;
 	s.q = tile(o->rows, s.half, s.half, false), s.k = tile(o->bk, s.half, s.half, false);
 	s.v = tile(s.half, o->bk, s.half, true);
-	s.q_rest = tile(o->rows, s.rest, s.rest, false), s.k_rest = tile(o->bk, s.rest, s.rest, false);
+	s.q_rest = tile(o->rows, others, others, false), s.k_rest = tile(o->bk, others, others, false);
+	s.q_last = tile(o->rows, last, last, false), s.k_last = tile(o->bk, last, last, false);
+	s.rest_block = tile(o->bk, s.rest, s.rest, false);
 	s.p = tile(o->rows, o->bk, o->bk, false);
-	s.k_bytes = DECODE_MLA_GROUPS * cptx_tile_bytes(&s.k) + (s.rest ? cptx_tile_bytes(&s.k_rest) : 0);
-	s.q_bytes = DECODE_MLA_GROUPS * cptx_tile_bytes(&s.q) + (s.rest && !s.rest_in_regs ? cptx_tile_bytes(&s.q_rest) : 0);
+	s.k_bytes = DECODE_MLA_GROUPS * cptx_tile_bytes(&s.k) + (s.rest ? cptx_tile_bytes(&s.rest_block) : 0);
+	s.q_bytes = DECODE_MLA_GROUPS * cptx_tile_bytes(&s.q) + (others ? cptx_tile_bytes(&s.q_rest) : 0);
 	s.ring = o->stages * s.k_bytes;
 	s.smem =
 		s.q_bytes + s.ring + DECODE_MLA_GROUPS * (cptx_tile_bytes(&s.p) + 4 * CPTX_WARP * (uint32_t)DECODE_MLA_EXCHANGED);
@@ -151,6 +152,9 @@ static bool check_shape(const cptx_attention_decode_opt *o, const decode_shape *
 	     "%u rows, blocks of %u keys and head sizes %u and %u need %u registers for Q, S and O; a thread "
 	     "has %u",
 	     o->rows, o->bk, s->dim, s->dim_v, s->regs, MOST_REGS);
+	RULE(!o->mla || s->smem <= most,
+	     ".mla with %u stages of %u keys, head sizes %u and %u, needs %u bytes of shared memory; a CTA of %s has at most %u",
+	     o->stages, o->bk, s->dim, s->dim_v, s->smem, t->name, most);
 	RULE(s->smem <= most,
 	     "%u warps with %u stages of %u keys, head sizes %u and %u, need %u bytes of shared memory; a CTA of %s "
 	     "has at most %u",

@@ -11,8 +11,8 @@ enum {
 	STATIC_SMEM = 1024, /* for mbarriers */
 	MOST_GROUPS = 3,
 	MOST_STAGES_OF_O = 2,
-	PING_PONG_DIM = 128, /* with larger heads products take so long that the turns would keep groups waiting */
-	WIDE_DIM = 256,
+	PING_PONG_DIM = 128, /* turns keep groups of larger heads waiting for long products, but those of WIDE_DIM */
+	WIDE_DIM = 256,      /* without a mask */
 	MOST_REGS = 216 /* of the 240 that an MMA thread has, for S, P (half of S) and O: what ptxas 13.0 leaves beside them */
 };
 /* Registers of a thread by the number of MMA warpgroups; one has them all anyway. */
@@ -76,7 +76,7 @@ shape90 attention_sm90_shape(const cptx_attention_opt *o)
 	 * corrections; others, in which the multiplications hide behind exponentials, up to 2 % slower */
 	const bool full = !o->causal && !o->window, fp8 = attention_is_fp8(o), small = fp8 && s.dim == 128 && s.groups > 2;
 	s.corrects_few = small || (!fp8 && (s.dim == WIDE_DIM || (s.dim == 128 && full)));
-	/* turns are worth 1 % with D256 and no mask; three warpgroups with e4m3 and D128 are 1 % faster without them */
+	/* turns are worth 1 % of D256 without a mask, too; three warpgroups with e4m3 and D128 are 1 % faster without them */
 	s.ping_pong = s.groups > 1 && !small && (s.dim <= PING_PONG_DIM || (s.dim == WIDE_DIM && full && !fp8));
 	return s;
 }

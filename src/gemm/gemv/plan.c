@@ -74,8 +74,9 @@ static bool check_types(const cptx_gemm_opt *o, cptx_error *err)
 	     "zero points are of u4 with scale factors, not of .%s%s", cptx_type_name(o->b),
 	     o->scale != CPTX_TYPE_NONE ? "" : " without");
 	RULE(!few || !o->b_n_major, "B of .%s stored as rows of N; weights of few bits lie along K", cptx_type_name(o->b));
-	RULE(!few || !(o->unaligned & CPTX_GEMM_B), "B of .%s is unaligned; rows of weights of few bits have whole 16 bytes",
-	     cptx_type_name(o->b));
+	RULE(!few || !(o->unaligned & CPTX_GEMM_B),
+	     "B of .%s is unaligned; rows of weights of few bits have whole 16 bytes, so K is a multiple of %u",
+	     cptx_type_name(o->b), GEMV_CHUNK * 8 / tma_gemm_bits(o->b));
 	RULE(!o->b_n_major || !(o->unaligned & CPTX_GEMM_B),
 	     "B is stored as rows of N and unaligned: mma.sync, wgmma and tcgen05 copy it first");
 	RULE(!few || !o->batched, "B of .%s, batched; weights of few bits are one matrix", cptx_type_name(o->b));

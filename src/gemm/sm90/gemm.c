@@ -100,11 +100,11 @@ static void multiply_stage(gemm90 *g, cptx_val k_tile, bool fresh, uint32_t turn
 		multiply_scaled_stage(g, k_tile, fresh);
 		return;
 	}
-	tma_gemm_wait_for_stage(k, &g->pipe, &g->at, &g->line, g->stamps);
 	if (g->s.weights) {
 		gemm_sm90_weights_stage(g, fresh);
 		return;
 	}
+	tma_gemm_wait_for_stage(k, &g->pipe, &g->at, &g->line, g->stamps);
 	const cptx_val meta = tma_gemm_sparse_next(k, &g->sparse, turn);
 	cptx_mma_stage(k, &g->mma, &g->acc, g->at.stage, .fresh = fresh, .meta = meta);
 	if (g->s.deferred)

@@ -60,7 +60,7 @@ typedef struct gemm90 {
 	cptx_tiled_mma mma;
 	cptx_acc acc;
 	cptx_pipe_at at, old;       /* this stage; the one whose wgmma may still be under way */
-	cptx_pipe_left left;        /* with factors of columns: the stage before */
+	cptx_pipe_left left;        /* with factors of columns, or weights: the stage before */
 	cptx_val releases, stamps;  /* predicates: this thread releases stages, writes stamps (NONE: none does) */
 	cptx_val unit;              /* 0 to units - 1 */
 	cptx_val wg, lane, barrier; /* wg: 0 to consumers - 1; lane: in the warpgroup; barrier: its own, a named one */
@@ -77,7 +77,7 @@ typedef struct gemm90 {
 /* Elements along K of a stage: 128, which take fewer instructions than twice 64, where groups are not of 64. */
 uint32_t gemm_sm90_weights_bk(const cptx_gemm_opt *o);
 bool gemm_sm90_weights_check(const cptx_gemm_opt *o, cptx_error *err);
-/* In front of all tiles; in front of each; for each K tile, whose stage is full: multiplies it and gives the stage back,
+/* In front of all tiles; in front of each; for each K tile: waits for its stage and multiplies it,
  * first: that of the tile; behind the last one: the sums are complete.  The first two do nothing without weights. */
 void gemm_sm90_weights_new(gemm90 *g);
 void gemm_sm90_weights_begin(gemm90 *g);

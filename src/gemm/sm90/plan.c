@@ -5,7 +5,6 @@
 #define TARGET "sm_90a"
 enum {
 	CHUNK = 16 /* bytes, the least that TMA copies of a row */,
-	SLICED_IN_FOUR = 32 /* columns that have room in their registers */,
 	USUAL_SMS = 132 /* of an H100 and an H200 */,
 	SCALED_PER_SM = 4096
 };

@@ -40,21 +40,31 @@ bool gemm_sm90_weights_check(const cptx_gemm_opt *o, cptx_error *err)
 	     cptx_type_name(o->a), cptx_type_name(o->b));
 	RULE(o->swap, "B of .%s without swap; weights are the first operand of wgmma, which comes from registers",
 	     cptx_type_name(o->b));
+	RULE(o->scale != CPTX_TYPE_NONE,
+	     "B of .%s without scale factors; by wgmma it has these, of the type of A (.scale = .%s)", cptx_type_name(o->b),
+	     cptx_type_name(o->a));
 	RULE(o->scale == o->a, "B of .%s with scale factors of .%s; they are of the type of A, .%s", cptx_type_name(o->b),
 	     cptx_type_name(o->scale), cptx_type_name(o->a));
+	RULE(!o->scale_rows,
+	     "scale_rows with B of .%s; f32 factors of 1 x 128 elements are of B of e4m3 and e5m2 with such an A",
+	     cptx_type_name(o->b));
 	RULE(!o->bk || o->bk == NARROW || o->bk == WIDE, "tile K = %u; with weights of few bits it is %d or %d", o->bk, NARROW,
 	     WIDE);
-	RULE(o->scale_k % bk == 0,
-	     "scale_k = %u; it is 0 (one factor for all of K) or a multiple of %d, with tile K = %d of that", o->scale_k, NARROW,
-	     WIDE);
+	RULE(o->scale_k % bk == 0, "scale_k = %u; it is 0 (one factor for all of K) or a multiple of %u%s", o->scale_k, bk,
+	     bk == WIDE ? ", which tile K is; that may be 64, too" : "");
 	RULE(!o->zeros || o->b == CPTX_U4, "zero points are of u4, not of .%s", cptx_type_name(o->b));
 	RULE(!o->b_n_major && !o->a_m_major, "%s; weights of few bits, and what they multiply, lie along K",
 	     o->b_n_major ? "B stored as rows of N" : "A stored as rows of M");
 	RULE(!o->batched && !o->grouped && !o->experts && !o->sparse,
 	     "B of .%s with matrices of a batch, a list or experts, or a sparse A; weights of few bits are one matrix",
 	     cptx_type_name(o->b));
-	RULE(!(o->unaligned & (CPTX_GEMM_A | CPTX_GEMM_B)),
-	     "A or B is unaligned; with weights of few bits gemv reads such rows");
+	RULE(!(o->unaligned & CPTX_GEMM_B),
+	     "B of .%s is unaligned; rows of weights of few bits have whole 16 bytes, so K is a multiple of %u",
+	     cptx_type_name(o->b), CHUNK * 8 / tma_gemm_bits(o->b));
+	RULE(!(o->unaligned & CPTX_GEMM_A),
+	     "A is unaligned, and beside weights of few bits its rows have whole 16 bytes; gemv reads others, "
+	     "where K is a multiple of %u",
+	     CHUNK * 8 / tma_gemm_bits(o->b));
 	const uint32_t most = o->bm < 192 ? 128 : o->bm < 256 ? 96 : 64; /* by registers, as ptxas 13.0 takes them */
 	RULE(o->bn <= most, "tile %ux%u of weights; with %u of their rows %u of A have room in registers", o->bm, o->bn, o->bm,
 	     most);
@@ -89,6 +99,7 @@ void gemm_sm90_weights_new(gemm90 *g)
 	x->a = cptx_regs(k, CPTX_B32, g->mma.steps * g->s.blocks * g->mma.a_map.regs);
 	x->factor = cptx_regs(k, CPTX_F32, x->rows);
 	x->left = cptx_reg(k, CPTX_U32);
+	g->left = cptx_pipe_left_none(k, &g->pipe, &g->at);
 	if (g->s.slices == 1)
 		return;
 	x->turn = cptx_var(k, CPTX_U32, g->wg);
@@ -202,16 +213,29 @@ static void multiply(gemm90 *g, bool first)
 	cptx_mma_tile(k, &g->mma, &x->part, x->a, b, .fresh_when = begins);
 }
 
-/* The products of a stage, complete, and the stage given back; goes on to the next one of this warpgroup. */
+/* Gives back the stage of the turn before. */
+static void release_left(gemm90 *g) { cptx_pipe_release(g->k, &g->pipe, &g->left.at, g->left.when); }
+
+/* Behind the last K tile of a tile: no stage is left while the tile is stored. */
+static void release_last(gemm90 *g)
+{
+	release_left(g);
+	cptx_mov(g->k, 0, .into = g->left.when);
+}
+
+/* The products of a stage, complete; goes on to the next one of this warpgroup.  mbarrier.arrive does not wait for ld of
+ * shared memory, and ptxas 13.0 puts it in front of what takes the factors: so a stage is given back in the next turn. */
 static void take_stage(gemm90 *g, bool first)
 {
 	cptx_kernel *k = g->k;
 
+	release_left(g);
+	tma_gemm_wait_for_stage(k, &g->pipe, &g->at, &g->line, g->stamps);
 	unpack(g);
 	multiply(g, first);
 	cptx_mma_wait(k, &g->mma, 0);
 	cptx_bar_warp_sync(k, 0xffffffffu); /* all lanes have read their words */
-	cptx_pipe_release(k, &g->pipe, &g->at, g->releases);
+	cptx_pipe_leave(k, &g->pipe, &g->left, &g->at, g->releases);
 	cptx_pipe_skip(k, &g->pipe, &g->at, g->s.slices);
 }
 
@@ -235,6 +259,7 @@ void gemm_sm90_weights_end(gemm90 *g)
 	cptx_kernel *k = g->k;
 	gemm_weights *x = &g->weights;
 
+	release_last(g);
 	if (!x->per_group)
 		add_group(g);
 	else
@@ -279,10 +304,10 @@ void gemm_sm90_weights_slice(gemm90 *g)
 	if (g->o->stream_k)
 		cptx_add(k, x->turn, g->w.k_first, .type = CPTX_U32, .into = x->turn);
 	CPTX_FOR(k, x->turn, g->w.k_end, g->s.slices) {
-		tma_gemm_wait_for_stage(k, &g->pipe, &g->at, &g->line, g->stamps);
 		take_stage(g, true);
 		add_group(g);
 	}
+	release_last(g);
 	cptx_sub(k, x->turn, g->w.k_end, .type = CPTX_U32, .into = x->turn); /* in the next tile this is its first K tile */
 	add_slices(g);
 }

@@ -220,13 +220,15 @@ static size_t best_with(const gemm_request *q, const cptx_target *target, const 
 	return 0;
 }
 
-/* Few rows, and nothing was asked for that the kernel for these has not. */
-static bool may_be_gemv(const gemm_request *q, const cptx_gemm_problem *p)
+/* Few rows, or weights of few bits that the target's own kernel does not take (found: it does), and nothing was asked for
+ * that the kernel for few rows has not. */
+static bool may_be_gemv(const gemm_request *q, const cptx_gemm_problem *p, bool found)
 {
 	for (int i = 0; i < OPTIONS; i++)
 		if (asked(q, i) && !(gemm_option_of(i) >> BY_GEMV & 1))
 			return false;
-	return !asked(q, OPTION_MMA) && p->m <= GEMM_GEMV_ROWS_MOST;
+	const bool alone = !found && cptx_type_bits(q->o.a) != cptx_type_bits(q->o.b);
+	return !asked(q, OPTION_MMA) && (alone || p->m <= GEMM_GEMV_ROWS_MOST);
 }
 
 /* Puts the choices of gemv among the n that there are, by their times; gives their number. */
@@ -272,7 +274,7 @@ static int pick(gemm_request *q, const cptx_target *target, const cptx_device *d
 	sms = dev ? cptx_device_get_info(dev)->sms : sms;
 	q->o.stream_k = false;
 	size_t n = cptx_gemm_auto_for(&q->o, target, &p, sms, c, some ? ALL : CHOICES, &err);
-	if (n && !some && may_be_gemv(q, &p))
+	if (!some && may_be_gemv(q, &p, n != 0))
 		n = add_gemv(q, target, &p, sms, c, n, CHOICES);
 	if (!n) {
 		free(c);
