@@ -215,6 +215,8 @@ typedef struct cptx_emu_order_info {
 	/** `differs`: how many bytes, and which is the first; `switches` and `how` tell of that order if none has an error;
 	 * lives until the device is cleared or closed; NULL: there is none. */
 	const char *difference;
+	uint64_t differ_bytes; /**< `difference`: how many bytes; 0 where it is NULL */
+	uint64_t differ_at;    /**< `difference`: address of the first of them, of the kernel; 0 where it is NULL */
 } cptx_emu_order_info;
 CPTX_API bool cptx_emu_orders_(const cptx_device *dev, cptx_emu_order_info *out, size_t size);
 /** The orders of the last launch; false for a device that is no emulator, or has launched nothing with that schedule. */

@@ -635,8 +635,8 @@ bool cptx_emu_orders_(const cptx_device *dev, cptx_emu_order_info *out, size_t s
 		return false;
 	emu_lock((cptx_device *)dev);
 	const emu_explored *x = &m->explored;
-	const cptx_emu_order_info info = { x->kernel, x->orders, x->all, x->left,    x->found,     x->switches,
-		                               x->how,    x->text,   x->why, x->differs, x->difference };
+	const cptx_emu_order_info info = { x->kernel, x->orders, x->all,     x->left,       x->found,        x->switches, x->how,
+		                               x->text,   x->why,    x->differs, x->difference, x->differ_bytes, x->differ_at };
 	bool there = x->kernel != NULL;
 	if (there)
 		RESULT_FILL(out, size, &info);

@@ -423,12 +423,13 @@ START_TEST(what_is_left)
 	              (unsigned long long)i.orders);
 	ck_assert(i.differs > 1 && i.differs <= 4 && i.switches >= 1);
 	ck_assert_msg(strstr(t.message, "before st.relaxed.gpu.global.u32"), "%s", t.message);
+	ck_assert(i.differ_bytes == 1 && i.differ_at);
 	k.order = i.differs; /* which is left in memory then */
 	i = explored(&k, x, &t);
 	ck_assert(t.ok && i.differs == k.order && x[2] == 1);
 	/* sums commute: all orders leave the same; so do exchanges of one value, which do not */
 	i = explored(&(kernel){ .body = "atom.global.add.u32 %r3, [%rd0], 1;", .threads = 64 }, x, &t);
-	ck_assert(t.ok && i.all && i.orders == 2 && !i.differs && !i.difference);
+	ck_assert(t.ok && i.all && i.orders == 2 && !i.differs && !i.difference && !i.differ_bytes && !i.differ_at);
 	i = explored(&(kernel){ .body = "mov.u32 %r4, 7; atom.global.exch.b32 %r3, [%rd0], %r4;", .threads = 64 }, x, &t);
 	ck_assert(t.ok && i.all && i.orders == 2 && !i.differs && x[0] == 7);
 }
@@ -448,6 +449,9 @@ START_TEST(difference_in_words)
 
 	ck_assert(p && cptx_launch_once(p, "k", &(cptx_launch_opt){ .grid = { 2 }, .block = { 1 } }, NULL, &err));
 	ck_assert(cptx_emu_orders(dev, &info));
+	char words[80];
+	snprintf(words, sizeof words, "1 byte of memory differs, the first at 0x%llx, ", (unsigned long long)info.differ_at);
+	ck_assert_msg(info.differ_bytes == 1 && strstr(info.difference, words), "%s", info.text);
 	ck_assert_msg(info.orders == 2 && info.differs == 2 &&
 	                  strstr(info.difference, "1 byte of memory differs, the first at 0x") &&
 	                  strstr(info.difference, ", 0 bytes behind the start of variable last: 0x00 in place of 0x01"),

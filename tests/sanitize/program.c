@@ -124,6 +124,10 @@ static const char ptx[] =
 	"st.shared.u32 [%r4], %r1; xor.b32 %r5, %r3, 128; add.u32 %r5, %r2, %r5; ld.shared.u32 %r6, [%r5];\n"
 	"mul.wide.u32 %p2, %r1, 4; add.u64 %p1, %p1, %p2; st.global.u32 [%p1], %r6;\n"
 	"ret; }\n"
+	/* *p = the number of the warp */
+	".visible .entry own(.param .u64 p) {\n"
+	".reg .b64 %p<2>; .reg .b32 %r<2>;\n"
+	"ld.param.u64 %p1, [p]; mov.u32 %r1, %tid.x; shr.u32 %r1, %r1, 5; st.relaxed.gpu.global.u32 [%p1], %r1; ret; }\n"
 	/* p[i] = the texel (i % 8, i / 8), and then what is there counts one more in the surface */
 	".visible .entry fetch(.param .u64 p, .param .u64 t, .param .u64 s) {\n"
 	".reg .b64 %p<8>; .reg .b32 %r<8>; .reg .f32 %f<8>; .reg .pred %q;\n"
@@ -161,7 +165,7 @@ static struct {
 } wrapper = { 0x466243b1, 1, &image, NULL };
 
 /* Their addresses stand for kernels and variables. */
-static char add, race, fetch, counter;
+static char add, race, own, fetch, counter;
 static unsigned *shared_with_host;
 static void **handle;
 
@@ -171,6 +175,7 @@ static void begin(void)
 	handle = __cudaRegisterFatBinary(&wrapper);
 	__cudaRegisterFunction(handle, &add, &add, "add", -1, NULL, NULL, NULL, NULL, NULL);
 	__cudaRegisterFunction(handle, &race, &race, "race", -1, NULL, NULL, NULL, NULL, NULL);
+	__cudaRegisterFunction(handle, &own, &own, "own", -1, NULL, NULL, NULL, NULL, NULL);
 	__cudaRegisterFunction(handle, &fetch, &fetch, "fetch", -1, NULL, NULL, NULL, NULL, NULL);
 	__cudaRegisterVar(handle, &counter, &counter, "counter", 0, 4, 0, 0);
 	__cudaRegisterManagedVar(handle, (void **)(void *)&shared_with_host, NULL, "shared_with_host", 0, 4, 0, 0);
@@ -567,14 +572,27 @@ static void frees(void)
 	EXPECT(cudaMalloc(&p, 16) == 0 && cudaFree(p) == 0 && cudaFree(p) == 1);
 }
 
+/* Two warps store their numbers in one place: which of them stays depends on the order. */
+static void order(void)
+{
+	void *p = NULL;
+	unsigned stays = 7;
+
+	EXPECT(cudaMalloc(&p, 16) == 0 && cudaMemset(p, 0, 16) == 0);
+	EXPECT(launch(&own, p, 0, 64, NULL) == 0 && cudaDeviceSynchronize() == 0);
+	EXPECT(cudaMemcpy(&stays, p, 4, RT_DEVICE_TO_HOST) == 0 && stays < 2);
+	printf("stored at %p\n", p);
+	EXPECT(cudaFree(p) == 0);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
 		const char *name;
 		void (*run)(void);
-	} all[] = { { "work", work },   { "memory", memory }, { "graphs", graphs }, { "shapes", shapes },
-		        { "maps", maps },   { "arrays", arrays }, { "parts", parts },   { "handles", handles },
-		        { "races", races }, { "ends", ends },     { "frees", frees },   { "warns", warns } };
+	} all[] = { { "work", work },     { "memory", memory }, { "graphs", graphs },   { "shapes", shapes }, { "maps", maps },
+		        { "arrays", arrays }, { "parts", parts },   { "handles", handles }, { "races", races },   { "ends", ends },
+		        { "frees", frees },   { "warns", warns },   { "order", order } };
 
 	begin();
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)

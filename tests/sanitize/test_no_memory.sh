@@ -1,13 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Allocations fail, one at a time, in a program that libcptx_sanitize serves: test_no_memory.sh PROGRAM FAIL_MALLOC.SO.  Calls
-# give errors then, and no signal ends the program.  CPTX_WHOLE=1: really each, else each eleventh.
+# Allocations fail, one at a time, in programs that libcptx_sanitize serves: test_no_memory.sh PROGRAM GRAPHS FAIL_MALLOC.SO.
+# Calls give errors then, and no signal ends the program.  CPTX_WHOLE=1: really each, else each eleventh.
 set -u
-program=$(realpath "$1") shim=$(realpath "$2") passed=0 failed=0
+program=$(realpath "$1") of_graphs=$(realpath "$2") shim=$(realpath "$3") passed=0 failed=0
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 step=${CPTX_WHOLE:+1}
-for what in work graphs arrays parts handles warns; do
+for what in work graphs arrays parts handles warns clones updates slices; do
+	case $what in clones | updates | slices) program=$of_graphs ;; esac
 	at=1
 	while :; do
 		rm -f "$dir/seen"

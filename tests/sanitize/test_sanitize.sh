@@ -55,6 +55,33 @@ complains "has no order of that number"
 fails "--order 9: the last order is 1" run -g 1 -b 64 -a "buf:u32[64]=iota" --schedules all --order 9 "$here/../../examples/turn.ptx"
 status 0 sanitize --schedules all --orders 1 -- "$program" work
 complains "kernel add: 1 order is right, and at least 1 more is known"
+# Two warps store their numbers at the same place: a note, and no error.
+status 0 sanitize --schedules all --json "$dir/order.json" --sarif "$dir/order.sarif" -- "$program" order
+complains "all 2 orders are right; but order 2 leaves other memory than the first: 1 byte of memory differs"
+complains "0 errors, 0 warnings; the result of 1 launch depends on the order; the program's exit status is 0"
+at=$(sed -n 's/^stored at //p' "$out")
+holds [ "$(grep -c . "$dir/order.json")" = 1 ]
+holds grep -q "^{\"code\":\"order-dependent\",\"rank\":\"note\",\"kernel\":\"own\",\"order\":2,\"bytes\":1,\"address\":\"$at\",\"text\":\"all 2 orders" "$dir/order.json"
+holds grep -q '^{"ruleId":"order-dependent","level":"note","message":{"text":"all 2 orders.*"name":"own"}' "$dir/order.sarif"
+holds python3 -c 'import json, sys; json.load(open(sys.argv[1])); json.loads(open(sys.argv[2]).read())' "$dir/order.sarif" "$dir/order.json"
+status 0 sanitize --json "$dir/order.json" -- "$program" order
+silent "$dir/order.json"
+printf '.version 8.0\n.target sm_90\n.address_size 64\n.visible .entry own(.param .u64 p) {\n.reg .b64 %%p<2>; .reg .b32 %%r<2>;\nld.param.u64 %%p1, [p]; mov.u32 %%r1, %%tid.x; shr.u32 %%r1, %%r1, 5;\nst.relaxed.gpu.global.u32 [%%p1], %%r1; ret; }\n' >"$dir/own.ptx"
+status 0 run "$dir/own.ptx" -b 64 -a "buf:u32[4]=zero" --schedules all --finding-format json
+holds grep -qE '^\{"code":"order-dependent","rank":"note","kernel":"own","order":2,"bytes":1,"address":"0x[0-9a-f]+","text":"all 2 orders are right; but order 2 leaves' "$err"
+holds test "$(wc -l <"$err")" -eq 1
+status 0 run "$dir/own.ptx" -b 64 -a "buf:u32[4]=zero" --finding-format json
+silent "$err"
+# What the command puts into the environment may be put there by hand.
+for bad in THREADS=abc THREADS=-3 THREADS=257 SEED=1x SMS=1025 ORDER=-1 ORDERS=x LIMIT=1e9 DEVICES=0 DEVICES=17; do
+	what="CPTX_SANITIZE_$bad"
+	if env "CPTX_SANITIZE_$bad" "$program" order >"$out" 2>"$err"; then bad "$what is taken"; else ok; fi
+	complains "no device: CPTX_SANITIZE_${bad%=*} is '${bad#*=}': expected a number from "
+done
+what="CPTX_SANITIZE_THREADS=2"
+holds env CPTX_SANITIZE_THREADS=2 "$program" order >/dev/null
+usage "--record --: expected the name of a file" sanitize --record -- true
+holds [ ! -e ./-- ]
 usage "--schedules some: expected all" sanitize --schedules some -- true
 for of in order orders; do
 	usage "--$of: of the orders that --schedules all tries, beside that" sanitize --$of 1 -- true

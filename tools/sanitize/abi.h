@@ -282,6 +282,8 @@ enum { RT_OF_ARRAY, RT_OF_MIPMAPPED, RT_OF_LINEAR, RT_OF_ROWS };
 enum { DR_HOST = 1, DR_DEVICE, DR_ARRAY, DR_UNIFIED };
 enum { DR_AS_INTEGER = 1, DR_NORMALIZED = 2, DR_SRGB = 16 };
 enum { RT_FUNC_MAX_DYN_SMEM = 8 };
+/* Results of an update of a graph. */
+enum { RT_UPDATE_TOPOLOGY = 2, RT_UPDATE_TYPE };
 /* Types of a graph's nodes. */
 enum {
 	RT_NODE_KERNEL,

@@ -264,18 +264,17 @@ static bool side_of(side *s, const san_array *a, size_t x, size_t y, size_t z, s
 
 static int copy_slices(side dst, side src, size_t width, size_t height, size_t depth, int kind, san_stream *s)
 {
-	int e = SAN_OK;
-
-	for (size_t z = 0; z < depth && !e; z++)
-		e = san_copy_rows(&(san_rows){ .dst = dst.at + z * dst.rows * dst.pitch,
-		                               .src = src.at + z * src.rows * src.pitch,
-		                               .dst_pitch = dst.pitch,
-		                               .src_pitch = src.pitch,
-		                               .width = width,
-		                               .height = height,
-		                               .kind = kind },
-		                  s);
-	return e;
+	return san_copy_rows(&(san_rows){ .dst = dst.at,
+	                                  .src = src.at,
+	                                  .dst_pitch = dst.pitch,
+	                                  .src_pitch = src.pitch,
+	                                  .width = width,
+	                                  .height = depth ? height : 0,
+	                                  .kind = kind,
+	                                  .more = depth ? depth - 1 : 0,
+	                                  .dst_slice = dst.rows * dst.pitch,
+	                                  .src_slice = src.rows * src.pitch },
+	                     s);
 }
 
 /* Whether a copy at a pointer, with pitch and rows from slice to slice, ends at bytes that size_t can count. */

@@ -5,10 +5,41 @@
  */
 #include "graph.h"
 
+#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
-static san_graph *graphs; /* that live */
+/* ---- handles ---- */
+
+static void *handles; /* a tree of those that live */
+
+static int by_address(const void *a, const void *b) { return ((uintptr_t)a > (uintptr_t)b) - ((uintptr_t)a < (uintptr_t)b); }
+
+bool san_handle_lives(const void *p, enum san_handle kind)
+{
+	const enum san_handle *const *found = p ? (const enum san_handle *const *)tfind(p, &handles, by_address) : NULL;
+
+	return found && **found == kind;
+}
+
+/* A zeroed thing that has a handle; NULL: there is no memory. */
+static void *handle_new(size_t size, enum san_handle kind)
+{
+	enum san_handle *p = (enum san_handle *)calloc(1, size);
+
+	if (!p || !tsearch(p, &handles, by_address)) {
+		free(p);
+		return NULL;
+	}
+	*p = kind;
+	return p;
+}
+
+static void handle_free(void *p)
+{
+	tdelete(p, &handles, by_address);
+	free(p);
+}
 
 /* ---- nodes ---- */
 
@@ -19,15 +50,17 @@ static void node_free(san_node *n)
 	san_graph_free(n->child);
 	free(n->after);
 	free(n->values);
-	free(n);
+	handle_free(n);
 }
 
 static san_node *node_new(san_graph *g, enum san_work work)
 {
-	san_node *n = (san_node *)calloc(1, sizeof *n);
+	static uint64_t ids;
+	san_node *n = (san_node *)handle_new(sizeof *n, SAN_NODE);
 
 	if (!n)
 		return NULL;
+	n->id = ++ids;
 	n->work = work;
 	n->graph = g;
 	n->number = ++g->numbers;
@@ -39,37 +72,23 @@ static san_node *node_new(san_graph *g, enum san_work work)
 
 san_graph *san_graph_new(void)
 {
-	san_graph *g = (san_graph *)calloc(1, sizeof *g);
+	san_graph *g = (san_graph *)handle_new(sizeof *g, SAN_GRAPH);
 
 	if (g)
-		g->last = &g->first, g->next = graphs, graphs = g;
+		g->last = &g->first;
 	return g;
-}
-
-bool san_graph_lives(const san_graph *g)
-{
-	const san_graph *one = graphs;
-
-	while (g && one && one != g)
-		one = one->next;
-	return g && one;
 }
 
 void san_graph_free(san_graph *g)
 {
-	san_graph **p = &graphs;
-
-	while (*p && *p != g)
-		p = &(*p)->next;
-	if (!g || !*p)
+	if (!g)
 		return;
-	*p = g->next;
 	while (g->first) {
 		san_node *n = g->first;
 		g->first = n->next;
 		node_free(n);
 	}
-	free(g);
+	handle_free(g);
 }
 
 /* Copies the values of a kernel's arguments into the node, and where they stand. */
@@ -128,21 +147,32 @@ int san_graph_launch(san_graph *g, san_kernel *k, const san_shape *shape, void *
 
 	if (e || (k->info.nparams && !args))
 		return e ? e : SAN_VALUE;
-	*out = node_new(g, SAN_WORK_NONE); /* which it stays where memory ends */
-	if (!*out || (e = san_node_launch(*out, k, shape, args)))
-		return *out ? e : SAN_MEMORY;
-	(*out)->work = SAN_WORK_LAUNCH;
+	san_node *n = node_new(g, SAN_WORK_NONE); /* which it stays where memory ends */
+	if (!n || (e = san_node_launch(n, k, shape, args))) {
+		if (n)
+			san_graph_drop(n);
+		return n ? e : SAN_MEMORY;
+	}
+	n->work = SAN_WORK_LAUNCH;
+	*out = n;
 	return SAN_OK;
 }
 
 int san_graph_child(san_graph *g, const san_graph *child, san_node **out)
 {
-	*out = node_new(g, SAN_WORK_NONE);
-	int e = *out ? SAN_OK : SAN_MEMORY;
+	san_graph *copy = NULL;
+	/* before the graph has the node: it may be its own child */
+	int e = child ? san_graph_clone(child, SAN_GRAPH, &copy) : SAN_OK;
+	san_node *n = e ? NULL : node_new(g, child ? SAN_WORK_CHILD : SAN_WORK_NONE);
 
-	if (!e && child && !(e = san_graph_clone(child, &(*out)->child)))
-		(*out)->work = SAN_WORK_CHILD;
-	return e;
+	if (!n) {
+		san_graph_free(copy);
+		return e ? e : SAN_MEMORY;
+	}
+	if (copy)
+		n->child = copy, copy->owned = true;
+	*out = n;
+	return SAN_OK;
 }
 
 /* ---- dependencies ---- */
@@ -159,7 +189,7 @@ static void number(san_graph *g)
 		n->number = ++g->numbers;
 }
 
-static bool is_after(const san_node *n, const san_node *on)
+bool san_node_is_after(const san_node *n, const san_node *on)
 {
 	size_t i = 0;
 
@@ -201,10 +231,8 @@ static bool move_behind(san_node *n, san_node *last)
 
 int san_node_depends(san_node *n, san_node *on)
 {
-	if (n == on || n->graph != on->graph)
+	if (n == on || n->graph != on->graph || san_node_is_after(n, on))
 		return SAN_VALUE;
-	if (is_after(n, on))
-		return SAN_OK;
 	san_node **grown = (san_node **)realloc(n->after, (n->nafter + 1) * sizeof(san_node *));
 	if (!grown)
 		return SAN_MEMORY;
@@ -215,14 +243,16 @@ int san_node_depends(san_node *n, san_node *on)
 	return SAN_OK;
 }
 
-void san_node_depends_no_more(san_node *n, const san_node *on)
+int san_node_depends_no_more(san_node *n, const san_node *on)
 {
+	const size_t had = n->nafter;
 	size_t kept = 0;
 
 	for (size_t i = 0; i < n->nafter; i++)
 		if (n->after[i] != on)
 			n->after[kept++] = n->after[i];
 	n->nafter = kept;
+	return kept < had ? SAN_OK : SAN_VALUE;
 }
 
 void san_graph_drop(san_node *n)
@@ -241,13 +271,16 @@ void san_graph_drop(san_node *n)
 	node_free(n);
 }
 
-san_node *san_graph_made_of(const san_graph *g, const san_node *node)
+san_node *san_graph_made_of(const san_graph *g, const san_node *node, bool within)
 {
-	san_node *n = g->first;
-
-	while (n && n->original != node)
-		n = n->next;
-	return node ? n : NULL;
+	for (san_node *n = g->first; n; n = n->next) {
+		san_node *found = n->original == node->id ? n
+		                  : within && n->child    ? san_graph_made_of(n->child, node, within)
+		                                          : NULL;
+		if (found)
+			return found;
+	}
+	return NULL;
 }
 
 /* ---- what streams capture ---- */
@@ -294,45 +327,62 @@ int san_host_call(void (*fn)(void *user), void *user, san_stream *s)
 
 /* ---- graphs that run ---- */
 
-/* Copies the nodes of a graph behind those of another; child graphs are laid out in it.  Each copy knows its original. */
-static int copy_nodes(san_graph *to, const san_graph *from)
+/* Makes a node, which is new, one like another of another graph, whose nodes in front of that are copied. */
+static int become(san_node *c, san_node *n)
 {
+	const san_node fresh = *c;
 	int e = SAN_OK;
 
-	for (san_node *n = from->first; n && !e; n = n->next) {
-		if (n->work == SAN_WORK_CHILD) {
-			e = copy_nodes(to, n->child);
-			n->copy = san_graph_newest(to);
-			continue;
-		}
-		san_node *c = node_new(to, n->work);
-		if (!c)
-			return SAN_MEMORY;
-		san_node *next = c->next;
-		*c = *n;
-		c->next = next, c->graph = to, c->original = n, c->values = NULL, c->child = NULL;
-		c->number = to->numbers, c->after = NULL, c->nafter = 0, n->copy = c;
-		for (size_t i = 0; i < n->nafter && !e; i++)
-			e = n->after[i]->copy ? san_node_depends(c, n->after[i]->copy) : SAN_OK;
-		if (n->work == SAN_WORK_ALLOC)
-			san_block_at((uintptr_t)n->memory)->graphs++;
-		if (n->work == SAN_WORK_LAUNCH && !e)
-			e = san_node_launch(c, n->kernel, &n->shape, n->values);
-	}
+	*c = *n;
+	c->next = fresh.next, c->graph = fresh.graph, c->id = fresh.id, c->number = fresh.number;
+	c->original = n->id, c->values = NULL, c->child = NULL, c->after = NULL, c->nafter = 0;
+	n->copy = c;
+	if (n->work == SAN_WORK_ALLOC)
+		san_block_at((uintptr_t)n->memory)->graphs++;
+	for (size_t i = 0; i < n->nafter && !e; i++)
+		e = san_node_depends(c, n->after[i]->copy);
+	if (n->work == SAN_WORK_LAUNCH && !e)
+		e = san_node_launch(c, n->kernel, &n->shape, n->values);
+	if (n->child && !e && !(e = san_graph_clone(n->child, SAN_GRAPH, &c->child)))
+		c->child->owned = true;
 	return e;
 }
 
-int san_graph_clone(const san_graph *from, san_graph **out)
+int san_graph_clone(const san_graph *from, enum san_handle as, san_graph **out)
 {
 	san_graph *g = san_graph_new();
-	int e = g ? copy_nodes(g, from) : SAN_MEMORY;
+	int e = g ? SAN_OK : SAN_MEMORY;
 
-	if (e)
+	for (san_node *n = from->first; n && !e; n = n->next) {
+		san_node *c = node_new(g, SAN_WORK_NONE);
+		e = c ? become(c, n) : SAN_MEMORY;
+	}
+	if (e) {
 		san_graph_free(g);
-	else
-		*out = g;
-	return e;
+		return e;
+	}
+	g->handle = as;
+	*out = g;
+	return SAN_OK;
 }
+
+static void take(san_graph *g, const san_graph *from)
+{
+	g->first = from->first, g->count = from->count, g->numbers = from->numbers;
+	g->last = g->first ? from->last : &g->first;
+	for (san_node *n = g->first; n; n = n->next)
+		n->graph = g;
+}
+
+void san_graph_swap(san_graph *a, san_graph *b)
+{
+	const san_graph was = *a;
+
+	take(a, b);
+	take(b, &was);
+}
+
+static int run_all(const san_graph *g);
 
 static int run(const san_node *n)
 {
@@ -344,21 +394,27 @@ static int run(const san_node *n)
 	case SAN_WORK_ALLOC: san_block_at((uintptr_t)n->memory)->freed = false; return SAN_OK;
 	case SAN_WORK_FREE: return san_free((uintptr_t)n->memory, false);
 	case SAN_WORK_HOST: return san_host_call(n->fn, n->user, NULL);
+	case SAN_WORK_CHILD: return run_all(n->child);
 	default: return SAN_OK;
 	}
 }
 
-int san_graph_run(const san_graph *g, san_stream *s)
+/* A child graph runs where its node stands: behind all that the node depends on, in front of all that depends on it. */
+static int run_all(const san_graph *g)
 {
 	int e = SAN_OK;
 
-	if (san_captures(s)) {
-		san_node *n = NULL, *before = san_graph_newest(s->capture);
-		e = san_graph_child(s->capture, g, &n);
-		return captured(n, before, e);
-	}
 	for (const san_node *n = g->first; n && !e; n = n->next)
 		if (!n->left_out)
 			e = run(n);
 	return e;
+}
+
+int san_graph_run(const san_graph *g, san_stream *s)
+{
+	if (!san_captures(s))
+		return run_all(g);
+	san_node *n = NULL, *before = san_graph_newest(s->capture);
+	int e = san_graph_child(s->capture, g, &n);
+	return captured(n, before, e);
 }

@@ -44,8 +44,8 @@ static int attribute(int number, uint64_t *value)
 }
 
 BOTH(cudaGraphAddMemAllocNode, cuGraphAddMemAllocNode, (NODE, rt_alloc_node *p),
-     ADD(san_graph_alloc(g, &p->at, p->size, out)))
-BOTH(cudaGraphAddMemFreeNode, cuGraphAddMemFreeNode, (NODE, void *at), ADD(san_graph_free_memory(g, at, out)))
+     ADD(p, san_graph_alloc(g, &p->at, p->size, out)))
+BOTH(cudaGraphAddMemFreeNode, cuGraphAddMemFreeNode, (NODE, void *at), ADD(true, san_graph_free_memory(g, at, out)))
 CALL(cudaDeviceGetGraphMemAttribute, (int number, int which, void *value),
      ((void)which, attribute(number, (uint64_t *)value)))
 CALL(cudaDeviceSetGraphMemAttribute, (int number, int which, void *value),

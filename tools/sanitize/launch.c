@@ -66,6 +66,8 @@ static int run(san_kernel *k, const san_shape *shape, const cptx_arg *args)
 	         (unsigned long long)orders.orders);
 	if (asked)
 		san_say("kernel %s: %s", orders.kernel, none ? only : orders.text);
+	if (asked && orders.difference)
+		san_differs(&orders);
 	if (none)
 		san_unchecked(SAN_UNCHECKED_ORDER, k->name, only);
 	else if (ok || err.code == CPTX_E_FINDING)

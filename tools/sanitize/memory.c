@@ -216,8 +216,10 @@ int san_copy_rows(const san_rows *r, san_stream *s)
 		return SAN_VALUE;
 	if (san_captures(s))
 		return san_keep_copy(s, r);
-	for (size_t y = 0; y < r->height && !e; y++)
-		e = copy_now((char *)r->dst + y * r->dst_pitch, (const char *)r->src + y * r->src_pitch, r->width, r->kind);
+	for (size_t z = 0; z <= r->more && !e; z++)
+		for (size_t y = 0; y < r->height && !e; y++)
+			e = copy_now((char *)r->dst + z * r->dst_slice + y * r->dst_pitch,
+			             (const char *)r->src + z * r->src_slice + y * r->src_pitch, r->width, r->kind);
 	return e;
 }
 

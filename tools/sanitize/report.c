@@ -137,6 +137,18 @@ void san_checked(void)
 		fflush(records);
 }
 
+void san_differs(const cptx_emu_order_info *orders)
+{
+	if (!records)
+		return;
+	fputs("order-dependent\t", records);
+	put_field(records, orders->kernel, '\t');
+	fprintf(records, "%llu\t%llu\t%llu\t", (unsigned long long)orders->differs, (unsigned long long)orders->differ_bytes,
+	        (unsigned long long)orders->differ_at);
+	put_field(records, orders->text, '\n');
+	fflush(records);
+}
+
 /* Copies a finding's words; behind the place of the PTX that they name stands the line of the source, if it is known. */
 static void with_sources(char *to, size_t room, const char *words)
 {

@@ -159,7 +159,14 @@ CALL(cudaMemAdvise, (const void *p, size_t size, int advice, rt_location where),
 CALL(cudaMemcpy, (void *dst, const void *src, size_t size, int kind), san_copy(dst, src, size, kind, NULL))
 CALL(cudaMemcpyAsync, (void *dst, const void *src, size_t size, int kind, san_stream *s),
      san_copy(dst, src, size, kind, san_stream_of(s)))
-#define ROWS ((san_rows){ dst, src, dst_pitch, src_pitch, width, height, kind })
+#define ROWS                                                                                                                \
+	((san_rows){ .dst = dst,                                                                                                \
+	             .src = src,                                                                                                \
+	             .dst_pitch = dst_pitch,                                                                                    \
+	             .src_pitch = src_pitch,                                                                                    \
+	             .width = width,                                                                                            \
+	             .height = height,                                                                                          \
+	             .kind = kind })
 CALL(cudaMemcpy2D, (void *dst, size_t dst_pitch, const void *src, size_t src_pitch, size_t width, size_t height, int kind),
      san_copy_rows(&ROWS, NULL))
 CALL(cudaMemcpy2DAsync,

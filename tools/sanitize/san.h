@@ -157,6 +157,7 @@ enum san_unchecked {
 /* Keeps for the command that something was not checked, and why; a launch that was. */
 void san_unchecked(enum san_unchecked kind, const char *name, const char *why);
 void san_checked(void);
+void san_differs(const cptx_emu_order_info *orders); /* keeps for the command that orders of a launch leave other memory */
 void san_say(const char *format, ...) CPTX_PRINTF_(1, 2);
 void san_report(void);                        /* says what was found since the last call */
 int san_missing(const char *name);            /* says once that a call is not there; NOT_SUPPORTED */
@@ -210,12 +211,13 @@ bool san_on_device(const void *p);
 int san_block_add(uint64_t at, void *host, size_t size, int type); /* bookkeeping alone */
 void san_block_drop(uint64_t at);
 int san_copy(void *dst, const void *src, size_t size, int kind, san_stream *s);
-/* Rows of bytes; the pitches of one row are not looked at. */
+/* Rows of bytes; the pitches of one row are not looked at, nor those of one slice. */
 typedef struct san_rows {
 	void *dst;
 	const void *src;
 	size_t dst_pitch, src_pitch, width, height;
 	int kind;
+	size_t more, dst_slice, src_slice; /* slices behind the first, and bytes from one to the next */
 } san_rows;
 int san_copy_rows(const san_rows *r, san_stream *s);
 int san_set(uint64_t dst, unsigned value, unsigned element, size_t count, san_stream *s);

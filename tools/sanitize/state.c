@@ -36,32 +36,49 @@ static const char *variable(const char *name, const char *otherwise)
 	return value && *value ? value : otherwise;
 }
 
-uint64_t san_order(void) { return strtoull(variable("CPTX_SANITIZE_ORDER", "0"), NULL, 10); }
+/* The number of a variable, the least where it is unset; what is no such number is told in the error. */
+static uint64_t number(const char *name, uint64_t least, uint64_t most, cptx_error *err)
+{
+	const char *value = variable(name, "");
+	const size_t digits = strspn(value, "0123456789");
+	const uint64_t n = *value ? strtoull(value, NULL, 10) : least;
+
+	if (!value[digits] && digits < 20 && n >= least && n <= most)
+		return n;
+	err->code = CPTX_E_ARG;
+	snprintf(err->text, sizeof err->text, "%s is '%.40s': expected a number from %llu to %llu", name, value,
+	         (unsigned long long)least, (unsigned long long)most);
+	return least;
+}
+
+static uint64_t only; /* order */
+uint64_t san_order(void) { return only; }
 
 static void open_device(void)
 {
 	const char *order = variable("CPTX_SANITIZE_SCHEDULE", "random");
 	cptx_error err = { .code = CPTX_OK };
+
+	only = number("CPTX_SANITIZE_ORDER", 0, UINT64_MAX, &err);
 	const cptx_emu_opt opt = {
 		.size = CPTX_OPT_SIZE(cptx_emu_opt),
-		.seed = strtoull(variable("CPTX_SANITIZE_SEED", "0"), NULL, 10),
+		.seed = number("CPTX_SANITIZE_SEED", 0, UINT64_MAX, &err),
 		.schedule = !strcmp(order, "late")    ? CPTX_EMU_LATE
 		            : !strcmp(order, "eager") ? CPTX_EMU_EAGER
 		            : !strcmp(order, "all")   ? CPTX_EMU_ALL
 		                                      : CPTX_EMU_RANDOM,
-		.step_limit = strtoull(variable("CPTX_SANITIZE_LIMIT", "0"), NULL, 10),
-		.sms = (uint32_t)strtoul(variable("CPTX_SANITIZE_SMS", "0"), NULL, 10),
-		.threads = (uint32_t)strtoul(variable("CPTX_SANITIZE_THREADS", "0"), NULL, 10),
+		.step_limit = number("CPTX_SANITIZE_LIMIT", 0, UINT64_MAX, &err),
+		.sms = (uint32_t)number("CPTX_SANITIZE_SMS", 0, 1024, &err),
+		.threads = (uint32_t)number("CPTX_SANITIZE_THREADS", 0, 256, &err),
 		.pedantic = *variable("CPTX_SANITIZE_PEDANTIC", "0") == '1',
 		.print = san_print,
-		.orders = strtoull(variable("CPTX_SANITIZE_ORDERS", "0"), NULL, 10),
-		.order = san_order(),
+		.orders = number("CPTX_SANITIZE_ORDERS", 0, UINT64_MAX, &err),
+		.order = only,
 		.no_traffic = true, /* nobody asks for it */
 	};
 
-	const unsigned long n = strtoul(variable("CPTX_SANITIZE_DEVICES", "1"), NULL, 10);
-	san.ndevice = n >= 1 && n <= SAN_DEVICES ? (int)n : 1;
-	san.dev = cptx_emu_open(variable("CPTX_SANITIZE_ARCH", "sm_90a"), &opt, &err);
+	san.ndevice = (int)number("CPTX_SANITIZE_DEVICES", 1, SAN_DEVICES, &err);
+	san.dev = err.code ? NULL : cptx_emu_open(variable("CPTX_SANITIZE_ARCH", "sm_90a"), &opt, &err);
 	if (san.dev) {
 		san.info = cptx_device_get_info(san.dev);
 	} else {

@@ -518,6 +518,8 @@ static bool tell_difference(search *s)
 	buf_init(&b, NULL);
 	if (ok && (ok = try_order(s, &got)) && got.other.bytes) {
 		emu_memory_put_difference(&b, &got.other);
+		s->m->explored.differ_bytes = got.other.bytes;
+		s->m->explored.differ_at = got.other.in->at + got.other.offset;
 		describe(s);
 	}
 	buf_put(&b, "", 1);

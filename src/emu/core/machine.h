@@ -41,8 +41,9 @@ typedef struct emu_explored {
 	unsigned switches;
 	bool all;
 	const char *text;
-	const char *difference; /* of what order `differs` leaves from what the first one does; NULL: none */
-	const char *why, *how;  /* why: its orders were not explored, or not to their end; NULL: they were */
+	const char *difference;           /* of what order `differs` leaves from what the first one does; NULL: none */
+	uint64_t differ_bytes, differ_at; /* how many bytes, the address of the first */
+	const char *why, *how;            /* why: its orders were not explored, or not to their end; NULL: they were */
 } emu_explored;
 
 struct emu_machine {

@@ -468,6 +468,15 @@ static int fail(run_request *q, const cptx_device *dev, uint64_t seed, unsigned 
 	return EXIT_FAILED;
 }
 
+/* What came of the orders of a launch; as JSON only what differs among them, which is a result to look at. */
+static void tell_orders(const run_request *q, const cptx_emu_order_info *x)
+{
+	if (!q->json)
+		fprintf(stderr, "cptx run: kernel %s: %s\n", x->kernel, x->text);
+	else if (x->difference)
+		finding_order_json(stderr, &(finding_order){ x->kernel, x->text, x->differs, x->differ_bytes, x->differ_at });
+}
+
 /* ---- the two jobs ---- */
 
 static int run_seeds(run_request *q)
@@ -485,8 +494,8 @@ static int run_seeds(run_request *q)
 			status = fail(q, dev, first + i, result, &err);
 		else
 			report(q, dev, first + i);
-		if (dev && !q->json && cptx_emu_orders(dev, &orders))
-			fprintf(stderr, "cptx run: kernel %s: %s\n", orders.kernel, orders.text);
+		if (dev && cptx_emu_orders(dev, &orders))
+			tell_orders(q, &orders);
 		if (dev && !status && q->emu.order && cptx_emu_orders(dev, &orders) && q->emu.order > orders.orders && !orders.why)
 			status = cli_failed(q->cmd, "--order %llu: the last order is %llu", (unsigned long long)q->emu.order,
 			                    (unsigned long long)orders.orders);

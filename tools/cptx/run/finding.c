@@ -24,6 +24,16 @@ void finding_json(FILE *out, const cptx_emu_finding *f, uint64_t seed)
 	fputs("}\n", out);
 }
 
+void finding_order_json(FILE *out, const finding_order *o)
+{
+	fputs("{\"code\":\"" FINDING_ORDER "\",\"rank\":\"note\",\"kernel\":", out);
+	run_json_string(out, o->kernel);
+	fprintf(out, ",\"order\":%llu,\"bytes\":%llu,\"address\":\"0x%llx\",\"text\":", (unsigned long long)o->order,
+	        (unsigned long long)o->bytes, (unsigned long long)o->at);
+	run_json_string(out, o->text);
+	fputs("}\n", out);
+}
+
 /* ---- SARIF 2.1.0: what editors and code hosts read ---- */
 
 void finding_sarif_begin(FILE *out)
@@ -36,7 +46,7 @@ void finding_sarif_begin(FILE *out)
 	for (int code = CPTX_FIND_NONE + 1; code < CPTX_FIND_COUNT; code++)
 		fprintf(out, "%s{\"id\":\"%s\"}", code > CPTX_FIND_NONE + 1 ? "," : "",
 		        cptx_finding_name((enum cptx_finding_code)code));
-	fputs("]}},\"results\":[", out);
+	fputs(",{\"id\":\"" FINDING_ORDER "\"}]}},\"results\":[", out);
 }
 
 void finding_sarif(FILE *out, const cptx_emu_finding *f, bool first)
@@ -54,6 +64,15 @@ void finding_sarif(FILE *out, const cptx_emu_finding *f, bool first)
 		fputs("}]}]", out);
 	}
 	fputs("}", out);
+}
+
+void finding_order_sarif(FILE *out, const finding_order *o, bool first)
+{
+	fprintf(out, "%s\n{\"ruleId\":\"" FINDING_ORDER "\",\"level\":\"note\",\"message\":{\"text\":", first ? "" : ",");
+	run_json_string(out, o->text);
+	fputs("},\"locations\":[{\"logicalLocations\":[{\"kind\":\"function\",\"name\":", out);
+	run_json_string(out, o->kernel);
+	fputs("}]}]}", out);
 }
 
 void finding_sarif_end(FILE *out) { fputs("]}]}\n", out); }

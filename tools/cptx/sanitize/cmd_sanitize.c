@@ -39,7 +39,9 @@ static int read_option(session *q, int option, const char *value)
 	request *r = q->user;
 
 	switch (option) {
-	case SANITIZE_RECORD: r->record = value; return EXIT_OK;
+	case SANITIZE_RECORD:
+		r->record = value;
+		return strcmp(value, "--") ? EXIT_OK : cli_bad_value(q->cmd, SANITIZE_RECORD, value, "expected the name of a file");
 	case SANITIZE_ON:
 		r->gpu = !strcmp(value, "gpu"), r->emulator = !strcmp(value, "emulator");
 		return r->gpu || r->emulator ? EXIT_OK : cli_bad_value(q->cmd, SANITIZE_ON, value, "expected gpu or emulator");

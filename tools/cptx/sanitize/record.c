@@ -74,6 +74,21 @@ bool record_read_unchecked(char *line, record_unchecked *u)
 	return true;
 }
 
+bool record_read_order(char *line, finding_order *o)
+{
+	enum { MARK, OF, ORDER, BYTES, AT, WORDS, N };
+	char *field[FIELDS];
+
+	if (strncmp(line, FINDING_ORDER "\t", sizeof FINDING_ORDER) || split(line, field, N) != N)
+		return false;
+	*o = (finding_order){ .kernel = field[OF],
+		                  .text = field[WORDS],
+		                  .order = strtoull(field[ORDER], NULL, 10),
+		                  .bytes = strtoull(field[BYTES], NULL, 10),
+		                  .at = strtoull(field[AT], NULL, 10) };
+	return true;
+}
+
 bool record_read(char *line, cptx_emu_finding *f)
 {
 	char *field[FIELDS];

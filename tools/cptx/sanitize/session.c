@@ -258,7 +258,7 @@ static int run_process(session *q, int fd)
 /* ---- what was found ---- */
 
 typedef struct totals {
-	size_t errors, warnings, checked, nkind;
+	size_t errors, warnings, checked, differ, nkind; /* differ: launches whose result depends on the order */
 	struct {
 		size_t n;
 		int tells;
@@ -326,12 +326,25 @@ static void put_unchecked(const session *q, outputs *o, const record_unchecked *
 	fputs("}\n", o->json.f);
 }
 
+/* Whether nothing stands in the log of SARIF yet. */
+static bool is_first(const totals *t) { return !t->errors && !t->warnings && !t->differ; }
+
+static void put_order(const session *q, outputs *o, const finding_order *x, totals *t)
+{
+	if (q->json)
+		finding_order_json(o->json.f, x);
+	if (q->sarif)
+		finding_order_sarif(o->sarif.f, x, is_first(t));
+	t->differ++;
+}
+
 static bool each_finding(const session *q, FILE *records, outputs *o, totals *t)
 {
 	char *line = NULL;
 	size_t room = 0;
 	cptx_emu_finding f;
 	record_unchecked u;
+	finding_order x;
 	bool ok = true;
 
 	if (q->sarif)
@@ -342,11 +355,13 @@ static bool each_finding(const session *q, FILE *records, outputs *o, totals *t)
 			t->checked++;
 		else if (record_read_unchecked(line, &u))
 			put_unchecked(q, o, &u, t);
+		else if (record_read_order(line, &x))
+			put_order(q, o, &x, t);
 		else if (record_read(line, &f)) {
 			if (q->json)
 				finding_json(o->json.f, &f, q->seed ? strtoull(q->seed, NULL, 10) : 0);
 			if (q->sarif)
-				finding_sarif(o->sarif.f, &f, !t->errors && !t->warnings);
+				finding_sarif(o->sarif.f, &f, is_first(t));
 			*(f.rank == CPTX_FIND_ERROR ? &t->errors : &t->warnings) += 1;
 		}
 	}
@@ -369,6 +384,9 @@ static bool summarize(const session *q, const totals *t, const char *what, int s
 
 	fprintf(stderr, "cptx %s: %zu error%s, %zu warning%s; ", q->cmd->name, t->errors, t->errors == 1 ? "" : "s", t->warnings,
 	        t->warnings == 1 ? "" : "s");
+	if (t->differ)
+		fprintf(stderr, "the result%s of %zu launch%s depend%s on the order; ", t->differ == 1 ? "" : "s", t->differ,
+		        t->differ == 1 ? "" : "es", t->differ == 1 ? "s" : "");
 	for (size_t i = 0; i < t->nkind; i++) {
 		if (t->kind[i].n == 1)
 			fprintf(stderr, "%s; ", t->kind[i].one);
