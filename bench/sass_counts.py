@@ -26,10 +26,18 @@ def tool(name):
     return path if os.path.exists(path) else name
 
 
+def fail(why):
+    print(why, file=sys.stderr)
+    sys.exit(2)
+
+
 def run(*words):
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+    except OSError as why:
+        fail(f"{words[0]}: {why.strerror}")
     if done.returncode:
-        sys.exit(f"{' '.join(words)}:\n{done.stderr}")
+        fail(f"{' '.join(words)}:\n{done.stderr}")
     return done.stdout
 
 

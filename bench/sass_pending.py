@@ -7,8 +7,13 @@
 An arrival gives a stage back, and TMA may fill it anew; ptxas 13.0 does not order it behind LDS and LDSM.  This follows the
 scoreboards of each kernel (sm_70 to sm_12x) along all its branches, and prints each arrival without bytes (mbarrier.arrive) and the loads
 that may be pending there: no instruction has waited for their
-scoreboard or named one of their registers, nor is there a fence.proxy.async.  PTX is assembled for the target that it
-names.  Needs nvdisasm, and for PTX ptxas (CUDA_HOME/bin, or PATH).  Exit status 1: some arrival has pending loads.
+scoreboard or named one of their registers, nor is there a fence.proxy.async.  Which memory a load reads it does not know:
+one of the stage that the arrival gives back is a fault, one of other memory, such as a reduction's own scratch behind
+bar.sync, is none, and is printed in the same way.  PTX is assembled for the target that it names.  Needs nvdisasm, and for
+PTX ptxas (CUDA_HOME/bin, or PATH).
+
+Exit status 0: no load is pending at any arrival.  1: some are, and are to be looked at; the kernel may be right.  2: a file
+could not be read, or an arrival is reached only by what this does not follow, such as calls and computed branches.
 """
 import os
 import re
@@ -16,7 +21,7 @@ import subprocess
 import sys
 import tempfile
 
-from sass_counts import run, tool
+from sass_counts import fail, run, tool
 
 INSN = re.compile(r"\s+/\*([0-9a-f]{4,})\*/\s+(@!?U?P\w+\s+)?([A-Z][\w.]*)\s*(.*?);?\s+/\* 0x([0-9a-f]{16}) \*/")
 HIGH = re.compile(r"\s+/\* 0x([0-9a-f]{16}) \*/")
@@ -74,6 +79,10 @@ def registers(insn):
     return range(int(first.group(1)), int(first.group(1)) + count) if first else range(0)
 
 
+def is_arrival(insn):
+    return insn.name.startswith("SYNCS.ARRIVE") and "A1T0" in insn.name
+
+
 def is_load(insn):
     return re.match(r"LDS(M|\.|$)", insn.name)
 
@@ -91,12 +100,12 @@ def behind(code, i, pending):
 
 
 def found(code, labels):
-    """Of each arrival the loads that may be pending, as (arrival, loads)."""
-    front, arrivals, todo = {0: frozenset()}, {}, [0]
+    """Of each arrival the loads that may be pending, as (arrival, loads); loads: None where it is not reached."""
+    front, arrivals, todo = {0: frozenset()}, {i: None for i, insn in enumerate(code) if is_arrival(insn)}, [0]
     while todo:
         i = todo.pop()
         at, after = behind(code, i, front[i])
-        if code[i].name.startswith("SYNCS.ARRIVE") and "A1T0" in code[i].name:
+        if is_arrival(code[i]):
             arrivals[i] = at
         for j in successors(code, labels, i):
             more = front.get(j, frozenset()) | after
@@ -107,28 +116,38 @@ def found(code, labels):
 
 
 def report(path, cubin):
-    bad = 0
+    """Prints the arrivals of a file; the exit status that it calls for."""
+    status = 0
     for name, code, labels in kernels(cubin):
         for i, pending in found(code, labels):
-            loads = ", ".join(f"{code[p].name} {code[p].rest} at 0x{code[p].at:x}" for p in sorted(pending))
-            print(f"{path}: {name}: {code[i].name} at 0x{code[i].at:x}: " + (f"{len(pending)} pending: {loads}" if pending else "nothing pending"))
-            bad += bool(pending)
-    return bad
+            loads = ", ".join(f"{code[p].name} {code[p].rest.strip()} at 0x{code[p].at:x}" for p in sorted(pending or []))
+            said = "not reached by the branches that are followed" if pending is None else f"{len(pending)} pending: {loads}" if pending else "nothing pending"
+            print(f"{path}: {name}: {code[i].name} at 0x{code[i].at:x}: {said}")
+            status = max(status, 2 if pending is None else 1 if pending else 0)
+    return status
 
 
 def main():
     if len(sys.argv) < 2 or sys.argv[1].startswith("-"):
-        sys.exit(__doc__)
-    bad = 0
+        print(__doc__, file=sys.stderr)
+        sys.exit(2)
+    status = 0
     for path in sys.argv[1:]:
         if not path.endswith(".ptx"):
-            bad += report(path, path)
+            status = max(status, report(path, path))
             continue
-        with tempfile.TemporaryDirectory() as folder, open(path, encoding="utf-8") as text:
+        try:
+            with open(path, encoding="utf-8") as text:
+                target = re.search(r"^\.target\s+(\w+)", text.read(), re.M)
+        except (OSError, UnicodeDecodeError) as why:
+            fail(f"{path}: {why}")
+        if not target:
+            fail(f"{path} has no .target")
+        with tempfile.TemporaryDirectory() as folder:
             cubin = os.path.join(folder, "k.cubin")
-            run(tool("ptxas"), "-arch=" + re.search(r"^\.target\s+(\w+)", text.read(), re.M).group(1), "-o", cubin, path)
-            bad += report(path, cubin)
-    sys.exit(bad > 0)
+            run(tool("ptxas"), "-arch=" + target.group(1), "-o", cubin, path)
+            status = max(status, report(path, cubin))
+    sys.exit(status)
 
 
 if __name__ == "__main__":

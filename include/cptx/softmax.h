@@ -68,14 +68,15 @@ CPTX_API cptx_val cptx_softmax_step_(cptx_kernel *k, cptx_site at, const cptx_so
 #define cptx_softmax_step(k, soft, scores) cptx_softmax_step_((k), CPTX_HERE, (soft), (scores))
 
 CPTX_API cptx_val cptx_softmax_max_(cptx_kernel *k, cptx_site at, const cptx_softmax *soft, const cptx_acc *scores);
-CPTX_API cptx_val cptx_softmax_step_to_(cptx_kernel *k, cptx_site at, const cptx_softmax *soft, const cptx_acc *scores,
-                                        cptx_val top);
 /**
- * cptx_softmax_step in two parts, for rows whose columns are shared among warpgroups: the row vector of the maxima with
- * those of these scores, in registers of its own, and the step to maxima that are at least these, such as the largest of
- * all that share the row.  They cost what cptx_softmax_step costs, and a mov for each row.
+ * cptx_softmax_step in two parts, for rows whose columns are shared among warpgroups: this is the row vector of the maxima
+ * with those of these scores, in registers of its own, and cptx_softmax_step_to is the rest.  Both cost what
+ * cptx_softmax_step costs, and a mov for each row.
  */
 #define cptx_softmax_max(k, soft, scores) cptx_softmax_max_((k), CPTX_HERE, (soft), (scores))
+CPTX_API cptx_val cptx_softmax_step_to_(cptx_kernel *k, cptx_site at, const cptx_softmax *soft, const cptx_acc *scores,
+                                        cptx_val top);
+/** The step to `top`, maxima that are at least those of cptx_softmax_max, such as the largest of all that share the row. */
 #define cptx_softmax_step_to(k, soft, scores, top) cptx_softmax_step_to_((k), CPTX_HERE, (soft), (scores), (top))
 
 CPTX_API void cptx_softmax_step_lazily_(cptx_kernel *k, cptx_site at, const cptx_softmax *soft, const cptx_acc *scores,

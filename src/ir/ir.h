@@ -356,8 +356,9 @@ static inline void ir_top_body(ir_top *t, cptx_kernel *k)
 }
 
 /* What a module knows of a place in the program that calls (place.c). */
+enum { IR_HERE_UNUSED = 1 }; /* no hash of a call: greater than this; of a place that holds none it is 0 */
 typedef struct ir_here {
-	uint64_t call; /* the hash of what the place calls; 0: unused */
+	uint64_t call; /* the hash of what the place calls, or IR_HERE_UNUSED */
 	uint64_t head; /* of the items, from `form` on, but for their owner */
 	const ir_shape *shape;
 	uint32_t fills; /* how often the module had been emptied: `head` is of that time */

@@ -52,10 +52,10 @@ static uint64_t hash_of(const called_here *h)
 		hash = mix(hash, item[i]);
 	for (unsigned i = 0; i < ARRAY_LEN(h->r.key); i++)
 		hash = mix(hash, h->r.key[i]);
-	return hash ? hash : 1;
+	return hash > IR_HERE_UNUSED ? hash : IR_HERE_UNUSED + 1;
 }
 
-/* What the module knows of a place that is filled; NULL: nothing yet. */
+/* What the module knows of a place; NULL: nothing yet.  The hash of a place that is not filled, 0, is that of no entry. */
 CPTX_INLINE_ const ir_here *known_here(const cptx_module *m, const called_here *h)
 {
 	if (!m->here)
@@ -75,7 +75,7 @@ static ir_here *room_for_here(cptx_module *m, uint64_t call, bool empty)
 	for (ir_here *here = first; here <= first + IR_HERE_NEAR; here++) {
 		if (here->call == call)
 			return here;
-		if (!found && (!here->call || (!empty && here->fills != m->fills)))
+		if (!found && (here->call == IR_HERE_UNUSED || (!empty && here->fills != m->fills)))
 			found = here;
 	}
 	return found;
@@ -91,11 +91,12 @@ static bool grow_here(cptx_module *m)
 
 	if (!here)
 		return false;
-	memset(here, 0, (want + IR_HERE_NEAR) * sizeof *here);
+	for (uint32_t i = 0; i < want + IR_HERE_NEAR; i++)
+		here[i] = (ir_here){ .call = IR_HERE_UNUSED };
 	m->here = here;
 	m->here_mask = want - 1;
 	for (uint32_t i = 0; old && i < had + IR_HERE_NEAR; i++) {
-		ir_here *to = old[i].call ? room_for_here(m, old[i].call, true) : NULL;
+		ir_here *to = old[i].call != IR_HERE_UNUSED ? room_for_here(m, old[i].call, true) : NULL;
 		if (to)
 			*to = old[i];
 	}
@@ -225,14 +226,15 @@ enum {
 	CALL_OTHER /* other operands */
 };
 
-/* Appends the call of n operands if they are of the kinds from `first` to `last` of a place that the module knows. */
-CPTX_INLINE_ unsigned append_known(cptx_kernel *k, const called_here *h, const ir_here *here, unsigned first, unsigned last,
+/* Appends the call of n operands if they are of kinds number first to end - 1 of a place that the module knows; there may be
+ * no such kinds. */
+CPTX_INLINE_ unsigned append_known(cptx_kernel *k, const called_here *h, const ir_here *here, unsigned first, unsigned end,
                                    unsigned n, direct_value a, direct_value b, direct_value c, direct_value d,
                                    cptx_val *made)
 {
 	ir_item *it = (ir_item *)(void *)k->m->a.at;
 
-	for (unsigned i = first; i <= last; i++) {
+	for (unsigned i = first; i < end; i++) {
 		if (direct_words(&h->item, &h->kinds[i], n, it, k, a, b, c, d))
 			continue;
 		*made = direct_end(k, &h->item, it, here->head, h->line, here->shape, a, b, c, d);
@@ -241,15 +243,15 @@ CPTX_INLINE_ unsigned append_known(cptx_kernel *k, const called_here *h, const i
 	return CALL_OTHER;
 }
 
-/* The direct call of n operands of the first call's kinds.  A place that holds no direct call has kinds that no operand is
- * of. */
+/* The direct call of n operands of the first call's kinds.  A place that is not filled is known to no module; where one
+ * holds a call that is not direct, no operand is of the first kinds, and there are no others. */
 CPTX_INLINE_ unsigned call_directly(cptx_kernel *k, const cptx_again *again, unsigned n, direct_value a, direct_value b,
                                     direct_value c, direct_value d, cptx_val *made)
 {
 	const called_here *h = (const called_here *)(const void *)again;
 	const ir_here *here = k && h && direct_fits(k) ? known_here(k->m, h) : NULL;
 
-	return here ? append_known(k, h, here, 0, 0, n, a, b, c, d, made) : (unsigned)CALL_NEW;
+	return here ? append_known(k, h, here, 0, 1, n, a, b, c, d, made) : (unsigned)CALL_NEW;
 }
 
 /* The direct call of n operands of other kinds, or the call in the ordinary way. */
@@ -261,7 +263,7 @@ CPTX_INLINE_ cptx_val call_other(cptx_kernel *k, cptx_again *again, unsigned n, 
 	const ir_here *here = known_here(k->m, h);
 	cptx_val made;
 
-	if (here && append_known(k, h, here, 1, atomic_state(&h->nkinds) - 1, n, a, b, c, d, &made) == CALL_MADE)
+	if (here && append_known(k, h, here, 1, atomic_state(&h->nkinds), n, a, b, c, d, &made) == CALL_MADE)
 		return made;
 	return call_slowly(k, again, all);
 }
@@ -274,10 +276,8 @@ CPTX_INLINE_ cptx_val call_new(cptx_kernel *k, cptx_again *again, unsigned n, di
 	const direct_value all[DIRECT_OPERANDS] = { a, b, c, d };
 	const ir_here *here = k && h && direct_fits(k) ? learn_here(k->m, h) : NULL;
 
-	if (!here || !direct_fits(k) || !atomic_state(&h->nkinds))
-		return call_slowly(k, again, all);
 	cptx_val made;
-	if (append_known(k, h, here, 0, atomic_state(&h->nkinds) - 1, n, a, b, c, d, &made) == CALL_MADE)
+	if (here && direct_fits(k) && append_known(k, h, here, 0, atomic_state(&h->nkinds), n, a, b, c, d, &made) == CALL_MADE)
 		return made;
 	return call_slowly(k, again, all);
 }

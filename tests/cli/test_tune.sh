@@ -11,6 +11,9 @@ export CPTX_TUNE_DIR="$dir/tune" CPTX_TUNE_PATH=/nonexistent
 usage "name sizes to measure, or --list" tune
 usage "there is no family 'gem'" tune gem 64x64x64
 usage "'64x64' is no size; expected MxNxK" tune 64x64 --device emu:sm_90a
+usage "gemm: '64x64' is no size; expected MxNxK" tune --list gemm 64x64
+usage "gemm: '64x64x' is no size" tune --plot 64x64x64 64x64x
+usage "rows: '8' is no size; expected ROWSxCOLUMNS" tune --list rows 8
 usage "\"tile=3\" is no option" tune 64x64x64 --device emu:sm_90a --options "tile=3"
 usage "--budget soon: expected a number from 1 on" tune 64x64x64 --budget soon
 usage "--since yesterday: expected a day" tune --prune --since yesterday
@@ -28,6 +31,11 @@ says "gemm 64x128x64: 1 measured, 0 known"
 status 0 tune rows 8x256 --device emu:sm_90a --candidates 1 --options "kernel=softmax in=f32"
 status 0 tune --list rows
 says "8x256  kernel=softmax in=f32"
+status 0 tune --list gemm 64x64x64
+says "64x64x64x1"
+what="a list of one size"
+holds test "$(wc -l <"$out")" -eq 4
+status 0 tune --list rows
 what="a list of one family"
 holds test "$(wc -l <"$out")" -eq 1
 CPTX_SHARE=1/2 status 0 tune 64x64x128 --device emu:sm_90a --candidates 4

@@ -8,6 +8,7 @@
 #include "cases.h"
 #include "report.h"
 
+#include <cptx/fast.h>
 #include <stdio.h>
 
 enum { SPELLINGS = 4, WHOLE = 120, TIMES = 3, WRONG = 6 };
@@ -252,11 +253,72 @@ START_TEST(both_paths_make_the_same)
 }
 END_TEST
 
+/* ---- direct calls where there are none ---- */
+
+/* A module that knows a place in the program, and whose table of places has room for more; emptied: it was filled before. */
+static cptx_module *kept_module(bool emptied)
+{
+	static cptx_again other;
+	cptx_module *m = cptx_module_new(NULL);
+
+	for (unsigned times = 0; times <= emptied; times++) {
+		if (times)
+			ck_assert(cptx_module_clear(m));
+		cptx_kernel *k = cptx_kernel_begin(m, "k");
+		cptx_val a = cptx_mov(k, 1, .type = CPTX_U32);
+		for (unsigned i = 0; i < 50; i++) /* the module knows the place, and has room for more */
+			a = CPTX_AGAIN(cptx_add, &other, k, a, a);
+	}
+	ck_assert(!cptx_module_error(m) || !cptx_module_error(m)->code);
+	ck_assert_uint_eq(other.state_, CPTX_AGAIN_DIRECT_);
+	return m;
+}
+
+/* A direct call of n operands by a place of which cptx_is_again_ is false is refused, and makes nothing. */
+static void refuse(cptx_again *again, cptx_module *m, unsigned n)
+{
+	cptx_kernel *k = cptx_kernel_begin(m, "refused");
+	const cptx_val v = cptx_add(k, cptx_mov(k, 1, .type = CPTX_U32), 2);
+	const cptx_again before = *again;
+	cptx_val made = { 0 };
+
+	switch (n) {
+	case 1: made = cptx_again_1_(k, again, CPTX_WORDS_(v)); break;
+	case 2: made = cptx_again_2_(k, again, CPTX_WORDS_(v), CPTX_WORDS_(v)); break;
+	case 3: made = cptx_again_3_(k, again, CPTX_WORDS_(v), CPTX_WORDS_(v), CPTX_WORDS_(v)); break;
+	default: made = cptx_again_4_(k, again, CPTX_WORDS_(v), CPTX_WORDS_(v), CPTX_WORDS_(v), CPTX_WORDS_(v));
+	}
+	const cptx_error *err = cptx_module_error(m);
+	ck_assert_msg(err && err->code == CPTX_E_ARG, "%u operands", n);
+	ck_assert_ptr_nonnull(strstr(err->text, "a call by a cptx_again that holds none"));
+	ck_assert_int_eq(made.kind, CPTX_VAL_NONE);
+	ck_assert(!memcmp(again, &before, sizeof before));
+	cptx_module_destroy(m);
+}
+
+START_TEST(a_place_that_holds_no_direct_call_is_refused)
+{
+	for (unsigned n = 1; n <= 4; n++)
+		for (unsigned emptied = 0; emptied < 2; emptied++) {
+			cptx_again empty = { 0 }, slow = { 0 };
+			refuse(&empty, kept_module(emptied), n);
+			cptx_module *m = kept_module(emptied);
+			cptx_kernel *k = cptx_kernel_begin(m, "slow");
+			cptx_val x = cptx_mov(k, 1, .type = CPTX_U32);
+			for (unsigned i = 0; i < 2; i++) /* what writes a given register is remembered, and not made directly */
+				CPTX_AGAIN(cptx_add, &slow, k, x, x, .into = x);
+			ck_assert(slow.state_ && slow.state_ != CPTX_AGAIN_DIRECT_);
+			refuse(&slow, m, n);
+		}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("again");
 
 	pool_init();
 	tcase_add_test(test_case(s, "again"), both_paths_make_the_same);
+	tcase_add_test(test_case(s, "none"), a_place_that_holds_no_direct_call_is_refused);
 	return test_main("table_again", s);
 }

@@ -240,10 +240,10 @@ static int move(const request *q, cptx_tune *db)
 	return err.code == CPTX_OK ? cli_flush(q->cmd, EXIT_OK) : cli_failed(q->cmd, "%s", err.text);
 }
 
-/* Families and sizes are the operands; the family may be left out, and is gemm then. */
+/* f: NULL without a family and sizes. */
 static int act(request *q, const tune_family *f, char **sizes, int n, cptx_tune *db)
 {
-	tune_filter filter = { f ? f->name : n ? "gemm" : NULL, n ? sizes[0] : NULL };
+	tune_filter filter = { f ? f->name : NULL, n ? sizes[0] : NULL };
 	int status = EXIT_OK;
 
 	if (asked(q, OPTION_IMPORT) || asked(q, OPTION_EXPORT))
@@ -251,7 +251,7 @@ static int act(request *q, const tune_family *f, char **sizes, int n, cptx_tune 
 	if (!status && asked(q, OPTION_PRUNE))
 		status = prune(q, db);
 	if (!status && n && !asked(q, OPTION_LIST))
-		status = measure_on(q, f ? f : tune_family_find("gemm"), sizes, n, db);
+		status = measure_on(q, f, sizes, n, db);
 	if (!status && asked(q, OPTION_LIST))
 		status = tune_list(q->cmd, db, &filter);
 	for (int i = 0; !status && asked(q, OPTION_PLOT) && i < (n ? n : 1); i++) {
@@ -263,10 +263,13 @@ static int act(request *q, const tune_family *f, char **sizes, int n, cptx_tune 
 	return status;
 }
 
-static int check(const request *q, int n)
+/* n sizes of a family; f: NULL without a family and sizes. */
+static int check(const request *q, const tune_family *f, char **sizes, int n)
 {
 	const bool other = asked(q, OPTION_LIST) || asked(q, OPTION_PLOT) || asked(q, OPTION_PRUNE) || asked(q, OPTION_EXPORT) ||
 	                   asked(q, OPTION_IMPORT);
+	uint64_t dims[TUNE_MOST_DIMS];
+	cptx_error err;
 
 	if (!n && !other)
 		return cli_usage(q->cmd, "name sizes to measure, or --list, --plot, --prune, --export or --import");
@@ -274,6 +277,9 @@ static int check(const request *q, int n)
 		return cli_usage(q->cmd, "--%s goes with --prune", asked(q, OPTION_BEST) ? "best" : "since");
 	if (asked(q, OPTION_LIST) && n > 1)
 		return cli_usage(q->cmd, "--list takes one size");
+	for (int i = 0; i < n; i++)
+		if (!tune_family_dims(f, sizes[i], dims, &err))
+			return cli_usage(q->cmd, "%s", err.text);
 	return EXIT_OK;
 }
 
@@ -302,11 +308,13 @@ static int run(const cli_command *cmd, int argc, char **argv)
 		if ((status = read_option(&q, option, value)))
 			return status;
 	}
+	/* the family may be left out in front of sizes, and is gemm then */
 	const tune_family *f = optind < argc ? tune_family_find(argv[optind]) : NULL;
 	const int first = optind + (f != NULL);
 	if (first < argc && !f && (argv[first][0] < '0' || argv[first][0] > '9'))
 		return cli_usage(cmd, "there is no family '%s'; gemm, attention or rows", argv[first]);
-	if ((status = check(&q, argc - first)))
+	f = f || first == argc ? f : tune_family_find("gemm");
+	if ((status = check(&q, f, argv + first, argc - first)))
 		return status;
 	cptx_tune *db = cptx_tune_open(&(cptx_tune_opt){ .path = q.folder }, &err);
 	if (!db)

@@ -16,10 +16,13 @@ static const cptx_target *target_of(const cptx_device *dev)
 	return name ? cptx_target_find(name) : NULL;
 }
 
-static bool bad_sizes(const char *family, const char *sizes, const char *right, cptx_error *err)
+bool tune_family_dims(const tune_family *f, const char *sizes, uint64_t dims[TUNE_MOST_DIMS], cptx_error *err)
 {
+	for (uint32_t n = f->fewest; n <= f->most; n++)
+		if (number_dims(sizes, dims, n, UINT32_MAX))
+			return true;
 	err->code = CPTX_E_ARG;
-	snprintf(err->text, sizeof err->text, "%s: '%s' is no size; expected %s", family, sizes, right);
+	snprintf(err->text, sizeof err->text, "%s: '%s' is no size; expected %s", f->name, sizes, f->sizes);
 	return false;
 }
 
@@ -27,10 +30,10 @@ static bool measure_gemm(cptx_tune *db, cptx_device *dev, const char *text, cons
                          cptx_tune_done *done, cptx_error *err)
 {
 	cptx_gemm_opt o = { .mma = cptx_gemm_mma_of(target_of(dev)), .a = CPTX_BF16, .b = CPTX_BF16, .out = CPTX_F32 };
-	uint64_t d[4] = { 0, 0, 0, 1 };
+	uint64_t d[TUNE_MOST_DIMS] = { 0, 0, 0, 1 };
 
-	if (!number_dims(sizes, d, 3, UINT32_MAX) && !number_dims(sizes, d, 4, UINT32_MAX))
-		return bad_sizes("gemm", sizes, tune_family_find("gemm")->sizes, err);
+	if (!tune_family_dims(tune_family_find("gemm"), sizes, d, err))
+		return false;
 	if (text && !cptx_gemm_options_read(text, &o, err))
 		return false;
 	o.batched = o.batched || d[3] > 1;
@@ -42,10 +45,10 @@ static bool measure_attention(cptx_tune *db, cptx_device *dev, const char *text,
                               cptx_tune_done *done, cptx_error *err)
 {
 	cptx_attention_opt o = { .mma = cptx_attention_mma_of(target_of(dev)), .in = CPTX_BF16, .dim = 128 };
-	uint64_t d[5];
+	uint64_t d[TUNE_MOST_DIMS];
 
-	if (!number_dims(sizes, d, 5, UINT32_MAX))
-		return bad_sizes("attention", sizes, tune_family_find("attention")->sizes, err);
+	if (!tune_family_dims(tune_family_find("attention"), sizes, d, err))
+		return false;
 	if (text && !cptx_attention_options_read(text, &o, err))
 		return false;
 	const cptx_attention_problem p = { .batch = (uint32_t)d[0],
@@ -61,10 +64,10 @@ static bool measure_rows(cptx_tune *db, cptx_device *dev, const char *text, cons
                          cptx_tune_done *done, cptx_error *err)
 {
 	cptx_rows_opt o = { .kernel = CPTX_ROWS_RMS_NORM, .in = CPTX_BF16 };
-	uint64_t d[2];
+	uint64_t d[TUNE_MOST_DIMS];
 
-	if (!number_dims(sizes, d, 2, UINT32_MAX))
-		return bad_sizes("rows", sizes, tune_family_find("rows")->sizes, err);
+	if (!tune_family_dims(tune_family_find("rows"), sizes, d, err))
+		return false;
 	if (text && !cptx_rows_options_read(text, &o, err))
 		return false;
 	o.n = (uint32_t)d[1];
@@ -74,9 +77,9 @@ static bool measure_rows(cptx_tune *db, cptx_device *dev, const char *text, cons
 const tune_family *tune_family_find(const char *name)
 {
 	static const tune_family families[] = {
-		{ "gemm", "MxNxK or MxNxKxBATCH, as in 4096x4096x4096", measure_gemm },
-		{ "attention", "BATCHxHEADSxKV_HEADSxQUERIESxKEYS, as in 1x64x8x4096x4096", measure_attention },
-		{ "rows", "ROWSxCOLUMNS, as in 4096x8192", measure_rows },
+		{ "gemm", "MxNxK or MxNxKxBATCH, as in 4096x4096x4096", 3, 4, measure_gemm },
+		{ "attention", "BATCHxHEADSxKV_HEADSxQUERIESxKEYS, as in 1x64x8x4096x4096", 5, 5, measure_attention },
+		{ "rows", "ROWSxCOLUMNS, as in 4096x8192", 2, 2, measure_rows },
 	};
 
 	for (size_t i = 0; i < sizeof families / sizeof *families; i++)
