@@ -12,6 +12,7 @@
 #include <cptx/compile.h>
 #include <cptx/gemm.h>
 #include <cptx/inspect.h>
+#include <cptx/rows.h>
 
 #include <elf.h>
 
@@ -232,6 +233,34 @@ START_TEST(no_lonely_waits)
 }
 END_TEST
 
+/* The thread that copies rows in a warp that computes, too: one row after another, several at once, in chunks. */
+START_TEST(no_lonely_waits_of_rows)
+{
+	static const struct {
+		enum cptx_rows_kernel kernel;
+		uint32_t n;
+	} kernels[] = { { CPTX_ROWS_RMS_NORM, 4096 }, { CPTX_ROWS_RMS_NORM, 256 }, { CPTX_ROWS_SOFTMAX, 65536 } };
+	cptx_error err = { 0 };
+
+	if (!test_ptxas()) {
+		skip("ptxas");
+		return;
+	}
+	for (size_t i = 0; i < 3; i++) {
+		cptx_module *m = cptx_module_new(NULL);
+		const cptx_rows_opt o = { .size = CPTX_OPT_SIZE(cptx_rows_opt),
+			                      .kernel = kernels[i].kernel,
+			                      .in = CPTX_BF16,
+			                      .n = kernels[i].n,
+			                      .place = CPTX_ROWS_SHARED };
+		cptx_rows_choice best;
+		ck_assert_msg(cptx_rows_auto(&o, cptx_target_find("sm_90a"), 8192, 132, &best, 1, &err), "%s", err.text);
+		ck_assert_msg(cptx_rows_build(m, &best.opt, &err), "%s", err.text);
+		ck_assert_msg(!lonely_waits_in(m, "sm_90a"), "rows of %u: a thread waits alone", kernels[i].n);
+	}
+}
+END_TEST
+
 /* The one that is looked for is found where it is. */
 START_TEST(lonely_waits_are_found)
 {
@@ -265,6 +294,7 @@ int main(void)
 	tcase_add_test(t, hgemm_ladder);
 	tcase_add_test(t, tcgen05_ladder);
 	tcase_add_test(t, no_lonely_waits);
+	tcase_add_test(t, no_lonely_waits_of_rows);
 	tcase_add_test(t, lonely_waits_are_found);
 	suite_add_tcase(s, t);
 	return test_main("inspect_ours", s);
