@@ -201,7 +201,12 @@ CPTX_API cptx_val cptx_pipe_full_of_(cptx_kernel *k, cptx_site at, const cptx_pi
 CPTX_API void cptx_pipe_wait_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, const cptx_pipe_at *here, bool full);
 /** Waits until the stage's data is there. */
 #define cptx_pipe_wait_full(k, p, here) cptx_pipe_wait_((k), CPTX_HERE, (p), (here), true)
-/** Waits until all consumers let the stage go. */
+/**
+ * Waits until all consumers let the stage go.  One thread waits alone only where the others of its warp have nothing to do
+ * until they end.  In a warp that goes on all threads wait, known to be one warp by a shuffle as in <cptx/roles.h>, and
+ * behind the wait one of them copies.  Else ptxas 13.0 lets the others run on meanwhile, and they overwrite uniform
+ * registers that the copies read: addresses are wrong, and a stage is never full.
+ */
 #define cptx_pipe_wait_empty(k, p, here) cptx_pipe_wait_((k), CPTX_HERE, (p), (here), false)
 
 CPTX_API cptx_val cptx_pipe_is_full_(cptx_kernel *k, cptx_site at, const cptx_pipe_at *here);

@@ -17,6 +17,7 @@ typedef struct rows_ring {
 	cptx_val at, stage;            /* .u32 addresses: of stage 0, of the stage that is worked on */
 	cptx_val policy;               /* of L2, for what is read once */
 	cptx_val next;                 /* first row of the CTA that is to be copied next */
+	cptx_val copies, leads;        /* predicates: the warp that copies, and its first thread */
 	bool released;                 /* the stage of this row has been read, and asked for a later row */
 	bool there;                    /* chunks: a pass has waited for those of this row */
 } rows_ring;

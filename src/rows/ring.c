@@ -126,28 +126,41 @@ static void copy_row(cptx_rows_row *r, cptx_val row, cptx_val group)
 	}
 }
 
+/*
+ * Who copies.  All threads of the warp wait for a free stage, and then one copies: while one waits alone, the others pass
+ * the place where they should meet it (ptxas 13.0 yields in such a loop), and overwrite uniform registers that it needs
+ * behind the wait.  The shuffle tells ptxas that all threads of a warp have the same number.
+ */
+static void choose_warp(cptx_rows_row *r)
+{
+	cptx_kernel *k = r->k;
+	/* the first warp sends what a cluster reduces, and shall not wait */
+	const uint32_t warp = r->s.rows > 1 ? 0 : r->o->threads / CPTX_WARP - 1;
+	cptx_val tid = cptx_tid_x(k), mine = cptx_shfl_sync(k, cptx_shr(k, tid, 5), 0, CPTX_WARP - 1, -1, .mode = CPTX_IDX);
+
+	r->ring.copies = cptx_setp(k, mine, warp, .cmp = CPTX_EQ);
+	r->ring.leads = cptx_setp(k, tid, warp * CPTX_WARP, .cmp = CPTX_EQ);
+}
+
 /* The CTA's next rows into the next stage, where there are any: a thread copies one, the lanes of a warp several. */
 static void fill(cptx_rows_row *r)
 {
 	cptx_kernel *k = r->k;
 	rows_ring *g = &r->ring;
 	cptx_val tid = cptx_tid_x(k), is_there = cptx_setp(k, g->next, r->rows, .cmp = CPTX_LT);
-	/* the first warp sends what a cluster reduces, and shall not wait */
-	cptx_val mine = r->s.rows > 1 ? cptx_setp(k, tid, CPTX_WARP, .cmp = CPTX_LT)
-	                              : cptx_setp(k, tid, r->o->threads - CPTX_WARP, .cmp = CPTX_EQ);
 
-	CPTX_IF(k, cptx_and(k, mine, is_there)) {
+	CPTX_IF(k, cptx_and(k, g->copies, is_there)) {
+		cptx_pipe_wait_empty(k, &g->pipe, &g->to);
 		if (r->s.rows == 1) {
-			cptx_pipe_wait_empty(k, &g->pipe, &g->to);
-			cptx_pipe_expect(k, &g->pipe, &g->to, bytes_of(r, r->s.copied));
-			copy_row(r, g->next, CPTX_NONE_);
+			CPTX_IF(k, g->leads) {
+				cptx_pipe_expect(k, &g->pipe, &g->to, bytes_of(r, r->s.copied));
+				copy_row(r, g->next, CPTX_NONE_);
+			}
 		} else {
 			cptx_val row = cptx_add(k, g->next, tid), left = cptx_sub(k, r->rows, g->next);
 			cptx_val n = cptx_min(k, left, r->s.rows), bytes = cptx_mul(k, n, bytes_of(r, r->s.copied), .mode = CPTX_LO);
-			CPTX_IF(k, cptx_setp(k, tid, 0, .cmp = CPTX_EQ)) {
-				cptx_pipe_wait_empty(k, &g->pipe, &g->to);
+			CPTX_IF(k, g->leads)
 				cptx_pipe_expect(k, &g->pipe, &g->to, bytes);
-			}
 			cptx_bar_warp_sync(k, 0xffffffffu);
 			CPTX_IF(k, cptx_setp(k, tid, n, .cmp = CPTX_LT)) {
 				copy_row(r, row, tid);
@@ -168,19 +181,20 @@ static void fill_chunk(cptx_rows_row *r, uint32_t number)
 	const uint32_t rows = number / r->s.turns, first = number % r->s.turns * r->s.turn;
 	const uint32_t columns = MIN(r->s.turn, r->s.part - first), stage_bytes = rows_stage_bytes(r->o, &r->s);
 	cptx_val row = rows ? cptx_add(k, r->row, cptx_mul(k, r->step, rows, .mode = CPTX_LO)) : r->row;
-	cptx_val mine = cptx_setp(k, cptx_tid_x(k), r->o->threads - CPTX_WARP, .cmp = CPTX_EQ);
 	uint32_t all = 0;
 
 	for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++)
 		all += rows_has(r->s.copied, i) ? columns * rows_bytes(rows_type_of(r->o, (enum cptx_rows_operand)i)) : 0;
-	CPTX_IF(k, cptx_and(k, mine, cptx_setp(k, row, r->rows, .cmp = CPTX_LT))) {
+	CPTX_IF(k, cptx_and(k, g->copies, cptx_setp(k, row, r->rows, .cmp = CPTX_LT))) {
 		cptx_pipe_wait_empty(k, &g->pipe, &g->to);
-		cptx_pipe_expect(k, &g->pipe, &g->to, all);
-		cptx_val stage = cptx_mad(k, g->to.stage, stage_bytes, g->at, .mode = CPTX_LO);
-		for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++)
-			if (rows_has(r->s.copied, i))
-				copy(r, i, row, first, cptx_imm(columns * rows_bytes(rows_type_of(r->o, (enum cptx_rows_operand)i))),
-				     cptx_add(k, stage, offset_of(r, i)), cptx_pipe_full(&g->to));
+		CPTX_IF(k, g->leads) {
+			cptx_pipe_expect(k, &g->pipe, &g->to, all);
+			cptx_val stage = cptx_mad(k, g->to.stage, stage_bytes, g->at, .mode = CPTX_LO);
+			for (unsigned i = 0; i < CPTX_ROWS_OPERANDS; i++)
+				if (rows_has(r->s.copied, i))
+					copy(r, i, row, first, cptx_imm(columns * rows_bytes(rows_type_of(r->o, (enum cptx_rows_operand)i))),
+					     cptx_add(k, stage, offset_of(r, i)), cptx_pipe_full(&g->to));
+		}
 		cptx_pipe_next(k, &g->pipe, &g->to);
 	}
 }
@@ -239,6 +253,7 @@ void rows_ring_begin(cptx_rows_row *r, cptx_val first)
 	cptx_pipe_init(k, &g->pipe, one);
 	g->to = cptx_pipe_producer(k, &g->pipe), g->from = cptx_pipe_consumer(k, &g->pipe);
 	g->next = cptx_var(k, CPTX_U32, first), g->stage = cptx_reg(k, CPTX_U32);
+	choose_warp(r);
 	for (uint32_t i = 0; i < stages_of(r->o, &r->s); i++)
 		if (r->s.flows)
 			fill_chunk(r, i);

@@ -30,7 +30,8 @@ typedef struct forward80 {
 	cptx_pipe pipe, q_pipe;
 	cptx_pipe_at to, at;        /* marks of places; place() says where */
 	cptx_pipe_left left;        /* by TMA: the block of the step before */
-	cptx_val first, first_lane; /* by TMA: predicates: the thread that copies, and those that release */
+	cptx_val first_warp, first; /* by TMA: predicates: the warp that waits for a free stage, its thread that copies */
+	cptx_val first_lane;        /* and the threads that release */
 	cptx_tiled_mma qk, pv;
 	cptx_val lane;
 	cptx_val q_regs;        /* all of the warp's Q, where it stays in registers */
@@ -89,6 +90,7 @@ static void make_pipes(forward80 *f, const cptx_roles *roles)
 		cptx_pipe_new(k, &f->pipe, .stages = f->o->stages, .by = CPTX_PIPE_CP_ASYNC_GROUPS);
 		return;
 	}
+	f->first_warp = cptx_setp(k, roles->warp, 0, .cmp = CPTX_EQ);
 	f->first = cptx_setp(k, roles->tid, 0, .cmp = CPTX_EQ);
 	f->first_lane = cptx_setp(k, roles->lane, 0, .cmp = CPTX_EQ);
 	cptx_params_prefetch(k, &f->in.params, f->first);
@@ -122,16 +124,22 @@ static cptx_pipe_at place(forward80 *f, const cptx_pipe_at *of, cptx_val number)
 	return at;
 }
 
-/* A block by TMA, by one thread.  The stage was read in the step before, by all warps, unless it is still unused. */
-static void load_by_tma(forward80 *f, const cptx_pipe_at *to, cptx_val key, bool unused)
+/*
+ * A block by TMA, by one thread of the warp that is here.  A used stage was read in the step before, by all warps.  All
+ * threads of the warp wait: while one waits alone, the others pass the place where they should meet it (ptxas 13.0 yields in
+ * such a loop), and overwrite uniform registers that it needs behind the wait.
+ */
+static void load_by_tma(forward80 *f, const cptx_pipe_at *to, cptx_val key, bool used)
 {
 	cptx_kernel *k = f->k;
 
-	if (!unused)
+	if (used)
 		cptx_pipe_wait_empty(k, &f->pipe, to);
-	cptx_pipe_expect(k, &f->pipe, to, f->key.op.bytes + f->v.op.bytes);
-	attention_load_kv(k, &f->in, &f->tile, &f->key, to->stage, key, cptx_pipe_full(to));
-	attention_load_kv(k, &f->in, &f->tile, &f->v, to->stage, key, cptx_pipe_full(to));
+	CPTX_IF(k, f->first) {
+		cptx_pipe_expect(k, &f->pipe, to, f->key.op.bytes + f->v.op.bytes);
+		attention_load_kv(k, &f->in, &f->tile, &f->key, to->stage, key, cptx_pipe_full(to));
+		attention_load_kv(k, &f->in, &f->tile, &f->v, to->stage, key, cptx_pipe_full(to));
+	}
 }
 
 /* K and V begin at the row of a page that has this key. */
@@ -164,16 +172,16 @@ static void load_by_threads(forward80 *f, const cptx_pipe_at *to, cptx_val key)
 static void load(forward80 *f, uint32_t ahead)
 {
 	cptx_kernel *k = f->k;
-	const bool skips = f->o->blocks != NULL;
-	const cptx_val number = cptx_add(k, f->block, ahead);
+	const bool skips = f->o->blocks != NULL, used = ahead + 1 >= f->o->stages;
+	const cptx_val number = cptx_add(k, f->block, ahead), mine = used || skips ? f->first_warp : f->first;
 	const cptx_val there = skips ? cptx_setp(k, f->load_key, f->tile.first_key, .cmp = CPTX_GE)
 	                             : cptx_setp(k, number, f->tile.blocks, .cmp = CPTX_LT);
 
-	CPTX_IF(k, f->o->tma ? cptx_and(k, there, f->first, .type = CPTX_PRED) : there) {
+	CPTX_IF(k, f->o->tma ? cptx_and(k, there, mine, .type = CPTX_PRED) : there) {
 		const cptx_val key = skips ? f->load_key : cptx_sub(k, f->key0, ahead * f->o->bk);
 		const cptx_pipe_at to = place(f, &f->to, number);
 		if (f->o->tma)
-			load_by_tma(f, &to, key, ahead + 1 < f->o->stages);
+			load_by_tma(f, &to, key, used);
 		else
 			load_by_threads(f, &to, key);
 		if (skips) {
