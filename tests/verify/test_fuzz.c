@@ -3,11 +3,10 @@
  * Text of instructions, mutated at random: cptx_asm takes it or says why not, and what it takes prints.  The sanitizer
  * builds watch.  The seed is fixed; FUZZ_TURNS turns.
  */
+#include "../sanitized.h"
 #include "verify.h"
 
-#ifndef FUZZ_TURNS
-#define FUZZ_TURNS 100000
-#endif
+#define FUZZ_TURNS SAMPLE_OF(100000u, 6000u)
 
 static uint64_t state = 88172645463325252u;
 

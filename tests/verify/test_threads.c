@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Threads: modules of their own at once, and one frozen module read by all. */
-#include "verify.h"
-
+#include "../sanitized.h"
 #include "shapes.h"
+#include "verify.h"
 
 #include <pthread.h>
 
 enum { THREADS = 4 };
-#ifndef TURNS
-#define TURNS 1000 /* the build says otherwise where it is too slow */
-#endif
+#define TURNS SAMPLE_OF(1000u, 100u)
 
 typedef struct worker {
 	pthread_t thread;
@@ -79,8 +77,6 @@ START_TEST(two_modules_at_once)
 	worker w[2] = { { .want = want }, { .want = want } };
 	all(w, 2, build_often);
 	ck_assert_uint_eq(w[0].turns + w[1].turns, 2 * TURNS);
-	if (TURNS != 1000)
-		printf("two_modules_at_once: %d turns, not 1000\n", TURNS);
 	free(want);
 }
 END_TEST
