@@ -33,7 +33,12 @@ enum cptx_emu_schedule {
 	CPTX_EMU_RANDOM, /**< some at once, some late, out of order where the memory model allows it; the seed decides */
 	CPTX_EMU_EAGER,  /**< at once */
 	CPTX_EMU_LATE,   /**< only when nothing else can go on */
-	CPTX_EMU_ALL     /**< in every order that can matter, of warps too: see cptx_emu_orders */
+	CPTX_EMU_ALL,    /**< in every order that can matter, of warps too: see cptx_emu_orders */
+	CPTX_EMU_PARTED, /**< as RANDOM; now and then lanes of a warp part in front of a strong or atomic access or an operation
+	                    of an mbarrier, and some go on far behind the others, as a GPU may let them.  Results that rest on
+	                    lanes going together change; what is found of other lanes' races may be less than by RANDOM */
+	CPTX_EMU_HELD    /**< as RANDOM; in each cluster one warp goes on only when no other can, or none of the others has
+	                    changed anything for long: warp (seed + number of the cluster) modulo the warps of a cluster */
 };
 
 /** The kinds of spans in the timeline. */

@@ -160,7 +160,7 @@ usage "there is no command 'insm'; did you mean insn?" insm
 usage "there is no option '--swizle'; did you mean --swizzle?" layout --swizle 128B
 usage "there is no option '--tyle=3'; did you mean --tile?" gemm --tyle=3
 usage "--mma snc: expected tcgen05, wgmma, sync or gemv; did you mean sync?" gemm --mma snc
-usage "--schedule eagr: expected random, eager or late; did you mean eager?" run --schedule eagr x
+usage "--schedule eagr: expected random, eager, late, parted or held; did you mean eager?" run --schedule eagr x
 usage "--compiler ptxs: expected one of" run --compiler ptxs x
 complains "did you mean ptxas?"
 usage "did you mean 128B?" layout --tile 64x64 --swizzle 126B
@@ -517,7 +517,7 @@ usage "give one PTX file" run
 usage "give one PTX file" run "$dir/scale.ptx" "$dir/race.ptx"
 usage "--grid 0: expected one to three numbers from 1 on, as in 4,2,1" run --grid 0 "$dir/scale.ptx"
 usage "--block 1,2,3,4: expected" run --block 1,2,3,4 "$dir/scale.ptx"
-usage "--schedule soon: expected random, eager or late" run --schedule soon "$dir/scale.ptx"
+usage "--schedule soon: expected random, eager, late, parted or held" run --schedule soon "$dir/scale.ptx"
 usage "--seed -1: expected a number" run --seed -1 "$dir/scale.ptx"
 usage "--finding-format xml: expected text or json" run --finding-format xml "$dir/scale.ptx"
 for value in u32 u33:1 u32:x u8:256 'buf:f32[4]=seven' 'buf:f32=zero' 'buf:f32[0]=zero' ""; do

@@ -8,7 +8,7 @@ cptx=$(realpath "$1") program=$(realpath "$2") name=sanitize here=$(cd "$(dirnam
 
 usage "give the program to run" sanitize
 usage "--seed x: expected a number" sanitize --seed x -- true
-usage "--schedule soon: expected random, eager or late" sanitize --schedule soon -- true
+usage "--schedule soon: expected random, eager, late, parted or held" sanitize --schedule soon -- true
 usage "--error-exitcode 256: an exit status is 0 to 255" sanitize --error-exitcode 256 -- true
 status 127 sanitize -- "$dir/none"
 complains "'$dir/none' cannot be started"

@@ -10,8 +10,9 @@ how), asks whether `cptx sanitize` finds it, and holds the outcomes against weak
 DIR are checkouts of github.com/NVIDIA/cuda-samples and cutlass, which are no part of this project.  The programs, with arguments, stand in
 weakened.txt: `samples/NAME` and `cutlass/TARGET/NAME` are built as samples.py and cutlass.py build them, and take the arguments of samples.txt and
 cutlass.txt where weakened.txt has none; `headers` is headers.cu of this folder.  Each as it is must end with 0, say nothing of a
-failure, and nothing, not even a warning, may be found in it.  Then --each of its changes are drawn by --seed (0: all), of those that are executed: a mark
-at the place tells.  With a change, a program is run with --seeds seeds, until one shows something.  The outcome is one of
+failure, and nothing, not even a warning, may be found in it, in any of --seeds runs, of three schedules in turn.
+Then --each of its changes are drawn by --seed (0: all), of those that are executed: a mark at the place tells.  With a change, a program is
+run --seeds times, until something is found.  The outcome is one of
 
     found     there is a finding
     noticed   nothing is found, but the program ends otherwise, or prints something else: the emulator has missed it
@@ -28,6 +29,7 @@ import programs, weakenings
 HERE = os.path.dirname(os.path.abspath(__file__))
 LIST = os.path.join(HERE, "weakened.txt")
 NVCC = ["-std=c++17", "-O1", "-w", "-lineinfo", "-gencode", "arch=compute_90,code=compute_90"]
+SCHEDULES = ["random", "parted", "held"]  # run 0, 1 and 2 have seed 0, runs 3, 4 and 5 have seed 1, and so on
 MARKS = 90  # the emulator keeps 100 findings
 TEXT = "--compress-mode=none"  # the PTX stands in the file as text
 
@@ -42,7 +44,7 @@ class Program:
 
     def run(self, program, seed=0, share=1, more=()):
         """(codes of findings, exit status, what it printed, what was refused); codes None: it was cut"""
-        command = [arguments.cptx, "sanitize", "--error-exitcode", "99", "--step-limit", str(arguments.steps // share), "--seed", str(seed),
+        command = [arguments.cptx, "sanitize", "--error-exitcode", "99", "--step-limit", str(arguments.steps // share), "--seed", str(seed // len(SCHEDULES)), "--schedule", SCHEDULES[seed % len(SCHEDULES)],
                    "--threads", "1", *self.options, *more, "--", program, *self.words]
         try:
             done = subprocess.run(command, cwd=self.folder, capture_output=True, timeout=self.seconds, stdin=subprocess.DEVNULL)
@@ -58,10 +60,14 @@ class Program:
         begin = time.time()
         with open(os.path.join(self.folder, "program"), "rb") as f:
             self.binary = f.read()
-        codes, status, said, refused = self.with_change(self.binary, 0, 2)
-        self.seconds = max(arguments.seconds, 10 * (time.time() - begin))
-        self.said = said & self.with_change(self.binary, 1)[2]  # not times; which block prints first is nowhere said
-        return "it did not end" if codes is None else ", ".join(codes) or refused or (status and "exit status %d" % status) or None
+        for seed in range(arguments.seeds):
+            codes, status, said, refused = self.with_change(self.binary, seed, 2)
+            if codes is None or codes or refused or status:
+                return "seed %d: " % seed + ("it did not end" if codes is None else ", ".join(codes) or refused or "exit status %d" % status)
+            if not seed:
+                self.seconds = max(arguments.seconds, 10 * (time.time() - begin))
+            self.said = self.said & said if seed else said  # not times; which block prints first is nowhere said
+        return None
 
     def with_change(self, file, seed=0, share=1, more=()):
         with tempfile.TemporaryDirectory(prefix="weaken-") as folder:
@@ -76,17 +82,18 @@ class Program:
                 time.sleep(0.05)
 
     def outcome(self, change):
+        noticed = None
         for seed in range(arguments.seeds):
             codes, status, said, refused = self.with_change(change.file(), seed)
             if codes is None:
                 return "cut", "seed %d, after %d s" % (seed, self.seconds)
             if codes:
-                return "found", ", ".join(codes) + (", with seed %d" % seed if seed else "")
+                return "found", ", ".join(codes) + (", with %s %d" % (SCHEDULES[seed % len(SCHEDULES)], seed // len(SCHEDULES)) if seed else "")
             if refused:
                 return "cut", "refused: " + refused[:80]
-            if status or self.said - said:
-                return "noticed", "seed %d, " % seed + ("exit status %d" % status if status else "other lines are printed")
-        return "survived", ""
+            if not noticed and (status or self.said - said):
+                noticed = "noticed", "seed %d, " % seed + ("exit status %d" % status if status else "other lines are printed")
+        return noticed or ("survived", "")
 
 
 def read_list():
@@ -218,7 +225,7 @@ parser.add_argument("--again", action="store_true", help="draw nothing: try what
 parser.add_argument("--changes", default="", help="only changes whose PROGRAM|LINE|WHAT has these words")
 parser.add_argument("--each", type=int, default=40, help="changes of each program; 0: all")
 parser.add_argument("--seed", type=int, default=1, help="of the draw")
-parser.add_argument("--seeds", type=int, default=4, help="schedules of a change in which nothing is found")
+parser.add_argument("--seeds", type=int, default=6, help="runs of a change in which nothing is found, of schedules and seeds in turn")
 parser.add_argument("--seconds", type=int, default=60, help="least limit of a run")
 parser.add_argument("--steps", type=int, default=30 * 10**6, help="limit of a launch")
 parser.add_argument("--jobs", type=int, default=1)

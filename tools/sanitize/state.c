@@ -63,10 +63,12 @@ static void open_device(void)
 	const cptx_emu_opt opt = {
 		.size = CPTX_OPT_SIZE(cptx_emu_opt),
 		.seed = number("CPTX_SANITIZE_SEED", 0, UINT64_MAX, &err),
-		.schedule = !strcmp(order, "late")    ? CPTX_EMU_LATE
-		            : !strcmp(order, "eager") ? CPTX_EMU_EAGER
-		            : !strcmp(order, "all")   ? CPTX_EMU_ALL
-		                                      : CPTX_EMU_RANDOM,
+		.schedule = !strcmp(order, "late")     ? CPTX_EMU_LATE
+		            : !strcmp(order, "eager")  ? CPTX_EMU_EAGER
+		            : !strcmp(order, "parted") ? CPTX_EMU_PARTED
+		            : !strcmp(order, "held")   ? CPTX_EMU_HELD
+		            : !strcmp(order, "all")    ? CPTX_EMU_ALL
+		                                       : CPTX_EMU_RANDOM,
 		.step_limit = number("CPTX_SANITIZE_LIMIT", 0, UINT64_MAX, &err),
 		.sms = (uint32_t)number("CPTX_SANITIZE_SMS", 0, 1024, &err),
 		.threads = (uint32_t)number("CPTX_SANITIZE_THREADS", 0, 256, &err),

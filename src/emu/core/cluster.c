@@ -17,6 +17,7 @@
 enum { TURN = 48 /* most instructions of a warp before another may go */ };
 enum { LATENCY = 600 /* most steps that asynchronous work takes */ };
 enum { LONG = 1000000 };
+enum { HOLDS = 64 /* turns of others that change nothing, after which a warp that is held back may go: they poll for it */ };
 
 uint32_t emu_random(emu_cluster *c, uint32_t below)
 {
@@ -24,6 +25,18 @@ uint32_t emu_random(emu_cluster *c, uint32_t below)
 		return 0;
 	c->random = c->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
 	return (uint32_t)((c->random >> 32) * below >> 32);
+}
+
+/* What the seed and the schedule choose. */
+static void init_order(emu_cluster *c)
+{
+	const cptx_emu_opt *opt = &c->grid->machine->opt;
+
+	c->random = (opt->seed + 1) * UINT64_C(0x9e3779b97f4a7c15) ^ (c->number + 1) * UINT64_C(0xbf58476d1ce4e5b9);
+	emu_random(c, 2);
+	c->parts = opt->schedule == CPTX_EMU_PARTED;
+	c->holds = opt->schedule == CPTX_EMU_HELD;
+	c->held = (uint32_t)((opt->seed + c->number) % c->nwarp);
 }
 
 /* ---- making and freeing ---- */
@@ -88,8 +101,6 @@ bool emu_cluster_init(emu_cluster *c, emu_grid *g, uint64_t number)
 {
 	*c = (emu_cluster){ .grid = g, .number = number, .ncta = g->ctas_per_cluster };
 	cluster_id(g, number, c->id);
-	c->random = (g->machine->opt.seed + 1) * UINT64_C(0x9e3779b97f4a7c15) ^ (number + 1) * UINT64_C(0xbf58476d1ce4e5b9);
-	emu_random(c, 2);
 	buf_init(&c->printed, NULL);
 	c->cta = NEW_ARRAY(emu_cta, c->ncta);
 	c->hits = NEW_ARRAY(uint64_t, g->image->nop + 1u);
@@ -99,6 +110,7 @@ bool emu_cluster_init(emu_cluster *c, emu_grid *g, uint64_t number)
 		ok = init_cta(&c->cta[i], c, i);
 	if (!ok || !init_clocks(c) || !emu_trace_init(c, g->begin))
 		return false;
+	init_order(c);
 	for (uint32_t i = 0; i < c->ncta; i++)
 		for (uint32_t j = 0; j < c->cta[i].nwarp; j++)
 			emu_warp_start(&c->cta[i].warp[j]);
@@ -217,17 +229,34 @@ bool emu_async_step(emu_cluster *c, bool force)
 
 /* ---- running ---- */
 
+/* Whether it is not the turn of the warp that is held back: others can go on, and have changed something of late. */
+static bool holds(emu_cluster *c)
+{
+	if (c->changes != c->held_changes) {
+		c->held_changes = c->changes;
+		c->held_turns = 0;
+	}
+	if (c->held_turns++ < HOLDS * c->nwarp)
+		return true;
+	c->held_turns = 0;
+	return false;
+}
+
 static emu_warp *choose_warp(emu_cluster *c)
 {
 	uint32_t start = emu_random(c, c->nwarp), per = c->cta[0].nwarp;
+	emu_warp *last = NULL;
 
 	for (uint32_t i = 0; i < c->nwarp; i++) {
 		uint32_t n = (start + i) % c->nwarp;
 		emu_warp *w = &c->cta[n / per].warp[n % per];
-		if (w->ngroup && emu_warp_can_run(w))
+		if (!w->ngroup || !emu_warp_can_run(w))
+			continue;
+		if (!c->holds || n != c->held || !holds(c))
 			return w;
+		last = w;
 	}
-	return NULL;
+	return last;
 }
 
 /* Nothing can run: late work is done now, then those who poll may look again.  False: nobody polls, a deadlock. */

@@ -64,8 +64,12 @@ struct emu_cluster {
 	uint64_t progress;   /* counts what may wake a waiter */
 	uint64_t idle_seen;
 	uint64_t changes,
-		changes_seen; /* counts changes of memory, barriers, queues; how many there were behind the last round */
-	uint64_t random;  /* state of its own generator */
+		changes_seen;          /* counts changes of memory, barriers, queues; how many there were behind the last round */
+	uint64_t random;           /* state of its own generator */
+	bool parts;                /* lanes of a warp part at events */
+	bool holds;                /* warp `held` goes last */
+	uint32_t held, held_turns; /* since `changes` was held_changes, so many */
+	uint64_t held_changes;
 	emu_queue queue;
 	bool turn;              /* may do what orders clusters */
 	emu_warp *wants;        /* STOP_TURN: who, */

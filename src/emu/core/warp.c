@@ -10,6 +10,7 @@
 
 enum { FRAME_LIMIT = 4096 /* calls in one another */ };
 enum { PATIENCE = 256 /* choices of groups before the one that was chosen last goes behind the others */ };
+enum { SCATTER = 2 /* one in so many events parts lanes, */, SCATTERED = 4 /* while the warp has fewer groups */ };
 
 /* ---- frames ---- */
 
@@ -392,6 +393,36 @@ static enum emu_step step(emu_warp *w)
 	return s;
 }
 
+/*
+ * Some lanes of a group, or all, fall behind the other lanes of the warp in front of an event, where the schedule wants it:
+ * a GPU owes lanes no common pace between the instructions that bring them together.  They go on when the others wait, end,
+ * or have gone far ahead.  False: all have.
+ */
+static bool scatter(emu_warp *w)
+{
+	emu_cluster *c = w->cluster;
+	const emu_op *op = &w->g->frame->f->code[w->g->pc];
+	uint32_t behind = 0, mask = w->g->mask;
+
+	if (!(op->flags & OP_EVENT) || op->flags & OP_SPLITS || op->converge)
+		return true;
+	switch (emu_random(c, 4 * SCATTER)) {
+	case 0: behind = ALL_LANES << emu_random(c, WARP); break;
+	case 1: behind = ~(ALL_LANES << emu_random(c, WARP)); break;
+	case 2: behind = UINT32_C(1) << emu_random(c, WARP); break;
+	case 3: behind = emu_random(c, UINT32_MAX); break;
+	default: return true;
+	}
+	behind &= mask;
+	if (behind == mask) {
+		w->g->order = ++w->order;
+		return w->ngroup == 1;
+	}
+	if (behind && w->ngroup < SCATTERED)
+		emu_group_split(w, behind)->order = ++w->order;
+	return true;
+}
+
 static void after_jump(emu_warp *w)
 {
 	for (unsigned i = 0; i < w->ngroup;)
@@ -423,6 +454,8 @@ static enum emu_step run_group(emu_warp *w, uint32_t *n)
 	w->g->state = GROUP_RUN;
 	while (*n && s == STEP_NEXT) {
 		--*n;
+		if (w->cluster->parts && !scatter(w))
+			break;
 		s = step(w);
 		if (s == STEP_NEXT && w->ngroup > 1 && meets(w))
 			break;

@@ -66,8 +66,9 @@ int session_option(session *q, int option, const char *value)
 	case SESSION_ARCH: q->arch = value; return cli_target(q->cmd, value) ? EXIT_OK : EXIT_USAGE;
 	case SESSION_SCHEDULE:
 		q->schedule = value;
-		if (strcmp(value, "random") && strcmp(value, "eager") && strcmp(value, "late"))
-			return cli_bad_value(q->cmd, SESSION_SCHEDULE, value, "expected random, eager or late");
+		if (strcmp(value, "random") && strcmp(value, "eager") && strcmp(value, "late") && strcmp(value, "parted") &&
+		    strcmp(value, "held"))
+			return cli_bad_value(q->cmd, SESSION_SCHEDULE, value, "expected random, eager, late, parted or held");
 		return EXIT_OK;
 	case SESSION_SCHEDULES:
 		q->all = true;
