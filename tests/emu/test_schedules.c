@@ -22,10 +22,10 @@ static void run(const char *body, uint32_t blocks, uint32_t threads, enum cptx_e
 }
 
 /* Each lane stores its number + 1 at %rd1, and reads what the next lane has stored, at %rd2, into words 32 to 63. */
-#define NEIGHBOR(begin, store, between, load)                                                                               \
+#define STORES(begin, store)                                                                                                \
 	begin "mul.wide.u32 %rd3, %r0, 4; add.u64 %rd4, %rd1, %rd3; add.u32 %r1, %r0, 1; and.b32 %r2, %r1, 31;\n"               \
-		  "mul.wide.u32 %rd5, %r2, 4; add.u64 %rd6, %rd1, %rd5; add.u64 %rd7, %rd0, %rd3;\n" store between load             \
-		  "st.global.u32 [%rd7+128], %r3;"
+		  "mul.wide.u32 %rd5, %r2, 4; add.u64 %rd6, %rd1, %rd5; add.u64 %rd7, %rd0, %rd3;\n" store
+#define LOADS(load) load "st.global.u32 [%rd7+128], %r3;"
 #define IN_GLOBAL "mov.u64 %rd1, %rd0;"
 #define IN_SHARED                                                                                                           \
 	".shared .b32 s[32]; mov.u64 %rd1, s; mul.wide.u32 %rd3, %r0, 4; add.u64 %rd4, %rd1, %rd3; st.volatile.shared.u32 "     \
@@ -52,10 +52,10 @@ static unsigned differ(const char *body, enum cptx_emu_schedule how)
 START_TEST(lanes_part)
 {
 	static const char *const parted[] = {
-		NEIGHBOR(IN_GLOBAL, "st.volatile.global.u32 [%rd4], %r1;", "", "ld.volatile.global.u32 %r3, [%rd6];"),
-		NEIGHBOR(IN_GLOBAL, "atom.relaxed.gpu.global.exch.b32 %r4, [%rd4], %r1;", "",
-		         "ld.relaxed.gpu.global.u32 %r3, [%rd6];"),
-		NEIGHBOR(IN_SHARED, "st.volatile.shared.u32 [%rd4], %r1;", "", "ld.volatile.shared.u32 %r3, [%rd6];"),
+		STORES(IN_GLOBAL, "st.volatile.global.u32 [%rd4], %r1;") LOADS("ld.volatile.global.u32 %r3, [%rd6];"),
+		STORES(IN_GLOBAL, "atom.relaxed.gpu.global.exch.b32 %r4, [%rd4], %r1;")
+			LOADS("ld.relaxed.gpu.global.u32 %r3, [%rd6];"),
+		STORES(IN_SHARED, "st.volatile.shared.u32 [%rd4], %r1;") LOADS("ld.volatile.shared.u32 %r3, [%rd6];"),
 	};
 
 	for (size_t i = 0; i < sizeof parted / sizeof *parted; i++) {
@@ -74,9 +74,8 @@ START_TEST(what_brings_lanes_together)
 	char body[2048];
 
 	for (size_t i = 0; i < sizeof together / sizeof *together; i++) {
-		snprintf(body, sizeof body,
-		         NEIGHBOR(IN_SHARED, "st.volatile.shared.u32 [%%rd4], %%r1;", "%s", "ld.volatile.shared.u32 %%r3, [%%rd6];"),
-		         together[i]);
+		snprintf(body, sizeof body, "%s%s%s", STORES(IN_SHARED, "st.volatile.shared.u32 [%rd4], %r1;"), together[i],
+		         LOADS("ld.volatile.shared.u32 %r3, [%rd6];"));
 		ck_assert_msg(!differ(body, CPTX_EMU_PARTED), "%s", together[i]);
 	}
 }
