@@ -95,12 +95,15 @@ assert lib.cptx_tune_each(ctypes.c_void_p(lib.cptx_tune_open(None, None)), each(
 	module_tests wheel "$builds/venv/bin/python" "$(echo "$builds"/venv/lib/*/site-packages/cptx/libcptx.so)" module build rows attention frameworks
 }
 
+# What test_build.py compares with is made by a whole build.
+has_twins() { [ -e build/tests/python/python_twins ] && [ -e build/python/_insns.pyi ]; }
+
 # module_tests STEP PYTHON LIBRARY TEST...: of tests/python; "build" compares with C, by a program of build/.
 module_tests() {
 	step=$1 python=$2 library=$3
 	shift 3
 	for test; do
-		[ $test != build ] || [ -e build/tests/python/python_twins ] || { skip "$step: test_build.py wants build/tests/python/python_twins"; continue; }
+		[ $test != build ] || has_twins || { skip "$step: test_build.py wants tests/python/python_twins and python/_insns.pyi in build/"; continue; }
 		env CPTX_LIBRARY="$library" CPTX_INCLUDE="$source/include:$source/build/include" CPTX_BUILD="$source/build" \
 			CPTX_TWINS="$source/build/tests/python/python_twins" nice "$python" "tests/python/test_$test.py" >"$dir/log" 2>&1
 		count_of "$step: test_$test.py"
@@ -118,6 +121,7 @@ count_of() {
 	read -r p f s <<-END
 		$figures
 	END
+	[ "$f" -eq 0 ] || grep -A 8 '^FAIL: \|^ERROR: ' "$dir/log" | sed 's/^/    /'
 	passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
 }
 

@@ -254,18 +254,28 @@ static uint32_t grid(void *user, uint32_t sms, uint64_t *workspace)
 	return plan.grid;
 }
 
+/* Kernels whose parameters add_params does not know; the shape is chosen, which may have made the rows .unaligned. */
+static bool may_be_bundled(const making *m, cptx_error *err)
+{
+	const cptx_gemm_opt *o = &m->opt;
+
+	RULE(!tma_gemm_has_weights(o),
+	     "%s: B of .%s beside A of .%s: weights of few bits cannot be bundled as a GEMM; cptx_bundle_add takes any kernel",
+	     m->g.name, cptx_type_name(o->b), cptx_type_name(o->a));
+	RULE(o->mma != CPTX_GEMM_GEMV, "%s: gemv cannot be bundled as a GEMM; take another .mma", m->g.name);
+	RULE(!o->strided, "%s: matrices at distances of their own (.strided) cannot be bundled", m->g.name);
+	RULE(!o->unaligned, "%s: rows that are no multiples of 16 bytes cannot be bundled; pad them", m->g.name);
+	return true;
+}
+
 static bool add_kernel(cptx_bundle *b, making *m, cptx_module *module, cptx_error *err)
 {
 	const char *name = m->opt.name ? m->opt.name : "gemm";
 	cptx_gemm_plan plan;
 	cptx_kernel_info info;
 
-	const bool of_few_bits = cptx_type_bits(m->opt.a) == 16 && cptx_type_bits(m->opt.b) != 16;
-	RULE(!m->opt.strided && !m->opt.unaligned && m->opt.mma != CPTX_GEMM_GEMV && !of_few_bits,
-	     "%s: matrices at distances of their own, with rows that are no multiples of 16 bytes, weights of few bits and gemv "
-	     "cannot be bundled",
-	     m->g.name);
-	if (!cptx_gemm_check_problem(&m->opt, &m->p, SMS_UNKNOWN, &plan, err) || !cptx_gemm_build(module, &m->opt, err))
+	if (!cptx_gemm_check(&m->opt, NULL, NULL, err) || !may_be_bundled(m, err) ||
+	    !cptx_gemm_check_problem(&m->opt, &m->p, SMS_UNKNOWN, &plan, err) || !cptx_gemm_build(module, &m->opt, err))
 		return false;
 	if (!cptx_module_freeze(module) || !cptx_module_kernel(module, name, &info))
 		return error_set(err, CPTX_E_STATE, NOWHERE, "bundle: %s: the kernel cannot be found", m->g.name);

@@ -13,8 +13,12 @@ enum {
 	INDEX_BYTES = 32 << 10, /* of records without an index at which one is made, when the writer closes */
 	NEIGHBOURS = 16         /* most of a look-up */
 };
+/* The folder of records that are installed with the library: where it is put, and as seen from the library's folder. */
 #ifndef CPTX_TUNE_SHIPPED
 #define CPTX_TUNE_SHIPPED ""
+#endif
+#ifndef CPTX_TUNE_BESIDE
+#define CPTX_TUNE_BESIDE ""
 #endif
 
 /* ---- opening ---- */
@@ -44,18 +48,19 @@ static char *usual_path(void)
 	return is_set(home) ? joined(home, strlen(home), "/.local/share/cptx/tune") : joined("", 0, "");
 }
 
-/* The folder of records that are installed with the library, from malloc; a relative path, as in a wheel, begins beside the
- * library. */
+/* The folder of records that are installed with the library, from malloc, "" where there is none; NULL: memory is short.
+ * Where the installed tree was moved, as vcpkg and conan do, the library still knows it by its own place. */
 static char *shipped_path(void)
 {
 	char so[4096];
+	const bool beside = CPTX_TUNE_BESIDE[0] && library_where((void *)(uintptr_t)&cptx_tune_open, so, sizeof so);
+	const char *name = beside ? strrchr(so, '/') : NULL;
+	char *path = name ? joined(so, (size_t)(name + 1 - so), CPTX_TUNE_BESIDE) : NULL;
 
-	if (CPTX_TUNE_SHIPPED[0] == '/' || !CPTX_TUNE_SHIPPED[0])
-		return joined(CPTX_TUNE_SHIPPED, strlen(CPTX_TUNE_SHIPPED), "");
-	if (!library_where((void *)(uintptr_t)&cptx_tune_open, so, sizeof so))
-		return joined("", 0, "");
-	const char *name = strrchr(so, '/');
-	return name ? joined(so, (size_t)(name + 1 - so), CPTX_TUNE_SHIPPED) : joined("", 0, "");
+	if (path && !access(path, F_OK))
+		return path;
+	free(path);
+	return joined(CPTX_TUNE_SHIPPED, strlen(CPTX_TUNE_SHIPPED), "");
 }
 
 static bool add_folder(cptx_tune *db, char *path, bool writable)

@@ -6,6 +6,7 @@
 #include "../tune/store.h"
 
 #include <cptx/bundle.h>
+#include <cptx/gemm.h>
 
 static cptx_error err;
 static const cptx_gemm_opt opt = { .mma = CPTX_GEMM_WGMMA, .a = CPTX_BF16, .b = CPTX_BF16, .out = CPTX_F32 };
@@ -141,6 +142,39 @@ START_TEST(arguments_follow_the_options)
 }
 END_TEST
 
+START_TEST(what_has_other_parameters_is_refused)
+{
+	const cptx_gemm_opt gemv = { .mma = CPTX_GEMM_GEMV, .a = CPTX_BF16, .b = CPTX_BF16, .out = CPTX_F32 };
+	cptx_gemm_opt o = gemv;
+	char all[600];
+
+	arguments_of(&o, all, sizeof all);
+	ck_assert_msg(strstr(all, "bundle: g: gemv cannot be bundled as a GEMM"), "%s", all);
+	err = (cptx_error){ 0 };
+	for (int i = 0; i < 4; i++) { /* both kernels of weights, with a shape and without one */
+		o = gemv;
+		o.mma = i & 1 ? CPTX_GEMM_WGMMA : CPTX_GEMM_GEMV, o.b = CPTX_U4, o.scale = CPTX_BF16, o.scale_k = 128,
+		o.zeros = true;
+		if (i & 2) {
+			cptx_gemm_choice c;
+			ck_assert_uint_eq(cptx_gemm_auto(&o, &(cptx_gemm_problem){ .m = 1, .n = 128, .k = 128 }, 132, &c, 1, &err), 1);
+			o = c.opt;
+		}
+		arguments_of(&o, all, sizeof all);
+		ck_assert_msg(strstr(all, "bundle: g: B of .u4 beside A of .bf16: weights of few bits cannot be bundled"), "%d: %s",
+		              i, all);
+		err = (cptx_error){ 0 };
+	}
+	o = opt, o.strided = true;
+	arguments_of(&o, all, sizeof all);
+	ck_assert_msg(strstr(all, "g: matrices at distances of their own (.strided) cannot be bundled"), "%s", all);
+	err = (cptx_error){ 0 };
+	o = opt, o.unaligned = true;
+	arguments_of(&o, all, sizeof all);
+	ck_assert_msg(strstr(all, "g: rows that are no multiples of 16 bytes cannot be bundled; pad them"), "%s", all);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("bundle_tuned");
@@ -149,5 +183,6 @@ int main(void)
 	tcase_add_checked_fixture(c, before, folder_remove);
 	tcase_add_test(c, the_latest_of_each_and_the_fastest);
 	tcase_add_test(c, arguments_follow_the_options);
+	tcase_add_test(c, what_has_other_parameters_is_refused);
 	return test_main("bundle_tuned", s);
 }

@@ -13,6 +13,14 @@ program=$dir/outside/embed.c
 mkdir "$dir/outside"
 cp "$source/examples/embed/embed.c" "$program"
 
+# ---- the records that ship with the library, in a tree that was moved ----
+if [ -e "$root$prefix/bin/cptx" ] && [ -e "$root$lib/libcptx.so" ]; then
+	try "cptx tune --list" env -u CPTX_TUNE_PATH CPTX_TUNE_DIR="$dir/none" LD_LIBRARY_PATH="$root$lib" "$root$prefix/bin/cptx" tune --list
+	if [ "$(grep -c ' SMs, ' "$dir/log")" -gt 10 ]; then ok; else bad "records that ship with the library are not found"; fi
+else
+	skip "there is no command with a shared library"
+fi
+
 # ---- pkg-config ----
 export PKG_CONFIG_PATH="$root$lib/pkgconfig" PKG_CONFIG_SYSROOT_DIR="$root"
 if have pkg-config; then

@@ -100,24 +100,32 @@ static cptx_gemm_problem gemm_operands(void)
 
 static const cptx_gemm_opt bf16 = { .mma = CPTX_GEMM_WGMMA, .a = CPTX_BF16, .b = CPTX_BF16, .out = CPTX_F32 };
 
-/* Steps of a GEMM by a new runner; D must be as it was the first time. */
-static uint64_t run_gemm(const cptx_tune_use *use, const cptx_gemm_opt *o, const cptx_gemm_problem *p)
+/* Steps of a GEMM by a new runner. */
+static uint64_t steps_of(const cptx_tune_use *use, const cptx_gemm_opt *o, const cptx_gemm_problem *p)
 {
-	static float first[M * N], d[M * N];
-	static bool have;
 	cptx_gemm_runner *r = cptx_gemm_runner_new(dev, NULL, &err);
 
 	OK(err);
 	if (use)
 		ck_assert(cptx_gemm_runner_set_tune(r, use, &err));
-	cptx_mem_fill8(dev, p->d, 0xff, sizeof d, &err);
 	ck_assert_msg(cptx_gemm_run(r, o, p, NULL, &err), "%s", err.text); /* which measures, too */
 	steps();
 	ck_assert(cptx_gemm_run(r, o, p, NULL, &err));
 	const uint64_t n = steps();
+	cptx_gemm_runner_destroy(r);
+	return n;
+}
+
+/* The same; D must be as it was the first time. */
+static uint64_t run_gemm(const cptx_tune_use *use, const cptx_gemm_opt *o, const cptx_gemm_problem *p)
+{
+	static float first[M * N], d[M * N];
+	static bool have;
+
+	cptx_mem_fill8(dev, p->d, 0xff, sizeof d, &err);
+	const uint64_t n = steps_of(use, o, p);
 	cptx_mem_read(dev, d, p->d, sizeof d, &err);
 	OK(err);
-	cptx_gemm_runner_destroy(r);
 	if (!have)
 		memcpy(first, d, sizeof d), have = true;
 	ck_assert_mem_eq(d, first, sizeof d);
@@ -235,6 +243,36 @@ START_TEST(weights_of_few_bits_are_measured)
 	ck_assert_msg(cptx_gemm_measure(db, dev, &o, &p, &once, NULL, FRESH(&err)), "%s", err.text);
 	o.scale_k = 128, o.zeros = true;
 	ck_assert_msg(cptx_gemm_measure(db, dev, &o, &p, &once, NULL, FRESH(&err)), "%s", err.text);
+}
+END_TEST
+
+/* Weights take the kernel and shape that were the fastest at a neighbour, and the model's where these cannot be made. */
+START_TEST(weights_take_what_a_neighbour_had)
+{
+	cptx_gemm_opt o = { .mma = CPTX_GEMM_WGMMA, .a = CPTX_BF16, .b = CPTX_U4, .out = CPTX_F32, .scale = CPTX_BF16 };
+	cptx_gemm_opt shape, few;
+	cptx_gemm_problem p = { .m = 16, .n = 128, .k = 256 };
+
+	o.scale_k = 128, o.zeros = true;
+	ck_assert_msg(cptx_gemm_measure(db, dev, &o, &p, &once, NULL, FRESH(&err)), "%s", err.text);
+	ck_assert_uint_eq(count_records(db, NULL), 3);
+	p.m = 20; /* log2(20/16) is within the radius */
+	p.a = alloc(p.m * p.k * 2), p.b = alloc(p.n * p.k / 2), p.d = alloc(p.m * p.n * 4);
+	p.scale_b = alloc(p.k / 128 * p.n * 2), p.zero_b = alloc(p.k / 128 * p.n * 2);
+	const uint64_t by_model = steps_of(with_db(&off), &o, &p);
+	put_planted("bm=64 bn=8 stages=3 group=1 cluster_m=1 cluster_n=1 per_sm=1 swap=1", 1);
+	shape = o, shape.bm = 64, shape.bn = 8, shape.stages = 3, shape.group = shape.per_sm = 1;
+	shape.cluster_m = shape.cluster_n = 1, shape.swap = true;
+	const uint64_t wanted = steps_of(with_db(&off), &shape, &p);
+	ck_assert_uint_ne(wanted, by_model);
+	ck_assert_uint_eq(steps_of(with_db(&never), &o, &p), wanted);
+	put_planted("mma=gemv bm=8 bn=16 bk=512 warps_m=16 warps_n=1", .5); /* the other kernel of weights */
+	few = o, few.mma = CPTX_GEMM_GEMV, few.bm = 8, few.bn = 16, few.bk = 512, few.warps_m = 16, few.warps_n = 1;
+	const uint64_t by_few = steps_of(with_db(&off), &few, &p);
+	ck_assert_uint_ne(by_few, wanted);
+	ck_assert_uint_eq(steps_of(with_db(&never), &o, &p), by_few);
+	put_planted("bm=256 bn=72 stages=3 swap=1", .25); /* for which there are no registers */
+	ck_assert_uint_eq(steps_of(with_db(&never), &o, &p), by_model);
 }
 END_TEST
 
@@ -446,6 +484,7 @@ int main(void)
 	tcase_add_test(c, the_environment_says_when);
 	tcase_add_test(c, a_function_is_known_by_its_name);
 	tcase_add_test(c, weights_of_few_bits_are_measured);
+	tcase_add_test(c, weights_take_what_a_neighbour_had);
 	tcase_add_test(c, a_sparse_gemm_is_measured);
 	tcase_add_test(c, attention_takes_what_was_measured);
 	tcase_add_test(c, rows_take_what_was_measured);
