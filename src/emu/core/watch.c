@@ -7,10 +7,11 @@
 /* Whether it may read shared memory. */
 static bool is_fetch(const emu_op *op)
 {
+	if (op->opcode != CPTX_OP_LD) /* others may have no second operand */
+		return op->opcode == CPTX_OP_LDMATRIX;
 	const unsigned space = op->arg[1].space;
 
-	return op->opcode == CPTX_OP_LDMATRIX ||
-	       (op->opcode == CPTX_OP_LD && (space == SPACE_SHARED || space == SPACE_CLUSTER || space == SPACE_GENERIC));
+	return space == SPACE_SHARED || space == SPACE_CLUSTER || space == SPACE_GENERIC;
 }
 
 /* Whether it is about to, in front of it: it may overwrite its address. */
