@@ -2,6 +2,8 @@
 /* The emulated device of the process, and its lock. */
 #include "context.h"
 
+#include "run/schedule.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,18 +59,14 @@ uint64_t san_order(void) { return only; }
 static void open_device(void)
 {
 	const char *order = variable("CPTX_SANITIZE_SCHEDULE", "random");
+	const enum cptx_emu_schedule how = schedule_of(order);
 	cptx_error err = { .code = CPTX_OK };
 
 	only = number("CPTX_SANITIZE_ORDER", 0, UINT64_MAX, &err);
 	const cptx_emu_opt opt = {
 		.size = CPTX_OPT_SIZE(cptx_emu_opt),
 		.seed = number("CPTX_SANITIZE_SEED", 0, UINT64_MAX, &err),
-		.schedule = !strcmp(order, "late")     ? CPTX_EMU_LATE
-		            : !strcmp(order, "eager")  ? CPTX_EMU_EAGER
-		            : !strcmp(order, "parted") ? CPTX_EMU_PARTED
-		            : !strcmp(order, "held")   ? CPTX_EMU_HELD
-		            : !strcmp(order, "all")    ? CPTX_EMU_ALL
-		                                       : CPTX_EMU_RANDOM,
+		.schedule = how == CPTX_EMU_ALL && strcmp(order, "all") ? CPTX_EMU_RANDOM : how,
 		.step_limit = number("CPTX_SANITIZE_LIMIT", 0, UINT64_MAX, &err),
 		.sms = (uint32_t)number("CPTX_SANITIZE_SMS", 0, 1024, &err),
 		.threads = (uint32_t)number("CPTX_SANITIZE_THREADS", 0, 256, &err),

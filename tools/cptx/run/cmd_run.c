@@ -6,6 +6,7 @@
 #include "run/args.h"
 #include "run/finding.h"
 #include "run/print.h"
+#include "run/schedule.h"
 #include "run/trace.h"
 
 #include <cptx/emu.h>
@@ -58,10 +59,7 @@ static const cli_option options[] = {
 	[RUN_PRINT] = { "print", 'p', "SPEC",
 	                "print the buffer of an argument, by number or name, after the run: 0, 0:f32[8], out:u32[4]+16", NULL },
 	[RUN_SEED] = { "seed", 's', "N", "of the emulator's schedule (default 0)", NULL },
-	[RUN_SCHEDULE] = { "schedule", 0, "HOW",
-	                   "asynchronous work is done random, eager or late; or lanes are parted, or a warp is held (default "
-	                   "random)",
-	                   "random eager late parted held" },
+	[RUN_SCHEDULE] = { "schedule", 0, "HOW", SCHEDULE_HELP, SCHEDULE_WORDS },
 	[RUN_SCHEDULES] = { "schedules", 'n', "N",
 	                    "run N seeds, and stop at the first that fails; all: every order that can matter", "all" },
 	[RUN_ORDER] = { "order", 0, "N", "with --schedules all: run order N alone", NULL },
@@ -206,14 +204,8 @@ static int read_option(run_request *q, int option, const char *value)
 		return ok ? EXIT_OK : bad(q, option, value, "expected one to three numbers from 1 on, as in 4,2,1");
 	case RUN_SCHEDULE:
 		q->schedule = value;
-		q->emu.schedule = *value == 'e'   ? CPTX_EMU_EAGER
-		                  : *value == 'l' ? CPTX_EMU_LATE
-		                  : *value == 'p' ? CPTX_EMU_PARTED
-		                  : *value == 'h' ? CPTX_EMU_HELD
-		                                  : CPTX_EMU_RANDOM;
-		ok = !strcmp(value, "random") || !strcmp(value, "eager") || !strcmp(value, "late") || !strcmp(value, "parted") ||
-		     !strcmp(value, "held");
-		return ok ? EXIT_OK : bad(q, option, value, "expected random, eager, late, parted or held");
+		q->emu.schedule = schedule_of(value);
+		return q->emu.schedule == CPTX_EMU_ALL ? bad(q, option, value, SCHEDULE_EXPECTED) : EXIT_OK;
 	case RUN_SCHEDULES:
 		if (strcmp(value, "all"))
 			break;

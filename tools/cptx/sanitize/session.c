@@ -66,10 +66,8 @@ int session_option(session *q, int option, const char *value)
 	case SESSION_ARCH: q->arch = value; return cli_target(q->cmd, value) ? EXIT_OK : EXIT_USAGE;
 	case SESSION_SCHEDULE:
 		q->schedule = value;
-		if (strcmp(value, "random") && strcmp(value, "eager") && strcmp(value, "late") && strcmp(value, "parted") &&
-		    strcmp(value, "held"))
-			return cli_bad_value(q->cmd, SESSION_SCHEDULE, value, "expected random, eager, late, parted or held");
-		return EXIT_OK;
+		return schedule_of(value) == CPTX_EMU_ALL ? cli_bad_value(q->cmd, SESSION_SCHEDULE, value, SCHEDULE_EXPECTED)
+		                                          : EXIT_OK;
 	case SESSION_SCHEDULES:
 		q->all = true;
 		return strcmp(value, "all") ? cli_bad_value(q->cmd, SESSION_SCHEDULES, value, "expected all") : EXIT_OK;

@@ -3,6 +3,7 @@
 #ifndef CPTX_TOOL_SANITIZE_SESSION_H
 #define CPTX_TOOL_SANITIZE_SESSION_H
 
+#include "run/schedule.h"
 #include "cli/cli.h"
 
 #include <limits.h>
@@ -30,10 +31,7 @@ enum {
 #define SESSION_ROWS(default_arch, of_launches)                                                                             \
 	[SESSION_ARCH] = { "arch", 'a', "NAME", "the emulated target (default " default_arch ")", "@arch" },                    \
 	[SESSION_SEED] = { "seed", 's', "N", "of the schedule (default 0)", NULL },                                             \
-	[SESSION_SCHEDULE] = { "schedule", 0, "HOW",                                                                            \
-		                   "asynchronous work is done random, eager or late; or lanes are parted, or a warp is held "       \
-		                   "(default random)",                                                                              \
-		                   "random eager late parted held" },                                                               \
+	[SESSION_SCHEDULE] = { "schedule", 0, "HOW", SCHEDULE_HELP, SCHEDULE_WORDS },                                           \
 	[SESSION_SCHEDULES] = { "schedules", 0, "all", "try every order that can matter, of each launch that is small enough",  \
 		                    "all" },                                                                                        \
 	[SESSION_ORDERS] = { "orders", 0, "N", "with --schedules all: most orders of a launch (default 10000)", NULL },         \
