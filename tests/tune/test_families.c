@@ -116,7 +116,7 @@ static uint64_t steps_of(const cptx_tune_use *use, const cptx_gemm_opt *o, const
 	return n;
 }
 
-/* The same; D must be as it was the first time. */
+/* Steps of a GEMM by a new runner, whose D must be that of the first GEMM that was run. */
 static uint64_t run_gemm(const cptx_tune_use *use, const cptx_gemm_opt *o, const cptx_gemm_problem *p)
 {
 	static float first[M * N], d[M * N];

@@ -68,7 +68,7 @@ struct emu_cluster {
 	uint64_t random;           /* state of its own generator */
 	bool parts;                /* lanes of a warp part at events */
 	bool holds;                /* warp `held` goes last */
-	uint32_t held, held_turns; /* since `changes` was held_changes, so many */
+	uint32_t held, held_turns; /* held_turns: turns of other warps since `changes` was held_changes */
 	uint64_t held_changes;
 	emu_queue queue;
 	bool turn;              /* may do what orders clusters */

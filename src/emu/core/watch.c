@@ -4,7 +4,7 @@
 #include "emu/tensor/tcgen05.h"
 #include "emu/tensor/wgmma.h"
 
-/* Whether it may read shared memory. */
+/* Whether an instruction may read shared memory into registers. */
 static bool is_fetch(const emu_op *op)
 {
 	if (op->opcode != CPTX_OP_LD) /* others may have no second operand */
@@ -14,7 +14,7 @@ static bool is_fetch(const emu_op *op)
 	return space == SPACE_SHARED || space == SPACE_CLUSTER || space == SPACE_GENERIC;
 }
 
-/* Whether it is about to, in front of it: it may overwrite its address. */
+/* Whether a load is about to read shared memory; asked in front of the load, which may overwrite its own address. */
 static bool fetches(const emu_warp *w, const emu_op *op, uint32_t mask)
 {
 	const emu_arg *a = &op->arg[1];
@@ -30,11 +30,10 @@ static bool fetches(const emu_warp *w, const emu_op *op, uint32_t mask)
 static enum emu_step watched(emu_warp *w, const emu_op *op, uint32_t mask)
 {
 	enum emu_step s = STEP_NEXT;
+	bool fetched = false;
 
 	if (op->watchers & WATCH_WGMMA)
 		emu_wgmma_watch(w, op);
-	bool fetched = false;
-
 	if (op->watchers & WATCH_FETCHED) {
 		fetched = fetches(w, op, mask);
 		race_take(w, op);
